@@ -87,6 +87,18 @@ static bool cuda_present(void) {
   return there;
 }
 
+/* Where there is no driver at all, the runtime calls it too old, too: then it has no version. */
+static const char *cuda_unusable(void) {
+  static char why[100];
+  int n = 0, driver = 0;
+  bool old =
+      count_devices(&n) == cudaErrorInsufficientDriver && cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0;
+  cudaGetLastError();
+  snprintf(why, sizeof why, "its driver is for CUDA %d.%d, this dtrun needs one for CUDA %d.%d", driver / 1000,
+           driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+  return old ? why : nullptr;
+}
+
 /* F16 or BF16, the type of the model's weights. */
 static const char *const CACHE_DTYPES[] = {"16-bit", nullptr};
 static const char *const WEIGHT_DTYPES[] = {nullptr}, *const ACTIVATIONS[] = {nullptr};
@@ -159,6 +171,7 @@ extern "C" const dt_backend_ops dt_cuda_ops = {
     .windows = true,
     .shifts = false,
     .present = cuda_present,
+    .unusable = cuda_unusable,
     .open = cuda_open,
     .close = cuda_close,
     .describe = cuda_describe,

@@ -142,8 +142,9 @@ typedef struct {
   int drafts;                          /* 0..DT_DRAFTS */
   /* Types of the weights in memory: "f16", "q4_k", "mixed". NULL without that draft. */
   const char *target_dtype, *draft_dtype, *draft2_dtype;
-  const char *draft_vocab;    /* name of the dt_draft_vocab; NULL: the draft guesses all ids */
-  const char *draft_left_out; /* why an optional draft was not loaded; NULL: it was, or none was named */
+  const char *draft_vocab;     /* name of the dt_draft_vocab; NULL: the draft guesses all ids */
+  const char *device_left_out; /* why "auto" did not take a GPU that is there: its driver is too old; else NULL */
+  const char *draft_left_out;  /* why an optional draft was not loaded; NULL: it was, or none was named */
   /* Layout of a head and its inputs: "eagle3, layers 2,15,27"; NULL: the draft is a model. */
   const char *draft_head, *draft2_head;
   const char *draft2;      /* second.path */

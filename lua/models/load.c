@@ -28,6 +28,7 @@ static void tell_end(const dt_pair *pair) {
   if (!pair) return;
   dt_pair_describe(pair, &info);
   if (load_took(info.load_ms, text, sizeof text)) fprintf(stderr, "dtrun: %s\n", text);
+  if (info.device_left_out) fprintf(stderr, "dtrun: without the GPU: %s\n", info.device_left_out);
   if (info.draft_left_out) fprintf(stderr, "dtrun: without the draft that was found: %s\n", info.draft_left_out);
 }
 

@@ -118,6 +118,9 @@ typedef struct {
   bool windows;          /* whether passes may have one */
   bool shifts;           /* whether they may have shifts, given ids and logp */
   bool (*present)(void); /* whether there is such a device: "auto" takes the first backend that has one */
+  /* Why a device that is there is not `present`: a driver that is too old; static. NULL: none is there, or it is present. NULL for the
+   * function: what has it is always present. */
+  const char *(*unusable)(void);
   dt_status (*open)(const dt_backend_options *, dt_backend **, dt_error *);
   void (*close)(dt_backend *);                 /* after its models are freed */
   const char *(*describe)(const dt_backend *); /* its name in results, "cpu:avx512"; owned by the backend */

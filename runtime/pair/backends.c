@@ -16,10 +16,12 @@ static const dt_backend_ops *const BACKENDS[] = {
     &dt_cpu_ops};
 enum { COUNT = sizeof BACKENDS / sizeof *BACKENDS };
 
+static bool is_any(const char *name) { return !name || !strcmp(name, "auto"); }
+
 const dt_backend_ops *backend_find(const char *name, const char **variant, dt_error *err) {
   *variant = NULL;
   const dt_backend_ops *shared = ranks_backend();
-  bool any = !name || !strcmp(name, "auto");
+  bool any = is_any(name);
   if (any && shared) return shared;
   size_t len = any ? 0 : strcspn(name, ":");
   for (size_t i = 0; i < COUNT; i++) {
@@ -35,5 +37,14 @@ const dt_backend_ops *backend_find(const char *name, const char **variant, dt_er
   cpu_variants(variants);
   dt_fail(err, DT_EINPUT, "no backend '%s' in this build, on this machine: auto, %scpu (%s)", name,
           COUNT > 1 ? "cuda, " : "", variants);
+  return NULL;
+}
+
+const char *backend_passed_over(const char *name) {
+  for (size_t i = 0; i < COUNT && is_any(name) && !ranks_backend(); i++) {
+    if (BACKENDS[i]->present()) return NULL;
+    const char *why = BACKENDS[i]->unusable ? BACKENDS[i]->unusable() : NULL;
+    if (why) return why;
+  }
   return NULL;
 }

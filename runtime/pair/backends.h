@@ -7,4 +7,7 @@
 /* `name` is "auto" or "NAME" or "NAME:VARIANT"; NULL and DT_EINPUT when there is none such. */
 const dt_backend_ops *backend_find(const char *name, const char **variant, dt_error *err);
 
+/* Why "auto" passed over a device that is there; NULL: it did not, or another name was given. Static. */
+const char *backend_passed_over(const char *name);
+
 #endif

@@ -67,6 +67,7 @@ static dt_status open_device(dt_pair *p, const dt_pair_options *o, dt_error *err
   dt_backend_options options = {.threads = o->threads ? o->threads : processors_cores("")};
   p->threads = options.threads;
   p->ops = backend_find(o->backend, &options.variant, err);
+  p->device_left_out = backend_passed_over(o->backend);
   if (!p->ops || set_cache_dtype(p, o->cache_dtype, err)) return DT_EINPUT;
   options.cache_dtype = p->cache_dtype;
   return p->ops->open(&options, &p->backend, err);
@@ -461,6 +462,7 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
                          .draft_dtype = first->weights ? p->ops->weight_dtype(first->weights) : NULL,
                          .draft2_dtype = second->weights ? p->ops->weight_dtype(second->weights) : NULL,
                          .draft_vocab = first->vocab,
+                         .device_left_out = p->device_left_out,
                          .draft_left_out = p->left_out,
                          .draft_head = *first->head ? first->head : NULL,
                          .draft2_head = *second->head ? second->head : NULL,

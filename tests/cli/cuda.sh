@@ -19,6 +19,16 @@ it_takes_the_CPU_where_there_is_no_device() {
   succeeds ar --backend auto "${prompt[@]}" --json result.json
   grep -qE '"backend":[[:space:]]*"cpu:' result.json || fail 'another backend than the CPU'
 }
+it_says_why_it_takes_the_CPU_beside_a_GPU() {
+  faults '-1 1e12 -1'
+  succeeds ar "${prompt[@]}"
+  grep -qx 'dtrun: without the GPU: its driver is for CUDA 12.4, this dtrun needs one for CUDA 13.0' stderr || fail "not said: $(<stderr)"
+  succeeds ar "${prompt[@]}" --backend cpu
+  ! grep -q 'without the GPU' stderr || fail 'said where the CPU was asked for'
+  faults '-2 1e12 -1'
+  succeeds ar "${prompt[@]}"
+  ! grep -q 'without the GPU' stderr || fail 'said where there is no driver'
+}
 it_has_caches_of_16_bits_and_no_others() {
   faults '1 1e12 -1'
   refuses 2 "weights: 'q8' was asked for, but the backend cuda takes them only as they are" ar --backend cuda --weights q8 "${prompt[@]}"

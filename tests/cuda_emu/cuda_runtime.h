@@ -163,6 +163,7 @@ enum cudaDeviceAttr {
   cudaDevAttrL2CacheSize,
   cudaDevAttrMaxSharedMemoryPerBlockOptin
 };
+#define CUDART_VERSION 13000
 enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaDeviceScheduleSpin = 1, cudaHostAllocDefault = 0 };
 
 namespace emu {
@@ -193,6 +194,7 @@ struct cudaDeviceProp {
 };
 
 cudaError_t cudaGetDeviceCount(int *n);
+cudaError_t cudaDriverGetVersion(int *version);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaSetDeviceFlags(unsigned flags);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 typedef struct {
-  int devices;   /* 0: none, -1: the driver is too old */
+  int devices;   /* 0: none, -1: the driver is too old, -2: there is no driver */
   size_t memory; /* bytes the device has */
   int launches;  /* so many kernels run before one fails and the device with it; -1: none fails */
   int lacks;     /* some of: */
