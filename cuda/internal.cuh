@@ -149,7 +149,7 @@ struct pass_rows {
   pass_header *header;
   dt_sampling *sampling;                                                   /* [ROWS], of the wanted rows */
   int32_t *token, *position, *sequence, *slot, *prefix, *path_at, *wanted; /* [ROWS] */
-  /* Of attention, two numbers-of-four for each unit. First row, rows (0: this unit is none), part, and the key of it from which
+  /* Of attention, eight numbers for each unit. First row, rows (0: this unit is none), part, and the key of it from which
    * each row has its own (SPLIT: none); then of the last of these rows: sequence, prefix, path_at, position. So a block has
    * all that it needs to find its keys at once. */
   int4 *unit;

@@ -143,13 +143,12 @@ static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS
   dependency_wait();
 
   const uint4 *input = reinterpret_cast<const uint4 *>(tiles.before ? p.input.at : p.second.at) + lane;
-  auto copy_rows = [&](int at,
-                       uint4 *stage) { /* rows that are not there: what is left in their columns stays in them */
+  /* rows that are not there: what is left in their columns stays in them */
+  auto copy_rows = [&](int at, uint4 *stage) {
 #pragma unroll
-                                       for (int j = 0; j < NT; j++)
-                                         if (8 * j + lane / 4 < n)
-                                           copy_cached(stage + TILES * of::PIECES + j * WARP + lane,
-                                                       input + j * p.input.ld + at * WARP);
+    for (int j = 0; j < NT; j++)
+      if (8 * j + lane / 4 < n)
+        copy_cached(stage + TILES * of::PIECES + j * WARP + lane, input + j * p.input.ld + at * WARP);
   };
 #pragma unroll
   for (int i = 0; i < DEEP; i++) { /* the first group also has the weights requested above */

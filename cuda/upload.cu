@@ -58,7 +58,7 @@ static float *take_vector(builder *b, const dt_matrix *source) {
 }
 
 /* Takes room for `pairs` pairs of outputs of k inputs, all zero, less those of the tiles before the first. `apart`: the sum over k
- * may be split, into as many parts as keep all blocks of a pass of more than 16 rows in place at once. */
+ * may be split, into as many parts as keep all blocks of a pass of more than 64 rows in place at once. */
 static matrix take_matrix(builder *b, int first, int pairs, int k, bool apart, packing packed) {
   matrix m = {};
   m.format =

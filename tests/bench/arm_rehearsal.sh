@@ -1,15 +1,8 @@
 #!/usr/bin/env bash
 # arm.sh does its parts on any machine, with hardly any numbers: so its logic is tested here. llama.cpp's programs are stand-ins
 # that answer as they do.  arm_rehearsal.sh SOURCE BUILD
-set -u
-cd "$1" || exit 1
-build=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-fail() {
-  printf '%s\n' "$1"
-  exit 1
-}
+# shellcheck source=tests/bench/rehearsal.sh
+. "$(dirname "$0")/rehearsal.sh"
 
 mkdir -p "$work/llama.cpp/bin"
 printf '#!/bin/sh\necho "llama-bench: $*"\n' >"$work/llama.cpp/bin/llama-bench"

@@ -4,7 +4,7 @@
 #
 #   tests/bench/gpu.sh pack           where nvcc and the packages are: builds, and writes the archive that it names
 #   tests/bench/gpu.sh run [PART]...  where the GPU is, in the unpacked archive (tar xf, or python3 -m tarfile -e): these parts, or
-#                                     all, in this order; the seconds are an H200's:
+#                                     all, in this order; about so many seconds on an H200:
 #     smoke     one test, a text with the bundled pair                                                         (2)
 #     exact     all tests of the backend on the device, and policies against plain decoding                   (40)
 #     speed     passes of three shapes of random weights, one also in 4 and 8 bits, without overlap and graphs (60)

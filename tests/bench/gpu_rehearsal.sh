@@ -1,15 +1,8 @@
 #!/usr/bin/env bash
 # gpu.sh run does its parts on a machine that may be lent for minutes only, once: so its logic is tested here, on the emulated device,
 # and with stand-ins that fail in the ways that it must tell apart.  gpu_rehearsal.sh SOURCE BUILD
-set -u
-cd "$1" || exit 1
-build=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-fail() {
-  printf '%s\n' "$1"
-  exit 1
-}
+# shellcheck source=tests/bench/rehearsal.sh
+. "$(dirname "$0")/rehearsal.sh"
 rehearse() { # NAME PART...
   local name=$1
   shift
