@@ -86,8 +86,7 @@ function Rate:begin(seq)
   self.ms = self.ms * self.prices:follow(seq)
   local prices = self.prices
   local plain, page = prices.verify[1] - prices.page, prices.page
-  local least = page + prices.row[0]
-  local budget = self.account:budget(plain, least, least + prices.first)
+  local budget = self.account:budget(plain, page + prices.row[0])
   return budget and max(self.tokens / self.ms, 1 / plain), budget and budget - page -- 1 / plain is always to be had
 end
 

@@ -20,7 +20,7 @@ local opts = dt.args {
     { "cost_table", nil, type = "string", doc = "a table of costs (calibrate --json) instead of a measured one" },
   },
 }
-local PARTS = { "account", "copies", "sources", "prices", "guesses" }
+local PARTS = { "account", "copies", "sources", "experts", "prices", "guesses" } -- each behind those that it requires
 
 local function read(path)
   local file <close> = assert(io.open(HERE .. "../../" .. path, "rb"))
@@ -58,10 +58,11 @@ local function page(changed, place, value)
   end
   for i = 2, #files do
     local name = files[i].name
-    out[#out + 1] = ("policy.%s = (function()\n%s\nend)()\n"):format(name, text_of(files[i]))
+    local text = text_of(files[i]):gsub('require "dt%.policy%.(%l+)"', "policy.%1")
+    out[#out + 1] = ("policy.%s = (function()\n%s\nend)()\n"):format(name, text)
   end
   out[#out + 1] = "local made = policy.guesses\n"
-    .. "function policy.guesses(p, seq) return made(p, seq, policy.sharpen(true)) end\n"
+    .. "function policy.guesses(p, seq) return made(p, seq, policy.sharpen(true), 1) end\n"
   out[#out + 1] = text_of(files[1]):gsub('local policy = require "dt.policy"\n', "")
   return table.concat(out)
 end

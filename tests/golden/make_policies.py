@@ -389,7 +389,7 @@ class Account:
     def left(self):
         return self.balance + self.loss * max(self.tokens, 200)
 
-    def budget(self, plain, look, draft):
+    def budget(self, plain, look):
         """Milliseconds that this iteration may lose; None: it rests."""
         self.tokens += 1
         if self.rest > 0:
@@ -402,8 +402,7 @@ class Account:
         if look / plain > self.left():
             self.rest = math.ceil((look / plain + wake - self.balance) / self.loss - self.tokens) - 1
             return None
-        left = self.left() * plain
-        return max(0.5 * left, min(left, draft))
+        return self.left() * plain
 
     def spend(self, ms, plain, accepted):
         lost = ms / plain - 1
@@ -417,7 +416,7 @@ class Copies:
     """Tokens that followed the text's last tokens before; right[kind] / seen[kind] is how often those of a kind came true."""
 
     def __init__(self):
-        self.right, self.seen = {}, {}
+        self.right, self.seen, self.first = {}, {}, None
         for equal in range(1, 17):
             q = equal / (equal + 2)
             for kind, x in [("alone", q), ("agrees", (1 + q) / 2), ("differs", q / 2)]:
@@ -434,7 +433,10 @@ class Copies:
             return n
         place = max(range(len(text) - 1), key=lambda i: (equal(i), i))
         self.equal = equal(place)
-        self.text, self.place = list(text), place if self.equal >= 3 else None
+        if self.first:  # it was not verified
+            at, token, kind = self.first
+            self.learn(kind, text[at] == token)
+        self.text, self.place, self.first, self.length = list(text), place if self.equal >= 3 else None, None, len(text)
         self.nodes = []  # (node, kind) of this iteration's copies
 
     def offer(self):
@@ -443,13 +445,20 @@ class Copies:
             return None, None
         self.place += 1
         self.text.append(self.text[self.place])
+        if not self.nodes:
+            self.first = self.length, self.text[-1], ("alone", self.equal)
         return self.text[-1], min(self.equal + len(self.nodes), 16)
+
+    def learn(self, kind, right):
+        self.seen[kind] += 1
+        self.right[kind] += right
 
     def observe(self, tree, accepted):
         for v, kind in self.nodes:
             if v in tree.kept and tree.parent[v] in [0] + accepted:
-                self.seen[kind] += 1
-                self.right[kind] += v in accepted
+                self.learn(kind, v in accepted)
+                if v == self.nodes[0][0]:
+                    self.first = None
 
 
 class Rate:
@@ -462,12 +471,12 @@ class Rate:
         self.account, self.copies, self.sharpener = Account(), Copies(), Sharpener()
         worth = (1 - self.row / self.verify(1)) ** 2
         self.promise = 0.8 * worth
-        self.brings, self.asked, self.idle, self.pause, self.reach = [0.8 * worth, 0.65 * worth], 20, 0, 4, 0.0
+        self.brings, self.asked, self.idle, self.pause, self.reach = [0.8 * worth, 0.65 * worth], 10, 0, 4, 0.0
         self.tokens, self.ms = 3.0, self.verify(1)
 
     def is_worth(self, R, rest, n, depth, budget):
         ms = self.pass_ms(n)
-        if self.drafted_ms + ms + self.row > budget:
+        if self.drafted_ms + ms + self.row + 0.5 * self.verify(1) > budget:
             return False
         if self.passes:
             return depth < 2 + self.reach and self.brings[1] * rest >= R * ms
@@ -475,8 +484,7 @@ class Rate:
 
     def grow(self, tree):
         self.spent, self.passes, self.drafted_ms, tree.kept = None, [], 0.0, []
-        least = self.page + self.row
-        budget = self.account.budget(self.verify(1) - self.page, least, least + self.pass_ms(1))
+        budget = self.account.budget(self.verify(1) - self.page, self.page + self.row)
         if budget is None:
             return
         R, budget = max(self.tokens / self.ms, 1 / (self.verify(1) - self.page)), budget - self.page
@@ -503,6 +511,8 @@ class Rate:
                 if drafts:
                     rank = [t for t, _ in self.says[tip]].index(token)
                     kind = "differs" if rank else "agrees", equal
+                    if not self.copies.nodes:
+                        self.copies.first = len(tree.text), token, kind
                     left = min(1.0, (1 - self.copies.q(kind)) / (1 - self.says[tip][rank][1]))
                 q = self.copies.q(kind)
                 if alpha[tip] * q >= R * self.row:

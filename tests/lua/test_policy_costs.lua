@@ -402,6 +402,16 @@ function TestRate.test_loses_no_more_than_its_account_allows()
   end
 end
 
+function TestRate.test_what_wrong_guesses_of_the_draft_model_lost_copies_win_back()
+  -- 1 .. 60, of which the draft model, however sure, guesses nothing, then 61 .. 80 again and again
+  local wrong, target = straight(0.95)
+  target[80] = 61
+  local costs = line(10.0, 1.0, 1.0, 0.1) -- beside which the page takes next to nothing
+  local options = { policy = "rate", prompt = " 1", tokens = 200, ignore_eos = true }
+  local took = passes(fake(wrong, target, { vocab = 200, costs = costs }), costs, options)
+  lu.assertTrue(took < 140, took)
+end
+
 function TestRate.test_rests_where_its_own_time_has_used_up_the_account()
   -- 1 .. 98, then 1 .. 98 again: the first copy comes after 1 2 3 at once, or when there is enough for it again
   local target = {}
@@ -434,6 +444,17 @@ function TestRate.test_learns_what_becomes_of_copies()
   for i = 1, 50 do early, late = early + n[i], late + n[50 + i] end
   lu.assertTrue(early > 0)
   lu.assertEquals(late, 0)
+end
+
+function TestRate.test_learns_of_copies_that_are_not_worth_a_row_too()
+  -- 1 .. 20 again and again: a copy is worth a row when it came true in more than 92 %, which none is thought to do
+  local _, target = probe.circle()
+  local pair = fake(nil, target, { costs = line(10.0, 9.2, 500.0, 0.01) })
+  local n = sizes(probe.tree(pair, "rate", nil, 60))
+  local sum = { 0, 0 }
+  for i, nodes in ipairs(n) do sum[i <= 30 and 1 or 2] = sum[i <= 30 and 1 or 2] + nodes end
+  lu.assertEquals(sum[1], 0)
+  lu.assertTrue(sum[2] > 20, sum[2])
 end
 
 function TestRate.test_copies_from_a_corpus_too_where_files_are_given()
@@ -534,7 +555,7 @@ function TestExperts.test_where_a_row_wakes_others_trees_are_smaller_and_texts_t
       lu.assertEquals(found[i].tokens, plain.tokens)
       lu.assertEquals(plain.stats.experts_per_pass, 16)
     end
-    lu.assertTrue(rows[1] > 2 * rows[2] and rows[2] > 1)
+    lu.assertTrue(rows[1] > 1.5 * rows[2] and rows[2] > 1)
     lu.assertEquals(rows[3], 0) -- no guess is worth its experts
   end
 end

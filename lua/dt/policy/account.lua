@@ -5,9 +5,8 @@
 --
 --   a:rests()                an iteration begins: whether it must not draft. Then nothing else is called
 -- Where an iteration's whole time is known, as to rate:
---   a:budget(plain, look, draft) -> ms   what the iteration may lose, where a pass over the root takes `plain` ms: a
---                            part of what is left, but enough for a first draft (`draft`) if that is left, else all;
---                            nil: not even a look (`look`) is left
+--   a:budget(plain, look) -> ms   what the iteration may lose, where a pass over the root takes `plain` ms: all that is
+--                            left; nil: not even a look (`look`) is
 --   a:spend(ms, plain, accepted)   it ends: its ms in all, and nodes that were accepted
 -- Where drafts only are counted, as in cast:
 --   a:affords(context[, sequences[, experts]]), a:owes(), a:pass(rows), a:close(rows, accepted[, experts]):
@@ -16,7 +15,6 @@ local ceil, max, min, setmetatable = math.ceil, math.max, math.min, setmetatable
 
 local LOSS, SHORT, SAVED = 0.01, 200, 16
 local PAGE = 0.001 -- ms of plain decoding's page for each iteration and sequence, which one that rests does not take
-local PART = 0.5 -- of what is left, for one iteration of rate
 local COLD = 0.015 -- ms more of a page that the processor's caches have forgotten: at first, and after a rest
 local LONGEST = 8 -- iterations of a rest after losses
 local STEP = 0.05 -- ms of a page for each draft pass and sequence
@@ -51,14 +49,13 @@ function Account:covers(passes)
   return covers
 end
 
-function Account:budget(plain, look, draft)
+function Account:budget(plain, look)
   local sequences = self.costs:sequences()
   self.loss = LOSS + PAGE * sequences / plain
   self.cold = COLD * sequences / plain
   if self.wakes then self.balance, self.wakes = self.balance - self.cold, false end
   if not self:covers(look / plain) then return nil end
-  local left = self:left() * plain
-  return max(PART * left, min(left, draft))
+  return self:left() * plain
 end
 
 -- In debt, it rests after each further loss in turn for an iteration more: what is left lasts longer. A look that costs

@@ -17,10 +17,11 @@ local FADES = 0.9   -- what is left of "of late" after an iteration
 -- What the first pass brings for each token that reaches it, and what another one brings, if rows cost nothing: before
 -- anything is known.
 local BROUGHT = { greedy = { 0.8, 0.65 }, drawn = { 0.75, 0.45 } }
-local KNOWN = 20    -- iterations with drafts that this stands for
+local KNOWN = 10    -- iterations with drafts that this stands for
 local KNOWN_OF_TWO = 3 -- the same of two models: until it has faded, the cheaper one is asked
 local FORGET = 0.01 -- of what is learned, in each
 local PAUSE, LONGEST_PAUSE = 4, 64 -- iterations without drafts before one to see: at first; twice as many each time
+local KEPT = 0.5    -- target passes of the budget that drafts leave to copies, which may win back what drafts lost
 local LITTLE = 0.01 -- a pass that brings less than that brings that
 local MODEL = { { model = 1 }, { model = 2 } }
 
@@ -42,7 +43,8 @@ end
 
 function Guesses:worth(R, open, n, depth)
   local first, pass = self.passes == 0, self:takes(n)
-  if self.ms + pass + self.prices.row[0] > self.budget then return false end
+  local prices = self.prices
+  if self.ms + pass + prices.row[0] + KEPT * prices.verify[1] > self.budget then return false end
   pass = R * pass
   if not first then return depth < NEAR + self.reach and self.brings[2] * open >= pass end
   return self.brings[1] * open >= pass or self.idle >= self.pause and self.promise * open >= pass

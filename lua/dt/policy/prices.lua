@@ -5,7 +5,6 @@
 --   p.row[n]        one row more, after n nodes
 --   p.models[m]     of a draft model: { first = its first pass of an iteration, over the root, draft = { another one
 --                   over n nodes } }; without any, first is huge
---   p.first         the least of their first passes
 --   p:follow(seq)   as an iteration begins: asks anew where costs have changed. What a pass takes now, in what it took
 --                   before, where learned costs differ; else 1
 --   p:observe(out) -> ms   an iteration ends: how much longer its target pass took than verify[n] says, for the experts
@@ -47,13 +46,11 @@ function Prices:ask(seq)
   end)
   self.verify = verify
   self.row = asked(function(n) return (verify[n + 1 + AHEAD] - verify[n + 1]) / AHEAD end)
-  self.models, self.first = { { first = huge } }, huge
+  self.models = { { first = huge } }
   for m = 1, min(seq.models, max(costs:models(), 1)) do -- a table that knows of no draft raises
-    local first = costs:first(context, sequences, m) + STEP * sequences
-    self.models[m] = { first = first, draft = asked(function(n)
+    self.models[m] = { first = costs:first(context, sequences, m) + STEP * sequences, draft = asked(function(n)
       return costs:draft(n, context, sequences, m) + STEP * sequences
     end) }
-    self.first = min(self.first, first)
   end
 end
 

@@ -1,6 +1,7 @@
 -- policy.sources(list): guesses that cost no pass, one behind another, of several sources. Behind the root and each of
 -- their guesses every source is asked, and the likeliest token is offered. A token is as likely as those of its source
 -- and kind came true; where the draft model was asked, kinds are apart by whether it finds the same token likeliest.
+-- Of each iteration the first guess tells, verified or not: the text goes on with it or does not.
 --
 --   c:find(seq)              an iteration begins
 --   c:next(tree) -> token, q what is offered behind the root or the last guess; nil: nothing
@@ -27,7 +28,15 @@ local AGREES, DIFFERS = 1, 2 -- kinds behind those that stand alone, in so many 
 local Sources = {}
 Sources.__index = Sources
 
+function Sources:learn(kind, right)
+  self.seen[kind] = self.seen[kind] + 1
+  if right then self.right[kind] = self.right[kind] + 1 end
+end
+
 function Sources:find(seq)
+  local length = seq:length()
+  if self.first and length > self.length then self:learn(self.first, seq:token(self.length + 1) == self.said) end
+  self.first, self.length = nil, length
   self.n, self.tip, self.open, self.held = 0, 0, true, seq.grammar
   for i = 1, #self do self[i]:find(seq) end
 end
@@ -62,6 +71,7 @@ function Sources:next(tree)
     return nil
   end
   self.from, self.q = self[best], most
+  if self.n == 0 then self.first, self.said = self.kind, self.token end
   return self.token, most
 end
 
@@ -71,6 +81,7 @@ function Sources:compare(tree, u)
   local p = rank > 0 and exp((select(2, tree:candidate(u, rank)))) or 0
   local kind = self.kind + (rank == 1 and AGREES or DIFFERS) * #self.from.estimates
   self.kind, self.q = kind, self.right[kind] / self.seen[kind]
+  if self.n == 0 then self.first = kind end
   return self.q, min(1, (1 - self.q) / (1 - p))
 end
 
@@ -85,10 +96,10 @@ function Sources:stop() self.open = false end
 
 function Sources:observe(tree, out)
   for i = 1, self.n do
-    local accepted, kind = tree:accepted(self.node[i]), self.kind_of[i]
+    local accepted = tree:accepted(self.node[i])
     if accepted ~= nil then -- its parent was accepted
-      self.seen[kind] = self.seen[kind] + 1
-      if accepted then self.right[kind] = self.right[kind] + 1 end
+      self:learn(self.kind_of[i], accepted)
+      if i == 1 then self.first = nil end
     end
   end
   self.n = 0
