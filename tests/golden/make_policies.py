@@ -408,8 +408,7 @@ class Account:
         lost = ms / plain - 1
         self.tokens, self.balance = self.tokens + accepted, min(self.balance + accepted - lost, 16)
         self.losses = self.losses + 1 if self.balance < 0 and accepted == 0 and lost > 0.01 else 0
-        if self.losses > 1:
-            self.rest = min(self.losses - 1, 8)
+        self.rest = min(max(self.losses - 1, 0), 8)
 
 
 class Copies:
@@ -433,9 +432,8 @@ class Copies:
             return n
         place = max(range(len(text) - 1), key=lambda i: (equal(i), i))
         self.equal = equal(place)
-        if self.first:  # it was not verified
-            at, token, kind = self.first
-            self.learn(kind, text[at] == token)
+        if self.first:  # it was not verified: (place, token, kind)
+            self.learn(self.first[2], text[self.first[0]] == self.first[1])
         self.text, self.place, self.first, self.length = list(text), place if self.equal >= 3 else None, None, len(text)
         self.nodes = []  # (node, kind) of this iteration's copies
 
