@@ -13,7 +13,11 @@
 #define SIMD_PASTE_(a, b) a##_##b
 #define SIMD_PASTE(a, b) SIMD_PASTE_(a, b)
 #define V(name) SIMD_PASTE(name, VARIANT) /* the name of a function in this variant */
+#if defined(__AVX2__) || defined(SIMD_NEON)
 #define VI static inline __attribute__((always_inline))
+#else
+#define VI static inline /* of loops over lanes: to inline all of them takes gcc minutes */
+#endif
 
 /* Whether i_dot4 takes the bytes of w as signed: then codes of weights are held minus 128 where they reach 128. */
 #if defined(SIMD_NEON) /* a flag of ours: AArch64 always has NEON, which the scalar variant must not use */
