@@ -428,7 +428,8 @@ typedef struct {
   double prompt_ms, draft_ms, verify_ms, commit_ms;
   double ttft_ms;     /* start of the sequence to its first committed token */
   double total_ms;    /* start of the sequence to its last committed token */
-  bool shared_prefix; /* prompt_ms is the prefix's time in the models used here; ttft_ms and total_ms include it */
+  bool shared_prefix; /* prompt_ms is the prefix's time in the target, and in the drafts once one is asked; ttft_ms and
+                         total_ms include it */
 } dt_stats;
 
 void dt_seq_stats(const dt_session *session, int seq, dt_stats *stats);

@@ -354,6 +354,13 @@ static dt_status commit_rows(dt_session *s, int seq, int before, int nodes, bool
   return status;
 }
 
+/* A draft was asked: now its prompt pass counts, which a prefix saved. */
+static void count_drafts_prompt(sequence *q) {
+  q->stats.prompt_ms += q->drafts_prompt_ms;
+  q->start_ms -= q->drafts_prompt_ms;
+  q->drafts_prompt_ms = 0;
+}
+
 dt_status dt_commit(dt_session *s, const int *seqs, int n, unsigned flags, dt_committed *blocks, dt_error *err) {
   NEED(s, "session");
   NEED_LIST(seqs, n, "seqs");
@@ -379,6 +386,7 @@ dt_status dt_commit(dt_session *s, const int *seqs, int n, unsigned flags, dt_co
     sequence *q = &s->seq[seqs[i]];
     dt_stats *st = &q->stats;
     q->tree->phase = TREE_FROZEN;
+    if (st->draft_passes) count_drafts_prompt(q);
     if (!st->committed) st->ttft_ms = now - q->start_ms;
     st->total_ms = now - q->start_ms;
     st->commit_ms += now - start;

@@ -341,6 +341,7 @@ static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, con
   s->sampling[seq] = s->draft_sampling[seq] = o->sampling;
   if (o->uncoupled) s->draft_sampling[seq].temp = 0;
   q->stats = (dt_stats){.prompt_tokens = n};
+  q->drafts_prompt_ms = 0;
   kv_init(&q->target, target_slots(s->context));
   return DT_OK;
 }
@@ -531,7 +532,7 @@ dt_status dt_prefix_take(dt_session *s, int seq, dt_prefix **out, dt_error *err)
   int left;
   status = draft_prompt(s, seq, INT_MAX, &left, err);
   if (!status) status = copy_drafts(s, seq, p, err);
-  p->draft_ms = q->stats.prompt_ms - q->target_prompt_ms;
+  p->draft_ms = q->stats.prompt_ms - q->target_prompt_ms + q->drafts_prompt_ms;
   if (status) {
     dt_prefix_free(p);
     return status;
@@ -611,8 +612,8 @@ dt_status dt_seq_start_from(dt_session *s, int seq, const dt_prefix *p, const dt
   if (!status) status = restore_rows(s, seq, p, err);
   if (status) return status;
   sequence *q = &s->seq[seq];
-  q->target_prompt_ms = p->target_ms;
-  q->stats.prompt_ms = p->target_ms + (s->drafts ? p->draft_ms : 0);
+  q->target_prompt_ms = q->stats.prompt_ms = p->target_ms;
+  q->drafts_prompt_ms = p->draft_ms;
   q->stats.shared_prefix = true;
   q->start_ms = dt_clock_ms() - q->stats.prompt_ms; /* as if the prompt pass had run now */
   status = prompt_rows(s, seq, p->n - 1, err);      /* none, but where the cache cannot go on from all that was saved */

@@ -45,6 +45,7 @@ typedef struct {
   dt_stats stats;
   double start_ms;
   double target_prompt_ms; /* the target's part of the prompt pass */
+  double drafts_prompt_ms; /* that of the drafts of a prefix; 0 once one was asked: prompt_ms has it then */
 } sequence;
 
 struct dt_session {

@@ -40,6 +40,23 @@ static void saved_rows_serve_other_sequences(void **state) {
   dt_pair_close(pair);
 }
 
+static void the_drafts_prompt_counts_where_they_are_asked(dt_session *s, dt_prefix *prefix) {
+  double prompt_ms[3];
+  for (int asked = 0; asked < 3; asked++) { /* never; at once; in the second iteration */
+    dt_stats st;
+    ok(dt_seq_start_from(s, 0, prefix, &(dt_seq_options){.max_tokens = 30}, &err));
+    for (int i = 1; i <= 2; i++) {
+      ok(dt_rollback(s, 0, &err));
+      if (i == asked) ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = 0}, 1, &err));
+      plain_iteration(s, 0);
+    }
+    dt_seq_stats(s, 0, &st);
+    prompt_ms[asked] = st.prompt_ms;
+    assert_true(st.total_ms >= st.prompt_ms);
+  }
+  assert_true(prompt_ms[1] > prompt_ms[0] && prompt_ms[2] == prompt_ms[1]);
+}
+
 static void a_prefix_starts_any_number_of_sequences(void **state) {
   (void)state;
   int n;
@@ -59,6 +76,7 @@ static void a_prefix_starts_any_number_of_sequences(void **state) {
     dt_seq_stats(s, i, &st);
     assert_true(st.shared_prefix);
   }
+  the_drafts_prompt_counts_where_they_are_asked(s, prefix);
   dt_prefix_free(prefix);
   dt_session_close(maker);
 
