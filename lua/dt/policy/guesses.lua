@@ -23,7 +23,6 @@ local FORGET = 0.01 -- of what is learned, in each
 local PAUSE, LONGEST_PAUSE = 4, 64 -- iterations without drafts before one to see: at first; twice as many each time
 local KEPT = 0.5    -- target passes of the budget that drafts leave to copies, which may win back what drafts lost
 local LITTLE = 0.01 -- a pass that brings less than that brings that
-local MODEL = { { model = 1 }, { model = 2 } }
 
 local Guesses = {}
 Guesses.__index = Guesses
@@ -53,7 +52,7 @@ end
 function Guesses:draft(tree, level, n, open)
   local passes, ms = self.passes + 1, self:takes(n)
   if passes == 1 then self.sharpen:apply(tree) end
-  tree:draft_step(level, n, MODEL[self.model])
+  tree:draft_step(level, n, self.asked_of)
   self.passes, self.ms = passes, self.ms + ms
   self.open[passes], self.net[passes], self.took[passes] = open, 0, ms
 end
@@ -98,7 +97,8 @@ return function(prices, seq, sharpen, model)
   local worth = max(0, 1 - prices.row[0] / prices.verify[1]) ^ 2
   local promise = brought[1] * worth
   return setmetatable({
-    prices = prices, model = model, sharpen = sharpen, promise = promise, brings = { promise, brought[2] * worth },
+    prices = prices, model = model, asked_of = { model = model }, sharpen = sharpen,
+    promise = promise, brings = { promise, brought[2] * worth },
     asked = #prices.models > 1 and KNOWN_OF_TWO or KNOWN, idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,
     pass = {}, open = {}, net = {}, took = {}, -- by node; by pass: what reached it, what it brought, its time
   }, Guesses)
