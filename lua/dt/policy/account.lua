@@ -6,7 +6,7 @@
 --   a:rests()                an iteration begins: whether it must not draft. Then nothing else is called
 -- Where an iteration's whole time is known, as to rate:
 --   a:budget(plain, look) -> ms   what the iteration may lose, where a pass over the root takes `plain` ms: all that is
---                            left; nil: not even a look (`look`) is
+--                            left; nil: less than `look` ms, the least that is of use
 --   a:spend(ms, plain, accepted)   it ends: its ms in all, and nodes that were accepted
 -- Where drafts only are counted, as in cast:
 --   a:affords(context[, sequences[, experts]]), a:owes(), a:pass(rows), a:close(rows, accepted[, experts]):

@@ -52,7 +52,7 @@ end
 function Guesses:draft(tree, level, n, open)
   local passes, ms = self.passes + 1, self:takes(n)
   if passes == 1 then self.sharpen:apply(tree) end
-  tree:draft_step(level, n, self.asked_of)
+  tree:draft_step(level, n, self.options)
   self.passes, self.ms = passes, self.ms + ms
   self.open[passes], self.net[passes], self.took[passes] = open, 0, ms
 end
@@ -97,7 +97,7 @@ return function(prices, seq, sharpen, model)
   local worth = max(0, 1 - prices.row[0] / prices.verify[1]) ^ 2
   local promise = brought[1] * worth
   return setmetatable({
-    prices = prices, model = model, asked_of = { model = model }, sharpen = sharpen,
+    prices = prices, model = model, options = { model = model }, sharpen = sharpen,
     promise = promise, brings = { promise, brought[2] * worth },
     asked = #prices.models > 1 and KNOWN_OF_TWO or KNOWN, idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,
     pass = {}, open = {}, net = {}, took = {}, -- by node; by pass: what reached it, what it brought, its time
