@@ -78,7 +78,7 @@ static void find_rates(const cpu_chunk *c, const cpu_layer *l) {
   for (int r = first; r < last; r++) {
     float *store = delta_store(c->p->cache, c->p->rows->sequence[c->first + r], l);
     w->backend->kernels->delta_rates(w->delta.a + (size_t)r * w->delta.ldrates, l->delta->shift, l->delta->decay,
-                                     (w->shape.delta_value_heads + 15) / 16 * 16,
+                                     (w->delta.values + 15) / 16 * 16,
                                      delta_row(w, store, c->p->rows->slot[c->first + r]) + w->delta.rates_at,
                                      w->delta.b + (size_t)r * w->delta.ldrates);
   }
@@ -97,8 +97,16 @@ static const float *find_base(const dt_weights *w, const cpu_delta_head *h, floa
   return base;
 }
 
-static int key_head_of(const dt_shape *s, int head) {
-  return s->delta_tiled ? head % s->delta_key_heads : head / (s->delta_value_heads / s->delta_key_heads);
+/* The key head of a value head; both counted among this rank's. */
+static int key_head_of(const dt_weights *w, int head) {
+  return w->shape.delta_tiled ? head % w->delta.keys.count : head / (w->delta.values / w->delta.keys.count);
+}
+
+/* The place of a value head among those of all ranks. */
+static int whole_head(const dt_weights *w, int head) {
+  const cpu_range *keys = &w->delta.keys;
+  if (!w->shape.delta_tiled) return keys->first * (w->delta.values / keys->count) + head;
+  return head / keys->count * w->shape.delta_key_heads + keys->first + head % keys->count;
 }
 
 /* One value head of rows r..r+n-1, which have one base. */
@@ -108,7 +116,9 @@ static void run_rows(const cpu_chunk *c, const cpu_layer *l, const cpu_delta_hea
   const dt_rows *rows = c->p->rows;
   const int first = c->first + r, base = delta_base_of(rows->position[first]);
   float *store = delta_store(c->p->cache, rows->sequence[first], l);
-  size_t key = (size_t)key_head_of(s, head) * (size_t)h->key_dim, values = (size_t)head * (size_t)h->value_dim;
+  size_t key = (size_t)key_head_of(w, head) * (size_t)h->key_dim,
+         keys = (size_t)w->delta.keys.count * (size_t)h->key_dim;
+  size_t values = (size_t)head * (size_t)h->value_dim, to = (size_t)whole_head(w, head) * (size_t)h->value_dim;
   const float *seen[CPU_DELTA_TOGETHER][CPU_DELTA_ROWS];
   cpu_delta_row x[CPU_DELTA_TOGETHER];
   for (int i = 0; i < n; i++) {
@@ -116,13 +126,13 @@ static void run_rows(const cpu_chunk *c, const cpu_layer *l, const cpu_delta_hea
     for (int p = base; p < rows->position[first + i]; p++)
       seen[i][p - base] = delta_row(w, store, slot_of(rows, first + i, p));
     x[i] = (cpu_delta_row){.q = in + key,
-                           .k = in + (size_t)s->delta_key_heads * (size_t)h->key_dim + key,
-                           .v = in + 2 * (size_t)s->delta_key_heads * (size_t)h->key_dim + values,
+                           .k = in + keys + key,
+                           .v = in + 2 * keys + values,
                            .strength = w->delta.b[(size_t)(r + i) * w->delta.ldrates + (size_t)head],
                            .row = seen[i],
                            .n = rows->position[first + i] - base,
                            .own = delta_row(w, store, rows->slot[first + i]),
-                           .y = w->cat + (size_t)(r + i) * w->ldcat + values};
+                           .y = w->cat + (size_t)(r + i) * w->ldcat + to};
   }
   w->backend->kernels->delta_rows(h, find_base(w, h, store, head, base), x, n);
   for (int i = 0; i < n; i++) {
@@ -146,7 +156,7 @@ static int with_one_base(const cpu_chunk *c, int r) {
 static void prepare_keys(const cpu_chunk *c, const cpu_layer *l, int head) {
   const dt_weights *w = c->p->w;
   int n = w->shape.delta_key_dim;
-  size_t at = (size_t)head * (size_t)n, all = (size_t)w->shape.delta_key_heads * (size_t)n;
+  size_t at = (size_t)head * (size_t)n, all = (size_t)w->delta.keys.count * (size_t)n;
   for (int r = 0; r < c->n; r++) {
     float *q = w->delta.in + (size_t)r * w->delta.ldin + at, *k = q + all;
     float *store = delta_store(c->p->cache, c->p->rows->sequence[c->first + r], l);
@@ -162,11 +172,11 @@ static void run_heads(const cpu_chunk *c, const cpu_layer *l) {
   const dt_weights *w = c->p->w;
   const dt_shape *s = &w->shape;
   int first, last;
-  cpu_share(c->me, s->delta_key_heads, &first, &last);
+  cpu_share(c->me, w->delta.keys.count, &first, &last);
   for (int key = first; key < last; key++) {
     prepare_keys(c, l, key);
-    for (int head = 0; head < s->delta_value_heads; head++) {
-      if (key_head_of(s, head) != key) continue;
+    for (int head = 0; head < w->delta.values; head++) {
+      if (key_head_of(w, head) != key) continue;
       const cpu_delta_head h = {
           s->delta_key_dim, s->delta_value_dim, w->delta.keys_at + (size_t)key * (size_t)s->delta_key_dim,
           w->delta.deltas_at + (size_t)head * (size_t)s->delta_value_dim, w->delta.rates_at + (size_t)head};
@@ -229,7 +239,7 @@ static void forget_bases(dt_cache *c, int sequence, int but) {
   const dt_weights *w = c->weights;
   for (int layer = 0; layer < w->shape.layers; layer++) {
     const cpu_layer *l = &w->layer[layer];
-    for (int i = 0; l->delta && i < w->shape.delta_value_heads * CPU_DELTA_BASES; i++) {
+    for (int i = 0; l->delta && i < w->delta.values * CPU_DELTA_BASES; i++) {
       int32_t *tag = delta_tag(w, delta_store(c, sequence, l), i / CPU_DELTA_BASES, i * CPU_DELTA_STEP);
       if (*tag != but) *tag = 0;
     }
@@ -252,7 +262,7 @@ void delta_restart(dt_cache *c, int sequence, int base) {
 }
 
 size_t delta_bytes(const dt_weights *w, int base, int n) {
-  size_t bases = base > 0 ? (size_t)w->shape.delta_value_heads * w->delta.base : 0, bytes = 0;
+  size_t bases = base > 0 ? (size_t)w->delta.values * w->delta.base : 0, bytes = 0;
   for (int i = 0; w->delta.all && base >= 0 && i < w->shape.layers; i++)
     if (w->layer[i].delta) bytes += ((size_t)(n - base) * w->delta.row + bases) * sizeof(float);
   return bytes;
@@ -270,7 +280,7 @@ void delta_carry(const dt_cache *c, int sequence, int base, int n, char *out, bo
     if (!w->layer[i].delta) continue;
     float *store = delta_store(c, sequence, &w->layer[i]);
     for (int slot = base; slot < n; slot++) copy(delta_row(w, store, slot), w->delta.row, &out, back);
-    for (int head = 0; base > 0 && head < w->shape.delta_value_heads; head++) {
+    for (int head = 0; base > 0 && head < w->delta.values; head++) {
       copy(delta_base(w, store, head, base), w->delta.base, &out, back);
       if (back) *delta_tag(w, store, head, base) = base;
     }

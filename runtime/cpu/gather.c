@@ -18,6 +18,7 @@ cpu_mine cpu_mine_of(const dt_shape *s, int rank, int ranks) {
   cpu_mine mine = {.heads = range_of(s->heads, 1, rank, ranks),
                    .inter = range_of(s->inter, CPU_PANEL, rank, ranks),
                    .hidden = range_of(s->hidden, CPU_PANEL, rank, ranks),
+                   .delta_keys = range_of(s->delta_key_heads, 1, rank, ranks),
                    .ids = range_of(s->vocab, CPU_LOGIT_BLOCK, rank, ranks)};
   int group = s->heads / s->kv_heads, first = mine.heads.first / group;
   int last = (mine.heads.first + mine.heads.count + group - 1) / group;
@@ -35,14 +36,26 @@ typedef struct {
   int n, width; /* numbers of a whole row */
 } table;
 
+/* A range of columns, and as many in each of the n - 1 that begin `step` columns after the one before. */
+typedef struct {
+  cpu_range one;
+  int n, step;
+} runs;
+
 /* The shape of the layer that runs; before the first, what ranks exchange has the same width in all. */
 static const dt_shape *shape_of(const cpu_chunk *c) { return c->layer ? &c->layer->shape : &c->p->w->shape; }
+
+/* Numbers that a layer gives to o. */
+static int attended(const cpu_chunk *c) {
+  const dt_shape *s = shape_of(c);
+  return c->layer->delta ? s->delta_value_heads * s->delta_value_dim : s->heads * s->head_dim;
+}
 
 static table table_of(const cpu_chunk *c, cpu_gathered what) {
   const dt_weights *w = c->p->w;
   const dt_shape *s = shape_of(c);
   switch (what) {
-  case CPU_ATTENDED: return (table){w->cat, w->ldcat, c->n, s->heads * s->head_dim};
+  case CPU_ATTENDED: return (table){w->cat, w->ldcat, c->n, attended(c)};
   case CPU_INNER: return (table){cpu_inner_of(w), w->ldcat, c->n, s->inter};
   case CPU_LOGITS: return (table){w->logits, w->ldlogits, c->wanted_n, s->vocab};
   case CPU_QUERIES: return (table){w->wide, w->ldwide, c->n, s->heads * s->head_dim};
@@ -55,7 +68,15 @@ static table table_of(const cpu_chunk *c, cpu_gathered what) {
   return (table){w->x, w->ldx, c->n, s->hidden};
 }
 
-static cpu_range columns_of(const cpu_chunk *c, cpu_gathered what, const cpu_mine *its, int r) {
+/* Columns of a delta layer's value heads. Where they are tiled, a rank has some of each tile. */
+static runs delta_columns_of(const dt_shape *s, const cpu_mine *its) {
+  int tiles = s->delta_value_heads / s->delta_key_heads, first = its->delta_keys.first * s->delta_value_dim;
+  int count = its->delta_keys.count * s->delta_value_dim;
+  if (s->delta_tiled) return (runs){{first, count}, tiles, s->delta_key_heads * s->delta_value_dim};
+  return (runs){{first * tiles, count * tiles}, 1, 0};
+}
+
+static cpu_range some_columns_of(const cpu_chunk *c, cpu_gathered what, const cpu_mine *its, int r) {
   const dt_shape *s = shape_of(c);
   switch (what) {
   case CPU_EMBEDDED: return (cpu_range){0, cpu_has_id(its, c->p->rows->token[c->first + r]) ? s->hidden : 0};
@@ -70,6 +91,11 @@ static cpu_range columns_of(const cpu_chunk *c, cpu_gathered what, const cpu_min
   return its->hidden;
 }
 
+static runs columns_of(const cpu_chunk *c, cpu_gathered what, const cpu_mine *its, int r) {
+  if (what == CPU_ATTENDED && c->layer->delta) return delta_columns_of(shape_of(c), its);
+  return (runs){some_columns_of(c, what, its, r), 1, 0};
+}
+
 /* Copies a rank's part of these rows to the wire or, if `back`, from it; wire NULL: copies nothing. Returns the count
  * of numbers. */
 static size_t carry(const cpu_chunk *c, cpu_gathered what, const table *t, int rank, cpu_range rows, float *wire,
@@ -77,11 +103,11 @@ static size_t carry(const cpu_chunk *c, cpu_gathered what, const table *t, int r
   cpu_mine its = cpu_mine_of(shape_of(c), rank, c->p->w->ranks->count);
   size_t at = 0;
   for (int r = rows.first; r < rows.first + rows.count; r++) {
-    cpu_range columns = columns_of(c, what, &its, r);
-    size_t n = (size_t)columns.count;
-    float *here = t->rows + (size_t)r * t->ld + columns.first;
-    if (n && wire) memcpy(back ? here : wire + at, back ? wire + at : here, n * sizeof *here);
-    at += n;
+    runs columns = columns_of(c, what, &its, r);
+    size_t n = (size_t)columns.one.count;
+    float *here = t->rows + (size_t)r * t->ld + columns.one.first;
+    for (int i = 0; i < columns.n; i++, here += columns.step, at += n)
+      if (n && wire) memcpy(back ? here : wire + at, back ? wire + at : here, n * sizeof *here);
   }
   return at;
 }

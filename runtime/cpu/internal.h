@@ -38,9 +38,10 @@ typedef struct {
  * both have it. */
 typedef struct {
   cpu_range heads, kv_heads;
-  cpu_range inter;  /* numbers of an MLP's inner row: outputs of up (and gate) */
-  cpu_range hidden; /* numbers of the residual stream: outputs of o and down */
-  cpu_range ids;    /* outputs of unembed, and rows of embed */
+  cpu_range delta_keys; /* key heads of delta layers, each with all value heads that share it */
+  cpu_range inter;      /* numbers of an MLP's inner row: outputs of up (and gate) */
+  cpu_range hidden;     /* numbers of the residual stream: outputs of o and down */
+  cpu_range ids;        /* outputs of unembed, and rows of embed */
 } cpu_mine;
 
 typedef struct {
@@ -58,7 +59,7 @@ typedef struct {
 typedef struct {
   cpu_matrix in, z, a, b;
   float *conv;                 /* [taps][ld] */
-  float *decay, *shift, *norm; /* [value_heads] twice, [value_dim] */
+  float *decay, *shift, *norm; /* [values] twice, [value_dim] */
   size_t at;                   /* numbers of a sequence's store before this layer's */
 } cpu_delta;
 
@@ -123,10 +124,13 @@ typedef struct {
   float *gate;   /* [CPU_ROWS][CPU_PANEL] and the first of each row: what its gate says */
 } cpu_routes;
 
-/* The numbers of all delta layers. A store is what a sequence keeps of a layer: rows in a ring, then bases, then their positions. */
+/* The numbers of all delta layers, of this rank's heads: its key heads, and by them the value heads in their order. A store is what a
+ * sequence keeps of a layer: rows in a ring, then bases, then their positions. */
 typedef struct {
-  int mixed;                             /* queries, keys and values of a row, 2K + U */
-  size_t row;                            /* numbers of a ring's row: mixed, keys, deltas, rates */
+  cpu_range keys; /* mine.delta_keys; a rank that has none computes the first, too, to know which bases there are */
+  int values;     /* value heads */
+  int mixed;      /* queries, keys and values of a row, 2K + U */
+  size_t row;     /* numbers of a ring's row: mixed, keys, deltas, rates */
   size_t keys_at, deltas_at, rates_at;   /* in such a row */
   size_t base, bases_at, tags_at, store; /* numbers of a base; of a store before its bases, its positions; of a store */
   size_t all;                            /* of all layers' stores: 0: the model has none */

@@ -49,6 +49,8 @@ typedef struct {
   const int32_t *only; /* [outputs] */
 } part;
 
+enum { MOST_PARTS = 3 }; /* of a matrix */
+
 static cpu_place whole(const dt_matrix *m) { return (cpu_place){0, m->rows, 0}; }
 
 /* Adds a bias, if the model has one, to the outputs that its matrix's rows become. */
@@ -104,7 +106,7 @@ static cpu_matrix build(builder *b, cpu_range outputs, int k, const part *parts,
   m.data = cpu_take(&w->weights_arena, (size_t)m.panels * m.format->panel_bytes(k));
   m.bias = cpu_take(&w->weights_arena, (size_t)m.panels * CPU_PANEL * sizeof(float));
   if (!is_filling(b)) return m;
-  cpu_piece pieces[2];
+  cpu_piece pieces[MOST_PARTS];
   for (int i = 0; i < count; i++)
     pieces[i] = (cpu_piece){parts[i].weights, parts[i].to, outputs.first, parts[i].k0, parts[i].only, outputs.count};
   b->status = cpu_fill(w->backend, &m, pieces, count, b->err);
@@ -165,37 +167,73 @@ static void build_experts(builder *b, const dt_layer *l, cpu_layer *out) {
                                .mlp_gate = mlp_gate};
 }
 
-/* A convolution's weights, one row of taps after the other. */
-static float *take_taps(builder *b, const dt_matrix *source) {
-  size_t n = (size_t)source->rows, ld = b->w->delta.ldin;
-  float *taps = cpu_take(&b->w->weights_arena, DT_DELTA_TAPS * ld * sizeof *taps);
-  if (!is_filling(b)) return taps;
-  dt_matrix all = *source;
-  all.rows = all.group = all.stride = DT_DELTA_TAPS * source->rows, all.cols = 1;
+/* The rows of this rank's value heads; the rows of all, `each` of a head, begin at row `first` of the matrix. */
+static dt_matrix delta_values(const dt_weights *w, dt_matrix all, int first, int each) {
+  const dt_shape *s = &w->shape;
+  const cpu_range *keys = &w->delta.keys;
+  int of_key = s->delta_tiled ? 1 : s->delta_value_heads / s->delta_key_heads; /* side by side */
+  dt_matrix mine = dt_some_rows(all, first + keys->first * of_key * each, w->delta.values * each);
+  if (s->delta_tiled) mine.group = keys->count * each, mine.stride = s->delta_key_heads * each;
+  return mine;
+}
+
+/* Of the rows of queries, keys and values side by side: this rank's. */
+typedef struct {
+  dt_matrix of[3];
+} delta_rows_of;
+
+static delta_rows_of delta_mixed(const dt_weights *w, dt_matrix all) {
+  const dt_shape *s = &w->shape;
+  int first = w->delta.keys.first * s->delta_key_dim, count = w->delta.keys.count * s->delta_key_dim;
+  int keys = s->delta_key_heads * s->delta_key_dim;
+  return (delta_rows_of){{dt_some_rows(all, first, count), dt_some_rows(all, keys + first, count),
+                          delta_values(w, all, 2 * keys, s->delta_value_dim)}};
+}
+
+static cpu_matrix build_mixed(builder *b, const dt_matrix *in) {
+  const delta_rows_of rows = delta_mixed(b->w, *in);
+  part parts[MOST_PARTS];
+  for (int i = 0, at = 0; i < MOST_PARTS; at += rows.of[i++].rows)
+    parts[i] = (part){&rows.of[i], NULL, {at, rows.of[i].rows, 0}, 0, NULL};
+  return build(b, (cpu_range){0, b->w->delta.mixed}, in->cols, parts, MOST_PARTS);
+}
+
+/* The weights of a convolution's rows, one row of taps after the other. */
+static void read_taps(builder *b, dt_matrix rows, float *taps) {
+  size_t n = (size_t)rows.rows, ld = b->w->delta.ldin;
+  rows.rows *= DT_DELTA_TAPS, rows.group *= DT_DELTA_TAPS, rows.stride *= DT_DELTA_TAPS, rows.cols = 1;
   float *read = malloc(DT_DELTA_TAPS * n * sizeof *read);
   b->status =
-      read ? dt_read_vector(&all, read, b->err) : dt_fail_memory(b->err, "a convolution", DT_DELTA_TAPS * n * 4);
+      read ? dt_read_vector(&rows, read, b->err) : dt_fail_memory(b->err, "a convolution", DT_DELTA_TAPS * n * 4);
   for (size_t i = 0; b->status == DT_OK && i < DT_DELTA_TAPS * n; i++)
     taps[i % DT_DELTA_TAPS * ld + i / DT_DELTA_TAPS] = read[i];
   free(read);
+}
+
+static float *take_taps(builder *b, const dt_matrix *conv) {
+  const delta_rows_of rows = delta_mixed(b->w, *conv);
+  float *taps = cpu_take(&b->w->weights_arena, DT_DELTA_TAPS * b->w->delta.ldin * sizeof *taps);
+  for (int i = 0, at = 0; i < MOST_PARTS && is_filling(b); at += rows.of[i++].rows) read_taps(b, rows.of[i], taps + at);
   return taps;
 }
 
 static cpu_delta *build_delta(builder *b, const dt_layer *l) {
   dt_weights *w = b->w;
   const dt_shape *s = &w->shape;
+  const dt_matrix z = delta_values(w, l->delta_z, 0, s->delta_value_dim), a = delta_values(w, l->delta_a, 0, 1),
+                  strength = delta_values(w, l->delta_b, 0, 1), decay = delta_values(w, l->delta_decay, 0, 1),
+                  shift = delta_values(w, l->delta_shift, 0, 1);
   cpu_delta *out = cpu_take(&w->weights_arena, sizeof *out);
-  cpu_delta built = {.in = build_whole(b, &l->delta_in),
-                     .z = build_whole(b, &l->delta_z),
-                     .a = build_whole(b, &l->delta_a),
-                     .b = build_whole(b, &l->delta_b),
+  cpu_delta built = {.in = build_mixed(b, &l->delta_in),
+                     .z = build_whole(b, &z),
+                     .a = build_whole(b, &a),
+                     .b = build_whole(b, &strength),
                      .conv = take_taps(b, &l->delta_conv),
-                     .decay = take_vector(b, &l->delta_decay),
-                     .shift = take_vector(b, &l->delta_shift),
+                     .decay = take_vector(b, &decay),
+                     .shift = take_vector(b, &shift),
                      .norm = take_vector(b, &l->delta_norm),
                      .at = w->delta.all};
-  for (int i = 0; s->delta_log && is_filling(b) && i < s->delta_value_heads; i++)
-    built.decay[i] = -expf(built.decay[i]);
+  for (int i = 0; s->delta_log && is_filling(b) && i < w->delta.values; i++) built.decay[i] = -expf(built.decay[i]);
   w->delta.all += w->delta.store;
   if (out) *out = built;
   return out;
@@ -365,17 +403,18 @@ static void build_model(builder *b) {
 static void lay_out_deltas(dt_weights *w) {
   const dt_shape *s = &w->shape;
   cpu_deltas *d = &w->delta;
-  size_t keys = (size_t)s->delta_key_heads * (size_t)s->delta_key_dim, heads = (size_t)s->delta_value_heads;
-  size_t values = heads * (size_t)s->delta_value_dim;
-  *d = (cpu_deltas){.mixed = (int)(2 * keys + values), .keys_at = 2 * keys + values};
+  const cpu_range mine = w->mine.delta_keys.count ? w->mine.delta_keys : (cpu_range){0, 1};
+  const int heads = mine.count * (s->delta_value_heads / s->delta_key_heads);
+  size_t keys = (size_t)mine.count * (size_t)s->delta_key_dim, values = (size_t)heads * (size_t)s->delta_value_dim;
+  *d = (cpu_deltas){.keys = mine, .values = heads, .mixed = (int)(2 * keys + values), .keys_at = 2 * keys + values};
   d->deltas_at = d->keys_at + keys;
   d->rates_at = d->deltas_at + values;
-  d->ldrates = (size_t)round_up(s->delta_value_heads, CPU_PANEL);
+  d->ldrates = (size_t)round_up(heads, CPU_PANEL);
   d->row = d->rates_at + d->ldrates;
   d->base = (size_t)s->delta_key_dim * (size_t)s->delta_value_dim;
   d->bases_at = CPU_DELTA_RING * d->row;
-  d->tags_at = d->bases_at + heads * CPU_DELTA_BASES * d->base;
-  d->store = d->tags_at + (size_t)round_up(s->delta_value_heads * CPU_DELTA_BASES, 16);
+  d->tags_at = d->bases_at + (size_t)heads * CPU_DELTA_BASES * d->base;
+  d->store = d->tags_at + (size_t)round_up(heads * CPU_DELTA_BASES, 16);
   d->ldin = (size_t)round_up(d->mixed, CPU_PANEL) + 16;
   d->ldz = (size_t)round_up((int)values, CPU_PANEL) + 16;
 }
@@ -421,7 +460,8 @@ static void build_scratch(dt_weights *w) {
   w->ldqkv = (size_t)(w->values_at + keys);
   int inner = s->heads * s->head_dim + round_up(s->inter, CPU_PANEL), inputs = round_up(s->inputs, CPU_PANEL);
   w->ldcat = (size_t)(inner > inputs ? inner : inputs) + 16;
-  if (w->ldcat < w->delta.ldz) w->ldcat = w->delta.ldz;
+  size_t attended = (size_t)round_up(s->delta_value_heads * s->delta_value_dim, CPU_PANEL) + 16;
+  if (w->ldcat < attended) w->ldcat = attended;
   w->ldgates = (size_t)w->keys_at;
   w->ldangles = (size_t)(s->rotary_dims > s->local_dims ? s->rotary_dims : s->local_dims);
   w->ldinputs = (size_t)round_up(s->layers * w->inputs_dim, CPU_PANEL) + 16;
@@ -544,8 +584,6 @@ dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, const dt_holdi
   dt_status status = check_model(d, err);
   if (status == DT_OK && d->shape.experts && d->path && backend->ranks)
     status = dt_fail(err, DT_EINPUT, "model: it has experts, which ranks do not share: run it without mpirun");
-  if (status == DT_OK && d->shape.delta_value_heads && d->path && backend->ranks)
-    status = dt_fail(err, DT_EINPUT, "model: it has delta layers, which ranks do not share: run it without mpirun");
   return status ? status : upload(backend, d, NULL, NULL, how, out, err);
 }
 

@@ -179,6 +179,7 @@ dt_status call_make(call_site *site, const call *c, int *number, dt_error *err) 
   case CALL_FORWARD:
     return dt_cpu_ops.forward(at(site, c->on), at(site, c->with), &c->rows, c->wants ? &c->out : NULL, err);
   case CALL_MOVE: return dt_cpu_ops.move(at(site, c->on), c->sequence, c->from, c->to, c->n, err);
+  case CALL_KEEP: dt_cpu_ops.keep(at(site, c->on), c->sequence, c->n); break;
   case CALL_RESTORE: return dt_cpu_ops.restore(at(site, c->on), c->sequence, at(site, c->with), err);
   case CALL_CLOSE:
   case CALL_FREE_WEIGHTS:

@@ -17,6 +17,7 @@ typedef enum {
   CALL_FREE_CACHE,
   CALL_FORWARD,
   CALL_MOVE,
+  CALL_KEEP,
   CALL_SNAPSHOT,
   CALL_RESTORE,
   CALL_FREE_SNAPSHOT,
@@ -26,7 +27,7 @@ typedef enum {
 /* Of the fields behind `on` each kind uses its own. */
 typedef struct {
   int32_t kind, on, with; /* numbers of its objects: weights and their cache, a cache and a snapshot */
-  int32_t sequence, n;    /* n: sequences, threads or slots */
+  int32_t sequence, n;    /* n: sequences, threads, slots or rows */
   int32_t slots;
   const char *version, *variant, *cache_dtype, *path;
   dt_holding how;           /* of a model */
@@ -42,6 +43,9 @@ typedef struct {
 
 /* A call as one message, malloc'd; NULL: out of memory. */
 void *call_pack(const call *, size_t *bytes);
+/* The same of a call without texts and lists, which needs no memory. Returns how many bytes. */
+enum { CALL_SHORT = 64 };
+size_t call_pack_short(const call *, char message[CALL_SHORT]);
 /* Its pointers point into the message. False: it is cut short. */
 bool call_unpack(void *message, size_t bytes, call *);
 

@@ -33,6 +33,12 @@ static dt_status make(const call *c, void **made, dt_error *err) {
   return status;
 }
 
+/* Sends a call that needs no memory, and so cannot fail. */
+static void tell_short(const call *c) {
+  char message[CALL_SHORT];
+  here.ranks->tell(here.ranks, message, call_pack_short(c, message));
+}
+
 static dt_status open_all(const dt_backend_options *o, dt_backend **out, dt_error *err) {
   call c = {.kind = CALL_OPEN, .n = o->threads};
   c.version = dt_version(), c.variant = o->variant, c.cache_dtype = o->cache_dtype;
@@ -67,6 +73,12 @@ static dt_status move(dt_cache *cache, int sequence, const int32_t *from, const 
   return make(&(call){.kind = CALL_MOVE, .on = on, .sequence = sequence, .n = n, .from = from, .to = to}, NULL, err);
 }
 
+static int keep(dt_cache *cache, int sequence, int rows) {
+  int on = call_number(&here, cache);
+  if (on >= 0) tell_short(&(call){.kind = CALL_KEEP, .on = on, .sequence = sequence, .n = rows});
+  return dt_cpu_ops.keep(cache, sequence, rows);
+}
+
 static dt_status snapshot(const dt_cache *cache, int sequence, int n, dt_snapshot **out, dt_error *err) {
   int on = call_number(&here, cache);
   if (on < 0) return dt_cpu_ops.snapshot(cache, sequence, n, out, err);
@@ -82,8 +94,11 @@ static dt_status restore(dt_cache *cache, int sequence, const dt_snapshot *s, dt
 /* Frees an object on all ranks; false: only this process has it. */
 static bool freed_everywhere(call_kind kind, const void *made) {
   int on = call_number(&here, made);
-  if (on >= 0) make(&(call){.kind = kind, .on = on}, NULL, NULL);
-  return on >= 0;
+  if (on < 0) return false;
+  const call c = {.kind = kind, .on = on};
+  tell_short(&c);
+  call_make(&here, &c, NULL, NULL);
+  return true;
 }
 
 static void close_all(dt_backend *b) { freed_everywhere(CALL_CLOSE, b); }
@@ -104,11 +119,8 @@ const dt_backend_ops *ranks_backend(void) { return here.ranks ? &everywhere : NU
 
 int ranks_info(const dt_backend *b, dt_rank_info *all) {
   call c = {.kind = CALL_INFO, .on = call_number(&here, b)};
-  size_t bytes;
-  void *message = c.on < 0 ? NULL : call_pack(&c, &bytes);
-  if (!message) return 0;
-  here.ranks->tell(here.ranks, message, bytes);
-  free(message);
+  if (c.on < 0) return 0;
+  tell_short(&c);
   call_info(&here, &c, all);
   return here.ranks->count;
 }
@@ -123,7 +135,7 @@ static void lead(void) {
   everywhere.open = open_all, everywhere.close = close_all;
   everywhere.upload = upload, everywhere.free_weights = free_weights;
   everywhere.create_cache = create_cache, everywhere.free_cache = free_cache;
-  everywhere.forward = forward, everywhere.move = move;
+  everywhere.forward = forward, everywhere.move = move, everywhere.keep = keep;
   everywhere.snapshot = snapshot, everywhere.restore = restore, everywhere.free_snapshot = free_snapshot;
   atexit(leave); /* the other ranks wait for rank 0, however its program ends */
 }

@@ -93,6 +93,13 @@ void *call_pack(const call *c, size_t *bytes) {
   return message;
 }
 
+size_t call_pack_short(const call *c, char message[CALL_SHORT]) {
+  call said = *c;
+  tape t = {.bytes = memset(message, 0, CALL_SHORT), .size = CALL_SHORT};
+  walk(&t, &said);
+  return t.at;
+}
+
 bool call_unpack(void *message, size_t bytes, call *c) {
   tape t = {.bytes = message, .size = bytes, .reading = true};
   *c = (call){.kind = -1};

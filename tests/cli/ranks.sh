@@ -24,10 +24,11 @@ says_one_line() {
 }
 
 it_computes_the_logits_of_one_process() {
-  for name in llama576 qwen3; do
+  for name in llama576 qwen3 qwen35; do
     mkdir $name && "$logits" make $name "$PWD/$name" || fail "no checkpoint $name"
   done
-  set -- "$models/mini-target" "$models/mini-draft" "$PWD/llama576" "$PWD/qwen3" $smollm2
+  local hybrid=$source_dir/tests/golden/logits/gguf_qwen35/model.gguf
+  set -- "$models/mini-target" "$models/mini-draft" "$PWD/llama576" "$PWD/qwen3" "$PWD/qwen35" "$hybrid" $smollm2
   "$logits" "$@" >expected || fail 'one process'
   [ "$(wc -l <expected)" -eq $# ] || fail 'too few hashes'
   for r in 1 2 3 4; do
@@ -39,7 +40,7 @@ it_computes_the_logits_of_one_process() {
 it_writes_what_one_process_writes() {
   succeeds run "$source_dir/tests/exact/ranks.lua" $smollm2
   mv stdout expected
-  [ "$(wc -l <expected)" -ge 31 ] || fail 'too few lines'
+  [ "$(wc -l <expected)" -ge 57 ] || fail 'too few lines'
   grep -q 'held to a schema.*eos.*"name": *"' expected || fail 'no text is held to a schema'
   for r in 2 3 4; do
     ranks $r "$dtrun" run "$source_dir/tests/exact/ranks.lua" $smollm2

@@ -42,6 +42,22 @@ for _, caches in ipairs { "q8", "f32" } do
   generate(pair, { { "dynatree" } }, "q8, caches in " .. caches, 24)
   pair:close()
 end
+-- Linear attention, which drafts for itself: trees across its states, texts that follow others in a cache, windows.
+local HYBRID = HERE .. "../golden/logits/gguf_qwen35/model.gguf"
+local TREES = { { "ar" }, { "dynatree" }, { HERE .. "hostile/random_trees.lua", { nodes = 256, vocab = 250 } },
+  { HERE .. "hostile/rollbacks.lua" }, { HERE .. "hostile/keep_random.lua" } }
+pair = dt.check(dt.load { target = HYBRID, draft = HYBRID, threads = 1 })
+for _, policy in ipairs(TREES) do
+  for window = 0, 40, 40 do
+    for _, prompt in ipairs { PROMPT, PROMPT:upper() } do
+      local result = dt.check(pair:generate { policy = policy[1], params = policy[2], prompt = prompt, tokens = 150,
+        ignore_eos = true, window = window > 0 and window or nil, sinks = window > 0 and 4 or nil })
+      print("linear attention", policy[1]:match "[^/]*$", window, result.stats.output_hash)
+    end
+  end
+end
+generate(pair, { { "ar" }, { "dynatree" } }, "linear attention, a prefix", 32)
+pair:close()
 for _, path in ipairs(opts.rest) do
   local alone = dt.check(dt.load { target = path, threads = 1 })
   generate(alone, ALONE, path:match "[^/]*$", 10)

@@ -1,7 +1,6 @@
 /* Models with delta layers: what is refused, and how deep trees may be. What they compute is compared in test_delta_trees, test_golden_logits,
  * test_heads, test_continue and exact.quantized. */
 #include "backend/check.h"
-#include "backend/ranks.h"
 #include "cpu.h"
 #include "delta.h"
 #include "gguf_edit.h"
@@ -101,23 +100,11 @@ static void rows_that_reach_too_far_are_refused(void **state) {
   fails(check_row(100, 100, 31, 200, &err), DT_EINPUT, "rows in slots of the same numbers");
 }
 
-static void nobody_gathers(dt_ranks *ranks, void *numbers, const int *bytes, const int *offset) {
-  (void)ranks, (void)numbers, (void)bytes, (void)offset;
-}
-
-static void a_gpu_and_ranks_refuse_them_in_one_line(void **state) {
+static void a_gpu_refuses_them_in_one_line(void **state) {
   (void)state;
   opened o = open_model();
   fails(check_plain(&o.desc, "a GPU", &err), DT_EINPUT,
         "model: it has delta layers, which a GPU does not compute: use --backend cpu");
-  dt_ranks ranks = {.rank = 0, .count = 2, .gather = nobody_gathers};
-  dt_backend *b = NULL;
-  dt_weights *w = NULL;
-  ok(dt_cpu_ops.open(&(dt_backend_options){.threads = 1, .ranks = &ranks}, &b, &err));
-  o.desc.path = "model";
-  fails(dt_cpu_ops.upload(b, &o.desc, NULL, &w, &err), DT_EINPUT,
-        "model: it has delta layers, which ranks do not share: run it without mpirun");
-  dt_cpu_ops.close(b);
   close_model(&o);
 }
 
@@ -301,7 +288,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layers_that_do_not_fit_are_refused),
       cmocka_unit_test(rows_that_reach_too_far_are_refused),
-      cmocka_unit_test(a_gpu_and_ranks_refuse_them_in_one_line),
+      cmocka_unit_test(a_gpu_refuses_them_in_one_line),
       cmocka_unit_test(trees_have_64_levels_at_most),
       cmocka_unit_test(a_blank_text_may_be_longer_than_the_ring),
       cmocka_unit_test(a_prefix_starts_a_text_wherever_it_was_cut),

@@ -1,5 +1,6 @@
 /* Ranks that share a model compute what one alone computes, to the bit: whatever the shape, their number and their threads. */
 #include "cpu.h"
+#include "golden_logits.h"
 #include "model/model.h"
 #include "random_parts.h"
 #include "ranks/call.h"
@@ -14,11 +15,12 @@
 
 enum { PROMPT = 70, NODES = 9, K = 8, TOKENS = PROMPT + 1, CHAIN = 6 };
 
-/* Everything that a pass can be asked for, after a prompt, moved rows and a restored snapshot. */
+/* Everything that a pass can be asked for, after a prompt, moved rows, another text and a restored snapshot. */
 typedef struct {
   float *logits; /* [NODES][vocab] */
   int32_t argmax[NODES], both[NODES], drawn[NODES], shifted[NODES], top[NODES][K], top_both[NODES][K];
   float logp[NODES][K], logp_both[NODES][K], own[NODES][K], confidence[NODES], entropy[NODES], shifted_logp[NODES];
+  int kept;
   size_t weights, caches;
 } outcome;
 
@@ -26,6 +28,7 @@ typedef struct {
   const dt_model_desc *desc;
   const char *dtype, *cache_dtype;
   int threads;
+  int prompt;       /* tokens, at least 3; 0: PROMPT */
   outcome *of_rank; /* [ranks] */
 } trial;
 
@@ -65,6 +68,16 @@ static void ask(rig *r, const row_list *l, outcome *o) {
   must(r->ops->forward(r->weights, r->cache, &rows, &out, &e), &e);
 }
 
+static void read_prompt(rig *r, int sequence, int n, int step) {
+  dt_error e;
+  for (int p = 0; p < n;) {
+    row_list piece = {0};
+    for (; p < n && piece.n < MAX_ROWS; p++) row_add_plain(&piece, sequence, p * step % r->vocab, p);
+    dt_rows rows = rows_of(&piece);
+    must(r->ops->forward(r->weights, r->cache, &rows, NULL, &e), &e);
+  }
+}
+
 /* A rank's part; of one that is alone (NULL), all. */
 static void compute(dt_ranks *ranks, void *context) {
   const trial *t = context;
@@ -77,22 +90,24 @@ static void compute(dt_ranks *ranks, void *context) {
   o->logits = calloc((size_t)NODES * (size_t)r.vocab, sizeof *o->logits);
   must(r.ops->open(&options, &r.backend, &e), &e);
   must(r.ops->upload(r.backend, &desc, &(dt_holding){.dtype = t->dtype}, &r.weights, &e), &e);
-  must(r.ops->create_cache(r.weights, 2, PROMPT + NODES + CHAIN, &r.cache, &e), &e);
-  row_list prompt = {0}, tree = {0};
-  for (int p = 0; p < PROMPT; p++) row_add_plain(&prompt, 0, p * 37 % r.vocab, p);
-  dt_rows rows = rows_of(&prompt);
-  must(r.ops->forward(r.weights, r.cache, &rows, NULL, &e), &e);
-  int32_t from[] = {PROMPT - 1}, to[] = {PROMPT - 3}; /* the text is now two tokens shorter, and ends as it did */
+  const int n = t->prompt;
+  must(r.ops->create_cache(r.weights, 2, n + NODES + CHAIN, &r.cache, &e), &e);
+  read_prompt(&r, 0, n, 37);
+  int32_t from[] = {n - 1}, to[] = {n - 3}; /* the text is now two tokens shorter, and ends as it did */
   must(r.ops->move(r.cache, 0, from, to, 1, &e), &e);
   dt_snapshot *saved = NULL;
-  must(r.ops->snapshot(r.cache, 0, PROMPT - 2, &saved, &e), &e);
+  must(r.ops->snapshot(r.cache, 0, n - 2, &saved, &e), &e);
+  read_prompt(&r, 1, n, 11);
+  r.ops->keep(r.cache, 1, 0);
   must(r.ops->restore(r.cache, 1, saved, &e), &e);
+  o->kept = r.ops->keep(r.cache, 1, n - 2);
   r.ops->free_snapshot(saved);
+  row_list tree = {0};
   int32_t path[NODES];
   for (int i = 0; i < NODES; i++) { /* a chain of rows, then leaves of the first one */
     int depth = i < CHAIN ? i + 1 : 2;
-    path[depth - 1] = PROMPT + i;
-    row_add(&tree, 1, (i * 101 + 7) % r.vocab, PROMPT - 2, path, depth);
+    path[depth - 1] = n + i;
+    row_add(&tree, 1, (i * 101 + 7) % r.vocab, n - 2, path, depth);
   }
   ask(&r, &tree, o);
   dt_memory memory = r.ops->memory(r.backend);
@@ -116,19 +131,25 @@ static void assert_same(const outcome *a, const outcome *b, int vocab) {
   assert_memory_equal(a->own, b->own, sizeof a->own);
   assert_memory_equal(a->confidence, b->confidence, sizeof a->confidence);
   assert_memory_equal(a->entropy, b->entropy, sizeof a->entropy);
+  assert_int_equal(a->kept, b->kept);
 }
 
 static void check(trial t, int most_ranks) {
   outcome alone = {0}, shared[MOST_RANKS];
+  if (!t.prompt) t.prompt = PROMPT;
   t.of_rank = &alone;
   compute(NULL, &t);
+  assert_int_equal(alone.kept, t.prompt - 2);
   assert_int_not_equal(alone.drawn[0], -1);
   for (int ranks = 1; ranks <= most_ranks; ranks++) {
     memset(shared, 0, sizeof shared);
     t.of_rank = shared;
     run_ranks(ranks, compute, &t);
     assert_same(&alone, &shared[0], t.desc->shape.vocab);
-    for (int i = 0; i < ranks; i++) free(shared[i].logits);
+    for (int i = 0; i < ranks; i++) {
+      assert_int_equal(shared[i].kept, alone.kept);
+      free(shared[i].logits);
+    }
   }
   free(alone.logits);
 }
@@ -137,8 +158,8 @@ static void ranks_give_the_bits_of_one(void **state) {
   (void)state;
   for (int s = 0; s < RANDOM_SHAPES; s++) {
     random_model *m = random_model_new(&random_shapes[s], 11);
-    check((trial){&m->desc, NULL, NULL, 1 + s % 3, NULL}, s < 2 ? MOST_RANKS : 4);
-    if (s == 1) check((trial){&m->desc, "q8", "f16", 2, NULL}, 3);
+    check((trial){&m->desc, NULL, NULL, 1 + s % 3, 0, NULL}, s < 2 ? MOST_RANKS : 4);
+    if (s == 1) check((trial){&m->desc, "q8", "f16", 2, 0, NULL}, 3);
     random_model_free(m);
   }
 }
@@ -147,7 +168,7 @@ static void so_do_they_with_windows_caps_and_norms_of_all_kinds(void **state) {
   (void)state;
   for (int part = 0; part < RANDOM_SHARED; part++) {
     random_model *m = random_parts_new(part, 11);
-    for (int threads = 1; threads <= 2; threads++) check((trial){&m->desc, NULL, NULL, threads, NULL}, 4);
+    for (int threads = 1; threads <= 2; threads++) check((trial){&m->desc, NULL, NULL, threads, 0, NULL}, 4);
     random_model_free(m);
   }
 }
@@ -161,9 +182,28 @@ static void so_do_they_with_the_bundled_pair(void **state) {
     ok(model_open(folders[i], &m, &err));
     dt_model_desc tied = *model_desc(m);
     tied.embed = tied.unembed;
-    check((trial){model_desc(m), NULL, NULL, 1, NULL}, 4);
-    check((trial){&tied, NULL, NULL, 2, NULL}, 3);
+    check((trial){model_desc(m), NULL, NULL, 1, 0, NULL}, 4);
+    check((trial){&tied, NULL, NULL, 2, 0, NULL}, 3);
     model_close(m);
+  }
+}
+
+/* Of two, two and three key heads, so that some ranks have none; the value heads of a key lie apart in the first model. The trees' rows
+ * read states of several positions; of the longest text the first rows are lost. */
+static void so_do_they_with_linear_attention(void **state) {
+  (void)state;
+  static const char *const names[] = {"gguf_qwen35", "qwen35", "qwen35_whole"};
+  static const int prompts[] = {92, 109, 126, 560};
+  for (int i = 0; i < 3; i++) {
+    golden g = golden_read(names[i]);
+    model *m = NULL;
+    ok(model_open(g.model, &m, &err));
+    assert_int_equal(model_desc(m)->shape.delta_tiled, i == 0);
+    for (int j = 0; j < 4 && prompts[j] + CHAIN <= model_desc(m)->shape.context; j++)
+      check((trial){model_desc(m), NULL, NULL, 1 + j % 2, prompts[j], NULL}, 4);
+    check((trial){model_desc(m), "q8", "f16", 2, PROMPT, NULL}, 3);
+    model_close(m);
+    golden_free(&g);
   }
 }
 
@@ -174,7 +214,7 @@ static void each_holds_its_part(void **state) {
                             DT_F16, DT_NORM_RMS, DT_ACT_SILU, false, true, false, false, false, false};
   random_model *m = random_model_new(&even, 3);
   outcome alone = {0}, shared[MOST_RANKS];
-  trial t = {&m->desc, NULL, NULL, 1, &alone};
+  trial t = {&m->desc, NULL, NULL, 1, PROMPT, &alone};
   compute(NULL, &t);
   for (int ranks = 2; ranks <= 4; ranks += 2) {
     size_t most = alone.weights / (size_t)ranks + ((size_t)2 << 20); /* whole huge pages */
@@ -213,7 +253,7 @@ static void what_is_not_shared_is_whole(void **state) {
   outcome here = {0};
   row_list one = {0};
   row_add_plain(&one, 0, 1, 0);
-  run_ranks(2, compute_whole, &(trial){&m->desc, NULL, NULL, 1, &here});
+  run_ranks(2, compute_whole, &(trial){&m->desc, NULL, NULL, 1, 0, &here});
   rig r = rig_open(&dt_cpu_ops, NULL, 1, &m->desc, 1, 4);
   float *expected = rig_run(&r, &one, true);
   assert_memory_equal(expected, here.logits, (size_t)r.vocab * sizeof *expected);
@@ -231,6 +271,7 @@ static void a_call_arrives_as_it_was_said(void **state) {
   const call kinds[] = {
       {.kind = CALL_OPEN, .n = 3, .version = "1.2", .variant = NULL, .cache_dtype = "f16"},
       {.kind = CALL_UPLOAD, .on = 1, .path = "a/model", .how = {NULL, "16"}, .signature = 77},
+      {.kind = CALL_KEEP, .on = 2, .sequence = 1, .n = 40},
       {.kind = CALL_MOVE, .on = 2, .sequence = 4, .n = 2, .from = wanted, .to = wanted},
       {.kind = CALL_FORWARD,
        .on = 5,
@@ -257,7 +298,7 @@ static void a_call_arrives_as_it_was_said(void **state) {
   }
   call heard;
   size_t bytes;
-  void *message = call_pack(&kinds[3], &bytes);
+  void *message = call_pack(&kinds[4], &bytes);
   assert_true(call_unpack(message, bytes, &heard));
   assert_memory_equal(heard.rows.token, l.token, 5 * sizeof *l.token);
   assert_memory_equal(heard.out.row, wanted, sizeof wanted);
@@ -345,6 +386,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(ranks_give_the_bits_of_one),
                                      cmocka_unit_test(so_do_they_with_windows_caps_and_norms_of_all_kinds),
                                      cmocka_unit_test(so_do_they_with_the_bundled_pair),
+                                     cmocka_unit_test(so_do_they_with_linear_attention),
                                      cmocka_unit_test(a_call_arrives_as_it_was_said),
                                      cmocka_unit_test(a_failure_of_one_is_that_of_all),
                                      cmocka_unit_test(each_holds_its_part),
