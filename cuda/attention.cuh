@@ -8,18 +8,18 @@ struct attention {
   pass_rows rows;
   int heads, kv_heads, head_dim;
   float scale;
-  const uint16_t *q; /* [ROWS][heads][dim] */
+  const uint16_t *q; /* [rows][heads][dim] */
   /* of the layer; key or value of sequence s, head g, slot p at ((s * sequence_stride + g) * slots + p) * dim */
   const uint16_t *keys, *values;
   size_t sequence_stride;
   int slots, splits;
-  float *part;    /* [ROWS][heads][splits][dim] */
-  float2 *weight; /* [ROWS][heads][splits] */
-  unsigned *done; /* [ROWS][heads] all zero before and after a pass */
+  float *part;    /* [rows][heads][splits][dim] */
+  float2 *weight; /* [rows][heads][splits] */
+  unsigned *done; /* [rows][heads] all zero before and after a launch */
   operand out;    /* head h at column h * head_dim */
 };
 
-/* `dim` is the padded width of a head; `units` is at least rows.header's. */
+/* The rows are those of one turn. `dim` is the padded width of a head; `units` is at least rows.header's. */
 cudaError_t attend(const queue &, number type, int dim, const attention &, int units);
 cudaError_t attention_prepare(number type, int dim); /* once per device, before the first call for this width */
 

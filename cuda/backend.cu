@@ -103,6 +103,12 @@ static const char *cuda_unusable(void) {
 static const char *const CACHE_DTYPES[] = {"16-bit", nullptr};
 static const char *const WEIGHT_DTYPES[] = {nullptr}, *const ACTIVATIONS[] = {nullptr};
 
+static int most_of_turn(void) {
+  const char *asked = getenv("DTRUN_TURN");
+  int rows = asked ? atoi(asked) : ROWS;
+  return rows < GROUP ? GROUP : rows > ROWS ? ROWS : rows;
+}
+
 static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, dt_error *err) {
   int n = 0, major = 0;
   cudaDeviceProp device = {};
@@ -129,6 +135,7 @@ static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, 
   b->graphs = !getenv("DTRUN_NO_GRAPH");
   b->widens = getenv("DTRUN_WIDEN");
   b->guards = getenv("DTRUN_GUARD");
+  b->turn = most_of_turn();
   describe_device(b);
   if (e == cudaSuccess) e = cudaStreamCreateWithFlags(&b->stream.stream, cudaStreamNonBlocking);
   dt_status status = cuda_check(b, e, "opening", err);
@@ -181,6 +188,7 @@ extern "C" const dt_backend_ops dt_cuda_ops = {
     .free_weights = cuda_free_weights,
     .cache_bytes = cuda_cache_bytes,
     .bytes_free = cuda_bytes_free,
+    .scratch_bytes = cuda_scratch_bytes,
     .upload_head = cuda_upload_head,
     .first_layers = nullptr,
     .create_cache = cuda_create_cache,

@@ -55,9 +55,8 @@ size_t cuda_cache_bytes(const dt_weights *w, int slots) {
          (cache_heads(*w) * (size_t)w->dim * sizeof(uint16_t) + (size_t)cache_feature(*w) * sizeof(float));
 }
 
-static void layout(dt_cache *c) {
-  const dt_weights *w = c->weights;
-  size_t heads = ROWS * (size_t)w->shape.heads;
+static void layout(dt_cache *c, const dt_weights *w) {
+  size_t heads = (size_t)c->turn * (size_t)w->shape.heads;
   size_t slots = (size_t)c->sequences * (size_t)c->slots;
   c->data = take<uint16_t>(&c->cache_arena, slots * cache_heads(*w) * (size_t)w->dim);
   c->kept = {take<float>(&c->cache_arena, slots * (size_t)cache_feature(*w)), c->slots, cache_feature(*w)};
@@ -65,6 +64,23 @@ static void layout(dt_cache *c) {
   c->weight = take<float2>(&c->scratch_arena, heads * (size_t)c->splits);
   c->done = take<unsigned>(&c->scratch_arena, heads);
   for (pass_rows &rows : c->rows) rows = lay_rows(take<char>(&c->scratch_arena, rows_bytes(c)));
+}
+
+/* A cache that has its sizes, and no memory yet. */
+static void measure(dt_cache *c, const dt_weights *w, int sequences, int slots) {
+  c->sequences = sequences;
+  c->slots = slots;
+  c->splits = blocks_of(slots, SPLIT);
+  size_t bytes = (size_t)sequences * cuda_cache_bytes(w, slots);
+  c->turn = rows_of_turn(w->backend->turn, turn_row_bytes(w->shape.heads, c->splits, w->dim), bytes);
+  c->tail = 8 * (size_t)round_up(ROWS, c->turn) * (size_t)c->splits + ROWS * (size_t)PATH + (size_t)slots;
+  layout(c, w);
+}
+
+size_t cuda_scratch_bytes(const dt_weights *w, int sequences, int slots) {
+  dt_cache c = {};
+  measure(&c, w, sequences, slots);
+  return c.scratch_arena.used;
 }
 
 /* Takes memory of the host for rows and results, which the device reads and writes directly. */
@@ -89,11 +105,7 @@ dt_status cuda_create_cache(dt_weights *w, int sequences, int slots, dt_cache **
   dt_cache *c = new (std::nothrow) dt_cache();
   if (!c) return dt_fail_memory(err, "a cache", sizeof *c);
   c->weights = w;
-  c->sequences = sequences;
-  c->slots = slots;
-  c->splits = blocks_of(slots, SPLIT);
-  c->tail = 8 * ROWS * (size_t)c->splits + ROWS * (size_t)PATH + (size_t)slots;
-  layout(c);
+  measure(c, w, sequences, slots);
   dt_status status = arena_open(w->backend, &c->cache_arena, "the cache", &w->backend->memory.caches, err);
   if (status == DT_OK) status = arena_open(w->backend, &c->scratch_arena, "scratch", &w->backend->memory.scratch, err);
   if (status == DT_OK) status = open_host(c, err);
@@ -101,7 +113,7 @@ dt_status cuda_create_cache(dt_weights *w, int sequences, int slots, dt_cache **
     cuda_free_cache(c);
     return status;
   }
-  layout(c);
+  layout(c, w);
   *out = c;
   return DT_OK;
 }

@@ -196,8 +196,9 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
   header->wanted = results;
   if (out && out->want == DT_WANT_TOPK) header->top_k = out->k, header->top_ids = outputs_below(w, out->vocab);
   if (out && out->want == DT_WANT_BOTH) header->top_k = out->k, header->top_ids = w->outputs;
-  pass_shape shape = {bucket(n), header->units, bucket(results), results ? out->want : DT_WANT_NOTHING, filtered,
-                      {},        rows->distance};
+  pass_shape shape = {
+      bucket(n), header->units, header->turns, bucket(results), results ? out->want : DT_WANT_NOTHING, filtered,
+      {},        rows->distance};
   if (rows->features) shape.given = rows->features->kept;
 
   const queue &stream = w->backend->stream;
@@ -211,7 +212,7 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
 
 /* Runs CHUNK rows of a prompt. cudaErrorNotSupported: the library cannot do so for this model. */
 static cudaError_t run_chunk(const dt_weights *w, const dt_cache *c, const dt_rows *rows, int first) {
-  enqueuer q = {w, c, true, {CHUNK_GROUP, 0, 0, DT_WANT_NOTHING, false, {}, 0}, w->backend->stream, cudaSuccess};
+  enqueuer q = {w, c, true, {CHUNK_GROUP, 0, 0, 0, DT_WANT_NOTHING, false, {}, 0}, w->backend->stream, cudaSuccess};
   for (int group = 0; group < groups(&q); group++) {
     const pass_rows &staged = c->staged[group];
     size_t bytes;
@@ -248,7 +249,7 @@ static cudaError_t run_nothing(const dt_weights *w, dt_cache *c) {
   cudaError_t e = cudaSuccess;
   for (auto begin : {start_one_by_one, start})
     for (int rows : {8, 16, 32, 64, WIDE_ROWS})
-      if (e == cudaSuccess) e = begin(w, c, {rows, 8, rows, DT_WANT_BOTH, true, {}, 0});
+      if (e == cudaSuccess) e = begin(w, c, {rows, 8, 1, rows, DT_WANT_BOTH, true, {}, 0});
   return e == cudaSuccess ? cudaStreamSynchronize(w->backend->stream) : e;
 }
 

@@ -9,6 +9,7 @@ extern "C" {
 #undef restrict
 #include "cuda.h"
 #include "device.cuh"
+#include "turns.h"
 
 constexpr int MULTIPROCESSORS = 132; /* of an H100 or H200: numbers of blocks are chosen for it */
 constexpr int WIDE_ROWS = 144;       /* rows of one block of a matrix product, at most */
@@ -18,11 +19,11 @@ constexpr int CHUNK = 512;           /* rows of a prompt whose products are comp
 constexpr int CHUNK_GROUP = 256;     /* rows of a chunk that share buffers of ROWS rows */
 constexpr int PIECE = 4096; /* outputs of a chunk's product that are computed together, at most; a multiple of 16 */
 constexpr int PATH = 64;    /* slots of paths per row for which there is room, on average */
-constexpr int GROUP = 16;   /* rows whose attention to a shared prefix is computed together */
-constexpr int OWN = 8;      /* rows of a tree that share a part where their paths begin */
-constexpr int PLACES = 512; /* attention blocks that a device runs at once: with fewer, rows share no work */
-constexpr int SPLIT = 128;  /* keys of one part of an attention: part s begins at logical position s * SPLIT */
-constexpr int PARTIALS = 8; /* parts of the sum over k of a matrix product, at most */
+constexpr int GROUP = TURN_STEP;  /* rows whose attention to a shared prefix is computed together */
+constexpr int OWN = 8;            /* rows of a tree that share a part where their paths begin */
+constexpr int PLACES = 512;       /* attention blocks that a device runs at once: with fewer, rows share no work */
+constexpr int SPLIT = 128;        /* keys of one part of an attention: part s begins at logical position s * SPLIT */
+constexpr int PARTIALS = 8;       /* parts of the sum over k of a matrix product, at most */
 constexpr int LOGIT_BLOCK = 1024; /* ids whose logits are reduced together */
 constexpr int MAX_HEAD = 256, MAX_HIDDEN = 8192;
 
@@ -40,6 +41,7 @@ struct dt_backend {
   const char *refused;   /* the driver's reason, where one of these was given up; else null */
   bool widens;           /* whether matrices that could be packed are not: the results are the same */
   bool guards;           /* see arena */
+  int turn;              /* rows whose attention runs at once, at most */
   bool broken;           /* the device cannot recover from an error: every call fails from now on */
   dt_memory memory;
   char name[256], description[300];
@@ -144,16 +146,24 @@ struct draft_head {
 struct pass_header {
   int n, wanted, units, top_k, top_ids;
   dt_window window;
+  int turns; /* of dt_cache.turn rows each; `units` is that of each turn */
 };
 struct pass_rows {
   pass_header *header;
   dt_sampling *sampling;                                                   /* [ROWS], of the wanted rows */
   int32_t *token, *position, *sequence, *slot, *prefix, *path_at, *wanted; /* [ROWS] */
-  /* Of attention, eight numbers for each unit. First row, rows (0: this unit is none), part, and the key of it from which
+  /* Of attention, eight numbers for each unit. First row of its turn, rows (0: this unit is none), part, and the key of it from which
    * each row has its own (SPLIT: none); then of the last of these rows: sequence, prefix, path_at, position. So a block has
    * all that it needs to find its keys at once. */
   int4 *unit;
   int32_t *path; /* row r's path begins at path_at[r]; paths lie after the units, in the same memory */
+
+  /* The rows as one turn of attention sees them: without the rows and units of the turns before it. */
+  pass_rows behind(int rows, int units) const {
+    return {header,          sampling,         token + rows,  position + rows,
+            sequence + rows, slot + rows,      prefix + rows, path_at + rows,
+            wanted,          unit + 2 * units, path};
+  }
 };
 constexpr int ROWS_HEADER = 32; /* bytes; ROWS_FIXED: bytes before the units */
 constexpr int ROWS_FIXED = ROWS_HEADER + ROWS * ((int)sizeof(dt_sampling) + 7 * 4);
@@ -216,11 +226,12 @@ struct dt_cache {
   dt_weights *weights;
   int sequences, slots;
   int splits;     /* parts of an attention over all slots */
+  int turn;       /* rows whose attention runs at once: see turns.h */
   uint16_t *data; /* [sequences][layers][2][kv_heads][slots][dim] */
   features kept;  /* after all keys and values; width 0: none */
-  float *part;    /* [ROWS][heads][splits][dim] sums of values, not yet divided */
-  float2 *weight; /* [ROWS][heads][splits] largest score of a part, sum of its exponentials */
-  unsigned *done; /* [ROWS][heads] number of finished parts */
+  float *part;    /* [turn][heads][splits][dim] sums of values, not yet divided */
+  float2 *weight; /* [turn][heads][splits] largest score of a part, sum of its exponentials */
+  unsigned *done; /* [turn][heads] number of finished parts */
   pass_rows rows[CHUNK / CHUNK_GROUP], staged[CHUNK / CHUNK_GROUP]; /* a pass uses the first */
   size_t tail;                                                      /* room for units and paths, counted in int32_t */
   pass_results results;
@@ -254,6 +265,7 @@ dt_status cuda_upload_head(dt_backend *, const dt_head_desc *, const char *dtype
 void cuda_free_weights(dt_weights *);
 /* cache.cu */
 size_t cuda_cache_bytes(const dt_weights *, int slots);
+size_t cuda_scratch_bytes(const dt_weights *, int sequences, int slots);
 dt_status cuda_create_cache(dt_weights *, int sequences, int slots, dt_cache **, dt_error *);
 void cuda_free_cache(dt_cache *);
 dt_status cuda_move(dt_cache *, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *);

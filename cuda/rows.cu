@@ -36,6 +36,17 @@ static int add_tree_units(const pass_rows &to, int first, int n, int together, i
   return units;
 }
 
+/* Writes the units of n rows, of which the first is row `first` of the pass, and returns their number. */
+static int add_units(const pass_rows &to, const dt_rows *rows, int first, int n, int together) {
+  int units = 0;
+  for (int i = 0, same; i < n; i += same) {
+    for (same = 1; same < GROUP && i + same < n && to.sequence[i + same] == to.sequence[i];) same++;
+    units = is_text(rows, first + i, same) ? add_text_units(to, i, same, units)
+                                           : add_tree_units(to, i, same, together, units);
+  }
+  return units;
+}
+
 int stage_rows(const dt_cache *c, const pass_rows &to, const dt_rows *rows, int first, int most, size_t *bytes) {
   size_t paths = 0, room = ROWS * (size_t)PATH + (size_t)c->slots;
   int n = 0;
@@ -47,27 +58,34 @@ int stage_rows(const dt_cache *c, const pass_rows &to, const dt_rows *rows, int 
     to.prefix[n] = rows->prefix[first + n];
     paths += (size_t)rows->path_len[first + n];
   }
-  int units = 0, together = n * c->weights->shape.heads > PLACES ? OWN : 1; /* both give the same bits */
-  for (int i = 0, same; i < n; i += same) {
-    for (same = 1; same < GROUP && i + same < n && to.sequence[i + same] == to.sequence[i];) same++;
-    units = is_text(rows, first + i, same) ? add_text_units(to, i, same, units)
-                                           : add_tree_units(to, i, same, together, units);
+  int together = n * c->weights->shape.heads > PLACES ? OWN : 1; /* both give the same bits */
+  int turns = blocks_of(n, c->turn), begin[ROWS / GROUP + 1] = {}, most_units = 0;
+  for (int turn = 0; turn < turns; turn++) {
+    int before = turn * c->turn, of_turn = n - before < c->turn ? n - before : c->turn;
+    begin[turn + 1] = begin[turn] + add_units(to.behind(before, begin[turn]), rows, first + before, of_turn, together);
+    if (most_units < begin[turn + 1] - begin[turn]) most_units = begin[turn + 1] - begin[turn];
   }
-  int all = 8, most_units = ROWS * c->splits; /* a graph has blocks for so many */
-  while (all < units) all *= 2;
-  if (all > most_units) all = most_units;
-  for (int i = units; i < all; i++) to.unit[2 * i] = make_int4(0, 0, 0, 0);
-  int at = 8 * all; /* paths lie after the units */
+  int all = 8; /* a graph has blocks for so many in each turn */
+  while (all < most_units) all *= 2;
+  if (all > c->turn * c->splits) all = c->turn * c->splits;
+  for (int turn = turns - 1; turn >= 0; turn--) { /* from the last on, since units move towards the end */
+    int4 *from = to.unit + 2 * begin[turn], *unit = to.unit + 2 * turn * all;
+    int units = begin[turn + 1] - begin[turn];
+    memmove(unit, from, 2 * sizeof *unit * (size_t)units);
+    for (int i = units; i < all; i++) unit[2 * i] = make_int4(0, 0, 0, 0);
+  }
+  int at = 8 * turns * all; /* paths lie after the units */
   for (int i = 0; i < n; i++) {
     const int32_t *path = rows->path + (size_t)(first + i) * (size_t)rows->path_stride;
     to.path_at[i] = at;
     for (int j = 0; j < rows->path_len[first + i]; j++) to.path[at++] = path[j];
   }
-  for (int i = 0; i < units; i++) {
-    int last = to.unit[2 * i].x + to.unit[2 * i].y - 1;
-    to.unit[2 * i + 1] = make_int4(to.sequence[last], to.prefix[last], to.path_at[last], to.position[last]);
+  for (int i = 0; i < turns * all; i++) {
+    int last = i / all * c->turn + to.unit[2 * i].x + to.unit[2 * i].y - 1;
+    if (to.unit[2 * i].y)
+      to.unit[2 * i + 1] = make_int4(to.sequence[last], to.prefix[last], to.path_at[last], to.position[last]);
   }
-  *to.header = {n, 0, all, 0, 0, rows->window};
+  *to.header = {n, 0, all, 0, 0, rows->window, turns};
   *bytes = ROWS_FIXED + sizeof(int32_t) * (size_t)at;
   return n;
 }

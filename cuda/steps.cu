@@ -105,10 +105,14 @@ void step_attention(enqueuer *q, int index) {
   a.sequence_stride = cache_heads(*w), a.slots = c->slots, a.splits = c->splits;
   a.part = c->part, a.weight = c->weight, a.done = c->done;
   for (int group = 0; group < groups(q); group++) {
-    size_t row = (size_t)group * CHUNK_GROUP;
-    a.rows = c->rows[group];
-    a.q = w->q + row * w->shape.heads * w->dim;
-    a.out = operands_of(q).cat.behind((int)row, 0);
-    must(q, attend(q->stream, w->activations, w->dim, a, q->chunk ? c->staged[group].header->units : q->shape.units));
+    int units = q->chunk ? c->staged[group].header->units : q->shape.units;
+    int turns = q->chunk ? c->staged[group].header->turns : q->shape.turns;
+    for (int turn = 0; turn < turns; turn++) {
+      int before = turn * c->turn, row = group * CHUNK_GROUP + before;
+      a.rows = c->rows[group].behind(before, turn * units);
+      a.q = w->q + (size_t)row * w->shape.heads * w->dim;
+      a.out = operands_of(q).cat.behind(row, 0);
+      must(q, attend(q->stream, w->activations, w->dim, a, units));
+    }
   }
 }

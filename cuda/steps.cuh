@@ -8,7 +8,7 @@
 
 /* The values that determine the kernels of a pass, and their numbers of blocks. */
 struct pass_shape {
-  int rows, units, wanted; /* upper bounds; wanted may be 0 */
+  int rows, units, turns, wanted; /* upper bounds; of units in a turn of attention; wanted may be 0 */
   dt_want want;
   bool filtered;  /* some row's token is drawn among its allowed ids */
   features given; /* of the target's cache, which a head reads; null: the head's own features, or no head */

@@ -137,6 +137,8 @@ typedef struct {
   /* Bytes of the cache of one sequence of `slots` rows; bytes that can still be allocated (SIZE_MAX: unknown). */
   size_t (*cache_bytes)(const dt_weights *, int slots);
   size_t (*bytes_free)(const dt_backend *);
+  /* Bytes that a cache of `sequences` times `slots` rows takes for its passes beside those of its rows. NULL: few. */
+  size_t (*scratch_bytes)(const dt_weights *, int sequences, int slots);
 
   /* Uploads a draft head for this target. New caches of the target then keep each row's feature (the streams that the head reads)
    * beside its keys and values; no other number changes. The target outlives the head, whose matrices take the first of

@@ -60,7 +60,7 @@ dt_status draft_medusa_open(const dt_pair *pair, int which, int sequences, int c
 /* The same for a reader, which has features of a tree's nodes, and no other rows. */
 dt_status draft_reader_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,
                             const dt_cache *target, drafter **out, dt_error *err);
-/* Bytes of its cache for one sequence. */
-size_t draft_model_bytes(const dt_pair *pair, int which, int context);
+/* Slots of a sequence in its cache. */
+int draft_model_slots(const dt_pair *pair, int which, int context);
 
 #endif

@@ -436,7 +436,6 @@ dt_status draft_model_open(const dt_pair *pair, int which, int sequences, int co
   return status;
 }
 
-size_t draft_model_bytes(const dt_pair *pair, int which, int context) {
-  const pair_draft *draft = &pair->draft[which];
-  return pair->ops->cache_bytes(draft->weights, slots_of(context_of(draft, context)));
+int draft_model_slots(const dt_pair *pair, int which, int context) {
+  return slots_of(context_of(&pair->draft[which], context));
 }

@@ -2,6 +2,7 @@
  * can be asked of them. All memory is taken when the session opens. */
 #include "session/session.h"
 #include "session/experts.h"
+#include "session/room.h"
 #include "system/need.h"
 
 #include <limits.h>
@@ -83,29 +84,6 @@ static dt_session *take_idle(dt_pair *pair, int sequences, int context, bool use
   return s;
 }
 
-/* Slots of a sequence in the target's cache: its context, and the largest tree with its root. */
-static int target_slots(int context) { return context + 1 + DT_TREE_VERIFY; }
-
-/* Bytes of one sequence in all caches. */
-static size_t cache_bytes(const dt_pair *pair, int context, bool use_draft) {
-  size_t bytes = pair->ops->cache_bytes(pair->target, target_slots(context));
-  for (int i = 0; use_draft && i < pair->n_drafts; i++) bytes += draft_model_bytes(pair, i, context);
-  return bytes;
-}
-
-/* The largest context whose caches fit in `left` bytes; 0: none. */
-static int largest_context(const dt_pair *pair, int below, bool use_draft, size_t left) {
-  int fits = 0;
-  while (below - fits > 1) {
-    int middle = fits + (below - fits) / 2;
-    if (cache_bytes(pair, middle, use_draft) <= left)
-      fits = middle;
-    else
-      below = middle;
-  }
-  return fits;
-}
-
 static dt_status open_drafters(dt_session *s, int context, dt_error *err) {
   dt_status status = DT_OK;
   for (; s->drafts < s->pair->n_drafts && !status; s->drafts++) {
@@ -117,21 +95,6 @@ static dt_status open_drafters(dt_session *s, int context, dt_error *err) {
     status = open(s->pair, s->drafts, s->sequences, context, s->draft_sampling, s->target, &s->draft[s->drafts], err);
   }
   return status;
-}
-
-/* Checks that the caches fit the memory that is left. */
-static dt_status check_room(const dt_pair *pair, int sequences, int context, bool use_draft, dt_error *err) {
-  size_t each = cache_bytes(pair, context, use_draft);
-  size_t left = pair->ops->bytes_free(pair->backend), most = each ? left / each : SIZE_MAX;
-  if ((size_t)sequences <= most) return DT_OK;
-  double need = (double)each * sequences / (1 << 30), is = (double)left / (1 << 30);
-  if (sequences == 1)
-    return dt_fail(err, DT_EINPUT,
-                   "the cache of a context of %d needs %.3g GiB and %.3g are free: a context of %d fits", context, need,
-                   is, largest_context(pair, context, use_draft, left));
-  return dt_fail(err, DT_EINPUT,
-                 "the caches of %d sequences with a context of %d need %.3g GiB and %.3g are free: at most %zu fit",
-                 sequences, context, need, is, most);
 }
 
 static dt_status check_window(const dt_pair *pair, dt_window window, dt_error *err) {
@@ -168,7 +131,7 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
     *out = s;
     return DT_OK;
   }
-  status = check_room(pair, o->sequences, context, o->use_draft, err);
+  status = caches_fit(pair, o->sequences, context, o->use_draft, err);
   if (status) return status;
   s = calloc(1, sizeof *s);
   if (!s) return dt_fail_memory(err, "a session", sizeof *s);

@@ -481,6 +481,11 @@ static size_t a_kibibyte_a_slot(const dt_weights *w, int slots) {
   return (size_t)slots << 10;
 }
 
+static size_t a_mebibyte_for_passes(const dt_weights *w, int sequences, int slots) {
+  (void)w, (void)sequences, (void)slots;
+  return 1 << 20;
+}
+
 static void a_context_is_refused_that_does_not_fit(void **state) {
   (void)state;
   dt_pair *pair = fake((dt_fake_options){.context = 100000});
@@ -501,6 +506,11 @@ static void a_context_is_refused_that_does_not_fit(void **state) {
   dt_session_close(s);
   fails(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 100001}, &s, &err), DT_EINPUT,
         "context: 100001 is out of range: 2..100000");
+  small.scratch_bytes = a_mebibyte_for_passes;
+  fails(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 5888}, &s, &err), DT_EINPUT,
+        "the cache of a context of 5888 needs 0.00684 GiB and 0.00684 are free: a context of 5887 fits");
+  ok(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 5887}, &s, &err));
+  dt_session_close(s);
   pair->ops = real;
   dt_pair_close(pair);
 }
@@ -519,6 +529,11 @@ static void sequences_are_refused_that_do_not_fit(void **state) {
   ok(dt_session_open(pair, &(dt_session_options){.sequences = 7, .use_draft = true}, &s, &err));
   dt_session_close(s);
   ok(dt_session_open(pair, &(dt_session_options){.sequences = 14}, &s, &err)); /* without a draft twice as many */
+  dt_session_close(s);
+  small.scratch_bytes = a_mebibyte_for_passes; /* of each model's cache */
+  fails(dt_session_open(pair, &(dt_session_options){.sequences = 6, .use_draft = true}, &s, &err), DT_EINPUT,
+        "the caches of 6 sequences with a context of 100 need 0.00781 GiB and 0.00684 are free: at most 5 fit");
+  ok(dt_session_open(pair, &(dt_session_options){.sequences = 5, .use_draft = true}, &s, &err));
   dt_session_close(s);
   pair->ops = real;
   dt_pair_close(pair);

@@ -1,0 +1,225 @@
+/* Where contexts are long, the rows of a pass take turns at their attention: how many at once, what memory they take, and
+ * that all have the bits of plain decoding. Here DTRUN_TURN makes turns short, so that short contexts have several. */
+#include "cuda_device.h"
+#include "tree_case.h"
+#include "turns.h"
+
+enum { ROWS = 288, PART = 128 }; /* rows of a pass, at most; keys of a part */
+
+#if defined(__SANITIZE_ADDRESS__)
+static const int turns[] = {48}; /* of so many rows */
+static const bool few = true;
+#else
+static const int turns[] = {16, 48, 112};
+static const bool few = false;
+#endif
+enum { TURNS = sizeof turns / sizeof *turns };
+
+static rig rig_in_turns(int rows, const dt_model_desc *desc, int sequences, int slots) {
+  char text[16];
+  snprintf(text, sizeof text, "%d", rows);
+  setenv("DTRUN_TURN", text, 1);
+  rig r = rig_open(&dt_cuda_ops, NULL, 1, desc, sequences, slots);
+  unsetenv("DTRUN_TURN");
+  return r;
+}
+
+static void a_turn_has_the_rows_whose_parts_fit(void **state) {
+  (void)state;
+  const size_t mib = (size_t)1 << 20, row = 8 * mib;
+  assert_int_equal(turn_row_bytes(32, 512, 126), row);
+  assert_int_equal(rows_of_turn(ROWS, row, 0), 64); /* 512 MiB exactly */
+  assert_int_equal(rows_of_turn(ROWS, row + 4, 0), 48);
+  assert_int_equal(rows_of_turn(ROWS, row - 4, 0), 64);
+  assert_int_equal(rows_of_turn(ROWS, row, 8 * 80 * row), 80); /* an eighth of the cache */
+  assert_int_equal(rows_of_turn(ROWS, row, 8 * 80 * row - 1), 64);
+  assert_int_equal(rows_of_turn(ROWS, row, 8 * 80 * row + 1), 80);
+  assert_int_equal(rows_of_turn(ROWS, 32 * mib, 0), 16);
+  assert_int_equal(rows_of_turn(ROWS, 33 * mib, 0), 16); /* never fewer */
+  size_t all = 512 * mib / ROWS;
+  assert_int_equal(rows_of_turn(ROWS, all, 0), ROWS);
+  assert_int_equal(rows_of_turn(ROWS, all + 1, 0), ROWS - 16);
+  assert_int_equal(rows_of_turn(ROWS, 0, 0), ROWS);
+  assert_int_equal(rows_of_turn(48, row, 0), 48); /* where fewer are asked for */
+  assert_int_equal(rows_of_turn(47, row, 0), 32);
+  assert_int_equal(rows_of_turn(1, row, 0), 16);
+}
+
+/* Models of 32 heads, 32 layers and caches of 16 bits. At contexts that were measured, a pass has one turn, as it always had. */
+static void long_contexts_take_bounded_memory(void **state) {
+  (void)state;
+  static const struct {
+    const char *name;
+    int dim, kv_heads, context, rows;
+  } models[] = {{"Pythia-2.8B", 80, 32, 2048, ROWS},
+                {"Llama-3.1-8B", 128, 8, 8192, ROWS},
+                {"Llama-3.1-8B", 128, 8, 32768, 112},
+                {"Llama-3.1-8B", 128, 8, 131072, 112}};
+  for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+    int slots = models[i].context + 258, parts = (slots + PART - 1) / PART;
+    size_t row = turn_row_bytes(32, parts, models[i].dim);
+    size_t cache = (size_t)slots * 32 * 2 * (size_t)models[i].kv_heads * (size_t)models[i].dim * 2;
+    int rows = rows_of_turn(ROWS, row, cache);
+    print_message("%s, a context of %d: %d rows a turn, %zu MiB, of all rows at once %zu\n", models[i].name,
+                  models[i].context, rows, (size_t)rows * row >> 20, ROWS * row >> 20);
+    assert_int_equal(rows, models[i].rows);
+    assert_true((size_t)rows * row <= TURN_BYTES || (size_t)rows * row <= cache / 8);
+  }
+}
+
+/* To the byte, whatever the context, the number of sequences and the turn. */
+static void the_memory_that_is_told_is_taken(void **state) {
+  (void)state;
+  static const int cases[][3] = {{ROWS, 1, 40}, {ROWS, 3, 700}, {16, 1, 40}, {16, 3, 700}, {48, 2, 1000}};
+  model_shape shape = cuda_shape(1);
+  random_model *m = random_model_new(&shape, 20);
+  size_t least = SIZE_MAX;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    int sequences = cases[i][1], slots = cases[i][2];
+    rig r = rig_in_turns(cases[i][0], &m->desc, 1, 8);
+    dt_memory before = r.ops->memory(r.backend);
+    dt_cache *c = NULL;
+    ok(r.ops->create_cache(r.weights, sequences, slots, &c, &err));
+    dt_memory after = r.ops->memory(r.backend);
+    size_t scratch = r.ops->scratch_bytes(r.weights, sequences, slots);
+    assert_int_equal(after.scratch - before.scratch, scratch);
+    assert_in_range(after.caches - before.caches - (size_t)sequences * r.ops->cache_bytes(r.weights, slots), 0, 255);
+    if (slots == 700 && cases[i][0] == ROWS) least = scratch;
+    if (slots == 700 && cases[i][0] < ROWS) assert_true(scratch < least);
+    r.ops->free_cache(c);
+    rig_close(&r);
+  }
+  random_model_free(m);
+}
+
+static void a_tree_in_turns_has_the_bits_of_plain_decoding(void **state) {
+  (void)state;
+  enum { PREFIX = 126 };
+  model_shape shape = cuda_shape(3);
+  random_model *m = random_model_new(&shape, 21);
+  rig plain = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 2, PREFIX + SPREAD);
+  tree_case t;
+  decode_plainly(&plain, &t, PREFIX, few ? 98 : NODES, 22);
+  for (int i = 0; i < TURNS; i++) {
+    rig r = rig_in_turns(turns[i], &m->desc, 1, PREFIX + SPREAD);
+    ok(r.ops->restore(r.cache, 0, t.prefix_rows, &err));
+    for (int n = turns[i] - 1; n <= turns[i] + 1; n++)
+      if (n <= t.nodes) check_batch(&r, &t, n, (uint64_t)n);
+    check_batch(&r, &t, t.nodes, 1);
+    rig_close(&r);
+  }
+  tree_case_free(&plain, &t);
+  rig_close(&plain);
+  random_model_free(m);
+}
+
+/* A random tree of n nodes below a prefix, in slots in another order. */
+static void add_tree(row_list *l, int sequence, int prefix, int n, uint64_t seed) {
+  int32_t path[128][ROW_PATH];
+  int depth[128];
+  for (int i = 0; i < n; i++) {
+    int parent;
+    do parent = (int)(random_next(&seed) % (uint32_t)(i + 1)) - 1;
+    while (parent >= 0 && depth[parent] == ROW_PATH);
+    depth[i] = parent < 0 ? 1 : depth[parent] + 1;
+    if (parent >= 0) memcpy(path[i], path[parent], sizeof path[i]);
+    path[i][depth[i] - 1] = prefix + i * 7 % n;
+    row_add(l, sequence, (int32_t)(random_next(&seed) % 90), prefix, path[i], depth[i]);
+  }
+}
+
+enum { SEQUENCES = 3, MIXED = 400 };
+
+/* Two trees and a text between them, in one pass: turns end within each. Then a part of that, and all again, as passes whose graphs
+ * differ. Returns the logits of all three. */
+static float *mixed_logits(rig *r, int *n) {
+  static const int before[SEQUENCES] = {130, 100, 250};
+  row_list all = {0}, some = {0};
+  for (int s = 0; s < SEQUENCES; s++) {
+    row_list l = {0};
+    for (int p = 0; p < before[s]; p++) row_add_plain(&l, s, (p * 13 + s) % 90, p);
+    rig_run(r, &l, false);
+  }
+  add_tree(&all, 0, before[0], 71, 1);
+  for (int p = 0; p < 50; p++) row_add_plain(&all, 1, p * 17 % 90, before[1] + p);
+  add_tree(&all, 2, before[2], 40, 2);
+  add_tree(&some, 2, before[2], 40, 2);
+  const row_list *passes[] = {&all, &some, &all};
+  *n = 2 * all.n + some.n;
+  float *logits = malloc(sizeof *logits * (size_t)*n * (size_t)r->vocab), *to = logits;
+  for (int i = 0; i < 3; i++) {
+    float *got = rig_run(r, passes[i], true);
+    size_t count = (size_t)passes[i]->n * (size_t)r->vocab;
+    memcpy(to, got, count * sizeof *to);
+    to += count;
+    free(got);
+  }
+  return logits;
+}
+
+static void expect_same_slots(rig *a, rig *b, int sequence, int n) {
+  for (int p = 0; p < n; p++) {
+    size_t len, same;
+    void *x = rig_slot(a, sequence, p, &len), *y = rig_slot(b, sequence, p, &same);
+    assert_memory_equal(x, y, len);
+    assert_int_equal(len, same);
+    free(x), free(y);
+  }
+}
+
+static void sequences_that_share_a_turn_keep_their_bits(void **state) {
+  (void)state;
+  static const int lengths[SEQUENCES] = {201, 150, 290};
+  model_shape shape = cuda_shape(1);
+  random_model *m = random_model_new(&shape, 23);
+  rig once = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, SEQUENCES, MIXED);
+  int n, count;
+  float *expected = mixed_logits(&once, &n);
+  for (int i = 0; i < TURNS; i++) {
+    rig r = rig_in_turns(turns[i], &m->desc, SEQUENCES, MIXED);
+    float *got = mixed_logits(&r, &count);
+    assert_int_equal(count, n);
+    assert_memory_equal(got, expected, sizeof *got * (size_t)n * (size_t)r.vocab);
+    for (int s = 0; s < SEQUENCES; s++) expect_same_slots(&once, &r, s, lengths[s]);
+    free(got);
+    rig_close(&r);
+  }
+  free(expected);
+  rig_close(&once);
+  random_model_free(m);
+}
+
+/* Its chunks, too, whose rows lie in two groups. */
+static void a_prompt_in_turns_leaves_the_same_cache(void **state) {
+  (void)state;
+  enum { LENGTH = 512 + 40 };
+  int32_t token[LENGTH];
+  for (int p = 0; p < LENGTH; p++) token[p] = p * 13 % 89;
+  model_shape shape = cuda_shape(1);
+  random_model *m = random_model_new(&shape, 24);
+  rig once = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, LENGTH);
+  dt_rows rows = text_rows(token, 0, 0, LENGTH);
+  rows.prompt = true;
+  ok(once.ops->forward(once.weights, once.cache, &rows, NULL, &err));
+  for (int i = 0; i < TURNS; i++) {
+    rig r = rig_in_turns(turns[i], &m->desc, 1, LENGTH);
+    ok(r.ops->forward(r.weights, r.cache, &rows, NULL, &err));
+    expect_same_slots(&once, &r, 0, LENGTH);
+    rig_close(&r);
+  }
+  rig_close(&once);
+  random_model_free(m);
+}
+
+int main(void) {
+  cuda_device_or_skip();
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_turn_has_the_rows_whose_parts_fit),
+      cmocka_unit_test(long_contexts_take_bounded_memory),
+      cmocka_unit_test(the_memory_that_is_told_is_taken),
+      cmocka_unit_test(a_tree_in_turns_has_the_bits_of_plain_decoding),
+      cmocka_unit_test(sequences_that_share_a_turn_keep_their_bits),
+      cmocka_unit_test(a_prompt_in_turns_leaves_the_same_cache),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
