@@ -1,7 +1,8 @@
 /* Draws tokens among the allowed ids: draw.h defines these. One block per row. The ids are ordered by their keys
- * (scores.cuh), and the allowed ids end at some key. Its digits are found from the highest down; each digit takes one
- * pass over the logits that share the digits before it, as on the CPU. Probabilities are summed as whole numbers, so
- * that the order of summation does not matter. */
+ * (scores.cuh), and the allowed ids end at some key. Its digits are found from the highest down, three of the score and
+ * three of the id; each takes one pass over the logits that share the digits before it, as on the CPU. Where all ids of
+ * that score are allowed, as when it is the score of one only, the id's digits take no pass. Probabilities are summed as
+ * whole numbers, so that the order of summation does not matter. */
 #include "launch.cuh"
 #include "logits.cuh"
 #include "scores.cuh"
@@ -23,8 +24,8 @@ template <class F> static __device__ __forceinline__ void for_ids(const float *l
 }
 
 struct bins {
-  unsigned low[VALUES], high[VALUES]; /* summed weights of the ids with each value of the digit */
-  unsigned long long of_warp[WARPS], ahead;
+  unsigned low[VALUES], high[VALUES];              /* summed weights of the ids with each value of the digit */
+  unsigned long long of_warp[WARPS], ahead, found; /* found: the weights of the value below */
   uint64_t best[WARPS];
   float largest[WARPS], nans[WARPS];
   int value;
@@ -59,19 +60,21 @@ static __device__ unsigned long long scan(bins *b, unsigned long long x, unsigne
 }
 
 /* Walks the ids from the largest key down until the sum of count(logit, id) reaches need(the sum over all ids); returns
- * the key reached. */
+ * the key reached or, if that is of the last id with its score that counts, the least key with this score. All ids with one score
+ * that count at all, the lowest id among them, count the same. */
 template <class COUNT, class NEED>
 static __device__ uint64_t reach(const float *logits, int n, bins *b, COUNT count, NEED need) {
-  constexpr int HIGHEST = 64 / DIGIT * DIGIT;
+  constexpr int HIGHEST = 64 - DIGIT, IDS = 32;  /* the last digit of the score, and of the id, has one bit less */
   int upper = VALUES - 1 - 2 * (int)threadIdx.x; /* the thread's two values: this one and the one below */
   uint64_t low = 0;                              /* the least key that has the digits found so far */
   unsigned long long ahead = 0, needed = 0;      /* ahead: the weights of larger keys */
-  for (int shift = HIGHEST; shift >= 0; shift -= DIGIT) {
+  for (int shift = HIGHEST; shift >= 0; shift -= shift % IDS == DIGIT - 1 ? DIGIT - 1 : DIGIT) {
+    unsigned values = shift % IDS ? VALUES : VALUES / 2;
     for (int v = threadIdx.x; v < VALUES; v += THREADS) b->low[v] = b->high[v] = 0;
     __syncthreads();
     for_ids(logits, n, [=](float logit, int id) {
       uint64_t key = key_of(logit, id), value = (key - low) >> shift;
-      unsigned counts = key >= low && value < VALUES ? count(logit, id) : 0;
+      unsigned counts = key >= low && value < values ? count(logit, id) : 0;
       if (counts) add(b, (unsigned)value, counts);
     });
     __syncthreads();
@@ -83,9 +86,11 @@ static __device__ uint64_t reach(const float *logits, int n, bins *b, COUNT coun
       bool first = needed <= before + of_upper;
       b->value = first ? upper : upper - 1;
       b->ahead = first ? before : before + of_upper;
+      b->found = first ? of_upper : of_both - of_upper;
     }
     __syncthreads();
     low += (uint64_t)b->value << shift, ahead = b->ahead;
+    if (shift == IDS && needed + count(score_of(low), 0) > ahead + b->found) break;
   }
   return low;
 }
@@ -105,14 +110,16 @@ static __device__ uint64_t last_allowed(const dt_sampling &s, const float *logit
   if (s.top_k > 0 && s.top_k < n)
     cut = reach(
         logits, n, b, [](float, int) { return 1u; }, [=](unsigned long long) { return top_k; });
-  if (share > 0.0 && share < 1.0)
-    cut = reach(
+  if (share > 0.0 && share < 1.0) {
+    uint64_t of_share = reach(
         logits, n, b,
         [=](float logit, int id) { return key_of(logit, id) < cut ? 0u : weight_of(logit, largest, scale); },
         [=](unsigned long long total) {
           double need = ceil(share * (double)total);
           return need > 1.0 ? (unsigned long long)need : 1ull;
         });
+    if (of_share > cut) cut = of_share; /* else ids of one score end at both */
+  }
   return cut;
 }
 

@@ -75,6 +75,52 @@ static void draws_are_those_of_the_definition_alone_or_together(void **state) {
   random_model_free(m);
 }
 
+/* Of the largest logit that several ids have: the number of ids down to the last of these; *last: that id. */
+static int end_of_ties(const float *logits, int *last) {
+  int end = VOCAB + 1;
+  for (int id = 0; id < VOCAB; id++) {
+    int larger = 0, same = 0, of_same = id;
+    for (int other = 0; other < VOCAB; other++) {
+      larger += logits[other] > logits[id], same += logits[other] == logits[id];
+      if (logits[other] == logits[id]) of_same = other;
+    }
+    if (same > 1 && larger + same < end) end = larger + same, *last = of_same;
+  }
+  assert_in_range(end, 2, VOCAB);
+  return end;
+}
+
+/* The allowed ids end one before the last of one score, at it, one behind it. */
+static void ids_of_one_score_are_allowed_up_to_the_last(void **state) {
+  (void)state;
+  random_model *m = model_with_ties();
+  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, ROWS, 4);
+  row_list l = {0};
+  int32_t index[ROWS], drawn[ROWS];
+  int end[ROWS], last[ROWS], lasts = 0;
+  dt_sampling sampling[ROWS];
+  rows_add(&l, 0, ROWS, 1);
+  float *logits = rig_run(&r, &l, true);
+  for (int i = 0; i < ROWS; i++) index[i] = i, end[i] = end_of_ties(logits + i * VOCAB, &last[i]);
+  dt_rows rows = rows_of(&l);
+  dt_out out = {.want = DT_WANT_ARGMAX, .n = ROWS, .row = index, .sampling = sampling, .argmax = drawn};
+  for (int round = 0; round < 60; round++) {
+    for (int i = 0; i < ROWS; i++)
+      sampling[i] = (dt_sampling){.seed = (uint64_t)(round * ROWS + i), .temp = 20, .top_k = end[i] + round % 3 - 1};
+    ok(r.ops->forward(r.weights, r.cache, &rows, &out, &err));
+    for (int i = 0; i < ROWS; i++) {
+      int allowed;
+      assert_int_equal(drawn[i], definition_drawn(&sampling[i], 0, logits + i * VOCAB, VOCAB, &allowed));
+      assert_int_equal(allowed, sampling[i].top_k);
+      lasts += drawn[i] == last[i];
+    }
+  }
+  assert_true(lasts > 0);
+  free(logits);
+  rig_close(&r);
+  random_model_free(m);
+}
+
 static void candidates_know_the_noise(void **state) {
   (void)state;
   static candidates said;
@@ -112,6 +158,7 @@ int main(void) {
   cuda_device_or_skip();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(draws_are_those_of_the_definition_alone_or_together),
+      cmocka_unit_test(ids_of_one_score_are_allowed_up_to_the_last),
       cmocka_unit_test(candidates_know_the_noise),
       cmocka_unit_test(a_row_with_a_nan_draws_nothing),
   };
