@@ -1,6 +1,7 @@
 /* GLM-4.5: behind dense layers experts beside one that all rows share, chosen by sigmoids and a correction. */
 #include "model/experts.h"
 #include "model/llama.h"
+#include "model/mtp.h"
 
 static dt_status check_routing(const keys *k) {
   int gate = 0, groups = 0, taken = 0;
@@ -53,7 +54,22 @@ static dt_status read_glm4_moe(const keys *k, config *c) {
   return status;
 }
 
+/* As SGLang's glm4_moe_nextn.py computes it. */
+static bool find_mtp(finder *f, const config *c, dt_head_desc *d, dt_layer *layer) {
+  static const mtp_names names = {.fc = "layers.%d.eh_proj.weight",
+                                  .token_norm = "layers.%d.enorm.weight",
+                                  .feature_norm = "layers.%d.hnorm.weight",
+                                  .final_norm = "layers.%d.shared_head.norm.weight",
+                                  .embed = "layers.%d.embed_tokens.weight",
+                                  .unembed = "layers.%d.shared_head.head.weight"};
+  f->prefix = "model.";
+  f->layer = c->shape.layers;
+  if (!mtp_find(f, c, &names, d)) return false;
+  llama_find_layer(f, c, layer);
+  return true;
+}
+
 #define EXPERTS                                                                                                        \
   "n_routed_experts n_shared_experts expert_count expert_shared_count expert_weights_scale expert_gating_func"
 extern const family glm4_moe;
-const family glm4_moe = {"glm4_moe", "Glm4MoeForCausalLM", "glm4moe", EXPERTS, read_glm4_moe, llama_find, NULL};
+const family glm4_moe = {"glm4_moe", "Glm4MoeForCausalLM", "glm4moe", EXPERTS, read_glm4_moe, llama_find, find_mtp};

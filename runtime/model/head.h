@@ -1,5 +1,6 @@
 /* Reads a draft head's files into its canonical description. Folders (config.json, *.safetensors): EAGLE-3 in the layouts of
- * SafeAILab, SpecForge and speculators; EAGLE-1 and EAGLE-2, which share a layout; Medusa; Gemma 4's assistant. GGUF files: EAGLE-3. Of Qwen3.5's own files: its MTP layer. */
+ * SafeAILab, SpecForge and speculators; EAGLE-1 and EAGLE-2, which share a layout; Medusa; Gemma 4's assistant. GGUF files: EAGLE-3.
+ * Of the own files of Qwen3.5 and GLM-4.5: their MTP layer. */
 #ifndef DT_HEAD_H
 #define DT_HEAD_H
 

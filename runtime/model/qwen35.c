@@ -3,6 +3,7 @@
 #include "model/delta.h"
 #include "model/experts.h"
 #include "model/llama.h"
+#include "model/mtp.h"
 
 static dt_status read_layers(const keys *k, bool no_mlp, config *c) {
   c->normed_heads = c->gated_heads = true;
@@ -42,17 +43,13 @@ static dt_status read_moe_part(const keys *k, config *c) {
 
 /* As vLLM's qwen3_5_mtp.py computes it. */
 static bool find_mtp(finder *f, const config *c, dt_head_desc *d, dt_layer *layer) {
-  int H = c->shape.hidden;
-  const char *fc = "fc.weight", *fc_in_gguf = "blk.%d.nextn.eh_proj.weight";
+  static const mtp_names names = {.fc = "fc.weight",
+                                  .token_norm = "pre_fc_norm_embedding.weight",
+                                  .feature_norm = "pre_fc_norm_hidden.weight",
+                                  .final_norm = "norm.weight"};
   f->prefix = "mtp.";
   f->layer = f->from->gguf ? c->shape.layers : 0;
-  if (!find_is_there(f, fc, fc_in_gguf)) return false;
-  d->fc = find_matrix(f, H, 2 * H, fc, fc_in_gguf);
-  d->token_norm = find_vector(f, H, "pre_fc_norm_embedding.weight", "blk.%d.nextn.enorm.weight");
-  d->feature_norm = find_vector(f, H, "pre_fc_norm_hidden.weight", "blk.%d.nextn.hnorm.weight");
-  d->model.final_norm = find_vector(f, H, "norm.weight", "blk.%d.nextn.shared_head_norm.weight");
-  d->token_norm.plus = d->feature_norm.plus = d->model.final_norm.plus = c->norm_plus;
-  d->norm_output = true;
+  if (!mtp_find(f, c, &names, d)) return false;
   llama_find_layer(f, c, layer);
   return true;
 }

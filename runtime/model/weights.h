@@ -168,7 +168,8 @@ typedef struct {
  * EAGLE-3: x = fc(f) for a feature of the target, else x = f; q, k and v [.., 2H] read e and x side by side, each normalized
  * EAGLE:   x = fc(e and f side by side) + bias, T = H; q, k and v read x, and no norm precedes the logits
  * MTP is an EAGLE head whose e and f are normalized, whose layer is a whole one of the target's kind, and that ends in a norm: the
- * feature is what that leaves. Qwen3.5's files have one, which transformers leaves out; vLLM's qwen3_5_mtp.py computes it so.
+ * feature is what that leaves. Files of Qwen3.5 and GLM-4.5 have one, which transformers leaves out; vLLM's qwen3_5_mtp.py and SGLang's
+ * glm4_moe_nextn.py compute it so. It may have an embedding and an output of its own.
  * Its output is x after the layer. Its row at position p predicts the token at position p + 2.
  * MEDUSA has no layer and reads no token. For distance d, counted from 0: x = f, the target's feature; x += act(W x + b) for each
  * block of d; then d's output matrix gives the logits. From the row at position p it predicts the token at p + 2 + d.

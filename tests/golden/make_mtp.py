@@ -1,6 +1,6 @@
-"""Make heads/mtp.json: as make_heads.py makes golden.json, for the MTP layer that Qwen3.5's own files have. transformers leaves it out;
-it is computed here in PyTorch (f32) from vLLM's description (qwen3_5_mtp.py, qwen3_next_mtp.py). Run it from anywhere, with torch and
-transformers installed:
+"""Make heads/mtp.json: as make_heads.py makes golden.json, for the MTP layer that the own files of Qwen3.5 and GLM-4.5 have. transformers
+leaves it out; it is computed here in PyTorch (f32) from descriptions of vLLM (qwen3_5_mtp.py, qwen3_next_mtp.py) and SGLang
+(glm4_moe_nextn.py). Run it from anywhere, with torch and transformers installed:
 
     python tests/golden/make_mtp.py
 
@@ -11,7 +11,9 @@ import json
 import gguf
 import numpy as np
 import torch
-from make_families import formula, model_of, numbers_of, set_weights, adds_one, write_bytes, write_keys
+import make_experts
+from make_experts import is_correction, set_weights, weights_of
+from make_families import formula, model_of, numbers_of, adds_one, write_bytes, write_keys
 from widen_gguf import value_heads
 from make_heads import NearTie, Tree, rms, run
 import make_heads
@@ -25,6 +27,13 @@ def target(**sizes):
             "max_position_embeddings": 160, "linear_conv_kernel_dim": 4, "full_attention_interval": 4, "attn_output_gate": True,
             "mtp_num_hidden_layers": 1, "eos_token_id": 0, "tie_word_embeddings": False,
             "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.25}, **sizes}
+
+
+def glm(**sizes):
+    return {"architectures": ["Glm4MoeForCausalLM"], "model_type": "glm4_moe", "hidden_act": "silu", "rms_norm_eps": 1e-05, "max_position_embeddings": 160,
+            "attention_bias": True, "use_qk_norm": True, "n_group": 1, "topk_group": 1, "first_k_dense_replace": 1, "norm_topk_prob": True,
+            "routed_scaling_factor": 1.5, "num_nextn_predict_layers": 1, "eos_token_id": 0, "tie_word_embeddings": False, "rope_theta": 10000.0,
+            "partial_rotary_factor": 0.5, "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}, **sizes}
 
 
 CASES = {
@@ -45,27 +54,39 @@ CASES = {
         hidden_size=32, num_attention_heads=2, num_key_value_heads=1, head_dim=16, num_hidden_layers=4, vocab_size=258,
         num_experts=5, num_experts_per_tok=2, moe_intermediate_size=16, shared_expert_intermediate_size=32,
         linear_key_head_dim=16, linear_value_head_dim=16, linear_num_key_heads=1, linear_num_value_heads=2)},
+    "mtp, GLM": {"n": 38, "own_ends": True, "target": glm(
+        hidden_size=44, num_attention_heads=3, num_key_value_heads=1, head_dim=20, num_hidden_layers=3, intermediate_size=60, vocab_size=83,
+        n_routed_experts=7, num_experts_per_tok=3, moe_intermediate_size=18, n_shared_experts=1)},
+    "mtp, GLM, GGUF": {"n": 30, "file": "mtp_glm.gguf", "own_ends": True, "target": glm(
+        hidden_size=32, num_attention_heads=2, num_key_value_heads=1, head_dim=16, num_hidden_layers=2, intermediate_size=40, vocab_size=258,
+        n_routed_experts=5, num_experts_per_tok=2, moe_intermediate_size=16, n_shared_experts=2)},
 }
 NEXTN = {"fc": "nextn.eh_proj", "pre_fc_norm_embedding": "nextn.enorm", "pre_fc_norm_hidden": "nextn.hnorm", "norm": "nextn.shared_head_norm"}
 
 
 class Mtp:
-    tree = Tree
+    tree, gated, plus = Tree, 2, True
+    def name_of(self, name): return "mtp." + name
+    def further_shapes(self): return {}
+    def embedding(self): return self.target.get_input_embeddings().weight
+    def output(self): return self.target.get_output_embeddings().weight
+    def biased(self, name, x): return x
 
     def __init__(self, spec, model):
-        self.c, self.target, self.t, self.listed = spec["target"], model, {}, []
+        self.c, self.target, self.t, self.listed, self.own_ends = spec["target"], model, {}, [], spec.get("own_ends")
         self.spec = {}
         c, H = self.c, self.c["hidden_size"]
         self.D, self.ids = c["head_dim"], list(range(c["vocab_size"]))
-        A, G = c["num_attention_heads"] * self.D, c["num_key_value_heads"] * self.D
+        self.A, self.G = c["num_attention_heads"] * self.D, c["num_key_value_heads"] * self.D
         for name, shape in {"fc.weight": [H, 2 * H], "pre_fc_norm_embedding.weight": [H], "pre_fc_norm_hidden.weight": [H], "norm.weight": [H],
                             "layers.0.input_layernorm.weight": [H], "layers.0.post_attention_layernorm.weight": [H],
-                            "layers.0.self_attn.q_proj.weight": [2 * A, H], "layers.0.self_attn.k_proj.weight": [G, H],
-                            "layers.0.self_attn.v_proj.weight": [G, H], "layers.0.self_attn.o_proj.weight": [H, A],
+                            "layers.0.self_attn.q_proj.weight": [self.gated * self.A, H], "layers.0.self_attn.k_proj.weight": [self.G, H],
+                            "layers.0.self_attn.v_proj.weight": [self.G, H], "layers.0.self_attn.o_proj.weight": [H, self.A], **self.further_shapes(),
                             "layers.0.self_attn.q_norm.weight": [self.D], "layers.0.self_attn.k_norm.weight": [self.D], **self.mlp_shapes()}.items():
-            how = numbers_of("mtp." + name, shape, False, False, True)
-            self.t[name] = torch.from_numpy(formula("mtp." + name, shape, *how))
-            self.listed.append(["mtp." + name, "F32", shape, *how])
+            there = self.name_of(name)
+            how = (50, 0, 8) if is_correction(name) else numbers_of(there, shape, False, False, self.plus)
+            self.t[name] = torch.from_numpy(formula(there, shape, *how))
+            self.listed.append([there, "F32", shape, *how])
 
     def mlp_shapes(self):
         c, H, mlp = self.c, self.c["hidden_size"], "layers.0.mlp."
@@ -86,7 +107,7 @@ class Mtp:
 
     def from_target(self, streams): return streams[0]
 
-    def normed(self, x, name): return rms(x, 1 + self.t[name + ".weight"], self.c["rms_norm_eps"])
+    def normed(self, x, name): return rms(x, self.plus + self.t[name + ".weight"], self.c["rms_norm_eps"])
 
     def rotated(self, x, position):
         n = int(self.D * self.c["rope_parameters"]["partial_rotary_factor"])
@@ -97,12 +118,12 @@ class Mtp:
 
     def row(self, f, token, position, keys):
         t, c, layer = self.t, self.c, "layers.0."
-        e = self.target.get_input_embeddings().weight[token]
+        e = self.embedding()[token]
         x = t["fc.weight"] @ torch.cat([self.normed(e, "pre_fc_norm_embedding"), self.normed(f, "pre_fc_norm_hidden")])
         n = self.normed(x, layer + "input_layernorm")
-        q, gate = (t[layer + "self_attn.q_proj.weight"] @ n).view(c["num_attention_heads"], 2, self.D).unbind(1)
-        k = (t[layer + "self_attn.k_proj.weight"] @ n).view(-1, self.D)
-        v = (t[layer + "self_attn.v_proj.weight"] @ n).view(-1, self.D)
+        q, k, v = (self.biased(layer + f"self_attn.{part}_proj.bias", t[layer + f"self_attn.{part}_proj.weight"] @ n) for part in "qkv")
+        q, *gate = q.view(c["num_attention_heads"], self.gated, self.D).unbind(1)
+        k, v = k.view(-1, self.D), v.view(-1, self.D)
         q = self.rotated(self.normed(q, layer + "self_attn.q_norm"), position)
         k = self.rotated(self.normed(k, layer + "self_attn.k_norm"), position)
         seen = keys + [(k, v)]
@@ -110,11 +131,48 @@ class Mtp:
         K = torch.stack([s[0] for s in seen]).repeat_interleave(group, 1)
         W = torch.stack([s[1] for s in seen]).repeat_interleave(group, 1)
         p = torch.softmax(torch.einsum("hd,nhd->hn", q, K) * self.D ** -0.5, -1)
-        y = torch.einsum("hn,nhd->hd", p, W) * torch.sigmoid(gate)
+        y = torch.einsum("hn,nhd->hd", p, W)
+        if gate: y = y * torch.sigmoid(gate[0])
         x = x + t[layer + "self_attn.o_proj.weight"] @ y.reshape(-1)
         x = x + self.mlp(self.normed(x, layer + "post_attention_layernorm"))
         out = self.normed(x, "norm")
-        return out, self.target.get_output_embeddings().weight @ out, (k, v)
+        return out, self.output() @ out, (k, v)
+
+
+class Glm(Mtp):
+    """The layer of GLM-4.5, as SGLang's glm4_moe_nextn.py describes it; it may have an embedding and an output of its own."""
+    gated, plus = 1, 0
+
+    def name_of(self, name):
+        there = {"fc.": "eh_proj.", "pre_fc_norm_embedding.": "enorm.", "pre_fc_norm_hidden.": "hnorm.", "norm.": "shared_head.norm.",
+                 "head.": "shared_head.head."}
+        before = next((b for b in there if name.startswith(b)), None)
+        name = there[before] + name.removeprefix(before) if before else name.removeprefix("layers.0.")
+        return f"model.layers.{self.c['num_hidden_layers']}.{name}"
+
+    def further_shapes(self):
+        ends = {name: [self.c["vocab_size"], self.c["hidden_size"]] for name in ("embed_tokens.weight", "head.weight")} if self.own_ends else {}
+        return {f"layers.0.self_attn.{part}_proj.bias": [self.A if part == "q" else self.G] for part in "qkv"} | ends
+
+    def mlp_shapes(self):
+        c, H, mlp = self.c, self.c["hidden_size"], "layers.0.mlp."
+        n, E, S = c["n_routed_experts"], c["moe_intermediate_size"], c["moe_intermediate_size"] * c["n_shared_experts"]
+        return {mlp + "gate.weight": [n, H], mlp + "gate.e_score_correction_bias": [n], mlp + "experts.gate_up_proj": [n, 2 * E, H],
+                mlp + "experts.down_proj": [n, H, E], **{f"{mlp}shared_experts.{part}_proj.weight": [S, H] for part in ("gate", "up")},
+                mlp + "shared_experts.down_proj.weight": [H, S]}
+
+    def embedding(self): return self.t["embed_tokens.weight"] if self.own_ends else super().embedding()
+    def output(self): return self.t["head.weight"] if self.own_ends else super().output()
+    def biased(self, name, x): return x + self.t[name]
+
+    def mlp(self, n):
+        t, c, name = self.t, self.c, "layers.0.mlp."
+        def gated(gate, up, down): return down @ (torch.nn.functional.silu(gate @ n) * (up @ n))
+        p = torch.sigmoid(t[name + "gate.weight"] @ n)
+        ids = (p + t[name + "gate.e_score_correction_bias"]).topk(c["num_experts_per_tok"]).indices
+        w = p[ids] / (p[ids].sum() + 1e-20) * c["routed_scaling_factor"]
+        y = sum(x * gated(*t[name + "experts.gate_up_proj"][e].chunk(2), t[name + "experts.down_proj"][e]) for x, e in zip(w, ids))
+        return y + gated(*(t[f"{name}shared_experts.{part}_proj.weight"] for part in ("gate", "up", "down")))
 
 
 def apart(tensors):
@@ -126,17 +184,19 @@ def apart(tensors):
 
 def write(spec, tensors, head):
     c, layers = spec["target"], spec["target"]["num_hidden_layers"]
-    arch = gguf.MODEL_ARCH.QWEN35MOE if "num_experts" in c else gguf.MODEL_ARCH.QWEN35
+    is_glm = c["model_type"] == "glm4_moe"
+    arch = gguf.MODEL_ARCH.GLM4_MOE if is_glm else gguf.MODEL_ARCH.QWEN35MOE if "num_experts" in c else gguf.MODEL_ARCH.QWEN35
     writer = gguf.GGUFWriter(make_heads.OUT.parent / spec["file"], gguf.MODEL_ARCH_NAMES[arch])
-    write_keys(writer, {**c, "num_hidden_layers": layers + 1})
-    writer.add_nextn_predict_layers(1)
+    if is_glm: make_experts.write_keys(writer, c)
+    else: write_keys(writer, {**c, "num_hidden_layers": layers + 1}), writer.add_nextn_predict_layers(1)
     write_bytes(writer)
     names = gguf.get_tensor_name_map(arch, layers + 1)
-    for key, x in apart({**tensors, **{"mtp." + k: v.numpy() for k, v in head.t.items()}}):
+    for key, x in apart({**tensors, **{head.name_of(k): v.numpy() for k, v in head.t.items()}}):
         part = key.removeprefix("mtp.").removesuffix(".weight")
         if key.startswith("mtp.") and part in NEXTN: where = f"blk.{layers}.{NEXTN[part]}.weight"
         else:
             key = key.replace("mtp.layers.0.", f"model.layers.{layers}.")
+            key = key.replace("_correction_bias", "_correction.bias")
             where = names.get_name(key.replace("dt_bias", "dt_proj.bias"), try_suffixes=(".weight", ".bias")) or names.get_name(key)
         if key.endswith("A_log"): x = -np.exp(x)
         if "norm" in key and adds_one(c, key): x = x + 1
@@ -151,13 +211,13 @@ def write(spec, tensors, head):
 def make(name, spec):
     config, tensors, listed = {**spec["target"]}, {}, []
     model = model_of(config)
-    for key, p in model.named_parameters():
+    for key, p in weights_of(model):
         shape = list(p.shape)
-        how = numbers_of(key, shape, False, False, adds_one(config, key))
+        how = (50, 0, 8) if is_correction(key) else numbers_of(key, shape, False, False, adds_one(config, key))
         tensors[key] = formula(key, shape, *how)
         listed.append([key, "F32", shape, *how])
-    set_weights(model, tensors)
-    head = Mtp(spec, model)
+    set_weights(model, {**tensors})
+    head = (Glm if config["model_type"] == "glm4_moe" else Mtp)(spec, model)
     for seed in range(100):
         try: prompt, iterations = run(spec, model, head, seed, spec["n"])
         except NearTie: continue

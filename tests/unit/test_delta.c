@@ -228,13 +228,14 @@ typedef struct {
   const char *at, *value;
 } change;
 
-/* The file whose MTP layer has experts, with some things changed. */
-static dt_status open_changed(const change *changes, int n, dt_pair **pair, dt_error *err) {
+/* A file whose MTP layer has experts, with some things changed. */
+static dt_status open_changed_file(const char *file, const char *family, const change *changes, int n, dt_pair **pair,
+                                   dt_error *err) {
   gguf_file f = {0};
   char *folder = temp_folder(), path[512], key[128];
-  f.bytes = (unsigned char *)golden_bytes(SOURCE_DIR "/tests/golden/heads", "mtp_moe.gguf", &f.size);
+  f.bytes = (unsigned char *)golden_bytes(SOURCE_DIR "/tests/golden/heads", file, &f.size);
   for (int i = 0; i < n; i++) {
-    snprintf(key, sizeof key, "qwen35moe.%s", changes[i].at);
+    snprintf(key, sizeof key, "%s.%s", family, changes[i].at);
     unsigned char *info = edit_find(&f, key); /* a type and a number */
     if (info)
       memcpy(info + 4, &(uint32_t){(uint32_t)atoi(changes[i].value)}, 4);
@@ -247,6 +248,37 @@ static dt_status open_changed(const change *changes, int n, dt_pair **pair, dt_e
   temp_remove(folder);
   free(f.bytes);
   return status;
+}
+
+static dt_status open_changed(const change *changes, int n, dt_pair **pair, dt_error *err) {
+  return open_changed_file("mtp_moe.gguf", "qwen35moe", changes, n, pair, err);
+}
+
+/* It may have an embedding and an output of its own. */
+static void one_of_glm_is_refused_likewise(void **state) {
+  (void)state;
+  static const struct {
+    change change;
+    const char *says; /* NULL: it is taken */
+  } wrong[] = {
+      {{"blk.2.nextn.eh_proj.weight", "-"}, "has no MTP layer: give another draft, or none"},
+      {{"blk.2.nextn.hnorm.weight", "-"}, "tensor blk.2.nextn.hnorm.weight is missing"},
+      {{"blk.2.nextn.embed_tokens.weight", "swap"}, "found shape [32, 258], expected [258, 32] by its keys"},
+      {{"blk.2.nextn.shared_head_head.weight", "swap"}, "found shape [32, 258], expected [258, 32] by its keys"},
+      {{"blk.2.nextn.embed_tokens.weight", "-"}, NULL},
+      {{"blk.2.nextn.shared_head_head.weight", "-"}, NULL},
+      {{"blk.2.attn_v.weight", "-"}, "tensor blk.2.attn_v.weight is missing"},
+      {{"blk.2.ffn_up_exps.weight", "-"}, "tensor blk.2.ffn_up_exps.weight is missing"},
+  };
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    const change *c = &wrong[i].change;
+    dt_pair *pair = NULL;
+    if (wrong[i].says)
+      fails(open_changed_file("mtp_glm.gguf", "glm4moe", c, 1, &pair, &err), DT_EINPUT, wrong[i].says);
+    else
+      ok(open_changed_file("mtp_glm.gguf", "glm4moe", c, 1, &pair, &err));
+    dt_pair_close(pair);
+  }
 }
 
 static void an_mtp_layer_that_does_not_fit_is_refused(void **state) {
@@ -295,6 +327,7 @@ int main(void) {
       cmocka_unit_test(what_their_rows_and_states_take_is_told_before),
       cmocka_unit_test(a_target_without_an_mtp_layer_says_so),
       cmocka_unit_test(an_mtp_layer_that_does_not_fit_is_refused),
+      cmocka_unit_test(one_of_glm_is_refused_likewise),
       cmocka_unit_test(of_several_mtp_layers_the_first_drafts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
