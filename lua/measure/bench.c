@@ -24,9 +24,9 @@ void bench_close(bench *b) {
 }
 
 int bench_context(const dt_pair_info *info, int most) {
-  const dt_model_info *of[] = {&info->draft, &info->second};
-  for (int d = 0; d < info->drafts; d++)
-    if (of[d]->context < most) most = of[d]->context;
+  const dt_model_info *of[DT_DRAFTS] = {&info->draft, &info->second};
+  for (int d = 0; d < DT_DRAFTS; d++)
+    if (d < info->drafts && of[d]->context < most) most = of[d]->context;
   return most;
 }
 
