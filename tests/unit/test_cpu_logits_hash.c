@@ -5,7 +5,7 @@
  *
  *   test_cpu_logits_hash           4 prompts and 64 tokens; scalar, which is slow, and all under the sanitizers: 1 prompt
  *   test_cpu_logits_hash all       all 40 prompts and 200 tokens; scalar: 4 prompts and 64 tokens
- *   test_cpu_logits_hash quick V.. under an emulator: of the bundled models mini-draft alone, 1 prompt; of these variants
+ *   test_cpu_logits_hash quick [V..] of the bundled models mini-draft alone, 1 prompt; of these variants, else of all
  *   test_cpu_logits_hash print     prints what logits_hash.txt should hold */
 #include "cpu.h"
 #include "golden_logits.h"
@@ -251,7 +251,7 @@ static bool is_among(const char *name, char **names, int n) {
 }
 
 /* One test per variant; those that this machine lacks are named. */
-static int test_variants(bool all, char **only, int n_only) {
+static int test_variants(bool all, bool quick, char **only, int n_only) {
   const char *const known[] = {"scalar", "avx2", "avx512", "avx512vnni", "amx", "neon", "dotprod", "i8mm"};
   enum { KNOWN = sizeof known / sizeof *known };
   struct CMUnitTest tests[KNOWN];
@@ -264,8 +264,8 @@ static int test_variants(bool all, char **only, int n_only) {
     if (!has) print_message("not on this machine: cpu:%s\n", known[i]);
     if (!has || (n_only && !is_among(known[i], only, n_only))) continue;
     bool slow = i == 0;
-    int quick = slow || SANITIZED || n_only ? 1 : FEW_PROMPTS, prompts = !all ? quick : slow ? FEW_PROMPTS : PROMPTS;
-    subjects[n] = (subject){known[i], n_only ? 1 : 2, prompts, all && !slow ? TOKENS : FEW_TOKENS};
+    int few = slow || SANITIZED || quick ? 1 : FEW_PROMPTS, prompts = !all ? few : slow ? FEW_PROMPTS : PROMPTS;
+    subjects[n] = (subject){known[i], quick ? 1 : 2, prompts, all && !slow ? TOKENS : FEW_TOKENS};
     snprintf(names[n], sizeof names[n], "logits_have_the_golden_hash: cpu:%s", known[i]);
     tests[n] = (struct CMUnitTest){names[n], logits_have_the_golden_hash, NULL, NULL, &subjects[n]};
     n++;
@@ -278,6 +278,6 @@ int main(int argc, char **argv) {
     run_all(&(subject){NULL, 2, PROMPTS, TOKENS}, 1, print);
     return 0;
   }
-  bool quick = argc > 2 && strcmp(argv[1], "quick") == 0;
-  return test_variants(argc == 2 && strcmp(argv[1], "all") == 0, argv + 2, quick ? argc - 2 : 0);
+  bool quick = argc >= 2 && strcmp(argv[1], "quick") == 0;
+  return test_variants(argc == 2 && strcmp(argv[1], "all") == 0, quick, argv + 2, quick ? argc - 2 : 0);
 }
