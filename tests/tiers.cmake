@@ -9,7 +9,7 @@ set(CHECK
 # Compiled inside the test, other programs' (packages, Slurm, browsers), faults by the hundred, the emulated device.
 set(FULL
   arm bench_arm bench_gpu sampling_mutants threads rooms tidy "faults\\..*" "cli\\.(advice|calibrate|cuda|fresh|install|kills|package|paper|pull|python|ranks|serve_clients|slurm)" "browser\\..*" "guide\\..*"
-  "gpu\\..*" "cuda\\..*" "unit\\.test_(cpu_(exact|isa|logits_hash)|cuda_(exact|packed|prompt|turns))" unit.test_lua_worst "exact\\.(crowd|exit_part|more|two_drafts_part|quantized|sampling_part)" exact.real)
+  "gpu\\..*" "cuda\\..*" "unit\\.test_(cpu_(exact|isa|logits_hash)|cuda_(draw|exact|failures|heads|packed|prompt|turns))" unit.test_lua_worst "exact\\.(crowd|exit_part|more|two_drafts_part|quantized|sampling_part)" exact.real)
 # What takes the sanitizers minutes; release has it in scripts/test ...
 set(FULL_SANITIZED "cli\\..*" "lua\\.test_(asking|driver|experiment|memory|papers|policies|policy_.*|report|shard|statistics|sweep|trace|tune|window)"
   "unit\\.test_(cuda_.*|golden_.*|ranks_same)" exact.pages exact.hashes exact.exit exact.two_drafts exact.part)
@@ -17,8 +17,8 @@ set(FULL_SANITIZED "cli\\..*" "lua\\.test_(asking|driver|experiment|memory|paper
 set(CHECKED_SANITIZED "cli\\.(bad_input|box|names|limits)")
 
 # The longest, which begin first: so no core waits for one at the end.
-set(LONGEST exact.shifts cli.cuda unit.test_cuda_exact cli.fresh cli.slurm cli.output exact.part exact.check cli.costs cli.heads cli.pull cli.asking unit.test_cpu_exact unit.test_cuda_forward cli.bad_input
-  unit.test_lua_box unit.test_golden_sampling unit.test_continue unit.test_cuda_draw cli.box unit.test_cpu_cut unit.test_ranks)
+set(LONGEST cli.cuda unit.test_cuda_exact cli.fresh cli.slurm exact.part cli.costs cli.output cli.heads cli.pull exact.check exact.variants cli.asking unit.test_cpu_exact exact.hashes cli.bad_input
+  unit.test_lua_box unit.test_golden_sampling unit.test_malformed cli.box unit.test_cpu_kernels unit.test_ranks)
 
 function(fits RESULT NAME)
   set(${RESULT} FALSE PARENT_SCOPE)
