@@ -5,19 +5,20 @@
  * added in order. A row of a tensor core's product does not depend on the other rows, so a row's result does not depend
  * on the rows that share its unit.
  *
- * A unit of work is one part for up to GROUP rows of a sequence. Either the rows have all its positions in common (in
- * their prefix, or as rows of one text, whose last row has the most keys), so that keys and values are read once for
- * all rows. Or up to OWN rows of a tree have only the first `own` positions in common; the other positions are computed
- * row by row, and the warps share the rows out. Rows are the M side of the products. A key that a row does not have, or
- * that a window hides from it, has the weight zero. Only a NaN or an infinity in the later rows of a text could pass
- * that weight, and such a text is lost anyway. The block that finishes the last part of a row adds up the row's
- * parts.
+ * A unit of work is one part for some rows of a sequence, and a block computes it for `pack` heads that share their keys. One head
+ * of one row is a line, and lines are the M side of the products: a row's heads first, then the next row's; up to GROUP. Either
+ * the rows have all the unit's positions in common (in their prefix, or as rows of one text, whose last row has the most keys), so
+ * that keys and values are read once for all lines. Or the rows of a tree, up to OWN lines, have only the first `own` positions in
+ * common; the other positions are computed row by row, and the warps share the rows out. A key that a row does not have, or that
+ * a window hides from it, has the weight zero. Only a NaN or an infinity in the later rows of a text could pass that weight, and
+ * such a text is lost anyway. The block that finishes the last part of a row adds up the row's parts.
  *
  * An example: three rows of a tree, a, b (a child of a) and c (a's sibling), behind a prefix of 300. Parts 0 and 1 (positions 0 to
  * 255) are in every row's prefix: two units of three rows, `common` 128. Part 2 begins at 256: its first 44 positions are in the
  * prefix (`own` 44), the rest are paths: a's [a], b's [a b], c's [c]. With many heads that is one unit of three rows (rows.cu:
  * `together`), which is `apart`: positions 256 to 299 once for all, positions 300 and 301 row by row; else three units of one
- * row, which has all its positions for itself. Either way position 300 is one of the 16 from 288 on, and is added with those. */
+ * row, which has all its positions for itself. Either way position 300 is one of the 16 from 288 on, and is added with those.
+ * Where two heads share each key head, `pack` is 2, and the lines are a's first head, a's second, b's first, and so on: six. */
 #include "attention.cuh"
 #include "launch.cuh"
 
@@ -26,11 +27,11 @@ constexpr int WARPS = 4, KEYS = SPLIT / WARPS, TILES = KEYS / 8;
 /* Shared memory of a block; the arrays lie one after the other. */
 struct room {
   int *slot;        /* [SPLIT] slots of the keys that the rows have in common */
-  float *most;      /* [WARPS][GROUP] largest score */
+  float *most;      /* [WARPS][GROUP] largest score of each line */
   float *sums;      /* [WARPS][GROUP] sum of exponentials */
-  int *last;        /* [GROUP] whether this part was the row's last */
-  int *own_slot;    /* [OWN][SPLIT] slots of the other keys */
-  float *own_score; /* [OWN][SPLIT] scores of these, then their exponentials */
+  int *last;        /* [GROUP] whether this part was the line's last */
+  int *own_slot;    /* [OWN][SPLIT] slots of the other keys of each row */
+  float *own_score; /* [OWN][SPLIT] scores of these for each line, then their exponentials */
   /* [WARPS]: first the values, [KEYS][PITCH] of 2 bytes; then [GROUP][PITCH] their sums, in the order of place_of */
   float *values_of;
 };
@@ -48,24 +49,24 @@ static __device__ __forceinline__ room rooms(int *slot) {
 template <int DIM>
 constexpr int PITCH = DIM + 8; /* a warp's rows have no bank in common; nor have its values, of half that size */
 static_assert(KEYS * sizeof(uint16_t) == GROUP * sizeof(float), "values lie where their sums will");
-static_assert(OWN <= 8, "a lane of score_own has one row");
+static_assert(OWN <= 8, "a lane of score_own has one line");
 template <int DIM>
 constexpr int SHARED = sizeof(int) * (SPLIT + GROUP + OWN * SPLIT) +
                        sizeof(float) * (2 * WARPS * GROUP + OWN * SPLIT + WARPS * GROUP * PITCH<DIM>);
 
-/* Scores of N times 8 keys. As its k of the product, a lane takes dimensions d + 4 t .. + 3 of a row and of a key. */
+/* Scores of N times 8 keys. As its k of the product, a lane takes dimensions d + 4 t .. + 3 of a line and of a key. */
 template <number TYPE, int DIM, int N>
 static __device__ __forceinline__ void multiply_keys(const uint16_t *lower, const uint16_t *upper,
                                                      const uint16_t *const (&key_of)[N], float (&score)[N][4]) {
 #pragma unroll
   for (int d = 0; d < DIM; d += 16) {
     uint2 low = *reinterpret_cast<const uint2 *>(lower + d), high = *reinterpret_cast<const uint2 *>(upper + d);
-    unsigned rows_of[4] = {low.x, high.x, low.y, high.y};
+    unsigned lines_of[4] = {low.x, high.x, low.y, high.y};
 #pragma unroll
     for (int j = 0; j < N; j++) {
       uint2 key = *reinterpret_cast<const uint2 *>(key_of[j] + d);
       unsigned keys_of[2] = {key.x, key.y};
-      mma<TYPE>(score[j], rows_of, keys_of);
+      mma<TYPE>(score[j], lines_of, keys_of);
     }
   }
 }
@@ -116,11 +117,28 @@ static __device__ __forceinline__ void add_values(const unsigned (&weights)[4], 
   mma<TYPE>(odd, weights, second);
 }
 
-/* A unit of work of one head, and the places of its keys and values. */
+/* A unit of work of `pack` heads from `head` on, which share their keys. */
 struct work {
   int row0, rows, part, own, head;
-  const uint16_t *k, *v;
+  int list; /* of the cache's lists of slots, the one that has the keys of these heads */
 };
+
+static __device__ __forceinline__ int lines_of(const attention &a, const work &u) { return u.rows * a.pack; }
+
+/* Where the numbers of a slot's key begin, or of its value. */
+template <int DIM> static __device__ __forceinline__ size_t numbers_of(const attention &a, const work &u, int slot) {
+  return ((size_t)u.list * a.slots + slot) * DIM;
+}
+
+/* Of a line: its row in the unit; whether it is of a row; its place among the heads of all rows. */
+static __device__ __forceinline__ int row_of(const attention &a, int line) { return line * a.inverse >> 8; }
+static __device__ __forceinline__ bool is_of(const attention &a, int line, int row) {
+  return (unsigned)(line - row * a.pack) < (unsigned)a.pack;
+}
+static __device__ __forceinline__ size_t head_of(const attention &a, const work &u, int line) {
+  int row = row_of(a, line);
+  return (size_t)(u.row0 + row) * a.heads + u.head + line - row * a.pack;
+}
 
 /* The number of keys that row r of the unit has in its part. */
 static __device__ __forceinline__ int count_of(const attention &a, const work &u, int r) {
@@ -136,12 +154,12 @@ static __device__ __forceinline__ int slot_of(const attention &a, int begin, int
   return position < prefix ? position : a.rows.path[path_at + position - prefix];
 }
 
-/* Hides the scores, in rows lower and upper, of keys outside the pass's window; keys begin at `first` of the part. */
+/* Hides the scores, in lines lower and upper, of keys outside the pass's window; keys begin at `first` of the part. */
 static __device__ __forceinline__ void hide(const attention &a, const work &u, int first, int lower, int upper,
                                             float (&score)[TILES][4]) {
   dt_window window = a.rows.header->window;
-  int at = u.part * SPLIT + first, begin[2]; /* where the window of each row begins: see window.h */
-  for (int h = 0; h < 2; h++) begin[h] = a.rows.position[u.row0 + (h ? upper : lower)] + 1 - window.last;
+  int at = u.part * SPLIT + first, begin[2]; /* where the window of each line begins: see window.h */
+  for (int h = 0; h < 2; h++) begin[h] = a.rows.position[u.row0 + row_of(a, h ? upper : lower)] + 1 - window.last;
 #pragma unroll
   for (int j = 0; j < TILES; j++)
     for (int i = 0; i < 4; i++) {
@@ -151,7 +169,7 @@ static __device__ __forceinline__ void hide(const attention &a, const work &u, i
 }
 
 /* Scores of the keys that rows do not have in common: eight keys at a time, of any rows, two such groups in flight. The
- * product multiplies all rows with each key; only the score of the key's own row is kept. */
+ * product multiplies all lines with each key; only the scores of the key's own row are kept. */
 template <number TYPE, int DIM>
 static __device__ __forceinline__ void score_own(const attention &a, const work &u, const room &s) {
   constexpr int TOGETHER = 2; /* more would not fit the registers */
@@ -162,22 +180,22 @@ static __device__ __forceinline__ void score_own(const attention &a, const work 
     if (eights > end) end = eights;
   }
   int each = end - first, items = u.rows * each;
-  const uint16_t *q = a.q + ((size_t)(u.row0 + (g < u.rows ? g : 0)) * a.heads + u.head) * DIM + 4 * t;
+  const uint16_t *q = a.q + head_of(a, u, g < lines_of(a, u) ? g : 0) * DIM + 4 * t;
+  float *score_of = s.own_score + g * SPLIT + 2 * t;
   for (int item = warp * TOGETHER; item < items; item += WARPS * TOGETHER) {
     int row[TOGETHER], at[TOGETHER];
     const uint16_t *key_of[TOGETHER];
 #pragma unroll
     for (int j = 0; j < TOGETHER; j++) {
       int i = item + j < items ? item + j : items - 1;
-      row[j] = i / each, at[j] = row[j] * SPLIT + (first + i % each) * 8;
-      key_of[j] = u.k + (size_t)s.own_slot[at[j] + g] * DIM + 4 * t;
+      row[j] = i / each, at[j] = (first + i % each) * 8;
+      key_of[j] = a.keys + numbers_of<DIM>(a, u, s.own_slot[row[j] * SPLIT + at[j] + g]) + 4 * t;
     }
     float score[TOGETHER][4] = {};
     multiply_keys<TYPE, DIM>(q, q, key_of, score);
 #pragma unroll
     for (int j = 0; j < TOGETHER; j++)
-      if (item + j < items && g == row[j])
-        s.own_score[at[j] + 2 * t] = score[j][0], s.own_score[at[j] + 2 * t + 1] = score[j][1];
+      if (item + j < items && is_of(a, g, row[j])) score_of[at[j]] = score[j][0], score_of[at[j] + 1] = score[j][1];
   }
 }
 
@@ -193,35 +211,39 @@ static __device__ __forceinline__ void add_own(const attention &a, const work &u
     if (end > count) end = count;
     if (begin >= end) continue;
     if (begin < u.own) begin = u.own / 16 * 16;
-    for (int at = r * SPLIT + begin; at < r * SPLIT + end; at += 16) {
+    bool of_row = is_of(a, g, r);
+    int line = of_row ? g : r * a.pack; /* other lanes repeat the row's first line, for nothing */
+    for (int at = begin; at < end; at += 16) {
+      const int *slot = s.own_slot + r * SPLIT + at;
       lane_values<DIM> value[4];
 #pragma unroll
-      for (int i = 0; i < 4; i++) value[i] = load_values<DIM>(u.v + (size_t)s.own_slot[at + key_of_lane(i)] * DIM, g);
-      const float *e = s.own_score + at + 2 * t;
+      for (int i = 0; i < 4; i++)
+        value[i] = load_values<DIM>(a.values + numbers_of<DIM>(a, u, slot[key_of_lane(i)]), g);
+      const float *e = s.own_score + line * SPLIT + at + 2 * t;
       unsigned weights[4] = {narrow2<TYPE>(e[0], e[1]), 0, narrow2<TYPE>(e[8], e[9]), 0};
-      float *sum = s.values_of + (of_warp * GROUP + r) * PITCH<DIM> + 2 * t;
+      float *sum = s.values_of + (of_warp * GROUP + line) * PITCH<DIM> + 2 * t;
 #pragma unroll
       for (int c = 0; c < DIM / 16; c++, sum += 16) {
         float even[4] = {sum[0], sum[1], 0.0f, 0.0f}, odd[4] = {sum[8], sum[9], 0.0f, 0.0f};
         add_values<TYPE, DIM>(weights, value, c, even, odd);
-        if (g == r) sum[0] = even[0], sum[1] = even[1], sum[8] = odd[0], sum[9] = odd[1];
+        if (of_row) sum[0] = even[0], sum[1] = even[1], sum[8] = odd[0], sum[9] = odd[1];
       }
       __syncwarp();
     }
   }
 }
 
-/* Adds the parts of the rows whose last part this block has finished, each row's in order: out = sum of parts / sum of
- * exponentials. A thread takes EACH dimensions of a row, and AT_ONCE parts are on their way together: one after the other they
+/* Adds the parts of the lines whose last part this block has finished, each line's in order: out = sum of parts / sum of
+ * exponentials. A thread takes EACH dimensions of a line, and AT_ONCE parts are on their way together: one after the other they
  * would each take the time of a trip to the second-level cache. */
 template <number TYPE, int DIM>
 static __device__ __forceinline__ void combine(const attention &a, const work &u, const room &s) {
   constexpr int EACH = 4, ITEMS = DIM / EACH, AT_ONCE = 8;
-  for (int item = threadIdx.x; item < u.rows * ITEMS; item += WARPS * WARP) {
-    int r = item / ITEMS, d = item % ITEMS * EACH;
-    if (!s.last[r]) continue;
-    size_t first = ((size_t)(u.row0 + r) * a.heads + u.head) * a.splits;
-    int count = a.rows.position[u.row0 + r] / SPLIT + 1;
+  for (int item = threadIdx.x; item < lines_of(a, u) * ITEMS; item += WARPS * WARP) {
+    int line = item / ITEMS, d = item % ITEMS * EACH;
+    if (!s.last[line]) continue;
+    size_t first = head_of(a, u, line) * a.splits;
+    int count = a.rows.position[u.row0 + row_of(a, line)] / SPLIT + 1;
     float sum[EACH] = {}, total = 0.0f, largest = -INFINITY;
 #pragma unroll 8
     for (int p = AT_ONCE; p < count; p++) largest = fmaxf(largest, __ldcg(&a.weight[first + p].x));
@@ -246,8 +268,9 @@ static __device__ __forceinline__ void combine(const attention &a, const work &u
         sum[2] = fmaf(e, part[i].z, sum[2]), sum[3] = fmaf(e, part[i].w, sum[3]);
       }
     }
+    int row = row_of(a, line), column = (u.head + line - row * a.pack) * a.head_dim + d;
     for (int i = 0; i < EACH && d + i < a.head_dim; i++)
-      a.out.at[a.out.place(u.row0 + r, u.head * a.head_dim + d + i)] = narrow<TYPE>(sum[i] / total);
+      a.out.at[a.out.place(u.row0 + row, column + i)] = narrow<TYPE>(sum[i] / total);
   }
 }
 
@@ -261,10 +284,9 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
   dependency_release();
   int4 unit = a.rows.unit[2 * blockIdx.x], last = a.rows.unit[2 * blockIdx.x + 1];
   if (!unit.y) return dependency_wait();
-  work u = {unit.x, unit.y, unit.z, unit.w, (int)blockIdx.y, nullptr, nullptr};
+  work u = {unit.x, unit.y, unit.z, unit.w, (int)blockIdx.y * a.pack, 0};
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
-  size_t head_rows = (last.x * a.sequence_stride + u.head / (a.heads / a.kv_heads)) * a.slots;
-  u.k = a.keys + head_rows * DIM, u.v = a.values + head_rows * DIM;
+  u.list = last.x * (int)a.sequence_stride + u.head / (a.heads / a.kv_heads);
   bool apart = u.own < SPLIT;
   /* keys that the rows have in common; the last row of a text has the most */
   int left = last.w + 1 - u.part * SPLIT, common = apart ? u.own : left < SPLIT ? left : SPLIT;
@@ -276,8 +298,8 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
         s.own_slot[item] = slot_of(a, u.part * SPLIT, a.rows.prefix[u.row0 + item / SPLIT],
                                    a.rows.path_at[u.row0 + item / SPLIT], item % SPLIT, count_of(a, u, item / SPLIT));
   int first = warp * KEYS, mine = common - first; /* may be negative */
-  int lower = g < u.rows ? g : 0, upper = g + 8 < u.rows ? g + 8 : 0;
-  int keys_of_row[2] = {count_of(a, u, lower) - first, count_of(a, u, upper) - first};
+  int lower = g < lines_of(a, u) ? g : 0, upper = g + 8 < lines_of(a, u) ? g + 8 : 0;
+  int keys_of_line[2] = {count_of(a, u, row_of(a, lower)) - first, count_of(a, u, row_of(a, upper)) - first};
   bool hidden = a.rows.header->window.last > 0;
   dependency_wait();
   __syncthreads();
@@ -290,7 +312,7 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
   for (int i = lane; i < steps * 16 * PIECES; i += WARP) {
     int key = i / PIECES, d = i % PIECES * 8;
     copy_stream(reinterpret_cast<uint4 *>(values + key * PITCH<DIM> + d),
-                reinterpret_cast<const uint4 *>(u.v + (size_t)s.slot[first + key] * DIM + d));
+                reinterpret_cast<const uint4 *>(a.values + numbers_of<DIM>(a, u, s.slot[first + key]) + d));
   }
   copies_commit();
 
@@ -298,21 +320,22 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
   if (mine > 0) {
     const uint16_t *key_of[TILES];
 #pragma unroll
-    for (int j = 0; j < TILES; j++) key_of[j] = u.k + (size_t)s.slot[first + 8 * j + g] * DIM + 4 * t;
-    multiply_keys<TYPE, DIM>(a.q + ((size_t)(u.row0 + lower) * a.heads + u.head) * DIM + 4 * t,
-                             a.q + ((size_t)(u.row0 + upper) * a.heads + u.head) * DIM + 4 * t, key_of, score);
+    for (int j = 0; j < TILES; j++) key_of[j] = a.keys + numbers_of<DIM>(a, u, s.slot[first + 8 * j + g]) + 4 * t;
+    multiply_keys<TYPE, DIM>(a.q + head_of(a, u, lower) * DIM + 4 * t, a.q + head_of(a, u, upper) * DIM + 4 * t, key_of,
+                             score);
   }
   if (apart) score_own<TYPE, DIM>(a, u, s);
   if (apart) __syncthreads(); /* for the scores of other warps */
 
-  /* For rows g and g + 8: the largest score, exponentials as powers of two, their sum. */
+  /* For lines g and g + 8: the largest score, exponentials as powers of two, their sum. */
   float scale = a.scale * 1.44269504f, largest[2] = {-INFINITY, -INFINITY}, sum[2] = {0.0f, 0.0f};
 #pragma unroll
   for (int j = 0; j < TILES; j++)
     for (int i = 0; i < 4; i++) {
       int key = 8 * j + 2 * t + i % 2;
-      if (i < 2 && first + key >= u.own && key < keys_of_row[0]) score[j][i] = s.own_score[lower * SPLIT + first + key];
-      score[j][i] = key < keys_of_row[i / 2] ? score[j][i] * scale : -INFINITY;
+      if (i < 2 && first + key >= u.own && key < keys_of_line[0])
+        score[j][i] = s.own_score[lower * SPLIT + first + key];
+      score[j][i] = key < keys_of_line[i / 2] ? score[j][i] * scale : -INFINITY;
     }
   if (hidden) hide(a, u, first, lower, upper, score);
 #pragma unroll
@@ -333,7 +356,7 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
     for (int i = 0; i < 4; i++) {
       score[j][i] = exp2f(score[j][i] - largest[i / 2]);
       sum[i / 2] += score[j][i];
-      if (apart && i < 2 && g < u.rows) s.own_score[g * SPLIT + first + 8 * j + 2 * t + i] = score[j][i];
+      if (apart && i < 2 && g < lines_of(a, u)) s.own_score[g * SPLIT + first + 8 * j + 2 * t + i] = score[j][i];
     }
   for (int h = 0; h < 2; h++) {
     for (int bits = 1; bits < 4; bits *= 2) sum[h] += __shfl_xor_sync(0xffffffffu, sum[h], bits);
@@ -367,30 +390,31 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
     __syncthreads();
   }
 
-  for (int item = threadIdx.x; item < u.rows * DIM; item += WARPS * WARP) {
+  for (int item = threadIdx.x; item < lines_of(a, u) * DIM; item += WARPS * WARP) {
     const float *sums = s.values_of + item / DIM * PITCH<DIM> + place_of<DIM>(item % DIM);
     float total = sums[0];
     for (int w = 1; w < WARPS; w++) total += sums[w * GROUP * PITCH<DIM>];
-    a.part[(((size_t)(u.row0 + item / DIM) * a.heads + u.head) * a.splits + u.part) * DIM + item % DIM] = total;
+    a.part[(head_of(a, u, item / DIM) * a.splits + u.part) * DIM + item % DIM] = total;
   }
-  int r = threadIdx.x;
-  if (r < u.rows) {
-    float biggest = s.most[r], total = s.sums[r];
-    for (int w = 1; w < WARPS; w++) biggest = fmaxf(biggest, s.most[w * GROUP + r]), total += s.sums[w * GROUP + r];
-    a.weight[((size_t)(u.row0 + r) * a.heads + u.head) * a.splits + u.part] = make_float2(biggest, total);
+  int line = threadIdx.x;
+  if (line < lines_of(a, u)) {
+    float biggest = s.most[line], total = s.sums[line];
+    for (int w = 1; w < WARPS; w++)
+      biggest = fmaxf(biggest, s.most[w * GROUP + line]), total += s.sums[w * GROUP + line];
+    a.weight[head_of(a, u, line) * a.splits + u.part] = make_float2(biggest, total);
   }
   __syncthreads();
-  if (r < u.rows) {
-    unsigned *done = &a.done[(size_t)(u.row0 + r) * a.heads + u.head];
-    s.last[r] = add_one_for_block(done) == (unsigned)(a.rows.position[u.row0 + r] / SPLIT);
-    if (s.last[r]) *done = 0;
+  if (line < lines_of(a, u)) {
+    unsigned *done = &a.done[head_of(a, u, line)];
+    s.last[line] = add_one_for_block(done) == (unsigned)(a.rows.position[u.row0 + row_of(a, line)] / SPLIT);
+    if (s.last[line]) *done = 0;
   }
   __syncthreads();
   combine<TYPE, DIM>(a, u, s);
 }
 
 template <number TYPE, int DIM> static cudaError_t start(const queue &stream, const attention &a, int units) {
-  dim3 grid((unsigned)units, (unsigned)a.heads);
+  dim3 grid((unsigned)units, (unsigned)(a.heads / a.pack));
   return launch(stream, grid, WARPS * WARP, SHARED<DIM>, k_attention<TYPE, DIM>, a);
 }
 

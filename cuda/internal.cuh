@@ -19,14 +19,15 @@ constexpr int CHUNK = 512;           /* rows of a prompt whose products are comp
 constexpr int CHUNK_GROUP = 256;     /* rows of a chunk that share buffers of ROWS rows */
 constexpr int PIECE = 4096; /* outputs of a chunk's product that are computed together, at most; a multiple of 16 */
 constexpr int PATH = 64;    /* slots of paths per row for which there is room, on average */
-constexpr int GROUP = 16;   /* rows whose attention to a shared prefix is computed together */
-constexpr int OWN = 8;      /* rows of a tree that share a part where their paths begin */
+constexpr int GROUP = 16;   /* heads of rows whose attention to a shared prefix is computed together */
+constexpr int OWN = 8;      /* heads of rows of a tree that share a part where their paths begin */
 constexpr int PLACES = 512; /* attention blocks that a device runs at once: with fewer, rows share no work */
 constexpr int SPLIT = 128;  /* keys of one part of an attention: part s begins at logical position s * SPLIT */
 constexpr int PARTIALS = 8; /* parts of the sum over k of a matrix product, at most */
 constexpr int LOGIT_BLOCK = 1024; /* ids whose logits are reduced together */
 constexpr int MAX_HEAD = 256, MAX_HIDDEN = 8192;
 static_assert(GROUP == TURN_STEP && ROWS % GROUP == 0, "a turn has whole groups");
+static_assert(OWN == TURN_STEP / 2, "a row's heads that are computed together fit where rows have their own keys");
 
 /* A stream, and whether its kernels are dependent launches: what a stream itself cannot be asked while it is captured. */
 struct queue {
@@ -194,7 +195,8 @@ struct dt_weights {
   number activations; /* type of activations that weights are multiplied with, and of caches */
   const char *stored; /* name of its matrices' type on the device; "mixed": several */
   dt_shape shape;
-  int dim; /* head_dim rounded up to a width that attention is compiled for: the width of a head in q and the cache */
+  int dim;  /* head_dim rounded up to a width that attention is compiled for: the width of a head in q and the cache */
+  int pack; /* heads of a row that share their keys and whose attention is computed together */
   float scale;      /* head_dim^-0.5 */
   layer *layers_of; /* [layers], on the host */
   float *final_norm, *final_norm_bias;

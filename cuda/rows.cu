@@ -36,11 +36,12 @@ static int add_tree_units(const pass_rows &to, int first, int n, int together, i
   return units;
 }
 
-/* Writes the units of n rows, of which the first is row `first` of the pass, and returns their number. */
-static int add_units(const pass_rows &to, const dt_rows *rows, int first, int n, int together) {
+/* Writes the units of n rows, of which the first is row `first` of the pass, and returns their number. Up to `most` rows share a
+ * unit, where a tree's rows have keys of their own up to `together`. */
+static int add_units(const pass_rows &to, const dt_rows *rows, int first, int n, int most, int together) {
   int units = 0;
   for (int i = 0, same; i < n; i += same) {
-    for (same = 1; same < GROUP && i + same < n && to.sequence[i + same] == to.sequence[i];) same++;
+    for (same = 1; same < most && i + same < n && to.sequence[i + same] == to.sequence[i];) same++;
     units = is_text(rows, first + i, same) ? add_text_units(to, i, same, units)
                                            : add_tree_units(to, i, same, together, units);
   }
@@ -58,11 +59,13 @@ int stage_rows(const dt_cache *c, const pass_rows &to, const dt_rows *rows, int 
     to.prefix[n] = rows->prefix[first + n];
     paths += (size_t)rows->path_len[first + n];
   }
-  int together = n * c->weights->shape.heads > PLACES ? OWN : 1; /* both give the same bits */
+  int pack = c->weights->pack; /* heads of a row that are in the same block: fewer rows then fill it */
+  int together = n * c->weights->shape.heads > PLACES ? OWN / pack : 1; /* both give the same bits */
   int turns = blocks_of(n, c->turn), begin[ROWS / GROUP + 1] = {}, most_units = 0;
   for (int turn = 0; turn < turns; turn++) {
     int before = turn * c->turn, of_turn = n - before < c->turn ? n - before : c->turn;
-    begin[turn + 1] = begin[turn] + add_units(to.behind(before, begin[turn]), rows, first + before, of_turn, together);
+    pass_rows of = to.behind(before, begin[turn]);
+    begin[turn + 1] = begin[turn] + add_units(of, rows, first + before, of_turn, GROUP / pack, together);
     if (most_units < begin[turn + 1] - begin[turn]) most_units = begin[turn + 1] - begin[turn];
   }
   int all = 8; /* a graph has blocks for so many in each turn */

@@ -63,6 +63,21 @@ static inline void row_add_plain(row_list *l, int sequence, int32_t token, int p
   row_add(l, sequence, token, position, &(int32_t){position}, 1);
 }
 
+/* A random tree of n nodes below a prefix, up to 128, in slots in another order; tokens are below 90. */
+static inline void row_add_tree(row_list *l, int sequence, int prefix, int n, uint64_t seed) {
+  int32_t path[128][ROW_PATH];
+  int depth[128];
+  for (int i = 0; i < n; i++) {
+    int parent;
+    do parent = (int)(random_next(&seed) % (uint32_t)(i + 1)) - 1;
+    while (parent >= 0 && depth[parent] == ROW_PATH);
+    depth[i] = parent < 0 ? 1 : depth[parent] + 1;
+    if (parent >= 0) memcpy(path[i], path[parent], sizeof path[i]);
+    path[i][depth[i] - 1] = prefix + i * 7 % n;
+    row_add(l, sequence, (int32_t)(random_next(&seed) % 90), prefix, path[i], depth[i]);
+  }
+}
+
 static inline dt_rows rows_of(const row_list *l) {
   return (dt_rows){.n = l->n,
                    .token = l->token,

@@ -45,6 +45,14 @@ static void a_turn_has_the_rows_whose_parts_fit(void **state) {
   assert_int_equal(rows_of_turn(1, row, 0), 16);
 }
 
+/* The most of a group of which whole numbers fill the group, and all but two of the 16 places. */
+static void a_block_has_the_heads_that_fill_it(void **state) {
+  (void)state;
+  static const int heads[][2] = {{1, 1}, {2, 2},  {3, 3},  {4, 4},  {5, 5},  {6, 3},  {7, 7},  {8, 8},
+                                 {9, 3}, {10, 5}, {11, 1}, {12, 4}, {13, 1}, {14, 7}, {16, 8}, {32, 8}};
+  for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) assert_int_equal(heads_together(heads[i][0]), heads[i][1]);
+}
+
 /* Models of 32 heads, 32 layers and caches of 16 bits. At contexts that were measured, a pass has one turn, as it always had. */
 static void long_contexts_take_bounded_memory(void **state) {
   (void)state;
@@ -113,21 +121,6 @@ static void a_tree_in_turns_has_the_bits_of_plain_decoding(void **state) {
   random_model_free(m);
 }
 
-/* A random tree of n nodes below a prefix, in slots in another order. */
-static void add_tree(row_list *l, int sequence, int prefix, int n, uint64_t seed) {
-  int32_t path[128][ROW_PATH];
-  int depth[128];
-  for (int i = 0; i < n; i++) {
-    int parent;
-    do parent = (int)(random_next(&seed) % (uint32_t)(i + 1)) - 1;
-    while (parent >= 0 && depth[parent] == ROW_PATH);
-    depth[i] = parent < 0 ? 1 : depth[parent] + 1;
-    if (parent >= 0) memcpy(path[i], path[parent], sizeof path[i]);
-    path[i][depth[i] - 1] = prefix + i * 7 % n;
-    row_add(l, sequence, (int32_t)(random_next(&seed) % 90), prefix, path[i], depth[i]);
-  }
-}
-
 enum { SEQUENCES = 3, MIXED = 400 };
 
 /* Two trees and a text between them, in one pass: turns end within each. Then a part of that, and all again, as passes whose graphs
@@ -140,10 +133,10 @@ static float *mixed_logits(rig *r, int *n) {
     for (int p = 0; p < before[s]; p++) row_add_plain(&l, s, (p * 13 + s) % 90, p);
     rig_run(r, &l, false);
   }
-  add_tree(&all, 0, before[0], 71, 1);
+  row_add_tree(&all, 0, before[0], 71, 1);
   for (int p = 0; p < 50; p++) row_add_plain(&all, 1, p * 17 % 90, before[1] + p);
-  add_tree(&all, 2, before[2], 40, 2);
-  add_tree(&some, 2, before[2], 40, 2);
+  row_add_tree(&all, 2, before[2], 40, 2);
+  row_add_tree(&some, 2, before[2], 40, 2);
   const row_list *passes[] = {&all, &some, &all};
   *n = 2 * all.n + some.n;
   float *logits = malloc(sizeof *logits * (size_t)*n * (size_t)r->vocab), *to = logits;
@@ -215,6 +208,7 @@ int main(void) {
   cuda_device_or_skip();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_turn_has_the_rows_whose_parts_fit),
+      cmocka_unit_test(a_block_has_the_heads_that_fill_it),
       cmocka_unit_test(long_contexts_take_bounded_memory),
       cmocka_unit_test(the_memory_that_is_told_is_taken),
       cmocka_unit_test(a_tree_in_turns_has_the_bits_of_plain_decoding),
