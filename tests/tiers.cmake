@@ -9,12 +9,12 @@ set(CHECK
 # Compiled inside the test, other programs' (packages, Slurm, browsers), faults by the hundred, the emulated device.
 set(FULL
   arm bench_arm bench_gpu sampling_mutants threads rooms tidy "faults\\..*" "cli\\.(advice|calibrate|cuda|fresh|install|kills|package|paper|pull|python|ranks|serve_clients|slurm)" "browser\\..*" "guide\\..*"
-  "gpu\\..*" "cuda\\..*" "unit\\.test_(cpu_(exact|isa|logits_hash)|cuda_(draw|exact|failures|heads|packed|prompt|turns))" unit.test_lua_worst "exact\\.(crowd|exit_part|more|two_drafts_part|quantized|sampling_part)" exact.real)
+  "gpu\\..*" "cuda\\..*" "unit\\.test_(cpu_(exact|isa|logits_hash)|cuda_(draw|exact|failures|groups|heads|packed|prompt|turns))" unit.test_lua_worst "exact\\.(crowd|exit_part|more|two_drafts_part|quantized|sampling_part)" exact.real)
 # What takes the sanitizers minutes; release has it in scripts/test ...
 set(FULL_SANITIZED "cli\\..*" "lua\\.test_(asking|driver|experiment|memory|papers|policies|policy_.*|report|shard|statistics|sweep|trace|tune|window)"
   "unit\\.test_(cuda_.*|golden_.*|ranks_same)" exact.pages exact.hashes exact.exit exact.two_drafts exact.part)
-# ... and these, which have it there under the sanitizers too.
-set(CHECKED_SANITIZED "cli\\.(bad_input|box|names|limits)")
+# ... but for these, which have the sanitizers there, and release in scripts/test full.
+set(CHECKED_SANITIZED "cli\\.(bad_input|box|names|limits)" "unit\\.test_(lua_box|malformed)")
 
 # The longest, which begin first: so no core waits for one at the end.
 set(LONGEST cli.cuda unit.test_cuda_exact cli.fresh cli.slurm exact.part cli.costs cli.output cli.heads cli.pull exact.check exact.variants cli.asking unit.test_cpu_exact exact.hashes cli.bad_input
@@ -33,12 +33,11 @@ get_property(ALL_TESTS DIRECTORY PROPERTY TESTS)
 foreach(name ${ALL_TESTS})
   fits(narrow ${name} ${CHECK})
   fits(full ${name} ${FULL})
-  if(DTRUN_SANITIZE AND NOT full)
-    fits(slow ${name} ${FULL_SANITIZED})
-    fits(quick ${name} ${CHECKED_SANITIZED})
-    if(slow AND NOT quick)
-      set(full TRUE)
-    endif()
+  fits(sanitized ${name} ${CHECKED_SANITIZED})
+  if(NOT DTRUN_SANITIZE AND sanitized)
+    set(full TRUE)
+  elseif(DTRUN_SANITIZE AND NOT full AND NOT sanitized)
+    fits(full ${name} ${FULL_SANITIZED})
   endif()
   if(full)
     set_property(TEST ${name} APPEND PROPERTY LABELS full)

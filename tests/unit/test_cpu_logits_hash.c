@@ -5,7 +5,7 @@
  *
  *   test_cpu_logits_hash           4 prompts and 64 tokens; scalar, which is slow, and all under the sanitizers: 1 prompt
  *   test_cpu_logits_hash all       all 40 prompts and 200 tokens; scalar: 4 prompts and 64 tokens
- *   test_cpu_logits_hash quick [V..] of the bundled models mini-draft alone, 1 prompt; of these variants, else of all
+ *   test_cpu_logits_hash quick [V..] of the bundled models mini-draft alone, 1 prompt; of these variants, else of all but scalar
  *   test_cpu_logits_hash print     prints what logits_hash.txt should hold */
 #include "cpu.h"
 #include "golden_logits.h"
@@ -264,6 +264,7 @@ static int test_variants(bool all, bool quick, char **only, int n_only) {
     if (!has) print_message("not on this machine: cpu:%s\n", known[i]);
     if (!has || (n_only && !is_among(known[i], only, n_only))) continue;
     bool slow = i == 0;
+    if (slow && quick && !n_only) continue;
     int few = slow || SANITIZED || quick ? 1 : FEW_PROMPTS, prompts = !all ? few : slow ? FEW_PROMPTS : PROMPTS;
     subjects[n] = (subject){known[i], quick ? 1 : 2, prompts, all && !slow ? TOKENS : FEW_TOKENS};
     snprintf(names[n], sizeof names[n], "logits_have_the_golden_hash: cpu:%s", known[i]);
