@@ -5,7 +5,7 @@
  * added in order. A row of a tensor core's product does not depend on the other rows, so a row's result does not depend
  * on the rows that share its unit.
  *
- * A unit of work is one part for some rows of a sequence, and a block computes it for `pack` heads that share their keys. One head
+ * A unit of work is one part for some rows of a sequence, and a block computes it for `joined` heads that share their keys. One head
  * of one row is a line, and lines are the M side of the products: a row's heads first, then the next row's; up to GROUP. Either
  * the rows have all the unit's positions in common (in their prefix, or as rows of one text, whose last row has the most keys), so
  * that keys and values are read once for all lines. Or the rows of a tree, up to OWN lines, have only the first `own` positions in
@@ -18,7 +18,7 @@
  * prefix (`own` 44), the rest are paths: a's [a], b's [a b], c's [c]. With many heads that is one unit of three rows (rows.cu:
  * `together`), which is `apart`: positions 256 to 299 once for all, positions 300 and 301 row by row; else three units of one
  * row, which has all its positions for itself. Either way position 300 is one of the 16 from 288 on, and is added with those.
- * Where two heads share each key head, `pack` is 2, and the lines are a's first head, a's second, b's first, and so on: six. */
+ * Where two heads share each key head, `joined` is 2, and the lines are a's first head, a's second, b's first, and so on: six. */
 #include "attention.cuh"
 #include "launch.cuh"
 
@@ -117,13 +117,13 @@ static __device__ __forceinline__ void add_values(const unsigned (&weights)[4], 
   mma<TYPE>(odd, weights, second);
 }
 
-/* A unit of work of `pack` heads from `head` on, which share their keys. */
+/* A unit of work of `joined` heads from `head` on, which share their keys. */
 struct work {
   int row0, rows, part, own, head;
   int list; /* of the cache's lists of slots, the one that has the keys of these heads */
 };
 
-static __device__ __forceinline__ int lines_of(const attention &a, const work &u) { return u.rows * a.pack; }
+static __device__ __forceinline__ int lines_of(const attention &a, const work &u) { return u.rows * a.joined; }
 
 /* Where the numbers of a slot's key begin, or of its value. */
 template <int DIM> static __device__ __forceinline__ size_t numbers_of(const attention &a, const work &u, int slot) {
@@ -133,11 +133,11 @@ template <int DIM> static __device__ __forceinline__ size_t numbers_of(const att
 /* Of a line: its row in the unit; whether it is of a row; its place among the heads of all rows. */
 static __device__ __forceinline__ int row_of(const attention &a, int line) { return line * a.inverse >> 8; }
 static __device__ __forceinline__ bool is_of(const attention &a, int line, int row) {
-  return (unsigned)(line - row * a.pack) < (unsigned)a.pack;
+  return (unsigned)(line - row * a.joined) < (unsigned)a.joined;
 }
 static __device__ __forceinline__ size_t head_of(const attention &a, const work &u, int line) {
   int row = row_of(a, line);
-  return (size_t)(u.row0 + row) * a.heads + u.head + line - row * a.pack;
+  return (size_t)(u.row0 + row) * a.heads + u.head + line - row * a.joined;
 }
 
 /* The number of keys that row r of the unit has in its part. */
@@ -212,7 +212,7 @@ static __device__ __forceinline__ void add_own(const attention &a, const work &u
     if (begin >= end) continue;
     if (begin < u.own) begin = u.own / 16 * 16;
     bool of_row = is_of(a, g, r);
-    int line = of_row ? g : r * a.pack; /* other lanes repeat the row's first line, for nothing */
+    int line = of_row ? g : r * a.joined; /* other lanes repeat the row's first line, for nothing */
     for (int at = begin; at < end; at += 16) {
       const int *slot = s.own_slot + r * SPLIT + at;
       lane_values<DIM> value[4];
@@ -268,7 +268,7 @@ static __device__ __forceinline__ void combine(const attention &a, const work &u
         sum[2] = fmaf(e, part[i].z, sum[2]), sum[3] = fmaf(e, part[i].w, sum[3]);
       }
     }
-    int row = row_of(a, line), column = (u.head + line - row * a.pack) * a.head_dim + d;
+    int row = row_of(a, line), column = (u.head + line - row * a.joined) * a.head_dim + d;
     for (int i = 0; i < EACH && d + i < a.head_dim; i++)
       a.out.at[a.out.place(u.row0 + row, column + i)] = narrow<TYPE>(sum[i] / total);
   }
@@ -284,7 +284,7 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
   dependency_release();
   int4 unit = a.rows.unit[2 * blockIdx.x], last = a.rows.unit[2 * blockIdx.x + 1];
   if (!unit.y) return dependency_wait();
-  work u = {unit.x, unit.y, unit.z, unit.w, (int)blockIdx.y * a.pack, 0};
+  work u = {unit.x, unit.y, unit.z, unit.w, (int)blockIdx.y * a.joined, 0};
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
   u.list = last.x * (int)a.sequence_stride + u.head / (a.heads / a.kv_heads);
   bool apart = u.own < SPLIT;
@@ -414,7 +414,7 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
 }
 
 template <number TYPE, int DIM> static cudaError_t start(const queue &stream, const attention &a, int units) {
-  dim3 grid((unsigned)units, (unsigned)(a.heads / a.pack));
+  dim3 grid((unsigned)units, (unsigned)(a.heads / a.joined));
   return launch(stream, grid, WARPS * WARP, SHARED<DIM>, k_attention<TYPE, DIM>, a);
 }
 

@@ -7,8 +7,8 @@
 struct attention {
   pass_rows rows;
   int heads, kv_heads, head_dim;
-  int pack;    /* heads of a row that a block computes together; they share their keys */
-  int inverse; /* 256 / pack, rounded up: line / pack is line * inverse >> 8 for the lines of a unit */
+  int joined;  /* heads of a row that a block computes together; they share their keys */
+  int inverse; /* 256 / joined, rounded up: line / joined is line * inverse >> 8 for the lines of a unit */
   float scale;
   const uint16_t *q; /* [rows][heads][dim] */
   /* of the layer; key or value of sequence s, head g, slot p at ((s * sequence_stride + g) * slots + p) * dim */

@@ -195,8 +195,8 @@ struct dt_weights {
   number activations; /* type of activations that weights are multiplied with, and of caches */
   const char *stored; /* name of its matrices' type on the device; "mixed": several */
   dt_shape shape;
-  int dim;  /* head_dim rounded up to a width that attention is compiled for: the width of a head in q and the cache */
-  int pack; /* heads of a row that share their keys and whose attention is computed together */
+  int dim; /* head_dim rounded up to a width that attention is compiled for: the width of a head in q and the cache */
+  int joined;       /* heads of a row that share their keys and whose attention is computed together */
   float scale;      /* head_dim^-0.5 */
   layer *layers_of; /* [layers], on the host */
   float *final_norm, *final_norm_bias;

@@ -59,13 +59,13 @@ int stage_rows(const dt_cache *c, const pass_rows &to, const dt_rows *rows, int 
     to.prefix[n] = rows->prefix[first + n];
     paths += (size_t)rows->path_len[first + n];
   }
-  int pack = c->weights->pack; /* heads of a row that are in the same block: fewer rows then fill it */
-  int together = n * c->weights->shape.heads > PLACES ? OWN / pack : 1; /* both give the same bits */
+  int joined = c->weights->joined; /* heads of a row that are in the same block: fewer rows then fill it */
+  int together = n * c->weights->shape.heads > PLACES ? OWN / joined : 1; /* both give the same bits */
   int turns = blocks_of(n, c->turn), begin[ROWS / GROUP + 1] = {}, most_units = 0;
   for (int turn = 0; turn < turns; turn++) {
     int before = turn * c->turn, of_turn = n - before < c->turn ? n - before : c->turn;
     pass_rows of = to.behind(before, begin[turn]);
-    begin[turn + 1] = begin[turn] + add_units(of, rows, first + before, of_turn, GROUP / pack, together);
+    begin[turn + 1] = begin[turn] + add_units(of, rows, first + before, of_turn, GROUP / joined, together);
     if (most_units < begin[turn + 1] - begin[turn]) most_units = begin[turn + 1] - begin[turn];
   }
   int all = 8; /* a graph has blocks for so many in each turn */

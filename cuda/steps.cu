@@ -100,7 +100,7 @@ void step_attention(enqueuer *q, int index) {
   const dt_cache *c = q->c;
   attention a = {};
   a.heads = w->shape.heads, a.kv_heads = w->shape.kv_heads, a.head_dim = w->shape.head_dim, a.scale = w->scale;
-  a.pack = w->pack, a.inverse = blocks_of(256, w->pack);
+  a.joined = w->joined, a.inverse = blocks_of(256, w->joined);
   a.keys = keys_of(c, index);
   a.values = a.keys + values_behind(c);
   a.sequence_stride = cache_heads(*w), a.slots = c->slots, a.splits = c->splits;

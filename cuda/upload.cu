@@ -468,7 +468,7 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
   w->shape = d->shape;
   w->outputs = d->ids ? d->n_ids : d->shape.vocab;
   w->dim = padded_head(d->shape.head_dim);
-  w->pack = d->shape.kv_heads ? heads_together(d->shape.heads / d->shape.kv_heads) : 1;
+  w->joined = d->shape.kv_heads ? heads_together(d->shape.heads / d->shape.kv_heads) : 1;
   w->scale = d->shape.head_dim ? (float)(1.0 / sqrt((double)d->shape.head_dim)) : 0.0f;
   w->inner_at = round_up(w->shape.heads * w->shape.head_dim, 32);
   w->ldcat = w->inner_at + round_up(w->shape.inter, 32);

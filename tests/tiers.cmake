@@ -13,8 +13,8 @@ set(FULL
 # What takes the sanitizers minutes; release has it in scripts/test ...
 set(FULL_SANITIZED "cli\\..*" "lua\\.test_(asking|driver|experiment|memory|papers|policies|policy_.*|report|shard|statistics|sweep|trace|tune|window)"
   "unit\\.test_(cuda_.*|golden_.*|ranks_same)" exact.pages exact.hashes exact.exit exact.two_drafts exact.part)
-# ... but for these, which have the sanitizers there, and release in scripts/test full.
-set(CHECKED_SANITIZED "cli\\.(bad_input|box|names|limits)" "unit\\.test_(lua_box|malformed)")
+# ... but for these: with the sanitizers in scripts/test, without in scripts/test full.
+set(SANITIZED_ONLY "cli\\.(bad_input|box|names|limits)" "unit\\.test_(lua_box|malformed)")
 
 # The longest, which begin first: so no core waits for one at the end.
 set(LONGEST cli.cuda unit.test_cuda_exact cli.fresh cli.slurm exact.part cli.costs cli.output cli.heads cli.pull exact.check exact.variants cli.asking unit.test_cpu_exact exact.hashes cli.bad_input
@@ -33,7 +33,7 @@ get_property(ALL_TESTS DIRECTORY PROPERTY TESTS)
 foreach(name ${ALL_TESTS})
   fits(narrow ${name} ${CHECK})
   fits(full ${name} ${FULL})
-  fits(sanitized ${name} ${CHECKED_SANITIZED})
+  fits(sanitized ${name} ${SANITIZED_ONLY})
   if(NOT DTRUN_SANITIZE AND sanitized)
     set(full TRUE)
   elseif(DTRUN_SANITIZE AND NOT full AND NOT sanitized)

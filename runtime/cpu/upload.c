@@ -179,7 +179,7 @@ static dt_matrix delta_values(const dt_weights *w, dt_matrix all, int first, int
 
 /* Of the rows of queries, keys and values side by side: this rank's. */
 typedef struct {
-  dt_matrix of[3];
+  dt_matrix of[MOST_PARTS];
 } delta_rows_of;
 
 static delta_rows_of delta_mixed(const dt_weights *w, dt_matrix all) {

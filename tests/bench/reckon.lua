@@ -177,9 +177,9 @@ end
 -- second-level cache; memory is read once.
 local function attention(pass, model)
   local n, shared = pass.rows, pass.context // SPLIT
-  local pack = heads_together(model.heads // model.kv_heads)
-  local columns, groups = model.heads // pack, up(n, GROUP // pack)
-  local units = groups * shared + up(n, n * model.heads > PLACES and OWN // pack or 1)
+  local joined = heads_together(model.heads // model.kv_heads)
+  local columns, groups = model.heads // joined, up(n, GROUP // joined)
+  local units = groups * shared + up(n, n * model.heads > PLACES and OWN // joined or 1)
   local blocks = units * columns
   local fullest = up(blocks, pass.device.units)
   local of_head = 2 * pass.context * model.dim * 2
