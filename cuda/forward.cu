@@ -59,6 +59,7 @@ static void logits(enqueuer *q, int layer, const entry &enters) {
                  w->logits,
                  w->parts,
                  w->best,
+                 w->draws,
                  q->c->results};
   must(q, reduce_logits(q->stream, r, q->shape.wanted));
   if (q->shape.filtered) must(q, draw_filtered(q->stream, r, q->shape.wanted));

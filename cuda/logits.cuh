@@ -14,6 +14,7 @@ struct reduction {
   const float *logits; /* [ROWS][outputs] */
   logit_part *parts;   /* [ROWS][blocks of ids] */
   uint64_t *best;      /* [ROWS][blocks of ids][CHECK_TOP] */
+  draw_row *draws;     /* [ROWS] */
   pass_results results;
 };
 

@@ -34,6 +34,7 @@ local NUMBERS = {
   attention = { 3.3, "us: keys, values, fences, adding parts (fitted to an H200, by leaving it out)" },
   share = { 2.6, "us more for each block of the fullest multiprocessor (the same)" },
   candidates = { 11, "us: top-k and log-sum-exp of the logits of 8 rows (by counting stages in logits.cu)" },
+  digit = { 1, "us of a block for a digit of a key: 2048 sums, four barriers (by counting stages in draw.cu)" },
   host = { 9, "us: rows copied up, graph launched, results awaited (assumed)" },
 }
 local function of(name) return NUMBERS[name][1] end
@@ -89,6 +90,7 @@ local SPLIT, PLACES = constant("internal.cuh", "SPLIT"), constant("internal.cuh"
 local MULTIPROCESSORS, LEAST_STEPS = constant("internal.cuh", "MULTIPROCESSORS"), constant("upload.cu", "LEAST_STEPS")
 local TILE_WARPS, WIDEST_NT = constant("matmul.cu", "TILE_WARPS"), constant("matmul.cu", "WIDEST_NT")
 local WIDE_ROWS = constant("internal.cuh", "WIDE_ROWS")
+local DRAW_THREADS, LEAST_BUCKET = constant("draw.cu", "THREADS"), 8 -- rows that the smallest graph has blocks for
 
 -- The kernel of an architecture whose name matches: its name, and how many blocks fit a multiprocessor.
 local TABLE = HERE .. "../sass/table.txt"
@@ -192,13 +194,29 @@ end
 
 -- ---- a pass ----
 
-local function reckon(device, model, rows, context, draft)
-  local pass = { device = device, weights = model.weights or F16, rows = rows, context = context, total = 0, lines = {},
+local function begin(device, rows, context, weights)
+  local pass = { device = device, weights = weights or F16, rows = rows, context = context, total = 0, lines = {},
                  boundary = of "boundary" + (device.early and 0 or of "independent") }
   function pass:add(name, time, note)
     self.total = self.total + time
     self.lines[#self.lines + 1] = ("    %-10s %7.1f us  %s"):format(name, time, note or "")
   end
+  return pass
+end
+
+-- The token of one row, drawn by top-k and top-p, after the argmax: two kernels that read all logits in several blocks.
+-- In each the last block, alone, has one more turn; in the second it finds three digits for each filter.
+local function draw(device, ids)
+  local pass = begin(device, 1)
+  local blocks = math.min(2 * MULTIPROCESSORS // LEAST_BUCKET, up(ids, DRAW_THREADS))
+  local read = 4 * ids / blocks / (device.cache / device.units) * 1e6
+  pass:add("count", pass.boundary + 2 * of "norm" + read, ("%d blocks: reading %.1f"):format(blocks, read))
+  pass:add("draw", pass.boundary + 2 * of "norm" + read + 2 * 3 * of "digit")
+  return pass
+end
+
+local function reckon(device, model, rows, context, draft)
+  local pass = begin(device, rows, context, model.weights)
   local q = (model.heads + 2 * model.kv_heads) * model.dim
   for layer = 1, model.layers do
     norm(pass, model, layer == 1 and 0 or 7)
@@ -231,6 +249,7 @@ local PASSES = {
   { MODELS.llama, 1 }, { MODELS.llama, 16 }, { MODELS.llama, 64 }, { MODELS.llama, 257 }, { MODELS.llama_q4, 1, 2550 },
   { MODELS.eagle3, 8, nil, true },
 }
+local DRAWS = { 32000, 151936 } -- ids
 local CONTEXT, bars = opts.context, opts.context == 512
 
 if opts.verbose then
@@ -245,6 +264,15 @@ local missed = 0
 local function row_of(name, rows, cells)
   return ("%-14s %5s  %10s %10s %10s %10s"):format(name, rows, table.unpack(cells))
 end
+-- One line of the table, which cuda/README.md has too.
+local function tell(name, rows, cells, bar)
+  local line = row_of(name, rows, cells)
+  print(line .. (bar or ""))
+  if bars and not readme:find(line, 1, true) then
+    print "    cuda/README.md says otherwise"
+    missed = missed + 1
+  end
+end
 print(row_of("us, context " .. CONTEXT, "rows", { "H200", "H100", "A100", "4090" }) .. "   H200: at most")
 for _, entry in ipairs(PASSES) do
   local model, rows, bar, draft = entry[1], entry[2], entry[3], entry[4]
@@ -255,12 +283,7 @@ for _, entry in ipairs(PASSES) do
   end
   local failed = bars and bar and passes[1].total > bar
   missed = missed + (failed and 1 or 0)
-  local line = row_of(model.name, rows, cells)
-  print(("%s   %s"):format(line, bars and bar and bar .. (failed and " MISSED" or "") or ""))
-  if bars and not readme:find(line, 1, true) then
-    print "    cuda/README.md says otherwise"
-    missed = missed + 1
-  end
+  tell(model.name, rows, cells, bars and bar and ("   %d%s"):format(bar, failed and " MISSED" or ""))
   if opts.verbose then
     print "    of which, on the H200, the second layer and what follows the last:"
     local lines, layer = passes[1].lines, (model.sequential and 7 or 4) + (model.paired and 1 or 0)
@@ -268,5 +291,11 @@ for _, entry in ipairs(PASSES) do
     for i = first + 1, first + layer do print(lines[i]) end
     for i = #lines - 3, #lines do print(lines[i]) end
   end
+end
+for _, ids in ipairs(DRAWS) do
+  local cells = {}
+  for i, device in ipairs(DEVICES) do cells[i] = ("%.0f"):format(draw(device, ids).total) end
+  tell("draw, " .. ids, 1, cells)
+  if opts.verbose then print(table.concat(draw(DEVICES[1], ids).lines, "\n")) end
 end
 os.exit(missed == 0 and 0 or 1)

@@ -119,6 +119,12 @@ template <class T> T atomicAdd(T *p, T v) {
   emu::atomic(p, sizeof *p);
   return old;
 }
+template <class T> T atomicMax(T *p, T v) {
+  T old = *p;
+  if (v > old) *p = v;
+  emu::atomic(p, sizeof *p);
+  return old;
+}
 template <class T> T __ldcg(const T *p) { return *p; }
 inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
   uint64_t bytes = (uint64_t)b << 32 | a;

@@ -3,7 +3,7 @@
 #include "candidates_case.h"
 #include "cuda_device.h"
 
-enum { VOCAB = 2300, ROWS = CANDIDATES_ROWS };
+enum { VOCAB = 2300, ROWS = CANDIDATES_ROWS, MANY = 64 };
 
 /* A model with many equal logits, of both zeros too, in three blocks of ids. */
 static random_model *model_with_ties(void) {
@@ -32,6 +32,28 @@ static dt_sampling some_sampling(uint64_t *r) {
                        .min_p = min_ps[random_next(r) % 4]};
 }
 
+/* Draws the token of each row; its sampling is that of its sequence. */
+static void draw(rig *r, const row_list *l, const dt_sampling *sampling, int32_t *drawn) {
+  int32_t index[MANY];
+  for (int i = 0; i < l->n; i++) index[i] = i;
+  dt_rows rows = rows_of(l);
+  dt_out out = {.want = DT_WANT_ARGMAX, .n = l->n, .row = index, .sampling = sampling, .argmax = drawn};
+  ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
+}
+
+/* Holds the token of a row against the definition; returns how many ids are allowed. */
+static int check_drawn(const dt_sampling *s, const float *logits, int vocab, int32_t drawn) {
+  int allowed = vocab, expected = 0;
+  if (s->temp > 0)
+    expected = definition_drawn(s, 0, logits, vocab, &allowed);
+  else
+    for (int id = 1; id < vocab; id++) expected = logits[id] > logits[expected] ? id : expected;
+  if (drawn != expected)
+    fail_msg("of %d ids: token %d, not %d (seed %d, temp %g, top_k %d, top_p %g, min_p %g)", vocab, drawn, expected,
+             (int)s->seed, (double)s->temp, s->top_k, (double)s->top_p, (double)s->min_p);
+  return allowed;
+}
+
 static void draws_are_those_of_the_definition_alone_or_together(void **state) {
   (void)state;
   random_model *m = model_with_ties();
@@ -41,32 +63,19 @@ static void draws_are_those_of_the_definition_alone_or_together(void **state) {
   for (uint64_t round = 0; round < (uint64_t)rounds; round++) {
     row_list all = {0};
     dt_sampling sampling[ROWS];
-    int32_t index[ROWS], together[ROWS], alone;
+    int32_t together[ROWS], alone;
     rows_add(&all, 0, ROWS, round);
     float *logits = rig_run(&r, &all, true);
-    for (int i = 0; i < ROWS; i++) index[i] = i, sampling[i] = some_sampling(&random);
-    dt_rows rows = rows_of(&all);
-    dt_out out = {.want = DT_WANT_ARGMAX, .n = ROWS, .row = index, .sampling = sampling, .argmax = together};
-    ok(r.ops->forward(r.weights, r.cache, &rows, &out, &err));
+    for (int i = 0; i < ROWS; i++) sampling[i] = some_sampling(&random);
+    draw(&r, &all, sampling, together);
     for (int i = 0; i < ROWS; i++) {
-      const float *row = logits + i * VOCAB;
-      int allowed = VOCAB, expected = 0;
-      if (sampling[i].temp > 0)
-        expected = definition_drawn(&sampling[i], 0, row, VOCAB, &allowed), drawn++;
-      else
-        for (int id = 1; id < VOCAB; id++) expected = row[id] > row[expected] ? id : expected;
-      cut += allowed < VOCAB;
-      if (together[i] != expected)
-        fail_msg("round %d, row %d: token %d, not %d (temp %g, top_k %d, top_p %g, min_p %g)", (int)round, i,
-                 together[i], expected, (double)sampling[i].temp, sampling[i].top_k, (double)sampling[i].top_p,
-                 (double)sampling[i].min_p);
+      cut += check_drawn(&sampling[i], logits + i * VOCAB, VOCAB, together[i]) < VOCAB;
+      drawn += sampling[i].temp > 0;
     }
     row_list one = {0};
     int i = (int)round % ROWS;
     rows_add(&one, i, 1, round);
-    rows = rows_of(&one);
-    out.n = 1, out.argmax = &alone;
-    ok(r.ops->forward(r.weights, r.cache, &rows, &out, &err));
+    draw(&r, &one, sampling, &alone);
     assert_int_equal(alone, together[i]);
     free(logits);
   }
@@ -121,6 +130,141 @@ static void ids_of_one_score_are_allowed_up_to_the_last(void **state) {
   random_model_free(m);
 }
 
+/* ---- logits that are chosen: numbers, times a positive factor of the row ------------------------------------------ */
+
+static uint16_t f16(float x) {
+  uint16_t bits;
+  put_random(DT_F16, x, (char *)&bits);
+  return bits;
+}
+enum { MINUS_INFINITY = 0xfc00 };
+static uint16_t falling(int id) { return f16((float)(id * 1021 % 2049) / 128); } /* each another one, from 0 to 16 */
+static uint16_t steep(int id) { return f16(32 * (float)(id * 1021 % 2049) - 32768); }
+static uint16_t equal(int id) { return (void)id, f16(1); }
+static uint16_t zero(int id) { return id % 2 ? 0x8000 : 0; } /* of both signs */
+static uint16_t sparse(int id) { return id % 3 == 1 ? falling(id) : MINUS_INFINITY; }
+static uint16_t minus_infinity(int id) { return (void)id, MINUS_INFINITY; }
+
+typedef struct {
+  random_model *model;
+  rig r;
+  row_list rows; /* MANY, one of each sequence */
+  float *logits;
+} chosen;
+
+static chosen chosen_open(int vocab, uint16_t (*number)(int id)) {
+  model_shape shape = cuda_shape(3);
+  shape.vocab = vocab;
+  chosen c = {.model = random_model_new(&shape, 3)};
+  dt_model_desc *d = &c.model->desc;
+  uint16_t *rows = (uint16_t *)d->unembed.source->bytes;
+  memset(rows, 0, sizeof *rows * (size_t)(vocab * shape.hidden));
+  for (int id = 0; id < vocab; id++) rows[id * shape.hidden] = number(id);
+  ((uint16_t *)d->final_norm.source->bytes)[0] = f16(0.125f);
+  ((uint16_t *)d->final_norm_bias.source->bytes)[0] = f16(2);
+  c.r = rig_open(&dt_cuda_ops, NULL, 1, d, MANY, 4);
+  for (int i = 0; i < MANY; i++) row_add_plain(&c.rows, i, i % vocab, 0);
+  c.logits = rig_run(&c.r, &c.rows, true);
+  return c;
+}
+
+static void chosen_close(chosen *c) {
+  free(c->logits);
+  rig_close(&c->r);
+  random_model_free(c->model);
+}
+
+/* Every filter with every other, at its ends; rows without filters, or without a draw, among them. */
+static void samplings_at_the_ends(int vocab, dt_sampling sampling[MANY]) {
+  const int top_ks[] = {0, 1, (vocab + 1) / 2, vocab - 1, vocab, vocab + 1};
+  static const float top_ps[] = {0, 0.5f, 0.999f}, min_ps[] = {0, 0.1f, 1};
+  for (int i = 0; i < MANY; i++)
+    sampling[i] = i < 54 ? (dt_sampling){.seed = (uint64_t)i,
+                                         .temp = i % 2 ? 8 : 0.5f,
+                                         .top_k = top_ks[i / 9],
+                                         .top_p = top_ps[i / 3 % 3],
+                                         .min_p = min_ps[i % 3]}
+                         : (dt_sampling){.seed = (uint64_t)i, .temp = (float)(i % 3), .top_k = i % 3 == 1 ? 3 : 0};
+}
+
+/* Numbers of ids at the bounds of a block's share; lists that hold the ids in question, and that do not. */
+static void filters_at_their_ends_draw_as_the_definition(void **state) {
+  (void)state;
+  static const struct {
+    int vocab;
+    uint16_t (*number)(int id);
+  } models[] = {{1, equal},      {2, falling},  {1023, falling}, {1024, falling}, {1025, falling}, {2048, falling},
+                {2049, falling}, {2049, steep}, {2049, equal},   {1025, zero},    {1025, sparse}};
+  for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
+    int vocab = models[m].vocab;
+    chosen c = chosen_open(vocab, models[m].number);
+    dt_sampling sampling[MANY];
+    int32_t together[MANY], apart[MANY];
+    samplings_at_the_ends(vocab, sampling);
+    draw(&c.r, &c.rows, sampling, together);
+    for (int i = 0; i < MANY; i++) check_drawn(&sampling[i], c.logits + i * vocab, vocab, together[i]);
+    for (int n = 8; n >= 1; n -= 7) { /* in passes of as many rows, more blocks share a row */
+      row_list few = {0};
+      int first = (int)(m * 8) % (MANY - 8);
+      for (int i = first; i < first + n; i++) row_add_plain(&few, i, i % vocab, 0);
+      draw(&c.r, &few, sampling, apart);
+      assert_memory_equal(apart, together + first, sizeof *apart * (size_t)n);
+    }
+    chosen_close(&c);
+  }
+}
+
+/* Top-p a little below and above the share of the first 1 to 8 ids: these are allowed, or one more. */
+static void top_p_ends_where_its_share_is_reached(void **state) {
+  (void)state;
+  enum { IDS = 1025, ROUNDS = 8 };
+  chosen c = chosen_open(IDS, falling);
+  int lasts = 0;
+  for (int round = 0; round < ROUNDS; round++) {
+    dt_sampling sampling[MANY];
+    int32_t drawn[MANY];
+    int last[MANY];
+    for (int i = 0; i < MANY; i++) {
+      const float *logits = c.logits + i * IDS;
+      int first = i % 8 + 1, more = i / 8 % 2;
+      float temp = 1, least = INFINITY, largest = -INFINITY;
+      double share = 0, sum = 0;
+      for (int id = 0; id < IDS; id++) largest = logits[id] > largest ? logits[id] : largest;
+      for (int id = 0; id < IDS; id++) sum += exp((double)(logits[id] - largest) / (double)temp);
+      for (int k = 0; k < first + more; k++) { /* from the largest on */
+        float next = -INFINITY;
+        for (int id = 0; id < IDS; id++)
+          if (logits[id] < least && logits[id] > next) next = logits[id], last[i] = id;
+        least = next;
+        if (k < first) share += exp((double)(next - largest) / (double)temp);
+      }
+      sampling[i] = (dt_sampling){.seed = (uint64_t)(round * MANY + i),
+                                  .temp = temp,
+                                  .top_k = i / 16 % 2 ? IDS - 1 : 0,
+                                  .top_p = (float)(share / sum * (more ? 1 + 1e-5 : 1 - 1e-5))};
+    }
+    draw(&c.r, &c.rows, sampling, drawn);
+    for (int i = 0; i < MANY; i++) {
+      assert_int_equal(check_drawn(&sampling[i], c.logits + i * IDS, IDS, drawn[i]), i % 8 + 1 + i / 8 % 2);
+      lasts += drawn[i] == last[i];
+    }
+  }
+  assert_true(lasts > MANY);
+  chosen_close(&c);
+}
+
+static void ids_of_probability_zero_are_not_drawn(void **state) {
+  (void)state;
+  chosen c = chosen_open(1025, minus_infinity);
+  dt_sampling sampling[MANY];
+  int32_t drawn[MANY];
+  samplings_at_the_ends(1025, sampling);
+  draw(&c.r, &c.rows, sampling, drawn);
+  for (int i = 0; i < MANY; i++)
+    if (draw_is_filtered(&sampling[i])) assert_int_equal(drawn[i], -1);
+  chosen_close(&c);
+}
+
 static void candidates_know_the_noise(void **state) {
   (void)state;
   static candidates said;
@@ -159,6 +303,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(draws_are_those_of_the_definition_alone_or_together),
       cmocka_unit_test(ids_of_one_score_are_allowed_up_to_the_last),
+      cmocka_unit_test(filters_at_their_ends_draw_as_the_definition),
+      cmocka_unit_test(top_p_ends_where_its_share_is_reached),
+      cmocka_unit_test(ids_of_probability_zero_are_not_drawn),
       cmocka_unit_test(candidates_know_the_noise),
       cmocka_unit_test(a_row_with_a_nan_draws_nothing),
   };
