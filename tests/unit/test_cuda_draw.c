@@ -141,6 +141,8 @@ enum { MINUS_INFINITY = 0xfc00 };
 static uint16_t falling(int id) { return f16((float)(id * 1021 % 2049) / 128); } /* each another one, from 0 to 16 */
 static uint16_t steep(int id) { return f16(32 * (float)(id * 1021 % 2049) - 32768); }
 static uint16_t equal(int id) { return (void)id, f16(1); }
+/* Each for more ids than a list has room for. */
+static uint16_t heaps(int id) { return f16(id % 8 == 0 ? 2 : id % 2 ? 1 : 0.5f); }
 static uint16_t zero(int id) { return id % 2 ? 0x8000 : 0; } /* of both signs */
 static uint16_t sparse(int id) { return id % 3 == 1 ? falling(id) : MINUS_INFINITY; }
 static uint16_t minus_infinity(int id) { return (void)id, MINUS_INFINITY; }
@@ -194,7 +196,7 @@ static void filters_at_their_ends_draw_as_the_definition(void **state) {
     int vocab;
     uint16_t (*number)(int id);
   } models[] = {{1, equal},      {2, falling},  {1023, falling}, {1024, falling}, {1025, falling}, {2048, falling},
-                {2049, falling}, {2049, steep}, {2049, equal},   {1025, zero},    {1025, sparse}};
+                {2049, falling}, {2049, steep}, {2049, equal},   {1025, zero},    {1025, sparse},  {1025, heaps}};
   for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
     int vocab = models[m].vocab;
     chosen c = chosen_open(vocab, models[m].number);
