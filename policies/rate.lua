@@ -106,7 +106,7 @@ function Rate:draft(tree)
     n, open = self:extend(tree, n, copied, drafts, R)
     if n == 0 or self.n >= MOST then break end
   end
-  local k, ms = self.prices:choose(tree, self.n, self.alpha, R, budget - guesses.ms, self.best)
+  local k, ms = self.prices:choose(tree, self.n, self.alpha, R, self.account, budget - guesses.ms, self.best)
   guesses:settle(R, self.alpha, self.best, k, ms)
   self.spent = guesses.ms + self.prices.verify[1] + ms
 end

@@ -103,6 +103,14 @@ function TestAccount.test_it_owes_what_drafts_have_not_brought_yet()
   lu.assertFalse(a:owes())
 end
 
+function TestAccount.test_one_iteration_stakes_half_or_a_row_and_the_last_rows_are_for_likely_guesses()
+  local a, row, p = account(0, 0.15, 0), 0.25, 0.8
+  lu.assertEquals({ a:stake(4, row, p), a:stake(0.5, row, p) }, { 2, 0.25 })
+  lu.assertEquals({ a:stake(0.375, row, p), a:stake(0.125, row, p) }, { 0.25, 0.125 }) -- a row, if there is one
+  lu.assertEquals({ a:stake(4, row, p - 1e-9), a:stake(0.75, row, p - 1e-9) }, { 1.75, 0.25 })
+  lu.assertEquals({ a:stake(0.625, row, p - 1e-9), a:stake(0.5, row, p - 1e-9) }, { 0.125, 0 })
+end
+
 function TestAccount.test_a_page_takes_longer_for_more_sequences()
   local function first(sequences)
     return #try(account(0, LOAN - 0.05 - 3.5 * STEP, 0, sequences), 1, 1, 0)

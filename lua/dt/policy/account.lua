@@ -7,6 +7,8 @@
 -- Where an iteration's whole time is known, as to rate:
 --   a:budget(plain, look) -> ms   what the iteration may lose, where a pass over the root takes `plain` ms: all that is
 --                            left; nil: less than `look` ms, the least that is of use
+--   a:stake(ms, row, p) -> ms   of `ms` that are left, how many may go for rows, `row` ms each, of guesses of which the
+--                            likeliest is right with probability p
 --   a:spend(ms, plain, accepted)   it ends: its ms in all, and nodes that were accepted
 -- Where drafts only are counted, as in cast:
 --   a:affords(context[, sequences[, experts]]), a:owes(), a:pass(rows), a:close(rows, accepted[, experts]):
@@ -18,6 +20,8 @@ local PAGE = 0.001 -- ms of plain decoding's page for each iteration and sequenc
 local COLD = 0.015 -- ms more of a page that the processor's caches have forgotten: at first, and after a rest
 local LONGEST = 8 -- iterations of a rest after losses
 local STEP = 0.05 -- ms of a page for each draft pass and sequence
+local LAST, SURE = 2, 0.8 -- so many last rows are for guesses as likely: a text that repeats itself wins all back
+local SHARE = 0.5 -- of what is left: the most that one iteration stakes, if it is more than a row
 local Account = {}
 Account.__index = Account
 
@@ -56,6 +60,11 @@ function Account:budget(plain, look)
   if self.wakes then self.balance, self.wakes = self.balance - self.cold, false end
   if not self:covers(look / plain) then return nil end
   return self:left() * plain
+end
+
+function Account.stake(_, ms, row, p)
+  if p < SURE then ms = ms - LAST * row end
+  return min(ms, max(row, SHARE * ms))
 end
 
 -- In debt, it rests after each further loss in turn for an iteration more: what is left lasts longer. A look that costs

@@ -21,7 +21,7 @@ local KNOWN = 10    -- iterations with drafts that this stands for
 local KNOWN_OF_TWO = 3 -- the same of two models: until it has faded, the cheaper one is asked
 local FORGET = 0.01 -- of what is learned, in each
 local PAUSE, LONGEST_PAUSE = 4, 64 -- iterations without drafts before one to see: at first; twice as many each time
-local KEPT = 0.5    -- target passes of the budget that drafts leave to copies, which may win back what drafts lost
+local KEPT = 0.75   -- target passes of the budget that drafts leave to copies, which may win back what drafts lost
 local LITTLE = 0.01 -- a pass that brings less than that brings that
 
 local Guesses = {}

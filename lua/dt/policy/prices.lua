@@ -9,8 +9,9 @@
 --                   before, where learned costs differ; else 1
 --   p:observe(out) -> ms   an iteration ends: how much longer its target pass took than verify[n] says, for the experts
 --                   that it read; 0 where there are none
---   p:choose(tree, n, alpha, R, budget, best) -> k, ms   of nodes 1..n, as likely as alpha says, keeps as many of the
---                   likeliest as add most tokens, less R for each ms of their rows, in `budget` ms: they are best[1..k]
+--   p:choose(tree, n, alpha, R, account, left, best) -> k, ms   of nodes 1..n, as likely as alpha says, keeps as many
+--                   of the likeliest as add most tokens, less R for each ms of their rows: they are best[1..k]. The
+--                   account says how many of the `left` ms they may take
 local experts = require "dt.policy.experts"
 local ceil, huge, max, min, setmetatable = math.ceil, math.huge, math.max, math.min, setmetatable
 
@@ -70,13 +71,15 @@ function Prices:observe(out)
   return costs:target(rows, context, nil, read) - costs:target(rows, context, nil, expected)
 end
 
-function Prices:choose(tree, n, alpha, R, budget, best)
+function Prices:choose(tree, n, alpha, R, account, left, best)
+  if n == 0 then return 0, 0 end
   local verify, sum, most, k = self.verify, 0, 0, 0
-  if n > 0 then tree:best(n, 1, n, best) end
+  tree:best(n, 1, n, best)
+  local stake = account:stake(left, verify[2] - verify[1], alpha[best[1]])
   for i = 1, n do
     local ms = verify[i + 1] - verify[1]
     sum = sum + alpha[best[i]]
-    if ms <= budget and sum - R * ms > most then most, k = sum - R * ms, i end
+    if ms <= stake and sum - R * ms > most then most, k = sum - R * ms, i end
   end
   if k < n then tree:keep(k) end
   return k, verify[k + 1] - verify[1]

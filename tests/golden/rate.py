@@ -1,0 +1,245 @@
+"""rate for make_policies.py, from the formula of policies/rate.lua and its parts, written anew and as plainly as possible."""
+import math
+import numpy as np
+
+COSTS = {"rows": [1, 257], "target": [1.0, 9.0], "draft": [0.125, 1.125]}
+
+
+class Sharpener:
+    """Sharpens the draft model's candidates, and learns slope, shift and share from the tokens that come."""
+
+    def __init__(self):
+        self.slope, self.shift, self.share = 1.0, 0.0, 1.0
+        self.slopes, self.shifts, self.came, self.shares = 20.0, 4.0, 1.0, 1.0
+
+    def sharpen(self, candidates):
+        p = np.array([x for _, x in candidates])
+        weight = (p / p[0]) ** (1 / 0.6)
+        others = weight[1:].sum()
+        odds = min(max(math.exp(self.shift - self.slope * math.log(others)), self.share * weight[1] / others), 1e12)
+        first = odds / (1 + odds)
+        return [(t, first if i == 0 else self.share * (1 - first) * w / others)
+                for i, ((t, _), w) in enumerate(zip(candidates, weight))]
+
+    def learn(self, candidates, token, slope, shift, share):
+        """slope, shift, share: those that the candidates were sharpened with."""
+        tokens, p = [t for t, _ in candidates], [x for _, x in candidates]
+        i, first = tokens.index(token), min(max(p[0], 1e-6), 1 - 1e-6)
+        odds = (math.log(first / (1 - first)) - shift) / slope
+        wrong, known = (i == 0) - first, first * (1 - first)
+        self.slopes, self.shifts = self.slopes + known * odds ** 2, self.shifts + known
+        self.slope = min(max(self.slope + wrong * odds / self.slopes, 0.1), 3)
+        self.shift = min(max(self.shift + wrong / self.shifts, -6), 6)
+        left = (1 - p[0]) * share
+        if i > 0 and left > 0:
+            for j in range(1, 8):
+                self.shares += (p[j] / left) ** 2
+                self.came += p[j] / left if j == i else 0
+            self.share = min(max(self.came / self.shares, 0.05), 1)
+
+
+class Account:
+    """What drafts have gained so far, in target passes: at least -1 % of the text's tokens, or of 200, and the page's
+    time (1 us) that plain decoding takes and an iteration at rest does not."""
+
+    def __init__(self):
+        self.balance, self.tokens, self.rest, self.losses, self.cold = 0.0, 0, 0, 0, True
+
+    def left(self):
+        return self.balance + self.loss * max(self.tokens, 200)
+
+    def budget(self, plain, look):
+        """Milliseconds that this iteration may lose; None: it rests."""
+        self.tokens += 1
+        if self.rest > 0:
+            self.rest, self.cold = self.rest - 1, True
+            return None
+        self.loss = 0.01 + 0.001 / plain
+        wake = 0.015 / plain
+        if self.cold:
+            self.balance, self.cold = self.balance - wake, False
+        if look / plain > self.left():
+            self.rest = math.ceil((look / plain + wake - self.balance) / self.loss - self.tokens) - 1
+            return None
+        return self.left() * plain
+
+    def stake(self, left, row, p):
+        """Half of what is left, or a row; the last two rows are for a node of 0.8 or more."""
+        left -= 2 * row if p < 0.8 else 0
+        return min(left, max(row, left / 2))
+
+    def spend(self, ms, plain, accepted):
+        lost = ms / plain - 1
+        self.tokens, self.balance = self.tokens + accepted, min(self.balance + accepted - lost, 16)
+        self.losses = self.losses + 1 if self.balance < 0 and accepted == 0 and lost > 0.01 else 0
+        self.rest = min(max(self.losses - 1, 0), 8)
+
+
+class Copies:
+    """Tokens that followed the text's last tokens before; right[kind] / seen[kind] is how often those of a kind came true."""
+
+    def __init__(self):
+        self.right, self.seen, self.first = {}, {}, None
+        for equal in range(1, 17):
+            q = equal / (equal + 2)
+            for kind, x in [("alone", q), ("agrees", (1 + q) / 2), ("differs", q / 2)]:
+                self.right[kind, equal], self.seen[kind, equal] = 2 * x, 2.0
+
+    def q(self, kind):
+        return self.right[kind] / self.seen[kind]
+
+    def find(self, text):
+        def equal(place):
+            n = 0
+            while n < 16 and n <= place and text[place - n] == text[-1 - n]:
+                n += 1
+            return n
+        place = max(range(len(text) - 1), key=lambda i: (equal(i), i))
+        self.equal = equal(place)
+        if self.first:  # it was not verified: (place, token, kind)
+            self.learn(self.first[2], text[self.first[0]] == self.first[1])
+        self.text, self.place, self.first, self.length = list(text), place if self.equal >= 3 else None, None, len(text)
+        self.nodes = []  # (node, kind) of this iteration's copies
+
+    def offer(self):
+        """The token that is copied next, and its place among copies; what it copies may be copies."""
+        if self.place is None:
+            return None, None
+        self.place += 1
+        self.text.append(self.text[self.place])
+        if not self.nodes:
+            self.first = self.length, self.text[-1], ("alone", self.equal)
+        return self.text[-1], min(self.equal + len(self.nodes), 16)
+
+    def learn(self, kind, right):
+        self.seen[kind] += 1
+        self.right[kind] += right
+
+    def observe(self, tree, accepted):
+        for v, kind in self.nodes:
+            if v in tree.kept and tree.parent[v] in [0] + accepted:
+                self.learn(kind, v in accepted)
+                if v == self.nodes[0][0]:
+                    self.first = None
+
+
+class Rate:
+    def __init__(self):
+        target, draft, page, step, node = COSTS["target"], COSTS["draft"], 0.007, 0.003, 0.003
+        span = COSTS["rows"][1] - COSTS["rows"][0]
+        self.verify = lambda n: target[0] + (n - 1) * self.row + page
+        self.pass_ms = lambda n: draft[0] + (n - 1) * (draft[1] - draft[0]) / span + step
+        self.row, self.page = (target[1] - target[0]) / span + node, page
+        self.account, self.copies, self.sharpener = Account(), Copies(), Sharpener()
+        worth = (1 - self.row / self.verify(1)) ** 2
+        self.promise = 0.8 * worth
+        self.brings, self.asked, self.idle, self.pause, self.reach = [0.8 * worth, 0.65 * worth], 10, 0, 4, 0.0
+        self.tokens, self.ms = 3.0, self.verify(1)
+
+    def is_worth(self, R, rest, n, depth, budget):
+        ms = self.pass_ms(n)
+        if self.drafted_ms + ms + self.row + 0.75 * self.verify(1) > budget:
+            return False
+        if self.passes:
+            return depth < 2 + self.reach and self.brings[1] * rest >= R * ms
+        return self.brings[0] * rest >= R * ms or self.idle >= self.pause and self.promise * rest >= R * ms
+
+    def grow(self, tree):
+        self.spent, self.passes, self.drafted_ms, tree.kept = None, [], 0.0, []
+        budget = self.account.budget(self.verify(1) - self.page, self.page + self.row)
+        if budget is None:
+            return
+        R, budget = max(self.tokens / self.ms, 1 / (self.verify(1) - self.page)), budget - self.page
+        self.says, alpha, of_pass, level, open_, depth = {}, {0: 1.0}, {}, [0], 1.0, 0
+        self.copies.find(tree.text)
+        while True:
+            tip = level[-1]
+            token, equal = self.copies.offer()
+            rest = open_ - alpha[tip] * self.copies.q(("alone", equal)) if token is not None else open_
+            drafts = self.is_worth(R, rest, len(level), depth, budget)
+            if not drafts and token is None:
+                break
+            if drafts:
+                if not self.passes:
+                    self.said = self.sharpener.slope, self.sharpener.shift, self.sharpener.share
+                for u in level:
+                    self.says[u] = self.sharpener.sharpen(tree.candidates(u))
+                ms = self.pass_ms(len(level))
+                self.drafted_ms += ms
+                self.passes.append({"open": rest, "net": 0.0, "ms": ms})
+            below, copy, left = [], None, 1.0
+            if token is not None:
+                kind = "alone", equal
+                if drafts:
+                    rank = [t for t, _ in self.says[tip]].index(token)
+                    kind = "differs" if rank else "agrees", equal
+                    if not self.copies.nodes:
+                        self.copies.first = len(tree.text), token, kind
+                    left = min(1.0, (1 - self.copies.q(kind)) / (1 - self.says[tip][rank][1]))
+                q = self.copies.q(kind)
+                if alpha[tip] * q >= R * self.row:
+                    copy = tree.add(tip, token, q)
+                    self.copies.nodes.append((copy, kind))
+                    alpha[copy] = alpha[tip] * q
+            if copy is None:
+                self.copies.place = None
+            for i, u in enumerate(level if drafts else []):
+                shared = token is not None and i == len(level) - 1
+                for t, p in self.says[u][:6]:
+                    if shared and t == token:
+                        continue
+                    value = alpha[u] * (left if shared else 1) * p
+                    if len(tree.token) > 64 or value < R * self.row:
+                        break
+                    v = tree.add(u, t, value / alpha[u])
+                    alpha[v], of_pass[v] = value, len(self.passes) - 1
+                    if value >= R * (self.pass_ms(2) - self.pass_ms(1)) / max(self.brings[1], 0.01):
+                        below.append(v)
+            level = below + ([copy] if copy is not None else [])
+            open_, depth = sum(alpha[v] for v in level), depth + 1
+            if not level or len(tree.token) > 64:
+                break
+        self.choose(tree, alpha, of_pass, R, budget - self.drafted_ms)
+
+    def choose(self, tree, alpha, of_pass, R, left):
+        """Verifies as many of the likeliest nodes as add most tokens, less R for each ms of their rows."""
+        order, most, k, total = sorted(list(alpha)[1:], key=lambda v: (-alpha[v], v)), 0.0, 0, 0.0
+        stake = self.account.stake(left, self.row, alpha[order[0]] if order else 0)
+        for i, v in enumerate(order, 1):
+            total += alpha[v]
+            if i * self.row <= stake and total - R * i * self.row > most:
+                most, k = total - R * i * self.row, i
+        tree.kept = sorted(order[:k])
+        self.spent = self.drafted_ms + self.verify(1) + k * self.row
+        self.settle(alpha, of_pass, R, tree.kept)
+
+    def settle(self, alpha, of_pass, R, kept):
+        """What passes have brought: the tokens of their nodes less what rows cost, and of the first less the passes below."""
+        if not self.passes:
+            self.idle += 1
+            return
+        for v in kept:
+            if v in of_pass:
+                self.passes[of_pass[v]]["net"] += alpha[v] - R * self.row
+        self.asked += 1
+        step, below = 0.01 + 1 / self.asked, 0.0
+        for one in reversed(self.passes[1:]):
+            self.brings[1] += step * (one["net"] / one["open"] - self.brings[1])
+            below += one["net"] - R * one["ms"]
+        first = self.passes[0]
+        if len(self.passes) == 1:
+            self.brings[1] += step * (first["net"] / first["open"] - self.brings[1])
+        self.brings[0] += step * ((first["net"] + below) / first["open"] - self.brings[0])
+        self.idle = 0
+        self.pause = min(2 * self.pause, 64) if self.brings[0] < R * first["ms"] else 4
+
+    def observe(self, tree, accepted, bonus):
+        if self.spent is None:
+            return
+        self.tokens, self.ms = 0.98 * self.tokens + len(accepted) + 1, 0.98 * self.ms + self.spent
+        self.account.spend(self.spent, self.verify(1) - self.page, len(accepted))
+        self.copies.observe(tree, accepted)
+        self.reach = max(0.9 * self.reach, len(accepted))
+        for u, token in zip([0] + accepted, [tree.token[v] for v in accepted] + [bonus]):
+            if u in self.says:
+                self.sharpener.learn(self.says[u], token, *self.said)
