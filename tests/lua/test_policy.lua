@@ -118,6 +118,20 @@ function TestAccount.test_a_page_takes_longer_for_more_sequences()
   lu.assertEquals({ first(3), first(4) }, { 1, 0 })
 end
 
+TestPrices = {}
+
+function TestPrices.test_a_page_takes_longer_where_passes_drive_it_out_of_the_caches()
+  local function page(ms)
+    local costs = { revision = function() return 1 end, sequences = function() return 2 end,
+                    models = function() return 0 end, target = function() return ms end }
+    local seq = { length = function() return 1 end, models = 0 }
+    return policy.prices(costs, seq).page
+  end
+  for ms, us in pairs { [0.1] = 7, [1] = 7, [1.5] = 27, [2] = 47, [50] = 47 } do
+    lu.assertAlmostEquals(page(ms), 2 * us / 1000, 1e-12)
+  end
+end
+
 TestParameters = {}
 
 local KNOBS = [[

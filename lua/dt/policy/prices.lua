@@ -18,6 +18,9 @@ local ceil, huge, max, min, setmetatable = math.ceil, math.huge, math.max, math.
 -- ms of a page for each sequence: in an iteration; beside a draft pass; for a node. From runs on a Zen 5: an iteration
 -- that looks and drafts nothing takes 6.5 to 8.5 us longer than a plain one, 4 in the page, the rest in cooled caches.
 local PAGE, STEP, NODE = 0.007, 0.003, 0.003
+-- ms more of an iteration's page where passes drive it out of the processor's caches: none up to passes of FITS ms, all
+-- from FLUSHES on. Beside passes of 4.5 ms a page that looks takes 55 us, plain decoding's 12.
+local COLD, FITS, FLUSHES = 0.04, 1, 2
 local AHEAD = 2                -- rows that the price of one more is averaged over: measured times are uneven
 local SAME = 128               -- tokens for which costs stay: see self.costs
 
@@ -40,7 +43,8 @@ function Prices:ask(seq)
   local costs, context, sequences = self.costs, seq:length(), self.costs:sequences()
   local of = self.experts
   self.revision, self.until_length = self:now(), ceil(context / SAME) * SAME
-  self.page = PAGE * sequences
+  local cold = (costs:target(1, context, sequences, of:expected(1, sequences)) - FITS) / (FLUSHES - FITS)
+  self.page = (PAGE + COLD * min(max(cold, 0), 1)) * sequences
   local page, node = self.page, NODE * sequences
   local verify = asked(function(n)
     return costs:target(n, context, sequences, of:expected(n, sequences)) + page + (n - 1) * node
