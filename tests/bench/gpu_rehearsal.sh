@@ -15,7 +15,7 @@ says() { grep -qE "$2" "$work/$1.said" || fail "$1 does not say '$2': $(<"$work/
 mkdir -p "$work/bin" "$work/path"
 printf '#!/bin/sh\nexit 1\n' >"$work/path/python3"
 printf '#!/bin/sh\necho "a stand-in, 1"\n' >"$work/path/nvidia-smi"
-for program in dtrun_emu test_cuda_forward; do ln -s "$(find "$build" -name "$program" -type f | head -n 1)" "$work/bin/${program%_emu}"; done
+for program in dtrun_emu test_cuda_forward; do ln -s "$(find "$build/tests" -name "$program" -type f | head -n 1)" "$work/bin/${program%_emu}"; done
 chmod +x "$work"/path/*
 
 tests/bench/gpu.sh run kernel >/dev/null 2>&1
@@ -33,7 +33,7 @@ grep -q '^FAILED' "$work/real.said" && fail "it fails: $(<"$work/real.said")"
 
 rm "$work"/bin/*
 stand_in() { printf '#!/bin/sh\n%s\n' "$2" >"$work/bin/$1" && chmod +x "$work/bin/$1"; }
-for program in dtrun test_golden_logits test_golden_sampling test_heads test_cuda_{forward,draw,exact,groups,packed,failures,generation,prompt,heads,turns}; do
+for program in dtrun test_golden_logits test_golden_sampling test_ahead test_heads test_cuda_{forward,chain,draw,exact,groups,packed,failures,generation,prompt,heads,turns}; do
   stand_in "$program" 'exit 0'
 done
 # shellcheck disable=SC2016
