@@ -115,4 +115,15 @@ static inline void formula_checkpoint(const char *folder, const cJSON *golden) {
   cJSON_Delete(index);
 }
 
+/* The same in a temporary folder; dtype: of all tensors but those of integers, NULL: as `of` says. */
+static inline char *formula_folder(const cJSON *of, const char *dtype) {
+  char *folder = temp_folder();
+  cJSON *held = cJSON_Duplicate(of, true);
+  for (cJSON *tensor = cJSON_GetObjectItem(held, "tensors")->child; tensor && dtype; tensor = tensor->next)
+    if (!cJSON_IsArray(cJSON_GetArrayItem(tensor, 3))) cJSON_ReplaceItemInArray(tensor, 1, cJSON_CreateString(dtype));
+  formula_checkpoint(folder, held);
+  cJSON_Delete(held);
+  return folder;
+}
+
 #endif

@@ -27,16 +27,6 @@ static void put(record *to, const void *from, size_t n) {
   to->n += n;
 }
 
-static char *folder_of(const cJSON *of, const char *dtype) {
-  char *folder = temp_folder();
-  cJSON *held = cJSON_Duplicate(of, true);
-  for (cJSON *tensor = cJSON_GetObjectItem(held, "tensors")->child; tensor && dtype; tensor = tensor->next)
-    if (!cJSON_IsArray(cJSON_GetArrayItem(tensor, 3))) cJSON_ReplaceItemInArray(tensor, 1, cJSON_CreateString(dtype));
-  formula_checkpoint(folder, held);
-  cJSON_Delete(held);
-  return folder;
-}
-
 /* A step from a node, with so many levels ahead; says what the draft says. */
 static void step(dt_session *s, int seq, int node, int ahead, record *to) {
   ok(dt_draft_step(s, &(dt_node_ref){.seq = seq, .node = node, .ahead = ahead}, 1, &err));
@@ -147,8 +137,8 @@ static void levels_ahead_are_those_of_steps(void **state) {
   static const int heads[] = {-1, 2, 5};
   for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
     const cJSON *of = cJSON_GetArrayItem(cases, heads[i] < 0 ? 2 : heads[i]);
-    char *target = folder_of(cJSON_GetObjectItem(of, "target"), "F16");
-    char *head = heads[i] < 0 ? NULL : folder_of(cJSON_GetObjectItem(of, "head"), NULL),
+    char *target = formula_folder(cJSON_GetObjectItem(of, "target"), "F16");
+    char *head = heads[i] < 0 ? NULL : formula_folder(cJSON_GetObjectItem(of, "head"), NULL),
          *tokenizer = small_json(NULL, NULL);
     temp_write(target, "tokenizer.json", tokenizer, strlen(tokenizer));
     const cJSON *layers = cJSON_GetObjectItem(of, "layers");

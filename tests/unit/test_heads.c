@@ -31,17 +31,6 @@ static const cJSON *get(const cJSON *object, const char *name) {
   return item;
 }
 
-/* Integers stay what they are. */
-static char *folder_of(const cJSON *of, const char *dtype) {
-  char *folder = temp_folder();
-  cJSON *held = cJSON_Duplicate(of, true);
-  for (cJSON *tensor = cJSON_GetObjectItem(held, "tensors")->child; tensor && dtype; tensor = tensor->next)
-    if (!cJSON_IsArray(cJSON_GetArrayItem(tensor, 3))) cJSON_ReplaceItemInArray(tensor, 1, cJSON_CreateString(dtype));
-  formula_checkpoint(folder, held);
-  cJSON_Delete(held);
-  return folder;
-}
-
 /* A case's target and head, opened. */
 typedef struct {
   const cJSON *wanted;
@@ -62,9 +51,9 @@ static subject open_reading(int i, const char *layers, const char *dtype, const 
   subject s = {.wanted = cJSON_GetArrayItem(cases, i)};
   const cJSON *exits = cJSON_GetObjectItem(s.wanted, "exit"), *file = cJSON_GetObjectItem(s.wanted, "file");
   bool own = cJSON_HasObjectItem(s.wanted, "own"); /* the target's files have it */
-  s.folder = own && file ? temp_folder() : folder_of(get(s.wanted, "target"), dtype);
+  s.folder = own && file ? temp_folder() : formula_folder(get(s.wanted, "target"), dtype);
   if (exits) s.exit = exits->valueint;
-  s.head = file || own || exits ? temp_folder() : folder_of(get(s.wanted, "head"), NULL);
+  s.head = file || own || exits ? temp_folder() : formula_folder(get(s.wanted, "head"), NULL);
   char path[256], name[16];
   snprintf(name, sizeof name, "exit:%d", s.exit);
   snprintf(path, sizeof path, SOURCE_DIR "/tests/golden/heads/%s", file ? file->valuestring : "");
