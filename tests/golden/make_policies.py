@@ -344,8 +344,6 @@ class Echo:
             t.kept = sorted(u for _, of, u in every if of == b)
 
 
-# ---- rate: the formula of policies/rate.lua and its parts, with the learning of runtime/tree/learn.c, at temperature 0 ----
-
 def described(tree):
     shape = " ".join(f"{tree.parent[v]}>{tree.token[v]}" for v in range(1, len(tree.token)))
     kept = " ".join(str(v) for v in (range(1, len(tree.token)) if tree.kept is None else tree.kept))

@@ -1,4 +1,5 @@
-"""rate for make_policies.py, from the formula of policies/rate.lua and its parts, written anew and as plainly as possible."""
+"""rate for make_policies.py: the formula of policies/rate.lua and its parts, with the learning of runtime/tree/learn.c, at temperature 0,
+written anew and as plainly as possible."""
 import math
 import numpy as np
 
