@@ -355,7 +355,7 @@ typedef struct {
   int seq, node;
   int draft; /* which of the pair's drafts reads it: 0, the first, or 1, the second */
   int ahead; /* for dt_draft_step: levels that will likely be drafted from next, one by one, each the first candidate of the one before.
-              * Only a hint, which changes no result, only when passes run */
+              * Only a hint, which changes no result, only when passes run; below 1: none */
 } dt_node_ref;
 
 /* One draft pass over all nodes of a draft, which are adjacent in the list; afterwards each has that draft's candidates, confidence

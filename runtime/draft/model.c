@@ -261,7 +261,7 @@ static void add_ahead(draft_model *d, int seq, const draft_text *text, int u, in
 /* The levels to run ahead of a step's only node: none where its first candidate is not surely the next node's token, as the
  * device sees it. */
 static int levels_ahead(const draft_model *d, const draft_text *text, const dt_node_ref *nodes, int n) {
-  bool sure = n == 1 && d->pair->ops->chains && !text->shifts && text->tree->sharp.lean == 0;
+  bool sure = n == 1 && nodes->ahead > 0 && d->pair->ops->chains && !text->shifts && text->tree->sharp.lean == 0;
   return sure ? min(nodes->ahead, DT_TREE_DRAFTS) : 0;
 }
 

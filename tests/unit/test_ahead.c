@@ -56,7 +56,7 @@ static void chain(dt_session *s, int levels, between what, bool ahead, record *t
   for (int i = 0, u = 0, first, last; i < levels; i++, u = last) {
     long before = passes_of(s, 0);
     int left = levels - 1 - i;
-    step(s, 0, u, ahead ? left : 0, to);
+    step(s, 0, u, ahead ? left : -left, to); /* below 1: none */
     if (ahead && chains) assert_int_equal(passes_of(s, 0) - before, i == 0 || (i == 2 && what) ? 1 + left : 0);
     if (i == 1 && what == ANOTHER_SEQUENCE) step(s, 1, 0, 0, to);
     ok(dt_tree_branch(tree, u, i == 1 && what == ANOTHER_PATH ? 2 : 1, &first, &last, &err));
