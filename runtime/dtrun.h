@@ -323,6 +323,9 @@ dt_tree *dt_seq_tree(dt_session *session, int seq);
 int dt_seq_length(const dt_session *session, int seq);            /* committed tokens, the prompt's included */
 const int32_t *dt_seq_tokens(const dt_session *session, int seq); /* [length] */
 int dt_seq_left(const dt_session *session, int seq);              /* tokens that may still be generated */
+/* Committed tokens before the last one that a draft has not read: its next step does, which takes that many rows more. Those of a
+ * dt_prefix count until the first step, as its time does. 0 for a head that reads the target's rows, or if there is no such draft. */
+int dt_seq_unread(const dt_session *session, int seq, int draft);
 bool dt_seq_is_coupled(const dt_session *session, int seq); /* drafts use the noise that the target samples with */
 dt_finish dt_seq_finish(const dt_session *session, int seq);
 /* All text generated so far, cut before a completed stop string; raw bytes, owned by the session. len may be NULL. */

@@ -26,6 +26,15 @@ static int seq_left(lua_State *L) {
   return 1;
 }
 
+static int seq_unread(lua_State *L) {
+  const dtl_run *run = check_seq(L, "seq:unread");
+  lua_Integer model = lua_isnoneornil(L, 2) ? 1 : object_integer(L, 2, "seq:unread", "model");
+  if (model < 1 || model > DT_DRAFTS)
+    luaL_error(L, "seq:unread: model = %I is out of range: 1 to %d", (LUAI_UACINT)model, DT_DRAFTS);
+  lua_pushinteger(L, model > run->drafts ? 0 : dt_seq_unread(run->session, run->seq, (int)model - 1));
+  return 1;
+}
+
 static int seq_token(lua_State *L) {
   const dtl_run *run = check_seq(L, "seq:token");
   lua_Integer i = object_integer(L, 2, "seq:token", "i");
@@ -291,6 +300,7 @@ static int seq_rollback(lua_State *L) {
 
 static const luaL_Reg methods[] = {{"length", seq_length},
                                    {"left", seq_left},
+                                   {"unread", seq_unread},
                                    {"token", seq_token},
                                    {"match", seq_match},
                                    {"log", seq_log},

@@ -28,6 +28,8 @@ typedef struct {
   /* At most `most` of the rows of the prompt that are lacking, in a pass of their own, which prompt_ms counts. *left: those that
    * still are. A first step runs them all. */
   dt_status (*prompt)(drafter *, int seq, const draft_text *, int most, int *left, dt_error *);
+  /* How many of a text's first n tokens get rows, and how many of these are there: the next step computes the others. */
+  int (*rows)(const drafter *, int seq, int n, int *there);
   /* A sequence over any n tokens, for measuring: without the time that a prompt takes. */
   dt_status (*blank)(drafter *, int seq, int n, dt_error *);
   /* Copies a sequence's rows of the first n tokens, as many as there are, and begins another sequence of the pair with them. */

@@ -128,6 +128,7 @@ static void medusa_close(drafter *base) {
 static const draft_ops medusa_ops = {.close = medusa_close,
                                      .start = rowless_start,
                                      .prompt = rowless_prompt,
+                                     .rows = rowless_rows,
                                      .blank = rowless_blank,
                                      .save = rowless_save,
                                      .restore = rowless_restore,

@@ -137,6 +137,13 @@ static dt_status draft_prompt(drafter *base, int seq, const draft_text *text, in
   return DT_OK;
 }
 
+static int draft_rows(const drafter *base, int seq, int n, int *there) {
+  const draft_model *d = (const draft_model *)base;
+  int all = seen(d, n);
+  *there = min(d->seq[seq].kv.rows, all);
+  return all;
+}
+
 static dt_status draft_blank(drafter *base, int seq, int n, dt_error *err) {
   draft_model *d = (draft_model *)base;
   n = prompt_rows(d, seen(d, n));
@@ -446,6 +453,7 @@ static void draft_close(drafter *base) {
 static const draft_ops model_ops = {.close = draft_close,
                                     .start = draft_start,
                                     .prompt = draft_prompt,
+                                    .rows = draft_rows,
                                     .blank = draft_blank,
                                     .save = draft_save,
                                     .restore = draft_restore,

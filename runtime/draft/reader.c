@@ -158,6 +158,7 @@ static void reader_close(drafter *base) {
 static const draft_ops reader_ops = {.close = reader_close,
                                      .start = rowless_start,
                                      .prompt = rowless_prompt,
+                                     .rows = rowless_rows,
                                      .blank = rowless_blank,
                                      .save = rowless_save,
                                      .restore = rowless_restore,

@@ -20,6 +20,14 @@ int dt_seq_left(const dt_session *s, int seq) {
   return q && q->finish == DT_RUNNING ? q->limit - q->length : 0;
 }
 
+int dt_seq_unread(const dt_session *s, int seq, int draft) {
+  const sequence *q = find(s, seq);
+  if (!q || !q->length || draft < 0 || draft >= s->drafts) return 0;
+  int there, all = s->draft[draft]->ops->rows(s->draft[draft], seq, q->length - 1, &there);
+  bool free = q->drafts_prompt_ms == 0 || q->stats.draft_passes; /* those of a prefix are not, before a step */
+  return free ? all - there : all;
+}
+
 bool dt_seq_is_coupled(const dt_session *s, int seq) { return find(s, seq) && s->draft_sampling[seq].temp > 0; }
 
 dt_finish dt_seq_finish(const dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].finish : DT_NO_SEQUENCE; }

@@ -108,6 +108,7 @@ local CALLS = {
   function(b) return ("if kept.out then kept.out:candidates(%s, %s) end"):format(node(b), integer(b)) end,
   function(b) return ("t.seq:token(%s)"):format(argument({ "1", "t.seq:length()" }, b)) end,
   function() return "local _ = t:size() + t:room() + t:depth_room() + t.seq:length() + t.seq:left() + t.seq.id" end,
+  function(b) return ("t.seq:unread(%s)"):format(argument({ "1", "2", "nil" }, b)) end,
   function(b) return ("t.%s(%s, %s)"):format(pick(READS), pick { "t.seq", "kept.tree", "nil", "t" }, node(b)) end,
   function() return "kept.tree, kept.seq = t, t.seq" end,
   function(b) return ("if kept.tree then kept.tree:add(%s, 1) end"):format(node(b)) end,

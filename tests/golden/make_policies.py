@@ -34,8 +34,8 @@ def law(rules, text, order):
 
 
 class Tree:
-    def __init__(self, text, pair):
-        self.text, self.pair = text, pair
+    def __init__(self, text, pair, left=None):
+        self.text, self.pair, self.left = text, pair, left
         self.parent, self.token, self.p, self.depth = [-1], [text[-1]], [1.0], [0]
         self.kept = None
 
@@ -350,10 +350,10 @@ def described(tree):
     return {"tree": shape, "kept": kept}
 
 
-def alone(pair, policy, prompt, iterations):
+def alone(pair, policy, prompt, iterations, tokens):
     text, out = list(prompt), []
-    for _ in range(iterations):
-        tree = Tree(text, pair)
+    while len(out) < iterations and len(text) < len(prompt) + tokens:
+        tree = Tree(text, pair, len(prompt) + tokens - len(text))
         policy.grow(tree)
         accepted, bonus = tree.accept()
         out.append(described(tree))
@@ -373,11 +373,11 @@ def main():
     ranks = [0.5, 0.21, 0.13, 0.08, 0.047]
     cases = []
 
-    def case(name, policy, params, iterations=12):
+    def case(name, policy, params, iterations=12, length=6, tokens=700):
         for pair in pairs:
-            prompt = [int(t) for t in random.integers(0, VOCAB, 6)]
-            cases.append({"policy": name, "pair": pair, "params": params, "prompt": prompt,
-                          "iterations": alone(pairs[pair], policy(**params), prompt, iterations)})
+            prompt = [int(t) for t in random.integers(0, VOCAB, length)]
+            cases.append({"policy": name, "pair": pair, "params": params, "prompt": prompt, "tokens": tokens,
+                          "iterations": alone(pairs[pair], policy(**params), prompt, iterations, tokens)})
 
     for total, depth in [(1, 1), (12, 3), (25, 6)]:
         case("token_recycling", Recycling, {"k": 5, "total": total, "depth": depth, "accepts": ranks}, 20)
@@ -403,7 +403,9 @@ def main():
             cases.append({"policy": "echo", "pair": pair, "params": params, "prompts": prompts,
                           "first": [described(t) for t in trees]})
     for _ in range(5):
-        case("rate", Rate, {}, 16)
+        case("rate", Rate, {}, 16, tokens=1900)
+    for length, tokens in [(300, 25), (600, 50), (900, 70)]:  # what is to be read before the first guess
+        case("rate", Rate, {}, 16, length, tokens)
     out = {"vocab": VOCAB, "costs": COSTS, "pairs": pairs, "cases": cases}
     path = pathlib.Path(__file__).parent / "policies.json"
     path.write_text(json.dumps(out, separators=(",", ":")).replace('{"policy"', '\n{"policy"') + "\n")

@@ -136,14 +136,22 @@ class Rate:
         self.promise = 0.8 * worth
         self.brings, self.asked, self.idle, self.pause, self.reach = [0.8 * worth, 0.65 * worth], 10, 0, 4, 0.0
         self.tokens, self.ms = 3.0, self.verify(1)
+        self.read = 0  # tokens of the text that the draft model has rows of
 
-    def is_worth(self, R, rest, n, depth, budget):
+    def repays(self, R, gain, tree):
+        """Whether what passes gain until the text ends is as much as reading takes, of all before the text's last token."""
+        unread = len(tree.text) - 1 - self.read
+        reading = COSTS["draft"][0] + (unread - 1) * (COSTS["draft"][1] - COSTS["draft"][0]) / 256 if unread > 0 else 0.0
+        return gain * tree.left / (R * self.verify(1)) >= R * reading
+
+    def is_worth(self, R, rest, n, depth, budget, tree):
         ms = self.pass_ms(n)
         if self.drafted_ms + ms + self.row + 0.75 * self.verify(1) > budget:
             return False
         if self.passes:
             return depth < 2 + self.reach and self.brings[1] * rest >= R * ms
-        return self.brings[0] * rest >= R * ms or self.idle >= self.pause and self.promise * rest >= R * ms
+        gain = max(self.brings[0], self.promise if self.idle >= self.pause else 0.0) * rest - R * ms
+        return gain >= 0 and self.repays(R, gain, tree)
 
     def grow(self, tree):
         self.spent, self.passes, self.drafted_ms, tree.kept = None, [], 0.0, []
@@ -153,16 +161,17 @@ class Rate:
         R, budget = max(self.tokens / self.ms, 1 / (self.verify(1) - self.page)), budget - self.page
         self.says, alpha, of_pass, level, open_, depth = {}, {0: 1.0}, {}, [0], 1.0, 0
         self.copies.find(tree.text)
-        while True:
+        while depth < tree.left - 1:
             tip = level[-1]
             token, equal = self.copies.offer()
             rest = open_ - alpha[tip] * self.copies.q(("alone", equal)) if token is not None else open_
-            drafts = self.is_worth(R, rest, len(level), depth, budget)
+            drafts = self.is_worth(R, rest, len(level), depth, budget, tree)
             if not drafts and token is None:
                 break
             if drafts:
                 if not self.passes:
                     self.said = self.sharpener.slope, self.sharpener.shift, self.sharpener.share
+                    self.read = len(tree.text)
                 for u in level:
                     self.says[u] = self.sharpener.sharpen(tree.candidates(u))
                 ms = self.pass_ms(len(level))
@@ -237,6 +246,10 @@ class Rate:
     def observe(self, tree, accepted, bonus):
         if self.spent is None:
             return
+        for v in accepted if self.passes else []:  # accepted nodes that were drafted from have rows, up to the first that was not
+            if v not in self.says:
+                break
+            self.read += 1
         self.tokens, self.ms = 0.98 * self.tokens + len(accepted) + 1, 0.98 * self.ms + self.spent
         self.account.spend(self.spent, self.verify(1) - self.page, len(accepted))
         self.copies.observe(tree, accepted)

@@ -71,8 +71,9 @@ end
 
 function TestModels.test_mistakes_raise_and_name_the_argument()
   draft [[
-    local s, c = tree.draft_step, tree.draft_chain
+    local s, c, seq = tree.draft_step, tree.draft_chain, tree.seq
     for _, model in ipairs { 0, -1, 3, math.maxinteger, math.mininteger } do
+      raises("seq:unread: model = " .. model .. " is out of range: 1 to 2", seq.unread, seq, model)
       raises("tree:draft_step: model = " .. model .. " is out of range: 1 to 2", s, tree, 0, { model = model })
       raises("tree:draft_chain: model = " .. model .. " is out of range: 1 to 2", c, tree, 0, 1, { model = model })
     end
@@ -81,9 +82,22 @@ function TestModels.test_mistakes_raise_and_name_the_argument()
     raises("tree:draft_step: unknown option 'modell' (known: model)", s, tree, 0, { modell = 2 })
     raises("tree:draft_step: unknown option 'number' (known: model)", s, tree, 0, { 2 })
     raises("tree:draft_chain: unknown option 'least' (known: model)", c, tree, 0, 1, 0, { least = 2 })
-    raises("seq:draft_step: model = 3 is out of range: 1 to 2", tree.seq.draft_step, tree.seq, 0, { model = 3 })
+    raises("seq:draft_step: model = 3 is out of range: 1 to 2", seq.draft_step, seq, 0, { model = 3 })
+    raises("seq:unread: model must be an integer, not a fraction", seq.unread, seq, 1.5)
     raises("tree:draft_chain: k must be an integer, not table", c, tree, 0, { model = 2 })
     eq(tree:drafted(0), false) ]]
+end
+
+function TestModels.test_each_reads_the_text_by_itself()
+  draft([[
+    local seq = tree.seq
+    local n = seq:length() - 1
+    eq(n, 4)
+    eq(seq:unread(), n) eq(seq:unread(1), n) eq(seq:unread(2), n)
+    tree:draft_step(0, { model = 2 })
+    eq(seq:unread(1), n) eq(seq:unread(2), 0)
+    tree:draft_step(0)
+    eq(seq:unread(1), 0) ]], { prompt = " 4 5 6 7 8" })
 end
 
 function TestModels.test_a_pair_with_one_draft_has_no_second()
@@ -91,13 +105,14 @@ function TestModels.test_a_pair_with_one_draft_has_no_second()
   one.draft2 = nil
   draft([[
     local none = "model = 2: there is no second draft model: --draft2 names one"
-    eq(tree.seq.models, 1)
+    eq(tree.seq.models, 1) eq(tree.seq:unread(2), 0)
     raises("tree:draft_step: " .. none, tree.draft_step, tree, 0, { model = 2 })
     raises("tree:draft_chain: " .. none, tree.draft_chain, tree, 0, 1, { model = 2 })
     tree:draft_step(0, { model = 1 }) ]], nil, one)
   for _, uses in ipairs { "false", '"optional"' } do
-    run(("function P:draft(tree) eq(tree.seq.models, %d) end"):format(uses == "false" and 0 or 2), nil, nil,
-        ", uses = { draft = " .. uses .. " }")
+    local models = uses == "false" and 0 or 2
+    local body = ("eq(tree.seq.models, %d) eq(tree.seq:unread() > 0, %s)"):format(models, models > 0)
+    run("function P:draft(tree) " .. body .. " end", nil, nil, ", uses = { draft = " .. uses .. " }")
   end
 end
 

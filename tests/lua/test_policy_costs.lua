@@ -313,6 +313,25 @@ function TestRate.test_learns_what_becomes_of_the_draft_models_guesses()
   lu.assertEquals(late, 0)
 end
 
+-- By its formula, before anything is known: a pass is to gain 0.8 (1 - row)^2 less its time at 3 tokens a pass; there
+-- are a third as many as tokens that may still come; 100 tokens take 0.1 ms and 0.05 for each but the first to read.
+function TestRate.test_reads_a_long_prompt_where_the_tokens_that_may_come_repay_it()
+  local draft, target = straight(1.0)
+  local words = {}
+  for t = 1, 101 do words[t] = " " .. t end
+  local pair = fake(draft, target, { vocab = 200, costs = line(1.0, 0.01, 0.1, 0.05) })
+  local function drafts(tokens, n)
+    pair:forget()
+    local list = probe.trace(pair, "rate", nil, 1, { prompt = table.concat(words, "", 1, n or 101), tokens = tokens })
+    return #list[1].nodes > 1
+  end
+  local pass, R = 1.007, 3 / 1.007
+  local gain = 0.8 * (1 - 0.013 / pass) ^ 2 - R * 0.103
+  local least = math.ceil(R * (0.1 + 99 * 0.05) * 3 / gain)
+  lu.assertEquals({ drafts(least - 1), drafts(least) }, { false, true })
+  lu.assertTrue(drafts(least - 1, 100) and drafts(9, 1)) -- a shorter one; one without anything to read
+end
+
 function TestRate.test_copies_what_followed_the_last_three_tokens_before_and_needs_no_draft_pass_for_it()
   local _, target = probe.circle()
   local pair = fake(nil, target, { costs = line(1.0, 0.5, 50.0, 0.01) })

@@ -43,10 +43,8 @@ local function described(nodes)
   return { tree = table.concat(shape, " "), kept = table.concat(kept, " ") }
 end
 
-local LONG = { suffix = 700, rate = 1900 } -- tokens of long chains, and of many iterations
-
 local function check_alone(case, what)
-  local prompt = { prompt = text_of(case.prompt), tokens = LONG[case.policy] or 300 }
+  local prompt = { prompt = text_of(case.prompt), tokens = case.tokens }
   pairs_of[case.pair]:forget()
   local list = probe.trace(pairs_of[case.pair], case.policy, case.params, #case.iterations, prompt)
   for i, expected in ipairs(case.iterations) do

@@ -393,7 +393,7 @@ TestSeq = {}
 function TestSeq.test_committed_tokens_are_readable()
   run([[
     function P:init(seq)
-      eq(seq:length(), 2) eq(seq:left(), 4) eq(seq:token(1), 7) eq(seq:token(2), 8)
+      eq(seq:length(), 2) eq(seq:left(), 4) eq(seq:unread(), 1) eq(seq:token(1), 7) eq(seq:token(2), 8)
       for _, i in next, { 0, 3, -1, math.mininteger, math.maxinteger } do eq(seq:token(i), nil) end
       raises("seq:verify_tree: not in init", seq.verify_tree, seq)
       raises("tree:draft_step: nothing can be drafted in init", seq.tree.draft_step, seq.tree, 0)

@@ -395,7 +395,12 @@ static void run_four(int i, const char *cache_dtype) {
   for (int turn = 0; turn < 6; turn++) {
     for (int seq = 0; seq < 4; seq++) ok(dt_rollback(session, seq, &err));
     if (dt_seq_length(session, 0) > 1)
-      for (int seq = 0; seq < 4; seq++) grow_eagle2(session, seq);
+      for (int seq = 0; seq < 4; seq++) {
+        int before = dt_seq_length(session, seq) - 1, lag = cJSON_HasObjectItem(s.wanted, "exit") ? 0 : 1;
+        assert_in_range(dt_seq_unread(session, seq, 0), 0, before - lag); /* a head never reads the first token */
+        grow_eagle2(session, seq);
+        assert_int_equal(dt_seq_unread(session, seq, 0), 0);
+      }
     for (int seq = 1; seq < 4; seq++) expect_same_drafts(session, 0, seq, name);
     ok(dt_verify_tree(session, (const int[]){0, 1, 2}, 3, verdicts, &err));
     ok(dt_verify_tree(session, (const int[]){3}, 1, verdicts + 3, &err));

@@ -202,6 +202,9 @@ static void a_node_has_the_guesses_of_the_draft_that_was_asked_last(void **state
   assert_int_equal(st.draft_rows, 4 + 3);
   assert_false(dt_tree_use_draft(t, 3, 1)); /* it has not read that */
   assert_int_equal(dt_tree_draft_of(t, 3)->token[0], 11);
+  start(s, 0, 100);
+  ok(dt_draft_step(s, &(dt_node_ref){.node = 0, .draft = 1}, 1, &err));
+  for (int draft = -1; draft <= 2; draft++) assert_int_equal(dt_seq_unread(s, 0, draft), draft ? 0 : 7);
   dt_session_close(s);
   dt_pair_close(pair);
 }

@@ -139,6 +139,7 @@ static void accessors_answer_for_sequences_that_are_not_there(void **unused) {
     assert_int_equal(dt_seq_length(s, seq), 0);
     assert_null(dt_seq_tokens(s, seq));
     assert_int_equal(dt_seq_left(s, seq), 0);
+    assert_int_equal(dt_seq_unread(s, seq, 0), 0);
     assert_false(dt_seq_is_coupled(s, seq));
     assert_int_equal(dt_seq_finish(s, seq), DT_NO_SEQUENCE);
     assert_null(dt_seq_text(s, seq, &len));

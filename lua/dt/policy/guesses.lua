@@ -46,7 +46,15 @@ function Guesses:worth(R, open, n, depth)
   if self.ms + pass + prices.row[0] + KEPT * prices.verify[1] > self.budget then return false end
   pass = R * pass
   if not first then return depth < NEAR + self.reach and self.brings[2] * open >= pass end
-  return self.brings[1] * open >= pass or self.idle >= self.pause and self.promise * open >= pass
+  local brings = self.idle >= self.pause and max(self.brings[1], self.promise) or self.brings[1]
+  return brings * open >= pass and self:repays(R, brings * open - pass)
+end
+
+-- Whether passes that gain so many tokens each repay, before the text ends, the reading of all that the draft model has
+-- not read yet: the prompt at first. R * verify[1] is the tokens of a pass.
+function Guesses:repays(R, gain)
+  local prices, seq = self.prices, self.seq
+  return gain * seq:left() / (R * prices.verify[1]) >= R * prices:reading(self.model, seq:unread(self.model))
 end
 
 function Guesses:draft(tree, level, n, open)
@@ -97,7 +105,7 @@ return function(prices, seq, sharpen, model)
   local worth = max(0, 1 - prices.row[0] / prices.verify[1]) ^ 2
   local promise = brought[1] * worth
   return setmetatable({
-    prices = prices, model = model, options = { model = model }, sharpen = sharpen,
+    prices = prices, seq = seq, model = model, options = { model = model }, sharpen = sharpen,
     promise = promise, brings = { promise, brought[2] * worth },
     asked = #prices.models > 1 and KNOWN_OF_TWO or KNOWN, idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,
     pass = {}, open = {}, net = {}, took = {}, -- by node; by pass: what reached it, what it brought, its time

@@ -5,6 +5,7 @@
 --   p.row[n]        one row more, after n nodes
 --   p.models[m]     of a draft model: { first = its first pass of an iteration, over the root, draft = { another one
 --                   over n nodes } }; without any, first is huge
+--   p:reading(m, n)   a pass in which draft model m reads n tokens of one sequence
 --   p:follow(seq)   as an iteration begins: asks anew where costs have changed. What a pass takes now, in what it took
 --                   before, where learned costs differ; else 1
 --   p:observe(out) -> ms   an iteration ends: how much longer its target pass took than verify[n] says, for the experts
@@ -57,6 +58,10 @@ function Prices:ask(seq)
       return costs:draft(n, context, sequences, m) + STEP * sequences
     end) }
   end
+end
+
+function Prices:reading(m, n)
+  return n > 0 and self.costs:draft(n, self.until_length, 1, m) or 0
 end
 
 function Prices:follow(seq)
