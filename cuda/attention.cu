@@ -3,7 +3,7 @@
  * same operations: scores by the tensor core over the head's dimensions in order; one maximum and one sum for the part;
  * values summed by the tensor core over 16 positions at a time; the 4 warps' sums added in order; at last the parts
  * added in order. A row of a tensor core's product does not depend on the other rows, so a row's result does not depend
- * on the rows that share its unit.
+ * on the rows that share its unit. Keys and values of caches in q8 are widened where they are loaded (held.cuh).
  *
  * A unit of work is one part for some rows of a sequence, and a block computes it for `joined` heads that share their keys. One head
  * of one row is a line, and lines are the M side of the products: a row's heads first, then the next row's; up to GROUP. Either
@@ -20,6 +20,7 @@
  * row, which has all its positions for itself. Either way position 300 is one of the 16 from 288 on, and is added with those.
  * Where two heads share each key head, `joined` is 2, and the lines are a's first head, a's second, b's first, and so on: six. */
 #include "attention.cuh"
+#include "held.cuh"
 #include "launch.cuh"
 
 constexpr int WARPS = 4, KEYS = SPLIT / WARPS, TILES = KEYS / 8;
@@ -32,7 +33,7 @@ struct room {
   int *last;        /* [GROUP] whether this part was the line's last */
   int *own_slot;    /* [OWN][SPLIT] slots of the other keys of each row */
   float *own_score; /* [OWN][SPLIT] scores of these for each line, then their exponentials */
-  /* [WARPS]: first the values, [KEYS][PITCH] of 2 bytes; then [GROUP][PITCH] their sums, in the order of place_of */
+  /* [WARPS]: first the values, [KEYS] rows, VALUE_PITCH apart; then [GROUP][PITCH] their sums, in the order of place_of */
   float *values_of;
 };
 static __device__ __forceinline__ room rooms(int *slot) {
@@ -46,25 +47,29 @@ static __device__ __forceinline__ room rooms(int *slot) {
   s.values_of = s.own_score + OWN * SPLIT;
   return s;
 }
-template <int DIM>
-constexpr int PITCH = DIM + 8; /* a warp's rows have no bank in common; nor have its values, of half that size */
+template <int DIM> constexpr int PITCH = DIM + 8; /* a warp's rows have no bank in common; nor have its values, */
+/* this far apart, but for two rows each of q8 with 80 numbers. */
+template <int DIM, held H> constexpr int VALUE_PITCH = H == HELD_Q8 ? DIM + 16 : PITCH<DIM>;
 static_assert(KEYS * sizeof(uint16_t) == GROUP * sizeof(float), "values lie where their sums will");
+static_assert(VALUE_PITCH<32, HELD_Q8> <= 2 * PITCH<32> &&
+                  row_length(HELD_Q8, MAX_HEAD) <= VALUE_PITCH<MAX_HEAD, HELD_Q8>,
+              "so do those in q8, which have no more than 16 bytes of scales");
 static_assert(OWN <= 8, "a lane of score_own has one line");
 template <int DIM>
 constexpr int SHARED = sizeof(int) * (SPLIT + GROUP + OWN * SPLIT) +
                        sizeof(float) * (2 * WARPS * GROUP + OWN * SPLIT + WARPS * GROUP * PITCH<DIM>);
 
 /* Scores of N times 8 keys. As its k of the product, a lane takes dimensions d + 4 t .. + 3 of a line and of a key. */
-template <number TYPE, int DIM, int N>
+template <number TYPE, int DIM, held H, int N>
 static __device__ __forceinline__ void multiply_keys(const uint16_t *lower, const uint16_t *upper,
-                                                     const uint16_t *const (&key_of)[N], float (&score)[N][4]) {
+                                                     const stored<H> *const (&key_of)[N], float (&score)[N][4]) {
 #pragma unroll
   for (int d = 0; d < DIM; d += 16) {
     uint2 low = *reinterpret_cast<const uint2 *>(lower + d), high = *reinterpret_cast<const uint2 *>(upper + d);
     unsigned lines_of[4] = {low.x, high.x, low.y, high.y};
 #pragma unroll
     for (int j = 0; j < N; j++) {
-      uint2 key = *reinterpret_cast<const uint2 *>(key_of[j] + d);
+      uint2 key = load_kept<TYPE, DIM>(key_of[j], d, 4 * (int)(threadIdx.x % 4));
       unsigned keys_of[2] = {key.x, key.y};
       mma<TYPE>(score[j], lines_of, keys_of);
     }
@@ -86,18 +91,18 @@ template <int DIM> static __device__ __forceinline__ int place_of(int dimension)
   return 8 * (dimension / 64 * 8 + dimension % 8) + dimension % 64 / 8;
 }
 template <int DIM> struct lane_values { unsigned two[DIM / 16]; /* blocks 2 c and 2 c + 1 */ };
-template <int DIM> static __device__ __forceinline__ lane_values<DIM> load_values(const uint16_t *value, int g) {
+template <number TYPE, int DIM, held H>
+static __device__ __forceinline__ lane_values<DIM> load_values(const stored<H> *value, int g) {
   lane_values<DIM> v;
 #pragma unroll
   for (int p = 0; p < DIM / 64; p++) {
-    uint4 eight = *reinterpret_cast<const uint4 *>(value + dimension_of<DIM>(g, 8 * p));
+    uint4 eight = load_eight<TYPE, DIM>(value, dimension_of<DIM>(g, 8 * p));
     v.two[4 * p] = eight.x, v.two[4 * p + 1] = eight.y, v.two[4 * p + 2] = eight.z, v.two[4 * p + 3] = eight.w;
   }
   constexpr int LEFT = DIM / 64 * 4; /* 0, 2 or 4 numbers */
-  const uint16_t *last = value + dimension_of<DIM>(g, 2 * LEFT);
-  if constexpr (DIM % 64 == 16) v.two[LEFT] = *reinterpret_cast<const unsigned *>(last);
+  if constexpr (DIM % 64 == 16) v.two[LEFT] = load_two<TYPE, DIM>(value, dimension_of<DIM>(g, 2 * LEFT));
   if constexpr (DIM % 64 == 32) {
-    uint2 four = *reinterpret_cast<const uint2 *>(last);
+    uint2 four = load_four<TYPE, DIM>(value, dimension_of<DIM>(g, 2 * LEFT));
     v.two[LEFT] = four.x, v.two[LEFT + 1] = four.y;
   }
   return v;
@@ -125,9 +130,13 @@ struct work {
 
 static __device__ __forceinline__ int lines_of(const attention &a, const work &u) { return u.rows * a.joined; }
 
-/* Where the numbers of a slot's key begin, or of its value. */
-template <int DIM> static __device__ __forceinline__ size_t numbers_of(const attention &a, const work &u, int slot) {
-  return ((size_t)u.list * a.slots + slot) * DIM;
+/* The keys, or the values, of a layer; and where a slot's row begins among them. */
+template <held H> static __device__ __forceinline__ const stored<H> *rows_of(const void *rows) {
+  return static_cast<const stored<H> *>(rows);
+}
+template <int DIM, held H>
+static __device__ __forceinline__ size_t row_at(const attention &a, const work &u, int slot) {
+  return ((size_t)u.list * a.slots + slot) * row_length(H, DIM);
 }
 
 /* Of a line: its row in the unit; whether it is of a row; its place among the heads of all rows. */
@@ -170,7 +179,7 @@ static __device__ __forceinline__ void hide(const attention &a, const work &u, i
 
 /* Scores of the keys that rows do not have in common: eight keys at a time, of any rows, two such groups in flight. The
  * product multiplies all lines with each key; only the scores of the key's own row are kept. */
-template <number TYPE, int DIM>
+template <number TYPE, int DIM, held H>
 static __device__ __forceinline__ void score_own(const attention &a, const work &u, const room &s) {
   constexpr int TOGETHER = 2; /* more would not fit the registers */
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
@@ -184,15 +193,15 @@ static __device__ __forceinline__ void score_own(const attention &a, const work 
   float *score_of = s.own_score + g * SPLIT + 2 * t;
   for (int item = warp * TOGETHER; item < items; item += WARPS * TOGETHER) {
     int row[TOGETHER], at[TOGETHER];
-    const uint16_t *key_of[TOGETHER];
+    const stored<H> *key_of[TOGETHER];
 #pragma unroll
     for (int j = 0; j < TOGETHER; j++) {
       int i = item + j < items ? item + j : items - 1;
       row[j] = i / each, at[j] = (first + i % each) * 8;
-      key_of[j] = a.keys + numbers_of<DIM>(a, u, s.own_slot[row[j] * SPLIT + at[j] + g]) + 4 * t;
+      key_of[j] = rows_of<H>(a.keys) + row_at<DIM, H>(a, u, s.own_slot[row[j] * SPLIT + at[j] + g]) + kept_at<H>(4 * t);
     }
     float score[TOGETHER][4] = {};
-    multiply_keys<TYPE, DIM>(q, q, key_of, score);
+    multiply_keys<TYPE, DIM, H>(q, q, key_of, score);
 #pragma unroll
     for (int j = 0; j < TOGETHER; j++)
       if (item + j < items && is_of(a, g, row[j])) score_of[at[j]] = score[j][0], score_of[at[j] + 1] = score[j][1];
@@ -201,7 +210,7 @@ static __device__ __forceinline__ void score_own(const attention &a, const work 
 
 /* Adds the values of these keys, and of common keys among the same 16 positions, to the sums of the other keys. An item
  * is the positions of one row that belong to one warp. */
-template <number TYPE, int DIM>
+template <number TYPE, int DIM, held H>
 static __device__ __forceinline__ void add_own(const attention &a, const work &u, const room &s) {
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
   int first = u.own / KEYS, items = u.rows * (WARPS - first);
@@ -218,7 +227,7 @@ static __device__ __forceinline__ void add_own(const attention &a, const work &u
       lane_values<DIM> value[4];
 #pragma unroll
       for (int i = 0; i < 4; i++)
-        value[i] = load_values<DIM>(a.values + numbers_of<DIM>(a, u, slot[key_of_lane(i)]), g);
+        value[i] = load_values<TYPE, DIM, H>(rows_of<H>(a.values) + row_at<DIM, H>(a, u, slot[key_of_lane(i)]), g);
       const float *e = s.own_score + line * SPLIT + at + 2 * t;
       unsigned weights[4] = {narrow2<TYPE>(e[0], e[1]), 0, narrow2<TYPE>(e[8], e[9]), 0};
       float *sum = s.values_of + (of_warp * GROUP + line) * PITCH<DIM> + 2 * t;
@@ -277,7 +286,7 @@ static __device__ __forceinline__ void combine(const attention &a, const work &u
 /* Blocks on a multiprocessor at once: as many as registers and shared memory allow without spilling. */
 template <int DIM> constexpr int BLOCKS = DIM <= 64 ? 6 : DIM <= 80 ? 5 : DIM <= 128 ? 4 : 2;
 
-template <number TYPE, int DIM>
+template <number TYPE, int DIM, held H>
 static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(attention a) {
   DYNAMIC_SHARED_OF(int, shared, SHARED<DIM>);
   room s = rooms(shared);
@@ -305,26 +314,28 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
   __syncthreads();
 
   /* Loads values while the scores are computed: each step 16 positions that all rows have in common. */
-  constexpr int STEPS = KEYS / 16, PIECES = DIM / 8;
+  constexpr int STEPS = KEYS / 16, PIECES = row_length(H, DIM) / 8;
+  using piece = row_piece<H>;
   int steps = !apart ? (mine > 0 ? STEPS : 0) : mine < 0 ? 0 : mine / 16 < STEPS ? mine / 16 : STEPS;
   float *sums_of = s.values_of + warp * GROUP * PITCH<DIM>;
-  uint16_t *values = reinterpret_cast<uint16_t *>(sums_of);
+  stored<H> *values = reinterpret_cast<stored<H> *>(sums_of);
   for (int i = lane; i < steps * 16 * PIECES; i += WARP) {
     int key = i / PIECES, d = i % PIECES * 8;
-    copy_stream(reinterpret_cast<uint4 *>(values + key * PITCH<DIM> + d),
-                reinterpret_cast<const uint4 *>(a.values + numbers_of<DIM>(a, u, s.slot[first + key]) + d));
+    copy_stream(reinterpret_cast<piece *>(values + key * VALUE_PITCH<DIM, H> + d),
+                reinterpret_cast<const piece *>(rows_of<H>(a.values) + row_at<DIM, H>(a, u, s.slot[first + key]) + d));
   }
   copies_commit();
 
   float score[TILES][4] = {};
   if (mine > 0) {
-    const uint16_t *key_of[TILES];
+    const stored<H> *key_of[TILES];
 #pragma unroll
-    for (int j = 0; j < TILES; j++) key_of[j] = a.keys + numbers_of<DIM>(a, u, s.slot[first + 8 * j + g]) + 4 * t;
-    multiply_keys<TYPE, DIM>(a.q + head_of(a, u, lower) * DIM + 4 * t, a.q + head_of(a, u, upper) * DIM + 4 * t, key_of,
-                             score);
+    for (int j = 0; j < TILES; j++)
+      key_of[j] = rows_of<H>(a.keys) + row_at<DIM, H>(a, u, s.slot[first + 8 * j + g]) + kept_at<H>(4 * t);
+    multiply_keys<TYPE, DIM, H>(a.q + head_of(a, u, lower) * DIM + 4 * t, a.q + head_of(a, u, upper) * DIM + 4 * t,
+                                key_of, score);
   }
-  if (apart) score_own<TYPE, DIM>(a, u, s);
+  if (apart) score_own<TYPE, DIM, H>(a, u, s);
   if (apart) __syncthreads(); /* for the scores of other warps */
 
   /* For lines g and g + 8: the largest score, exponentials as powers of two, their sum. */
@@ -371,7 +382,8 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
     if (k >= steps) break;
     lane_values<DIM> value[4];
 #pragma unroll
-    for (int i = 0; i < 4; i++) value[i] = load_values<DIM>(values + (16 * k + key_of_lane(i)) * PITCH<DIM>, g);
+    for (int i = 0; i < 4; i++)
+      value[i] = load_values<TYPE, DIM, H>(values + (16 * k + key_of_lane(i)) * VALUE_PITCH<DIM, H>, g);
     const float(&e)[4] = score[2 * k], (&f)[4] = score[2 * k + 1];
     unsigned weights[4] = {narrow2<TYPE>(e[0], e[1]), narrow2<TYPE>(e[2], e[3]), narrow2<TYPE>(f[0], f[1]),
                            narrow2<TYPE>(f[2], f[3])};
@@ -386,7 +398,7 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
           make_float2(out[j][2 * h], out[j][2 * h + 1]);
   __syncthreads();
   if (apart) {
-    add_own<TYPE, DIM>(a, u, s);
+    add_own<TYPE, DIM, H>(a, u, s);
     __syncthreads();
   }
 
@@ -413,13 +425,17 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
   combine<TYPE, DIM>(a, u, s);
 }
 
-template <number TYPE, int DIM> static cudaError_t start(const queue &stream, const attention &a, int units) {
-  dim3 grid((unsigned)units, (unsigned)(a.heads / a.joined));
-  return launch(stream, grid, WARPS * WARP, SHARED<DIM>, k_attention<TYPE, DIM>, a);
+template <number TYPE, int DIM> static auto kernel_of(held h) {
+  return h == HELD_Q8 ? k_attention<TYPE, DIM, HELD_Q8> : k_attention<TYPE, DIM, HELD_16>;
 }
 
-template <number TYPE, int DIM> static cudaError_t prepare() {
-  return cudaFuncSetAttribute(k_attention<TYPE, DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED<DIM>);
+template <number TYPE, int DIM> static cudaError_t start(const queue &stream, held h, const attention &a, int units) {
+  dim3 grid((unsigned)units, (unsigned)(a.heads / a.joined));
+  return launch(stream, grid, WARPS * WARP, SHARED<DIM>, kernel_of<TYPE, DIM>(h), a);
+}
+
+template <number TYPE, int DIM> static cudaError_t prepare(held h) {
+  return cudaFuncSetAttribute(kernel_of<TYPE, DIM>(h), cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED<DIM>);
 }
 
 /* The widths of padded_head() in upload.cu. */
@@ -432,15 +448,15 @@ template <number TYPE, int DIM> static cudaError_t prepare() {
   case 128: return CALL(TYPE, 128);                                                                                    \
   default: return CALL(TYPE, MAX_HEAD);                                                                                \
   }
-#define START(TYPE, DIM) start<TYPE, DIM>(stream, a, units)
-#define PREPARE(TYPE, DIM) prepare<TYPE, DIM>()
+#define START(TYPE, DIM) start<TYPE, DIM>(stream, h, a, units)
+#define PREPARE(TYPE, DIM) prepare<TYPE, DIM>(h)
 
-cudaError_t attend(const queue &stream, number type, int dim, const attention &a, int units) {
+cudaError_t attend(const queue &stream, number type, held h, int dim, const attention &a, int units) {
   if (type == F16) FOR_WIDTH(F16, START)
   FOR_WIDTH(BF16, START)
 }
 
-cudaError_t attention_prepare(number type, int dim) {
+cudaError_t attention_prepare(number type, held h, int dim) {
   if (type == F16) FOR_WIDTH(F16, PREPARE)
   FOR_WIDTH(BF16, PREPARE)
 }

@@ -11,8 +11,8 @@ struct attention {
   int inverse; /* 256 / joined, rounded up: line / joined is line * inverse >> 8 for the lines of a unit */
   float scale;
   const uint16_t *q; /* [rows][heads][dim] */
-  /* of the layer; key or value of sequence s, head g, slot p at ((s * sequence_stride + g) * slots + p) * dim */
-  const uint16_t *keys, *values;
+  /* of the layer; that of sequence s, head g, slot p is row (s * sequence_stride + g) * slots + p: see held.cuh */
+  const void *keys, *values;
   size_t sequence_stride;
   int slots, splits;
   float *part;    /* [rows][heads][splits][dim] */
@@ -22,7 +22,7 @@ struct attention {
 };
 
 /* The rows are those of one turn. `dim` is the padded width of a head; `units` is at least rows.header's. */
-cudaError_t attend(const queue &, number type, int dim, const attention &, int units);
-cudaError_t attention_prepare(number type, int dim); /* once per device, before the first call for this width */
+cudaError_t attend(const queue &, number type, held, int dim, const attention &, int units);
+cudaError_t attention_prepare(number type, held, int dim); /* once per device, before the first call for this width */
 
 #endif

@@ -99,8 +99,8 @@ static const char *cuda_unusable(void) {
   return old ? why : nullptr;
 }
 
-/* F16 or BF16, the type of the model's weights. */
-static const char *const CACHE_DTYPES[] = {"16-bit", nullptr};
+/* In the order of `held`. Those of 16 bits have the type of the model's weights, F16 or BF16. */
+static const char *const CACHE_DTYPES[] = {"16-bit", "q8", nullptr};
 static const char *const WEIGHT_DTYPES[] = {nullptr}, *const ACTIVATIONS[] = {nullptr};
 
 static int most_of_turn(void) {
@@ -114,6 +114,10 @@ static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, 
   cudaDeviceProp device = {};
   if (options->variant)
     return dt_fail(err, DT_EINPUT, "the CUDA backend has no variant '%s': --backend cuda", options->variant);
+  int caches = 0;
+  while (options->cache_dtype && CACHE_DTYPES[caches] && strcmp(options->cache_dtype, CACHE_DTYPES[caches])) caches++;
+  if (!CACHE_DTYPES[caches])
+    return dt_fail(err, DT_EINPUT, "caches: the type '%.40s' is unknown to the GPU", options->cache_dtype);
   cudaError_t e = count_devices(&n);
   if (e == cudaSuccess) e = cudaGetDeviceProperties(&device, 0);
   if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
@@ -135,6 +139,7 @@ static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, 
   b->graphs = !getenv("DTRUN_NO_GRAPH");
   b->widens = getenv("DTRUN_WIDEN");
   b->guards = getenv("DTRUN_GUARD");
+  b->caches = (held)caches;
   b->turn = most_of_turn();
   describe_device(b);
   if (e == cudaSuccess) e = cudaStreamCreateWithFlags(&b->stream.stream, cudaStreamNonBlocking);

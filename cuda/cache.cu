@@ -1,5 +1,6 @@
 /* Keys and values: creating, moving, saving and restoring them. The keys of one head lie slot by slot, so that
  * attention reads a prefix in one stream. A cache also has the buffers of its passes. */
+#include "held.cuh"
 #include "launch.cuh"
 
 #include <new>
@@ -7,7 +8,7 @@
 
 struct dt_snapshot {
   dt_backend *backend;
-  int heads, dim, wide, n; /* data: [heads][n][dim], then features: [n][wide] */
+  int heads, width, wide, n; /* data: [heads][n] rows of `width` bytes, then features: [n][wide] */
   arena data;
 };
 
@@ -16,10 +17,11 @@ static dt_limits limits_of(const dt_cache *c) {
 }
 
 /* Bytes of one slot of one head; bytes of all slots of one head; the begin of a sequence. */
-static size_t width(const dt_cache *c) { return (size_t)c->weights->dim * sizeof(uint16_t); }
+static size_t width(const dt_weights *w) { return row_bytes(w->backend->caches, w->dim); }
+static size_t width(const dt_cache *c) { return width(c->weights); }
 static size_t pitch(const dt_cache *c) { return (size_t)c->slots * width(c); }
-static uint16_t *sequence_rows(const dt_cache *c, int sequence) {
-  return c->data + (size_t)sequence * cache_heads(*c->weights) * (size_t)c->slots * (size_t)c->weights->dim;
+static unsigned char *sequence_rows(const dt_cache *c, int sequence) {
+  return c->data + (size_t)sequence * cache_heads(*c->weights) * pitch(c);
 }
 
 /* Bytes of a row's feature. */
@@ -50,14 +52,13 @@ pass_rows lay_rows(char *base) {
 size_t rows_bytes(const dt_cache *c) { return (ROWS_FIXED + sizeof(int32_t) * c->tail + 255) & ~(size_t)255; }
 
 size_t cuda_cache_bytes(const dt_weights *w, int slots) {
-  return (size_t)slots *
-         (cache_heads(*w) * (size_t)w->dim * sizeof(uint16_t) + (size_t)cache_feature(*w) * sizeof(float));
+  return (size_t)slots * (cache_heads(*w) * width(w) + (size_t)cache_feature(*w) * sizeof(float));
 }
 
 static void layout(dt_cache *c, const dt_weights *w) {
   size_t heads = (size_t)c->turn * (size_t)w->shape.heads;
   size_t slots = (size_t)c->sequences * (size_t)c->slots;
-  c->data = take<uint16_t>(&c->cache_arena, slots * cache_heads(*w) * (size_t)w->dim);
+  c->data = take<unsigned char>(&c->cache_arena, slots * cache_heads(*w) * width(w));
   c->kept = {take<float>(&c->cache_arena, slots * (size_t)cache_feature(*w)), c->slots, cache_feature(*w)};
   c->part = take<float>(&c->scratch_arena, heads * (size_t)c->splits * (size_t)w->dim);
   c->weight = take<float2>(&c->scratch_arena, heads * (size_t)c->splits);
@@ -132,15 +133,25 @@ struct move_plan { /* a kernel argument: no copy to wait for */
   int n, from[MOVES], to[MOVES];
 };
 
-/* Thread i of a head's threads, or of the features' threads, moves 16 bytes of every slot, in order. */
-static __global__ void k_move(uint4 *rows, int heads, int slots, int each, uint4 *kept, int wide, move_plan plan) {
+/* Thread i of a head's threads, or of the features' threads, moves a piece of every slot, in order. */
+template <class PIECE>
+static __global__ void k_move(PIECE *rows, int heads, int slots, int each, PIECE *kept, int wide, move_plan plan) {
   dependency_release();
   dependency_wait();
   int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), of_heads = heads * each;
   if (i >= of_heads + wide) return;
-  uint4 *at = i < of_heads ? rows + (size_t)(i / each) * slots * each + i % each : kept + i - of_heads;
+  PIECE *at = i < of_heads ? rows + (size_t)(i / each) * slots * each + i % each : kept + i - of_heads;
   int stride = i < of_heads ? each : wide;
   for (int m = 0; m < plan.n; m++) at[(size_t)plan.to[m] * stride] = at[(size_t)plan.from[m] * stride];
+}
+
+template <class PIECE> static cudaError_t start_move(const dt_cache *c, int sequence, const move_plan &plan) {
+  int heads = (int)cache_heads(*c->weights), each = (int)(width(c) / sizeof(PIECE));
+  int wide = (int)(feature_bytes(c) / sizeof(PIECE)), threads = heads * each + wide;
+  if (!threads) return cudaSuccess;
+  return launch(c->weights->backend->stream, dim3((unsigned)blocks_of(threads, THREADS)), THREADS, 0, k_move<PIECE>,
+                reinterpret_cast<PIECE *>(sequence_rows(c, sequence)), heads, c->slots, each,
+                reinterpret_cast<PIECE *>(sequence_features(c, sequence)), wide, plan);
 }
 
 dt_status cuda_move(dt_cache *c, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *err) {
@@ -148,15 +159,12 @@ dt_status cuda_move(dt_cache *c, int sequence, const int32_t *from, const int32_
   dt_status status = check_slots("move", sequence, from, n, limits_of(c), err);
   if (status == DT_OK) status = check_slots("move", sequence, to, n, limits_of(c), err);
   if (status == DT_OK) status = cuda_check(b, cudaSetDevice(b->device), "being chosen", err);
-  int heads = (int)cache_heads(*c->weights), each = (int)(width(c) / sizeof(uint4));
-  int wide = (int)(feature_bytes(c) / sizeof(uint4)), threads = heads * each + wide;
-  for (int first = 0; status == DT_OK && threads && first < n; first += MOVES) {
+  for (int first = 0; status == DT_OK && first < n; first += MOVES) {
     move_plan plan = {};
     for (; plan.n < MOVES && first + plan.n < n; plan.n++)
       plan.from[plan.n] = from[first + plan.n], plan.to[plan.n] = to[first + plan.n];
-    cudaError_t e = launch(b->stream, dim3((unsigned)blocks_of(threads, THREADS)), THREADS, 0, k_move,
-                           reinterpret_cast<uint4 *>(sequence_rows(c, sequence)), heads, c->slots, each,
-                           reinterpret_cast<uint4 *>(sequence_features(c, sequence)), wide, plan);
+    cudaError_t e = b->caches == HELD_Q8 ? start_move<row_piece<HELD_Q8>>(c, sequence, plan)
+                                         : start_move<row_piece<HELD_16>>(c, sequence, plan);
     status = cuda_check(b, e, "moving rows of a cache", err);
   }
   return status;
@@ -168,7 +176,7 @@ static dt_status copy_slots(const dt_cache *c, int sequence, int first, int n, v
                             cudaMemcpyKind kind, dt_error *err) {
   dt_backend *b = c->weights->backend;
   size_t each = (size_t)n * width(c), heads = cache_heads(*c->weights), wide = (size_t)n * feature_bytes(c);
-  uint16_t *rows = sequence_rows(c, sequence) + (size_t)first * (size_t)c->weights->dim;
+  unsigned char *rows = sequence_rows(c, sequence) + (size_t)first * width(c);
   float *kept = sequence_features(c, sequence) + (size_t)first * (size_t)c->kept.width;
   cudaError_t e = cudaSetDevice(b->device);
   if (e == cudaSuccess && each && heads)
@@ -187,7 +195,7 @@ dt_status cuda_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **ou
   if (status != DT_OK) return status;
   if (n < 0 || n > c->slots) return dt_fail(err, DT_EINPUT, "snapshot: %d slots, the cache has %d", n, c->slots);
   dt_snapshot *s =
-      new (std::nothrow) dt_snapshot{b, (int)cache_heads(*c->weights), c->weights->dim, c->kept.width, n, {}};
+      new (std::nothrow) dt_snapshot{b, (int)cache_heads(*c->weights), (int)width(c), c->kept.width, n, {}};
   if (!s) return dt_fail_memory(err, "a snapshot", sizeof *s);
   s->data.used = (size_t)n * slot_bytes(c);
   status = arena_open(b, &s->data, "a snapshot", &b->memory.caches, err);
@@ -202,7 +210,7 @@ dt_status cuda_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **ou
 dt_status cuda_restore(dt_cache *c, int sequence, const dt_snapshot *s, dt_error *err) {
   dt_status status = check_slots("restore", sequence, nullptr, 0, limits_of(c), err);
   if (status != DT_OK) return status;
-  if (s->heads != (int)cache_heads(*c->weights) || s->dim != c->weights->dim || s->wide != c->kept.width)
+  if (s->heads != (int)cache_heads(*c->weights) || s->width != (int)width(c) || s->wide != c->kept.width)
     return dt_fail(err, DT_EINPUT, "restore: the snapshot is of another model");
   if (s->n > c->slots) return dt_fail(err, DT_EINPUT, "restore: %d slots, the cache has %d", s->n, c->slots);
   return copy_slots(c, sequence, 0, s->n, nullptr, s->data.base, cudaMemcpyDeviceToDevice, err);

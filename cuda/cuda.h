@@ -1,4 +1,4 @@
-/* The CUDA backend: f16 or bf16 weights, products by tensor cores with f32 sums, an f32 residual stream, 16-bit caches.
+/* The CUDA backend: f16 or bf16 weights, products by tensor cores with f32 sums, an f32 residual stream, caches of 16 bits or in q8.
  * It is exact as backend.h demands; README.md in this folder says how. */
 #ifndef DT_CUDA_H
 #define DT_CUDA_H

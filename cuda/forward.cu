@@ -87,6 +87,7 @@ static void enqueue(enqueuer *q) {
       spread_out(q, i, *m, w->head.target ? head_reads(w) : rows.normed1, last ? attention_end : m->tiles,
                  attention_end * 8);
     step_heads(q, i, l.rest.tiles ? l.rest : l.in, attention_end * 8); /* with biases of all pairs */
+    step_hold(q, i);
     if (last) return;
     step_attention(q, i);
     enters = step_store(q, l.out, rows.cat);

@@ -36,6 +36,9 @@ struct queue {
   operator cudaStream_t() const { return stream; }
 };
 
+/* How caches hold keys and values: in 16 bits, or rounded to 8.5: see held.cuh. */
+enum held { HELD_16, HELD_Q8 };
+
 struct dt_backend {
   int device;
   queue stream;
@@ -43,6 +46,7 @@ struct dt_backend {
   const char *refused;   /* the driver's reason, where one of these was given up; else null */
   bool widens;           /* whether matrices that could be packed are not: the results are the same */
   bool guards;           /* see arena */
+  held caches;           /* of all models */
   int turn;              /* rows whose attention runs at once, at most */
   bool broken;           /* the device cannot recover from an error: every call fails from now on */
   dt_memory memory;
@@ -206,7 +210,7 @@ struct draw_row {
 
 struct dt_weights {
   dt_backend *backend;
-  number activations; /* type of activations that weights are multiplied with, and of caches */
+  number activations; /* type of activations that weights are multiplied with, and of caches of 16 bits */
   const char *stored; /* name of its matrices' type on the device; "mixed": several */
   dt_shape shape;
   int dim; /* head_dim rounded up to a width that attention is compiled for: the width of a head in q and the cache */
@@ -227,10 +231,13 @@ struct dt_weights {
   float *x;             /* [CHUNK][hidden] the residual stream */
   operands pass, chunk; /* [ROWS], [CHUNK] rows of ldx numbers; cat: of ldcat */
   uint16_t *q;          /* [CHUNK][heads][dim] */
-  float *partial;       /* [PARTIALS][ROWS][hidden] sums over parts of k, not yet in x; for a chunk [CHUNK][hidden] */
-  float *logits;        /* [ROWS][outputs] */
-  uint16_t *plain;      /* a piece of a matrix, row by row */
-  float *sums;       /* [CHUNK][PIECE] its product with a chunk, in the memory of logits, which a chunk does not need */
+  int fresh_rows;       /* where caches are in q8, of: */
+  uint16_t *fresh; /* [2 * kv_heads][fresh_rows][dim] keys and values of a layer, before they are rounded; else null */
+  int32_t *order;  /* [ROWS] 0, 1, 2, ..: their "slots" */
+  float *partial;  /* [PARTIALS][ROWS][hidden] sums over parts of k, not yet in x; for a chunk [CHUNK][hidden] */
+  float *logits;   /* [ROWS][outputs] */
+  uint16_t *plain; /* a piece of a matrix, row by row */
+  float *sums;     /* [CHUNK][PIECE] its product with a chunk, in the memory of logits, which a chunk does not need */
   logit_part *parts; /* [ROWS][blocks of ids] */
   uint64_t *best;    /* [ROWS][blocks of ids][CHECK_TOP], the largest score first: see scores.cuh */
   draw_row *draws;   /* [ROWS] */
@@ -239,13 +246,12 @@ struct dt_weights {
   bool no_chunks;             /* the library is missing, or cannot compute chunks */
 };
 
-/* Keys of head g of layer l, sequence s: [slot][dim] at cache_rows(); values likewise. */
 struct dt_cache {
   dt_weights *weights;
   int sequences, slots;
   int splits;                            /* parts of an attention over all slots */
   int turn;                              /* rows whose attention runs at once: see turns.h */
-  uint16_t *data;                        /* [sequences][layers][2][kv_heads][slots][dim] */
+  unsigned char *data;                   /* [sequences][layers][2][kv_heads][slots], rows of row_bytes() each */
   features kept;                         /* after all keys and values; width 0: none */
   float *part;                           /* [turn][heads][splits][dim] sums of values, not yet divided */
   float2 *weight;                        /* [turn][heads][splits] largest score of a part, sum of its exponentials */

@@ -2,6 +2,7 @@
 #include "attention.cuh"
 #include "chunk.cuh"
 #include "heads.cuh"
+#include "held.cuh"
 #include "steps.cuh"
 
 product step_product(const enqueuer *q, const matrix &m, const operand &input) {
@@ -57,18 +58,35 @@ void step_norms(enqueuer *q, int layer, const entry &enters, bool wanted, const 
   }
 }
 
-static uint16_t *keys_of(const dt_cache *c, int index) { /* of sequence 0; the layer's values follow */
-  return c->data + (size_t)index * 2 * c->weights->shape.kv_heads * (size_t)c->slots * c->weights->dim;
+static size_t values_behind(const dt_cache *c) { /* bytes of the keys of a layer, behind which its values lie */
+  const dt_weights *w = c->weights;
+  return (size_t)w->shape.kv_heads * (size_t)c->slots * row_bytes(w->backend->caches, w->dim);
 }
 
-static size_t values_behind(const dt_cache *c) {
-  return (size_t)c->weights->shape.kv_heads * c->slots * c->weights->dim;
+static unsigned char *keys_of(const dt_cache *c, int index) { return c->data + (size_t)index * 2 * values_behind(c); }
+
+/* Keys and values of a group of rows that are not rounded yet. */
+static uint16_t *fresh_of(const dt_weights *w, int group) {
+  return w->fresh + (size_t)group * CHUNK_GROUP * (size_t)w->dim;
+}
+
+/* Where the rows' keys and values go: into the cache, or to the place where they are rounded, as if that were a cache of one layer in
+ * which each row has the slot of its number. */
+static void place_rows(const enqueuer *q, int group, int index, spread *s) {
+  const dt_weights *w = q->w;
+  if (w->backend->caches == HELD_Q8) {
+    s->keys = fresh_of(w, group), s->values = s->keys + (size_t)w->shape.kv_heads * w->fresh_rows * w->dim;
+    s->slot = w->order, s->sequence_stride = 0, s->slots = w->fresh_rows;
+  } else {
+    s->keys = reinterpret_cast<uint16_t *>(keys_of(q->c, index));
+    s->values = reinterpret_cast<uint16_t *>(keys_of(q->c, index) + values_behind(q->c));
+    s->slot = q->c->rows[group].slot, s->sequence_stride = cache_heads(*w), s->slots = q->c->slots;
+  }
 }
 
 spread step_spread(const enqueuer *q, int group, int index, const matrix &m, int inner_from) {
   const dt_weights *w = q->w;
-  const dt_cache *c = q->c;
-  const pass_rows &rows = c->rows[group];
+  const pass_rows &rows = q->c->rows[group];
   size_t row = (size_t)group * CHUNK_GROUP;
   spread s = {};
   s.bias = m.bias, s.inner_from = inner_from;
@@ -76,11 +94,9 @@ spread step_spread(const enqueuer *q, int group, int index, const matrix &m, int
   s.rotary = w->shape.rotary_dims;
   s.rotates = !w->layers_of[index].q_norm;
   s.cosine = w->cosine, s.sine = w->sine;
-  s.position = rows.position, s.sequence = rows.sequence, s.slot = rows.slot;
+  s.position = rows.position, s.sequence = rows.sequence;
   s.q = w->q + row * w->shape.heads * w->dim;
-  s.keys = keys_of(c, index);
-  s.values = s.keys + values_behind(c);
-  s.sequence_stride = cache_heads(*w), s.slots = c->slots;
+  place_rows(q, group, index, &s);
   s.inner = operands_of(q).cat.behind((int)row, w->inner_at), s.inter = w->shape.inter;
   s.act = w->shape.act, s.gated = w->shape.gated;
   return s;
@@ -95,6 +111,21 @@ void step_heads(enqueuer *q, int index, const matrix &m, int inner_from) {
   }
 }
 
+void step_hold(enqueuer *q, int index) {
+  const dt_weights *w = q->w;
+  if (w->backend->caches != HELD_Q8) return;
+  for (int group = 0; group < groups(q); group++) {
+    const pass_rows &rows = q->c->rows[group];
+    hold_job a = {};
+    a.n = &rows.header->n;
+    a.fresh = fresh_of(w, group), a.fresh_rows = w->fresh_rows, a.lists = 2 * w->shape.kv_heads, a.dim = w->dim;
+    a.to = keys_of(q->c, index);
+    a.sequence = rows.sequence, a.slot = rows.slot;
+    a.sequence_stride = cache_heads(*w), a.slots = q->c->slots;
+    must(q, hold(q->stream, w->activations, a, q->shape.rows));
+  }
+}
+
 void step_attention(enqueuer *q, int index) {
   const dt_weights *w = q->w;
   const dt_cache *c = q->c;
@@ -102,7 +133,7 @@ void step_attention(enqueuer *q, int index) {
   a.heads = w->shape.heads, a.kv_heads = w->shape.kv_heads, a.head_dim = w->shape.head_dim, a.scale = w->scale;
   a.joined = w->joined, a.inverse = blocks_of(256, w->joined);
   a.keys = keys_of(c, index);
-  a.values = a.keys + values_behind(c);
+  a.values = keys_of(c, index) + values_behind(c);
   a.sequence_stride = cache_heads(*w), a.slots = c->slots, a.splits = c->splits;
   a.part = c->part, a.weight = c->weight, a.done = c->done;
   for (int group = 0; group < groups(q); group++) {
@@ -113,7 +144,7 @@ void step_attention(enqueuer *q, int index) {
       a.rows = c->rows[group].behind(before, turn * units);
       a.q = w->q + (size_t)row * w->shape.heads * w->dim;
       a.out = operands_of(q).cat.behind(row, 0);
-      must(q, attend(q->stream, w->activations, w->dim, a, units));
+      must(q, attend(q->stream, w->activations, w->backend->caches, w->dim, a, units));
     }
   }
 }

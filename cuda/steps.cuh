@@ -66,6 +66,9 @@ spread step_spread(const enqueuer *, int group, int index, const matrix &, int i
  * step_spread. */
 void step_heads(enqueuer *, int index, const matrix &, int inner_from);
 
+/* Rounds the layer's new keys and values, where caches are in q8. */
+void step_hold(enqueuer *, int index);
+
 void step_attention(enqueuer *, int index);
 
 /* Tiles of a layer's first product that hold q, k and v. */

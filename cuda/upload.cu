@@ -303,6 +303,13 @@ static void build_embed(builder *b) {
   }
 }
 
+static void build_order(builder *b) {
+  int32_t order[ROWS];
+  for (int i = 0; i < ROWS; i++) order[i] = i;
+  b->w->order = take<int32_t>(&b->w->weights_arena, ROWS);
+  if (b->filling) copy_up(b, b->w->order, order, sizeof order);
+}
+
 static void build_model(builder *b) {
   dt_weights *w = b->w;
   const dt_model_desc *d = b->desc;
@@ -312,6 +319,7 @@ static void build_model(builder *b) {
   if (b->head) build_head(b);
   build_unembed(b);
   build_embed(b);
+  if (w->backend->caches == HELD_Q8) build_order(b);
   size_t pairs = (size_t)w->shape.rotary_dims / 2, angles = (size_t)w->shape.context * pairs;
   w->cosine = take<float>(&w->weights_arena, angles);
   w->sine = take<float>(&w->weights_arena, angles);
@@ -356,6 +364,10 @@ static void build_scratch(dt_weights *w) {
   w->x = take<float>(a, most * (size_t)w->shape.hidden);
   w->pass = take_operands(a, w, ROWS, true);
   w->q = take<uint16_t>(a, most * (size_t)w->shape.heads * (size_t)w->dim);
+  if (w->backend->caches == HELD_Q8) {
+    w->fresh_rows = (int)most;
+    w->fresh = take<uint16_t>(a, 2 * (size_t)w->shape.kv_heads * most * (size_t)w->dim);
+  }
   w->partial = take<float>(a, PARTIALS * ROWS * (size_t)w->shape.hidden);
   if (h->target) {
     h->given = take_operand(a, ROWS, round_up(h->streams * h->target->shape.hidden, 32), true);
@@ -432,7 +444,7 @@ static dt_status fill(builder *b, dt_error *err) {
   if (status == DT_OK) status = arena_open(device, &w->scratch_arena, "scratch", &device->memory.scratch, err);
   if (status == DT_OK) status = arena_open(device, &staging, "loading", &passing, err);
   if (status == DT_OK) {
-    must(b, attention_prepare(w->activations, w->dim));
+    must(b, attention_prepare(w->activations, device->caches, w->dim));
     must(b, multiply_prepare(w->activations));
     b->staging = staging.base;
     b->rows = new (std::nothrow) char[staging.size];

@@ -84,7 +84,7 @@ typedef struct {
       *head_layers; /* "2,15,27": a head reads the inputs of these layers of the target; NULL: as its files say */
   /* The type of keys and values in the caches; NULL: the backend's default. cpu: "f16", "f32" or "q8", codes of 8 bits with a scale
    * in f16 for each 32 numbers of a head. Each number is rounded when it is written; one that the type cannot hold becomes NaN, and
-   * the failure names "f32". The text may differ between types, and is the same under every policy. cuda: "16-bit". */
+   * the failure names "f32". The text may differ between types, and is the same under every policy. cuda: "16-bit" or "q8". */
   const char *cache_dtype;
   /* The precision of the rows that the target's quantized matrices multiply; NULL: "8". cpu: "8" rounds each number to one digit
    * of 8 bits, with a scale for each 32 numbers; "16" to two digits, at about twice the arithmetic. The text may differ between

@@ -104,7 +104,7 @@ static void offer_models(const asked *a, bool removable) {
 
 static void offer_value(const asked *a, const option *o) {
   static const char *const backends[] = {"auto", "cpu", "cuda"}, *const weights[] = {"q8", "q4"},
-                           *const caches[] = {"f16", "f32", "q8"}, *const activations[] = {"8", "16"};
+                           *const caches[] = {"f16", "f32", "q8", "16-bit"}, *const activations[] = {"8", "16"};
   const char *name = o->names[0];
   if (o->kind == SETTING)
     offer_settings(a);
@@ -117,7 +117,7 @@ static void offer_value(const asked *a, const option *o) {
   else if (strcmp(name, "--backend") == 0)
     offer_all(a, backends, 3);
   else if (strcmp(name, "--cache-dtype") == 0)
-    offer_all(a, caches, 2);
+    offer_all(a, caches, 4);
   else if (strcmp(name, "--activations") == 0)
     offer_all(a, activations, 2);
   else if (strstr(name, "weights"))

@@ -13,9 +13,11 @@ local opts = dt.args {
   options = {
     { "verbose", false, short = "v", doc = "every kernel of a pass, and where the numbers are from" },
     { "context", 512, type = "integer", min = 1, doc = "positions before a pass; bars and README.md are of 512" },
+    { "cache_dtype", "16-bit", type = "string", one_of = { "16-bit", "q8" }, doc = "keys and values; bars: 16-bit" },
   },
   models = false,
 }
+local Q8 = opts.cache_dtype == "q8"
 local HERE = arg[0]:match "^(.*/)" or "./"
 
 -- ---- what is put in ----
@@ -177,6 +179,11 @@ local function heads_together(group)
   return heads
 end
 
+-- The kernel that rounds new keys and values: it loads, takes a largest number and stores, as a norm does.
+local function hold(pass)
+  if Q8 then pass:add("hold", pass.boundary + of "norm") end
+end
+
 -- Blocks as rows.cu makes units: rows of a tree behind a prefix of `context` positions. Each block reads from the
 -- second-level cache; memory is read once.
 local function attention(pass, model)
@@ -186,7 +193,7 @@ local function attention(pass, model)
   local units = groups * shared + up(n, n * model.heads > PLACES and OWN // joined or 1)
   local blocks = units * columns
   local fullest = up(blocks, pass.device.units)
-  local of_head = 2 * pass.context * model.dim * 2
+  local of_head = 2 * pass.context * (Q8 and model.dim + up(up(model.dim, 32) * 2, 8) * 8 or model.dim * 2)
   local read = math.max(of_head * columns * groups / pass.device.cache,
                         of_head * model.kv_heads / (pass.device.memory * of "memory")) * 1e6
   local time = of "attention" + fullest * of "share"
@@ -225,6 +232,7 @@ local function reckon(device, model, rows, context, draft, host)
     if model.sequential then
       if model.paired then norm(pass, model, 0) end
       product(pass, "qkv", matrix(q, (model.paired and 2 or 1) * model.hidden), "spread")
+      hold(pass)
       attention(pass, model)
       product(pass, "out", matrix(model.hidden, model.heads * model.dim, true), "store")
       norm(pass, model, 4)
@@ -233,6 +241,7 @@ local function reckon(device, model, rows, context, draft, host)
     else
       local inner = up(model.inter, 16)
       product(pass, "in", matrix(up(q, 16) * 16 + model.inter, model.hidden, false, inner), "spread")
+      hold(pass)
       attention(pass, model)
       product(pass, "out", matrix(model.hidden, model.heads * model.dim + model.inter, true), "store")
     end
@@ -252,7 +261,7 @@ local PASSES = {
   { MODELS.eagle3, 8, nil, true }, { MODELS.draft, 1, nil, true }, { MODELS.chained, 1, nil, true, "behind" },
 }
 local DRAWS = { 32000, 151936 } -- ids
-local CONTEXT, bars = opts.context, opts.context == 512
+local CONTEXT, bars = opts.context, opts.context == 512 and not Q8
 
 if opts.verbose then
   print "Put in, beside the data sheets' (memory, multiprocessors, clock; the cache's rate as measured on an H100):"
@@ -288,7 +297,7 @@ for _, entry in ipairs(PASSES) do
   tell(model.name, rows, cells, bars and bar and ("   %d%s"):format(bar, failed and " MISSED" or ""))
   if opts.verbose then
     print "    of which, on the H200, the second layer and what follows the last:"
-    local lines, layer = passes[1].lines, (model.sequential and 7 or 4) + (model.paired and 1 or 0)
+    local lines, layer = passes[1].lines, (model.sequential and 7 or 4) + (model.paired and 1 or 0) + (Q8 and 1 or 0)
     local first = math.min(model.layers - 1, 1) * layer -- where there is but one, that
     for i = first + 1, first + layer do print(lines[i]) end
     for i = #lines - 3, #lines do print(lines[i]) end

@@ -29,7 +29,7 @@ it_says_why_it_takes_the_CPU_beside_a_GPU() {
   succeeds ar "${prompt[@]}"
   ! grep -q 'without the GPU' stderr || fail 'said where there is no driver'
 }
-it_has_caches_of_16_bits_and_no_others() {
+it_names_the_types_that_it_takes() {
   faults '1 1e12 -1'
   refuses 2 "weights: 'q8' was asked for, but the backend cuda takes them only as they are" ar --backend cuda --weights q8 "${prompt[@]}"
   refuses 2 "draft weights: 'q4' was asked for, but the backend cuda takes them only as they are" \
@@ -38,7 +38,12 @@ it_has_caches_of_16_bits_and_no_others() {
   refuses 2 'penalties, biases, grammars and min_tokens: the backend cuda has none: --backend cpu does' ar --backend cuda --repeat-penalty 1.2 "${prompt[@]}"
   refuses 2 'grammars and min_tokens: the backend cuda has none: --backend cpu does' ar --backend cuda --grammar 'root ::= "a"' "${prompt[@]}"
   refuses 2 'logprobs: the backend cuda has none: --backend cpu does' ar --backend cuda --logprobs 1 --json r.json "${prompt[@]}"
-  refuses 2 "'f16' is unknown to the backend cuda: 16-bit" ar --backend cuda --cache-dtype f16 "${prompt[@]}"
+  refuses 2 "'f16' is unknown to the backend cuda: 16-bit or q8" ar --backend cuda --cache-dtype f16 "${prompt[@]}"
+}
+it_holds_caches_in_q8() {
+  faults '1 1e12 -1'
+  succeeds dynatree --compare ar --rounds 1 --backend cuda --cache-dtype q8 "${prompt[@]}" --json result.json
+  grep -q '"cache_dtype":[[:space:]]*"q8"' result.json || fail 'another type of caches'
 }
 it_runs_draft_heads() {
   local pair=(--backend cuda -m "$models/mini-target" -md head "${prompt[@]}" -q)
@@ -46,6 +51,7 @@ it_runs_draft_heads() {
   succeeds eagle2 --preset eagle3 --compare ar --rounds 1 "${pair[@]}"
   succeeds linear --compare ar --rounds 1 --temp 0.8 --top-p 0.95 -s 7 "${pair[@]}" --json result.json
   grep -q '"draft_head":[[:space:]]*"eagle3, layers 2,3,5"' result.json || fail 'another head'
+  succeeds linear --cache-dtype q8 --compare ar --rounds 1 "${pair[@]}"
   refuses 2 "draft weights: 'q8' was asked for, but the backend cuda takes them only as they are" linear --draft-weights q8 "${pair[@]}"
   succeeds cascade -md2 "$models/mini-draft" --compare ar --rounds 1 "${pair[@]}" # a head, and a model beside it
   refuses 2 'draft: the backend cuda has no exit:2: use --backend cpu' cascade -md2 exit:2 "${pair[@]}"

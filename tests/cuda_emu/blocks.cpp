@@ -30,6 +30,7 @@ enum state { READY, AT_COLLECTIVE, AT_BARRIER, AT_WAIT, DONE };
 struct copy {
   void *to;
   unsigned char bytes[16];
+  size_t length;
   int group;
 };
 
@@ -299,10 +300,10 @@ unsigned char *shared_memory(int bytes) {
   return current->shared;
 }
 
-void copy_begin(void *to, const void *from) {
-  copy c = {to, {}, running->groups};
-  memcpy(c.bytes, from, sizeof c.bytes);
-  memset(to, 0xff, sizeof c.bytes);
+void copy_begin(void *to, const void *from, size_t bytes) {
+  copy c = {to, {}, bytes, running->groups};
+  memcpy(c.bytes, from, bytes);
+  memset(to, 0xff, bytes);
   running->copies.push_back(c);
 }
 
@@ -312,7 +313,7 @@ void copies_wait(int left) {
   std::vector<copy> later;
   for (const copy &c : running->copies) {
     if (c.group < running->groups - left)
-      memcpy(c.to, c.bytes, sizeof c.bytes);
+      memcpy(c.to, c.bytes, c.length);
     else
       later.push_back(c);
   }

@@ -79,8 +79,8 @@ void fence();
 void atomic(const void *p, size_t bytes); /* has been changed by one */
 unsigned char *shared_memory();
 unsigned char *shared_memory(int bytes); /* of exactly so many */
-/* Copies of 16 bytes that land when their thread waits for their group, and no sooner: until then their place holds NaN. */
-void copy_begin(void *to, const void *from);
+/* Copies, of up to 16 bytes, that land when their thread waits for their group, and no sooner: until then their place holds NaN. */
+void copy_begin(void *to, const void *from, size_t bytes);
 void copies_commit();
 void copies_wait(int left);
 [[noreturn]] void die(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -65,6 +65,7 @@ local VARIANTS = {
   { backend = "cpu:scalar", threads = 2, policies = SMALL, prompts = 4, tokens = 64 },
   { backend = "cuda", threads = 1, policies = SMALL },
   { backend = "cuda", window = 9, sinks = 2, threads = 1, policies = SMALL },
+  { backend = "cuda", cache_dtype = "q8", threads = 1, policies = SMALL },
 }
 
 local function read_prompts()

@@ -62,6 +62,7 @@ end
 local VALUES = {
   ["6number"] = { "F16", "BF16" },
   ["7packing"] = { "BITS16", "BITS4", "BITS5", "BITS6", "BITS8" },
+  ["4held"] = { "HELD_16", "HELD_Q8" },
 }
 
 -- k_matmul<BF16, BITS16, 1, 4, store> of _Z8k_matmulIL6number1EL7packing0ELi1ELi4E5storeEv7productT3_

@@ -1,33 +1,6 @@
 /* Promise 1 on the CUDA backend: the bits of a row do not depend on the rows beside it, its place among them, or the slots
  * its keys lie in. Held against plain decoding on the same device. */
-#include "cuda_device.h"
-#include "tree_case.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-enum { MOST = 34 }; /* rows of a tree that the emulation can afford where models are not tiny */
-#else
-enum { MOST = 66 };
-#endif
-
-static const dt_window ALL = {0};
-
-/* `some`: a few n; else all up to 64. Always the whole tree. */
-static void check_prefix(const dt_model_desc *desc, int prefix, int nodes, bool some, dt_window window) {
-  const int few[] = {1, 2, 7, 9, 16, 17, 33, 64, 65};
-  rig plain = rig_open(&dt_cuda_ops, NULL, 1, desc, 2, prefix + SPREAD);
-  rig r = rig_open(&dt_cuda_ops, NULL, 1, desc, 1, prefix + SPREAD);
-  plain.window = r.window = window;
-  tree_case t;
-  decode_plainly(&plain, &t, prefix, nodes, (uint64_t)prefix + 1);
-  ok(r.ops->restore(r.cache, 0, t.prefix_rows, &err));
-  for (int n = 1; !some && n <= 64 && n <= nodes; n++) check_batch(&r, &t, n, (uint64_t)n);
-  for (size_t i = 0; some && i < sizeof few / sizeof *few; i++)
-    if (few[i] <= nodes) check_batch(&r, &t, few[i], i);
-  if (nodes > 128) check_batch(&r, &t, 128, 1);
-  check_batch(&r, &t, nodes, 1);
-  tree_case_free(&plain, &t);
-  rig_close(&plain), rig_close(&r);
-}
+#include "cuda_exact.h"
 
 /* An attention's parts begin at multiples of 128. What the emulation can afford is less than what a GPU can. */
 static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
@@ -38,9 +11,9 @@ static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
     random_model *m = random_model_new(&shape, 7);
     for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++)
       if (!emulated)
-        check_prefix(&m->desc, prefixes[p], NODES, false, ALL);
+        check_prefix(&m->desc, NULL, prefixes[p], NODES, false, ALL);
       else if (p == (size_t)s || (p == 2 && s == 0))
-        check_prefix(&m->desc, prefixes[p], s == 3 ? NODES : MOST, s < 3 || MOST < 64, ALL);
+        check_prefix(&m->desc, NULL, prefixes[p], s == 3 ? NODES : MOST, s < 3 || MOST < 64, ALL);
     random_model_free(m);
   }
 }
@@ -54,7 +27,7 @@ static void rows_that_share_work_have_the_bits_of_plain_decoding(void **state) {
   shape.layers = 1, shape.heads = 16, shape.kv_heads = 4, shape.head_dim = 40;
   random_model *m = random_model_new(&shape, 12);
   for (size_t p = 0; p < (emulated ? 2 : 4); p++)
-    check_prefix(&m->desc, prefixes[p], MOST, true, p == 1 ? (dt_window){5, 2} : ALL);
+    check_prefix(&m->desc, NULL, prefixes[p], MOST, true, p == 1 ? (dt_window){5, 2} : ALL);
   random_model_free(m);
 }
 
@@ -64,66 +37,16 @@ static void blocks_of_many_tiles_have_the_bits_of_plain_decoding(void **state) {
   model_shape shape = cuda_shape(3);
   shape.gated = false, shape.inter = 6500;
   random_model *m = random_model_new(&shape, 13);
-  check_prefix(&m->desc, 1, 17, true, ALL);
+  check_prefix(&m->desc, NULL, 1, 17, true, ALL);
   random_model_free(m);
-}
-
-/* The prompt, in passes of any size and with another sequence's rows in between, leaves the same cache. */
-static void check_text(const dt_model_desc *desc) {
-  enum { LENGTH = 150 };
-  rig plain = rig_open(&dt_cuda_ops, NULL, 1, desc, 1, LENGTH), r = rig_open(&dt_cuda_ops, NULL, 1, desc, 2, LENGTH);
-  uint64_t seed = 5;
-  int32_t token[LENGTH];
-  for (int p = 0; p < LENGTH; p++) {
-    row_list l = {0};
-    token[p] = (int32_t)(random_next(&seed) % (uint32_t)desc->shape.vocab);
-    row_add_plain(&l, 0, token[p], p);
-    rig_run(&plain, &l, false);
-  }
-  for (int p = 0; p < LENGTH;) {
-    row_list l = {0};
-    int n = 1 + (int)(random_next(&seed) % 90);
-    for (int i = 0; i < n && p < LENGTH; i++, p++) {
-      row_add_plain(&l, 0, token[p], p);
-      if (p % 3 == 0) row_add_plain(&l, 1, token[p / 3], p / 3);
-    }
-    rig_run(&r, &l, false);
-  }
-  for (int p = 0; p < LENGTH; p++)
-    for (int sequence = 0; sequence < (p < LENGTH / 3 ? 2 : 1); sequence++) {
-      size_t len;
-      void *expected = rig_slot(&plain, 0, p, &len), *chunked = rig_slot(&r, sequence, p, &len);
-      assert_memory_equal(expected, chunked, len);
-      free(expected), free(chunked);
-    }
-  rig_close(&plain), rig_close(&r);
 }
 
 static void a_prompt_pass_has_the_bits_of_plain_decoding(void **state) {
   (void)state;
   model_shape shape = cuda_shape(1);
   random_model *m = random_model_new(&shape, 8);
-  check_text(&m->desc);
+  check_text(&m->desc, NULL);
   random_model_free(m);
-}
-
-/* A model whose values differ in size from token to token by 2^24, or 2^120 in BF16: each token's embedding is one number, which
- * meets a column of v of a size of its own. */
-static random_model *uneven_model(const model_shape *shape) {
-  random_model *m = random_model_new(shape, 14);
-  int h = shape->hidden, fraction = shape->dtype == DT_F16 ? 10 : 7, bias = shape->dtype == DT_F16 ? 15 : 127;
-  int least = shape->dtype == DT_F16 ? -14 : -60, sizes = -2 * least - 3;
-  uint16_t *embed = (uint16_t *)m->desc.embed.source->bytes;
-  memset(embed, 0, sizeof *embed * (size_t)shape->vocab * (size_t)h);
-  for (int id = 0; id < shape->vocab; id++) embed[id * h + id % h] = (uint16_t)(bias << fraction);
-  for (int i = 0; i < shape->layers; i++) {
-    uint16_t *v = (uint16_t *)m->layer[i].v.source->bytes;
-    for (int at = 0; at < m->layer[i].v.rows * h; at++) {
-      int exponent = least + at % h * 11 % sizes;
-      v[at] = (uint16_t)((v[at] & ((1 << fraction) - 1)) | (v[at] & 0x8000) | ((exponent + bias) << fraction));
-    }
-  }
-  return m;
 }
 
 /* In a pass of many rows a value may meet the weight zero where a row alone has no such product: so the device must add a
@@ -134,9 +57,9 @@ static void values_of_all_sizes_have_the_bits_of_plain_decoding(void **state) {
     model_shape shape = cuda_shape(s);
     shape.layers = 1, shape.biased_qkv = false;
     random_model *m = uneven_model(&shape);
-    check_text(&m->desc);
-    check_prefix(&m->desc, 126, emulated ? 34 : MOST, emulated, ALL);
-    if (!emulated) check_prefix(&m->desc, 250, MOST, false, ALL);
+    check_text(&m->desc, NULL);
+    check_prefix(&m->desc, NULL, 126, emulated ? 34 : MOST, emulated, ALL);
+    if (!emulated) check_prefix(&m->desc, NULL, 250, MOST, false, ALL);
     random_model_free(m);
   }
 }
@@ -187,23 +110,7 @@ static void results_are_those_of_the_logits(void **state) {
 
 static void moved_rows_serve_as_if_computed_there(void **state) {
   (void)state;
-  model_shape shape = cuda_shape(1);
-  random_model *m = random_model_new(&shape, 10);
-  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 2, 40);
-  row_list prompt = {0}, tree = {0}, next = {0};
-  for (int p = 0; p < 10; p++) row_add_plain(&prompt, 0, p, p), row_add_plain(&prompt, 1, p, p);
-  rig_run(&r, &prompt, false);
-  row_add(&tree, 0, 50, 10, (int32_t[]){11}, 1);
-  row_add(&tree, 0, 51, 10, (int32_t[]){11, 17}, 2);
-  row_add_plain(&tree, 1, 50, 10), row_add_plain(&tree, 1, 51, 11);
-  rig_run(&r, &tree, false);
-  ok(r.ops->move(r.cache, 0, (int32_t[]){11, 17}, (int32_t[]){10, 11}, 2, &err));
-  row_add_plain(&next, 0, 53, 12), row_add_plain(&next, 1, 53, 12);
-  float *logits = rig_run(&r, &next, true);
-  assert_memory_equal(logits, logits + r.vocab, sizeof *logits * (size_t)r.vocab);
-  free(logits);
-  rig_close(&r);
-  random_model_free(m);
+  check_moves(NULL);
 }
 
 /* Of the rows that share a pass, only those of the token whose embedding is NaN are reported. */

@@ -27,6 +27,8 @@ static void models_it_cannot_compute_are_refused(void **state) {
   dt_cuda_ops.close(b);
   fails(dt_cuda_ops.open(&(dt_backend_options){.variant = "fast", .threads = 1}, &b, &err), DT_EINPUT,
         "no variant 'fast'");
+  fails(dt_cuda_ops.open(&(dt_backend_options){.cache_dtype = "f16", .threads = 1}, &b, &err), DT_EINPUT,
+        "caches: the type 'f16' is unknown to the GPU");
 }
 
 /* Golden models of every further family: what has no more parts than Llama is taken, the others are refused in one line. */

@@ -37,6 +37,37 @@ static void logits_are_those_of_the_cpu(void **state) {
   for (int s = 0; s < PLAIN_SHAPES; s++) check_shape(cuda_shape(s), 1, ALL);
 }
 
+/* The logits of a text, malloc'd, by a backend that holds keys and values in this type. */
+static float *logits_held(const dt_backend_ops *ops, const char *caches, const dt_model_desc *desc, int *n) {
+  rig r = rig_open_with(ops, (dt_backend_options){.threads = 2, .cache_dtype = caches}, desc, 1, 140);
+  uint64_t seed = 3;
+  row_list l = {0};
+  for (int p = 0; p < 140; p++) row_add_plain(&l, 0, (int32_t)(random_next(&seed) % (uint32_t)r.vocab), p);
+  float *logits = rig_run(&r, &l, true);
+  *n = l.n * r.vocab;
+  rig_close(&r);
+  return logits;
+}
+
+/* Two roundings part its logits from those of the CPU with caches in f32, as if by chance: that of activations to 16 bits, and that of
+ * caches to q8. Each is measured without the other. */
+static void caches_in_q8_cost_what_they_cost_on_the_cpu(void **state) {
+  (void)state;
+  for (int s = 0; s < PLAIN_SHAPES; s++) {
+    model_shape shape = cuda_shape(s);
+    random_model *m = random_model_new(&shape, 7);
+    int n;
+    float *plain = logits_held(&dt_cpu_ops, "f32", &m->desc, &n), *q8 = logits_held(&dt_cpu_ops, "q8", &m->desc, &n);
+    float *narrow = logits_held(&dt_cuda_ops, NULL, &m->desc, &n),
+          *both = logits_held(&dt_cuda_ops, "q8", &m->desc, &n);
+    double d = logits_difference(both, plain, (size_t)n);
+    double most = hypot(logits_difference(q8, plain, (size_t)n), logits_difference(narrow, plain, (size_t)n));
+    if (d > 1.1 * most) fail_msg("%s: the logits differ by %g of their size, not %g", shape.name, d, most);
+    free(plain), free(q8), free(narrow), free(both);
+    random_model_free(m);
+  }
+}
+
 /* Its attention needs more shared memory than a kernel has unasked. */
 static void the_widest_heads_are_computed(void **state) {
   (void)state;
@@ -64,9 +95,8 @@ static void a_window_hides_the_same_keys(void **state) {
 int main(void) {
   cuda_device_or_skip();
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(logits_are_those_of_the_cpu),
-      cmocka_unit_test(the_widest_heads_are_computed),
-      cmocka_unit_test(wide_rows_are_computed),
+      cmocka_unit_test(logits_are_those_of_the_cpu),   cmocka_unit_test(caches_in_q8_cost_what_they_cost_on_the_cpu),
+      cmocka_unit_test(the_widest_heads_are_computed), cmocka_unit_test(wide_rows_are_computed),
       cmocka_unit_test(a_window_hides_the_same_keys),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
