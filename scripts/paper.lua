@@ -37,6 +37,7 @@ local opts = dt.args {
     { "quick", false, doc = "a smoke run of seconds: one short prompt of each set, few tokens, some of the arms" },
     { "tokens", nil, type = "integer", short = "n", min = 2, doc = "new tokens (default: the paper's)" },
     { "prompts", nil, type = "integer", min = 1, max = 60, doc = "prompts of each set (default: 10, or as defined)" },
+    { "policies", nil, type = "string", doc = "arms of these alone, beside plain decoding: rate,suffix (all)" },
     { "repeats", nil, type = "integer", min = 1, doc = "runs of each arm, prompt and length (default: 3; 1 if quick)" },
     { "out", nil, type = "string", doc = "result file (default: NAME.jsonl); the report goes to a folder beside it" },
     shard.OPTION,
@@ -174,13 +175,29 @@ local function can_run(pair, paper, arm)
   return info and (pair.draft or not info.needs_draft)
 end
 
--- The arms that can run, and a line where there are others.
-local function arms_that_run(pair, paper)
-  local arms = {}
+-- The arms of --policies, or all.
+local function arms_asked(paper)
+  if not opts.policies then return paper.arms end
+  local asked, arms, known = {}, {}, {}
+  for policy in opts.policies:gmatch "[^,]+" do asked[policy] = true end
   for _, arm in ipairs(paper.arms) do
+    if not known[arm.policy] then known[#known + 1] = arm.policy end
+    known[arm.policy] = true
+    if asked[arm.policy] then arms[#arms + 1] = arm end
+  end
+  for policy in pairs(asked) do
+    dt.check(known[policy], ("paper: no arms of '%s'; there are: %s"):format(policy, table.concat(known, ", ")))
+  end
+  return arms
+end
+
+-- Those of them that can run, and a line where there are others.
+local function arms_that_run(pair, paper)
+  local arms, asked = {}, arms_asked(paper)
+  for _, arm in ipairs(asked) do
     if can_run(pair, paper, arm) then arms[#arms + 1] = arm end
   end
-  if paper.fitting or #arms == #paper.arms then return arms end
+  if paper.fitting or #arms == #asked then return arms end
   return arms, ("StreamingLLM is left out: the backend %s has no windows"):format(pair.backend)
 end
 

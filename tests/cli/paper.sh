@@ -54,6 +54,12 @@ it_says_what_the_context_does_not_allow() {
   grep -q '"note": "60 tokens do not fit' ablation.jsonl || fail 'no note in the file'
   refuses 2 'the longest prompt, [0-9]+ tokens, fills the context of 100' run paper ablation --prompts 1 -c 100
 }
+it_runs_the_policies_that_are_asked_for() {
+  succeeds run paper efficiency --quick --policies linear --out x.jsonl
+  grep -q '"policy": "linear"' x.jsonl && ! grep -qE '"policy": "(rate|dynatree)"' x.jsonl || fail 'other arms'
+  grep -q '"arm": "ar"' x.jsonl || fail 'no plain decoding'
+  refuses 2 "no arms of 'mian'; there are: .*linear" run paper efficiency --quick --policies linear,mian
+}
 it_names_the_experiments() {
   refuses 2 "no experiment 'mian'; there are: ablation, .*, tasks" run paper mian
   refuses 2 "no experiment ''; there are: ablation, " run paper
