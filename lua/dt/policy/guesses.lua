@@ -4,7 +4,8 @@
 --
 --   g:begin(budget)          an iteration begins, in which passes and a row may take so many ms
 --   g:worth(R, open, n, depth)   whether a pass over a level of n nodes at a depth is worth its time, where so many
---                            tokens (`open`, a part of one) are expected to reach it
+--                            tokens (`open`, a part of one) are expected to reach it; of the first, whether what it
+--                            gains repays the reading of what the draft model has not read
 --   g:draft(tree, level, n, open)   that pass
 --   g:least(R) -> alpha      from which a node is worth its row of the next pass
 --   g:settle(R, alpha, best, k, rows_ms)   at the end: best[1..k] are the nodes to verify, as likely as alpha says, in
