@@ -109,10 +109,16 @@ static void learn_verify(dtl_run *const *runs, int n, double ms) {
   if (rows > n || !drafted) learn_pass(c, LEARNED_TARGET, rows, context_of(runs, n), runs[0]->verdict.experts_read, ms);
 }
 
+static void count_sharers(dtl_run *const *runs, int n) {
+  int asked[DT_DRAFTS] = {0};
+  for (int i = 0; i < n; i++) asked[runs[i]->refs->draft]++;
+  for (int i = 0; i < n; i++) runs[i]->sharers = asked[runs[i]->refs->draft];
+}
+
 /* Advances the clock of each run by the time of its draft's pass, from the costs that it uses. */
 static void clock_draft(dtl_run *const *runs, int n) {
-  int context = context_of(runs, n), rows[DT_DRAFTS] = {0}, asked[DT_DRAFTS] = {0};
-  for (int i = 0; i < n; i++) rows[runs[i]->refs->draft] += runs[i]->n_refs, asked[runs[i]->refs->draft]++;
+  int context = context_of(runs, n), rows[DT_DRAFTS] = {0};
+  for (int i = 0; i < n; i++) rows[runs[i]->refs->draft] += runs[i]->n_refs;
   for (int i = 0; i < n; i++) {
     int d = runs[i]->refs->draft;
     run_clock *clock = &runs[i]->clock;
@@ -120,7 +126,7 @@ static void clock_draft(dtl_run *const *runs, int n) {
     if (!costs || d >= costs->drafts) continue; /* a table may lack a draft */
     clock->ms += rows[d] * clock->draft_draw;
     clock->ms += runs[i]->drafted[d] ? costs_pass(costs, costs->draft[d], (double)rows[d] / costs->batch, context)
-                                     : costs_first(costs, d, asked[d], context);
+                                     : costs_first(costs, d, runs[i]->sharers, context);
   }
 }
 
@@ -150,6 +156,7 @@ double run_draft(dtl_run *const *runs, int n) {
     for (int i = 0; i < n; i++) ms += run_draft(&runs[i], 1);
     return ms;
   }
+  count_sharers(runs, n);
   draft_count after = count_drafts(runs, n);
   double step_ms = ms - (after.prompt_ms - before.prompt_ms); /* a sequence's first step also runs its prompt */
   if (!failure.status) {

@@ -39,6 +39,7 @@ typedef struct dtl_run {
   int rest;                              /* iterations to come that are plain: the policy is not called */
   double draft_ms, verify_ms, commit_ms; /* of this iteration */
   bool drafted[DT_DRAFTS];               /* whether a draft has had a pass in it */
+  int sharers;                           /* runs that asked the same draft in its last pass, it too */
   dt_verdict verdict;
   dt_committed block;                  /* valid in RUN_COMMITTED */
   dt_error failure;                    /* how the last pass went */

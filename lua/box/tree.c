@@ -177,15 +177,19 @@ void box_tree_drop_drafted(dtl_run *run) {
 /* context: the method's name in messages. */
 static int end_draft_step(lua_State *L, int status, lua_KContext context) {
   (void)status;
-  run_check_pass(L, ((run_handle *)lua_touserdata(L, 1))->run, (const char *)context);
-  return 0;
+  const dtl_run *run = ((run_handle *)lua_touserdata(L, 1))->run;
+  run_check_pass(L, run, (const char *)context);
+  lua_pushinteger(L, run->sharers);
+  return 1;
 }
 
 int box_tree_draft_step(lua_State *L, dtl_run *run, const char *who) {
   int draft = box_tree_take_draft(L, 3, who);
   box_tree_read_refs(L, run, 2, 3, draft, who);
   box_tree_drop_drafted(run);
-  return run->n_refs ? run_await(L, run, RUN_DRAFT_PASS, (lua_KContext)who, end_draft_step) : 0;
+  if (run->n_refs) return run_await(L, run, RUN_DRAFT_PASS, (lua_KContext)who, end_draft_step);
+  lua_pushinteger(L, 0);
+  return 1;
 }
 
 static int tree_method_draft_step(lua_State *L) {

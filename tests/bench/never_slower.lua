@@ -7,7 +7,8 @@
 -- The drafts to try are a pair's own, a useless one (random weights), and the target itself (-md TARGET). With --out
 -- each line is kept in a file, and the same command goes on where it was stopped. By the clock the fastest of the
 -- repeats counts, for both. "the clock's error" is that ratio of plain decoding beside itself, from runs in the same
--- turns: a ratio within it says nothing. Eight at once have no time by the table: their passes are shared.
+-- turns: a ratio within it says nothing. Eight at once have no time by the table: their passes are shared. There the
+-- clock counts the draft's reading of the prompts too; runs of two tokens come before, which open the sessions.
 local batches = require "dt.batches"
 local dt = require "dt"
 local by_table = dofile((arg[0]:match "^(.*/)" or "./") .. "by_table.lua")
@@ -66,16 +67,17 @@ local function by_costs_of(policy, prefix, temp, seed)
   return by_table.ms(trace, costs, times, temp) + page
 end
 
-local function several(policy, prefixes, temp, seed, places)
+local function several(policy, prefixes, temp, seed, places, tokens)
   pair:forget()
-  local result = dt.check(batches.generate(pair, prefixes, { policy = policy, tokens = opts.tokens, ignore_eos = true,
+  local result = dt.check(batches.generate(pair, prefixes, { policy = policy, tokens = tokens, ignore_eos = true,
                                                              temp = temp, seed = seed, places = places }))
   return result.stats.output_hash and 1 / result.stats.tokens_per_second, result.stats.output_hash
 end
 
+local ARMS = { "ar", POLICY, "ar" }
+
 -- Plain decoding's time over the policy's and over its own: the fastest of the repeats of each, in turns that each
 -- begin with another. run(policy) -> ms, hash.
-local ARMS = { "ar", POLICY, "ar" }
 local function ratios_of(run, number)
   local best, first = { math.huge, math.huge, math.huge }, nil
   for i = 0, #ARMS * opts.repeats - 1 do
@@ -101,8 +103,9 @@ local function line(temp, places)
     local prefixes = dt.check(batches.open(pair, some))
     local number = math.max(#by_clock, #by_costs)
     if places > 1 then
+      for _, arm in ipairs(ARMS) do several(arm, prefixes, temp, seed, places, 2) end -- warms up
       by_clock[number + 1], error_of[number + 1] = ratios_of(function(policy)
-        return several(policy, prefixes, temp, seed, places)
+        return several(policy, prefixes, temp, seed, places, opts.tokens)
       end, number)
     else
       local prefix = prefixes[1]

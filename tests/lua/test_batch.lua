@@ -160,6 +160,32 @@ function TestBatch.test_a_policy_that_fails_ends_its_own_text_only()
   end
 end
 
+function TestBatch.test_a_draft_step_tells_how_many_sequences_share_its_pass()
+  local pair, list = fake(), prompts(4)
+  local source_of_all = source [[
+    function P:draft(tree)
+      local seq = tree.seq
+      local all, again = tree:draft_step(0), tree:draft_step(0)
+      tree:branch(0, 1)
+      local some = seq:token(1) > 2 and tree:draft_step({ 1 }) or -1
+      local one = seq:token(1) > 3 and seq:draft_step({ tree:add(1, 3) }) or -1
+      if self.seen then return end
+      self.seen = true
+      seq:log("all", all) seq:log("again", again) seq:log("some", some) seq:log("one", one)
+    end]]
+  local function numbers(places)
+    local told = {}
+    local options = { source = source_of_all, prompts = list, places = places, tokens = 9, ignore_eos = true }
+    for i, result in ipairs((assert(pair:generate_batch(options)))) do
+      local log = result.stats.log
+      told[i] = { log.all.last, log.again.last, log.some.last, log.one.last }
+    end
+    return told
+  end
+  lu.assertEquals(numbers(4), { { 4, 0, -1, -1 }, { 4, 0, -1, -1 }, { 4, 0, 2, -1 }, { 4, 0, 2, 1 } })
+  lu.assertEquals(numbers(1), { { 1, 0, -1, -1 }, { 1, 0, -1, -1 }, { 1, 0, 1, -1 }, { 1, 0, 1, 1 } })
+end
+
 -- A policy that drafts, and then rests for some iterations: what it saw of each call, and its own time.
 local RESTS = [[
   function P:draft(tree)

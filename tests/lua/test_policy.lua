@@ -132,6 +132,21 @@ function TestPrices.test_a_page_takes_longer_where_passes_drive_it_out_of_the_ca
   end
 end
 
+function TestPrices.test_what_sequences_share_costs_each_its_part_and_what_one_reads_makes_all_wait()
+  local costs = { revision = function() return 1 end, sequences = function() return 6 end,
+                  models = function() return 1 end, target = function() return 1 end,
+                  first = function(_, _, k) return 4 + k end,
+                  draft = function(_, n, _, k) return 2 + n * k end }
+  local prices = policy.prices(costs, { length = function() return 1 end, models = 1 })
+  local own = 6 * 0.003 -- a draft pass of the pages of all
+  for k, expected in pairs { [1] = { 30, 42 }, [2] = { 18, 36 }, [6] = { 10, 32 } } do
+    local price = prices.models[1][k]
+    lu.assertAlmostEquals(price.first - own, expected[1], 1e-12)
+    lu.assertAlmostEquals(price.draft[5] - own, expected[2], 1e-12)
+  end
+  lu.assertEquals({ prices:reading(1, 0), prices:reading(1, 5) }, { 0, 42 })
+end
+
 TestParameters = {}
 
 local KNOBS = [[

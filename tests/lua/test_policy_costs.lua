@@ -332,6 +332,28 @@ function TestRate.test_reads_a_long_prompt_where_the_tokens_that_may_come_repay_
   lu.assertTrue(drafts(least - 1, 100) and drafts(9, 1)) -- a shorter one; one without anything to read
 end
 
+-- A draft pass takes as long for one sequence as for all; a long prompt is not worth reading.
+function TestRate.test_asks_again_only_if_others_share_the_pass()
+  local draft, target = straight(1.0)
+  for t = 1, 197 do draft[t] = { [t + 1] = 1.0 } end
+  local costs = { contexts = { 128 }, rows = { 1, 9, 100 }, target = { { 1.0, 1.01, 1.1 } },
+                  draft = { { 0.2, 0.20001, 60.0 } } }
+  local pair = fake(draft, target, { vocab = 200, costs = costs })
+  local long = {}
+  for t = 1, 101 do long[t] = " " .. t end
+  local function drafted(others)
+    local list = { " 1" }
+    for i = 2, 6 do list[i] = others end
+    local options = { prompts = list, places = 6, policy = "rate", tokens = 40, ignore_eos = true }
+    local results = assert(pair:generate_batch(options))
+    return results[1].stats.iterations, results[2].stats.drafted > 0
+  end
+  local together, all = drafted " 2"
+  local alone, some = drafted(table.concat(long))
+  lu.assertEquals({ all, some }, { true, false })
+  lu.assertTrue(together < 25 and alone > 35, together .. ", " .. alone)
+end
+
 function TestRate.test_copies_what_followed_the_last_three_tokens_before_and_needs_no_draft_pass_for_it()
   local _, target = probe.circle()
   local pair = fake(nil, target, { costs = line(1.0, 0.5, 50.0, 0.01) })

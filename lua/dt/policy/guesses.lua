@@ -11,7 +11,7 @@
 --   g:settle(R, alpha, best, k, rows_ms)   at the end: best[1..k] are the nodes to verify, as likely as alpha says, in
 --                            rows_ms; g.pass[node] is the number of its pass, 0 of what is no guess
 --   g:observe(tree, out)     learns how far, and how often, guesses come true
-local max, min, setmetatable = math.max, math.min, setmetatable
+local huge, max, min, setmetatable = math.huge, math.max, math.min, setmetatable
 
 local NEAR = 2      -- levels drafted beyond as many as were accepted of late: errors multiply with the depth
 local FADES = 0.9   -- what is left of "of late" after an iteration
@@ -30,25 +30,31 @@ Guesses.__index = Guesses
 
 function Guesses:begin(budget) self.passes, self.ms, self.budget = 0, 0, budget end
 
--- ms of the next pass, over n nodes.
-function Guesses:takes(n)
-  local price = self.prices.models[self.model]
+-- How many sequences are expected to share a first pass, or (which = 2) another one: as many as did the last time.
+function Guesses:sharers(which) return min(self.shared[which], self.prices.sequences) end
+
+-- ms of the next pass, over n nodes, shared by k sequences.
+function Guesses:takes(n, k)
+  local price = self.prices.models[self.model][k]
   return self.passes == 0 and price.first or price.draft[n]
 end
 
 -- What the first pass of an iteration brings, less its time; brings: instead of what it brought before.
 function Guesses:gain(R, open, brings)
-  return (brings or self.brings[1]) * open - R * self.prices.models[self.model].first
+  return (brings or self.brings[1]) * open - R * self.prices.models[self.model][self:sharers(1)].first
 end
 
 function Guesses:worth(R, open, n, depth)
-  local first, pass = self.passes == 0, self:takes(n)
   local prices = self.prices
-  if self.ms + pass + prices.row[0] + KEPT * prices.verify[1] > self.budget then return false end
-  pass = R * pass
-  if not first then return depth < NEAR + self.reach and self.brings[2] * open >= pass end
-  local brings = self.idle >= self.pause and max(self.brings[1], self.promise) or self.brings[1]
-  return brings * open >= pass and self:repays(R, brings * open - pass)
+  local most = self:takes(n, 1) + prices.row[0] + KEPT * prices.verify[1] -- others may not share it after all
+  if self.ms + most > self.budget then return false end
+  if self.passes > 0 then
+    return depth < NEAR + self.reach and self.brings[2] * open >= R * self:takes(n, self:sharers(2))
+  end
+  local tries = self.idle >= self.pause -- and all others with it, which paused as long
+  local brings = tries and max(self.brings[1], self.promise) or self.brings[1]
+  local gain = brings * open - R * self:takes(n, tries and prices.sequences or self:sharers(1))
+  return gain >= 0 and self:repays(R, gain)
 end
 
 -- Whether passes that gain so many tokens each repay, before the text ends, the reading of all that the draft model has
@@ -59,15 +65,16 @@ function Guesses:repays(R, gain)
 end
 
 function Guesses:draft(tree, level, n, open)
-  local passes, ms = self.passes + 1, self:takes(n)
+  local passes, shared = self.passes + 1, self.shared
   if passes == 1 then self.sharpen:apply(tree) end
-  tree:draft_step(level, n, self.options)
-  self.passes, self.ms = passes, self.ms + ms
+  local sharers = tree:draft_step(level, n, self.options)
+  local ms = self:takes(n, sharers)
+  shared[min(passes, 2)], self.passes, self.ms = sharers, passes, self.ms + ms
   self.open[passes], self.net[passes], self.took[passes] = open, 0, ms
 end
 
 function Guesses:least(R)
-  local draft = self.prices.models[self.model].draft
+  local draft = self.prices.models[self.model][self:sharers(2)].draft
   return R * (draft[2] - draft[1]) / max(self.brings[2], LITTLE)
 end
 
@@ -109,6 +116,7 @@ return function(prices, seq, sharpen, model)
     prices = prices, seq = seq, model = model, options = { model = model }, sharpen = sharpen,
     promise = promise, brings = { promise, brought[2] * worth },
     asked = #prices.models > 1 and KNOWN_OF_TWO or KNOWN, idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,
+    shared = { huge, huge }, -- as many as there are, at first
     pass = {}, open = {}, net = {}, took = {}, -- by node; by pass: what reached it, what it brought, its time
   }, Guesses)
 end

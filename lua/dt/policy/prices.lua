@@ -1,10 +1,12 @@
 -- policy.prices(costs, seq): milliseconds of passes as self.costs has them at the context of now, each asked for once.
--- The time of the page itself, which is in no table, is added.
+-- The time of the page itself, which is in no table, is added. Where s sequences run at once, one's time is everyone's:
+-- a pass that k of them share costs each s / k of it, and what one reads alone s times as much.
 --
 --   p.verify[n]     a target pass over n rows, the root's among them; p.verify[1] - p.page is plain decoding's
 --   p.row[n]        one row more, after n nodes
---   p.models[m]     of a draft model: { first = its first pass of an iteration, over the root, draft = { another one
---                   over n nodes } }; without any, first is huge
+--   p.sequences     s
+--   p.models[m][k]  of a draft model: { first = its first pass of an iteration, over the root, draft = { another one
+--                   over n nodes } }, shared by k sequences; without any, first is huge
 --   p:reading(m, n)   a pass in which draft model m reads n tokens of one sequence
 --   p:follow(seq)   as an iteration begins: asks anew where costs have changed. What a pass takes now, in what it took
 --                   before, where learned costs differ; else 1
@@ -43,6 +45,7 @@ function Prices:now() return self.costs:revision() + self.experts.revision end
 function Prices:ask(seq)
   local costs, context, sequences = self.costs, seq:length(), self.costs:sequences()
   local of = self.experts
+  self.sequences = sequences
   self.revision, self.until_length = self:now(), ceil(context / SAME) * SAME
   local cold = (costs:target(1, context, sequences, of:expected(1, sequences)) - FITS) / (FLUSHES - FITS)
   self.page = (PAGE + COLD * min(max(cold, 0), 1)) * sequences
@@ -52,16 +55,19 @@ function Prices:ask(seq)
   end)
   self.verify = verify
   self.row = asked(function(n) return (verify[n + 1 + AHEAD] - verify[n + 1]) / AHEAD end)
-  self.models = { { first = huge } }
+  self.models = { asked(function() return { first = huge } end) }
   for m = 1, min(seq.models, max(costs:models(), 1)) do -- a table that knows of no draft raises
-    self.models[m] = { first = costs:first(context, sequences, m) + STEP * sequences, draft = asked(function(n)
-      return costs:draft(n, context, sequences, m) + STEP * sequences
-    end) }
+    self.models[m] = asked(function(k)
+      local share, step = sequences / k, STEP * sequences
+      return { first = costs:first(context, k, m) * share + step, draft = asked(function(n)
+        return costs:draft(n, context, k, m) * share + step
+      end) }
+    end)
   end
 end
 
 function Prices:reading(m, n)
-  return n > 0 and self.costs:draft(n, self.until_length, 1, m) or 0
+  return n > 0 and self.sequences * self.costs:draft(n, self.until_length, 1, m) or 0
 end
 
 function Prices:follow(seq)
