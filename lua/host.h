@@ -227,11 +227,13 @@ typedef struct {
   const volatile sig_atomic_t *interrupt; /* or NULL */
 } dtl_calibration;
 
-/* Options that show notes on standard error, and progress if that is a terminal. */
+/* Options that show notes and progress on standard error; where that is no terminal, a line each ten seconds. `user` points to the
+ * clock in ms of the last line, a double of all callers. */
 dtl_calibration dtl_calibration_shown(const volatile sig_atomic_t *interrupt);
 
-/* Times of the pair's passes on this machine, from the user's cache folder; if they are not there, they are measured (some seconds)
- * and stored. A disturbed measurement is repeated once; a table that is still disturbed is used for ten minutes. */
+/* Times of the pair's passes on this machine, from the user's cache folder; if they are not there, they are measured and stored: in
+ * some seconds or, with large models, minutes. A disturbed measurement is repeated once; a table that is still disturbed is used for
+ * ten minutes. */
 dt_status dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, dt_error *err);
 
 /* Learned costs begin as an estimate from the models' sizes, and from a quarter of a second of passes if these are short. Each pass

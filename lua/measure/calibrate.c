@@ -24,6 +24,7 @@
 #define LEAST_SAMPLES 3
 #define POINT_MS 80.0 /* a size has enough samples after this time */
 #endif
+#define LONG_MS 1e3 /* and, however few they are, after this: over so long a pass small disturbances even out */
 #define TURN_MS 3.0
 
 #define DRAWCOSTS_ROWS 8 /* rows of passes with and without drawing */
@@ -59,7 +60,9 @@ static double undisturbed_median(double *list, int n, int *disturbed) {
   return n % 2 ? list[n / 2] : (list[n / 2 - 1] + list[n / 2]) / 2;
 }
 
-static bool enough(const samples *s) { return s->n == MOST_SAMPLES || (s->n >= LEAST_SAMPLES && s->spent >= POINT_MS); }
+static bool enough(const samples *s) {
+  return s->n == MOST_SAMPLES || (s->n >= LEAST_SAMPLES && s->spent >= POINT_MS) || s->spent >= LONG_MS;
+}
 
 /* One turn of a size. A first sample that is long enough by itself counts, since caches matter little to it. */
 static dt_status take_turn(bench *b, samples *s, int n, dt_error *err) {

@@ -362,6 +362,29 @@ static void measuring_gives_a_time_for_every_size_and_tells_how_far_it_is(void *
   dt_pair_close(pair);
 }
 
+static void where_no_terminal_is_progress_is_a_line_every_ten_seconds(void **state) {
+  (void)state;
+  FILE *file = tmpfile();
+  int terminal = dup(STDERR_FILENO);
+  dtl_calibration how = dtl_calibration_shown(NULL);
+  double *told_ms = how.user;
+  assert_true(file && terminal >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+  how.progress(how.user, 1, 8);
+  *told_ms -= 9.9e3;
+  how.progress(how.user, 2, 8);
+  *told_ms -= 0.1e3;
+  how.progress(how.user, 3, 8);
+  how.progress(how.user, 4, 8);
+  *told_ms -= 10e3;
+  how.progress(how.user, 8, 8);
+  dup2(terminal, STDERR_FILENO);
+  char text[200] = "";
+  rewind(file);
+  text[fread(text, 1, sizeof text - 1, file)] = '\0';
+  assert_string_equal(text, "dtrun: measuring what passes cost: 37 %\n");
+  fclose(file), close(terminal);
+}
+
 static void measuring_counts_experts_and_prices_them(void **state) {
   (void)state;
   for (int room = 0; room < 2; room++) { /* without it no chain of equal rows fits */
@@ -490,6 +513,7 @@ int main(void) {
       cmocka_unit_test(the_key_changes_with_threads_context_and_the_models_files),
       cmocka_unit_test(several_sequences_are_measured_together),
       cmocka_unit_test(measuring_gives_a_time_for_every_size_and_tells_how_far_it_is),
+      cmocka_unit_test(where_no_terminal_is_progress_is_a_line_every_ten_seconds),
       cmocka_unit_test(measuring_counts_experts_and_prices_them),
       cmocka_unit_test(a_disturbed_table_is_measured_again_and_told_when_that_does_not_help),
       cmocka_unit_test(a_disturbed_table_serves_ten_minutes),
