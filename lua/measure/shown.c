@@ -1,6 +1,5 @@
 /* Messages of measuring and learning on standard error: for dtl_calibration_shown, dtl_learning_shown. */
 #include "host.h"
-#include "system/clock.h"
 
 #include <stdio.h>
 #include <unistd.h>
