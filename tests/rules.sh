@@ -62,7 +62,7 @@ it_includes_downwards_only() {
 symbols() {
   local build objects
   build=$(dirname "$dtrun")
-  mapfile -t objects < <(cd "$build" && find CMakeFiles/dtrun_{runtime,cli}.dir CMakeFiles/dtrun_serve.dir/lua/serve lua/CMakeFiles runtime/cpu/CMakeFiles -name '*.c.o' | while read -r object; do
+  mapfile -t objects < <(cd "$build" && find CMakeFiles/dtrun_{runtime,cli,server}.dir lua/CMakeFiles runtime/cpu/CMakeFiles -name '*.c.o' | while read -r object; do
     file=${object/lua\/CMakeFiles\/dtrun_lua.dir/lua}
     file=$(sed -E 's#CMakeFiles/dtrun_[a-z0-9_]*\.dir/?##' <<<"$file")
     [ -e "$source_dir/${file%.o}" ] && echo "$object"
