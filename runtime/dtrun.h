@@ -37,6 +37,7 @@
 #include "system/status.h"
 #include "system/version.h"
 #include "text/chat.h"
+#include "text/thoughts.h"
 #include "tree/tree.h"
 
 #include <stdbool.h>

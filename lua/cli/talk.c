@@ -2,8 +2,8 @@
 #include "cli/talk.h"
 
 #include "cli/complain.h"
+#include "cli/dimmed.h"
 #include "cli/report.h"
-#include "cli/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,18 +60,22 @@ static void count(talk *t, const dtl_result *r, const dtl_usage *before) {
 /* Runs the policy on the conversation, whose last turn is a question; shows the answer. */
 static void generate_answer(talk *t, const char *text, size_t len, dtl_result *result) {
   dt_error err;
-  words out = {0};
+  dimmed out = {0};
   dtl_prompt prompt = {.text = text, .len = len, .whole = true};
   dtl_request request = job_request(&t->j);
   request.prompts = &prompt, request.n = 1;
   request.session = t->session;
-  request.on_text = words_text, request.user = &out;
+  request.on_text = dimmed_text, request.user = &out;
   if (t->options.color) request.on_text = shown_text, request.on_origin = shown_origin; /* token by token */
+  if (t->terminal && !t->options.color && dt_thoughts_open(t->j.chat, t->j.grammar != NULL, &out.thoughts, &err)) {
+    complain_of(&err);
+    return;
+  }
   if (!t->options.tokens) request.seq.max_tokens = TOKENS;
   bool ok = !dtl_generate(t->j.pair, t->j.policy, &request, result, &err) && !result->failed;
   if (result->failed) err = result->failure;
-  if (words_end(&out)) shown_text(&out, "\n", 1);
-  if (out.out.lost) t->over = true, t->status = EXIT_ENGINE;
+  if (dimmed_end(&out)) shown_text(&out, "\n", 1);
+  if (out.out.out.lost) t->over = true, t->status = EXIT_ENGINE;
   if (!ok && err.status == DT_ECONTEXT)
     complain(0, "%s; /reset begins anew", err.message);
   else if (!ok)

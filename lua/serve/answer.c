@@ -166,6 +166,50 @@ static void put_logprobs(json_text *out, const answer_head *head, told prompt, t
 
 bool answer_has_room(size_t waiting, size_t len) { return waiting <= ANSWER_TRACE && len <= ANSWER_TRACE - waiting; }
 
+/* ---- thoughts ------------------------------------------------------------------------------------------------------ */
+
+#define CONTENT "\"content\":" /* of an answer, and of its thoughts, as in llama.cpp */
+#define THOUGHTS "\"reasoning_content\":"
+
+bool answer_thoughts(const answer_head *head, dt_thoughts **out) {
+  const ask *a = head->ask;
+  dt_error err;
+  *out = NULL;
+  return !a->is_chat || a->whole || !dt_thoughts_open(head->server->chat, a->seq.shifts.grammar != NULL, out, &err);
+}
+
+typedef struct {
+  char *text[2]; /* contents, thoughts */
+  size_t n[2];
+} parts;
+
+static bool add_part(void *user, bool thought, const char *bytes, size_t len) {
+  parts *p = user;
+  memcpy(p->text[thought] + p->n[thought], bytes, len);
+  p->n[thought] += len;
+  return true;
+}
+
+/* The message of a whole answer. */
+static void put_message(json_text *out, const answer_head *head, const dtl_result *r) {
+  dt_thoughts *thoughts;
+  parts p = {{malloc(r->text_len + 1), malloc(r->text_len + 1)}, {0}};
+  if (!p.text[0] || !p.text[1] || !answer_thoughts(head, &thoughts)) {
+    out->failed = true;
+  } else {
+    if (thoughts)
+      dt_thoughts_add(thoughts, r->text, r->text_len, add_part, &p), dt_thoughts_end(thoughts, add_part, &p);
+    else if (r->text_len)
+      add_part(&p, false, r->text, r->text_len);
+    dt_thoughts_close(thoughts);
+    json_raw(out, "\"message\":{\"role\":\"assistant\"," CONTENT);
+    json_string(out, p.text[0], p.n[0]);
+    if (p.n[1]) json_raw(out, "," THOUGHTS), json_string(out, p.text[1], p.n[1]);
+    json_raw(out, "}");
+  }
+  free(p.text[0]), free(p.text[1]);
+}
+
 /* ---- parts of answers --------------------------------------------------------------------------------------------- */
 
 static const char *finish_of(const dtl_result *r) {
@@ -250,8 +294,8 @@ void answer_begins(json_text *out, const answer_head *head, int index) {
   end_chunk(out);
 }
 
-static void put_piece(json_text *out, const answer_head *head, const char *text, size_t len) {
-  json_raw(out, head->ask->is_chat ? "\"delta\":{\"content\":" : "\"text\":");
+static void put_piece(json_text *out, const answer_head *head, bool thought, const char *text, size_t len) {
+  json_raw(out, !head->ask->is_chat ? "\"text\":" : thought ? "\"delta\":{" THOUGHTS : "\"delta\":{" CONTENT);
   json_string(out, text, len);
   if (head->ask->is_chat) json_raw(out, "}");
 }
@@ -261,10 +305,10 @@ static void put_kept(json_text *out, const answer_head *head, answer_logprobs *k
   kept->n = 0;
 }
 
-void answer_piece(json_text *out, const answer_head *head, int index, const char *text, size_t len,
+void answer_piece(json_text *out, const answer_head *head, int index, bool thought, const char *text, size_t len,
                   answer_logprobs *kept, size_t *offset) {
   begin_chunk(out, head, index);
-  put_piece(out, head, text, len);
+  put_piece(out, head, thought, text, len);
   put_kept(out, head, kept, offset);
   json_raw(out, ",\"finish_reason\":null");
   end_chunk(out);
@@ -285,7 +329,7 @@ void answer_ends(json_text *out, const answer_head *head, int index, const dtl_r
   if (head->ask->is_chat)
     json_raw(out, "\"delta\":{}");
   else
-    put_piece(out, head, "", 0);
+    put_piece(out, head, false, "", 0);
   put_kept(out, head, kept, offset);
   answer_put(out, ",\"finish_reason\":\"%s\"", finish_of(r));
   put_statistics(out, head, r, NULL);
@@ -308,8 +352,9 @@ void answer_closes(json_text *out, const answer_head *head, const dtl_result *re
 
 /* ---- whole answers -------------------------------------------------------------------------------------------------- */
 
-/* The text of a choice: with echo, the prompt's before it. */
+/* The text of a completion: with echo, the prompt's before it. */
 static void put_whole_text(json_text *out, const answer_head *head, const dtl_result *r) {
+  json_raw(out, "\"text\":");
   size_t n = 0, len = head->ask->no_tokens ? 0 : r->text_len;
   char *prompt = head->ask->echo ? dt_decode(head->server->pair, r->prompt_ids, r->n_prompt, true, &n) : NULL;
   char *text = malloc(n + len + 1);
@@ -329,9 +374,10 @@ static void put_choice(json_text *out, const answer_head *head, int index, const
   told text = {r->tokens, r->logprobs, r->logprobs && !head->ask->no_tokens ? r->n_tokens : 0};
   size_t offset = 0;
   answer_put(out, "%s{\"index\":%d,", index ? "," : "", index);
-  json_raw(out, head->ask->is_chat ? "\"message\":{\"role\":\"assistant\",\"content\":" : "\"text\":");
-  put_whole_text(out, head, r);
-  if (head->ask->is_chat) json_raw(out, "}");
+  if (head->ask->is_chat)
+    put_message(out, head, r);
+  else
+    put_whole_text(out, head, r);
   put_logprobs(out, head, prompt, text, &offset);
   answer_put(out, ",\"finish_reason\":\"%s\"", finish_of(r));
   put_statistics(out, head, r, trace);

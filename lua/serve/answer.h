@@ -30,9 +30,12 @@ void answer_drop(answer_logprobs *kept); /* frees it; zeros are allowed */
 /* Whether a trace's line of `len` bytes has room behind `waiting` bytes. */
 bool answer_has_room(size_t waiting, size_t len);
 
+/* What parts a chat's answers into thoughts and contents; *out NULL: it keeps both together. False: out of memory. */
+bool answer_thoughts(const answer_head *head, dt_thoughts **out);
+
 /* Chunks of the text `index`, as events. `offset` counts the characters that log-probabilities were told of. */
 void answer_begins(json_text *out, const answer_head *head, int index);
-void answer_piece(json_text *out, const answer_head *head, int index, const char *text, size_t len,
+void answer_piece(json_text *out, const answer_head *head, int index, bool thought, const char *text, size_t len,
                   answer_logprobs *kept, size_t *offset);
 void answer_traced(json_text *out, const answer_head *head, int index, const char *line);
 void answer_ends(json_text *out, const answer_head *head, int index, const dtl_result *r, answer_logprobs *kept,

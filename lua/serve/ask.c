@@ -344,6 +344,14 @@ static bool read_format(reading *r, const cJSON *v) {
   return wrong(r, "type text, json_object, or json_schema with json_schema.schema");
 }
 
+/* As in llama.cpp. */
+static bool read_reasoning(reading *r, const cJSON *v) {
+  const char *form = cJSON_IsString(v) ? v->valuestring : "";
+  r->a->whole = strcmp(form, "none") == 0;
+  return r->a->whole || strcmp(form, "auto") == 0 || strcmp(form, "deepseek") == 0 ||
+         wrong(r, "auto, deepseek or none");
+}
+
 static bool read_stream_options(reading *r, const cJSON *v) {
   if (!cJSON_IsObject(v)) return wrong(r, "an object");
   r->a->usage = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(v, "include_usage"));
@@ -473,6 +481,7 @@ static const field fields[] = {
     {"grammar", BOTH, READ, 0, 0, 0, read_grammar},
     {"json_schema", BOTH, READ, 0, 0, 0, read_schema},
     {"response_format", BOTH, READ, 0, 0, 0, read_format},
+    {"reasoning_format", CHAT, READ, 0, 0, 0, read_reasoning},
     {"cache_prompt", BOTH, FLAG, AT(cached), 0, 0, NULL},
     {"stream", BOTH, FLAG, AT(stream), 0, 0, NULL},
     {"stream_options", BOTH, READ, 0, 0, 0, read_stream_options},

@@ -14,8 +14,9 @@ typedef struct {
   int index;
   dtl_prompt prompt;
   volatile sig_atomic_t interrupt;
-  answer_logprobs kept; /* of a stream, not told yet */
-  dtl_trace *trace;     /* NULL: not asked for */
+  answer_logprobs kept;  /* of a stream, not told yet */
+  dt_thoughts *thoughts; /* of a stream: parts its pieces; or NULL */
+  dtl_trace *trace;      /* NULL: not asked for */
   size_t offset;
 } text;
 
@@ -57,6 +58,7 @@ struct work {
 static void free_ticket(ticket *t) {
   for (int i = 0; i < t->n; i++) {
     answer_drop(&t->texts[i].kept);
+    dt_thoughts_close(t->texts[i].thoughts);
     dtl_trace_close(t->texts[i].trace, NULL);
     dtl_result_free(&t->results[i]);
     free(json_finish(&t->traces[i]));
@@ -95,13 +97,23 @@ static void open_stream(ticket *t) {
   t->opened = true;
 }
 
+/* The lock is held. */
+static bool on_part(void *user, bool thought, const char *bytes, size_t len) {
+  text *x = user;
+  answer_piece(&x->of->out, &x->of->head, x->index, thought, bytes, len, &x->kept, &x->offset);
+  return true;
+}
+
 static bool on_text(void *user, const char *bytes, size_t len) {
   text *x = user;
   ticket *t = x->of;
   pthread_mutex_lock(&t->work->lock);
   if (t->ask.stream && t->held) {
     open_stream(t);
-    answer_piece(&t->out, &t->head, x->index, bytes, len, &x->kept, &x->offset);
+    if (x->thoughts)
+      dt_thoughts_add(x->thoughts, bytes, len, on_part, x);
+    else
+      on_part(x, false, bytes, len);
     pthread_cond_signal(&t->told);
   }
   const bool goes_on = !x->interrupt;
@@ -151,6 +163,7 @@ static void end_text(text *x, const refusal *why) {
   if (why) fail_ticket(t, why);
   if (!why && !t->fails && t->ask.stream) {
     open_stream(t);
+    dt_thoughts_end(x->thoughts, on_part, x);
     answer_ends(&t->out, &t->head, x->index, &t->results[x->index], &x->kept, &x->offset);
   }
   pthread_cond_signal(&t->told);
@@ -327,6 +340,7 @@ static ticket *make_ticket(work *w, ask *a) {
   pthread_cond_init(&t->told, &clock);
   pthread_condattr_destroy(&clock);
   t->work = w, t->ask = *a, t->held = true;
+  t->head = (answer_head){.server = w->how.server, .ask = &t->ask, .created = (long)time(NULL)};
   t->n = a->n_prompts * a->answers;
   t->texts = calloc((size_t)t->n, sizeof *t->texts);
   t->results = calloc((size_t)t->n, sizeof *t->results);
@@ -338,12 +352,12 @@ static ticket *make_ticket(work *w, ask *a) {
   for (int i = 0; i < t->n; i++) {
     t->texts[i].of = t, t->texts[i].index = i;
     if (a->trace && dtl_trace_open_lines(on_trace, &t->texts[i], &t->texts[i].trace, NULL)) whole = false;
+    if (a->stream && !answer_thoughts(&t->head, &t->texts[i].thoughts)) whole = false;
   }
   if (!whole) {
     free_ticket(t);
     return NULL;
   }
-  t->head = (answer_head){.server = w->how.server, .ask = &t->ask, .created = (long)time(NULL)};
   t->deadline = w->how.seconds ? dt_clock_ms() + w->how.seconds * 1e3 : 0;
   return t;
 }

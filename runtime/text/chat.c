@@ -29,13 +29,9 @@ struct dt_chat {
 };
 
 #define DATE '\1'
-#define CHANNEL "<|channel>"
-#define CHANNEL_END "<channel|>"
 #define NO_CHANNEL CHANNEL "thought\n" CHANNEL_END
-#define FINAL "<|channel|>final<|message|>"
-#define ANALYSIS "<|channel|>analysis<|message|>"
 #define GPT_OSS "You are ChatGPT, a large language model trained by OpenAI."
-#define NO_THOUGHTS "<think>\n\n</think>\n"
+#define NO_THOUGHTS THINK "\n\n" THINK_END "\n"
 #define NO_FUNCTIONS "You do not currently have access to any functions. <functions></functions>" /* of OLMo 3 */
 #define SMOLLM "You are a helpful AI assistant named SmolLM, trained by Hugging Face."
 
@@ -143,11 +139,11 @@ static char *default_system(const chat_layout *l, const char *template) {
  * layout. */
 static const char *lead_of(const chat_layout *l, const char *template) {
   char opened[128], closed[128];
-  snprintf(opened, sizeof opened, "%s<think>\n", l->open);
-  snprintf(closed, sizeof closed, "%s<think>'", l->open);
+  snprintf(opened, sizeof opened, "%s" THINK "\n", l->open);
+  snprintf(closed, sizeof closed, "%s" THINK "'", l->open);
   if (strcmp(l->name, "gemma4") == 0) return !template || find(template, NO_CHANNEL) ? NO_CHANNEL : NULL;
-  if (template && *l->open && find(template, closed)) return "<think>";
-  if (template ? *l->open && find(template, opened) : strcmp(l->name, "deepseek-r1") == 0) return "<think>\n";
+  if (template && *l->open && find(template, closed)) return THINK;
+  if (template ? *l->open && find(template, opened) : strcmp(l->name, "deepseek-r1") == 0) return THINK "\n";
   return NULL;
 }
 
@@ -197,6 +193,12 @@ void dt_chat_close(dt_chat *c) {
 const char *dt_chat_name(const dt_chat *c) { return c ? c->layout->name : NULL; }
 const char *dt_chat_end(const dt_chat *c) { return c ? c->layout->end : NULL; }
 
+thought_form chat_thought_form(const dt_chat *c) {
+  return c->harmony ? THOUGHT_MESSAGE : c->channels ? THOUGHT_CHANNEL : THOUGHT_TAGS;
+}
+
+bool chat_begins_thought(const dt_chat *c) { return c->lead && strncmp(c->lead, THINK, strlen(THINK)) == 0; }
+
 /* ---- the text ---------------------------------------------------------------------------------------------------- */
 
 static void put(FILE *out, const char *text) { fputs(text, out); }
@@ -231,7 +233,7 @@ static dt_message trim(dt_message m) {
 
 /* A past answer as it is shown again: without all before the last "</think>". */
 static dt_message without_thoughts(const dt_chat *c, dt_message m) {
-  static const char end[] = "</think>";
+  static const char end[] = THINK_END;
   const size_t n = sizeof end - 1;
   for (size_t at = m.len; c->cuts_thoughts && at >= n; at--) {
     if (memcmp(m.text + at - n, end, n) != 0) continue;

@@ -2,6 +2,8 @@
 #ifndef DT_CHAT_LAYOUTS_H
 #define DT_CHAT_LAYOUTS_H
 
+#include <stdbool.h>
+
 typedef enum { OWN_TURN, FIRST_TURN, LAST_TURN, NOWHERE } system_place;
 typedef enum {
   AS_IT_IS,
@@ -9,6 +11,16 @@ typedef enum {
   TRIM_TURNS, /* answers and the user's messages */
   TRIM_ALL    /* every turn, with the system text that stands in it */
 } trimming;
+
+#define THINK "<think>"
+#define THINK_END "</think>"
+#define CHANNEL "<|channel>" /* around a thought of Gemma's */
+#define CHANNEL_END "<channel|>"
+#define ANALYSIS "<|channel|>analysis<|message|>" /* before a thought of gpt-oss, and before its answer */
+#define FINAL "<|channel|>final<|message|>"
+
+/* The marks around the thoughts of an answer: THINK, CHANNEL, or ANALYSIS and theirs. */
+typedef enum { THOUGHT_TAGS, THOUGHT_CHANNEL, THOUGHT_MESSAGE } thought_form;
 
 /* A template has this layout if it has all of `marks`, and not `without`. */
 typedef struct {
@@ -26,5 +38,9 @@ typedef struct {
 /* The first that a template has is used. */
 extern const chat_layout chat_layouts[];
 extern const int chat_n_layouts;
+
+struct dt_chat;
+thought_form chat_thought_form(const struct dt_chat *chat);
+bool chat_begins_thought(const struct dt_chat *chat); /* the text of a conversation ends in such a mark */
 
 #endif

@@ -82,6 +82,29 @@ def chat_stops(b):
     check(b.value("document.querySelectorAll('.turn').length") == 1, "the turn is lost")
 
 
+def chat_folds_thoughts(b):
+    """Thoughts stand in a fold above the answer, which closes when the answer begins; the next question goes without them."""
+    opened(b)
+    grammar = 'root ::= "<think>" [a-f]{40} "</think>" [x-z]{5}'
+    b.value(f"""(() => {{
+      const before = window.fetch;
+      window.fetch = (path, options) => {{
+        if (!options?.body || !path.includes('chat')) return before(path, options);
+        window.sent = JSON.parse(options.body);
+        return before(path, {{ ...options, body: JSON.stringify({{ ...window.sent, grammar: {grammar!r} }}) }});
+      }};
+    }})()""")
+    for n in (1, 2):
+        b.value("document.getElementById('message').value = 'The <b>dog?'")
+        b.value("document.getElementById('composer').requestSubmit()")
+        b.until(f"document.querySelectorAll('.turn .numbers b').length === {n}")
+    thoughts, answer = text(b, ".turn .thoughts div"), text(b, ".turn .words")
+    check(len(thoughts) == 40 and set(thoughts) <= set("abcdef"), "thoughts", thoughts)
+    check(len(answer.strip()) == 5 and set(answer.strip()) <= set("xyz"), "the answer", answer)
+    check(b.value("(t => !t.hidden && !t.open)(document.querySelector('.turn .thoughts'))"), "the fold is open")
+    check(b.value("window.sent.messages[1].content") == answer.strip(), "thoughts are sent again")
+
+
 def chat_is_plain_text(b):
     """Markup in what a person or a model says stays text."""
     opened(b)
