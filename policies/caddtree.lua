@@ -52,8 +52,7 @@ function CaDDTree:draft(tree)
     local sum, ms = 0, self.costs:draft(n, tree.seq:length())
     for i = 1, n do sum = sum + tree:p(level[i]) end
     if sum < most * ms then break end
-    account:pass(n)
-    tree:draft_step(level, n)
+    account:pass(n, tree:draft_step(level, n))
     spent = spent + ms
     local first = tree:size() + 1
     for i = 1, n do tree:branch(level[i], self.top_k) end

@@ -118,6 +118,23 @@ function TestAccount.test_a_page_takes_longer_for_more_sequences()
   lu.assertEquals({ first(3), first(4) }, { 1, 0 })
 end
 
+function TestAccount.test_a_draft_pass_that_few_sequences_share_has_its_whole_price()
+  local function took(k)
+    local a = account(0, 0.15, 0.01, 4)
+    lu.assertFalse(a:rests())
+    lu.assertTrue(a:affords(100))
+    a:pass(1, k)
+    local first = a.took
+    a:pass(3, k)
+    return { first - 4 * STEP, a.took - first - 4 * STEP }
+  end
+  for k = 1, 4 do
+    lu.assertAlmostEquals(took(k)[1], 0.2 * 4 / k, 1e-12)
+    lu.assertAlmostEquals(took(k)[2], 0.17 * 4 / k, 1e-12)
+  end
+  lu.assertEquals(took(), took(4))
+end
+
 TestPrices = {}
 
 function TestPrices.test_a_page_takes_longer_where_passes_drive_it_out_of_the_caches()

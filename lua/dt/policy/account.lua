@@ -11,7 +11,7 @@
 --                            likeliest is right with probability p
 --   a:spend(ms, plain, accepted)   it ends: its ms in all, and nodes that were accepted
 -- Where drafts only are counted, as in cast:
---   a:affords(context[, sequences[, experts]]), a:owes(), a:pass(rows), a:close(rows, accepted[, experts]):
+--   a:affords(context[, sequences[, experts]]), a:owes(), a:pass(rows[, k]), a:close(rows, accepted[, experts]):
 --                            policies/COSTS.md
 local ceil, max, min, setmetatable = math.ceil, math.max, math.min, setmetatable
 
@@ -86,17 +86,25 @@ function Account:affords(context, sequences, experts)
   local costs = self.costs
   self.context, self.sequences = context, sequences or costs:sequences()
   self.once = costs:target(1, context, self.sequences, experts)
-  self.first = costs:first(context, self.sequences) + costs:draft(self.missed, context, self.sequences)
-    - costs:draft(1, context, self.sequences)
-  return self:covers((self.first + STEP * self.sequences) / self.once)
+  return self:covers((self:opening(self.sequences) + STEP * self.sequences) / self.once)
+end
+
+-- ms of an iteration's first draft pass, in which the draft model sees what it missed. k of the sequences share it, and
+-- the others wait for it.
+function Account:opening(k)
+  local costs, context = self.costs, self.context
+  local ms = costs:first(context, k) + costs:draft(self.missed, context, k) - costs:draft(1, context, k)
+  return ms * (self.sequences / k)
 end
 
 -- Whether drafts have brought less so far than they cost.
 function Account:owes() return self.balance < 0 end
 
--- A draft pass over so many rows.
-function Account:pass(rows)
-  local ms = self.took == 0 and self.first or self.costs:draft(rows, self.context, self.sequences)
+-- A draft pass over so many rows, shared by k of the sequences (not given: all).
+function Account:pass(rows, k)
+  k = k or self.sequences
+  local another = self.took > 0
+  local ms = another and self.costs:draft(rows, self.context, k) * (self.sequences / k) or self:opening(k)
   self.took, self.missed = self.took + (ms + STEP * self.sequences) / self.once, 0
 end
 
