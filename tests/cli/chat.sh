@@ -259,6 +259,15 @@ it_dims_thoughts() {
   printf '%s\n' "$thinks" 'Hello' | succeeds chat ar --template chatml -n 60 -q
   [ "$(cat stdout)" = $'<think>\nab cd\n</think>\n\nef gh' ] || fail 'through a pipe it is another text'
 }
+it_says_that_the_usual_limit_cut_an_answer() {
+  command -v tmux >/dev/null || { echo '  skipped: no tmux'; return 0; }
+  begins "'$dtrun' chat ar --template chatml --ignore-eos; cat"
+  sees '^>'
+  keys 'Hello' Enter
+  sees '^[0-9]+ tokens/s.*; cut at 512 tokens: /set tokens 2048 allows more'
+  keys '/reset' Enter '/set tokens 512' Enter 'Hello' Enter
+  sees '^[0-9]+ tokens/s[^;]*$' # the same answer under a limit that was chosen
+}
 it_ends_with_ctrl_d() {
   command -v tmux >/dev/null || { echo '  skipped: no tmux'; return 0; }
   begins "'$dtrun' chat ar --template chatml; echo left with \$?; cat"
