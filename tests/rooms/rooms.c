@@ -98,11 +98,15 @@ static void the_family_is_read_and_computed(void **state) {
 
 static void it_is_said_to_be_supported(void **state) {
   (void)state;
-  char *folder = temp_folder();
-  model *m;
-  temp_write(folder, "config.json", "{\"model_type\":\"opt\"}", 20);
-  fails(model_open(folder, &m, &err), DT_EINPUT, "\"toy\" (ToyForCausalLM)");
-  temp_remove(folder);
+  static const char *const configs[] = {"{\"model_type\":\"opt\"}",
+                                        "{\"model_type\":\"toy\",\"architectures\":[\"OPTForCausalLM\"]}"};
+  for (int i = 0; i < 2; i++) {
+    char *folder = temp_folder();
+    model *m;
+    temp_write(folder, "config.json", configs[i], strlen(configs[i]));
+    fails(model_open(folder, &m, &err), DT_EINPUT, i ? "architecture \"OPTForCausalLM\" is not" : ", \"toy\"");
+    temp_remove(folder);
+  }
 }
 
 /* A matrix in blocks of the made-up type. */
