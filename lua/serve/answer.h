@@ -30,7 +30,7 @@ void answer_drop(answer_logprobs *kept); /* frees it; zeros are allowed */
 /* Whether a trace's line of `len` bytes has room behind `waiting` bytes. */
 bool answer_has_room(size_t waiting, size_t len);
 
-/* What parts a chat's answers into thoughts and contents; *out NULL: it keeps both together. False: out of memory. */
+/* Opens *out for an answer whose thoughts are told apart; NULL: for any other. False: out of memory. */
 bool answer_thoughts(const answer_head *head, dt_thoughts **out);
 
 /* Chunks of the text `index`, as events. `offset` counts the characters that log-probabilities were told of. */

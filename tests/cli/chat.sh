@@ -265,8 +265,17 @@ it_says_that_the_usual_limit_cut_an_answer() {
   sees '^>'
   keys 'Hello' Enter
   sees '^[0-9]+ tokens/s.*; cut at 512 tokens: /set tokens 2048 allows more'
+  keys '/stats' Enter
+  sees '1 answers, 512 tokens'
   keys '/reset' Enter '/set tokens 512' Enter 'Hello' Enter
   sees '^[0-9]+ tokens/s[^;]*$' # the same answer under a limit that was chosen
+}
+it_says_nothing_of_the_limit_where_an_answer_ends_before() {
+  command -v tmux >/dev/null || { echo '  skipped: no tmux'; return 0; }
+  begins "'$dtrun' chat ar --template chatml --regex '[ab]{9}'; cat"
+  sees '^>'
+  keys 'Hello' Enter
+  sees '^[0-9]+ tokens/s[^;]*$'
 }
 it_ends_with_ctrl_d() {
   command -v tmux >/dev/null || { echo '  skipped: no tmux'; return 0; }

@@ -44,18 +44,18 @@ io.write(tostring(load("local a = ... return " .. arg[1])(a)))
 LUA
   "$dtrun" run ./value.lua "$1"
 }
-# joined: the text of a stream's events in `answer`
+# joined [KIND]: the text of a stream's events in `answer`; of a chat, KIND may be reasoning_content
 joined() {
   cat >joined.lua <<'LUA'
 local dt = require "dt"
 for line in io.lines "answer" do
   local json = line:match "^data: ({.*)"
   local choice = json and dt.json.decode(json).choices[1]
-  local text = choice and (choice.text or choice.delta and choice.delta.content)
+  local text = choice and (choice.text or choice.delta and choice.delta[arg[1]])
   if type(text) == "string" then io.write(text) end
 end
 LUA
-  "$dtrun" run ./joined.lua
+  "$dtrun" run ./joined.lua "${1:-content}"
 }
 count() { curl -s "$url/metrics" | sed -n "s/^$1 //p"; }
 # reaches COUNTER NUMBER: it does so within some seconds
@@ -99,19 +99,6 @@ it_gives_the_answers_of_a_chat() {
   grep -q '"choices":\[\],"usage":{"prompt_tokens":' answer || fail 'usage'
   grep -q '"delta":{},"logprobs":null,"finish_reason":"length"' answer || fail 'the last delta'
 }
-# told KIND: content or reasoning_content of a stream's events in `answer`
-told() {
-  cat >told.lua <<'LUA'
-local dt = require "dt"
-for line in io.lines "answer" do
-  local json = line:match "^data: ({.*)"
-  local delta = json and dt.json.decode(json).choices[1].delta
-  local text = delta and delta[arg[1]]
-  if type(text) == "string" then io.write(text) end
-end
-LUA
-  "$dtrun" run ./told.lua "$1"
-}
 it_tells_thoughts_from_contents() {
   serve --template chatml
   local asked='"messages": [{"role": "user", "content": "The dog?"}], "max_tokens": 60' form
@@ -124,9 +111,9 @@ it_tells_thoughts_from_contents() {
   value a.choices[1].message.reasoning_content >thoughts
   value a.choices[1].message.content >contents
   gets /v1/chat/completions "{$thinks, \"stream\": true, \"logprobs\": true}"
-  told reasoning_content >here
+  joined reasoning_content >here
   same_text thoughts here
-  told content >here
+  joined >here
   same_text contents here
   gets /v1/chat/completions "{$thinks, \"reasoning_format\": \"none\"}"
   [ "$(value a.choices[1].message.reasoning_content)" = nil ] || fail "thoughts apart: $(<answer)"
