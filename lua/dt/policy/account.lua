@@ -103,8 +103,7 @@ function Account:owes() return self.balance < 0 end
 -- A draft pass over so many rows, shared by k of the sequences (not given: all).
 function Account:pass(rows, k)
   k = k or self.sequences
-  local another = self.took > 0
-  local ms = another and self.costs:draft(rows, self.context, k) * (self.sequences / k) or self:opening(k)
+  local ms = self.took == 0 and self:opening(k) or self.costs:draft(rows, self.context, k) * (self.sequences / k)
   self.took, self.missed = self.took + (ms + STEP * self.sequences) / self.once, 0
 end
 
