@@ -79,22 +79,23 @@ function Rate:extend(tree, n, copied, drafted, R)
   return m, sum
 end
 
--- An iteration begins: R, and the ms that passes and rows may take; nil: it rests, nor takes the page's time to look.
+-- An iteration begins, after those that the host made alone: R; nil: it rests, nor takes the page's time to look.
 function Rate:begin(seq)
   self.spent, self.n, self.level[1] = nil, 0, 0
-  if self.account:rests() then return nil end
   self.ms = self.ms * self.prices:follow(seq)
-  local prices = self.prices
-  local plain, page = prices.verify[1] - prices.page, prices.page
-  local budget = self.account:budget(plain, page + prices.row[0])
-  return budget and max(self.tokens / self.ms, 1 / plain), budget and budget - page -- 1 / plain is always to be had
+  local prices, _, rested = self.prices, self.account:rests()
+  local budget, plain = self.account:budget(prices), prices.verify[1] - prices.page -- 1 / plain is always to be had
+  local kept = KEEP ^ rested
+  local new = (1 - kept) / (1 - KEEP) -- tokens, and plain passes
+  self.tokens, self.ms = kept * self.tokens + new, kept * self.ms + new * plain
+  self.guesses:begin(budget and budget - prices.page or 0, rested)
+  return budget and max(self.tokens / self.ms, 1 / plain)
 end
 
 function Rate:draft(tree)
-  local sources, guesses, R, budget = self.sources, self.guesses, self:begin(tree.seq)
+  local sources, guesses, R = self.sources, self.guesses, self:begin(tree.seq)
   if not R then return end
   local n, open = 1, 1
-  guesses:begin(budget)
   sources:find(tree.seq)
   for depth = 0, tree:depth_room() - 1 do
     local tip = self.level[n]
@@ -106,7 +107,7 @@ function Rate:draft(tree)
     n, open = self:extend(tree, n, copied, drafts, R)
     if n == 0 or self.n >= MOST then break end
   end
-  local k, ms = self.prices:choose(tree, self.n, self.alpha, R, self.account, budget - guesses.ms, self.best)
+  local k, ms = self.prices:choose(tree, self.n, self.alpha, R, self.account, guesses.budget - guesses.ms, self.best)
   guesses:settle(R, self.alpha, self.best, k, ms)
   self.spent = guesses.ms + self.prices.verify[1] + ms
 end
@@ -115,9 +116,12 @@ function Rate:observe(tree, out)
   if not self.spent then return end
   local spent = self.spent + self.prices:observe(out)
   self.tokens, self.ms = KEEP * self.tokens + out.committed, KEEP * self.ms + spent
-  self.account:spend(spent, self.prices.verify[1] - self.prices.page, out.accepted)
+  local plain, silent = self.prices.verify[1] - self.prices.page, self.sources:silent()
   self.sources:observe(tree, out)
   self.guesses:observe(tree, out)
+  local rests = self.account:spend(spent, plain, out.accepted)
+  local quiet = silent and not rests and self.guesses:quiet(1 / plain) or 0
+  if quiet > 0 and self.account:may_wake() then tree.seq:rest(quiet, silent) end
 end
 
 return Rate

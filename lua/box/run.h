@@ -36,7 +36,10 @@ typedef struct dtl_run {
   run_phase phase;
   run_pass awaits;                       /* the pass that a waiting call waits for */
   int rollbacks;                         /* of this step */
-  int rest;                              /* iterations to come that are plain: the policy is not called */
+  int rest;                              /* iterations to come that are plain: the policy is not called, */
+  int wakes;                             /* but sooner if so many of the text's last tokens stood before; 0: never */
+  int rested;                            /* plain ones since it was called */
+  bool plain;                            /* this one is */
   double draft_ms, verify_ms, commit_ms; /* of this iteration */
   bool drafted[DT_DRAFTS];               /* whether a draft has had a pass in it */
   int sharers;                           /* runs that asked the same draft in its last pass, it too */

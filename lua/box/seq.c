@@ -77,8 +77,17 @@ static int seq_rest(lua_State *L) {
   dtl_run *run = check_seq(L, "seq:rest");
   lua_Integer n = object_integer(L, 2, "seq:rest", "n");
   if (n < 0) luaL_error(L, "seq:rest: n = %I is below 0", (LUAI_UACINT)n);
+  lua_Integer equal = lua_isnoneornil(L, 3) ? 0 : object_integer(L, 3, "seq:rest", "equal");
+  if (equal < 0 || equal > MATCH_MOST)
+    luaL_error(L, "seq:rest: equal = %I is out of range: 0..%d", (LUAI_UACINT)equal, MATCH_MOST);
   run->rest = n > INT_MAX ? INT_MAX : (int)n;
+  run->wakes = (int)equal;
   return 0;
+}
+
+static int seq_rested(lua_State *L) {
+  lua_pushinteger(L, check_seq(L, "seq:rested")->rested);
+  return 1;
 }
 
 static int seq_draft_step(lua_State *L) {
@@ -306,6 +315,7 @@ static const luaL_Reg methods[] = {{"length", seq_length},
                                    {"log", seq_log},
                                    {"clock", seq_clock},
                                    {"rest", seq_rest},
+                                   {"rested", seq_rested},
                                    {"draft_step", seq_draft_step},
                                    {"verify_tree", seq_verify_tree},
                                    {"commit", seq_commit},

@@ -7,6 +7,7 @@
 #include "box/sandbox.h"
 #include "box/seq.h"
 #include "box/tree.h"
+#include "lookup/match.h"
 
 #include <lauxlib.h>
 
@@ -160,13 +161,26 @@ static dt_status end_step(stepper *s, dt_status status, dt_error *err) {
   return status;
 }
 
+/* Whether a rest ends since the text's last tokens stood before. */
+static bool wakes(const dtl_run *run) {
+  int equal;
+  if (run->rest == 0 || run->wakes == 0) return false;
+  match_find_end(dt_seq_tokens(run->session, run->seq), dt_seq_length(run->session, run->seq), run->wakes, &equal);
+  return equal == run->wakes;
+}
+
 /* Counts an iteration of each member's rest: whether all of them rest in it. */
 static bool take_rest(const run_group *group) {
   bool all = true;
   for (int i = 0; i < group->n; i++) {
     dtl_run *run = group->run[i];
+    if (wakes(run)) run->rest = 0;
     all = all && run->rest > 0;
     if (run->rest > 0) run->rest--;
+  }
+  for (int i = 0; i < group->n && all; i++) {
+    group->run[i]->plain = true;
+    group->run[i]->rested++;
   }
   return all;
 }

@@ -4,9 +4,11 @@
  * sizes take turns, so that a slow moment affects all of them; the median of each size counts. A turn begins with a
  * sample that does not count, since after passes of another size the processor's caches have other contents than in a
  * run. The cost of drawing is the difference between turns with and without it, for each row of a pass of some rows. That
- * of an expert is the difference between passes whose rows take few distinct ones and passes of as many that take many. */
+ * of an expert is the difference between passes whose rows take few distinct ones and passes of as many that take many.
+ * Walks over memory, for the time of a policy's page, are spread over all of this: caches depend on what else runs. */
 #include "measure/bench.h"
 #include "measure/costs.h"
+#include "measure/page.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -189,11 +191,17 @@ static dt_status measure(bench *b, const dtl_calibration *how, dtl_costs *c, cha
   samples(*of)[1 + COSTS_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
   if (!of) return dtl_fail(err, DT_ENOMEM, "out of memory: times of passes");
   samples priced[2][COSTS_ROWS] = {{{.n = 0}}};
+  page_walks walks = {.n = 0};
+  page_begin(&walks.lines);
   dt_status status = measure_draws(b, how, c, err); /* first, since progress is reported for the rest */
   if (!status && b->experts) status = measure_few_and_many(b, how, c, priced, err);
   int left = c->n_contexts * points(c), all = 0, disturbed = 0;
-  while (left > 0 && !status) status = take_round(b, of, how, c, &left, err);
+  while (left > 0 && !status) {
+    status = take_round(b, of, how, c, &left, err);
+    if (!status) status = page_measure(&walks, b, c->context[0], err);
+  }
   if (!status) sum_up(of, c, &all, &disturbed);
+  if (!status) page_costs(&walks, c->page);
   if (!status && b->experts) price_experts(c, &of[0][1], priced);
   if (!status && all > 0 && disturbed > all / 3) {
     c->disturbed = true;

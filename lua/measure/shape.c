@@ -22,6 +22,13 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+void shape_add(learned_place *p, double ratio) {
+  p->ratio[p->next] = (float)ratio;
+  p->next = (p->next + 1) % LEARNED_KEPT;
+  if (p->n < LEARNED_KEPT) p->n++;
+  p->stale = true;
+}
+
 double shape_counted(learned_place *p) {
   float sorted[LEARNED_KEPT];
   if (!p->stale) return (double)p->counts;

@@ -6,6 +6,9 @@
 
 #include "measure/learned.h"
 
+/* Adds a ratio; the oldest makes room. */
+void shape_add(learned_place *place, double ratio);
+
 /* The percentile of a place's ratios; n > 0. */
 double shape_counted(learned_place *place);
 

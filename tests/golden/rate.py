@@ -3,7 +3,8 @@ written anew and as plainly as possible."""
 import math
 import numpy as np
 
-COSTS = {"rows": [1, 257], "target": [1.0, 9.0], "draft": [0.125, 1.125]}
+COSTS = {"rows": [1, 257], "target": [1.0, 9.0], "draft": [0.125, 1.125], "page": [0.0005, 0.003, 0.02]}
+DEAR = COSTS | {"draft": [2.0, 3.0], "page": [0.01, 0.05, 0.3]}  # more than a token is worth
 
 
 class Sharpener:
@@ -41,28 +42,29 @@ class Sharpener:
 
 class Account:
     """What drafts have gained so far, in target passes: at least -1 % of the text's tokens, or of 200, and the page's
-    time (1 us) that plain decoding takes and an iteration at rest does not."""
+    time (a quarter of a walk) that plain decoding takes and an iteration at rest does not."""
 
-    def __init__(self):
+    def __init__(self, walks):
+        self.walks = walks
         self.balance, self.tokens, self.rest, self.losses, self.cold = 0.0, 0, 0, 0, True
 
     def left(self):
         return self.balance + self.loss * max(self.tokens, 200)
 
-    def budget(self, plain, look):
-        """Milliseconds that this iteration may lose; None: it rests."""
-        self.tokens += 1
-        if self.rest > 0:
-            self.rest, self.cold = self.rest - 1, True
-            return None
-        self.loss = 0.01 + 0.001 / plain
-        wake = 0.015 / plain
+    def budget(self, plain, page, row):
+        """Milliseconds that this iteration may lose; None: no page and row, and it rests."""
+        look, self.loss = page + row, 0.01 + 0.25 * self.walks[1] / plain
+        wake = max(1.25 * self.walks[2] - page, 0.0) / plain
         if self.cold:
             self.balance, self.cold = self.balance - wake, False
-        if look / plain > self.left():
-            self.rest = math.ceil((look / plain + wake - self.balance) / self.loss - self.tokens) - 1
-            return None
-        return self.left() * plain
+        self.look, self.again = look / plain, look / plain + wake
+        return self.left() * plain if self.covers(self.look) else None
+
+    def covers(self, passes):
+        """Whether so many may be lost; else it rests until a look after the rest may."""
+        if passes > self.left():
+            self.rest = math.ceil((self.again - self.balance) / self.loss - self.tokens) - 1
+        return passes <= self.left()
 
     def stake(self, left, row, p):
         """Half of what is left, or a row; the last two rows are for a node of 0.8 or more."""
@@ -73,7 +75,8 @@ class Account:
         lost = ms / plain - 1
         self.tokens, self.balance = self.tokens + accepted, min(self.balance + accepted - lost, 16)
         self.losses = self.losses + 1 if self.balance < 0 and accepted == 0 and lost > 0.01 else 0
-        self.rest = min(max(self.losses - 1, 0), 8)
+        if self.losses > 1 and self.covers(self.again):
+            self.rest = min(self.losses - 1, 8)
 
 
 class Copies:
@@ -125,24 +128,61 @@ class Copies:
 
 
 class Rate:
-    def __init__(self):
-        target, draft, page, step, node = COSTS["target"], COSTS["draft"], 0.007, 0.003, 0.003
-        span = COSTS["rows"][1] - COSTS["rows"][0]
+    def __init__(self, costs=COSTS):
+        target, draft, (again, after, _) = costs["target"], costs["draft"], costs["page"]
+        page, step, node = 2 * after, 0.85 * after, 4 * again
+        span = costs["rows"][1] - costs["rows"][0]
         self.verify = lambda n: target[0] + (n - 1) * self.row + page
-        self.pass_ms = lambda n: draft[0] + (n - 1) * (draft[1] - draft[0]) / span + step
+        self.reading = lambda n: draft[0] + (n - 1) * (draft[1] - draft[0]) / span if n > 0 else 0.0
+        self.pass_ms = lambda n: self.reading(n) + step
         self.row, self.page = (target[1] - target[0]) / span + node, page
-        self.account, self.copies, self.sharpener = Account(), Copies(), Sharpener()
+        self.account, self.copies, self.sharpener = Account(costs["page"]), Copies(), Sharpener()
         worth = (1 - self.row / self.verify(1)) ** 2
         self.promise = 0.8 * worth
         self.brings, self.asked, self.idle, self.pause, self.reach = [0.8 * worth, 0.65 * worth], 10, 0, 4, 0.0
         self.tokens, self.ms = 3.0, self.verify(1)
         self.read = 0  # tokens of the text that the draft model has rows of
+        self.quiet, self.rested, self.priced = 0, 0, 0  # iterations to rest unless copies are found; made; up to which length
 
-    def repays(self, R, gain, tree):
+    def repays(self, R, gain, length, left):
         """Whether what passes gain until the text ends is as much as reading takes, of all before the text's last token."""
-        unread = len(tree.text) - 1 - self.read
-        reading = COSTS["draft"][0] + (unread - 1) * (COSTS["draft"][1] - COSTS["draft"][0]) / 256 if unread > 0 else 0.0
-        return gain * tree.left / (R * self.verify(1)) >= R * reading
+        return gain * left / (R * self.verify(1)) >= R * self.reading(length - 1 - self.read)
+
+    def pays(self, R, rest, tries, length, left):
+        """Whether a first pass is worth its time."""
+        gain = max(self.brings[0], self.promise if tries else 0.0) * rest - R * self.pass_ms(1)
+        return gain >= 0 and self.repays(R, gain, length, left)
+
+    def silence(self, length, left):
+        """How many iterations to come ask nothing, even if plain decoding's rate is all that is reached."""
+        R, tries = 1 / (self.verify(1) - self.page), self.idle >= self.pause
+        if self.passes or self.copies.first or self.pays(R, 1.0, tries, length, left):
+            return 0
+        most = self.priced + 1 - length
+        return most if tries or not self.pays(R, 1.0, True, length, left) else min(most, self.pause - self.idle)
+
+    def rests(self, text):
+        """The account's rest, or one that ends when the text's last three tokens stood before."""
+        again = any(text[i:i + 3] == text[-3:] for i in range(len(text) - 3))
+        if self.account.rest > 0:
+            self.account.rest -= 1
+        elif self.quiet > 0 and not again:
+            self.quiet -= 1
+        else:
+            self.quiet = 0
+            return False
+        self.rested += 1
+        return True
+
+    def awake(self, text):
+        """The iterations at rest were plain ones."""
+        self.account.tokens += 1 + self.rested
+        self.account.cold = self.account.cold or self.rested > 0
+        for _ in range(self.rested):
+            self.tokens, self.ms = 0.98 * self.tokens + 1, 0.98 * self.ms + self.verify(1) - self.page
+        self.idle, self.rested = self.idle + self.rested, 0
+        if len(text) > self.priced:
+            self.priced = math.ceil(len(text) / 128) * 128
 
     def is_worth(self, R, rest, n, depth, budget, tree):
         ms = self.pass_ms(n)
@@ -150,12 +190,15 @@ class Rate:
             return False
         if self.passes:
             return depth < 2 + self.reach and self.brings[1] * rest >= R * ms
-        gain = max(self.brings[0], self.promise if self.idle >= self.pause else 0.0) * rest - R * ms
-        return gain >= 0 and self.repays(R, gain, tree)
+        return self.pays(R, rest, self.idle >= self.pause, len(tree.text), tree.left)
 
     def grow(self, tree):
         self.spent, self.passes, self.drafted_ms, tree.kept = None, [], 0.0, []
-        budget = self.account.budget(self.verify(1) - self.page, self.page + self.row)
+        tree.rests = self.rests(tree.text)
+        if tree.rests:
+            return
+        self.awake(tree.text)
+        budget = self.account.budget(self.verify(1) - self.page, self.page, self.row)
         if budget is None:
             return
         R, budget = max(self.tokens / self.ms, 1 / (self.verify(1) - self.page)), budget - self.page
@@ -252,6 +295,9 @@ class Rate:
             self.read += 1
         self.tokens, self.ms = 0.98 * self.tokens + len(accepted) + 1, 0.98 * self.ms + self.spent
         self.account.spend(self.spent, self.verify(1) - self.page, len(accepted))
+        if self.account.rest == 0:
+            quiet = self.silence(len(tree.text) + len(accepted) + 1, tree.left - len(accepted) - 1)
+            self.quiet = quiet if quiet > 0 and self.account.covers(self.account.again) else 0
         self.copies.observe(tree, accepted)
         self.reach = max(0.9 * self.reach, len(accepted))
         for u, token in zip([0] + accepted, [tree.token[v] for v in accepted] + [bonus]):

@@ -215,6 +215,28 @@ function TestBatch.test_while_a_policy_rests_iterations_are_plain_and_it_is_not_
   end
 end
 
+-- 1 2 .. 20, again and again: the policy's calls, by the length of the text, and the longest rest.
+function TestBatch.test_a_rest_ends_where_the_last_tokens_stood_before()
+  local target = {}
+  for t = 1, 20 do target[tostring(t)] = { [t % 20 + 1] = 1.0 } end
+  local pair = assert(dt.fake { vocab = 30, context = 99, target = target })
+  local function calls(rest)
+    local log = assert(pair:generate { prompt = " 1", tokens = 40, ignore_eos = true, source = ([[
+      local P = require "dt.policy".define { name = "p", uses = { draft = false } }
+      function P:draft(tree)
+        tree.seq:log("rested", tree.seq:rested())
+        tree.seq:rest(%s)
+      end
+      return P]]):format(rest) }).stats.log.rested
+    return { log.n, log.most }
+  end
+  lu.assertEquals(calls "30, 3", { 1 + 18, 21 }) -- at 1, and from 1 .. 20 1 2 3 on
+  lu.assertEquals(calls "30, 4", { 1 + 17, 22 })
+  lu.assertEquals(calls "5, 3", { 4 + 18, 5 }) -- at 1, 7, 13, 19
+  for _, never in ipairs { "30", "30, 0", "30, 64" } do lu.assertEquals(calls(never), { 2, 30 }) end
+  lu.assertEquals(calls "0, 3", { 40, 0 })
+end
+
 function TestBatch.test_rests_are_counted_from_0()
   local pair = fake()
   local function fails(text)
@@ -223,6 +245,9 @@ function TestBatch.test_rests_are_counted_from_0()
   end
   lu.assertStrContains(fails "-1", "seq:rest: n = -1 is below 0")
   lu.assertStrContains(fails "0.5", "seq:rest: n")
+  lu.assertStrContains(fails "1, -1", "seq:rest: equal = -1 is out of range: 0..64")
+  lu.assertStrContains(fails "1, 65", "seq:rest: equal = 65 is out of range: 0..64")
+  lu.assertStrContains(fails "1, 'a'", "seq:rest: equal")
 end
 
 -- All sequences of a policy of scope "batch" rest together, as long as the least of them wants to.

@@ -41,6 +41,7 @@ local function account(target_row, draft, draft_row, sequences)
     draft = function(_, rows) return draft + draft_row * (rows - 1) end,
     first = function() return draft + 0.05 end,
     sequences = function() return sequences or 1 end,
+    page = function(_, passes) return passes == 0 and STEP / 67 or error "another walk" end,
   }
 end
 
@@ -137,31 +138,101 @@ end
 
 TestPrices = {}
 
-function TestPrices.test_a_page_takes_longer_where_passes_drive_it_out_of_the_caches()
-  local function page(ms)
-    local costs = { revision = function() return 1 end, sequences = function() return 2 end,
-                    models = function() return 0 end, target = function() return ms end }
-    local seq = { length = function() return 1 end, models = 0 }
-    return policy.prices(costs, seq).page
+-- Costs of s sequences whose passes take no time, but the page.
+local function walks(again, after, rested, s)
+  local list = { [0] = again, after, rested }
+  return { revision = function() return 1 end, sequences = function() return s end, models = function() return 1 end,
+           target = function(_, n) return n end, page = function(_, passes) return list[passes] end,
+           first = function() return 0 end, draft = function() return 0 end }
+end
+
+function TestPrices.test_a_page_takes_so_many_walks_over_memory()
+  local seq = { length = function() return 1 end, models = 1 }
+  for s = 1, 2 do
+    local p = policy.prices(walks(1, 8, 64, s), seq)
+    lu.assertAlmostEquals(p.page, 16 * s, 1e-12)
+    lu.assertAlmostEquals(p.wake, (80 - 16) * s, 1e-12)
+    lu.assertAlmostEquals(p.saved, 2 * s, 1e-12)
+    lu.assertAlmostEquals(p.verify[1] - 1, 16 * s, 1e-12)
+    lu.assertAlmostEquals(p.verify[4] - 4, (16 + 3 * 4) * s, 1e-12)
+    lu.assertAlmostEquals(p.row[2], 1 + 4 * s, 1e-12)
+    lu.assertAlmostEquals(p.models[1][s].first, 6.8 * s, 1e-12)
+    lu.assertAlmostEquals(p.models[1][s].draft[3], 6.8 * s, 1e-12)
   end
-  for ms, us in pairs { [0.1] = 7, [1] = 7, [1.5] = 27, [2] = 47, [50] = 47 } do
-    lu.assertAlmostEquals(page(ms), 2 * us / 1000, 1e-12)
-  end
+  lu.assertEquals(policy.prices(walks(1, 8, 12.8, 1), seq).wake, 0) -- after a rest it takes no less
 end
 
 function TestPrices.test_what_sequences_share_costs_each_its_part_and_what_one_reads_makes_all_wait()
   local costs = { revision = function() return 1 end, sequences = function() return 6 end,
                   models = function() return 1 end, target = function() return 1 end,
                   first = function(_, _, k) return 4 + k end,
-                  draft = function(_, n, _, k) return 2 + n * k end }
+                  draft = function(_, n, _, k) return 2 + n * k end, page = function() return 0.01 end }
   local prices = policy.prices(costs, { length = function() return 1 end, models = 1 })
-  local own = 6 * 0.003 -- a draft pass of the pages of all
+  local own = 6 * 0.0085 -- a draft pass of the pages of all
   for k, expected in pairs { [1] = { 30, 42 }, [2] = { 18, 36 }, [6] = { 10, 32 } } do
     local price = prices.models[1][k]
     lu.assertAlmostEquals(price.first - own, expected[1], 1e-12)
     lu.assertAlmostEquals(price.draft[5] - own, expected[2], 1e-12)
   end
   lu.assertEquals({ prices:reading(1, 0), prices:reading(1, 5) }, { 0, 42 })
+end
+
+-- Guesses that bring what `brings` says of a token, a pass for them taking `first` of the target's, up to 128 tokens.
+local function guesses(first, brings, text)
+  local model = { first = first, draft = setmetatable({}, { __index = function() return first end }) }
+  local models = setmetatable({}, { __index = function() return model end })
+  local prices = { verify = { 1 }, row = { [0] = 0 }, sequences = 1, models = { models }, until_length = 128,
+                   reading = function() return text.reading or 0 end }
+  local seq = { length = function() return text.length end, left = function() return 100 end,
+                unread = function() return 0 end }
+  local g = require "dt.policy.guesses"(prices, seq, nil, 1)
+  g.brings[1] = brings or g.brings[1]
+  g:begin(9, 0)
+  return g
+end
+
+TestGuesses = {}
+
+function TestGuesses.test_are_quiet_until_prices_change_or_they_try_again()
+  local text = { length = 100 }
+  lu.assertEquals(guesses(0.5, nil, text):quiet(1), 0) -- 0.8 tokens are worth it
+  lu.assertEquals(guesses(0.81, nil, text):quiet(1), 29) -- nor ever, up to 128 tokens
+  lu.assertEquals(guesses(0.79, nil, text):quiet(1), 0)
+  local g = guesses(0.5, 0.4, text) -- they brought too little, and try after 4 iterations without
+  lu.assertEquals(g:quiet(1), 4)
+  g:begin(9, 3)
+  lu.assertEquals(g:quiet(1), 1)
+  g:begin(9, 1)
+  lu.assertEquals(g:quiet(1), 0)
+  text.length = 126
+  lu.assertEquals(guesses(0.5, 0.4, text):quiet(1), 3)
+  text.reading = 31 -- of what was not read: 100 tokens gain 0.3 each
+  lu.assertEquals(guesses(0.5, nil, text):quiet(1), 3)
+  text.reading = 29
+  lu.assertEquals(guesses(0.5, nil, text):quiet(1), 0)
+  g.passes = 1
+  lu.assertEquals(g:quiet(1), 0)
+end
+
+TestSources = {}
+
+function TestSources.test_are_silent_until_so_many_tokens_stood_before_if_all_need_some()
+  local function source(needs, offers)
+    return { estimates = { 0.5 }, needs = needs, find = function() end, follow = function() return offers, 1 end }
+  end
+  local seq = { length = function() return 1 end }
+  local function silent(...)
+    local sources = policy.sources { ... }
+    sources:find(seq)
+    sources:next { allowed = function() return true end }
+    return sources:silent()
+  end
+  lu.assertEquals(silent(source(3)), 3)
+  lu.assertEquals(silent(source(3), false, source(2)), 2)
+  lu.assertNil(silent(source(3), source()))
+  lu.assertNil(silent(source(), source(3)))
+  lu.assertNil(silent(source(3), source(3, 7))) -- one speaks
+  lu.assertNil(silent())
 end
 
 TestParameters = {}

@@ -453,23 +453,47 @@ function TestRate.test_what_wrong_guesses_of_the_draft_model_lost_copies_win_bac
   lu.assertTrue(took < 140, took)
 end
 
-function TestRate.test_rests_where_its_own_time_has_used_up_the_account()
-  -- 1 .. 98, then 1 .. 98 again: the first copy comes after 1 2 3 at once, or when there is enough for it again
-  local target = {}
-  for t = 1, 98 do target[t] = t % 98 + 1 end
-  local function first_copy(ms)
-    local pair = fake(nil, target, { vocab = 100, context = 400, costs = line(ms, ms / 100, 50 * ms, ms / 100) })
-    local options = { policy = "rate", prompt = " 1", tokens = 300, ignore_eos = true }
-    local all = assert(pair:generate(options)).stats.iterations
-    for i, n in ipairs(sizes(probe.tree(pair, "rate", nil, all, options))) do
-      if n > 0 then return i end
-    end
+-- Of a text by costs of passes that take so many ms: the numbers of the iterations in which the page was called, and of
+-- the first that had a copy.
+local function calls(target, tokens, ms)
+  local pair <close> = assert(require "dt".fake { vocab = 100, context = 600, target = target,
+                                                  costs = line(ms, ms / 100, 50 * ms, ms / 100) })
+  local options = { policy = "rate", prompt = " 4", tokens = tokens, ignore_eos = true }
+  local called, copied, rows = {}, nil, 0
+  local all = assert(pair:generate(options)).stats.iterations
+  for i, iteration in ipairs(probe.trace(pair, "rate", nil, all, options)) do
+    if iteration.ms.policy > 0 then called[#called + 1] = i end -- one at rest takes no time
+    if not copied and #iteration.nodes > 1 then copied = i end
+    for _, node in ipairs(iteration.nodes) do rows = rows + (node.kept and 1 or 0) end
   end
-  lu.assertEquals(first_copy(1.0), 101) -- a look takes less than 1 % of a pass
-  local late = first_copy(0.1) -- 4 %, and 19 % after a rest, which takes at most 8 iterations
-  lu.assertTrue(late > 101 and late <= 101 + 8, late)
-  local last = first_copy(0.02) -- nearly a pass: what is left ends before the copy, and comes back from 200 tokens on
-  lu.assertTrue(last > 200 and last < 240, last)
+  return called, copied, rows
+end
+
+function TestRate.test_rests_until_there_is_a_copy()
+  local target = {} -- 4 .. 98, then 4 .. 98 again: after 4 5 6 there is a copy
+  for t = 4, 98 do target[tostring(t)] = { [t < 98 and t + 1 or 4] = 1.0 } end
+  for _, ms in ipairs { 1.0, 0.1, 0.02 } do
+    local called, copied = calls(target, 150, ms)
+    lu.assertEquals(copied, 95 + 3)
+    lu.assertEquals({ called[1], called[2] }, { 1, copied })
+  end
+end
+
+function TestRate.test_rests_where_its_own_time_has_used_up_the_account()
+  local target = { ["1"] = { [2] = 1.0 }, ["2"] = { [3] = 1.0 } } -- 4 1 2 3 5 1 2 3 6 ..: no copy after 1 2 3 is right
+  for t = 4, 98 do
+    target[tostring(t)] = { [1] = 1.0 }
+    target[t .. " 1 2 3"] = { [t + 1] = 1.0 }
+  end
+  for _, ms in ipairs { 1.0, 0.1, 0.02 } do
+    local called, _, rows = calls(target, 350, ms)
+    local page, wake, row, saved = 0.007, 0.0155, ms / 100 + 0.003, 0.25 * 0.0035 -- by a table that tells of no walks
+    local lost, last = 0, -1
+    for _, i in ipairs(called) do lost, last = lost + page + (i > last + 1 and wake or 0), i end
+    lost = lost + rows * row
+    local may = 350 * (0.01 * ms + saved)
+    lu.assertTrue(lost <= may and lost > 0.7 * may, ("%g ms: %g of %g"):format(ms, lost, may))
+  end
 end
 
 function TestRate.test_learns_what_becomes_of_copies()

@@ -3,41 +3,40 @@
 -- SAVED at most, is there for bad ones. So by the costs no such text takes longer than 1 + LOSS times plain decoding.
 -- With a sequence the host makes the iterations in which it rests (seq:rest), without calling the policy.
 --
---   a:rests()                an iteration begins: whether it must not draft. Then nothing else is called
+--   a:rests() -> rests, n    an iteration begins: whether it must not draft; then nothing else is called. With a
+--                            sequence it never says so: n iterations before were the host's
 -- Where an iteration's whole time is known, as to rate:
---   a:budget(plain, look) -> ms   what the iteration may lose, where a pass over the root takes `plain` ms: all that is
---                            left; nil: less than `look` ms, the least that is of use
+--   a:budget(prices) -> ms   what the iteration may lose by these prices (policy.prices): all that is left; nil: less
+--                            than its page and a row, the least that is of use
 --   a:stake(ms, row, p) -> ms   of `ms` that are left, how many may go for rows, `row` ms each, of guesses of which the
 --                            likeliest is right with probability p
---   a:spend(ms, plain, accepted)   it ends: its ms in all, and nodes that were accepted
+--   a:spend(ms, plain, accepted) -> rests   it ends: its ms in all, and nodes that were accepted
+--   a:may_wake()             before a rest that may end at once: whether a look after it may be lost; if not, it rests
 -- Where drafts only are counted, as in cast:
 --   a:affords(context[, sequences[, experts]]), a:owes(), a:pass(rows[, k]), a:close(rows, accepted[, experts]):
 --                            policies/COSTS.md
 local ceil, max, min, setmetatable = math.ceil, math.max, math.min, setmetatable
 
 local LOSS, SHORT, SAVED = 0.01, 200, 16
-local PAGE = 0.001 -- ms of plain decoding's page for each iteration and sequence, which one that rests does not take
-local COLD = 0.015 -- ms more of a page that the processor's caches have forgotten: at first, and after a rest
 local LONGEST = 8 -- iterations of a rest after losses
-local STEP = 0.05 -- ms of a page for each draft pass and sequence
+local STEP = 67 -- costs:page(0) of a page for each draft pass and sequence: 0.05 ms on a Zen 5
 local LAST, SURE = 2, 0.8 -- so many last rows are for guesses as likely: a text that repeats itself wins all back
 local SHARE = 0.5 -- of what is left: the most that one iteration stakes, if it is more than a row
 local Account = {}
 Account.__index = Account
 
 function Account:rests()
-  local iterations = 1 + self.slept
-  self.wakes = self.wakes or self.slept > 0
-  self.missed, self.tokens = self.missed + iterations, self.tokens + iterations
-  self.rest, self.slept, self.took = self.rest - 1, 0, 0
-  return self.rest >= 0
+  local rested = self.seq and self.seq:rested() or 0
+  self.wakes = self.wakes or rested > 0
+  self.missed, self.tokens = self.missed + 1 + rested, self.tokens + 1 + rested
+  self.rest, self.took = self.rest - 1, 0
+  return self.rest >= 0, rested
 end
 
 -- The next n iterations are plain ones.
 function Account:sleep(n)
   if self.seq then
     self.seq:rest(n)
-    self.slept = n
   else
     self.rest = n
   end
@@ -46,21 +45,24 @@ end
 -- How many passes may be lost. The token that each iteration brings is among self.tokens already.
 function Account:left() return self.balance + self.loss * max(self.tokens, SHORT) end
 
--- Whether so many passes may be lost; if not, it rests until they may.
-function Account:covers(passes)
+-- Whether so many passes may be lost; if not, it rests until they, or `later`, and waking up may.
+function Account:covers(passes, later)
   local covers = passes <= self:left()
-  if not covers then self:sleep(ceil((passes + self.cold - self.balance) / self.loss - self.tokens) - 1) end
+  if not covers then self:sleep(ceil(((later or passes) + self.cold - self.balance) / self.loss - self.tokens) - 1) end
   return covers
 end
 
-function Account:budget(plain, look)
-  local sequences = self.costs:sequences()
-  self.loss = LOSS + PAGE * sequences / plain
-  self.cold = COLD * sequences / plain
+function Account:budget(prices)
+  local page = prices.page
+  local plain = prices.verify[1] - page
+  self.loss = LOSS + prices.saved / plain
+  self.cold = prices.wake / plain
   if self.wakes then self.balance, self.wakes = self.balance - self.cold, false end
-  if not self:covers(look / plain) then return nil end
-  return self:left() * plain
+  self.look = (page + prices.row[0]) / plain
+  return self:covers(self.look) and self:left() * plain or nil
 end
+
+function Account:may_wake() return self:covers(self.cold + self.look, self.look) end
 
 function Account.stake(_, ms, row, p)
   if p < SURE then ms = ms - LAST * row end
@@ -73,7 +75,9 @@ function Account:spend(ms, plain, accepted)
   local lost = ms / plain - 1
   self:earn(accepted, lost)
   self.losses = self:owes() and accepted == 0 and lost > LOSS and self.losses + 1 or 0
-  if self.losses > 1 then self:sleep(min(self.losses - 1, LONGEST)) end
+  local rests = self.losses > 1
+  if rests and self:may_wake() then self:sleep(min(self.losses - 1, LONGEST)) end
+  return rests
 end
 
 function Account:earn(accepted, lost)
@@ -86,7 +90,8 @@ function Account:affords(context, sequences, experts)
   local costs = self.costs
   self.context, self.sequences = context, sequences or costs:sequences()
   self.once = costs:target(1, context, self.sequences, experts)
-  return self:covers((self:opening(self.sequences) + STEP * self.sequences) / self.once)
+  self.page = STEP * costs:page(0) * self.sequences
+  return self:covers((self:opening(self.sequences) + self.page) / self.once)
 end
 
 -- ms of an iteration's first draft pass, in which the draft model sees what it missed. k of the sequences share it, and
@@ -104,7 +109,7 @@ function Account:owes() return self.balance < 0 end
 function Account:pass(rows, k)
   k = k or self.sequences
   local ms = self.took == 0 and self:opening(k) or self.costs:draft(rows, self.context, k) * (self.sequences / k)
-  self.took, self.missed = self.took + (ms + STEP * self.sequences) / self.once, 0
+  self.took, self.missed = self.took + (ms + self.page) / self.once, 0
 end
 
 -- An iteration ends in which so many rows were verified, so many nodes accepted, and so many distinct experts read.
@@ -115,5 +120,5 @@ end
 
 return function(costs, seq)
   return setmetatable({ costs = costs, seq = seq, loss = LOSS, cold = 0, wakes = true, balance = 0, losses = 0,
-                        tokens = 0, rest = 0, slept = 0, missed = 0, took = 0 }, Account)
+                        tokens = 0, rest = 0, missed = 0, took = 0 }, Account)
 end

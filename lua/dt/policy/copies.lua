@@ -40,6 +40,7 @@ function Copies:follow(tree, u)
 end
 
 return function(seq, corpus)
-  return setmetatable({ corpus = corpus, tag = corpus and "corpus" or "copy", least = seq.drafts and FOUND or 1,
-                        said = {} }, Copies)
+  local least = seq.drafts and FOUND or 1
+  return setmetatable({ corpus = corpus, tag = corpus and "corpus" or "copy", least = least, said = {},
+                        needs = not corpus and least or nil }, Copies)
 end

@@ -8,9 +8,9 @@ local PAUSE, LONGEST_PAUSE, AGAIN = 8, 128, 1
 local Either = {}
 Either.__index = Either
 
-function Either:begin(budget)
+function Either:begin(budget, rested)
   self.passes, self.ms = 0, 0
-  for m = 1, 2 do self[m]:begin(budget) end
+  for m = 1, 2 do self[m]:begin(budget, rested) end
 end
 
 -- The model that gains more, and the other.
@@ -49,6 +49,8 @@ function Either:settle(R, alpha, best, k, rows_ms)
   self.unseen = 0
   self.pause = more and AGAIN or min(max(2 * self.pause, PAUSE), LONGEST_PAUSE)
 end
+
+function Either:quiet(R) return min(self[1]:quiet(R), self[2]:quiet(R)) end
 
 function Either:observe(tree, out)
   for m = 1, 2 do self[m]:observe(tree, out) end

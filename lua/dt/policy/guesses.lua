@@ -2,7 +2,7 @@
 -- them is worth its time. That is learned from the passes before: what they brought per token that was expected to
 -- reach them, less what the rows for it cost. R is always the tokens per millisecond that are reached without.
 --
---   g:begin(budget)          an iteration begins, in which passes and a row may take so many ms
+--   g:begin(budget, rested)  an iteration begins, in which passes and a row may take so many ms, after so many at rest
 --   g:worth(R, open, n, depth)   whether a pass over a level of n nodes at a depth is worth its time, where so many
 --                            tokens (`open`, a part of one) are expected to reach it; of the first, whether what it
 --                            gains repays the reading of what the draft model has not read
@@ -10,6 +10,7 @@
 --   g:least(R) -> alpha      from which a node is worth its row of the next pass
 --   g:settle(R, alpha, best, k, rows_ms)   at the end: best[1..k] are the nodes to verify, as likely as alpha says, in
 --                            rows_ms; g.pass[node] is the number of its pass, 0 of what is no guess
+--   g:quiet(R) -> n          then: in the next n iterations no pass is worth its time, R being the least that can be
 --   g:observe(tree, out)     learns how far, and how often, guesses come true
 local huge, max, min, setmetatable = math.huge, math.max, math.min, setmetatable
 
@@ -28,7 +29,9 @@ local LITTLE = 0.01 -- a pass that brings less than that brings that
 local Guesses = {}
 Guesses.__index = Guesses
 
-function Guesses:begin(budget) self.passes, self.ms, self.budget = 0, 0, budget end
+function Guesses:begin(budget, rested)
+  self.passes, self.ms, self.budget, self.idle = 0, 0, budget, self.idle + rested
+end
 
 -- How many sequences are expected to share a first pass, or (which = 2) another one: as many as did the last time.
 function Guesses:sharers(which) return min(self.shared[which], self.prices.sequences) end
@@ -51,10 +54,21 @@ function Guesses:worth(R, open, n, depth)
   if self.passes > 0 then
     return depth < NEAR + self.reach and self.brings[2] * open >= R * self:takes(n, self:sharers(2))
   end
-  local tries = self.idle >= self.pause -- and all others with it, which paused as long
+  return self:pays(R, open, self.idle >= self.pause)
+end
+
+-- Whether a first pass is worth its time. tries: to see what it brings, and all sequences with this one, which paused
+-- as long.
+function Guesses:pays(R, open, tries)
   local brings = tries and max(self.brings[1], self.promise) or self.brings[1]
-  local gain = brings * open - R * self:takes(n, tries and prices.sequences or self:sharers(1))
+  local gain = brings * open - R * self:takes(1, tries and self.prices.sequences or self:sharers(1))
   return gain >= 0 and self:repays(R, gain)
+end
+
+function Guesses:quiet(R)
+  if self.passes > 0 or self:pays(R, 1, self.idle >= self.pause) then return 0 end
+  local left = self.prices.until_length + 1 - self.seq:length() -- then prices may be others
+  return self.idle < self.pause and self:pays(R, 1, true) and min(left, self.pause - self.idle) or left
 end
 
 -- Whether passes that gain so many tokens each repay, before the text ends, the reading of all that the draft model has

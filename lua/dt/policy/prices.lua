@@ -1,9 +1,11 @@
 -- policy.prices(costs, seq): milliseconds of passes as self.costs has them at the context of now, each asked for once.
--- The time of the page itself, which is in no table, is added. Where s sequences run at once, one's time is everyone's:
+-- The time of the page itself, so many of costs:page's walks, is added. Where s sequences run at once, one's time is
+-- everyone's:
 -- a pass that k of them share costs each s / k of it, and what one reads alone s times as much.
 --
 --   p.verify[n]     a target pass over n rows, the root's among them; p.verify[1] - p.page is plain decoding's
 --   p.row[n]        one row more, after n nodes
+--   p.page, p.wake, p.saved   of an iteration that looks; more after a rest; plain decoding's, which one at rest saves
 --   p.sequences     s
 --   p.models[m][k]  of a draft model: { first = its first pass of an iteration, over the root, draft = { another one
 --                   over n nodes } }, shared by k sequences; without any, first is huge
@@ -18,12 +20,13 @@
 local experts = require "dt.policy.experts"
 local ceil, huge, max, min, setmetatable = math.ceil, math.huge, math.max, math.min, setmetatable
 
--- ms of a page for each sequence: in an iteration; beside a draft pass; for a node. From runs on a Zen 5: an iteration
--- that looks and drafts nothing takes 6.5 to 8.5 us longer than a plain one, 4 in the page, the rest in cooled caches.
-local PAGE, STEP, NODE = 0.007, 0.003, 0.003
--- ms more of an iteration's page where passes drive it out of the processor's caches: none up to passes of FITS ms, all
--- from FLUSHES on. Beside passes of 4.5 ms a page that looks takes 55 us, plain decoding's 12.
-local COLD, FITS, FLUSHES = 0.04, 1, 2
+-- Walks that a page takes for each sequence. After a pass: one that looks, beside a draft pass, plain decoding's; after
+-- several without a page; for a node, one walk after the other. From runs on a Zen 3, in us:
+--   a pass of    a page that looks    after a rest    plain    a node    a walk after a pass, several, again
+--   0.2 ms            20 to 40          60 to 77        4.4       9            10 to 20, 45 to 70, 1.4 to 2.5
+--     7 ms              116               138            32      10                  70, 74, 4
+-- On a Zen 5 a page that looks takes 7 us, 22 after a rest, and 55 after a pass of 4.5 ms.
+local LOOK, STEP, PLAIN, WAKE, NODE = 2, 0.85, 0.25, 1.25, 4
 local AHEAD = 2                -- rows that the price of one more is averaged over: measured times are uneven
 local SAME = 128               -- tokens for which costs stay: see self.costs
 
@@ -47,9 +50,10 @@ function Prices:ask(seq)
   local of = self.experts
   self.sequences = sequences
   self.revision, self.until_length = self:now(), ceil(context / SAME) * SAME
-  local cold = (costs:target(1, context, sequences, of:expected(1, sequences)) - FITS) / (FLUSHES - FITS)
-  self.page = (PAGE + COLD * min(max(cold, 0), 1)) * sequences
-  local page, node = self.page, NODE * sequences
+  local walk = costs:page(1) * sequences
+  local page, step, node = LOOK * walk, STEP * walk, NODE * costs:page(0) * sequences
+  self.page, self.saved = page, PLAIN * walk
+  self.wake = max(WAKE * costs:page(2) * sequences - page, 0)
   local verify = asked(function(n)
     return costs:target(n, context, sequences, of:expected(n, sequences)) + page + (n - 1) * node
   end)
@@ -58,7 +62,7 @@ function Prices:ask(seq)
   self.models = { asked(function() return { first = huge } end) }
   for m = 1, min(seq.models, max(costs:models(), 1)) do -- a table that knows of no draft raises
     self.models[m] = asked(function(k)
-      local share, step = sequences / k, STEP * sequences
+      local share = sequences / k
       return { first = costs:first(context, k, m) * share + step, draft = asked(function(n)
         return costs:draft(n, context, k, m) * share + step
       end) }

@@ -9,6 +9,7 @@
 --                            what the draft model gives to other tokens that is left to them
 --   c:add(tree, u) -> node   makes it a node, behind which sources are asked again
 --   c:stop()                 it is not worth a node: nothing is offered behind it
+--   c:silent() -> n          nothing was offered, nor will be before n of the text's last tokens stood before; else nil
 --   c:observe(tree, out)     learns which came true
 --
 -- A source: policy.copies, policy.forced, false for none, or a table of the policy's own:
@@ -19,6 +20,7 @@
 --   s:follow(tree, u) -> token, kind   its guess behind u, the root or the node that was added last, and the guess's
 --                            kind, 1..#estimates; nil: none
 --   s:observe(tree, out)     if there is one: an iteration ends
+--   s.needs                  if it is there: it has no guess before so many of the text's last tokens stood before
 local exp, log, min = math.exp, math.log, math.min
 local ipairs, select, setmetatable = ipairs, select, setmetatable
 
@@ -94,6 +96,8 @@ end
 
 function Sources:stop() self.open = false end
 
+function Sources:silent() return not self.first and self.needs or nil end
+
 function Sources:observe(tree, out)
   for i = 1, self.n do
     local accepted = tree:accepted(self.node[i])
@@ -115,6 +119,7 @@ return function(list)
     local source, n = list[i], #self + 1
     if source then
       self[n], self.base[n] = source, base
+      self.needs = n == 1 and source.needs or self.needs and source.needs and min(self.needs, source.needs)
       base = first_estimates(self, source, base)
     end
   end
