@@ -116,12 +116,12 @@ function Rate:observe(tree, out)
   if not self.spent then return end
   local spent = self.spent + self.prices:observe(out)
   self.tokens, self.ms = KEEP * self.tokens + out.committed, KEEP * self.ms + spent
-  local plain, silent = self.prices.verify[1] - self.prices.page, self.sources:silent()
+  local plain = self.prices.verify[1] - self.prices.page
   self.sources:observe(tree, out)
   self.guesses:observe(tree, out)
-  local rests = self.account:spend(spent, plain, out.accepted)
-  local quiet = silent and not rests and self.guesses:quiet(1 / plain) or 0
-  if quiet > 0 and self.account:may_wake() then tree.seq:rest(quiet, silent) end
+  if self.account:spend(spent, plain, out.accepted) or self.n > 0 then return end
+  local quiet, needs = self.guesses:quiet(1 / plain), self.sources:needs(self.prices.row[0] / plain)
+  if needs and quiet > 0 and self.account:may_wake() then tree.seq:rest(quiet, needs) end
 end
 
 return Rate

@@ -4,7 +4,8 @@ import math
 import numpy as np
 
 COSTS = {"rows": [1, 257], "target": [1.0, 9.0], "draft": [0.125, 1.125], "page": [0.0005, 0.003, 0.02]}
-DEAR = COSTS | {"draft": [2.0, 3.0], "page": [0.01, 0.05, 0.3]}  # more than a token is worth
+# a draft pass costs more than a token is worth, a row half of that
+DEAR = COSTS | {"target": [1.0, 131.7], "draft": [2.0, 3.0], "page": [0.011, 0.053, 0.31]}
 
 
 class Sharpener:
@@ -142,7 +143,8 @@ class Rate:
         self.brings, self.asked, self.idle, self.pause, self.reach = [0.8 * worth, 0.65 * worth], 10, 0, 4, 0.0
         self.tokens, self.ms = 3.0, self.verify(1)
         self.read = 0  # tokens of the text that the draft model has rows of
-        self.quiet, self.rested, self.priced = 0, 0, 0  # iterations to rest unless copies are found; made; up to which length
+        self.quiet, self.needs = 0, 16  # iterations to rest, unless so many last tokens stood before
+        self.rested, self.priced = 0, 0  # iterations; length up to which prices are those of now
 
     def repays(self, R, gain, length, left):
         """Whether what passes gain until the text ends is as much as reading takes, of all before the text's last token."""
@@ -154,16 +156,19 @@ class Rate:
         return gain >= 0 and self.repays(R, gain, length, left)
 
     def silence(self, length, left):
-        """How many iterations to come ask nothing, even if plain decoding's rate is all that is reached."""
+        """How many iterations to come ask nothing, even if plain decoding's rate is all that is reached, unless there is a
+        copy that is worth its row then."""
         R, tries = 1 / (self.verify(1) - self.page), self.idle >= self.pause
-        if self.passes or self.copies.first or self.pays(R, 1.0, tries, length, left):
+        self.needs = next((e for e in range(3, 17) if self.copies.q(("alone", e)) >= R * self.row), 16)
+        if self.passes or self.pays(R, 1.0, tries, length, left):
             return 0
         most = self.priced + 1 - length
         return most if tries or not self.pays(R, 1.0, True, length, left) else min(most, self.pause - self.idle)
 
     def rests(self, text):
-        """The account's rest, or one that ends when the text's last three tokens stood before."""
-        again = any(text[i:i + 3] == text[-3:] for i in range(len(text) - 3))
+        """The account's rest, or one that ends when as many of the text's last tokens stood before as copies need."""
+        n = self.needs
+        again = any(text[i:i + n] == text[-n:] for i in range(len(text) - n))
         if self.account.rest > 0:
             self.account.rest -= 1
         elif self.quiet > 0 and not again:
@@ -295,7 +300,7 @@ class Rate:
             self.read += 1
         self.tokens, self.ms = 0.98 * self.tokens + len(accepted) + 1, 0.98 * self.ms + self.spent
         self.account.spend(self.spent, self.verify(1) - self.page, len(accepted))
-        if self.account.rest == 0:
+        if self.account.rest == 0 and len(tree.token) == 1:
             quiet = self.silence(len(tree.text) + len(accepted) + 1, tree.left - len(accepted) - 1)
             self.quiet = quiet if quiet > 0 and self.account.covers(self.account.again) else 0
         self.copies.observe(tree, accepted)

@@ -216,23 +216,18 @@ end
 
 TestSources = {}
 
-function TestSources.test_are_silent_until_so_many_tokens_stood_before_if_all_need_some()
-  local function source(needs, offers)
-    return { estimates = { 0.5 }, needs = needs, find = function() end, follow = function() return offers, 1 end }
-  end
-  local seq = { length = function() return 1 end }
-  local function silent(...)
-    local sources = policy.sources { ... }
-    sources:find(seq)
-    sources:next { allowed = function() return true end }
-    return sources:silent()
-  end
-  lu.assertEquals(silent(source(3)), 3)
-  lu.assertEquals(silent(source(3), false, source(2)), 2)
-  lu.assertNil(silent(source(3), source()))
-  lu.assertNil(silent(source(), source(3)))
-  lu.assertNil(silent(source(3), source(3, 7))) -- one speaks
-  lu.assertNil(silent())
+function TestSources.test_tell_how_many_tokens_must_have_stood_before_a_guess_as_likely()
+  local function source(needs) return { estimates = { 0.25, 0.5, 0.75 }, needs = needs } end
+  local function needs(q, ...) return policy.sources { ... }:needs(q) end
+  lu.assertEquals({ needs(0.5, source(1)), needs(0.5 + 1e-9, source(1)), needs(0.1, source(2)) }, { 2, 3, 2 })
+  lu.assertEquals(needs(0.76, source(1)), 3) -- none is as likely
+  lu.assertEquals({ needs(0.1, source(2), false, source(1)), needs(0.1, source(1), source(2)) }, { 1, 1 })
+  lu.assertNil(needs(0.5, source(3), source()))
+  lu.assertNil(needs(0.5, source(), source(3)))
+  lu.assertNil(needs(0.5))
+  local sources = policy.sources { source(1) }
+  for _ = 1, 2 do sources:learn(2, false) end
+  lu.assertEquals({ sources:needs(0.25), sources:needs(0.25 + 1e-9) }, { 1, 3 }) -- after wrong ones of two tokens
 end
 
 TestParameters = {}

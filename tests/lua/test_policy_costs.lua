@@ -453,11 +453,11 @@ function TestRate.test_what_wrong_guesses_of_the_draft_model_lost_copies_win_bac
   lu.assertTrue(took < 140, took)
 end
 
--- Of a text by costs of passes that take so many ms: the numbers of the iterations in which the page was called, and of
--- the first that had a copy.
-local function calls(target, tokens, ms)
+-- Of a text by costs of passes that take so many ms, and of each further row: the numbers of the iterations in which
+-- the page was called, and of the first that had a copy; and the rows of copies.
+local function calls(target, tokens, ms, row)
   local pair <close> = assert(require "dt".fake { vocab = 100, context = 600, target = target,
-                                                  costs = line(ms, ms / 100, 50 * ms, ms / 100) })
+                                                  costs = line(ms, row, 50 * ms, row) })
   local options = { policy = "rate", prompt = " 4", tokens = tokens, ignore_eos = true }
   local called, copied, rows = {}, nil, 0
   local all = assert(pair:generate(options)).stats.iterations
@@ -473,20 +473,31 @@ function TestRate.test_rests_until_there_is_a_copy()
   local target = {} -- 4 .. 98, then 4 .. 98 again: after 4 5 6 there is a copy
   for t = 4, 98 do target[tostring(t)] = { [t < 98 and t + 1 or 4] = 1.0 } end
   for _, ms in ipairs { 1.0, 0.1, 0.02 } do
-    local called, copied = calls(target, 150, ms)
+    local called, copied = calls(target, 150, ms, ms / 100)
     lu.assertEquals(copied, 95 + 3)
     lu.assertEquals({ called[1], called[2] }, { 1, copied })
   end
 end
 
-function TestRate.test_rests_where_its_own_time_has_used_up_the_account()
-  local target = { ["1"] = { [2] = 1.0 }, ["2"] = { [3] = 1.0 } } -- 4 1 2 3 5 1 2 3 6 ..: no copy after 1 2 3 is right
+-- 4 1 2 3 5 1 2 3 6 ..: no copy after 1 2 3 is right.
+local function never_right()
+  local target = { ["1"] = { [2] = 1.0 }, ["2"] = { [3] = 1.0 } }
   for t = 4, 98 do
     target[tostring(t)] = { [1] = 1.0 }
     target[t .. " 1 2 3"] = { [t + 1] = 1.0 }
   end
+  return target
+end
+
+function TestRate.test_wakes_for_copies_of_a_kind_that_is_worth_its_row()
+  local called = calls(never_right(), 120, 1.0, 0.5) -- after wrong ones of three tokens such ones are worth none
+  lu.assertEquals(called, { 1, 8, 12 })
+end
+
+function TestRate.test_rests_where_its_own_time_has_used_up_the_account()
+  local target = never_right()
   for _, ms in ipairs { 1.0, 0.1, 0.02 } do
-    local called, _, rows = calls(target, 350, ms)
+    local called, _, rows = calls(target, 350, ms, ms / 100)
     local page, wake, row, saved = 0.007, 0.0155, ms / 100 + 0.003, 0.25 * 0.0035 -- by a table that tells of no walks
     local lost, last = 0, -1
     for _, i in ipairs(called) do lost, last = lost + page + (i > last + 1 and wake or 0), i end
@@ -498,12 +509,7 @@ end
 
 function TestRate.test_learns_what_becomes_of_copies()
   -- after 1 2 3 comes something new each time
-  local target = { ["1"] = { [2] = 1.0 }, ["2"] = { [3] = 1.0 } }
-  for x = 4, 98 do
-    target[tostring(x)] = { [1] = 1.0 }
-    target[x .. " 1 2 3"] = { [x + 1] = 1.0 }
-  end
-  local pair = assert(require "dt".fake { vocab = 100, target = target, costs = line(1.0, 0.2, 50.0, 0.01) })
+  local pair = assert(require "dt".fake { vocab = 100, target = never_right(), costs = line(1.0, 0.2, 50.0, 0.01) })
   local n = sizes(probe.tree(pair, "rate", nil, 100, { prompt = " 4" }))
   local early, late = 0, 0
   for i = 1, 50 do early, late = early + n[i], late + n[50 + i] end

@@ -9,7 +9,8 @@
 --                            what the draft model gives to other tokens that is left to them
 --   c:add(tree, u) -> node   makes it a node, behind which sources are asked again
 --   c:stop()                 it is not worth a node: nothing is offered behind it
---   c:silent() -> n          nothing was offered, nor will be before n of the text's last tokens stood before; else nil
+--   c:needs(q) -> n          nothing as likely as q is offered before n of the last tokens stood before; where none
+--                            is as likely, as many as are told apart; nil: there are other kinds
 --   c:observe(tree, out)     learns which came true
 --
 -- A source: policy.copies, policy.forced, false for none, or a table of the policy's own:
@@ -20,7 +21,8 @@
 --   s:follow(tree, u) -> token, kind   its guess behind u, the root or the node that was added last, and the guess's
 --                            kind, 1..#estimates; nil: none
 --   s:observe(tree, out)     if there is one: an iteration ends
---   s.needs                  if it is there: it has no guess before so many of the text's last tokens stood before
+--   s.needs                  if it is there: a kind is as many of the text's last tokens that stood before, at least
+--                            so many
 local exp, log, min = math.exp, math.log, math.min
 local ipairs, select, setmetatable = ipairs, select, setmetatable
 
@@ -96,7 +98,16 @@ end
 
 function Sources:stop() self.open = false end
 
-function Sources:silent() return not self.first and self.needs or nil end
+function Sources:needs(q)
+  local least, right, seen = nil, self.right, self.seen
+  for i = 1, #self do
+    local base, kind, last = self.base[i], self[i].needs, #self[i].estimates
+    if not kind then return nil end
+    while kind < last and right[base + kind] < q * seen[base + kind] do kind = kind + 1 end
+    least = min(least or kind, kind)
+  end
+  return least
+end
 
 function Sources:observe(tree, out)
   for i = 1, self.n do
@@ -119,7 +130,6 @@ return function(list)
     local source, n = list[i], #self + 1
     if source then
       self[n], self.base[n] = source, base
-      self.needs = n == 1 and source.needs or self.needs and source.needs and min(self.needs, source.needs)
       base = first_estimates(self, source, base)
     end
   end
