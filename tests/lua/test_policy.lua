@@ -214,6 +214,13 @@ function TestGuesses.test_are_quiet_until_prices_change_or_they_try_again()
   lu.assertEquals(g:quiet(1), 0)
 end
 
+function TestGuesses.test_of_two_models_are_quiet_as_long_as_both()
+  local one, two = guesses(0.5, 0.4, { length = 100 }), guesses(0.81, nil, { length = 100 })
+  local g = require "dt.policy.either"(one, two)
+  g:begin(7, 1)
+  lu.assertEquals({ one:quiet(1), two:quiet(1), g:quiet(1), g.budget, g.ms }, { 3, 29, 3, 7, 0 })
+end
+
 TestSources = {}
 
 function TestSources.test_tell_how_many_tokens_must_have_stood_before_a_guess_as_likely()

@@ -9,7 +9,7 @@ local Either = {}
 Either.__index = Either
 
 function Either:begin(budget, rested)
-  self.passes, self.ms = 0, 0
+  self.passes, self.ms, self.budget = 0, 0, budget
   for m = 1, 2 do self[m]:begin(budget, rested) end
 end
 

@@ -2,7 +2,8 @@
 -- them is worth its time. That is learned from the passes before: what they brought per token that was expected to
 -- reach them, less what the rows for it cost. R is always the tokens per millisecond that are reached without.
 --
---   g:begin(budget, rested)  an iteration begins, in which passes and a row may take so many ms, after so many at rest
+--   g:begin(budget, rested)  an iteration begins, after so many at rest, in which passes and a row may take so many ms:
+--                            g.budget, of which passes have taken g.ms
 --   g:worth(R, open, n, depth)   whether a pass over a level of n nodes at a depth is worth its time, where so many
 --                            tokens (`open`, a part of one) are expected to reach it; of the first, whether what it
 --                            gains repays the reading of what the draft model has not read
