@@ -199,7 +199,7 @@ bool dtl_disturbed(const dtl_usage *before, const dtl_usage *after, bool compute
 
 #define DTL_COST_ROWS 96
 #define DTL_COST_CONTEXTS 8
-#define DTL_COST_PAGES 3
+#define DTL_COST_WALKS 3
 
 /* Milliseconds of a pass over `batch` sequences, by each sequence's rows and context. Other values are interpolated; few contexts
  * are enough, since attention's time is linear in the context. Of a target with experts these are times of passes that read
@@ -215,7 +215,7 @@ typedef struct {
   double target_draw, draft_draw;             /* added for each row of all sequences: sampling, and coupled drafting */
   double experts[DTL_COST_ROWS];              /* by rows; zeros: the target has none, or nobody counted */
   double expert[DTL_COST_ROWS];               /* ms of one more */
-  double page[DTL_COST_PAGES];                /* ms of a walk over 32 KiB last read 0, 1, more target passes ago; none
+  double walk[DTL_COST_WALKS];                /* ms of a walk over 32 KiB last read 0, 1, more target passes ago; none
                                                * falls. A policy's page takes so many: lua/dt/policy/prices.lua */
 } dtl_costs;
 

@@ -2,7 +2,7 @@
  * batch[, model]]) -> ms of a pass with so many rows of each of `batch` sequences; the default is costs:sequences(), the
  * number that run at once. experts: the distinct ones that it reads, of all layers and sequences; nil or 0: as many as
  * usual. costs:first(context[, batch[, model]]) is a draft model's first pass of an iteration, over the roots. model: 1,
- * or 2 for the second draft model; costs:models() is how many it knows. costs:page(passes) is a walk over memory that was
+ * or 2 for the second draft model; costs:models() is how many it knows. costs:walk(passes) is a walk over memory that was
  * read so many target passes ago. costs:revision() changes whenever these times change; those of a table never do. */
 #include "box/costs.h"
 
@@ -96,9 +96,9 @@ static int costs_first_pass(lua_State *L) {
   return 1;
 }
 
-static int costs_of_page(lua_State *L) {
+static int costs_of_walk(lua_State *L) {
   const dtl_costs *costs = check_costs(L, 1);
-  lua_pushnumber(L, costs_page(costs, argument(L, 2, "costs:page", "passes", 0)));
+  lua_pushnumber(L, costs_walk(costs, argument(L, 2, "costs:walk", "passes", 0)));
   return 1;
 }
 
@@ -124,7 +124,7 @@ static int costs_revision(lua_State *L) {
 
 static costs_object *push(lua_State *L) {
   static const luaL_Reg methods[] = {{"target", costs_of_target},  {"draft", costs_of_draft},
-                                     {"first", costs_first_pass},  {"page", costs_of_page},
+                                     {"first", costs_first_pass},  {"walk", costs_of_walk},
                                      {"models", costs_models},     {"sequences", costs_sequences},
                                      {"revision", costs_revision}, {NULL, NULL}};
   costs_object *object = lua_newuserdatauv(L, sizeof *object, 0);

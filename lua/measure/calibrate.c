@@ -8,7 +8,7 @@
  * Walks over memory, for the time of a policy's page, are spread over all of this: caches depend on what else runs. */
 #include "measure/bench.h"
 #include "measure/costs.h"
-#include "measure/page.h"
+#include "measure/walk.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -191,17 +191,17 @@ static dt_status measure(bench *b, const dtl_calibration *how, dtl_costs *c, cha
   samples(*of)[1 + COSTS_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
   if (!of) return dtl_fail(err, DT_ENOMEM, "out of memory: times of passes");
   samples priced[2][COSTS_ROWS] = {{{.n = 0}}};
-  page_walks walks = {.n = 0};
-  page_begin(&walks.lines);
+  walk_times walks = {.n = 0};
+  walk_begin(&walks.lines);
   dt_status status = measure_draws(b, how, c, err); /* first, since progress is reported for the rest */
   if (!status && b->experts) status = measure_few_and_many(b, how, c, priced, err);
   int left = c->n_contexts * points(c), all = 0, disturbed = 0;
   while (left > 0 && !status) {
     status = take_round(b, of, how, c, &left, err);
-    if (!status) status = page_measure(&walks, b, c->context[0], err);
+    if (!status) status = walk_measure(&walks, b, c->context[0], err);
   }
   if (!status) sum_up(of, c, &all, &disturbed);
-  if (!status) page_costs(&walks, c->page);
+  if (!status) walk_costs(&walks, c->walk);
   if (!status && b->experts) price_experts(c, &of[0][1], priced);
   if (!status && all > 0 && disturbed > all / 3) {
     c->disturbed = true;

@@ -27,11 +27,11 @@ double costs_target(const dtl_costs *costs, double rows, int context, double exp
 /* A draft's first pass of an iteration: one row of each of so many sequences. */
 double costs_first(const dtl_costs *costs, int draft, int sequences, int context);
 
-/* The pages of a table that tells nothing of them, and those that are learned until some were seen: as on a Zen 5. */
-extern const double COSTS_PAGE[DTL_COST_PAGES];
+/* The walks of a table that tells nothing of them, and those of learned costs before the first: as on a Zen 5. */
+extern const double COSTS_WALK[DTL_COST_WALKS];
 
 /* A walk over memory that was read so many target passes ago. */
-double costs_page(const dtl_costs *costs, int passes);
+double costs_walk(const dtl_costs *costs, int passes);
 
 /* Makes measured times increase strictly in rows, and not fall with the context. A disturbance only adds time, so this takes the
  * isotonic fit from below: the largest one that exceeds no time. Then it adds a little for each row. */

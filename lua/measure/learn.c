@@ -2,7 +2,7 @@
 #include "measure/learn.h"
 
 #include "measure/bench.h"
-#include "measure/page.h"
+#include "measure/walk.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ struct course {
   dtl_usage since;          /* when the file was last written or read */
   costs_place place;
   lessons l;
-  page_lines lines;
+  walk_lines lines;
   long passes, walks_at; /* target passes of all runs; the one after which a walk is next */
 };
 
@@ -164,8 +164,8 @@ dt_status learn_course(dtl_learned *learned, int batch, const dt_seq_options *op
   if (!c) {
     c = calloc(1, sizeof *c);
     if (!c) return dtl_fail(err, DT_ENOMEM, "out of memory: what passes cost");
-    *c = (course){.batch = batch, .draws = draws, .coupled = coupled, .walks_at = PAGE_REST};
-    page_begin(&c->lines);
+    *c = (course){.batch = batch, .draws = draws, .coupled = coupled, .walks_at = WALK_REST};
+    walk_begin(&c->lines);
     dt_status status = begin(learned, c, err);
     if (status) {
       free(c);
@@ -189,15 +189,15 @@ void learn_pass(course *c, learned_kind kind, int rows, int context, int experts
   if (!cold) learned_pass(&c->l, kind, (double)rows / c->batch, context, experts, ms);
 }
 
-/* Seldom, since a walk takes as long as a page: after PAGE_REST passes and the next one, after twice as many, and so on. */
-void learn_page(course *c) {
+/* Seldom, since a walk takes as long as a page: after WALK_REST passes and the next one, after twice as many, and so on. */
+void learn_walk(course *c) {
   long late = ++c->passes - c->walks_at;
   if (late < 0) return;
-  learned_page(&c->l, late ? 1 : PAGE_REST, page_walk(&c->lines));
+  learned_walk(&c->l, late ? 1 : WALK_REST, walk_ms(&c->lines));
   if (late)
     c->walks_at *= 2;
   else
-    learned_page(&c->l, 0, page_walk(&c->lines));
+    learned_walk(&c->l, 0, walk_ms(&c->lines));
 }
 
 void learn_look(course *c) { learned_look(&c->l); }

@@ -18,7 +18,7 @@ dt_status learn_course(dtl_learned *learned, int batch, const dt_seq_options *op
 void learn_pass(course *c, learned_kind kind, int rows, int context, int experts, double ms);
 
 /* A target pass is over: walks over memory for the time of a page, if its turn has come. */
-void learn_page(course *c);
+void learn_walk(course *c);
 
 /* An iteration begins: costs may change now. */
 void learn_look(course *c);

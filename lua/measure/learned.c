@@ -54,7 +54,7 @@ void learned_begin(lessons *l, const learned_guess *g) {
     reckon(c, c->draft[d], g, g->draft_bytes[d], g->draft_token[d]);
     for (int k = 0; k < c->n_contexts; k++) c->first[d][k] = clamp(FIRST * c->draft[d][k][0], LEAST_MS, MOST_MS);
   }
-  memcpy(c->page, COSTS_PAGE, sizeof c->page);
+  memcpy(c->walk, COSTS_WALK, sizeof c->walk);
   l->shown = *c;
 }
 
@@ -109,8 +109,8 @@ void learned_table(lessons *l, const dtl_costs *t, bool draws, bool coupled) {
     for (int d = 0; d < t->drafts; d++)
       seed(l, learned_kind_of(d, true), 1, t->context[k], 0, t->first[d][k] + draft, TRUSTED);
   }
-  for (int i = 0; i < DTL_COST_PAGES; i++)
-    for (int times = 0; times < TRUSTED; times++) learned_page(l, i, t->page[i]);
+  for (int i = 0; i < DTL_COST_WALKS; i++)
+    for (int times = 0; times < TRUSTED; times++) learned_walk(l, i, t->walk[i]);
 }
 
 /* ---- from times to costs ----------------------------------------------------------------------------------------- */
@@ -163,7 +163,7 @@ static bool have_moved(const dtl_costs *c, const costs_of a, const costs_of b) {
 static bool has_moved(const dtl_costs *a, const dtl_costs *b) {
   for (int i = 0; i < a->n_rows; i++)
     if (moved(a->experts[i], b->experts[i]) || moved(a->expert[i], b->expert[i])) return true;
-  if (learned_page_moved(a->page, b->page)) return true;
+  if (learned_walk_moved(a->walk, b->walk)) return true;
   for (int d = 0; d < a->drafts; d++) {
     if (have_moved(a, a->draft[d], b->draft[d])) return true;
     for (int k = 0; k < a->n_contexts; k++)
@@ -178,7 +178,7 @@ bool learned_look(lessons *l) {
   l->waiting = 0;
   correct(l, LEARNED_TARGET, l->reckoned.target, now.target);
   learned_count_costs(l, &now);
-  learned_page_costs(l, now.page);
+  learned_walk_costs(l, now.walk);
   for (int d = 0; d < now.drafts; d++) {
     correct(l, learned_kind_of(d, false), l->reckoned.draft[d], now.draft[d]);
     correct_first(l, d, &now);
@@ -217,7 +217,7 @@ char *learned_json(lessons *l, const char *key) {
       for (int i = 0; i < l->reckoned.n_rows; i++) add_place(list, l, (learned_kind)kind, k, i);
   }
   learned_count_json(l, root);
-  learned_page_json(l, root);
+  learned_walk_json(l, root);
   char *text = errno == ENOMEM ? NULL : cJSON_PrintUnformatted(root);
   cJSON_Delete(root);
   return text;
@@ -254,7 +254,7 @@ static const char *take_all(lessons *l, const cJSON *root, const char *key) {
     if (!cJSON_IsArray(list)) return wrong[kind];
     cJSON_ArrayForEach(entry, list) if (!take_entry(l, (learned_kind)kind, entry)) return wrong[kind];
   }
-  if (!learned_page_parse(l, root)) return "page is no list of three [ms, times]";
+  if (!learned_walk_parse(l, root)) return "walk is no list of three [ms, times]";
   return learned_count_parse(l, root) ? NULL : "experts is no list of [rows, mean, passes] with an expert of two sums";
 }
 

@@ -38,7 +38,7 @@ typedef struct {
 } learned_count;
 
 typedef struct {
-  learned_place page[DTL_COST_PAGES]; /* walks over memory */
+  learned_place walk[DTL_COST_WALKS]; /* walks over memory */
   dtl_costs reckoned;
   double log_rows[COSTS_ROWS]; /* of reckoned.rows */
   dtl_costs shown;             /* the costs to count with, which change only when `revision` does */
@@ -69,7 +69,7 @@ void learned_begin(lessons *l, const learned_guess *guess);
 void learned_pass(lessons *l, learned_kind kind, double rows, int context, int experts, double ms);
 
 /* Learns from a walk over memory that was read so many passes ago: 0, 1, or more. */
-void learned_page(lessons *l, int passes, double ms);
+void learned_walk(lessons *l, int passes, double ms);
 
 /* Learns from a measured table as from passes. `draws`, `coupled`: adds the time of sampling, of coupled drafting. */
 void learned_table(lessons *l, const dtl_costs *table, bool draws, bool coupled);
@@ -85,11 +85,11 @@ void learned_count_costs(const lessons *l, dtl_costs *out);
 void learned_count_json(const lessons *l, struct cJSON *root);
 bool learned_count_parse(lessons *l, const struct cJSON *root);
 
-/* learned_page.c: fills the walks of costs; whether they differ so much that it counts; and the same as a member of a JSON object. */
-void learned_page_costs(lessons *l, double *page);
-bool learned_page_moved(const double *a, const double *b);
-void learned_page_json(lessons *l, struct cJSON *root);
-bool learned_page_parse(lessons *l, const struct cJSON *root);
+/* learned_walk.c: fills the walks of costs; whether they differ so much that it counts; and the same as a member of a JSON object. */
+void learned_walk_costs(lessons *l, double *walk);
+bool learned_walk_moved(const double *a, const double *b);
+void learned_walk_json(lessons *l, struct cJSON *root);
+bool learned_walk_parse(lessons *l, const struct cJSON *root);
 
 /* As a JSON object of schema dtrun.learned/1 with its key: malloc'd; NULL: out of memory. It keeps each entry's percentile only. */
 char *learned_json(lessons *l, const char *key);

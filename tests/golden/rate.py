@@ -3,9 +3,9 @@ written anew and as plainly as possible."""
 import math
 import numpy as np
 
-COSTS = {"rows": [1, 257], "target": [1.0, 9.0], "draft": [0.125, 1.125], "page": [0.0005, 0.003, 0.02]}
+COSTS = {"rows": [1, 257], "target": [1.0, 9.0], "draft": [0.125, 1.125], "walk": [0.0005, 0.003, 0.02]}
 # a draft pass costs more than a token is worth, a row half of that
-DEAR = COSTS | {"target": [1.0, 131.7], "draft": [2.0, 3.0], "page": [0.011, 0.053, 0.31]}
+DEAR = COSTS | {"target": [1.0, 131.7], "draft": [2.0, 3.0], "walk": [0.011, 0.053, 0.31]}
 
 
 class Sharpener:
@@ -130,14 +130,14 @@ class Copies:
 
 class Rate:
     def __init__(self, costs=COSTS):
-        target, draft, (again, after, _) = costs["target"], costs["draft"], costs["page"]
+        target, draft, (again, after, _) = costs["target"], costs["draft"], costs["walk"]
         page, step, node = 2 * after, 0.85 * after, 4 * again
         span = costs["rows"][1] - costs["rows"][0]
         self.verify = lambda n: target[0] + (n - 1) * self.row + page
         self.reading = lambda n: draft[0] + (n - 1) * (draft[1] - draft[0]) / span if n > 0 else 0.0
         self.pass_ms = lambda n: self.reading(n) + step
         self.row, self.page = (target[1] - target[0]) / span + node, page
-        self.account, self.copies, self.sharpener = Account(costs["page"]), Copies(), Sharpener()
+        self.account, self.copies, self.sharpener = Account(costs["walk"]), Copies(), Sharpener()
         worth = (1 - self.row / self.verify(1)) ** 2
         self.promise = 0.8 * worth
         self.brings, self.asked, self.idle, self.pause, self.reach = [0.8 * worth, 0.65 * worth], 10, 0, 4, 0.0

@@ -41,7 +41,7 @@ local function account(target_row, draft, draft_row, sequences)
     draft = function(_, rows) return draft + draft_row * (rows - 1) end,
     first = function() return draft + 0.05 end,
     sequences = function() return sequences or 1 end,
-    page = function(_, passes) return passes == 0 and STEP / 67 or error "another walk" end,
+    walk = function(_, passes) return passes == 0 and STEP / 67 or error "another walk" end,
   }
 end
 
@@ -142,7 +142,7 @@ TestPrices = {}
 local function walks(again, after, rested, s)
   local list = { [0] = again, after, rested }
   return { revision = function() return 1 end, sequences = function() return s end, models = function() return 1 end,
-           target = function(_, n) return n end, page = function(_, passes) return list[passes] end,
+           target = function(_, n) return n end, walk = function(_, passes) return list[passes] end,
            first = function() return 0 end, draft = function() return 0 end }
 end
 
@@ -166,7 +166,7 @@ function TestPrices.test_what_sequences_share_costs_each_its_part_and_what_one_r
   local costs = { revision = function() return 1 end, sequences = function() return 6 end,
                   models = function() return 1 end, target = function() return 1 end,
                   first = function(_, _, k) return 4 + k end,
-                  draft = function(_, n, _, k) return 2 + n * k end, page = function() return 0.01 end }
+                  draft = function(_, n, _, k) return 2 + n * k end, walk = function() return 0.01 end }
   local prices = policy.prices(costs, { length = function() return 1 end, models = 1 })
   local own = 6 * 0.0085 -- a draft pass of the pages of all
   for k, expected in pairs { [1] = { 30, 42 }, [2] = { 18, 36 }, [6] = { 10, 32 } } do

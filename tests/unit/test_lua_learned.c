@@ -257,7 +257,7 @@ static void a_file_that_is_none_is_left_aside_whole(void **state) {
 #define REST "\"draft\":[],\"first\":[]}"
 #define REST_OF "\"draft\":[],\"first\":[],"
 #define EXPERTS "experts is no list of [rows, mean, passes] with an expert of two sums"
-#define WALKS "page is no list of three [ms, times]"
+#define WALKS "walk is no list of three [ms, times]"
 #define TARGET "target is no list of [rows, context, ms, times]"
   static const char *const cases[][2] = {
       {"", "it is no JSON object"},
@@ -287,12 +287,12 @@ static void a_file_that_is_none_is_left_aside_whole(void **state) {
       {HEAD "\"target\":[]," REST_OF "\"experts\":[[1,8,1]],\"expert\":[0,1.01]}", EXPERTS},
       {HEAD "\"target\":[]," REST_OF "\"experts\":[[1,8,1]],\"expert\":[0,-0.01]}", EXPERTS},
       {HEAD "\"target\":[]," REST_OF "\"experts\":[[1,8,1]],\"expert\":[1e10,1]}", EXPERTS},
-      {HEAD "\"target\":[]," REST_OF "\"page\":[[1,1],[1,1]]}", WALKS},
-      {HEAD "\"target\":[]," REST_OF "\"page\":[[1,1],[1,1],[1]]}", WALKS},
-      {HEAD "\"target\":[]," REST_OF "\"page\":[[1,1],[1,1],[1,33]]}", WALKS},
-      {HEAD "\"target\":[]," REST_OF "\"page\":[[1,1],[1,1],[1001,1]]}", WALKS},
-      {HEAD "\"target\":[]," REST_OF "\"page\":[[1,1],[1,1],[0,1]]}", WALKS},
-      {HEAD "\"target\":[]," REST_OF "\"page\":[[1,1],[1,1],[1,\"1\"]]}", WALKS},
+      {HEAD "\"target\":[]," REST_OF "\"walk\":[[1,1],[1,1]]}", WALKS},
+      {HEAD "\"target\":[]," REST_OF "\"walk\":[[1,1],[1,1],[1]]}", WALKS},
+      {HEAD "\"target\":[]," REST_OF "\"walk\":[[1,1],[1,1],[1,33]]}", WALKS},
+      {HEAD "\"target\":[]," REST_OF "\"walk\":[[1,1],[1,1],[1001,1]]}", WALKS},
+      {HEAD "\"target\":[]," REST_OF "\"walk\":[[1,1],[1,1],[0,1]]}", WALKS},
+      {HEAD "\"target\":[]," REST_OF "\"walk\":[[1,1],[1,1],[1,\"1\"]]}", WALKS},
       {HEAD "\"target\":[],\"draft\":[]}", "first is no list of [rows, context, ms, times]"},
   };
   lessons *l = begun();
@@ -304,8 +304,8 @@ static void a_file_that_is_none_is_left_aside_whole(void **state) {
   }
   assert_null(learned_parse(l, HEAD "\"target\":[[1,128,8,32],[1000000,0,1e8,1]]," REST, "k"));
   assert_int_equal(l->passes, 2);
-  assert_null(learned_parse(l, HEAD "\"target\":[]," REST_OF "\"page\":[[1e-6,0],[1,32],[1e3,1]]}", "k"));
-  assert_true(l->page[0].n == 0 && l->page[1].n == 8 && l->page[2].n == 1);
+  assert_null(learned_parse(l, HEAD "\"target\":[]," REST_OF "\"walk\":[[1e-6,0],[1,32],[1e3,1]]}", "k"));
+  assert_true(l->walk[0].n == 0 && l->walk[1].n == 8 && l->walk[2].n == 1);
   assert_null(learned_parse(
       l, HEAD "\"target\":[]," REST_OF "\"experts\":[[1,1,32],[8,1e9,1],[9,8,1]],\"expert\":[-1e9,1]}", "k"));
   assert_true(l->count[0].mean == 1 && l->count[0].n == 8 && l->count[7].mean == 1e9 &&

@@ -19,7 +19,7 @@ local ceil, max, min, setmetatable = math.ceil, math.max, math.min, setmetatable
 
 local LOSS, SHORT, SAVED = 0.01, 200, 16
 local LONGEST = 8 -- iterations of a rest after losses
-local STEP = 67 -- costs:page(0) of a page for each draft pass and sequence: 0.05 ms on a Zen 5
+local STEP = 67 -- costs:walk(0) of a page for each draft pass and sequence: 0.05 ms on a Zen 5
 local LAST, SURE = 2, 0.8 -- so many last rows are for guesses as likely: a text that repeats itself wins all back
 local SHARE = 0.5 -- of what is left: the most that one iteration stakes, if it is more than a row
 local Account = {}
@@ -90,7 +90,7 @@ function Account:affords(context, sequences, experts)
   local costs = self.costs
   self.context, self.sequences = context, sequences or costs:sequences()
   self.once = costs:target(1, context, self.sequences, experts)
-  self.page = STEP * costs:page(0) * self.sequences
+  self.page = STEP * costs:walk(0) * self.sequences
   return self:covers((self:opening(self.sequences) + self.page) / self.once)
 end
 

@@ -1,6 +1,6 @@
 -- policy.prices(costs, seq): milliseconds of passes as self.costs has them at the context of now, each asked for once.
--- The time of the page itself, so many of costs:page's walks, is added. Where s sequences run at once, one's time is
--- everyone's:
+-- The time of the page itself, so many walks over memory (costs:walk), is added. Where s sequences run at once, one's
+-- time is everyone's:
 -- a pass that k of them share costs each s / k of it, and what one reads alone s times as much.
 --
 --   p.verify[n]     a target pass over n rows, the root's among them; p.verify[1] - p.page is plain decoding's
@@ -50,10 +50,10 @@ function Prices:ask(seq)
   local of = self.experts
   self.sequences = sequences
   self.revision, self.until_length = self:now(), ceil(context / SAME) * SAME
-  local walk = costs:page(1) * sequences
-  local page, step, node = LOOK * walk, STEP * walk, NODE * costs:page(0) * sequences
+  local walk = costs:walk(1) * sequences
+  local page, step, node = LOOK * walk, STEP * walk, NODE * costs:walk(0) * sequences
   self.page, self.saved = page, PLAIN * walk
-  self.wake = max(WAKE * costs:page(2) * sequences - page, 0)
+  self.wake = max(WAKE * costs:walk(2) * sequences - page, 0)
   local verify = asked(function(n)
     return costs:target(n, context, sequences, of:expected(n, sequences)) + page + (n - 1) * node
   end)

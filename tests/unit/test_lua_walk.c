@@ -4,29 +4,29 @@
 #include "dtrun_fake.h"
 
 #include "measure/learn.h"
-#include "measure/page.h"
+#include "measure/walk.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 static void a_walk_reads_every_line_once(void **state) {
   (void)state;
-  page_lines lines;
-  bool seen[PAGE_LINES] = {false};
-  page_begin(&lines);
-  for (int i = 0, at = 0; i < PAGE_LINES; i++, at = lines.line[at].next) {
+  walk_lines lines;
+  bool seen[WALK_LINES] = {false};
+  walk_begin(&lines);
+  for (int i = 0, at = 0; i < WALK_LINES; i++, at = lines.line[at].next) {
     assert_false(seen[at]);
     seen[at] = true;
   }
-  assert_true(page_walk(&lines) > 0);
+  assert_true(walk_ms(&lines) > 0);
 }
 
 static void what_counts_is_the_median_and_no_walk_falls(void **state) {
   (void)state;
-  page_walks w = {.n = 3, .ms = {{3, 1, 9}, {2, 90, 1}, {4, 80, 5}}};
-  double page[DTL_COST_PAGES];
-  page_costs(&w, page);
-  assert_true(page[0] == 3 && page[1] == 3 && page[2] == 5);
+  walk_times w = {.n = 3, .ms = {{3, 1, 9}, {2, 90, 1}, {4, 80, 5}}};
+  double walk[DTL_COST_WALKS];
+  walk_costs(&w, walk);
+  assert_true(walk[0] == 3 && walk[1] == 3 && walk[2] == 5);
 }
 
 static lessons *begun(void) {
@@ -40,23 +40,23 @@ static void assert_walks(lessons *l, double again, double after, double rested) 
   const double expected[] = {again, after, rested};
   for (int i = 0; i < 40; i++) learned_pass(l, LEARNED_TARGET, 1, 128, 0, 2 * l->shown.target[0][0]);
   learned_look(l);
-  for (int i = 0; i < DTL_COST_PAGES; i++) assert_float_equal(l->shown.page[i], expected[i], 1e-4 * expected[i]);
+  for (int i = 0; i < DTL_COST_WALKS; i++) assert_float_equal(l->shown.walk[i], expected[i], 1e-4 * expected[i]);
 }
 
 static void what_a_page_takes_is_learned_from_walks(void **state) {
   (void)state;
   lessons *l = begun(), *back = begun();
-  assert_walks(l, COSTS_PAGE[0], COSTS_PAGE[1], COSTS_PAGE[2]);
+  assert_walks(l, COSTS_WALK[0], COSTS_WALK[1], COSTS_WALK[2]);
   for (int i = 0; i < 20; i++) { /* every third is disturbed; none of 0, without end or beyond a second counts */
-    learned_page(l, 0, 0.004), learned_page(l, 1, i % 3 ? 0.02 : 1), learned_page(l, 2 + 7 * (i % 2), 0.05);
-    learned_page(l, 1, 0), learned_page(l, 1, NAN), learned_page(l, 1, INFINITY), learned_page(l, 1, 1000.1);
+    learned_walk(l, 0, 0.004), learned_walk(l, 1, i % 3 ? 0.02 : 1), learned_walk(l, 2 + 7 * (i % 2), 0.05);
+    learned_walk(l, 1, 0), learned_walk(l, 1, NAN), learned_walk(l, 1, INFINITY), learned_walk(l, 1, 1000.1);
   }
   assert_walks(l, 0.004, 0.02, 0.05);
   char *json = learned_json(l, "k");
   assert_null(learned_parse(back, json, "k"));
   assert_walks(back, 0.004, 0.02, 0.05);
   free(json);
-  for (int i = 0; i < LEARNED_KEPT; i++) learned_page(l, 0, 0.5);
+  for (int i = 0; i < LEARNED_KEPT; i++) learned_walk(l, 0, 0.5);
   assert_walks(l, 0.5, 0.5, 0.5);
   free(l), free(back);
 }
@@ -65,21 +65,21 @@ static void a_measured_table_teaches_its_walks(void **state) {
   (void)state;
   lessons *l = begun();
   dtl_costs *t = calloc(1, sizeof *t);
-  *t = (dtl_costs){.batch = 1, .n_contexts = 1, .n_rows = 1, .context = {128}, .rows = {1}, .page = {0.25, 0.5, 1}};
+  *t = (dtl_costs){.batch = 1, .n_contexts = 1, .n_rows = 1, .context = {128}, .rows = {1}, .walk = {0.25, 0.5, 1}};
   t->target[0][0] = 6;
   learned_table(l, t, false, false);
   assert_walks(l, 0.25, 0.5, 1);
   free(l), free(t);
 }
 
-/* What costs tell of a page after so many more target passes, and passes of twice the time, which make costs new. */
-static const double *pages_after(course *c, int passes, double *ms) {
+/* The walks of costs after so many more target passes, and passes of twice the time, which make costs new. */
+static const double *walks_after(course *c, int passes, double *ms) {
   const int *revision;
-  for (int i = 0; i < passes; i++) learn_page(c);
+  for (int i = 0; i < passes; i++) learn_walk(c);
   for (int i = 0; i < 40; i++) learn_pass(c, LEARNED_TARGET, 1, 128, 0, *ms);
   *ms *= 2;
   learn_look(c);
-  return learn_costs(c, &revision)->page;
+  return learn_costs(c, &revision)->walk;
 }
 
 static void a_run_times_walks_after_its_8th_target_pass_and_the_next_and_none_up_to_the_16th(void **state) {
@@ -89,15 +89,15 @@ static void a_run_times_walks_after_its_8th_target_pass_and_the_next_and_none_up
   dtl_learned *learning = dtl_learned_open(pair, &(dtl_learning){0});
   course *c;
   ok(learn_course(learning, 1, &(dt_seq_options){.max_tokens = 1}, false, &c, &err));
-  double ms = 1, first[DTL_COST_PAGES];
-  assert_memory_equal(pages_after(c, 7, &ms), COSTS_PAGE, sizeof first);
-  memcpy(first, pages_after(c, 1, &ms), sizeof first);
-  assert_true(first[0] != COSTS_PAGE[0] && first[2] != COSTS_PAGE[2]);
-  assert_true(first[1] == COSTS_PAGE[1] || first[1] == first[0]); /* none falls */
-  const double *page = pages_after(c, 1, &ms);
-  assert_true(page[0] == first[0] && page[1] != COSTS_PAGE[1] && page[2] >= first[2]);
-  memcpy(first, page, sizeof first);
-  assert_memory_equal(pages_after(c, 6, &ms), first, sizeof first);
+  double ms = 1, first[DTL_COST_WALKS];
+  assert_memory_equal(walks_after(c, 7, &ms), COSTS_WALK, sizeof first);
+  memcpy(first, walks_after(c, 1, &ms), sizeof first);
+  assert_true(first[0] != COSTS_WALK[0] && first[2] != COSTS_WALK[2]);
+  assert_true(first[1] == COSTS_WALK[1] || first[1] == first[0]); /* none falls */
+  const double *walk = walks_after(c, 1, &ms);
+  assert_true(walk[0] == first[0] && walk[1] != COSTS_WALK[1] && walk[2] >= first[2]);
+  memcpy(first, walk, sizeof first);
+  assert_memory_equal(walks_after(c, 6, &ms), first, sizeof first);
   dtl_learned_close(learning);
   dt_pair_close(pair);
 }
