@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define FEWEST_TOKENS 16   /* a shorter run gives no advice */
+#define SHORTEST_MS 50     /* after the prompt; in a shorter run the first passes, over cold caches, weigh too much */
 #define SLOWER 0.98        /* of plain decoding's speed: a smaller difference is none */
 #define LOW_ACCEPTANCE 0.4 /* of first guesses: below it, no tree pays */
 #define PASSES 5           /* passes over one row that are measured, */
@@ -20,6 +21,7 @@ typedef struct {
   double plain;               /* a token of plain decoding: a pass over one row */
   double speed;               /* tokens per millisecond / that of plain decoding */
   const char *counts;         /* says whether these times include the prompt */
+  bool brief;                 /* it took less than SHORTEST_MS, and did not run in turns with plain decoding */
   bool busy;                  /* the machine was busy while it ran; this does not matter if both ran in turns */
   char why[DTL_WHY];
 } account;
@@ -62,6 +64,7 @@ static bool settle(const job *j, const dtl_result *r, const dtl_usage *before, c
                  .committed = (double)s->committed / n};
   bool told = compared && is_plain(j->other);
   a->counts = told ? "prompt included" : "after the prompt";
+  a->brief = !told && (a->draft + a->verify + a->rest) * n < SHORTEST_MS;
   a->busy = !told && dtl_disturbed(before, after, strncmp(r->backend, "cpu", 3) == 0, a->why, sizeof a->why);
   a->plain = told ? 1000 / compared->other : measure_plain(j, r);
   double token = (a->draft + a->verify + a->rest) / a->committed;
@@ -175,7 +178,7 @@ void advise(const job *j, const outcome *mine, const dtl_usage *before, const dt
     return;
   }
   if (j->options->explain) explain(&r->stats, &a);
-  if (a.speed >= SLOWER) return;
+  if (a.speed >= SLOWER || a.brief) return;
   char why[200], command[2000];
   cause c = find_cause(&r->stats, &a);
   tell_cause(why, sizeof why, c, &r->stats, &a);

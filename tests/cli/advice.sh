@@ -47,7 +47,7 @@ it_says_that_the_machine_was_busy_and_how_to_measure_then() {
 }
 it_gives_no_advice_where_there_is_nothing_to_advise() {
   succeeds ar -p 'It was a dark night' -n 40
-  page blind 'for t = 100, 300 do tree:add(0, t) end'
+  page blind 'for t = 100, 300 do tree:add(0, t) end for _ = 1, 1000000 do end'
   grep -q slower stderr && fail 'plain decoding is slower than itself'
   succeeds ./blind.lua -p 'It was a dark night' -n 15 --ignore-eos # one less than it takes
   grep -q slower stderr && fail 'advice after 15 tokens'
@@ -56,6 +56,30 @@ it_gives_no_advice_where_there_is_nothing_to_advise() {
   succeeds ./blind.lua -p 'It was a dark night' -n 40 --ignore-eos -q
   [ -s stderr ] && fail 'advice, though quiet'
   true
+}
+it_says_nothing_of_a_run_too_short_to_tell() {
+  local brief=0 lasting=0 nodes tokens
+  cat >brief.lua <<'END'
+local file = io.open("r.json", "rb")
+local time = require "dt".json.decode(file:read "a").stats.time_ms
+local ms = time.draft + time.verify + time.commit + time.policy + time.other
+print(ms < 50 and "brief" or "lasting")
+END
+  for nodes in 10 30 100 300; do
+    for tokens in 16 40; do
+      page "wrong$nodes" "for t = 1, $nodes do tree:add(0, 1000 + t) end"
+      succeeds "./wrong$nodes.lua" -p 'It was a dark night' -n $tokens --ignore-eos --json r.json
+      if [ "$("$dtrun" run brief.lua)" = brief ]; then
+        brief=$((brief + 1))
+        grep -q slower stderr && fail "advice after $tokens tokens with $nodes nodes"
+      elif [ "$nodes" -ge 100 ]; then
+        lasting=$((lasting + 1))
+        grep -q slower stderr || fail "no advice after $tokens tokens with $nodes nodes"
+      fi
+    done
+  done
+  [ $lasting -gt 0 ] || fail 'no run lasted'
+  [ $brief -gt 0 ] || echo 'every run lasted 50 ms: none was too short'
 }
 it_explains_any_run() {
   succeeds linear -p 'It was a dark night' -n 40 --ignore-eos --explain
