@@ -9,7 +9,7 @@
 --
 -- An account (policy.account) limits losses: by the costs, 200 tokens or more take at most 1 % longer than plain ones.
 local policy = require "dt.policy"
-local exp, log, max = math.exp, math.log, math.max
+local exp, log = math.exp, math.log
 
 local Rate = policy.define {
   name = "rate",
@@ -18,17 +18,14 @@ local Rate = policy.define {
 }
 
 local WIDEST, MOST = 6, 64 -- drafted children of a node; nodes of a tree
-local START = 3            -- tokens per target pass taken to be reached at first, lest first trees are lavish
-local KEEP = 0.98          -- of what is known of the rate, in each iteration
 
 function Rate:init(seq)
   self.prices, self.account = policy.prices(self.costs, seq), policy.account(self.costs, seq)
+  self.pace, self.guesses = policy.pace(self.prices), policy.guesses(self.prices, seq)
   self.sources = policy.sources { policy.copies(seq), seq.grammar and policy.forced(seq),
                                   self.corpus and policy.copies(seq, self.corpus) }
-  self.guesses = policy.guesses(self.prices, seq)
-  self.alpha = { [0] = 1 }                            -- by node
-  self.level, self.below, self.best = {}, {}, {}      -- nodes
-  self.tokens, self.ms = START, self.prices.verify[1] -- their ratio is the rate reached so far
+  self.alpha = { [0] = 1 }                       -- by node
+  self.level, self.below, self.best = {}, {}, {} -- nodes
 end
 
 -- Adds those children of u that the draft model offers and that are worth their rows, `copied` being none of them.
@@ -82,14 +79,10 @@ end
 -- An iteration begins, after those that the host made alone: R; nil: it rests, nor takes the page's time to look.
 function Rate:begin(seq)
   self.spent, self.n, self.level[1] = nil, 0, 0
-  self.ms = self.ms * self.prices:follow(seq)
-  local prices, _, rested = self.prices, self.account:rests()
-  local budget, plain = self.account:budget(prices), prices.verify[1] - prices.page -- 1 / plain is always to be had
-  local kept = KEEP ^ rested
-  local new = (1 - kept) / (1 - KEEP) -- tokens, and plain passes
-  self.tokens, self.ms = kept * self.tokens + new, kept * self.ms + new * plain
+  local prices, scale, _, rested = self.prices, self.prices:follow(seq), self.account:rests()
+  local R, budget = self.pace:begin(scale, rested), self.account:budget(prices)
   self.guesses:begin(budget and budget - prices.page or 0, rested)
-  return budget and max(self.tokens / self.ms, 1 / plain)
+  return budget and R
 end
 
 function Rate:draft(tree)
@@ -108,15 +101,14 @@ function Rate:draft(tree)
     if n == 0 or self.n >= MOST then break end
   end
   local k, ms = self.prices:choose(tree, self.n, self.alpha, R, self.account, guesses.budget - guesses.ms, self.best)
-  guesses:settle(R, self.alpha, self.best, k, ms)
+  guesses:settle(R, self.alpha, self.best, k)
   self.spent = guesses.ms + self.prices.verify[1] + ms
 end
 
 function Rate:observe(tree, out)
   if not self.spent then return end
-  local spent = self.spent + self.prices:observe(out)
-  self.tokens, self.ms = KEEP * self.tokens + out.committed, KEEP * self.ms + spent
-  local plain = self.prices.verify[1] - self.prices.page
+  local spent, plain = self.spent + self.prices:observe(out), self.prices.plain
+  self.pace:observe(out.committed, spent)
   self.sources:observe(tree, out)
   self.guesses:observe(tree, out)
   if self.account:spend(spent, plain, out.accepted) or self.n > 0 then return end

@@ -15,8 +15,8 @@ typedef struct {
 
 static const char *const box_modules[] = {"dt.policy.account", "dt.policy.copies", "dt.policy.either",
                                           "dt.policy.experts", "dt.policy.forced", "dt.policy.guesses",
-                                          "dt.policy.params",  "dt.policy.prices", "dt.policy.sources",
-                                          "dt.policy"}; /* in order of loading */
+                                          "dt.policy.pace",    "dt.policy.params", "dt.policy.prices",
+                                          "dt.policy.sources", "dt.policy"}; /* in order of loading */
 enum { N_BOX_MODULES = sizeof box_modules / sizeof *box_modules };
 
 /* NULL bytes: memory was short, so the text is compiled each time. */

@@ -20,7 +20,8 @@ local opts = dt.args {
     { "cost_table", nil, type = "string", doc = "a table of costs (calibrate --json) instead of a measured one" },
   },
 }
-local PARTS = { "account", "copies", "sources", "experts", "prices", "guesses" } -- each behind those that it requires
+-- Each behind those that it requires.
+local PARTS = { "account", "copies", "sources", "experts", "prices", "pace", "guesses" }
 
 local function read(path)
   local file <close> = assert(io.open(HERE .. "../../" .. path, "rb"))

@@ -10,7 +10,7 @@ the tree as "parent>token ..." in the order of creation, and the nodes that are 
 """
 import functools, itertools, json, math, pathlib
 import numpy as np
-from rate import COSTS, DEAR, Rate
+from rate import COSTS, DEAR, UNEVEN, Rate
 
 VOCAB = 14
 random = np.random.default_rng(7)
@@ -406,7 +406,13 @@ def main():
         case("rate", Rate, {}, 16, tokens=1900)
     for length, tokens in [(300, 25), (600, 50), (900, 70)]:  # what is to be read before the first guess
         case("rate", Rate, {}, 16, length, tokens)
-    for pair in list(pairs):  # the draft model is not asked: it rests where the text does not repeat itself
+    named = list(pairs)
+    for pair in named:
+        pairs["uneven " + pair] = pairs[pair] | {"costs": UNEVEN}
+        prompt = [int(t) for t in random.integers(0, VOCAB, 9)]
+        cases.append({"policy": "rate", "pair": "uneven " + pair, "params": {}, "prompt": prompt, "tokens": 900,
+                      "iterations": alone(pairs[pair], Rate(UNEVEN), prompt, 40, 900)})
+    for pair in named:  # the draft model is not asked: it rests where the text does not repeat itself
         pairs["dear " + pair] = pairs[pair] | {"costs": DEAR}
         for length, tokens in [(6, 700), (500, 300)]:
             prompt = [int(t) for t in random.integers(0, VOCAB, length)]

@@ -6,6 +6,9 @@ import numpy as np
 COSTS = {"rows": [1, 257], "target": [1.0, 9.0], "draft": [0.125, 1.125], "walk": [0.0005, 0.003, 0.02]}
 # a draft pass costs more than a token is worth, a row half of that
 DEAR = COSTS | {"target": [1.0, 131.7], "draft": [2.0, 3.0], "walk": [0.011, 0.053, 0.31]}
+# a second row is almost free, a third dear, and a fourth cheap
+UNEVEN = {"rows": [1, 2, 3, 4, 257], "target": [1.0, 1.013, 1.371, 1.427, 11.3], "draft": [0.121, 0.127, 0.183, 0.197, 1.317],
+          "walk": [0.0007, 0.0031, 0.019]}
 
 
 class Sharpener:
@@ -67,10 +70,9 @@ class Account:
             self.rest = math.ceil((self.again - self.balance) / self.loss - self.tokens) - 1
         return passes <= self.left()
 
-    def stake(self, left, row, p):
-        """Half of what is left, or a row; the last two rows are for a node of 0.8 or more."""
-        left -= 2 * row if p < 0.8 else 0
-        return min(left, max(row, left / 2))
+    def stake(self, left, row):
+        """A fifth of what is left, or a row."""
+        return min(left, max(row, left / 5))
 
     def spend(self, ms, plain, accepted):
         lost = ms / plain - 1
@@ -128,19 +130,25 @@ class Copies:
                     self.first = None
 
 
+def between(n, rows, ms):
+    """Of n rows, on straight lines; more rows than the table has lie on the last one."""
+    i = min(max(sum(r <= n for r in rows) - 1, 0), len(rows) - 2)
+    return ms[i] + (n - rows[i]) * (ms[i + 1] - ms[i]) / (rows[i + 1] - rows[i])
+
+
 class Rate:
     def __init__(self, costs=COSTS):
-        target, draft, (again, after, _) = costs["target"], costs["draft"], costs["walk"]
+        again, after, _ = costs["walk"]
         page, step, node = 2 * after, 0.85 * after, 4 * again
-        span = costs["rows"][1] - costs["rows"][0]
-        self.verify = lambda n: target[0] + (n - 1) * self.row + page
-        self.reading = lambda n: draft[0] + (n - 1) * (draft[1] - draft[0]) / span if n > 0 else 0.0
+        self.verify = lambda n: between(n, costs["rows"], costs["target"]) + page + (n - 1) * node
+        self.reading = lambda n: between(n, costs["rows"], costs["draft"]) if n > 0 else 0.0
         self.pass_ms = lambda n: self.reading(n) + step
-        self.row, self.page = (target[1] - target[0]) / span + node, page
+        self.row = lambda nodes: self.verify(nodes + 2) - self.verify(nodes + 1)  # one row more
+        self.page = page
         self.account, self.copies, self.sharpener = Account(costs["walk"]), Copies(), Sharpener()
-        worth = (1 - self.row / self.verify(1)) ** 2
-        self.promise = 0.8 * worth
-        self.brings, self.asked, self.idle, self.pause, self.reach = [0.8 * worth, 0.65 * worth], 10, 0, 4, 0.0
+        worth = [(1 - self.row(n) / self.verify(1)) ** 2 if self.row(n) < self.verify(1) else 0.0 for n in range(2)]
+        self.promise, self.expected = 0.8 * worth[0], 0.65 * worth[1]
+        self.brings, self.asked, self.idle, self.pause, self.reach = [self.promise, self.expected], [3, 3], 0, 4, 0.0
         self.tokens, self.ms = 3.0, self.verify(1)
         self.read = 0  # tokens of the text that the draft model has rows of
         self.quiet, self.needs = 0, 16  # iterations to rest, unless so many last tokens stood before
@@ -159,7 +167,7 @@ class Rate:
         """How many iterations to come ask nothing, even if plain decoding's rate is all that is reached, unless there is a
         copy that is worth its row then."""
         R, tries = 1 / (self.verify(1) - self.page), self.idle >= self.pause
-        self.needs = next((e for e in range(3, 17) if self.copies.q(("alone", e)) >= R * self.row), 16)
+        self.needs = next((e for e in range(3, 17) if self.copies.q(("alone", e)) >= R * self.row(0)), 16)
         if self.passes or self.pays(R, 1.0, tries, length, left):
             return 0
         most = self.priced + 1 - length
@@ -191,7 +199,7 @@ class Rate:
 
     def is_worth(self, R, rest, n, depth, budget, tree):
         ms = self.pass_ms(n)
-        if self.drafted_ms + ms + self.row + 0.75 * self.verify(1) > budget:
+        if self.drafted_ms + ms + self.row(0) > budget:
             return False
         if self.passes:
             return depth < 2 + self.reach and self.brings[1] * rest >= R * ms
@@ -203,7 +211,7 @@ class Rate:
         if tree.rests:
             return
         self.awake(tree.text)
-        budget = self.account.budget(self.verify(1) - self.page, self.page, self.row)
+        budget = self.account.budget(self.verify(1) - self.page, self.page, self.row(0))
         if budget is None:
             return
         R, budget = max(self.tokens / self.ms, 1 / (self.verify(1) - self.page)), budget - self.page
@@ -235,7 +243,7 @@ class Rate:
                         self.copies.first = len(tree.text), token, kind
                     left = min(1.0, (1 - self.copies.q(kind)) / (1 - self.says[tip][rank][1]))
                 q = self.copies.q(kind)
-                if alpha[tip] * q >= R * self.row:
+                if alpha[tip] * q >= R * self.row(len(alpha) - 1):
                     copy = tree.add(tip, token, q)
                     self.copies.nodes.append((copy, kind))
                     alpha[copy] = alpha[tip] * q
@@ -247,7 +255,7 @@ class Rate:
                     if shared and t == token:
                         continue
                     value = alpha[u] * (left if shared else 1) * p
-                    if len(tree.token) > 64 or value < R * self.row:
+                    if len(tree.token) > 64 or value < R * self.row(len(alpha) - 1):
                         break
                     v = tree.add(u, t, value / alpha[u])
                     alpha[v], of_pass[v] = value, len(self.passes) - 1
@@ -262,32 +270,34 @@ class Rate:
     def choose(self, tree, alpha, of_pass, R, left):
         """Verifies as many of the likeliest nodes as add most tokens, less R for each ms of their rows."""
         order, most, k, total = sorted(list(alpha)[1:], key=lambda v: (-alpha[v], v)), 0.0, 0, 0.0
-        stake = self.account.stake(left, self.row, alpha[order[0]] if order else 0)
+        stake = self.account.stake(left, self.row(0))
         for i, v in enumerate(order, 1):
-            total += alpha[v]
-            if i * self.row <= stake and total - R * i * self.row > most:
-                most, k = total - R * i * self.row, i
+            total, ms = total + alpha[v], self.verify(i + 1) - self.verify(1)
+            if ms <= stake and total - R * ms > most:
+                most, k = total - R * ms, i
         tree.kept = sorted(order[:k])
-        self.spent = self.drafted_ms + self.verify(1) + k * self.row
-        self.settle(alpha, of_pass, R, tree.kept)
+        self.spent = self.drafted_ms + self.verify(k + 1)
+        self.settle(alpha, of_pass, R, order[:k])
+
+    def learn(self, which, brought):
+        self.asked[which] += 1
+        self.brings[which] += (0.01 + 1 / self.asked[which]) * (brought - self.brings[which])
 
     def settle(self, alpha, of_pass, R, kept):
-        """What passes have brought: the tokens of their nodes less what rows cost, and of the first less the passes below."""
+        """What passes have brought: the tokens of their nodes less what rows cost, and the first what those below bring, less
+        their time; kept: likeliest first. What is known of passes below the first fades while there are none."""
         if not self.passes:
             self.idle += 1
             return
-        for v in kept:
+        for i, v in enumerate(kept):
             if v in of_pass:
-                self.passes[of_pass[v]]["net"] += alpha[v] - R * self.row
-        self.asked += 1
-        step, below = 0.01 + 1 / self.asked, 0.0
-        for one in reversed(self.passes[1:]):
-            self.brings[1] += step * (one["net"] / one["open"] - self.brings[1])
-            below += one["net"] - R * one["ms"]
-        first = self.passes[0]
-        if len(self.passes) == 1:
-            self.brings[1] += step * (first["net"] / first["open"] - self.brings[1])
-        self.brings[0] += step * ((first["net"] + below) / first["open"] - self.brings[0])
+                self.passes[of_pass[v]]["net"] += alpha[v] - R * self.row(i)
+        first, *others = self.passes
+        if not others:
+            self.brings[1] += 0.01 * (self.expected - self.brings[1])
+        for one in others:
+            self.learn(1, one["net"] / one["open"])
+        self.learn(0, (first["net"] + sum(one["net"] - R * one["ms"] for one in others)) / first["open"])
         self.idle = 0
         self.pause = min(2 * self.pause, 64) if self.brings[0] < R * first["ms"] else 4
 

@@ -104,12 +104,10 @@ function TestAccount.test_it_owes_what_drafts_have_not_brought_yet()
   lu.assertFalse(a:owes())
 end
 
-function TestAccount.test_one_iteration_stakes_half_or_a_row_and_the_last_rows_are_for_likely_guesses()
-  local a, row, p = account(0, 0.15, 0), 0.25, 0.8
-  lu.assertEquals({ a:stake(4, row, p), a:stake(0.5, row, p) }, { 2, 0.25 })
-  lu.assertEquals({ a:stake(0.375, row, p), a:stake(0.125, row, p) }, { 0.25, 0.125 }) -- a row, if there is one
-  lu.assertEquals({ a:stake(4, row, p - 1e-9), a:stake(0.75, row, p - 1e-9) }, { 1.75, 0.25 })
-  lu.assertEquals({ a:stake(0.625, row, p - 1e-9), a:stake(0.5, row, p - 1e-9) }, { 0.125, 0 })
+function TestAccount.test_one_iteration_stakes_a_fifth_of_what_is_left_or_a_row()
+  local a, row = account(0, 0.15, 0), 0.25
+  lu.assertEquals({ a:stake(4, row), a:stake(2.5, row), a:stake(1.25, row), a:stake(1, row) }, { 0.8, 0.5, 0.25, 0.25 })
+  lu.assertEquals({ a:stake(0.25, row), a:stake(0.125, row) }, { 0.25, 0.125 }) -- a row, if there is one
 end
 
 function TestAccount.test_a_page_takes_longer_for_more_sequences()
@@ -153,7 +151,8 @@ function TestPrices.test_a_page_takes_so_many_walks_over_memory()
     lu.assertAlmostEquals(p.page, 16 * s, 1e-12)
     lu.assertAlmostEquals(p.wake, (80 - 16) * s, 1e-12)
     lu.assertAlmostEquals(p.saved, 2 * s, 1e-12)
-    lu.assertAlmostEquals(p.verify[1] - 1, 16 * s, 1e-12)
+    lu.assertAlmostEquals(p.verify[1] - p.plain, 16 * s, 1e-12)
+    lu.assertAlmostEquals(p.plain, 1, 1e-12)
     lu.assertAlmostEquals(p.verify[4] - 4, (16 + 3 * 4) * s, 1e-12)
     lu.assertAlmostEquals(p.row[2], 1 + 4 * s, 1e-12)
     lu.assertAlmostEquals(p.models[1][s].first, 6.8 * s, 1e-12)
@@ -177,12 +176,45 @@ function TestPrices.test_what_sequences_share_costs_each_its_part_and_what_one_r
   lu.assertEquals({ prices:reading(1, 0), prices:reading(1, 5) }, { 0, 42 })
 end
 
+TestPace = {}
+
+-- A pass of plain decoding takes 2 ms, one with the page 2.5.
+local function pace() return policy.pace { plain = 2, verify = { 2.5 } } end
+
+function TestPace.test_begins_with_three_tokens_a_pass_and_forgets_them()
+  local p = pace()
+  lu.assertAlmostEquals(p:begin(1, 0), 3 / 2.5, 1e-12)
+  p:observe(4, 3)
+  lu.assertAlmostEquals(p:begin(1, 0), (0.98 * 3 + 4) / (0.98 * 2.5 + 3), 1e-12)
+  for _ = 1, 1000 do p:observe(4, 3) end
+  lu.assertAlmostEquals(p:begin(1, 0), 4 / 3, 1e-8)
+end
+
+function TestPace.test_is_plain_decodings_at_least()
+  local p = pace()
+  p:observe(1, 400)
+  lu.assertEquals(p:begin(1, 0), 1 / 2)
+end
+
+function TestPace.test_iterations_at_rest_were_plain_ones()
+  local rested, made = pace(), pace()
+  for _ = 1, 5 do made:observe(1, 2) end
+  lu.assertAlmostEquals(rested:begin(1, 5), made:begin(1, 0), 1e-12)
+end
+
+function TestPace.test_goes_with_the_prices()
+  lu.assertAlmostEquals(pace():begin(1.2, 0), 3 / (1.2 * 2.5), 1e-12)
+  local p = pace() -- what comes at rest has the new price already
+  lu.assertAlmostEquals(p:begin(1.2, 1), (0.98 * 3 + 1) / (0.98 * 1.2 * 2.5 + 2), 1e-12)
+end
+
 -- Guesses that bring what `brings` says of a token, a pass for them taking `first` of the target's, up to 128 tokens.
+-- A second row takes nothing, a third 0.4.
 local function guesses(first, brings, text)
   local model = { first = first, draft = setmetatable({}, { __index = function() return first end }) }
   local models = setmetatable({}, { __index = function() return model end })
-  local prices = { verify = { 1 }, row = { [0] = 0 }, sequences = 1, models = { models }, until_length = 128,
-                   reading = function() return text.reading or 0 end }
+  local prices = { verify = { 1, 1, 1.4 }, row = { [0] = 0, 0.4 }, sequences = 1, models = { models },
+                   until_length = 128, reading = function() return text.reading or 0 end }
   local seq = { length = function() return text.length end, left = function() return 100 end,
                 unread = function() return 0 end }
   local g = require "dt.policy.guesses"(prices, seq, nil, 1)
@@ -219,6 +251,36 @@ function TestGuesses.test_of_two_models_are_quiet_as_long_as_both()
   local g = require "dt.policy.either"(one, two)
   g:begin(7, 1)
   lu.assertEquals({ one:quiet(1), two:quiet(1), g:quiet(1), g.budget, g.ms }, { 3, 29, 3, 7, 0 })
+end
+
+-- What is known after an iteration at the rate 1: nodes 1, 2, .. of the passes `by`, as likely as alpha says. A pass
+-- takes 0.1.
+local function settled(g, by, alpha)
+  g.pass, g.passes, g.open, g.net, g.took = by, by[#by], { 1, 0.9 }, { 0, 0 }, { 0.1, 0.1 }
+  g:settle(1, alpha, { 1, 2 }, #alpha)
+  return g.brings
+end
+
+function TestGuesses.test_of_a_first_pass_take_the_first_row_and_of_another_one_the_second()
+  local expected = 0.65 * 0.6 ^ 2 -- rows at 0 and 0.4
+  lu.assertAlmostEquals(guesses(0.1, nil, {}).brings[1], 0.8, 1e-12)
+  lu.assertAlmostEquals(guesses(0.1, nil, {}).brings[2], expected, 1e-12)
+  local brings = settled(guesses(0.1, nil, {}), { 1, 2 }, { 0.9, 0.5 }) -- 0.9 - 0, of which 0.9 bring 0.5 - 0.4
+  lu.assertAlmostEquals(brings[2], expected + 0.26 * (0.1 / 0.9 - expected), 1e-12)
+  lu.assertAlmostEquals(brings[1], 0.8 + 0.26 * (0.9 + 0.1 - 0.1 - 0.8), 1e-12)
+  brings = settled(guesses(0.1, nil, {}), { 1, 1 }, { 0.9, 0.5 }) -- both of the first
+  lu.assertAlmostEquals(brings[1], 0.8 + 0.26 * (0.9 + 0.5 - 0.4 - 0.8), 1e-12)
+end
+
+function TestGuesses.test_of_further_passes_teach_what_these_bring_and_without_any_it_fades()
+  local g = guesses(0.1, nil, {})
+  local expected = g.brings[2]
+  lu.assertAlmostEquals(settled(g, { 1 }, { 0.9 })[2], expected, 1e-12)
+  g.brings[2] = 0
+  lu.assertAlmostEquals(settled(g, { 1 }, { 0.9 })[2], 0.01 * expected, 1e-12)
+  g.passes = 0
+  g:settle(1, {}, {}, 0) -- who asks nothing learns nothing
+  lu.assertAlmostEquals(g.brings[2], 0.01 * expected, 1e-12)
 end
 
 TestSources = {}

@@ -37,8 +37,8 @@ end
 
 function Either:least(R) return self.chosen:least(R) end
 
-function Either:settle(R, alpha, best, k, rows_ms)
-  for m = 1, 2 do self[m]:settle(R, alpha, best, k, rows_ms) end
+function Either:settle(R, alpha, best, k)
+  for m = 1, 2 do self[m]:settle(R, alpha, best, k) end
   if self.passes == 0 then return end
   if not self.tries then
     self.unseen = self.unseen + 1

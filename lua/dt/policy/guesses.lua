@@ -9,8 +9,8 @@
 --                            gains repays the reading of what the draft model has not read
 --   g:draft(tree, level, n, open)   that pass
 --   g:least(R) -> alpha      from which a node is worth its row of the next pass
---   g:settle(R, alpha, best, k, rows_ms)   at the end: best[1..k] are the nodes to verify, as likely as alpha says, in
---                            rows_ms; g.pass[node] is the number of its pass, 0 of what is no guess
+--   g:settle(R, alpha, best, k)   at the end: best[1..k] are the nodes to verify, likeliest first, as likely as alpha
+--                            says; g.pass[node] is the number of its pass, 0 of what is no guess
 --   g:quiet(R) -> n          then: in the next n iterations no pass is worth its time, R being the least that can be
 --   g:observe(tree, out)     learns how far, and how often, guesses come true
 local huge, max, min, setmetatable = math.huge, math.max, math.min, setmetatable
@@ -20,11 +20,9 @@ local FADES = 0.9   -- what is left of "of late" after an iteration
 -- What the first pass brings for each token that reaches it, and what another one brings, if rows cost nothing: before
 -- anything is known.
 local BROUGHT = { greedy = { 0.8, 0.65 }, drawn = { 0.75, 0.45 } }
-local KNOWN = 10    -- iterations with drafts that this stands for
-local KNOWN_OF_TWO = 3 -- the same of two models: until it has faded, the cheaper one is asked
-local FORGET = 0.01 -- of what is learned, in each
+local KNOWN = 3     -- passes that this stands for
+local FORGET = 0.01 -- of what is learned, in each iteration with drafts
 local PAUSE, LONGEST_PAUSE = 4, 64 -- iterations without drafts before one to see: at first; twice as many each time
-local KEPT = 0.75   -- target passes of the budget that drafts leave to copies, which may win back what drafts lost
 local LITTLE = 0.01 -- a pass that brings less than that brings that
 
 local Guesses = {}
@@ -50,7 +48,7 @@ end
 
 function Guesses:worth(R, open, n, depth)
   local prices = self.prices
-  local most = self:takes(n, 1) + prices.row[0] + KEPT * prices.verify[1] -- others may not share it after all
+  local most = self:takes(n, 1) + prices.row[0] -- others may not share it after all
   if self.ms + most > self.budget then return false end
   if self.passes > 0 then
     return depth < NEAR + self.reach and self.brings[2] * open >= R * self:takes(n, self:sharers(2))
@@ -93,26 +91,32 @@ function Guesses:least(R)
   return R * (draft[2] - draft[1]) / max(self.brings[2], LITTLE)
 end
 
--- brings[2] is of a pass below the first, or of the first if there is none: fewer tokens reach each further one, so
--- below a pass that is not worth its time none is. brings[1] is of the first and all below, less their time.
-function Guesses:settle(R, alpha, best, k, rows_ms)
-  local passes, net, brings, below = self.passes, self.net, self.brings, 0
+-- Learns what the first pass of an iteration (which = 1), or another one, has brought.
+function Guesses:learn(which, brought)
+  local asked = self.asked[which] + 1
+  self.asked[which] = asked
+  self.brings[which] = self.brings[which] + (FORGET + 1 / asked) * (brought - self.brings[which])
+end
+
+-- brings[2] is of a pass below the first; where none was made, what is known of it fades. brings[1] is of the first and
+-- all below, less their time.
+function Guesses:settle(R, alpha, best, k)
+  local passes, net, brings, verify, below = self.passes, self.net, self.brings, self.prices.verify, 0
   if passes == 0 then -- who asks nothing learns nothing
     self.idle = self.idle + 1
     return
   end
   for i = 1, k do
     local by = self.pass[best[i]]
-    if by > 0 then net[by] = net[by] + alpha[best[i]] - R * rows_ms / k end
+    if by > 0 then net[by] = net[by] + alpha[best[i]] - R * (verify[i + 1] - verify[i]) end
   end
-  self.asked = self.asked + 1
-  local rate = FORGET + 1 / self.asked
-  for i = passes, passes > 1 and 2 or 1, -1 do
-    brings[2] = brings[2] + rate * (net[i] / self.open[i] - brings[2])
-    if i > 1 then below = below + net[i] - R * self.took[i] end
+  if passes == 1 then brings[2] = brings[2] + FORGET * (self.expected - brings[2]) end
+  for i = 2, passes do
+    self:learn(2, net[i] / self.open[i])
+    below = below + net[i] - R * self.took[i]
   end
   self.brought = (net[1] + below) / self.open[1]
-  brings[1] = brings[1] + rate * (self.brought - brings[1])
+  self:learn(1, self.brought)
   self.idle = 0
   self.pause = self:gain(R, 1) < 0 and min(2 * self.pause, LONGEST_PAUSE) or PAUSE
 end
@@ -124,13 +128,14 @@ end
 
 return function(prices, seq, sharpen, model)
   local brought = seq.coupled and BROUGHT.drawn or BROUGHT.greedy
-  -- A guess is worth p less its row's price, and p is anything up to 1: the mean over those worth it.
-  local worth = max(0, 1 - prices.row[0] / prices.verify[1]) ^ 2
-  local promise = brought[1] * worth
+  -- A guess is worth p less its row's price, and p is anything up to 1: the mean over those worth it. The guesses of
+  -- the first pass take the first row, those of another one a second.
+  local function worth(n) return max(0, 1 - prices.row[n] / prices.verify[1]) ^ 2 end
+  local promise, expected = brought[1] * worth(0), brought[2] * worth(1)
   return setmetatable({
     prices = prices, seq = seq, model = model, options = { model = model }, sharpen = sharpen,
-    promise = promise, brings = { promise, brought[2] * worth },
-    asked = #prices.models > 1 and KNOWN_OF_TWO or KNOWN, idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,
+    promise = promise, expected = expected, brings = { promise, expected }, asked = { KNOWN, KNOWN },
+    idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,
     shared = { huge, huge }, -- as many as there are, at first
     pass = {}, open = {}, net = {}, took = {}, -- by node; by pass: what reached it, what it brought, its time
   }, Guesses)

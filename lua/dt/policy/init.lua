@@ -8,6 +8,7 @@ local either = require "dt.policy.either"
 local experts = require "dt.policy.experts"
 local forced = require "dt.policy.forced"
 local guesses = require "dt.policy.guesses"
+local pace = require "dt.policy.pace"
 local params = require "dt.policy.params"
 local prices = require "dt.policy.prices"
 local sources = require "dt.policy.sources"
@@ -246,7 +247,7 @@ end
 
 -- Parts of policies, each in a file of its own.
 policy.account, policy.copies, policy.experts, policy.forced = account, copies, experts, forced
-policy.prices, policy.sources = prices, sources
+policy.pace, policy.prices, policy.sources = pace, prices, sources
 function policy.guesses(p, seq)
   local one = guesses(p, seq, policy.sharpen(true), 1)
   return #p.models > 1 and either(one, guesses(p, seq, policy.sharpen(true), 2)) or one

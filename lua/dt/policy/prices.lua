@@ -3,7 +3,8 @@
 -- time is everyone's:
 -- a pass that k of them share costs each s / k of it, and what one reads alone s times as much.
 --
---   p.verify[n]     a target pass over n rows, the root's among them; p.verify[1] - p.page is plain decoding's
+--   p.verify[n]     a target pass over n rows, the root's among them
+--   p.plain         plain decoding's pass: p.verify[1] without the page
 --   p.row[n]        one row more, after n nodes
 --   p.page, p.wake, p.saved   of an iteration that looks; more after a rest; plain decoding's, which one at rest saves
 --   p.sequences     s
@@ -27,8 +28,7 @@ local ceil, huge, max, min, setmetatable = math.ceil, math.huge, math.max, math.
 --     7 ms              116               138            32      10                  70, 74, 4
 -- On a Zen 5 a page that looks takes 7 us, 22 after a rest, and 55 after a pass of 4.5 ms.
 local LOOK, STEP, PLAIN, WAKE, NODE = 2, 0.85, 0.25, 1.25, 4
-local AHEAD = 2                -- rows that the price of one more is averaged over: measured times are uneven
-local SAME = 128               -- tokens for which costs stay: see self.costs
+local SAME = 128 -- tokens for which costs stay: see self.costs
 
 local Prices = {}
 Prices.__index = Prices
@@ -57,8 +57,8 @@ function Prices:ask(seq)
   local verify = asked(function(n)
     return costs:target(n, context, sequences, of:expected(n, sequences)) + page + (n - 1) * node
   end)
-  self.verify = verify
-  self.row = asked(function(n) return (verify[n + 1 + AHEAD] - verify[n + 1]) / AHEAD end)
+  self.verify, self.plain = verify, verify[1] - page
+  self.row = asked(function(n) return verify[n + 2] - verify[n + 1] end)
   self.models = { asked(function() return { first = huge } end) }
   for m = 1, min(seq.models, max(costs:models(), 1)) do -- a table that knows of no draft raises
     self.models[m] = asked(function(k)
@@ -94,7 +94,7 @@ function Prices:choose(tree, n, alpha, R, account, left, best)
   if n == 0 then return 0, 0 end
   local verify, sum, most, k = self.verify, 0, 0, 0
   tree:best(n, 1, n, best)
-  local stake = account:stake(left, verify[2] - verify[1], alpha[best[1]])
+  local stake = account:stake(left, verify[2] - verify[1])
   for i = 1, n do
     local ms = verify[i + 1] - verify[1]
     sum = sum + alpha[best[i]]
