@@ -70,9 +70,9 @@ class Account:
             self.rest = math.ceil((self.again - self.balance) / self.loss - self.tokens) - 1
         return passes <= self.left()
 
-    def stake(self, left, row):
-        """A fifth of what is left, or a row."""
-        return min(left, max(row, left / 5))
+    def stake(self, left, row, p):
+        """The part p of what is left, half at most, or a row."""
+        return min(left, max(row, min(p, 0.5) * left))
 
     def spend(self, ms, plain, accepted):
         lost = ms / plain - 1
@@ -143,7 +143,8 @@ class Rate:
         self.verify = lambda n: between(n, costs["rows"], costs["target"]) + page + (n - 1) * node
         self.reading = lambda n: between(n, costs["rows"], costs["draft"]) if n > 0 else 0.0
         self.pass_ms = lambda n: self.reading(n) + step
-        self.row = lambda nodes: self.verify(nodes + 2) - self.verify(nodes + 1)  # one row more
+        self.rows = lambda nodes, n: self.verify(nodes + 1 + n) - self.verify(nodes + 1)  # n rows more
+        self.row = lambda nodes: min(self.rows(nodes, n) / n for n in range(1, 5))
         self.page = page
         self.account, self.copies, self.sharpener = Account(costs["walk"]), Copies(), Sharpener()
         worth = [(1 - self.row(n) / self.verify(1)) ** 2 if self.row(n) < self.verify(1) else 0.0 for n in range(2)]
@@ -199,7 +200,7 @@ class Rate:
 
     def is_worth(self, R, rest, n, depth, budget, tree):
         ms = self.pass_ms(n)
-        if self.drafted_ms + ms + self.row(0) > budget:
+        if self.drafted_ms + ms + self.row(0) + 0.25 * (self.verify(1) - self.page) > budget:
             return False
         if self.passes:
             return depth < 2 + self.reach and self.brings[1] * rest >= R * ms
@@ -270,9 +271,9 @@ class Rate:
     def choose(self, tree, alpha, of_pass, R, left):
         """Verifies as many of the likeliest nodes as add most tokens, less R for each ms of their rows."""
         order, most, k, total = sorted(list(alpha)[1:], key=lambda v: (-alpha[v], v)), 0.0, 0, 0.0
-        stake = self.account.stake(left, self.row(0))
+        stake = self.account.stake(left, self.rows(0, 1), alpha[order[0]] if order else 0)
         for i, v in enumerate(order, 1):
-            total, ms = total + alpha[v], self.verify(i + 1) - self.verify(1)
+            total, ms = total + alpha[v], self.rows(0, i)
             if ms <= stake and total - R * ms > most:
                 most, k = total - R * ms, i
         tree.kept = sorted(order[:k])
@@ -291,7 +292,7 @@ class Rate:
             return
         for i, v in enumerate(kept):
             if v in of_pass:
-                self.passes[of_pass[v]]["net"] += alpha[v] - R * self.row(i)
+                self.passes[of_pass[v]]["net"] += alpha[v] - R * self.rows(i, 1)
         first, *others = self.passes
         if not others:
             self.brings[1] += 0.01 * (self.expected - self.brings[1])

@@ -104,10 +104,11 @@ function TestAccount.test_it_owes_what_drafts_have_not_brought_yet()
   lu.assertFalse(a:owes())
 end
 
-function TestAccount.test_one_iteration_stakes_a_fifth_of_what_is_left_or_a_row()
+function TestAccount.test_one_iteration_stakes_as_large_a_part_as_the_guess_is_likely_or_a_row()
   local a, row = account(0, 0.15, 0), 0.25
-  lu.assertEquals({ a:stake(4, row), a:stake(2.5, row), a:stake(1.25, row), a:stake(1, row) }, { 0.8, 0.5, 0.25, 0.25 })
-  lu.assertEquals({ a:stake(0.25, row), a:stake(0.125, row) }, { 0.25, 0.125 }) -- a row, if there is one
+  lu.assertEquals({ a:stake(4, row, 1), a:stake(4, row, 0.5), a:stake(4, row, 0.125) }, { 2, 2, 0.5 })
+  lu.assertEquals({ a:stake(4, row, 0.0625), a:stake(4, row, 0.0625 - 1e-9), a:stake(4, row, 0) }, { 0.25, 0.25, 0.25 })
+  lu.assertEquals({ a:stake(0.25, row, 0.5), a:stake(0.125, row, 0.5) }, { 0.25, 0.125 }) -- a row, if there is one
 end
 
 function TestAccount.test_a_page_takes_longer_for_more_sequences()
@@ -159,6 +160,17 @@ function TestPrices.test_a_page_takes_so_many_walks_over_memory()
     lu.assertAlmostEquals(p.models[1][s].draft[3], 6.8 * s, 1e-12)
   end
   lu.assertEquals(policy.prices(walks(1, 8, 12.8, 1), seq).wake, 0) -- after a rest it takes no less
+end
+
+function TestPrices.test_a_row_shares_the_price_of_up_to_four()
+  local costs = walks(0, 0, 0, 1)
+  local ms = { 10, 14, 15, 15.5, 15.75, 15.875, 20 }
+  function costs.target(_, n) return ms[n] or 20 + 9 * (n - 7) end
+  local row = policy.prices(costs, { length = function() return 1 end, models = 1 }).row
+  lu.assertAlmostEquals(row[0], 5.75 / 4, 1e-12) -- not 5.875 / 5
+  lu.assertAlmostEquals(row[1], 1.875 / 4, 1e-12)
+  lu.assertAlmostEquals(row[2], 0.875 / 3, 1e-12) -- the fourth would be dear
+  lu.assertAlmostEquals(row[5], 4.125, 1e-12)
 end
 
 function TestPrices.test_what_sequences_share_costs_each_its_part_and_what_one_reads_makes_all_wait()
@@ -213,7 +225,7 @@ end
 local function guesses(first, brings, text)
   local model = { first = first, draft = setmetatable({}, { __index = function() return first end }) }
   local models = setmetatable({}, { __index = function() return model end })
-  local prices = { verify = { 1, 1, 1.4 }, row = { [0] = 0, 0.4 }, sequences = 1, models = { models },
+  local prices = { plain = 1, verify = { 1, 1, 1.4 }, row = { [0] = 0, 0.4 }, sequences = 1, models = { models },
                    until_length = 128, reading = function() return text.reading or 0 end }
   local seq = { length = function() return text.length end, left = function() return 100 end,
                 unread = function() return 0 end }

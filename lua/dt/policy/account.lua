@@ -8,8 +8,8 @@
 -- Where an iteration's whole time is known, as to rate:
 --   a:budget(prices) -> ms   what the iteration may lose by these prices (policy.prices): all that is left; nil: less
 --                            than its page and a row, the least that is of use
---   a:stake(ms, row) -> ms   of `ms` that are left, how many may go for the rows of guesses, the first of which takes
---                            `row` ms
+--   a:stake(ms, row, p) -> ms   of `ms` that are left, how many may go for rows of guesses. The first row takes `row`
+--                            ms, the likeliest guess is right with probability p
 --   a:spend(ms, plain, accepted) -> rests   it ends: its ms in all, and nodes that were accepted
 --   a:may_wake()             before a rest that may end at once: whether a look after it may be lost; if not, it rests
 -- Where drafts only are counted, as in cast:
@@ -20,7 +20,7 @@ local ceil, max, min, setmetatable = math.ceil, math.max, math.min, setmetatable
 local LOSS, SHORT, SAVED = 0.01, 200, 16
 local LONGEST = 8 -- iterations of a rest after losses
 local STEP = 67 -- costs:walk(0) of a page for each draft pass and sequence: 0.05 ms on a Zen 5
-local SHARE = 0.2 -- of what is left: the most that one iteration stakes, if it is more than a row
+local SHARE = 0.5 -- of what is left: the most that one iteration stakes, if it is more than a row
 local Account = {}
 Account.__index = Account
 
@@ -62,7 +62,9 @@ end
 
 function Account:may_wake() return self:covers(self.cold + self.look, self.look) end
 
-function Account.stake(_, ms, row) return min(ms, max(row, SHARE * ms)) end
+-- The part of it that is the probability of winning (Kelly, "A new interpretation of information rate", 1956, for a
+-- gain that is large beside the stake), SHARE at most, since that is an estimate; or a row.
+function Account.stake(_, ms, row, p) return min(ms, max(row, min(p, SHARE) * ms)) end
 
 -- In debt, it rests after each further loss in turn for an iteration more: what is left lasts longer. A look that costs
 -- less than LOSS is no loss.

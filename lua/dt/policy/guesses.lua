@@ -23,6 +23,7 @@ local BROUGHT = { greedy = { 0.8, 0.65 }, drawn = { 0.75, 0.45 } }
 local KNOWN = 3     -- passes that this stands for
 local FORGET = 0.01 -- of what is learned, in each iteration with drafts
 local PAUSE, LONGEST_PAUSE = 4, 64 -- iterations without drafts before one to see: at first; twice as many each time
+local KEPT = 0.25   -- target passes of the budget that drafts leave to copies, which may win back what drafts lost
 local LITTLE = 0.01 -- a pass that brings less than that brings that
 
 local Guesses = {}
@@ -48,7 +49,7 @@ end
 
 function Guesses:worth(R, open, n, depth)
   local prices = self.prices
-  local most = self:takes(n, 1) + prices.row[0] -- others may not share it after all
+  local most = self:takes(n, 1) + prices.row[0] + KEPT * prices.plain -- others may not share it after all
   if self.ms + most > self.budget then return false end
   if self.passes > 0 then
     return depth < NEAR + self.reach and self.brings[2] * open >= R * self:takes(n, self:sharers(2))

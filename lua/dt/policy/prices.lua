@@ -5,7 +5,7 @@
 --
 --   p.verify[n]     a target pass over n rows, the root's among them
 --   p.plain         plain decoding's pass: p.verify[1] without the page
---   p.row[n]        one row more, after n nodes
+--   p.row[n]        one row more, after n nodes, if as many follow as share its price best
 --   p.page, p.wake, p.saved   of an iteration that looks; more after a rest; plain decoding's, which one at rest saves
 --   p.sequences     s
 --   p.models[m][k]  of a draft model: { first = its first pass of an iteration, over the root, draft = { another one
@@ -28,6 +28,7 @@ local ceil, huge, max, min, setmetatable = math.ceil, math.huge, math.max, math.
 --     7 ms              116               138            32      10                  70, 74, 4
 -- On a Zen 5 a page that looks takes 7 us, 22 after a rest, and 55 after a pass of 4.5 ms.
 local LOOK, STEP, PLAIN, WAKE, NODE = 2, 0.85, 0.25, 1.25, 4
+local AHEAD = 4  -- rows that may share the price of one: kernels take several at once, so that the first is dear
 local SAME = 128 -- tokens for which costs stay: see self.costs
 
 local Prices = {}
@@ -58,7 +59,11 @@ function Prices:ask(seq)
     return costs:target(n, context, sequences, of:expected(n, sequences)) + page + (n - 1) * node
   end)
   self.verify, self.plain = verify, verify[1] - page
-  self.row = asked(function(n) return verify[n + 2] - verify[n + 1] end)
+  self.row = asked(function(n)
+    local least = huge
+    for rows = 1, AHEAD do least = min(least, (verify[n + 1 + rows] - verify[n + 1]) / rows) end
+    return least
+  end)
   self.models = { asked(function() return { first = huge } end) }
   for m = 1, min(seq.models, max(costs:models(), 1)) do -- a table that knows of no draft raises
     self.models[m] = asked(function(k)
@@ -94,7 +99,7 @@ function Prices:choose(tree, n, alpha, R, account, left, best)
   if n == 0 then return 0, 0 end
   local verify, sum, most, k = self.verify, 0, 0, 0
   tree:best(n, 1, n, best)
-  local stake = account:stake(left, verify[2] - verify[1])
+  local stake = account:stake(left, verify[2] - verify[1], alpha[best[1]])
   for i = 1, n do
     local ms = verify[i + 1] - verify[1]
     sum = sum + alpha[best[i]]
