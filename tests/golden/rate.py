@@ -147,7 +147,7 @@ class Rate:
         self.row = lambda nodes: min(self.rows(nodes, n) / n for n in range(1, 5))
         self.page = page
         self.account, self.copies, self.sharpener = Account(costs["walk"]), Copies(), Sharpener()
-        worth = [(1 - self.row(n) / self.verify(1)) ** 2 if self.row(n) < self.verify(1) else 0.0 for n in range(2)]
+        worth = [max(0.0, 1 - self.rows(n, 1) / self.verify(1)) ** 2 for n in range(2)]
         self.promise, self.expected = 0.8 * worth[0], 0.65 * worth[1]
         self.brings, self.asked, self.idle, self.pause, self.reach = [self.promise, self.expected], [3, 3], 0, 4, 0.0
         self.tokens, self.ms = 3.0, self.verify(1)

@@ -131,8 +131,9 @@ return function(prices, seq, sharpen, model)
   local brought = seq.coupled and BROUGHT.drawn or BROUGHT.greedy
   -- A guess is worth p less its row's price, and p is anything up to 1: the mean over those worth it. The guesses of
   -- the first pass take the first row, those of another one a second.
-  local function worth(n) return max(0, 1 - prices.row[n] / prices.verify[1]) ^ 2 end
-  local promise, expected = brought[1] * worth(0), brought[2] * worth(1)
+  local verify = prices.verify
+  local function worth(n) return max(0, 1 - (verify[n + 1] - verify[n]) / verify[1]) ^ 2 end
+  local promise, expected = brought[1] * worth(1), brought[2] * worth(2)
   return setmetatable({
     prices = prices, seq = seq, model = model, options = { model = model }, sharpen = sharpen,
     promise = promise, expected = expected, brings = { promise, expected }, asked = { KNOWN, KNOWN },
