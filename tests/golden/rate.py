@@ -200,7 +200,7 @@ class Rate:
 
     def is_worth(self, R, rest, n, depth, budget, tree):
         ms = self.pass_ms(n)
-        if self.drafted_ms + ms + self.row(0) + 0.25 * (self.verify(1) - self.page) > budget:
+        if self.drafted_ms + ms + self.rows(0, 1) + 0.25 * (self.verify(1) - self.page) > budget:
             return False
         if self.passes:
             return depth < 2 + self.reach and self.brings[1] * rest >= R * ms
@@ -212,7 +212,7 @@ class Rate:
         if tree.rests:
             return
         self.awake(tree.text)
-        budget = self.account.budget(self.verify(1) - self.page, self.page, self.row(0))
+        budget = self.account.budget(self.verify(1) - self.page, self.page, self.rows(0, 1))
         if budget is None:
             return
         R, budget = max(self.tokens / self.ms, 1 / (self.verify(1) - self.page)), budget - self.page

@@ -104,6 +104,16 @@ function TestAccount.test_it_owes_what_drafts_have_not_brought_yet()
   lu.assertFalse(a:owes())
 end
 
+function TestAccount.test_an_iteration_has_its_page_and_the_first_row_or_rests()
+  local function budget(left)
+    local a = account(0, 0.15, 0)
+    a.balance = left - LOAN
+    return a:budget { plain = 1, page = 0.125, verify = { 1.125, 1.5 }, saved = 0, wake = 0 }
+  end
+  lu.assertAlmostEquals(budget(0.5 + 1e-9), 0.5, 1e-6)
+  lu.assertNil(budget(0.5 - 1e-9))
+end
+
 function TestAccount.test_one_iteration_stakes_as_large_a_part_as_the_guess_is_likely_or_a_row()
   local a, row = account(0, 0.15, 0), 0.25
   lu.assertEquals({ a:stake(4, row, 1), a:stake(4, row, 0.5), a:stake(4, row, 0.125) }, { 2, 2, 0.5 })

@@ -52,11 +52,11 @@ function Account:covers(passes, later)
 end
 
 function Account:budget(prices)
-  local page, plain = prices.page, prices.plain
+  local plain = prices.plain
   self.loss = LOSS + prices.saved / plain
   self.cold = prices.wake / plain
   if self.wakes then self.balance, self.wakes = self.balance - self.cold, false end
-  self.look = (page + prices.row[0]) / plain
+  self.look = (prices.verify[2] - plain) / plain
   return self:covers(self.look) and self:left() * plain or nil
 end
 

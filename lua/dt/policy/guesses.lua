@@ -49,7 +49,8 @@ end
 
 function Guesses:worth(R, open, n, depth)
   local prices = self.prices
-  local most = self:takes(n, 1) + prices.row[0] + KEPT * prices.plain -- others may not share it after all
+  local row = prices.verify[2] - prices.verify[1]
+  local most = self:takes(n, 1) + row + KEPT * prices.plain -- others may not share it after all
   if self.ms + most > self.budget then return false end
   if self.passes > 0 then
     return depth < NEAR + self.reach and self.brings[2] * open >= R * self:takes(n, self:sharers(2))

@@ -28,7 +28,7 @@ local ceil, huge, max, min, setmetatable = math.ceil, math.huge, math.max, math.
 --     7 ms              116               138            32      10                  70, 74, 4
 -- On a Zen 5 a page that looks takes 7 us, 22 after a rest, and 55 after a pass of 4.5 ms.
 local LOOK, STEP, PLAIN, WAKE, NODE = 2, 0.85, 0.25, 1.25, 4
-local AHEAD = 4  -- rows that may share the price of one: kernels take several at once, so that the first is dear
+local AHEAD = 4  -- rows that may share the price of one: kernels take several at once, so that one of them is dear
 local SAME = 128 -- tokens for which costs stay: see self.costs
 
 local Prices = {}
