@@ -212,7 +212,7 @@ local function choose(nodes, passes, ms, context, R, best)
 end
 
 -- Milliseconds and iterations.
-local function walk(one, R)
+local function go_through(one, R)
   local done, ms, iterations, n = 0, 0, 0, #one.places
   while done < n do
     local place, context, best, spent = one.places[done + 1], one.before + done, { value = -math.huge }, 0
@@ -236,7 +236,7 @@ local all = { plain = 0, told = 0, iterations = 0, tokens = 0 }
 for number, one in ipairs(list) do
   local least, iterations, R = math.huge, 0, #one.places / one.plain
   for _ = 1, TURNS do
-    local ms, n = walk(one, R)
+    local ms, n = go_through(one, R)
     if ms < least then least, iterations = ms, n end
     R = #one.places / ms
   end

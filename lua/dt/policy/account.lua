@@ -62,8 +62,8 @@ end
 
 function Account:may_wake() return self:covers(self.cold + self.look, self.look) end
 
--- The part of it that is the probability of winning (Kelly, "A new interpretation of information rate", 1956, for a
--- gain that is large beside the stake), SHARE at most, since that is an estimate; or a row.
+-- Of what is left the part p (Kelly, "A new interpretation of information rate", 1956, for a gain that is large beside
+-- the stake), SHARE at most, since p is an estimate; or a row.
 function Account.stake(_, ms, row, p) return min(ms, max(row, min(p, SHARE) * ms)) end
 
 -- In debt, it rests after each further loss in turn for an iteration more: what is left lasts longer. A look that costs
