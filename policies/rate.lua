@@ -31,12 +31,12 @@ end
 -- Adds those children of u that the draft model offers and that are worth their rows, `copied` being none of them.
 -- alpha is that of u, or what a copy leaves of it. The ids of those worth a row of a draft pass, too, follow below[m].
 function Rate:branch(tree, u, alpha, copied, R, least, m)
-  local of, row, below, n = self.alpha, self.prices.row, self.below, self.n
+  local of, prices, below, n = self.alpha, self.prices, self.below, self.n
   for rank = 1, WIDEST do
     local t, logp = tree:candidate(u, rank)
     if t ~= copied then
       local value = t and alpha * exp(logp) or 0
-      if n == MOST or value < R * row[n] then break end
+      if n == MOST or not prices:worth(R, value, n, self.account) then break end
       local v = tree:add(u, t, alpha == of[u] and logp or log(value / of[u]))
       n, of[v], self.guesses.pass[v] = n + 1, value, self.guesses.passes
       if value >= least then
@@ -54,7 +54,7 @@ end
 function Rate:extend(tree, n, copied, drafted, R)
   local alpha, sources, level, below, tip = self.alpha, self.sources, self.level, self.below, self.level[n]
   local m, sum, copy, q, left = 0, 0, nil, sources:compare(tree, tip)
-  if copied and alpha[tip] * q >= R * self.prices.row[self.n] then
+  if copied and self.prices:worth(R, alpha[tip] * q, self.n, self.account) then
     copy, self.n = sources:add(tree, tip), self.n + 1
     alpha[copy], self.guesses.pass[copy] = alpha[tip] * q, 0
   else

@@ -48,23 +48,37 @@ end
 local pair = by_table.load(opts)
 local costs, times = dt.calibrate(pair) -- or a failure
 dt.check(costs, times)
+local ARMS = { "ar", POLICY, "ar" }
 local trace, texts = os.tmpname(), by_table.texts(opts)
 
--- Milliseconds after the prompt, a hash of the text, and milliseconds of the page.
+-- Milliseconds after the prompt, and a hash of the text.
 local function single(policy, prefix, temp, seed, traced)
   pair:forget()
   local result = dt.check(pair:generate { policy = policy, prompt = prefix, tokens = opts.tokens, ignore_eos = true,
                                           temp = temp, seed = seed, trace = traced and trace or nil })
   local time = result.stats.time_ms
   local ms = time.draft + time.verify + time.commit + time.policy + time.other
-  return ms, result.stats.output_hash, time.policy
+  return ms, result.stats.output_hash
 end
 
--- Milliseconds by the table and, of all repeats the least, of the page: other programs only add time.
-local function by_costs_of(policy, prefix, temp, seed)
-  local page = math.huge
-  for _ = 1, opts.repeats do page = math.min(page, (select(3, single(policy, prefix, temp, seed, true)))) end
-  return by_table.ms(trace, costs, times, temp) + page
+-- Plain decoding's time over the policy's, by the table, with the page's time: of each iteration the least of all
+-- repeats, in turns, for other programs only add time.
+local function ratio_by_costs(prefix, temp, seed)
+  local passes, pages = {}, { {}, {} }
+  for _ = 1, opts.repeats do
+    for arm, page in ipairs(pages) do
+      local iterations
+      single(ARMS[arm], prefix, temp, seed, true)
+      passes[arm], iterations = by_table.ms(trace, costs, times, temp)
+      for i, iteration in ipairs(iterations) do page[i] = math.min(page[i] or math.huge, iteration.ms.policy) end
+    end
+  end
+  local function total(arm)
+    local ms = passes[arm]
+    for _, page_ms in ipairs(pages[arm]) do ms = ms + page_ms end
+    return ms
+  end
+  return total(1) / total(2)
 end
 
 local function several(policy, prefixes, temp, seed, places, tokens)
@@ -73,8 +87,6 @@ local function several(policy, prefixes, temp, seed, places, tokens)
                                                              temp = temp, seed = seed, places = places }))
   return result.stats.output_hash and 1 / result.stats.tokens_per_second, result.stats.output_hash
 end
-
-local ARMS = { "ar", POLICY, "ar" }
 
 -- Plain decoding's time over the policy's and over its own: the fastest of the repeats of each, in turns that each
 -- begin with another. run(policy) -> ms, hash.
@@ -115,7 +127,7 @@ local function line(temp, places)
           return single(policy, prefix, temp, seed)
         end, number)
       end
-      by_costs[number + 1] = by_costs_of("ar", prefix, temp, seed) / by_costs_of(POLICY, prefix, temp, seed)
+      by_costs[number + 1] = ratio_by_costs(prefix, temp, seed)
     end
   end
   return ("%d | %s | %s | %s |"):format(math.max(#by_clock, #by_costs), cell(by_clock), cell(error_of), cell(by_costs))

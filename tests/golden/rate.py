@@ -145,7 +145,7 @@ class Rate:
         self.pass_ms = lambda n: self.reading(n) + step
         self.rows = lambda nodes, n: self.verify(nodes + 1 + n) - self.verify(nodes + 1)  # n rows more
         self.row = lambda nodes: min(self.rows(nodes, n) / n for n in range(1, 5))
-        self.page = page
+        self.page, self.node = page, node
         self.account, self.copies, self.sharpener = Account(costs["walk"]), Copies(), Sharpener()
         worth = [max(0.0, 1 - self.rows(n, 1) / self.verify(1)) ** 2 for n in range(2)]
         self.promise, self.expected = 0.8 * worth[0], 0.65 * worth[1]
@@ -218,6 +218,7 @@ class Rate:
         R, budget = max(self.tokens / self.ms, 1 / (self.verify(1) - self.page)), budget - self.page
         self.says, alpha, of_pass, level, open_, depth = {}, {0: 1.0}, {}, [0], 1.0, 0
         self.copies.find(tree.text)
+        stake = self.account.stake(budget, self.rows(0, 1), 1)
         while depth < tree.left - 1:
             tip = level[-1]
             token, equal = self.copies.offer()
@@ -244,7 +245,7 @@ class Rate:
                         self.copies.first = len(tree.text), token, kind
                     left = min(1.0, (1 - self.copies.q(kind)) / (1 - self.says[tip][rank][1]))
                 q = self.copies.q(kind)
-                if alpha[tip] * q >= R * self.row(len(alpha) - 1):
+                if alpha[tip] * q >= R * self.row(len(alpha) - 1) and self.rows(0, len(alpha)) <= stake:
                     copy = tree.add(tip, token, q)
                     self.copies.nodes.append((copy, kind))
                     alpha[copy] = alpha[tip] * q
@@ -256,7 +257,7 @@ class Rate:
                     if shared and t == token:
                         continue
                     value = alpha[u] * (left if shared else 1) * p
-                    if len(tree.token) > 64 or value < R * self.row(len(alpha) - 1):
+                    if len(tree.token) > 64 or value < R * self.row(len(alpha) - 1) or self.rows(0, len(alpha)) > stake:
                         break
                     v = tree.add(u, t, value / alpha[u])
                     alpha[v], of_pass[v] = value, len(self.passes) - 1
@@ -277,7 +278,7 @@ class Rate:
             if ms <= stake and total - R * ms > most:
                 most, k = total - R * ms, i
         tree.kept = sorted(order[:k])
-        self.spent = self.drafted_ms + self.verify(k + 1)
+        self.spent = self.drafted_ms + self.verify(k + 1) + (len(order) - k) * self.node
         self.settle(alpha, of_pass, R, order[:k])
 
     def learn(self, which, brought):

@@ -309,7 +309,7 @@ function TestRate.test_learns_what_becomes_of_the_draft_models_guesses()
   local n = sizes(probe.tree(pair, "rate", nil, 170))
   local late = 0
   for i = 21, 170 do late = late + n[i] end
-  lu.assertTrue(n[9] > 5)
+  lu.assertTrue(n[8] > 5)
   lu.assertEquals(late, 0)
 end
 

@@ -7,7 +7,8 @@
 --                            sequence it never says so: n iterations before were the host's
 -- Where an iteration's whole time is known, as to rate:
 --   a:budget(prices) -> ms   what the iteration may lose by these prices (policy.prices): all that is left; nil: less
---                            than its page and a row, the least that is of use
+--                            than its page and a row, the least that is of use. Then a.longest is the time of the
+--                            longest target pass that it may stake
 --   a:stake(ms, row, p) -> ms   of `ms` that are left, how many may go for rows of guesses. The first row takes `row`
 --                            ms, the likeliest guess is right with probability p
 --   a:spend(ms, plain, accepted) -> rests   it ends: its ms in all, and nodes that were accepted
@@ -57,7 +58,10 @@ function Account:budget(prices)
   self.cold = prices.wake / plain
   if self.wakes then self.balance, self.wakes = self.balance - self.cold, false end
   self.look = (prices.verify[2] - plain) / plain
-  return self:covers(self.look) and self:left() * plain or nil
+  if not self:covers(self.look) then return nil end
+  local ms, verify = self:left() * plain, prices.verify
+  self.longest = verify[1] + self:stake(ms - prices.page, verify[2] - verify[1], 1)
+  return ms
 end
 
 function Account:may_wake() return self:covers(self.cold + self.look, self.look) end

@@ -6,6 +6,7 @@
 --   p.verify[n]     a target pass over n rows, the root's among them
 --   p.plain         plain decoding's pass: p.verify[1] without the page
 --   p.row[n]        one row more, after n nodes, if as many follow as share its price best
+--   p.node          of the page, for a node that is grown
 --   p.page, p.wake, p.saved   of an iteration that looks; more after a rest; plain decoding's, which one at rest saves
 --   p.sequences     s
 --   p.models[m][k]  of a draft model: { first = its first pass of an iteration, over the root, draft = { another one
@@ -15,9 +16,11 @@
 --                   before, where learned costs differ; else 1
 --   p:observe(out) -> ms   an iteration ends: how much longer its target pass took than verify[n] says, for the experts
 --                   that it read; 0 where there are none
+--   p:worth(R, alpha, n, account)   whether a node of this alpha is worth its row after n others, and the account may
+--                   lose as many rows
 --   p:choose(tree, n, alpha, R, account, left, best) -> k, ms   of nodes 1..n, as likely as alpha says, keeps as many
 --                   of the likeliest as add most tokens, less R for each ms of their rows: they are best[1..k]. The
---                   account says how many of the `left` ms they may take
+--                   account says how many of the `left` ms they may take. ms: of the rows kept, and of growing all
 local experts = require "dt.policy.experts"
 local ceil, huge, max, min, setmetatable = math.ceil, math.huge, math.max, math.min, setmetatable
 
@@ -53,7 +56,7 @@ function Prices:ask(seq)
   self.revision, self.until_length = self:now(), ceil(context / SAME) * SAME
   local walk = costs:walk(1) * sequences
   local page, step, node = LOOK * walk, STEP * walk, NODE * costs:walk(0) * sequences
-  self.page, self.saved = page, PLAIN * walk
+  self.page, self.node, self.saved = page, node, PLAIN * walk
   self.wake = max(WAKE * costs:walk(2) * sequences - page, 0)
   local verify = asked(function(n)
     return costs:target(n, context, sequences, of:expected(n, sequences)) + page + (n - 1) * node
@@ -95,6 +98,10 @@ function Prices:observe(out)
   return costs:target(rows, context, nil, read) - costs:target(rows, context, nil, expected)
 end
 
+function Prices:worth(R, alpha, n, account)
+  return alpha >= R * self.row[n] and self.verify[n + 2] <= account.longest
+end
+
 function Prices:choose(tree, n, alpha, R, account, left, best)
   if n == 0 then return 0, 0 end
   local verify, sum, most, k = self.verify, 0, 0, 0
@@ -106,7 +113,7 @@ function Prices:choose(tree, n, alpha, R, account, left, best)
     if ms <= stake and sum - R * ms > most then most, k = sum - R * ms, i end
   end
   if k < n then tree:keep(k) end
-  return k, verify[k + 1] - verify[1]
+  return k, verify[k + 1] - verify[1] + (n - k) * self.node
 end
 
 return function(costs, seq)
