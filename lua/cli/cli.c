@@ -120,10 +120,15 @@ static bool suits_others(const option *o) {
   return o->kind != SETTING;
 }
 
+/* The length of an option's name in an argument: up to an '=' behind a long one. */
+static size_t name_length(const char *arg) {
+  return strncmp(arg, "--", 2) == 0 ? strcspn(arg, "=") : strlen(arg);
+}
+
 /* Parses one option and its value, which may be the next argument; *used counts the arguments. */
 static dt_status parse_option(char **argv, int left, cli_options *out, int *used, dt_error *err) {
-  char *arg = argv[0], *equals = strncmp(arg, "--", 2) == 0 ? strchr(arg, '=') : NULL;
-  size_t n = equals ? (size_t)(equals - arg) : strlen(arg);
+  char *arg = argv[0];
+  size_t n = name_length(arg);
   const option *o = option_find(arg, n);
   if (!o) return option_fail(arg, n, err);
 
@@ -131,10 +136,13 @@ static dt_status parse_option(char **argv, int left, cli_options *out, int *used
   snprintf(name, sizeof name, "%.*s", (int)n, arg);
   *used = 1;
   if (o->kind == FLAG) {
-    if (equals) return dt_fail(err, DT_EINPUT, "option %s takes no value", name);
-  } else if (equals) {
-    value = equals + 1;
+    if (arg[n]) return dt_fail(err, DT_EINPUT, "option %s takes no value", name);
+  } else if (arg[n]) {
+    value = arg + n + 1;
   } else {
+    if (left > 1 && option_find(argv[1], name_length(argv[1])))
+      return dt_fail(err, DT_EINPUT, "option %s needs a value, and not the option %s: %s %s", name, argv[1], name,
+                     o->argument);
     if (left < 2) return dt_fail(err, DT_EINPUT, "option %s needs a value: %s %s", name, name, o->argument);
     value = argv[1];
     *used = 2;

@@ -186,6 +186,12 @@ it_takes_what_other_programs_call_it() {
   same_text expected stdout
 }
 it_refuses_an_option_without_its_value() { refuses 2 '--tokens needs a value: --tokens N' ar --text hello --tokens; }
+it_refuses_an_option_as_the_value_of_another() {
+  refuses 2 '--tokens needs a value, and not the option --seed=4: --tokens N' ar --text hello --tokens --seed=4
+  refuses 2 '-p needs a value, and not the option -m: -p TEXT' ar -p -m models/mini-target
+  succeeds ar --text=-m -q -n 2
+  succeeds ar -p -mx -q -n 2
+}
 it_refuses_a_value_where_none_belongs() { refuses 2 '--ignore-eos takes no value' ar --text hello --ignore-eos=1; }
 it_refuses_a_second_policy() { refuses 2 "unexpected argument 'hello'" ar hello; }
 it_refuses_a_missing_driver() {

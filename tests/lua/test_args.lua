@@ -59,6 +59,7 @@ function TestArgs.test_shared_options_are_for_dt_load()
   local opts = parse("-m", "T", "-md", "D", "-t", "2", "-c", "100", "--backend", "cpu")
   lu.assertEquals(opts.load, { target = "T", draft = "D", threads = 2, ctx = 100, backend = "cpu" })
   lu.assertEquals(parse("--model", "T", "--model-draft=D").load, { target = "T", draft = "D" })
+  lu.assertEquals(parse("--model=-m", "-md", "-mdx").load, { target = "-m", draft = "-mdx" })
 end
 
 function TestArgs.test_further_arguments()
@@ -81,6 +82,8 @@ function TestArgs.test_bad_usage_says_what_is_right()
     { { "--foo=3" }, "unknown option --foo (see --help)" },
     { { "-x" }, "unknown option -x (see --help)" },
     { { "--tokens" }, "--tokens needs a value" },
+    { { "--tokens", "--threads=2" }, "--tokens needs a value, and not the option --threads=2" },
+    { { "--model", "-m", "x" }, "--model needs a value, and not the option -m" },
     { { "--tokens", "x" }, "--tokens = x is not an integer" },
     { { "--threads", "4294967297" }, "--threads = 4294967297 is out of range: 1..1024" },
     { { "--ctx", "4294967297" }, "--ctx = 4294967297 is out of range: 1..2147483647" },

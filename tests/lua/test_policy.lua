@@ -114,6 +114,17 @@ function TestAccount.test_an_iteration_has_its_page_and_the_first_row_or_rests()
   lu.assertNil(budget(0.5 - 1e-9))
 end
 
+function TestAccount.test_the_longest_pass_takes_what_one_iteration_may_stake_if_all_is_sure()
+  local a = account(0, 0.15, 0)
+  local function longest(left)
+    a.balance = left - LOAN
+    a:budget { plain = 1, page = 0.125, verify = { 1.125, 1.5 }, saved = 0, wake = 0 }
+    return a.longest - 1.125
+  end
+  lu.assertAlmostEquals(longest(4.125), 2, 1e-12) -- the page's time is not for rows
+  lu.assertAlmostEquals(longest(0.625), 0.375, 1e-12) -- a row
+end
+
 function TestAccount.test_one_iteration_stakes_as_large_a_part_as_the_guess_is_likely_or_a_row()
   local a, row = account(0, 0.15, 0), 0.25
   lu.assertEquals({ a:stake(4, row, 1), a:stake(4, row, 0.5), a:stake(4, row, 0.125) }, { 2, 2, 0.5 })
@@ -181,6 +192,27 @@ function TestPrices.test_a_row_shares_the_price_of_up_to_four()
   lu.assertAlmostEquals(row[1], 1.875 / 4, 1e-12)
   lu.assertAlmostEquals(row[2], 0.875 / 3, 1e-12) -- the fourth would be dear
   lu.assertAlmostEquals(row[5], 4.125, 1e-12)
+end
+
+function TestPrices.test_a_node_is_worth_its_row_if_the_account_may_lose_as_many()
+  local prices = policy.prices(walks(0, 0, 0, 1), { length = function() return 1 end, models = 1 })
+  lu.assertTrue(prices:worth(0.25, 0.25, 2, { longest = 4 }))
+  lu.assertFalse(prices:worth(0.25, 0.25 - 1e-9, 2, { longest = 4 }))
+  lu.assertFalse(prices:worth(0.25, 0.25, 2, { longest = 4 - 1e-9 }))
+end
+
+function TestPrices.test_nodes_that_are_not_verified_took_the_page_their_time()
+  local prices = policy.prices(walks(0.03125, 0, 0, 1), { length = function() return 1 end, models = 1 })
+  local alpha, best, kept = { [0] = 1, 0.5, 0.75, 0.25 }, {}, nil
+  local tree = { keep = function(_, k) kept = k end,
+                 best = function(_, _, _, _, list) table.move({ 2, 1, 3 }, 1, 3, 1, list) end }
+  local function choose(left)
+    local k, ms = prices:choose(tree, 3, alpha, 0.25, account(0, 0.15, 0), left, best)
+    return { k, ms, kept }
+  end
+  lu.assertEquals(choose(1.125), { 1, 1.375, 1 })   -- a row, and the nodes of three
+  lu.assertEquals(choose(4.5), { 2, 2.375, 2 })     -- half of it is for two rows
+  lu.assertEquals(choose(1.125 - 1e-9), { 0, 0.375, 0 })
 end
 
 function TestPrices.test_what_sequences_share_costs_each_its_part_and_what_one_reads_makes_all_wait()

@@ -71,15 +71,22 @@ local function declare(spec)
   return declared, by_name
 end
 
+-- The option's name in an argument, and the value behind its '=', if there is one.
+local function split(argument)
+  local name, text = argument:match "^(%-%-[^=]+)=(.*)$"
+  return name or argument, text
+end
+
 -- Reads the option at argv[i]: its declaration, its text (nil: none), and the index after it.
 local function take(by_name, argv, i)
-  local name, text = argv[i]:match "^(%-%-[^=]+)=(.*)$"
-  local p = by_name[name or argv[i]]
-  if not p then return nil, "unknown option " .. (name or argv[i]) .. " (see --help)" end
+  local name, text = split(argv[i])
+  local p = by_name[name]
+  if not p then return nil, "unknown option " .. name .. " (see --help)" end
   if not text and p.type ~= "boolean" then
     i = i + 1
     text = argv[i]
-    if not text then return nil, argv[i - 1] .. " needs a value" end
+    if not text then return nil, name .. " needs a value" end
+    if by_name[split(text)] then return nil, ("%s needs a value, and not the option %s"):format(name, text) end
   end
   return p, text or "true", i + 1
 end
