@@ -121,9 +121,7 @@ static bool suits_others(const option *o) {
 }
 
 /* The length of an option's name in an argument: up to an '=' behind a long one. */
-static size_t name_length(const char *arg) {
-  return strncmp(arg, "--", 2) == 0 ? strcspn(arg, "=") : strlen(arg);
-}
+static size_t name_length(const char *arg) { return strncmp(arg, "--", 2) == 0 ? strcspn(arg, "=") : strlen(arg); }
 
 /* Parses one option and its value, which may be the next argument; *used counts the arguments. */
 static dt_status parse_option(char **argv, int left, cli_options *out, int *used, dt_error *err) {
