@@ -182,7 +182,6 @@ extern "C" const dt_backend_ops dt_cuda_ops = {
     .activations = ACTIVATIONS,
     .windows = true,
     .shifts = false,
-    .chains = true,
     .present = cuda_present,
     .unusable = cuda_unusable,
     .open = cuda_open,

@@ -33,7 +33,8 @@ static float *sequence_features(const dt_cache *c, int sequence) {
 /* Bytes of one slot: all heads, and the feature. */
 static size_t slot_bytes(const dt_cache *c) { return width(c) * cache_heads(*c->weights) + feature_bytes(c); }
 
-pass_rows lay_rows(char *base) {
+/* Lays out the arrays of a pass from `base` on, on the host or on the device. */
+static pass_rows lay_rows(char *base) {
   dt_sampling *sampling = reinterpret_cast<dt_sampling *>(base + ROWS_HEADER);
   int32_t *p = reinterpret_cast<int32_t *>(sampling + ROWS);
   return {reinterpret_cast<pass_header *>(base),
@@ -49,7 +50,7 @@ pass_rows lay_rows(char *base) {
           p + 7 * ROWS};
 }
 
-size_t rows_bytes(const dt_cache *c) { return (ROWS_FIXED + sizeof(int32_t) * c->tail + 255) & ~(size_t)255; }
+static size_t rows_bytes(const dt_cache *c) { return (ROWS_FIXED + sizeof(int32_t) * c->tail + 255) & ~(size_t)255; }
 
 size_t cuda_cache_bytes(const dt_weights *w, int slots) {
   return (size_t)slots * (cache_heads(*w) * width(w) + (size_t)cache_feature(*w) * sizeof(float));
@@ -63,7 +64,6 @@ static void layout(dt_cache *c, const dt_weights *w) {
   c->part = take<float>(&c->scratch_arena, heads * (size_t)c->splits * (size_t)w->dim);
   c->weight = take<float2>(&c->scratch_arena, heads * (size_t)c->splits);
   c->done = take<unsigned>(&c->scratch_arena, heads);
-  c->next = take<int32_t>(&c->scratch_arena, 1);
   for (pass_rows &rows : c->rows) rows = lay_rows(take<char>(&c->scratch_arena, rows_bytes(c)));
 }
 

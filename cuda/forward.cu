@@ -60,8 +60,7 @@ static void logits(enqueuer *q, int layer, const entry &enters) {
                  w->parts,
                  w->best,
                  w->draws,
-                 q->c->results,
-                 q->c->next};
+                 q->c->results};
   must(q, reduce_logits(q->stream, r, q->shape.wanted));
   if (q->shape.filtered) must(q, draw_filtered(q->stream, r, q->shape.wanted));
   if (q->shape.want != DT_WANT_BOTH) return;
@@ -181,70 +180,35 @@ static int outputs_below(const dt_weights *w, int vocab) {
   return n;
 }
 
-/* How far a call has come. Some passes are on their way: the host has not waited for them. */
-struct progress {
-  int first, wanted; /* rows and results before these are done, or on their way */
-  int from;          /* results from here on are on their way, */
-  size_t used;       /* and so many bytes of staged rows */
-};
-
-/* Whether the next row is of a chain, and is a pass of its own. */
-static bool in_chain(const dt_rows *rows, const progress &p) {
-  return p.first < rows->n && p.first >= rows->n - rows->chain;
-}
-
-/* Whether the pass of such a row can be on its way beside those that are. The number of its units is rounded up to a power of two. */
-static bool has_room(const dt_cache *c, const dt_rows *rows, const progress &p) {
-  size_t units = 8 + 2 * (size_t)c->splits;
-  size_t bytes = ROWS_FIXED + sizeof(int32_t) * (8 * units + (size_t)rows->path_len[p.first]);
-  return p.wanted - p.from < ROWS && p.used + bytes <= sizeof c->staged / sizeof *c->staged * rows_bytes(c);
-}
-
-/* Starts a pass over as many rows as fit, or over one row of a chain. Where the row before that is on its way too, the device has its
- * token; else the host has. */
-static cudaError_t start_some(const dt_weights *w, dt_cache *c, const dt_rows *rows, const dt_out *out, progress *p) {
+/* Runs as many rows as fit, from `first` on; their results begin at *wanted. */
+static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *rows, const dt_out *out, int *first,
+                            int *wanted) {
   size_t bytes;
-  bool chained = in_chain(rows, *p), follows = chained && p->used;
-  int plain = rows->n - rows->chain - p->first, first = p->first;
-  const pass_rows staged = lay_rows(reinterpret_cast<char *>(c->staged[0].header) + p->used);
-  int n = stage_rows(c, staged, rows, first, chained ? 1 : plain < ROWS ? plain : ROWS, &bytes), results = 0;
-  int32_t before = chained && !follows ? out->top_id[(size_t)(p->wanted - 1) * (size_t)out->k] : 0;
-  if (chained) staged.token[0] = before < 0 ? 0 : before;
+  const pass_rows &staged = c->staged[0];
+  int n = stage_rows(c, staged, rows, *first, ROWS, &bytes), results = 0;
   bool filtered = false;
-  for (; out && p->wanted + results < out->n && out->row[p->wanted + results] < first + n; results++) {
-    int row = out->row[p->wanted + results];
+  for (; out && *wanted + results < out->n && out->row[*wanted + results] < *first + n; results++) {
+    int row = out->row[*wanted + results];
     dt_sampling sampling = out->sampling ? out->sampling[rows->sequence[row]] : dt_sampling{};
-    staged.wanted[results] = row - first;
+    staged.wanted[results] = row - *first;
     staged.sampling[results] = sampling;
     filtered |= (out->want == DT_WANT_ARGMAX || out->want == DT_WANT_BOTH) && draw_is_filtered(&sampling);
   }
   pass_header *header = staged.header;
-  header->wanted = results, header->first = p->wanted - p->from;
+  header->wanted = results;
   if (out && out->want == DT_WANT_TOPK) header->top_k = out->k, header->top_ids = outputs_below(w, out->vocab);
   if (out && out->want == DT_WANT_BOTH) header->top_k = out->k, header->top_ids = w->outputs;
   pass_shape shape = {
       bucket(n), header->units, header->turns, bucket(results), results ? out->want : DT_WANT_NOTHING, filtered,
       {},        rows->distance};
-  if (rows->features && !chained) shape.given = rows->features->kept;
+  if (rows->features) shape.given = rows->features->kept;
 
   const queue &stream = w->backend->stream;
   cudaError_t e = cudaMemcpyAsync(c->rows[0].header, header, bytes, cudaMemcpyHostToDevice, stream);
-  if (e == cudaSuccess && follows)
-    e = cudaMemcpyAsync(c->rows[0].token, c->next, sizeof *c->next, cudaMemcpyDeviceToDevice, stream);
   if (e == cudaSuccess) e = start(w, c, shape);
-  p->first += n, p->wanted += results, p->used += (bytes + 255) & ~(size_t)255;
-  return e;
-}
-
-/* Runs as many rows as fit in a pass, and the passes of a chain behind them for which there is room, and waits once. */
-static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *rows, const dt_out *out, progress *p) {
-  p->from = p->wanted, p->used = 0;
-  cudaError_t e = cudaSuccess;
-  do e = start_some(w, c, rows, out, p);
-  while (e == cudaSuccess && in_chain(rows, *p) && has_room(c, rows, *p));
-  cudaError_t ended = cudaStreamSynchronize(w->backend->stream); /* also after a failure: `staged` is written again */
-  if (e == cudaSuccess) e = ended;
-  if (e == cudaSuccess && p->wanted > p->from) e = collect(w, c, out, p->from, p->wanted - p->from);
+  if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
+  if (e == cudaSuccess && results) e = collect(w, c, out, *wanted, results);
+  *first += n, *wanted += results;
   return e;
 }
 
@@ -323,10 +287,7 @@ static dt_status check_given(const dt_weights *w, const dt_rows *rows, dt_error 
   if (from && from->weights != w->head.target)
     return dt_fail(err, DT_EINPUT, "forward: features of another model than the head's target");
   dt_limits given = from ? dt_limits{0, 0, from->sequences, from->slots} : dt_limits{};
-  if (w->head.distances && rows->chain) return dt_fail(err, DT_EINPUT, "forward: a chain of a Medusa head's rows");
-  dt_rows reading = *rows; /* rows of a chain read no feature of the target's */
-  if (from) reading.n -= rows->chain;
-  return check_features(&reading, w->head.distances, from ? &given : nullptr, err);
+  return check_features(rows, w->head.distances, from ? &given : nullptr, err);
 }
 
 dt_status cuda_forward(dt_weights *w, dt_cache *c, const dt_rows *rows, const dt_out *out, dt_error *err) {
@@ -337,13 +298,13 @@ dt_status cuda_forward(dt_weights *w, dt_cache *c, const dt_rows *rows, const dt
     status = dt_fail(err, DT_EINPUT, "forward: a model with %d of its output rows has candidates only", w->outputs);
   if (status == DT_OK && w->head.target) status = check_given(w, rows, err);
   if (status == DT_OK) status = cuda_check(w->backend, cudaSetDevice(w->backend->device), "being chosen", err);
-  progress p = {};
+  int first = 0, wanted = 0;
   if (status == DT_OK && rows->prompt && !out && !w->head.target) {
     cudaError_t e = cudaSuccess;
-    p.first = run_chunks(w, c, rows, &e);
+    first = run_chunks(w, c, rows, &e);
     status = cuda_check(w->backend, e, "running a prompt pass", err);
   }
-  while (status == DT_OK && p.first < rows->n)
-    status = cuda_check(w->backend, run_some(w, c, rows, out, &p), "running a pass", err);
+  while (status == DT_OK && first < rows->n)
+    status = cuda_check(w->backend, run_some(w, c, rows, out, &first, &wanted), "running a pass", err);
   return status;
 }

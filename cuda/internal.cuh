@@ -153,7 +153,6 @@ struct pass_header {
   int n, wanted, units, top_k, top_ids;
   dt_window window;
   int turns; /* of dt_cache.turn rows each; `units` is that of each turn */
-  int first; /* place of its first row's candidates among the results, which the passes of a chain share */
 };
 struct pass_rows {
   pass_header *header;
@@ -172,7 +171,7 @@ struct pass_rows {
             wanted,          unit + 2 * units, path};
   }
 };
-constexpr int ROWS_HEADER = 48; /* bytes; ROWS_FIXED: bytes before the units */
+constexpr int ROWS_HEADER = 32; /* bytes; ROWS_FIXED: bytes before the units */
 constexpr int ROWS_FIXED = ROWS_HEADER + ROWS * ((int)sizeof(dt_sampling) + 7 * 4);
 static_assert(CHUNK_GROUP <= ROWS && CHUNK <= PARTIALS * ROWS, "a chunk's sums lie where a pass's parts do");
 static_assert(sizeof(pass_header) <= ROWS_HEADER && ROWS_FIXED % sizeof(int4) == 0,
@@ -249,17 +248,15 @@ struct dt_weights {
 struct dt_cache {
   dt_weights *weights;
   int sequences, slots;
-  int splits;                            /* parts of an attention over all slots */
-  int turn;                              /* rows whose attention runs at once: see turns.h */
-  unsigned char *data;                   /* [sequences][layers][2][kv_heads][slots], rows of row_bytes() each */
-  features kept;                         /* after all keys and values; width 0: none */
-  float *part;                           /* [turn][heads][splits][dim] sums of values, not yet divided */
-  float2 *weight;                        /* [turn][heads][splits] largest score of a part, sum of its exponentials */
-  unsigned *done;                        /* [turn][heads] number of finished parts */
-  int32_t *next;                         /* [1] the first candidate of the last result, or 0: with it a chain goes on */
-  pass_rows rows[CHUNK / CHUNK_GROUP];   /* a pass uses the first */
-  pass_rows staged[CHUNK / CHUNK_GROUP]; /* the same; the passes of a chain lie in the memory of both */
-  size_t tail;                           /* room for units and paths, counted in int32_t */
+  int splits;          /* parts of an attention over all slots */
+  int turn;            /* rows whose attention runs at once: see turns.h */
+  unsigned char *data; /* [sequences][layers][2][kv_heads][slots], rows of row_bytes() each */
+  features kept;       /* after all keys and values; width 0: none */
+  float *part;         /* [turn][heads][splits][dim] sums of values, not yet divided */
+  float2 *weight;      /* [turn][heads][splits] largest score of a part, sum of its exponentials */
+  unsigned *done;      /* [turn][heads] number of finished parts */
+  pass_rows rows[CHUNK / CHUNK_GROUP], staged[CHUNK / CHUNK_GROUP]; /* a pass uses the first */
+  size_t tail;                                                      /* room for units and paths, counted in int32_t */
   pass_results results;
   void *host; /* memory of staged and results */
   arena cache_arena, scratch_arena;
@@ -292,8 +289,6 @@ void cuda_free_weights(dt_weights *);
 /* cache.cu */
 size_t cuda_cache_bytes(const dt_weights *, int slots);
 size_t cuda_scratch_bytes(const dt_weights *, int sequences, int slots);
-pass_rows lay_rows(char *base);      /* the arrays of a pass, on the host or on the device */
-size_t rows_bytes(const dt_cache *); /* of those of any pass */
 dt_status cuda_create_cache(dt_weights *, int sequences, int slots, dt_cache **, dt_error *);
 void cuda_free_cache(dt_cache *);
 dt_status cuda_move(dt_cache *, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *);

@@ -93,18 +93,16 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
   if (threadIdx.x == 0) a.parts[at] = logit_part{largest, sum, weighted, own_largest, own_sum, nans > 0.0f};
 }
 
-/* Lane i writes candidate i of a row, of `count` candidates, as those of result `to`. */
-static __device__ void put_candidate(const reduction &a, int j, int to, int count, uint64_t key, double log_sum,
+/* Lane i writes candidate i of a row, of `count` candidates. */
+static __device__ void put_candidate(const reduction &a, int j, int count, uint64_t key, double log_sum,
                                      double own_log_sum, bool usable) {
   int i = threadIdx.x;
   if (i >= count) return;
   bool there = usable && key;
-  int id = !there ? -1 : a.ids ? a.ids[id_of(key)] : id_of(key), at = to * CHECK_TOP + i;
   double logit = there ? (double)a.logits[(size_t)j * a.outputs + id_of(key)] : 0.0;
-  a.results.top_id[at] = id;
-  a.results.top_logp[at] = there ? (float)((double)score_of(key) - log_sum) : -INFINITY;
-  a.results.top_own[at] = there ? (float)(logit - own_log_sum) : -INFINITY;
-  if (i == 0 && j == a.rows.header->wanted - 1) *a.next = there ? id : 0;
+  a.results.top_id[j * CHECK_TOP + i] = !there ? -1 : a.ids ? a.ids[id_of(key)] : id_of(key);
+  a.results.top_logp[j * CHECK_TOP + i] = there ? (float)((double)score_of(key) - log_sum) : -INFINITY;
+  a.results.top_own[j * CHECK_TOP + i] = there ? (float)(logit - own_log_sum) : -INFINITY;
 }
 
 static __global__ __launch_bounds__(THREADS) void k_reduce_rows(reduction a) {
@@ -113,7 +111,7 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_rows(reduction a) {
   int j = blockIdx.x;
   if (j >= a.rows.header->wanted) return dependency_wait();
   int all = (a.outputs + LOGIT_BLOCK - 1) / LOGIT_BLOCK, ids = a.top ? a.rows.header->top_ids : a.outputs;
-  int to = a.rows.header->first + j, blocks = (ids + LOGIT_BLOCK - 1) / LOGIT_BLOCK, count = a.rows.header->top_k;
+  int blocks = (ids + LOGIT_BLOCK - 1) / LOGIT_BLOCK, count = a.rows.header->top_k;
   dependency_wait();
   size_t first = (size_t)j * all;
   uint64_t list = 0;
@@ -151,10 +149,10 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_rows(reduction a) {
   bool usable = nans == 0.0f && sum >= 1.0f && sum < INFINITY && fabsf(largest) < INFINITY && own_sum >= 1.0f;
   double log_sum = usable ? log((double)sum) : 0.0;
   if (threadIdx.x == 0) {
-    a.results.confidence[to] = usable ? 1.0f / sum : 0.0f;
-    a.results.entropy[to] = usable ? (float)(log_sum - (double)weighted / (double)sum) : 0.0f;
+    a.results.confidence[j] = usable ? 1.0f / sum : 0.0f;
+    a.results.entropy[j] = usable ? (float)(log_sum - (double)weighted / (double)sum) : 0.0f;
   }
-  put_candidate(a, j, to, count, list, (double)largest + log_sum, (double)own_largest + log((double)own_sum), usable);
+  put_candidate(a, j, count, list, (double)largest + log_sum, (double)own_largest + log((double)own_sum), usable);
 }
 
 cudaError_t reduce_logits(const queue &stream, const reduction &a, int rows) {

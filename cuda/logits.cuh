@@ -16,7 +16,6 @@ struct reduction {
   uint64_t *best;      /* [ROWS][blocks of ids][CHECK_TOP] */
   draw_row *draws;     /* [ROWS] */
   pass_results results;
-  int32_t *next; /* as in dt_cache */
 };
 
 static __device__ __forceinline__ int position_of(const reduction &a, int j) {

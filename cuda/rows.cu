@@ -88,7 +88,7 @@ int stage_rows(const dt_cache *c, const pass_rows &to, const dt_rows *rows, int 
     if (to.unit[2 * i].y)
       to.unit[2 * i + 1] = make_int4(to.sequence[last], to.prefix[last], to.path_at[last], to.position[last]);
   }
-  *to.header = {n, 0, all, 0, 0, rows->window, turns, 0};
+  *to.header = {n, 0, all, 0, 0, rows->window, turns};
   *bytes = ROWS_FIXED + sizeof(int32_t) * (size_t)at;
   return n;
 }

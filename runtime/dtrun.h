@@ -358,17 +358,13 @@ dt_status dt_seq_logprobs(const dt_session *session, int seq, int at, float *log
 typedef struct {
   int seq, node;
   int draft; /* which of the pair's drafts reads it: 0, the first, or 1, the second */
-  int ahead; /* for dt_draft_step: levels that will likely be drafted from next, one by one, each the first candidate of the one before.
-              * Only a hint, which changes no result, only when passes run; below 1: none */
 } dt_node_ref;
 
 /* One draft pass over all nodes of a draft, which are adjacent in the list; afterwards each has that draft's candidates, confidence
  * and entropy, whatever another draft said of it. Committed tokens and ancestors that lack a row in the draft's cache join the pass. A
  * node that this draft has read already is left out of it. A node gets no candidates past the draft's context, nor where it and its
- * ancestors would exceed DT_TREE_DRAFTS nodes drafted from in this iteration's tree, by all drafts together. Where it can, a draft model
- * or a head runs the passes of the levels `ahead` of a draft's only node at once, on a GPU without the host between them; a step from
- * such a level then has its candidates without a pass, unless another of that draft came between. Statistics count a pass, and its time,
- * when it runs. DT_ESTATE: a sealed or finished tree, no such node, no such draft. */
+ * ancestors would exceed DT_TREE_DRAFTS nodes drafted from in this iteration's tree, by all drafts together. DT_ESTATE: a sealed or
+ * finished tree, no such node, no such draft. */
 dt_status dt_draft_step(dt_session *session, const dt_node_ref *nodes, int n, dt_error *err);
 
 typedef struct {

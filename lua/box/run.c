@@ -84,18 +84,14 @@ static course *course_of(dtl_run *const *runs, int n) {
 }
 
 /* Learns the cost of a draft step that was one pass, and the first step of their iterations for all sequences or for
- * none; or of the passes that ran together for a chain, which count as equally long. A step that also computed many committed
- * tokens is no example. */
+ * none. A step that also computed many committed tokens is no example. */
 static void learn_draft(dtl_run *const *runs, int n, draft_count before, draft_count after, double ms) {
-  long passes = after.passes - before.passes, ahead = n == 1 && runs[0]->refs->ahead && passes > 1 ? passes - 1 : 0;
-  long rows = after.rows - before.rows - ahead;
+  long rows = after.rows - before.rows;
   int begun = 0, draft = draft_of(runs, n);
   for (int i = 0; i < n && draft >= 0; i++) begun += runs[i]->drafted[draft];
   course *c = course_of(runs, n);
-  if (!c || draft < 0 || passes - ahead != n || (begun > 0 && begun < n) || (!begun && rows > RIDING * n)) return;
-  ms /= (double)(1 + ahead);
-  learn_pass(c, learned_kind_of(draft, !begun), (int)rows, context_of(runs, n), 0, ms);
-  for (long i = 0; i < ahead; i++) learn_pass(c, learned_kind_of(draft, false), 1, context_of(runs, n), 0, ms);
+  if (!c || draft < 0 || after.passes - before.passes != n || (begun > 0 && begun < n)) return;
+  if (begun || rows <= RIDING * n) learn_pass(c, learned_kind_of(draft, !begun), (int)rows, context_of(runs, n), 0, ms);
 }
 
 /* Learns the cost of a verify pass. A pass over the roots only counts as plain decoding's only if no draft came before

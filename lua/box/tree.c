@@ -214,14 +214,6 @@ static int end_chain_pass(lua_State *L, int status, lua_KContext context) {
   return extend_chain(L, run, (const char *)context);
 }
 
-/* The levels that a chain surely goes on for behind a pass for its node u: none if it may end before. */
-static int levels_ahead(lua_State *L, const dt_tree *t, int u) {
-  if (lua_tonumber(L, CHAIN_LEAST) > 0 || t->first_child[u] >= 0) return 0;
-  int levels = clip_int(lua_tointeger(L, CHAIN_LEFT)), depth_room = t->max_depth - t->depth[u], room = dt_tree_room(t);
-  if (depth_room < levels) levels = depth_room;
-  return (room < levels ? room : levels) - 1;
-}
-
 /* Drafts from the chain's last node, or returns the chain: no levels are left to add, or no room is. */
 static int draft_chain(lua_State *L, dtl_run *run, const char *who) {
   const dt_tree *t = run->tree;
@@ -230,7 +222,6 @@ static int draft_chain(lua_State *L, dtl_run *run, const char *who) {
     box_tree_read_refs(L, run, CHAIN_NODE, CHAIN_LEFT, (int)lua_tointeger(L, CHAIN_DRAFT), who);
     box_tree_drop_drafted(run);
     if (!run->n_refs) return extend_chain(L, run, who);
-    run->refs->ahead = levels_ahead(L, t, u);
     return run_await(L, run, RUN_DRAFT_PASS, (lua_KContext)who, end_chain_pass);
   }
   lua_pushvalue(L, CHAIN_FIRST);

@@ -43,11 +43,6 @@ typedef struct {
   int distance; /* in a Medusa head's pass, whose rows read features and no tokens: how many tokens ahead it guesses. In a reader's: the
                  * depth of its rows. They see rows 0..position-1 of `features` and no others; at distance 0 a row reads the feature of the
                  * last of these, at others the head's own of the row before it on its path */
-  /* The last rows, so many, are passes of their own, in order; the rows before them are the first. Each begins with the first candidate of
-   * the row before it, which is on its path: its `token` is only checked, and token 0 takes its place where that row has none. TOPK of
-   * the last 1 + chain rows is wanted, without shifts. A head's rows of a chain read the head's output for the row before. Below n;
-   * 0, unless the backend has chains, and in a Medusa head's pass */
-  int chain;
 } dt_rows;
 
 typedef enum {
@@ -122,7 +117,6 @@ typedef struct {
   const char *const *activations;
   bool windows;          /* whether passes may have one */
   bool shifts;           /* whether they may have shifts, given ids and logp */
-  bool chains;           /* whether they may have a chain, whose results are those of passes one by one */
   bool (*present)(void); /* whether there is such a device: "auto" takes the first backend that has one */
   /* Why a device that is there is not `present`: a driver that is too old; static. NULL: none is there, or it is present. NULL for the
    * function: what has it is always present. */

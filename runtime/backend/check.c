@@ -50,26 +50,9 @@ static dt_status check_out(const dt_rows *rows, const dt_out *out, dt_limits lim
   return DT_OK;
 }
 
-/* Each row of a chain follows the row before it, and both have candidates. */
-static dt_status check_chain(const dt_rows *rows, const dt_out *out, dt_error *err) {
-  if (rows->chain < 0 || rows->chain >= rows->n)
-    return dt_fail(err, DT_EINPUT, "forward: a chain of %d rows, of %d it has 0 to %d", rows->chain, rows->n,
-                   rows->n - 1);
-  if (rows->chain && (!out || out->want != DT_WANT_TOPK || out->shifts || out->n <= rows->chain ||
-                      out->row[out->n - 1 - rows->chain] != rows->n - 1 - rows->chain))
-    return dt_fail(err, DT_EINPUT,
-                   "forward: a chain of %d rows needs candidates of each and of the row before, unshifted",
-                   rows->chain);
-  for (int i = rows->n - rows->chain; i < rows->n; i++)
-    if (rows->sequence[i] != rows->sequence[i - 1] || rows->position[i] != rows->position[i - 1] + 1)
-      return dt_fail(err, DT_EINPUT, "forward: row %d of a chain does not follow row %d", i, i - 1);
-  return DT_OK;
-}
-
 dt_status check_pass(const dt_rows *rows, const dt_out *out, dt_limits limits, dt_error *err) {
   dt_status status = check_rows(rows, limits, err);
-  if (status == DT_OK && out) status = check_out(rows, out, limits, err);
-  return status == DT_OK ? check_chain(rows, out, err) : status;
+  return status == DT_OK && out ? check_out(rows, out, limits, err) : status;
 }
 
 dt_status check_features(const dt_rows *rows, int distances, const dt_limits *given, dt_error *err) {

@@ -4,11 +4,7 @@
  * A head's text lags by one: its row i is token i + 1, read beside the target's feature of row i. So the text that a
  * head sees begins with the second token; its last row is the root's, as in a model. A row of a tree reads the head's
  * own output for its parent, so each level of the tree takes a pass of its own. None of these rows is kept, since their
- * features were guessed.
- *
- * Where a caller says that levels of a chain follow, and the backend has chains, one call runs the passes of these levels, too, on
- * rows that no node has yet. A node that is drafted from next takes the next of these results, if it is the node that was
- * guessed; any other forgets them. So it does not matter for results whether a guess came true. */
+ * features were guessed. */
 #include "backend/kv.h"
 #include "backend/pass.h"
 #include "draft/draft.h"
@@ -29,21 +25,12 @@
  * several passes. It also has room for the longest paths of one sequence, or for shorter paths of many. */
 #define PASS_SEQUENCES 8
 
-enum { JOINS = -1, AHEAD = -2 }; /* of rows that are no node's */
-
 typedef struct {
   kv_slots kv;
   int prompt;    /* rows 0..prompt-1 belong to the prompt */
   int32_t *slot; /* [NODES] row of each node; -1: none */
   int nodes;     /* no node from here on has a row */
 } rows_of;
-
-/* Results of passes ahead, in `results` until the next pass. */
-typedef struct {
-  int seq, node; /* the next is that of a child of this node, */
-  int result;    /* and is this one; */
-  int left;      /* so many are left */
-} results_ahead;
 
 typedef struct {
   drafter base;
@@ -60,12 +47,10 @@ typedef struct {
   pass rows;
   int most; /* rows of a step's pass, at most */
   struct {
-    int32_t seq, node; /* owner of a row; JOINS: a committed token that joins the step; AHEAD: no node's yet */
+    int32_t seq, node; /* owner of a row; node -1: a committed token that joins the step */
   } * owner;           /* [most] */
   int32_t *wanted;     /* [most] */
-  int chain;           /* last rows of the pass, that are ahead */
   draft_results results;
-  results_ahead ahead;
 } draft_model;
 
 struct draft_saved {
@@ -189,7 +174,6 @@ static void draft_begin(drafter *base, int seq, int length) {
   rows_of *q = &d->seq[seq];
   memset(q->slot, 0xff, (size_t)q->nodes * sizeof *q->slot);
   q->nodes = 0;
-  if (d->ahead.seq == seq) d->ahead.left = 0;
   kv_begin(&q->kv, seen(d, length));
 }
 
@@ -208,11 +192,6 @@ static dt_status catch_up(draft_model *d, int seq, const draft_text *text, dt_er
   return DT_OK;
 }
 
-static void begin_rows(draft_model *d, int longest) {
-  pass_begin(&d->rows, longest);
-  d->chain = 0;
-}
-
 static void own(draft_model *d, int seq, int node) {
   d->owner[d->rows.n - 1].seq = seq;
   d->owner[d->rows.n - 1].node = node;
@@ -225,7 +204,7 @@ static bool add_ends(draft_model *d, int seq, const draft_text *text, bool with_
   if (with_root && first > text->length - 1) first = text->length - 1;
   for (int i = first; i < text->length; i++) {
     add_text(d, seq, text->tokens, i, i + 1);
-    own(d, seq, i == text->length - 1 ? 0 : JOINS);
+    own(d, seq, i == text->length - 1 ? 0 : -1);
   }
   return first < text->length;
 }
@@ -248,28 +227,6 @@ static int add_node(draft_model *d, int seq, const draft_text *text, int u, int 
     own(d, seq, v);
   }
   return missing;
-}
-
-/* Adds rows for up to `most` levels behind node u, whose row is the pass's last. Their slots are the next that nodes will get. */
-static void add_ahead(draft_model *d, int seq, const draft_text *text, int u, int most) {
-  const rows_of *q = &d->seq[seq];
-  const dt_tree *t = text->tree;
-  int depth = t->depth[u], first = q->kv.next;
-  most = min(most, d->context - text->length - depth);
-  for (; d->chain < most; d->chain++) {
-    int below = d->chain + 1;
-    int32_t *path = pass_row(&d->rows, seq, 0, first + d->chain, text->length, depth + below);
-    for (int a = u; a > 0; a = t->parent[a]) path[t->depth[a] - 1] = q->slot[a];
-    for (int i = 0; i < below; i++) path[depth + i] = first + i;
-    own(d, seq, AHEAD);
-  }
-}
-
-/* The levels to run ahead of a step's only node: none where its first candidate is not surely the next node's token, as the
- * device sees it. */
-static int levels_ahead(const draft_model *d, const draft_text *text, const dt_node_ref *nodes, int n) {
-  bool sure = n == 1 && nodes->ahead > 0 && d->pair->ops->chains && !text->shifts && text->tree->sharp.lean == 0;
-  return sure ? min(nodes->ahead, DT_TREE_DRAFTS) : 0;
 }
 
 enum { ALL_LEVELS = -1 };
@@ -297,8 +254,6 @@ static void add_nodes(draft_model *d, int seq, const draft_text *text, const dt_
     int u = nodes[i].seq == seq ? wanted_node(d, text->tree, nodes[i].node, level) : -1;
     if (u > 0) room -= add_node(d, seq, text, u, room);
   }
-  if (d->rows.n && d->owner[d->rows.n - 1].node == nodes->node)
-    add_ahead(d, seq, text, nodes->node, min(levels_ahead(d, text, nodes, n), room));
 }
 
 /* Stores the result of the pass after node u. */
@@ -319,44 +274,25 @@ static void take_back(draft_model *d) {
   }
 }
 
-/* Gives a node the next result ahead, if that is its own: then it needs no pass. */
-static bool take_ahead(draft_model *d, dt_tree *t, dt_node_ref ref) {
-  results_ahead *a = &d->ahead;
-  rows_of *q = &d->seq[ref.seq];
-  int u = ref.node;
-  if (!a->left || a->seq != ref.seq || t->parent[u] != a->node || t->draft[d->which][u] >= 0 ||
-      !dt_tree_draft_room(t) || t->token[u] != d->results.top_id[(size_t)(a->result - 1) * DT_CANDIDATES])
-    return false;
-  q->slot[u] = kv_reserve(&q->kv);
-  q->nodes = max(q->nodes, u + 1);
-  take_result(d, t, u, a->result);
-  a->node = u, a->result++, a->left--;
-  return true;
-}
-
 /* Runs the collected rows, and counts the time since *start for their sequences. */
 static dt_status run_step(draft_model *d, const draft_text *texts, double *start, dt_error *err) {
   dt_out out = draft_results_out(&d->results, d->wanted, d->sampling, d->vocab);
   if (d->rows.n == 0) return DT_OK;
-  int last = d->rows.n - 1 - d->chain; /* of the rows that are not ahead */
-  d->rows.features = d->owner[last].node <= 0 ? d->features : NULL;
+  d->rows.features = d->owner[d->rows.n - 1].node <= 0 ? d->features : NULL;
   dt_rows rows = pass_rows(&d->rows);
-  rows.chain = d->chain;
   for (int i = 0; i < rows.n; i++)
-    if (d->owner[i].node != JOINS) {
+    if (d->owner[i].node >= 0) {
       const draft_text *text = &texts[d->owner[i].seq];
       d->wanted[out.n] = i;
       draft_results_want(&d->results, &out, text->shifts, text->tree, d->owner[i].node);
     }
-  d->ahead.left = 0;
   dt_status status = d->pair->ops->forward(d->draft->weights, d->cache, &rows, &out, err);
   if (status) {
     take_back(d);
     return status;
   }
-  for (int j = 0; j < out.n - d->chain; j++)
+  for (int j = 0; j < out.n; j++)
     take_result(d, texts[d->owner[d->wanted[j]].seq].tree, d->owner[d->wanted[j]].node, j);
-  d->ahead = (results_ahead){d->owner[last].seq, d->owner[last].node, out.n - d->chain, d->chain};
   double now = dt_clock_ms();
   for (int i = 0; i < rows.n; i++) { /* rows of a sequence are adjacent */
     int seq = d->owner[i].seq;
@@ -364,11 +300,11 @@ static dt_status run_step(draft_model *d, const draft_text *texts, double *start
     stats->draft_rows++;
     if (i > 0 && d->owner[i - 1].seq == seq) continue;
     d->seq[seq].kv.rows = seen(d, texts[seq].length);
-    stats->draft_passes += 1 + d->chain; /* whose rows are of one sequence */
+    stats->draft_passes++;
     stats->draft_ms += now - *start;
   }
   *start = now;
-  begin_rows(d, d->rows.path_stride);
+  pass_begin(&d->rows, d->rows.path_stride);
   return DT_OK;
 }
 
@@ -376,11 +312,8 @@ static dt_status run_step(draft_model *d, const draft_text *texts, double *start
 static dt_status step_level(draft_model *d, const draft_text *texts, const dt_node_ref *nodes, int n, int level,
                             double *start, dt_error *err) {
   int longest = 1;
-  for (int i = 0; i < n; i++) {
-    const draft_text *text = &texts[nodes[i].seq];
-    longest = max(longest, text->tree->deepest + levels_ahead(d, text, nodes, n));
-  }
-  begin_rows(d, min(longest, DT_TREE_DRAFTS)); /* a deeper row would need too many rows before it */
+  for (int i = 0; i < n; i++) longest = max(longest, texts[nodes[i].seq].tree->deepest);
+  pass_begin(&d->rows, min(longest, DT_TREE_DRAFTS)); /* a deeper row would need too many rows before it */
   dt_status status = DT_OK;
   for (int seq = 0; seq < d->sequences && !status; seq++) {
     bool fits = d->rows.n + SEQUENCE_ROWS <= d->most && pass_fits(&d->rows, SEQUENCE_ROWS);
@@ -409,7 +342,6 @@ static dt_status draft_step(drafter *base, const draft_text *texts, const dt_nod
   draft_model *d = (draft_model *)base;
   dt_status status = DT_OK;
   int left;
-  if (n == 1 && take_ahead(d, texts[nodes->seq].tree, *nodes)) return DT_OK;
   for (int i = 0; i < n && !status; i++)
     if (wants_pass(d, texts, nodes[i]))
       status = draft_prompt(base, nodes[i].seq, &texts[nodes[i].seq], INT_MAX, &left, err);

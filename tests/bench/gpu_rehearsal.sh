@@ -33,7 +33,7 @@ grep -q '^FAILED' "$work/real.said" && fail "it fails: $(<"$work/real.said")"
 
 rm "$work"/bin/*
 stand_in() { printf '#!/bin/sh\n%s\n' "$2" >"$work/bin/$1" && chmod +x "$work/bin/$1"; }
-for program in dtrun test_golden_logits test_golden_sampling test_ahead test_heads test_cuda_{forward,chain,draw,exact,groups,packed,q8,failures,generation,prompt,heads,turns}; do
+for program in dtrun test_golden_logits test_golden_sampling test_heads test_cuda_{forward,draw,exact,groups,packed,q8,failures,generation,prompt,heads,turns}; do
   stand_in "$program" 'exit 0'
 done
 # shellcheck disable=SC2016

@@ -38,7 +38,6 @@ local NUMBERS = {
   candidates = { 11, "us: top-k and log-sum-exp of the logits of 8 rows (by counting stages in logits.cu)" },
   digit = { 1, "us of a block for a digit of a key: 2048 sums, four barriers (by counting stages in draw.cu)" },
   host = { 9, "us: rows copied up, graph launched, results awaited (assumed)" },
-  behind = { 4, "us of the same where a pass follows another one of a chain: two copies, a start (assumed)" },
 }
 local function of(name) return NUMBERS[name][1] end
 
@@ -71,14 +70,13 @@ local MODELS = {
              vocab = 32000, sequential = true, paired = true },
 }
 
-local function variant(model, name, weights)
+local function packed(model, name)
   local copy = {}
   for k, v in pairs(model) do copy[k] = v end
-  copy.name, copy.weights = name, weights
+  copy.name, copy.weights = name, K4
   return copy
 end
-MODELS.pythia_q4, MODELS.llama_q4 = variant(MODELS.pythia, "2.8B, Q4_0", K4), variant(MODELS.llama, "8B, Q4_K", K4)
-MODELS.chained = variant(MODELS.draft, "70M in a chain")
+MODELS.pythia_q4, MODELS.llama_q4 = packed(MODELS.pythia, "2.8B, Q4_0"), packed(MODELS.llama, "8B, Q4_K")
 
 -- Constants of the sources, by name.
 local function constant(file, name)
@@ -224,7 +222,7 @@ local function draw(device, ids)
   return pass
 end
 
-local function reckon(device, model, rows, context, draft, host)
+local function reckon(device, model, rows, context, draft)
   local pass = begin(device, rows, context, model.weights)
   local q = (model.heads + 2 * model.kv_heads) * model.dim
   for layer = 1, model.layers do
@@ -249,7 +247,7 @@ local function reckon(device, model, rows, context, draft, host)
   norm(pass, model, 7)
   product(pass, "logits", matrix(model.vocab, model.hidden), "store")
   pass:add("choose", of "candidates" * math.max(1, rows / pass.device.units), draft and "candidates" or "argmax")
-  pass:add("host", of(host))
+  pass:add("host", of "host")
   return pass
 end
 
@@ -258,7 +256,7 @@ local PASSES = {
   { MODELS.pythia, 1, 1750 }, { MODELS.pythia, 16 }, { MODELS.pythia, 32 }, { MODELS.pythia, 64, 3500 },
   { MODELS.pythia, 144 }, { MODELS.pythia, 257, 10000 }, { MODELS.pythia_q4, 1, 1150 }, { MODELS.draft, 8, 120, true },
   { MODELS.llama, 1 }, { MODELS.llama, 16 }, { MODELS.llama, 64 }, { MODELS.llama, 257 }, { MODELS.llama_q4, 1, 2550 },
-  { MODELS.eagle3, 8, nil, true }, { MODELS.draft, 1, nil, true }, { MODELS.chained, 1, nil, true, "behind" },
+  { MODELS.eagle3, 8, nil, true },
 }
 local DRAWS = { 32000, 151936 } -- ids
 local CONTEXT, bars = opts.context, opts.context == 512 and not Q8
@@ -286,10 +284,10 @@ local function tell(name, rows, cells, bar)
 end
 print(row_of("us, context " .. CONTEXT, "rows", { "H200", "H100", "A100", "4090" }) .. "   H200: at most")
 for _, entry in ipairs(PASSES) do
-  local model, rows, bar, draft, host = table.unpack(entry, 1, 5)
+  local model, rows, bar, draft = entry[1], entry[2], entry[3], entry[4]
   local passes, cells = {}, {}
   for i, device in ipairs(DEVICES) do
-    passes[i] = (rows <= 32 or not device.few) and reckon(device, model, rows, CONTEXT, draft, host or "host")
+    passes[i] = (rows <= 32 or not device.few) and reckon(device, model, rows, CONTEXT, draft)
     cells[i] = passes[i] and ("%.0f"):format(passes[i].total) or "-"
   end
   local failed = bars and bar and passes[1].total > bar

@@ -10,9 +10,6 @@
  *   a block wrote is seen by itself only;
  * - blocks come last first, and in every other one warps and lanes do, which shows most barriers that are missing.
  *
- * With CUDA_EMU_LATE copies and kernels run when the host waits for them, and no sooner: so it finds a host that changes what is
- * still to be copied, or reads what is still to be written.
- *
  * Strict where a device is lenient: a collective whose threads do not all arrive, or arrive at different ones, a barrier
  * that some thread of the block has left, and a dependent launch whose thread ends without waiting are errors, reported
  * in a line before the program ends. */

@@ -37,13 +37,11 @@ cudaError_t run_grid(const cudaLaunchConfig_t &config, bool dependent, const std
 
 } // namespace
 
-using work_list = std::vector<std::function<cudaError_t()>>;
 struct stream {
   graph *capturing;
-  work_list late; /* with CUDA_EMU_LATE: what the host has not waited for */
 };
 struct graph {
-  work_list node;
+  std::vector<std::function<cudaError_t()>> node;
 };
 struct event {
   double ms;
@@ -55,25 +53,9 @@ cudaError_t allow_shared(const void *kernel, int bytes) {
   return cudaSuccess;
 }
 
-static const bool is_late = getenv("CUDA_EMU_LATE");
-static std::set<cudaStream_t> streams;
-
-static cudaError_t run_all(const work_list &list) {
-  for (auto &work : list)
-    if (cudaError_t e = work()) return e;
-  return sticky;
-}
-
-/* The host waits for a stream. */
-static cudaError_t wait_for(cudaStream_t s) {
-  work_list list;
-  list.swap(s->late);
-  return run_all(list);
-}
-
 static cudaError_t perform(cudaStream_t s, std::function<cudaError_t()> work) {
-  if (!s->capturing && !is_late) return work();
-  (s->capturing ? s->capturing->node : s->late).push_back(std::move(work));
+  if (!s->capturing) return work();
+  s->capturing->node.push_back(std::move(work));
   return cudaSuccess;
 }
 
@@ -169,7 +151,6 @@ cudaError_t cudaMalloc(void **p, size_t bytes) { return take(p, bytes, bytes); }
 cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned) { return take(p, bytes, 0); }
 cudaError_t cudaFree(void *p) {
   if (!p) return cudaSuccess;
-  for (cudaStream_t s : streams) wait_for(s);
   allocated -= sizes.at(p);
   sizes.erase(p);
   watching ? free_watched(p) : free(p);
@@ -191,14 +172,9 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t s) {
   return perform(s, [=] { return memset(p, value, bytes), watch_settle(), sticky; });
 }
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned) {
-  return *s = new stream{}, streams.insert(*s), sticky;
-}
-cudaError_t cudaStreamDestroy(cudaStream_t s) { return wait_for(s), streams.erase(s), delete s, cudaSuccess; }
-cudaError_t cudaStreamSynchronize(cudaStream_t s) {
-  cudaError_t e = wait_for(s);
-  return watch_settle(), e;
-}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned) { return *s = new stream{nullptr}, sticky; }
+cudaError_t cudaStreamDestroy(cudaStream_t s) { return delete s, cudaSuccess; }
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return watch_settle(), sticky; }
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode) {
   if (lacks(EMU_GRAPHS)) return cudaErrorNotSupported;
   return s->capturing = new graph, sticky;
@@ -211,8 +187,13 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g) {
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t g, unsigned long long) {
   return *exec = new graph(*g), sticky;
 }
-cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t s) {
-  return perform(s, [=] { return watch_settle(), run_all(exec->node); });
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t) {
+  watch_settle();
+  for (auto &node : exec->node) {
+    cudaError_t e = node();
+    if (e) return e;
+  }
+  return sticky;
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t g) { return delete g, cudaSuccess; }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) { return delete exec, cudaSuccess; }
