@@ -243,8 +243,9 @@ static __device__ __forceinline__ void add_own(const attention &a, const work &u
 }
 
 /* Adds the parts of the lines whose last part this block has finished, each line's in order: out = sum of parts / sum of
- * exponentials. A thread takes EACH dimensions of a line, and AT_ONCE parts are on their way together: one after the other they
- * would each take the time of a trip to the second-level cache. */
+ * exponentials. A thread takes EACH dimensions of a line. AT_ONCE parts are loaded before the first is added: with a trip to the
+ * second-level cache for each, this would be most of attention's time. So no branch may depend on a part, since the compiler
+ * loads it behind the branch. Where parts end, the first of these stands for those that are not there, with the weight zero. */
 template <number TYPE, int DIM>
 static __device__ __forceinline__ void combine(const attention &a, const work &u, const room &s) {
   constexpr int EACH = 4, ITEMS = DIM / EACH, AT_ONCE = 8;
@@ -254,8 +255,14 @@ static __device__ __forceinline__ void combine(const attention &a, const work &u
     size_t first = head_of(a, u, line) * a.splits;
     int count = a.rows.position[u.row0 + row_of(a, line)] / SPLIT + 1;
     float sum[EACH] = {}, total = 0.0f, largest = -INFINITY;
-#pragma unroll 8
-    for (int p = AT_ONCE; p < count; p++) largest = fmaxf(largest, __ldcg(&a.weight[first + p].x));
+    for (int begin = AT_ONCE; begin < count; begin += AT_ONCE) {
+      float biggest[AT_ONCE];
+#pragma unroll
+      for (int i = 0; i < AT_ONCE; i++)
+        biggest[i] = __ldcg(&a.weight[first + (begin + i < count ? begin + i : begin)].x);
+#pragma unroll
+      for (int i = 0; i < AT_ONCE; i++) largest = fmaxf(largest, biggest[i]);
+    }
     for (int begin = 0; begin < count; begin += AT_ONCE) {
       float2 weight[AT_ONCE];
       float4 part[AT_ONCE];
@@ -270,8 +277,7 @@ static __device__ __forceinline__ void combine(const attention &a, const work &u
         for (int i = 0; i < AT_ONCE; i++) largest = fmaxf(largest, weight[i].x);
 #pragma unroll
       for (int i = 0; i < AT_ONCE; i++) {
-        if (begin + i >= count) break;
-        float e = exp2f(weight[i].x - largest);
+        float e = begin + i < count ? exp2f(weight[i].x - largest) : 0.0f;
         total = fmaf(e, weight[i].y, total);
         sum[0] = fmaf(e, part[i].x, sum[0]), sum[1] = fmaf(e, part[i].y, sum[1]);
         sum[2] = fmaf(e, part[i].z, sum[2]), sum[3] = fmaf(e, part[i].w, sum[3]);

@@ -1,4 +1,4 @@
--- How long a pass should take, reckoned from a model that one H200 was measured for.
+-- How long a pass should take, reckoned from a model that one H200 and one H100 were measured for.
 -- dtrun run tests/bench/reckon.lua [-v]
 -- From the table of the machine code (tests/sass/table.txt) come how many blocks fit a multiprocessor and how a block
 -- is cut (the numbers in its name); from the shape the bytes and the blocks; the rest is in NUMBERS, each with where it
@@ -33,8 +33,9 @@ local NUMBERS = {
   boundary = { 0.2, "us from a kernel's end to what waits for it, by dependent launch in a graph (fitted to an H200)" },
   independent = { 0.6, "us more without dependent launches: 1.3 is what a tiny kernel in a graph takes as a whole" },
   norm = { 2.8, "us: a load, two sums over the block, a store (an H200, by leaving it out)" },
-  attention = { 3.3, "us: keys, values, fences, adding parts (fitted to an H200, by leaving it out)" },
-  share = { 2.6, "us more for each block of the fullest multiprocessor (the same)" },
+  attention = { 2.5, "us: keys, values, fences (fitted to an H200, by leaving it out, and to an H100)" },
+  share = { 2, "us more for each block of the fullest multiprocessor (the same)" },
+  trip = { 0.4, "us to the second-level cache and back (fitted to an H100, which loaded a row's parts one by one)" },
   candidates = { 11, "us: top-k and log-sum-exp of the logits of 8 rows (by counting stages in logits.cu)" },
   digit = { 1, "us of a block for a digit of a key: 2048 sums, four barriers (by counting stages in draw.cu)" },
   host = { 9, "us: rows copied up, graph launched, results awaited (assumed)" },
@@ -89,6 +90,7 @@ end
 local TILES, PARTIALS = constant("internal.cuh", "BLOCK_TILES"), constant("internal.cuh", "PARTIALS")
 local GROUP, OWN = constant("internal.cuh", "GROUP"), constant("internal.cuh", "OWN")
 local SPLIT, PLACES = constant("internal.cuh", "SPLIT"), constant("internal.cuh", "PLACES")
+local AT_ONCE, WARPS = constant("attention.cu", "AT_ONCE"), constant("attention.cu", "WARPS")
 local MULTIPROCESSORS, LEAST_STEPS = constant("internal.cuh", "MULTIPROCESSORS"), constant("upload.cu", "LEAST_STEPS")
 local TILE_WARPS, WIDEST_NT = constant("matmul.cu", "TILE_WARPS"), constant("matmul.cu", "WIDEST_NT")
 local WIDE_ROWS = constant("internal.cuh", "WIDE_ROWS")
@@ -183,7 +185,7 @@ local function hold(pass)
 end
 
 -- Blocks as rows.cu makes units: rows of a tree behind a prefix of `context` positions. Each block reads from the
--- second-level cache; memory is read once.
+-- second-level cache; memory is read once. At last one block adds up the parts of all its lines.
 local function attention(pass, model)
   local n, shared = pass.rows, pass.context // SPLIT
   local joined = heads_together(model.heads // model.kv_heads)
@@ -194,9 +196,12 @@ local function attention(pass, model)
   local of_head = 2 * pass.context * (Q8 and model.dim + up(up(model.dim, 32) * 2, 8) * 8 or model.dim * 2)
   local read = math.max(of_head * columns * groups / pass.device.cache,
                         of_head * model.kv_heads / (pass.device.memory * of "memory")) * 1e6
-  local time = of "attention" + fullest * of "share"
+  local turns = up(math.min(n * joined, GROUP) * model.dim // 4, WARPS * 32)
+  local trips = up(shared + 1, AT_ONCE) + up(math.max(shared + 1 - AT_ONCE, 0), AT_ONCE)
+  local time = of "attention" + fullest * of "share" + turns * trips * of "trip"
   pass:add("attention", pass.boundary + math.max(time, read),
-           ("%d blocks, %d on the fullest multiprocessor; reading %.1f"):format(blocks, fullest, read))
+    ("%d blocks, %d on the fullest multiprocessor; reading %.1f, %d trips for its parts"):format(blocks, fullest, read,
+      turns * trips))
 end
 
 -- ---- a pass ----

@@ -1,5 +1,5 @@
 -- What nvcc made of the CUDA backend.  dtrun run tests/sass/check.lua LIBRARY [--renew]
--- Three things are read from LIBRARY (build/cuda/cuda/libdtrun_cuda.a) with cuobjdump:
+-- Four things are read from LIBRARY (build/cuda/cuda/libdtrun_cuda.a) with cuobjdump:
 -- 1. The loops of the matrix products (kernels k_matmul...): no instruction may wait for a load from device memory
 --    that was issued fewer steps before than the kernel says, with the last number of its name. A step is the tensor
 --    core's work on 32 k: two instructions for each accumulator. Loops are run through by the control bits: every
@@ -8,7 +8,9 @@
 --    loaded: they must say of all of it that it was waited for.
 -- 2. The norms (kernels k_norm) of four columns a thread and more: after the wait for the kernel before, the parts of
 --    several columns are loaded before the first is added: one trip to memory, where a chain of loads has one a part.
--- 3. Registers, stack (what is spilled), shared memory, threads, and how many blocks fit a multiprocessor, of every
+-- 3. Attention (kernels k_attention): behind the addition that finds a row's last part, several parts are loaded before
+--    the first is used. An H100 showed what loads behind branches cost: a trip a part, most of a pass at long contexts.
+-- 4. Registers, stack (what is spilled), shared memory, threads, and how many blocks fit a multiprocessor, of every
 --    kernel: those in table.txt, which --renew writes. They are one nvcc's: with another they are not compared.
 -- Without nvcc or cuobjdump it is skipped (exit status 77).
 local dt = require "dt"
@@ -33,6 +35,7 @@ local UNITS = {
 }
 local LEAST = 2 -- steps; of 64 rows one is 64 products of a warp, of 144 some 500 clocks; a load takes up to 1400
 local COLUMNS, TOGETHER = 4, 24 -- of a norm's thread: the parts of three columns; other loops have up to 16 loads
+local PARTS = 8 -- of a row, of 16 bytes each
 local PASSES = 12 -- of a loop in another, as many as that it comes to rest
 local REGISTERS, BLOCKS, RESERVED, PARTITIONS = 65536, 32, 1024, 4
 
@@ -369,6 +372,30 @@ local function check_norms(cuobjdump, library)
   return kernels > 0 and wrong == 0
 end
 
+-- The longest row of loads of 16 bytes behind the last atomic addition, with no branch between.
+local function parts_together(code)
+  local run, longest = 0, 0
+  for _, one in ipairs(code) do
+    if one.op:match "^ATOM" then longest = 0 end
+    run = (one.op:match "^BRA" or one.op:match "^ATOM") and 0 or run + (one.op:match "^LDG.*%.128" and 1 or 0)
+    longest = math.max(longest, run)
+  end
+  return longest
+end
+
+local function check_attention(cuobjdump, library)
+  local kernels, wrong = 0, 0
+  each_kernel(cuobjdump, library, "11k_attentionI", function(arch, symbol, code)
+    local loads = parts_together(code)
+    kernels = kernels + 1
+    if loads < PARTS then wrong = wrong + 1 end
+    local verdict = loads < PARTS and "FAIL" or "ok  "
+    print(("%s  %s %s: %d parts together"):format(verdict, arch, readable(symbol), loads))
+  end)
+  if kernels == 0 then print "FAIL  no kernel k_attention in the library" end
+  return kernels > 0 and wrong == 0
+end
+
 local library = opts.rest[1]
 if not library then
   io.stderr:write "check.lua: which library? give build/cuda/cuda/libdtrun_cuda.a\n"
@@ -383,5 +410,6 @@ if opts.renew then
   file:write(fresh)
   file:close()
 end
-local waits, norms, same = check_waits(cuobjdump, library), check_norms(cuobjdump, library), compare(fresh)
-os.exit(waits and norms and same and 0 or 1)
+local waits, norms = check_waits(cuobjdump, library), check_norms(cuobjdump, library)
+local parts, same = check_attention(cuobjdump, library), compare(fresh)
+os.exit(waits and norms and parts and same and 0 or 1)

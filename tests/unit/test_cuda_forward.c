@@ -92,12 +92,45 @@ static void a_window_hides_the_same_keys(void **state) {
   check_shape(cuda_shape(1), 1, (dt_window){20, 50});
 }
 
-int main(void) {
+/* Rows whose keys are 7 to 9, and 16 or 17, parts of 128: a thread loads eight parts at a time. */
+static void rows_of_many_parts_are_computed(void **state) {
+  (void)state;
+#if defined(__SANITIZE_ADDRESS__)
+  static const int wanted[] = {895, 896, 1023, 1024};
+#else
+  static const int wanted[] = {895, 896, 1023, 1024, 2047, 2048};
+#endif
+  enum { SLOTS = 2049 };
+  model_shape shape = cuda_shape(3);
+  random_model *m = random_model_new(&shape, 7);
+  m->desc.shape.context = SLOTS;
+  rig cpu = rig_open(&dt_cpu_ops, NULL, 2, &m->desc, 1, SLOTS),
+      gpu = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, SLOTS);
+  uint64_t seed = 3;
+  int at = 0;
+  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+    while (at <= wanted[i]) {
+      row_list l = {0};
+      do row_add_plain(&l, 0, (int32_t)(random_next(&seed) % (uint32_t)shape.vocab), at++);
+      while (at < wanted[i] && l.n < MAX_ROWS);
+      bool last = at > wanted[i];
+      float *expected = rig_run(&cpu, &l, last), *got = rig_run(&gpu, &l, last);
+      double d = last ? logits_difference(got, expected, (size_t)l.n * (size_t)shape.vocab) : 0;
+      if (d > rounding_of(shape.dtype)) fail_msg("position %d: the logits differ by %g of their size", wanted[i], d);
+      free(expected), free(got);
+    }
+  }
+  rig_close(&cpu), rig_close(&gpu);
+  random_model_free(m);
+}
+
+int main(int argc, char **argv) {
   cuda_device_or_skip();
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(logits_are_those_of_the_cpu),   cmocka_unit_test(caches_in_q8_cost_what_they_cost_on_the_cpu),
       cmocka_unit_test(the_widest_heads_are_computed), cmocka_unit_test(wide_rows_are_computed),
-      cmocka_unit_test(a_window_hides_the_same_keys),
+      cmocka_unit_test(a_window_hides_the_same_keys),  cmocka_unit_test(rows_of_many_parts_are_computed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
