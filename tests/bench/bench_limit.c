@@ -1,5 +1,5 @@
 /* How near a pass is to the limit of the machine:
- * bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-q TYPE] [-w TYPE] [-k] [-a] [-p] MODEL...
+ * bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-q TYPE] [-w TYPE] [-c CONTEXT] [-k] [-a] [-p] MODEL...
  *
  * MODEL is a folder, or the name of a shape (shapes.h: pythia-70m, pythia-2.8b, ..): then a model of random numbers.
  * CSV, a line per model, pass, context and number of rows. What a pass must read is the weights without the input embedding,
@@ -9,6 +9,7 @@
  * minute of the machine falls on all. A pass's rows are a tree's: one prefix, each row its own path slot.
  *
  *   verify   argmax of every row       draft   32 candidates of every row
+ *   drawn    of every row a token by top-p, at temperature 1
  *   prompt   keys and values only      text    on a GPU: the same rows, not marked as a prompt, computed as a tree's are
  *   split    a verify pass of one row by operation: what it costs less when the model has no more than 32 inner columns (a type's block), 256
  *            ids or one layer, or the context 16 positions. "matrices": qkv and output, with norms and barriers; "pass": the rest
@@ -16,6 +17,7 @@
  * -b: as dtrun's --backend (cpu).  -s: seconds for each model's passes (20), and as many for the split.
  * -q Q4_K, ..: shapes have matrices of this type's blocks (F16).
  * -w q8, -w q4: with weights rounded to that.
+ * -c: the longest context (2048); of a model, at most its own.
  * -k: instead of all these, verify passes with caches of each type that the backend knows ("verify f16"), in turn.
  * -a: the same of activations ("verify 8"), with 1 to 64 rows, and a prompt.
  * -p: passes only, without the split. */
@@ -29,19 +31,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-  MOST_ROWS = 512,
-  PROMPT_ROWS = 512,
-  SLOTS = 2048,
-  MOST_REPEATS = 1000,
-  CANDIDATES = 32,
-  MOST_CASES = 32,
-  MOST_LAYERS = 256
-};
+enum { MOST_ROWS = 512, PROMPT_ROWS = 512, MOST_REPEATS = 1000, CANDIDATES = 32, MOST_CASES = 32, MOST_LAYERS = 256 };
 enum { FEW_INNER = 32, FEW_IDS = 256, FEW_POSITIONS = 16 };
 
 static dt_error err;
 static const char *weights_dtype; /* what weights are rounded to; NULL: they stay */
+static int longest = 2048;        /* context */
 
 static void must(dt_status status) {
   if (status == DT_OK) return;
@@ -70,7 +65,7 @@ typedef struct {
   const char *pass;
   const subject *on;
   dt_want want;
-  bool prompt;
+  bool prompt, drawn;
   int context, rows;
   int n;
   double took[MOST_REPEATS];
@@ -80,36 +75,42 @@ static pass_case pass_of(const char *pass, const subject *on, dt_want want, int 
   return (pass_case){.pass = pass, .on = on, .want = want, .context = context, .rows = rows};
 }
 
-static void run(const subject *on, dt_want want, bool prompt, int context, int count) {
+static void run(const pass_case *c) {
+  static const dt_sampling nucleus = {.seed = 1, .temp = 1.0f, .top_p = 0.9f};
   int32_t token[MOST_ROWS], position[MOST_ROWS], prefix[MOST_ROWS], slot[MOST_ROWS], one[MOST_ROWS];
   int32_t zero[MOST_ROWS] = {0}, index[MOST_ROWS], best[MOST_ROWS];
   static int32_t id[MOST_ROWS * CANDIDATES];
   static float logp[MOST_ROWS * CANDIDATES], confidence[MOST_ROWS], entropy[MOST_ROWS];
-  for (int i = 0; i < count; i++) {
-    token[i] = i * 7 % FEW_IDS, index[i] = i, one[i] = 1, slot[i] = context + i;
-    prefix[i] = position[i] = want == DT_WANT_NOTHING ? context + i : context;
+  for (int i = 0; i < c->rows; i++) {
+    token[i] = i * 7 % FEW_IDS, index[i] = i, one[i] = 1, slot[i] = c->context + i;
+    prefix[i] = position[i] = c->want == DT_WANT_NOTHING ? c->context + i : c->context;
   }
-  dt_rows rows = {count, token, position, zero, slot, prefix, slot, one, 1, prompt, {0}, NULL, 0};
-  dt_out out = {.want = want,
-                .n = count,
+  dt_rows rows = {c->rows, token, position, zero, slot, prefix, slot, one, 1, c->prompt, {0}, NULL, 0};
+  dt_out out = {.want = c->want,
+                .n = c->rows,
                 .row = index,
+                .sampling = c->drawn ? &nucleus : NULL,
                 .argmax = best,
                 .k = CANDIDATES,
-                .vocab = on->vocab,
+                .vocab = c->on->vocab,
                 .top_id = id,
                 .top_logp = logp,
                 .confidence = confidence,
                 .entropy = entropy};
-  must(on->ops->forward(on->weights, on->cache, &rows, &out, &err));
+  must(c->on->ops->forward(c->on->weights, c->on->cache, &rows, &out, &err));
 }
 
 static subject subject_open(const dt_backend_ops *ops, dt_backend *backend, const dt_model_desc *d,
                             const char *activations) {
-  subject s = {.ops = ops, .vocab = d->shape.vocab, .context = d->shape.context < SLOTS ? d->shape.context : SLOTS};
+  subject s = {.ops = ops, .vocab = d->shape.vocab, .context = d->shape.context < longest ? d->shape.context : longest};
   must(ops->upload(backend, d, &(dt_holding){weights_dtype, activations}, &s.weights, &err));
-  must(ops->create_cache(s.weights, 1, SLOTS + MOST_ROWS, &s.cache, &err));
-  for (int at = 0; at < s.context; at += PROMPT_ROWS)
-    run(&s, DT_WANT_NOTHING, false, at, s.context - at < PROMPT_ROWS ? s.context - at : PROMPT_ROWS);
+  must(ops->create_cache(s.weights, 1, longest + MOST_ROWS, &s.cache, &err));
+  for (int at = 0; at < s.context; at += PROMPT_ROWS) {
+    int rows = s.context - at < PROMPT_ROWS ? s.context - at : PROMPT_ROWS;
+    pass_case prompt = pass_of("prompt", &s, DT_WANT_NOTHING, at, rows);
+    prompt.prompt = at == 0;
+    run(&prompt);
+  }
   return s;
 }
 
@@ -129,9 +130,9 @@ static void measure(pass_case *cases, int count, double seconds) {
   for (int round = 0; round < MOST_REPEATS && (round < 3 || now() < end); round++)
     for (int i = 0; i < count; i++) {
       pass_case *c = &cases[i];
-      run(c->on, c->want, c->prompt, c->context, c->rows);
+      run(c);
       double start = now();
-      run(c->on, c->want, c->prompt, c->context, c->rows);
+      run(c);
       c->took[c->n++] = now() - start;
     }
   for (int i = 0; i < count; i++) qsort(cases[i].took, (size_t)cases[i].n, sizeof(double), by_size);
@@ -178,7 +179,7 @@ static void print_passes(const char *name, const dt_model_desc *d, const pass_ca
 static void time_passes(const char *name, const dt_model_desc *d, const subject *s, double bandwidth, double key_bytes,
                         double seconds) {
   static pass_case cases[MOST_CASES];
-  const int contexts[] = {128, 256, 512, 1024, 2047}, rows_of[] = {1, 2, 4, 8, 16, 32, 64, 128, 257};
+  const int contexts[] = {128, 256, 512, 1024, longest - 1}, rows_of[] = {1, 2, 4, 8, 16, 32, 64, 128, 257};
   int count = 0;
   memset(cases, 0, sizeof cases);
   for (int i = 0; i < 9; i++) cases[count++] = pass_of("verify", s, DT_WANT_ARGMAX, 512, rows_of[i]);
@@ -187,6 +188,10 @@ static void time_passes(const char *name, const dt_model_desc *d, const subject 
     if (contexts[i] < s->context && contexts[i] != 512)
       for (int rows = 1; rows <= 16; rows *= 16)
         cases[count++] = pass_of("verify", s, DT_WANT_ARGMAX, contexts[i], rows);
+  for (int rows = 1; rows <= 8; rows *= 8) {
+    cases[count] = pass_of("drawn", s, DT_WANT_ARGMAX, 512, rows);
+    cases[count++].drawn = true;
+  }
   cases[count] = pass_of("prompt", s, DT_WANT_NOTHING, 0, PROMPT_ROWS);
   cases[count++].prompt = true;
   if (strcmp(s->ops->name, "cpu")) cases[count++] = pass_of("text", s, DT_WANT_NOTHING, 0, PROMPT_ROWS);
@@ -198,7 +203,7 @@ static void time_passes(const char *name, const dt_model_desc *d, const subject 
 static void compare_caches(const char *name, const dt_model_desc *d, const dt_backend_ops *ops,
                            dt_backend_options options, double seconds) {
   static pass_case cases[MOST_CASES];
-  const int contexts[] = {512, 1024, 2047};
+  const int contexts[] = {longest / 4, longest / 2, longest - 1};
   enum { TYPES = 3 };
   dt_backend *backend[TYPES] = {NULL};
   subject on[TYPES];
@@ -350,22 +355,23 @@ int main(int argc, char **argv) {
   double seconds = 20;
   dt_dtype shapes_dtype = DT_F16;
   bool caches = false, activations = false, splits = true;
-  for (int option; (option = getopt(argc, argv, "b:t:v:s:q:w:kap")) != -1;) {
+  for (int option; (option = getopt(argc, argv, "b:t:v:s:q:w:c:kap")) != -1;) {
     if (option == 't') options.threads = atoi(optarg);
     if (option == 'b') backend_name = optarg;
     if (option == 'v') variant = optarg;
     if (option == 's') seconds = atof(optarg);
     if (option == 'q') shapes_dtype = dt_type_named(optarg);
     if (option == 'w') weights_dtype = optarg;
+    if (option == 'c') longest = atoi(optarg);
     if (option == 'k') caches = true;
     if (option == 'a') activations = true;
     if (option == 'p') splits = false;
     if (option == '?') optind = argc;
   }
-  if (optind >= argc || shapes_dtype == DT_TYPES) {
-    fprintf(stderr,
-            "usage: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-q TYPE] [-w TYPE] [-k] [-a] [-p] "
-            "MODEL...\n");
+  if (optind >= argc || shapes_dtype == DT_TYPES || longest <= 0) {
+    fprintf(stderr, "usage: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-q TYPE] [-w TYPE] [-c "
+                    "CONTEXT] [-k] [-a] "
+                    "[-p] MODEL...\n");
     return 2;
   }
   const dt_backend_ops *ops = backend_find(backend_name, &options.variant, &err);
@@ -383,6 +389,7 @@ int main(int argc, char **argv) {
     model *m = NULL;
     if (!shape) must(model_open(argv[optind], &m, &err));
     dt_model_desc d = shape ? shape->desc : *model_desc(m);
+    if (shape) d.shape.context = longest;
     if (caches)
       compare_caches(name, &d, ops, options, seconds);
     else if (activations)

@@ -4,14 +4,14 @@
 #
 #   tests/bench/gpu.sh pack           where nvcc and the packages are: builds, and writes the archive that it names
 #   tests/bench/gpu.sh run [PART]...  where the GPU is, in the unpacked archive (tar xf, or python3 -m tarfile -e): these parts, or
-#                                     all, in this order; about so many seconds on an H200:
+#                                     all, in this order; about so many seconds on an H100:
 #     smoke     one test, a text with the bundled pair                                                         (2)
-#     exact     all tests of the backend on the device, and policies against plain decoding                   (40)
-#     speed     passes of three shapes of random weights, one also in 4 and 8 bits, without overlap and graphs (60)
-#     pair      a synthetic Pythia-2.8B + 70M pair: policies, sampling, memory       (25; before, to make it once, 45)
+#     exact     all tests of the backend on the device, and policies against plain decoding                   (60)
+#     speed     passes of three shapes of random weights, in 4 and 8 bits, at 16k, without overlap and graphs (110)
+#     pair      a synthetic Pythia-2.8B + 70M pair: policies, sampling, memory       (30; before, to make it once, 60)
 #     kernels   each kernel of a plain token, as ncu times it                                                 (12)
-#     tools     memory and race checker                                                                      (100)
-#     peers     transformers, plain and assisted, alternating with dtrun, on that pair           (never run on a GPU)
+#     tools     memory and race checker                                                        (racecheck: over 60)
+#     peers     transformers, plain and assisted, alternating with dtrun, on that pair        (100 tokens: untried)
 #
 # A test that fails runs again without overlap (DTRUN_NO_PDL), without graphs (DTRUN_NO_GRAPH), and without both, and one line says
 # which mends it. What is missing (python3 with torch, safetensors and transformers; ncu; compute-sanitizer) is said as SKIPPED.
@@ -30,15 +30,18 @@ archive=build/gpu.tar.xz
 # ---- where nvcc is ----
 
 pack() {
-  local build=build/gpu/build tree=build/gpu/dtrun-gpu programs=(dtrun bench_limit) test
+  local build=build/gpu/build tree=build/gpu/dtrun-gpu programs=(dtrun dtrun_serve bench_limit) test file
   for test in "${tests[@]}"; do programs+=("${test%% *}"); done
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDTRUN_CUDA=ON -DDTRUN_TESTS_ROOT:STRING=. \
     -DDTRUN_CUDA_ARCHITECTURES="${ARCHITECTURES:-90-real}"
   cmake --build "$build" --target "${programs[@]}"
   rm -rf "$tree" && mkdir -p "$tree/bin/lib"
-  for test in "${programs[@]}"; do strip -o "$tree/bin/$test" "$(find "$build" -name "$test" -type f -perm -u+x | head -n 1)"; done
+  for test in "${programs[@]}"; do
+    file=${test/_serve/-serve} # as the program is called
+    strip -o "$tree/bin/$file" "$(find "$build" -name "$file" -type f -perm -u+x | head -n 1)"
+  done
   # Everything but the C library, which must be the machine's own.
-  ldd "$tree"/bin/dtrun "$tree"/bin/test_cuda_exact | awk '$2 == "=>" && $3 ~ "^/" && $1 !~ "^lib(c|m|dl|pthread|rt)\\.so" { print $3 }' |
+  ldd "$tree"/bin/dtrun{,-serve} "$tree"/bin/test_cuda_exact | awk '$2 == "=>" && $3 ~ "^/" && $1 !~ "^lib(c|m|dl|pthread|rt)\\.so" { print $3 }' |
     sort -u | xargs -I{} cp -L {} "$tree/bin/lib/"
   git ls-files lua policies scripts models/mini-\* tests/bench tests/data tests/exact tests/golden/heads tests/golden/logits \
     tests/golden/sampling | grep -v '^tests/bench/results' | xargs cp --parents -t "$tree"
@@ -97,6 +100,8 @@ exact() {
 speed() {
   told "$bin/bench_limit" -b cuda -p -s "$seconds" pythia-2.8b pythia-70m llama-3.1-8b
   for type in Q4_0 Q8_0; do told "$bin/bench_limit" -b cuda -p -s 1 -q "$type" pythia-2.8b; done
+  told "$bin/bench_limit" -b cuda -p -s 1 -q Q4_K llama-3.1-8b
+  told "$bin/bench_limit" -b cuda -k -s 1 -c 16384 llama-3.1-8b
   for way in DTRUN_NO_PDL=1 DTRUN_NO_GRAPH=1; do told env "$way" "$bin/bench_limit" -b cuda -p -s 1 pythia-2.8b pythia-70m; done
 }
 
@@ -139,8 +144,8 @@ PYTHON
 
 tools() {
   finds compute-sanitizer || return 0
-  for tool in memcheck racecheck synccheck; do
-    DTRUN_GUARD=1 try 100 compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/test_cuda_forward"
+  for tool in memcheck racecheck synccheck; do # of all its tests racecheck does not come to an end
+    DTRUN_GUARD=1 try 100 compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/test_cuda_forward" logits_are_those_of_the_cpu
   done
   DTRUN_GUARD=1 try 100 compute-sanitizer --tool memcheck --error-exitcode 9 "$bin/test_cuda_prompt"
 }
@@ -151,7 +156,7 @@ peers() {
     { echo 'SKIPPED: transformers, plain and assisted (its torch sees no GPU)'; return 0; }
   make_pair || return 0
   told "$python" tests/bench/compare_peers.py --backend cuda --dtrun "$bin/dtrun" --peers transformers --target "$target" --draft "$draft" \
-    --prompts 2 --tokens "$tokens" --repeats 1
+    --prompts 1 --tokens 100 --repeats 1
 }
 
 run() {
