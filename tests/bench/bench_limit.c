@@ -17,7 +17,7 @@
  * -b: as dtrun's --backend (cpu).  -s: seconds for each model's passes (20), and as many for the split.
  * -q Q4_K, ..: shapes have matrices of this type's blocks (F16).
  * -w q8, -w q4: with weights rounded to that.
- * -c: the longest context (2048); of a model, at most its own.
+ * -c: the longest context, above 512 (2048); of a model, at most its own.
  * -k: instead of all these, verify passes with caches of each type that the backend knows ("verify f16"), in turn.
  * -a: the same of activations ("verify 8"), with 1 to 64 rows, and a prompt.
  * -p: passes only, without the split. */
@@ -368,10 +368,9 @@ int main(int argc, char **argv) {
     if (option == 'p') splits = false;
     if (option == '?') optind = argc;
   }
-  if (optind >= argc || shapes_dtype == DT_TYPES || longest <= 0) {
-    fprintf(stderr, "usage: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-q TYPE] [-w TYPE] [-c "
-                    "CONTEXT] [-k] [-a] "
-                    "[-p] MODEL...\n");
+  if (optind >= argc || shapes_dtype == DT_TYPES || longest <= 512) {
+    fprintf(stderr, "usage: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-q TYPE] [-w TYPE] "
+                    "[-c CONTEXT] [-k] [-a] [-p] MODEL...\n");
     return 2;
   }
   const dt_backend_ops *ops = backend_find(backend_name, &options.variant, &err);

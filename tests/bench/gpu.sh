@@ -7,7 +7,7 @@
 #                                     all, in this order; about so many seconds on an H100:
 #     smoke     one test, a text with the bundled pair                                                         (2)
 #     exact     all tests of the backend on the device, and policies against plain decoding                   (60)
-#     speed     passes of three shapes of random weights, in 4 and 8 bits, at 16k, without overlap and graphs (110)
+#     speed     passes of three shapes of random weights, in 4 and 8 bits, at 16k, without overlap and graphs (60; since then more)
 #     pair      a synthetic Pythia-2.8B + 70M pair: policies, sampling, memory       (30; before, to make it once, 60)
 #     kernels   each kernel of a plain token, as ncu times it                                                 (12)
 #     tools     memory and race checker                                                        (racecheck: over 60)
@@ -144,7 +144,7 @@ PYTHON
 
 tools() {
   finds compute-sanitizer || return 0
-  for tool in memcheck racecheck synccheck; do # of all its tests racecheck does not come to an end
+  for tool in memcheck racecheck synccheck; do # racecheck was not done with all its tests in a minute
     DTRUN_GUARD=1 try 100 compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/test_cuda_forward" logits_are_those_of_the_cpu
   done
   DTRUN_GUARD=1 try 100 compute-sanitizer --tool memcheck --error-exitcode 9 "$bin/test_cuda_prompt"

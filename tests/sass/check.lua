@@ -357,21 +357,6 @@ local function loads_together(code)
   return waited and longest or nil -- before sm_90 there is no wait
 end
 
-local function check_norms(cuobjdump, library)
-  local kernels, wrong = 0, 0
-  each_kernel(cuobjdump, library, "6k_normI", function(arch, symbol, code)
-    local each = tonumber(readable(symbol):match "(%d+)>$") -- columns of a thread
-    local loads = each >= COLUMNS and loads_together(code)
-    if not loads then return end
-    kernels = kernels + 1
-    if loads < TOGETHER then wrong = wrong + 1 end
-    local verdict = loads < TOGETHER and "FAIL" or "ok  "
-    print(("%s  %s %s: %d loads together"):format(verdict, arch, readable(symbol), loads))
-  end)
-  if kernels == 0 then print "FAIL  no kernel k_norm that waits in the library" end
-  return kernels > 0 and wrong == 0
-end
-
 -- The longest row of loads of 16 bytes behind the last atomic addition, with no branch between.
 local function parts_together(code)
   local run, longest = 0, 0
@@ -383,17 +368,25 @@ local function parts_together(code)
   return longest
 end
 
-local function check_attention(cuobjdump, library)
+-- Every kernel whose symbol has `name` must have at least so many loads together; where loads_of is nil, any number.
+local function check_loads(cuobjdump, library, name, least, loads_of)
   local kernels, wrong = 0, 0
-  each_kernel(cuobjdump, library, "11k_attentionI", function(arch, symbol, code)
-    local loads = parts_together(code)
+  each_kernel(cuobjdump, library, name, function(arch, symbol, code)
+    local loads = loads_of(code, readable(symbol))
+    if not loads then return end
     kernels = kernels + 1
-    if loads < PARTS then wrong = wrong + 1 end
-    local verdict = loads < PARTS and "FAIL" or "ok  "
-    print(("%s  %s %s: %d parts together"):format(verdict, arch, readable(symbol), loads))
+    if loads < least then wrong = wrong + 1 end
+    print(("%s  %s %s: %d loads together"):format(loads < least and "FAIL" or "ok  ", arch, readable(symbol), loads))
   end)
-  if kernels == 0 then print "FAIL  no kernel k_attention in the library" end
+  if kernels == 0 then print(("FAIL  no such kernel %s in the library"):format(name)) end
   return kernels > 0 and wrong == 0
+end
+
+local function check_norms(cuobjdump, library)
+  return check_loads(cuobjdump, library, "6k_normI", TOGETHER, function(code, kernel)
+    local columns = tonumber(kernel:match "(%d+)>$") -- of a thread
+    return columns >= COLUMNS and loads_together(code) or nil
+  end)
 end
 
 local library = opts.rest[1]
@@ -411,5 +404,6 @@ if opts.renew then
   file:close()
 end
 local waits, norms = check_waits(cuobjdump, library), check_norms(cuobjdump, library)
-local parts, same = check_attention(cuobjdump, library), compare(fresh)
+local parts = check_loads(cuobjdump, library, "11k_attentionI", PARTS, parts_together)
+local same = compare(fresh)
 os.exit(waits and norms and parts and same and 0 or 1)
