@@ -1,4 +1,5 @@
 /* The variants that were compiled, and those of them that this machine can run. */
+#include "built.h" /* CPU_BUILT(X): see CMakeLists.txt */
 #include "cpu.h"
 #include "kernels.h"
 
@@ -14,9 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const cpu_kernels cpu_kernels_scalar;
+/* Each variant needs all instructions of the variants before it. */
 #ifdef __x86_64__
-extern const cpu_kernels cpu_kernels_avx2, cpu_kernels_avx512, cpu_kernels_avx512vnni, cpu_kernels_amx;
+enum { LEVEL_scalar, LEVEL_avx2, LEVEL_avx2bare = LEVEL_avx2, LEVEL_avx512, LEVEL_avx512vnni, LEVEL_amx };
 
 static bool supports_f16c(void) { /* clang 14's __builtin_cpu_supports does not know f16c */
   unsigned a, b, c, d;
@@ -30,8 +31,17 @@ static bool supports_amx(void) {
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & TILES) && (d & INT8) &&
          syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
 }
+
+static int level_of_machine(void) {
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !supports_f16c()) return LEVEL_scalar;
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
+    return LEVEL_avx2;
+  if (!__builtin_cpu_supports("avx512vnni")) return LEVEL_avx512;
+  return supports_amx() ? LEVEL_amx : LEVEL_avx512vnni;
+}
 #elif defined(__aarch64__)
-extern const cpu_kernels cpu_kernels_neon, cpu_kernels_dotprod, cpu_kernels_i8mm;
+enum { LEVEL_scalar, LEVEL_neon, LEVEL_dotprod, LEVEL_i8mm };
 
 #ifdef __APPLE__
 static bool has(const char *feature) {
@@ -46,28 +56,29 @@ static bool supports_i8mm(void) { return has("hw.optional.arm.FEAT_I8MM"); }
 static bool supports_dotprod(void) { return getauxval(AT_HWCAP) >> 20 & 1; }
 static bool supports_i8mm(void) { return getauxval(AT_HWCAP2) >> 13 & 1; }
 #endif
+
+static int level_of_machine(void) {
+  if (!supports_dotprod()) return LEVEL_neon;
+  return supports_i8mm() ? LEVEL_i8mm : LEVEL_dotprod;
+}
+#else
+enum { LEVEL_scalar };
+
+static int level_of_machine(void) { return LEVEL_scalar; }
 #endif
 
+#define DECLARE(variant) extern const cpu_kernels cpu_kernels_##variant;
+CPU_BUILT(DECLARE)
+
+#define ROW(variant) {LEVEL_##variant, &cpu_kernels_##variant},
+static const struct {
+  int needs;
+  const cpu_kernels *kernels;
+} built[] = {CPU_BUILT(ROW)};
+
 const cpu_kernels *cpu_variant(int i) {
-  const cpu_kernels *have[6] = {&cpu_kernels_scalar};
-  int n = 1;
-#ifdef __x86_64__
-  /* Each variant needs all instructions of the variants before it. */
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && supports_f16c();
-  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
-  if (avx2) have[n++] = &cpu_kernels_avx2;
-  if (avx512) have[n++] = &cpu_kernels_avx512;
-  if (vnni) have[n++] = &cpu_kernels_avx512vnni;
-  if (vnni && supports_amx()) have[n++] = &cpu_kernels_amx;
-#elif defined(__aarch64__)
-  have[n++] = &cpu_kernels_neon;
-  const bool dotprod = supports_dotprod();
-  if (dotprod) have[n++] = &cpu_kernels_dotprod;
-  if (dotprod && supports_i8mm()) have[n++] = &cpu_kernels_i8mm;
-#endif
-  return i < n ? have[i] : NULL;
+  const int n = sizeof built / sizeof *built;
+  return i < n && built[i].needs <= level_of_machine() ? built[i].kernels : NULL;
 }
 
 void cpu_variants(char names[CPU_VARIANTS]) {
