@@ -202,7 +202,7 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, one_fi
     EACH_STRIP c[s] = quant_cell_at(f, weights + (size_t)s * p->apart, left);
     EACH_ROW EACH_STRIP t[r][s] = one_begin_cell(f, p->sums + (size_t)r * p->ld + QUANT_OUTPUTS * s);
     for (int b = 0; b < c[0].blocks; b++) {
-      ahead = quant_ask_ahead(f, p, strips, c[0].codes + (size_t)b * quant_block_bytes(f), ahead);
+      ahead = quant_ask_ahead(f, p, strips, ahead);
       add_block(rows, strips, f, c, b, x, t);
     }
     EACH_ROW if (x[r]->fine) EACH_STRIP t[r][s] = add_finer(&c[s], x[r], t[r][s]);

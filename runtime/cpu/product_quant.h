@@ -140,7 +140,7 @@ typedef struct {
   size_t apart;
   int cells, left;      /* left: the numbers of k that remain where the cells begin */
   const uint8_t *ahead; /* prefetched meanwhile, for each strip: */
-  int lines;            /* lines at each block; 0: the strip's own, QUANT_AHEAD bytes before use */
+  int lines;            /* lines at each block; 0: as many bytes as a block takes, with its share of scales */
   const char *rows;     /* the first row, at the first cell */
   size_t step;
   float *sums; /* [rows][ld] of the cells before */
@@ -153,9 +153,13 @@ enum {
   QUANT_TALLEST = 6,
   QUANT_STRIPS = CPU_PANEL / QUANT_OUTPUTS,
   QUANT_PART_CELLS = 1, /* cells of a strip that all rows take before the next: three fill the L1 cache of a Zen 4 */
-  /* A single row prefetches its weights so many bytes ahead, past the ends of cells and strips. Two threads of a Xeon
-   * then read 33 GB/s (Q4_K), with 8192 bytes 25, with 1024 bytes 28. */
+/* A single row prefetches its weights so many bytes ahead, past the ends of cells and strips. Two threads of a Xeon
+ * then read 33 GB/s (Q4_K, codes alone), with 8192 bytes 25, with 1024 bytes 28. A Zen 3 wants more than 2560. */
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  QUANT_AHEAD = 4608
+#else
   QUANT_AHEAD = 2560
+#endif
 };
 
 /* The kernels of a format: one for a single row and one strip, and one for each tile of up to `rows` rows and `strips`
@@ -167,12 +171,12 @@ typedef struct {
 } quant_kernels;
 
 /* Prefetches, at each block, lines that are needed later; returns where to go on. */
-VI const uint8_t *quant_ask_ahead(const quant_format *f, const quant_part *p, const int strips, const uint8_t *block,
-                                  const uint8_t *ahead) {
+VI const uint8_t *quant_ask_ahead(const quant_format *f, const quant_part *p, const int strips, const uint8_t *ahead) {
   if (p->lines == 0) {
-#pragma GCC unroll 8
-    for (size_t i = 0; i < quant_block_bytes(f); i += QUANT_LINE) __builtin_prefetch(block + QUANT_AHEAD + i, 0, 3);
-    return ahead;
+    const size_t share = quant_layout_of(f, QUANT_CELL).bytes / QUANT_BLOCKS;
+#pragma GCC unroll 9
+    for (size_t i = 0; i < share; i += QUANT_LINE) __builtin_prefetch(ahead + i, 0, 3);
+    return ahead + share;
   }
   for (int i = 0; i < p->lines; i++, ahead += QUANT_LINE)
     for (int s = 0; s < strips; s++) __builtin_prefetch(ahead + (size_t)s * p->apart, 0, 3);
@@ -198,7 +202,9 @@ VI void quant_walk(const quant_format *f, const quant_kernels *k, const cpu_matr
       p.weights = weights + (size_t)cell * cell_bytes, p.left = m->k - cell * QUANT_CELL;
       p.cells = alone || all - cell < QUANT_PART_CELLS ? all - cell : QUANT_PART_CELLS;
       const bool last = cell + p.cells == all;
-      p.ahead = last ? weights + (size_t)strips * strip_bytes : p.weights + (size_t)p.cells * cell_bytes;
+      p.ahead = alone  ? weights + QUANT_AHEAD
+                : last ? weights + (size_t)strips * strip_bytes
+                       : p.weights + (size_t)p.cells * cell_bytes;
       for (int i = 0; i < heights; i++) {
         const int from = n * i / heights, rows = n * (i + 1) / heights - from;
         p.rows = x + (size_t)from * step + (size_t)cell * k->cell;

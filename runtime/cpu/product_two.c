@@ -86,16 +86,16 @@ VI void sum_group(const int rows, const int strips, const quant_format *f, const
   EACH_ROW EACH_STRIP sum[r][s] = i_add(i_left(high[r][s], f->shift), sum[r][s]);
 }
 
-/* Adds a cell to the sums so far. */
-VI void add_cell(const int rows, const int strips, const quant_format *f, const quant_part *p,
-                 const quant_cell c[TILE_STRIPS], const tile_rows x, const uint8_t *ahead) {
+/* Adds a cell to the sums so far; returns where prefetching goes on. */
+VI const uint8_t *add_cell(const int rows, const int strips, const quant_format *f, const quant_part *p,
+                           const quant_cell c[TILE_STRIPS], const tile_rows x, const uint8_t *ahead) {
   const int per_block = QUANT_BLOCK / f->group;
   v16 t[TILE_ROWS][TILE_STRIPS];
   EACH_ROW EACH_STRIP t[r][s] = v_set1(0.0f);
   for (int b = 0; b < c[0].blocks; b++) {
     const uint8_t *block[TILE_STRIPS];
     EACH_STRIP block[s] = c[s].codes + (size_t)b * quant_block_bytes(f);
-    ahead = quant_ask_ahead(f, p, strips, block[0], ahead);
+    ahead = quant_ask_ahead(f, p, strips, ahead);
 #pragma GCC unroll 2
     for (int within = 0; within < per_block; within++) {
       int g = b * per_block + within;
@@ -117,6 +117,7 @@ VI void add_cell(const int rows, const int strips, const quant_format *f, const 
     float *acc = p->sums + (size_t)r * p->ld + QUANT_OUTPUTS * s;
     v_store(acc, two_end_cell(f, &of[s], v_load(acc), t[r][s], x[r]));
   }
+  return ahead;
 }
 
 VI void few_rows(const int rows, const int strips, const quant_format *f, const quant_part *p) {
@@ -126,10 +127,9 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, const 
   for (int left = p->left, i = 0; i < p->cells; i++, left -= QUANT_CELL) {
     quant_cell c[TILE_STRIPS];
     EACH_STRIP c[s] = quant_cell_at(f, weights + (size_t)s * p->apart, left);
-    add_cell(rows, strips, f, p, c, x, ahead);
+    ahead = add_cell(rows, strips, f, p, c, x, ahead);
     EACH_ROW x[r]++;
     weights += c[0].bytes;
-    ahead += p->lines * QUANT_BLOCKS * QUANT_LINE;
   }
 }
 
