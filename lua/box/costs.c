@@ -3,15 +3,20 @@
  * number that run at once. experts: the distinct ones that it reads, of all layers and sequences; nil or 0: as many as
  * usual. costs:first(context[, batch[, model]]) is a draft model's first pass of an iteration, over the roots. model: 1,
  * or 2 for the second draft model; costs:models() is how many it knows. costs:walk(passes) is a walk over memory that was
- * read so many target passes ago. costs:revision() changes whenever these times change; those of a table never do. */
+ * read so many target passes ago. costs:revision() changes whenever these times change; those of a table never do. costs:recall(name) -> a list of numbers that
+ * an earlier text's policy kept with costs:keep(name, list) -> whether there was room; with a table nothing is kept, so that runs
+ * repeat. */
 #include "box/costs.h"
 
 #include <lauxlib.h>
+#include <math.h>
+#include <string.h>
 
 #define COSTS_TYPE "costs"
 
 typedef struct {
   const learned_view *view; /* NULL: the costs are a table, and never change */
+  const char *digest;       /* of the policy's text, for its book; NULL with a table */
   dtl_costs table;          /* a copy */
   int places;
   double target_draw, draft_draw; /* ms for each row of all sequences */
@@ -122,11 +127,53 @@ static int costs_revision(lua_State *L) {
   return 1;
 }
 
+static ledger_book *book_of(lua_State *L) {
+  const costs_object *object = object_of(L);
+  return object->view ? learn_book(object->view->course, object->digest) : NULL;
+}
+
+static const char *name_of(lua_State *L, const char *who) {
+  size_t len;
+  const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tolstring(L, 2, &len) : NULL;
+  if (!name || !len || len > LEDGER_NAME || strlen(name) != len)
+    luaL_error(L, "%s: a name is a string of 1 to %d bytes without NUL", who, LEDGER_NAME);
+  return name;
+}
+
+static int costs_recall(lua_State *L) {
+  check_costs(L, 1);
+  int n;
+  const double *numbers = ledger_get(book_of(L), name_of(L, "costs:recall"), &n);
+  if (!numbers) return lua_pushnil(L), 1;
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) lua_pushnumber(L, numbers[i]), lua_rawseti(L, -2, i + 1);
+  return 1;
+}
+
+static int costs_keep(lua_State *L) {
+  static const char who[] = "costs:keep";
+  check_costs(L, 1);
+  const char *name = name_of(L, who);
+  double numbers[LEDGER_NUMBERS];
+  if (!lua_istable(L, 3) || lua_getmetatable(L, 3)) luaL_error(L, "%s: the second argument is not a plain list", who);
+  lua_Unsigned n = lua_rawlen(L, 3);
+  if (n > LEDGER_NUMBERS) luaL_error(L, "%s: a list of more than %d numbers", who, LEDGER_NUMBERS);
+  for (lua_Unsigned i = 0; i < n; i++) {
+    bool is_number = lua_rawgeti(L, 3, (lua_Integer)i + 1) == LUA_TNUMBER;
+    numbers[i] = is_number ? lua_tonumber(L, -1) : NAN;
+    if (!isfinite(numbers[i])) luaL_error(L, "%s: item %d is not a finite number", who, (int)i + 1);
+    lua_pop(L, 1);
+  }
+  lua_pushboolean(L, ledger_set(book_of(L), name, numbers, (int)n));
+  return 1;
+}
+
 static costs_object *push(lua_State *L) {
   static const luaL_Reg methods[] = {{"target", costs_of_target},  {"draft", costs_of_draft},
                                      {"first", costs_first_pass},  {"walk", costs_of_walk},
                                      {"models", costs_models},     {"sequences", costs_sequences},
-                                     {"revision", costs_revision}, {NULL, NULL}};
+                                     {"revision", costs_revision}, {"recall", costs_recall},
+                                     {"keep", costs_keep},         {NULL, NULL}};
   costs_object *object = lua_newuserdatauv(L, sizeof *object, 0);
   *object = (costs_object){0};
   if (luaL_newmetatable(L, COSTS_TYPE)) {
@@ -147,4 +194,8 @@ void box_costs_push(lua_State *L, const dtl_costs *costs, int places, bool draws
   object->draft_draw = coupled ? costs->draft_draw : 0;
 }
 
-void box_costs_push_learned(lua_State *L, const learned_view *view) { push(L)->view = view; }
+void box_costs_push_learned(lua_State *L, const learned_view *view, const char *digest) {
+  costs_object *object = push(L);
+  object->view = view;
+  object->digest = digest;
+}

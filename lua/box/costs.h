@@ -16,7 +16,8 @@ typedef struct {
   int sequences; /* at once */
 } learned_view;
 
-/* The same for learned costs, always the latest; *view, which may change between calls, must outlive the object's use. */
-void box_costs_push_learned(lua_State *L, const learned_view *view);
+/* The same for learned costs, always the latest, with what the policy of this digest knows of the pair; *view, which may change
+ * between calls, must outlive the object's use, and so must the digest. */
+void box_costs_push_learned(lua_State *L, const learned_view *view, const char *digest);
 
 #endif

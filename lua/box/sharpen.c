@@ -1,12 +1,15 @@
-/* policy.sharpen([share=false]) -> an object that learns the arguments of tree:sharpen (tree.h: dt_tree_learner);
- * `share` only if true.
+/* policy.sharpen([share=false[, state]]) -> an object that learns the arguments of tree:sharpen (tree.h: dt_tree_learner);
+ * `share` only if true. state: what s:state() of an earlier one returned.
  *
  *   s:apply(tree)     before an iteration's first draft_step: sharpens the tree with the numbers learned so far
- *   s:observe(tree)   after its commit: learns from the token after every accepted node that was drafted from */
+ *   s:observe(tree)   after its commit: learns from the token after every accepted node that was drafted from
+ *   s:state(list)     puts what it knows into the list, as 9 numbers from index 1 on */
 #include "box/sharpen.h"
 
 #include "box/handle.h"
 #include "box/object.h"
+
+#include <math.h>
 
 static const char sharpener_kind[] = "sharpener";
 
@@ -44,12 +47,34 @@ static int sharpener_observe(lua_State *L) {
   return 0;
 }
 
-static const luaL_Reg methods[] = {{"apply", sharpener_apply}, {"observe", sharpener_observe}, {NULL, NULL}};
+static int sharpener_state(lua_State *L) {
+  double state[DT_TREE_LEARNER_STATE];
+  dt_tree_learner_state(check_sharpener(L, "sharpener:state"), state);
+  if (!lua_istable(L, 2) || lua_getmetatable(L, 2)) luaL_error(L, "sharpener:state: the argument is not a plain list");
+  for (int i = 0; i < DT_TREE_LEARNER_STATE; i++) lua_pushnumber(L, state[i]), lua_rawseti(L, 2, i + 1);
+  return 0;
+}
 
-static sharpener *push(lua_State *L, bool share) {
+static const luaL_Reg methods[] = {
+    {"apply", sharpener_apply}, {"observe", sharpener_observe}, {"state", sharpener_state}, {NULL, NULL}};
+
+static sharpener *push(lua_State *L, dt_tree_learner learner) {
   sharpener *s = lua_newuserdatauv(L, sizeof *s, 0);
-  *s = (sharpener){.kind = sharpener_kind, .learner = dt_tree_learner_new(share)};
+  *s = (sharpener){.kind = sharpener_kind, .learner = learner};
   return s;
+}
+
+static dt_tree_learner learner_at(lua_State *L, bool share, int i) {
+  double state[DT_TREE_LEARNER_STATE];
+  if (lua_isnoneornil(L, i)) return dt_tree_learner_new(share);
+  if (!lua_istable(L, i)) luaL_error(L, "policy.sharpen: state is a %s, not a list", luaL_typename(L, i));
+  for (int k = 0; k < DT_TREE_LEARNER_STATE; k++) {
+    bool is_number = lua_rawgeti(L, i, k + 1) == LUA_TNUMBER;
+    state[k] = is_number ? lua_tonumber(L, -1) : NAN;
+    if (!isfinite(state[k])) luaL_error(L, "policy.sharpen: item %d of state is not a finite number", k + 1);
+    lua_pop(L, 1);
+  }
+  return dt_tree_learner_resume(share, state);
 }
 
 /* Upvalue 1: an object whose metatable all objects share. */
@@ -57,14 +82,14 @@ static int make_sharpener(lua_State *L) {
   box_look(L);
   if (!lua_isnoneornil(L, 1) && !lua_isboolean(L, 1))
     luaL_error(L, "policy.sharpen: share must be true or false, not %s", luaL_typename(L, 1));
-  push(L, lua_toboolean(L, 1));
+  push(L, learner_at(L, lua_toboolean(L, 1), 2));
   lua_getmetatable(L, lua_upvalueindex(1));
   lua_setmetatable(L, -2);
   return 1;
 }
 
 void box_sharpen_push(lua_State *L) {
-  push(L, false);
+  push(L, dt_tree_learner_new(false));
   object_make(L, "sharpener", methods);
   lua_pop(L, 1);
   lua_pushcclosure(L, make_sharpener, 1);

@@ -88,7 +88,7 @@ static int make_objects(lua_State *L) {
   if (info_of(s)->uses_costs && s->request->costs)
     box_costs_push(L, s->request->costs, places, run->temp > 0, dt_seq_is_coupled(run->session, run->seq));
   else if (info_of(s)->uses_costs)
-    box_costs_push_learned(L, &s->costs);
+    box_costs_push_learned(L, &s->costs, info_of(s)->source);
   else
     lua_pushnil(L);
   if (info_of(s)->uses_memory)

@@ -81,7 +81,7 @@ dt_status costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_
   identity_model(is_there ? info.draft.path : NULL, draft);
   identity_model(is_there ? info.draft2 : NULL, second);
   *place = (costs_place){.key = describe(&info, drawn, batch, (model_names){target, draft, second})};
-  if (place->key && is_there) place->path = path_of("learned", place->key);
+  if (place->key && is_there) place->path = path_of(batch ? "learned" : "ledger", place->key);
   return place->key ? DT_OK : dtl_fail(err, DT_ENOMEM, "out of memory: the place of learned costs");
 }
 

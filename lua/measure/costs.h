@@ -59,7 +59,8 @@ const char *costs_parse_object(const char *json, struct cJSON **object);
 const char *costs_parse(const char *json, const char *key, dtl_costs *costs);
 
 /* The cache: one file for each pair, backend, number of threads and sequences at once; for tables also for each context, for
- * learned costs for each way of sampling ("greedy", "drawn", ..). The key names everything that the times depend on. */
+ * learned costs for each way of sampling ("greedy", "drawn", ..). The key names everything that the times depend on. With batch 0 the
+ * place is that of a ledger (ledger.h), which serves any number of sequences. */
 typedef struct {
   char *key, *path; /* path NULL: there is no folder for a cache, or nothing worth keeping */
 } costs_place;

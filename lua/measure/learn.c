@@ -25,6 +25,7 @@ struct course {
   course *next;
   int batch;
   bool draws, coupled;
+  ledger *ledger;           /* of all courses with this way of sampling */
   bool failed;              /* the latest run failed */
   bool seen[LEARNED_KINDS]; /* passes of the current run */
   long kept;                /* passes that the file has; -1: no file */
@@ -35,9 +36,16 @@ struct course {
   long passes, walks_at; /* target passes of all runs; the one after which a walk is next */
 };
 
+enum { GREEDY, DRAWN, UNCOUPLED, WAYS }; /* ways of sampling */
+
+static const char *const WAY[WAYS] = {"greedy", "drawn", "drawn without the noise"};
+
+static int way_of(const course *c) { return !c->draws ? GREEDY : c->coupled ? DRAWN : UNCOUPLED; }
+
 struct dtl_learned {
   dt_pair *pair;
   dtl_learning how;
+  ledger *ledger[WAYS];   /* NULL: not used yet */
   course *courses, *last; /* last: of the latest run */
 };
 
@@ -143,9 +151,18 @@ static dt_status read_file(const dtl_learned *learned, course *c, dt_error *err)
   return DT_OK;
 }
 
+static dt_status find_ledger(dtl_learned *learned, course *c, dt_error *err) {
+  ledger **known = &learned->ledger[way_of(c)];
+  const char *wrong = NULL;
+  dt_status status = *known ? DT_OK : ledger_open(learned->pair, WAY[way_of(c)], known, &wrong, err);
+  if (wrong) note(learned, "what was learned about this pair in %s is ignored: %s", ledger_path(*known), wrong);
+  c->ledger = *known;
+  return status;
+}
+
 static dt_status begin(dtl_learned *learned, course *c, dt_error *err) {
-  const char *drawn = !c->draws ? "greedy" : c->coupled ? "drawn" : "drawn without the noise";
-  dt_status status = costs_find_learned(learned->pair, drawn, c->batch, &c->place, err);
+  dt_status status = find_ledger(learned, c, err);
+  if (!status) status = costs_find_learned(learned->pair, WAY[way_of(c)], c->batch, &c->place, err);
   if (status) return status;
   c->kept = -1;
   reckon(learned, c);
@@ -207,6 +224,8 @@ const dtl_costs *learn_costs(const course *c, const int **revision) {
   return &c->l.shown;
 }
 
+ledger_book *learn_book(const course *c, const char *digest) { return ledger_of(c->ledger, digest); }
+
 double dtl_learned_plain(const dtl_learned *learned, int context) {
   const course *c = learned ? learned->last : NULL;
   bool known = false;
@@ -231,9 +250,16 @@ static void keep(const dtl_learned *learned, course *c) {
   c->since = now;
 }
 
+static void keep_ledger(const dtl_learned *learned, ledger *l, bool quiet) {
+  const char *lost = l ? ledger_store(l) : NULL;
+  if (lost && !quiet) note(learned, "what was learned about this pair cannot be kept as %s: %s", ledger_path(l), lost);
+}
+
 void learn_keep(dtl_learned *learned, course *c, bool failed) {
   c->failed = failed;
-  if (c->kept < 0 || c->l.passes - c->kept >= MUCH) keep(learned, c);
+  if (c->kept >= 0 && c->l.passes - c->kept < MUCH) return;
+  keep(learned, c);
+  keep_ledger(learned, c->ledger, failed);
 }
 
 void dtl_learned_close(dtl_learned *learned) {
@@ -243,6 +269,10 @@ void dtl_learned_close(dtl_learned *learned) {
     keep(learned, c);
     costs_leave(&c->place);
     free(c);
+  }
+  for (int i = 0; i < WAYS; i++) {
+    keep_ledger(learned, learned->ledger[i], false);
+    ledger_close(learned->ledger[i]);
   }
   free(learned);
 }

@@ -4,6 +4,7 @@
 #define DTL_LEARN_H
 
 #include "measure/learned.h"
+#include "measure/ledger.h"
 
 typedef struct course course; /* learned costs of one kind of run */
 
@@ -24,6 +25,9 @@ void learn_walk(course *c);
 void learn_look(course *c);
 
 const dtl_costs *learn_costs(const course *c, const int **revision);
+
+/* What the policy whose text has this digest knows of the pair and of this way of sampling. dtl_learned owns it. */
+ledger_book *learn_book(const course *c, const char *digest);
 
 /* A run has ended: writes the course if it has learned much, or for the first time. After a failed run no note tells that writing
  * failed. */

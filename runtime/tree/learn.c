@@ -5,12 +5,15 @@
 #include "tree/tree.h"
 
 #include <math.h>
+#include <string.h>
 
 #define SCALE 0.6 /* targets are larger than drafts, and more certain */
 #define LEAN 10   /* for lean 0 */
 #define SLOPE 20  /* for slope 1, or DRAWN */
 #define SHIFT 4   /* for shift 0 */
 #define SHARE 1   /* for share 1 */
+#define KEPT 2    /* times the evidence at the beginning: what a resumed learner keeps, at most, */
+#define SHARES 8  /* and as many times as much of shares */
 #define DRAWN 0.7 /* slope of guesses made with the noise */
 #define AMONG 8   /* candidates compared for lean, and for share */
 #define LEAST_SHARE 0.05
@@ -31,9 +34,33 @@ dt_tree_learner dt_tree_learner_new(bool share) {
                            .said_share = 1};
 }
 
+void dt_tree_learner_state(const dt_tree_learner *l, double state[DT_TREE_LEARNER_STATE]) {
+  const double all[DT_TREE_LEARNER_STATE] = {l->lean,   l->slope,  l->shift, l->share, l->leans,
+                                             l->slopes, l->shifts, l->came,  l->shares};
+  memcpy(state, all, sizeof all);
+}
+
+/* Evidence of `times` beginnings at most. */
+static double evidence(double x, double first, double times) { return clip(x, first, times * first); }
+
+dt_tree_learner dt_tree_learner_resume(bool share, const double state[DT_TREE_LEARNER_STATE]) {
+  dt_tree_learner l = dt_tree_learner_new(share);
+  l.lean = clip(state[0], -0.5, 0.5);
+  l.slope = clip(state[1], 0.1, 3), l.said_slope = l.slope;
+  l.shift = clip(state[2], -6, 6), l.said_shift = l.shift;
+  l.leans = evidence(state[4], LEAN, KEPT);
+  l.slopes = evidence(state[5], SLOPE, KEPT);
+  l.shifts = evidence(state[6], SHIFT, KEPT);
+  if (!share || !(state[7] > 0 && state[8] > 0)) return l;
+  l.shares = evidence(state[8], SHARE, KEPT * SHARES);
+  l.share = clip(state[7] / state[8], LEAST_SHARE, 1), l.said_share = l.share;
+  l.came = l.share * l.shares;
+  return l;
+}
+
 dt_status dt_tree_sharpen_learned(dt_tree_learner *l, dt_tree *t, bool coupled, dt_error *err) {
   NEED(l, "learner");
-  if (l->slopes == SLOPE && coupled) l->slope = DRAWN; /* as long as nothing is learned */
+  if (l->slopes == SLOPE && l->slope == 1 && coupled) l->slope = DRAWN; /* as long as nothing is learned */
   l->said_slope = l->slope, l->said_shift = l->shift, l->said_share = l->share;
   return dt_tree_sharpen(t, (dt_tree_sharpness){SCALE, l->lean, l->slope, l->shift, l->share}, err);
 }

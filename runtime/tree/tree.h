@@ -102,6 +102,12 @@ typedef struct {
 
 dt_tree_learner dt_tree_learner_new(bool share);
 
+/* What a learner knows as numbers, and a learner that goes on from them, with less evidence, so that it still follows a new text.
+ * Numbers out of range are replaced by those of a new learner. */
+#define DT_TREE_LEARNER_STATE 9
+void dt_tree_learner_state(const dt_tree_learner *l, double state[DT_TREE_LEARNER_STATE]);
+dt_tree_learner dt_tree_learner_resume(bool share, const double state[DT_TREE_LEARNER_STATE]);
+
 /* Sharpens the tree with the learned numbers, before its first draft result. coupled: the draft uses the target's noise. */
 dt_status dt_tree_sharpen_learned(dt_tree_learner *l, dt_tree *t, bool coupled, dt_error *err);
 

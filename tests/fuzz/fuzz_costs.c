@@ -1,7 +1,9 @@
-/* Any bytes as a table of what passes cost, or as what was learned of that: what is taken gives times that can be counted with. */
+/* Any bytes as a table of what passes cost, as what was learned of that (what is taken gives times that can be counted with), or as a
+ * ledger (what is taken can be written and read again). */
 #include "fuzz.h"
 
 #include "measure/learned.h"
+#include "measure/ledger.h"
 
 #include <math.h>
 
@@ -77,6 +79,19 @@ static void check_learned(const char *text) {
   free(l);
 }
 
+static void check_ledger(const char *text) {
+  ledger *l = ledger_new("key"), *back = ledger_new("key");
+  if (!l || !back) abort();
+  if (!ledger_parse(l, text)) {
+    char *json = ledger_json(l);
+    if (!json || ledger_parse(back, json)) abort();
+    char *again = ledger_json(back);
+    if (!again || strcmp(json, again) != 0) abort();
+    free(json), free(again);
+  }
+  ledger_close(l), ledger_close(back);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   char *text = malloc(size + 1);
   if (!text) abort();
@@ -93,6 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     free(json);
   }
   check_learned(text);
+  check_ledger(text);
   free(text);
   return 0;
 }

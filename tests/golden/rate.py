@@ -45,15 +45,24 @@ class Sharpener:
 
 
 class Account:
-    """What drafts have gained so far, in target passes: at least -1 % of the text's tokens, or of 200, and the page's
-    time (a quarter of a walk) that plain decoding takes and an iteration at rest does not."""
+    """What drafts may lose, in target passes. The pair's account begins with 10, gains 1 % of each token and the page's time (a quarter of a
+    walk) that plain decoding takes and an iteration at rest does not, and holds at most 32. A text may lose 5 % of its tokens, or of 200."""
 
     def __init__(self, walks):
         self.walks = walks
-        self.balance, self.tokens, self.rest, self.losses, self.cold = 0.0, 0, 0, 0, True
+        self.credit, self.loss = 10.0, 0.01
+        self.balance, self.tokens, self.rest, self.cold = 0.0, 0, 0, True
 
     def left(self):
-        return self.balance + self.loss * max(self.tokens, 200)
+        return min(self.credit, self.balance + 0.05 * max(self.tokens, 200))
+
+    def adds(self, passes):
+        self.credit = min(self.credit + passes, 32)
+
+    def begins(self, n):
+        """n iterations, each with a token of its own."""
+        self.tokens += n
+        self.adds(self.loss * n)
 
     def budget(self, plain, page, row):
         """Milliseconds that this iteration may lose; None: no page and row, and it rests."""
@@ -61,13 +70,14 @@ class Account:
         wake = max(1.25 * self.walks[2] - page, 0.0) / plain
         if self.cold:
             self.balance, self.cold = self.balance - wake, False
+            self.adds(-wake)
         self.look, self.again = look / plain, look / plain + wake
         return self.left() * plain if self.covers(self.look) else None
 
     def covers(self, passes):
         """Whether so many may be lost; else it rests until a look after the rest may."""
         if passes > self.left():
-            self.rest = math.ceil((self.again - self.balance) / self.loss - self.tokens) - 1
+            self.rest = math.ceil(max((self.again - self.credit) / self.loss, (self.again - self.balance) / 0.05 - self.tokens)) - 1
         return passes <= self.left()
 
     def stake(self, left, row, p):
@@ -75,11 +85,9 @@ class Account:
         return min(left, max(row, min(p, 0.5) * left))
 
     def spend(self, ms, plain, accepted):
-        lost = ms / plain - 1
-        self.tokens, self.balance = self.tokens + accepted, min(self.balance + accepted - lost, 16)
-        self.losses = self.losses + 1 if self.balance < 0 and accepted == 0 and lost > 0.01 else 0
-        if self.losses > 1 and self.covers(self.again):
-            self.rest = min(self.losses - 1, 8)
+        gain = accepted - (ms / plain - 1)
+        self.tokens, self.balance = self.tokens + accepted, self.balance + gain
+        self.adds(gain + self.loss * accepted)
 
 
 class Copies:
@@ -105,7 +113,7 @@ class Copies:
         self.equal = equal(place)
         if self.first:  # it was not verified: (place, token, kind)
             self.learn(self.first[2], text[self.first[0]] == self.first[1])
-        self.text, self.place, self.first, self.length = list(text), place if self.equal >= 3 else None, None, len(text)
+        self.text, self.place, self.first, self.length = list(text), place if self.equal >= 1 else None, None, len(text)
         self.nodes = []  # (node, kind) of this iteration's copies
 
     def offer(self):
@@ -147,8 +155,9 @@ class Rate:
         self.row = lambda nodes: min(self.rows(nodes, n) / n for n in range(1, 5))
         self.page, self.node = page, node
         self.account, self.copies, self.sharpener = Account(costs["walk"]), Copies(), Sharpener()
-        worth = [max(0.0, 1 - self.rows(n, 1) / self.verify(1)) ** 2 for n in range(2)]
-        self.promise, self.expected = 0.8 * worth[0], 0.65 * worth[1]
+        plain, sums = self.verify(1) - page, [sum(0.8 ** i for i in range(1, depth + 1)) for depth in range(9)]
+        self.promise = max(sums[depth] - (self.rows(0, depth) + max(depth - 1, 0) * self.pass_ms(1)) / plain for depth in range(9))
+        self.expected = max(0.0, 0.8 - self.row(1) / plain)
         self.brings, self.asked, self.idle, self.pause, self.reach = [self.promise, self.expected], [3, 3], 0, 4, 0.0
         self.tokens, self.ms = 3.0, self.verify(1)
         self.read = 0  # tokens of the text that the draft model has rows of
@@ -168,7 +177,7 @@ class Rate:
         """How many iterations to come ask nothing, even if plain decoding's rate is all that is reached, unless there is a
         copy that is worth its row then."""
         R, tries = 1 / (self.verify(1) - self.page), self.idle >= self.pause
-        self.needs = next((e for e in range(3, 17) if self.copies.q(("alone", e)) >= R * self.row(0)), 16)
+        self.needs = next((e for e in range(1, 17) if self.copies.q(("alone", e)) >= R * self.row(0)), 16)
         if self.passes or self.pays(R, 1.0, tries, length, left):
             return 0
         most = self.priced + 1 - length
@@ -190,7 +199,7 @@ class Rate:
 
     def awake(self, text):
         """The iterations at rest were plain ones."""
-        self.account.tokens += 1 + self.rested
+        self.account.begins(1 + self.rested)
         self.account.cold = self.account.cold or self.rested > 0
         for _ in range(self.rested):
             self.tokens, self.ms = 0.98 * self.tokens + 1, 0.98 * self.ms + self.verify(1) - self.page
@@ -200,7 +209,7 @@ class Rate:
 
     def is_worth(self, R, rest, n, depth, budget, tree):
         ms = self.pass_ms(n)
-        if self.drafted_ms + ms + self.rows(0, 1) + 0.25 * (self.verify(1) - self.page) > budget:
+        if self.drafted_ms + ms + self.rows(0, 1) > budget:
             return False
         if self.passes:
             return depth < 2 + self.reach and self.brings[1] * rest >= R * ms

@@ -89,6 +89,47 @@ function TestCosts.test_a_clock_counts_passes_of_each_draft_model()
   lu.assertStrContains(err.message, "<2.0 3.0 35.0 43.0>")
 end
 
+-- What a policy keeps, a later text of the same pair recalls; another policy does not, nor another way of sampling.
+function TestCosts.test_a_policy_recalls_what_it_kept_in_an_earlier_text()
+  local function page(more)
+    return [[
+      local P = require "dt.policy".define { name = "p", uses = { costs = true } }
+      function P:init()
+        local n = self.costs:recall "n"
+        self.costs:keep("n", { (n or { 0 })[1] + 1, 0.5 })
+        self.found = n and table.concat(n, " ") or "nothing"
+      end
+      function P:draft(tree) error("<" .. self.found .. ">", 0) end
+      return P]] .. more
+  end
+  local pair = fake { costs = "learn" }
+  local function found(options)
+    options.prompt, options.tokens = " 7", 3
+    options.source = page(options.more or "")
+    options.more = nil
+    return select(2, pair:generate(options)).message:match "<(.*)>"
+  end
+  lu.assertEquals({ found {}, found {}, found { more = " " }, found {} }, { "nothing", "1.0 0.5", "nothing", "2.0 0.5" })
+  lu.assertEquals({ found { temp = 1 }, found { temp = 1 }, found {} }, { "nothing", "1.0 0.5", "3.0 0.5" })
+  lu.assertEquals({ found { costs = "table" }, found { costs = "table" }, found {} }, { "nothing", "nothing", "4.0 0.5" })
+end
+
+function TestCosts.test_what_is_kept_is_a_list_of_finite_numbers()
+  local pair = fake { costs = "learn" }
+  for expression, message in pairs {
+    ['keep("n", {1, 2})'] = "<true>", ['keep("n", {})'] = "<true>", ['recall "m"'] = "<nil>",
+    ['keep("n", {1, 0 / 0})'] = "costs:keep: item 2 is not a finite number",
+    ['keep("n", {"1"})'] = "costs:keep: item 1 is not a finite number",
+    ['keep("n", 1)'] = "costs:keep: the second argument is not a plain list",
+    ['keep("", {1})'] = "costs:keep: a name is a string of 1 to 32 bytes without NUL",
+    ['keep(("n"):rep(33), {1})'] = "costs:keep: a name is a string of 1 to 32 bytes without NUL",
+    ['keep("n\\0", {1})'] = "costs:keep: a name is a string of 1 to 32 bytes without NUL",
+    ['keep("n", (function() local t = {} for i = 1, 257 do t[i] = i end return t end)())'] =
+      "costs:keep: a list of more than 256 numbers",
+    ["recall(7)"] = "costs:recall: a name is a string of 1 to 32 bytes without NUL",
+  } do lu.assertStrContains(in_policy(pair, "self.costs:" .. expression), message) end
+end
+
 function TestCosts.test_a_pass_of_the_target_costs_more_the_more_experts_it_reads()
   local costs = { contexts = { 128 }, rows = { 1, 9 }, target = { { 1.0, 3.0 } }, draft = { { 0.125, 1.125 } },
                   experts = { 8, 40 }, expert = { 0.125, 0.125 } }

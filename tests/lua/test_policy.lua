@@ -31,17 +31,24 @@ end
 
 TestAccount = {}
 
-local LOSS, SHORT, SAVED, STEP = 0.01, 200, 16, 0.05
-local LOAN = LOSS * SHORT -- what may be lost at the beginning
+local CREDIT, LOSS, SAVED, TEXT, SHORT, STEP = 10, 0.01, 32, 0.05, 200, 0.05
+
+-- What costs:recall and costs:keep do, for the sequences that share `store`.
+local function ledger(store)
+  return { recall = function(_, name) return store[name] and { table.unpack(store[name]) } end,
+           keep = function(_, name, list) store[name] = { table.unpack(list) } end }
+end
 
 -- Of straight lines: the first pass, each further row; a draft pass that begins an iteration costs 0.05 more.
-local function account(target_row, draft, draft_row, sequences)
+local function account(target_row, draft, draft_row, sequences, store)
+  local kept = ledger(store or {})
   return policy.account {
     target = function(_, rows) return 1 + target_row * (rows - 1) end,
     draft = function(_, rows) return draft + draft_row * (rows - 1) end,
     first = function() return draft + 0.05 end,
     sequences = function() return sequences or 1 end,
     walk = function(_, passes) return passes == 0 and STEP / 67 or error "another walk" end,
+    recall = kept.recall, keep = kept.keep,
   }
 end
 
@@ -59,40 +66,87 @@ local function try(a, iterations, rows, accepted)
   return tries, balances
 end
 
-function TestAccount.test_useless_drafts_cost_a_share_of_a_text_and_of_a_short_one_no_more_than_of_a_longer()
-  for _, rows in ipairs { 1, 4 } do
-    local price, row = 0.15 + 0.05 + STEP, 0.01
-    local tries, balances = try(account(row, 0.15, 0), 2000, rows, 0)
-    local took = #tries * (price + row * (rows - 1))
-    for i, balance in ipairs(balances) do
-      lu.assertTrue(balance >= -LOSS * math.max(SHORT, i) - row * (rows - 1) - 1e-9, i)
-    end
-    lu.assertTrue(took <= LOSS * 2000 + row * (rows - 1) and took > LOSS * 2000 - 2 * price, took)
-    lu.assertEquals(tries[7], 7) -- at once, as long as anything is left
-    lu.assertTrue(tries[9] > SHORT, tries[9])
-    lu.assertTrue(tries[10] - tries[9] >= 25, tries[10])
+-- Texts of a pair one after the other, in which accepted(text) nodes of each iteration with drafts are right: the
+-- passes that each gained, and the tokens of each.
+local function texts(n, tokens, accepted)
+  local store, gains, lengths = {}, {}, {}
+  for text = 1, n do
+    local a = account(0.01, 0.15, 0, 1, store)
+    while a.tokens < tokens do try(a, 1, 4, accepted(text)) end
+    gains[text], lengths[text] = a.balance, a.tokens
   end
+  return gains, lengths
+end
+
+-- Both promises: over the first texts together, and in each. A pass more is one that was begun with little left.
+local function check_promises(gains, lengths, most)
+  local gain, tokens, pass = 0, 0, 0.28
+  for text, g in ipairs(gains) do
+    gain, tokens = gain + math.min(g, most or 0), tokens + lengths[text]
+    lu.assertTrue(gain >= -CREDIT - LOSS * tokens - pass, ("%d texts: %g"):format(text, gain))
+    lu.assertTrue(g >= -TEXT * math.max(SHORT, lengths[text]) - pass, ("text %d: %g"):format(text, g))
+  end
+  return gain, tokens
+end
+
+function TestAccount.test_useless_drafts_cost_the_opening_credit_and_one_percent_over_all_texts()
+  local gains, lengths = texts(20, 400, function() return 0 end)
+  local gain, tokens = check_promises(gains, lengths)
+  lu.assertTrue(gain < -CREDIT - LOSS * tokens + 1, gain) -- it is used up
+  lu.assertTrue(gains[1] < -CREDIT, gains[1])
+  lu.assertTrue(gains[20] > -LOSS * 400 - 0.5, gains[20])
+end
+
+function TestAccount.test_drafts_that_turn_useless_cost_five_percent_of_a_text_until_earlier_gains_are_lost()
+  local gains, lengths = texts(20, 200, function(text) return text <= 5 and 1 or 0 end)
+  lu.assertTrue(gains[5] > 60) -- of which the account saves 32 passes
+  for text = 6, 8 do lu.assertTrue(gains[text] < -0.9 * TEXT * SHORT, text) end
+  for text = 11, 20 do lu.assertTrue(gains[text] > -LOSS * 200 - 0.5, text) end
+  for text, g in ipairs(gains) do lu.assertTrue(g >= -TEXT * math.max(SHORT, lengths[text]) - 0.28, text) end
+  local lost = 0
+  for text = 6, 20 do lost = lost - gains[text] end
+  lu.assertTrue(lost <= SAVED + LOSS * 15 * 200 + 0.28, lost)
+end
+
+function TestAccount.test_drafts_that_are_right_in_the_first_text_only_never_cost_more_than_that_text_gained()
+  local gains, lengths = texts(40, 200, function(text) return text == 1 and 1 or 0 end)
+  local gain, tokens = 0, 0
+  for text, g in ipairs(gains) do gain, tokens = gain + g, tokens + lengths[text] end
+  lu.assertTrue(gain >= gains[1] - SAVED - LOSS * tokens - 0.28, gain)
+  check_promises(gains, lengths, SAVED)
+end
+
+function TestAccount.test_sequences_at_once_share_the_pairs_account()
+  local store = {}
+  local one, two = account(0, 0.15, 0, 1, store), account(0, 0.15, 0, 1, store)
+  local tries = 0
+  for _ = 1, 60 do tries = tries + #try(one, 1, 1, 0) + #try(two, 1, 1, 0) end
+  lu.assertTrue(tries * 0.25 <= CREDIT + 120 * LOSS + 0.5 and tries * 0.25 >= CREDIT, tries)
+end
+
+function TestAccount.test_a_new_policy_object_begins_with_the_credit_where_nothing_is_kept()
+  for _ = 1, 2 do lu.assertEquals(#try(account(0, 0.15, 0), 40, 1, 0), 40) end -- 40 * 0.25 = 10
+  lu.assertTrue(#try(account(0, 0.15, 0), 60, 1, 0) < 45)
 end
 
 function TestAccount.test_what_the_draft_model_missed_has_its_price()
   local cheap, dear = try(account(0, 0.15, 0), 2000, 1, 0), try(account(0, 0.15, LOSS), 2000, 1, 0)
-  lu.assertEquals(cheap[8], dear[8])
-  lu.assertEquals({ #cheap > 30, #dear }, { true, 8 }) -- the price rises as fast as the balance
+  lu.assertEquals(cheap[40], dear[40])
+  lu.assertEquals({ #cheap > 100, #dear < 45 }, { true, true }) -- the price rises as fast as the account
 end
 
 function TestAccount.test_the_first_pass_must_be_affordable()
   local function first(draft) return #try(account(0, draft, 0), 1, 1, 0) end
-  lu.assertEquals({ first(LOAN - 0.05 - STEP - 1e-9), first(LOAN - 0.05 - STEP + 1e-9) }, { 1, 0 })
-  local dear = account(0, LOAN + 6 * LOSS - 0.05 - STEP - 1e-9, 0) -- there is more after SHORT tokens
-  lu.assertEquals({ #try(dear, SHORT + 5, 1, 0), #try(dear, 1, 1, 0) }, { 0, 1 })
+  lu.assertEquals({ first(CREDIT - 0.05 - STEP - 1e-9), first(CREDIT + LOSS - 0.05 - STEP + 1e-9) }, { 1, 0 })
+  local dear = account(0, CREDIT + 6 * LOSS - 0.05 - STEP - 1e-9, 0) -- more than a text of SHORT tokens may lose
+  lu.assertEquals(#try(dear, SHORT + 1, 1, 0), 0)
+  lu.assertEquals(#try(dear, 1, 1, 0), 1)
 end
 
 function TestAccount.test_good_times_leave_so_much_and_no_more()
-  local a = account(0, 0.15, 0)
-  try(a, 100, 1, 5)
-  lu.assertEquals(a.balance, SAVED)
-  lu.assertEquals(#try(a, 91, 1, 0), 91) -- 91 * 0.25 <= 16 + 0.01 * (600 + 91)
-  lu.assertEquals(#try(a, 20, 1, 0) < 5, true)
+  local store = {}
+  try(account(0, 0.15, 0, 1, store), 100, 1, 5)
+  lu.assertEquals(store.account, { SAVED })
 end
 
 function TestAccount.test_it_owes_what_drafts_have_not_brought_yet()
@@ -107,7 +161,7 @@ end
 function TestAccount.test_an_iteration_has_its_page_and_the_first_row_or_rests()
   local function budget(left)
     local a = account(0, 0.15, 0)
-    a.balance = left - LOAN
+    a.balance = left - TEXT * SHORT
     return a:budget { plain = 1, page = 0.125, verify = { 1.125, 1.5 }, saved = 0, wake = 0 }
   end
   lu.assertAlmostEquals(budget(0.5 + 1e-9), 0.5, 1e-6)
@@ -117,7 +171,7 @@ end
 function TestAccount.test_the_longest_pass_takes_what_one_iteration_may_stake_if_all_is_sure()
   local a = account(0, 0.15, 0)
   local function longest(left)
-    a.balance = left - LOAN
+    a.balance = left - TEXT * SHORT
     a:budget { plain = 1, page = 0.125, verify = { 1.125, 1.5 }, saved = 0, wake = 0 }
     return a.longest - 1.125
   end
@@ -134,7 +188,7 @@ end
 
 function TestAccount.test_a_page_takes_longer_for_more_sequences()
   local function first(sequences)
-    return #try(account(0, LOAN - 0.05 - 3.5 * STEP, 0, sequences), 1, 1, 0)
+    return #try(account(0, CREDIT - 0.05 - 3.5 * STEP, 0, sequences), 1, 1, 0)
   end
   lu.assertEquals({ first(3), first(4) }, { 1, 0 })
 end
@@ -263,15 +317,16 @@ function TestPace.test_goes_with_the_prices()
 end
 
 -- Guesses that bring what `brings` says of a token, a pass for them taking `first` of the target's, up to 128 tokens.
--- A second row takes nothing, a third 0.4.
+-- A second row takes nothing, a third 0.4, and each further one a whole pass.
 local function guesses(first, brings, text)
   local model = { first = first, draft = setmetatable({}, { __index = function() return first end }) }
   local models = setmetatable({}, { __index = function() return model end })
-  local prices = { plain = 1, verify = { 1, 1, 1.4 }, row = { [0] = 0, 0.4 }, sequences = 1, models = { models },
-                   until_length = 128, reading = function() return text.reading or 0 end }
+  local verify = { 1, 1, 1.4, 2.4, 3.4, 4.4, 5.4, 6.4, 7.4 }
+  local prices = { plain = 1, verify = verify, row = { [0] = 0, 0.4 }, sequences = 1, models = { models },
+                   until_length = 128, reading = function() return text.reading or 0 end, costs = ledger({}) }
   local seq = { length = function() return text.length end, left = function() return 100 end,
                 unread = function() return 0 end }
-  local g = require "dt.policy.guesses"(prices, seq, nil, 1)
+  local g = require "dt.policy.guesses"(prices, seq, function() return {} end, 1)
   g.brings[1] = brings or g.brings[1]
   g:begin(9, 0)
   return g
@@ -316,14 +371,15 @@ local function settled(g, by, alpha)
 end
 
 function TestGuesses.test_of_a_first_pass_take_the_first_row_and_of_another_one_the_second()
-  local expected = 0.65 * 0.6 ^ 2 -- rows at 0 and 0.4
-  lu.assertAlmostEquals(guesses(0.1, nil, {}).brings[1], 0.8, 1e-12)
+  local expected, chain = 0.8 - 0.4, 0.8 + 0.64 - 0.4 - 0.1 -- rows at 0 and 0.4, and a second pass
+  lu.assertAlmostEquals(guesses(0.1, nil, {}).brings[1], chain, 1e-12)
+  lu.assertAlmostEquals(guesses(0.5, nil, {}).brings[1], 0.8, 1e-12) -- the second pass would gain nothing
   lu.assertAlmostEquals(guesses(0.1, nil, {}).brings[2], expected, 1e-12)
   local brings = settled(guesses(0.1, nil, {}), { 1, 2 }, { 0.9, 0.5 }) -- 0.9 - 0, of which 0.9 bring 0.5 - 0.4
   lu.assertAlmostEquals(brings[2], expected + 0.26 * (0.1 / 0.9 - expected), 1e-12)
-  lu.assertAlmostEquals(brings[1], 0.8 + 0.26 * (0.9 + 0.1 - 0.1 - 0.8), 1e-12)
+  lu.assertAlmostEquals(brings[1], chain + 0.26 * (0.9 + 0.1 - 0.1 - chain), 1e-12)
   brings = settled(guesses(0.1, nil, {}), { 1, 1 }, { 0.9, 0.5 }) -- both of the first
-  lu.assertAlmostEquals(brings[1], 0.8 + 0.26 * (0.9 + 0.5 - 0.4 - 0.8), 1e-12)
+  lu.assertAlmostEquals(brings[1], chain + 0.26 * (0.9 + 0.5 - 0.4 - chain), 1e-12)
 end
 
 function TestGuesses.test_of_further_passes_teach_what_these_bring_and_without_any_it_fades()
@@ -340,13 +396,13 @@ end
 TestSources = {}
 
 function TestSources.test_tell_how_many_tokens_must_have_stood_before_a_guess_as_likely()
-  local function source(needs) return { estimates = { 0.25, 0.5, 0.75 }, needs = needs } end
+  local function source(needs, most) return { estimates = { 0.25, 0.5, most or 0.75 }, needs = needs } end
   local function needs(q, ...) return policy.sources { ... }:needs(q) end
-  lu.assertEquals({ needs(0.5, source(1)), needs(0.5 + 1e-9, source(1)), needs(0.1, source(2)) }, { 2, 3, 2 })
-  lu.assertEquals(needs(0.76, source(1)), 3) -- none is as likely
-  lu.assertEquals({ needs(0.1, source(2), false, source(1)), needs(0.1, source(1), source(2)) }, { 1, 1 })
-  lu.assertNil(needs(0.5, source(3), source()))
-  lu.assertNil(needs(0.5, source(), source(3)))
+  lu.assertEquals({ needs(0.5, source(true)), needs(0.5 + 1e-9, source(true)), needs(0.1, source(true)) }, { 2, 3, 1 })
+  lu.assertEquals(needs(0.76, source(true)), 3) -- none is as likely
+  lu.assertEquals(needs(0.4, source(true), false, source(true)), 2)
+  lu.assertNil(needs(0.5, source(true), source()))
+  lu.assertNil(needs(0.5, source(), source(true)))
   lu.assertNil(needs(0.5))
   local sources = policy.sources { source(1) }
   for _ = 1, 2 do sources:learn(2, false) end

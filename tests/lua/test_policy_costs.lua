@@ -219,8 +219,8 @@ function TestAccount.test_drafts_that_never_come_true_are_tried_with_one_level_a
       took = took + n * 0.25 + (n > 0 and missed * 0.002 or 0)
       tries, missed = tries + (n > 0 and 1 or 0), n > 0 and 0 or missed + 1
     end
-    lu.assertTrue(tries >= 6, policy) -- the loan is used, and
-    lu.assertTrue(took > 2 and took <= 600 * 0.01, policy .. took)
+    lu.assertTrue(tries >= 30, policy) -- the opening credit is used, and 1 % of the tokens
+    lu.assertTrue(took > 10 and took <= 10 + 600 * 0.01, policy .. took)
     lu.assertEquals(list[#list - 1] + list[#list], 0, policy)
   end
 end
@@ -240,9 +240,9 @@ function TestAccount.test_drafts_that_come_true_are_never_paused()
   end
 end
 
-function TestAccount.test_a_draft_model_too_dear_for_the_loan_is_never_asked()
+function TestAccount.test_a_draft_model_too_dear_for_the_credit_is_never_asked()
   local function first(draft) return levels("cast", { C = 0.1 }, line(1.0, 1e-6, draft, 1e-6), 1, true)[1] end
-  lu.assertEquals({ first(1.96) > 0, first(1.93) > 0 }, { false, true })
+  lu.assertEquals({ first(9.96) > 0, first(9.93) > 0 }, { false, true })
 end
 
 TestRate = {}
@@ -308,13 +308,14 @@ function TestRate.test_learns_what_becomes_of_the_draft_models_guesses()
   local pair = fake(draft, target, { vocab = 200, costs = line(1.0, 0.2, 0.2, 0.05) })
   local n = sizes(probe.tree(pair, "rate", nil, 170))
   local late = 0
-  for i = 21, 170 do late = late + n[i] end
-  lu.assertTrue(n[8] > 5)
+  for i = 31, 170 do late = late + n[i] end
+  lu.assertTrue(n[5] > 5)
   lu.assertEquals(late, 0)
 end
 
--- By its formula, before anything is known: a pass is to gain 0.8 (1 - row)^2 less its time at 3 tokens a pass; there
--- are a third as many as tokens that may still come; 100 tokens take 0.1 ms and 0.05 for each but the first to read.
+-- By its formula, before anything is known: a first pass is to bring what the best chain of guesses brings that are
+-- each right with probability 0.8, less its time at 3 tokens a pass; there are a third as many as tokens that may still
+-- come; 100 tokens take 0.1 ms and 0.05 for each but the first to read.
 function TestRate.test_reads_a_long_prompt_where_the_tokens_that_may_come_repay_it()
   local draft, target = straight(1.0)
   local words = {}
@@ -325,11 +326,16 @@ function TestRate.test_reads_a_long_prompt_where_the_tokens_that_may_come_repay_
     local list = probe.trace(pair, "rate", nil, 1, { prompt = table.concat(words, "", 1, n or 101), tokens = tokens })
     return #list[1].nodes > 1
   end
-  local pass, R = 1.007, 3 / 1.007
-  local gain = 0.8 * (1 - 0.013 / pass) ^ 2 - R * 0.103
+  local R = 3 / 1.007
+  local brings, accepted = 0, 0
+  for depth = 1, 8 do -- 0.003 of a row and of a draft pass are the page's
+    accepted = accepted + 0.8 ^ depth
+    brings = math.max(brings, accepted - depth * 0.013 - (depth - 1) * 0.103)
+  end
+  local gain = brings - R * 0.103
   local least = math.ceil(R * (0.1 + 99 * 0.05) * 3 / gain)
   lu.assertEquals({ drafts(least - 1), drafts(least) }, { false, true })
-  lu.assertTrue(drafts(least - 1, 100) and drafts(9, 1)) -- a shorter one; one without anything to read
+  lu.assertTrue(drafts(least - 1, 90) and drafts(9, 1)) -- a shorter one; one without anything to read
 end
 
 -- A draft pass takes as long for one sequence as for all; a long prompt is not worth reading.
@@ -405,8 +411,8 @@ function TestRate.test_a_copy_goes_on_with_what_it_copied()
   -- 1 1 1 ..: what stood before ends one token further on
   local pair = fake(nil, { [1] = 1 }, { costs = line(1.0, 0.01, 50.0, 0.01) })
   local n = sizes(probe.tree(pair, "rate", nil, 5))
-  lu.assertEquals({ n[1], n[2] }, { 0, 0 })
-  lu.assertTrue(n[5] > 3)
+  lu.assertEquals(n[1], 0)
+  lu.assertTrue(n[2] > 3 and n[5] > 3)
 end
 
 -- Milliseconds of a run by the costs of its pair, the page's time left out, in target passes of one row.
@@ -430,7 +436,7 @@ end
 function TestRate.test_loses_no_more_than_its_account_allows()
   -- guesses are never right, however sure; of copies every third is
   local wrong, target = straight(0.95)
-  local loops, most = {}, 195 + 0.011 * 200 -- 1 %, and 1 us of each pass that rests save
+  local loops, most = {}, 195 + 10 -- 5 % of 200 tokens; a table's account begins with as much
   for t = 1, 197 do loops[tostring(t)] = { [t % 7 + (t % 3 == 0 and t // 9 or 0) + 1] = 1.0 } end
   for row, draft in pairs { [0.01] = 0.05, [0.05] = 0.3, [0.2] = 0.02, [0.4] = 0.5 } do
     local costs = line(1.0, row, draft, 0.01)
@@ -470,45 +476,45 @@ local function calls(target, tokens, ms, row)
 end
 
 function TestRate.test_rests_until_there_is_a_copy()
-  local target = {} -- 4 .. 98, then 4 .. 98 again: after 4 5 6 there is a copy
+  local target = {} -- 4 .. 98, then 4 .. 98 again: after 4 there is a copy
   for t = 4, 98 do target[tostring(t)] = { [t < 98 and t + 1 or 4] = 1.0 } end
   for _, ms in ipairs { 1.0, 0.1, 0.02 } do
     local called, copied = calls(target, 150, ms, ms / 100)
-    lu.assertEquals(copied, 95 + 3)
+    lu.assertEquals(copied, 95 + 1)
     lu.assertEquals({ called[1], called[2] }, { 1, copied })
   end
 end
 
--- 4 1 2 3 5 1 2 3 6 ..: no copy after 1 2 3 is right.
+-- 4 1 5 1 6 ..: no copy after 1 is right.
 local function never_right()
-  local target = { ["1"] = { [2] = 1.0 }, ["2"] = { [3] = 1.0 } }
+  local target = {}
   for t = 4, 98 do
     target[tostring(t)] = { [1] = 1.0 }
-    target[t .. " 1 2 3"] = { [t + 1] = 1.0 }
+    target[t .. " 1"] = { [t + 1] = 1.0 }
   end
   return target
 end
 
 function TestRate.test_wakes_for_copies_of_a_kind_that_is_worth_its_row()
-  local called = calls(never_right(), 120, 1.0, 0.5) -- after wrong ones of three tokens such ones are worth none
-  lu.assertEquals(called, { 1, 8, 12 })
+  local called = calls(never_right(), 120, 1.0, 0.25) -- after wrong ones of one token such ones are worth none
+  lu.assertEquals(called, { 1, 4, 6 })
 end
 
-function TestRate.test_rests_where_its_own_time_has_used_up_the_account()
+function TestRate.test_its_own_time_counts_as_a_loss()
   local target = never_right()
   for _, ms in ipairs { 1.0, 0.1, 0.02 } do
-    local called, _, rows = calls(target, 350, ms, ms / 100)
+    local called, _, rows = calls(target, 185, ms, ms / 100)
     local page, wake, row, saved = 0.007, 0.0155, ms / 100 + 0.003, 0.25 * 0.0035 -- by a table that tells of no walks
     local lost, last = 0, -1
     for _, i in ipairs(called) do lost, last = lost + page + (i > last + 1 and wake or 0), i end
     lost = lost + rows * row
-    local may = 350 * (0.01 * ms + saved)
-    lu.assertTrue(lost <= may and lost > 0.7 * may, ("%g ms: %g of %g"):format(ms, lost, may))
+    local may = 10 * ms + 185 * (0.01 * ms + saved)
+    lu.assertTrue(lost <= may, ("%g ms: %g of %g"):format(ms, lost, may))
   end
 end
 
 function TestRate.test_learns_what_becomes_of_copies()
-  -- after 1 2 3 comes something new each time
+  -- after 1 comes something new each time
   local pair = assert(require "dt".fake { vocab = 100, target = never_right(), costs = line(1.0, 0.2, 50.0, 0.01) })
   local n = sizes(probe.tree(pair, "rate", nil, 100, { prompt = " 4" }))
   local early, late = 0, 0

@@ -4,6 +4,7 @@
 
 #include "tree/tree.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -107,6 +108,36 @@ static void it_begins_less_sure_where_guesses_know_the_noise(void **state) {
   }
 }
 
+static void a_learner_resumes_with_what_another_one_knew_and_less_evidence(void **state) {
+  const dt_tree_sharpness truth = {.slope = 0.6, .shift = 0.8, .share = 0.4};
+  dt_tree_learner l = taught(*state, truth, 20000, true);
+  double numbers[DT_TREE_LEARNER_STATE];
+  dt_tree_learner_state(&l, numbers);
+  dt_tree_learner again = dt_tree_learner_resume(true, numbers), fresh = dt_tree_learner_new(true);
+  near(again.slope, l.slope, 1e-12);
+  near(again.shift, l.shift, 1e-12);
+  near(again.share, l.share, 1e-12);
+  assert_true(again.slopes < l.slopes && again.shifts < l.shifts && again.shares < l.shares);
+  assert_true(again.slopes >= fresh.slopes && again.shifts >= fresh.shifts && again.shares >= fresh.shares);
+  dt_tree_reset(*state, 0, 4, N);
+  ok(dt_tree_sharpen_learned(&again, *state, true, &err));
+  near(((dt_tree *)*state)->sharp.slope, l.slope, 1e-12); /* not that of a new learner */
+  assert_true(dt_tree_learner_resume(false, numbers).share == 1);
+}
+
+static void a_learner_takes_no_numbers_that_none_could_have(void **state) {
+  const double wild[] = {-1e300, -1, 0, 1, 1e300, -DBL_MIN};
+  uint64_t random = 5;
+  for (int i = 0; i < 2000; i++) {
+    double numbers[DT_TREE_LEARNER_STATE];
+    for (int k = 0; k < DT_TREE_LEARNER_STATE; k++) numbers[k] = wild[random_next(&random) % 6];
+    dt_tree_learner l = dt_tree_learner_resume(i % 2, numbers);
+    dt_tree_reset(*state, 0, 4, N);
+    ok(dt_tree_sharpen_learned(&l, *state, i % 3, &err));
+    assert_true(l.slopes > 0 && l.shifts > 0 && l.leans > 0 && isfinite(l.came));
+  }
+}
+
 /* The same said again and again, of ids 0, 1 and 2, and the same coming. */
 static dt_tree_learner told(dt_tree *t, double first, const double *own, int32_t came) {
   const choice c[N] = {{0, first}, {1, 0.8 * (1 - first)}, {2, 0.2 * (1 - first)}};
@@ -165,6 +196,8 @@ int main(void) {
       cmocka_unit_test(without_noise_there_is_no_lean),
       cmocka_unit_test(a_share_is_learned_if_that_is_wanted),
       cmocka_unit_test(it_begins_less_sure_where_guesses_know_the_noise),
+      cmocka_unit_test(a_learner_resumes_with_what_another_one_knew_and_less_evidence),
+      cmocka_unit_test(a_learner_takes_no_numbers_that_none_could_have),
       cmocka_unit_test(what_is_learned_has_bounds),
       cmocka_unit_test(what_was_not_guessed_teaches_little),
   };

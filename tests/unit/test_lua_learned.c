@@ -512,7 +512,7 @@ static dtl_result bundled_run(dtl_learned *learning, dt_pair *pair) {
 static char *only_file(const char *folder) {
   char *path, command[400];
   if (asprintf(&path, "%s/found", folder) < 0) fail_msg("no memory");
-  snprintf(command, sizeof command, "ls %s/dtrun/* > %s", folder, path);
+  snprintf(command, sizeof command, "ls %s/dtrun/learned-* > %s", folder, path);
   if (system(command)) fail_msg("%s", command);
   FILE *file = fopen(path, "r");
   char *name = calloc(1, 400), more[400];

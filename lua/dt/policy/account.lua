@@ -1,25 +1,32 @@
--- policy.account(costs[, seq]): what drafts have gained so far, in target passes over the root alone. They may lose
--- LOSS of plain decoding's time over a text of SHORT tokens or more, all of it at the beginning; what good times gain,
--- SAVED at most, is there for bad ones. So by the costs no such text takes longer than 1 + LOSS times plain decoding.
+-- policy.account(costs[, seq]): limits the time that drafts may lose. Its unit is the target pass over the root alone.
+-- Two limits hold together:
+--
+--   the pair's   begins with CREDIT passes. Each token adds LOSS, each accepted node adds 1, and the time of drafts is
+--                subtracted; it holds at most SAVED. It goes on across texts (costs:keep); with a table of costs each
+--                text begins with CREDIT. Beyond the opening credit, drafts therefore cost at most 1 % of plain
+--                decoding's time over all texts.
+--   the text's   a single text may lose TEXT of its tokens, or of SHORT tokens if it is shorter: at most 5 % of plain
+--                decoding's time for a text of 200 tokens or more.
+--
 -- With a sequence the host makes the iterations in which it rests (seq:rest), without calling the policy.
 --
 --   a:rests() -> rests, n    an iteration begins: whether it must not draft; then nothing else is called. With a
 --                            sequence it never says so: n iterations before were the host's
--- Where an iteration's whole time is known, as to rate:
+-- For a policy that knows the whole time of an iteration, as rate does:
 --   a:budget(prices) -> ms   what the iteration may lose by these prices (policy.prices): all that is left; nil: less
 --                            than its page and a row, the least that is of use. Then a.longest is the time of the
 --                            longest target pass that it may stake
 --   a:stake(ms, row, p) -> ms   of `ms` that are left, how many may go for rows of guesses. The first row takes `row`
 --                            ms, the likeliest guess is right with probability p
---   a:spend(ms, plain, accepted) -> rests   it ends: its ms in all, and nodes that were accepted
+--   a:spend(ms, plain, accepted)   it ends: its ms in all, and the number of accepted nodes
 --   a:may_wake()             before a rest that may end at once: whether a look after it may be lost; if not, it rests
--- Where drafts only are counted, as in cast:
+-- For a policy that counts drafts only, as cast does:
 --   a:affords(context[, sequences[, experts]]), a:owes(), a:pass(rows[, k]), a:close(rows, accepted[, experts]):
 --                            policies/COSTS.md
 local ceil, max, min, setmetatable = math.ceil, math.max, math.min, setmetatable
 
-local LOSS, SHORT, SAVED = 0.01, 200, 16
-local LONGEST = 8 -- iterations of a rest after losses
+local CREDIT, LOSS, SAVED = 10, 0.01, 32
+local TEXT, SHORT = 0.05, 200
 local STEP = 67 -- costs:walk(0) of a page for each draft pass and sequence: 0.05 ms on a Zen 5
 local SHARE = 0.5 -- of what is left: the most that one iteration stakes, if it is more than a row
 local Account = {}
@@ -29,6 +36,7 @@ function Account:rests()
   local rested = self.seq and self.seq:rested() or 0
   self.wakes = self.wakes or rested > 0
   self.missed, self.tokens = self.missed + 1 + rested, self.tokens + 1 + rested
+  self:credit(self.loss * (1 + rested))
   self.rest, self.took = self.rest - 1, 0
   return self.rest >= 0, rested
 end
@@ -42,13 +50,24 @@ function Account:sleep(n)
   end
 end
 
+-- Adds passes to the pair's account, which other sequences may have changed since.
+function Account:credit(passes)
+  local costs, pairs_own = self.costs, self.pairs_own
+  local now = costs:recall "account"
+  pairs_own[1] = min((now or pairs_own)[1] + passes, SAVED)
+  costs:keep("account", pairs_own)
+end
+
 -- How many passes may be lost. The token that each iteration brings is among self.tokens already.
-function Account:left() return self.balance + self.loss * max(self.tokens, SHORT) end
+function Account:left() return min(self.pairs_own[1], self.balance + TEXT * max(self.tokens, SHORT)) end
 
 -- Whether so many passes may be lost; if not, it rests until they, or `later`, and waking up may.
 function Account:covers(passes, later)
   local covers = passes <= self:left()
-  if not covers then self:sleep(ceil(((later or passes) + self.cold - self.balance) / self.loss - self.tokens) - 1) end
+  if not covers then
+    local needs = (later or passes) + self.cold
+    self:sleep(ceil(max((needs - self.pairs_own[1]) / self.loss, (needs - self.balance) / TEXT - self.tokens)) - 1)
+  end
   return covers
 end
 
@@ -56,7 +75,10 @@ function Account:budget(prices)
   local plain = prices.plain
   self.loss = LOSS + prices.saved / plain
   self.cold = prices.wake / plain
-  if self.wakes then self.balance, self.wakes = self.balance - self.cold, false end
+  if self.wakes then
+    self.balance, self.wakes = self.balance - self.cold, false
+    self:credit(-self.cold)
+  end
   self.look = (prices.verify[2] - plain) / plain
   if not self:covers(self.look) then return nil end
   local ms, verify = self:left() * plain, prices.verify
@@ -70,19 +92,11 @@ function Account:may_wake() return self:covers(self.cold + self.look, self.look)
 -- the stake), SHARE at most, since p is an estimate; or a row.
 function Account.stake(_, ms, row, p) return min(ms, max(row, min(p, SHARE) * ms)) end
 
--- In debt, it rests after each further loss in turn for an iteration more: what is left lasts longer. A look that costs
--- less than LOSS is no loss.
-function Account:spend(ms, plain, accepted)
-  local lost = ms / plain - 1
-  self:earn(accepted, lost)
-  self.losses = self:owes() and accepted == 0 and lost > LOSS and self.losses + 1 or 0
-  local rests = self.losses > 1
-  if rests and self:may_wake() then self:sleep(min(self.losses - 1, LONGEST)) end
-  return rests
-end
+function Account:spend(ms, plain, accepted) self:earn(accepted, ms / plain - 1) end
 
 function Account:earn(accepted, lost)
-  self.tokens, self.balance = self.tokens + accepted, min(self.balance + accepted - lost, SAVED)
+  self.tokens, self.balance = self.tokens + accepted, self.balance + accepted - lost
+  self:credit(accepted - lost + self.loss * accepted)
 end
 
 -- Whether there is enough for a first draft pass, in which the draft model sees what it missed; sequences: as of costs;
@@ -120,6 +134,6 @@ function Account:close(rows, accepted, experts)
 end
 
 return function(costs, seq)
-  return setmetatable({ costs = costs, seq = seq, loss = LOSS, cold = 0, wakes = true, balance = 0, losses = 0,
-                        tokens = 0, rest = 0, missed = 0, took = 0 }, Account)
+  return setmetatable({ costs = costs, seq = seq, loss = LOSS, cold = 0, wakes = true, balance = 0,
+                        pairs_own = { CREDIT }, tokens = 0, rest = 0, missed = 0, took = 0 }, Account)
 end

@@ -4,7 +4,6 @@
 local min, setmetatable = math.min, setmetatable
 
 local LONGEST = 16 -- equal tokens that are told apart; more count as so many
-local FOUND = 3    -- equal tokens with a draft model, which knows better than a copy after fewer; else 1
 
 local Copies = { estimates = {} }
 Copies.__index = Copies
@@ -15,12 +14,12 @@ function Copies:place(seq)
   local corpus = self.corpus
   if not corpus then return seq:match(LONGEST) end
   local equal = corpus:longest(seq, "rest", LONGEST)
-  return equal >= self.least and corpus:places(seq, "rest", equal, 1)[1] or nil, equal
+  return equal > 0 and corpus:places(seq, "rest", equal, 1)[1] or nil, equal
 end
 
 function Copies:find(seq)
   local at, equal = self:place(seq)
-  self.at, self.equal = at and equal >= self.least and at or nil, equal
+  self.at, self.equal = at, equal
   self.seq, self.length, self.n = seq, seq:length(), 0
 end
 
@@ -40,7 +39,5 @@ function Copies:follow(tree, u)
 end
 
 return function(seq, corpus)
-  local least = seq.drafts and FOUND or 1
-  return setmetatable({ corpus = corpus, tag = corpus and "corpus" or "copy", least = least, said = {},
-                        needs = not corpus and least or nil }, Copies)
+  return setmetatable({ corpus = corpus, tag = corpus and "corpus" or "copy", said = {}, needs = not corpus }, Copies)
 end

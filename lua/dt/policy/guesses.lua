@@ -17,13 +17,14 @@ local huge, max, min, setmetatable = math.huge, math.max, math.min, setmetatable
 
 local NEAR = 2      -- levels drafted beyond as many as were accepted of late: errors multiply with the depth
 local FADES = 0.9   -- what is left of "of late" after an iteration
--- What the first pass brings for each token that reaches it, and what another one brings, if rows cost nothing: before
--- anything is known.
-local BROUGHT = { greedy = { 0.8, 0.65 }, drawn = { 0.75, 0.45 } }
-local KNOWN = 3     -- passes that this stands for
+-- How often the likeliest guess is right before anything is known: rather too often, since trying it shows the truth.
+local RIGHT = { greedy = 0.8, drawn = 0.7 }
+local DEEPEST = 8   -- levels of the chain that a new pair is expected to gain with
+local KNOWN = 3     -- passes that the expectation of a new pair stands for,
+local RECALLED = 8  -- and what earlier texts have taught, at most
 local FORGET = 0.01 -- of what is learned, in each iteration with drafts
 local PAUSE, LONGEST_PAUSE = 4, 64 -- iterations without drafts before one to see: at first; twice as many each time
-local KEPT = 0.25   -- target passes of the budget that drafts leave to copies, which may win back what drafts lost
+local STATE = 9      -- numbers of policy.sharpen's state
 local LITTLE = 0.01 -- a pass that brings less than that brings that
 
 local Guesses = {}
@@ -50,7 +51,7 @@ end
 function Guesses:worth(R, open, n, depth)
   local prices = self.prices
   local row = prices.verify[2] - prices.verify[1]
-  local most = self:takes(n, 1) + row + KEPT * prices.plain -- others may not share it after all
+  local most = self:takes(n, 1) + row -- others may not share it after all
   if self.ms + most > self.budget then return false end
   if self.passes > 0 then
     return depth < NEAR + self.reach and self.brings[2] * open >= R * self:takes(n, self:sharers(2))
@@ -125,19 +126,47 @@ end
 
 function Guesses:observe(tree, out)
   self.reach = max(FADES * self.reach, out.accepted)
-  if self.passes > 0 then self.sharpen:observe(tree) end
+  if self.passes == 0 then return end
+  self.sharpen:observe(tree)
+  self:keep()
+end
+
+function Guesses:keep()
+  local known, brings, asked = self.known, self.brings, self.asked
+  self.sharpen:state(known)
+  known[STATE + 1], known[STATE + 2], known[STATE + 3], known[STATE + 4] = brings[1], brings[2], asked[1], asked[2]
+  self.prices.costs:keep(self.name, known)
+end
+
+-- What is expected of a new pair, if each guess of a chain is right with probability p and nothing is reached without
+-- drafts: what the first pass of the best chain brings, less the time of the passes below it; and what one of these
+-- brings.
+local function expected(prices, model, p)
+  local verify, draft = prices.verify, prices.models[model][1].draft
+  local accepted, best = 0, 0
+  for depth = 1, draft and DEEPEST or 0 do
+    accepted = accepted + p ^ depth
+    best = max(best, accepted - (verify[depth + 1] - verify[1] + (depth - 1) * draft[1]) / prices.plain)
+  end
+  return best, max(0, p - prices.row[1] / prices.plain)
+end
+
+-- What earlier texts taught (costs:keep): brings, asked, and the numbers of policy.sharpen before them; or nil.
+local function recall(prices, name)
+  local known = prices.costs:recall(name)
+  local n = known and #known
+  if n ~= STATE + 4 then return nil end
+  return { known[n - 3], known[n - 2] }, { min(known[n - 1], RECALLED), min(known[n], RECALLED) }, known
 end
 
 return function(prices, seq, sharpen, model)
-  local brought = seq.coupled and BROUGHT.drawn or BROUGHT.greedy
-  -- A guess is worth p less its row's price, and p is anything up to 1: the mean over those worth it. The guesses of
-  -- the first pass take the first row, those of another one a second.
-  local verify = prices.verify
-  local function worth(n) return max(0, 1 - (verify[n + 1] - verify[n]) / verify[1]) ^ 2 end
-  local promise, expected = brought[1] * worth(1), brought[2] * worth(2)
+  local promise, deeper = expected(prices, model, seq.coupled and RIGHT.drawn or RIGHT.greedy)
+  local name = "guesses" .. model
+  local brings, asked, known = recall(prices, name)
   return setmetatable({
-    prices = prices, seq = seq, model = model, options = { model = model }, sharpen = sharpen,
-    promise = promise, expected = expected, brings = { promise, expected }, asked = { KNOWN, KNOWN },
+    prices = prices, seq = seq, model = model, options = { model = model }, name = name,
+    sharpen = sharpen(true, known), known = known or {},
+    promise = promise, expected = deeper, brings = brings or { promise, deeper }, asked = asked or { KNOWN, KNOWN },
     idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,
     shared = { huge, huge }, -- as many as there are, at first
     pass = {}, open = {}, net = {}, took = {}, -- by node; by pass: what reached it, what it brought, its time

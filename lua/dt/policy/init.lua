@@ -249,8 +249,8 @@ end
 policy.account, policy.copies, policy.experts, policy.forced = account, copies, experts, forced
 policy.pace, policy.prices, policy.sources = pace, prices, sources
 function policy.guesses(p, seq)
-  local one = guesses(p, seq, policy.sharpen(true), 1)
-  return #p.models > 1 and either(one, guesses(p, seq, policy.sharpen(true), 2)) or one
+  local one = guesses(p, seq, policy.sharpen, 1)
+  return #p.models > 1 and either(one, guesses(p, seq, policy.sharpen, 2)) or one
 end
 
 local host = {}

@@ -1,7 +1,8 @@
--- policy.sources(list): guesses that cost no pass, one behind another, of several sources. Behind the root and each of
+-- policy.sources(list[, costs]): guesses that cost no pass, one behind another, of several sources. Behind the root and each of
 -- their guesses every source is asked, and the likeliest token is offered. A token is as likely as those of its source
 -- and kind came true; where the draft model was asked, kinds are apart by whether it finds the same token likeliest.
 -- Of each iteration the first guess tells, verified or not: the text goes on with it or does not.
+-- With self.costs, later texts begin with what earlier ones taught (costs:keep).
 --
 --   c:find(seq)              an iteration begins
 --   c:next(tree) -> token, q what is offered behind the root or the last guess; nil: nothing
@@ -21,18 +22,19 @@
 --   s:follow(tree, u) -> token, kind   its guess behind u, the root or the node that was added last, and the guess's
 --                            kind, 1..#estimates; nil: none
 --   s:observe(tree, out)     if there is one: an iteration ends
---   s.needs                  if it is there: a kind is as many of the text's last tokens that stood before, at least
---                            so many
-local exp, log, min = math.exp, math.log, math.min
+--   s.needs                  if true: a kind is as many of the text's last tokens that stood before
+local exp, log, max, min = math.exp, math.log, math.max, math.min
 local ipairs, select, setmetatable = ipairs, select, setmetatable
 
 local DOUBT = 2 -- guesses that the estimate of a kind counts as
+local RECALLED = 4 -- and those of earlier texts, at most
 local AGREES, DIFFERS = 1, 2 -- kinds behind those that stand alone, in so many times kinds
 
 local Sources = {}
 Sources.__index = Sources
 
 function Sources:learn(kind, right)
+  self.learned = true
   self.seen[kind] = self.seen[kind] + 1
   if right then self.right[kind] = self.right[kind] + 1 end
 end
@@ -45,11 +47,33 @@ function Sources:find(seq)
   for i = 1, #self do self[i]:find(seq) end
 end
 
+-- What earlier texts taught of a source (costs:keep): a list of `right` and `seen` for each of n kinds, each kind as if
+-- it had been seen RECALLED times at most.
+local function recall(self, source, base, n)
+  local known = self.costs and self.costs:recall(source.tag)
+  if not known or #known ~= 2 * n then return false end
+  for kind = 1, n do
+    local seen = max(known[n + kind], DOUBT)
+    local counts = min(seen, RECALLED) / seen
+    self.right[base + kind], self.seen[base + kind] = known[kind] * counts, seen * counts
+  end
+  return true
+end
+
+local function keep(self, source, base)
+  local n = 3 * #source.estimates
+  local known = self.known
+  for kind = 1, n do known[kind], known[n + kind] = self.right[base + kind], self.seen[base + kind] end
+  for i = 2 * n + 1, #known do known[i] = nil end
+  self.costs:keep(source.tag, known)
+end
+
 -- Where kinds of a source are counted: those that stand alone, behind them those with which the draft model agrees, and
 -- then the others.
 local function first_estimates(self, source, base)
   local right, seen = self.right, self.seen
   local kinds = #source.estimates
+  if recall(self, source, base, 3 * kinds) then return base + 3 * kinds end
   for kind, q in ipairs(source.estimates) do
     local alone = base + kind
     local agrees, differs = alone + AGREES * kinds, alone + DIFFERS * kinds
@@ -101,8 +125,8 @@ function Sources:stop() self.open = false end
 function Sources:needs(q)
   local least, right, seen = nil, self.right, self.seen
   for i = 1, #self do
-    local base, kind, last = self.base[i], self[i].needs, #self[i].estimates
-    if not kind then return nil end
+    local base, kind, last = self.base[i], 1, #self[i].estimates
+    if not self[i].needs then return nil end
     while kind < last and right[base + kind] < q * seen[base + kind] do kind = kind + 1 end
     least = min(least or kind, kind)
   end
@@ -121,11 +145,13 @@ function Sources:observe(tree, out)
   for i = 1, #self do
     local source = self[i]
     if source.observe then source:observe(tree, out) end
+    if self.learned and self.costs then keep(self, source, self.base[i]) end
   end
+  self.learned = false
 end
 
-return function(list)
-  local self, base = { right = {}, seen = {}, node = {}, kind_of = {}, base = {}, n = 0 }, 0
+return function(list, costs)
+  local self, base = { costs = costs, known = {}, right = {}, seen = {}, node = {}, kind_of = {}, base = {}, n = 0 }, 0
   for i = 1, #list do
     local source, n = list[i], #self + 1
     if source then
