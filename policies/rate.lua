@@ -23,8 +23,8 @@ local WIDEST, MOST = 6, 64 -- drafted children of a node; nodes of a tree
 function Rate:init(seq)
   self.prices, self.account = policy.prices(self.costs, seq), policy.account(self.costs, seq)
   self.pace, self.guesses = policy.pace(self.prices), policy.guesses(self.prices, seq)
-  self.sources = policy.sources({ policy.copies(seq), seq.grammar and policy.forced(seq),
-                                  self.corpus and policy.copies(seq, self.corpus) }, self.costs)
+  self.sources = policy.sources({ policy.copies(), seq.grammar and policy.forced(seq),
+                                  self.corpus and policy.copies(self.corpus) }, self.costs)
   self.alpha = { [0] = 1 }                       -- by node
   self.level, self.below, self.best = {}, {}, {} -- nodes
 end

@@ -1,4 +1,4 @@
--- policy.copies(seq[, corpus]): a source of guesses (policy.sources). Where the text's last tokens stood before, in the
+-- policy.copies([corpus]): a source of guesses (policy.sources). Where the text's last tokens stood before, in the
 -- text itself or, if there is a corpus (self.corpus), elsewhere, the tokens that followed them may follow again. A kind
 -- is a number of equal tokens.
 local min, setmetatable = math.min, setmetatable
@@ -38,6 +38,6 @@ function Copies:follow(tree, u)
   return token, min(self.equal + n, LONGEST)
 end
 
-return function(seq, corpus)
+return function(corpus)
   return setmetatable({ corpus = corpus, tag = corpus and "corpus" or "copy", said = {}, needs = not corpus }, Copies)
 end
