@@ -21,6 +21,9 @@ typedef struct {
    * with the chance `kept`, from 0 to 1, and else takes one that depends on its token. */
   int layers, experts, chosen;
   float kept;
+  dt_fake_times target_times, draft_times; /* of both drafts */
+  const dt_fake_delay *delays;             /* [n_delays] copied */
+  int n_delays;
 } dt_fake_options;
 
 /* A pair whose text is its ids in decimal with a blank before each, and whose dt_encode reads such text. Rules are copied. */

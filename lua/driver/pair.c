@@ -131,6 +131,32 @@ static const dt_fake_rule *fake_rules(lua_State *L, int i, int *n) {
   return rules;
 }
 
+static double number_at(lua_State *L, int list, int i) {
+  lua_rawgeti(L, list, i);
+  double x = luaL_checknumber(L, -1);
+  lua_pop(L, 1);
+  return x;
+}
+
+/* {first, row, bytes} at index i, or nil. */
+static dt_fake_times fake_times(lua_State *L, int i) {
+  if (!lua_istable(L, i)) return (dt_fake_times){0};
+  return (dt_fake_times){number_at(L, i, 1), number_at(L, i, 2), (uint64_t)number_at(L, i, 3)};
+}
+
+/* {{from, to, factor}, ..} at index i, or nil; a userdata that stays on the stack. */
+static const dt_fake_delay *fake_delays(lua_State *L, int i, int *n) {
+  *n = lua_istable(L, i) ? (int)lua_rawlen(L, i) : 0;
+  dt_fake_delay *delays = lua_newuserdatauv(L, sizeof *delays * (size_t)(*n + 1), 0);
+  for (int k = 0; k < *n; k++) {
+    lua_rawgeti(L, i, k + 1);
+    int list = lua_gettop(L);
+    delays[k] = (dt_fake_delay){(int)number_at(L, list, 1), (int)number_at(L, list, 2), number_at(L, list, 3)};
+    lua_pop(L, 1);
+  }
+  return delays;
+}
+
 int driver_pair_fake(lua_State *L) {
   dt_fake_options options = {.vocab = driver_int(L, 1, "vocab", 0),
                              .context = driver_int(L, 2, "context", 0),
@@ -140,7 +166,10 @@ int driver_pair_fake(lua_State *L) {
                              .experts = driver_int(L, 8, "experts: of", 0),
                              .chosen = driver_int(L, 9, "experts: chosen", 0),
                              .kept = (float)luaL_optnumber(L, 10, 0),
-                             .two_drafts = lua_istable(L, 11)};
+                             .two_drafts = lua_istable(L, 11),
+                             .target_times = fake_times(L, 12),
+                             .draft_times = fake_times(L, 13)};
+  options.delays = fake_delays(L, 14, &options.n_delays);
   if (options.two_drafts) options.draft2 = fake_rules(L, 11, &options.n_draft2);
   options.target = fake_rules(L, 5, &options.n_target);
   options.no_draft = lua_isboolean(L, 6);

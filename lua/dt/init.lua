@@ -141,7 +141,8 @@ function dt.load(t)
 end
 
 local FAKE = { vocab = true, context = true, draft_context = true, eos = true, target = true, draft = true,
-               draft2 = true, costs = true, corpus = true, experts = true }
+               draft2 = true, costs = true, corpus = true, experts = true, times = true }
+local TIMES = { target = true, draft = true, delays = true }
 local EXPERTS = { layers = true, of = true, chosen = true, kept = true }
 
 -- {["1 2"] = {[5] = 0.5}, [""] = {...}} as a list of {context = {1, 2}, token = {5}, p = {0.5}}
@@ -174,9 +175,11 @@ function dt.fake(t)
   local target = rules(t.target or {}, "target")
   local draft = t.draft ~= false and rules(t.draft or {}, "draft")
   local experts = options_table(t.experts or {}, EXPERTS, "dt.fake: experts")
+  local times = options_table(t.times or {}, TIMES, "dt.fake: times")
   return opened(t, core.fake(t.vocab, t.context or 512, t.draft_context, t.eos, target, draft,
                              experts.layers, experts.of, experts.chosen, experts.kept,
-                             t.draft2 and rules(t.draft2, "draft2"))) -- nil: none
+                             t.draft2 and rules(t.draft2, "draft2"), -- nil: none
+                             times.target, times.draft, times.delays))
 end
 
 local CALIBRATE = { fresh = true, batch = true }

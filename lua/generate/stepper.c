@@ -204,7 +204,10 @@ dt_status stepper_step(stepper *s, dt_error *err) {
   if (!s->object.box.L) return DT_OK; /* it was interrupted in init */
   for (int i = 0; i < s->group.n && !status; i++) status = run_begin(s->group.run[i], err);
   if (status) return status;
-  if (s->group.run[0]->course) learn_look(s->group.run[0]->course);
+  dtl_run *run = s->group.run[0];
+  if (run->course) learn_look(run->course);
+  bool counts = run->course && info_of(s)->uses_costs && !s->request->costs;
+  if (counts && !run->lockstep && run->rest == 0 && learn_wants_plain(run->course)) run->rest = 1;
   s->step_ms = 0;
   if (take_rest(&s->group)) {
     s->rests = s->group.run[0]->lockstep;

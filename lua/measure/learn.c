@@ -217,6 +217,8 @@ void learn_walk(course *c) {
     learned_walk(&c->l, 0, walk_ms(&c->lines));
 }
 
+bool learn_wants_plain(const course *c) { return learned_wants_plain(&c->l); }
+
 void learn_look(course *c) { learned_look(&c->l); }
 
 const dtl_costs *learn_costs(const course *c, const int **revision) {

@@ -21,6 +21,9 @@ void learn_pass(course *c, learned_kind kind, int rows, int context, int experts
 /* A target pass is over: walks over memory for the time of a page, if its turn has come. */
 void learn_walk(course *c);
 
+/* Whether an iteration without a tree is due, so that plain decoding's cost is known. */
+bool learn_wants_plain(const course *c);
+
 /* An iteration begins: costs may change now. */
 void learn_look(course *c);
 

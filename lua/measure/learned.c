@@ -67,33 +67,36 @@ static int nearest(const int *at, int n, double x) {
   return i;
 }
 
-static int draft_of(learned_kind kind) { return ((int)kind - LEARNED_DRAFT) / 2; }
-static bool is_first(learned_kind kind) { return kind == LEARNED_FIRST || kind == LEARNED_FIRST2; }
-
-/* The estimate. A first pass with committed tokens has more rows. */
-static double reckoned(const dtl_costs *c, learned_kind kind, double rows, int context) {
-  if (kind == LEARNED_TARGET) return costs_pass(c, c->target, rows, context);
-  int d = draft_of(kind);
-  double ms = costs_pass(c, c->draft[d], rows, context);
-  return is_first(kind) ? ms + costs_first(c, d, c->batch, context) - costs_pass(c, c->draft[d], 1, context) : ms;
-}
-
-/* Counts a pass that ran so many times. */
-static void seed(lessons *l, learned_kind kind, double rows, int context, double experts, double ms, int times) {
+/* Counts a pass that ran so many times: its place; NULL: the time is none. */
+static learned_place *seed(lessons *l, learned_kind kind, double rows, int context, double experts, double ms,
+                           int times) {
   const dtl_costs *c = &l->reckoned;
   bool sound = ms >= LEAST_MS && ms <= MOST_MS && rows > 0 && rows <= 1e6 && context >= 0 && context <= 1 << 30;
-  if (!sound || (kind != LEARNED_TARGET && draft_of(kind) >= c->drafts)) return;
-  int k = nearest(c->context, c->n_contexts, context), i = is_first(kind) ? 0 : nearest(c->rows, c->n_rows, rows);
+  if (!sound || (kind != LEARNED_TARGET && learned_draft_of(kind) >= c->drafts)) return NULL;
+  int k = nearest(c->context, c->n_contexts, context),
+      i = learned_is_first(kind) ? 0 : nearest(c->rows, c->n_rows, rows);
   learned_place *p = &l->place[kind][k][i];
-  double ratio = log(ms / reckoned(c, kind, rows, context));
-  if (experts > 0) learned_count_pass(l, i, experts, p->n ? ratio - shape_counted(p) : 0, times);
-  for (; times > 0; times--) shape_add(p, ratio);
+  double ratio = log(ms / learned_reckoned(c, kind, rows, context));
+  if (experts > 0) learned_count_pass(l, i, experts, p->n ? ratio - place_counted(p) : 0, times);
+  for (; times > 0; times--) place_add(p, ratio);
   l->at[kind] = k;
   l->passes++, l->waiting++;
+  return p;
+}
+
+static void confirm(learned_place *p, int times) {
+  if (p) p->fresh = p->fresh + times < LEARNED_KEPT ? p->fresh + times : LEARNED_KEPT;
 }
 
 void learned_pass(lessons *l, learned_kind kind, double rows, int context, int experts, double ms) {
-  seed(l, kind, rows, context, experts, ms, 1);
+  learned_place *p = seed(l, kind, rows, context, experts, ms, 1);
+  if (!p) return;
+  confirm(p, 1);
+  int i = (int)(p - l->place[kind][l->at[kind]]);
+  if (kind == LEARNED_TARGET) l->targets++;
+  /* a pass over several rows that reads few experts shows nothing about passes that read many */
+  double ratio = experts && i ? INFINITY : log(ms / learned_reckoned(&l->reckoned, kind, rows, context));
+  learned_doubt(l, kind, i, p, ratio);
 }
 
 void learned_table(lessons *l, const dtl_costs *t, bool draws, bool coupled) {
@@ -101,13 +104,15 @@ void learned_table(lessons *l, const dtl_costs *t, bool draws, bool coupled) {
   if (t->batch != l->reckoned.batch || t->drafts != l->reckoned.drafts) return;
   for (int k = 0; k < t->n_contexts; k++) {
     for (int i = 0; i < t->n_rows; i++) {
-      seed(l, LEARNED_TARGET, t->rows[i], t->context[k], t->experts[i], t->target[k][i] + target * t->rows[i], TRUSTED);
-      for (int d = 0; d < t->drafts; d++)
-        seed(l, learned_kind_of(d, false), t->rows[i], t->context[k], 0, t->draft[d][k][i] + draft * t->rows[i],
-             TRUSTED);
+      double ms = t->target[k][i] + target * t->rows[i];
+      confirm(seed(l, LEARNED_TARGET, t->rows[i], t->context[k], t->experts[i], ms, TRUSTED), TRUSTED);
+      for (int d = 0; d < t->drafts; d++) {
+        ms = t->draft[d][k][i] + draft * t->rows[i];
+        confirm(seed(l, learned_kind_of(d, false), t->rows[i], t->context[k], 0, ms, TRUSTED), TRUSTED);
+      }
     }
     for (int d = 0; d < t->drafts; d++)
-      seed(l, learned_kind_of(d, true), 1, t->context[k], 0, t->first[d][k] + draft, TRUSTED);
+      confirm(seed(l, learned_kind_of(d, true), 1, t->context[k], 0, t->first[d][k] + draft, TRUSTED), TRUSTED);
   }
   for (int i = 0; i < DTL_COST_WALKS; i++)
     for (int times = 0; times < TRUSTED; times++) learned_walk(l, i, t->walk[i]);
@@ -145,8 +150,9 @@ static void correct_first(lessons *l, int draft, dtl_costs *out) {
   for (int k = 0; k < c->n_contexts; k++) {
     learned_place *p = &of[k][0];
     double one = out->draft[draft][k][0], later = log(one / c->draft[draft][k][0]), ratio = later;
-    if (!p->n && best >= 0) p = &of[best][0];
-    if (p->n) ratio += belief(p->n) * (shape_counted(p) - later);
+    int from = p->n || best < 0 ? k : best;
+    p = &of[from][0];
+    if (p->n) ratio += belief(p->n) * (learned_counted(l, learned_kind_of(draft, true), from, 0) - later);
     out->first[draft][k] = fmax(one, clamp(c->first[draft][k] * exp(ratio), LEAST_MS, MOST_MS));
   }
 }
@@ -201,7 +207,7 @@ static void add_place(cJSON *list, lessons *l, learned_kind kind, int k, int i) 
   const dtl_costs *c = &l->reckoned;
   learned_place *p = &l->place[kind][k][i];
   if (!p->n) return;
-  double ms = reckoned(c, kind, c->rows[i], c->context[k]) * exp(shape_counted(p));
+  double ms = learned_reckoned(c, kind, c->rows[i], c->context[k]) * exp(place_counted(p));
   const double entry[] = {c->rows[i], c->context[k], clamp(ms, LEAST_MS, MOST_MS), p->n};
   cJSON_AddItemToArray(list, cJSON_CreateDoubleArray(entry, 4));
 }

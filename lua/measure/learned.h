@@ -2,7 +2,13 @@
  * kept in the entry with the nearest number of rows and context. An entry counts the 35th percentile of its last ratios: other
  * programs only add time, so with three in ten times disturbed that is the median of the undisturbed ones. shape.h derives the
  * ratios of other rows and contexts. Of passes that read experts it keeps the mean number by rows (learned_experts.c). Pure: reads
- * no clock. */
+ * no clock.
+ *
+ * What slow passes taught must not keep a policy from ever trying again (learned_doubt.c):
+ * - A pass that is much faster than those before it shows that they were disturbed: their times are dropped.
+ * - A time far above what the models' bytes let expect counts in part until passes of this process have confirmed it.
+ * - What has not been seen for a while counts less and less beside what other passes let expect, so that it is tried again; and
+ *   where nothing but trees has been verified for a while, learned_wants_plain asks for a plain iteration. */
 #ifndef DTL_LEARNED_H
 #define DTL_LEARNED_H
 
@@ -24,12 +30,21 @@ static inline learned_kind learned_kind_of(int draft, bool first) {
   return (learned_kind)(LEARNED_DRAFT + 2 * draft + (first ? 1 : 0));
 }
 
+static inline int learned_draft_of(learned_kind kind) { return ((int)kind - LEARNED_DRAFT) / 2; }
+
+static inline bool learned_is_first(learned_kind kind) { return kind == LEARNED_FIRST || kind == LEARNED_FIRST2; }
+
 typedef struct {
   float ratio[LEARNED_KEPT]; /* logarithms of time seen over time reckoned */
   int n, next;               /* number of ratios; place of the next one */
+  int fresh;                 /* how many of them passes of this process gave, LEARNED_KEPT at most */
+  long seen_at;              /* l->targets when the last of these came; 0: it is a file's */
   float counts;              /* the percentile, unless new ratios came since */
   bool stale;
 } learned_place;
+
+/* Passes whose times hold together: of plain decoding, of the target over several rows, of a draft. */
+enum { CLASS_PLAIN, CLASS_ROWS, CLASS_DRAFT, CLASS_DRAFT2, LEARNED_CLASSES };
 
 /* Of passes with about so many rows of a target with experts. */
 typedef struct {
@@ -43,9 +58,11 @@ typedef struct {
   double log_rows[COSTS_ROWS]; /* of reckoned.rows */
   dtl_costs shown;             /* the costs to count with, which change only when `revision` does */
   int revision;
-  long passes;           /* learned from, those of a file included */
-  int waiting;           /* passes since the last learned_look */
-  int at[LEARNED_KINDS]; /* the context of the last one */
+  long passes;                   /* learned from, those of a file included */
+  int waiting;                   /* passes since the last learned_look */
+  int at[LEARNED_KINDS];         /* the context of the last one */
+  long targets;                  /* passes of the target in this process, */
+  long seen_at[LEARNED_CLASSES]; /* and their number when a class was seen last */
   learned_place place[LEARNED_KINDS][DTL_COST_CONTEXTS][COSTS_ROWS];
   learned_count count[COSTS_ROWS];
   double slower, more; /* see learned_experts.c */
@@ -84,6 +101,24 @@ void learned_count_pass(lessons *l, int i, double experts, double slower, int ti
 void learned_count_costs(const lessons *l, dtl_costs *out);
 void learned_count_json(const lessons *l, struct cJSON *root);
 bool learned_count_parse(lessons *l, const struct cJSON *root);
+
+/* learned_place.c: adds a ratio, for which the oldest makes room; the percentile of a place's ratios, n > 0; and what was reckoned for
+ * a pass, of which a draft's first one may have more rows, of committed tokens. */
+void place_add(learned_place *place, double ratio);
+double place_counted(learned_place *place);
+double learned_reckoned(const dtl_costs *c, learned_kind kind, double rows, int context);
+
+/* learned_doubt.c: a pass with the row count i gave `place` this ratio. Drops times that it shows to have been disturbed. */
+void learned_doubt(lessons *l, learned_kind kind, int i, learned_place *place, double ratio);
+
+/* The logarithm of the ratio that counts for the context k and the row count i of a kind, of which times are known. */
+double learned_counted(lessons *l, learned_kind kind, int k, int i);
+
+/* What the times of a place weigh: their number, or less if they are old. */
+double learned_weight(const lessons *l, const learned_place *p);
+
+/* Whether plain decoding's pass has not been seen for so long that an iteration without a tree is due. */
+bool learned_wants_plain(const lessons *l);
 
 /* learned_walk.c: fills the walks of costs; whether they differ so much that it counts; and the same as a member of a JSON object. */
 void learned_walk_costs(lessons *l, double *walk);

@@ -6,17 +6,18 @@
 #include <math.h>
 
 #define LEAST_MS 1e-6
-#define MOST_MS 1e3  /* a longer walk was interrupted */
+#define MOST_MS 0.25 /* a longer walk was interrupted: that is twice the time of 512 misses of all caches */
+#define FILED_MS 1e3 /* a file may hold longer ones, which teach nothing */
 #define MOVED 0.25   /* relative change that counts: walks differ more than passes */
 #define MOST_FILED 8 /* times that a walk of a file counts for */
 
 void learned_walk(lessons *l, int passes, double ms) {
   int i = passes < DTL_COST_WALKS ? passes : DTL_COST_WALKS - 1;
-  if (ms >= LEAST_MS && ms <= MOST_MS) shape_add(&l->walk[i], log(ms / COSTS_WALK[i]));
+  if (ms >= LEAST_MS && ms <= MOST_MS) place_add(&l->walk[i], log(ms / COSTS_WALK[i]));
 }
 
 static double counted(learned_place *p, int i) {
-  return p->n ? fmax(LEAST_MS, fmin(COSTS_WALK[i] * exp(shape_counted(p)), MOST_MS)) : COSTS_WALK[i];
+  return p->n ? fmax(LEAST_MS, fmin(COSTS_WALK[i] * exp(place_counted(p)), MOST_MS)) : COSTS_WALK[i];
 }
 
 void learned_walk_costs(lessons *l, double *walk) {
@@ -42,7 +43,7 @@ static bool take_walk(lessons *l, int i, const cJSON *entry) {
   const cJSON *ms = cJSON_GetArrayItem(entry, 0), *times = cJSON_GetArrayItem(entry, 1);
   if (cJSON_GetArraySize(entry) != 2 || !cJSON_IsNumber(ms) || !cJSON_IsNumber(times)) return false;
   double t = ms->valuedouble, n = times->valuedouble;
-  if (!(t >= LEAST_MS && t <= MOST_MS) || !(n >= 0 && n <= LEARNED_KEPT)) return false;
+  if (!(t >= LEAST_MS && t <= FILED_MS) || !(n >= 0 && n <= LEARNED_KEPT)) return false;
   for (int k = 0; k < n && k < MOST_FILED; k++) learned_walk(l, i, t);
   return true;
 }

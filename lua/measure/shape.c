@@ -2,10 +2,7 @@
 #include "measure/shape.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define QUANTILE 0.35
 #define DOUBT 0.5 /* log rows: a single time so near to a known row counts half (a rare size takes 10 % longer) */
 #define ANCHOR 2  /* virtual times that hold a context's level at 0 */
 #define OWN 16    /* with so many times, half of a place's own value counts beside shape and level */
@@ -16,28 +13,6 @@ typedef struct {
   bool known[COSTS_ROWS];                     /* whether shape is known */
   double level[DTL_COST_CONTEXTS];            /* logarithms */
 } fit;
-
-static int by_size(const void *a, const void *b) {
-  float x = *(const float *)a, y = *(const float *)b;
-  return (x > y) - (x < y);
-}
-
-void shape_add(learned_place *p, double ratio) {
-  p->ratio[p->next] = (float)ratio;
-  p->next = (p->next + 1) % LEARNED_KEPT;
-  if (p->n < LEARNED_KEPT) p->n++;
-  p->stale = true;
-}
-
-double shape_counted(learned_place *p) {
-  float sorted[LEARNED_KEPT];
-  if (!p->stale) return (double)p->counts;
-  memcpy(sorted, p->ratio, sizeof sorted);
-  qsort(sorted, (size_t)p->n, sizeof *sorted, by_size);
-  p->counts = sorted[(int)(QUANTILE * (p->n - 1) + 0.5)];
-  p->stale = false;
-  return (double)p->counts;
-}
 
 /* ---- the shape --------------------------------------------------------------------------------------------------- */
 
@@ -75,7 +50,8 @@ static void find_shape(lessons *l, learned_kind kind, const double *reckoned, in
     f->mean[i] = f->times[i] = 0, f->known[i] = false;
     for (int k = first; k <= last; k++) {
       learned_place *p = &l->place[kind][k][i];
-      if (p->n) f->times[i] += p->n, f->mean[i] += p->n * (shape_counted(p) - f->level[k]);
+      double weight = learned_weight(l, p);
+      if (p->n) f->times[i] += weight, f->mean[i] += weight * (learned_counted(l, kind, k, i) - f->level[k]);
     }
     if (f->times[i] > 0) f->mean[i] /= f->times[i];
   }
@@ -103,7 +79,8 @@ static void find_levels(lessons *l, learned_kind kind, const double *reckoned, f
     double sum = 0, times = 0;
     for (int i = 0; i < c->n_rows; i++) {
       learned_place *p = &l->place[kind][k][i];
-      if (p->n) times += p->n, sum += p->n * (shape_counted(p) - log(f->shape[i] / reckoned[i]));
+      double weight = learned_weight(l, p);
+      if (p->n) times += weight, sum += weight * (learned_counted(l, kind, k, i) - log(f->shape[i] / reckoned[i]));
     }
     if (times > 0 && first < 0) first = k;
     f->level[k] = times > 0 ? sum / (times + ANCHOR) : k > 0 ? f->level[k - 1] : 0;
@@ -135,7 +112,8 @@ void shape_costs(lessons *l, learned_kind kind, const costs_of reckoned, costs_o
     for (int i = 0; i < c->n_rows; i++) {
       learned_place *p = &l->place[kind][k][i];
       double expected = log(f.shape[i] / reckoned[0][i]) + f.level[k];
-      double own = p->n ? p->n / (p->n + (double)OWN) * (shape_counted(p) - expected) : 0;
+      double weight = learned_weight(l, p);
+      double own = p->n ? weight / (weight + OWN) * (learned_counted(l, kind, k, i) - expected) : 0;
       ms[k][i] = reckoned[k][i] * exp(expected + own);
     }
 }

@@ -6,12 +6,6 @@
 
 #include "measure/learned.h"
 
-/* Adds a ratio; the oldest makes room. */
-void shape_add(learned_place *place, double ratio);
-
-/* The percentile of a place's ratios; n > 0. */
-double shape_counted(learned_place *place);
-
 /* ms[k][i] of all rows and contexts, from what was reckoned of them and the places of one kind; reckoned where there are none. */
 void shape_costs(lessons *l, learned_kind kind, const costs_of reckoned, costs_of ms);
 

@@ -2,6 +2,7 @@
 #include "fake/fake.h"
 
 #include "fake/mix.h"
+#include "system/clock.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,6 +10,8 @@
 
 struct dt_backend {
   size_t cache_bytes;
+  dt_fake_delay *delays; /* [n_delays] */
+  int n_delays, passes;
 };
 
 typedef struct {
@@ -32,6 +35,7 @@ struct dt_weights {
   float *shifted; /* [vocab] the same with a row's shifts; it does not sum to 1 */
   ranked *order;  /* [vocab] */
   fake_routes routes;
+  dt_fake_times times;
   int32_t *expert; /* [layers][chosen] of a row */
   bool *taken;     /* [layers][experts] by a pass */
 };
@@ -50,13 +54,38 @@ struct dt_snapshot {
 static const char *const CACHE_DTYPES[] = {"f32", NULL}; /* tokens, in fact */
 static const char *const WEIGHT_DTYPES[] = {NULL}, *const ACTIVATIONS[] = {NULL};
 
+static void *copy(const void *from, size_t bytes) {
+  void *to = malloc(bytes ? bytes : 1);
+  if (to && bytes) memcpy(to, from, bytes);
+  return to;
+}
+
 static dt_status fake_open(const dt_backend_options *options, dt_backend **out, dt_error *err) {
   (void)options;
   *out = calloc(1, sizeof **out);
   return *out ? DT_OK : dt_fail_memory(err, "the scripted backend", sizeof **out);
 }
 
-static void fake_close(dt_backend *b) { free(b); }
+static void fake_close(dt_backend *b) {
+  free(b->delays);
+  free(b);
+}
+
+dt_status fake_delay(dt_backend *b, const dt_fake_delay *delays, int n, dt_error *err) {
+  b->delays = copy(delays, (size_t)n * sizeof *delays);
+  b->n_delays = n;
+  return b->delays ? DT_OK : dt_fail_memory(err, "the scripted backend", (size_t)n * sizeof *delays);
+}
+
+/* A pass over so many rows takes its time. */
+static void take_time(const dt_weights *w, int rows) {
+  dt_backend *b = w->backend;
+  double ms = w->times.first + w->times.row * (rows - 1);
+  b->passes++;
+  for (int i = 0; i < b->n_delays; i++)
+    if (b->passes >= b->delays[i].from && b->passes <= b->delays[i].to) ms *= b->delays[i].factor;
+  if (ms > 0) dt_clock_skip(ms);
+}
 
 static const char *fake_describe(const dt_backend *b) {
   (void)b;
@@ -88,12 +117,6 @@ static void fake_free_weights(dt_weights *w) {
   free(w);
 }
 
-static void *copy(const void *from, size_t bytes) {
-  void *to = malloc(bytes ? bytes : 1);
-  if (to && bytes) memcpy(to, from, bytes);
-  return to;
-}
-
 dt_status fake_upload(dt_backend *backend, const fake_model *model, dt_weights **out, dt_error *err) {
   dt_weights *w = calloc(1, sizeof *w);
   if (!w) return dt_fail_memory(err, "a scripted model", sizeof *w);
@@ -101,7 +124,8 @@ dt_status fake_upload(dt_backend *backend, const fake_model *model, dt_weights *
                     .vocab = model->vocab,
                     .n_rules = model->n_rules,
                     .draft = model->draft,
-                    .routes = model->routes};
+                    .routes = model->routes,
+                    .times = model->times};
   w->p = malloc((size_t)model->vocab * sizeof(float));
   w->shifted = malloc((size_t)model->vocab * sizeof(float));
   w->order = malloc((size_t)model->vocab * sizeof(ranked));
@@ -347,6 +371,7 @@ static dt_status fake_forward(dt_weights *w, dt_cache *c, const dt_rows *r, cons
                      r->slot[i], r->position[i], r->prefix[i], r->path_len[i]);
     c->token[(size_t)r->sequence[i] * (size_t)c->slots + (size_t)r->slot[i]] = r->token[i];
   }
+  take_time(w, r->n);
   if (!out || out->want == DT_WANT_NOTHING) return DT_OK;
   if (w->routes.experts) take_experts(w, c, r, out);
   for (int j = 0; j < out->n; j++) {

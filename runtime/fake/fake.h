@@ -14,8 +14,12 @@ typedef struct {
   const dt_fake_rule *rules; /* [n_rules] copied */
   int n_rules;
   fake_routes routes;
+  dt_fake_times times;
   int draft; /* 0: a target; its first draft, 1, and its second, 2: where no rule matches, they answer alike but not equally */
 } fake_model;
+
+/* Delays of all models' passes; copied. */
+dt_status fake_delay(dt_backend *backend, const dt_fake_delay *delays, int n, dt_error *err);
 
 dt_status fake_upload(dt_backend *backend, const fake_model *model, dt_weights **out, dt_error *err);
 

@@ -14,4 +14,16 @@ typedef struct {
   int count;
 } dt_fake_rule;
 
+/* The time that passes of a scripted model take, by the clock of all timings (system/clock.h), which jumps ahead by it. */
+typedef struct {
+  double first, row; /* ms of a pass over one row, and of each further row; zeros: what the table look-ups take */
+  uint64_t bytes;    /* weights that the pair says it has */
+} dt_fake_times;
+
+/* Passes of a pair, counted from 1, that take `factor` times as long: another program had the processors. */
+typedef struct {
+  int from, to;
+  double factor;
+} dt_fake_delay;
+
 #endif

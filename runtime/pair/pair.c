@@ -397,7 +397,8 @@ dt_status dt_pair_open_fake(const dt_fake_options *o, dt_pair **out, dt_error *e
     return dt_fail(err, DT_EINPUT, "layers: %d is out of range: 1 to %d", o->layers, FAKE_LAYERS);
   if (o->experts && !(o->kept >= 0 && o->kept <= 1))
     return dt_fail(err, DT_EINPUT, "kept: %g is out of range: 0 to 1", (double)o->kept);
-  dt_status s = check_rules(o, o->target, o->n_target, "target", err);
+  dt_status s = need_list(o->delays, o->n_delays, "delays", "delays", err);
+  if (!s) s = check_rules(o, o->target, o->n_target, "target", err);
   if (!s) s = check_rules(o, o->draft, o->n_draft, "draft", err);
   if (!s) s = check_rules(o, o->draft2, o->n_draft2, "draft2", err);
   if (!s && o->two_drafts && o->no_draft) s = dt_fail(err, DT_EINPUT, "two_drafts and no_draft: give one");
@@ -409,18 +410,21 @@ dt_status dt_pair_open_fake(const dt_fake_options *o, dt_pair **out, dt_error *e
   p->threads = 1;
   p->target_info = (dt_model_info){.path = "fake", .vocab = o->vocab, .context = o->context};
   if (o->eos >= 0) p->eos[p->n_eos++] = o->eos;
-  fake_model target = {.vocab = o->vocab, .rules = o->target, .n_rules = o->n_target};
+  fake_model target = {.vocab = o->vocab, .rules = o->target, .n_rules = o->n_target, .times = o->target_times};
   if (o->experts) target.routes = (fake_routes){o->layers, o->experts, o->chosen, o->kept};
   const fake_model drafts[DT_DRAFTS] = {
-      {.vocab = o->vocab, .rules = o->draft, .n_rules = o->n_draft, .draft = 1},
-      {.vocab = o->vocab, .rules = o->draft2, .n_rules = o->n_draft2, .draft = 2},
+      {.vocab = o->vocab, .rules = o->draft, .n_rules = o->n_draft, .times = o->draft_times, .draft = 1},
+      {.vocab = o->vocab, .rules = o->draft2, .n_rules = o->n_draft2, .times = o->draft_times, .draft = 2},
   };
   s = p->ops->open(&(dt_backend_options){.threads = 1}, &p->backend, err);
+  if (!s) s = fake_delay(p->backend, o->delays, o->n_delays, err);
   if (!s) s = fake_upload(p->backend, &target, &p->target, err);
+  p->target_info.weight_bytes = o->target_times.bytes;
   for (int i = 0; i < (o->no_draft ? 0 : o->two_drafts ? 2 : 1) && !s; i++) {
     pair_draft *d = &p->draft[p->n_drafts++];
     d->info = p->target_info;
     if (o->draft_context) d->info.context = o->draft_context;
+    d->info.weight_bytes = o->draft_times.bytes;
     s = fake_upload(p->backend, &drafts[i], &d->weights, err);
   }
   p->target_info.layers = target.routes.layers;

@@ -8,4 +8,6 @@ double dt_clock_ms(void); /* monotonic, milliseconds */
 
 #pragma GCC visibility pop
 
+void dt_clock_skip(double ms); /* makes the clock jump ahead: how passes of a scripted pair take time */
+
 #endif

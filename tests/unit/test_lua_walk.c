@@ -47,17 +47,17 @@ static void what_a_page_takes_is_learned_from_walks(void **state) {
   (void)state;
   lessons *l = begun(), *back = begun();
   assert_walks(l, COSTS_WALK[0], COSTS_WALK[1], COSTS_WALK[2]);
-  for (int i = 0; i < 20; i++) { /* every third is disturbed; none of 0, without end or beyond a second counts */
-    learned_walk(l, 0, 0.004), learned_walk(l, 1, i % 3 ? 0.02 : 1), learned_walk(l, 2 + 7 * (i % 2), 0.05);
-    learned_walk(l, 1, 0), learned_walk(l, 1, NAN), learned_walk(l, 1, INFINITY), learned_walk(l, 1, 1000.1);
+  for (int i = 0; i < 20; i++) { /* every third is disturbed; none of 0, without end or beyond 0.25 ms counts */
+    learned_walk(l, 0, 0.004), learned_walk(l, 1, i % 3 ? 0.02 : 0.2), learned_walk(l, 2 + 7 * (i % 2), 0.05);
+    learned_walk(l, 1, 0), learned_walk(l, 1, NAN), learned_walk(l, 1, INFINITY), learned_walk(l, 1, 0.2501);
   }
   assert_walks(l, 0.004, 0.02, 0.05);
   char *json = learned_json(l, "k");
   assert_null(learned_parse(back, json, "k"));
   assert_walks(back, 0.004, 0.02, 0.05);
   free(json);
-  for (int i = 0; i < LEARNED_KEPT; i++) learned_walk(l, 0, 0.5);
-  assert_walks(l, 0.5, 0.5, 0.5);
+  for (int i = 0; i < LEARNED_KEPT; i++) learned_walk(l, 0, 0.25);
+  assert_walks(l, 0.25, 0.25, 0.25);
   free(l), free(back);
 }
 
@@ -65,10 +65,11 @@ static void a_measured_table_teaches_its_walks(void **state) {
   (void)state;
   lessons *l = begun();
   dtl_costs *t = calloc(1, sizeof *t);
-  *t = (dtl_costs){.batch = 1, .n_contexts = 1, .n_rows = 1, .context = {128}, .rows = {1}, .walk = {0.25, 0.5, 1}};
+  *t = (dtl_costs){
+      .batch = 1, .n_contexts = 1, .n_rows = 1, .context = {128}, .rows = {1}, .walk = {0.0625, 0.125, 0.25}};
   t->target[0][0] = 6;
   learned_table(l, t, false, false);
-  assert_walks(l, 0.25, 0.5, 1);
+  assert_walks(l, 0.0625, 0.125, 0.25);
   free(l), free(t);
 }
 

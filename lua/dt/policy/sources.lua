@@ -1,6 +1,7 @@
 -- policy.sources(list[, costs]): guesses that cost no pass, one after another, of several sources. After the root and
--- after each of their guesses every source is asked, and the likeliest token is offered. A token is as likely as those of its source
--- and kind came true; where the draft model was asked, kinds are apart by whether it finds the same token likeliest.
+-- after each of their guesses every source is asked, and the likeliest token is offered. A token is as likely as those
+-- of its source and kind came true; where the draft model was asked, kinds are apart by whether it finds the same token
+-- likeliest.
 -- Of each iteration the first guess tells, verified or not: the text goes on with it or does not.
 -- With self.costs, later texts begin with what earlier ones taught (costs:keep).
 --

@@ -1,0 +1,122 @@
+/* What becomes of times that disturbed passes taught. */
+#include "unit.h"
+
+#include "measure/learned.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A reckoning of 4 ms for a pass of the target, 1 for one of the draft, and 6 % of these for each further row. */
+static lessons *begun(void) {
+  lessons *l = malloc(sizeof *l);
+  learned_begin(l, &(learned_guess){.target_bytes = 4e6,
+                                    .draft_bytes = {1e6},
+                                    .target_token = 10,
+                                    .draft_token = {1},
+                                    .speed = 1e6,
+                                    .row = 0.06,
+                                    .context = 4096,
+                                    .batch = 1,
+                                    .drafts = 1});
+  return l;
+}
+
+static double shown(const lessons *l, learned_kind kind, double rows, int context) {
+  return costs_pass(&l->shown, kind == LEARNED_TARGET ? l->shown.target : l->shown.draft[0], rows, context);
+}
+
+static double apart(double a, double b) { return fabs(a / b - 1); }
+
+/* A first run on a busy machine left such a file: a pass over one row of a target takes 9.6 ms when nothing else runs. */
+static void a_file_of_a_busy_machine_is_doubted_at_once_and_mended_by_the_first_passes(void **state) {
+  (void)state;
+  static const char file[] =
+      "{\"schema\":\"dtrun.learned/"
+      "1\",\"key\":\"k\",\"target\":[[1,128,63.9,16],[4,128,136.1,1]],\"draft\":[[4,128,30.8,1]],"
+      "\"first\":[[1,128,1.89,1]],\"walk\":[[0.004,8],[40,1],[0.07,3]]}";
+  lessons *l = malloc(sizeof *l);
+  learned_begin(l, &(learned_guess){.target_bytes = 9.8e7,
+                                    .draft_bytes = {1.2e7},
+                                    .target_token = 1e4,
+                                    .draft_token = {1e3},
+                                    .speed = 2e7,
+                                    .row = 0.06,
+                                    .context = 2048,
+                                    .batch = 1,
+                                    .drafts = 1});
+  assert_null(learned_parse(l, file, "k"));
+  learned_look(l);
+  double plain = shown(l, LEARNED_TARGET, 1, 128);
+  assert_true(plain > 5 && plain < 11);
+  assert_true(shown(l, LEARNED_DRAFT, 4, 128) < plain / 2);
+  assert_true(l->shown.walk[2] < 0.1);
+  for (int i = 0; i < 2; i++) learned_pass(l, LEARNED_TARGET, 1, 128, 0, 9.6);
+  learned_look(l);
+  assert_true(apart(shown(l, LEARNED_TARGET, 1, 128), 9.6) < 0.02);
+  assert_true(shown(l, LEARNED_TARGET, 4, 128) < 1.5 * 9.6); /* 136 ms are more than four passes take */
+  assert_true(shown(l, LEARNED_DRAFT, 4, 128) < 0.5 * 9.6);
+  free(l);
+}
+
+/* A draft that is dear for good is believed after a few passes, doubted after many without one, and believed again at once. */
+static void a_dear_draft_is_tried_again_after_a_while(void **state) {
+  (void)state;
+  lessons *l = begun();
+  for (int i = 0; i < 40; i++) learned_pass(l, LEARNED_TARGET, 1, 128, 0, 4);
+  learned_pass(l, LEARNED_DRAFT, 1, 128, 0, 20);
+  learned_look(l);
+  assert_true(shown(l, LEARNED_DRAFT, 1, 128) < 2.1); /* twice what its bytes let expect */
+  for (int i = 0; i < 4; i++) learned_pass(l, LEARNED_DRAFT, 1, 128, 0, 20);
+  learned_look(l);
+  assert_true(apart(shown(l, LEARNED_DRAFT, 1, 128), 20) < 0.02);
+  for (int i = 0; i < 60; i++) learned_pass(l, LEARNED_TARGET, 1, 128, 0, 4);
+  learned_look(l);
+  assert_true(apart(shown(l, LEARNED_DRAFT, 1, 128), 20) < 0.02);
+  for (int i = 0; i < 200; i++) learned_pass(l, LEARNED_TARGET, 1, 128, 0, 4);
+  learned_look(l);
+  assert_true(shown(l, LEARNED_DRAFT, 1, 128) < 1.5);
+  learned_pass(l, LEARNED_DRAFT, 1, 128, 0, 20);
+  for (int i = 0; i < 50; i++) learned_pass(l, LEARNED_TARGET, 1, 128, 0, 4);
+  learned_look(l);
+  assert_true(apart(shown(l, LEARNED_DRAFT, 1, 128), 20) < 0.02);
+  free(l);
+}
+
+static void a_plain_iteration_is_due_after_many_trees(void **state) {
+  (void)state;
+  lessons *l = begun();
+  learned_pass(l, LEARNED_TARGET, 1, 128, 0, 5);
+  for (int i = 0; i < 64; i++) learned_pass(l, LEARNED_TARGET, 5, 128, 0, 6);
+  assert_false(learned_wants_plain(l));
+  learned_pass(l, LEARNED_TARGET, 5, 128, 0, 6);
+  assert_true(learned_wants_plain(l));
+  learned_pass(l, LEARNED_TARGET, 1, 128, 0, 5);
+  assert_false(learned_wants_plain(l));
+  free(l);
+}
+
+/* The time of a pass over one row cannot be more than that of a pass over five, nor five rows take longer than five passes. */
+static void passes_of_one_size_show_that_others_were_disturbed(void **state) {
+  (void)state;
+  lessons *l = begun();
+  for (int i = 0; i < 8; i++) learned_pass(l, LEARNED_TARGET, 1, 128, 0, 40);
+  learned_pass(l, LEARNED_TARGET, 5, 128, 0, 8);
+  learned_look(l);
+  assert_true(shown(l, LEARNED_TARGET, 1, 128) < 8);
+  learned_pass(l, LEARNED_TARGET, 1, 128, 0, 5);
+  for (int i = 0; i < 8; i++) learned_pass(l, LEARNED_TARGET, 10, 128, 0, 80);
+  learned_pass(l, LEARNED_TARGET, 1, 128, 0, 5);
+  learned_look(l);
+  assert_true(shown(l, LEARNED_TARGET, 10, 128) < 50);
+  free(l);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_file_of_a_busy_machine_is_doubted_at_once_and_mended_by_the_first_passes),
+      cmocka_unit_test(a_dear_draft_is_tried_again_after_a_while),
+      cmocka_unit_test(a_plain_iteration_is_due_after_many_trees),
+      cmocka_unit_test(passes_of_one_size_show_that_others_were_disturbed),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
