@@ -1,6 +1,6 @@
 -- Costs that disturbed passes taught: on scripted pairs whose passes take their time by a clock that jumps ahead, so
--- that the machine's own load does not matter. After a random history of slow passes rate must be back, within 200 tokens,
--- at nearly the speed that it has without them.
+-- that the machine's own load does not matter. After a random history of slow passes rate must be back, within 200
+-- tokens, at nearly the speed that it has without them.
 --   dtrun run tests/lua/test_disturbed.lua [HISTORIES [SEED]]
 local lu = require "luaunit"
 local dt = require "dt"
@@ -77,8 +77,8 @@ function TestDisturbed.test_rate_is_back_at_its_speed_within_200_tokens_of_an_id
     lu.assertEquals(mine.tokens, right.tokens)
     local share = right_ms / ms
     worst, sum, slow = math.min(worst, share), sum + share / HISTORIES, slow + (share < 0.95 and 1 or 0)
-    lu.assertTrue(share >= 0.9, ("history %d: %.3f of the speed, %.2fx plain; a row %.2f, a draft pass %.2f, %.2f right"):format(n,
-       share, MS * MEASURED / right_ms, s.row_ms / MS, s.draft_ms / MS, s.right))
+    lu.assertTrue(share >= 0.9, ("history %d: %.3f of the speed, %.2fx plain; a row %.2f, a pass %.2f, %.2f right")
+      :format(n, share, MS * MEASURED / right_ms, s.row_ms / MS, s.draft_ms / MS, s.right))
   end
   lu.assertTrue(slow <= HISTORIES // 40, slow) -- rate itself varies by a few percent with what it learned of guesses
   print(("%d histories: at least %.3f of the undisturbed speed, %.3f in the mean"):format(HISTORIES, worst, sum))
