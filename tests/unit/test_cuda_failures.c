@@ -325,8 +325,9 @@ static void a_device_that_fails_at_a_commit_ends_it(void **state) {
 }
 #endif
 
-int main(void) {
+int main(int argc, char **argv) {
   cuda_device_or_skip();
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(models_it_cannot_compute_are_refused),
     cmocka_unit_test(families_that_it_does_not_compute_are_refused),

@@ -159,8 +159,9 @@ static void heads_it_cannot_compute_are_refused(void **state) {
   random_model_free(m), random_model_free(parts);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   cuda_device_or_skip();
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {cmocka_unit_test(caches_keep_what_enters_every_layer),
                                      cmocka_unit_test(heads_it_cannot_compute_are_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);

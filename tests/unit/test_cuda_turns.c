@@ -260,8 +260,9 @@ static void a_pass_in_groups_is_several_passes(void **state) {
 }
 #endif
 
-int main(void) {
+int main(int argc, char **argv) {
   cuda_device_or_skip();
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_turn_has_the_rows_whose_parts_fit),
     cmocka_unit_test(a_block_has_the_heads_that_fill_it),
