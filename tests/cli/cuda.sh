@@ -83,6 +83,12 @@ it_reports_what_no_backend_takes() {
   refuses 2 "weights: 'int4' is unknown to the backend cpu" ar --weights int4 "${prompt[@]}"
   refuses 2 'no such file: nowhere.gguf' ar -m nowhere.gguf "${prompt[@]}"
 }
+it_tells_the_doctor_which_backends_there_are_and_why_not_the_GPU() {
+  faults '0 1e12 -1'
+  succeeds doctor
+  grep -qE '^backends: +cpu and cuda$' stdout || fail "$(grep '^backends' stdout)"
+  grep -qE '^GPU: +none: no GPU can be used: no CUDA-capable device is detected' stdout || fail "$(grep '^GPU' stdout)"
+}
 it_holds_caches_in_q8() {
   faults '1 1e12 -1'
   succeeds dynatree --compare ar --rounds 1 --backend cuda --cache-dtype q8 "${prompt[@]}" --json result.json
