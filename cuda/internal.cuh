@@ -249,15 +249,14 @@ struct dt_weights {
 struct dt_cache {
   dt_weights *weights;
   int sequences, slots;
-  int splits;          /* parts of an attention over all slots */
-  int turn;            /* rows whose attention runs at once: see turns.h */
-  unsigned char *data; /* [sequences][layers][2][kv_heads][slots], rows of row_bytes() each */
-  features kept;       /* after all keys and values; width 0: none */
-  float *cosine,
-      *sine;      /* [positions][rotary_dims / 2], of the positions that its slots and the model's context allow */
-  float *part;    /* [turn][heads][splits][dim] sums of values, not yet divided */
-  float2 *weight; /* [turn][heads][splits] largest score of a part, sum of its exponentials */
-  unsigned *done; /* [turn][heads] number of finished parts */
+  int splits;           /* parts of an attention over all slots */
+  int turn;             /* rows whose attention runs at once: see turns.h */
+  unsigned char *data;  /* [sequences][layers][2][kv_heads][slots], rows of row_bytes() each */
+  features kept;        /* after all keys and values; width 0: none */
+  float *cosine, *sine; /* [positions][rotary_dims / 2]: as many positions as slots, at most the model's context */
+  float *part;          /* [turn][heads][splits][dim] sums of values, not yet divided */
+  float2 *weight;       /* [turn][heads][splits] largest score of a part, sum of its exponentials */
+  unsigned *done;       /* [turn][heads] number of finished parts */
   pass_rows rows[CHUNK / CHUNK_GROUP], staged[CHUNK / CHUNK_GROUP]; /* a pass uses the first */
   size_t tail;                                                      /* room for units and paths, counted in int32_t */
   pass_results results;

@@ -145,10 +145,9 @@ typedef struct {
   int drafts;                          /* 0..DT_DRAFTS */
   /* Types of the weights in memory: "f16", "q4_k", "mixed". NULL without that draft. */
   const char *target_dtype, *draft_dtype, *draft2_dtype;
-  const char *draft_vocab; /* name of the dt_draft_vocab; NULL: the draft guesses all ids */
-  const char *
-      device_left_out; /* why "auto" did not take a GPU that is there: an old driver, a failure to open the pair; or NULL */
-  const char *draft_left_out; /* why an optional draft was not loaded; NULL: it was, or none was named */
+  const char *draft_vocab;     /* name of the dt_draft_vocab; NULL: the draft guesses all ids */
+  const char *device_left_out; /* why "auto" did not take a GPU: an old driver, or the pair failed to open; or NULL */
+  const char *draft_left_out;  /* why an optional draft was not loaded; NULL: it was, or none was named */
   /* Layout of a head and its inputs: "eagle3, layers 2,15,27"; NULL: the draft is a model. */
   const char *draft_head, *draft2_head;
   const char *draft2;      /* second.path */
@@ -249,7 +248,7 @@ typedef struct {
   const char *grammar; /* the text's, in llama.cpp's language (GBNF); copied; NULL: none */
 } dt_shifts;
 
-/* Whether any of them is asked for. */
+/* Whether any of them is asked for; NULL: none. */
 bool dt_shifts_wanted(const dt_shifts *asked);
 
 /* The grammar of the JSON texts that a JSON schema takes, malloc'd. lua/cli/OPTIONS.md lists the keywords. DT_EINPUT: not JSON, or

@@ -131,8 +131,8 @@ end
 -- Without options the bundled pair; with only a target, the draft that is found to belong to it, if there is one
 -- (models/README.md); draft = false: none. draft2: a second draft beside it. costs, for policies: "learn" (learned from
 -- runs; the default), "table" (measured when first needed) or a table from dt.calibrate. corpus: a file, or a list of
--- files, for policies that look texts up. needs_logits: texts will have penalties, biases, a grammar or log-probabilities, so
--- the backend "auto" does not choose a GPU, which has none of these.
+-- files, for policies that look texts up. needs_logits: texts will have penalties, biases, a grammar or
+-- log-probabilities, so the backend "auto" does not choose a GPU, which has none of these.
 function dt.load(t)
   t = options_table(t or {}, LOAD, "dt.load")
   check_options(t, LOADED, "dt.load", 2)

@@ -286,6 +286,7 @@ case ${1:-} in
     ;;
   rehearse)
     [ $# = 2 ] && [ -d "$2" ] || usage
+    out=${OUT:-$2/gpu-rehearsal}
     rehearse "$2"
     ;;
   *) usage ;;
