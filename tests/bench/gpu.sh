@@ -1,37 +1,40 @@
 #!/usr/bin/env bash
-# Tests of the CUDA backend and questions to a real GPU, for a machine that may lack our Debian packages and may be lent for fifteen
-# minutes only:
+# Tests of the CUDA backend and questions to a real GPU, for a machine that may lack our Debian packages and may be
+# lent for fifteen minutes only:
 #
-#   tests/bench/gpu.sh pack [ARCHITECTURE]...  where nvcc is: builds for these (90-real: H100, H200; 80-real: A100; 120-real: RTX 50;
-#                                              ...) and writes an archive of less than 60 MB
-#   tests/bench/gpu.sh run [PART]...           where the GPU is, in the unpacked archive (tar xf, or python3 -m tarfile -e)
-#   tests/bench/gpu.sh run rest                the steps that have no result yet, after a run that was cut off
-#   tests/bench/gpu.sh rehearse BUILD          all parts on the emulated device of a build, at tiny sizes
+#   gpu.sh pack [ARCHITECTURE]...  where nvcc is: builds for these (90-real: H100, H200; 80-real: A100; 120-real: RTX
+#                                  50; ...) and writes an archive of less than 60 MB
+#   gpu.sh run [PART]...           where the GPU is, in the unpacked archive (tar xf, or python3 -m tarfile -e)
+#   gpu.sh run rest                the steps that have no result yet, after a run that was cut off
+#   gpu.sh rehearse BUILD          all parts on the emulated device of a build, at tiny sizes
 #
 # The parts, in this order (estimated seconds on an H100):
-#     exact     all tests of the backend on the device, golden GGUF files among them; policies against plain decoding (90)
-#     rows      passes of 1, 8 and 16 rows at 16,383; 1 to 257 rows at 512; in F16, in Q4_K, in groups of 64  (110)
+#     exact     all tests of the backend on the device, policies against plain decoding                       (90)
+#     rows      passes of 1, 8 and 16 rows at 16,383; 1 to 257 rows at 512; F16, Q4_K, Q4_K in groups of 64  (110)
 #     wgmma     whether wgmma has mma.sync's bits                                                              (5)
-#     prompts   prompts of 2k, 16k and 64k tokens, by cuBLASLt and by our own kernels                         (130)
+#     prompts   prompts of 2k, 16k and 64k tokens, by cuBLASLt and by our own kernels                        (130)
 #     memory    a session of the largest context, then passes of new shapes until memory ends                 (30)
-#     loading   how long a model takes to load, by parts                                                      (100)
-#     policies  policies with the bundled pair, and with a synthetic pair of 2.8B and 70M where torch is       (90)
+#     loading   how long a model takes to load, by parts                                                     (100)
+#     policies  policies with the bundled pair, and with a synthetic pair of 2.8B and 70M where torch is      (90)
 #     llama     llama-bench and dtrun in turns, where a llama-bench is                                        (20)
-#     sanitize  memory checker; race checker on test_cuda_exact's rows, last, since it is slow                (140)
-# And only if they are named: kernels (each kernel of a plain token, as ncu times it), peers (transformers on the synthetic pair).
+#     sanitize  memory checker; race checker on test_cuda_exact's rows, last, since it is slow               (140)
+# Only if they are named: kernels (each kernel of a plain token, as ncu times it), peers (transformers).
 #
-# Every step has a limit, and the whole run one of 800 seconds by its own clock. A step that fails or is cut off costs itself only.
-# What a step prints goes straight into OUT/STEP.txt, line by line; OUT/gpu.txt gets its result when it ends. So a run that is killed
-# loses nothing that was written. A test that fails is run again, within its limit, without overlap (DTRUN_NO_PDL), without graphs
-# (DTRUN_NO_GRAPH) and without both, and its line says which mends it. What is missing is reported as SKIPPED.
+# Every step has a limit, and the whole run one of 800 seconds by its own clock. A step that fails or is cut off costs
+# itself only. What a step prints goes straight into OUT/STEP.txt, line by line; OUT/gpu.txt gets its result when it
+# ends. So a run that is killed loses nothing that was written. A test that fails is run again, within its limit,
+# without overlap (DTRUN_NO_PDL), without graphs (DTRUN_NO_GRAPH) and without both, and its line says which mends it.
+# What is missing is reported as SKIPPED.
 #
-# Environment: OUT (results), PYTHON, PAIRS (build/pairs: a folder for the synthetic pair), BUDGET (800, seconds), GPU_PROGRAMS (bin),
-# LLAMA_BENCH (its path), FINISHED (a file: the steps that have results), GGUF (pack: a real model that goes along if it fits).
+# Environment: OUT (results), BUDGET (800, seconds), FINISHED (a file: the steps that have results), PYTHON, PAIRS
+# (build/pairs: a folder for the synthetic pair), GPU_PROGRAMS (bin), LLAMA_BENCH (its path), GGUF (pack: a real model
+# that goes along if it fits; small golden ones always do).
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 parts=(exact rows wgmma prompts memory loading policies llama sanitize)
 more=(kernels peers)
-tests=(test_cuda_{forward,draw,exact,groups,packed,q8,failures,generation,prompt,heads,turns} 'test_golden_logits cuda' 'test_heads cuda' 'test_golden_sampling 500 cuda')
+tests=(test_cuda_{forward,draw,exact,groups,packed,q8,failures,generation,prompt,heads,turns})
+tests+=('test_golden_logits cuda' 'test_heads cuda' 'test_golden_sampling 500 cuda')
 archive=build/gpu.tar.xz most_mb=60 model=model.gguf
 prompt='The old man went down to the'
 
@@ -39,7 +42,8 @@ prompt='The old man went down to the'
 
 pack() (
   set -e
-  local build=build/gpu/build tree=build/gpu/dtrun-gpu programs=(dtrun dtrun_serve bench_limit bench_gpu wgmma) name file size
+  local build=build/gpu/build tree=build/gpu/dtrun-gpu name file size
+  local programs=(dtrun dtrun_serve bench_limit bench_gpu wgmma)
   [ $# -gt 0 ] || set -- 90-real
   for name in "${tests[@]}"; do programs+=("${name%% *}"); done
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDTRUN_CUDA=ON -DDTRUN_TESTS_ROOT:STRING=. \
@@ -51,22 +55,25 @@ pack() (
     strip -o "$tree/bin/$file" "$(find "$build" -name "$file" -type f -perm -u+x | head -n 1)"
   done
   # Everything but the C library, which must be the machine's own.
-  ldd "$tree"/bin/dtrun{,-serve} "$tree"/bin/test_cuda_exact | awk '$2 == "=>" && $3 ~ "^/" && $1 !~ "^lib(c|m|dl|pthread|rt)\\.so" { print $3 }' |
-    sort -u | xargs -I{} cp -L {} "$tree/bin/lib/"
-  git ls-files lua policies scripts models/mini-\* tests/bench tests/data tests/exact tests/golden/heads tests/golden/logits \
-    tests/golden/sampling | grep -v '^tests/bench/results' | xargs cp --parents -t "$tree"
+  ldd "$tree"/bin/dtrun{,-serve} "$tree"/bin/test_cuda_exact |
+    awk '$2 == "=>" && $3 ~ "^/" && $1 !~ "^lib(c|m|dl|pthread|rt)\\.so" { print $3 }' | sort -u |
+    xargs -I{} cp -L {} "$tree/bin/lib/"
+  git ls-files lua policies scripts models/mini-\* tests/bench tests/data tests/exact \
+    tests/golden/{heads,logits,sampling} | grep -v '^tests/bench/results' | xargs cp --parents -t "$tree"
   git rev-parse --short HEAD >"$tree/commit"
   [ -z "${GGUF:-}" ] || cp -L "$GGUF" "$tree/model.gguf"
   XZ_OPT=-9 tar -cJf "$archive" -C build/gpu dtrun-gpu # -9 sees that the programs hold the same kernels
   size=$(du -m "$archive" | cut -f 1)
   if [ "$size" -gt $most_mb ] && [ -e "$tree/model.gguf" ]; then
-    echo "gpu.sh: with $GGUF the archive has $size MB, more than $most_mb: it goes without; the golden GGUF files stay" >&2
+    echo "gpu.sh: with $GGUF the archive has $size MB, more than $most_mb: it goes without" >&2
     rm "$tree/model.gguf"
     XZ_OPT=-9 tar -cJf "$archive" -C build/gpu dtrun-gpu
     size=$(du -m "$archive" | cut -f 1)
   fi
   echo "$archive: $size MB; unpacked $(du -sm "$tree" | cut -f 1) MB; for $*"
-  [ "$size" -le $most_mb ] || { echo "gpu.sh: the archive has $size MB, more than $most_mb: pack fewer architectures" >&2; exit 1; }
+  [ "$size" -le $most_mb ] && return
+  echo "gpu.sh: the archive has $size MB, more than $most_mb: pack fewer architectures" >&2
+  exit 1
 )
 
 # ---- steps ----
@@ -141,15 +148,14 @@ exact() {
   done
   step test 'eagle2 head' 40 "$bin/dtrun" eagle2 -md models/mini-head "${compared[@]}"
   [ ! -e "$model" ] || step test gguf 40 "$bin/dtrun" rate -m "$model" -md none "${compared[@]}"
-  [ ${#matrix[@]} = 0 ] || step test matrix 60 "$bin/dtrun" run tests/exact/matrix.lua --backend cuda "${matrix[@]}"
+  [ ${#matrix[@]} = 0 ] ||
+    step test matrix 60 "$bin/dtrun" run tests/exact/matrix.lua --backend cuda "${matrix[@]}"
 }
 
 rows() {
-  local type
-  for type in F16 Q4_K; do
-    step ask "rows $type" 80 "$bin/bench_limit" -b cuda -r -s "$each" -c "$long" -q "$type" "$shape"
-  done
-  step ask 'rows Q4_K in groups' 80 env DTRUN_ROWS=64 "$bin/bench_limit" -b cuda -r -s "$each" -c "$long" -q Q4_K "$shape"
+  local type run=("$bin/bench_limit" -b cuda -r -s "$each" -c "$long" "$shape" -q)
+  for type in F16 Q4_K; do step ask "rows $type" 80 "${run[@]}" "$type"; done
+  step ask 'rows Q4_K in groups' 80 env DTRUN_ROWS=64 "${run[@]}" Q4_K
 }
 
 wgmma() { step ask wgmma 20 "$bin/wgmma" "$blocks"; }
@@ -172,8 +178,8 @@ loading() {
 make_pair() {
   [ -d "$target" ] && return
   has torch,safetensors 'the synthetic pair and all that is measured on it' || return
-  step test 'the synthetic pair' 90 "$python" scripts/training/make_synthetic_pair.py --target pythia-2.8b --draft pythia-70m --agreement 0.8 \
-    --second 0.1 --seed 1 "$pairs"
+  step test 'the synthetic pair' 90 "$python" scripts/training/make_synthetic_pair.py --target pythia-2.8b \
+    --draft pythia-70m --agreement 0.8 --second 0.1 --seed 1 "$pairs"
   [ -d "$target" ]
 }
 
@@ -181,16 +187,18 @@ policies() {
   local run=("$bin/dtrun" run tests/bench/policies.lua --backend cuda "${short[@]}")
   step ask 'policies bundled' 60 "${run[@]}" "${pair[@]}"
   make_pair || return 0
-  step ask 'policies synthetic' 90 "${run[@]}" -m "$target" -md "$draft" --policies 'linear fixed_tree dynatree rate eagle2'
+  step ask 'policies synthetic' 90 "${run[@]}" -m "$target" -md "$draft" \
+    --policies 'linear fixed_tree dynatree rate eagle2'
 }
 
 llama() {
   local turn bench=${LLAMA_BENCH:-llama-bench}
   finds "$bench" 'llama-bench in turns with dtrun' || return 0
-  [ -e "$model" ] || { say "SKIPPED: llama-bench in turns with dtrun (pack: GGUF names no model that fits)"; return; }
+  [ -e "$model" ] || { say 'SKIPPED: llama-bench in turns with dtrun (there is no model.gguf)'; return; }
   for turn in 1 2 3; do
     step ask "llama-bench, turn $turn" 30 "$bench" -m "$model" -ngl 99 -p 0 -n 128 -r 1
-    step ask "dtrun, turn $turn" 30 "$bin/dtrun" ar --backend cuda -m "$model" -md none -p "$prompt" -n "$few" --ignore-eos
+    step ask "dtrun, turn $turn" 30 "$bin/dtrun" ar --backend cuda -m "$model" -md none -p "$prompt" -n "$few" \
+      --ignore-eos
   done
 }
 
@@ -204,31 +212,35 @@ sanitize() {
 # The first 1,600 kernels warm up and read the prompt; then come passes of one row.
 kernels() {
   finds ncu 'the time of each kernel' && make_pair || return 0
-  step test ncu 60 env DTRUN_NO_GRAPH=1 DTRUN_NO_PDL=1 ncu --clock-control none --cache-control none --launch-skip 1600 --launch-count 280 --csv \
-    --metrics gpu__time_duration.sum,dram__bytes_read.sum,launch__grid_size --log-file "$out/kernels.csv" \
+  step test ncu 60 env DTRUN_NO_GRAPH=1 DTRUN_NO_PDL=1 ncu --clock-control none --cache-control none \
+    --launch-skip 1600 --launch-count 280 --csv --log-file "$out/kernels.csv" \
+    --metrics gpu__time_duration.sum,dram__bytes_read.sum,launch__grid_size \
     "$bin/dtrun" ar --backend cuda -m "$target" -md none -p 'The old man' -n 16 --ignore-eos
   step ask 'kernels' 20 "$python" tests/bench/gpu_kernels.py "$out/kernels.csv"
 }
 
 peers() {
   has torch,transformers 'transformers, plain and assisted' && make_pair || return 0
-  step ask 'transformers' 120 "$python" tests/bench/compare_peers.py --backend cuda --dtrun "$bin/dtrun" --peers transformers --target "$target" \
-    --draft "$draft" --prompts 1 --tokens 100 --repeats 1
+  step ask 'transformers' 120 "$python" tests/bench/compare_peers.py --backend cuda --dtrun "$bin/dtrun" \
+    --peers transformers --target "$target" --draft "$draft" --prompts 1 --tokens 100 --repeats 1
 }
 
 # ---- a run ----
 
 real_sizes() {
   shape=llama-3.1-8b long=16384 lengths='2048 16384 65536' each=6 blocks=2048 few=128 most=288 full=() pair=()
-  policies='linear fixed_tree dynatree rate eagle2 opt_tree' length=(-n 300) matrix=(--prompts 2 -n 40) short=(--prompts 4 -n 300)
+  policies='linear fixed_tree dynatree rate eagle2 opt_tree' length=(-n 300) matrix=(--prompts 2 -n 40)
+  short=(--prompts 4 -n 300)
 }
 
-# What the emulated device does in three minutes: few tests, since all of them run there as unit.test_cuda_*, and no matrix of policies,
-# since that is gpu.exact.matrix.
+# What the emulated device does in three minutes: few tests, since all of them run there as unit.test_cuda_*, and no
+# matrix of policies, since that is gpu.exact.matrix.
 tiny_sizes() {
-  shape=tiny long=514 lengths=520 each=0 blocks=1 few=6 most=9 full=(CUDA_EMU_FAULTS='1 6e7 -1') pair=(-m models/mini-draft -md models/mini-draft)
+  shape=tiny long=514 lengths=520 each=0 blocks=1 few=6 most=9 full=(CUDA_EMU_FAULTS='1 6e7 -1')
+  pair=(-m models/mini-draft -md models/mini-draft)
   policies=linear length=(-n 6 --rounds 1) matrix=() short=(--prompts 1 -n 2 --policies linear --costs learn)
-  tests=('test_cuda_forward wide_rows*' 'test_cuda_draw a_row*' 'test_cuda_exact a_nan*' 'test_cuda_prompt a_prompt_begins*' 'test_heads cuda a_layer*')
+  tests=('test_cuda_forward wide_rows*' 'test_cuda_draw a_row*' 'test_cuda_exact a_nan*')
+  tests+=('test_cuda_prompt a_prompt_begins*' 'test_heads cuda a_layer*')
 }
 
 run() {
@@ -237,9 +249,12 @@ run() {
   # cuBLASLt, which long prompts ask for: the toolkit's, or the one of Python's packages.
   LD_LIBRARY_PATH=$bin/lib:/usr/local/cuda/lib64:$("$python" -c 'import glob, importlib.util as u
 spec = u.find_spec("nvidia")
-print(*(lib for folder in (spec.submodule_search_locations if spec else ()) for lib in glob.glob(folder + "/*/lib")), sep=":")' 2>/dev/null || true)
+folders = spec.submodule_search_locations if spec else ()
+print(*(lib for folder in folders for lib in glob.glob(folder + "/*/lib")), sep=":")' 2>/dev/null || true)
   export LD_LIBRARY_PATH DTRUN_HOME=$PWD
-  say "# $(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null || echo 'no nvidia-smi'), commit $(cat commit 2>/dev/null || echo '?'): $*"
+  local device about=name,driver_version,memory.total
+  device=$(nvidia-smi --query-gpu=$about --format=csv,noheader 2>/dev/null || echo 'no nvidia-smi')
+  say "# $device, commit $(cat commit 2>/dev/null || echo '?'): $*"
   ! ldd "$bin/dtrun" | grep 'not found' || { say 'FAILED: the machine lacks these libraries'; return 1; }
   for part in "$@"; do
     say "=== $part, after $SECONDS s"
@@ -264,8 +279,12 @@ rehearse() {
   run "${parts[@]}"
 }
 
-usage() { echo "usage: tests/bench/gpu.sh pack [ARCHITECTURE]... | run [rest | ${parts[*]} ${more[*]}] | rehearse BUILD" >&2; exit 2; }
-out=${OUT:-$PWD/results} python=${PYTHON:-python3} pairs=${PAIRS:-build/pairs} budget=${BUDGET:-800} rest='' finished=${FINISHED:-$PWD/finished}
+usage() {
+  echo "usage: gpu.sh pack [ARCHITECTURE]... | run [rest | ${parts[*]} ${more[*]}] | rehearse BUILD" >&2
+  exit 2
+}
+out=${OUT:-$PWD/results} finished=${FINISHED:-$PWD/finished} budget=${BUDGET:-800} rest=''
+python=${PYTHON:-python3} pairs=${PAIRS:-build/pairs}
 target=$pairs/synthetic-2.8b draft=$pairs/synthetic-70m
 case ${1:-} in
   pack)
@@ -276,7 +295,10 @@ case ${1:-} in
     shift
     for part in "$@"; do [[ " ${parts[*]} ${more[*]} rest " = *" $part "* ]] || usage; done
     bin=${GPU_PROGRAMS:-$PWD/bin}
-    [ -x "$bin/dtrun" ] || { echo "gpu.sh: $bin/dtrun is not here: tests/bench/gpu.sh pack makes an archive of it, where nvcc is" >&2; exit 1; }
+    if ! [ -x "$bin/dtrun" ]; then
+      echo "gpu.sh: $bin/dtrun is not here: gpu.sh pack makes an archive of it, where nvcc is" >&2
+      exit 1
+    fi
     [[ " $* " != *' rest '* ]] || rest=yes
     [ -z "$rest" ] || set -- "${parts[@]}"
     [ $# -gt 0 ] || set -- "${parts[@]}"

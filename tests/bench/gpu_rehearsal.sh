@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# gpu.sh runs on a machine that may be lent for minutes only, once. So all of it is run here: on the emulated device, and with
-# stand-ins for its programs that fail, hang or are killed in the ways that it must tell apart.  gpu_rehearsal.sh SOURCE BUILD
+# gpu.sh runs on a machine that may be lent for minutes only, once. So all of it is run here: on the emulated device, and
+# with stand-ins for its programs that fail, hang or are killed in the ways that it must tell apart.
+# gpu_rehearsal.sh SOURCE BUILD
 # shellcheck source=tests/bench/rehearsal.sh
 . "$(dirname "$0")/rehearsal.sh"
 says() { grep -qE "$2" "$work/$1/gpu.txt" || fail "$1 does not say '$2': $(<"$work/$1/gpu.txt")"; }
@@ -17,23 +18,30 @@ tests/bench/gpu.sh run kernel >/dev/null 2>&1
 
 # ---- on the emulated device ----
 
-OUT=$work/emulated PATH=$work/path:$PATH tests/bench/gpu.sh rehearse "$build" >"$work/printed" 2>&1 || fail "$(<"$work/printed")"
+OUT=$work/emulated PATH=$work/path:$PATH tests/bench/gpu.sh rehearse "$build" >"$work/printed" 2>&1 ||
+  fail "$(<"$work/printed")"
 cmp -s "$work/printed" "$work/emulated/gpu.txt" || fail 'gpu.txt has not what was printed'
 says emulated '^# a stand-in, 1, commit .*: exact rows wgmma prompts memory loading policies llama sanitize$'
-for step in smoke test_cuda_{forward,draw,exact,prompt} test_heads linear 'linear sampling' 'dynatree sampling' 'eagle2 head' 'rows F16' 'rows Q4_K' \
-  'rows Q4_K in groups' wgmma 'prompts F16' 'prompts Q4_K' memory 'loading F16' 'loading Q4_K' 'loading IQ4_XS' 'policies bundled'; do
+for step in smoke test_cuda_{forward,draw,exact,prompt} test_heads linear 'linear sampling' 'dynatree sampling' \
+  'eagle2 head' 'rows F16' 'rows Q4_K' 'rows Q4_K in groups' wgmma 'prompts F16' 'prompts Q4_K' memory 'loading F16' \
+  'loading Q4_K' 'loading IQ4_XS' 'policies bundled'; do
   says emulated "^passed: $step \([0-9]+ s\)$"
 done
 says_not emulated '^(FAILED|SLOW|LEFT)'
 says emulated '^SKIPPED: the synthetic pair and all that is measured on it'
-for rows in 1 65 257; do grep -qE "^tiny,verify,512,$rows," "$work/emulated/rows-Q4_K-in-groups.txt" || fail "no pass of $rows rows"; done
-grep -q '^wgmma: the same bits' "$work/emulated/wgmma.txt" || fail 'wgmma: the emulated device does the same arithmetic for both'
+for rows in 1 65 257; do
+  grep -qE "^tiny,verify,512,$rows," "$work/emulated/rows-Q4_K-in-groups.txt" || fail "no pass of $rows rows"
+done
+grep -q '^wgmma: the same bits' "$work/emulated/wgmma.txt" || fail 'wgmma: the emulated device computes both alike'
 grep -q '^memory,first again,.*,ran$' "$work/emulated/memory.txt" || fail 'memory: no pass at the end'
 grep -E '^passed: |^=== ' "$work/emulated/gpu.txt"
 
 # ---- stand-ins ----
 
-stand_in() { printf '#!/bin/sh\necho "%s" >>"%s/ran"\n%s\n' "$1" "$work" "$2" >"$work/bin/$1" && chmod +x "$work/bin/$1"; }
+stand_in() { # PROGRAM COMMANDS: it notes that it ran
+  printf '#!/bin/sh\necho "%s" >>"%s/ran"\n%s\n' "$1" "$work" "$2" >"$work/bin/$1"
+  chmod +x "$work/bin/$1"
+}
 stand_ins() {
   local program
   rm -f "$work"/bin/* "$work/ran" "$work/finished"
@@ -43,7 +51,8 @@ stand_ins() {
   done
 }
 rehearse() { # NAME PART...
-  PATH=$work/path:$PATH OUT=$work/$1 GPU_PROGRAMS=$work/bin FINISHED=$work/finished tests/bench/gpu.sh run "${@:2}" >"$work/printed" 2>&1 || fail "$(<"$work/printed")"
+  PATH=$work/path:$PATH OUT=$work/$1 GPU_PROGRAMS=$work/bin FINISHED=$work/finished tests/bench/gpu.sh run "${@:2}" \
+    >"$work/printed" 2>&1 || fail "$(<"$work/printed")"
 }
 
 stand_ins
@@ -64,7 +73,7 @@ says broken '^SKIPPED: test_cuda_heads: no GPU '
 says broken '^SKIPPED: test_cuda_q8 .*is not here'
 says broken '^passed: matrix '
 
-# What hangs costs itself only, and the time that is over leaves the rest for another run, which has what this one has not.
+# What hangs costs itself only, and the time that is over leaves the rest for another run.
 stand_ins
 stand_in wgmma 'echo begun; sleep 1000'
 stand_in bench_gpu 'sleep 1000'
@@ -81,11 +90,12 @@ says rest '^passed: prompts Q4_K '
 says rest '^passed: test_cuda_forward '
 grep -qE '^(bench_limit|wgmma)$' "$work/ran" && fail 'a step that has a result ran again'
 
-# A kill in the middle of a step: what was printed until then is there, though the program holds its lines back in a file.
+# A kill in the middle of a step: what was printed until then is there, though the program buffers what goes to a file.
 stand_ins
 # shellcheck disable=SC2016
 stand_in bench_gpu 'awk '\''BEGIN { print "a first line"; print "a second line"; while (1) n++ }'\'
-PATH=$work/path:$PATH OUT=$work/killed GPU_PROGRAMS=$work/bin FINISHED=$work/finished setsid tests/bench/gpu.sh run rows prompts >/dev/null 2>&1 &
+PATH=$work/path:$PATH OUT=$work/killed GPU_PROGRAMS=$work/bin FINISHED=$work/finished \
+  setsid tests/bench/gpu.sh run rows prompts >/dev/null 2>&1 &
 group=$!
 until grep -q 'a second line' "$work/killed/prompts-F16.txt" 2>/dev/null; do
   kill -0 $group 2>/dev/null || fail "it ended: $(cat "$work/killed/gpu.txt")"
@@ -96,7 +106,8 @@ kill -9 -- -$group "-$step"
 wait $group 2>/dev/null
 says killed '^passed: rows Q4_K in groups '
 says_not killed '^(passed|SLOW|FAILED): prompts'
-[ "$(sed 1d "$work/killed/prompts-F16.txt")" = $'a first line\na second line' ] || fail "lost: $(<"$work/killed/prompts-F16.txt")"
+[ "$(sed 1d "$work/killed/prompts-F16.txt")" = $'a first line\na second line' ] ||
+  fail "lost: $(<"$work/killed/prompts-F16.txt")"
 stand_in bench_gpu 'exit 0'
 rm "$work/ran"
 rehearse killed rest
