@@ -153,9 +153,9 @@ exact() {
 }
 
 rows() {
-  local type run=("$bin/bench_limit" -b cuda -r -s "$each" -c "$long" "$shape" -q)
-  for type in F16 Q4_K; do step ask "rows $type" 80 "${run[@]}" "$type"; done
-  step ask 'rows Q4_K in groups' 80 env DTRUN_ROWS=64 "${run[@]}" Q4_K
+  local type run=("$bin/bench_limit" -b cuda -r -s "$each" -c "$long")
+  for type in F16 Q4_K; do step ask "rows $type" 80 "${run[@]}" -q "$type" "$shape"; done
+  step ask 'rows Q4_K in groups' 80 env DTRUN_ROWS=64 "${run[@]}" -q Q4_K "$shape"
 }
 
 wgmma() { step ask wgmma 20 "$bin/wgmma" "$blocks"; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# gpu.sh runs on a machine that may be lent for minutes only, once. So all of it is run here: on the emulated device, and
-# with stand-ins for its programs that fail, hang or are killed in the ways that it must tell apart.
+# gpu.sh runs on a machine that may be lent for minutes only, once. So all of it is run here: on the emulated device,
+# and with stand-ins for its programs that fail, hang or are killed in the ways that it must tell apart.
 # gpu_rehearsal.sh SOURCE BUILD
 # shellcheck source=tests/bench/rehearsal.sh
 . "$(dirname "$0")/rehearsal.sh"

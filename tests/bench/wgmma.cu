@@ -76,15 +76,12 @@ template <number TYPE, int N> inline void wgmma(float *d, const unsigned *a, con
 
 #elif defined(__CUDA_ARCH_FEAT_SM90_ALL) || !defined(__CUDA_ARCH__)
 
+/* What the threads wrote to shared memory is seen by the instruction. */
 __device__ static void warpgroup_begin() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   __syncthreads();
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
-__device__ static void warpgroup_end() {
-  asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
-  __syncthreads();
-}
+__device__ static void warpgroup_end() { __syncthreads(); }
 
 /* Where B lies: rows of 16 bytes, 8 of them together; 128 bytes on the next 8 k, 256 bytes on the next 8 rows; not swizzled. */
 __device__ static uint64_t descriptor_of(const uint16_t *b) {
@@ -94,12 +91,17 @@ __device__ static uint64_t descriptor_of(const uint16_t *b) {
 
 #define D4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define D16(i) D4(i), D4(i + 4), D4(i + 8), D4(i + 12)
+/* The instruction and the wait for it are one statement, so that nothing reads its sums in between. */
 #define WGMMA(n, type, sums, ra, desc, one, ...)                                                                       \
   asm volatile("{ .reg .pred p; setp.ne.b32 p, " one ", 0;\n"                                                          \
+               "wgmma.fence.sync.aligned;\n"                                                                           \
                "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type " {" sums "}, {" ra "}, " desc          \
-               ", p, 1, 1, 0; }"                                                                                       \
+               ", p, 1, 1, 0;\n"                                                                                       \
+               "wgmma.commit_group.sync.aligned;\n"                                                                    \
+               "wgmma.wait_group.sync.aligned 0; }"                                                                    \
                : __VA_ARGS__                                                                                           \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor_of(b)), "r"(1))
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor_of(b)), "r"(1)                             \
+               : "memory")
 
 #define SUMS_8 "%0, %1, %2, %3"
 #define SUMS_64                                                                                                        \
