@@ -53,6 +53,7 @@ falls_back() {
 }
 it_takes_the_CPU_for_what_the_GPU_refuses() {
   faults '1 1e12 -1'
+  local small=(-m "$models/mini-draft") # which loads in less time
   local golden=$source_dir/tests/golden/logits lacks='the backend cuda has no penalties, biases, grammars, min_tokens or log-prob'
   falls_back 'model: it has scales of the stream, which a GPU does not compute .--backend cpu does.$' ar -m "$golden/gguf_gemma3/model.gguf" -p dog
   falls_back 'model: it has experts, which a GPU does not compute' ar -m "$golden/gguf_mixtral/model.gguf" -p dog
@@ -61,8 +62,8 @@ it_takes_the_CPU_for_what_the_GPU_refuses() {
   falls_back "$lacks" linear -p It --repeat-penalty 1.3
   falls_back "$lacks" ar -p It --logprobs 1 --json logs.json
   falls_back "weights: 'q8' was asked for, but the backend cuda" linear -p It --weights q8
-  falls_back 'draft vocabulary: a GPU has none' linear -p It --draft-vocab 600
-  falls_back 'draft: the backend cuda has no exit:2' linear -p It -md exit:2
+  falls_back 'draft vocabulary: a GPU has none' linear "${small[@]}" -md "$models/mini-draft" -p It --draft-vocab 600
+  falls_back 'draft: the backend cuda has no exit:1' linear "${small[@]}" -p It -md exit:1
   falls_back "cache dtype: 'f32' is unknown to the backend cuda: 16-bit or q8" ar -p It --cache-dtype f32
   faults '1 4e6 -1'
   falls_back 'out of GPU memory: the weights needs' ar -p It
