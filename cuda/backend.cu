@@ -103,8 +103,9 @@ static const char *cuda_unusable(void) {
 static const char *const CACHE_DTYPES[] = {"16-bit", "q8", nullptr};
 static const char *const WEIGHT_DTYPES[] = {nullptr}, *const ACTIVATIONS[] = {nullptr};
 
-static int most_of_turn(void) {
-  const char *asked = getenv("DTRUN_TURN");
+/* A number of rows that the environment may lower. */
+static int most_rows(const char *name) {
+  const char *asked = getenv(name);
   int rows = asked ? atoi(asked) : ROWS;
   return rows < GROUP ? GROUP : rows > ROWS ? ROWS : rows;
 }
@@ -140,7 +141,7 @@ static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, 
   b->widens = getenv("DTRUN_WIDEN");
   b->guards = getenv("DTRUN_GUARD");
   b->caches = (held)caches;
-  b->turn = most_of_turn();
+  b->turn = most_rows("DTRUN_TURN"), b->rows = most_rows("DTRUN_ROWS");
   describe_device(b);
   if (e == cudaSuccess) e = cudaStreamCreateWithFlags(&b->stream.stream, cudaStreamNonBlocking);
   dt_status status = cuda_check(b, e, "opening", err);

@@ -56,6 +56,12 @@ size_t cuda_cache_bytes(const dt_weights *w, int slots) {
   return (size_t)slots * (cache_heads(*w) * width(w) + (size_t)cache_feature(*w) * sizeof(float));
 }
 
+/* The number of angles by which rows of the cache may be rotated. */
+static size_t angles_of(const dt_cache *c, const dt_weights *w) {
+  int positions = c->slots < w->shape.context ? c->slots : w->shape.context;
+  return (size_t)positions * (size_t)(w->shape.rotary_dims / 2);
+}
+
 static void layout(dt_cache *c, const dt_weights *w) {
   size_t heads = (size_t)c->turn * (size_t)w->shape.heads;
   size_t slots = (size_t)c->sequences * (size_t)c->slots;
@@ -64,6 +70,8 @@ static void layout(dt_cache *c, const dt_weights *w) {
   c->part = take<float>(&c->scratch_arena, heads * (size_t)c->splits * (size_t)w->dim);
   c->weight = take<float2>(&c->scratch_arena, heads * (size_t)c->splits);
   c->done = take<unsigned>(&c->scratch_arena, heads);
+  c->cosine = take<float>(&c->scratch_arena, angles_of(c, w));
+  c->sine = take<float>(&c->scratch_arena, angles_of(c, w));
   for (pass_rows &rows : c->rows) rows = lay_rows(take<char>(&c->scratch_arena, rows_bytes(c)));
 }
 
@@ -100,6 +108,24 @@ static dt_status open_host(dt_cache *c, dt_error *err) {
   return DT_OK;
 }
 
+static dt_status fill_angles(const dt_cache *c, dt_error *err) {
+  const dt_weights *w = c->weights;
+  size_t angles = angles_of(c, w), pairs = (size_t)w->shape.rotary_dims / 2, bytes = angles * sizeof(float);
+  if (!angles) return DT_OK;
+  float *table = static_cast<float *>(malloc(2 * bytes));
+  if (!table) return dt_fail_memory(err, "the angles of a context", 2 * bytes);
+  for (size_t i = 0; i < angles; i++) {
+    double angle = (double)(i / pairs) * (double)w->inv_freq[i % pairs];
+    table[i] = (float)cos(angle), table[angles + i] = (float)sin(angle);
+  }
+  const queue &stream = w->backend->stream;
+  cudaError_t e = cudaMemcpyAsync(c->cosine, table, bytes, cudaMemcpyHostToDevice, stream);
+  if (!e) e = cudaMemcpyAsync(c->sine, table + angles, bytes, cudaMemcpyHostToDevice, stream);
+  if (!e) e = cudaStreamSynchronize(stream);
+  free(table);
+  return cuda_check(w->backend, e, "opening a cache", err);
+}
+
 dt_status cuda_create_cache(dt_weights *w, int sequences, int slots, dt_cache **out, dt_error *err) {
   if (sequences < 1 || slots < 1)
     return dt_fail(err, DT_EINPUT, "cache: %d sequences of %d slots, both must be at least 1", sequences, slots);
@@ -110,13 +136,15 @@ dt_status cuda_create_cache(dt_weights *w, int sequences, int slots, dt_cache **
   dt_status status = arena_open(w->backend, &c->cache_arena, "the cache", &w->backend->memory.caches, err);
   if (status == DT_OK) status = arena_open(w->backend, &c->scratch_arena, "scratch", &w->backend->memory.scratch, err);
   if (status == DT_OK) status = open_host(c, err);
-  if (status != DT_OK) {
-    cuda_free_cache(c);
-    return status;
+  if (status == DT_OK) {
+    layout(c, w);
+    status = fill_angles(c, err);
   }
-  layout(c, w);
-  *out = c;
-  return DT_OK;
+  if (status == DT_OK)
+    *out = c;
+  else
+    cuda_free_cache(c);
+  return status;
 }
 
 void cuda_free_cache(dt_cache *c) {

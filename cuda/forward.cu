@@ -185,7 +185,7 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
                             int *wanted) {
   size_t bytes;
   const pass_rows &staged = c->staged[0];
-  int n = stage_rows(c, staged, rows, *first, ROWS, &bytes), results = 0;
+  int n = stage_rows(c, staged, rows, *first, w->backend->rows, &bytes), results = 0;
   bool filtered = false;
   for (; out && *wanted + results < out->n && out->row[*wanted + results] < *first + n; results++) {
     int row = out->row[*wanted + results];

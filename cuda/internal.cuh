@@ -48,6 +48,7 @@ struct dt_backend {
   bool guards;           /* see arena */
   held caches;           /* of all models */
   int turn;              /* rows whose attention runs at once, at most */
+  int rows;              /* rows of a pass, at most; more are several passes, with the same bits */
   bool broken;           /* the device cannot recover from an error: every call fails from now on */
   dt_memory memory;
   char name[256], description[300];
@@ -223,7 +224,7 @@ struct dt_weights {
   int outputs;
   draft_head head;
   int taps, tap[DT_TAPS]; /* streams that caches keep, as in dt_head_desc */
-  float *cosine, *sine;   /* [context][rotary_dims / 2] */
+  float *inv_freq;        /* [rotary_dims / 2], on the host */
 
   /* Scratch of a pass. Leading dimensions are in numbers. */
   int ldx, ldcat, inner_at;
@@ -248,13 +249,14 @@ struct dt_weights {
 struct dt_cache {
   dt_weights *weights;
   int sequences, slots;
-  int splits;          /* parts of an attention over all slots */
-  int turn;            /* rows whose attention runs at once: see turns.h */
-  unsigned char *data; /* [sequences][layers][2][kv_heads][slots], rows of row_bytes() each */
-  features kept;       /* after all keys and values; width 0: none */
-  float *part;         /* [turn][heads][splits][dim] sums of values, not yet divided */
-  float2 *weight;      /* [turn][heads][splits] largest score of a part, sum of its exponentials */
-  unsigned *done;      /* [turn][heads] number of finished parts */
+  int splits;           /* parts of an attention over all slots */
+  int turn;             /* rows whose attention runs at once: see turns.h */
+  unsigned char *data;  /* [sequences][layers][2][kv_heads][slots], rows of row_bytes() each */
+  features kept;        /* after all keys and values; width 0: none */
+  float *cosine, *sine; /* [positions][rotary_dims / 2]: as many positions as slots, at most the model's context */
+  float *part;          /* [turn][heads][splits][dim] sums of values, not yet divided */
+  float2 *weight;       /* [turn][heads][splits] largest score of a part, sum of its exponentials */
+  unsigned *done;       /* [turn][heads] number of finished parts */
   pass_rows rows[CHUNK / CHUNK_GROUP], staged[CHUNK / CHUNK_GROUP]; /* a pass uses the first */
   size_t tail;                                                      /* room for units and paths, counted in int32_t */
   pass_results results;

@@ -93,7 +93,7 @@ spread step_spread(const enqueuer *q, int group, int index, const matrix &m, int
   s.heads = w->shape.heads, s.kv_heads = w->shape.kv_heads, s.head_dim = w->shape.head_dim, s.dim = w->dim,
   s.rotary = w->shape.rotary_dims;
   s.rotates = !w->layers_of[index].q_norm;
-  s.cosine = w->cosine, s.sine = w->sine;
+  s.cosine = q->c->cosine, s.sine = q->c->sine;
   s.position = rows.position, s.sequence = rows.sequence;
   s.q = w->q + row * w->shape.heads * w->dim;
   place_rows(q, group, index, &s);

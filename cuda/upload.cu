@@ -320,19 +320,6 @@ static void build_model(builder *b) {
   build_unembed(b);
   build_embed(b);
   if (w->backend->caches == HELD_Q8) build_order(b);
-  size_t pairs = (size_t)w->shape.rotary_dims / 2, angles = (size_t)w->shape.context * pairs;
-  w->cosine = take<float>(&w->weights_arena, angles);
-  w->sine = take<float>(&w->weights_arena, angles);
-  if (!b->filling) return;
-  float *table = static_cast<float *>(malloc((2 * angles + 1) * sizeof(float)));
-  if (!table) return must(b, cudaErrorMemoryAllocation);
-  for (size_t i = 0; i < angles; i++) {
-    double angle = (double)(i / pairs) * (double)d->inv_freq[i % pairs];
-    table[i] = (float)cos(angle), table[angles + i] = (float)sin(angle);
-  }
-  copy_up(b, w->cosine, table, angles * sizeof(float));
-  copy_up(b, w->sine, table + angles, angles * sizeof(float));
-  free(table);
 }
 
 /* Numbers of the largest piece of a matrix that a chunk of a prompt is multiplied with. */
@@ -399,12 +386,12 @@ static int padded_head(int head_dim) {
 static dt_status check_sizes(const dt_shape *s, const char *whose, dt_error *err) {
   if (s->head_dim % 2 || s->head_dim > MAX_HEAD)
     return dt_fail(err, DT_EINPUT,
-                   "the CUDA backend computes with heads of an even size up to %d, this %s's have %d: "
-                   "use --backend cpu",
+                   "the CUDA backend computes with heads of an even size up to %d, this %s's have %d "
+                   "(--backend cpu takes any)",
                    (int)MAX_HEAD, whose, s->head_dim);
   if (s->hidden > MAX_HIDDEN)
     return dt_fail(err, DT_EINPUT,
-                   "the CUDA backend computes with a hidden size up to %d, this %s's is %d: use --backend cpu",
+                   "the CUDA backend computes with a hidden size up to %d, this %s's is %d (--backend cpu takes any)",
                    (int)MAX_HIDDEN, whose, s->hidden);
   return DT_OK;
 }
@@ -424,8 +411,8 @@ static dt_status check_supported(const dt_model_desc *d, number *format, dt_erro
   }
   if (!known || !same)
     return dt_fail(err, DT_EINPUT,
-                   "the CUDA backend computes with weights that are all F16 or all BF16, this model's are %s: "
-                   "use --backend cpu",
+                   "the CUDA backend computes with weights that are all F16 or all BF16, this model's are %s "
+                   "(--backend cpu takes any)",
                    known ? "of several types" : dt_type_of(type)->name);
   return check_sizes(&d->shape, "model", err);
 }
@@ -472,10 +459,13 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
                         number format, dt_weights **out, dt_error *err) {
   dt_weights *w = new (std::nothrow) dt_weights();
   if (w) w->layers_of = new (std::nothrow) layer[(size_t)d->shape.layers]();
-  if (!w || !w->layers_of) {
+  if (w) w->inv_freq = new (std::nothrow) float[(size_t)d->shape.rotary_dims / 2];
+  if (!w || !w->layers_of || !w->inv_freq) {
+    if (w) delete[] w->layers_of, delete[] w->inv_freq;
     delete w;
     return dt_fail_memory(err, "a model", sizeof *w);
   }
+  for (int i = 0; i < d->shape.rotary_dims / 2; i++) w->inv_freq[i] = d->inv_freq[i];
   w->backend = backend;
   w->activations = format;
   w->shape = d->shape;
@@ -502,6 +492,18 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
   return status;
 }
 
+/* Norms of an EAGLE head, which begin_eagle() leaves out: MTP layers have them. */
+static dt_status check_eagle(const dt_head_desc *head, dt_error *err) {
+  if (head->kind != DT_HEAD_EAGLE) return DT_OK;
+  const dt_layer *l = head->model.layer;
+  for (const dt_matrix *norm : {&head->token_norm, &head->feature_norm, &l->norm1, &l->norm1_bias})
+    if (norm->source)
+      return dt_fail(err, DT_EINPUT,
+                     "head: it has norms before its layer, as MTP layers do, which a GPU does not compute "
+                     "(--backend cpu does)");
+  return DT_OK;
+}
+
 static dt_status check_asked(const char *dtype, dt_error *err) {
   return dtype ? dt_fail(err, DT_EINPUT, "weights: the type '%.40s' is unknown to the GPU", dtype) : DT_OK;
 }
@@ -510,7 +512,7 @@ dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, const dt_hold
                       dt_error *err) {
   dt_status status = check_asked(how ? how->dtype : nullptr, err);
   if (status == DT_OK && d->ids)
-    status = dt_fail(err, DT_EINPUT, "draft vocabulary: a GPU's output matrices are whole: use --backend cpu");
+    status = dt_fail(err, DT_EINPUT, "draft vocabulary: a GPU has none (--backend cpu has)");
   if (status == DT_OK) status = check_model(d, err);
   if (status == DT_OK) status = check_plain(d, "a GPU", err);
   number format;
@@ -524,6 +526,7 @@ dt_status cuda_upload_head(dt_backend *backend, const dt_head_desc *head, const 
   dt_status status = check_asked(dtype, err);
   if (status == DT_OK) status = check_head(head, &target->shape, err);
   if (status == DT_OK) status = check_plain(&head->model, "a GPU", err);
+  if (status == DT_OK) status = check_eagle(head, err);
   if (status == DT_OK) status = check_sizes(&head->model.shape, "draft head", err);
   if (status == DT_OK) status = upload(backend, &head->model, head, target, target->activations, out, err);
   if (status != DT_OK) return status;
@@ -539,5 +542,6 @@ void cuda_free_weights(dt_weights *w) {
   arena_close(&w->scratch_arena, &w->backend->memory.scratch);
   delete[] w->ids_here;
   delete[] w->layers_of;
+  delete[] w->inv_freq;
   delete w;
 }

@@ -73,9 +73,11 @@ typedef struct {
   const char *draft;  /* folder of a model or of a head for this target; a part of it: dt_draft_is_own; NULL: none */
   /* A second draft beside it, whose weights and ids are as its files say; one of the two at most is a head. NULL: none. */
   const char *draft2;
-  /* "auto" (NULL), "cuda", "cpu", or one variant: "cpu:amx", avx512vnni, avx512, avx2; i8mm, dotprod, neon; scalar */
+  /* "auto" (NULL), "cuda", "cpu", or one variant: "cpu:amx", avx512vnni, avx512, avx2; i8mm, dotprod, neon; scalar. "auto" takes a
+   * GPU if there is one and, if the pair cannot be opened there, the CPU: see device_left_out. */
   const char *backend;
-  int threads; /* 0: one for each physical core of dt_processors() */
+  bool needs_logits; /* sequences will ask for dt_shifts or for log-probabilities: a backend without them is refused */
+  int threads;       /* 0: one for each physical core of dt_processors() */
   /* NULL: the types of the files. "q8", "q4" (CPU): loading rounds matrices of more bits to Q8_0 or Q4_1. A rounded target is
    * another target; a rounded draft guesses differently. "f32": loading widens them. */
   const char *target_weights, *draft_weights;
@@ -144,7 +146,7 @@ typedef struct {
   /* Types of the weights in memory: "f16", "q4_k", "mixed". NULL without that draft. */
   const char *target_dtype, *draft_dtype, *draft2_dtype;
   const char *draft_vocab;     /* name of the dt_draft_vocab; NULL: the draft guesses all ids */
-  const char *device_left_out; /* why "auto" did not take a GPU that is there: its driver is too old; else NULL */
+  const char *device_left_out; /* why "auto" did not take a GPU: an old driver, or the pair failed to open; or NULL */
   const char *draft_left_out;  /* why an optional draft was not loaded; NULL: it was, or none was named */
   /* Layout of a head and its inputs: "eagle3, layers 2,15,27"; NULL: the draft is a model. */
   const char *draft_head, *draft2_head;
@@ -245,6 +247,9 @@ typedef struct {
   int min_tokens;
   const char *grammar; /* the text's, in llama.cpp's language (GBNF); copied; NULL: none */
 } dt_shifts;
+
+/* Whether any of them is asked for; NULL: none. */
+bool dt_shifts_wanted(const dt_shifts *asked);
 
 /* The grammar of the JSON texts that a JSON schema takes, malloc'd. lua/cli/OPTIONS.md lists the keywords. DT_EINPUT: not JSON, or
  * another keyword. */

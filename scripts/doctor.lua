@@ -92,6 +92,18 @@ local function works(pair)
     chain.stats.tokens_per_second, same and "the same tokens" or "OTHER TOKENS: please report this")
 end
 
+-- Whether the GPU is used, or why not.
+local function gpu(has_cuda)
+  if has_cuda then
+    local works_there, why = tried "cuda"
+    return works_there and "cuda works" or "none: " .. why
+  end
+  for _, name in ipairs(names_in "/dev") do
+    if name:find "^nvidia%d" then return ("/dev/%s is there, but this program has no CUDA backend"):format(name) end
+  end
+  return "none: there is no /dev/nvidia0"
+end
+
 local function engine()
   local pair, failure = dt.load {}
   if not pair then
@@ -106,8 +118,10 @@ local function engine()
   line("bandwidth", "%.1f GB/s read by these threads", pair:bandwidth() / 1e9)
   line("bundled pair", "%s", works(pair))
   pair:close()
-  local gpu, why = tried "cuda"
-  line("GPU", "%s", gpu and "cuda works" or "none: " .. why)
+  local has_cuda = known:find("auto, cuda,", 1, true) ~= nil -- the same refusal names those of this program
+  line("backends", "%s", has_cuda and "cpu and cuda" or
+    "cpu; cuda was not compiled in: scripts/quickstart does where a GPU and nvcc are, or cmake --preset cuda")
+  line("GPU", "%s", gpu(has_cuda))
   line("MPI", "%s", dt.mpi() and "mpirun -n R dtrun ... shares the target among R processes" or
     "none: Open MPI was not there when this was built")
 end

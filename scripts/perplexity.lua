@@ -30,7 +30,7 @@ if stride and stride >= window then
   dt.check(nil, ("--stride %d: less than a window's %d tokens is needed"):format(stride, window))
 end
 opts.load.ctx = window + 1
-opts.load.draft = false
+opts.load.draft, opts.load.needs_logits = false, true
 local text = read(opts.rest[1])
 local pair = dt.check(dt.load(opts.load))
 local tokens, begin = dt.check(pair:encode(text)), dt.check(pair:encode "")[1]

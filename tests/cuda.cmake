@@ -44,6 +44,27 @@ function(gpu_program NAME)
   endif()
 endfunction()
 
+# What gpu.sh asks a GPU; on the emulated device for its rehearsal.
+if(DTRUN_CUDA)
+  add_executable(wgmma bench/wgmma.cu)
+  target_link_libraries(wgmma PRIVATE dtrun_cuda)
+  # wgmma is in the code for exactly this architecture only.
+  set_target_properties(wgmma PROPERTIES CUDA_ARCHITECTURES OFF)
+  target_compile_options(wgmma PRIVATE -std=c++20 -fmad=false -gencode=arch=compute_90a,code=sm_90a)
+  target_include_directories(wgmma PRIVATE ${PROJECT_SOURCE_DIR}/runtime)
+elseif(NOT DTRUN_SANITIZE)
+  foreach(name limit gpu)
+    add_executable(bench_${name}_emu bench/bench_${name}.c ${PROJECT_SOURCE_DIR}/runtime/pair/backends.c)
+    target_compile_definitions(bench_${name}_emu PRIVATE DTRUN_CUDA)
+    target_link_libraries(bench_${name}_emu PRIVATE dtrun_cuda_emu dtrun_runtime)
+  endforeach()
+  set_source_files_properties(bench/wgmma.cu PROPERTIES LANGUAGE CXX)
+  add_executable(wgmma_emu bench/wgmma.cu)
+  target_compile_features(wgmma_emu PRIVATE cxx_std_20)
+  target_compile_options(wgmma_emu PRIVATE -Wno-unknown-pragmas -xc++)
+  target_link_libraries(wgmma_emu PRIVATE dtrun_cuda_emu dtrun_runtime)
+endif()
+
 gpu_program(golden_logits cuda ${skipped})
 gpu_program(heads cuda ${heads})
 # Whole generations: --compare fails unless the tokens are those of plain decoding.

@@ -131,6 +131,12 @@ static int read_grammar(job *j) {
   return 0;
 }
 
+/* Whether the texts need what not every backend can do with logits. */
+static bool needs_logits(const job *j) {
+  dtl_request r = job_request(j);
+  return dt_shifts_wanted(&r.seq.shifts) || r.seq.logprobs.wanted;
+}
+
 /* Opens the pair. A limited draft vocabulary also has the tokens of the prompts. */
 static int open_models(job *j, dtl_need need) {
   const cli_options *o = j->options;
@@ -146,6 +152,7 @@ static int open_models(job *j, dtl_need need) {
                            .texts = texts,
                            .n_texts = texts ? j->prompts.n : 0,
                            .how = {.backend = o->backend,
+                                   .needs_logits = needs_logits(j),
                                    .threads = o->threads,
                                    .target_weights = o->target_weights,
                                    .draft_weights = o->draft_weights,

@@ -65,7 +65,8 @@ int driver_pair_open(lua_State *L) {
                                       .draft_weights = luaL_optstring(L, 7, NULL),
                                       .cache_dtype = luaL_optstring(L, 8, NULL),
                                       .head_layers = luaL_optstring(L, 10, NULL),
-                                      .activations = luaL_optstring(L, 11, NULL)},
+                                      .activations = luaL_optstring(L, 11, NULL),
+                                      .needs_logits = lua_toboolean(L, 13)},
                               .shown = driver_interrupt(L) != NULL};
   pair_object *p = push_pair(L, driver_int(L, 5, "ctx", 0));
   bool found;

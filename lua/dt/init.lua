@@ -116,10 +116,11 @@ end
 
 local LOAD = { target = true, draft = true, draft2 = true, backend = true, threads = true, ctx = true, weights = true,
                draft_weights = true, draft_vocab = true, head_layers = true, cache_dtype = true, activations = true,
-               costs = true, corpus = true }
+               costs = true, corpus = true, needs_logits = true }
 
 local LOADED = { { "corpus", function(x) return is_name(x) or is_list(x, is_name) end, "a file or a list of files" },
                  { "draft", function(x) return is_name(x) or x == false end, "a folder or false" },
+                 { "needs_logits", is_flag, "true or false" },
                  { "costs", function(x) return type(x) == "table" or x == "table" or x == "learn" end,
                    '"table", "learn" or a table as dt.calibrate gives' } }
 for _, name in ipairs { "target", "draft2", "backend", "weights", "draft_weights", "draft_vocab", "head_layers",
@@ -130,14 +131,16 @@ end
 -- Without options the bundled pair; with only a target, the draft that is found to belong to it, if there is one
 -- (models/README.md); draft = false: none. draft2: a second draft beside it. costs, for policies: "learn" (learned from
 -- runs; the default), "table" (measured when first needed) or a table from dt.calibrate. corpus: a file, or a list of
--- files, for policies that look texts up.
+-- files, for policies that look texts up. needs_logits: texts will have penalties, biases, a grammar or
+-- log-probabilities, so the backend "auto" does not choose a GPU, which has none of these.
 function dt.load(t)
   t = options_table(t or {}, LOAD, "dt.load")
   check_options(t, LOADED, "dt.load", 2)
   check_integer("dt.load: threads", t.threads, 1024)
   check_integer("dt.load: ctx", t.ctx, MOST)
   return opened(t, core.open(t.target, t.draft, t.backend, t.threads, t.ctx, t.weights, t.draft_weights,
-                                   t.cache_dtype, t.draft_vocab, t.head_layers, t.activations, t.draft2))
+                                   t.cache_dtype, t.draft_vocab, t.head_layers, t.activations, t.draft2,
+                                   t.needs_logits))
 end
 
 local FAKE = { vocab = true, context = true, draft_context = true, eos = true, target = true, draft = true,

@@ -328,7 +328,7 @@ dt_status check_plain(const dt_model_desc *d, const char *backend, dt_error *err
                                                     : NULL;
   }
   if (!part) return DT_OK;
-  return dt_fail(err, DT_EINPUT, "model: it has %s, which %s does not compute: use --backend cpu", part, backend);
+  return dt_fail(err, DT_EINPUT, "model: it has %s, which %s does not compute (--backend cpu does)", part, backend);
 }
 
 static dt_status check_medusa(const dt_head_desc *h, const dt_shape *target, dt_error *err) {

@@ -9,8 +9,8 @@
 
 static bool repeats(const dt_shifts *a) { return a->repeat != 0 && a->repeat != 1; }
 
-bool shifts_wanted(const dt_shifts *a) {
-  return repeats(a) || a->presence != 0 || a->frequency != 0 || a->n_bias > 0 || a->min_tokens > 0 || a->grammar;
+bool dt_shifts_wanted(const dt_shifts *a) {
+  return a && (repeats(a) || a->presence != 0 || a->frequency != 0 || a->n_bias > 0 || a->min_tokens > 0 || a->grammar);
 }
 
 static bool is_end(const int32_t *ends, int n_ends, int32_t id) {

@@ -34,8 +34,6 @@ typedef struct {
   int n;              /* entries in use */
 } row_shifts;
 
-/* Whether any shift is asked for. */
-bool shifts_wanted(const dt_shifts *asked);
 /* Of a text of n tokens to generate behind, n_ends ids that end one. DT_EINPUT: out of range, or senseless together. */
 dt_status shifts_check(const dt_shifts *asked, int vocab, const dt_seq_options *options, const int32_t *ends,
                        int n_ends, dt_error *err);

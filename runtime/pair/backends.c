@@ -48,3 +48,9 @@ const char *backend_passed_over(const char *name) {
   }
   return NULL;
 }
+
+const char *backend_fallback(const char *name, const dt_backend_ops *failed) {
+  size_t i = 0;
+  while (i < COUNT && BACKENDS[i] != failed) i++;
+  return is_any(name) && i + 1 < COUNT ? BACKENDS[i + 1]->name : NULL;
+}

@@ -67,8 +67,14 @@ static dt_status open_device(dt_pair *p, const dt_pair_options *o, dt_error *err
   dt_backend_options options = {.threads = o->threads ? o->threads : processors_cores("")};
   p->threads = options.threads;
   p->ops = backend_find(o->backend, &options.variant, err);
-  p->device_left_out = backend_passed_over(o->backend);
+  const char *passed_over = backend_passed_over(o->backend);
+  if (passed_over && !(p->device_left_out = strdup(passed_over))) return dt_fail_memory(err, "a message", 1);
   if (!p->ops || set_cache_dtype(p, o->cache_dtype, err)) return DT_EINPUT;
+  if (o->needs_logits && !p->ops->shifts)
+    return dt_fail(
+        err, DT_EINPUT,
+        "the backend %s has no penalties, biases, grammars, min_tokens or log-probabilities (--backend cpu has)",
+        p->ops->name);
   options.cache_dtype = p->cache_dtype;
   return p->ops->open(&options, &p->backend, err);
 }
@@ -185,8 +191,8 @@ bool dt_draft_is_own(const char *draft) { return draft && (is_mtp(draft) || is_e
 /* Loads a draft head: it has no tokenizer, and its ids are the target's. */
 static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dtype, pair_draft *to, dt_error *err) {
   if (!p->ops->upload_head)
-    return dt_fail(err, DT_EINPUT, "%s is a draft head, which the backend %s does not run: use --backend cpu", o->draft,
-                   p->ops->name);
+    return dt_fail(err, DT_EINPUT, "%s is a draft head, which the backend %s does not run (--backend cpu does)",
+                   o->draft, p->ops->name);
   if (o->draft_vocab)
     return dt_fail(err, DT_EINPUT, "draft vocabulary: %s is a draft head, which brings its own", o->draft);
   if (to > p->draft && *p->draft->head)
@@ -225,7 +231,7 @@ static dt_status load_exit(const dt_pair *p, const dt_pair_options *o, const cha
   int most = p->target_info.layers - 1;
   size_t digits = strspn(number, "0123456789");
   if (!p->ops->first_layers)
-    return dt_fail(err, DT_EINPUT, "draft: the backend %s has no %s: use --backend cpu", p->ops->name, o->draft);
+    return dt_fail(err, DT_EINPUT, "draft: the backend %s has no %s (--backend cpu has)", p->ops->name, o->draft);
   if (!digits || number[digits])
     return dt_fail(err, DT_EINPUT, "draft: %.40s: a number of layers is expected, as in exit:8", o->draft);
   int layers = digits > 6 ? INT_MAX : atoi(number);
@@ -321,14 +327,12 @@ static dt_status check_draft_vocab(const dt_draft_vocab *v, dt_error *err) {
   return s;
 }
 
-dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *err) {
-  NEED(options, "options");
-  NEED(out, "out");
-  NEED(options->target, "target");
-  dt_status s = options->draft_vocab ? check_draft_vocab(options->draft_vocab, err) : DT_OK;
-  if (s) return s;
+/* Opens a pair on the backend that its options name. *tried: that backend, NULL if there is none such. */
+static dt_status open_pair(const dt_pair_options *options, dt_pair **out, const dt_backend_ops **tried, dt_error *err) {
+  dt_status s = DT_OK;
   double start = dt_clock_ms();
   dt_pair *p = calloc(1, sizeof *p);
+  *tried = NULL;
   if (!p) return dt_fail_memory(err, "a pair", sizeof *p);
   p->target_info.path = p->target_path = strdup(options->target);
   if (!p->target_path) s = dt_fail_memory(err, "a path", 1);
@@ -346,6 +350,7 @@ dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *
   if (!s) s = load(p, options->target, &how, NULL, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
   if (!s) measure(p, p->target, 0, &p->target_info);
   if (!s) s = open_drafts(p, options, draft_dtype, err);
+  *tried = p->ops;
   if (s) {
     dt_pair_close(p);
     return s;
@@ -353,6 +358,26 @@ dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *
   p->load_ms = dt_clock_ms() - start;
   *out = p;
   return DT_OK;
+}
+
+dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *err) {
+  NEED(options, "options");
+  NEED(out, "out");
+  NEED(options->target, "target");
+  dt_status s = options->draft_vocab ? check_draft_vocab(options->draft_vocab, err) : DT_OK;
+  if (s) return s;
+  const dt_backend_ops *tried;
+  dt_error why;
+  s = open_pair(options, out, &tried, &why);
+  dt_pair_options other = *options;
+  other.backend = s ? backend_fallback(options->backend, tried) : NULL;
+  if (!other.backend) {
+    if (s && err) *err = why;
+    return s;
+  }
+  s = open_pair(&other, out, &tried, err);
+  if (!s) (*out)->device_left_out = strdup(why.message);
+  return s;
 }
 
 static dt_status check_rules(const dt_fake_options *o, const dt_fake_rule *rules, int n, const char *role,
@@ -448,6 +473,7 @@ void dt_pair_close(dt_pair *p) {
   tok_close(p->tokenizer);
   free(p->target_path);
   free(p->left_out);
+  free(p->device_left_out);
   free(p->flaw);
   free(p);
 }

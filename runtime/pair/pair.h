@@ -26,9 +26,9 @@ struct dt_pair {
   char *target_path;
   int n_drafts;
   pair_draft draft[DT_DRAFTS];
-  const char *cache_dtype;     /* one of ops->cache_dtypes */
-  const char *device_left_out; /* see dt_pair_info */
-  char *left_out;              /* why an optional draft was not loaded, or NULL */
+  const char *cache_dtype; /* one of ops->cache_dtypes */
+  char *device_left_out;   /* see dt_pair_info */
+  char *left_out;          /* why an optional draft was not loaded, or NULL */
   int threads;
   double load_ms;         /* time of dt_pair_open */
   tok *tokenizer;         /* NULL: a scripted pair, whose text is its ids */

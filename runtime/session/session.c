@@ -204,9 +204,9 @@ static dt_status check_sampling(const dt_sampling *p, dt_error *err) {
 }
 
 static dt_status check_backend(const dt_backend_ops *ops, const dt_seq_options *o, dt_error *err) {
-  const char *what = shifts_wanted(&o->shifts) ? "penalties, biases, grammars and min_tokens"
-                     : o->logprobs.wanted      ? "logprobs"
-                                               : NULL;
+  const char *what = dt_shifts_wanted(&o->shifts) ? "penalties, biases, grammars and min_tokens"
+                     : o->logprobs.wanted         ? "logprobs"
+                                                  : NULL;
   if (!what || ops->shifts) return DT_OK;
   return dt_fail(err, DT_EINPUT, "%s: the backend %s has none: --backend cpu does", what, ops->name);
 }
@@ -270,7 +270,7 @@ static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, con
   text_stream text = {0};
   shifts shift = {0};
   logprobs logs = {0};
-  bool shifted = shifts_wanted(&o->shifts), told = o->candidates > 0 || o->logprobs.wanted;
+  bool shifted = dt_shifts_wanted(&o->shifts), told = o->candidates > 0 || o->logprobs.wanted;
   if (told && !(room_for_rows(&s->candidate, &s->candidate_logp, &s->choice_logp, s->rows.capacity) &&
                 room_for_rows(&q->candidate, &q->candidate_logp, &q->choice_logp, 1 + DT_TREE_VERIFY)))
     return dt_fail_memory(err, "the candidates of a pass", (size_t)s->rows.capacity * ROW_TOP * 8);

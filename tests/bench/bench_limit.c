@@ -1,5 +1,5 @@
 /* How near a pass is to the limit of the machine:
- * bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-q TYPE] [-w TYPE] [-c CONTEXT] [-k] [-a] [-p] MODEL...
+ * bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-q TYPE] [-w TYPE] [-c CONTEXT] [-k] [-a] [-p] [-r] MODEL...
  *
  * MODEL is a folder, or the name of a shape (shapes.h: pythia-70m, pythia-2.8b, ..): then a model of random numbers.
  * CSV, a line per model, pass, context and number of rows. What a pass must read is the weights without the input embedding,
@@ -20,7 +20,8 @@
  * -c: the longest context, above 512 (2048); of a model, at most its own.
  * -k: instead of all these, verify passes with caches of each type that the backend knows ("verify f16"), in turn.
  * -a: the same of activations ("verify 8"), with 1 to 64 rows, and a prompt.
- * -p: passes only, without the split. */
+ * -p: passes only, without the split.
+ * -r: instead, verify passes of 1, 8 and 16 rows at the longest context, and of numbers of rows about where a GPU's kernels change. */
 #include "model/model.h"
 #include "pair/backends.h"
 #include "shapes.h"
@@ -124,13 +125,14 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* All cases in turn until the time is over, at least three times; then each one's times are in order. */
+/* All cases in turn until the time is over, at least three times; without time, once and cold. Then each one's times are in order. */
 static void measure(pass_case *cases, int count, double seconds) {
   double end = now() + seconds;
-  for (int round = 0; round < MOST_REPEATS && (round < 3 || now() < end); round++)
+  int least = seconds > 0 ? 3 : 1;
+  for (int round = 0; round < MOST_REPEATS && (round < least || now() < end); round++)
     for (int i = 0; i < count; i++) {
       pass_case *c = &cases[i];
-      run(c);
+      if (seconds > 0) run(c);
       double start = now();
       run(c);
       c->took[c->n++] = now() - start;
@@ -199,6 +201,19 @@ static void time_passes(const char *name, const dt_model_desc *d, const subject 
   print_passes(name, d, cases, count, bandwidth, key_bytes);
 }
 
+static void time_rows(const char *name, const dt_model_desc *d, const subject *s, double bandwidth, double key_bytes,
+                      double seconds) {
+  static pass_case cases[MOST_CASES];
+  static const int few[] = {1, 8, 16}, rows[] = {1, 2, 4, 8, 16, 32, 64, 65, 80, 96, 128, 257};
+  enum { FEW = sizeof few / sizeof *few, ROWS = sizeof rows / sizeof *rows };
+  for (int i = 0; i < FEW; i++) cases[i] = pass_of("verify", s, DT_WANT_ARGMAX, s->context - 1, few[i]);
+  measure(cases, FEW, seconds / 3);
+  print_passes(name, d, cases, FEW, bandwidth, key_bytes);
+  for (int i = 0; i < ROWS; i++) cases[i] = pass_of("verify", s, DT_WANT_ARGMAX, 512, rows[i]);
+  measure(cases, ROWS, seconds);
+  print_passes(name, d, cases, ROWS, bandwidth, key_bytes);
+}
+
 /* Few rows at long contexts, where the caches weigh most. The type's name stands behind the pass's. */
 static void compare_caches(const char *name, const dt_model_desc *d, const dt_backend_ops *ops,
                            dt_backend_options options, double seconds) {
@@ -262,25 +277,20 @@ typedef struct {
   dt_layer layer[MOST_LAYERS];
 } cut_model;
 
-static dt_matrix few_rows(dt_matrix m, int rows) {
-  m.rows = m.group = m.stride = rows;
-  return m;
-}
-
 static void cut_inner(cut_model *m) {
   int block = dt_type_of(m->layer[0].down.dtype)->numbers, inner = block > FEW_INNER ? block : FEW_INNER;
   m->desc.shape.inter = inner;
   for (int i = 0; i < m->desc.shape.layers; i++) {
     dt_layer *l = &m->layer[i];
-    l->up = few_rows(l->up, inner), l->up_bias = few_rows(l->up_bias, inner);
-    l->gate = few_rows(l->gate, inner), l->gate_bias = few_rows(l->gate_bias, inner);
+    l->up = shape_few_rows(l->up, inner), l->up_bias = shape_few_rows(l->up_bias, inner);
+    l->gate = shape_few_rows(l->gate, inner), l->gate_bias = shape_few_rows(l->gate_bias, inner);
     l->down.cols = inner;
   }
 }
 
 static void cut_ids(cut_model *m) {
   m->desc.shape.vocab = FEW_IDS;
-  m->desc.embed = few_rows(m->desc.embed, FEW_IDS), m->desc.unembed = few_rows(m->desc.unembed, FEW_IDS);
+  m->desc.embed = shape_few_rows(m->desc.embed, FEW_IDS), m->desc.unembed = shape_few_rows(m->desc.unembed, FEW_IDS);
 }
 
 static void cut_layers(cut_model *m) { m->desc.shape.layers = 1; }
@@ -329,10 +339,10 @@ static void split_pass(const char *name, dt_backend *backend, const dt_model_des
 }
 
 static void time_all(const char *name, const dt_model_desc *d, const dt_backend_ops *ops, dt_backend *backend,
-                     double seconds, bool splits) {
+                     double seconds, bool splits, bool rows_only) {
   subject s = subject_open(ops, backend, d, NULL);
   double bandwidth = ops->read_bandwidth(backend);
-  time_passes(name, d, &s, bandwidth, number_bytes(ops->cache_dtypes[0]), seconds);
+  (rows_only ? time_rows : time_passes)(name, d, &s, bandwidth, number_bytes(ops->cache_dtypes[0]), seconds);
   printf("# streaming sum %.1f GB/s before the passes of %s, %.1f GB/s after\n", bandwidth * 1e-9, name,
          ops->read_bandwidth(backend) * 1e-9);
   if (splits) split_pass(name, backend, d, &s, seconds);
@@ -352,10 +362,11 @@ static void describe_processor(void) {
 int main(int argc, char **argv) {
   dt_backend_options options = {.variant = NULL, .threads = 2};
   const char *backend_name = "cpu", *variant = NULL;
+  setvbuf(stdout, NULL, _IOLBF, 0); /* what was printed stays if it is killed */
   double seconds = 20;
   dt_dtype shapes_dtype = DT_F16;
-  bool caches = false, activations = false, splits = true;
-  for (int option; (option = getopt(argc, argv, "b:t:v:s:q:w:c:kap")) != -1;) {
+  bool caches = false, activations = false, splits = true, rows_only = false;
+  for (int option; (option = getopt(argc, argv, "b:t:v:s:q:w:c:kapr")) != -1;) {
     if (option == 't') options.threads = atoi(optarg);
     if (option == 'b') backend_name = optarg;
     if (option == 'v') variant = optarg;
@@ -366,11 +377,12 @@ int main(int argc, char **argv) {
     if (option == 'k') caches = true;
     if (option == 'a') activations = true;
     if (option == 'p') splits = false;
+    if (option == 'r') rows_only = true, splits = false;
     if (option == '?') optind = argc;
   }
   if (optind >= argc || shapes_dtype == DT_TYPES || longest <= 512) {
     fprintf(stderr, "usage: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-q TYPE] [-w TYPE] "
-                    "[-c CONTEXT] [-k] [-a] [-p] MODEL...\n");
+                    "[-c CONTEXT] [-k] [-a] [-p] [-r] MODEL...\n");
     return 2;
   }
   const dt_backend_ops *ops = backend_find(backend_name, &options.variant, &err);
@@ -394,7 +406,7 @@ int main(int argc, char **argv) {
     else if (activations)
       compare_activations(name, &d, ops, backend, seconds);
     else
-      time_all(name, &d, ops, backend, seconds, splits);
+      time_all(name, &d, ops, backend, seconds, splits, rows_only);
     if (shape)
       shape_model_free(shape);
     else

@@ -1,187 +1,315 @@
 #!/usr/bin/env bash
-# The CUDA backend on a real GPU, in two steps, since the machine with the GPU may lack our Debian packages and may be lent for
-# minutes only:
+# Tests of the CUDA backend and questions to a real GPU, for a machine that may lack our Debian packages and may be
+# lent for fifteen minutes only:
 #
-#   tests/bench/gpu.sh pack           where nvcc and the packages are: builds, and writes the archive that it names
-#   tests/bench/gpu.sh run [PART]...  where the GPU is, in the unpacked archive (tar xf, or python3 -m tarfile -e): these parts, or
-#                                     all, in this order; about so many seconds on an H100:
-#     smoke     one test, a text with the bundled pair                                                         (2)
-#     exact     all tests of the backend on the device, and policies against plain decoding                   (60)
-#     speed     passes of three shapes of random weights, in 4 and 8 bits, at 16k, without overlap and graphs (60; since then more)
-#     pair      a synthetic Pythia-2.8B + 70M pair: policies, sampling, memory       (30; before, to make it once, 60)
-#     kernels   each kernel of a plain token, as ncu times it                                                 (12)
-#     tools     memory and race checker                                                        (racecheck: over 60)
-#     peers     transformers, plain and assisted, alternating with dtrun, on that pair        (100 tokens: untried)
+#   gpu.sh pack [ARCHITECTURE]...  where nvcc is: builds for these (90-real: H100, H200; 80-real: A100; 120-real: RTX
+#                                  50; ...) and writes an archive of less than 60 MB
+#   gpu.sh run [PART]...           where the GPU is, in the unpacked archive (tar xf, or python3 -m tarfile -e)
+#   gpu.sh run rest                the steps that have no result yet, after a run that was cut off
+#   gpu.sh rehearse BUILD          all parts on the emulated device of a build, at tiny sizes
 #
-# A test that fails runs again without overlap (DTRUN_NO_PDL), without graphs (DTRUN_NO_GRAPH), and without both, and one line says
-# which mends it. What is missing (python3 with torch, safetensors and transformers; ncu; compute-sanitizer) is said as SKIPPED.
-# Environment: ARCHITECTURES (90-real; what to build for), OUT (a folder for what is printed, results of the archive), PYTHON,
-# TOKENS (300), PROMPTS (4), PAIRS (a folder for the pair, build/pairs), SECONDS_EACH (6, of a shape's passes), GPU_PROGRAMS
-# (the folder of the programs, bin).
+# The parts, in this order (estimated seconds on an H100):
+#     exact     all tests of the backend on the device, policies against plain decoding                       (90)
+#     rows      passes of 1, 8 and 16 rows at 16,383; 1 to 257 rows at 512; F16, Q4_K, Q4_K in groups of 64  (110)
+#     wgmma     whether wgmma has mma.sync's bits                                                              (5)
+#     prompts   prompts of 2k, 16k and 64k tokens, by cuBLASLt and by our own kernels                        (130)
+#     memory    a session of the largest context, then passes of new shapes until memory ends                 (30)
+#     loading   how long a model takes to load, by parts                                                     (100)
+#     policies  policies with the bundled pair, and with a synthetic pair of 2.8B and 70M where torch is      (90)
+#     llama     llama-bench and dtrun in turns, where a llama-bench is                                        (20)
+#     sanitize  memory checker; race checker on test_cuda_exact's rows, last, since it is slow               (140)
+# Only if they are named: kernels (each kernel of a plain token, as ncu times it), peers (transformers).
 #
-# What must be read, counted: a plain token of the 2.8B shape reads 5.29 GB of weights and 0.33 MB of cache per position of
-# its context; at 4.8 TB/s that is 1.10 ms, 907 tokens/s. A draft level of the 70M shape reads 0.089 GB: 19 microseconds.
-set -euo pipefail
-cd "$(dirname "$0")/../.."
-tests=(test_cuda_{forward,draw,exact,groups,packed,q8,failures,generation,prompt,heads,turns} 'test_golden_logits cuda' 'test_heads cuda' 'test_golden_sampling 500 cuda')
-parts=(smoke exact speed pair kernels tools peers)
-archive=build/gpu.tar.xz
+# Every step has a limit, and the whole run one of 800 seconds by its own clock. A step that fails or is cut off costs
+# itself only. What a step prints goes straight into OUT/STEP.txt, line by line; OUT/gpu.txt gets its result when it
+# ends. So a run that is killed loses nothing that was written. A test that fails is run again, within its limit,
+# without overlap (DTRUN_NO_PDL), without graphs (DTRUN_NO_GRAPH) and without both, and its line says which mends it.
+# What is missing is reported as SKIPPED.
+#
+# Environment: OUT (results), BUDGET (800, seconds), FINISHED (a file: the steps that have results), PYTHON, PAIRS
+# (build/pairs: a folder for the synthetic pair), GPU_PROGRAMS (bin), LLAMA_BENCH (its path), GGUF (pack: a real model
+# that goes along if it fits; small golden ones always do).
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+parts=(exact rows wgmma prompts memory loading policies llama sanitize)
+more=(kernels peers)
+tests=(test_cuda_{forward,draw,exact,groups,packed,q8,failures,generation,prompt,heads,turns})
+tests+=('test_golden_logits cuda' 'test_heads cuda' 'test_golden_sampling 500 cuda')
+archive=build/gpu.tar.xz most_mb=60 model=model.gguf
+prompt='The old man went down to the'
 
 # ---- where nvcc is ----
 
-pack() {
-  local build=build/gpu/build tree=build/gpu/dtrun-gpu programs=(dtrun dtrun_serve bench_limit) test file
-  for test in "${tests[@]}"; do programs+=("${test%% *}"); done
+pack() (
+  set -e
+  local build=build/gpu/build tree=build/gpu/dtrun-gpu name file size
+  local programs=(dtrun dtrun_serve bench_limit bench_gpu wgmma)
+  [ $# -gt 0 ] || set -- 90-real
+  for name in "${tests[@]}"; do programs+=("${name%% *}"); done
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDTRUN_CUDA=ON -DDTRUN_TESTS_ROOT:STRING=. \
-    -DDTRUN_CUDA_ARCHITECTURES="${ARCHITECTURES:-90-real}"
+    "-DDTRUN_CUDA_ARCHITECTURES=$(IFS=';' && echo "$*")"
   cmake --build "$build" --target "${programs[@]}"
   rm -rf "$tree" && mkdir -p "$tree/bin/lib"
-  for test in "${programs[@]}"; do
-    file=${test/_serve/-serve} # as the program is called
+  for name in "${programs[@]}"; do
+    file=${name/_serve/-serve} # as the program is called
     strip -o "$tree/bin/$file" "$(find "$build" -name "$file" -type f -perm -u+x | head -n 1)"
   done
   # Everything but the C library, which must be the machine's own.
-  ldd "$tree"/bin/dtrun{,-serve} "$tree"/bin/test_cuda_exact | awk '$2 == "=>" && $3 ~ "^/" && $1 !~ "^lib(c|m|dl|pthread|rt)\\.so" { print $3 }' |
-    sort -u | xargs -I{} cp -L {} "$tree/bin/lib/"
-  git ls-files lua policies scripts models/mini-\* tests/bench tests/data tests/exact tests/golden/heads tests/golden/logits \
-    tests/golden/sampling | grep -v '^tests/bench/results' | xargs cp --parents -t "$tree"
+  ldd "$tree"/bin/dtrun{,-serve} "$tree"/bin/test_cuda_exact |
+    awk '$2 == "=>" && $3 ~ "^/" && $1 !~ "^lib(c|m|dl|pthread|rt)\\.so" { print $3 }' | sort -u |
+    xargs -I{} cp -L {} "$tree/bin/lib/"
+  git ls-files lua policies scripts models/mini-\* tests/bench tests/data tests/exact \
+    tests/golden/{heads,logits,sampling} | grep -v '^tests/bench/results' | xargs cp --parents -t "$tree"
   git rev-parse --short HEAD >"$tree/commit"
+  [ -z "${GGUF:-}" ] || cp -L "$GGUF" "$tree/model.gguf"
   XZ_OPT=-9 tar -cJf "$archive" -C build/gpu dtrun-gpu # -9 sees that the programs hold the same kernels
-  echo "$archive: $(du -m "$archive" | cut -f 1) MB; unpacked $(du -sm "$tree" | cut -f 1) MB"
-}
-
-# ---- where the GPU is ----
-
-has() { "$python" -c "import $1" 2>/dev/null || { echo "SKIPPED: $2 ($python has no ${1//,/, or no })"; return 1; }; }
-finds() { command -v "$1" >/dev/null || { echo "SKIPPED: $1 (it is not here)"; return 1; }; }
-
-# try SECONDS COMMAND...: prints the seconds it took; when it fails, its last lines, and what mends it.
-try() {
-  local limit=$1 log start=$SECONDS ways=('DTRUN_NO_PDL=1' 'DTRUN_NO_GRAPH=1' 'DTRUN_NO_PDL=1 DTRUN_NO_GRAPH=1') way mended='' status
-  shift
-  log=$(mktemp)
-  if timeout "$limit" "$@" >"$log" 2>&1; then
-    echo "passed: ${*##*/} ($((SECONDS - start)) s)"
-  elif status=$? && [ "$status" = 77 ]; then
-    echo "SKIPPED: ${*##*/} ($(tail -n 1 "$log"))"
-  else
-    tail -n 12 "$log" | sed 's/^/    /'
-    for way in "${ways[@]}"; do
-      # shellcheck disable=SC2086
-      env $way timeout "$limit" "$@" >/dev/null 2>&1 && mended="$mended, with $way"
-    done
-    echo "FAILED: ${*##*/} (status $status; 124: more than $limit s): $([ "$mended" ] && echo "passes${mended#,}" || echo "fails in every way")"
+  size=$(du -m "$archive" | cut -f 1)
+  if [ "$size" -gt $most_mb ] && [ -e "$tree/model.gguf" ]; then
+    echo "gpu.sh: with $GGUF the archive has $size MB, more than $most_mb: it goes without" >&2
+    rm "$tree/model.gguf"
+    XZ_OPT=-9 tar -cJf "$archive" -C build/gpu dtrun-gpu
+    size=$(du -m "$archive" | cut -f 1)
   fi
-  rm -f "$log"
+  echo "$archive: $size MB; unpacked $(du -sm "$tree" | cut -f 1) MB; for $*"
+  [ "$size" -le $most_mb ] && return
+  echo "gpu.sh: the archive has $size MB, more than $most_mb: pack fewer architectures" >&2
+  exit 1
+)
+
+# ---- steps ----
+
+say() { printf '%s\n' "$*" | tee -a "$out/gpu.txt"; }
+file_of() { echo "$out/${1//[^A-Za-z0-9_.-]/-}.txt"; }
+has() { "$python" -c "import $1" 2>/dev/null || { say "SKIPPED: $2 ($python has no ${1//,/, or no })"; return 1; }; }
+finds() { command -v "$1" >/dev/null || { say "SKIPPED: $2 ($1 is not here)"; return 1; }; }
+
+# within SECONDS COMMAND...: its exit status; 124 or 137: it was cut off. What it prints comes line by line.
+within() { timeout -k 5 "$1" stdbuf -oL -eL "${@:2}"; }
+
+# mended SECONDS COMMAND...: which of three ways makes a test pass that failed.
+mended() {
+  local end=$((SECONDS + $1)) way ways=('DTRUN_NO_PDL=1' 'DTRUN_NO_GRAPH=1' 'DTRUN_NO_PDL=1 DTRUN_NO_GRAPH=1') found=''
+  shift
+  for way in "${ways[@]}"; do
+    [ "$end" -gt $SECONDS ] || break
+    # shellcheck disable=SC2086
+    within $((end - SECONDS)) env $way "$@" >/dev/null 2>&1 && found="$found, with $way"
+  done
+  [ "$found" ] && echo "passes${found#,}" || echo 'fails in every way'
 }
 
-told() { echo "--- $*"; "$@" || echo "FAILED: $*"; }
-
-smoke() {
-  try 60 "$bin/test_cuda_forward"
-  told "$bin/dtrun" rate --backend cuda -p 'The old man went down to the' -n 40
+# step test|ask NAME SECONDS COMMAND...: runs a step and reports how it went; of `ask`, also what it printed.
+step() {
+  local kind=$1 name=$2 limit=$(($3 * slack)) file start=$SECONDS status=0 left=$((budget - SECONDS)) why=''
+  shift 3
+  file=$(file_of "$name")
+  [ "$rest" ] && grep -qxF "$name" "$finished" && return
+  if [ "$left" -lt 3 ]; then
+    say "LEFT: $name (the time is over: gpu.sh run rest)"
+    return
+  fi
+  if [[ $1 = "$bin"/* && ! -x $1 ]]; then
+    say "SKIPPED: $name (${1##*/} is not here)"
+    return
+  fi
+  [ "$limit" -le "$left" ] || limit=$left
+  echo "# $*" >"$file"
+  within "$limit" "$@" >>"$file" 2>&1 || status=$?
+  case $status in
+    0) why="passed: $name" ;;
+    77) why="SKIPPED: $name: $(tail -n 1 "$file")" ;;
+    124 | 137) why="SLOW: $name: cut off after $limit s" ;;
+    *)
+      why="FAILED: $name: status $status"
+      [ "$kind" = ask ] || why+="; $(mended $((limit + start - SECONDS)) "$@")"
+      ;;
+  esac
+  if [ "$kind" = ask ]; then
+    say "$(sed 1d "$file")"
+  elif [ "$status" != 0 ] && [ "$status" != 77 ]; then
+    say "$(tail -n 12 "$file" | sed 's/^/    /')"
+  fi
+  say "$why ($((SECONDS - start)) s)"
+  printf '%s\n' "$name" >>"$finished"
 }
+
+# ---- the parts ----
 
 exact() {
+  local test policy compared=(--backend cuda --compare ar -p "$prompt" --ignore-eos "${length[@]}")
+  step ask smoke 30 "$bin/dtrun" rate "${pair[@]}" --backend cuda -p "$prompt" -n "$few"
   for test in "${tests[@]}"; do
     # shellcheck disable=SC2086
-    try 120 "$bin/"$test
+    step test "${test%% *}" 60 "$bin/"$test
   done
-  for policy in linear fixed_tree dynatree rate eagle2 opt_tree; do
-    try 60 "$bin/dtrun" "$policy" --backend cuda --compare ar -p 'The old man went down to the' -n 500 --ignore-eos
-  done
+  for policy in $policies; do step test "$policy" 40 "$bin/dtrun" "$policy" "${pair[@]}" "${compared[@]}"; done
   for policy in linear dynatree; do
-    try 60 "$bin/dtrun" "$policy" --backend cuda --compare ar -p 'The old man' -n 300 --ignore-eos --temp 1 --top-p 0.9 --seed 3
+    step test "$policy sampling" 40 "$bin/dtrun" "$policy" "${pair[@]}" "${compared[@]}" --temp 1 --top-p 0.9 --seed 3
   done
-  try 60 "$bin/dtrun" eagle2 --backend cuda -md models/mini-head --compare ar -p 'The old man went down to the' -n 300 --ignore-eos
-  try 120 "$bin/dtrun" run tests/exact/matrix.lua --backend cuda --prompts 2 -n 40
+  step test 'eagle2 head' 40 "$bin/dtrun" eagle2 -md models/mini-head "${compared[@]}"
+  [ ! -e "$model" ] || step test gguf 40 "$bin/dtrun" rate -m "$model" -md none "${compared[@]}"
+  [ ${#matrix[@]} = 0 ] ||
+    step test matrix 60 "$bin/dtrun" run tests/exact/matrix.lua --backend cuda "${matrix[@]}"
 }
 
-speed() {
-  told "$bin/bench_limit" -b cuda -p -s "$seconds" pythia-2.8b pythia-70m llama-3.1-8b
-  for type in Q4_0 Q8_0; do told "$bin/bench_limit" -b cuda -p -s 1 -q "$type" pythia-2.8b; done
-  told "$bin/bench_limit" -b cuda -p -s 1 -q Q4_K llama-3.1-8b
-  told "$bin/bench_limit" -b cuda -k -s 1 -c 16384 llama-3.1-8b
-  for way in DTRUN_NO_PDL=1 DTRUN_NO_GRAPH=1; do told env "$way" "$bin/bench_limit" -b cuda -p -s 1 pythia-2.8b pythia-70m; done
+rows() {
+  local type run=("$bin/bench_limit" -b cuda -r -s "$each" -c "$long")
+  for type in F16 Q4_K; do step ask "rows $type" 80 "${run[@]}" -q "$type" "$shape"; done
+  step ask 'rows Q4_K in groups' 80 env DTRUN_ROWS=64 "${run[@]}" -q Q4_K "$shape"
+}
+
+wgmma() { step ask wgmma 20 "$bin/wgmma" "$blocks"; }
+
+prompts() {
+  local type
+  for type in F16 Q4_K; do
+    # shellcheck disable=SC2086
+    step ask "prompts $type" 100 "$bin/bench_gpu" prompts "$shape" "$type" $lengths
+  done
+}
+
+memory() { step ask memory 60 env "${full[@]}" "$bin/bench_gpu" memory "$shape" F16 "$most"; }
+
+loading() {
+  local type
+  for type in F16 Q4_K IQ4_XS; do step ask "loading $type" 60 "$bin/bench_gpu" loading "$shape" "$type"; done
 }
 
 make_pair() {
   [ -d "$target" ] && return
   has torch,safetensors 'the synthetic pair and all that is measured on it' || return
-  "$python" scripts/training/make_synthetic_pair.py --target pythia-2.8b --draft pythia-70m --agreement 0.8 --second 0.1 --seed 1 "$pairs" ||
-    { echo 'FAILED: make_synthetic_pair.py'; return 1; }
+  step test 'the synthetic pair' 90 "$python" scripts/training/make_synthetic_pair.py --target pythia-2.8b \
+    --draft pythia-70m --agreement 0.8 --second 0.1 --seed 1 "$pairs"
+  [ -d "$target" ]
 }
 
-pair() {
+policies() {
+  local run=("$bin/dtrun" run tests/bench/policies.lua --backend cuda "${short[@]}")
+  step ask 'policies bundled' 60 "${run[@]}" "${pair[@]}"
   make_pair || return 0
-  local options=(--backend cuda -m "$target" -md "$draft" -n "$tokens")
-  told "$bin/dtrun" run tests/bench/policies.lua --backend cuda --prompts "$prompts" -n "$tokens"
-  told "$bin/dtrun" run tests/bench/policies.lua "${options[@]}" --prompts "$prompts" --policies 'linear fixed_tree dynatree rate eagle2'
-  told "$bin/dtrun" run tests/bench/policies.lua "${options[@]}" --prompts 2 --temp 1 --policies 'linear dynatree rate'
+  step ask 'policies synthetic' 90 "${run[@]}" -m "$target" -md "$draft" \
+    --policies 'linear fixed_tree dynatree rate eagle2'
+}
+
+llama() {
+  local turn bench=${LLAMA_BENCH:-llama-bench}
+  finds "$bench" 'llama-bench in turns with dtrun' || return 0
+  [ -e "$model" ] || { say 'SKIPPED: llama-bench in turns with dtrun (there is no model.gguf)'; return; }
+  for turn in 1 2 3; do
+    step ask "llama-bench, turn $turn" 30 "$bench" -m "$model" -ngl 99 -p 0 -n 128 -r 1
+    step ask "dtrun, turn $turn" 30 "$bin/dtrun" ar --backend cuda -m "$model" -md none -p "$prompt" -n "$few" \
+      --ignore-eos
+  done
+}
+
+sanitize() {
+  finds compute-sanitizer 'memory and race checker' || return 0
+  local checker=(env DTRUN_GUARD=1 compute-sanitizer --error-exitcode 9 --tool)
+  step test memcheck 60 "${checker[@]}" memcheck "$bin/test_cuda_forward" logits_are_those_of_the_cpu
+  step test racecheck 120 "${checker[@]}" racecheck "$bin/test_cuda_exact" 'rows_that*'
 }
 
 # The first 1,600 kernels warm up and read the prompt; then come passes of one row.
 kernels() {
-  finds ncu && make_pair || return 0
-  DTRUN_NO_GRAPH=1 DTRUN_NO_PDL=1 told ncu --clock-control none --cache-control none --launch-skip 1600 --launch-count 280 --csv \
-    --metrics gpu__time_duration.sum,dram__bytes_read.sum,launch__grid_size --log-file "$out/kernels.csv" \
-    "$bin/dtrun" ar --backend cuda -m "$target" -md none -p 'The old man' -n 16 --ignore-eos >/dev/null
-  "$python" - "$out/kernels.csv" <<'PYTHON'
-import collections, csv, sys
-rows = list(csv.DictReader(line for line in open(sys.argv[1]) if line.startswith('"')))
-took, read, launches = (collections.defaultdict(list) for _ in range(3))
-for row in rows:
-    key = row["Kernel Name"].split("(")[0][:60], row["Grid Size"]
-    value = float(row["Metric Value"].replace(",", ""))
-    value *= {"us": 1, "ns": 1e-3, "ms": 1e3, "byte": 1e-6, "Kbyte": 1e-3, "Mbyte": 1, "Gbyte": 1e3}.get(row["Metric Unit"], 1)
-    {"gpu__time_duration.sum": took, "dram__bytes_read.sum": read}.get(row["Metric Name"], launches)[key].append(value)
-print("kernel, grid, launches, microseconds (median), MB from memory (median), TB/s")
-for key, times in sorted(took.items(), key=lambda kv: -sum(kv[1])):
-    us, mb = sorted(times)[len(times) // 2], sorted(read[key] or [0])[len(read[key]) // 2]
-    print(f"{key[0]:60} {key[1]:18} {len(times):4} {us:8.2f} {mb:9.2f} {mb / us:6.2f}")
-PYTHON
-}
-
-tools() {
-  finds compute-sanitizer || return 0
-  for tool in memcheck racecheck synccheck; do # racecheck was not done with all its tests in a minute
-    DTRUN_GUARD=1 try 100 compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/test_cuda_forward" logits_are_those_of_the_cpu
-  done
-  DTRUN_GUARD=1 try 100 compute-sanitizer --tool memcheck --error-exitcode 9 "$bin/test_cuda_prompt"
+  finds ncu 'the time of each kernel' && make_pair || return 0
+  step test ncu 60 env DTRUN_NO_GRAPH=1 DTRUN_NO_PDL=1 ncu --clock-control none --cache-control none \
+    --launch-skip 1600 --launch-count 280 --csv --log-file "$out/kernels.csv" \
+    --metrics gpu__time_duration.sum,dram__bytes_read.sum,launch__grid_size \
+    "$bin/dtrun" ar --backend cuda -m "$target" -md none -p 'The old man' -n 16 --ignore-eos
+  step ask 'kernels' 20 "$python" tests/bench/gpu_kernels.py "$out/kernels.csv"
 }
 
 peers() {
-  has torch,transformers 'transformers, plain and assisted' || return 0
-  "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' ||
-    { echo 'SKIPPED: transformers, plain and assisted (its torch sees no GPU)'; return 0; }
-  make_pair || return 0
-  told "$python" tests/bench/compare_peers.py --backend cuda --dtrun "$bin/dtrun" --peers transformers --target "$target" --draft "$draft" \
-    --prompts 1 --tokens 100 --repeats 1
+  has torch,transformers 'transformers, plain and assisted' && make_pair || return 0
+  step ask 'transformers' 120 "$python" tests/bench/compare_peers.py --backend cuda --dtrun "$bin/dtrun" \
+    --peers transformers --target "$target" --draft "$draft" --prompts 1 --tokens 100 --repeats 1
+}
+
+# ---- a run ----
+
+real_sizes() {
+  shape=llama-3.1-8b long=16384 lengths='2048 16384 65536' each=6 blocks=2048 few=128 most=288 full=() pair=()
+  policies='linear fixed_tree dynatree rate eagle2 opt_tree' length=(-n 300) matrix=(--prompts 2 -n 40)
+  short=(--prompts 4 -n 300)
+}
+
+# What the emulated device does in three minutes: few tests, since all of them run there as unit.test_cuda_*, and no
+# matrix of policies, since that is gpu.exact.matrix.
+tiny_sizes() {
+  shape=tiny long=514 lengths=520 each=0 blocks=1 few=6 most=9 full=(CUDA_EMU_FAULTS='1 6e7 -1')
+  pair=(-m models/mini-draft -md models/mini-draft)
+  policies=linear length=(-n 6 --rounds 1) matrix=() short=(--prompts 1 -n 2 --policies linear --costs learn)
+  tests=('test_cuda_forward wide_rows*' 'test_cuda_draw a_row*' 'test_cuda_exact a_nan*')
+  tests+=('test_cuda_prompt a_prompt_begins*' 'test_heads cuda a_layer*')
 }
 
 run() {
+  local part
+  mkdir -p "$out"
   # cuBLASLt, which long prompts ask for: the toolkit's, or the one of Python's packages.
   LD_LIBRARY_PATH=$bin/lib:/usr/local/cuda/lib64:$("$python" -c 'import glob, importlib.util as u
 spec = u.find_spec("nvidia")
-print(*(lib for folder in (spec.submodule_search_locations if spec else ()) for lib in glob.glob(folder + "/*/lib")), sep=":")' || true)
+folders = spec.submodule_search_locations if spec else ()
+print(*(lib for folder in folders for lib in glob.glob(folder + "/*/lib")), sep=":")' 2>/dev/null || true)
   export LD_LIBRARY_PATH DTRUN_HOME=$PWD
-  echo "# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || echo 'no nvidia-smi'), commit $(cat commit || echo '?'): $*"
-  ! ldd "$bin/dtrun" | grep 'not found' || { echo 'FAILED: the machine lacks these libraries'; return 1; }
+  local device about=name,driver_version,memory.total
+  device=$(nvidia-smi --query-gpu=$about --format=csv,noheader 2>/dev/null || echo 'no nvidia-smi')
+  say "# $device, commit $(cat commit 2>/dev/null || echo '?'): $*"
+  ! ldd "$bin/dtrun" | grep 'not found' || { say 'FAILED: the machine lacks these libraries'; return 1; }
   for part in "$@"; do
-    echo "=== $part, after $SECONDS s"
+    say "=== $part, after $SECONDS s"
     "$part"
   done
-  echo "=== done after $SECONDS s"
+  say "=== done after $SECONDS s"
 }
 
-usage() { echo "usage: tests/bench/gpu.sh pack | run [${parts[*]}]" >&2; exit 2; }
-[ "${1:-}" = pack ] && [ $# = 1 ] && { pack; exit; }
-[ "${1:-}" = run ] || usage
-shift
-for part in "$@"; do [[ " ${parts[*]} " = *" $part "* ]] || usage; done
-[ $# -gt 0 ] || set -- "${parts[@]}"
-bin=${GPU_PROGRAMS:-$PWD/bin} out=${OUT:-$PWD/results} tokens=${TOKENS:-300} prompts=${PROMPTS:-4} seconds=${SECONDS_EACH:-6}
-python=${PYTHON:-python3} pairs=${PAIRS:-build/pairs} target=$pairs/synthetic-2.8b draft=$pairs/synthetic-70m
-[ -x "$bin/dtrun" ] || { echo "gpu.sh: $bin/dtrun is not here: tests/bench/gpu.sh pack makes an archive of it, where nvcc is" >&2; exit 1; }
-mkdir -p "$out"
-run "$@" 2>&1 | tee "$out/gpu-$(date -u +%Y%m%d-%H%M%S).txt"
+# rehearse BUILD: links the emulated programs to the names that the archive has.
+rehearse() {
+  local name file
+  bin=$(mktemp -d)
+  trap 'rm -rf "$bin"' EXIT
+  for name in dtrun bench_limit bench_gpu wgmma test_cuda_{forward,draw,exact,prompt} test_golden_logits test_heads; do
+    file=$(find "$1/tests" -name "${name}_emu" -type f -perm -u+x | head -n 1)
+    [ "$file" ] || file=$(find "$1/tests" -name "$name" -type f -perm -u+x | head -n 1)
+    [ -z "$file" ] || ln -s "$(realpath "$file")" "$bin/$name"
+  done
+  finished=$bin/finished slack=20 budget=$((20 * budget)) # a busy machine proves nothing against a step
+  : >"$finished"
+  tiny_sizes
+  run "${parts[@]}"
+}
+
+usage() {
+  echo "usage: gpu.sh pack [ARCHITECTURE]... | run [rest | ${parts[*]} ${more[*]}] | rehearse BUILD" >&2
+  exit 2
+}
+out=${OUT:-$PWD/results} finished=${FINISHED:-$PWD/finished} budget=${BUDGET:-800} rest='' slack=1
+python=${PYTHON:-python3} pairs=${PAIRS:-build/pairs}
+target=$pairs/synthetic-2.8b draft=$pairs/synthetic-70m
+case ${1:-} in
+  pack)
+    shift
+    pack "$@"
+    ;;
+  run)
+    shift
+    for part in "$@"; do [[ " ${parts[*]} ${more[*]} rest " = *" $part "* ]] || usage; done
+    bin=${GPU_PROGRAMS:-$PWD/bin}
+    if ! [ -x "$bin/dtrun" ]; then
+      echo "gpu.sh: $bin/dtrun is not here: gpu.sh pack makes an archive of it, where nvcc is" >&2
+      exit 1
+    fi
+    [[ " $* " != *' rest '* ]] || rest=yes
+    [ -z "$rest" ] || set -- "${parts[@]}"
+    [ $# -gt 0 ] || set -- "${parts[@]}"
+    touch "$finished"
+    real_sizes
+    run "$@"
+    ;;
+  rehearse)
+    [ $# = 2 ] && [ -d "$2" ] || usage
+    out=${OUT:-$2/gpu-rehearsal}
+    rehearse "$2"
+    ;;
+  *) usage ;;
+esac

@@ -15,12 +15,17 @@ static const struct {
   const char *name;
   int layers, hidden, heads, kv_heads, inter, vocab;
   bool llama; /* a gate, RMS norms, a sequential residual, no biases; else GPT-NeoX */
-} bench_shapes[] = {
-    {"pythia-70m", 6, 512, 8, 8, 2048, 50304, false},       {"pythia-410m", 24, 1024, 16, 16, 4096, 50304, false},
-    {"pythia-1b", 16, 2048, 8, 8, 8192, 50304, false},      {"pythia-2.8b", 32, 2560, 32, 32, 10240, 50304, false},
-    {"pythia-6.9b", 32, 4096, 32, 32, 16384, 50432, false}, {"smollm2-135m", 30, 576, 9, 3, 1536, 49152, true},
-    {"qwen2.5-0.5b", 24, 896, 14, 2, 4864, 151936, true},   {"qwen2.5-1.5b", 28, 1536, 12, 2, 8960, 151936, true},
-    {"llama-3.2-1b", 16, 2048, 32, 8, 8192, 128256, true},  {"llama-3.1-8b", 32, 4096, 32, 8, 14336, 128256, true}};
+} bench_shapes[] = {{"tiny", 2, 256, 4, 2, 256, 300, true}, /* for rehearsals */
+                    {"pythia-70m", 6, 512, 8, 8, 2048, 50304, false},
+                    {"pythia-410m", 24, 1024, 16, 16, 4096, 50304, false},
+                    {"pythia-1b", 16, 2048, 8, 8, 8192, 50304, false},
+                    {"pythia-2.8b", 32, 2560, 32, 32, 10240, 50304, false},
+                    {"pythia-6.9b", 32, 4096, 32, 32, 16384, 50432, false},
+                    {"smollm2-135m", 30, 576, 9, 3, 1536, 49152, true},
+                    {"qwen2.5-0.5b", 24, 896, 14, 2, 4864, 151936, true},
+                    {"qwen2.5-1.5b", 28, 1536, 12, 2, 8960, 151936, true},
+                    {"llama-3.2-1b", 16, 2048, 32, 8, 8192, 128256, true},
+                    {"llama-3.1-8b", 32, 4096, 32, 8, 14336, 128256, true}};
 
 typedef struct {
   dt_model_desc desc;
@@ -35,6 +40,12 @@ static inline void shape_model_free(shape_model *m) { free(m->numbers), free(m->
 
 static inline dt_matrix shape_matrix(const dt_source *source, int rows, int cols) {
   return (dt_matrix){.source = source, .dtype = DT_F16, .rows = rows, .cols = cols, .group = rows, .stride = rows};
+}
+
+/* The first rows of a matrix. */
+static inline dt_matrix shape_few_rows(dt_matrix m, int rows) {
+  m.rows = m.group = m.stride = rows;
+  return m;
 }
 
 /* Blocks of random bytes; false: no memory. */

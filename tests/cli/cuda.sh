@@ -34,11 +34,61 @@ it_names_the_types_that_it_takes() {
   refuses 2 "weights: 'q8' was asked for, but the backend cuda takes them only as they are" ar --backend cuda --weights q8 "${prompt[@]}"
   refuses 2 "draft weights: 'q4' was asked for, but the backend cuda takes them only as they are" \
     linear --backend cuda --draft-weights q4 "${prompt[@]}"
-  refuses 2 "draft vocabulary: a GPU's output matrices are whole: use --backend cpu" linear --backend cuda --draft-vocab 600 "${prompt[@]}"
-  refuses 2 'penalties, biases, grammars and min_tokens: the backend cuda has none: --backend cpu does' ar --backend cuda --repeat-penalty 1.2 "${prompt[@]}"
-  refuses 2 'grammars and min_tokens: the backend cuda has none: --backend cpu does' ar --backend cuda --grammar 'root ::= "a"' "${prompt[@]}"
-  refuses 2 'logprobs: the backend cuda has none: --backend cpu does' ar --backend cuda --logprobs 1 --json r.json "${prompt[@]}"
+  refuses 2 "draft vocabulary: a GPU has none .--backend cpu has" linear --backend cuda --draft-vocab 600 "${prompt[@]}"
+  local none='the backend cuda has no penalties, biases, grammars, min_tokens or log-probabilities .--backend cpu has.$'
+  refuses 2 "$none" ar --backend cuda --repeat-penalty 1.2 "${prompt[@]}"
+  refuses 2 "$none" ar --backend cuda --grammar 'root ::= "a"' "${prompt[@]}"
+  refuses 2 "$none" ar --backend cuda --logprobs 1 --json r.json "${prompt[@]}"
   refuses 2 "'f16' is unknown to the backend cuda: 16-bit or q8" ar --backend cuda --cache-dtype f16 "${prompt[@]}"
+}
+# falls_back PATTERN ARGUMENTS...: by default the text is the CPU's, and one line that matches PATTERN says why.
+falls_back() {
+  local pattern=$1
+  shift
+  succeeds "$@" -n 12 --backend cpu && cp stdout expected
+  succeeds "$@" -n 12 --json result.json
+  same_text expected stdout
+  [ "$(grep -c 'GPU' stderr)" = 1 ] && grep -qE "^dtrun: without the GPU: $pattern" stderr || fail "not said, or not in one line: $(<stderr)"
+  grep -qE '"backend":[[:space:]]*"cpu:' result.json || fail 'another backend than the CPU'
+}
+it_takes_the_CPU_for_what_the_GPU_refuses() {
+  faults '1 1e12 -1'
+  local small=(-m "$models/mini-draft") # which loads in less time
+  local golden=$source_dir/tests/golden/logits lacks='the backend cuda has no penalties, biases, grammars, min_tokens or log-prob'
+  falls_back 'model: it has scales of the stream, which a GPU does not compute .--backend cpu does.$' ar -m "$golden/gguf_gemma3/model.gguf" -p dog
+  falls_back 'model: it has experts, which a GPU does not compute' ar -m "$golden/gguf_mixtral/model.gguf" -p dog
+  falls_back "$lacks" ar -p It --json-schema '{"enum": ["a letter", "a dog"]}'
+  falls_back "$lacks" linear -p It --regex '[a-z ]{9}'
+  falls_back "$lacks" linear -p It --repeat-penalty 1.3
+  falls_back "$lacks" ar -p It --logprobs 1 --json logs.json
+  falls_back "weights: 'q8' was asked for, but the backend cuda" linear -p It --weights q8
+  falls_back 'draft vocabulary: a GPU has none' linear "${small[@]}" -md "$models/mini-draft" -p It --draft-vocab 600
+  falls_back 'draft: the backend cuda has no exit:1' linear "${small[@]}" -p It -md exit:1
+  falls_back "cache dtype: 'f32' is unknown to the backend cuda: 16-bit or q8" ar -p It --cache-dtype f32
+  faults '1 4e6 -1'
+  falls_back 'out of GPU memory: the weights needs' ar -p It
+  faults '1 1e12 40'
+  falls_back 'the GPU failed while running its first kernels' ar -p It
+}
+# Of perplexity, which needs log-probabilities, too.
+it_takes_the_CPU_for_a_driver_that_says_what_it_needs() {
+  faults '1 1e12 -1'
+  head -c 3000 "$models/prompt.txt" >text
+  succeeds run perplexity -c 32 --backend cpu text && cp stdout expected
+  succeeds run perplexity -c 32 text
+  same_text expected stdout
+  grep -q '^dtrun: without the GPU: the backend cuda has no penalties' stderr || fail "not said: $(<stderr)"
+}
+it_reports_what_no_backend_takes() {
+  faults '1 1e12 -1'
+  refuses 2 "weights: 'int4' is unknown to the backend cpu" ar --weights int4 "${prompt[@]}"
+  refuses 2 'no such file: nowhere.gguf' ar -m nowhere.gguf "${prompt[@]}"
+}
+it_tells_the_doctor_which_backends_there_are_and_why_not_the_GPU() {
+  faults '0 1e12 -1'
+  succeeds doctor
+  grep -qE '^backends: +cpu and cuda$' stdout || fail "$(grep '^backends' stdout)"
+  grep -qE '^GPU: +none: no GPU can be used: no CUDA-capable device is detected' stdout || fail "$(grep '^GPU' stdout)"
 }
 it_holds_caches_in_q8() {
   faults '1 1e12 -1'
@@ -54,14 +104,14 @@ it_runs_draft_heads() {
   succeeds linear --cache-dtype q8 --compare ar --rounds 1 "${pair[@]}"
   refuses 2 "draft weights: 'q8' was asked for, but the backend cuda takes them only as they are" linear --draft-weights q8 "${pair[@]}"
   succeeds cascade -md2 "$models/mini-draft" --compare ar --rounds 1 "${pair[@]}" # a head, and a model beside it
-  refuses 2 'draft: the backend cuda has no exit:2: use --backend cpu' cascade -md2 exit:2 "${pair[@]}"
+  refuses 2 'draft: the backend cuda has no exit:2 .--backend cpu has' cascade -md2 exit:2 "${pair[@]}"
   rm -r head && mkdir head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head medusa || fail 'make_head.lua'
   succeeds dynatree --compare ar --rounds 1 "${pair[@]}"
 }
 it_refuses_the_assistants_of_gemma_4() {
   faults '1 1e12 -1'
   "$writer" write . || fail 'they were not written'
-  refuses 2 'model: it has .*, which a GPU does not compute: use --backend cpu' linear --backend cuda -m target -md assistant --text FACE
+  refuses 2 'model: it has .*, which a GPU does not compute .--backend cpu does' linear --backend cuda -m target -md assistant --text FACE
 }
 it_says_what_did_not_fit_when_loading() {
   faults '1 4e6 -1'

@@ -19,7 +19,13 @@ it_says_what_it_finds() {
   says 'backend: +cpu:[a-z0-9]+ with [0-9]+ threads; there are .*cpu:scalar'
   says 'bandwidth: +[1-9][0-9]*\.[0-9] GB/s'
   says 'bundled pair: ar [0-9]+, linear [0-9]+ tokens/s, prompt included, the same tokens$'
-  says 'GPU: +(none: .*|cuda works)$'
+  if "$dtrun" ar -p It --backend x 2>&1 | grep -q 'auto, cuda, cpu'; then
+    says 'backends: +cpu and cuda$'
+    says 'GPU: +(none: no GPU can be used: .*|cuda works)$'
+  else
+    says 'backends: +cpu; cuda was not compiled in: scripts/quickstart does .*cmake --preset cuda$'
+    says 'GPU: +(none: there is no /dev/nvidia0|/dev/nvidia[0-9]+ is there, but this program has no CUDA backend)$'
+  fi
   says 'MPI: +(mpirun -n R dtrun .*|none: .*)$'
   says 'serve: +(dtrun serve is there|none: it is built where there is libmicrohttpd-dev)$'
   [ -x "$(dirname "$dtrun")/dtrun-serve" ] && says 'serve: +dtrun serve is there$'

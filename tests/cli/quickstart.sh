@@ -20,7 +20,7 @@ cat told >&2
 SH
   chmod +x tree/scripts/* tree/bin/* tree/build/dtrun
 }
-starts() { run env PATH="$PWD/tree/bin:$PATH" tree/scripts/quickstart "$@"; }
+starts() { run env PATH="$PWD/tree/bin:$PATH" DTRUN_GPU_DEVICE="$PWD/${gpu:-nowhere}" tree/scripts/quickstart "$@"; }
 said() { grep -qE "$1" stderr || fail "not said: $1"; }
 
 it_shows_the_gain_of_the_default_policy_and_the_same_text() {
@@ -83,6 +83,53 @@ it_shows_what_failed() {
   starts --no-model
   [ "$status" -eq 1 ] || fail "exit status $status, expected 1"
   said 'no gcc'
+}
+
+# A clone on a machine with a GPU, and an nvcc of this release ("": none).
+stage_gpu() {
+  stage
+  echo 'dtrun: rate 131.5 tokens/s, ar 98.1 tokens/s, prompt included: 1.34x, same 120 tokens, median of 3 rounds' >tree/told
+  gpu=nvidia0
+  : >nvidia0
+  printf '#!/bin/sh\n[ "%s" ] || exit 127\necho "Cuda compilation tools, release %s, V%s.1"\n' "$1" "$1" "$1" >tree/bin/nvcc
+  chmod +x tree/bin/nvcc
+}
+it_builds_for_the_GPU_that_is_there() {
+  stage_gpu 12.4
+  starts --no-model
+  [ "$status" -eq 0 ] || fail "exit status $status"
+  [ "$(grep -c -- --preset tree/cmake.log)" -eq 1 ] || fail 'configured more than once'
+  grep -qE -- "--preset release -DDTRUN_CUDA=ON -DDTRUN_CUDA_ARCHITECTURES=native -DCMAKE_CUDA_COMPILER=$PWD/tree/bin/nvcc$" tree/cmake.log || fail "$(<tree/cmake.log)"
+  said '^building for the CPU and this GPU, some minutes'
+  stage_gpu 13.0
+  starts --no-model
+  grep -q -- -DDTRUN_CUDA=ON tree/cmake.log || fail 'a later CUDA is not taken'
+}
+it_says_what_a_GPU_needs_and_builds_for_the_CPU() {
+  for release in 11.8 12.3 ''; do
+    stage_gpu "$release"
+    starts --no-model
+    [ "$status" -eq 0 ] || fail "exit status $status"
+    grep -q DTRUN_CUDA tree/cmake.log && fail "with nvcc $release: $(<tree/cmake.log)"
+    said "^There is a GPU, but (nvcc $release is too old|there is no nvcc): building for the CPU only. For the GPU, install NVIDIA's package cuda-toolkit"
+    [ "$(grep -c GPU stderr)" -eq 1 ] || fail 'more than a line'
+  done
+  gpu=nowhere
+  starts --no-model
+  ! grep -q GPU stderr || fail 'a GPU where there is none'
+}
+it_builds_for_the_CPU_where_the_driver_names_no_GPU() {
+  stage_gpu 13.0
+  cat >tree/bin/cmake <<'SH'
+#!/bin/sh
+echo "$*" >>cmake.log
+case $* in *DTRUN_CUDA=ON*) printf 'CMake Error in CMakeLists.txt:\n  CUDA_ARCHITECTURES is set to "native", but no GPU was detected.\n'; exit 1 ;; esac
+SH
+  starts --no-model
+  [ "$status" -eq 0 ] || fail "exit status $status"
+  said '^The CUDA backend cannot be configured .CUDA_ARCHITECTURES is set to "native", but no GPU was detected..: building for the CPU only'
+  [ "$(grep -- --preset tree/cmake.log | tail -n 1)" = '--preset release -DDTRUN_CUDA=OFF' ] || fail "$(<tree/cmake.log)"
+  grep -q 'no GPU was detected' tree/build/quickstart-cuda.log || fail 'the messages are lost'
 }
 
 run_tests

@@ -300,8 +300,9 @@ static void a_row_with_a_nan_draws_nothing(void **state) {
   random_model_free(m);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   cuda_device_or_skip();
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(draws_are_those_of_the_definition_alone_or_together),
       cmocka_unit_test(ids_of_one_score_are_allowed_up_to_the_last),

@@ -12,17 +12,18 @@ static void models_it_cannot_compute_are_refused(void **state) {
   dt_weights *w = NULL;
   random_model *f32 = random_model_new(&random_shapes[2], 1);
   ok(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
-  fails(dt_cuda_ops.upload(b, &f32->desc, NULL, &w, &err), DT_EINPUT, "this model's are F32: use --backend cpu");
+  fails(dt_cuda_ops.upload(b, &f32->desc, NULL, &w, &err), DT_EINPUT, "this model's are F32 (--backend cpu takes any)");
   random_model_free(f32);
   model_shape odd = cuda_shape(0);
   odd.head_dim = 81;
   random_model *m = random_model_new(&odd, 1);
-  fails(dt_cuda_ops.upload(b, &m->desc, NULL, &w, &err), DT_EINPUT, "this model's have 81: use --backend cpu");
+  fails(dt_cuda_ops.upload(b, &m->desc, NULL, &w, &err), DT_EINPUT, "this model's have 81 (--backend cpu takes any)");
   random_model_free(m);
   model_shape wide = cuda_shape(3);
   wide.hidden = 8200;
   m = random_model_new(&wide, 1);
-  fails(dt_cuda_ops.upload(b, &m->desc, NULL, &w, &err), DT_EINPUT, "a hidden size up to 8192, this model's is 8200");
+  fails(dt_cuda_ops.upload(b, &m->desc, NULL, &w, &err), DT_EINPUT,
+        "a hidden size up to 8192, this model's is 8200 (--backend cpu takes any)");
   random_model_free(m);
   dt_cuda_ops.close(b);
   fails(dt_cuda_ops.open(&(dt_backend_options){.variant = "fast", .threads = 1}, &b, &err), DT_EINPUT,
@@ -73,7 +74,7 @@ static void families_that_it_does_not_compute_are_refused(void **state) {
     if (families[i].says) {
       fails(dt_cuda_ops.upload(b, model_desc(m), NULL, &w, &err), DT_EINPUT, families[i].says);
       fails(dt_cuda_ops.upload(b, model_desc(m), NULL, &w, &err), DT_EINPUT,
-            "which a GPU does not compute: use --backend cpu");
+            "which a GPU does not compute (--backend cpu does)");
     } else {
       ok(dt_cuda_ops.upload(b, model_desc(m), NULL, &w, &err));
       dt_cuda_ops.free_weights(w);
@@ -101,7 +102,7 @@ static void heads_that_it_does_not_compute_are_refused(void **state) {
   ok(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
   ok(dt_cuda_ops.upload(b, &m->desc, NULL, &target, &err));
   fails(dt_cuda_ops.upload_head(b, head_desc(h), NULL, target, &w, &err), DT_EINPUT,
-        "which a GPU does not compute: use --backend cpu");
+        "which a GPU does not compute (--backend cpu does)");
   dt_cuda_ops.free_weights(target);
   dt_cuda_ops.close(b);
   head_close(h);
@@ -109,6 +110,57 @@ static void heads_that_it_does_not_compute_are_refused(void **state) {
   temp_remove(folder);
   cJSON_Delete(cases);
   free(text);
+}
+
+/* MTP layers have norms of the token, of the feature and before the layer. A head without them is taken. */
+static void heads_with_norms_before_their_layer_are_refused(void **state) {
+  (void)state;
+  model_shape shape = cuda_shape(5);
+  shape.layers = 1, shape.normed_heads = false;
+  random_model *m = random_model_new(&shape, 1);
+  dt_layer layer = m->layer[0];
+  dt_matrix norm1 = layer.norm1, none = {0};
+  layer.norm1 = none;
+  dt_head_desc head = {.model = m->desc,
+                       .kind = DT_HEAD_EAGLE,
+                       .taps = 1,
+                       .tap = {shape.layers},
+                       .fc = random_matrix(m, shape.hidden, 2 * shape.hidden, 0.2f, 0.0f)};
+  head.model.layer = &layer;
+  dt_backend *b = NULL;
+  dt_weights *target = NULL, *w = NULL;
+  ok(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
+  ok(dt_cuda_ops.upload(b, &m->desc, NULL, &target, &err));
+  static const char says[] = "head: it has norms before its layer, as MTP layers do, which a GPU does not compute "
+                             "(--backend cpu does)";
+  layer.norm1 = norm1;
+  fails(dt_cuda_ops.upload_head(b, &head, NULL, target, &w, &err), DT_EINPUT, says);
+  layer.norm1 = none, head.token_norm = head.feature_norm = norm1;
+  fails(dt_cuda_ops.upload_head(b, &head, NULL, target, &w, &err), DT_EINPUT, says);
+  head.token_norm = head.feature_norm = none;
+  ok(dt_cuda_ops.upload_head(b, &head, NULL, target, &w, &err));
+  dt_cuda_ops.free_weights(w);
+  dt_cuda_ops.free_weights(target);
+  dt_cuda_ops.close(b);
+  random_model_free(m);
+}
+
+/* The tables of angles are those of a session's context, not of all positions that the model has. */
+static void a_model_of_a_long_context_takes_no_more_memory(void **state) {
+  (void)state;
+  static const int contexts[] = {64, 1010000};
+  model_shape shape = cuda_shape(5);
+  random_model *m = random_model_new(&shape, 1);
+  dt_memory held[2];
+  for (int i = 0; i < 2; i++) {
+    m->desc.shape.context = contexts[i];
+    rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 64);
+    held[i] = r.ops->memory(r.backend);
+    rig_close(&r);
+  }
+  assert_int_equal(held[0].weights, held[1].weights);
+  assert_int_equal(held[0].scratch, held[1].scratch);
+  random_model_free(m);
 }
 
 #if defined(CUDA_EMU)
@@ -273,12 +325,15 @@ static void a_device_that_fails_at_a_commit_ends_it(void **state) {
 }
 #endif
 
-int main(void) {
+int main(int argc, char **argv) {
   cuda_device_or_skip();
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(models_it_cannot_compute_are_refused),
     cmocka_unit_test(families_that_it_does_not_compute_are_refused),
     cmocka_unit_test(heads_that_it_does_not_compute_are_refused),
+    cmocka_unit_test(heads_with_norms_before_their_layer_are_refused),
+    cmocka_unit_test(a_model_of_a_long_context_takes_no_more_memory),
 #if defined(CUDA_EMU)
     cmocka_unit_test(no_device_is_said_at_once),
     cmocka_unit_test(a_full_device_fails_the_load_or_the_session),

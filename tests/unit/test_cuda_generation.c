@@ -54,8 +54,9 @@ static void tokens_are_those_of_the_cpu(void **state) {
   golden_free(&g);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   cuda_device_or_skip();
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {cmocka_unit_test(tokens_are_those_of_the_cpu)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

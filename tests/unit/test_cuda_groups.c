@@ -88,8 +88,9 @@ static void heads_of_a_group_have_the_bits_of_heads_alone(void **state) {
   }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   cuda_device_or_skip();
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {cmocka_unit_test(heads_of_a_group_have_the_bits_of_heads_alone)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

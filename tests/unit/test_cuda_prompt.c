@@ -200,8 +200,9 @@ static void a_device_that_fails_in_a_prompt_ends_it(void **state) {
 }
 #endif
 
-int main(void) {
+int main(int argc, char **argv) {
   cuda_device_or_skip();
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(logits_behind_a_long_prompt_are_those_of_the_cpu),
     cmocka_unit_test(a_prompt_has_the_same_bits_each_time),

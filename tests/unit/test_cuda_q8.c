@@ -186,8 +186,9 @@ static void moved_rows_serve_as_if_computed_there(void **state) {
   check_moves(Q8);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   cuda_device_or_skip();
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_are_rounded_as_the_cpu_rounds_them),
       cmocka_unit_test(numbers_of_all_sizes_are_rounded_as_the_cpu_rounds_them),

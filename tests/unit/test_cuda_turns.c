@@ -204,16 +204,77 @@ static void a_prompt_in_turns_leaves_the_same_cache(void **state) {
   random_model_free(m);
 }
 
-int main(void) {
+/* DTRUN_ROWS lowers the number of rows of a pass: more rows are several passes. */
+static void a_pass_in_groups_has_the_bits_of_plain_decoding(void **state) {
+  (void)state;
+  enum { PREFIX = 40 };
+  static const int counts[] = {63, 64, 65, 97};
+  model_shape shape = cuda_shape(3);
+  random_model *m = random_model_new(&shape, 25);
+  rig plain = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 2, PREFIX + SPREAD);
+  tree_case t;
+  decode_plainly(&plain, &t, PREFIX, few ? 98 : NODES, 26);
+  setenv("DTRUN_ROWS", "64", 1);
+  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, PREFIX + SPREAD);
+  unsetenv("DTRUN_ROWS");
+  ok(r.ops->restore(r.cache, 0, t.prefix_rows, &err));
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) check_batch(&r, &t, counts[i], i);
+  check_batch(&r, &t, t.nodes, 1);
+  rig_close(&r);
+  tree_case_free(&plain, &t);
+  rig_close(&plain);
+  random_model_free(m);
+}
+
+#if defined(CUDA_EMU)
+/* Kernels of a pass over n rows: one less, and the device fails. */
+static int kernels_of_pass(const random_model *m, int n) {
+  row_list l = {0};
+  int kernels = 0;
+  for (int p = 0; p < n; p++) row_add_plain(&l, 0, p % 90, p);
+  for (bool fails = true; fails; kernels += fails) {
+    emu_faults((faults){1, (size_t)1 << 40, -1, 0});
+    rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, n);
+    dt_rows rows = rows_of(&l);
+    dt_error why;
+    emu_faults((faults){1, (size_t)1 << 40, kernels, 0});
+    fails = r.ops->forward(r.weights, r.cache, &rows, NULL, &why) != DT_OK;
+    rig_close(&r);
+  }
+  emu_faults((faults){1, (size_t)1 << 40, -1, 0});
+  return kernels;
+}
+
+static void a_pass_in_groups_is_several_passes(void **state) {
+  (void)state;
+  model_shape shape = cuda_shape(3);
+  random_model *m = random_model_new(&shape, 27);
+  int once = kernels_of_pass(m, 64);
+  assert_int_equal(kernels_of_pass(m, 128), once);
+  setenv("DTRUN_ROWS", "64", 1);
+  int alone = kernels_of_pass(m, 64), groups = kernels_of_pass(m, 128);
+  unsetenv("DTRUN_ROWS");
+  assert_int_equal(alone, once);
+  assert_int_equal(groups, 2 * once);
+  random_model_free(m);
+}
+#endif
+
+int main(int argc, char **argv) {
   cuda_device_or_skip();
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_turn_has_the_rows_whose_parts_fit),
-      cmocka_unit_test(a_block_has_the_heads_that_fill_it),
-      cmocka_unit_test(long_contexts_take_bounded_memory),
-      cmocka_unit_test(the_memory_that_is_told_is_taken),
-      cmocka_unit_test(a_tree_in_turns_has_the_bits_of_plain_decoding),
-      cmocka_unit_test(sequences_that_share_a_turn_keep_their_bits),
-      cmocka_unit_test(a_prompt_in_turns_leaves_the_same_cache),
+    cmocka_unit_test(a_turn_has_the_rows_whose_parts_fit),
+    cmocka_unit_test(a_block_has_the_heads_that_fill_it),
+    cmocka_unit_test(long_contexts_take_bounded_memory),
+    cmocka_unit_test(the_memory_that_is_told_is_taken),
+    cmocka_unit_test(a_tree_in_turns_has_the_bits_of_plain_decoding),
+    cmocka_unit_test(sequences_that_share_a_turn_keep_their_bits),
+    cmocka_unit_test(a_prompt_in_turns_leaves_the_same_cache),
+    cmocka_unit_test(a_pass_in_groups_has_the_bits_of_plain_decoding),
+#if defined(CUDA_EMU)
+    cmocka_unit_test(a_pass_in_groups_is_several_passes),
+#endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

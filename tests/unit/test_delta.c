@@ -104,7 +104,7 @@ static void a_gpu_refuses_them_in_one_line(void **state) {
   (void)state;
   opened o = open_model();
   fails(check_plain(&o.desc, "a GPU", &err), DT_EINPUT,
-        "model: it has delta layers, which a GPU does not compute: use --backend cpu");
+        "model: it has delta layers, which a GPU does not compute (--backend cpu does)");
   close_model(&o);
 }
 

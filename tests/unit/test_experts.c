@@ -160,7 +160,7 @@ static void a_gpu_and_ranks_refuse_them_in_one_line(void **state) {
   (void)state;
   random_model *m = random_parts_new(3, 5);
   fails(check_plain(&m->desc, "a GPU", &err), DT_EINPUT,
-        "model: it has experts, which a GPU does not compute: use --backend cpu");
+        "model: it has experts, which a GPU does not compute (--backend cpu does)");
   dt_ranks ranks = {.rank = 0, .count = 2, .gather = nobody_gathers};
   dt_backend *b = NULL;
   dt_weights *w = NULL;
@@ -171,10 +171,10 @@ static void a_gpu_and_ranks_refuse_them_in_one_line(void **state) {
   dt_cpu_ops.close(b);
   m->layer[1].expert = NULL, m->layer[1].sinks = m->layer[1].norm2;
   fails(check_plain(&m->desc, "a GPU", &err), DT_EINPUT,
-        "model: it has attention sinks, which a GPU does not compute: use --backend cpu");
+        "model: it has attention sinks, which a GPU does not compute (--backend cpu does)");
   m->desc.shape.act = DT_ACT_CLAMPED;
   fails(check_plain(&m->desc, "a GPU", &err), DT_EINPUT,
-        "model: it has a clamped activation, which a GPU does not compute: use --backend cpu");
+        "model: it has a clamped activation, which a GPU does not compute (--backend cpu does)");
   random_model_free(m);
 }
 

@@ -63,7 +63,7 @@ static void what_a_backend_lacks_is_named(void **state) {
     __typeof__(place) before = place;                                                                                  \
     place = value;                                                                                                     \
     fails(check_plain(&m->desc, "a GPU", &err), DT_EINPUT,                                                             \
-          "model: it has " part ", which a GPU does not compute: use --backend cpu");                                  \
+          "model: it has " part ", which a GPU does not compute (--backend cpu does)");                                \
     place = before;                                                                                                    \
   } while (0)
   NAMED(s->normed_values, true, "norms of values");

@@ -176,8 +176,9 @@ static void bounds_are_those_that_are_told(void **state) {
   fails(shifts_check(&(dt_shifts){.min_tokens = 1}, 4, &endless, ends, 1, &err), DT_EINPUT,
         "min_tokens with ignore_eos");
 #undef CHECK
-  assert_false(shifts_wanted(&(dt_shifts){.repeat = 1}));
-  assert_true(shifts_wanted(&(dt_shifts){.repeat = 1.5f}) && shifts_wanted(&(dt_shifts){.bias = &last, .n_bias = 1}));
+  assert_false(dt_shifts_wanted(NULL) || dt_shifts_wanted(&(dt_shifts){.repeat = 1}));
+  assert_true(dt_shifts_wanted(&(dt_shifts){.repeat = 1.5f}) &&
+              dt_shifts_wanted(&(dt_shifts){.bias = &last, .n_bias = 1}));
 }
 
 /* ---- a pass ----------------------------------------------------------------------------------------------------------------- */

@@ -28,7 +28,7 @@ def load(target=None, draft=None, **options):
     """A Pair. Without a target the bundled pair; with only a target the draft that is found to belong to it, if there is
     one (models/README.md); draft=False: none.
     options: draft2 (a second draft), backend, threads, ctx, weights, draft_weights, draft_vocab, cache_dtype, activations,
-    costs ("learn", the default, or "table": measured; what policies count with)."""
+    needs_logits, costs ("learn", the default, or "table": measured; what policies count with)."""
     bridge = the_bridge()
     options = _names.ours("load", dict(target=target, draft=draft, **options), _names.LOAD)
     return Pair(bridge, bridge.call("load", options))
