@@ -268,6 +268,9 @@ typedef struct {
   bool ignore_eos;         /* end-of-text is a token like any other */
   const char *const *stop; /* [n_stop] strings that end the text; copied */
   int n_stop;
+  /* The mark that ends an answer of a chat (dt_chat_end): its token, if the tokenizer has one; otherwise its text is a stop string.
+   * NULL: none. Without effect under ignore_eos, and under a grammar, which says itself where the text ends. */
+  const char *end;
   dt_sampling sampling; /* zeros: the likeliest token */
   bool uncoupled;       /* drafting does not use the noise that the target samples with: see dt_tree_draft */
   int candidates;       /* how many dt_seq_candidates gives for each verified row: 0..DT_TARGET_CANDIDATES */

@@ -15,8 +15,6 @@ typedef struct {
   const char *target, *draft; /* the pair's */
   bool found;                 /* the draft was searched for, not named */
   dt_chat *chat;              /* NULL: prompts are texts, not questions */
-  const char **stop;          /* [n_stop] the options', and the end of an answer */
-  int n_stop;
   dt_bias *biases;      /* [options->n_biases] */
   char *grammar;        /* of all texts, or NULL */
   int answers;          /* to each prompt */

@@ -582,8 +582,8 @@ static bool check_all(reading *r) {
   if (a->echo && a->stream) return wrong(r, "no stream with it");
   if (a->echo && a->logprobs && a->answers > 1) return wrong(r, "n = 1 with logprobs");
   a->seq.logprobs = (dt_logprobs){a->logprobs > 0, a->logprobs > 0 ? a->logprobs - 1 : 0, a->echo && a->logprobs};
-  r->name = "stop";
-  return !a->is_chat || a->seq.ignore_eos || add_stop(r, dt_chat_end(r->server->chat));
+  if (a->is_chat) a->seq.end = dt_chat_end(r->server->chat);
+  return true;
 }
 
 bool ask_read(const ask_server *server, bool is_chat, const char *body, size_t len, ask *a, refusal *why) {
