@@ -189,6 +189,9 @@ dt_status dt_encode_whole(const dt_pair *pair, const char *text, size_t len, int
 /* The text of n ids: malloc'd, NUL-terminated, invalid UTF-8 as U+FFFD; NULL: out of memory, or n < 0. len may be NULL. `first`:
  * the ids begin a text. Some tokenizers put a space before every text; it is then left out. */
 char *dt_decode(const dt_pair *pair, const int32_t *ids, int n, bool first, size_t *len);
+/* The bytes of one token, as the first of a text or as a later one: often a part of a character. They lie in the pair, or, of a scripted
+ * pair, in `buffer`. No bytes: there is no such token. */
+const char *dt_token_bytes(const dt_pair *pair, int32_t id, bool first, char buffer[16], size_t *len);
 /* n bytes of text with invalid UTF-8 as U+FFFD: malloc'd, NUL-terminated; NULL when out of memory. */
 char *dt_utf8(const char *bytes, size_t n, size_t *len);
 

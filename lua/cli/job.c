@@ -195,7 +195,7 @@ static int open_chat(job *j) {
 dt_status job_conversation(const job *j, const dt_message *turns, int n, char **text, size_t *len, dt_error *err) {
   const char *system = j->options->system;
   dt_message message = {system, system ? strlen(system) : 0};
-  return dtl_conversation(j->chat, system ? &message : NULL, turns, n, NULL, text, len, err);
+  return dtl_conversation(j->chat, system ? &message : NULL, turns, NULL, n, NULL, text, len, err);
 }
 
 /* Makes each prompt a conversation of one question. */

@@ -2,7 +2,7 @@
 #ifndef SERVE_ASK_H
 #define SERVE_ASK_H
 
-#include "host.h"
+#include "serve/refusal.h"
 
 #include <cJSON.h>
 
@@ -15,6 +15,7 @@ typedef struct {
   dtl_request defaults;     /* of requests: options of sequences, memory, corpus */
   const char *model;        /* its name for clients */
   int context;              /* of a sequence */
+  int vocab;                /* of the target */
   long started;             /* seconds since 1970 */
 } ask_server;
 
@@ -41,16 +42,6 @@ typedef struct {
   dtl_policy *own; /* it named a policy; NULL: the server's */
   bool is_page;    /* it sent a policy's text */
 } ask;
-
-/* How a request is refused. */
-typedef struct {
-  int status;       /* 400, 401, 404, 501, 503, .. */
-  const char *type; /* "invalid_request_error", ..; static */
-  char message[512];
-} refusal;
-
-refusal refusal_of(const dt_error *err); /* by the kind of the failure */
-refusal refusal_say(int status, const char *type, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Reads a body. False: *why says what is wrong; free it all the same. */
 bool ask_read(const ask_server *server, bool is_chat, const char *body, size_t len, ask *out, refusal *why);

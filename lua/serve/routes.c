@@ -1,13 +1,14 @@
 /* The routes: one table. See http.h. */
+#include "serve/body.h"
 #include "serve/drawing.h"
 #include "serve/http.h"
+#include "serve/others.h"
 #include "serve/policies.h"
+#include "serve/tokens.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#define INVALID "invalid_request_error"
 
 struct routes {
   ask_server server;
@@ -21,9 +22,11 @@ struct routes {
 dt_status routes_open(const serve_options *o, const serve_pair *what, routes **out, dt_error *err) {
   routes *r = calloc(1, sizeof *r);
   dt_error no_chat;
+  dt_pair_info info;
   if (!r) return dt_fail_memory(err, "the routes", sizeof *r);
   if (dt_pair_chat(what->pair, what->chat, &r->chat, &no_chat))
     memcpy(r->no_chat, no_chat.message, sizeof r->no_chat - 1);
+  dt_pair_describe(what->pair, &info);
   r->server = (ask_server){.pair = what->pair,
                            .chat = r->chat,
                            .no_chat = r->no_chat,
@@ -31,6 +34,7 @@ dt_status routes_open(const serve_options *o, const serve_pair *what, routes **o
                            .defaults = what->defaults,
                            .model = what->model,
                            .context = what->context,
+                           .vocab = info.target.vocab,
                            .started = (long)time(NULL)};
   r->places = o->places;
   work_options how = {&r->server, o->places, o->queue, o->seconds, what->learned, o->kept_bytes};
@@ -148,66 +152,32 @@ static bool run_metrics(routes *r, const char *body, size_t len, route_answer *o
 
 /* ---- tokens ------------------------------------------------------------------------------------------------------------ */
 
-/* The object of a small body; NULL: it is none, and *why says so. */
-static cJSON *object_of(const char *body, size_t len, refusal *why) {
-  cJSON *root = cJSON_ParseWithLength(body, len);
-  if (cJSON_IsObject(root)) return root;
+/* Reads the body of a small route: an object, without other fields than `taken` (NULL: they are looked at later). */
+static cJSON *object_of(const char *body, size_t len, const char *const *taken, refusal *why) {
+  cJSON *root;
+  if (!body_read(&(raw_json){body, len}, &root, why)) return NULL;
+  if (!taken || others_pass_all(root, taken, "", IN_TOKENS, why)) return root;
   cJSON_Delete(root);
-  *why = refusal_say(400, INVALID, "the body is not a JSON object");
   return NULL;
 }
 
 static bool run_tokenize(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
-  cJSON *root = object_of(body, len, why);
-  const cJSON *content = cJSON_GetObjectItemCaseSensitive(root, "content");
-  bool begin = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "add_special")), fine = false;
-  int32_t *ids;
-  int n;
-  dt_error err;
-  if (!root) return false;
-  if (!cJSON_IsString(content)) {
-    *why = refusal_say(400, INVALID, "content: expected a text");
-  } else if ((begin ? dt_encode : dt_encode_whole)(r->server.pair, content->valuestring, strlen(content->valuestring),
-                                                   &ids, &n, &err)) {
-    *why = refusal_of(&err);
-  } else {
-    json_raw(&out->text, "{\"tokens\":[");
-    for (int i = 0; i < n; i++) answer_put(&out->text, i ? ",%d" : "%d", ids[i]);
-    json_raw(&out->text, "]}");
-    free(ids);
-    fine = true;
-  }
+  cJSON *root = object_of(body, len, NULL, why);
+  bool fine = root && tokens_of(&r->server, root, &out->text, why);
   cJSON_Delete(root);
   return fine;
 }
 
 static bool run_detokenize(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
-  cJSON *root = object_of(body, len, why);
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "tokens"), *id;
-  int n = 0;
-  size_t text_len;
-  if (!root) return false;
-  int32_t *ids = malloc(sizeof *ids * ((size_t)cJSON_GetArraySize(list) + 1));
-  bool fine = cJSON_IsArray(list) && ids;
-  cJSON_ArrayForEach(id, list) {
-    fine = fine && cJSON_IsNumber(id) && id->valuedouble >= 0 && id->valuedouble <= INT32_MAX;
-    if (ids) ids[n++] = fine ? (int32_t)id->valuedouble : 0;
-  }
-  char *text = fine ? dt_decode(r->server.pair, ids, n, true, &text_len) : NULL;
-  if (text) {
-    json_raw(&out->text, "{\"content\":");
-    json_string(&out->text, text, text_len);
-    json_raw(&out->text, "}");
-  } else {
-    *why = refusal_say(400, INVALID, "tokens: expected a list of ids");
-  }
-  free(ids), free(text);
+  cJSON *root = object_of(body, len, NULL, why);
+  bool fine = root && tokens_as_text(&r->server, root, &out->text, why);
   cJSON_Delete(root);
-  return text != NULL;
+  return fine;
 }
 
 static bool run_template(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
-  cJSON *root = object_of(body, len, why);
+  static const char *const taken[] = {"messages", NULL};
+  cJSON *root = object_of(body, len, taken, why);
   char *text;
   size_t text_len;
   bool fine =
@@ -229,7 +199,8 @@ static bool run_policies(routes *r, const char *body, size_t len, route_answer *
 }
 
 static bool run_check(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
-  cJSON *root = object_of(body, len, why);
+  static const char *const taken[] = {"source", NULL};
+  cJSON *root = object_of(body, len, taken, why);
   const cJSON *source = cJSON_GetObjectItemCaseSensitive(root, "source");
   bool fine = cJSON_IsString(source);
   (void)r;

@@ -17,7 +17,7 @@ typedef struct {
   answer_logprobs kept;  /* of a stream, not told yet */
   dt_thoughts *thoughts; /* of a stream: parts its pieces; or NULL */
   dtl_trace *trace;      /* NULL: not asked for */
-  size_t offset;
+  answer_offset offset;
 } text;
 
 struct ticket {

@@ -582,6 +582,11 @@ bool pair_is_eos(const dt_pair *p, int32_t id) {
   return false;
 }
 
+const char *dt_token_bytes(const dt_pair *p, int32_t id, bool first, char buffer[16], size_t *len) {
+  if (len) *len = 0;
+  return p && buffer && len ? pair_token_bytes(p, id, first, buffer, len) : "";
+}
+
 char *dt_decode(const dt_pair *p, const int32_t *ids, int n, bool first, size_t *len) {
   char buffer[16], *utf8 = NULL;
   text_stream text;

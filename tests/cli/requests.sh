@@ -16,5 +16,9 @@ it_ends_an_answer_at_its_token_and_not_at_the_text_of_that() {
   serve --template zephyr -m marked
   asks ends.py token
 }
+it_takes_requests_as_clients_send_them() {
+  serve --template chatml
+  asks requests.py
+}
 
 run_tests
