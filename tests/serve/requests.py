@@ -208,6 +208,17 @@ for route, body, pattern in (
 ):
     refused(route, body, pattern)
 
+# Texts that a grammar or a schema leaves no way for: the request's fault, under every policy, and no policy is blamed.
+for policy in ("ar", "linear", "rate", "suffix", "dynatree"):
+    own = {"dtrun": {"policy": policy}}
+    banned = {"grammar": 'root ::= "Q"', "logit_bias": [["Q", False]]}
+    refused(TEXT, {**GOES, **banned, **own}, r"^grammar: no token can follow the text: none in the vocabulary matches, or logit_bias")
+    ways = 'root ::= [a-c]{3} ((("a"?){0,50}){0,50}){0,50}'
+    refused(TEXT, {**GOES, "grammar": ways, "max_tokens": 60, **own}, r"^grammar: a text can be read in more than 4096 ways")
+bounds = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 65536}, "b": {"type": "string", "maxLength": 65536}}}
+refused(TEXT, {**GOES, "json_schema": bounds}, r"^JSON schema, #/properties/b: maxLength: .* more than 262144 parts")
+assert text_of(gets(TEXT, {**GOES, "max_tokens": 60, "grammar": '\ufeffroot ::= "yes"'})) == "yes"  # a byte order mark
+
 # What would change the text is refused with a status that no client tries again.
 for more in ({"tools": [{"type": "function"}]}, {"functions": [{}]}, {"audio": {"voice": "x"}}, {"tool_choice": "required"}, {"n_probs": 2}, {"modalities": ["text", "audio"]}):
     refused(CHAT, {**SAYS, **more}, rf"^{next(iter(more))}: ")

@@ -227,6 +227,7 @@ static void conversations_refuse_wrong_turns(void **unused) {
   dt_chat_close(NULL);
   assert_null(dt_chat_name(NULL));
   assert_null(dt_chat_end(NULL));
+  assert_false(dt_chat_any_order(NULL));
 }
 
 static void the_rest(void **unused) {
