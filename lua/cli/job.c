@@ -257,6 +257,8 @@ static int check_server_options(const cli_options *o) {
                      : o->port      ? "--port"
                      : o->port_file ? "--port-file"
                      : o->key       ? "--api-key"
+                     : o->n_origins ? "--cors"
+                     : o->n_served  ? "--served-model-name"
                      : o->queue     ? "--queue"
                      : o->timeout   ? "--timeout"
                      : o->cache_ram ? "--cache-ram"

@@ -232,7 +232,7 @@ static const char *finish_of(const dtl_result *r) {
 /* {"id":..., up to its choices */
 static void put_head(json_text *out, const answer_head *head, const char *object) {
   answer_put(out, "{\"id\":\"%s\",\"object\":\"%s\",\"created\":%ld,", head->id, object, head->created);
-  answer_text(out, "\"model\":", head->server->model);
+  answer_text(out, "\"model\":", head->ask->model);
   answer_put(out, ",\"system_fingerprint\":\"dtrun-%s\",", dt_version());
 }
 

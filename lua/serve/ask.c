@@ -338,6 +338,19 @@ static bool read_effort(reading *r, const cJSON *v) {
          wrong(r, "medium: its template has no other effort here");
 }
 
+const char *ask_model(const ask_server *server, const char *name) {
+  for (int i = 0; i < server->n_models; i++)
+    if (strcmp(server->models[i], name) == 0) return server->models[i];
+  return server->models[0];
+}
+
+/* Any name is taken. */
+static bool read_model(reading *r, const cJSON *v) {
+  if (!cJSON_IsString(v)) return wrong(r, "a text");
+  r->a->model = ask_model(r->server, v->valuestring);
+  return true;
+}
+
 /* ---- the policy ---------------------------------------------------------------------------------------------------- */
 
 #define MOST_PARAMS 64
@@ -418,6 +431,7 @@ typedef struct {
 
 static const field fields[] = {
     {"prompt", IN_TEXT, READ, 0, 0, 0, read_prompt, ONE},
+    {"model", IN_BOTH, READ, 0, 0, 0, read_model, ONE},
     {"messages", IN_CHAT, READ, 0, 0, 0, read_messages, ONE},
     {"temperature", IN_BOTH, REAL, AT(seq.sampling.temp), 0, 100, NULL, ONE},
     {"top_p", IN_BOTH, READ, 0, 0, 0, read_top_p, ONE},
@@ -528,7 +542,7 @@ static bool check_all(reading *r) {
 }
 
 bool ask_read(const ask_server *server, bool is_chat, const char *body, size_t len, ask *a, refusal *why) {
-  *a = (ask){.is_chat = is_chat, .answers = 1, .cached = true, .seq = server->defaults.seq};
+  *a = (ask){.is_chat = is_chat, .answers = 1, .cached = true, .model = server->models[0], .seq = server->defaults.seq};
   reading r = {.server = server, .a = a, .why = why, .body = {body, len}};
   cJSON *root;
   bool fine = body_read(&r.body, &root, why) && read_fields(&r, root) && check_all(&r);

@@ -13,7 +13,7 @@ typedef struct {
 
 /* lua/cli/SERVE.md lists those that are ignored whatever their value. */
 static const other_field others[] = {
-    {"model", IN_BOTH | IN_TOKENS, NULL},
+    {"model", IN_TOKENS, NULL},
     {"user", IN_BOTH, NULL},
     {"metadata", IN_BOTH, NULL},
     {"store", IN_BOTH, NULL},

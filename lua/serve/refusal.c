@@ -24,3 +24,18 @@ refusal refusal_of(const dt_error *err) {
   default: return refusal_say(500, "server_error", "%s", err->message);
   }
 }
+
+static void hide(refusal *why, const char *text, const char *shown) {
+  char line[sizeof why->message];
+  const size_t n = strlen(text);
+  for (char *from = why->message, *at; (at = strstr(from, text)); from = at + strlen(shown)) {
+    snprintf(line, sizeof line, "%.*s%s%s", (int)(at - why->message), why->message, shown, at + n);
+    size_t len = dtl_clean(why->message, sizeof why->message, line, strlen(line));
+    if ((size_t)(at - why->message) + strlen(shown) > len) return; /* it is full */
+  }
+}
+
+void refusal_hide(refusal *why, const refusal_secret *secrets, int n) {
+  for (int i = 0; i < n; i++)
+    if (secrets[i].text) hide(why, secrets[i].text, secrets[i].shown);
+}

@@ -13,6 +13,15 @@ typedef struct {
   int prompt_tokens, context; /* of a prompt that the context has no room for; 0: of no other refusal */
 } refusal;
 
+/* A text of messages that clients do not get, and what they get instead. */
+typedef struct {
+  char *text; /* NULL: none */
+  const char *shown;
+} refusal_secret;
+
+/* Replaces each of n secrets in the message. */
+void refusal_hide(refusal *why, const refusal_secret *secrets, int n);
+
 refusal refusal_of(const dt_error *err); /* by the kind of the failure */
 refusal refusal_say(int status, const char *type, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
