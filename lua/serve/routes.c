@@ -183,7 +183,7 @@ static cJSON *object_of(const char *body, size_t len, const char *const *taken, 
 
 static bool run_tokenize(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
   cJSON *root = object_of(body, len, NULL, why);
-  bool fine = root && tokens_of(&r->server, root, &out->text, why);
+  bool fine = root && tokens_of_text(&r->server, root, &out->text, why);
   cJSON_Delete(root);
   return fine;
 }

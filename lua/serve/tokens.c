@@ -41,7 +41,7 @@ static void put_tokens(json_text *out, const dt_pair *pair, const int32_t *ids, 
   json_raw(out, "]}");
 }
 
-bool tokens_of(const ask_server *server, const cJSON *body, json_text *out, refusal *why) {
+bool tokens_of_text(const ask_server *server, const cJSON *body, json_text *out, refusal *why) {
   static const char *const taken[] = {"content", "add_special", "parse_special", "with_pieces", NULL};
   const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(body, "content"));
   bool begins = false, special = true, pieces = false;

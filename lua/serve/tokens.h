@@ -5,7 +5,7 @@
 #include "files/json_text.h"
 #include "serve/ask.h"
 
-bool tokens_of(const ask_server *server, const cJSON *body, json_text *out, refusal *why);      /* of a text */
+bool tokens_of_text(const ask_server *server, const cJSON *body, json_text *out, refusal *why); /* of a text */
 bool tokens_as_text(const ask_server *server, const cJSON *body, json_text *out, refusal *why); /* the text of ids */
 
 #endif

@@ -20,6 +20,10 @@ it_takes_requests_as_clients_send_them() {
   serve --template chatml
   asks requests.py
 }
+it_takes_ignores_or_refuses_each_field_of_the_published_schemas() {
+  serve --template chatml
+  asks fields.py "$source_dir/tests/serve/fields.txt" "$source_dir"
+}
 it_lets_the_pages_ask_that_cors_names() {
   serve --template chatml
   asks pages.py none
