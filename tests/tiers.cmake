@@ -12,7 +12,7 @@ set(FULL
   "gpu\\..*" "cuda\\..*" "unit\\.test_(cpu_(exact|isa|logits_hash)|cuda_(draw|exact|failures|groups|heads|packed|prompt|q8|turns))" unit.test_lua_worst "exact\\.(crowd|exit_part|more|two_drafts_part|quantized|sampling_part)" exact.real)
 # What takes the sanitizers minutes; release has it in scripts/test ...
 set(FULL_SANITIZED "cli\\..*" "lua\\.test_(asking|driver|experiment|memory|papers|policies|policy_.*|report|shard|statistics|sweep|trace|tune|window)"
-  "unit\\.test_(cuda_.*|golden_.*|ranks_same)" exact.pages exact.hashes exact.exit exact.two_drafts exact.part)
+  "unit\\.test_(cuda_.*|golden_.*|ranks_same)" exact.pages exact.marks exact.hashes exact.exit exact.two_drafts exact.part)
 # ... but for these: with the sanitizers in scripts/test, without in scripts/test full.
 set(SANITIZED_ONLY "cli\\.(bad_input|box|names|limits)" "unit\\.test_(lua_box|malformed)")
 
