@@ -160,7 +160,8 @@ static bool is_among(const cJSON *v, const char *list) {
   bool found = false;
   for (const char *at = list, *end; *at && !found; at = end + strspn(end, " or")) {
     cJSON *one = cJSON_ParseWithOpts(at, &end, 0);
-    found = cJSON_Compare(one, v, 1);
+    /* cJSON takes an infinity for any number */
+    found = cJSON_IsNumber(v) ? cJSON_IsNumber(one) && one->valuedouble == v->valuedouble : cJSON_Compare(one, v, 1);
     cJSON_Delete(one);
   }
   return found;

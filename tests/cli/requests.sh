@@ -24,6 +24,10 @@ it_takes_ignores_or_refuses_each_field_of_the_published_schemas() {
   serve --template chatml
   asks fields.py "$source_dir/tests/serve/fields.txt" "$source_dir"
 }
+it_refuses_texts_that_are_none_and_numbers_beyond_their_bounds() {
+  serve --template chatml -np 4
+  asks extremes.py
+}
 it_lets_the_pages_ask_that_cors_names() {
   serve --template chatml
   asks pages.py none

@@ -61,7 +61,7 @@ def refused(route, body, pattern, status=400, kind="invalid_request_error"):
     got, answer = ask(route, body)
     error = answer.get("error", {})
     fine = got == status and error.get("type") == kind and re.search(pattern, error["message"]) and "\n" not in error["message"]
-    assert fine, (got, answer, "expected", status, pattern, shown(body))
+    assert fine, (shown(body), got, answer, "expected", status, pattern)
     return error
 
 
