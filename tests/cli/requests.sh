@@ -18,7 +18,7 @@ it_ends_an_answer_at_its_token_and_not_at_the_text_of_that() {
 }
 it_takes_requests_as_clients_send_them() {
   serve --template chatml
-  asks requests.py
+  asks as_sent.py
 }
 it_takes_ignores_or_refuses_each_field_of_the_published_schemas() {
   serve --template chatml

@@ -1,4 +1,4 @@
-"""Requests as clients send them: requests.py URL, of a server with the layout chatml and the bundled target alone. Python's own modules only."""
+"""Requests as clients send them: as_sent.py URL, of a server with the layout chatml and the bundled target alone. Python's own modules only."""
 
 import json
 
