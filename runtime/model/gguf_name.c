@@ -27,9 +27,10 @@ bool gguf_part(const char *file, int *number, int *count) {
   size_t n = strlen(file);
   if (n <= ENDING || !gguf_is_name(file)) return false;
   const char *end = file + n - ENDING;
-  *number = number_at(end + 1);
-  *count = number_at(end + 1 + DIGITS + 4);
-  return *end == '-' && strncmp(end + 1 + DIGITS, "-of-", 4) == 0 && *number > 0 && *number <= *count;
+  int own = number_at(end + 1), all = number_at(end + 1 + DIGITS + 4);
+  if (*end != '-' || strncmp(end + 1 + DIGITS, "-of-", 4) != 0 || own < 1 || own > all) return false;
+  *number = own, *count = all;
+  return true;
 }
 
 bool gguf_is_later_part(const char *file) {

@@ -10,8 +10,9 @@
 /* Whether the last five characters are .gguf, whatever case. */
 bool gguf_is_name(const char *file);
 
-/* A model may lie in several files, as llama.cpp's gguf-split names them: model-00001-of-00003.gguf, five digits each. Whether a file
- * is one of them: its number, from 1, and how many there are. The first has the metadata, and stands for all in lists. */
+/* A model may lie in several files, as llama.cpp's gguf-split names them: model-00001-of-00003.gguf, five digits each. The first
+ * has the metadata, and stands for all in lists. Whether a file is one of them: its number, from 1, and how many there are; both
+ * stay as they are otherwise. */
 bool gguf_part(const char *file, int *number, int *count);
 bool gguf_is_later_part(const char *file);
 /* The path of part `number` of the model that a part belongs to, in out[size]. False: the file is no part, or there is no room. */

@@ -30,7 +30,7 @@ it_serves_litellm() { by litellm litellm==1.110.2 openai==3.57.0; }
 it_serves_llm() { by llm llm==0.36 openai==3.57.0; }
 it_serves_smolagents() { by smolagents 'smolagents[openai]==1.26.0' openai==3.57.0; }
 it_serves_dspy() { by dspy dspy==3.4.1; }
-it_serves_llama_index() { by llama_index llama-index-llms-openai-like==LLAMA; }
+it_serves_llama_index() { by llama_index llama-index-llms-openai-like==0.8.1 llama-index-core==0.14.25; }
 it_serves_lm_eval() { by lm_eval 'lm-eval[api]==0.4.13'; }
 it_serves_guidellm() { by guidellm guidellm==GUIDE; }
 

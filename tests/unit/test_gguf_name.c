@@ -63,10 +63,11 @@ static void digits_make_a_part(void **state) {
   } parts[] = {{"m-00001-of-00001.gguf", 1, 1},
                {"a/m-Q4_0-00002-of-00017.gguf", 2, 17},
                {"m-99999-of-99999.GGUF", 99999, 99999}};
-  int number, count;
+  int number = 0, count = 7;
   char path[64];
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
     if (gguf_part(none[i], &number, &count) || gguf_is_later_part(none[i])) fail_msg("%s is a part", none[i]);
+    assert_int_equal(count, 7);
     assert_false(gguf_part_path(none[i], 1, path, sizeof path));
   }
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
