@@ -71,6 +71,27 @@ void answer_bytes(json_text *out, const char *bytes, size_t len) {
   json_raw(out, "]");
 }
 
+/* A token of a completion, whose log-probabilities have no bytes beside it: a part of a character is shown as OpenAI does, bytes:\xf0,
+ * so that two of them differ as names of top_logprobs. */
+static void put_text_token(json_text *out, const dt_pair *pair, int32_t id) {
+  char buffer[16], shown[8];
+  size_t len, whole;
+  const char *bytes = dt_token_bytes(pair, id, false, buffer, &len);
+  char *text = dt_utf8(bytes, len, &whole);
+  if (!text) out->failed = true;
+  if (!text || (whole == len && memcmp(text, bytes, len) == 0)) {
+    json_string(out, text ? text : "", text ? len : 0);
+  } else {
+    json_raw(out, "\"bytes:");
+    for (size_t i = 0; i < len; i++) {
+      snprintf(shown, sizeof shown, "\\\\x%02x", (unsigned char)bytes[i]);
+      json_raw(out, shown);
+    }
+    json_raw(out, "\"");
+  }
+  free(text);
+}
+
 /* Counts the characters of a text, whose tokens may end within one. Returns the number of that in which the bytes begin. */
 static size_t count_characters(answer_offset *at, const char *bytes, size_t len) {
   size_t begins = at->characters - (at->left > 0);
@@ -138,7 +159,7 @@ static void put_text_logprobs(json_text *out, const dt_pair *pair, const told pa
         const dtl_logprob *l = &parts[part].list[i];
         if (!first) json_raw(out, ",");
         if (column == 0) {
-          put_token(out, pair, parts[part].ids[i]);
+          put_text_token(out, pair, parts[part].ids[i]);
         } else if (column == 1) {
           put_logp(out, l->logp);
         } else if (column == 2 && isnan(l->logp)) {
@@ -147,7 +168,7 @@ static void put_text_logprobs(json_text *out, const dt_pair *pair, const told pa
           json_raw(out, "{");
           for (int k = 0; k < l->n; k++) {
             if (k) json_raw(out, ",");
-            put_token(out, pair, l->id[k]);
+            put_text_token(out, pair, l->id[k]);
             json_raw(out, ":");
             put_logp(out, l->logps[k]);
           }

@@ -164,6 +164,10 @@ for i, piece in enumerate(pieces):
     assert offsets[i] == len(before), (i, offsets, piece)
     at += len(raw)
 assert at == len(MIXED.encode()) and offsets[len(pieces)] == len(MIXED), offsets
+shown = [t if not t.startswith("bytes:") else bytes(int(x, 16) for x in t[6:].split("\\x")[1:]) for t in echoed["logprobs"]["tokens"][: len(pieces)]]
+assert b"".join(t.encode() if isinstance(t, str) else t for t in shown) == MIXED.encode() and any(isinstance(t, bytes) for t in shown), shown
+likely = gets(TEXT, {"prompt": "Hi 😊", "max_tokens": 20, "logprobs": 20, "temperature": 1.5, "seed": 3, "logit_bias": [[i, 8] for i in range(130, 250)]})
+assert all(len(top) >= 20 for top in likely["choices"][0]["logprobs"]["top_logprobs"]), "two tokens have one name"
 generated = {"prompt": "A", "max_tokens": 60, "logprobs": 0, "grammar": f'root ::= "{MIXED}"'}
 alone = gets(TEXT, generated)["choices"][0]["logprobs"]["text_offset"]
 assert alone == [o for e in events(generated, TEXT) for c in e["choices"] for o in (c["logprobs"] or {}).get("text_offset", [])]
