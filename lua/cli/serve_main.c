@@ -32,8 +32,9 @@ static const char *misplaced(const cli_options *o) {
                                                                                     : NULL;
 }
 
-/* The model's name for clients: what -m says, or the last part of its path. */
+/* The model's first name for clients: one that was given, or what -m says, or the last part of its path. */
 static const char *name_of(const job *j) {
+  if (j->options->n_served) return j->options->served[0];
   const char *path = j->options->target ? j->options->target : j->target, *slash = strrchr(path, '/');
   return slash && slash[1] ? slash + 1 : path;
 }
