@@ -1,5 +1,5 @@
--- Texts that hold marks end as plain decoding's do, under every policy, alone and in batches: stop strings, the mark that
--- ends an answer (a token, or its text where the tokenizer has none), schemas and grammars whose text spells such marks.
+-- Texts that hold marks end as plain decoding's do, under every policy, alone and in batches: stop strings, the mark
+-- that ends an answer (a token, or its text where the tokenizer has none), schemas and grammars whose text spells marks.
 -- dtrun run tests/exact/marks.lua [--tokens 40]
 local dt = require "dt"
 
@@ -8,13 +8,14 @@ local opts = dt.args {
   options = { { "tokens", 40, short = "n", min = 16, max = 1000, doc = "tokens of a text, at most" } },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
-local POLICIES = { "linear", "dynatree", "rate", "suffix", HERE .. "hostile/random_trees.lua", HERE .. "hostile/forced.lua" }
+local POLICIES = { "linear", "dynatree", "rate", "suffix", HERE .. "hostile/random_trees.lua",
+                   HERE .. "hostile/forced.lua" }
 local TEMPS = { 0, 1.2 }
 
 -- The likeliest tokens in turn, over and over, when nothing else is as likely: < / s >
 local SPELLS = { logit_bias = { { "<", 1000 }, { "/", 960 }, { "s", 920 }, { ">", 880 } }, presence_penalty = 100,
                  frequency_penalty = 100 }
-local LIKELY = { { "<", 7 }, { "/", 6 }, { "s", 6 }, { ">", 7 }, { "|", 5 } } -- marks in texts that are free to have none
+local LIKELY = { { "<", 7 }, { "/", 6 }, { "s", 6 }, { ">", 7 }, { "|", 5 } } -- marks in texts that need none
 
 local function with(base, more)
   local t = {}
@@ -27,25 +28,31 @@ end
 local CASES = {
   { ask = with(SPELLS, {}), spells = true },
   { ask = with(SPELLS, { stop = { "/s", "zzz" } }), text = "<", ends = "stop" },
-  { ask = with(SPELLS, { stop = { "><" } }), marked = { text = "</s", ends = "stop" }, plain = { text = "", ends = "stop" } },
+  { ask = with(SPELLS, { stop = { "><" } }), marked = { text = "</s", ends = "stop" },
+    plain = { text = "", ends = "stop" } },
   { ask = with(SPELLS, { ignore_eos = true }), ends = "length" },
   { ask = { logit_bias = LIKELY, stop = { "</", "|>" } } },
   { ask = { logit_bias = LIKELY, stop = { "<|im_end|>", "\n" } } },
-  { ask = { grammar = 'root ::= "use </s> here, <|im_end|> there"' }, text = "use </s> here, <|im_end|> there", ends = "eos" },
-  { ask = { grammar = 'root ::= ("<" | "/" | "s" | ">" | [a-c]){6,12} "</s>"', logit_bias = LIKELY }, pattern = "</s>$" },
+  { ask = { grammar = 'root ::= "use </s> here, <|im_end|> there"' }, text = "use </s> here, <|im_end|> there",
+    ends = "eos" },
+  { ask = { grammar = 'root ::= ("<" | "/" | "s" | ">" | [a-c]){6,12} "</s>"', logit_bias = LIKELY },
+    pattern = "</s>$" },
   { ask = { grammar = 'root ::= "a</s>b<|im_end|>c"', stop = { "<|im_end|>" } }, text = "a</s>b", ends = "stop" },
   { ask = { json_schema = '{"const": "use </s> here"}' }, text = '"use </s> here"', ends = "eos" },
   { ask = { json_schema = '{"enum": ["<p>one</p></s>", "<|im_end|>", "</s>"]}' }, json = true },
-  { ask = { json_schema = '{"type": "object", "properties": {"</s>": {"type": "string", "maxLength": 6}}, "required": ["</s>"]}',
-            logit_bias = LIKELY }, pattern = '^{%s*"</s>"' },
-  { ask = { json_schema = '{"type": "array", "items": {"const": "</s>"}, "minItems": 2, "maxItems": 3}' }, json = true },
+  { ask = { json_schema = [[{"type": "object", "properties": {"</s>": {"type": "string", "maxLength": 6}},
+                             "required": ["</s>"]}]], logit_bias = LIKELY }, pattern = '^{%s*"</s>"' },
+  { ask = { json_schema = '{"type": "array", "items": {"const": "</s>"}, "minItems": 2, "maxItems": 3}' },
+    json = true },
 }
 local QUESTION = { { role = "system", content = "Say </s> and <|im_end|>." }, { role = "user", content = "The dog?" } }
-local OTHERS = { { { role = "user", content = "What is </s>?" } }, { { role = "user", content = "It was a dark night, and" } } }
+local OTHERS = { { { role = "user", content = "What is </s>?" } },
+                 { { role = "user", content = "It was a dark night, and" } } }
 
 local folder = os.tmpname()
 os.remove(folder)
-assert(os.execute(("mkdir %s && cp -r %s %s && cp -r %s %s && sed -i 's#<|padding|>#</s>#' %s/*/tokenizer.json"):format(
+local COPY = "mkdir %s && cp -r %s %s && cp -r %s %s && sed -i 's#<|padding|>#</s>#' %s/*/tokenizer.json"
+assert(os.execute(COPY:format(
   folder, HERE .. "../../models/mini-target", folder, HERE .. "../../models/mini-draft", folder, folder)))
 local PAIRS = {
   { name = "no token", target = HERE .. "../../models/mini-target", draft = HERE .. "../../models/mini-draft" },
@@ -94,7 +101,8 @@ for _, models in ipairs(PAIRS) do
         all[k + 1] = assert(pair:generate(asked { policy = "ar", messages = prompt, seed = i + k }))
       end
       local policy = POLICIES[(i + t) % #POLICIES + 1]
-      local results, failures = assert(pair:generate_batch(asked { policy = policy, prompts = prompts, places = 1 + t % 3 }))
+      local batch = asked { policy = policy, prompts = prompts, places = 1 + t % 3 }
+      local results, failures = assert(pair:generate_batch(batch))
       assert(next(failures) == nil, select(2, next(failures)))
       for k, result in ipairs(results) do same(("%s, %d of a batch of %s"):format(label, k, policy), result, all[k]) end
     end
@@ -104,6 +112,7 @@ end
 os.execute("rm -r " .. folder)
 local ends = {}
 for _, reason in ipairs { "eos", "stop", "length" } do ends[#ends + 1] = ("%d %s"):format(sum.ends[reason] or 0, reason) end
-print(("%d texts (%s); %d compared, %d guesses accepted, %d mistakes"):format(sum.texts, table.concat(ends, ", "), sum.compared,
-  sum.accepted, sum.mistakes))
-os.exit(sum.mistakes == 0 and sum.accepted > 0 and sum.ends.eos and sum.ends.stop and sum.ends.length and true or false)
+print(("%d texts (%s); %d compared, %d guesses accepted, %d mistakes"):format(sum.texts, table.concat(ends, ", "),
+  sum.compared, sum.accepted, sum.mistakes))
+local all_ends = sum.ends.eos and sum.ends.stop and sum.ends.length
+os.exit(sum.mistakes == 0 and sum.accepted > 0 and all_ends ~= nil)
