@@ -1,5 +1,5 @@
 -- Texts that hold marks end as plain decoding's do, under every policy, alone and in batches: stop strings, the mark
--- that ends an answer (a token, or its text where the tokenizer has none), schemas and grammars whose text spells marks.
+-- that ends an answer (a token, or its text where the tokenizer has none), schemas and grammars whose text spells one.
 -- dtrun run tests/exact/marks.lua [--tokens 40]
 local dt = require "dt"
 
@@ -111,8 +111,8 @@ for _, models in ipairs(PAIRS) do
 end
 os.execute("rm -r " .. folder)
 local ends = {}
-for _, reason in ipairs { "eos", "stop", "length" } do ends[#ends + 1] = ("%d %s"):format(sum.ends[reason] or 0, reason) end
-print(("%d texts (%s); %d compared, %d guesses accepted, %d mistakes"):format(sum.texts, table.concat(ends, ", "),
-  sum.compared, sum.accepted, sum.mistakes))
+for i, reason in ipairs { "eos", "stop", "length" } do ends[i] = ("%d %s"):format(sum.ends[reason] or 0, reason) end
+local FORM = "%d texts (%s); %d compared, %d guesses accepted, %d mistakes"
+print(FORM:format(sum.texts, table.concat(ends, ", "), sum.compared, sum.accepted, sum.mistakes))
 local all_ends = sum.ends.eos and sum.ends.stop and sum.ends.length
 os.exit(sum.mistakes == 0 and sum.accepted > 0 and all_ends ~= nil)
