@@ -47,7 +47,7 @@ static bool wrong(const scan *s, const place *p, const char *what) {
 }
 
 static void skip_space(scan *s) {
-  while (s->at < s->end && memchr(" \t\r\n", *s->at, 4)) s->at++;
+  while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\r' || *s->at == '\n')) s->at++;
 }
 
 static bool takes(scan *s, char byte) {
