@@ -501,8 +501,8 @@ static dt_status open_part(const gguf *named, int number, int count, gguf **out,
   dt_error why;
   if (!gguf_part_path(named->path, number, path, sizeof path))
     return dt_fail(err, DT_EINPUT, "%.100s..: too long", named->path);
-  if (open_one(path, out, &why))
-    return dt_fail(err, why.status, "%s (part %d of %d of a model)", why.message, number, count);
+  dt_status status = open_one(path, out, &why);
+  if (status != DT_OK) return dt_fail(err, status, "%s (part %d of %d of a model)", why.message, number, count);
   split s = split_of(*out);
   if (s.number == number && s.count == count) return DT_OK;
   gguf_close(*out);
