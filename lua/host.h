@@ -176,8 +176,8 @@ dt_status dtl_load(const dtl_load_options *options, dt_pair **out, bool *found, 
 /* ---- conversations ----------------------------------------------------------------------------------------------------- */
 
 /* dt_chat_text with a date for templates that have one; NULL: today. */
-dt_status dtl_conversation(const dt_chat *chat, const dt_message *system, const dt_message *turns, int n,
-                           const char *date, char **text, size_t *len, dt_error *err);
+dt_status dtl_conversation(const dt_chat *chat, const dt_message *system, const dt_message *turns, const dt_role *roles,
+                           int n, const char *date, char **text, size_t *len, dt_error *err);
 
 /* ---- measuring --------------------------------------------------------------------------------------------------------- */
 

@@ -191,6 +191,9 @@ dt_status dt_encode_whole(const dt_pair *pair, const char *text, size_t len, int
 /* The text of n ids: malloc'd, NUL-terminated, invalid UTF-8 as U+FFFD; NULL: out of memory, or n < 0. len may be NULL. `first`:
  * the ids begin a text. Some tokenizers put a space before every text; it is then left out. */
 char *dt_decode(const dt_pair *pair, const int32_t *ids, int n, bool first, size_t *len);
+/* The bytes of one token, as the first of a text or as a later one: often a part of a character. They lie in the pair, or, of a scripted
+ * pair, in `buffer`. No bytes: there is no such token. */
+const char *dt_token_bytes(const dt_pair *pair, int32_t id, bool first, char buffer[16], size_t *len);
 /* n bytes of text with invalid UTF-8 as U+FFFD: malloc'd, NUL-terminated; NULL when out of memory. */
 char *dt_utf8(const char *bytes, size_t n, size_t *len);
 
@@ -273,6 +276,9 @@ typedef struct {
   bool ignore_eos;         /* end-of-text is a token like any other */
   const char *const *stop; /* [n_stop] strings that end the text; copied */
   int n_stop;
+  /* The mark that ends an answer of a chat (dt_chat_end): its token, if the tokenizer has one; otherwise its text is a stop string.
+   * NULL: none. Without effect under ignore_eos, and under a grammar, which says itself where the text ends. */
+  const char *end;
   dt_sampling sampling; /* zeros: the likeliest token */
   bool uncoupled;       /* drafting does not use the noise that the target samples with: see dt_tree_draft */
   int candidates;       /* how many dt_seq_candidates gives for each verified row: 0..DT_TARGET_CANDIDATES */

@@ -8,11 +8,11 @@ set(CHECK
 
 # Compiled inside the test, other programs' (packages, Slurm, browsers), faults by the hundred, the emulated device.
 set(FULL
-  arm bench_arm bench_gpu sampling_mutants threads rooms tidy "faults\\..*" "cli\\.(advice|calibrate|cuda|fresh|install|kills|package|paper|pull|python|ranks|serve_clients|slurm)" "browser\\..*" "guide\\..*" "lua\\.disturbed_200"
+  arm bench_arm bench_gpu sampling_mutants threads rooms tidy "faults\\..*" "cli\\.(advice|calibrate|clients|cuda|fresh|install|kills|package|paper|pull|python|ranks|serve_clients|slurm|split_smollm2)" "browser\\..*" "guide\\..*" "lua\\.disturbed_200"
   "gpu\\..*" "cuda\\..*" "unit\\.test_(cpu_(exact|isa|logits_hash)|cuda_(draw|exact|failures|groups|heads|packed|prompt|q8|turns))" unit.test_lua_worst "exact\\.(crowd|exit_part|more|two_drafts_part|quantized|sampling_part)" exact.real)
 # What takes the sanitizers minutes; release has it in scripts/test ...
 set(FULL_SANITIZED "cli\\..*" "lua\\.test_(asking|disturbed|driver|experiment|memory|papers|policies|policy_.*|report|shard|statistics|sweep|trace|tune|window)"
-  "unit\\.test_(cuda_.*|golden_.*|ranks_same)" exact.pages exact.hashes exact.exit exact.two_drafts exact.part)
+  "unit\\.test_(cuda_.*|golden_.*|ranks_same)" exact.pages exact.marks exact.hashes exact.exit exact.two_drafts exact.part)
 # ... but for these: with the sanitizers in scripts/test, without in scripts/test full.
 set(SANITIZED_ONLY "cli\\.(bad_input|box|names|limits)" "unit\\.test_(lua_box|malformed)")
 

@@ -235,6 +235,12 @@ int run_await(lua_State *L, dtl_run *run, run_pass pass, lua_KContext context, l
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
+/* A failure that is not the policy's. */
+static int end_run(lua_State *L, const dt_error *err) {
+  box_of(L)->failure = *err;
+  return box_kill(L, BOX_ENGINE_FAILED);
+}
+
 int run_fail(lua_State *L, const dt_error *err, const char *who) {
   if (err->status == DT_ESTATE || err->status == DT_EINPUT || err->status == DT_ECONTEXT) {
     const char *message = err->message, *name = strchr(who, ':') + 1;
@@ -242,12 +248,15 @@ int run_fail(lua_State *L, const dt_error *err, const char *who) {
     if (!strncmp(message, name, n) && message[n] == ':') return luaL_error(L, "%s%s", who, message + n);
     return luaL_error(L, "%s: %s", who, message);
   }
-  box_of(L)->failure = *err;
-  return box_kill(L, BOX_ENGINE_FAILED);
+  return end_run(L, err);
 }
 
+/* A pass takes no arguments of the policy's: DT_EINPUT is the request's, as of a grammar that no token can follow. */
 void run_check_pass(lua_State *L, const dtl_run *run, const char *who) {
-  if (run->failure.status) run_fail(L, &run->failure, who);
+  if (run->failure.status == DT_EINPUT)
+    end_run(L, &run->failure);
+  else if (run->failure.status)
+    run_fail(L, &run->failure, who);
 }
 
 void run_check_iteration(lua_State *L, const dtl_run *run, const char *who) {

@@ -71,6 +71,12 @@ static dt_status parse_seed(const char *name, const char *value, uint64_t *out, 
   return DT_OK;
 }
 
+/* Whether a text is what browsers send as an Origin, or stands for all of these. */
+static bool is_origin(const char *text) {
+  const char *host = strstr(text, "://");
+  return strcmp(text, "*") == 0 || (host && host > text && host[3] && !strpbrk(host + 3, "/ "));
+}
+
 /* Stores the value of an option (NULL for a flag) that was given as `name`. */
 static dt_status store(const option *o, const char *name, char *value, cli_options *out, dt_error *err) {
   void *field = (char *)out + o->field;
@@ -98,6 +104,16 @@ static dt_status store(const option *o, const char *name, char *value, cli_optio
   case BIAS: out->biases[out->n_biases++] = value; break;
   case PROMPT: out->files[out->n_files++] = value; break;
   case TEXT: out->texts[out->n_texts++] = value; break;
+  case ORIGIN:
+    if (!is_origin(value))
+      return dt_fail(err, DT_EINPUT, "%s '%.60s': expected an origin, such as https://app.example:3000, or *", name,
+                     value);
+    out->origins[out->n_origins++] = value;
+    break;
+  case SERVED:
+    if (!*value) return dt_fail(err, DT_EINPUT, "%s: expected a name that is not empty", name);
+    out->served[out->n_served++] = value;
+    break;
   case CORPUS: out->corpus[out->n_corpus++] = value; break;
   case SETTING: {
     char *equals = strchr(value, '=');
@@ -166,7 +182,10 @@ dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
   out->texts = calloc((size_t)argc + 1, sizeof *out->texts);
   out->common = calloc((size_t)argc + 1, sizeof *out->common);
   out->corpus = calloc((size_t)argc + 1, sizeof *out->corpus);
-  if (!out->settings || !out->stop || !out->biases || !out->files || !out->texts || !out->common || !out->corpus)
+  out->origins = calloc((size_t)argc + 1, sizeof *out->origins);
+  out->served = calloc((size_t)argc + 1, sizeof *out->served);
+  if (!out->origins || !out->served || !out->settings || !out->stop || !out->biases || !out->files || !out->texts ||
+      !out->common || !out->corpus)
     return dt_fail_memory(err, "the options", (size_t)argc * sizeof *out->settings);
   bool only_words = false; /* after "--" */
   for (int i = 0, used; i < argc; i += used) {
@@ -236,4 +255,6 @@ void cli_free(cli_options *o) {
   free(o->texts);
   free(o->common);
   free(o->corpus);
+  free(o->origins);
+  free(o->served);
 }

@@ -36,7 +36,9 @@ typedef struct {
   const char **texts;    /* [n_texts] prompts given as text */
   const char **common;   /* [n_common] arguments as typed that suit any policy */
   const char **corpus;   /* [n_corpus] files */
-  int n_settings, n_stop, n_files, n_texts, n_common, n_corpus, n_biases;
+  const char **origins;  /* [n_origins] that pages of other sites come from */
+  const char **served;   /* [n_served] names of the model for clients */
+  int n_settings, n_stop, n_files, n_texts, n_common, n_corpus, n_biases, n_origins, n_served;
   bool ignore_eos, uncoupled, echo, chat, stats, color, quiet, verbose, explain;
   bool help, man, version, list;
 } cli_options;

@@ -26,7 +26,7 @@
 #define AROUND "--template NAME chooses the marks around a question"
 #define SHELL "the shell does it: -p $'one\\ntwo'"
 #define LOG "messages are lines on standard error: 2>FILE keeps them, -q leaves the summary out"
-#define SERVER NOT_YET "dtrun serve answers under the name after -m, and keeps its model until it ends"
+#define SERVER NOT_YET "dtrun serve keeps its model until it ends"
 #define DOWNLOAD "dtrun pull OWNER/NAME:FILE brings a file, -m OWNER/NAME:FILE then takes it; :Q4_K_M will do"
 #define TEXTS "models of text only"
 #define STREAM "text is printed as it comes, and the prompt is not repeated"
@@ -111,7 +111,7 @@ static const foreign_option foreign[] = {
     {"-mu --model-url -hff --hf-file", NULL, DOWNLOAD},
     {"-hft --hf-token", NULL, "HF_TOKEN=TOKEN dtrun pull OWNER/NAME, or hf auth login once"},
     {"--revision", NULL, NOT_YET "dtrun pull brings a model's main revision"},
-    {"--served-model-name -a --alias --keepalive", NULL, SERVER},
+    {"--keepalive", NULL, SERVER},
     {"--log-file --log-disable --log-verbosity -lv --log-prefix --log-timestamps --no-perf", NULL, LOG},
     {"--verbose-prompt", NULL, "--json FILE holds the prompt's ids"},
     {"--list-devices", NULL, "dtrun doctor reports on this machine"},

@@ -193,22 +193,16 @@ static int open_memory(job *j) {
   return dtl_corpus_open(j->pair, o->corpus, o->n_corpus, &j->corpus, &err) ? complain_of(&err) : 0;
 }
 
-/* Opens the layout of conversations; its end of an answer becomes a stop string. */
+/* Opens the layout of conversations. */
 static int open_chat(job *j) {
-  const cli_options *o = j->options;
   dt_error err;
-  if (dt_pair_chat(j->pair, o->template, &j->chat, &err)) return complain_of(&err);
-  j->stop = calloc((size_t)o->n_stop + 1, sizeof *j->stop);
-  if (!j->stop) return complain(EXIT_ENGINE, "out of memory: stop strings");
-  for (; j->n_stop < o->n_stop; j->n_stop++) j->stop[j->n_stop] = o->stop[j->n_stop];
-  if (!o->ignore_eos) j->stop[j->n_stop++] = dt_chat_end(j->chat);
-  return 0;
+  return dt_pair_chat(j->pair, j->options->template, &j->chat, &err) ? complain_of(&err) : 0;
 }
 
 dt_status job_conversation(const job *j, const dt_message *turns, int n, char **text, size_t *len, dt_error *err) {
   const char *system = j->options->system;
   dt_message message = {system, system ? strlen(system) : 0};
-  return dtl_conversation(j->chat, system ? &message : NULL, turns, n, NULL, text, len, err);
+  return dtl_conversation(j->chat, system ? &message : NULL, turns, NULL, n, NULL, text, len, err);
 }
 
 /* Makes each prompt a conversation of one question. */
@@ -270,6 +264,8 @@ static int check_server_options(const cli_options *o) {
                      : o->port      ? "--port"
                      : o->port_file ? "--port-file"
                      : o->key       ? "--api-key"
+                     : o->n_origins ? "--cors"
+                     : o->n_served  ? "--served-model-name"
                      : o->queue     ? "--queue"
                      : o->timeout   ? "--timeout"
                      : o->cache_ram ? "--cache-ram"
@@ -375,8 +371,9 @@ dtl_request job_request(const job *j) {
       .begin_line = begin_line,
       .seq = {.max_tokens = o->tokens ? o->tokens : TOKENS,
               .ignore_eos = o->ignore_eos,
-              .stop = j->chat ? j->stop : o->stop,
-              .n_stop = j->chat ? j->n_stop : o->n_stop,
+              .stop = o->stop,
+              .n_stop = o->n_stop,
+              .end = j->chat ? dt_chat_end(j->chat) : NULL,
               .sampling = o->sampling,
               .uncoupled = o->uncoupled,
               .shifts = shifts,
@@ -394,6 +391,6 @@ int job_close(job *j) {
   dtl_policy_close(j->policy);
   dtl_policy_close(j->other);
   prompts_free(&j->prompts);
-  free(j->stop), free(j->biases), free(j->grammar);
+  free(j->biases), free(j->grammar);
   return status;
 }

@@ -15,14 +15,12 @@ typedef struct {
   const char *target, *draft; /* the pair's */
   bool found;                 /* the draft was searched for, not named */
   dt_chat *chat;              /* NULL: prompts are texts, not questions */
-  const char **stop;          /* [n_stop] the options', and the end of an answer */
-  int n_stop;
-  dt_bias *biases;      /* [options->n_biases] */
-  char *grammar;        /* of all texts, or NULL */
-  int answers;          /* to each prompt */
-  dtl_trace *trace;     /* or NULL */
-  dtl_costs costs;      /* with --costs table, if a policy uses costs */
-  dtl_learned *learned; /* NULL: with --costs table */
+  dt_bias *biases;            /* [options->n_biases] */
+  char *grammar;              /* of all texts, or NULL */
+  int answers;                /* to each prompt */
+  dtl_trace *trace;           /* or NULL */
+  dtl_costs costs;            /* with --costs table, if a policy uses costs */
+  dtl_learned *learned;       /* NULL: with --costs table */
   dtl_memory *memory;
   dtl_corpus *corpus; /* NULL: none given */
 } job;

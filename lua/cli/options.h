@@ -17,7 +17,9 @@ typedef enum {
   STOP,
   PROMPT,
   TEXT,
-  CORPUS
+  CORPUS,
+  ORIGIN,
+  SERVED
 } option_kind;
 
 #define MOST_NAMES 4

@@ -32,8 +32,9 @@ static const char *misplaced(const cli_options *o) {
                                                                                     : NULL;
 }
 
-/* The model's name for clients: what -m says, or the last part of its path. */
+/* The model's first name for clients: one that was given, or what -m says, or the last part of its path. */
 static const char *name_of(const job *j) {
+  if (j->options->n_served) return j->options->served[0];
   const char *path = j->options->target ? j->options->target : j->target, *slash = strrchr(path, '/');
   return slash && slash[1] ? slash + 1 : path;
 }
@@ -68,13 +69,15 @@ static int run(const job *j, server *s, const serve_options *options) {
   const cli_options *o = j->options;
   dt_pair_info info;
   dt_error err;
+  const char *name = name_of(j);
   dt_pair_describe(j->pair, &info);
   dtl_request defaults = {.memory = j->memory, .corpus = j->corpus, .begin_line = begin_line};
   defaults.seq = job_request(j).seq;
   defaults.seq.n_stop = 0, defaults.seq.stop = NULL;
   if (!o->tokens) defaults.seq.max_tokens = -1;
   serve_pair what = {.pair = j->pair,
-                     .model = name_of(j),
+                     .models = o->n_served ? o->served : &name,
+                     .n_models = o->n_served ? o->n_served : 1,
                      .chat = o->template,
                      .policy = j->policy,
                      .defaults = defaults,
@@ -84,6 +87,18 @@ static int run(const job *j, server *s, const serve_options *options) {
   return serve_run(s, &what, &interrupted, announce, &a, &err) ? complain_of(&err) : 0;
 }
 
+static void say_line(const char *line) { say("%s", line); }
+
+/* Who may use the server, if that may be more than was meant. */
+static void warn_of_strangers(const cli_options *o, const serve_options *s) {
+  bool any = false;
+  for (int i = 0; i < o->n_origins; i++) any = any || strcmp(o->origins[i], "*") == 0;
+  if (!o->quiet && !s->key && !serve_is_local(s->host))
+    complain(0, "--host %s without --api-key: whoever reaches that address can use this server", s->host);
+  if (!o->quiet && any)
+    complain(0, "--cors '*': pages of any site can use this server%s", s->key ? ", if they have its key" : "");
+}
+
 static int serve(cli_options *o) {
   serve_options options = {.host = o->host ? o->host : HOST,
                            .port = o->port ? o->port - 1 : PORT,
@@ -91,12 +106,17 @@ static int serve(cli_options *o) {
                            .places = o->parallel ? o->parallel : PLACES,
                            .queue = o->queue ? o->queue : QUEUE,
                            .seconds = o->timeout,
-                           .kept_bytes = (size_t)(o->cache_ram ? o->cache_ram - 1 : CACHE_MIB) << 20};
+                           .kept_bytes = (size_t)(o->cache_ram ? o->cache_ram - 1 : CACHE_MIB) << 20,
+                           .origins = o->origins,
+                           .n_origins = o->n_origins,
+                           .say = o->quiet ? NULL : say_line,
+                           .says_all = o->verbose};
   server *s;
   job j;
   dt_error err;
   if (misplaced(o)) return complain(EXIT_USAGE, "serve: no place for %s: requests have them, if any", misplaced(o));
   if (serve_open(&options, &s, &err)) return complain_of(&err);
+  warn_of_strangers(o, &options);
   int status = write_port(o, s);
   if (!status) status = job_open_server(o, &j);
   if (!status) status = run(&j, s, &options);

@@ -16,7 +16,7 @@ static dt_status make_text(lua_State *L, const dt_chat *chat, const char *date, 
   system.text = lua_tolstring(L, -1, &system.len);
   char *text;
   size_t len;
-  dt_status status = dtl_conversation(chat, system.text ? &system : NULL, turns, n, date, &text, &len, err);
+  dt_status status = dtl_conversation(chat, system.text ? &system : NULL, turns, NULL, n, date, &text, &len, err);
   if (status) return status;
   lua_pushlstring(L, text, len);
   free(text);

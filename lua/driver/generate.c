@@ -75,6 +75,12 @@ static void read_stop(lua_State *L, dt_seq_options *seq) {
   seq->stop = stop;
 }
 
+/* The mark that ends an answer; NULL: none. It stays on the stack. */
+static const char *read_end(lua_State *L) {
+  lua_getfield(L, 2, "answer_end");
+  return lua_tostring(L, -1);
+}
+
 /* Reads a list of {id or text, bias}; false as bias bans the token. */
 static void read_biases(lua_State *L, const pair_object *pair, dt_shifts *shifts) {
   dt_error err;
@@ -159,6 +165,7 @@ static dtl_request read_request(lua_State *L, const pair_object *pair) {
   request.seq.logprobs = (dt_logprobs){logprobs >= 0, logprobs > 0 ? logprobs : 0, flag(L, "echo", false)};
   request.answers = driver_integer(L, "answers", 0);
   read_stop(L, &request.seq);
+  request.seq.end = read_end(L);
   read_biases(L, pair, &request.seq.shifts);
   request.seq.shifts.grammar = read_grammar(L);
   return request;

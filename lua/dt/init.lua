@@ -339,8 +339,7 @@ local function copied(list) return table.move(list, 1, #list, 1, {}) end
 local function with_prompts(asked, self, prompts, t)
   local list, last, message = chat.prompts(self, prompts, t, "generate", 3)
   if not list then return nil, failed(last, message) end
-  asked.prompts, last = list, last or ends[prompts[1]]
-  if last and not t.ignore_eos then asked.stop[#asked.stop + 1] = last end
+  asked.prompts, asked.answer_end = list, last or ends[prompts[1]]
   return asked
 end
 

@@ -37,9 +37,9 @@ static void look(found *f, const char *below, int levels) {
     const char *own = entries[i]->d_name;
     bool fits = snprintf(name, sizeof name, "%s%s", below, own) < (int)sizeof name - 1 &&
                 snprintf(config, sizeof config, "%s/%s/config.json", f->folder, name) < (int)sizeof config;
-    if (fits && (gguf_is_name(own) || access(config, F_OK) == 0))
+    if (fits && (gguf_is_name(own) ? !gguf_is_later_part(own) : access(config, F_OK) == 0))
       add(f, name);
-    else if (fits && levels > 0)
+    else if (fits && !gguf_is_name(own) && levels > 0)
       look(f, strcat(name, "/"), levels - 1);
     free(entries[i]);
   }

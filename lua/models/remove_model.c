@@ -1,4 +1,5 @@
 /* Removes pulled models: see dtl_remove_model in host.h. Links are removed, never followed. */
+#include "model/gguf_name.h"
 #include "models/hub.h"
 #include "models/models_in.h"
 #include "models/named.h"
@@ -80,14 +81,37 @@ static bool is_alone(const char *snapshot) {
   return n == 1 && !model;
 }
 
+/* Removes a file of a snapshot, or all parts of the model that it is the first of, with the files that they link to. */
+static dt_status take_parts(const asked *a, const char *folder, const char *first, dt_error *err) {
+  char part[PATH_MAX], blob[PATH_MAX];
+  int number, count = 1;
+  const bool several = gguf_part(first, &number, &count);
+  uint64_t bytes = 0;
+  dt_status status = DT_OK;
+  for (int taking = 0; taking < 2 && !status; taking++) {
+    if (taking && !a->agree(a->user, first, bytes)) return DT_OK;
+    for (int i = 1; i <= count && !status; i++) {
+      if (!several) snprintf(part, sizeof part, "%s", first);
+      if (several && !gguf_part_path(first, i, part, sizeof part)) break;
+      const char *linked = find_blob(folder, part, blob) ? blob : NULL;
+      if (taking)
+        status = access(part, F_OK) == 0 ? take(part, linked, err) : DT_OK;
+      else
+        bytes += bytes_below(part) + (linked ? bytes_below(linked) : 0);
+    }
+  }
+  *a->removed = !status;
+  return status;
+}
+
 static dt_status remove_file(const asked *a, const hub_id *id, const char *folder, const char *locks, dt_error *err) {
-  char *snapshot = hub_snapshot(folder), *file = NULL, *path = NULL, blob[PATH_MAX];
+  char *snapshot = hub_snapshot(folder), *file = NULL, *path = NULL;
   dt_status status = snapshot ? hub_gguf(snapshot, id->id, id->spec, &file, err) : DT_OK;
   if (file && asprintf(&path, "%s/%s", snapshot, file) < 0) path = NULL;
   if (path && is_alone(snapshot))
     status = ask_and_take(a, folder, locks, err);
   else if (path)
-    status = ask_and_take(a, path, find_blob(folder, path, blob) ? blob : NULL, err);
+    status = take_parts(a, folder, path, err);
   else if (!status)
     status =
         dtl_fail(err, DT_EINPUT, "%s: nothing of it is whole here; dtrun rm %s removes what there is", id->id, id->id);

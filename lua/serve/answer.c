@@ -56,21 +56,53 @@ void answer_drop(answer_logprobs *kept) {
   *kept = (answer_logprobs){0};
 }
 
-/* A token's text: the bytes of a part of a character are told as U+FFFD. */
-static void put_token(json_text *out, const dt_pair *pair, int32_t id, size_t *len) {
-  char *text = dt_decode(pair, &id, 1, false, len);
+/* A token's text: the bytes of a part of a character are shown as U+FFFD. */
+static void put_token(json_text *out, const dt_pair *pair, int32_t id) {
+  size_t len = 0;
+  char *text = dt_decode(pair, &id, 1, false, &len);
   if (!text) out->failed = true;
-  json_string(out, text ? text : "", text ? *len : 0);
+  json_string(out, text ? text : "", len);
   free(text);
 }
 
-static void put_bytes(json_text *out, const dt_pair *pair, int32_t id) {
-  size_t len = 0;
-  char *text = dt_decode(pair, &id, 1, false, &len);
+void answer_bytes(json_text *out, const char *bytes, size_t len) {
   json_raw(out, "[");
-  for (size_t i = 0; text && i < len; i++) answer_put(out, i ? ",%d" : "%d", (unsigned char)text[i]);
+  for (size_t i = 0; i < len; i++) answer_put(out, i ? ",%d" : "%d", (unsigned char)bytes[i]);
   json_raw(out, "]");
+}
+
+/* A token of a completion, whose log-probabilities have no bytes beside it: a part of a character is shown as OpenAI does, bytes:\xf0,
+ * so that two of them differ as names of top_logprobs. */
+static void put_text_token(json_text *out, const dt_pair *pair, int32_t id) {
+  char buffer[16], shown[8];
+  size_t len, whole;
+  const char *bytes = dt_token_bytes(pair, id, false, buffer, &len);
+  char *text = dt_utf8(bytes, len, &whole);
+  if (!text) out->failed = true;
+  if (!text || (whole == len && memcmp(text, bytes, len) == 0)) {
+    json_string(out, text ? text : "", text ? len : 0);
+  } else {
+    json_raw(out, "\"bytes:");
+    for (size_t i = 0; i < len; i++) {
+      snprintf(shown, sizeof shown, "\\\\x%02x", (unsigned char)bytes[i]);
+      json_raw(out, shown);
+    }
+    json_raw(out, "\"");
+  }
   free(text);
+}
+
+/* Counts the characters of a text, whose tokens may end within one. Returns the number of that in which the bytes begin. */
+static size_t count_characters(answer_offset *at, const char *bytes, size_t len) {
+  size_t begins = at->characters - (at->left > 0);
+  for (size_t i = 0; i < len; i++) {
+    unsigned char c = (unsigned char)bytes[i];
+    const bool continues = at->left > 0 && (c & 0xC0) == 0x80;
+    if (i == 0 && !continues) begins = at->characters;
+    at->left = continues ? at->left - 1 : c >= 0xF0 ? 3 : c >= 0xE0 ? 2 : c >= 0xC2 ? 1 : 0;
+    at->characters += !continues;
+  }
+  return begins;
 }
 
 /* JSON has no infinity. */
@@ -82,13 +114,15 @@ static void put_logp(json_text *out, float logp) {
 }
 
 static void put_chat_token(json_text *out, const dt_pair *pair, int32_t id, float logp) {
+  char buffer[16];
   size_t len;
+  const char *bytes = dt_token_bytes(pair, id, false, buffer, &len);
   json_raw(out, "{\"token\":");
-  put_token(out, pair, id, &len);
+  put_token(out, pair, id);
   json_raw(out, ",\"logprob\":");
   put_logp(out, logp);
   json_raw(out, ",\"bytes\":");
-  put_bytes(out, pair, id);
+  answer_bytes(out, bytes, len);
 }
 
 static void put_chat_logprobs(json_text *out, const dt_pair *pair, const int32_t *ids, const dtl_logprob *list, int n) {
@@ -113,7 +147,7 @@ typedef struct {
   int n;
 } told; /* tokens of a prompt, and those behind it */
 
-static void put_text_logprobs(json_text *out, const dt_pair *pair, const told parts[2], size_t *offset) {
+static void put_text_logprobs(json_text *out, const dt_pair *pair, const told parts[2], answer_offset *offset) {
   static const char *const columns[] = {"\"tokens\":[", "],\"token_logprobs\":[", "],\"top_logprobs\":[",
                                         "],\"text_offset\":["};
   json_raw(out, "{");
@@ -123,10 +157,9 @@ static void put_text_logprobs(json_text *out, const dt_pair *pair, const told pa
     for (int part = 0; part < 2; part++)
       for (int i = 0; i < parts[part].n; i++, first = false) {
         const dtl_logprob *l = &parts[part].list[i];
-        size_t len;
         if (!first) json_raw(out, ",");
         if (column == 0) {
-          put_token(out, pair, parts[part].ids[i], &len);
+          put_text_token(out, pair, parts[part].ids[i]);
         } else if (column == 1) {
           put_logp(out, l->logp);
         } else if (column == 2 && isnan(l->logp)) {
@@ -135,15 +168,16 @@ static void put_text_logprobs(json_text *out, const dt_pair *pair, const told pa
           json_raw(out, "{");
           for (int k = 0; k < l->n; k++) {
             if (k) json_raw(out, ",");
-            put_token(out, pair, l->id[k], &len);
+            put_text_token(out, pair, l->id[k]);
             json_raw(out, ":");
             put_logp(out, l->logps[k]);
           }
           json_raw(out, "}");
         } else {
-          free(dt_decode(pair, &parts[part].ids[i], 1, false, &len));
-          answer_put(out, "%zu", *offset);
-          *offset += len;
+          char buffer[16];
+          size_t len;
+          const char *bytes = dt_token_bytes(pair, parts[part].ids[i], part == 0 && i == 0, buffer, &len);
+          answer_put(out, "%zu", count_characters(offset, bytes, len));
         }
       }
   }
@@ -151,7 +185,7 @@ static void put_text_logprobs(json_text *out, const dt_pair *pair, const told pa
 }
 
 /* "logprobs": of what was generated, behind those of the prompt, if they are told. */
-static void put_logprobs(json_text *out, const answer_head *head, told prompt, told text, size_t *offset) {
+static void put_logprobs(json_text *out, const answer_head *head, told prompt, told text, answer_offset *offset) {
   const dt_pair *pair = head->server->pair;
   json_raw(out, ",\"logprobs\":");
   if (!head->ask->logprobs)
@@ -219,7 +253,7 @@ static const char *finish_of(const dtl_result *r) {
 /* {"id":..., up to its choices */
 static void put_head(json_text *out, const answer_head *head, const char *object) {
   answer_put(out, "{\"id\":\"%s\",\"object\":\"%s\",\"created\":%ld,", head->id, object, head->created);
-  answer_text(out, "\"model\":", head->server->model);
+  answer_text(out, "\"model\":", head->ask->model);
   answer_put(out, ",\"system_fingerprint\":\"dtrun-%s\",", dt_version());
 }
 
@@ -300,13 +334,13 @@ static void put_piece(json_text *out, const answer_head *head, bool thought, con
   if (head->ask->is_chat) json_raw(out, "}");
 }
 
-static void put_kept(json_text *out, const answer_head *head, answer_logprobs *kept, size_t *offset) {
+static void put_kept(json_text *out, const answer_head *head, answer_logprobs *kept, answer_offset *offset) {
   put_logprobs(out, head, (told){0}, (told){kept->ids, kept->list, kept->n}, offset);
   kept->n = 0;
 }
 
 void answer_piece(json_text *out, const answer_head *head, int index, bool thought, const char *text, size_t len,
-                  answer_logprobs *kept, size_t *offset) {
+                  answer_logprobs *kept, answer_offset *offset) {
   begin_chunk(out, head, index);
   put_piece(out, head, thought, text, len);
   put_kept(out, head, kept, offset);
@@ -324,7 +358,7 @@ void answer_traced(json_text *out, const answer_head *head, int index, const cha
 }
 
 void answer_ends(json_text *out, const answer_head *head, int index, const dtl_result *r, answer_logprobs *kept,
-                 size_t *offset) {
+                 answer_offset *offset) {
   begin_chunk(out, head, index);
   if (head->ask->is_chat)
     json_raw(out, "\"delta\":{}");
@@ -372,7 +406,7 @@ static void put_choice(json_text *out, const answer_head *head, int index, const
                        const json_text *trace) {
   told prompt = {r->prompt_ids, r->prompt_logprobs, r->prompt_logprobs ? r->n_prompt : 0};
   told text = {r->tokens, r->logprobs, r->logprobs && !head->ask->no_tokens ? r->n_tokens : 0};
-  size_t offset = 0;
+  answer_offset offset = {0};
   answer_put(out, "%s{\"index\":%d,", index ? "," : "", index);
   if (head->ask->is_chat)
     put_message(out, head, r);
@@ -397,5 +431,6 @@ void answer_whole(json_text *out, const answer_head *head, const dtl_result *res
 void answer_refusal(json_text *out, const refusal *why) {
   answer_put(out, "{\"error\":{\"code\":%d", why->status);
   answer_text(out, ",\"message\":", why->message);
+  if (why->context) answer_put(out, ",\"n_prompt_tokens\":%d,\"n_ctx\":%d", why->prompt_tokens, why->context);
   answer_put(out, ",\"type\":\"%s\"}}", why->type);
 }

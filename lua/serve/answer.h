@@ -25,6 +25,12 @@ typedef struct {
 bool answer_keep(answer_logprobs *kept, const int32_t *ids, const dtl_logprob *list, int n);
 void answer_drop(answer_logprobs *kept); /* frees it; zeros are allowed */
 
+/* How many characters log-probabilities were given of, and how many bytes of the last one are still to come. */
+typedef struct {
+  size_t characters;
+  int left;
+} answer_offset;
+
 #define ANSWER_TRACE (32u << 20) /* most bytes of a trace that nobody has read: iterations beyond are left out */
 
 /* Whether a trace's line of `len` bytes has room behind `waiting` bytes. */
@@ -33,13 +39,13 @@ bool answer_has_room(size_t waiting, size_t len);
 /* Opens *out for an answer whose thoughts are told apart; NULL: for any other. False: out of memory. */
 bool answer_thoughts(const answer_head *head, dt_thoughts **out);
 
-/* Chunks of the text `index`, as events. `offset` counts the characters that log-probabilities were told of. */
+/* Chunks of the text `index`, as events. */
 void answer_begins(json_text *out, const answer_head *head, int index);
 void answer_piece(json_text *out, const answer_head *head, int index, bool thought, const char *text, size_t len,
-                  answer_logprobs *kept, size_t *offset);
+                  answer_logprobs *kept, answer_offset *offset);
 void answer_traced(json_text *out, const answer_head *head, int index, const char *line);
 void answer_ends(json_text *out, const answer_head *head, int index, const dtl_result *r, answer_logprobs *kept,
-                 size_t *offset);
+                 answer_offset *offset);
 /* The end of a stream of n texts: usage, if it was asked for, and the last event. */
 void answer_closes(json_text *out, const answer_head *head, const dtl_result *results, int n);
 
@@ -50,6 +56,7 @@ void answer_refusal(json_text *out, const refusal *why);
 
 /* Raw JSON by a format without texts of others. */
 void answer_put(json_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void answer_bytes(json_text *out, const char *bytes, size_t len); /* as a list of numbers */
 /* Raw JSON, and a text behind it, in quotes; NULL is an empty one. */
 void answer_text(json_text *out, const char *before, const char *text);
 

@@ -1,5 +1,8 @@
 /* Reads requests: see ask.h. One table has the fields. */
 #include "serve/ask.h"
+#include "serve/body.h"
+#include "serve/messages.h"
+#include "serve/others.h"
 #include "serve/policies.h"
 #include "serve/raw.h"
 
@@ -13,44 +16,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INVALID "invalid_request_error"
-
-refusal refusal_say(int status, const char *type, const char *format, ...) {
-  char line[sizeof((refusal *)0)->message];
-  refusal why = {.status = status, .type = type};
-  va_list args;
-  va_start(args, format);
-  int n = vsnprintf(line, sizeof line, format, args);
-  va_end(args);
-  dtl_clean(why.message, sizeof why.message, line, n < 0 ? 0 : strlen(line));
-  return why;
-}
-
-refusal refusal_of(const dt_error *err) {
-  switch (err->status) {
-  case DT_EINPUT:
-  case DT_EPOLICY: return refusal_say(400, INVALID, "%s", err->message);
-  case DT_ECONTEXT: return refusal_say(400, "exceed_context_size_error", "%s", err->message);
-  default: return refusal_say(500, "server_error", "%s", err->message);
-  }
-}
-
 /* What a field's reader works on. */
 typedef struct {
   const ask_server *server;
   ask *a;
   refusal *why;
-  const char *name; /* the field's */
+  const char *name; /* the field's, or: */
+  char place[64];   /* that of a part of it, such as prompt[1] */
   raw_json body;
+  bool greedy;           /* top_p is 0: only the likeliest token is left */
+  const cJSON *logprobs; /* of a chat: true or false; NULL: not given */
 } reading;
 
 static bool wrong(reading *r, const char *expected) {
   *r->why = refusal_say(400, INVALID, "%s: expected %s", r->name, expected);
-  return false;
-}
-
-static bool twice(reading *r, const char *name) {
-  *r->why = refusal_say(400, INVALID, "%.100s: it is given twice", name);
   return false;
 }
 
@@ -74,16 +53,31 @@ static bool whole(reading *r, const cJSON *v, double low, double high, int *out)
   return fits || wrong(r, expected);
 }
 
+/* Names an element of the field in messages. */
+static void at_element(reading *r, const char *name, int i) {
+  char place[sizeof r->place];
+  snprintf(place, sizeof place, "%s[%d]", name, i);
+  memcpy(r->place, place, sizeof place);
+  r->name = r->place;
+}
+
 /* ---- prompts ----------------------------------------------------------------------------------------------------- */
 
 static bool add_prompt(reading *r, int32_t *ids, int n) {
   ask *a = r->a;
+  const int context = r->server->context;
   struct ask_prompt *grown = realloc(a->prompts, sizeof *grown * (size_t)(a->n_prompts + 1));
-  if (!grown) {
-    free(ids);
-    return starved(r);
-  }
+  if (!grown || n == 0 || n >= context) free(ids);
+  if (!grown) return starved(r);
   a->prompts = grown;
+  if (n == 0) return wrong(r, "at least one token");
+  if (n >= context) {
+    *r->why = refusal_say(400, "exceed_context_size_error",
+                          "%s: it has %d tokens and the context %d: at most %d leave room for one more", r->name, n,
+                          context, context - 1);
+    r->why->prompt_tokens = n, r->why->context = context;
+    return false;
+  }
   a->prompts[a->n_prompts++] = (struct ask_prompt){ids, n};
   return true;
 }
@@ -96,104 +90,47 @@ static bool add_text(reading *r, const char *text, size_t len, bool is_whole) {
   return add_prompt(r, ids, n);
 }
 
-static bool add_ids(reading *r, const cJSON *list) {
+static bool add_ids(reading *r, const char *name, const cJSON *list) {
   int n = 0;
   const cJSON *v;
   int32_t *ids = malloc(sizeof *ids * ((size_t)cJSON_GetArraySize(list) + 1));
   if (!ids) return starved(r);
   cJSON_ArrayForEach(v, list) {
-    if (!whole(r, v, 0, INT32_MAX, &ids[n++])) {
+    at_element(r, name, n);
+    if (!whole(r, v, 0, r->server->vocab - 1, &ids[n++])) {
       free(ids);
       return false;
     }
   }
+  r->name = name;
   return add_prompt(r, ids, n);
 }
 
 static bool read_prompt(reading *r, const cJSON *v) {
+  static const char name[] = "prompt";
   const cJSON *first = cJSON_GetArrayItem(v, 0), *one;
+  char place[32];
+  int i = 0;
   if (cJSON_IsString(v)) return add_text(r, v->valuestring, strlen(v->valuestring), false);
   if (!cJSON_IsArray(v) || !first) return wrong(r, "a text, a list of ids, or a list of either that is not empty");
-  if (cJSON_IsNumber(first)) return add_ids(r, v);
+  if (cJSON_IsNumber(first)) return add_ids(r, name, v);
   if (cJSON_GetArraySize(v) > ASK_TEXTS) return wrong(r, "at most 128 prompts");
   cJSON_ArrayForEach(one, v) {
+    snprintf(place, sizeof place, "%s[%d]", name, i++);
+    r->name = place;
     if (cJSON_IsString(one)  ? !add_text(r, one->valuestring, strlen(one->valuestring), false)
-        : cJSON_IsArray(one) ? !add_ids(r, one)
-                             : !wrong(r, "texts, or lists of ids"))
+        : cJSON_IsArray(one) ? !add_ids(r, place, one)
+                             : !wrong(r, "a text, or a list of ids"))
       return false;
   }
+  r->name = name;
   return true;
 }
 
-/* The text of a message: a string, or a list of parts of type text. malloc'd; NULL: neither, or out of memory. */
-static char *content_of(const cJSON *message) {
-  const cJSON *content = cJSON_GetObjectItemCaseSensitive(message, "content"), *part;
-  if (cJSON_IsString(content)) return strdup(content->valuestring);
-  size_t len = 0;
-  char *text = cJSON_IsArray(content) ? strdup("") : NULL;
-  if (!text) return NULL;
-  cJSON_ArrayForEach(part, content) {
-    const cJSON *piece = cJSON_GetObjectItemCaseSensitive(part, "text");
-    char *grown = cJSON_IsString(piece) ? realloc(text, len + strlen(piece->valuestring) + 1) : NULL;
-    if (!grown) {
-      free(text);
-      return NULL;
-    }
-    text = grown;
-    strcpy(text + len, piece->valuestring);
-    len += strlen(piece->valuestring);
-  }
-  return text;
-}
-
-static bool is_role(const cJSON *message, const char *name) {
-  const cJSON *role = cJSON_GetObjectItemCaseSensitive(message, "role");
-  return cJSON_IsString(role) && strcmp(role->valuestring, name) == 0;
-}
-
-/* Fills texts[i] with each message's text, after checking that roles take turns. */
-static bool read_turns(reading *r, const cJSON *list, bool has_system, dt_message *texts) {
-  const cJSON *message;
-  int i = 0;
-  cJSON_ArrayForEach(message, list) {
-    bool system = has_system && i == 0, user = (i - has_system) % 2 == 0;
-    char *text = content_of(message);
-    if (text) texts[i] = (dt_message){text, strlen(text)};
-    if (!system && !is_role(message, user ? "user" : "assistant")) {
-      *r->why = refusal_say(400, INVALID,
-                            "messages[%d]: expected role %s: user and assistant take turns, after a system text", i,
-                            user ? "user" : "assistant");
-      return false;
-    }
-    if (!text) {
-      *r->why = refusal_say(400, INVALID, "messages[%d]: expected content, a text or parts of type text", i);
-      return false;
-    }
-    i++;
-  }
-  if ((i - has_system) % 2 == 1) return true;
-  return wrong(r, "the last message to be the user's");
-}
-
 bool ask_conversation(const ask_server *server, const cJSON *messages, char **text, size_t *len, refusal *why) {
-  reading r = {.server = server, .why = why, .name = "messages"};
-  const cJSON *first = cJSON_GetArrayItem(messages, 0);
-  int n = cJSON_GetArraySize(messages);
-  bool has_system = is_role(first, "system") || is_role(first, "developer");
-  dt_error err;
-  if (!server->chat) {
-    *why = refusal_say(400, INVALID, "%s", server->no_chat);
-    return false;
-  }
-  if (!cJSON_IsArray(messages) || !first) return wrong(&r, "a list of {role, content}");
-  dt_message *texts = calloc((size_t)n, sizeof *texts);
-  bool fine = texts ? read_turns(&r, messages, has_system, texts) : starved(&r);
-  if (fine && dtl_conversation(server->chat, has_system ? texts : NULL, texts + has_system, n - has_system, NULL, text,
-                               len, &err))
-    fine = failed(&r, &err);
-  for (int i = 0; texts && i < n; i++) free((char *)texts[i].text);
-  free(texts);
-  return fine;
+  if (server->chat) return messages_text(server->chat, messages, text, len, why);
+  *why = refusal_say(400, INVALID, "%s", server->no_chat);
+  return false;
 }
 
 static bool read_messages(reading *r, const cJSON *v) {
@@ -209,7 +146,7 @@ static bool read_messages(reading *r, const cJSON *v) {
 
 static bool add_stop(reading *r, const char *text) {
   dt_seq_options *seq = &r->a->seq;
-  if (!*text) return wrong(r, "texts that are not empty");
+  if (!*text) return wrong(r, "a text that is not empty");
   char **grown = realloc(r->a->stop, sizeof *grown * (size_t)(seq->n_stop + 1));
   if (grown) r->a->stop = grown, seq->stop = (const char *const *)grown;
   if (!grown || !(grown[seq->n_stop] = strdup(text))) return starved(r);
@@ -219,20 +156,37 @@ static bool add_stop(reading *r, const char *text) {
 
 static bool read_stop(reading *r, const cJSON *v) {
   const cJSON *one;
+  int i = 0;
   if (cJSON_IsString(v)) return add_stop(r, v->valuestring);
   if (!cJSON_IsArray(v) || cJSON_GetArraySize(v) > 64) return wrong(r, "a text, or a list of at most 64");
-  cJSON_ArrayForEach(one,
-                     v) if (!cJSON_IsString(one) ? !wrong(r, "texts") : !add_stop(r, one->valuestring)) return false;
+  cJSON_ArrayForEach(one, v) {
+    at_element(r, "stop", i++);
+    if (!cJSON_IsString(one) ? !wrong(r, "a text") : !add_stop(r, one->valuestring)) return false;
+  }
   return true;
 }
 
-/* null, or -1 as in llama.cpp: any seed. */
+/* 0: as llama.cpp's and vLLM's servers take it, the likeliest token. */
+static bool read_top_p(reading *r, const cJSON *v) {
+  double p = cJSON_GetNumberValue(v);
+  r->a->seq.sampling.top_p = (float)p;
+  r->greedy = r->a->seq.sampling.top_p <= 0;
+  return (p >= 0 && p <= 1) || wrong(r, "a number from 0 to 1");
+}
+
+/* Any 64-bit number; null, or -1 as in llama.cpp: any seed. A double would lose digits. */
 static bool read_seed(reading *r, const cJSON *v) {
-  if (!cJSON_IsNumber(v) || v->valuedouble != floor(v->valuedouble) || fabs(v->valuedouble) > 9007199254740992.0)
-    return wrong(r, "a whole number of at most 2^53");
-  r->a->seeded = v->valuedouble != -1;
-  r->a->seq.sampling.seed = (uint64_t)(int64_t)v->valuedouble;
-  return true;
+  char digits[24];
+  raw_json raw = raw_member(r->body, r->name);
+  const bool negative = raw.len && *raw.at == '-';
+  size_t n = strspn(raw.at + negative, "0123456789") + negative;
+  errno = 0;
+  if (!cJSON_IsNumber(v) || n != raw.len || n >= sizeof digits) return wrong(r, "a whole number of 64 bits");
+  memcpy(digits, raw.at, n);
+  digits[n] = 0;
+  r->a->seq.sampling.seed = negative ? (uint64_t)strtoll(digits, NULL, 10) : strtoull(digits, NULL, 10);
+  r->a->seeded = strcmp(digits, "-1") != 0;
+  return errno == 0 || wrong(r, "a whole number of 64 bits");
 }
 
 static bool read_tokens(reading *r, const cJSON *v) {
@@ -253,7 +207,7 @@ static bool read_top_k(reading *r, const cJSON *v) {
 static bool read_logprobs(reading *r, const cJSON *v) {
   int top = 0;
   if (cJSON_IsBool(v)) {
-    if (!r->a->logprobs) r->a->logprobs = cJSON_IsTrue(v);
+    r->logprobs = v;
     return true;
   }
   if (r->a->is_chat) return wrong(r, "true or false");
@@ -269,33 +223,47 @@ static bool read_top_logprobs(reading *r, const cJSON *v) {
   return true;
 }
 
-static bool add_bias(reading *r, const char *token, const cJSON *bias) {
+/* A bias of a token that is given by its id, or else by its text. */
+static bool add_bias(reading *r, const cJSON *id, const char *token, const cJSON *bias) {
   dt_shifts *s = &r->a->seq.shifts;
   dt_error err;
-  char *end;
-  dt_bias b = {.bias = cJSON_IsFalse(bias) ? -INFINITY : (float)cJSON_GetNumberValue(bias)};
-  if (isnan(b.bias)) return wrong(r, "numbers, or false, which bans a token");
-  long id = strtol(token, &end, 10);
-  b.id = id < 0 || id > INT_MAX ? -1 : (int32_t)id;
-  if ((end == token || *end) && dtl_token(r->server->pair, token, strlen(token), &b.id, &err)) return failed(r, &err);
+  int32_t number = 0;
+  double b = cJSON_IsFalse(bias) ? 0 : cJSON_GetNumberValue(bias);
+  if (!(b >= -1000 && b <= 1000)) return wrong(r, "biases from -1000 to 1000, or false, which bans a token");
+  if (id && !whole(r, id, 0, r->server->vocab - 1, &number)) return false;
+  if (!id && dtl_token(r->server->pair, token, strlen(token), &number, &err)) return failed(r, &err);
   dt_bias *grown = realloc(r->a->bias, sizeof *grown * (size_t)(s->n_bias + 1));
   if (!grown) return starved(r);
   r->a->bias = grown;
-  grown[s->n_bias++] = b;
+  grown[s->n_bias++] = (dt_bias){.id = number, .bias = cJSON_IsFalse(bias) ? -INFINITY : (float)b};
   s->bias = grown;
+  return true;
+}
+
+/* {id: bias}, where a name that is no number is a token's text. */
+static bool read_bias_object(reading *r, const cJSON *v) {
+  const cJSON *one;
+  cJSON_ArrayForEach(one, v) {
+    const char *name = one->string;
+    const bool is_id = *name && name[strspn(name, "0123456789")] == 0;
+    cJSON id = {.type = cJSON_Number, .valuedouble = is_id ? strtod(name, NULL) : 0};
+    if (!add_bias(r, is_id ? &id : NULL, name, one)) return false;
+  }
   return true;
 }
 
 static bool read_bias(reading *r, const cJSON *v) {
   const cJSON *one;
-  char id[32];
-  if (!cJSON_IsObject(v) && !cJSON_IsArray(v)) return wrong(r, "an object {id: bias} or a list of [id or text, bias]");
+  int i = 0;
+  if (cJSON_IsObject(v)) return read_bias_object(r, v);
+  if (!cJSON_IsArray(v)) return wrong(r, "an object {id: bias} or a list of [id or text, bias]");
   cJSON_ArrayForEach(one, v) {
-    const cJSON *token = cJSON_GetArrayItem(one, 0), *bias = cJSON_IsObject(v) ? one : cJSON_GetArrayItem(one, 1);
-    const char *name = cJSON_IsObject(v) ? one->string : cJSON_GetStringValue(token);
-    if (!cJSON_IsObject(v) && cJSON_IsNumber(token)) snprintf(id, sizeof id, "%.0f", token->valuedouble), name = id;
-    if (!name || !bias) return wrong(r, "a list of [id or text, bias]");
-    if (!add_bias(r, name, bias)) return false;
+    const cJSON *token = cJSON_GetArrayItem(one, 0);
+    const char *text = cJSON_GetStringValue(token);
+    at_element(r, "logit_bias", i++);
+    if (!cJSON_IsArray(one) || cJSON_GetArraySize(one) != 2 || !(text || cJSON_IsNumber(token)))
+      return wrong(r, "[id or text, bias]");
+    if (!add_bias(r, text ? NULL : token, text, token->next)) return false;
   }
   return true;
 }
@@ -354,14 +322,33 @@ static bool read_reasoning(reading *r, const cJSON *v) {
 
 static bool read_stream_options(reading *r, const cJSON *v) {
   if (!cJSON_IsObject(v)) return wrong(r, "an object");
-  r->a->usage = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(v, "include_usage"));
-  return true;
+  static const char *const taken[] = {"include_usage", NULL};
+  const cJSON *usage = cJSON_GetObjectItemCaseSensitive(v, "include_usage");
+  if (usage && !cJSON_IsNull(usage) && !cJSON_IsBool(usage)) return wrong(r, "include_usage, true or false");
+  r->a->usage = cJSON_IsTrue(usage);
+  return others_pass_all(v, taken, "stream_options.", IN_STREAM, r->why);
 }
 
-static bool read_best_of(reading *r, const cJSON *v) {
-  int best;
-  if (!whole(r, v, 1, ASK_TEXTS, &best)) return false;
-  return best == 1 || wrong(r, "1: n gives several answers");
+/* Only the layout of gpt-oss says how long to reason, and says "medium": elsewhere it changes nothing. */
+static bool read_effort(reading *r, const cJSON *v) {
+  const char *effort = cJSON_GetStringValue(v);
+  const char *layout = dt_chat_name(r->server->chat);
+  if (!effort) return wrong(r, "a text");
+  return !layout || strcmp(layout, "harmony") != 0 || strcmp(effort, "medium") == 0 ||
+         wrong(r, "medium: its template has no other effort here");
+}
+
+const char *ask_model(const ask_server *server, const char *name) {
+  for (int i = 0; i < server->n_models; i++)
+    if (strcmp(server->models[i], name) == 0) return server->models[i];
+  return server->models[0];
+}
+
+/* Any name is taken. */
+static bool read_model(reading *r, const cJSON *v) {
+  if (!cJSON_IsString(v)) return wrong(r, "a text");
+  r->a->model = ask_model(r->server, v->valuestring);
+  return true;
 }
 
 /* ---- the policy ---------------------------------------------------------------------------------------------------- */
@@ -391,7 +378,6 @@ static bool read_dtrun(reading *r, const cJSON *v) {
   r->a->tells = true;
   cJSON_ArrayForEach(one, v) {
     if (cJSON_IsNull(one)) continue;
-    if (cJSON_GetObjectItemCaseSensitive(v, one->string) != one) return twice(r, one->string);
     if (strcmp(one->string, "policy") == 0 && cJSON_IsString(one)) {
       name = one->valuestring;
     } else if (strcmp(one->string, "source") == 0 && cJSON_IsString(one)) {
@@ -402,7 +388,6 @@ static bool read_dtrun(reading *r, const cJSON *v) {
       r->a->trace = cJSON_IsTrue(one);
     } else if (strcmp(one->string, "params") == 0 && cJSON_IsObject(one) && cJSON_GetArraySize(one) <= MOST_PARAMS) {
       cJSON_ArrayForEach(param, one) {
-        if (cJSON_GetObjectItemCaseSensitive(one, param->string) != param) return twice(r, param->string);
         const char *text = param_text(param, numbers[how.n_settings], sizeof *numbers);
         if (!text) return wrong(r, "params of numbers, texts, true and false");
         settings[how.n_settings++] = (dtl_setting){param->string, text};
@@ -427,21 +412,10 @@ static bool read_dtrun(reading *r, const cJSON *v) {
   return !dtl_policy_open(&how, &r->a->own, &err) || failed(r, &err);
 }
 
-static bool unsupported(reading *r) {
-  *r->why = refusal_say(501, "not_supported_error", "%s: not supported here", r->name);
-  return false;
-}
-
-/* Clients send "none" or "auto" beside an empty list of tools. */
-static bool read_tool_choice(reading *r, const cJSON *v) {
-  const char *choice = cJSON_GetStringValue(v);
-  return (choice && (!strcmp(choice, "none") || !strcmp(choice, "auto"))) || unsupported(r);
-}
-
 /* ---- the table ---------------------------------------------------------------------------------------------------- */
 
-typedef enum { REAL, WHOLE, FLAG, READ, IGNORED, UNSUPPORTED } field_kind;
-enum { TEXT = 1, CHAT = 2, BOTH = 3 };
+typedef enum { REAL, WHOLE, FLAG, READ } field_kind;
+enum { ONE, TOKENS, REPEAT }; /* fields that are several names of one */
 
 typedef struct {
   const char *name;
@@ -450,75 +424,53 @@ typedef struct {
   size_t at; /* REAL, WHOLE, FLAG: of ask */
   double low, high;
   bool (*read)(reading *r, const cJSON *v);
+  int alias;
 } field;
 
 #define AT(member) offsetof(ask, member)
 
 static const field fields[] = {
-    {"prompt", TEXT, READ, 0, 0, 0, read_prompt},
-    {"messages", CHAT, READ, 0, 0, 0, read_messages},
-    {"temperature", BOTH, REAL, AT(seq.sampling.temp), 0, 100, NULL},
-    {"top_p", BOTH, REAL, AT(seq.sampling.top_p), (double)FLT_MIN, 1, NULL},
-    {"min_p", BOTH, REAL, AT(seq.sampling.min_p), 0, 1, NULL},
-    {"top_k", BOTH, READ, 0, 0, 0, read_top_k},
-    {"seed", BOTH, READ, 0, 0, 0, read_seed},
-    {"n", BOTH, WHOLE, AT(answers), 1, ASK_TEXTS, NULL},
-    {"best_of", TEXT, READ, 0, 0, 0, read_best_of},
-    {"stop", BOTH, READ, 0, 0, 0, read_stop},
-    {"max_tokens", BOTH, READ, 0, 0, 0, read_tokens},
-    {"max_completion_tokens", BOTH, READ, 0, 0, 0, read_tokens},
-    {"n_predict", BOTH, READ, 0, 0, 0, read_tokens},
-    {"min_tokens", BOTH, WHOLE, AT(seq.shifts.min_tokens), 0, INT_MAX, NULL},
-    {"logprobs", BOTH, READ, 0, 0, 0, read_logprobs},
-    {"top_logprobs", CHAT, READ, 0, 0, 0, read_top_logprobs},
-    {"echo", TEXT, FLAG, AT(echo), 0, 0, NULL},
-    {"logit_bias", BOTH, READ, 0, 0, 0, read_bias},
-    {"presence_penalty", BOTH, REAL, AT(seq.shifts.presence), -100, 100, NULL},
-    {"frequency_penalty", BOTH, REAL, AT(seq.shifts.frequency), -100, 100, NULL},
-    {"repetition_penalty", BOTH, REAL, AT(seq.shifts.repeat), 0.01, 100, NULL},
-    {"repeat_penalty", BOTH, REAL, AT(seq.shifts.repeat), 0.01, 100, NULL},
-    {"ignore_eos", BOTH, FLAG, AT(seq.ignore_eos), 0, 0, NULL},
-    {"grammar", BOTH, READ, 0, 0, 0, read_grammar},
-    {"json_schema", BOTH, READ, 0, 0, 0, read_schema},
-    {"response_format", BOTH, READ, 0, 0, 0, read_format},
-    {"reasoning_format", CHAT, READ, 0, 0, 0, read_reasoning},
-    {"cache_prompt", BOTH, FLAG, AT(cached), 0, 0, NULL},
-    {"stream", BOTH, FLAG, AT(stream), 0, 0, NULL},
-    {"stream_options", BOTH, READ, 0, 0, 0, read_stream_options},
-    {"dtrun", BOTH, READ, 0, 0, 0, read_dtrun},
-    /* They change no text here: the model is the server's, the others are notes. */
-    {"model", BOTH, IGNORED, 0, 0, 0, NULL},
-    {"continuous_usage_stats", BOTH, IGNORED, 0, 0, 0, NULL},
-    {"user", BOTH, IGNORED, 0, 0, 0, NULL},
-    {"metadata", BOTH, IGNORED, 0, 0, 0, NULL},
-    {"store", BOTH, IGNORED, 0, 0, 0, NULL},
-    {"service_tier", BOTH, IGNORED, 0, 0, 0, NULL},
-    {"parallel_tool_calls", CHAT, IGNORED, 0, 0, 0, NULL},
-    {"tools", CHAT, UNSUPPORTED, 0, 0, 0, NULL},
-    {"tool_choice", CHAT, READ, 0, 0, 0, read_tool_choice},
-    {"functions", CHAT, UNSUPPORTED, 0, 0, 0, NULL},
-    {"audio", CHAT, UNSUPPORTED, 0, 0, 0, NULL},
-    {"suffix", TEXT, UNSUPPORTED, 0, 0, 0, NULL},
+    {"prompt", IN_TEXT, READ, 0, 0, 0, read_prompt, ONE},
+    {"model", IN_BOTH, READ, 0, 0, 0, read_model, ONE},
+    {"messages", IN_CHAT, READ, 0, 0, 0, read_messages, ONE},
+    {"temperature", IN_BOTH, REAL, AT(seq.sampling.temp), 0, 100, NULL, ONE},
+    {"top_p", IN_BOTH, READ, 0, 0, 0, read_top_p, ONE},
+    {"min_p", IN_BOTH, REAL, AT(seq.sampling.min_p), 0, 1, NULL, ONE},
+    {"top_k", IN_BOTH, READ, 0, 0, 0, read_top_k, ONE},
+    {"seed", IN_BOTH, READ, 0, 0, 0, read_seed, ONE},
+    {"n", IN_BOTH, WHOLE, AT(answers), 1, ASK_TEXTS, NULL, ONE},
+    {"stop", IN_BOTH, READ, 0, 0, 0, read_stop, ONE},
+    {"max_tokens", IN_BOTH, READ, 0, 0, 0, read_tokens, TOKENS},
+    {"max_completion_tokens", IN_BOTH, READ, 0, 0, 0, read_tokens, TOKENS},
+    {"n_predict", IN_BOTH, READ, 0, 0, 0, read_tokens, TOKENS},
+    {"min_tokens", IN_BOTH, WHOLE, AT(seq.shifts.min_tokens), 0, INT_MAX, NULL, ONE},
+    {"logprobs", IN_BOTH, READ, 0, 0, 0, read_logprobs, ONE},
+    {"top_logprobs", IN_CHAT, READ, 0, 0, 0, read_top_logprobs, ONE},
+    {"echo", IN_TEXT, FLAG, AT(echo), 0, 0, NULL, ONE},
+    {"logit_bias", IN_BOTH, READ, 0, 0, 0, read_bias, ONE},
+    {"presence_penalty", IN_BOTH, REAL, AT(seq.shifts.presence), -100, 100, NULL, ONE},
+    {"frequency_penalty", IN_BOTH, REAL, AT(seq.shifts.frequency), -100, 100, NULL, ONE},
+    {"repetition_penalty", IN_BOTH, REAL, AT(seq.shifts.repeat), 0.01, 100, NULL, REPEAT},
+    {"repeat_penalty", IN_BOTH, REAL, AT(seq.shifts.repeat), 0.01, 100, NULL, REPEAT},
+    {"ignore_eos", IN_BOTH, FLAG, AT(seq.ignore_eos), 0, 0, NULL, ONE},
+    {"grammar", IN_BOTH, READ, 0, 0, 0, read_grammar, ONE},
+    {"json_schema", IN_BOTH, READ, 0, 0, 0, read_schema, ONE},
+    {"response_format", IN_BOTH, READ, 0, 0, 0, read_format, ONE},
+    {"reasoning_format", IN_CHAT, READ, 0, 0, 0, read_reasoning, ONE},
+    {"reasoning_effort", IN_CHAT, READ, 0, 0, 0, read_effort, ONE},
+    {"cache_prompt", IN_BOTH, FLAG, AT(cached), 0, 0, NULL, ONE},
+    {"stream", IN_BOTH, FLAG, AT(stream), 0, 0, NULL, ONE},
+    {"stream_options", IN_BOTH, READ, 0, 0, 0, read_stream_options, ONE},
+    {"dtrun", IN_BOTH, READ, 0, 0, 0, read_dtrun, ONE},
 };
 
 static bool read_real(reading *r, const field *f, const cJSON *v) {
   char expected[80];
-  float x = (float)cJSON_GetNumberValue(v); /* NaN: no number */
-  if (x >= (float)f->low && x <= (float)f->high) {
-    *(float *)((char *)r->a + f->at) = x;
-    return true;
-  }
-  if (f->low == (double)FLT_MIN)
-    snprintf(expected, sizeof expected, "a number above 0, at most %g", f->high);
-  else
-    snprintf(expected, sizeof expected, "a number from %g to %g", f->low, f->high);
-  return wrong(r, expected);
-}
-
-/* Whether a field that is not supported asks for nothing: an empty list of tools, an empty text. */
-static bool asks_nothing(const cJSON *v) {
-  const char *text = cJSON_GetStringValue(v);
-  return cJSON_IsArray(v) ? cJSON_GetArraySize(v) == 0 : text && !*text;
+  double x = cJSON_GetNumberValue(v); /* NaN: no number */
+  snprintf(expected, sizeof expected, "a number from %g to %g", f->low, f->high);
+  if (!(x >= f->low && x <= f->high)) return wrong(r, expected);
+  *(float *)((char *)r->a + f->at) = (float)x;
+  return true;
 }
 
 static bool read_field(reading *r, const field *f, const cJSON *v) {
@@ -531,35 +483,43 @@ static bool read_field(reading *r, const field *f, const cJSON *v) {
     if (!cJSON_IsBool(v)) return wrong(r, "true or false");
     *(bool *)at = cJSON_IsTrue(v);
     return true;
-  case READ: return f->read(r, v);
-  case UNSUPPORTED: return asks_nothing(v) || unsupported(r);
-  case IGNORED: break;
+  case READ: break;
   }
-  return true;
+  return f->read(r, v);
 }
 
-static const field *find(const char *name, bool is_chat) {
+static const field *find(const char *name, int where) {
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-    if (strcmp(fields[i].name, name) == 0 && (fields[i].where & (is_chat ? CHAT : TEXT))) return &fields[i];
+    if (strcmp(fields[i].name, name) == 0 && (fields[i].where & where)) return &fields[i];
   return NULL;
 }
 
-static bool read_fields(reading *r, const cJSON *root) {
-  bool seen[sizeof fields / sizeof *fields] = {false};
-  const cJSON *v;
-  cJSON_ArrayForEach(v, root) {
-    const field *f = find(v->string, r->a->is_chat);
-    if (f && seen[f - fields]) return twice(r, v->string);
-    if (f) seen[f - fields] = true;
-    if (cJSON_IsNull(v)) continue;
-    if (!f) {
-      *r->why = refusal_say(400, INVALID, "%.100s: no such field here", v->string);
-      return false;
-    }
-    if (!read_field(r, f, v)) return false;
+/* Whether no field before `end` is another name of this one with another value. */
+static bool names_agree(reading *r, const field *f, const cJSON *root, const cJSON *end) {
+  const int where = r->a->is_chat ? IN_CHAT : IN_TEXT;
+  for (const cJSON *v = root->child; v != end && f->alias != ONE; v = v->next) {
+    const field *other = cJSON_IsNull(v) ? NULL : find(v->string, where);
+    if (!other || other->alias != f->alias || cJSON_Compare(v, end, 1)) continue;
+    *r->why =
+        refusal_say(400, INVALID, "%s and %s: two names of one field, with different values", v->string, end->string);
+    return false;
   }
   return true;
 }
+
+static bool read_fields(reading *r, const cJSON *root) {
+  const int where = r->a->is_chat ? IN_CHAT : IN_TEXT;
+  const cJSON *v;
+  cJSON_ArrayForEach(v, root) {
+    const field *f = find(v->string, where);
+    if (cJSON_IsNull(v)) continue;
+    if (!f && !others_pass(v, "", where, r->why)) return false;
+    if (f && (!names_agree(r, f, root, v) || !read_field(r, f, v))) return false;
+  }
+  return true;
+}
+
+#define LEAST_TEMP 0.001f /* below it there is no other token to choose */
 
 /* What concerns several fields. */
 static bool check_all(reading *r) {
@@ -567,35 +527,25 @@ static bool check_all(reading *r) {
   r->name = a->is_chat ? "messages" : "prompt";
   if (!a->n_prompts) return wrong(r, "one: it is missing");
   if (a->n_prompts * a->answers > ASK_TEXTS) return wrong(r, "at most 128 answers to all prompts");
-  for (int i = 0; i < a->n_prompts; i++) {
-    if (a->prompts[i].n == 0) return wrong(r, "at least one token");
-    if (a->prompts[i].n < r->server->context) continue;
-    *r->why = refusal_say(400, "exceed_context_size_error",
-                          "the prompt has %d tokens and the context %d: at most %d leave room for one more",
-                          a->prompts[i].n, r->server->context, r->server->context - 1);
-    return false;
-  }
+  if (r->greedy || a->seq.sampling.temp < LEAST_TEMP) a->seq.sampling.temp = 0;
   r->name = "max_tokens";
   if (a->no_tokens && !a->echo) return wrong(r, "at least 1 (or 0 with echo, or -1: until the context ends)");
   if (a->no_tokens) a->seq.max_tokens = 1;
+  if (r->logprobs && cJSON_IsFalse(r->logprobs)) a->logprobs = 0;
+  if (r->logprobs && cJSON_IsTrue(r->logprobs) && !a->logprobs) a->logprobs = 1;
   r->name = "echo";
   if (a->echo && a->stream) return wrong(r, "no stream with it");
   if (a->echo && a->logprobs && a->answers > 1) return wrong(r, "n = 1 with logprobs");
   a->seq.logprobs = (dt_logprobs){a->logprobs > 0, a->logprobs > 0 ? a->logprobs - 1 : 0, a->echo && a->logprobs};
-  r->name = "stop";
-  return !a->is_chat || a->seq.ignore_eos || add_stop(r, dt_chat_end(r->server->chat));
+  if (a->is_chat) a->seq.end = dt_chat_end(r->server->chat);
+  return true;
 }
 
 bool ask_read(const ask_server *server, bool is_chat, const char *body, size_t len, ask *a, refusal *why) {
-  *a = (ask){.is_chat = is_chat, .answers = 1, .cached = true, .seq = server->defaults.seq};
+  *a = (ask){.is_chat = is_chat, .answers = 1, .cached = true, .model = server->models[0], .seq = server->defaults.seq};
   reading r = {.server = server, .a = a, .why = why, .body = {body, len}};
-  cJSON *root = cJSON_ParseWithLength(body, len);
-  if (!cJSON_IsObject(root)) {
-    *why = refusal_say(400, INVALID, "the body is not a JSON object");
-    cJSON_Delete(root);
-    return false;
-  }
-  bool fine = read_fields(&r, root) && check_all(&r);
+  cJSON *root;
+  bool fine = body_read(&r.body, &root, why) && read_fields(&r, root) && check_all(&r);
   cJSON_Delete(root);
   return fine;
 }

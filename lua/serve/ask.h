@@ -2,20 +2,25 @@
 #ifndef SERVE_ASK_H
 #define SERVE_ASK_H
 
-#include "host.h"
+#include "serve/refusal.h"
 
 #include <cJSON.h>
+
+enum { ASK_SECRETS = 4 };
 
 /* What the server was started with; it does not change. */
 typedef struct {
   dt_pair *pair;
-  const dt_chat *chat;      /* the layout of conversations; NULL: */
-  const char *no_chat;      /* why there is none */
-  const dtl_policy *policy; /* for requests that name none */
-  dtl_request defaults;     /* of requests: options of sequences, memory, corpus */
-  const char *model;        /* its name for clients */
-  int context;              /* of a sequence */
-  long started;             /* seconds since 1970 */
+  const dt_chat *chat;       /* the layout of conversations; NULL: */
+  const char *no_chat;       /* why there is none */
+  const dtl_policy *policy;  /* for requests that name none */
+  dtl_request defaults;      /* of requests: options of sequences, memory, corpus */
+  const char *const *models; /* [n_models] its names for clients */
+  int n_models;
+  refusal_secret secrets[ASK_SECRETS]; /* paths of this machine */
+  int context;                         /* of a sequence */
+  int vocab;                           /* of the target */
+  long started;                        /* seconds since 1970 */
 } ask_server;
 
 #define ASK_TEXTS 128 /* most answers to one request, those to all its prompts together */
@@ -33,6 +38,7 @@ typedef struct {
     int32_t *ids;
     int n;
   } * prompts;
+  const char *model; /* the name that it is answered under */
   dt_seq_options seq;
   bool seeded;
   char *grammar;
@@ -42,19 +48,12 @@ typedef struct {
   bool is_page;    /* it sent a policy's text */
 } ask;
 
-/* How a request is refused. */
-typedef struct {
-  int status;       /* 400, 401, 404, 501, 503, .. */
-  const char *type; /* "invalid_request_error", ..; static */
-  char message[512];
-} refusal;
-
-refusal refusal_of(const dt_error *err); /* by the kind of the failure */
-refusal refusal_say(int status, const char *type, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
 /* Reads a body. False: *why says what is wrong; free it all the same. */
 bool ask_read(const ask_server *server, bool is_chat, const char *body, size_t len, ask *out, refusal *why);
 void ask_free(ask *a);
+
+/* The name of the model that clients call so; its first one, if it has no such name. */
+const char *ask_model(const ask_server *server, const char *name);
 
 /* The conversation of a request's `messages`, as text up to the beginning of the answer: malloc'd. */
 bool ask_conversation(const ask_server *server, const cJSON *messages, char **text, size_t *len, refusal *why);

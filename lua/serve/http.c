@@ -24,50 +24,76 @@
 
 struct server {
   serve_options options;
+  pthread_mutex_t says; /* one line at a time */
   struct MHD_Daemon *daemon;
   int port;
   pthread_rwlock_t lock; /* of what is behind it, which requests read */
   routes *routes;        /* NULL: it loads */
 };
 
-/* One request while its body comes. */
+/* One request, until its answer is sent. */
 typedef struct {
+  const server *server;
   char *body;
   size_t len, room;
   bool too_long;
-  bool refused; /* by its headers: the body is not kept */
+  bool refused;    /* by its headers: the body is not kept */
+  char asked[160]; /* for its line: its method and path, */
+  double begun;    /* when it came, */
+  int status;      /* that of its answer (0: the client has left), */
+  char said[256];  /* and why, or what its texts were */
+  bool early;      /* it came while the model was loading */
+  bool failed;     /* its answer failed after a part of it was sent */
 } incoming;
 
 /* ---- answers -------------------------------------------------------------------------------------------------------- */
 
-static enum MHD_Result respond(struct MHD_Connection *c, int status, const char *type, char *text, size_t len) {
-  struct MHD_Response *r = MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE);
-  if (!r) {
-    free(text);
-    return MHD_NO;
+/* The origin of the request's page, if --cors lets it ask; NULL: it does not, or no page asks. */
+static const char *welcome_origin(const server *s, struct MHD_Connection *c) {
+  const char *origin = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Origin");
+  for (int i = 0; origin && i < s->options.n_origins; i++) {
+    if (strcmp(s->options.origins[i], "*") == 0) return "*";
+    if (strcasecmp(s->options.origins[i], origin) == 0) return origin;
   }
-  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-  if (status == 401) MHD_add_response_header(r, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
-  if (status == 503) MHD_add_response_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+  return NULL;
+}
+
+/* Sends an answer, and takes it over. */
+static enum MHD_Result send_answer(struct MHD_Connection *c, incoming *in, int status, struct MHD_Response *r) {
+  if (!r) return MHD_NO;
+  const char *origin = welcome_origin(in->server, c);
+  if (origin) MHD_add_response_header(r, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+  if (in->server->options.n_origins) MHD_add_response_header(r, MHD_HTTP_HEADER_VARY, "Origin");
+  in->status = status;
   enum MHD_Result sent = MHD_queue_response(c, (unsigned)status, r);
   MHD_destroy_response(r);
   return sent;
 }
 
-static enum MHD_Result respond_json(struct MHD_Connection *c, int status, const char *type, json_text *out) {
+static enum MHD_Result respond_json(struct MHD_Connection *c, incoming *in, int status, const char *type,
+                                    json_text *out) {
   size_t len = out->len;
   char *text = json_finish(out);
-  return text ? respond(c, status, type, text, len) : MHD_NO; /* out of memory: the connection is closed */
+  struct MHD_Response *r = text ? MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE) : NULL;
+  if (!r) {
+    free(text); /* out of memory: the connection is closed */
+    return MHD_NO;
+  }
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+  if (status == 401) MHD_add_response_header(r, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+  if (status == 503) MHD_add_response_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+  return send_answer(c, in, status, r);
 }
 
-static enum MHD_Result respond_refusal(struct MHD_Connection *c, const refusal *why) {
+static enum MHD_Result respond_refusal(struct MHD_Connection *c, incoming *in, const refusal *why) {
   json_text out = {0};
   answer_refusal(&out, why);
-  return respond_json(c, why->status, "application/json", &out);
+  snprintf(in->said, sizeof in->said, ": %.250s", why->message);
+  return respond_json(c, in, why->status, "application/json", &out);
 }
 
 /* A file of the page; 304: the browser has it. */
-static enum MHD_Result respond_page(struct MHD_Connection *c, const page_file *f) {
+static enum MHD_Result respond_page(struct MHD_Connection *c, incoming *in, const page_file *f) {
   const char *has = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_IF_NONE_MATCH);
   bool known = has && strstr(has, f->tag);
   struct MHD_Response *r =
@@ -79,9 +105,24 @@ static enum MHD_Result respond_page(struct MHD_Connection *c, const page_file *f
   MHD_add_response_header(r, "Content-Security-Policy", page_policy);
   MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
   MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
-  enum MHD_Result sent = MHD_queue_response(c, known ? 304 : 200, r);
-  MHD_destroy_response(r);
-  return sent;
+  return send_answer(c, in, known ? 304 : 200, r);
+}
+
+/* What a browser asks before a page's request: which methods and headers it may send. */
+static enum MHD_Result respond_options(struct MHD_Connection *c, incoming *in) {
+  static const char methods[] = "GET, HEAD, POST, OPTIONS";
+  const char *headers = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Access-Control-Request-Headers");
+  struct MHD_Response *r = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+  if (!r) return MHD_NO;
+  MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, methods);
+  if (welcome_origin(in->server, c)) {
+    MHD_add_response_header(r, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_METHODS, methods);
+    MHD_add_response_header(r, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_HEADERS,
+                            headers ? headers : "Authorization, Content-Type, X-Api-Key");
+    MHD_add_response_header(r, MHD_HTTP_HEADER_ACCESS_CONTROL_MAX_AGE, "600");
+    MHD_add_response_header(r, "Access-Control-Allow-Private-Network", "true");
+  }
+  return send_answer(c, in, 204, r);
 }
 
 /* ---- tickets --------------------------------------------------------------------------------------------------------- */
@@ -92,33 +133,56 @@ static bool has_left(struct MHD_Connection *c) {
   return !info || (poll(&fd, 1, 0) > 0 && fd.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
+/* Keeps what a request's line says of its texts. */
+static void note_texts(incoming *in, ticket *t) {
+  char said[sizeof in->said];
+  in->failed = !ticket_say(t, said, sizeof said);
+  snprintf(in->said, sizeof in->said, ": %.250s", said);
+}
+
+/* A stream that is being sent. */
+typedef struct {
+  ticket *ticket;
+  incoming *in; /* lasts while the stream is read */
+} stream;
+
 static ssize_t read_stream(void *user, uint64_t at, char *bytes, size_t size) {
   static const char ping[] = ": ping\n\n";
+  const stream *s = user;
   (void)at;
-  long n = ticket_read(user, bytes, size, PING_MS);
-  if (n < 0) return MHD_CONTENT_READER_END_OF_STREAM;
+  long n = ticket_read(s->ticket, bytes, size, PING_MS);
+  if (n < 0) {
+    note_texts(s->in, s->ticket);
+    return MHD_CONTENT_READER_END_OF_STREAM;
+  }
   if (n > 0) return n;
   if (size < sizeof ping) return 0;
   memcpy(bytes, ping, sizeof ping - 1);
   return sizeof ping - 1;
 }
 
-static void leave(void *user) { ticket_leave(user); }
+static void leave(void *user) {
+  stream *s = user;
+  ticket_leave(s->ticket);
+  free(s);
+}
 
-static enum MHD_Result respond_stream(struct MHD_Connection *c, ticket *t) {
-  struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, read_stream, t, leave);
+static enum MHD_Result respond_stream(struct MHD_Connection *c, incoming *in, ticket *t) {
+  stream *s = malloc(sizeof *s);
+  struct MHD_Response *r = s ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, read_stream, s, leave) : NULL;
   if (!r) {
+    free(s);
     ticket_leave(t);
     return MHD_NO;
   }
+  *s = (stream){t, in};
+  snprintf(in->said, sizeof in->said, ": the client has left"); /* unless it reads to the end */
   MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream");
   MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
-  enum MHD_Result sent = MHD_queue_response(c, 200, r);
-  MHD_destroy_response(r); /* which leaves the ticket, once it is sent */
-  return sent;
+  return send_answer(c, in, 200, r); /* the ticket is left when it is sent */
 }
 
-static enum MHD_Result respond_ticket(struct MHD_Connection *c, ticket *t) {
+static enum MHD_Result respond_ticket(struct MHD_Connection *c, incoming *in, ticket *t) {
   refusal why;
   json_text out = {0};
   ticket_state state;
@@ -127,10 +191,10 @@ static enum MHD_Result respond_ticket(struct MHD_Connection *c, ticket *t) {
       ticket_leave(t);
       return MHD_NO;
     }
-  if (state == TICKET_GOES && ticket_ask(t)->stream) return respond_stream(c, t);
-  if (state == TICKET_GOES) ticket_answer(t, &out);
+  if (state == TICKET_GOES && ticket_ask(t)->stream) return respond_stream(c, in, t);
+  if (state == TICKET_GOES) ticket_answer(t, &out), note_texts(in, t);
   ticket_leave(t);
-  return state == TICKET_GOES ? respond_json(c, 200, "application/json", &out) : respond_refusal(c, &why);
+  return state == TICKET_GOES ? respond_json(c, in, 200, "application/json", &out) : respond_refusal(c, in, &why);
 }
 
 /* ---- who may ask ------------------------------------------------------------------------------------------------------- */
@@ -149,20 +213,21 @@ static bool is_own_host(const server *s, const char *host) {
   return is_one_of(host, n, own);
 }
 
-static bool is_local(const server *s) {
+bool serve_is_local(const char *host) {
   static const char *const local[] = {"localhost", "127.0.0.1", "::1", NULL};
-  return is_one_of(s->options.host, strlen(s->options.host), local);
+  return is_one_of(host, strlen(host), local);
 }
 
-/* A page of another site sends its Origin; without a key any page could else use this server. */
+/* A page of another site sends its Origin; otherwise any page could use this server. */
 static bool is_foreign(const server *s, struct MHD_Connection *c) {
   const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host");
   const char *origin = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Origin");
   const char *at = origin ? strstr(origin, "://") : NULL;
-  if (is_local(s) && host && !is_own_host(s, host)) return true;
-  if (!origin) return false;
+  const bool local = serve_is_local(s->options.host);
+  if (local && host && !is_own_host(s, host)) return true;
+  if (!origin || welcome_origin(s, c)) return false;
   if (!at) return true;
-  return !is_own_host(s, at + 3) && !(host && !is_local(s) && strcmp(at + 3, host) == 0);
+  return !is_own_host(s, at + 3) && !(host && !local && strcmp(at + 3, host) == 0);
 }
 
 /* Takes the same time wherever the two differ. */
@@ -197,28 +262,29 @@ static bool is_refused(const server *s, struct MHD_Connection *c, const route *r
   return true;
 }
 
-static enum MHD_Result answer(server *s, struct MHD_Connection *c, const char *method, const char *url,
-                              const incoming *in) {
+static enum MHD_Result answer(server *s, struct MHD_Connection *c, const char *method, const char *url, incoming *in) {
   refusal why;
-  route_answer out = {.status = 200, .type = "application/json"};
+  route_answer out = {.status = 200, .type = "application/json", .url = url};
   const route *r = route_find(method, url, &why);
   const page_file *page = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0 ? page_find(url) : NULL;
-  if (page && !is_foreign(s, c)) return respond_page(c, page);
-  if (is_refused(s, c, r, &why)) return respond_refusal(c, &why);
+  if (page && !is_foreign(s, c)) return respond_page(c, in, page);
+  if (strcmp(method, "OPTIONS") == 0 && !is_foreign(s, c)) return respond_options(c, in);
+  if (is_refused(s, c, r, &why)) return respond_refusal(c, in, &why);
   if (in->too_long) {
-    why = refusal_say(413, "invalid_request_error", "the body is longer than 8 MiB");
-    return respond_refusal(c, &why);
+    why = refusal_say(413, INVALID, "the body is longer than 8 MiB");
+    return respond_refusal(c, in, &why);
   }
   pthread_rwlock_rdlock(&s->lock);
   bool loads = !s->routes;
   bool fine = !loads && route_run(r, s->routes, in->body ? in->body : "", in->len, &out, &why);
   pthread_rwlock_unlock(&s->lock);
+  in->early = loads;
   if (loads) why = refusal_say(503, "unavailable_error", "the model is loading");
   if (!fine) {
     free(json_finish(&out.text));
-    return respond_refusal(c, &why);
+    return respond_refusal(c, in, &why);
   }
-  return out.ticket ? respond_ticket(c, out.ticket) : respond_json(c, out.status, out.type, &out.text);
+  return out.ticket ? respond_ticket(c, in, out.ticket) : respond_json(c, in, out.status, out.type, &out.text);
 }
 
 static bool add_body(incoming *in, const char *bytes, size_t n) {
@@ -245,8 +311,12 @@ static enum MHD_Result take(void *user, struct MHD_Connection *c, const char *ur
   if (!*state) {
     refusal why;
     incoming *in = *state = calloc(1, sizeof *in);
-    if (in) in->refused = is_refused(user, c, route_find(method, url, &why), &why);
-    return in ? MHD_YES : MHD_NO;
+    if (!in) return MHD_NO;
+    in->server = user;
+    in->begun = dt_clock_ms();
+    snprintf(in->asked, sizeof in->asked, "%.20s %.130s", method, url);
+    in->refused = is_refused(user, c, route_find(method, url, &why), &why);
+    return MHD_YES;
   }
   if (*n) {
     bool fine = add_body(*state, bytes, *n);
@@ -256,10 +326,24 @@ static enum MHD_Result take(void *user, struct MHD_Connection *c, const char *ur
   return answer(user, c, method, url, *state);
 }
 
+/* Tells of a request whose answer is sent: method, path, status, time, and why it was refused or what its texts were. */
+static void say_line(server *s, const incoming *in) {
+  char line[512];
+  const bool refused = in->failed || (in->status >= 400 && !in->early); /* who waits for the model asks often */
+  if (!s->options.say || !(refused || s->options.says_all)) return;
+  snprintf(line, sizeof line, "%s %d in %.0f ms%s", in->asked, in->status ? in->status : 499, dt_clock_ms() - in->begun,
+           in->status ? in->said : ": the client has left");
+  pthread_mutex_lock(&s->says);
+  s->options.say(line);
+  pthread_mutex_unlock(&s->says);
+}
+
 static void forget(void *user, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode why) {
   incoming *in = *state;
-  (void)user, (void)c, (void)why;
-  if (in) free(in->body);
+  (void)c, (void)why;
+  if (!in) return;
+  say_line(user, in);
+  free(in->body);
   free(in);
   *state = NULL;
 }
@@ -279,12 +363,13 @@ dt_status serve_open(const serve_options *o, server **out, dt_error *err) {
   }
   s->options = *o;
   pthread_rwlock_init(&s->lock, NULL);
+  pthread_mutex_init(&s->says, NULL);
   unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL;
   if (found->ai_family == AF_INET6) flags |= MHD_USE_IPv6;
-  s->daemon = MHD_start_daemon(flags, (uint16_t)o->port, NULL, NULL, take, s, MHD_OPTION_SOCK_ADDR, found->ai_addr,
-                               MHD_OPTION_NOTIFY_COMPLETED, forget, NULL, MHD_OPTION_CONNECTION_LIMIT,
-                               (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
-                               MHD_OPTION_END);
+  s->daemon =
+      MHD_start_daemon(flags, (uint16_t)o->port, NULL, NULL, take, s, MHD_OPTION_SOCK_ADDR, found->ai_addr,
+                       MHD_OPTION_NOTIFY_COMPLETED, forget, s, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,
+                       MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_END);
   int reason = errno;
   freeaddrinfo(found);
   if (!s->daemon) {
@@ -331,5 +416,6 @@ void serve_close(server *s) {
   if (!s) return;
   if (s->daemon) MHD_stop_daemon(s->daemon);
   pthread_rwlock_destroy(&s->lock);
+  pthread_mutex_destroy(&s->says);
   free(s);
 }

@@ -9,6 +9,7 @@ typedef struct route route;
 typedef struct routes routes; /* what they answer from */
 
 typedef struct {
+  const char *url; /* that was asked for */
   int status;
   const char *type; /* static */
   json_text text;

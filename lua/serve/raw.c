@@ -15,6 +15,7 @@ static void skip_past(raw_json *left, const char *bytes) {
 /* Takes a value off; *what is it, to be freed. */
 static raw_json take_value(raw_json *left, cJSON **what) {
   const char *end;
+  skip_past(left, "");
   *what = cJSON_ParseWithLengthOpts(left->at, left->len, &end, 0);
   raw_json value = {*what ? left->at : NULL, *what ? (size_t)(end - left->at) : 0};
   skip(left, value.len);

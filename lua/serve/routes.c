@@ -1,13 +1,14 @@
 /* The routes: one table. See http.h. */
+#include "serve/body.h"
 #include "serve/drawing.h"
 #include "serve/http.h"
+#include "serve/others.h"
 #include "serve/policies.h"
+#include "serve/tokens.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#define INVALID "invalid_request_error"
 
 struct routes {
   ask_server server;
@@ -18,20 +19,38 @@ struct routes {
   int places;
 };
 
+/* The folder of an absolute path, with its slash; NULL: it has none, or no memory. */
+static char *folder_of(const char *path) {
+  const char *slash = path && *path == '/' ? strrchr(path, '/') : NULL;
+  return slash && slash > path ? strndup(path, (size_t)(slash + 1 - path)) : NULL;
+}
+
+/* Messages for clients name the model as clients do, and other files without their folders. */
+static void find_secrets(ask_server *s, const dt_pair_info *info) {
+  const char *const paths[] = {info->draft.path, info->second.path, dtl_policy_describe(s->policy)->path};
+  if (info->target.path[0] == '/') s->secrets[0] = (refusal_secret){strdup(info->target.path), s->models[0]};
+  for (int i = 1; i < ASK_SECRETS; i++) s->secrets[i] = (refusal_secret){folder_of(paths[i - 1]), ""};
+}
+
 dt_status routes_open(const serve_options *o, const serve_pair *what, routes **out, dt_error *err) {
   routes *r = calloc(1, sizeof *r);
   dt_error no_chat;
+  dt_pair_info info;
   if (!r) return dt_fail_memory(err, "the routes", sizeof *r);
   if (dt_pair_chat(what->pair, what->chat, &r->chat, &no_chat))
     memcpy(r->no_chat, no_chat.message, sizeof r->no_chat - 1);
+  dt_pair_describe(what->pair, &info);
   r->server = (ask_server){.pair = what->pair,
                            .chat = r->chat,
                            .no_chat = r->no_chat,
                            .policy = what->policy,
                            .defaults = what->defaults,
-                           .model = what->model,
+                           .models = what->models,
+                           .n_models = what->n_models,
                            .context = what->context,
+                           .vocab = info.target.vocab,
                            .started = (long)time(NULL)};
+  find_secrets(&r->server, &info);
   r->places = o->places;
   work_options how = {&r->server, o->places, o->queue, o->seconds, what->learned, o->kept_bytes};
   dt_status status = what->chat && !r->chat ? dt_fail(err, DT_EINPUT, "%s", no_chat.message) : DT_OK;
@@ -50,6 +69,7 @@ void routes_close(routes *r) {
   work_close(r->work);
   drawing_close(r->drawing);
   dt_chat_close(r->chat);
+  for (int i = 0; i < ASK_SECRETS; i++) free(r->server.secrets[i].text);
   free(r);
 }
 
@@ -81,8 +101,8 @@ static bool run_health(routes *r, const char *body, size_t len, route_answer *ou
   return true;
 }
 
-static void put_model(const routes *r, json_text *out) {
-  answer_text(out, "{\"id\":", r->server.model);
+static void put_model(const routes *r, const char *name, json_text *out) {
+  answer_text(out, "{\"id\":", name);
   answer_put(out, ",\"object\":\"model\",\"created\":%ld,\"owned_by\":\"dtrun\",\"max_model_len\":%d}",
              r->server.started, r->server.context);
 }
@@ -90,15 +110,19 @@ static void put_model(const routes *r, json_text *out) {
 static bool run_models(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
   (void)body, (void)len, (void)why;
   json_raw(&out->text, "{\"object\":\"list\",\"data\":[");
-  put_model(r, &out->text);
+  for (int i = 0; i < r->server.n_models; i++) {
+    if (i) json_raw(&out->text, ",");
+    put_model(r, r->server.models[i], &out->text);
+  }
   json_raw(&out->text, "]}");
   return true;
 }
 
 /* By any name, as requests take it. */
 static bool run_model(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  const char *slash = strstr(out->url, "/models/");
   (void)body, (void)len, (void)why;
-  put_model(r, &out->text);
+  put_model(r, ask_model(&r->server, slash ? slash + strlen("/models/") : ""), &out->text);
   return true;
 }
 
@@ -108,7 +132,7 @@ static bool run_props(routes *r, const char *body, size_t len, route_answer *out
   dt_pair_describe(r->server.pair, &info);
   answer_put(&out->text, "{\"default_generation_settings\":{\"n_ctx\":%d,\"temperature\":%g},\"total_slots\":%d,",
              r->server.context, (double)r->server.defaults.seq.sampling.temp, r->places);
-  answer_text(&out->text, "\"model_alias\":", r->server.model);
+  answer_text(&out->text, "\"model_alias\":", r->server.models[0]);
   answer_text(&out->text, ",\"build_info\":", dt_version());
   answer_text(&out->text, ",\"chat_template\":", r->chat ? dt_chat_name(r->chat) : NULL);
   answer_text(&out->text, ",\"dtrun\":{\"policy\":", dtl_policy_describe(r->server.policy)->name);
@@ -148,66 +172,32 @@ static bool run_metrics(routes *r, const char *body, size_t len, route_answer *o
 
 /* ---- tokens ------------------------------------------------------------------------------------------------------------ */
 
-/* The object of a small body; NULL: it is none, and *why says so. */
-static cJSON *object_of(const char *body, size_t len, refusal *why) {
-  cJSON *root = cJSON_ParseWithLength(body, len);
-  if (cJSON_IsObject(root)) return root;
+/* Reads the body of a small route: an object, without other fields than `taken` (NULL: they are looked at later). */
+static cJSON *object_of(const char *body, size_t len, const char *const *taken, refusal *why) {
+  cJSON *root;
+  if (!body_read(&(raw_json){body, len}, &root, why)) return NULL;
+  if (!taken || others_pass_all(root, taken, "", IN_TOKENS, why)) return root;
   cJSON_Delete(root);
-  *why = refusal_say(400, INVALID, "the body is not a JSON object");
   return NULL;
 }
 
 static bool run_tokenize(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
-  cJSON *root = object_of(body, len, why);
-  const cJSON *content = cJSON_GetObjectItemCaseSensitive(root, "content");
-  bool begin = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "add_special")), fine = false;
-  int32_t *ids;
-  int n;
-  dt_error err;
-  if (!root) return false;
-  if (!cJSON_IsString(content)) {
-    *why = refusal_say(400, INVALID, "content: expected a text");
-  } else if ((begin ? dt_encode : dt_encode_whole)(r->server.pair, content->valuestring, strlen(content->valuestring),
-                                                   &ids, &n, &err)) {
-    *why = refusal_of(&err);
-  } else {
-    json_raw(&out->text, "{\"tokens\":[");
-    for (int i = 0; i < n; i++) answer_put(&out->text, i ? ",%d" : "%d", ids[i]);
-    json_raw(&out->text, "]}");
-    free(ids);
-    fine = true;
-  }
+  cJSON *root = object_of(body, len, NULL, why);
+  bool fine = root && tokens_of_text(&r->server, root, &out->text, why);
   cJSON_Delete(root);
   return fine;
 }
 
 static bool run_detokenize(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
-  cJSON *root = object_of(body, len, why);
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "tokens"), *id;
-  int n = 0;
-  size_t text_len;
-  if (!root) return false;
-  int32_t *ids = malloc(sizeof *ids * ((size_t)cJSON_GetArraySize(list) + 1));
-  bool fine = cJSON_IsArray(list) && ids;
-  cJSON_ArrayForEach(id, list) {
-    fine = fine && cJSON_IsNumber(id) && id->valuedouble >= 0 && id->valuedouble <= INT32_MAX;
-    if (ids) ids[n++] = fine ? (int32_t)id->valuedouble : 0;
-  }
-  char *text = fine ? dt_decode(r->server.pair, ids, n, true, &text_len) : NULL;
-  if (text) {
-    json_raw(&out->text, "{\"content\":");
-    json_string(&out->text, text, text_len);
-    json_raw(&out->text, "}");
-  } else {
-    *why = refusal_say(400, INVALID, "tokens: expected a list of ids");
-  }
-  free(ids), free(text);
+  cJSON *root = object_of(body, len, NULL, why);
+  bool fine = root && tokens_as_text(&r->server, root, &out->text, why);
   cJSON_Delete(root);
-  return text != NULL;
+  return fine;
 }
 
 static bool run_template(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
-  cJSON *root = object_of(body, len, why);
+  static const char *const taken[] = {"messages", NULL};
+  cJSON *root = object_of(body, len, taken, why);
   char *text;
   size_t text_len;
   bool fine =
@@ -229,7 +219,8 @@ static bool run_policies(routes *r, const char *body, size_t len, route_answer *
 }
 
 static bool run_check(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
-  cJSON *root = object_of(body, len, why);
+  static const char *const taken[] = {"source", NULL};
+  cJSON *root = object_of(body, len, taken, why);
   const cJSON *source = cJSON_GetObjectItemCaseSensitive(root, "source");
   bool fine = cJSON_IsString(source);
   (void)r;
@@ -280,7 +271,8 @@ const route *route_find(const char *method, const char *url, refusal *why) {
   *why = refusal_say(404, "not_found_error", "no such address: %.100s", url);
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     if (!is_at(&all[i], url)) continue;
-    if (strcmp(all[i].method, method) == 0) return &all[i];
+    const bool head = strcmp(method, "HEAD") == 0 && strcmp(all[i].method, "GET") == 0; /* the same without its body */
+    if (head || strcmp(all[i].method, method) == 0) return &all[i];
     *why = refusal_say(405, INVALID, "%.100s takes %s", url, all[i].method);
   }
   return NULL;
@@ -289,5 +281,7 @@ const route *route_find(const char *method, const char *url, refusal *why) {
 bool route_is_public(const route *r) { return r->is_public; }
 
 bool route_run(const route *r, routes *state, const char *body, size_t len, route_answer *out, refusal *why) {
-  return r->run(state, body, len, out, why);
+  if (r->run(state, body, len, out, why)) return true;
+  refusal_hide(why, state->server.secrets, ASK_SECRETS);
+  return false;
 }

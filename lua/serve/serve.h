@@ -5,19 +5,27 @@
 #include "host.h"
 
 typedef struct {
-  const char *host;  /* an address of this machine */
-  int port;          /* 0: any that is free */
-  const char *key;   /* NULL: none is asked for */
-  int places;        /* texts at once */
-  int queue;         /* requests that may wait */
-  int seconds;       /* that a request may take; 0: any time */
-  size_t kept_bytes; /* of rows of earlier prompts, at most, beside those of its places */
+  const char *host;           /* an address of this machine */
+  int port;                   /* 0: any that is free */
+  const char *key;            /* NULL: none is asked for */
+  int places;                 /* texts at once */
+  int queue;                  /* requests that may wait */
+  int seconds;                /* that a request may take; 0: any time */
+  size_t kept_bytes;          /* of rows of earlier prompts, at most, beside those of its places */
+  const char *const *origins; /* [n_origins] of pages of other sites that may ask; "*": of any */
+  int n_origins;
+  void (*say)(const char *line); /* or NULL; gets a line for each refused request, one at a time, from any thread */
+  bool says_all;                 /* and for all others */
 } serve_options;
+
+/* Whether only this machine reaches an address. */
+bool serve_is_local(const char *host);
 
 /* What answers requests. */
 typedef struct {
   dt_pair *pair;
-  const char *model;        /* its name for clients */
+  const char *const *models; /* [n_models] its names for clients, at least one */
+  int n_models;
   const char *chat;         /* the name of a layout of conversations; NULL: the target's own */
   const dtl_policy *policy; /* for requests that name none */
   /* What requests do not say: options of sequences but for stop strings, biases and a grammar; memory, corpus, begin_line. */

@@ -17,7 +17,7 @@ typedef struct {
   answer_logprobs kept;  /* of a stream, not told yet */
   dt_thoughts *thoughts; /* of a stream: parts its pieces; or NULL */
   dtl_trace *trace;      /* NULL: not asked for */
-  size_t offset;
+  answer_offset offset;
 } text;
 
 struct ticket {
@@ -82,12 +82,15 @@ static void wait_told(ticket *t, double ms) {
 /* ---- in the engine's thread: what texts say ------------------------------------------------------------------------- */
 
 static void fail_ticket(ticket *t, const refusal *why) {
+  if (!t->fails) {
+    t->why = *why;
+    refusal_hide(&t->why, t->head.server->secrets, ASK_SECRETS);
+  }
   if (!t->fails && t->ask.stream && t->opened) {
     json_raw(&t->out, "data: ");
-    answer_refusal(&t->out, why);
+    answer_refusal(&t->out, &t->why);
     json_raw(&t->out, "\n\n");
   }
-  if (!t->fails) t->why = *why;
   t->fails = true;
   for (int i = 0; i < t->n; i++) t->texts[i].interrupt = 1; /* the other texts are of no use */
 }
@@ -426,6 +429,19 @@ long ticket_read(ticket *t, char *bytes, size_t size, double ms) {
   }
   pthread_mutex_unlock(&w->lock);
   return n;
+}
+
+bool ticket_say(ticket *t, char *out, size_t size) {
+  long tokens = 0;
+  pthread_mutex_lock(&t->work->lock);
+  for (int i = 0; i < t->n; i++) tokens += t->results[i].n_tokens;
+  if (t->fails)
+    snprintf(out, size, "%ld tokens, then %s", tokens, t->why.message);
+  else
+    snprintf(out, size, "%ld tokens, %s", tokens, t->results[0].finish_reason);
+  const bool fine = !t->fails;
+  pthread_mutex_unlock(&t->work->lock);
+  return fine;
 }
 
 void ticket_answer(ticket *t, json_text *out) { answer_whole(out, &t->head, t->results, t->traces, t->n); }

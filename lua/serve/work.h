@@ -42,6 +42,8 @@ long ticket_read(ticket *t, char *bytes, size_t size, double ms);
 
 /* The whole answer, once ticket_wait has said that it goes. */
 void ticket_answer(ticket *t, json_text *out);
+/* What its texts were, for a line: their tokens, and how the first one ended. False: they failed. */
+bool ticket_say(ticket *t, char *out, size_t size);
 const ask *ticket_ask(const ticket *t);
 
 /* Nobody wants it any more: its texts end, and it is freed when they have. */

@@ -306,6 +306,8 @@ static void check_names(reader *g) {
 dt_status gbnf_read(const char *text, size_t len, rules *out, dt_error *err) {
   *out = (rules){0};
   if (len > GBNF_BYTES) return dt_fail(err, DT_EINPUT, "grammar: %zu bytes, at most %d", len, GBNF_BYTES);
+  static const char mark[] = "\xEF\xBB\xBF"; /* of the byte order, as some editors begin a file */
+  if (len >= 3 && memcmp(text, mark, 3) == 0) text += 3, len -= 3;
   reader g = {.begin = text, .at = text, .end = text + len, .r = out, .err = err};
   if (memchr(text, 0, len)) return dt_fail(err, DT_EINPUT, "grammar: a NUL byte at %zu", strnlen(text, len));
   if (utf8_valid_prefix(text, len) < len)

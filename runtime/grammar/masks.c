@@ -476,8 +476,10 @@ dt_status masks_are_stuck(const masks *m, dt_error *err) {
     return dt_fail(err, DT_EINPUT,
                    "grammar: a text can be read in more than %d ways: let fewer rules match the same text",
                    MASKS_STACKS);
-  return dt_fail(err, DT_EDEVICE,
-                 "grammar: no token can follow the text: none is spelled so, or logit_bias bans those that are");
+  return dt_fail(
+      err, DT_EINPUT,
+      "grammar: no token can follow the text: none in the vocabulary matches, or logit_bias bans every one that "
+      "does");
 }
 
 /* ---- from store to store ---------------------------------------------------------------------------------------------------- */
@@ -521,7 +523,7 @@ static store set_aside(masks *m, int32_t *but) {
 static void take_back(masks *m, store all, int32_t *of) {
   store alone = m->s;
   if (alone.full)
-    dt_fail(&m->failure, DT_EDEVICE, "grammar: more than %zu MiB for its states: let fewer rules match the same text",
+    dt_fail(&m->failure, DT_EINPUT, "grammar: more than %zu MiB for its states: let fewer rules match the same text",
             m->most >> 20);
   m->s = all;
   bring(m, &alone, of, 1);

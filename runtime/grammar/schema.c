@@ -78,6 +78,7 @@ typedef struct {
   char *text;             /* theirs, when the file is closed */
   size_t len;
   int made, depth; /* made: rules with a number for a name */
+  long long parts; /* of a grammar, that bounds of lengths make */
   dt_status status;
   dt_error *err;
 } compiler;
@@ -146,7 +147,12 @@ static int count_of(compiler *c, const cJSON *schema, const char *name, int with
   return 0;
 }
 
-static void put_times(FILE *out, int least, int most) {
+/* Writes how often something comes, from `least` to `most` times (-1: any number), as the keywords min and max of `what` say. */
+static void put_times(compiler *c, FILE *out, const char *what, int least, int most) {
+  c->parts += least + (most > least ? 2ll * (most - least) : 0); /* as rules_repeat makes them */
+  if (c->parts >= RULES_NODES)
+    refuse(c, "%s%s: the bounds of the schema, so far, make a grammar of more than %d parts: lower them",
+           most < 0 ? "min" : "max", what, RULES_NODES);
   if (most < 0)
     fprintf(out, "{%d,} ", least);
   else
@@ -194,7 +200,7 @@ static void put_string(compiler *c, const cJSON *schema, FILE *out) {
   int least = count_of(c, schema, "minLength", 0), most = count_of(c, schema, "maxLength", -1);
   check_order(c, "Length", least, most);
   fputs("\"\\\"\" char", out);
-  put_times(out, least, most);
+  put_times(c, out, "Length", least, most);
   fputs("\"\\\"\" ", out);
 }
 
@@ -231,7 +237,7 @@ static void put_array(compiler *c, const cJSON *schema, FILE *out) {
   fputs("\"[\" ws ", out);
   if (most) {
     fprintf(out, "(%s ws (\",\" ws %s ws)", item, item);
-    put_times(out, least ? least - 1 : 0, most < 0 ? -1 : most - 1);
+    put_times(c, out, "Items", least ? least - 1 : 0, most < 0 ? -1 : most - 1);
     fputs(least ? ") " : ")? ", out);
   }
   fputs("\"]\" ", out);

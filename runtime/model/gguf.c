@@ -1,6 +1,7 @@
 /* The format: "GGUF", u32 version, u64 number of tensors, u64 number of keys, the keys with their values, the tensors'
  * infos, then the data, tensor by tensor; the data and each tensor begin at multiples of the alignment. See gguf.h. */
 #include "model/gguf.h"
+#include "model/gguf_name.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,8 +22,10 @@ struct gguf {
   uint8_t *owned;       /* NULL: the caller owns bytes */
   gguf_value *value;    /* sorted by key after opening */
   size_t n_values;
-  gguf_tensor *tensor; /* sorted by name after opening */
+  gguf_tensor *tensor; /* sorted by name after opening; of all parts */
   size_t n_tensors;
+  gguf **part; /* [n_parts] of a model in several files: the others, whose tensors are this one's */
+  int n_parts;
 };
 
 /* ---- the bytes of the header ------------------------------------------------------------------------------------- */
@@ -359,9 +362,11 @@ const gguf_tensor *gguf_find_tensor(const gguf *g, const char *name) {
   return bsearch(&wanted, g->tensor, g->n_tensors, sizeof wanted, by_name);
 }
 
-const char *gguf_tensor_at(const gguf *g, uint64_t offset) {
+const char *gguf_tensor_at(const gguf *g, const char *file, uint64_t offset) {
   for (size_t i = 0; i < g->n_tensors; i++)
-    if (offset >= g->tensor[i].offset && offset - g->tensor[i].offset < g->tensor[i].size) return g->tensor[i].name;
+    if (strcmp(g->tensor[i].source->name, file) == 0 && offset >= g->tensor[i].offset &&
+        offset - g->tensor[i].offset < g->tensor[i].size)
+      return g->tensor[i].name;
   return NULL;
 }
 
@@ -433,13 +438,19 @@ static dt_status read_first_part(gguf *g, dt_error *err) {
   }
 }
 
-static dt_status check_one_file(const gguf *g, dt_error *err) {
-  int64_t parts = 1;
-  if (!gguf_integer(gguf_find(g, "split.count"), 0, &parts) || parts <= 1) return DT_OK;
-  return dt_fail(err, DT_EINPUT,
-                 "%s: one of %" PRId64
-                 " parts of a model, expected all in one file: llama-gguf-split --merge joins them",
-                 g->path, parts);
+/* What a file says of its place in a model of several files. */
+typedef struct {
+  int64_t number, count; /* from 1; count 1: it has all */
+  int64_t tensors;       /* of all parts; -1: it does not say */
+} split;
+
+static split split_of(const gguf *g) {
+  split s = {0, 1, -1};
+  gguf_integer(gguf_find(g, "split.count"), 0, &s.count);
+  gguf_integer(gguf_find(g, "split.no"), 0, &s.number);
+  gguf_integer(gguf_find(g, "split.tensors.count"), 0, &s.tensors);
+  s.number = s.number < INT64_MAX ? s.number + 1 : s.number;
+  return s;
 }
 
 static gguf *new_gguf(const char *path) {
@@ -453,8 +464,16 @@ static gguf *new_gguf(const char *path) {
   return NULL;
 }
 
-static dt_status finish(gguf *g, dt_status status, gguf **out, dt_error *err) {
-  if (status == DT_OK) status = check_one_file(g, err);
+dt_status gguf_open_bytes(const char *name, const void *bytes, size_t size, gguf **out, dt_error *err) {
+  gguf *g = new_gguf(name);
+  if (!g) return dt_fail_memory(err, "a GGUF file", sizeof *g);
+  g->bytes = bytes;
+  g->source = source_of_memory(g->path, bytes, size);
+  bool more;
+  dt_status status = read_header(g, size < MAX_HEADER ? size : MAX_HEADER, &more, err);
+  if (status == DT_OK && split_of(g).count > 1)
+    status = dt_fail(err, DT_EINPUT, "%s: one of %" PRId64 " parts of a model, expected all in one file", g->path,
+                     split_of(g).count);
   if (status == DT_OK)
     *out = g;
   else
@@ -462,26 +481,98 @@ static dt_status finish(gguf *g, dt_status status, gguf **out, dt_error *err) {
   return status;
 }
 
-dt_status gguf_open_bytes(const char *name, const void *bytes, size_t size, gguf **out, dt_error *err) {
-  gguf *g = new_gguf(name);
-  if (!g) return dt_fail_memory(err, "a GGUF file", sizeof *g);
-  g->bytes = bytes;
-  g->source = source_of_memory(g->path, bytes, size);
-  bool more;
-  return finish(g, read_header(g, size < MAX_HEADER ? size : MAX_HEADER, &more, err), out, err);
-}
-
-dt_status gguf_open(const char *path, gguf **out, dt_error *err) {
+static dt_status open_one(const char *path, gguf **out, dt_error *err) {
   gguf *g = new_gguf(path);
   if (!g) return dt_fail_memory(err, "a GGUF file", sizeof *g);
   dt_status status = source_open(g->path, &g->source, err);
   if (status == DT_OK) status = read_first_part(g, err);
-  return finish(g, status, out, err);
+  if (status == DT_OK)
+    *out = g;
+  else
+    gguf_close(g);
+  return status;
+}
+
+/* ---- models in several files ----------------------------------------------------------------------------------------- */
+
+/* Opens part `number` of `count`, of which `named` is one. */
+static dt_status open_part(const gguf *named, int number, int count, gguf **out, dt_error *err) {
+  char path[4096];
+  dt_error why;
+  if (!gguf_part_path(named->path, number, path, sizeof path))
+    return dt_fail(err, DT_EINPUT, "%.100s..: too long", named->path);
+  dt_status status = open_one(path, out, &why);
+  if (status != DT_OK) return dt_fail(err, status, "%s (part %d of %d of a model)", why.message, number, count);
+  split s = split_of(*out);
+  if (s.number == number && s.count == count) return DT_OK;
+  gguf_close(*out);
+  return dt_fail(err, DT_EINPUT, "%s: it is part %" PRId64 " of %" PRId64 ", expected part %d of %d of a model", path,
+                 s.number, s.count, number, count);
+}
+
+/* Takes over a part, of whose header only the tensors matter. */
+static dt_status add_part(gguf *g, gguf *part, dt_error *err) {
+  gguf_tensor *grown = realloc(g->tensor, (g->n_tensors + part->n_tensors + 1) * sizeof *grown);
+  if (grown) g->tensor = grown;
+  gguf **parts = realloc(g->part, ((size_t)g->n_parts + 1) * sizeof *parts);
+  if (parts) g->part = parts;
+  if (!grown || !parts) {
+    gguf_close(part);
+    return dt_fail_memory(err, "a GGUF file's tensors", (g->n_tensors + part->n_tensors) * sizeof *grown);
+  }
+  memcpy(g->tensor + g->n_tensors, part->tensor, part->n_tensors * sizeof *grown);
+  g->n_tensors += part->n_tensors;
+  g->part[g->n_parts++] = part;
+  forget_header(part);
+  free(part->owned);
+  part->owned = NULL, part->bytes = NULL;
+  return DT_OK;
+}
+
+/* Opens all parts of the model that a file is one of, and closes that file. */
+static dt_status open_all(gguf *named, gguf **out, dt_error *err) {
+  split s = split_of(named);
+  int number = 0, count = 0;
+  gguf *all = NULL, *part;
+  dt_status status = DT_OK;
+  if (!gguf_part(named->path, &number, &count) || number != s.number || count != s.count)
+    status = dt_fail(err, DT_EINPUT,
+                     "%s: it is part %" PRId64 " of %" PRId64 " of a model, expected a name that ends in -%05" PRId64
+                     "-of-%05" PRId64 ".gguf, and the other parts beside it",
+                     named->path, s.number, s.count, s.number, s.count);
+  if (status == DT_OK) status = open_part(named, 1, count, &all, err);
+  for (int i = 2; i <= count && status == DT_OK; i++) {
+    status = open_part(named, i, count, &part, err);
+    if (status == DT_OK) status = add_part(all, part, err);
+  }
+  if (status == DT_OK) status = sort_tensors(all, err);
+  if (status == DT_OK && s.tensors >= 0 && (uint64_t)s.tensors != all->n_tensors)
+    status = dt_fail(err, DT_EINPUT,
+                     "%s: the %d parts of this model have %zu tensors, expected %" PRId64
+                     " (split.tensors.count): a part is of another model",
+                     named->path, count, all->n_tensors, s.tensors);
+  gguf_close(named);
+  if (status == DT_OK)
+    *out = all;
+  else
+    gguf_close(all);
+  return status;
+}
+
+dt_status gguf_open(const char *path, gguf **out, dt_error *err) {
+  gguf *g;
+  dt_status status = open_one(path, &g, err);
+  if (status != DT_OK) return status;
+  if (split_of(g).count > 1) return open_all(g, out, err);
+  *out = g;
+  return DT_OK;
 }
 
 void gguf_close(gguf *g) {
   if (!g) return;
   forget_header(g);
+  for (int i = 0; i < g->n_parts; i++) gguf_close(g->part[i]);
+  free(g->part);
   source_close(&g->source);
   free(g->owned);
   free(g->path);

@@ -57,7 +57,8 @@ typedef struct {
   uint64_t size;   /* bytes, all of them inside the source when it was opened */
 } gguf_tensor;
 
-/* Errors name file, key or tensor, what was found and what was expected. Free with gguf_close. */
+/* Opens a file, or all parts of a model in several files (gguf_name.h), of which any is named. Errors name file, key or tensor, what
+ * was found and what was expected. Free with gguf_close. */
 dt_status gguf_open(const char *path, gguf **out, dt_error *err);
 
 /* The same from a file's bytes, which the caller keeps until gguf_close; `name` stands for the path in messages. */
@@ -79,6 +80,7 @@ bool gguf_bool(const gguf_value *v, uint64_t i, bool *out);
 const char *gguf_string(const gguf_value *v, uint64_t i, size_t *len); /* any bytes, not terminated */
 
 const gguf_tensor *gguf_find_tensor(const gguf *g, const char *name); /* NULL: there is none */
-const char *gguf_tensor_at(const gguf *g, uint64_t offset);           /* the name of the one with this byte; NULL */
+/* The name of the one that has this byte of a file; NULL. */
+const char *gguf_tensor_at(const gguf *g, const char *file, uint64_t offset);
 
 #endif

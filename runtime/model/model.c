@@ -91,7 +91,7 @@ const gguf *model_gguf(const model *m) { return m->files.gguf; }
 const dt_model_desc *model_desc(const model *m) { return &m->desc; }
 
 const char *model_tensor_at(const model *m, const char *file, uint64_t offset) {
-  return m->files.gguf ? gguf_tensor_at(m->files.gguf, offset) : st_tensor_at(m->files.weights, file, offset);
+  return m->files.gguf ? gguf_tensor_at(m->files.gguf, file, offset) : st_tensor_at(m->files.weights, file, offset);
 }
 
 int model_eos(const model *m, int32_t eos[MODEL_MAX_EOS]) {

@@ -1,6 +1,7 @@
 /* Decides from their files which drafts belong to a target: see dt_draft_fits in dtrun.h. */
 #include "dtrun.h"
 #include "model/checkpoint.h"
+#include "model/gguf_name.h"
 #include "model/head.h"
 #include "model/model.h"
 #include "system/hash.h"
@@ -65,12 +66,23 @@ static uint64_t hash_tokenizer(const char *path, const gguf *file) {
   return hash;
 }
 
-/* Bytes of the file, or of the folder's safetensors. */
+static uint64_t file_bytes(const char *path) {
+  struct stat info;
+  return stat(path, &info) ? 0 : (uint64_t)info.st_size;
+}
+
+/* Bytes of the file, or of all parts of the model that it is one of, or of the folder's safetensors. */
 static uint64_t count_bytes(const char *path, bool is_file) {
   struct stat info;
   uint64_t bytes = 0;
+  int number, count;
+  char part[4096];
   DIR *dir = is_file ? NULL : opendir(path);
-  if (is_file && !stat(path, &info)) bytes = (uint64_t)info.st_size;
+  if (is_file && gguf_part(path, &number, &count)) {
+    for (int i = 1; i <= count && gguf_part_path(path, i, part, sizeof part); i++) bytes += file_bytes(part);
+  } else if (is_file) {
+    bytes = file_bytes(path);
+  }
   for (struct dirent *entry; dir && (entry = readdir(dir));) {
     const char *end = strrchr(entry->d_name, '.');
     if (end && !strcmp(end, ".safetensors") && !fstatat(dirfd(dir), entry->d_name, &info, 0))

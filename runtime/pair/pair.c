@@ -601,10 +601,20 @@ dt_status pair_vocabulary(dt_pair *p, const vocabulary **out, dt_error *err) {
   return status;
 }
 
+int32_t pair_mark(const dt_pair *p, const char *string) {
+  int32_t id = p->tokenizer ? tok_added(p->tokenizer, string) : -1;
+  return id < p->target_info.vocab ? id : -1;
+}
+
 bool pair_is_eos(const dt_pair *p, int32_t id) {
   for (int i = 0; i < p->n_eos; i++)
     if (p->eos[i] == id) return true;
   return false;
+}
+
+const char *dt_token_bytes(const dt_pair *p, int32_t id, bool first, char buffer[16], size_t *len) {
+  if (len) *len = 0;
+  return p && buffer && len ? pair_token_bytes(p, id, first, buffer, len) : "";
 }
 
 char *dt_decode(const dt_pair *p, const int32_t *ids, int n, bool first, size_t *len) {

@@ -52,6 +52,7 @@ int pair_context(const dt_pair *pair); /* of a session that names none */
 /* The failure of a target that gave NaN: DT_EWEIGHTS if its files hold such numbers, else DT_EDEVICE. */
 dt_status pair_gave_nan(dt_pair *pair, int position, dt_error *err);
 
+int32_t pair_mark(const dt_pair *pair, const char *string); /* the id of the added token with this text, or -1 */
 bool pair_is_eos(const dt_pair *pair, int32_t id);
 
 #endif

@@ -83,15 +83,9 @@ static bool ends(const char *name, const char *end) {
   return n >= k && strcmp(name + n - k, end) == 0;
 }
 
-/* Whether a GGUF file is a model; others may lie beside one. */
+/* Whether a GGUF file is a model, or the first part of one; others may lie beside it. */
 static bool is_gguf_model(const char *name) {
-  return gguf_is_name(name) && !strcasestr(name, "mmproj") && !strcasestr(name, "imatrix");
-}
-
-/* Whether it is one of several files that make a model, such as model-00001-of-00003.gguf. */
-static bool is_part(const char *name) {
-  const char *of = strstr(name, "-of-");
-  return of && of - name >= 6 && of[-6] == '-' && strcmp(of + 4, "00001.gguf") != 0;
+  return gguf_is_name(name) && !gguf_is_later_part(name) && !strcasestr(name, "mmproj") && !strcasestr(name, "imatrix");
 }
 
 static bool has(const listing *l, const char *name) {
@@ -141,6 +135,23 @@ static int count(const listing *l, const char *spec, int *at) {
   return n;
 }
 
+/* Marks a .gguf file as wanted, with the other parts of its model. */
+static dt_status want_file(listing *l, const char *id, int at, dt_error *err) {
+  int number, count = 1;
+  char name[1024];
+  l->wanted[at] = true;
+  gguf_part(l->names[at], &number, &count);
+  for (int i = 2; i <= count; i++) {
+    int k = 0;
+    if (!gguf_part_path(l->names[at], i, name, sizeof name))
+      return dt_fail(err, DT_EINPUT, "%.100s..: too long", l->names[at]);
+    while (k < l->n && strcmp(l->names[k], name) != 0) k++;
+    if (k == l->n) return dt_fail(err, DT_EINPUT, "%s lacks %s, part %d of %d of a model", id, name, i, count);
+    l->wanted[k] = true;
+  }
+  return DT_OK;
+}
+
 dt_status listing_choose(listing *l, const char *id, const char *spec, const char **file, dt_error *err) {
   char found[320];
   int at = 0, all = count(l, NULL, &at);
@@ -153,12 +164,8 @@ dt_status listing_choose(listing *l, const char *id, const char *spec, const cha
   int n = count(l, spec, &at);
   list(l, found, sizeof found);
   if (n == 0) return dt_fail(err, DT_EINPUT, "%s has no %.60s: name one, as in %s:FILE: %s", id, spec, id, found);
-  if (is_part(l->names[at]))
-    return dt_fail(err, DT_EINPUT, "%s: %.100s is a part of a model, and dtrun reads whole files; there are: %s", id,
-                   l->names[at], found);
   if (n > 1)
     return dt_fail(err, DT_EINPUT, "%s: %d files are %.60s: name one, as in %s:FILE: %s", id, n, spec, id, found);
-  l->wanted[at] = true;
   *file = l->names[at];
-  return DT_OK;
+  return want_file(l, id, at, err);
 }

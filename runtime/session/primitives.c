@@ -305,7 +305,7 @@ static void append_block(dt_session *s, sequence *q, dt_committed *block) {
       logprobs_put(&q->logs, q->length, q->choice_logp[row], q->candidate + (size_t)row * ROW_TOP,
                    q->candidate_logp + (size_t)row * ROW_TOP);
     if (q->shifted) shifts_token(&q->shifts, token);
-    bool eos = !q->ignore_eos && pair_is_eos(s->pair, token);
+    bool eos = !q->ignore_eos && (token == q->end || pair_is_eos(s->pair, token));
     if (!eos) text_push(&q->text, bytes, len, NULL); /* the token that ends the text is not shown; there is room */
     q->text_end[q->length] = q->text.len;
     q->tokens[q->length++] = token;

@@ -216,9 +216,27 @@ static dt_status check_place(const dt_session *s, int seq, dt_error *err) {
   return dt_fail(err, DT_ESTATE, "there is no sequence %d (the session has 0..%d)", seq, s->sequences - 1);
 }
 
+/* How the mark that ends an answer is found. */
+typedef struct {
+  const char *text;               /* a stop string; NULL: none */
+  int32_t token;                  /* -1: none */
+  int32_t all[MODEL_MAX_EOS + 1]; /* [n] all tokens that end the text */
+  int n;
+} ending;
+
+static ending ending_of(const dt_pair *p, const dt_seq_options *o) {
+  const bool marked = o->end && !o->ignore_eos && !o->shifts.grammar;
+  ending e = {.token = marked ? pair_mark(p, o->end) : -1, .n = p->n_eos};
+  memcpy(e.all, p->eos, sizeof p->eos);
+  if (e.token >= 0 && !pair_is_eos(p, e.token)) e.all[e.n++] = e.token;
+  if (marked && e.token < 0) e.text = o->end;
+  return e;
+}
+
 static dt_status check_start(const dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o,
                              dt_error *err) {
   int vocab = s->pair->target_info.vocab;
+  ending end = ending_of(s->pair, o);
   if (check_place(s, seq, err)) return DT_ESTATE;
   if (n < 1) return dt_fail(err, DT_EINPUT, "the prompt is empty: give at least one token");
   if (o->piece < 0) return dt_fail(err, DT_EINPUT, "piece: %d is out of range: at least 1 row, or 0 for all", o->piece);
@@ -236,7 +254,7 @@ static dt_status check_start(const dt_session *s, int seq, const int32_t *prompt
   if (o->candidates < 0 || o->candidates > DT_TARGET_CANDIDATES)
     return dt_fail(err, DT_EINPUT, "candidates: %d is out of range: 0..%d", o->candidates, DT_TARGET_CANDIDATES);
   if (!(status = need_list(o->shifts.bias, o->shifts.n_bias, "dt_seq_options", "bias", err)))
-    status = shifts_check(&o->shifts, vocab, o, s->pair->eos, s->pair->n_eos, err);
+    status = shifts_check(&o->shifts, vocab, o, end.all, end.n, err);
   if (!status) status = logprobs_check(&o->logprobs, err);
   if (!status) status = check_backend(s->pair->ops, o, err);
   return status ? status : check_sampling(&o->sampling, err);
@@ -274,11 +292,12 @@ static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, con
   if (told && !(room_for_rows(&s->candidate, &s->candidate_logp, &s->choice_logp, s->rows.capacity) &&
                 room_for_rows(&q->candidate, &q->candidate_logp, &q->choice_logp, 1 + DT_TREE_VERIFY)))
     return dt_fail_memory(err, "the candidates of a pass", (size_t)s->rows.capacity * ROW_TOP * 8);
+  ending end = ending_of(s->pair, o);
   dt_status status = text_init(&text, o->stop, o->n_stop, err);
+  if (!status && end.text) status = text_add_stop(&text, end.text, err);
   if (!status && o->shifts.grammar) status = find_masks(s, o->shifts.grammar, err);
   if (!status && shifted)
-    status = shifts_open(&shift, &o->shifts, o->shifts.grammar ? s->masks : NULL, s->context, s->pair->eos,
-                         s->pair->n_eos, err);
+    status = shifts_open(&shift, &o->shifts, o->shifts.grammar ? s->masks : NULL, s->context, end.all, end.n, err);
   if (!status) status = logprobs_open(&logs, &o->logprobs, s->context, err);
   if (status) {
     text_free(&text);
@@ -300,6 +319,7 @@ static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, con
   q->limit = bounded ? n + o->max_tokens : s->context;
   q->at_limit = bounded ? DT_FINISH_LENGTH : DT_FINISH_CONTEXT;
   q->ignore_eos = o->ignore_eos;
+  q->end = end.token;
   q->candidates = o->candidates;
   s->sampling[seq] = s->draft_sampling[seq] = o->sampling;
   if (o->uncoupled) s->draft_sampling[seq].temp = 0;

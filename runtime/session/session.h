@@ -26,6 +26,7 @@ typedef struct {
   int32_t *tokens;            /* [context] */
   int length, prompt, limit;
   bool ignore_eos;
+  int32_t end; /* a token that ends this text, apart from those of the model; -1: none */
   dt_tree *tree;
   kv_slots target;
   int32_t *slot;                /* [1 + DT_TREE_ENTRIES] the row of each kept node */

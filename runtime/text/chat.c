@@ -16,6 +16,7 @@
 struct dt_chat {
   const chat_layout *layout;
   bool begins;            /* the text begins with layout->begin */
+  bool any_order;         /* of roles */
   bool dates, today;      /* the system text begins with a date; with the date of today */
   bool cuts_thoughts;     /* past answers are shown from after "</think>" on */
   bool channels;          /* past answers are shown without what stands between "<|channel>" and "<channel|>" */
@@ -147,6 +148,12 @@ static const char *lead_of(const chat_layout *l, const char *template) {
   return NULL;
 }
 
+/* Whether its templates write each message with its role, whatever its neighbours are. One that offers functions (OLMo 3) does not. */
+static bool takes_any_order(const chat_layout *l, const char *template) {
+  bool written_alike = strcmp(l->name, "chatml") == 0 || strncmp(l->name, "llama3", 6) == 0;
+  return written_alike && !(template && find(template, NO_FUNCTIONS));
+}
+
 static dt_status fail_unknown(const char *name, dt_error *err) {
   char known[320] = "";
   for (int i = 0; i < chat_n_layouts; i++) {
@@ -167,6 +174,7 @@ dt_status dt_chat_open(const char *name, const char *template, dt_chat **out, dt
   if (!c) return dt_fail_memory(err, "a chat", sizeof *c);
   *c = (dt_chat){.layout = l,
                  .begins = !template || find(template, strcmp(l->name, "glm4.5") == 0 ? l->begin : "bos_token"),
+                 .any_order = takes_any_order(l, template),
                  .dates = strcmp(l->name, "llama3.1") == 0,
                  .today = template && find(template, "strftime_now"),
                  .cuts_thoughts = template ? find(template, "split('</think>')") != NULL
@@ -192,6 +200,8 @@ void dt_chat_close(dt_chat *c) {
 
 const char *dt_chat_name(const dt_chat *c) { return c ? c->layout->name : NULL; }
 const char *dt_chat_end(const dt_chat *c) { return c ? c->layout->end : NULL; }
+
+bool dt_chat_any_order(const dt_chat *c) { return c && c->any_order; }
 
 thought_form chat_thought_form(const dt_chat *c) {
   return c->harmony ? THOUGHT_MESSAGE : c->channels ? THOUGHT_CHANNEL : THOUGHT_TAGS;
@@ -276,6 +286,13 @@ static void put_system(FILE *out, const dt_chat *c, dt_message system, const cha
     if (c->tail && !usual) put(out, c->tail);
   }
   put(out, c->layout->system[1]);
+}
+
+/* A system text after other turns. */
+static void put_later_system(FILE *out, const chat_layout *l, dt_message m) {
+  put(out, l->system[0]);
+  put_message(out, l->trim == TRIM_ALL ? trim(m) : m);
+  put(out, l->system[1]);
 }
 
 static bool has(dt_message m, const char *word) { return m.len > 0 && memmem(m.text, m.len, word, strlen(word)); }
@@ -378,14 +395,27 @@ static void put_answer(FILE *out, const dt_chat *c, dt_message m, bool thinks) {
   free(shorter);
 }
 
-dt_status dt_chat_text(const dt_chat *c, const dt_message *system, const dt_message *turns, int n, const char *today,
-                       char **out, size_t *len, dt_error *err) {
+/* Whether user and model take turns, the user first and last. */
+static bool take_turns(const dt_role *roles, int n) {
+  for (int i = 0; roles && i < n; i++)
+    if (roles[i] != (i % 2 ? DT_ASSISTANT : DT_USER)) return false;
+  return n % 2 == 1;
+}
+
+dt_status dt_chat_text(const dt_chat *c, const dt_message *system, const dt_message *turns, const dt_role *roles, int n,
+                       const char *today, char **out, size_t *len, dt_error *err) {
   NEED(c, "chat");
   NEED_LIST(turns, n, "turns");
   NEED(out, "out");
   NEED(len, "len");
-  if (n % 2 == 0)
+  if (!take_turns(roles, n) && !roles)
     return dt_fail(err, DT_EINPUT, "a conversation of %d turns: it ends with the user's, of an odd number", n);
+  if (!take_turns(roles, n) && !dt_chat_any_order(c))
+    return dt_fail(err, DT_EINPUT, "the chat template %s takes turns of user and assistant, the user first and last",
+                   c->layout->name);
+  if (n > 0 && roles && roles[n - 1] == DT_ASSISTANT && c->cuts_thoughts)
+    return dt_fail(err, DT_EINPUT,
+                   "the last turn is the assistant's: a template that leaves out past thoughts treats it apart");
   if (system) NEED_TEXT(system->text, system->len, "system");
   for (int i = 0; i < n; i++) NEED_TEXT(turns[i].text, turns[i].len, "a turn");
   const chat_layout *l = c->layout;
@@ -405,7 +435,9 @@ dt_status dt_chat_text(const dt_chat *c, const dt_message *system, const dt_mess
   if (system && l->place == OWN_TURN && !c->modes) put_system(f, c, *system, today);
   for (int i = 0; i < n; i++) {
     bool here = (l->place == FIRST_TURN && i == 0) || (l->place == LAST_TURN && i == n - 1);
-    if (i % 2)
+    if (roles && roles[i] == DT_SYSTEM)
+      put_later_system(f, l, turns[i]);
+    else if (roles ? roles[i] == DT_ASSISTANT : i % 2)
       put_answer(f, c, turns[i], thinks);
     else
       put_turn(f, c, here ? system : NULL, turns[i], today);

@@ -3,8 +3,6 @@
 
 #include "text/steps.h"
 
-#include <string.h>
-
 /* `unless`: a token with which the same string means something else. */
 static const struct {
   const char *string, *unless;
@@ -25,17 +23,11 @@ static const struct {
              {"<turn|>", NULL},
              {"<\uFF5Cend\u2581of\u2581sentence\uFF5C>", NULL}};
 
-/* The id of an added token; -1: there is none. */
-static int32_t find(const tok *t, const char *string) {
-  int32_t id = vocab_find(&t->strings, string, strlen(string), "", 0);
-  return id >= 0 && t->strings.entry[id].of & VOCAB_ADDED ? id : -1;
-}
-
 dt_status add_known_ends(tok *t, dt_error *err) {
   dt_status status = DT_OK;
   for (size_t i = 0; status == DT_OK && i < sizeof known / sizeof *known; i++) {
-    int32_t id = find(t, known[i].string);
-    if (id >= 0 && !(known[i].unless && find(t, known[i].unless) >= 0)) status = add_end(t, id, err);
+    int32_t id = tok_added(t, known[i].string);
+    if (id >= 0 && !(known[i].unless && tok_added(t, known[i].unless) >= 0)) status = add_end(t, id, err);
   }
   return status;
 }

@@ -10,29 +10,24 @@
 
 dt_status text_init(text_stream *t, const char *const *stop, int n_stop, dt_error *err) {
   *t = (text_stream){0};
-  for (int i = 0; i < n_stop; i++)
-    if (!stop[i]) return dt_fail(err, DT_EINPUT, "stop string %d is NULL", i + 1);
-  if (n_stop == 0) return DT_OK;
-  t->stop = calloc((size_t)n_stop, sizeof *t->stop);
-  t->stop_len = calloc((size_t)n_stop, sizeof *t->stop_len);
-  if (!t->stop || !t->stop_len) {
-    text_free(t);
-    return dt_fail_memory(err, "stop strings", (unsigned long long)n_stop * sizeof *t->stop);
-  }
-  for (int i = 0; i < n_stop; i++) {
-    size_t len = strlen(stop[i]);
-    if (len == 0) {
-      text_free(t);
-      return dt_fail(err, DT_EINPUT, "stop string %d is empty: give at least one byte", i + 1);
-    }
-    t->stop[i] = strdup(stop[i]);
-    if (!t->stop[i]) {
-      text_free(t);
-      return dt_fail_memory(err, "a stop string", len + 1);
-    }
-    t->stop_len[i] = len;
-    t->n_stop++;
-  }
+  dt_status status = DT_OK;
+  for (int i = 0; i < n_stop && !status; i++) status = text_add_stop(t, stop[i], err);
+  if (status) text_free(t);
+  return status;
+}
+
+dt_status text_add_stop(text_stream *t, const char *stop, dt_error *err) {
+  if (!stop) return dt_fail(err, DT_EINPUT, "stop string %d is NULL", t->n_stop + 1);
+  size_t len = strlen(stop), n = (size_t)t->n_stop + 1;
+  if (len == 0) return dt_fail(err, DT_EINPUT, "stop string %zu is empty: give at least one byte", n);
+  char **list = realloc(t->stop, n * sizeof *list);
+  if (list) t->stop = list;
+  size_t *lengths = realloc(t->stop_len, n * sizeof *lengths);
+  if (lengths) t->stop_len = lengths;
+  char *own = list && lengths ? strdup(stop) : NULL;
+  if (!own) return dt_fail_memory(err, "a stop string", len + 1);
+  t->stop[t->n_stop] = own;
+  t->stop_len[t->n_stop++] = len;
   return DT_OK;
 }
 

@@ -19,6 +19,8 @@ typedef struct {
 } text_stream;
 
 dt_status text_init(text_stream *t, const char *const *stop, int n_stop, dt_error *err);
+/* One more, which must not be empty. */
+dt_status text_add_stop(text_stream *t, const char *stop, dt_error *err);
 void text_free(text_stream *t);
 
 /* Room for `len` more bytes: pushing them cannot fail. */

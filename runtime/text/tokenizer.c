@@ -2,6 +2,7 @@
 #include "text/tokenizer_parts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Hashes the ids that have an entry, and their bytes. FNV-1a 64 does not resist a tokenizer forged to have another's
  * hash, and need not. It only decides whether a draft is used for a target; the target's own tokenizer writes the text,
@@ -46,6 +47,11 @@ int tok_size(const tok *t) { return t->strings.size; }
 const int32_t *tok_ends(const tok *t, int *n) {
   *n = t->n_ends;
   return t->ends;
+}
+
+int32_t tok_added(const tok *t, const char *string) {
+  int32_t id = vocab_find(&t->strings, string, strlen(string), "", 0);
+  return id >= 0 && t->strings.entry[id].of & VOCAB_ADDED ? id : -1;
 }
 
 uint64_t tok_fingerprint(const tok *t) { return t->fingerprint; }

@@ -36,6 +36,9 @@ int tok_size(const tok *t); /* 1 + the largest id that has an entry */
 /* The ids that end a text according to the tokenizer, which owns them. */
 const int32_t *tok_ends(const tok *t, int *n);
 
+/* The id of the added token with this text, such as "<|im_end|>"; -1: there is none. */
+int32_t tok_added(const tok *t, const char *string);
+
 /* A hash of all ids' texts: equal if ids mean the same in two models. Only a forged twin could be equal otherwise. */
 uint64_t tok_fingerprint(const tok *t);
 

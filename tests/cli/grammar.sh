@@ -25,6 +25,29 @@ it_reads_a_file_and_shares_masks_in_a_batch() {
   succeeds linear -p 'The number is' -n 40 --answers 4 --temp 1 --grammar-file digits.gbnf --json r.jsonl -q
   [ "$(grep -oE '"text":[[:space:]]*"[0-9]{10}"' r.jsonl | sort -u | wc -l)" -gt 1 ] || fail 'all answers are the same'
 }
+it_skips_a_byte_order_mark() {
+  printf '\xef\xbb\xbfroot ::= "yes"\n' >marked.gbnf
+  succeeds ar -p 'Is it dark? ' --grammar-file marked.gbnf -q
+  [ "$(cat stdout)" = yes ] || fail "$(cat stdout)"
+  printf '\xef\xbb\xbf{"const": 1}' >marked.json
+  succeeds ar -p 'Is it dark? ' --json-schema-file marked.json -q
+  [ "$(cat stdout)" = 1 ] || fail "$(cat stdout)"
+  printf '\xef\xbb\xbfroot ::= (' >marked.gbnf
+  refuses 2 'line 1, column' ar -p x --grammar-file marked.gbnf -q
+}
+it_blames_no_policy_for_a_grammar() {
+  local policy
+  for policy in ar linear rate dynatree; do
+    refuses_a_text '^dtrun: grammar: a text can be read in more than 4096 ways' $policy -n 60 --grammar 'root ::= [a-c]{3} ((("a"?){0,50}){0,50}){0,50}'
+    refuses_a_text '^dtrun: grammar: no token can follow the text: none .*logit_bias' $policy --grammar 'root ::= "Q"' --logit-bias Q=-inf
+  done
+}
+# refuses_a_text PATTERN ARGUMENTS..: as refuses, but a part of the text may have been printed
+refuses_a_text() {
+  run "$dtrun" "${@:2}" -p 'It was ' -q
+  [ "$status" -eq 2 ] || fail "dtrun ${*:2}: exit status $status, expected 2: $(<stderr)"
+  [ "$(wc -l <stderr)" -eq 1 ] && grep -qE "$1" stderr || fail "dtrun ${*:2}: $(<stderr)"
+}
 it_verifies_no_guess_that_the_grammar_forbids() {
   cat >wrong.lua <<'END'
 local Wrong = require "dt.policy".define { name = "wrong", params = {} }
@@ -129,7 +152,7 @@ it_refuses_what_has_no_meaning() {
   refuses 2 'no.gbnf: cannot read the grammar: No such file' ar -p hello --grammar-file no.gbnf
   for how in '--temp 0' '--temp 1' '--temp 1 --top-p 0.9' '--logprobs 3 --json r.json'; do
     # shellcheck disable=SC2086 # words
-    refuses 1 'no token can follow the text' linear -p hello --grammar 'root ::= "#"' --logit-bias '#=-inf' $how
+    refuses 2 'no token can follow the text' linear -p hello --grammar 'root ::= "#"' --logit-bias '#=-inf' $how
   done
 }
 run_tests

@@ -262,7 +262,7 @@ it_takes_one_gguf_file_of_several() {
   serve
   mkdir -p served/o/gguf/Q8_0 served/o/split served/o/none
   for name in m-Q4_K_M m-Q2_K Q8_0/m mmproj-m; do head -c 20000 /dev/urandom >served/o/gguf/$name.gguf; done
-  touch served/o/none/pytorch_model.bin served/o/split/m-Q4_0-0000{1,2}-of-00002.gguf
+  touch served/o/none/pytorch_model.bin served/o/split/m-Q4_0-0000{1,3}-of-00003.gguf
   brings() {
     rm -rf hub
     succeeds pull "$1"
@@ -281,7 +281,7 @@ it_takes_one_gguf_file_of_several() {
   fails_with 2 'o/gguf: 3 files are m: name one' o/gguf:m
   fails_with 2 'o/none holds no .gguf file, and no config.json with \*.safetensors' o/none
   fails_with 2 'o/mini holds no .gguf file$' o/mini:Q4_K_M
-  fails_with 2 'm-Q4_0-0000[12]-of-00002.gguf is a part of a model, and dtrun reads whole files' o/split:Q4_0
+  fails_with 2 'o/split lacks m-Q4_0-00002-of-00003.gguf, part 2 of 3 of a model' o/split:Q4_0
   rm served/o/gguf/m-Q4_K_M.gguf
   fails_with 2 'o/gguf has no Q4_K_M: name one' o/gguf
 }
@@ -295,6 +295,25 @@ it_runs_a_gguf_file_that_it_brought() {
   mv stdout pulled
   succeeds ar -m "$file" -md none --text hello -n 5 -q
   same_text pulled stdout
+}
+it_brings_all_parts_of_a_model() {
+  serve
+  local file=$source_dir/tests/golden/logits/gguf_llama/model.gguf spec
+  mkdir -p served/o/parts/F16
+  python3 "$source_dir/tests/golden/split_gguf.py" "$file" 3 served/o/parts/F16/tiny || fail 'it cannot be split'
+  cp "$file" served/o/parts/llama-every-of-breed.gguf
+  succeeds ar -m "$file" -md none --text hello -n 5 -q
+  mv stdout expected
+  for spec in F16 tiny-00002-of-00003.gguf F16/tiny-00001-of-00003.gguf; do
+    rm -rf hub
+    succeeds pull "o/parts:$spec"
+    [ "$(<stdout)" = "hub/models--o--parts/snapshots/$commit/F16/tiny-00001-of-00003.gguf" ] || fail "$spec: printed $(<stdout)"
+    [ "$(find hub -name 'tiny-*.gguf' | wc -l)" -eq 3 ] || fail "$spec: not all parts: $(find hub)"
+    succeeds ar -m "o/parts:$spec" -md none --text hello -n 5 -q
+    same_text expected stdout
+  done
+  succeeds pull o/parts:llama-every-of-breed.gguf # no part: the digits decide
+  same_text "$file" "$(<stdout)"
 }
 it_leaves_what_is_no_part_of_a_model() {
   serve

@@ -315,14 +315,15 @@ def write(path, templates, smollm2=None):
 
 
 here = pathlib.Path(__file__).parent
-if len(sys.argv) > 1:
-    tokens = {"llama-2": ("<s>", "</s>"), "llama2": ("<s>", "</s>"), "llama-3": ("<|begin_of_text|>", "<|eot_id|>"), "llama3": ("<|begin_of_text|>", "<|eot_id|>"),
-              "mistral": ("<s>", "</s>"), "vicuna": ("<s>", "</s>"), "zephyr": ("<s>", "</s>"), "tinyllama": ("<s>", "</s>"),
-              "deepseek": ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"), "gemma": ("<bos>", "<eos>"), "olmo-2": ("<|endoftext|>", "<|endoftext|>")}
-    files = sorted(pathlib.Path(sys.argv[1]).glob("*.jinja"))
-    write(pathlib.Path(sys.argv[1]) / "golden.json", {
-        f.stem: (None, f.read_text(), *next((t for name, t in tokens.items() if name in f.stem), ("", ""))) for f in files})
-smollm2 = AutoTokenizer.from_pretrained(here.parent.parent / "models", gguf_file="SmolLM2-135M-Instruct.Q4_1.gguf")
-assert smollm2.apply_chat_template([{"role": "user", "content": "Hello!"}], add_generation_prompt=True, tokenize=False) == render(
-    TEMPLATES["smollm2"][1], None, ["Hello!"], "", "")
-write(here / "chat" / "golden.json", TEMPLATES, smollm2)
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        tokens = {"llama-2": ("<s>", "</s>"), "llama2": ("<s>", "</s>"), "llama-3": ("<|begin_of_text|>", "<|eot_id|>"), "llama3": ("<|begin_of_text|>", "<|eot_id|>"),
+                  "mistral": ("<s>", "</s>"), "vicuna": ("<s>", "</s>"), "zephyr": ("<s>", "</s>"), "tinyllama": ("<s>", "</s>"),
+                  "deepseek": ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"), "gemma": ("<bos>", "<eos>"), "olmo-2": ("<|endoftext|>", "<|endoftext|>")}
+        files = sorted(pathlib.Path(sys.argv[1]).glob("*.jinja"))
+        write(pathlib.Path(sys.argv[1]) / "golden.json", {
+            f.stem: (None, f.read_text(), *next((t for name, t in tokens.items() if name in f.stem), ("", ""))) for f in files})
+    smollm2 = AutoTokenizer.from_pretrained(here.parent.parent / "models", gguf_file="SmolLM2-135M-Instruct.Q4_1.gguf")
+    assert smollm2.apply_chat_template([{"role": "user", "content": "Hello!"}], add_generation_prompt=True, tokenize=False) == render(
+        TEMPLATES["smollm2"][1], None, ["Hello!"], "", "")
+    write(here / "chat" / "golden.json", TEMPLATES, smollm2)

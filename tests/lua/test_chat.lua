@@ -23,26 +23,32 @@ function TestChat.test_messages_are_the_text_of_the_template()
   end
 end
 
--- What the core is asked to stop at.
-local function stops(t)
+-- The stop strings, and the mark that ends an answer, that the core is asked for.
+local function ends(t)
   local core, asked = require "dt.core", nil
   local generate_ = core.generate
   function core.generate(self, options)
-    asked = options.stop
+    asked = options
     return generate_(self, options)
   end
   t.tokens = 1
   assert(generate(t))
   core.generate = generate_
-  return asked
+  return asked.stop, asked.answer_end
 end
 
 function TestChat.test_an_answer_ends_where_the_template_ends_it()
-  lu.assertEquals(stops { messages = QUESTION, template = "chatml" }, { "<|im_end|>" })
-  lu.assertEquals(stops { messages = QUESTION, template = "chatml", stop = { "a" } }, { "a", "<|im_end|>" })
-  lu.assertEquals(stops { messages = QUESTION, template = "chatml", ignore_eos = true }, {})
-  lu.assertEquals(stops { prompt = assert(TestChat.pair:prefix(QUESTION, { template = "chatml" })) }, { "<|im_end|>" })
-  lu.assertEquals(stops { prompt = "x" }, {})
+  local function asks(t, ...) lu.assertEquals({ ends(t) }, { ... }) end
+  asks({ messages = QUESTION, template = "chatml" }, {}, "<|im_end|>")
+  asks({ messages = QUESTION, template = "chatml", stop = { "a" } }, { "a" }, "<|im_end|>")
+  asks({ prompt = assert(TestChat.pair:prefix(QUESTION, { template = "chatml" })) }, {}, "<|im_end|>")
+  asks({ prompt = "x" }, {})
+end
+
+function TestChat.test_a_grammar_ends_a_text_that_spells_the_mark()
+  local held = assert(generate { messages = QUESTION, template = "chatml", tokens = 60,
+                                 grammar = 'root ::= "use <|im_end|> here"' })
+  lu.assertEquals({ held.text, held.finish_reason }, { "use <|im_end|> here", "eos" })
 end
 
 function TestChat.test_a_prefix_and_a_batch_of_messages()

@@ -91,10 +91,10 @@ static int check_case(const dt_chat *chat, const tok *tokenizer, const char *mod
   char *text;
   size_t len;
   if (!expected) {
-    fails(dt_chat_text(chat, &system, turns, n, today, &text, &len, &err), DT_EINPUT, "takes no system text");
+    fails(dt_chat_text(chat, &system, turns, NULL, n, today, &text, &len, &err), DT_EINPUT, "takes no system text");
     return 0;
   }
-  ok(dt_chat_text(chat, system_text ? &system : NULL, turns, n, today, &text, &len, &err));
+  ok(dt_chat_text(chat, system_text ? &system : NULL, turns, NULL, n, today, &text, &len, &err));
   if (strcmp(text, expected) != 0)
     fail_msg("%s, %d turns, system %s:\n[%s]\nexpected\n[%s]", model, n, system_text ? "given" : "none", text,
              expected);
@@ -134,13 +134,83 @@ static void conversations_are_what_transformers_writes(void **state) {
 }
 
 /* What the layout `name` writes of one turn, with nobody's system text. */
+static dt_role role_of(const char *name) {
+  return strcmp(name, "system") == 0 ? DT_SYSTEM : strcmp(name, "assistant") == 0 ? DT_ASSISTANT : DT_USER;
+}
+
+/* A text of messages in any order of roles. */
+static void check_order(const dt_chat *chat, const char *model, const cJSON *c, const char *today) {
+  dt_message list[8];
+  dt_role roles[8];
+  const cJSON *m;
+  int n = 0;
+  cJSON_ArrayForEach(m, cJSON_GetObjectItemCaseSensitive(c, "messages")) {
+    list[n] = message(string(m, "content"));
+    roles[n++] = role_of(string(m, "role"));
+  }
+  bool system = roles[0] == DT_SYSTEM;
+  char *text;
+  size_t len;
+  ok(dt_chat_text(chat, system ? list : NULL, list + system, roles + system, n - system, today, &text, &len, &err));
+  if (strcmp(text, string(c, "text")) != 0) fail_msg("%s: [%s], expected [%s]", model, text, string(c, "text"));
+  free(text);
+}
+
+static void roles_come_in_any_order(void **state) {
+  (void)state;
+  cJSON *golden = read_json(SOURCE_DIR "/tests/golden/chat/orders.json"), *t, *c;
+  int cases = 0;
+  cJSON_ArrayForEach(t, cJSON_GetObjectItemCaseSensitive(golden, "templates")) {
+    dt_chat *chat;
+    ok(dt_chat_open(NULL, string(t, "template"), &chat, &err));
+    assert_true(dt_chat_any_order(chat));
+    cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(t, "cases")) {
+      check_order(chat, string(t, "model"), c, string(golden, "today"));
+      cases++;
+    }
+    dt_chat_close(chat);
+  }
+  assert_true(cases >= 50);
+  cJSON_Delete(golden);
+}
+
+/* Layouts that do not take any order refuse all but turns. */
+static void other_orders_are_refused_where_a_layout_has_none(void **state) {
+  (void)state;
+  const dt_message turns[] = {message("a"), message("b"), message("c")};
+  const dt_role taken[] = {DT_USER, DT_ASSISTANT, DT_USER}, other[] = {DT_USER, DT_USER, DT_SYSTEM};
+  const char *const names[] = {"llama2", "mistral", "gemma3", "phi4", "granite", "harmony", "smollm3"};
+  char *text;
+  size_t len;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    dt_chat *chat;
+    ok(dt_chat_open(names[i], NULL, &chat, &err));
+    assert_false(dt_chat_any_order(chat));
+    ok(dt_chat_text(chat, NULL, turns, taken, 3, NULL, &text, &len, &err));
+    free(text);
+    fails(dt_chat_text(chat, NULL, turns, other, 3, NULL, &text, &len, &err), DT_EINPUT,
+          "takes turns of user and assistant");
+    fails(dt_chat_text(chat, NULL, turns, taken, 2, NULL, &text, &len, &err), DT_EINPUT,
+          "takes turns of user and assistant");
+    dt_chat_close(chat);
+  }
+  dt_chat *thinks;
+  ok(dt_chat_open(NULL, "<|im_start|> content.split('</think>')[-1]", &thinks, &err));
+  fails(dt_chat_text(thinks, NULL, turns, taken, 2, NULL, &text, &len, &err), DT_EINPUT,
+        "the last turn is the assistant's");
+  ok(dt_chat_text(thinks, NULL, turns, other, 3, NULL, &text, &len, &err));
+  free(text);
+  dt_chat_close(thinks);
+  assert_false(dt_chat_any_order(NULL));
+}
+
 static void says(const char *name, const char *expected) {
   dt_chat *chat;
   char *text;
   size_t len;
   ok(dt_chat_open(name, NULL, &chat, &err));
   dt_message turn = message("hi");
-  ok(dt_chat_text(chat, NULL, &turn, 1, NULL, &text, &len, &err));
+  ok(dt_chat_text(chat, NULL, &turn, NULL, 1, NULL, &text, &len, &err));
   assert_string_equal(text, expected);
   free(text);
   dt_chat_close(chat);
@@ -173,7 +243,7 @@ static void past_thoughts_of_harmony_are_left_out(void **state) {
   const dt_message turns[] = {
       message("a"), message("<|channel|>analysis<|message|>b<|end|><|start|>assistant<|channel|>final<|message|>c"),
       message("d"), message("<|channel|>analysis<|message|>e"), message("f")};
-  ok(dt_chat_text(chat, NULL, turns, 5, "05 Aug 2025", &text, &len, &err));
+  ok(dt_chat_text(chat, NULL, turns, NULL, 5, "05 Aug 2025", &text, &len, &err));
   const char *end =
       "Current date: 2025-08-05\n\nReasoning: medium\n\n# Valid channels: analysis, commentary, final. Channel must be "
       "included for every message.<|end|><|start|>user<|message|>a<|end|><|start|>assistant<|channel|>final"
@@ -192,7 +262,7 @@ static void a_message_is_bytes(void **state) {
   size_t len;
   ok(dt_chat_open("llama2", NULL, &chat, &err));
   dt_message turn = {" \0\xff\xa0 ", 5}; /* bytes that are no white space, nor UTF-8, stay */
-  ok(dt_chat_text(chat, NULL, &turn, 1, NULL, &text, &len, &err));
+  ok(dt_chat_text(chat, NULL, &turn, NULL, 1, NULL, &text, &len, &err));
   assert_int_equal(len, strlen("<s>[INST] ") + 3 + strlen(" [/INST]"));
   assert_memory_equal(text, "<s>[INST] \0\xff\xa0 [/INST]", len);
   assert_string_equal(dt_chat_end(chat), "</s>");
@@ -207,7 +277,7 @@ static void a_system_text_may_have_no_bytes(void **state) {
   size_t len;
   ok(dt_chat_open("chatml", NULL, &chat, &err));
   dt_message turn = message("hi"), nothing = {NULL, 0};
-  ok(dt_chat_text(chat, &nothing, &turn, 1, NULL, &text, &len, &err));
+  ok(dt_chat_text(chat, &nothing, &turn, NULL, 1, NULL, &text, &len, &err));
   assert_string_equal(text, "<|im_start|>system\n<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n");
   free(text);
   dt_chat_close(chat);
@@ -227,6 +297,8 @@ int main(int argc, char **argv) {
   if (argc > 1) golden_path = argv[1], published = true;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(conversations_are_what_transformers_writes),
+      cmocka_unit_test(roles_come_in_any_order),
+      cmocka_unit_test(other_orders_are_refused_where_a_layout_has_none),
       cmocka_unit_test(a_layout_can_be_named),
       cmocka_unit_test(past_thoughts_of_harmony_are_left_out),
       cmocka_unit_test(a_message_is_bytes),

@@ -356,7 +356,7 @@ static void an_alignment_of_its_own_is_followed(void **state) {
   }
 }
 
-static void a_part_of_a_split_model_is_refused(void **state) {
+static void bytes_are_no_part_of_a_model(void **state) {
   (void)state;
   for (uint16_t parts = 1; parts <= 2; parts++) {
     gguf_file f = {0};
@@ -368,6 +368,88 @@ static void a_part_of_a_split_model_is_refused(void **state) {
     } else
       bytes_fail(f, "m.gguf: one of 2 parts of a model, expected all in one file");
   }
+}
+
+static char folder[64];
+
+/* Writes part `number` of `count` under a name, with one tensor of 8 numbers; `tensors`: of all parts. */
+static void write_part(const char *name, uint16_t number, uint16_t count, int32_t tensors, const char *tensor) {
+  gguf_file f = {0};
+  char path[128];
+  const uint16_t no = (uint16_t)(number - 1);
+  file_head(&f, 3, 1, number == 1 ? 4 : 3);
+  if (number == 1) file_key_string(&f, "general.architecture", "llama");
+  file_key(&f, "split.no", GGUF_U16), file_put(&f, &no, 2);
+  file_key(&f, "split.count", GGUF_U16), file_put(&f, &count, 2);
+  file_key(&f, "split.tensors.count", GGUF_I32), file_put(&f, &tensors, 4);
+  file_tensor(&f, tensor, 0, 8, 0, 0);
+  file_data(&f, 32, 8 * sizeof(float));
+  f.bytes[f.size - 1] = (unsigned char)number; /* the last byte of its last number */
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "wb");
+  assert_non_null(file);
+  assert_int_equal(fwrite(f.bytes, 1, f.size, file), f.size);
+  fclose(file);
+  free(f.bytes);
+}
+
+static void write_three(void) {
+  write_part("m-00001-of-00003.gguf", 1, 3, 3, "one");
+  write_part("m-00002-of-00003.gguf", 2, 3, 3, "two");
+  write_part("m-00003-of-00003.gguf", 3, 3, 3, "three");
+}
+
+static void parts_fail(const char *name, const char *message) {
+  char path[128];
+  gguf *g = NULL;
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  fails(gguf_open(path, &g, &err), DT_EINPUT, message);
+  assert_null(g);
+}
+
+static void a_model_in_parts_is_opened_by_any_of_them(void **state) {
+  (void)state;
+  static const char *const names[] = {"one", "two", "three"};
+  char *made = temp_folder();
+  snprintf(folder, sizeof folder, "%s", made);
+  write_three();
+  for (int named = 1; named <= 3; named++) {
+    char path[128];
+    gguf *g;
+    size_t len;
+    snprintf(path, sizeof path, "%s/m-%05d-of-00003.gguf", folder, named);
+    ok(gguf_open(path, &g, &err));
+    assert_memory_equal(gguf_string(gguf_find(g, "general.architecture"), 0, &len), "llama", 5);
+    for (int i = 0; i < 3; i++) {
+      const gguf_tensor *t = gguf_find_tensor(g, names[i]);
+      unsigned char last;
+      assert_non_null(t);
+      ok(source_read(t->source, t->offset + t->size - 1, &last, 1, &err));
+      assert_int_equal(last, i + 1);
+      assert_string_equal(gguf_tensor_at(g, t->source->name, t->offset), names[i]);
+    }
+    gguf_close(g);
+  }
+  char path[128];
+  snprintf(path, sizeof path, "%s/m-00002-of-00003.gguf", folder);
+  unlink(path);
+  parts_fail("m-00001-of-00003.gguf", "m-00002-of-00003.gguf: no such file (part 2 of 3 of a model)");
+  parts_fail("m-00003-of-00003.gguf", "m-00002-of-00003.gguf: no such file (part 2 of 3 of a model)");
+  write_part("m-00002-of-00003.gguf", 1, 3, 3, "two"); /* another number, */
+  parts_fail("m-00001-of-00003.gguf", "m-00002-of-00003.gguf: it is part 1 of 3, expected part 2 of 3 of a model");
+  parts_fail("m-00002-of-00003.gguf",
+             "m-00002-of-00003.gguf: it is part 1 of 3 of a model, expected a name that ends in");
+  write_part("m-00002-of-00003.gguf", 2, 2, 3, "two"); /* count, */
+  parts_fail("m-00001-of-00003.gguf", "m-00002-of-00003.gguf: it is part 2 of 2, expected part 2 of 3 of a model");
+  write_part("m-00002-of-00003.gguf", 2, 3, 3, "one"); /* or tensor */
+  parts_fail("m-00001-of-00003.gguf", "tensor one: listed twice");
+  write_part("m-00002-of-00003.gguf", 2, 3, 3, "two");
+  write_part("m-00001-of-00003.gguf", 1, 3, 4, "one");
+  parts_fail("m-00001-of-00003.gguf", "the 3 parts of this model have 3 tensors, expected 4 (split.tensors.count)");
+  write_part("other.gguf", 2, 3, 3, "two");
+  parts_fail("other.gguf",
+             "other.gguf: it is part 2 of 3 of a model, expected a name that ends in -00002-of-00003.gguf");
+  temp_remove(made);
 }
 
 int main(void) {
@@ -384,7 +466,8 @@ int main(void) {
       cmocka_unit_test(bad_tensors_are_refused),
       cmocka_unit_test(tensors_lie_in_order_without_overlaps_and_holes),
       cmocka_unit_test(an_alignment_of_its_own_is_followed),
-      cmocka_unit_test(a_part_of_a_split_model_is_refused),
+      cmocka_unit_test(bytes_are_no_part_of_a_model),
+      cmocka_unit_test(a_model_in_parts_is_opened_by_any_of_them),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

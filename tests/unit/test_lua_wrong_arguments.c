@@ -221,15 +221,15 @@ static void conversations(void **unused) {
   char *text;
   size_t len;
   ok(dt_chat_open("chatml", NULL, &chat, &err));
-  ANSWERS(dtl_conversation(NULL, NULL, turns, 1, NULL, &text, &len, &err), DT_EINPUT, "is NULL");
-  ANSWERS(dtl_conversation(chat, NULL, NULL, 1, NULL, &text, &len, &err), DT_EINPUT, "is NULL");
-  ANSWERS(dtl_conversation(chat, NULL, turns, 1, NULL, NULL, &len, &err), DT_EINPUT, "is NULL");
-  ANSWERS(dtl_conversation(chat, NULL, turns, 1, NULL, &text, NULL, &err), DT_EINPUT, "is NULL");
-  ANSWERS(dtl_conversation(chat, NULL, no_text, 1, NULL, &text, &len, &err), DT_EINPUT, "is NULL");
-  ANSWERS(dtl_conversation(chat, no_text, turns, 1, NULL, &text, &len, &err), DT_EINPUT, "is NULL");
+  ANSWERS(dtl_conversation(NULL, NULL, turns, NULL, 1, NULL, &text, &len, &err), DT_EINPUT, "is NULL");
+  ANSWERS(dtl_conversation(chat, NULL, NULL, NULL, 1, NULL, &text, &len, &err), DT_EINPUT, "is NULL");
+  ANSWERS(dtl_conversation(chat, NULL, turns, NULL, 1, NULL, NULL, &len, &err), DT_EINPUT, "is NULL");
+  ANSWERS(dtl_conversation(chat, NULL, turns, NULL, 1, NULL, &text, NULL, &err), DT_EINPUT, "is NULL");
+  ANSWERS(dtl_conversation(chat, NULL, no_text, NULL, 1, NULL, &text, &len, &err), DT_EINPUT, "is NULL");
+  ANSWERS(dtl_conversation(chat, no_text, turns, NULL, 1, NULL, &text, &len, &err), DT_EINPUT, "is NULL");
   for
     EACH(n, EVEN)
-  ANSWERS(dtl_conversation(chat, NULL, turns, *n, NULL, &text, &len, &err), DT_EINPUT, "turns");
+  ANSWERS(dtl_conversation(chat, NULL, turns, NULL, *n, NULL, &text, &len, &err), DT_EINPUT, "turns");
   dt_chat_close(chat);
 }
 

@@ -90,6 +90,11 @@ static void texts_of_a_schema_are_those_that_it_takes(void **state) {
       {"{\"minLength\":-1}", "minLength: expected a whole number"},
       {"{\"minLength\":1.5}", "minLength: expected a whole number"},
       {"{\"minLength\":2,\"maxLength\":1}", "maxLength is less than minLength"},
+      {"{\"properties\":{\"a\":{\"maxLength\":65536},\"b\":{\"maxLength\":65536}}}",
+       "#/properties/b: maxLength: the bounds of the schema, so far, make a grammar of more than 262144 parts: lower "
+       "them"},
+      {"{\"items\":{\"minLength\":262144}}", "#/items: minLength: the bounds of the schema"},
+      {"{\"properties\":{\"a\":{\"maxItems\":131073}}}", "#/properties/a: maxItems: the bounds of the schema"},
       {"{\"minItems\":2,\"maxItems\":1}", "maxItems is less than minItems"},
       {"{\"required\":[\"a\"]}", "there is no property a"},
       {"{\"enum\":[1],\"type\":\"string\"}", "enum: a list of values of the type"},

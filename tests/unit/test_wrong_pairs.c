@@ -163,6 +163,12 @@ static void what_is_asked_of_pairs(void **unused) {
     EACH(i, NEGATIVE) assert_null(dt_decode(pair, bad, *i, true, &len));
   free(text = dt_decode(pair, NULL, 0, true, NULL));
   assert_non_null(text);
+  char buffer[16];
+  len = 1;
+  assert_string_equal(dt_token_bytes(NULL, 1, false, buffer, &len), "");
+  assert_int_equal(len, 0);
+  assert_string_equal(dt_token_bytes(pair, 1, false, NULL, &len), "");
+  assert_string_equal(dt_token_bytes(pair, 1, false, buffer, NULL), "");
   assert_null(dt_utf8(NULL, 1, &len));
   free(text = dt_utf8(NULL, 0, NULL));
   assert_non_null(text);
@@ -183,6 +189,9 @@ static void ids_that_a_tokenizer_lacks_have_no_text(void **unused) {
     char *text = dt_decode(p, &ids[i], 1, true, NULL);
     assert_string_equal(text, "");
     free(text);
+    size_t len = 1;
+    dt_token_bytes(p, ids[i], false, (char[16]){0}, &len);
+    assert_int_equal(len, 0);
   }
   dt_pair_close(p);
 }
@@ -200,15 +209,15 @@ static void conversations_refuse_wrong_turns(void **unused) {
   REFUSED(dt_chat_open("", NULL, &chat, &err), DT_EINPUT, "no chat template");
   REFUSED(dt_chat_open(NULL, "", &chat, &err), DT_EINPUT, "none that is known");
   ok(dt_chat_open("chatml", NULL, &chat, &err));
-  NULL_REFUSED(dt_chat_text(NULL, NULL, turns, 1, NULL, &text, &len, &err));
-  NULL_REFUSED(dt_chat_text(chat, NULL, NULL, 1, NULL, &text, &len, &err));
-  NULL_REFUSED(dt_chat_text(chat, NULL, turns, 1, NULL, NULL, &len, &err));
-  NULL_REFUSED(dt_chat_text(chat, NULL, turns, 1, NULL, &text, NULL, &err));
-  NULL_REFUSED(dt_chat_text(chat, NULL, no_text, 1, NULL, &text, &len, &err));
-  NULL_REFUSED(dt_chat_text(chat, no_text, turns, 1, NULL, &text, &len, &err));
-  REFUSED(dt_chat_text(chat, NULL, long_text, 1, NULL, &text, &len, &err), DT_EINPUT, "more than");
+  NULL_REFUSED(dt_chat_text(NULL, NULL, turns, NULL, 1, NULL, &text, &len, &err));
+  NULL_REFUSED(dt_chat_text(chat, NULL, NULL, NULL, 1, NULL, &text, &len, &err));
+  NULL_REFUSED(dt_chat_text(chat, NULL, turns, NULL, 1, NULL, NULL, &len, &err));
+  NULL_REFUSED(dt_chat_text(chat, NULL, turns, NULL, 1, NULL, &text, NULL, &err));
+  NULL_REFUSED(dt_chat_text(chat, NULL, no_text, NULL, 1, NULL, &text, &len, &err));
+  NULL_REFUSED(dt_chat_text(chat, no_text, turns, NULL, 1, NULL, &text, &len, &err));
+  REFUSED(dt_chat_text(chat, NULL, long_text, NULL, 1, NULL, &text, &len, &err), DT_EINPUT, "more than");
   for
-    EACH(n, EVEN) REFUSED(dt_chat_text(chat, NULL, turns, *n, NULL, &text, &len, &err), DT_EINPUT, "turns");
+    EACH(n, EVEN) REFUSED(dt_chat_text(chat, NULL, turns, NULL, *n, NULL, &text, &len, &err), DT_EINPUT, "turns");
   NULL_REFUSED(dt_thoughts_open(NULL, false, &thoughts, &err));
   NULL_REFUSED(dt_thoughts_open(chat, false, NULL, &err));
   assert_true(dt_thoughts_add(NULL, "a", 1, NULL, NULL));
@@ -218,6 +227,7 @@ static void conversations_refuse_wrong_turns(void **unused) {
   dt_chat_close(NULL);
   assert_null(dt_chat_name(NULL));
   assert_null(dt_chat_end(NULL));
+  assert_false(dt_chat_any_order(NULL));
 }
 
 static void the_rest(void **unused) {

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# dtrun serve with SmolLM2, asked by packages that others wrote, each in an environment of its own, without tools. Their versions are
+# pinned. DTRUN_CLIENTS names a folder that keeps the environments for another run; otherwise each is made again.
+. "$(dirname "$0")/helpers.sh"
+. "$(dirname "$0")/server.sh"
+model=$models/SmolLM2-135M-Instruct.Q4_1.gguf
+[ -e "$model" ] || { echo 'SKIPPED: no models/SmolLM2-135M-Instruct.Q4_1.gguf: scripts/get-model smollm2 brings it'; exit 77; }
+python3 -c 'import ensurepip, venv' 2>/dev/null || { echo 'SKIPPED: python3 cannot make an environment: apt-get install python3-venv'; exit 77; }
+
+# environment NAME PACKAGES..: one with these packages, at $environment. Status 1: it cannot be made, and that is said.
+environment() {
+  local pinned
+  environment=${DTRUN_CLIENTS:-$PWD}/$1
+  pinned=$(printf '%s\n' "${@:2}")
+  if [ ! -x "$environment/bin/python" ] || [ "$(cat "$environment/pinned" 2>/dev/null)" != "$pinned" ]; then
+    rm -rf "$environment"
+    if ! { python3 -m venv "$environment" && "$environment/bin/python" -m pip install --quiet --disable-pip-version-check "${@:2}"; } >log 2>&1; then
+      echo "  SKIPPED: ${*:2} cannot be installed: $(tail -n 1 log)"
+      return 1
+    fi
+    echo "$pinned" >"$environment/pinned"
+  fi
+}
+# by SCRIPT PACKAGES..: runs tests/serve/clients/with_SCRIPT.py there
+by() {
+  environment "$@" || return 0
+  serve -m "$model"
+  HF_HUB_OFFLINE=1 HF_HOME=$PWD/hf timeout 600 "$environment/bin/python" "$source_dir/tests/serve/clients/with_$1.py" "$url" >said 2>&1 || fail "$(tail -n 5 said)"
+  echo "  $(tail -n 1 said)"
+}
+
+it_serves_openai() { by openai openai==3.57.0; }
+it_knows_each_field_of_openai() {
+  environment openai openai==3.57.0 || return 0
+  serve --template chatml
+  "$environment/bin/python" "$source_dir/tests/serve/fields.py" "$url" "$source_dir/tests/serve/fields.txt" "$source_dir" openai >said 2>&1 || fail "$(tail -n 5 said)"
+}
+it_serves_langchain() { by langchain langchain-openai==1.7.4 openai==3.57.0; }
+it_serves_litellm() { by litellm litellm==1.110.2 openai==3.57.0; }
+it_serves_llm() { by llm llm==0.36 openai==3.57.0; }
+it_serves_smolagents() { by smolagents 'smolagents[openai]==1.26.0' openai==3.57.0; }
+it_serves_dspy() { by dspy dspy==3.4.1; }
+it_serves_llama_index() { by llama_index llama-index-llms-openai-like==0.8.1 llama-index-core==0.14.25; }
+it_serves_lm_eval() { by lm_eval 'lm-eval[api]==0.4.13'; }
+it_serves_guidellm() { by guidellm guidellm==0.8.1; }
+
+run_tests
