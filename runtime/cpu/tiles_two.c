@@ -1,7 +1,8 @@
 /* Products of many rows with quantized matrices in AMX tiles, rows rounded to two digits: quant.h has the definition. A
  * tile is sixteen rows by sixteen outputs. The codes of a cell are unpacked once for all rows: for each group (code -
  * zero) << shift, then code - zero, matching a row's high and low digits, so that one product of tiles adds up both
- * digits. Codes of 8 bits have no room to be shifted: they take two products, whose sums are added. */
+ * digits. Codes of 8 bits, a table's values among them, have no room to be shifted: they take two products, whose sums
+ * are added. */
 #include "product_amx.h"
 #include "product_two.h"
 
@@ -20,6 +21,25 @@ VI void unpack_block(const quant_format *f, const uint8_t *block, uint8_t *to) {
     _mm512_store_si512(at, _mm512_sub_epi8(shifted, shifted_zero));
     _mm512_store_si512(at + QUANT_LINE * fours, _mm512_sub_epi8(code, zero));
   }
+}
+
+/* For two products: the codes themselves, which in formats of 8 bits need no unpacking. */
+VI void unpack_codes(const quant_format *f, const uint8_t *block, uint8_t *to) {
+#pragma GCC unroll 8
+  for (int t = 0; t < 8; t++) _mm512_store_si512(to + QUANT_LINE * t, quant_code(f, block, t));
+}
+
+/* The weights of a cell as tiles take them: unpacked into `to`, or as they are. */
+VI const uint8_t *tile_weights(const quant_format *f, const quant_cell *c, uint8_t *to) {
+  if (f->bits == 8) return c->codes;
+  for (int b = 0; b < c->blocks; b++) {
+    const uint8_t *block = c->codes + (size_t)b * quant_block_bytes(f);
+    if (is_joined(f))
+      unpack_codes(f, block, to + QUANT_OUTPUTS * QUANT_BLOCK * b);
+    else
+      unpack_block(f, block, to + 2 * QUANT_OUTPUTS * QUANT_BLOCK * b);
+  }
+  return to;
 }
 
 /* ---- products ---------------------------------------------------------------------------------------------------- */
@@ -100,8 +120,8 @@ VI void shifted_groups(const quant_format *f, const tile *w, v16 t[AMX_ROWS]) {
   do {                                                                                                                 \
     if ((g) < groups) {                                                                                                \
       const int8_t *at = w->row->digits + 2 * f->group * (g);                                                          \
-      AMX_MULTIPLY(_tile_dpbsud, high, 4, 6, at, w->step, w->cell.codes + 16 * f->group * (g));                        \
-      AMX_MULTIPLY(_tile_dpbsud, low, 5, 7, at + f->group, w->step, w->cell.codes + 16 * f->group * (g));              \
+      AMX_MULTIPLY(_tile_dpbsud, high, 4, 6, at, w->step, w->weights + QUANT_OUTPUTS * f->group * (g));                \
+      AMX_MULTIPLY(_tile_dpbsud, low, 5, 7, at + f->group, w->step, w->weights + QUANT_OUTPUTS * f->group * (g));      \
     }                                                                                                                  \
     if ((g) >= 2 && (g)-2 < groups) finish_group(f, w, (g)-2, part[high], part[low], t);                               \
     if ((g) >= 1 && (g)-1 < groups) {                                                                                  \
@@ -150,10 +170,9 @@ VI void multiply(const quant_format *f, const cpu_matrix *m, int first, int coun
     for (int s = 0; s < 2 * count; s++) {
       c = quant_cell_at(f, strips + (size_t)s * strip_bytes, k - at);
       for (size_t i = 0; i < c.bytes; i += QUANT_LINE) __builtin_prefetch(c.codes + c.bytes + i, 0, 3);
-      for (int b = 0; b < c.blocks && !is_joined(f); b++)
-        unpack_block(f, c.codes + (size_t)b * quant_block_bytes(f), weights + 2 * QUANT_OUTPUTS * QUANT_BLOCK * b);
+      const uint8_t *unpacked = tile_weights(f, &c, weights);
       for (int from = 0; from < n; from += height) {
-        const tile w = {c, weights, (const quant_two *)(x + (size_t)from * step), step,
+        const tile w = {c, unpacked, (const quant_two *)(x + (size_t)from * step), step,
                         n - from < height ? n - from : height};
         add_cell(f, &w, sums + (size_t)from * ld + QUANT_OUTPUTS * s, ld);
       }
