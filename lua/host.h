@@ -258,6 +258,9 @@ void dtl_learned_close(dtl_learned *learned);                          /* writes
 /* Milliseconds of plain decoding per token after `context` tokens, in runs like the last one. 0: no pass over one row was seen. */
 double dtl_learned_plain(const dtl_learned *learned, int context);
 
+/* Milliseconds of the draft's first pass of an iteration, in the same way. 0: there was no run, or there is no draft. */
+double dtl_learned_draft(const dtl_learned *learned, int context);
+
 /* ---- memory between runs ----------------------------------------------------------------------------------------------- */
 
 /* Keeps for later runs with one pair the table that a policy fills (uses.memory) and its outputs, to search in (uses.corpus). It

@@ -39,6 +39,7 @@ function Rate:branch(tree, u, alpha, copied, R, least, m)
       local value = t and alpha * exp(logp) or 0
       if n == MOST or not prices:worth(R, value, n, self.account) then break end
       local v = tree:add(u, t, alpha == of[u] and logp or log(value / of[u]))
+      tree:tag(v, "draft")
       n, of[v], self.guesses.pass[v] = n + 1, value, self.guesses.passes
       if value >= least then
         m = m + 1

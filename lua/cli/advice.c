@@ -2,6 +2,7 @@
 #include "cli/advice.h"
 
 #include "cli/complain.h"
+#include "cli/drafting.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -143,7 +144,8 @@ static void write_command(char *line, size_t size, const cli_options *o, const c
   if (strcmp(policy, "ar") != 0) append_word(line, size, "--compare"), append_word(line, size, "ar");
 }
 
-static void explain(const dt_stats *s, const account *a) {
+static void explain(const dtl_result *r, const account *a) {
+  const dt_stats *s = &r->stats;
   double all = a->draft + a->verify + a->rest;
   say("plain decoding takes %.3f ms for a token, this run %.3f: %.2fx, %s", a->plain, all / a->committed, a->speed,
       a->counts);
@@ -155,6 +157,7 @@ static void explain(const dt_stats *s, const account *a) {
     snprintf(depths + strlen(depths), sizeof depths - strlen(depths), "%s%d: %.0f %%", d > 1 ? ", " : "", d,
              100 * accepted_at(s, d));
   say("a guess was right, of iterations with a tree so deep, at depth %s", depths);
+  explain_sources(r, a->plain);
   static const char *const help[] = {
       [BUSY] = "a busy machine: --compare ar, which runs both in turns",
       [GUESSES] = "guesses: a draft model trained with the target, or text that repeats itself (prompt_lookup)",
@@ -167,17 +170,26 @@ static void explain(const dt_stats *s, const account *a) {
   say("what may help with %s%s", help[c], c == BUSY ? "" : "; dtrun run tune POLICY searches");
 }
 
+/* Of a run without guesses, or too short to time. */
+static void explain_nothing(const job *j, const dtl_result *r) {
+  if (r->stats.generated < FEWEST_TOKENS)
+    say("nothing to explain: %d tokens are too few (at least %d: -n)", r->stats.generated, FEWEST_TOKENS);
+  else if (is_plain(j->policy))
+    say("nothing to explain: plain decoding drafts nothing");
+  else
+    explain_sources(r, dtl_learned_plain(j->learned, r->stats.prompt_tokens + r->stats.generated));
+}
+
 void advise(const job *j, const outcome *mine, const dtl_usage *before, const dtl_usage *after,
             const comparison *compared) {
   const dtl_result *r = mine->results;
   account a;
   if (j->several || j->options->quiet) return;
   if (!settle(j, r, before, after, compared, &a)) {
-    if (j->options->explain)
-      say("nothing to explain: %s", r->stats.drafted ? "too few tokens (-n)" : "nothing was drafted");
+    if (j->options->explain) explain_nothing(j, r);
     return;
   }
-  if (j->options->explain) explain(&r->stats, &a);
+  if (j->options->explain) explain(r, &a);
   if (a.speed >= SLOWER || a.brief) return;
   char why[200], command[2000];
   cause c = find_cause(&r->stats, &a);

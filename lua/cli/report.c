@@ -3,15 +3,29 @@
 #include "dtrun_ranks.h"
 
 #include "cli/complain.h"
+#include "cli/drafting.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define FEWEST 16 /* tokens; the gain of a shorter text is not shown */
+#define FEWEST 16 /* tokens; the speedup of a shorter text is not shown */
 
 static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
-static void summarize(const dtl_result *r, const char *found) {
+/* How fast, and whether drafts helped: plain decoding's speed is that of its passes as learned. */
+static void sum_up_one(const job *j, const dtl_result *r) {
+  const dt_stats *s = &r->stats;
+  char reason[40] = "", gain[60] = "";
+  double plain = dtl_learned_plain(j->learned, s->prompt_tokens + s->generated), ms = s->total_ms - s->ttft_ms;
+  bool is_plain = strcmp(r->policy, "ar") == 0;
+  if (strcmp(r->finish_reason, "length") != 0) snprintf(reason, sizeof reason, " (%s)", r->finish_reason);
+  if (plain > 0 && ms > 0 && s->generated >= FEWEST && !is_plain && !drafted_little(j, r))
+    snprintf(gain, sizeof gain, ", %.1fx plain decoding (estimated)", plain * (s->generated - 1) / ms);
+  say("%d token%s%s, %.1f tokens/s, %.2f per pass%s", r->n_tokens, r->n_tokens == 1 ? "" : "s", reason,
+      dtl_tokens_per_second(r), ratio((double)s->committed, (double)s->iterations), gain);
+}
+
+void report_summary(const dtl_result *r) {
   const dt_stats *s = &r->stats;
   char drafted[80] = "nothing drafted", reason[40] = "";
   if (s->drafted > 0)
@@ -21,14 +35,12 @@ static void summarize(const dtl_result *r, const char *found) {
   char kept[60] = "";
   if (s->kept_tokens) snprintf(kept, sizeof kept, ", %d of %d prompt tokens kept", s->kept_tokens, s->prompt_tokens);
   double all = s->prompt_ms + s->draft_ms + s->verify_ms + s->commit_ms + r->policy_ms + r->other_ms;
-  say("%d tokens%s, %.1f tokens/s, prompt included, %.2f per iteration, %s%s%s; time: prompt %.0f %%, draft %.0f %%, "
+  say("%d tokens%s, %.1f tokens/s, prompt included, %.2f per iteration, %s%s; time: prompt %.0f %%, draft %.0f %%, "
       "verify %.0f %%, commit %.0f %%, policy %.0f %%, other %.0f %%",
       r->n_tokens, reason, dtl_tokens_per_second(r), ratio((double)s->committed, (double)s->iterations), drafted, kept,
-      found, 100 * ratio(s->prompt_ms, all), 100 * ratio(s->draft_ms, all), 100 * ratio(s->verify_ms, all),
+      100 * ratio(s->prompt_ms, all), 100 * ratio(s->draft_ms, all), 100 * ratio(s->verify_ms, all),
       100 * ratio(s->commit_ms, all), 100 * ratio(r->policy_ms, all), 100 * ratio(r->other_ms, all));
 }
-
-void report_summary(const dtl_result *r) { summarize(r, ""); }
 
 void report_gain(const dtl_result *r, double plain, char *out, size_t size) {
   double ms = r->stats.total_ms - r->stats.ttft_ms;
@@ -88,8 +100,13 @@ void report_outcome(const job *j, const outcome *out, int status) {
   if (j->several) {
     sum_up(j, out);
   } else if (!status || status == EXIT_INTERRUPTED) {
-    summarize(out->results, tell_found(j, found));
-    if (j->options->verbose) detail(out->results), report_ranks(j->pair);
+    if (j->options->verbose) {
+      report_summary(out->results);
+      if (*tell_found(j, found)) say("%s", found + 2); /* without its "; " */
+      detail(out->results), report_ranks(j->pair);
+    }
+    sum_up_one(j, out->results);
+    if (!status) explain_pause(j, out->results);
   }
 }
 

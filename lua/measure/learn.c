@@ -236,6 +236,11 @@ double dtl_learned_plain(const dtl_learned *learned, int context) {
   return known ? costs_pass(&c->l.shown, c->l.shown.target, 1, context) / c->batch : 0;
 }
 
+double dtl_learned_draft(const dtl_learned *learned, int context) {
+  const course *c = learned ? learned->last : NULL;
+  return c && c->l.shown.drafts ? costs_first(&c->l.shown, 0, c->batch, context) / c->batch : 0;
+}
+
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
 /* Keeps costs from a busy machine only if there is nothing better. */

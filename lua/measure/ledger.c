@@ -1,14 +1,20 @@
 /* What policies have learned about a pair: see ledger.h. */
 #include "measure/ledger.h"
 
+#include "files/files.h"
+
 #include <cJSON.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SCHEMA "dtrun.ledger/1"
+#define CALIBRATION "dtrun.calibration/1"
+#define CALIBRATION_FILE "calibration.json"
+#define FILE_MAX (1u << 20)
 
 typedef struct {
   char name[LEDGER_NAME + 1]; /* "": unused */
@@ -27,6 +33,7 @@ struct ledger {
   costs_place place;
   bool changed; /* since the file was read or written */
   long uses;
+  ledger_book first; /* what a new book begins with */
   ledger_book book[LEDGER_BOOKS];
 };
 
@@ -89,6 +96,12 @@ ledger_book *ledger_of(ledger *l, const char *digest) {
   snprintf(oldest->digest, sizeof oldest->digest, "%s", digest);
   oldest->used = l->uses;
   oldest->changed = &l->changed;
+  bool changed = l->changed;
+  for (int i = 0; i < LEDGER_LISTS; i++) {
+    const list *x = &l->first.list[i];
+    if (*x->name) ledger_set(oldest, x->name, x->numbers, x->n);
+  }
+  l->changed = changed;
   return oldest;
 }
 
@@ -166,6 +179,44 @@ const char *ledger_parse(ledger *l, const char *json) {
   return wrong;
 }
 
+static const char *take_calibration(ledger *l, const cJSON *root, const char *drawn) {
+  const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema"), *item;
+  const cJSON *lists = cJSON_GetObjectItemCaseSensitive(root, drawn);
+  if (!cJSON_IsString(schema) || strcmp(schema->valuestring, CALIBRATION)) return "its schema is not " CALIBRATION;
+  if (!lists) return NULL; /* not measured in this way */
+  if (!cJSON_IsObject(lists)) return "a calibration is not an object of lists";
+  l->first.changed = &l->changed;
+  cJSON_ArrayForEach(item, lists) if (!take_list(&l->first, item)) return "a list is not 1 to 256 finite numbers";
+  return NULL;
+}
+
+const char *ledger_begin_with(ledger *l, const char *json, const char *drawn) {
+  cJSON *root;
+  bool changed = l->changed;
+  const char *wrong = costs_parse_object(json, &root);
+  if (!wrong) wrong = take_calibration(l, root, drawn);
+  cJSON_Delete(root);
+  if (wrong) empty(&l->first);
+  l->changed = changed;
+  return wrong;
+}
+
+/* Reads the calibration.json of the pair's draft, if it is a folder that has one. */
+static const char *read_calibration(ledger *l, const dt_pair *pair, const char *drawn) {
+  dt_pair_info info;
+  char *path, *text = NULL;
+  size_t len;
+  dt_pair_describe(pair, &info);
+  if (!info.draft.path || asprintf(&path, "%s/" CALIBRATION_FILE, info.draft.path) < 0) return NULL;
+  const char *wrong = NULL;
+  if (access(path, F_OK) == 0) {
+    bool read = !dtl_read_file("calibration", path, FILE_MAX, &text, &len, NULL);
+    wrong = read ? ledger_begin_with(l, text, drawn) : CALIBRATION_FILE " of the draft cannot be read";
+  }
+  free(text), free(path);
+  return wrong;
+}
+
 ledger *ledger_new(const char *key) {
   ledger *l = calloc(1, sizeof *l);
   if (l && (l->place.key = strdup(key))) return l;
@@ -178,6 +229,7 @@ dt_status ledger_open(dt_pair *pair, const char *drawn, ledger **out, const char
   ledger *l = calloc(1, sizeof *l);
   if (!l) return dtl_fail(err, DT_ENOMEM, "out of memory: what was learned about a pair");
   char *text = NULL;
+  *wrong = read_calibration(l, pair, drawn);
   dt_status status = costs_find_learned(pair, drawn, 0, &l->place, err);
   if (!status && costs_read(&l->place, &text, NULL) == DT_EINPUT) *wrong = "it cannot be read";
   if (!status && text) *wrong = ledger_parse(l, text);
@@ -193,6 +245,7 @@ dt_status ledger_open(dt_pair *pair, const char *drawn, ledger **out, const char
 void ledger_close(ledger *l) {
   if (!l) return;
   for (int i = 0; i < LEDGER_BOOKS; i++) empty(&l->book[i]);
+  empty(&l->first);
   costs_leave(&l->place);
   free(l);
 }

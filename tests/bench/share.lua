@@ -30,8 +30,9 @@ dt.check(costs, times)
 local file = os.tmpname()
 
 local arms = by_table.arms("ar, " .. opts.arms)
-for _, arm in ipairs(arms) do arm.ms, arm.least, arm.iterations = 0, math.huge, 0 end
+for _, arm in ipairs(arms) do arm.ms, arm.least, arm.iterations, arm.mean = 0, math.huge, 0, 0 end
 local chain, tree, texts = 0, 0, by_table.texts(opts)
+local worst, worst_text = math.huge, 0 -- of a text: the first arm's speed over that of the best other arm
 
 -- A run of a text, traced: its result, the time by the table, and its iterations.
 local function run(request, prefix, seed)
@@ -45,13 +46,16 @@ end
 
 for p, text in ipairs(texts) do
   local prefix, plain, plain_ms = dt.check(pair:prefix(text)), nil, 0
-  for _, arm in ipairs(arms) do
+  local first, best = nil, math.huge
+  for i, arm in ipairs(arms) do
     local result, ms = run({ policy = arm.policy, preset = arm.preset, params = arm.params }, prefix, p)
     if arm.policy == "ar" then plain, plain_ms = result, ms end
     assert(result.stats.output_hash == plain.stats.output_hash, arm.label .. " changed the output")
     arm.ms, arm.iterations = arm.ms + ms, arm.iterations + result.stats.iterations
-    arm.least = math.min(arm.least, plain_ms / ms)
+    arm.least, arm.mean = math.min(arm.least, plain_ms / ms), arm.mean + plain_ms / ms / #texts
+    if i == 2 then first = ms elseif i > 2 then best = math.min(best, ms) end
   end
+  if best / first < worst then worst, worst_text = best / first, p end
   if not opts.no_bounds then
     local request = { prompt = prefix, tokens = opts.tokens, ignore_eos = true, temp = opts.temp, seed = p }
     local of = dt.check(bound.of(pair, request, plain, costs, times))
@@ -72,7 +76,13 @@ for i = 2, #arms do
     arm.least, #texts * opts.tokens / arm.iterations, shares))
   if i > 2 and (not best or arm.ms < best.ms) then best = arm end
 end
-if best then print(("%s over the best other, %s: %.3fx"):format(arms[2].label, best.label, best.ms / arms[2].ms)) end
+if best then
+  local mean = 0
+  for i = 3, #arms do mean = math.max(mean, arms[i].mean) end
+  print(("%s over the best other, %s: %.3fx; of the best mean over texts: %.3fx"):format(arms[2].label, best.label,
+    best.ms / arms[2].ms, arms[2].mean / mean))
+  print(("its worst text, number %d: %.3fx of the best other on that text"):format(worst_text, worst))
+end
 if not opts.no_bounds then
   print(("bounds: a chain %.3fx plain, a tree %.3fx"):format(plain / chain, plain / tree))
 end

@@ -89,7 +89,9 @@ it_explains_any_run() {
     grep -qE "^dtrun: .*$line" stderr || fail "no line like '$line'"
   done
   succeeds ar -p hello -n 20 --explain
-  grep -q 'nothing to explain: nothing was drafted' stderr || fail 'ar is explained'
+  grep -q 'nothing to explain: plain decoding drafts nothing' stderr || fail 'ar is explained'
+  succeeds rate -p 'It was a dark night' -n 60 --ignore-eos --explain
+  grep -qE '^dtrun: (draft|copy): [0-9]+ guesses verified, [0-9.]+ expected to be right, [0-9]+ were; cost [0-9.]+ ms \(drafting [0-9.]+, rows [0-9.]+\), brought [0-9.]+$' stderr || fail 'no line of a source'
   refuses 2 '--explain shows one text: give one prompt' linear -p one -p two --explain
 }
 

@@ -39,16 +39,16 @@ commands() {
 2|none lies here that says it is made for|linear -m $models/mini-draft -p hello
 2|give --draft DIR|linear -m $models/mini-target --draft none -p hello
 2|no folder nofolder/|-p hello --json nofolder/r.json
-0|tokens/s, prompt included|-n 6 @
-0|tokens/s, prompt included|-p hello -n 6 @
-0|tokens/s, prompt included|ar -p hello -n 6 @
-0|tokens/s, prompt included|linear -p hello -n 6 @
-0|tokens/s, prompt included|rate -f $prompt -n 6 @
-0|tokens/s, prompt included|prompt_lookup -f $prompt -n 6 @
+0|tokens/s|-n 6 @
+0|tokens/s|-p hello -n 6 @
+0|tokens/s|ar -p hello -n 6 @
+0|tokens/s|linear -p hello -n 6 @
+0|tokens/s|rate -f $prompt -n 6 @
+0|tokens/s|prompt_lookup -f $prompt -n 6 @
 0|"schema":|dynatree -p hello -n 6 --json - @
 0|2 of 2 sequences|-p hello -p there -n 6 @
-0|tokens/s, prompt included|-p hello -n 6 --temp 0.8 --seed 7 @
-0|tokens/s, prompt included|--template chatml -p hello -n 6 @
+0|tokens/s|-p hello -n 6 --temp 0.8 --seed 7 @
+0|tokens/s|--template chatml -p hello -n 6 @
 0|/help lists commands|chat --template chatml @
 END
 }

@@ -23,14 +23,14 @@ it_generates_what_plain_decoding_does_under_every_policy() {
 it_finds_the_head_that_was_made_for_a_target_and_says_so() {
   succeeds ar --text 'The old man' -n 20 -q
   mv stdout expected
-  succeeds linear --text 'The old man' -n 20 -m "$models/mini-target" --json r.json
+  succeeds linear --text 'The old man' -n 20 -m "$models/mini-target" --json r.json -v
   same_text expected stdout
-  grep -qE "; draft: .*/models/mini-head, found; time: " stderr || fail 'not said'
+  grep -qE "^dtrun: draft: .*/models/mini-head, found$" stderr || fail 'not said'
   grep -qE '"draft":[[:space:]]*".*/models/mini-head"' r.json || fail 'not in the result'
   succeeds linear --text 'The old man' --text 'The ship' -n 5 -m "$models/mini-target"
   grep -qE ' tokens/s.*; draft: .*/models/mini-head, found$' stderr || fail 'not said of several'
-  succeeds linear --text 'The old man' -n 5 --draft-vocab 1000 -m "$models/mini-target" --backend cpu # which is not for heads
-  grep -qE '; draft: .*/models/mini-draft, found; time: ' stderr || fail 'not a model'
+  succeeds linear --text 'The old man' -n 5 --draft-vocab 1000 -m "$models/mini-target" --backend cpu -v # which is not for heads
+  grep -qE '^dtrun: draft: .*/models/mini-draft, found$' stderr || fail 'not a model'
   succeeds linear --text 'The old man' -n 5
   grep -q 'found' stderr && fail 'the bundled pair is named, not found'
   for none in --draft=none -md=none; do
@@ -52,8 +52,8 @@ LUA
 it_finds_smollm2s_head() {
   local model=$models/SmolLM2-135M-Instruct.Q4_1.gguf
   [ -e "$model" ] || { echo '  skipped: no SmolLM2; scripts/get-model smollm2 brings it'; return 0; }
-  succeeds linear --chat -p 'Hi' -n 3 -m "$model"
-  grep -qE '; draft: .*/models/smollm2-head, found; time: ' stderr || fail 'not found'
+  succeeds linear --chat -p 'Hi' -n 3 -m "$model" -v
+  grep -qE '^dtrun: draft: .*/models/smollm2-head, found$' stderr || fail 'not found'
 }
 it_leaves_out_what_was_found_and_cannot_be_loaded() {
   mkdir home home/models

@@ -67,11 +67,21 @@ it_prints_the_text_and_nothing_else_on_standard_output() {
 it_sums_up_in_one_line_on_standard_error() {
   succeeds dynatree --prompt "$prompt" -n 40
   [ "$(grep -cv '^dtrun: slower than plain decoding' stderr)" -eq 1 ] || fail 'expected one line'
-  grep -qE '^dtrun: 40 tokens, [0-9.]+ tokens/s, prompt included, [0-9.]+ per iteration, [0-9]+ % of [0-9]+ drafted accepted; time: ' stderr || fail 'summary'
+  grep -qE '^dtrun: 40 tokens, [0-9.]+ tokens/s, [0-9.]+ per pass(, [0-9.]+x plain decoding \(estimated\))?$' stderr || fail 'summary'
+}
+it_says_why_little_was_drafted() {
+  succeeds suffix -p 'The ship' -n 20 --set min_p=1
+  grep -qE '^dtrun: (little|nothing) was drafted: the text repeated too little to copy from it$' stderr || fail "$(<stderr)"
+  succeeds rate -md none -p 'The ship' -n 20
+  if ! grep -q 'plain decoding (estimated)' stderr; then
+    grep -qE '^dtrun: (little|nothing) was drafted: there is no draft model, and the text repeated' stderr || fail "$(<stderr)"
+  fi
+  succeeds ar -p 'The ship' -n 20
+  [ "$(wc -l <stderr)" -eq 1 ] || fail 'plain decoding is explained'
 }
 it_sums_up_in_more_lines_when_asked() {
   succeeds dynatree --prompt "$prompt" -n 40 -v
-  for word in mini-target mini-draft 'first token' 'output hash [0-9a-f]{16}' 'peak'; do
+  for word in mini-target mini-draft 'first token' 'output hash [0-9a-f]{16}' 'peak' '[0-9]+ % of [0-9]+ drafted accepted; time: prompt'; do
     grep -qE "^dtrun: .*$word" stderr || fail "no $word"
   done
 }

@@ -28,14 +28,23 @@ it_shows_the_gain_of_the_default_policy_and_the_same_text() {
   echo 'dtrun: rate 131.5 tokens/s, ar 98.1 tokens/s, prompt included: 1.34x, same 120 tokens, median of 3 rounds' >tree/told
   starts
   [ "$status" -eq 0 ] || fail "exit status $status"
-  [ "$(grep -c 'the text' stdout)" -eq 2 ] || fail 'not a text of each model'
-  [ "$(wc -l <tree/dtrun.log)" -eq 2 ] || fail 'not two runs'
-  grep -vE '^(-p|-m smollm2 --chat) .* --compare ar$' tree/dtrun.log && fail 'a policy is named'
+  [ "$(grep -c 'the text' stdout)" -eq 1 ] || fail 'not a text of the real model'
+  [ "$(wc -l <tree/dtrun.log)" -eq 1 ] || fail 'not one run'
+  grep -vE '^-m smollm2 --chat .* -n 300 --compare ar$' tree/dtrun.log && fail 'a policy is named, or the real model is not shown first'
   grep -q -- '--target product' tree/cmake.log || fail 'not what an installation needs'
   for part in 20 40 60 80 100; do said "^  $part %$"; done
   said '^  plain decoding +98.1 tokens/s$'
   said '^  with its head +131.5 tokens/s$'
   said '^  The same text, 1.34x as fast.$'
+  [ "$(grep -cE '^  [0-9]+ s$' stderr)" -eq 4 ] || fail 'not the time of packages, build, model and text'
+}
+it_shows_the_toy_models_where_no_real_one_is_wanted() {
+  stage
+  echo 'dtrun: rate 131.5 tokens/s, ar 98.1 tokens/s, prompt included: 1.34x, same 100 tokens, median of 3 rounds' >tree/told
+  starts --no-model
+  [ "$(wc -l <tree/dtrun.log)" -eq 1 ] || fail 'not one run'
+  grep -qE '^-p .* --compare ar$' tree/dtrun.log || fail 'not the toy models'
+  said '^  with its draft +131.5 tokens/s$'
 }
 it_says_why_where_nothing_is_gained_and_shows_no_loss() {
   stage

@@ -89,6 +89,7 @@ static void check_ledger(const char *text) {
     if (!again || strcmp(json, again) != 0) abort();
     free(json), free(again);
   }
+  if (!ledger_begin_with(l, text, "greedy")) ledger_of(back, "new");
   ledger_close(l), ledger_close(back);
 }
 

@@ -127,6 +127,36 @@ static void a_damaged_file_is_ignored_whole(void **state) {
   ledger_close(l);
 }
 
+static void a_new_policy_begins_with_the_drafts_calibration(void **state) {
+  (void)state;
+  static const char good[] =
+      "{\"schema\":\"dtrun.calibration/1\",\"greedy\":{\"guesses1\":[1,2],\"copy\":[3]},\"drawn\":{\"copy\":[4]}}";
+  ledger *l = opened();
+  assert_true(ledger_set(ledger_of(l, "old"), "copy", (double[]){7}, 1));
+  assert_null(ledger_begin_with(l, good, "greedy"));
+  assert_list(l, "new", "guesses1", 2, (double[]){1, 2});
+  assert_list(l, "new", "copy", 1, (double[]){3});
+  assert_list(l, "old", "copy", 1, (double[]){7});
+  assert_true(ledger_set(ledger_of(l, "new"), "copy", (double[]){8}, 1));
+  assert_list(l, "another", "copy", 1, (double[]){3});
+  assert_list(l, "new", "copy", 1, (double[]){8});
+  assert_null(ledger_begin_with(l, good, "drawn without the noise")); /* not measured: nothing more */
+  static const char *const bad[] = {"",
+                                    "[]",
+                                    "{}",
+                                    "{\"schema\":\"dtrun.calibration/2\"}",
+                                    "{\"schema\":\"dtrun.calibration/1\",\"greedy\":[]}",
+                                    "{\"schema\":\"dtrun.calibration/1\",\"greedy\":{\"x\":[]}}",
+                                    "{\"schema\":\"dtrun.calibration/1\",\"greedy\":{\"x\":[1],\"y\":[null]}}"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    ledger *other = opened();
+    assert_non_null(ledger_begin_with(other, bad[i], "greedy"));
+    assert_list(other, "p", "x", 0, NULL);
+    ledger_close(other);
+  }
+  ledger_close(l);
+}
+
 static ledger *of_pair(dt_pair *pair, const char **wrong) {
   ledger *l;
   ok(ledger_open(pair, "greedy", &l, wrong, &err));
@@ -166,6 +196,7 @@ int main(void) {
       cmocka_unit_test(the_policy_used_least_recently_makes_room),
       cmocka_unit_test(a_file_has_the_same_lists_and_order_of_use),
       cmocka_unit_test(a_damaged_file_is_ignored_whole),
+      cmocka_unit_test(a_new_policy_begins_with_the_drafts_calibration),
       cmocka_unit_test(what_was_kept_is_found_by_the_next_process),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,6 +138,8 @@ function Guesses:keep()
   self.prices.costs:keep(self.name, known)
 end
 
+local function clip(p) return max(0, min(p, 1)) end
+
 -- What is expected of a new pair, if each guess of a chain is right with probability p and nothing is reached without
 -- drafts: what the first pass of the best chain brings, less the time of the passes below it; and what one of these
 -- brings.
@@ -151,18 +153,20 @@ local function expected(prices, model, p)
   return best, max(0, p - prices.row[1] / prices.plain)
 end
 
--- What earlier texts taught (costs:keep): brings, asked, and the numbers of policy.sharpen before them; or nil.
+-- What earlier texts taught (costs:keep): the numbers of policy.sharpen, brings, and asked. A draft's calibration
+-- (models/HEADS.md) has only how often the likeliest guess is right after the first of these.
 local function recall(prices, name)
   local known = prices.costs:recall(name)
   local n = known and #known
+  if n == STATE + 1 then return known, clip(known[n]) end
   if n ~= STATE + 4 then return nil end
-  return { known[n - 3], known[n - 2] }, { min(known[n - 1], RECALLED), min(known[n], RECALLED) }, known
+  return known, nil, { known[n - 3], known[n - 2] }, { min(known[n - 1], RECALLED), min(known[n], RECALLED) }
 end
 
 return function(prices, seq, sharpen, model)
-  local promise, deeper = expected(prices, model, seq.coupled and RIGHT.drawn or RIGHT.greedy)
   local name = "guesses" .. model
-  local brings, asked, known = recall(prices, name)
+  local known, right, brings, asked = recall(prices, name)
+  local promise, deeper = expected(prices, model, right or seq.coupled and RIGHT.drawn or RIGHT.greedy)
   return setmetatable({
     prices = prices, seq = seq, model = model, options = { model = model }, name = name,
     sharpen = sharpen(true, known), known = known or {},

@@ -1,0 +1,69 @@
+/* What drafting brought: see drafting.h. */
+#include "cli/drafting.h"
+
+#include "cli/complain.h"
+
+#include <string.h>
+
+#define FEWEST 16   /* tokens; a shorter text says nothing */
+#define LITTLE 0.25 /* verified guesses of an iteration: fewer are worth a line */
+
+/* The cost of a draft pass and how often first guesses were right. */
+static void tell_draft(const job *j, const dtl_result *r) {
+  const dt_stats *s = &r->stats;
+  int context = s->prompt_tokens + s->generated;
+  double plain = dtl_learned_plain(j->learned, context), first = dtl_learned_draft(j->learned, context);
+  char cost[100] = "";
+  if (plain > 0 && first > 0)
+    snprintf(cost, sizeof cost, "a pass of the draft takes %.2f of the target's, ", first / plain);
+  if (s->draft_passes && s->verified_at[1])
+    say("drafting paused: %sfirst guesses were right in %ld of %ld", cost, s->accepted_at[1], s->verified_at[1]);
+  else if (s->draft_passes)
+    say("drafting paused: %sno guess of %ld passes was likely enough for a row of the target's pass", cost,
+        s->draft_passes);
+  else
+    say("drafting paused: %smore than its guesses were expected to bring before the text ends", cost);
+}
+
+bool drafted_little(const job *j, const dtl_result *r) {
+  const dt_stats *s = &r->stats;
+  bool enough = (double)s->drafted >= LITTLE * (double)s->iterations;
+  return !j->several && s->generated >= FEWEST && !enough && strcmp(r->policy, "ar") != 0;
+}
+
+void explain_pause(const job *j, const dtl_result *r) {
+  const dt_stats *s = &r->stats;
+  if (!drafted_little(j, r)) return;
+  if (r->draft && dtl_policy_describe(j->policy)->draft != DTL_NO_DRAFT)
+    tell_draft(j, r);
+  else
+    say("%s was drafted: %sthe text repeated too little to copy from it", s->drafted ? "little" : "nothing",
+        r->draft ? "" : "there is no draft model, and ");
+}
+
+static void tell_source(const char *name, long verified, double expected, long accepted, double passes, double row,
+                        double plain) {
+  double rows = row * (double)verified;
+  char hoped[60] = "";
+  if (expected >= 0) snprintf(hoped, sizeof hoped, "%.1f expected to be right, ", expected);
+  say("%s: %ld guesses verified, %s%ld were; cost %.1f ms (drafting %.1f, rows %.1f), brought %.1f", name, verified,
+      hoped, accepted, passes + rows, passes, rows, (double)accepted * plain);
+}
+
+void explain_sources(const dtl_result *r, double plain) {
+  const dt_stats *s = &r->stats;
+  double row = s->drafted ? (s->verify_ms - (double)s->iterations * plain) / (double)s->drafted : 0;
+  long verified = 0, accepted = 0;
+  bool drafts = s->draft_passes > 0;
+  if (row < 0) row = 0;
+  for (int i = 0; i < r->notes.n_tags; i++) {
+    const dtl_tag *t = &r->notes.tag[i];
+    bool is_draft = strcmp(t->name, "draft") == 0;
+    tell_source(t->name, t->verified, t->expected, t->accepted, is_draft ? s->draft_ms : 0, row, plain);
+    verified += t->verified, accepted += t->accepted;
+    if (is_draft) drafts = false;
+  }
+  if (s->drafted > verified || drafts)
+    tell_source(r->notes.n_tags ? "others" : "all guesses", s->drafted - verified, -1, s->accepted - accepted,
+                drafts ? s->draft_ms : 0, row, plain);
+}
