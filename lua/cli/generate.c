@@ -9,6 +9,8 @@
 #include "cli/report.h"
 #include "cli/result_file.h"
 
+#include <string.h>
+
 static int run(const job *j) {
   const cli_options *o = j->options;
   outcome mine, other = {0};
@@ -18,7 +20,9 @@ static int run(const job *j) {
   dtl_usage before = dtl_usage_now(false);
   int status = outcome_run(j, j->policy, false, &mine);
   dtl_usage after = dtl_usage_now(false);
-  report_outcome(j, &mine, status);
+  char why[DTL_WHY];
+  bool computes = mine.results && mine.results->backend && strncmp(mine.results->backend, "cpu", 3) == 0;
+  report_outcome(j, &mine, status, dtl_disturbed(&before, &after, computes, why, sizeof why));
   bool has_result = status != EXIT_USAGE;
   if (!status && j->other) {
     status = compare_policies(j, &mine, &other, &compared);

@@ -13,13 +13,13 @@
 static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
 /* How fast, and whether drafts helped: plain decoding's speed is that of its passes as learned. */
-static void sum_up_one(const job *j, const dtl_result *r) {
+static void sum_up_one(const job *j, const dtl_result *r, bool disturbed) {
   const dt_stats *s = &r->stats;
   char reason[40] = "", gain[60] = "";
   double plain = dtl_learned_plain(j->learned, s->prompt_tokens + s->generated), ms = s->total_ms - s->ttft_ms;
   bool is_plain = strcmp(r->policy, "ar") == 0;
   if (strcmp(r->finish_reason, "length") != 0) snprintf(reason, sizeof reason, " (%s)", r->finish_reason);
-  if (plain > 0 && ms > 0 && s->generated >= FEWEST && !is_plain && !drafted_little(j, r))
+  if (plain > 0 && ms > 0 && s->generated >= FEWEST && !is_plain && !disturbed && !drafted_little(j, r))
     snprintf(gain, sizeof gain, ", %.1fx plain decoding (estimated)", plain * (s->generated - 1) / ms);
   say("%d token%s%s, %.1f tokens/s, %.2f per pass%s", r->n_tokens, r->n_tokens == 1 ? "" : "s", reason,
       dtl_tokens_per_second(r), ratio((double)s->committed, (double)s->iterations), gain);
@@ -94,7 +94,7 @@ static void sum_up(const job *j, const outcome *out) {
       job_texts(j), failed, j->places, out->tokens, out->ms / 1000, outcome_speed(j, out), tell_found(j, found));
 }
 
-void report_outcome(const job *j, const outcome *out, int status) {
+void report_outcome(const job *j, const outcome *out, int status, bool disturbed) {
   char found[300];
   if (j->options->quiet) return;
   if (j->several) {
@@ -105,7 +105,7 @@ void report_outcome(const job *j, const outcome *out, int status) {
       if (*tell_found(j, found)) say("%s", found + 2); /* without its "; " */
       detail(out->results), report_ranks(j->pair);
     }
-    sum_up_one(j, out->results);
+    sum_up_one(j, out->results, disturbed);
     if (!status) explain_pause(j, out->results);
   }
 }

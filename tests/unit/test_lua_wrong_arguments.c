@@ -279,9 +279,9 @@ static void learning(void **unused) {
   assert_null(dtl_learned_open(NULL, &how));
   assert_null(dtl_learned_open(pair, NULL));
   dtl_learned_close(NULL);
-  assert_true(dtl_learned_plain(NULL, 1) == 0);
+  assert_true(dtl_learned_plain(NULL, 1) == 0 && dtl_learned_draft(NULL, 1) == 0);
   dtl_learned *learned = dtl_learned_open(pair, &how);
-  assert_true(dtl_learned_plain(learned, 1) == 0); /* no run yet */
+  assert_true(dtl_learned_plain(learned, 1) == 0 && dtl_learned_draft(learned, 1) == 0); /* no run yet */
   dtl_policy *policy;
   dtl_result result;
   assert_int_equal(dtl_policy_open(&(dtl_policy_options){.policy = "rate"}, &policy, NULL), DT_OK);
@@ -290,7 +290,7 @@ static void learning(void **unused) {
   assert_int_equal(dtl_generate(pair, policy, &request, &result, NULL), DT_OK);
   assert_false(result.failed);
   for
-    EACH(n, CONTEXTS) assert_true(dtl_learned_plain(learned, *n) > 0);
+    EACH(n, CONTEXTS) assert_true(dtl_learned_plain(learned, *n) > 0 && dtl_learned_draft(learned, *n) >= 0);
   dtl_result_free(&result);
   dtl_policy_close(policy);
   dtl_learned_close(learned);

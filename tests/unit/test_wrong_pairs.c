@@ -245,6 +245,7 @@ static void the_rest(void **unused) {
   NULL_REFUSED(dt_find("policies/ar.lua", NULL, &err));
   NULL_REFUSED(dt_homes(NULL, &n, &err));
   NULL_REFUSED(dt_homes(&homes, NULL, &err));
+  assert_false(dt_shifts_wanted(NULL));
   dt_error why;
   dt_clean(NULL);
   const char *no_format = NULL;
