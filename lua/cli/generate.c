@@ -22,7 +22,7 @@ static int run(const job *j) {
   bool has_result = status != EXIT_USAGE;
   if (!status && j->other) {
     status = compare_policies(j, &mine, &other, &compared);
-    same = !status;
+    same = compared.rounds > 0;
     if (same) report_comparison(j, &mine, &other, &compared);
   }
   if (!status) advise(j, &mine, &before, &after, same ? &compared : NULL);

@@ -26,6 +26,13 @@ static int is_terminal(lua_State *L) {
   return 1;
 }
 
+/* (text): what is said if Ctrl-C ends the driver; nil: nothing */
+static int at_interrupt(lua_State *L) {
+  lua_settop(L, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, DRIVER_INTERRUPTED);
+  return 0;
+}
+
 static int io_failure(lua_State *L, const char *path, int fd) {
   int code = errno;
   if (fd >= 0) close(fd);
@@ -184,6 +191,7 @@ int driver_dt_open(lua_State *L) {
                                        {"truncate", truncate_file},
                                        {"lock", lock},
                                        {"is_terminal", is_terminal},
+                                       {"at_interrupt", at_interrupt},
                                        {"open", driver_pair_open},
                                        {"fake", driver_pair_fake},
                                        {"homes", homes},

@@ -41,6 +41,11 @@ says_in_one_line() {
   grep -qE "^dtrun: .*$pattern" stderr || fail "dtrun $*: expected a line that matches '$pattern'"
 }
 
+# at_terminal [PATTERN KEYS]... -- COMMAND...: terminal.py, whose lines of the screen are in the file stdout
+at_terminal() { run python3 "$source_dir/tests/cli/terminal.py" "$@"; }
+# prompt_stands_alone: the shell's prompt would stand on a line of its own
+prompt_stands_alone() { [ -z "$(tail -n 1 stdout)" ] || fail "the prompt lands on: $(tail -n 1 stdout)"; }
+
 same_text() { cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
 
 run_tests() {
