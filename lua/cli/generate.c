@@ -2,6 +2,7 @@
 #include "cli/generate.h"
 
 #include "cli/advice.h"
+#include "cli/chat_hint.h"
 #include "cli/compare.h"
 #include "cli/complain.h"
 #include "cli/interrupt.h"
@@ -19,6 +20,7 @@ static int run(const job *j) {
   int status = outcome_run(j, j->policy, false, &mine);
   dtl_usage after = dtl_usage_now(false);
   report_outcome(j, &mine, status);
+  if (!status) chat_hint(j, &mine);
   bool has_result = status != EXIT_USAGE;
   if (!status && j->other) {
     status = compare_policies(j, &mine, &other, &compared);
