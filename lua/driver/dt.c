@@ -165,6 +165,24 @@ static int look(lua_State *L) {
   return 1;
 }
 
+/* Pushes a malloc'd text, or nil, and frees it. */
+static void push_owned(lua_State *L, char *text) {
+  lua_pushstring(L, text);
+  free(text);
+}
+
+/* (name) -> the script that brings this model, or nil; the folder for it; the names of all such models */
+static int named_model(lua_State *L) {
+  char *script, *folder, *names;
+  dt_error err;
+  if (dtl_named_model(luaL_checkstring(L, 1), &script, &folder, &names, &err)) return driver_failure(L, &err);
+  lua_createtable(L, 0, 3);
+  push_owned(L, script), lua_setfield(L, -2, "script");
+  push_owned(L, folder), lua_setfield(L, -2, "folder");
+  push_owned(L, names), lua_setfield(L, -2, "names");
+  return 1;
+}
+
 static int mpi(lua_State *L) {
   lua_pushboolean(L, dt_ranks_possible());
   return 1;
@@ -197,6 +215,7 @@ int driver_dt_open(lua_State *L) {
                                        {"homes", homes},
                                        {"mpi", mpi},
                                        {"look", look},
+                                       {"named_model", named_model},
                                        {"digest", digest_of},
                                        {"read", driver_pair_read},
                                        {"forget", driver_pair_forget},
