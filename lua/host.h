@@ -119,6 +119,10 @@ typedef struct {
   char *problem;    /* why it is unreadable; NULL: it is readable */
 } dtl_model;
 
+/* Whether a word that is no path is a model's name: of dtrun's own, of those that scripts/get-model brings, or ORG/NAME. The model may
+ * not be here. */
+bool dtl_is_model_name(const char *word);
+
 /* Lists dtrun's own models, pulled models, and those in Hugging Face's cache, in this order: *n in a malloc'd array, freed with
  * dtl_models_free. */
 dt_status dtl_models(dtl_model **models, int *n, dt_error *err);
@@ -165,7 +169,9 @@ typedef struct {
   const char *draft_vocab; /* see dtl_draft_vocab_open; NULL: the draft guesses all ids */
   const dt_message *texts; /* [n_texts] texts whose ids draft_vocab gets too */
   int n_texts;
-  dt_pair_options how; /* the other options; its models and draft_vocab are not read */
+  bool chats;           /* fails, before it loads weights, if there is no layout of conversations: */
+  const char *template; /* its name; NULL: the one of the target's chat template */
+  dt_pair_options how;  /* the other options; its models and draft_vocab are not read */
   bool shown; /* tells on standard error that it loads (on a terminal), and the time if that was over a second */
 } dtl_load_options;
 

@@ -200,6 +200,8 @@ char *dt_utf8(const char *bytes, size_t n, size_t *len);
 /* The layout of conversations called `name`; NULL: the one that the target's chat template has. DT_EINPUT: there is no such
  * layout, or the template is missing or unknown. Free with dt_chat_close. */
 dt_status dt_pair_chat(const dt_pair *pair, const char *name, dt_chat **out, dt_error *err);
+/* The same of a model's files, which are not loaded. */
+dt_status dt_model_chat(const char *path, const char *name, dt_chat **out, dt_error *err);
 
 /* ---- session --------------------------------------------------------------------------------------------------------- */
 

@@ -195,6 +195,8 @@ static void quote(const dtl_box *box, char *said, size_t size, int *line) {
     dtl_clean(said, size, message, len);
     message = split_position(box, said, line);
     memmove(said, message, strlen(message) + 1);
+    size_t n = strlen(said);
+    if (*box->hint && strstr(said, "nil")) snprintf(said + n, size - n, " (%s)", box->hint);
   } else {
     snprintf(said, size, "error object is a %s value", luaL_typename(box->co, -1));
   }
@@ -319,6 +321,7 @@ dt_status box_call(dtl_box *box, const char *entry, int allowance, int nargs, dt
   box->allowance = allowance;
   box->instructions = 0;
   box->refused = BOX_ALIVE;
+  *box->hint = '\0';
   box->limit_ms = fmin(box->call_ms * allowance, box->left_ms);
   box->start = dt_clock_ms();
   box->cpu_start = -1;

@@ -20,6 +20,7 @@
 #define BOX_KEYS (16u << 10)       /* keys of a table, beside its list 1..n: Lua sizes tables by powers of two */
 #define BOX_INSTRUCTIONS 20000000L /* per call */
 #define BOX_MILLISECONDS 2000.0    /* per call, without the time inside the engine */
+#define BOX_HINT 120               /* bytes of a hint */
 #define BOX_INIT 50                /* init may take as many times as much of both, if a policy has the usual time */
 
 typedef enum {
@@ -65,6 +66,7 @@ typedef struct {
   size_t printed;             /* bytes that print has written */
   bool quiet;                 /* print writes nothing */
   void (*begin_line)(void);   /* or NULL: as dtl_request's */
+  char hint[BOX_HINT];        /* of this call: a field of the object that is nil, and what may have been meant; or "" */
   char chunk[LUA_IDSIZE];     /* name of the policy's file in Lua's messages */
   bool has_folder;            /* the file runs, and may require files beside it */
   size_t source_left;         /* bytes that required files may still have */

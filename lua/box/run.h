@@ -23,6 +23,13 @@ typedef struct {
   double ms;
 } run_clock;
 
+/* The last call that was to add nodes and found no room for any, for the message about a node that is not there. */
+typedef struct {
+  const char *who; /* "tree:branch"; NULL: there was none */
+  int node;        /* the id that its first node would have had */
+  int under;       /* the node that was to get children */
+} run_full;
+
 typedef struct dtl_run {
   dt_session *session;
   int seq; /* of the session */
@@ -35,6 +42,7 @@ typedef struct dtl_run {
   int candidates; /* how many of the target's it wants after every verified row */
   run_phase phase;
   run_pass awaits;                       /* the pass that a waiting call waits for */
+  run_full full;                         /* of this iteration's tree */
   int rollbacks;                         /* of this step */
   int rest;                              /* iterations to come that are plain: the policy is not called, */
   int wakes;                             /* but sooner if so many of the text's last tokens stood before; 0: never */

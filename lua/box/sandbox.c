@@ -300,6 +300,13 @@ static void push_utf8(lua_State *L) {
   lua_remove(L, -2);
 }
 
+/* (hint): dt.policy calls it when a policy reads a field of its object that is nil and resembles one that is not. */
+static int note_missing(lua_State *L) {
+  char *hint = box_of(L)->hint;
+  if (!*hint) snprintf(hint, BOX_HINT, "%s", luaL_checkstring(L, 1));
+  return 0;
+}
+
 /* Runs the embedded modules; stack: globals, modules. Each module can require those before it; policies can require
  * dt.policy, the last. */
 static void load_modules(lua_State *L) {
@@ -316,6 +323,10 @@ static void load_modules(lua_State *L) {
     lua_pushnil(L);
     lua_settable(L, -5);
   }
+  sandbox_push_host(L);
+  lua_pushcfunction(L, note_missing);
+  lua_setfield(L, -2, "note_missing");
+  lua_pop(L, 1);
   lua_getfield(L, -1, last);
   box_sharpen_push(L);
   lua_setfield(L, -2, "sharpen");

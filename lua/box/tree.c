@@ -6,6 +6,7 @@
 #include "box/object.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Clips integers beyond int's range to values that are far outside every bound. */
@@ -15,8 +16,37 @@ static int clip_int(lua_Integer value) {
 
 static dtl_run *check_tree(lua_State *L, const char *who) { return handle_run(L, handle_tree, who); }
 
+/* Why the tree took no more nodes below `under`. */
+static void tell_room(const dt_tree *t, int under, char *out, size_t size) {
+  if (t->depth[under] >= t->max_depth)
+    snprintf(out, size, "the tree may have only %d level%s here", t->max_depth, t->max_depth == 1 ? "" : "s");
+  else if (dt_tree_room(t) == 0)
+    snprintf(out, size, "the tree may have only %d node%s here", t->limit, t->limit == 1 ? "" : "s");
+  else
+    snprintf(out, size, "all its candidates are in the tree");
+}
+
+/* Raises if the index stands for a node that an earlier call found no room for, and whose result was not looked at. */
+static void check_room(lua_State *L, const dtl_run *run, int i, const char *who, const char *what) {
+  const run_full *full = &run->full;
+  char why[80];
+  bool none = lua_isnil(L, i);
+  lua_Integer u = none ? full->node : lua_tointeger(L, i);
+  if (!full->who || u < full->node || none != !strcmp(full->who, "tree:add")) return;
+  tell_room(run->tree, full->under, why, sizeof why);
+  if (none)
+    luaL_error(L, "%s: %s is nil: %s found no room below node %d (%s): check for nil", who, what, full->who,
+               full->under, why);
+  luaL_error(L,
+             "%s: %s: there is no node %I (the tree has 0..%d): %s found no room below node %d (%s): check "
+             "`last < first`",
+             who, what, (LUAI_UACINT)u, run->tree->nodes - 1, full->who, full->under, why);
+}
+
 static int check_node(lua_State *L, const dtl_run *run, int i, const char *who, const char *what) {
+  if (run->full.who && lua_isnil(L, i)) check_room(L, run, i, who, what);
   lua_Integer u = object_integer(L, i, who, what);
+  if (u >= run->tree->nodes) check_room(L, run, i, who, what);
   if (u < 0 || u >= run->tree->nodes)
     luaL_error(L, "%s: %s: there is no node %I (the tree has 0..%d)", who, what, (LUAI_UACINT)u, run->tree->nodes - 1);
   return (int)u;
@@ -51,6 +81,7 @@ static int tree_method_branch(lua_State *L) {
   int b = clip_int(object_integer(L, 3, "tree:branch", "b"));
   dt_error err;
   if (dt_tree_branch(run->tree, u, b, &first, &last, &err)) return run_fail(L, &err, "tree:branch");
+  if (last < first && b > 0) run->full = (run_full){"tree:branch", first, u};
   lua_pushinteger(L, first);
   lua_pushinteger(L, last);
   return 2;
@@ -67,10 +98,12 @@ static int tree_method_add(lua_State *L) {
   }
   dt_error err;
   if (dt_tree_add(run->tree, u, token, (float)logp, &v, &err)) return run_fail(L, &err, "tree:add");
-  if (v < 0)
+  if (v < 0) {
+    run->full = (run_full){"tree:add", run->tree->nodes, u};
     lua_pushnil(L);
-  else
+  } else {
     lua_pushinteger(L, v);
+  }
   return 1;
 }
 
@@ -268,6 +301,7 @@ static int tree_method_branch_best(lua_State *L) {
   int n = read_nodes(L, run, 2, 4, "tree:branch_best");
   dt_error err;
   if (dt_tree_branch_best(run->tree, run->ids, n, k, &first, &last, &err)) return run_fail(L, &err, "tree:branch_best");
+  if (last < first && k > 0 && n > 0) run->full = (run_full){"tree:branch_best", first, run->ids[0]};
   lua_pushinteger(L, first);
   lua_pushinteger(L, last);
   return 2;

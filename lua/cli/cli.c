@@ -165,12 +165,23 @@ static dt_status parse_option(char **argv, int left, cli_options *out, int *used
   return store(o, name, value, out, err);
 }
 
-bool cli_is_model(const char *argument) {
+/* Whether a word names a Lua file: a path, or one that is installed in that folder. */
+static bool is_lua(const char *word, const char *folder) {
+  size_t n = strlen(word);
+  char relative[300], *path = NULL;
+  if (n > 4 && strcmp(word + n - 4, ".lua") == 0) return true;
+  snprintf(relative, sizeof relative, "%s/%.200s.lua", folder, word);
+  bool is = !dt_find(relative, &path, NULL) && path;
+  free(path);
+  return is;
+}
+
+bool cli_is_model(const char *argument, const char *folder) {
   size_t n = strlen(argument);
   char config[4096];
   if (n > 5 && strcmp(argument + n - 5, ".gguf") == 0) return true;
   snprintf(config, sizeof config, "%s/config.json", argument);
-  return access(config, F_OK) == 0;
+  return access(config, F_OK) == 0 || (!is_lua(argument, folder) && dtl_is_model_name(argument));
 }
 
 dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
@@ -196,7 +207,7 @@ dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
     } else if (!only_words && arg[0] == '-' && arg[1]) {
       dt_status status = parse_option(argv + i, argc - i, out, &used, err);
       if (status) return status;
-    } else if (cli_is_model(arg)) {
+    } else if (cli_is_model(arg, "policies")) {
       if (out->model) return dt_fail(err, DT_EINPUT, "two targets: '%.100s' and '%.100s'", out->model, arg);
       out->model = arg;
     } else if (out->policy) {

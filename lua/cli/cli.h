@@ -48,8 +48,9 @@ typedef struct {
 dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err);
 void cli_free(cli_options *options);
 
-/* Whether this argument, in the place of a policy or driver, is a model: a .gguf file by its name, or a folder with config.json. */
-bool cli_is_model(const char *argument);
+/* Whether this argument, in the place of a policy (folder: policies) or of a driver (scripts), is a model: a .gguf file by its name, a
+ * folder with config.json, or a model's name that no file in that folder has. */
+bool cli_is_model(const char *argument, const char *folder);
 
 /* Options that /set may change between answers: numbers, by any name of their option without its dashes. */
 const char *cli_settable(int i); /* its first name; i = 0, 1, ..; NULL: there are no more */

@@ -101,18 +101,43 @@ static bool is_enough(const round_speeds *all, int n, int wanted, bool asked, do
          (n >= 2 * wanted && (asked || lasted >= PATIENCE_MS));
 }
 
+static void show_round(const job *j, int n, int wanted) {
+  const char *name = dtl_policy_describe(j->other)->name;
+  if (j->options->quiet) return;
+  if (n < wanted)
+    show_briefly("comparing with %s: round %d of %d ...", name, n + 1, wanted);
+  else
+    show_briefly("comparing with %s: round %d ...", name, n + 1);
+}
+
+static void tell_interrupted(int n) {
+  if (n)
+    say("interrupted in round %d of the comparison: it is of the %d before", n + 1, n);
+  else
+    say("interrupted in the first round of the comparison: there is no ratio");
+}
+
 int compare_policies(const job *j, const outcome *mine, outcome *other, comparison *out) {
-  int asked = j->options->rounds, wanted = asked ? asked : ROUNDS, n = 0;
+  int asked = j->options->rounds, wanted = asked ? asked : ROUNDS, n = 0, status;
   round_speeds all[MOST_ROUNDS];
   double start = dt_clock_ms();
   *out = (comparison){0};
+  show_round(j, 0, wanted);
   outcome_warm_up(j, j->other);
   do {
+    outcome theirs = {0};
+    show_round(j, n, wanted);
+    status = run_round(j, n % 2, mine, &theirs, out, &all[n]);
+    if (status) {
+      outcome_free(&theirs, j);
+      break;
+    }
     outcome_free(other, j);
-    int status = run_round(j, n % 2, mine, other, out, &all[n]);
-    if (status) return status;
+    *other = theirs;
     n++;
   } while (!is_enough(all, n, wanted, asked > 0, dt_clock_ms() - start));
-  sum_up(all, n, wanted, out);
-  return 0;
+  begin_line();
+  if (status == EXIT_INTERRUPTED && !j->options->quiet) tell_interrupted(n);
+  if (n && (!status || status == EXIT_INTERRUPTED)) sum_up(all, n, wanted, out);
+  return status;
 }

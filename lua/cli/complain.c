@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool open_line, at_length;
+static bool open_line, brief, at_length;
 
 void stand_in_line(bool open) { open_line = open; }
 
@@ -21,7 +21,19 @@ static bool outputs_meet(void) {
 
 void begin_line(void) {
   if (open_line && outputs_meet()) fputc('\n', stderr);
-  open_line = false;
+  if (brief) fputs("\r\033[K", stderr);
+  open_line = brief = false;
+}
+
+void show_briefly(const char *format, ...) {
+  va_list args;
+  if (!isatty(STDERR_FILENO)) return;
+  begin_line();
+  fputs("dtrun: ", stderr);
+  va_start(args, format);
+  vfprintf(stderr, format, args);
+  va_end(args);
+  brief = true;
 }
 
 static void print(const char *format, va_list args) {

@@ -22,7 +22,10 @@ int status_of(const dt_error *err); /* the exit status alone; prints nothing */
 
 /* open: the last line on standard output is unfinished. The next message then begins a new line, if both go to one terminal. */
 void stand_in_line(bool open);
-void begin_line(void); /* does that now */
+void begin_line(void); /* does that now, and hides what show_briefly shows */
+
+/* Shows a line at a terminal that the next message replaces. */
+void show_briefly(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Flushes standard output. If that fails, says so, and turns the status 0 into EXIT_ENGINE. Returns the status. */
 int finish_output(int status);

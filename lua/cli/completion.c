@@ -58,6 +58,7 @@ static dtl_policy *named_policy(const asked *a) {
     const option *o = *a->words[i] == '-' ? option_find(a->words[i], strlen(a->words[i])) : NULL;
     if (o && o->argument) i++;
     if (*a->words[i] == '-' || o || strcmp(a->words[i], "chat") == 0 || strcmp(a->words[i], "serve") == 0) continue;
+    if (cli_is_model(a->words[i], "policies")) continue;
     return dtl_policy_open(&(dtl_policy_options){.policy = a->words[i]}, &policy, &err) ? NULL : policy;
   }
   return NULL;
@@ -174,6 +175,7 @@ int complete(int n, char **words) {
     offer_options(&a);
   else if (!runs && !named) {
     offer_installed(&a, "policies");
+    offer_models(&a, false);
     if (!talks) offer_commands(&a);
   }
   dtl_policy_close(named);

@@ -2,6 +2,7 @@
 #include "cli/generate.h"
 
 #include "cli/advice.h"
+#include "cli/chat_hint.h"
 #include "cli/compare.h"
 #include "cli/complain.h"
 #include "cli/interrupt.h"
@@ -23,10 +24,11 @@ static int run(const job *j) {
   char why[DTL_WHY];
   bool computes = mine.results && mine.results->backend && strncmp(mine.results->backend, "cpu", 3) == 0;
   report_outcome(j, &mine, status, dtl_disturbed(&before, &after, computes, why, sizeof why));
+  if (!status) chat_hint(j, &mine);
   bool has_result = status != EXIT_USAGE;
   if (!status && j->other) {
     status = compare_policies(j, &mine, &other, &compared);
-    same = !status;
+    same = compared.rounds > 0;
     if (same) report_comparison(j, &mine, &other, &compared);
   }
   if (!status) advise(j, &mine, &before, &after, same ? &compared : NULL);

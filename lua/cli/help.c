@@ -21,7 +21,7 @@ static const line commands[] = {
     {"dtrun run SCRIPT [arguments]", "run a driver; everything after SCRIPT is its own"},
     {"mpirun -n R dtrun ...", "the same, the target shared by R processes on one machine or several"},
     {"dtrun pull NAME", "bring smollm2, or OWNER/NAME[:Q4_K_M] of Hugging Face; -m NAME then takes it"},
-    {"dtrun ls [--json]", "models that are here: name, kind, type, size, path"},
+    {"dtrun ls [--json], dtrun list", "models that are here: name, kind, type, size, path"},
     {"dtrun rm [-y] NAME", "remove what was pulled; -y: without asking"},
     {"dtrun doctor", "what it finds on this machine, to paste into a bug report"},
     {"dtrun --list", "installed policies and drivers"},

@@ -137,8 +137,8 @@ static bool needs_logits(const job *j) {
   return dt_shifts_wanted(&r.seq.shifts) || r.seq.logprobs.wanted;
 }
 
-/* Opens the pair. A limited draft vocabulary also has the tokens of the prompts. */
-static int open_models(job *j, dtl_need need) {
+/* Opens the pair. A limited draft vocabulary also has the tokens of the prompts. chats: a conversation needs a layout. */
+static int open_models(job *j, dtl_need need, bool chats) {
   const cli_options *o = j->options;
   dt_error err;
   dt_message *texts = calloc((size_t)j->prompts.n + 1, sizeof *texts);
@@ -151,6 +151,8 @@ static int open_models(job *j, dtl_need need) {
                            .draft_vocab = o->draft_vocab,
                            .texts = texts,
                            .n_texts = texts ? j->prompts.n : 0,
+                           .chats = chats,
+                           .template = o->template,
                            .how = {.backend = o->backend,
                                    .needs_logits = needs_logits(j),
                                    .threads = o->threads,
@@ -225,7 +227,7 @@ static void say_what_it_means(const cli_options *o) {
   const dt_sampling *s = &o->sampling;
   const char *sampler = s->top_p ? "--top-p" : s->top_k ? "--top-k" : s->min_p ? "--min-p" : NULL;
   if (o->quiet) return;
-  if (o->model) say("%s: taken as the model, as after -m", o->model);
+  if (o->model && access(o->model, F_OK) == 0) say("%s: taken as the model, as after -m", o->model);
   if (sampler && !s->temp) say("%s has no effect at temperature 0: give --temp", sampler);
 }
 
@@ -286,11 +288,12 @@ int job_open(cli_options *o, job *j) {
   if (!status) status = open_policies(j);
   if (!status) status = read_prompts(j);
   dtl_need need = draft_of(j->policy), other = draft_of(j->other);
-  if (!status) status = open_models(j, need > other ? need : other);
+  bool chats = o->chat || o->template || o->system;
+  if (!status) status = open_models(j, need > other ? need : other, chats);
   if (!status && chosen && !o->quiet) say("policy: rate, since none was named; dtrun --list names all");
   if (!status) status = open_tuned(j);
   if (!status) status = open_memory(j);
-  if (!status && (o->chat || o->template || o->system)) status = wrap_prompts(j);
+  if (!status && chats) status = wrap_prompts(j);
   if (!status && o->trace && dtl_trace_open(o->trace, &j->trace, &err)) status = complain_of(&err);
   return status;
 }
@@ -314,7 +317,8 @@ int job_open_chat(cli_options *o, job *j) {
   complete_policy(o);
   int status = read_grammar(j);
   if (!status) status = open_policies(j);
-  if (!status) status = open_models(j, draft_of(j->policy) == DTL_NEEDS_DRAFT ? DTL_NEEDS_DRAFT : DTL_ANY_DRAFT);
+  dtl_need need = draft_of(j->policy) == DTL_NEEDS_DRAFT ? DTL_NEEDS_DRAFT : DTL_ANY_DRAFT;
+  if (!status) status = open_models(j, need, true);
   if (!status && j->found && j->draft && !o->quiet) say("draft: %s, found (--draft none: without)", j->draft);
   if (!status) status = open_tuned(j);
   if (!status) status = open_memory(j);
@@ -326,7 +330,8 @@ int job_open_server(cli_options *o, job *j) {
   say_what_it_means(o);
   complete_policy(o);
   int status = open_policies(j);
-  if (!status) status = open_models(j, draft_of(j->policy) == DTL_NEEDS_DRAFT ? DTL_NEEDS_DRAFT : DTL_ANY_DRAFT);
+  dtl_need need = draft_of(j->policy) == DTL_NEEDS_DRAFT ? DTL_NEEDS_DRAFT : DTL_ANY_DRAFT;
+  if (!status) status = open_models(j, need, o->template);
   if (!status && j->found && j->draft && !o->quiet) say("draft: %s, found (--draft none: without)", j->draft);
   if (!status) status = open_tuned(j);
   if (!status) status = open_memory(j);

@@ -18,7 +18,7 @@
 
 static int run_driver(int argc, char **argv) {
   if (argc < 1) return complain(EXIT_USAGE, "run: expected a driver, as in dtrun run SCRIPT; dtrun --list names them");
-  if (cli_is_model(argv[0]))
+  if (cli_is_model(argv[0], "scripts"))
     return complain(EXIT_USAGE, "run: '%s' is a model, no driver: dtrun %s, or dtrun chat %s", argv[0], argv[0],
                     argv[0]);
   catch_interrupt();
@@ -49,6 +49,7 @@ int main(int argc, char **argv) {
     return program_run("dtrun-serve", argv + 1,
                        "this dtrun was built without serve: install libmicrohttpd-dev and build it again");
   if (argc == 2 && strcmp(argv[1], "help") == 0) argv[1] = "--help";
+  if (argc == 2 && strcmp(argv[1], "version") == 0) argv[1] = "--version";
   bool talks = argc > 1 && strcmp(argv[1], "chat") == 0;
   cli_options o;
   bool parsed = !cli_parse(argc - 1 - talks, argv + 1 + talks, &o, &err);

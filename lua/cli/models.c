@@ -94,6 +94,14 @@ static int take_away(int argc, char **argv) {
   return 0;
 }
 
+static int tell_loaded(int argc, char **argv) {
+  if (argc > 0) return complain(EXIT_USAGE, "ps '%.100s': expected nothing", argv[0]);
+  puts(
+      "no model stays loaded: dtrun loads one for the command that names it, and dtrun serve until that ends; dtrun ls "
+      "lists those that are here");
+  return finish_output(0);
+}
+
 /* ---- the commands ------------------------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -104,6 +112,9 @@ typedef struct {
 static const command commands[] = {
     {"pull", "dtrun pull NAME: smollm2, or OWNER/NAME[:Q4_K_M] of Hugging Face, which -m NAME then takes", models_pull},
     {"ls", "dtrun ls [--json]: models that are here", list},
+    {"list", "dtrun list [--json]: the same as dtrun ls", list},
+    {"models", "dtrun models [--json]: the same as dtrun ls", list},
+    {"ps", "dtrun ps: which models are loaded", tell_loaded},
     {"rm", "dtrun rm [-y] NAME: remove what was pulled, a name of dtrun ls; -y: without asking", take_away},
 };
 

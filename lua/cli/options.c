@@ -27,7 +27,7 @@ static const option options[] = {
      FIELD(target),
      0,
      0,
-     "a folder, a .gguf file, or a name of dtrun ls (bundled)"},
+     "a folder, a .gguf file, or a name of dtrun ls (bundled); also without -m"},
     {{"-md", "--draft", "--model-draft"},
      "MODEL",
      STRING,

@@ -80,6 +80,16 @@ static int run(lua_State *L) {
   return 0;
 }
 
+/* The last word on a driver that failed, with its error on top, or was interrupted; else "". */
+static void take_message(lua_State *L, bool failed, bool interrupted, char *out, size_t size) {
+  const char *message = failed ? "(error object is no text)" : "";
+  if (interrupted)
+    message = lua_getfield(L, LUA_REGISTRYINDEX, DRIVER_INTERRUPTED) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+  else if (failed && lua_tostring(L, -1))
+    message = lua_tostring(L, -1);
+  dtl_clean(out, size, message, strlen(message));
+}
+
 int dtl_run_driver(const char *name, int argc, char **argv, const volatile sig_atomic_t *interrupt) {
   dt_error err;
   if (!name || argc < 0 || (argc && !argv)) {
@@ -100,13 +110,9 @@ int dtl_run_driver(const char *name, int argc, char **argv, const volatile sig_a
     lua_pushcfunction(L, run);
     lua_pushlightuserdata(L, &d);
     status = lua_pcall(L, 1, 0, 0) != LUA_OK;
-    if (status && !(interrupt && *interrupt)) {
-      const char *message = lua_tostring(L, -1);
-      if (!message) message = "(error object is no text)";
-      dtl_clean(err.message, sizeof err.message, message, strlen(message));
-      fprintf(stderr, "dtrun: %s\n", err.message);
-    }
-    lua_close(L);
+    take_message(L, status, interrupt && *interrupt, err.message, sizeof err.message);
+    lua_close(L); /* hides a line of dt.progress */
+    if (*err.message) fprintf(stderr, "dtrun: %s\n", err.message);
   }
   free(path);
   return interrupt && *interrupt ? 130 : status;

@@ -34,6 +34,8 @@ struct prefix_object {
 #define PAIR_TYPE "dt.pair"
 #define PREFIX_TYPE "dt.prefix"
 
+#define DRIVER_INTERRUPTED "dt.interrupted" /* a text in the registry: what Ctrl-C means now; or nil */
+
 /* A state for a driver; NULL: out of memory. interrupt: or NULL; nonzero after Ctrl-C. */
 lua_State *driver_open(const volatile sig_atomic_t *interrupt);
 

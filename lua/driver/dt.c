@@ -26,6 +26,13 @@ static int is_terminal(lua_State *L) {
   return 1;
 }
 
+/* (text): what is said if Ctrl-C ends the driver; nil: nothing */
+static int at_interrupt(lua_State *L) {
+  lua_settop(L, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, DRIVER_INTERRUPTED);
+  return 0;
+}
+
 static int io_failure(lua_State *L, const char *path, int fd) {
   int code = errno;
   if (fd >= 0) close(fd);
@@ -158,6 +165,24 @@ static int look(lua_State *L) {
   return 1;
 }
 
+/* Pushes a malloc'd text, or nil, and frees it. */
+static void push_owned(lua_State *L, char *text) {
+  lua_pushstring(L, text);
+  free(text);
+}
+
+/* (name) -> the script that brings this model, or nil; the folder for it; the names of all such models */
+static int named_model(lua_State *L) {
+  char *script, *folder, *names;
+  dt_error err;
+  if (dtl_named_model(luaL_checkstring(L, 1), &script, &folder, &names, &err)) return driver_failure(L, &err);
+  lua_createtable(L, 0, 3);
+  push_owned(L, script), lua_setfield(L, -2, "script");
+  push_owned(L, folder), lua_setfield(L, -2, "folder");
+  push_owned(L, names), lua_setfield(L, -2, "names");
+  return 1;
+}
+
 static int mpi(lua_State *L) {
   lua_pushboolean(L, dt_ranks_possible());
   return 1;
@@ -184,11 +209,13 @@ int driver_dt_open(lua_State *L) {
                                        {"truncate", truncate_file},
                                        {"lock", lock},
                                        {"is_terminal", is_terminal},
+                                       {"at_interrupt", at_interrupt},
                                        {"open", driver_pair_open},
                                        {"fake", driver_pair_fake},
                                        {"homes", homes},
                                        {"mpi", mpi},
                                        {"look", look},
+                                       {"named_model", named_model},
                                        {"digest", digest_of},
                                        {"read", driver_pair_read},
                                        {"forget", driver_pair_forget},

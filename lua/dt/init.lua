@@ -21,12 +21,13 @@ local dt = {
 
 local STATUS = { policy = 3, input = 2, context = 2, device = 1 }
 
--- Returns value; if it is nil, ends the program with one line and the exit status of that kind of failure. For mistakes
--- of the user: dt.check(dt.load(opts.load)).
+-- Returns value; if it is nil, ends the program with one line and the exit status of that kind of failure, or as Ctrl-C
+-- ends it if that was the reason. For mistakes of the user: dt.check(dt.load(opts.load)).
 function dt.check(value, failure, kind)
   if value ~= nil then return value end
   local message = failure
   if type(failure) == "table" then message, kind = failure.message, failure.kind end
+  if kind == "interrupted" then error(message, 0) end
   complain(message)
   os.exit(STATUS[kind or "input"], true)
 end

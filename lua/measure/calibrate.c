@@ -207,6 +207,7 @@ static dt_status measure(bench *b, const dtl_calibration *how, dtl_costs *c, cha
     c->disturbed = true;
     snprintf(why, DTL_WHY, "%d %% of the passes took longer than others", 100 * disturbed / all);
   }
+  if (status && how->progress) how->progress(how->user, 1, 1); /* it ended */
   free(of);
   return status;
 }

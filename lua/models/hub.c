@@ -210,6 +210,16 @@ dt_status hub_path(const char *name, char **path, dt_error *err) {
   return status || *path ? status : dtl_fail(err, DT_ENOMEM, "out of memory: a path");
 }
 
+bool dtl_is_model_name(const char *word) {
+  hub_id id = {0};
+  bool known = false;
+  if (!word || access(word, F_OK) == 0) return false;
+  char *path = named_path(word, &known);
+  bool is = path || known || (!is_meant_as_path(word) && hub_parse(word, &id));
+  free(path), free(id.id);
+  return is;
+}
+
 static int is_model(const struct dirent *entry) { return strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0; }
 
 void hub_each(void (*see)(void *user, const char *id, const char *folder), void *user) {

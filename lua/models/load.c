@@ -46,6 +46,16 @@ static dt_status open_pair(const dtl_load_options *o, dt_pair_options *pair, dt_
   return status;
 }
 
+/* Checks that there is a layout of conversations. Of a target that cannot be loaded, the reason for that goes first. */
+static dt_status check_chat(const char *target, const char *template, dt_error *err) {
+  dt_chat *chat = NULL;
+  dt_error no_chat;
+  dt_status status = dt_model_chat(target, template, &chat, &no_chat);
+  dt_chat_close(chat);
+  if (status && !dt_model_look(target, NULL, err)) dtl_fail(err, status, "%s", no_chat.message);
+  return status;
+}
+
 dt_status dtl_load(const dtl_load_options *o, dt_pair **out, bool *found, dt_error *err) {
   NEED(o, "options");
   NEED(out, "out");
@@ -59,6 +69,7 @@ dt_status dtl_load(const dtl_load_options *o, dt_pair **out, bool *found, dt_err
   if (o->need != DTL_NO_DRAFT) status = models_draft(o->draft2, &second, err);
   pair.target = target, pair.draft = draft, pair.draft2 = second;
   pair.draft_optional = *found && o->need != DTL_NEEDS_DRAFT;
+  if (!status && o->chats) status = check_chat(target, o->template, err);
   if (!status) status = open_pair(o, &pair, out, err);
   free(target), free(draft), free(second);
   return status;

@@ -41,6 +41,49 @@ it_reads_the_template_of_the_model() {
   echo '{' >model/tokenizer_config.json
   refuses 2 'tokenizer_config.json: not valid JSON' ar --chat -m model -p hi
 }
+it_says_that_there_is_no_template_before_it_loads() {
+  local words
+  for words in "chat" "chat ar -m $models/mini-target" "ar --chat -p hi" "ar --system x -p hi" "ar --template alpaca -p hi"; do
+    script -qec "$dtrun $words" typescript >/dev/null </dev/null && fail "$words: exit status 0"
+    grep -qE 'has no chat template: give --template NAME|no chat template .alpaca.' typescript || fail "$words: $(cat typescript)"
+    grep -q loading typescript && fail "$words: loads first"
+  done
+  refuses 2 'no such folder: ./nowhere' ar --chat -m ./nowhere -p hi
+  refuses 2 'no such file: nowhere.gguf' chat nowhere.gguf
+  [ -x "$(dirname "$dtrun")/dtrun-serve" ] || return 0
+  script -qec "$dtrun serve --template alpaca --port 0" typescript >/dev/null </dev/null && fail 'serve: exit status 0'
+  grep -q "no chat template 'alpaca'" typescript || fail "serve: $(cat typescript)"
+  grep -q loading typescript && fail 'serve: loads first'
+  true
+}
+# A model with a chat template.
+make_chat_model() {
+  mkdir model
+  cp "$models"/mini-target/* model/
+  echo "{{'<|im_start|>'}}" >model/chat_template.jinja
+}
+it_says_that_chat_asks_a_question() {
+  make_chat_model
+  local hint='^dtrun: a chat model continued the prompt as a text: --chat asks a question$'
+  at_terminal -- "$dtrun" ar -m model -p 'Is it dark?' -n 5
+  grep -q "$hint" stdout || fail "nothing said: $(cat stdout)"
+  at_terminal -- "$dtrun" ar -m model -p 'Is it dark?' -n 5 -q
+  grep -q dtrun: stdout && fail 'said in spite of -q'
+  at_terminal -- "$dtrun" ar -m model -p 'Is it dark?' -n 5 -q --logit-bias 0+100
+  grep -q '^dtrun: a chat model ended the text at once: --chat asks a question$' stdout || fail "nothing printed, nothing said: $(cat stdout)"
+  echo 'Is it dark?' >prompt
+  for words in '--chat -p hi' "-p $(user hi | tr -d '\n')" '-f prompt' '-p hi -p ho'; do
+    # shellcheck disable=SC2086
+    at_terminal -- "$dtrun" ar -m model $words -n 5
+    [ "$status" -eq 0 ] || fail "$words: exit status $status"
+    grep -q 'a chat model' stdout && fail "$words: taken for a bare question"
+  done
+  at_terminal -- "$dtrun" ar -p 'Is it dark?' -n 5
+  grep -q 'a chat model' stdout && fail 'of a model without a template'
+  succeeds ar -m model -p 'Is it dark?' -n 5
+  grep -q 'a chat model' stderr && fail 'said where no terminal is'
+  true
+}
 it_reads_the_template_of_a_gguf_file() {
   local model=$models/SmolLM2-135M-Instruct.Q4_1.gguf
   [ -e "$model" ] || { echo '  skipped: no SmolLM2; scripts/get-model smollm2 brings it'; return 0; }

@@ -37,5 +37,42 @@ it_repeats_disturbed_runs_of_a_sweep_and_the_report_says_so() {
   succeeds run report o.jsonl
   grep -qE "^$word\$" o/report.md || fail 'no word in the report'
 }
+write_slow_policy() {
+  cat >slow.lua <<'LUA'
+local policy = require "dt.policy"
+local Slow = policy.define { name = "slow", uses = { draft = false } }
+function Slow:draft() for _ = 1, 300000 do end end
+return Slow
+LUA
+}
+it_shows_the_round_that_runs_at_a_terminal() {
+  at_terminal 'comparing with ar: round 1 of 2 ...' '' 'comparing with ar: round 2 of 2 ...' '' -- "$dtrun" ar -p 'It was' -n 20 --ignore-eos --compare ar --rounds 2
+  [ "$status" -eq 0 ] || fail "exit status $status"
+  grep -q comparing stdout && fail 'a round stays on the screen'
+  grep -q '^dtrun: ar .* median of' stdout || fail 'no comparison'
+  prompt_stands_alone
+  succeeds ar -p 'It was' -n 20 --ignore-eos --compare ar --rounds 2
+  grep -q comparing stderr && fail 'a round is shown where no terminal is'
+  at_terminal -- "$dtrun" ar -p 'It was' -n 20 --ignore-eos --compare ar --rounds 1 -q
+  grep -q dtrun stdout && fail 'a message in spite of -q'
+  true
+}
+it_keeps_the_rounds_that_ended_before_ctrl_c() {
+  write_slow_policy
+  at_terminal 'round 3 of 9' ^C -- "$dtrun" ./slow.lua -p 'It was' -n 40 --ignore-eos --compare ar --rounds 9 --json r.json
+  [ "$status" -eq 130 ] || fail "exit status $status, expected 130"
+  grep -q '^dtrun: interrupted in round 3 of the comparison: it is of the 2 before$' stdout || fail "no word of it: $(cat stdout)"
+  grep -qE '^dtrun: slow [0-9.]+ tokens/s, ar [0-9.]+ tokens/s, .*: 0\.[0-9]+x, same 40 tokens, median of 2 rounds$' stdout || fail 'no ratio'
+  grep -qE '"rounds":[[:space:]]*2,' r.json || fail 'not in the result'
+  prompt_stands_alone
+}
+it_says_that_no_round_had_ended() {
+  write_slow_policy
+  at_terminal 'round 1 of 3' ^C -- "$dtrun" ./slow.lua -p 'It was' -n 200 --ignore-eos --compare ar --json r.json
+  [ "$status" -eq 130 ] || fail "exit status $status, expected 130"
+  grep -q '^dtrun: interrupted in the first round of the comparison: there is no ratio$' stdout || fail "no word of it: $(cat stdout)"
+  grep -q '"compare"' r.json && fail 'a comparison in the result'
+  prompt_stands_alone
+}
 
 run_tests

@@ -41,7 +41,30 @@ says_in_one_line() {
   grep -qE "^dtrun: .*$pattern" stderr || fail "dtrun $*: expected a line that matches '$pattern'"
 }
 
+# at_terminal [PATTERN KEYS]... -- COMMAND...: terminal.py, whose lines of the screen are in the file stdout
+at_terminal() { run python3 "$source_dir/tests/cli/terminal.py" "$@"; }
+# prompt_stands_alone: the shell's prompt would stand on a line of its own
+prompt_stands_alone() { [ -z "$(tail -n 1 stdout)" ] || fail "the prompt lands on: $(tail -n 1 stdout)"; }
+
 same_text() { cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
+
+# A home of dtrun's files with a model of its own that a package of the folder `wheels` carries.
+make_home() {
+  mkdir -p home/models home/scripts wheels/llm_toy
+  cp "$source_dir/scripts/get-model" home/scripts/
+  ln -s "$models"/mini-* home/models/
+  echo 'a toy' >wheels/llm_toy/toy.gguf
+  printf '# a comment\ntoy llm-toy==1.0 toy.gguf 6 %s\n' "$(sha256sum wheels/llm_toy/toy.gguf | cut -d' ' -f1)" >home/models/pull.txt
+  python3 - <<'PY'
+import zipfile
+with zipfile.ZipFile("wheels/llm_toy-1.0-py3-none-any.whl", "w") as z:
+    z.write("wheels/llm_toy/toy.gguf", "llm_toy/toy.gguf")
+    z.writestr("llm_toy-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: llm-toy\nVersion: 1.0\n")
+    z.writestr("llm_toy-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: us\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    z.writestr("llm_toy-1.0.dist-info/RECORD", "")
+PY
+  export DTRUN_HOME=$PWD/home PIP_NO_INDEX=1 PIP_FIND_LINKS=$PWD/wheels XDG_DATA_HOME=$PWD/data
+}
 
 run_tests() {
   local failed=0 name folder

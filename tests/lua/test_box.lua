@@ -137,6 +137,49 @@ function TestBounds.test_empty_passes_in_a_batch_are_none()
   lu.assertTrue(os.clock() - start < 6)
 end
 
+-- ---- fields that an object does not have ----------------------------------------------------------------------------
+
+TestHints = {}
+
+local TYPING = [[
+local policy = require "dt.policy"
+local P = policy.define { name = "typing", uses = { draft = false }, params = { { "sure", 0.3 }, { "K", 2 } } }
+function P:init() self.seen = 1 end
+function P:count() return 1 end
+function P:draft(tree) %s end
+return P
+]]
+
+local function fails(code)
+  local result, failure = generate(TYPING:format(code))
+  lu.assertNil(result)
+  return failure.message:match "^%S+:%d+: (.*)"
+end
+
+function TestHints.test_an_error_that_comes_of_a_misspelt_field_names_what_was_meant()
+  for code, message in pairs {
+    ["if 1 < self.shure then end"] = "compare number with nil (self.shure is nil: did you mean self.sure?)",
+    ["return math.floor(self.Sure)"] = "(self.Sure is nil: did you mean self.sure?)",
+    ["for i = 1, self.k do end"] = "bad 'for' limit (number expected, got nil) (self.k is nil: did you mean self.K?)",
+    ["self:cuont() self:coun()"] = "attempt to call a nil value (method 'cuont')",
+    ["self:coun()"] = "(method 'coun') (self.coun is nil: did you mean the method count?)",
+    ["return self.cost.x"] = "(field 'cost') (self.cost is nil: did you mean self.costs?)",
+    ["self.costs:target(1, 1)"] = "(self.costs is nil: the policy must declare uses = { costs = true })",
+  } do
+    lu.assertStrContains(fails(code), message)
+  end
+end
+
+function TestHints.test_fields_may_be_nil_on_purpose()
+  local function runs(code) lu.assertNotNil(generate(TYPING:format(code))) end
+  runs "self.shure = (self.shure or 0) + 1 if self.kk then error 'no' end self.coun = nil"
+  runs "for i = 1, 200 do assert(self['k' .. i] == nil and rawget(self, i) == nil) end"
+  lu.assertEquals(fails "local _ = self.shure error 'enough'", "enough")
+  lu.assertEquals(fails "local _ = self.other .. 'x'", "attempt to concatenate a nil value (field 'other')")
+  local later = fails "if self.n then local x x() end self.n, self.shore = 1, self.shure" -- read in the call before
+  lu.assertEquals(later, "attempt to call a nil value (local 'x')")
+end
+
 -- ---- overwriting ----------------------------------------------------------------------------------------------------
 
 local OVERWRITE = [[

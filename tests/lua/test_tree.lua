@@ -388,6 +388,30 @@ function TestTree.test_mistakes_raise_and_name_the_argument()
     eq(getmetatable(tree), false) ]])
 end
 
+function TestTree.test_a_node_that_found_no_room_is_named_with_the_call_that_found_none()
+  run([[
+    function P:draft(tree)
+      tree:draft_step(tree.root)
+      if tree:depth_room() == 0 then
+        local u = tree:branch(tree.root, 1)
+        local why = " found no room below node 0 (the tree may have only 0 levels here): check "
+        local none = ": tree:branch" .. why .. "`last < first`"
+        raises("tree:draft_step: nodes: there is no node 1 (the tree has 0..0)" .. none, tree.draft_step, tree, u)
+        raises("tree:branch: u: there is no node 1 (the tree has 0..0)" .. none, tree.branch, tree, u, 1)
+        local v = tree:add(tree.root, 1)
+        raises("tree:add: u is nil: tree:add" .. why .. "for nil", tree.add, tree, v, 1)
+        raises("tree:p: u: there is no node 1 (the tree has 0..0)", tree.p, tree, 1)
+      end
+      if tree:depth_room() < 2 then return end
+      tree:limit(1)
+      local u = tree:branch(tree.root, 1)
+      tree:draft_step(u)
+      local first = tree:branch_best({ u }, 2)
+      raises("tree:p: u: there is no node 2 (the tree has 0..1): tree:branch_best found no room below node 1 "
+             .. "(the tree may have only 1 node here): check `last < first`", tree.p, tree, first)
+    end ]], 6)
+end
+
 TestSeq = {}
 
 function TestSeq.test_committed_tokens_are_readable()

@@ -542,6 +542,7 @@ static void results_of_nothing(void **unused) {
     free(text);
     strange.n_tokens = INT_MIN;
   }
+  assert_false(dtl_is_model_name(NULL));
   assert_true(dtl_tokens_per_second(NULL) == 0);
   assert_true(dtl_tokens_per_second(&strange) == 0);
   assert_true(dtl_output_hash(NULL, 1) == dtl_output_hash(tokens, 0));

@@ -176,6 +176,11 @@ static void what_is_asked_of_pairs(void **unused) {
   NULL_REFUSED(dt_pair_chat(pair, "chatml", NULL, &err));
   REFUSED(dt_pair_chat(pair, "nonsense", &chat, &err), DT_EINPUT, "nonsense");
   REFUSED(dt_pair_chat(pair, NULL, &chat, &err), DT_EINPUT, "");
+  NULL_REFUSED(dt_model_chat(NULL, "chatml", &chat, &err));
+  NULL_REFUSED(dt_model_chat("nowhere", "chatml", NULL, &err));
+  REFUSED(dt_model_chat("nowhere", "nonsense", &chat, &err), DT_EINPUT, "nonsense");
+  REFUSED(dt_model_chat("nowhere", NULL, &chat, &err), DT_EINPUT, "nowhere has no chat template");
+  assert_false(dt_shifts_wanted(NULL));
   dt_pair_close(pair);
 }
 

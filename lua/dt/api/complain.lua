@@ -1,5 +1,8 @@
 -- Writes one line on standard error, whatever the texts contain: complain("no policy '", name, "'").
+local brief = require "dt.api.brief"
+
 return function(...)
   local line = table.concat { ... }:gsub("%c", "?"):gsub("\xC2[\x80-\x9F]", "?")
+  brief.hide()
   io.stderr:write("dtrun: ", line, "\n")
 end

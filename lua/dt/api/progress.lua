@@ -3,6 +3,7 @@
 --
 -- If steps differ in length, dt.progress(total, work) and p:step(1, work) give the amount of work, in all and of a
 -- step. p:skip(n, work): these steps need not be done; they count, and took no time.
+local brief = require "dt.api.brief"
 local core = require "dt.core"
 
 local Progress = {}
@@ -22,7 +23,7 @@ end
 
 -- Ends the line if fewer steps were needed than expected.
 function Progress:finish()
-  if self.shown and self.done < self.total then io.stderr:write "\n" end
+  if self.shown and self.done < self.total then brief.hide() end
 end
 
 -- Counts n more steps.
@@ -33,8 +34,9 @@ function Progress:step(n, work)
   if not self.shown then return end
   local passed = core.clock() - self.start
   local left = passed / self.worked * self.left
-  local rest = self.done < self.total and duration(left) .. " left" or duration(passed) .. "\n"
-  io.stderr:write(("\r%d/%d  %s\27[K"):format(self.done, self.total, rest))
+  local ends = self.done >= self.total
+  local line = ("%d/%d  %s"):format(self.done, self.total, ends and duration(passed) or duration(left) .. " left")
+  if ends then brief.stay(line) else brief.show(line) end
 end
 
 return function(total, work)

@@ -28,9 +28,13 @@ local USES = { draft = "optional", costs = "boolean", sharpen = "boolean", memor
                target = "integer" }
 local MOST_NODES = 256 -- of a verify pass: DT_TREE_VERIFY
 local MOST_CANDIDATES = 32 -- of a verified row: DT_TARGET_CANDIDATES
+local MOST_HINTS = 64 -- fields that an object does not have and that are compared with the names that it has
+local LONGEST_NAME = 40
 local MOST_BYTES = 32 * 1024 -- of names, docs, presets and allowed values: the host copies them
 -- Not free for parameters.
 local TAKEN = { init = true, draft = true, observe = true, step = true, costs = true, memory = true, corpus = true }
+
+local GIVEN = { "costs", "memory", "corpus" } -- fields that the host sets, if uses declares them
 
 local function nothing() end
 
@@ -100,8 +104,50 @@ local function near(a, b)
     or sub(a, same + 1) == sub(b, same + 2) or sub(a, same + 2) == sub(b, same + 2)
 end
 
+local host = {}
+
+-- As near, for names with capitals; of short names only capitals may differ.
+local function resembles(key, name)
+  name = lower(name)
+  return lower(key) == name or #key > 2 and #name > 2 and near(key, name)
+end
+
+-- What may be meant by a field that an object does not have: a parameter, what the host gives, or a method.
+-- A message, or false.
+local function hint_for(spec, P, key)
+  local asked = "self." .. key .. " is nil: "
+  for _, p in ipairs(spec.params) do
+    if p.name == key then return false end -- its value is nil
+    if resembles(key, p.name) then return asked .. "did you mean self." .. p.name .. "?" end
+  end
+  for _, name in ipairs(GIVEN) do
+    if name == key then return format("%sthe policy must declare uses = { %s = true }", asked, name) end
+    if resembles(key, name) then return asked .. "did you mean self." .. name .. "?" end
+  end
+  local method
+  for name, value in next, P do
+    local fits = type(name) == "string" and type(value) == "function" and resembles(key, name)
+    if fits and (not method or name < method) then method = name end
+  end
+  return method and asked .. "did you mean the method " .. method .. "?" or false
+end
+
+-- Takes note of reads of fields that an object does not have. They are no mistakes: a field may be nil on purpose.
+-- If an error comes of one, its message ends with the hint.
+local function missing(spec)
+  local hints, n = {}, 0
+  return function(P, key)
+    local hint = hints[key]
+    if hint == nil and n < MOST_HINTS and type(key) == "string" and #key <= LONGEST_NAME then
+      hint, n = hint_for(spec, P, key), n + 1
+      hints[key] = hint
+    end
+    if hint and host.note_missing then host.note_missing(hint) end
+  end
+end
+
 -- The metatable of a policy: a method that nothing will ever call is a mistake.
-local function guard(what)
+local function guard(what, spec)
   local function add(P, key, value)
     for _, method in ipairs(METHODS) do
       if type(key) == "string" and type(value) == "function" and #key < 10 and near(key, method) then
@@ -110,7 +156,7 @@ local function guard(what)
     end
     rawset(P, key, value)
   end
-  return { __newindex = add, __metatable = false }
+  return { __newindex = add, __index = missing(spec), __metatable = false }
 end
 
 function policy.define(t)
@@ -167,7 +213,7 @@ function policy.define(t)
   spec.check = t.check
   local P = { init = nothing, draft = nothing, observe = nothing, step = spec.batch and batch_step or step }
   specs[P] = spec
-  return setmetatable(P, guard(name))
+  return setmetatable(P, guard(name, spec))
 end
 
 function policy.clip(x, low, high)
@@ -252,8 +298,6 @@ function policy.guesses(p, seq)
   local one = guesses(p, seq, policy.sharpen, 1)
   return #p.models > 1 and either(one, guesses(p, seq, policy.sharpen, 2)) or one
 end
-
-local host = {}
 
 local function preset_names(spec)
   local names = {}

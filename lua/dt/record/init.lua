@@ -221,6 +221,8 @@ function record.open(path, head, sources)
   head.schema = schema.HEAD
   local message = schema.mistake(head, true)
   if message then error("record: the head: " .. message, 2) end
+  core.at_interrupt(path and "interrupted: " .. path .. " has the runs that ended, and the same command goes on there"
+    or "interrupted: no file has the runs that ended; with --out FILE the same command goes on where it stopped")
   if not path then return setmetatable({ head = head, runs = {}, failures = {} }, File) end
   local ok, text, code
   ok, message = core.lock(path)

@@ -16,8 +16,9 @@ import threading
 
 from . import _names
 from ._bridge import Error, the_bridge, wrong
+from ._pull import pull
 
-__all__ = ["Error", "Pair", "load", "look", "version"]
+__all__ = ["Error", "Pair", "load", "look", "pull", "version"]
 
 
 def version():
@@ -25,7 +26,7 @@ def version():
 
 
 def load(target=None, draft=None, **options):
-    """A Pair. Without a target the bundled pair; with only a target the draft that is found to belong to it, if there is
+    """A Pair. A target is a folder, a file, or a name, as pull("smollm2") brings it. Without a target the bundled pair; with only a target the draft that is found to belong to it, if there is
     one (models/README.md); draft=False: none.
     options: draft2 (a second draft), backend, threads, ctx, weights, draft_weights, draft_vocab, cache_dtype, activations,
     needs_logits, costs ("learn", the default, or "table": measured; what policies count with)."""

@@ -3,18 +3,37 @@ import ctypes
 import json
 import operator
 import os
+import re
+import shutil
 import signal
 import threading
 from pathlib import Path
+
+
+def _bring(match):
+    """What brings a model, where messages of the library say dtrun pull NAME."""
+    name, spec = match.group(1), match.group(2) or ""
+    if "/" not in name or shutil.which("dtrun"):
+        return f"python -m dtrun pull {name}{spec}"
+    include = f" --include '*{spec[1:]}*'" if spec else ""
+    return f"hf download {name}{include} (of the package huggingface_hub)"
+
+
+def _in_python(message):
+    """A message of the library, whose commands are those of the program dtrun, which a wheel has not."""
+    message = message.replace("dtrun ls names those that are here, dtrun pull brings others",
+                              "python -m dtrun pull NAME brings others")
+    return re.sub(r"(?<!-m )dtrun pull ([\w./-]*\w)(:[\w.-]+)?(?= )", _bring, message)
 
 
 class Error(Exception):
     """What failed: kind ("policy", "input", "context", "device"), message, file, line, partial (a result so far)."""
 
     def __init__(self, failure):
-        super().__init__(failure.get("message", "failed"))
+        message = _in_python(failure.get("message") or "failed")
+        super().__init__(message)
         self.kind = failure.get("kind")
-        self.message = failure.get("message")
+        self.message = message
         self.file = failure.get("file")
         self.line = failure.get("line")
         self.partial = failure.get("partial")
