@@ -4,9 +4,13 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#define MOST 1e12 /* ms */
+
 static _Atomic double skipped;
 
-void dt_clock_skip(double ms) { skipped = skipped + ms; }
+void dt_clock_skip(double ms) {
+  if (ms > 0 && ms < MOST) skipped = skipped + ms;
+}
 
 double dt_clock_ms(void) {
   struct timespec now;

@@ -8,6 +8,7 @@ double dt_clock_ms(void); /* monotonic, milliseconds */
 
 #pragma GCC visibility pop
 
-void dt_clock_skip(double ms); /* makes the clock jump ahead: how passes of a scripted pair take time */
+/* Makes the clock jump ahead, which is how passes of a scripted pair take time; from 0 to 1e12 ms, others are ignored. */
+void dt_clock_skip(double ms);
 
 #endif

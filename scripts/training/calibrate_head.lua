@@ -1,6 +1,6 @@
 -- Measures what a first run with a draft should know: how often its guesses and copies of the text are right, and how
--- its probabilities must be calibrated, greedily and at temperature 0.8, on questions that the draft was trained on, not
--- on those it is judged by.
+-- its probabilities must be calibrated, greedily and at temperature 0.8, on questions that it was trained on, not on
+-- those it is judged by.
 -- Writes calibration.json, with which new pairs of that draft begin (models/HEADS.md).
 --
 --   XDG_CACHE_HOME=$(mktemp -d) dtrun run scripts/training/calibrate_head.lua -m TARGET -md HEAD --questions FILE.jsonl

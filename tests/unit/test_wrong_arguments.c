@@ -532,6 +532,9 @@ static void trees_refuse_wrong_nodes_and_numbers(void **unused) {
       dt_tree_learner learner = dt_tree_learner_new(true), as_before = learner;
       dt_tree_learn(&learner, tree, *u, 1, true);
       assert_memory_equal(&learner, &as_before, sizeof learner);
+      double numbers[DT_TREE_LEARNER_STATE]; /* of any values: test_learn.c */
+      dt_tree_learner_state(&learner, numbers);
+      assert_true(dt_tree_learner_resume(true, numbers).slope == learner.slope);
       state after = look();
       assert_memory_equal(&before, &after, sizeof before);
     }
