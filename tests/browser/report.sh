@@ -70,7 +70,7 @@ for (const path of document.querySelectorAll("figure.lines svg path[stroke^=rgb]
   if (ratio < LEAST) say("faint " + style.stroke + " " + style.strokeOpacity + " " + ratio.toFixed(2));
 }
 say("lines " + lines);'
-  asks here/report.html "${script/LEAST/3}" $dark
+  asks here/report.html "${script/LEAST/4.5}" $dark
   finds_nothing faint "dark: $(sort log | uniq -c | head -5)"
   [ "$(sed -n 's/^lines //p' log)" -gt 50 ] || fail 'too few lines'
   asks here/report.html "${script/LEAST/1.6}" $light # yellow on white has marks that are larger
