@@ -112,7 +112,7 @@ int dtl_run_driver(const char *name, int argc, char **argv, const volatile sig_a
     status = lua_pcall(L, 1, 0, 0) != LUA_OK;
     take_message(L, status, interrupt && *interrupt, err.message, sizeof err.message);
     lua_close(L); /* hides a line of dt.progress */
-    if (*err.message) fprintf(stderr, "dtrun: %s\n", err.message);
+    if (*err.message || (status && !(interrupt && *interrupt))) fprintf(stderr, "dtrun: %s\n", err.message);
   }
   free(path);
   return interrupt && *interrupt ? 130 : status;

@@ -52,8 +52,9 @@ static dt_status check_chat(const char *target, const char *template, dt_error *
   dt_error no_chat;
   dt_status status = dt_model_chat(target, template, &chat, &no_chat);
   dt_chat_close(chat);
-  if (status && !dt_model_look(target, NULL, err)) dtl_fail(err, status, "%s", no_chat.message);
-  return status;
+  if (!status) return DT_OK;
+  dt_status flaw = dt_model_look(target, NULL, err);
+  return flaw ? flaw : dtl_fail(err, status, "%s", no_chat.message);
 }
 
 dt_status dtl_load(const dtl_load_options *o, dt_pair **out, bool *found, dt_error *err) {

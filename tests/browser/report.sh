@@ -57,6 +57,33 @@ say(s.backgroundColor + " " + s.color + " " + getComputedStyle(document.querySel
   asks here/report.html "$script" $light
   grep -qx 'rgb(255, 255, 255) rgb(28, 32, 36) rgb(28, 32, 36)' log || fail "light: $(cat log)"
 }
+it_has_lines_that_stand_out_in_both_themes() {
+  make_page "${all[@]}" || return 0
+  local script='const light = c => { const [r, g, b] = c.map(x => (x /= 255) <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+const numbers = text => text.match(/[0-9.]+/g).map(Number), paper = numbers(getComputedStyle(document.body).backgroundColor);
+let lines = 0;
+for (const path of document.querySelectorAll("figure.lines svg path[stroke^=rgb]")) {
+  const style = getComputedStyle(path), own = numbers(style.stroke), bright = style.filter === "none" ? 1 : numbers(style.filter)[0];
+  const seen = own.slice(0, 3).map((x, i) => Math.min(255, x * bright) * style.strokeOpacity + paper[i] * (1 - style.strokeOpacity));
+  const [a, b] = [light(seen), light(paper)], ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  lines++;
+  if (ratio < LEAST) say("faint " + style.stroke + " " + style.strokeOpacity + " " + ratio.toFixed(2));
+}
+say("lines " + lines);'
+  asks here/report.html "${script/LEAST/4.5}" $dark
+  finds_nothing faint "dark: $(sort log | uniq -c | head -5)"
+  [ "$(sed -n 's/^lines //p' log)" -gt 50 ] || fail 'too few lines'
+  asks here/report.html "${script/LEAST/1.6}" $light # yellow on white has marks that are larger
+  finds_nothing faint "light: $(sort log | uniq -c | head -5)"
+}
+it_shows_where_figures_go_on_beside_a_narrow_window() {
+  make_page || return 0
+  asks here/report.html 'const s = getComputedStyle(document.querySelector("figure"));
+say(innerWidth < 736 && s.backgroundImage.startsWith("linear-gradient") ? "shadow" : "none " + innerWidth);' --window-size=500,800
+  [ "$(cat log)" = shadow ] || fail "$(cat log)"
+  asks here/report.html 'say(getComputedStyle(document.querySelector("figure")).backgroundImage);'
+  [ "$(cat log)" = none ] || fail "$(cat log)"
+}
 it_has_numbers_and_tables_to_be_saved() {
   make_page || return 0
   for name in csv tex; do

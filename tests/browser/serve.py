@@ -1,4 +1,5 @@
 """The page of dtrun serve in Chromium, used as a person does: serve.py URL WHAT [KEY]; WHAT is the name of a function below."""
+import re
 import sys
 import tempfile
 
@@ -192,6 +193,9 @@ def playground_marks_mistakes(b):
     choose(b, "first-policy", "your page")
     run(b)
     check("hedge took" in text(b, "#verdict"), text(b, "#verdict"), text(b, "#play-error"))
+    faster = float(re.search(r"([0-9.]+) times the speed", text(b, "#verdict")).group(1))
+    if faster != 1:  # what is slower is not shown as a success
+        check((b.value("document.getElementById('verdict').className") == "good") == (faster > 1), text(b, "#verdict"))
     write_page(b, "tree:draft_step", "tree:draft_stp")
     run(b)
     check("page.lua:9:" in text(b, "#play-error") and "draft_step" in text(b, "#play-error"), text(b, "#play-error"))
@@ -200,6 +204,7 @@ def playground_marks_mistakes(b):
     check("draft_stp" in b.value("(t => t.value.slice(t.selectionStart, t.selectionEnd))(document.getElementById('own-text'))"), "the line is not selected")
     write_page(b, "for _", "fr _")
     b.until("document.querySelector('#gutter .wrong')?.textContent.trim() === '8'")
+    check(b.value("document.getElementById('play-error').hidden"), "the error of another page stays", text(b, "#play-error"))
     write_page(b, "fr _", "while true do end for _")
     write_page(b, "tree:draft_stp", "tree:draft_step")
     b.until("!document.querySelector('#gutter .wrong')")

@@ -81,6 +81,15 @@ function TestSummary.test_the_papers_acceptance_divides_by_the_most_its_tree_com
                   { 2 / 8, 2 / 7, 2 / 5, false })
 end
 
+-- It counts the bonus token, which the depth does not: it is no share, and exceeds 1.
+function TestSummary.test_the_papers_acceptance_is_shown_as_a_ratio()
+  local runs = { run { arm = "linear", params = { K = 1 }, speed = 1 }, run { arm = "ar", speed = 1 } }
+  local html = page.markdown(report.document({ file(runs) }, { "x" }))
+  lu.assertStrContains(html, "tokens/iteration over the paper's depth")
+  lu.assertStrContains(html, "2.000")
+  lu.assertNil(html:find("200.0 %", 1, true))
+end
+
 function TestSummary.test_scales_change_within_an_arm_and_settings_do_not()
   local s = summary.new(file {
     run { arm = "linear", params = { K = 2 }, axes = { chars = 100, depth = 3 }, speed = 1 },

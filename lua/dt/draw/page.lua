@@ -85,7 +85,15 @@ figure.heat svg [fill="rgb(255,255,255)"] text { fill: #fff; }
 figure svg path[stroke="gray"] { stroke: var(--line); }
 figure svg path[stroke="rgb( 85,  85,  85)"], figure svg path[stroke="rgb(102, 102, 102)"] { stroke: var(--dim); }
 figure svg path[stroke="rgb( 51,  51,  51)"], figure svg path[stroke="black"] { stroke: var(--ink); }
-@media screen and (max-width: 46rem) { /* figures keep letters of 11 pixels and are moved sideways */
+@media screen and (prefers-color-scheme: dark) { /* lines of series, whose colours are for white, stand out */
+  figure.lines svg :is(use, path[stroke^="rgb("]:not([stroke="rgb( 85,  85,  85)"], [stroke="rgb( 51,  51,  51)"],
+    [stroke="rgb(102, 102, 102)"])) { filter: brightness(1.6); }
+}
+@media screen and (max-width: 46rem) { /* figures keep letters of 11 pixels and are moved sideways: shadows say so */
+  .wide, figure { background: linear-gradient(to right, var(--paper), transparent) left / 2rem 100% no-repeat local,
+    linear-gradient(to left, var(--paper), transparent) right / 2rem 100% no-repeat local,
+    linear-gradient(to right, var(--dim), transparent) left / .7rem 100% no-repeat scroll,
+    linear-gradient(to left, var(--dim), transparent) right / .7rem 100% no-repeat scroll; }
   body { padding: 1.2rem .9rem 3rem; }
   figure svg { width: 44rem; }
   th:first-child, td:first-child { max-width: 9rem; }

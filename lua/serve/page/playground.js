@@ -92,7 +92,7 @@ async function speeds(requests, signal) {
 function judge(plain, [fast, slow]) {
   const [one, two] = lanes, wrong = lanes.find(lane => lane.text !== plain);
   const verdict = byId("verdict");
-  verdict.className = wrong ? "error" : "good";
+  verdict.className = wrong ? "error" : fast < slow ? "slower" : "good";
   if (wrong) {
     let i = 0;
     while (wrong.text[i] === plain[i]) i++;
@@ -166,9 +166,12 @@ async function run() {
   setBusy(false);
 }
 
+let failed; // the page of one's own whose error is shown
+
 // An error of one's own page is told at its line, too.
 function fail(error) {
   tell(byId("play-error"), error.message);
+  failed = usesOwn() ? own.text : undefined;
   if (!(error instanceof Refusal) || !/^(policy )?page\.lua|page\.lua:\d+:/.test(error.message)) return;
   mark(error.message);
   byId("own").scrollIntoView({ block: "nearest" });
@@ -220,6 +223,10 @@ export async function openPlayground(about) {
   second.onChange(change);
   await openEditor();
   await openLink();
+  own.told.push(() => { // the error of a page that is another now
+    if (failed !== undefined && own.text !== failed) tell(byId("play-error"), "");
+    if (own.text !== failed) failed = undefined;
+  });
   change();
 }
 
