@@ -7,7 +7,7 @@
  * What slow passes taught must not keep a policy from ever trying again (learned_doubt.c):
  * - A pass that is much faster than those before it shows that they were disturbed: their times are dropped.
  * - A time far above what the models' bytes let expect counts in part until passes of this process have confirmed it.
- * - What has not been seen for a while counts less and less beside what other passes let expect, so that it is tried again; and
+ * - What has not been seen for a while counts less and less compared with what other passes let expect, so that it is tried again; and
  *   where nothing but trees has been verified for a while, learned_wants_plain asks for a plain iteration. */
 #ifndef DTL_LEARNED_H
 #define DTL_LEARNED_H
@@ -102,8 +102,8 @@ void learned_count_costs(const lessons *l, dtl_costs *out);
 void learned_count_json(const lessons *l, struct cJSON *root);
 bool learned_count_parse(lessons *l, const struct cJSON *root);
 
-/* learned_place.c: adds a ratio, for which the oldest makes room; the percentile of a place's ratios, n > 0; and what was reckoned for
- * a pass, of which a draft's first one may have more rows, of committed tokens. */
+/* learned_place.c: adds a ratio, for which the oldest makes room; the percentile of a place's ratios, n > 0; and the estimate for
+ * a pass (a draft's first one may have more rows, of committed tokens). */
 void place_add(learned_place *place, double ratio);
 double place_counted(learned_place *place);
 double learned_reckoned(const dtl_costs *c, learned_kind kind, double rows, int context);

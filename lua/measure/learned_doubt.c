@@ -9,14 +9,14 @@
 #define FAR 2.0     /* times what bytes let expect: counts only after */
 #define CONFIRMED 4 /* passes of this process */
 #define PATIENT 64  /* passes of the target after which what was not seen among them is doubted; */
-#define HALF 32     /* after so many more half of its weight is left */
+#define HALF 32     /* the weight halves with each 32 passes more */
 
 static int class_of(learned_kind kind, int i) {
   if (kind == LEARNED_TARGET) return i ? CLASS_ROWS : CLASS_PLAIN;
   return kind <= LEARNED_FIRST ? CLASS_DRAFT : CLASS_DRAFT2;
 }
 
-/* The logarithm of what a pass with the row count i takes in what one with the row count j takes, as reckoned. */
+/* The logarithm of the ratio between the estimates for the row counts i and j. */
 static double reckoned_rows(const lessons *l, learned_kind kind, int k, int i, int j) {
   const dtl_costs *c = &l->reckoned;
   return log(learned_reckoned(c, kind, c->rows[i], c->context[k]) /
@@ -65,7 +65,7 @@ static double bounded(learned_place *p, double base) {
   return p->fresh < CONFIRMED && counted > most ? most : counted;
 }
 
-/* How much slower than reckoned this machine is, by plain decoding in the context that was seen most often; where none is known, by the
+/* How much slower than estimated this machine is, by plain decoding in the context that was seen most often; where none is known, by the
  * passes over several rows that were fastest. */
 static double machine(lessons *l) {
   learned_place *plain = NULL;

@@ -1,4 +1,4 @@
-/* The times of a place, and what was reckoned for its passes: see learned.h. */
+/* The times of a place, and the estimate for its passes: see learned.h. */
 #include "measure/learned.h"
 
 #include <stdlib.h>
