@@ -230,7 +230,7 @@ ledger_book *learn_book(const course *c, const char *digest) { return ledger_of(
 
 double dtl_learned_plain(const dtl_learned *learned, int context) {
   const course *c = learned ? learned->last : NULL;
-  bool known = false;
+  bool known = c && c->l.seen_at[CLASS_PLAIN] > 0; /* its times may have been dropped since: learned_doubt.c */
   if (!c) return 0;
   for (int k = 0; k < c->l.reckoned.n_contexts; k++) known |= c->l.place[LEARNED_TARGET][k][0].n > 0;
   return known ? costs_pass(&c->l.shown, c->l.shown.target, 1, context) / c->batch : 0;
