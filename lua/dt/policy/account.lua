@@ -54,7 +54,7 @@ end
 function Account:credit(passes)
   local costs, pairs_own = self.costs, self.pairs_own
   local now = costs:recall "account"
-  pairs_own[1] = min((now or pairs_own)[1] + passes, SAVED)
+  pairs_own[1] = min(max((now or pairs_own)[1], -SAVED) + passes, SAVED) -- whatever a file holds, it recovers
   costs:keep("account", pairs_own)
 end
 

@@ -138,7 +138,7 @@ function Guesses:keep()
   self.prices.costs:keep(self.name, known)
 end
 
-local function clip(p) return max(0, min(p, 1)) end
+local function clip(x, low, high) return max(low, min(x, high)) end
 
 -- What is expected of a new pair, if each guess of a chain is right with probability p and nothing is reached without
 -- drafts: what the first pass of the best chain brings, less the time of the passes below it; and what one of these
@@ -158,9 +158,10 @@ end
 local function recall(prices, name)
   local known = prices.costs:recall(name)
   local n = known and #known
-  if n == STATE + 1 then return known, clip(known[n]) end
+  if n == STATE + 1 then return known, clip(known[n], 0, 1) end
   if n ~= STATE + 4 then return nil end
-  return known, nil, { known[n - 3], known[n - 2] }, { min(known[n - 1], RECALLED), min(known[n], RECALLED) }
+  return known, nil, { clip(known[n - 3], -DEEPEST, DEEPEST), clip(known[n - 2], -1, 1) },
+    { clip(known[n - 1], 0, RECALLED), clip(known[n], 0, RECALLED) }
 end
 
 return function(prices, seq, sharpen, model)

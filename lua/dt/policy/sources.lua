@@ -56,7 +56,7 @@ local function recall(self, source, base, n)
   for kind = 1, n do
     local seen = max(known[n + kind], DOUBT)
     local counts = min(seen, RECALLED) / seen
-    self.right[base + kind], self.seen[base + kind] = known[kind] * counts, seen * counts
+    self.right[base + kind], self.seen[base + kind] = max(0, min(known[kind], seen)) * counts, seen * counts
   end
   return true
 end
