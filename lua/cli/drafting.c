@@ -22,7 +22,7 @@ static void tell_draft(const job *j, const dtl_result *r) {
     say("drafting paused: %sno guess of %ld passes was likely enough for a row of the target's pass", cost,
         s->draft_passes);
   else
-    say("drafting paused: %smore than its guesses were expected to bring before the text ends", cost);
+    say("drafting paused: %sits guesses were not expected to pay before the text ends", cost);
 }
 
 bool drafted_little(const job *j, const dtl_result *r) {

@@ -47,8 +47,10 @@ void learned_doubt(lessons *l, learned_kind kind, int i, learned_place *place, d
   bool disturbed = drop(place, ratio + log(FASTER));
   for (int k = 0; k < c->n_contexts; k++)
     for (int j = 0; j < c->n_rows; j++) {
+      learned_place *p = &l->place[kind][k][j];
+      if (j == i || !p->n) continue; /* most are empty, and this runs after every pass */
       double more = j > i ? log((double)c->rows[j] / c->rows[i]) : 0;
-      if (j != i) disturbed |= drop(&l->place[kind][k][j], ratio + more + reckoned_rows(l, kind, k, i, j) + log(SLACK));
+      disturbed |= drop(p, ratio + more + reckoned_rows(l, kind, k, i, j) + log(SLACK));
     }
   for (int other = 0; disturbed && other < LEARNED_KINDS; other++)
     for (int k = 0; k < c->n_contexts; k++)
