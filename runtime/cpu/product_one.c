@@ -8,7 +8,7 @@
 #if defined(__AVX512F__)
 enum { TILE_ROWS = 6, TILE_STRIPS = 2 };
 #elif defined(__AVX2__)
-enum { TILE_ROWS = 2, TILE_STRIPS = 1 };
+enum { TILE_ROWS = 4, TILE_STRIPS = 1 };
 #elif defined(SIMD_NEON)
 enum { TILE_ROWS = 4, TILE_STRIPS = 1 };
 #else
@@ -143,23 +143,39 @@ typedef const quant_one *tile_rows[TILE_ROWS];
 typedef i16 tile_sums[TILE_ROWS][TILE_STRIPS];
 typedef v16 tile_floats[TILE_ROWS][TILE_STRIPS];
 
+/* How many fours of a group i_pairs can add within 16 bits, each at most 2 * 127 * the largest code; 0: i_dot4 is
+ * faster, or a code too large. */
+VI int fours_of_pairs(const quant_format *f) {
+  if (!SIMD_PAIRS || !quant_is_small(f)) return 0;
+  const int largest = f->values == QUANT_ITSELF ? (1 << f->bits) - 1 : 2 * f->zero;
+  int fours = f->group / 4;
+  while (fours * 2 * QUANT_LIMIT * largest > INT16_MAX) fours /= 2;
+  return fours;
+}
+
 /* sum[i] = quant_begin + the sum of code * q over group i of the block, exactly. */
 VI void sum_block(const int rows, const int strips, const quant_format *f, const uint8_t *const block[TILE_STRIPS],
                   int b, const tile_rows x, tile_sums sum[2]) {
-  const int per_block = QUANT_BLOCK / f->group;
+  const int per_block = QUANT_BLOCK / f->group, together = fours_of_pairs(f);
+  tile_sums pairs[2];
 #pragma GCC unroll 2
   for (int i = 0; i < per_block; i++)
     EACH_ROW EACH_STRIP sum[i][r][s] = i_set1(quant_begin(f) + quant_extra(f, &x[r]->extra[b * per_block + i]));
-#pragma GCC unroll 4
-  for (int line = 0; line < 4; line++) {
-#pragma GCC unroll 2
-    for (int half = 0; half < 2; half++) {
-      const int four = line + 4 * half, i = per_block == 2 ? half : 0;
-      i16 code[TILE_STRIPS];
-      EACH_STRIP code[s] = quant_code(f, block[s], four);
-      EACH_ROW {
-        i_fours digits = i_fours_at(x[r]->digit + QUANT_BLOCK * b + 16 * half);
-        EACH_STRIP sum[i][r][s] = (quant_is_small(f) ? i_dot4_small : i_dot4)(sum[i][r][s], code[s], digits, line);
+#pragma GCC unroll 8
+  for (int n = 0; n < 8; n++) {
+    const int line = n / 2, half = n % 2, four = line + 4 * half, i = per_block == 2 ? half : 0;
+    i16 code[TILE_STRIPS];
+    EACH_STRIP code[s] = quant_code(f, block[s], four);
+    EACH_ROW {
+      i_fours digits = i_fours_at(x[r]->digit + QUANT_BLOCK * b + 16 * half);
+      EACH_STRIP {
+        if (!together)
+          sum[i][r][s] = i_dot4(sum[i][r][s], code[s], digits, line);
+        else {
+          if (n / per_block % together == 0) pairs[i][r][s] = i_set1(0);
+          pairs[i][r][s] = i_pairs(pairs[i][r][s], code[s], digits, line);
+          if (n / per_block % together == together - 1) sum[i][r][s] = i_add_pairs(sum[i][r][s], pairs[i][r][s]);
+        }
       }
     }
   }
@@ -229,11 +245,7 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, one_fi
   KERNEL(name, 6, 2)
 #define TILES(name)                                                                                                    \
   { NULL, name##_2x2, name##_3x2, name##_4x2, name##_5x2, name##_6x2 }
-#elif defined(__AVX2__)
-#define KERNELS(name) KERNEL(name, 1, 1) KERNEL(name, 2, 1)
-#define TILES(name)                                                                                                    \
-  { name##_1x1, name##_2x1 }
-#elif defined(SIMD_NEON) /* as with AVX-512 */
+#elif defined(__AVX2__) || defined(SIMD_NEON) /* as with AVX-512 */
 #define KERNELS(name) KERNEL(name, 1, 1) KERNEL(name, 2, 1) KERNEL(name, 3, 1) KERNEL(name, 4, 1)
 #define TILES(name)                                                                                                    \
   { NULL, name##_2x1, name##_3x1, name##_4x1 }

@@ -20,7 +20,8 @@
 #endif
 
 /* Whether i_dot4 takes the bytes of w as signed: then codes of weights are held minus 128 where they reach 128. */
-#if defined(SIMD_NEON) /* a flag of ours: AArch64 always has NEON, which the scalar variant must not use */
+#if defined(SIMD_NEON) || defined(__AVX2__) && !defined(__AVX512F__)
+/* SIMD_NEON is a flag of ours: AArch64 always has NEON, which the scalar variant must not use. */
 #define SIMD_SIGNED 1
 #else
 #define SIMD_SIGNED 0

@@ -177,22 +177,26 @@ VI __m256i simd_four(i_fours x, const int four) {
   memcpy(&digits, x + 4 * four, sizeof digits);
   return _mm256_set1_epi32(digits);
 }
-/* Bytes 0 and 2, then bytes 1 and 3, as pairs of 16 bits: madd adds their products without saturation. */
-VI __m256i simd_dot4(__m256i a, __m256i w, __m256i even, __m256i odd) {
-  a = _mm256_add_epi32(a, _mm256_madd_epi16(_mm256_and_si256(w, _mm256_set1_epi32(0x00ff00ff)), even));
-  return _mm256_add_epi32(a, _mm256_madd_epi16(_mm256_srli_epi16(w, 8), odd));
+/* maddubs takes one operand without a sign: |w| * (x with the sign of w). Pairs of products fit 16 bits, since |x| is
+ * at most 127. */
+VI __m256i simd_dot4(__m256i a, __m256i w, __m256i x) {
+  __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
+  return _mm256_add_epi32(a, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 VI i16 i_dot4(i16 a, i16 w, i_fours x, const int four) {
   __m256i digits = simd_four(x, four);
-  __m256i even = _mm256_srai_epi16(_mm256_slli_epi16(digits, 8), 8), odd = _mm256_srai_epi16(digits, 8);
-  return simd_ipair(simd_dot4(a.lo, w.lo, even, odd), simd_dot4(a.hi, w.hi, even, odd));
+  return simd_ipair(simd_dot4(a.lo, w.lo, digits), simd_dot4(a.hi, w.hi, digits));
 }
-VI __m256i simd_dot4_small(__m256i a, __m256i w, __m256i x) {
-  return _mm256_add_epi32(a, _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
-}
-VI i16 i_dot4_small(i16 a, i16 w, i_fours x, const int four) {
+#define SIMD_PAIRS 1
+VI i16 i_pairs(i16 pairs, i16 w, i_fours x, const int four) {
   __m256i digits = simd_four(x, four);
-  return simd_ipair(simd_dot4_small(a.lo, w.lo, digits), simd_dot4_small(a.hi, w.hi, digits));
+  return simd_ipair(_mm256_add_epi16(pairs.lo, _mm256_maddubs_epi16(w.lo, digits)),
+                    _mm256_add_epi16(pairs.hi, _mm256_maddubs_epi16(w.hi, digits)));
+}
+VI i16 i_add_pairs(i16 a, i16 pairs) {
+  const __m256i one = _mm256_set1_epi16(1);
+  return simd_ipair(_mm256_add_epi32(a.lo, _mm256_madd_epi16(pairs.lo, one)),
+                    _mm256_add_epi32(a.hi, _mm256_madd_epi16(pairs.hi, one)));
 }
 VI i16 i_xor(i16 a, i16 b) { return simd_ipair(_mm256_xor_si256(a.lo, b.lo), _mm256_xor_si256(a.hi, b.hi)); }
 VI __m256i simd_multiply(__m256i a, __m256i x, __m256i *low) {

@@ -205,7 +205,9 @@ VI i16 i_dot4(i16 sum, i16 w, i_fours x, const int four) {
   return (i16){simd_dot4(sum.a, w.a, x, four), simd_dot4(sum.b, w.b, x, four), simd_dot4(sum.c, w.c, x, four),
                simd_dot4(sum.d, w.d, x, four)};
 }
-VI i16 i_dot4_small(i16 sum, i16 w, i_fours x, const int four) { return i_dot4(sum, w, x, four); }
+#define SIMD_PAIRS 0
+VI i16 i_pairs(i16 pairs, i16 w, i_fours x, const int four) { return i_dot4(pairs, w, x, four); }
+VI i16 i_add_pairs(i16 a, i16 pairs) { return i_add(a, pairs); }
 
 VI int32x4_t simd_multiply(int32x4_t x, uint32x2_t by, int32x4_t *low) {
   uint32x4_t all = vreinterpretq_u32_s32(x);

@@ -219,7 +219,8 @@ VI i16 i_add(i16 a, i16 b) {
 /* Four fours of a row of x: sixteen signed bytes. */
 typedef const int8_t *i_fours;
 VI i_fours i_fours_at(const int8_t *p) { return p; }
-/* a + the products of four unsigned bytes of w and the signed bytes of four 0..3 of x; exact, without saturation. */
+/* a + the products of four unsigned bytes of w and the signed bytes of four 0..3 of x, which are at least -127; exact,
+ * without saturation. */
 VI i16 i_dot4(i16 a, i16 w, i_fours x, const int four) {
   uint8_t u[64];
   memcpy(u, w.i, sizeof u);
@@ -227,8 +228,11 @@ VI i16 i_dot4(i16 a, i16 w, i_fours x, const int four) {
     for (int j = 0; j < 4; j++) a.i[i] += (int32_t)u[4 * i + j] * x[4 * four + j];
   return a;
 }
-/* The same for bytes of w below 128, whose pairs of products fit 16 bits. */
-VI i16 i_dot4_small(i16 a, i16 w, i_fours x, const int four) { return i_dot4(a, w, x, four); }
+/* The same products, added to halves of lanes where that is faster than i_dot4 (SIMD_PAIRS). Sums of bytes 0 and 1, and
+ * of 2 and 3, must fit 16 bits, and bytes of w be below 128. i_add_pairs adds both halves to a. */
+#define SIMD_PAIRS 0
+VI i16 i_pairs(i16 pairs, i16 w, i_fours x, const int four) { return i_dot4(pairs, w, x, four); }
+VI i16 i_add_pairs(i16 a, i16 pairs) { return i_add(a, pairs); }
 VI i16 i_xor(i16 a, i16 b) {
   for (int i = 0; i < 16; i++) a.i[i] ^= b.i[i];
   return a;
