@@ -413,6 +413,9 @@ struct dtl_result {
   dt_error failure; /* why it ended early */
 };
 
+/* Checks the values of a request that need no pair, as dtl_generate does. DT_EINPUT: the message begins with the option's name. */
+dt_status dtl_request_check(const dtl_request *request, dt_error *err);
+
 /* Generates from all prompts, `places` at a time. Their passes are shared, and a prompt begins when a sequence ends. Each text is
  * the one that its prompt would give alone. Each answer has an object of the policy; with scope "batch" one object serves all.
  * Fills all results in any case, the answers of a prompt one behind the other; the caller frees each with dtl_result_free. It

@@ -290,6 +290,9 @@ typedef struct {
   bool drafts; /* with pieces: those of the draft model follow, which else its first dt_draft_step runs as one */
 } dt_seq_options;
 
+/* Checks the values that need no model, as dt_seq_start does. DT_EINPUT: the message begins with the option's name, "temp: ". */
+dt_status dt_check_options(const dt_seq_options *options, dt_error *err);
+
 #define DT_TARGET_CANDIDATES 32
 
 /* Starts sequence `seq` (0..sequences-1) in any state, and runs the prompt pass: rows 0..n-2 through the target. The draft model

@@ -25,21 +25,21 @@ it_lets_lua_know_only_the_public_header_and_the_tree() {
 }
 it_lets_the_command_line_know_only_the_host_and_the_public_header() {
   cd "$source_dir" || exit 1
-  includes '.*' lua/cli | grep -vE '"(cli/[a-z_]+|host|dtrun|dtrun_ranks|serve/serve|system/json_file|text/utf8)\.h"|<' | none 'the command line looks into the engine'
+  includes '.*' lua/cli | grep -vE '"(cli/[a-z_]+|request/[a-z_]+|host|dtrun|dtrun_ranks|serve/serve|system/json_file|text/utf8)\.h"|<' | none 'the command line looks into the engine'
 }
 it_lets_the_server_know_only_the_host() {
   cd "$source_dir" || exit 1
-  includes '.*' lua/serve | grep -vE '"(serve/[a-z_]+|host|files/json_text)\.h"|<' | none 'the server looks into the host' || exit 1
+  includes '.*' lua/serve | grep -vE '"(serve/[a-z_]+|request/[a-z_]+|host|files/json_text)\.h"|<' | none 'the server looks into the host' || exit 1
   includes 'microhttpd\.h' runtime lua cuda | grep -v '^lua/serve/http\.c' | none 'something beside lua/serve/http.c knows of HTTP'
 }
 it_keeps_the_engine_ignorant_of_who_uses_it() {
   cd "$source_dir" || exit 1
-  includes '((cli|serve|driver|generate|box|measure|lookup|models|files)/.*|host\.h)' runtime cuda | none 'the engine knows who uses it'
+  includes '((cli|serve|driver|request|generate|box|measure|lookup|models|files)/.*|host\.h)' runtime cuda | none 'the engine knows who uses it'
 }
 # From the ground up: each may include what stands before it. A header in the list is what rooms give to those above.
 floors='runtime/system runtime/model runtime/text runtime/grammar runtime/backend runtime/tree runtime/dtrun.h runtime/fake runtime/dtrun_fake.h
   runtime/dtrun_ranks.h runtime/cpu runtime/ranks runtime/pair runtime/draft runtime/session lua/host.h lua/files lua/models lua/lookup
-  lua/measure lua/box lua/generate lua/driver lua/serve lua/cli'
+  lua/measure lua/box lua/generate lua/request lua/driver lua/serve lua/cli'
 it_includes_downwards_only() {
   cd "$source_dir" || exit 1
   local floor other above
@@ -56,7 +56,7 @@ it_includes_downwards_only() {
   find runtime lua -mindepth 1 -maxdepth 1 | while read -r name; do
     [[ " $floors runtime/pull runtime/installed.h lua/dt " =~ [[:space:]]${name}[[:space:]] || ! $name =~ \.[ch]$ && ! -d $name ]] || echo "$name"
   done | none 'not on the list of floors'
-  for floor in files models lookup measure; do includes '(lua5.4/)?(lua|lauxlib|lualib|luaconf)\.h' "lua/$floor"; done | none 'a room without Lua includes it'
+  for floor in files models lookup measure request; do includes '(lua5.4/)?(lua|lauxlib|lualib|luaconf)\.h' "lua/$floor"; done | none 'a room without Lua includes it'
 }
 # Symbols of the program's C files, by nm: FILE NAME TYPE ...
 symbols() {

@@ -35,7 +35,7 @@ static double measure_plain(const job *j, const dtl_result *r) {
   const dt_stats *s = &r->stats;
   double ms[PASSES], start = dt_clock_ms();
   int n = -1, seq = 0; /* the first pass pays for cold caches */
-  dt_session_options options = {.sequences = 1, .context = j->options->context};
+  dt_session_options options = {.sequences = 1, .context = j->options->in.request.context};
   dt_session *session;
   dt_verdict verdict;
   if (dt_session_open(j->pair, &options, &session, NULL)) return 0;

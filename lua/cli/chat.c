@@ -91,14 +91,16 @@ static void converse(talk *t) {
 }
 
 static int open_talk(talk *t) {
-  cli_options *o = &t->options;
+  cli_options *o = t->options;
   int status = job_open_chat(o, &t->j);
   catch_interrupts(false);
   if (!status) status = job_calibrate(&t->j);
   if (status) return status;
   t->how = job_policy(o, t->j.pair);
-  dt_session_options options = {
-      .sequences = 1, .context = o->context, .use_draft = t->j.draft != NULL, .window = o->window};
+  dt_session_options options = {.sequences = 1,
+                                .context = o->in.request.context,
+                                .use_draft = t->j.draft != NULL,
+                                .window = o->in.request.window};
   dt_error err;
   if (dt_session_open(t->j.pair, &options, &t->session, &err)) return complain_of(&err);
   t->stats = o->stats;
@@ -111,8 +113,8 @@ static int open_talk(talk *t) {
   return 0;
 }
 
-int chat(const cli_options *o) {
-  talk t = {.options = *o};
+int chat(cli_options *o) {
+  talk t = {.options = o};
   t.status = open_talk(&t);
   if (!t.status) converse(&t);
   talk_close(&t);

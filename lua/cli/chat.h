@@ -5,6 +5,6 @@
 
 #include "cli/cli.h"
 
-int chat(const cli_options *options); /* returns the exit status */
+int chat(cli_options *options); /* returns the exit status */
 
 #endif

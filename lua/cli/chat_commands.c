@@ -77,7 +77,7 @@ static bool add_message(cJSON *list, const char *role, const char *text, size_t 
 /* {"messages": [..]}, malloc'd; NULL: out of memory. */
 static char *conversation(const talk *t) {
   cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "messages");
-  const char *system = t->options.system;
+  const char *system = t->options->system;
   bool ok = list && (!system || add_message(list, "system", system, strlen(system)));
   for (int i = 0; i < t->n && ok; i++)
     ok = add_message(list, i % 2 ? "assistant" : "user", t->turns[i].text, t->turns[i].len);

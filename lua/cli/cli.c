@@ -4,8 +4,6 @@
 #include "cli/options.h"
 
 #include <errno.h>
-#include <float.h>
-#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,61 +11,23 @@
 
 #define FIELD(name) offsetof(cli_options, name)
 
+/* A whole number from o->low to o->most. */
 static dt_status parse_number(const option *o, const char *name, const char *value, int *out, dt_error *err) {
   char *end;
   errno = 0;
   long n = strtol(value, &end, 10);
-  bool whole = end != value && !*end && errno == 0;
-  if (whole && ((n >= 1 && n <= o->most) || (n == -1 && o->also))) {
-    *out = (int)n;
-    return DT_OK;
-  }
-  const char *also = o->also ? ", or -1" : "";
-  if (o->most == INT_MAX)
-    return dt_fail(err, DT_EINPUT, "%s '%.60s': expected a whole number, 1 or more%s", name, value, also);
-  return dt_fail(err, DT_EINPUT, "%s '%.60s': expected a whole number from 1 to %d%s", name, value, o->most, also);
+  if (end == value || *end || errno || n < o->low || n > o->most)
+    return dt_fail(err, DT_EINPUT, "%s '%.60s': expected a whole number from %d to %d", name, value, o->low, o->most);
+  *out = (int)n;
+  return DT_OK;
 }
 
-static dt_status parse_real(const option *o, const char *name, const char *value, float *out, dt_error *err) {
+static dt_status parse_seconds(const char *name, const char *value, double *out, dt_error *err) {
   char *end;
-  errno = 0;
-  float x = strtof(value, &end);
-  if ((x > 0 && x < FLT_MIN) || (x == 0 && errno == ERANGE))
-    return dt_fail(err, DT_EINPUT, "%s '%.60s': not 0, but less than %.3g, which numbers here begin with", name, value,
-                   (double)FLT_MIN);
-  if (end == value || *end || !(x > 0 || (o->also && x == 0)) || x > (float)o->most)
-    return dt_fail(err, DT_EINPUT, "%s '%.60s': expected a number %s 0, at most %d", name, value,
-                   o->also ? "of at least" : "above", o->most);
+  double x = strtod(value, &end);
+  if (end == value || *end || !(x > 0 && x <= 1e6))
+    return dt_fail(err, DT_EINPUT, "%s '%.60s': expected a number of seconds above 0, at most 1000000", name, value);
   *out = x;
-  return DT_OK;
-}
-
-static dt_status parse_count(const option *o, const char *name, const char *value, int *out, dt_error *err) {
-  char *end;
-  errno = 0;
-  long n = strtol(value, &end, 10);
-  if (end == value || *end || errno || n < 0 || n > o->most)
-    return dt_fail(err, DT_EINPUT, "%s '%.60s': expected a whole number from 0 to %d", name, value, o->most);
-  *out = (int)n + 1;
-  return DT_OK;
-}
-
-static dt_status parse_penalty(const option *o, const char *name, const char *value, float *out, dt_error *err) {
-  char *end;
-  float x = strtof(value, &end);
-  if (end == value || *end || !(x >= -(float)o->most && x <= (float)o->most))
-    return dt_fail(err, DT_EINPUT, "%s '%.60s': expected a number from -%d to %d", name, value, o->most, o->most);
-  *out = x;
-  return DT_OK;
-}
-
-static dt_status parse_seed(const char *name, const char *value, uint64_t *out, dt_error *err) {
-  char *end;
-  errno = 0;
-  unsigned long long n = strtoull(value, &end, 10);
-  if (*value < '0' || *value > '9' || *end || errno)
-    return dt_fail(err, DT_EINPUT, "%s '%.60s': expected a whole number from 0 to 2^64 - 1", name, value);
-  *out = n;
   return DT_OK;
 }
 
@@ -75,6 +35,17 @@ static dt_status parse_seed(const char *name, const char *value, uint64_t *out, 
 static bool is_origin(const char *text) {
   const char *host = strstr(text, "://");
   return strcmp(text, "*") == 0 || (host && host > text && host[3] && !strpbrk(host + 3, "/ "));
+}
+
+static dt_status store_field(const request_field *f, const char *name, const char *value, request_input *in,
+                             dt_error *err) {
+  if (f->kind == FIELD_FLAG) return request_flag(in, f, name, true, err);
+  if (f->kind == FIELD_GRAMMAR && in->grammar)
+    return dt_fail(err, DT_EINPUT, "%s: the text has another grammar: give one", name);
+  if (strcmp(f->name, "draft") == 0 && *value && !value[strspn(value, "0123456789")])
+    return dt_fail(err, DT_EINPUT, "%s %s: expected a model (did you mean a parameter, as in --set K=%s?)", name, value,
+                   value);
+  return request_text(in, f, name, value, err);
 }
 
 /* Stores the value of an option (NULL for a flag) that was given as `name`. */
@@ -85,23 +56,11 @@ static dt_status store(const option *o, const char *name, char *value, cli_optio
   case STRING:
     if (field == &out->compare && out->compare)
       return dt_fail(err, DT_EINPUT, "--compare is given twice: the policy is compared with one other");
-    if (field == &out->draft && *value && !value[strspn(value, "0123456789")])
-      return dt_fail(err, DT_EINPUT, "--draft %s: expected a model (did you mean a parameter, as in --set K=%s?)",
-                     value, value);
-    if (field == &out->costs && strcmp(value, "table") && strcmp(value, "learn"))
-      return dt_fail(err, DT_EINPUT, "--costs %.60s: expected table or learn", value);
     *(const char **)field = value;
     break;
+  case REQUEST: return store_field(o->request, name, value, &out->in, err);
   case NUMBER: return parse_number(o, name, value, field, err);
-  case COUNT: return parse_count(o, name, value, field, err);
-  case PENALTY: return parse_penalty(o, name, value, field, err);
-  case REAL: return parse_real(o, name, value, field, err);
-  case SEED: return parse_seed(name, value, field, err);
-  case STOP:
-    if (!*value) return dt_fail(err, DT_EINPUT, "%s: expected a text that is not empty", name);
-    out->stop[out->n_stop++] = value;
-    break;
-  case BIAS: out->biases[out->n_biases++] = value; break;
+  case SECONDS: return parse_seconds(name, value, field, err);
   case PROMPT: out->files[out->n_files++] = value; break;
   case TEXT: out->texts[out->n_texts++] = value; break;
   case ORIGIN:
@@ -129,6 +88,7 @@ static dt_status store(const option *o, const char *name, char *value, cli_optio
 
 /* Whether an option suits other policies too, and does not concern the outputs of this run. */
 static bool suits_others(const option *o) {
+  if (o->kind == REQUEST) return true;
   static const size_t own[] = {FIELD(preset), FIELD(compare), FIELD(rounds),  FIELD(json),
                                FIELD(trace),  FIELD(quiet),   FIELD(verbose), FIELD(explain)};
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
@@ -149,7 +109,7 @@ static dt_status parse_option(char **argv, int left, cli_options *out, int *used
   char name[32], *value = NULL;
   snprintf(name, sizeof name, "%.*s", (int)n, arg);
   *used = 1;
-  if (o->kind == FLAG) {
+  if (!o->argument) {
     if (arg[n]) return dt_fail(err, DT_EINPUT, "option %s takes no value", name);
   } else if (arg[n]) {
     value = arg + n + 1;
@@ -185,18 +145,15 @@ bool cli_is_model(const char *argument, const char *folder) {
 }
 
 dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
-  *out = (cli_options){0};
+  *out = (cli_options){.port = -1, .cache_ram = -1};
   out->settings = calloc((size_t)argc + 1, sizeof *out->settings); /* argc bounds the repetitions of an option */
-  out->stop = calloc((size_t)argc + 1, sizeof *out->stop);
-  out->biases = calloc((size_t)argc + 1, sizeof *out->biases);
   out->files = calloc((size_t)argc + 1, sizeof *out->files);
   out->texts = calloc((size_t)argc + 1, sizeof *out->texts);
   out->common = calloc((size_t)argc + 1, sizeof *out->common);
   out->corpus = calloc((size_t)argc + 1, sizeof *out->corpus);
   out->origins = calloc((size_t)argc + 1, sizeof *out->origins);
   out->served = calloc((size_t)argc + 1, sizeof *out->served);
-  if (!out->origins || !out->served || !out->settings || !out->stop || !out->biases || !out->files || !out->texts ||
-      !out->common || !out->corpus)
+  if (!out->origins || !out->served || !out->settings || !out->files || !out->texts || !out->common || !out->corpus)
     return dt_fail_memory(err, "the options", (size_t)argc * sizeof *out->settings);
   bool only_words = false; /* after "--" */
   for (int i = 0, used; i < argc; i += used) {
@@ -218,50 +175,30 @@ dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
       out->policy = arg;
     }
   }
-  if (out->model && out->target)
-    return dt_fail(err, DT_EINPUT, "two targets: '%.100s', and '%.100s' after --target", out->model, out->target);
-  if (out->model) out->target = out->model;
-  return DT_OK;
+  dtl_load_options *load = &out->in.load;
+  if (out->model && load->target)
+    return dt_fail(err, DT_EINPUT, "two targets: '%.100s', and '%.100s' after --target", out->model, load->target);
+  if (out->model) load->target = out->model;
+  return request_check(&out->in, err);
 }
 
 /* ---- between runs ------------------------------------------------------------------------------------------------ */
 
-static const struct {
-  const char *name;
-  size_t field;
-} settable[] = {{"temp", FIELD(sampling.temp)},
-                {"top_k", FIELD(sampling.top_k)},
-                {"top_p", FIELD(sampling.top_p)},
-                {"min_p", FIELD(sampling.min_p)},
-                {"seed", FIELD(sampling.seed)},
-                {"tokens", FIELD(tokens)},
-                {"repeat_penalty", FIELD(shifts.repeat)},
-                {"presence_penalty", FIELD(shifts.presence)},
-                {"frequency_penalty", FIELD(shifts.frequency)}};
-#define N_SETTABLE (sizeof settable / sizeof *settable)
-
-const char *cli_settable(int i) { return i < (int)N_SETTABLE ? settable[i].name : NULL; }
-
-/* The option with this name, whichever of its names it is; NULL: none, or it cannot be set. */
-static const option *settable_option(const char *name) {
+const request_field *cli_settable(const char *name) {
   char arg[40];
   int n = snprintf(arg, sizeof arg, "--%s", name);
   const option *o = n < (int)sizeof arg ? option_find(arg, (size_t)n) : NULL;
-  for (size_t i = 0; o && i < N_SETTABLE; i++)
-    if (o->field == settable[i].field) return o;
-  return NULL;
+  return o && o->request && (o->request->where & IN_SET) ? o->request : NULL;
 }
 
-bool cli_can_set(const char *name) { return settable_option(name) != NULL; }
-
-dt_status cli_set(cli_options *o, const char *name, const char *value, dt_error *err) {
-  return store(settable_option(name), name, (char *)value, o, err);
+bool cli_given(const cli_options *options, const char *name) {
+  const option *o = option_find(name, strlen(name));
+  return o && o->request && request_given(&options->in, o->request);
 }
 
 void cli_free(cli_options *o) {
   free(o->settings);
-  free(o->stop);
-  free(o->biases);
+  request_free(&o->in);
   free(o->files);
   free(o->texts);
   free(o->common);

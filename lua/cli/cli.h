@@ -2,7 +2,7 @@
 #ifndef CLI_H
 #define CLI_H
 
-#include "host.h"
+#include "request/input.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,36 +10,24 @@
 typedef struct {
   const char *policy;  /* NULL: none named */
   const char *model;   /* the target, if it was named without its option; or NULL */
+  request_input in;    /* fields of requests and of the pair */
   const char *prompts; /* a file of many */
-  const char *target, *draft, *draft2, *target_weights, *draft_weights, *draft_vocab, *head_layers, *cache_dtype,
-      *activations, *backend;
-  const char *costs; /* "table", "learn"; NULL: not given */
   const char *preset, *compare, *json, *trace;
-  const char *grammar, *grammar_file, *schema, *schema_file, *regex;
+  const char *grammar_file, *schema_file;
   const char *system, *template;      /* of a chat */
   const char *host, *key, *port_file; /* of a server */
-  int port;                           /* 1 more; 0: not said */
-  int queue, timeout;                 /* 0: not said */
-  int cache_ram;                      /* 1 more; 0: not said */
-  int tokens;                         /* 0: not given */
-  int context, threads, parallel, rounds;
-  float policy_seconds; /* 0: any time */
-  dt_sampling sampling; /* as requests and sessions take them: */
-  dt_window window;
-  dt_shifts shifts;      /* but for its grammar, and its biases: */
-  const char **biases;   /* [n_biases] as typed */
-  int logprobs;          /* 1 more than how many; 0: not said */
-  int answers;           /* 0: not said */
-  dtl_setting *settings; /* [n_settings] */
-  const char **stop;     /* [n_stop] */
-  const char **files;    /* [n_files] prompts in files */
-  const char **texts;    /* [n_texts] prompts given as text */
-  const char **common;   /* [n_common] arguments as typed that suit any policy */
-  const char **corpus;   /* [n_corpus] files */
-  const char **origins;  /* [n_origins] that pages of other sites come from */
-  const char **served;   /* [n_served] names of the model for clients */
-  int n_settings, n_stop, n_files, n_texts, n_common, n_corpus, n_biases, n_origins, n_served;
-  bool ignore_eos, uncoupled, echo, chat, stats, color, quiet, verbose, explain;
+  int port, cache_ram;                /* -1: not given */
+  int queue, timeout, rounds;         /* 0: not given */
+  double policy_seconds;              /* 0: any time */
+  dtl_setting *settings;              /* [n_settings] */
+  const char **files;                 /* [n_files] prompts in files */
+  const char **texts;                 /* [n_texts] prompts given as text */
+  const char **common;                /* [n_common] arguments as typed that suit any policy */
+  const char **corpus;                /* [n_corpus] files */
+  const char **origins;               /* [n_origins] that pages of other sites come from */
+  const char **served;                /* [n_served] names of the model for clients */
+  int n_settings, n_files, n_texts, n_common, n_corpus, n_origins, n_served;
+  bool chat, stats, color, quiet, verbose, explain;
   bool help, man, version, list;
 } cli_options;
 
@@ -52,10 +40,10 @@ void cli_free(cli_options *options);
  * folder with config.json, or a model's name that no file in that folder has. */
 bool cli_is_model(const char *argument, const char *folder);
 
-/* Options that /set may change between answers: numbers, by any name of their option without its dashes. */
-const char *cli_settable(int i); /* its first name; i = 0, 1, ..; NULL: there are no more */
-bool cli_can_set(const char *name);
-dt_status cli_set(cli_options *options, const char *name, const char *value,
-                  dt_error *err); /* of a name that can be set */
+/* The field that /set may change between answers, by any name of its option without the dashes; NULL: none. */
+const request_field *cli_settable(const char *name);
+
+/* Whether an option was given, by a name of it. */
+bool cli_given(const cli_options *options, const char *name);
 
 #endif

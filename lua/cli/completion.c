@@ -103,31 +103,32 @@ static void offer_models(const asked *a, bool removable) {
   dtl_models_free(models, n);
 }
 
+/* Offers the words of a list with blanks between. */
+static void offer_words(const asked *a, const char *words) {
+  char word[40];
+  for (size_t n; words && (n = strcspn(words, " ")); words += n + strspn(words + n, " ")) {
+    snprintf(word, sizeof word, "%.*s", (int)n, words);
+    offer(a, word, "");
+  }
+}
+
 static void offer_value(const asked *a, const option *o) {
-  static const char *const backends[] = {"auto", "cpu", "cuda"}, *const weights[] = {"q8", "q4"},
-                           *const caches[] = {"f16", "f32", "q8", "16-bit"}, *const activations[] = {"8", "16"};
-  const char *name = o->names[0];
   if (o->kind == SETTING)
     offer_settings(a);
-  else if (strcmp(name, "--preset") == 0)
+  else if (o->kind == STRING && o->field == offsetof(cli_options, preset))
     offer_presets(a);
-  else if (strcmp(name, "--compare") == 0)
+  else if (o->kind == STRING && o->field == offsetof(cli_options, compare))
     offer_installed(a, "policies");
-  else if (o->field == offsetof(cli_options, target) || o->field == offsetof(cli_options, draft))
+  else if (o->request && (strcmp(o->request->name, "target") == 0 || strcmp(o->request->name, "draft") == 0))
     offer_models(a, false);
-  else if (strcmp(name, "--backend") == 0)
-    offer_all(a, backends, 3);
-  else if (strcmp(name, "--cache-dtype") == 0)
-    offer_all(a, caches, 4);
-  else if (strcmp(name, "--activations") == 0)
-    offer_all(a, activations, 2);
-  else if (strstr(name, "weights"))
-    offer_all(a, weights, 2);
+  else if (o->request)
+    offer_words(a, o->request->values);
 }
 
 static void offer_options(const asked *a) {
+  char name[40];
   for (int i = 0; option_at(i); i++)
-    for (int k = 0; k < 2 && option_at(i)->names[k]; k++) offer(a, option_at(i)->names[k], option_at(i)->help);
+    for (int k = 0; option_name(option_at(i), k, name, sizeof name); k++) offer(a, name, option_at(i)->help);
 }
 
 static void offer_commands(const asked *a) {

@@ -1,7 +1,7 @@
-/* Options of other programs and their names here: see foreign.h. */
+/* Options of other programs: see foreign.h. */
 #include "cli/foreign.h"
 
-#include <string.h>
+#include "request/fields.h"
 
 #define LINES "dtrun chat takes several lines between \"\"\"; --chat asks one question"
 #define CHAT "a conversation is dtrun chat, its /help lists its commands; --chat asks one question"
@@ -33,104 +33,76 @@
 #define CORPUS "suffix --corpus FILE looks things up in a text"
 
 static const foreign_option foreign[] = {
-    {"-sys --system-prompt", "--system", NULL},
-    {"-st --single-turn", "--chat", NULL},
-    {"--chat-template", "--template", NULL},
-    {"--predict --max-tokens --max-completion-tokens --num-predict", "--tokens", NULL},
-    {"--max-model-len --n-ctx --num-ctx", "--ctx", NULL},
-    {"--num-thread --num-threads --n-threads", "--threads", NULL},
-    {"-hf -hfr --hf-repo", "--target", NULL},
-    {"-hfd -hfrd --hf-repo-draft --assistant-model --draft-model --speculative-model", "--draft", NULL},
-    {"--max-num-seqs", "--parallel", NULL},
-    {"--draft-dtype", "--draft-weights", NULL},
-    {"--repetition-penalty", "--repeat-penalty", NULL},
-    {"--min-new-tokens", "--min-tokens", NULL},
-    {"--num-return-sequences", "--answers", NULL},
-    {"--top-logprobs --n-probs", "--logprobs", NULL},
-    {"--guided-regex", "--regex", NULL},
-    {"--usage", "--help", NULL},
+    {"-i --interactive -if --interactive-first -cnv --conversation --simple-io", CHAT},
+    {"-mli --multiline-input", LINES},
+    {"-no-cnv --no-conversation", "a text is continued as it is, unless there is --chat"},
+    {"--jinja --no-jinja", "--chat takes the layout of the model's own template"},
+    {"--chat-template-file", "--template NAME names a layout; programs in Jinja are not run"},
+    {"-sysf --system-prompt-file", "--system \"$(cat FILE)\""},
+    {"--in-prefix --in-suffix --in-prefix-bos", AROUND},
+    {"-r --reverse-prompt --stop-strings --stop-sequences --stop-string", STOPS},
+    {"--stop-token-ids --eos-token-id", "the model's end-of-text ends the text; " STOPS},
+    {"--file -bf --binary-file", "-f FILE reads a prompt, bytes as they are"},
+    {"-e --escape --no-escape", SHELL},
+    {"--keep", "--window N with --sinks M keeps the first M tokens"},
+    {"--no-context-shift --context-shift", "the text ends where the context does; --window N goes on"},
+    {"--max-length", "-n N is of new tokens, -c N of prompt and new tokens"},
+    {"--min-length", "--min-tokens N is of new tokens"},
+    {"--prompt-cache --prompt-cache-all --prompt-cache-ro", PROMPT_KEPT},
+    {"--no-display-prompt --stream --no-stream", STREAM},
 
-    {"-i --interactive -if --interactive-first -cnv --conversation --simple-io", NULL, CHAT},
-    {"-mli --multiline-input", NULL, LINES},
-    {"-no-cnv --no-conversation", NULL, "a text is continued as it is, unless there is --chat"},
-    {"--jinja --no-jinja", NULL, "--chat takes the layout of the model's own template"},
-    {"--chat-template-file", NULL, "--template NAME names a layout; programs in Jinja are not run"},
-    {"-sysf --system-prompt-file", NULL, "--system \"$(cat FILE)\""},
-    {"--in-prefix --in-suffix --in-prefix-bos", NULL, AROUND},
-    {"-r --reverse-prompt --stop-strings --stop-sequences --stop-string", NULL, STOPS},
-    {"--stop-token-ids --eos-token-id", NULL, "the model's end-of-text ends the text; " STOPS},
-    {"--file -bf --binary-file", NULL, "-f FILE reads a prompt, bytes as they are"},
-    {"-e --escape --no-escape", NULL, SHELL},
-    {"--keep", NULL, "--window N with --sinks M keeps the first M tokens"},
-    {"--no-context-shift --context-shift", NULL, "the text ends where the context does; --window N goes on"},
-    {"--max-length", NULL, "-n N is of new tokens, -c N of prompt and new tokens"},
-    {"--min-length", NULL, "--min-tokens N is of new tokens"},
-    {"--prompt-cache --prompt-cache-all --prompt-cache-ro", NULL, PROMPT_KEPT},
-    {"--no-display-prompt --stream --no-stream", NULL, STREAM},
-
-    {"--repeat-last-n", NULL, "penalties look at all of the text, as those of Hugging Face and OpenAI do"},
-    {"--no-repeat-ngram-size --dry-multiplier --dry-base --dry-allowed-length", NULL, NGRAMS},
+    {"--repeat-last-n", "penalties look at all of the text, as those of Hugging Face and OpenAI do"},
+    {"--no-repeat-ngram-size --dry-multiplier --dry-base --dry-allowed-length", NGRAMS},
     {"--mirostat --mirostat-lr --mirostat-ent --typical --typical-p --tfs --xtc-probability --xtc-threshold "
      "--top-nsigma "
      "--dynatemp-range --epsilon-cutoff --eta-cutoff",
-     NULL, SAMPLERS},
-    {"--samplers --sampling-seq --sampler-seq", NULL, "the order is temperature, --top-k, --top-p, --min-p"},
-    {"--bad-words --suppress-tokens", NULL, "--logit-bias ID-inf bans a token"},
-    {"--format --guided-json", NULL, GRAMMAR},
-    {"--do-sample", NULL, "--temp T above 0 samples"},
-    {"--greedy", NULL, "without --temp the likeliest token is taken"},
-    {"--num-beams --best-of", NULL, NOT_YET "--answers N samples several answers"},
+     SAMPLERS},
+    {"--samplers --sampling-seq --sampler-seq", "the order is temperature, --top-k, --top-p, --min-p"},
+    {"--bad-words --suppress-tokens", "--logit-bias ID-inf bans a token"},
+    {"--format --guided-json", GRAMMAR},
+    {"--do-sample", "--temp T above 0 samples"},
+    {"--greedy", "without --temp the likeliest token is taken"},
+    {"--num-beams --best-of", NOT_YET "--answers N samples several answers"},
 
     {"--draft-max --draft-n --draft-min --draft-n-min --draft-p-min --draft-p-split --num-assistant-tokens "
      "--num-speculative-tokens --assistant-confidence-threshold --speculative-config --spec-type",
-     NULL, DRAFTED},
-    {"--prompt-lookup-num-tokens", NULL, "prompt_lookup is a policy: dtrun prompt_lookup --help"},
-    {"-lcs --lookup-cache-static -lcd --lookup-cache-dynamic", NULL, CORPUS},
-    {"-cd --ctx-size-draft -td --threads-draft", NULL, DRAFT_BOTH},
-    {"-tb --threads-batch", NULL, "-t N is for all passes"},
+     DRAFTED},
+    {"--prompt-lookup-num-tokens", "prompt_lookup is a policy: dtrun prompt_lookup --help"},
+    {"-lcs --lookup-cache-static -lcd --lookup-cache-dynamic", CORPUS},
+    {"-cd --ctx-size-draft -td --threads-draft", DRAFT_BOTH},
+    {"-tb --threads-batch", "-t N is for all passes"},
 
     {"-ngl --gpu-layers --n-gpu-layers --num-gpu -ngld --gpu-layers-draft -dev --device -devd --device-draft "
      "--device-map",
-     NULL, DEVICE},
+     DEVICE},
     {"-sm --split-mode -ts --tensor-split -mg --main-gpu -tp --tensor-parallel-size --pipeline-parallel-size --rpc",
-     NULL, SPLIT},
-    {"--numa --cpu-mask --cpu-range --cpu-strict --prio --poll", NULL, PLACED},
-    {"--mlock --no-mmap --mmap --use-mmap --low-vram", NULL, IN_MEMORY},
-    {"-b --batch-size -ub --ubatch-size --num-batch --max-num-batched-tokens", NULL, PASSES},
-    {"-cb --cont-batching", NULL, "of several prompts, one that ends makes room for the next"},
-    {"-fa --flash-attn", NULL, "there is one kind of attention here, and it is exact"},
-    {"--gpu-memory-utilization --swap-space", NULL, "-c N bounds the memory of keys and values"},
-    {"--enforce-eager --trust-remote-code", NULL, "no code that comes with a model is run"},
-    {"-ctk --cache-type-k -ctv --cache-type-v --kv-cache-dtype", NULL, CACHE},
-    {"--dtype --torch-dtype --load-in-8bit --load-in-4bit --quantization --quantize", NULL, WEIGHTS},
-    {"--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-orig-ctx --yarn-ext-factor", NULL, ROPE},
-    {"--lora --lora-scaled --lora-base --enable-lora --control-vector", NULL, ADAPTER},
-    {"--tokenizer", NULL, "a model's files hold its tokenizer"},
-    {"--mmproj --image --audio --embedding --embeddings", NULL, TEXTS},
+     SPLIT},
+    {"--numa --cpu-mask --cpu-range --cpu-strict --prio --poll", PLACED},
+    {"--mlock --no-mmap --mmap --use-mmap --low-vram", IN_MEMORY},
+    {"-b --batch-size -ub --ubatch-size --num-batch --max-num-batched-tokens", PASSES},
+    {"-cb --cont-batching", "of several prompts, one that ends makes room for the next"},
+    {"-fa --flash-attn", "there is one kind of attention here, and it is exact"},
+    {"--gpu-memory-utilization --swap-space", "-c N bounds the memory of keys and values"},
+    {"--enforce-eager --trust-remote-code", "no code that comes with a model is run"},
+    {"-ctk --cache-type-k -ctv --cache-type-v --kv-cache-dtype", CACHE},
+    {"--dtype --torch-dtype --load-in-8bit --load-in-4bit --quantization --quantize", WEIGHTS},
+    {"--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-orig-ctx --yarn-ext-factor", ROPE},
+    {"--lora --lora-scaled --lora-base --enable-lora --control-vector", ADAPTER},
+    {"--tokenizer", "a model's files hold its tokenizer"},
+    {"--mmproj --image --audio --embedding --embeddings", TEXTS},
 
-    {"-mu --model-url -hff --hf-file", NULL, DOWNLOAD},
-    {"-hft --hf-token", NULL, "HF_TOKEN=TOKEN dtrun pull OWNER/NAME, or hf auth login once"},
-    {"--revision", NULL, NOT_YET "dtrun pull brings a model's main revision"},
-    {"--keepalive", NULL, SERVER},
-    {"--log-file --log-disable --log-verbosity -lv --log-prefix --log-timestamps --no-perf", NULL, LOG},
-    {"--verbose-prompt", NULL, "--json FILE holds the prompt's ids"},
-    {"--list-devices", NULL, "dtrun doctor reports on this machine"},
-    {"--nowordwrap", NULL, "lines are not wrapped"},
+    {"-mu --model-url -hff --hf-file", DOWNLOAD},
+    {"-hft --hf-token", "HF_TOKEN=TOKEN dtrun pull OWNER/NAME, or hf auth login once"},
+    {"--revision", NOT_YET "dtrun pull brings a model's main revision"},
+    {"--keepalive", SERVER},
+    {"--log-file --log-disable --log-verbosity -lv --log-prefix --log-timestamps --no-perf", LOG},
+    {"--verbose-prompt", "--json FILE holds the prompt's ids"},
+    {"--list-devices", "dtrun doctor reports on this machine"},
+    {"--nowordwrap", "lines are not wrapped"},
 };
-
-bool option_is_called(const char *name, size_t name_length, const char *arg, size_t n) {
-  if (name_length != n) return false;
-  for (size_t i = 0; i < n; i++)
-    if (name[i] != arg[i] && !(i > 1 && name[i] == '-' && arg[i] == '_')) return false;
-  return true;
-}
 
 const foreign_option *foreign_find(const char *arg, size_t n) {
   for (size_t k = 0; k < sizeof foreign / sizeof *foreign; k++)
-    for (const char *name = foreign[k].names; *name; name += strspn(name, " ")) {
-      size_t length = strcspn(name, " ");
-      if (option_is_called(name, length, arg, n)) return &foreign[k];
-      name += length;
-    }
+    if (request_has_name(foreign[k].names, arg, n)) return &foreign[k];
   return NULL;
 }

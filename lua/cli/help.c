@@ -58,9 +58,11 @@ static const char defaults[] = "A policy that is left out is rate; without a dra
 
 /* "-n, --tokens N" */
 static void name_option(const option *o, char *out, size_t size) {
-  int n = snprintf(out, size, "%s", o->names[0]);
-  if (o->names[1]) n += snprintf(out + n, size - (size_t)n, ", %s", o->names[1]);
-  if (o->argument) snprintf(out + n, size - (size_t)n, " %s", o->argument);
+  char second[40];
+  option_name(o, 0, out, size);
+  size_t n = strlen(out);
+  if (option_name(o, 1, second, sizeof second)) n += (size_t)snprintf(out + n, size - n, ", %s", second);
+  if (o->argument) snprintf(out + n, size - n, " %s", o->argument);
 }
 
 void print_help(void) {

@@ -12,12 +12,10 @@
 #define PLACES 8 /* default of --parallel */
 #define TOKENS 128
 
-static int max(int a, int b) { return a > b ? a : b; }
-
 static bool wants_tuned(const cli_options *o) { return o->preset && strcmp(o->preset, DTL_TUNED) == 0; }
 
 dtl_policy_options job_policy(const cli_options *o, const dt_pair *pair) {
-  dtl_policy_options how = {.policy = o->policy, .seconds = (double)o->policy_seconds, .interrupt = &interrupted};
+  dtl_policy_options how = {.policy = o->policy, .seconds = o->policy_seconds, .interrupt = &interrupted};
   if (wants_tuned(o) && !pair) return how;
   how.preset = o->preset;
   how.pair = pair;
@@ -46,13 +44,14 @@ static int read_prompts(job *j) {
   for (int i = 0; i < o->n_files && !status; i++) status = prompts_add_file(&j->prompts, o->files[i], &err);
   if (o->prompts && !status) status = prompts_add_lines(&j->prompts, o->prompts, &err);
   if (status) return complain_of(&err);
-  int most = o->parallel ? o->parallel : PLACES;
-  j->answers = o->answers ? o->answers : 1;
+  const dtl_request *r = &o->in.request;
+  int most = r->places ? r->places : PLACES;
+  j->answers = r->answers ? r->answers : 1;
   j->several = o->prompts || job_texts(j) > 1;
   if (j->several) j->places = job_texts(j) < most ? job_texts(j) : most;
   const char *of_one = o->color ? "--color" : o->explain ? "--explain" : NULL;
   if (j->several && of_one)
-    return complain(EXIT_USAGE, "%s shows one text: give one prompt%s", of_one, o->answers ? ", and no --answers" : "");
+    return complain(EXIT_USAGE, "%s shows one text: give one prompt%s", of_one, r->answers ? ", and no --answers" : "");
   return 0;
 }
 
@@ -64,67 +63,25 @@ static bool uses_costs(const dtl_policy *policy) { return policy && dtl_policy_d
 static bool uses_corpus(const dtl_policy *policy) { return policy && dtl_policy_describe(policy)->uses_corpus; }
 
 static void warn_of_threads(const cli_options *o) {
-  int most = dt_processors();
-  if (o->threads > most && !o->quiet)
-    complain(0, "--threads %d, but only %d processor%s may be used: more threads wait for each other", o->threads, most,
+  int most = dt_processors(), threads = o->in.load.how.threads;
+  if (threads > most && !o->quiet)
+    complain(0, "--threads %d, but only %d processor%s may be used: more threads wait for each other", threads, most,
              most == 1 ? "" : "s");
 }
 
-/* Biases of tokens given as texts need the pair's tokenizer. */
-static int read_biases(job *j) {
-  const cli_options *o = j->options;
-  dt_error err;
-  j->biases = calloc((size_t)o->n_biases + 1, sizeof *j->biases);
-  if (!j->biases) return complain(EXIT_ENGINE, "out of memory: biases");
-  for (int i = 0; i < o->n_biases; i++)
-    if (dtl_bias(j->pair, o->biases[i], &j->biases[i], &err)) return complain_of(&err);
-  return 0;
-}
-
-/* ---- the grammar ------------------------------------------------------------------------------------------------------ */
-
-static dt_status copy_grammar(const char *text, char **grammar, dt_error *err) {
-  *grammar = strdup(text);
-  return *grammar ? DT_OK : dt_fail_memory(err, "a grammar", strlen(text));
-}
-
-static const struct {
-  const char *name;
-  dt_status (*read)(const char *text, char **grammar, dt_error *err);
-} forms[] = {{"grammar", copy_grammar}, {"json_schema", dt_schema_grammar}, {"regex", dt_regex_grammar}};
-enum { FORMS = sizeof forms / sizeof *forms };
-
-const char *job_form(int i) { return i < FORMS ? forms[i].name : NULL; }
-
-dt_status job_hold(job *j, const char *form, const char *text, dt_error *err) {
-  char *made = NULL;
-  int i = 0;
-  while (i < FORMS - 1 && strcmp(forms[i].name, form) != 0) i++;
-  dt_status status = forms[i].read(text, &made, err);
-  if (!status && (status = dt_check_grammar(made, err))) free(made);
-  if (status) return status;
-  free(j->grammar);
-  j->grammar = made;
-  return DT_OK;
-}
-
-static int read_grammar(job *j) {
-  const cli_options *o = j->options;
+/* A grammar or a schema in a file. */
+static int read_grammar_file(cli_options *o) {
   const struct {
-    const char *form, *what, *text, *file;
-  } of[] = {{"grammar", "grammar", o->grammar, o->grammar_file},
-            {"json_schema", "JSON schema", o->schema, o->schema_file},
-            {"regex", NULL, o->regex, NULL}};
-  int given = 0;
-  for (int i = 0; i < 3; i++) given += !!of[i].text + !!of[i].file;
-  if (given > 1)
-    return complain(EXIT_USAGE, "--grammar, --grammar-file, --json-schema, --json-schema-file, --regex: give one");
-  for (int i = 0; i < 3; i++) {
+    const char *form, *what, *file;
+  } of[] = {{"grammar", "grammar", o->grammar_file}, {"json_schema", "JSON schema", o->schema_file}};
+  for (int i = 0; i < 2; i++) {
     dt_error err;
     char *text = NULL;
-    if (!of[i].text && !of[i].file) continue;
-    dt_status status = of[i].file ? dtl_read_grammar(of[i].what, of[i].file, &text, &err) : DT_OK;
-    if (!status) status = job_hold(j, of[i].form, text ? text : of[i].text, &err);
+    if (!of[i].file) continue;
+    if (o->in.grammar)
+      return complain(EXIT_USAGE, "--grammar, --grammar-file, --json-schema, --json-schema-file, --regex: give one");
+    dt_status status = dtl_read_grammar(of[i].what, of[i].file, &text, &err);
+    if (!status) status = request_grammar(&o->in, of[i].form, text, &err);
     free(text);
     if (status) return complain_of(&err);
   }
@@ -132,44 +89,33 @@ static int read_grammar(job *j) {
 }
 
 /* Whether the texts need what not every backend can do with logits. */
-static bool needs_logits(const job *j) {
-  dtl_request r = job_request(j);
-  return dt_shifts_wanted(&r.seq.shifts) || r.seq.logprobs.wanted;
+static bool needs_logits(const request_input *in) {
+  const dt_seq_options *seq = &in->request.seq;
+  return dt_shifts_wanted(&seq->shifts) || seq->logprobs.wanted || in->n_biases;
 }
 
 /* Opens the pair. A limited draft vocabulary also has the tokens of the prompts. chats: a conversation needs a layout. */
 static int open_models(job *j, dtl_need need, bool chats) {
-  const cli_options *o = j->options;
+  cli_options *o = j->options;
   dt_error err;
   dt_message *texts = calloc((size_t)j->prompts.n + 1, sizeof *texts);
   for (int i = 0; texts && i < j->prompts.n; i++)
     texts[i] = (dt_message){j->prompts.list[i].text, j->prompts.list[i].len};
-  dtl_load_options load = {.target = o->target,
-                           .draft = o->draft,
-                           .draft2 = o->draft2,
-                           .need = need,
-                           .draft_vocab = o->draft_vocab,
-                           .texts = texts,
-                           .n_texts = texts ? j->prompts.n : 0,
-                           .chats = chats,
-                           .template = o->template,
-                           .how = {.backend = o->backend,
-                                   .needs_logits = needs_logits(j),
-                                   .threads = o->threads,
-                                   .target_weights = o->target_weights,
-                                   .draft_weights = o->draft_weights,
-                                   .head_layers = o->head_layers,
-                                   .cache_dtype = o->cache_dtype,
-                                   .activations = o->activations},
-                           .shown = !o->quiet};
+  dtl_load_options load = o->in.load;
+  load.need = need;
+  load.texts = texts, load.n_texts = texts ? j->prompts.n : 0;
+  load.chats = chats, load.template = o->template;
+  load.how.needs_logits = needs_logits(&o->in);
+  load.shown = !o->quiet;
   dt_status status = dtl_load(&load, &j->pair, &j->found, &err);
   free(texts);
+  if (status) request_rename(&o->in, &err);
   if (status) return complain_of(&err);
   dt_pair_info info;
   dt_pair_describe(j->pair, &info);
   j->target = info.target.path, j->draft = info.draft.path;
   warn_of_threads(o);
-  return read_biases(j);
+  return request_biases(&o->in, j->pair, &err) ? complain_of(&err) : 0;
 }
 
 /* Opens the policy again with the preset found for the pair, which is open now. */
@@ -224,7 +170,7 @@ static int wrap_prompts(job *j) {
 
 /* Tells how options were understood, if the user may have meant something else. */
 static void say_what_it_means(const cli_options *o) {
-  const dt_sampling *s = &o->sampling;
+  const dt_sampling *s = &o->in.request.seq.sampling;
   const char *sampler = s->top_p ? "--top-p" : s->top_k ? "--top-k" : s->min_p ? "--min-p" : NULL;
   if (o->quiet) return;
   if (o->model && access(o->model, F_OK) == 0) say("%s: taken as the model, as after -m", o->model);
@@ -252,9 +198,7 @@ static bool complete_policy(cli_options *o) {
 
 /* Log-probabilities are in results only. */
 static int check_logprobs(const cli_options *o) {
-  if (o->echo && !o->logprobs)
-    return complain(EXIT_USAGE, "--echo adds the prompt's tokens to --logprobs: give that too");
-  if (o->logprobs && !o->json)
+  if (o->in.request.seq.logprobs.wanted && !o->json)
     return complain(EXIT_USAGE,
                     "--logprobs are written into the result: give --json FILE, or --json - for standard output");
   return 0;
@@ -262,16 +206,16 @@ static int check_logprobs(const cli_options *o) {
 
 /* Options of a server alone. */
 static int check_server_options(const cli_options *o) {
-  const char *name = o->host        ? "--host"
-                     : o->port      ? "--port"
-                     : o->port_file ? "--port-file"
-                     : o->key       ? "--api-key"
-                     : o->n_origins ? "--cors"
-                     : o->n_served  ? "--served-model-name"
-                     : o->queue     ? "--queue"
-                     : o->timeout   ? "--timeout"
-                     : o->cache_ram ? "--cache-ram"
-                                    : NULL;
+  const char *name = o->host             ? "--host"
+                     : o->port >= 0      ? "--port"
+                     : o->port_file      ? "--port-file"
+                     : o->key            ? "--api-key"
+                     : o->n_origins      ? "--cors"
+                     : o->n_served       ? "--served-model-name"
+                     : o->queue          ? "--queue"
+                     : o->timeout        ? "--timeout"
+                     : o->cache_ram >= 0 ? "--cache-ram"
+                                         : NULL;
   return name ? complain(EXIT_USAGE, "%s is an option of dtrun serve", name) : 0;
 }
 
@@ -283,7 +227,7 @@ int job_open(cli_options *o, job *j) {
   if (!status && o->json && json_check_path(o->json, &err)) status = complain_of(&err);
   if (!status) say_what_it_means(o);
   if (!status) status = check_logprobs(o);
-  if (!status) status = read_grammar(j);
+  if (!status) status = read_grammar_file(o);
   bool chosen = complete_policy(o);
   if (!status) status = open_policies(j);
   if (!status) status = read_prompts(j);
@@ -303,8 +247,8 @@ static const char *misplaced(const cli_options *o) {
   return o->n_files || o->n_texts || o->prompts ? "--prompt, --text and --prompts"
          : o->compare                           ? "--compare"
          : o->json                              ? "--json"
-         : o->logprobs || o->echo               ? "--logprobs and --echo"
-         : o->answers                           ? "--answers"
+         : cli_given(o, "--logprobs")           ? "--logprobs and --echo"
+         : cli_given(o, "--answers")            ? "--answers"
          : o->trace                             ? "--trace"
                                                 : NULL;
 }
@@ -315,7 +259,7 @@ int job_open_chat(cli_options *o, job *j) {
   if (check_server_options(o)) return EXIT_USAGE;
   say_what_it_means(o);
   complete_policy(o);
-  int status = read_grammar(j);
+  int status = read_grammar_file(o);
   if (!status) status = open_policies(j);
   dtl_need need = draft_of(j->policy) == DTL_NEEDS_DRAFT ? DTL_NEEDS_DRAFT : DTL_ANY_DRAFT;
   if (!status) status = open_models(j, need, true);
@@ -338,7 +282,7 @@ int job_open_server(cli_options *o, job *j) {
   return status ? status : job_calibrate(j);
 }
 
-static bool wants_table(const cli_options *o) { return o->costs && strcmp(o->costs, "table") == 0; }
+static bool wants_table(const cli_options *o) { return o->in.costs && strcmp(o->in.costs, "table") == 0; }
 
 static int open_learned(job *j) {
   dtl_learning how = dtl_learning_shown(&interrupted);
@@ -350,7 +294,7 @@ int job_calibrate(job *j) {
   if (!wants_table(j->options)) return open_learned(j);
   if (!uses_costs(j->policy) && !uses_costs(j->other)) return 0;
   dtl_calibration how = dtl_calibration_shown(&interrupted);
-  how.context = j->options->context;
+  how.context = j->options->in.request.context;
   how.batch = j->several ? j->places : 1;
   if (j->options->quiet) how.progress = NULL;
   dt_error err;
@@ -359,30 +303,14 @@ int job_calibrate(job *j) {
 }
 
 dtl_request job_request(const job *j) {
-  const cli_options *o = j->options;
-  dt_shifts shifts = o->shifts;
-  shifts.bias = j->biases, shifts.n_bias = o->n_biases;
-  shifts.grammar = j->grammar;
-  return (dtl_request){
-      .places = j->places,
-      .answers = j->answers,
-      .context = o->context,
-      .window = o->window,
-      .costs = j->costs.batch ? &j->costs : NULL, /* 0: no costs were measured */
-      .learned = j->learned,
-      .memory = j->memory,
-      .corpus = j->corpus,
-      .interrupt = &interrupted,
-      .begin_line = begin_line,
-      .seq = {.max_tokens = o->tokens ? o->tokens : TOKENS,
-              .ignore_eos = o->ignore_eos,
-              .stop = o->stop,
-              .n_stop = o->n_stop,
-              .end = j->chat ? dt_chat_end(j->chat) : NULL,
-              .sampling = o->sampling,
-              .uncoupled = o->uncoupled,
-              .shifts = shifts,
-              .logprobs = {.wanted = o->logprobs > 0, .top = max(o->logprobs - 1, 0), .prompt = o->echo}}};
+  dtl_request r = j->options->in.request;
+  r.places = j->places, r.answers = j->answers;
+  r.costs = j->costs.batch ? &j->costs : NULL; /* 0: no costs were measured */
+  r.learned = j->learned, r.memory = j->memory, r.corpus = j->corpus;
+  r.interrupt = &interrupted, r.begin_line = begin_line;
+  r.seq.end = j->chat ? dt_chat_end(j->chat) : NULL;
+  if (!r.seq.max_tokens) r.seq.max_tokens = TOKENS;
+  return r;
 }
 
 int job_close(job *j) {
@@ -396,6 +324,5 @@ int job_close(job *j) {
   dtl_policy_close(j->policy);
   dtl_policy_close(j->other);
   prompts_free(&j->prompts);
-  free(j->biases), free(j->grammar);
   return status;
 }

@@ -6,7 +6,7 @@
 #include "cli/prompts.h"
 
 typedef struct {
-  const cli_options *options;
+  cli_options *options;
   prompt_list prompts;
   bool several;               /* reported as a batch: more than one prompt, or a file of them */
   int places;                 /* sequences at once; 0: not several */
@@ -15,8 +15,6 @@ typedef struct {
   const char *target, *draft; /* the pair's */
   bool found;                 /* the draft was searched for, not named */
   dt_chat *chat;              /* NULL: prompts are texts, not questions */
-  dt_bias *biases;            /* [options->n_biases] */
-  char *grammar;              /* of all texts, or NULL */
   int answers;                /* to each prompt */
   dtl_trace *trace;           /* or NULL */
   dtl_costs costs;            /* with --costs table, if a policy uses costs */
@@ -32,12 +30,6 @@ int job_open_chat(cli_options *options, job *out); /* without prompts, for a con
 int job_open_server(cli_options *options, job *out); /* the same, and what passes cost */
 int job_calibrate(job *j); /* costs, if a policy uses them: measured with --costs table, else learned */
 int job_close(job *j);     /* returns an exit status too: writing the trace may fail */
-
-/* A form of a grammar, by its name in drivers; NULL: there are no more. */
-const char *job_form(int i);
-/* Holds later texts to a grammar that is given in a form: itself, a JSON schema, a regular expression. DT_EINPUT: a mistake in it;
- * nothing changes then. */
-dt_status job_hold(job *j, const char *form, const char *text, dt_error *err);
 
 /* The options to open the command line's policy again under other settings. The preset DTL_TUNED needs a pair: without one, the
  * policy opens with its defaults, to tell what it uses. */

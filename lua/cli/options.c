@@ -4,267 +4,122 @@
 #include "cli/foreign.h"
 
 #include <limits.h>
-#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #define FIELD(name) offsetof(cli_options, name)
-#define DRAWN(name) FIELD(sampling.name)
 
+/* clang-format off */
 static const option options[] = {
-    {{"-f", "--prompt"},
-     "FILE",
-     PROMPT,
-     0,
-     0,
-     0,
-     "prompt from a file, bytes as they are; '-', or no prompt: standard input"},
-    {{"-p", "--text"}, "TEXT", TEXT, 0, 0, 0, "prompt given here (repeatable)"},
-    {{"--prompts"}, "FILE.jsonl", STRING, FIELD(prompts), 0, 0, "a prompt from each line {\"prompt\": \"...\"}"},
-    {{"-np", "--parallel"}, "N", NUMBER, FIELD(parallel), 0, DTL_PLACES, "of several prompts, as many at once (8)"},
-    {{"-m", "--target", "--model"},
-     "MODEL",
-     STRING,
-     FIELD(target),
-     0,
-     0,
-     "a folder, a .gguf file, or a name of dtrun ls (bundled); also without -m"},
-    {{"-md", "--draft", "--model-draft"},
-     "MODEL",
-     STRING,
-     FIELD(draft),
-     0,
-     0,
-     "draft (if one is found); exit:N, mtp: the target's layers; none: without"},
-    {{"-md2", "--draft2"},
-     "MODEL",
-     STRING,
-     FIELD(draft2),
-     0,
-     0,
-     "a second draft beside it, for policies such as cascade (none)"},
-    {{"--weights"},
-     "TYPE",
-     STRING,
-     FIELD(target_weights),
-     0,
-     0,
-     "round the target's weights to q8 or q4: another model (as they are)"},
-    {{"--draft-weights"},
-     "TYPE",
-     STRING,
-     FIELD(draft_weights),
-     0,
-     0,
-     "round the draft's weights to q8 or q4 (as they are)"},
-    {{"--draft-vocab"},
-     "N|FILE",
-     STRING,
-     FIELD(draft_vocab),
-     0,
-     0,
-     "only the N lowest ids, or those of FILE, are guessed by the draft (all)"},
-    {{"--head-layers"},
-     "A,B,C",
-     STRING,
-     FIELD(head_layers),
-     0,
-     0,
-     "layers of the target whose inputs a draft head reads (as its files say)"},
-    {{"--cache-dtype"},
-     "TYPE",
-     STRING,
-     FIELD(cache_dtype),
-     0,
-     0,
-     "keys and values: f16, f32 or q8 (f16); on a GPU: 16-bit or q8 (16-bit)"},
-    {{"--activations"},
-     "BITS",
-     STRING,
-     FIELD(activations),
-     0,
-     0,
-     "what enters the target's quantized weights on a CPU: 8 or 16 (8)"},
-    {{"--costs"}, "KIND", STRING, FIELD(costs), 0, 0, "what passes cost: learn from runs, or a measured table (learn)"},
-    {{"-n", "--tokens", "--n-predict", "--max-new-tokens"},
-     "N",
-     NUMBER,
-     FIELD(tokens),
-     true,
-     INT_MAX,
-     "new tokens (128, in a chat 512; -1: until the context ends)"},
-    {{"-c", "--ctx", "--ctx-size"},
-     "N",
-     NUMBER,
-     FIELD(context),
-     0,
-     INT_MAX,
-     "context: prompt and new tokens (the target's, at most 4096)"},
-    {{"--window"},
-     "N",
-     NUMBER,
-     FIELD(window.last),
-     0,
-     INT_MAX,
-     "the target sees the last N tokens: another text (all)"},
-    {{"--sinks"}, "M", NUMBER, FIELD(window.sinks), 0, INT_MAX, "and the first M, as in StreamingLLM (with --window)"},
-    {{"-t", "--threads"}, "N", NUMBER, FIELD(threads), 0, 1024, "threads (the physical cores it may use)"},
-    {{"--backend"}, "NAME", STRING, FIELD(backend), 0, 0, "auto, cpu or cuda (auto)"},
-    {{"--set"}, "NAME=VALUE", SETTING, 0, 0, 0, "a parameter of the policy (repeatable)"},
-    {{"--preset"}, "NAME", STRING, FIELD(preset), 0, 0, "a named set of parameters of the policy"},
-    {{"--corpus"}, "FILE", CORPUS, 0, 0, 0, "a text that policies such as suffix look things up in (repeatable)"},
-    {{"--policy-seconds"},
-     "S",
-     REAL,
-     FIELD(policy_seconds),
-     0,
-     1000000,
-     "end a policy that used S seconds of its own in a run"},
-    {{"--temp", "--temperature"},
-     "T",
-     REAL,
-     DRAWN(temp),
-     true,
-     100,
-     "temperature of sampling, 0.001 to 100 (0: always the likeliest token)"},
-    {{"--top-k"}, "K", NUMBER, DRAWN(top_k), 0, INT_MAX, "sample from the K likeliest tokens only"},
-    {{"--top-p"}, "P", REAL, DRAWN(top_p), 0, 1, "sample from the likeliest tokens that hold P of the probability"},
-    {{"--min-p"}, "P", REAL, DRAWN(min_p), true, 1, "sample from tokens of at least P times the largest probability"},
-    {{"--repeat-penalty"},
-     "R",
-     REAL,
-     FIELD(shifts.repeat),
-     0,
-     100,
-     "tokens of the text: logits above 0 over R, others times R (1)"},
-    {{"--presence-penalty"},
-     "P",
-     PENALTY,
-     FIELD(shifts.presence),
-     0,
-     100,
-     "taken from the logit of a token that was generated (0)"},
-    {{"--frequency-penalty"},
-     "F",
-     PENALTY,
-     FIELD(shifts.frequency),
-     0,
-     100,
-     "taken from it as often as it was generated (0)"},
-    {{"--logit-bias"},
-     "TOKEN+BIAS",
-     BIAS,
-     0,
-     0,
-     0,
-     "added to a token's logit: 15043+1, ' the=-2', 15043-inf never (repeatable)"},
-    {{"--min-tokens"},
-     "N",
-     NUMBER,
-     FIELD(shifts.min_tokens),
-     0,
-     INT_MAX,
-     "no end-of-text before N tokens are generated"},
-    {{"--grammar"}, "TEXT", STRING, FIELD(grammar), 0, 0, "the text's grammar, in GBNF: 'root ::= \"yes\" | \"no\"'"},
-    {{"--grammar-file"}, "FILE", STRING, FIELD(grammar_file), 0, 0, "the same, from a file"},
-    {{"-j", "--json-schema"}, "TEXT", STRING, FIELD(schema), 0, 0, "the text is JSON that this schema takes"},
-    {{"--json-schema-file"}, "FILE", STRING, FIELD(schema_file), 0, 0, "the same, from a file"},
-    {{"--regex"},
-     "TEXT",
-     STRING,
-     FIELD(regex),
-     0,
-     0,
-     "the text is one that this regular expression matches as a whole"},
-    {{"-s", "--seed"}, "N", SEED, DRAWN(seed), 0, 0, "of sampling and of the policy's random numbers (0)"},
-    {{"--answers"},
-     "N",
-     NUMBER,
-     FIELD(answers),
-     0,
-     DTL_ANSWERS,
-     "of each prompt, which share its pass; answer i has seed + i - 1 (1)"},
-    {{"--logprobs"},
-     "K",
-     COUNT,
-     FIELD(logprobs),
-     0,
-     DT_LOGPROBS,
-     "in the result, of each token and the K likeliest: 0 to 20"},
-    {{"--echo"}, NULL, FLAG, FIELD(echo), 0, 0, "with --logprobs: of the prompt's tokens too"},
-    {{"--uncoupled"}, NULL, FLAG, FIELD(uncoupled), 0, 0, "draft without the noise of sampling"},
-    {{"--ignore-eos"}, NULL, FLAG, FIELD(ignore_eos), 0, 0, "end-of-text is a token like any other and does not stop"},
-    {{"--stop"}, "TEXT", STOP, 0, 0, 0, "end the text before this string (repeatable)"},
-    {{"--chat"}, NULL, FLAG, FIELD(chat), 0, 0, "the prompt is a question: wrap it in the model's chat template"},
-    {{"--system"}, "TEXT", STRING, FIELD(system), 0, 0, "a chat's system text (the template's own, if it has one)"},
-    {{"--template"}, "NAME", STRING, FIELD(template), 0, 0, "a chat's template (the model's own): chatml, llama3, ..."},
-    {{"--host"}, "ADDRESS", STRING, FIELD(host), 0, 0, "of dtrun serve (127.0.0.1: this machine alone)"},
-    {{"--port"}, "N", COUNT, FIELD(port), 0, 65535, "of dtrun serve (8080; 0: any that is free)"},
-    {{"--port-file"}, "FILE", STRING, FIELD(port_file), 0, 0, "dtrun serve writes its port there"},
-    {{"--api-key"}, "KEY", STRING, FIELD(key), 0, 0, "that clients of dtrun serve must send"},
-    {{"--served-model-name", "--alias", "-a"},
-     "NAME",
-     SERVED,
-     0,
-     0,
-     0,
-     "the model's name for clients of dtrun serve (repeatable)"},
-    {{"--cors"}, "ORIGIN", ORIGIN, 0, 0, 0, "pages of this site may use dtrun serve (repeatable; *: of any site)"},
-    {{"--queue"}, "N", NUMBER, FIELD(queue), 0, 100000, "requests that may wait in dtrun serve (64)"},
-    {{"--cache-ram"},
-     "MIB",
-     COUNT,
-     FIELD(cache_ram),
-     0,
-     1000000,
-     "memory of dtrun serve for rows of prompts, beside its texts (1024)"},
-    {{"--timeout"}, "S", NUMBER, FIELD(timeout), 0, 1000000, "seconds that a request to dtrun serve may take (any)"},
-    {{"--stats"}, NULL, FLAG, FIELD(stats), 0, 0, "in a chat: a line of statistics after each answer"},
-    {{"--compare"}, "POLICY", STRING, FIELD(compare), 0, 0, "run both in turns and print the ratio"},
-    {{"--rounds"}, "N", NUMBER, FIELD(rounds), 0, 32, "of --compare (3, and more while they are short)"},
-    {{"--json"}, "FILE", STRING, FIELD(json), 0, 0, "write the result; '-': to standard output, instead of the text"},
-    {{"--trace"}, "FILE", STRING, FIELD(trace), 0, 0, "write every iteration's tree; dtrun run trace FILE shows it"},
-    {{"--color"}, NULL, FLAG, FIELD(color), 0, 0, "drafted text green, bonus tokens cyan, corrections yellow"},
-    {{"-q", "--quiet"}, NULL, FLAG, FIELD(quiet), 0, 0, "no summary"},
-    {{"-v", "--verbose"}, NULL, FLAG, FIELD(verbose), 0, 0, "a longer summary"},
-    {{"--explain"}, NULL, FLAG, FIELD(explain), 0, 0, "where the time of an iteration went, and what may help"},
-    {{"--list"}, NULL, FLAG, FIELD(list), 0, 0, "installed policies and drivers"},
-    {{"-h", "--help"}, NULL, FLAG, FIELD(help), 0, 0, "this text; with a policy: its parameters"},
-    {{"--man"}, NULL, FLAG, FIELD(man), 0, 0, "this text as a manual page"},
-    {{"--version"}, NULL, FLAG, FIELD(version), 0, 0, "the version"},
+    {"-f --prompt", NULL, "FILE", PROMPT, 0, 0, 0, "prompt from a file, bytes as they are; '-', or no prompt: standard input", NULL},
+    {"-p --text", NULL, "TEXT", TEXT, 0, 0, 0, "prompt given here (repeatable)", NULL},
+    {"--prompts", NULL, "FILE.jsonl", STRING, FIELD(prompts), 0, 0, "a prompt from each line {\"prompt\": \"...\"}", NULL},
+    {"--set", NULL, "NAME=VALUE", SETTING, 0, 0, 0, "a parameter of the policy (repeatable)", NULL},
+    {"--preset", NULL, "NAME", STRING, FIELD(preset), 0, 0, "a named set of parameters of the policy", NULL},
+    {"--corpus", NULL, "FILE", CORPUS, 0, 0, 0, "a text that policies such as suffix look things up in (repeatable)", NULL},
+    {"--policy-seconds", NULL, "S", SECONDS, FIELD(policy_seconds), 0, 0, "end a policy that used S seconds of its own in a run", NULL},
+    {"--grammar-file", NULL, "FILE", STRING, FIELD(grammar_file), 0, 0, "as --grammar, from a file", NULL},
+    {"--json-schema-file", NULL, "FILE", STRING, FIELD(schema_file), 0, 0, "as --json-schema, from a file", NULL},
+    {"--chat", "-st --single-turn", NULL, FLAG, FIELD(chat), 0, 0, "the prompt is a question: wrap it in the model's chat template", NULL},
+    {"--system", "-sys --system-prompt", "TEXT", STRING, FIELD(system), 0, 0, "a chat's system text (the template's own, if it has one)", NULL},
+    {"--template", "--chat-template", "NAME", STRING, FIELD(template), 0, 0, "a chat's template (the model's own): chatml, llama3, ...", NULL},
+    {"--host", NULL, "ADDRESS", STRING, FIELD(host), 0, 0, "of dtrun serve (127.0.0.1: this machine alone)", NULL},
+    {"--port", NULL, "N", NUMBER, FIELD(port), 0, 65535, "of dtrun serve (8080; 0: any that is free)", NULL},
+    {"--port-file", NULL, "FILE", STRING, FIELD(port_file), 0, 0, "dtrun serve writes its port there", NULL},
+    {"--api-key", NULL, "KEY", STRING, FIELD(key), 0, 0, "that clients of dtrun serve must send", NULL},
+    {"--served-model-name", "--alias -a", "NAME", SERVED, 0, 0, 0, "the model's name for clients of dtrun serve (repeatable)", NULL},
+    {"--cors", NULL, "ORIGIN", ORIGIN, 0, 0, 0, "pages of this site may use dtrun serve (repeatable; *: of any site)", NULL},
+    {"--queue", NULL, "N", NUMBER, FIELD(queue), 1, 100000, "requests that may wait in dtrun serve (64)", NULL},
+    {"--cache-ram", NULL, "MIB", NUMBER, FIELD(cache_ram), 0, 1000000, "memory of dtrun serve for rows of prompts, beside its texts (1024)", NULL},
+    {"--timeout", NULL, "S", NUMBER, FIELD(timeout), 1, 1000000, "seconds that a request to dtrun serve may take (any)", NULL},
+    {"--stats", NULL, NULL, FLAG, FIELD(stats), 0, 0, "in a chat: a line of statistics after each answer", NULL},
+    {"--compare", NULL, "POLICY", STRING, FIELD(compare), 0, 0, "run both in turns and print the ratio", NULL},
+    {"--rounds", NULL, "N", NUMBER, FIELD(rounds), 1, 32, "of --compare (3, and more while they are short)", NULL},
+    {"--json", NULL, "FILE", STRING, FIELD(json), 0, 0, "write the result; '-': to standard output, instead of the text", NULL},
+    {"--trace", NULL, "FILE", STRING, FIELD(trace), 0, 0, "write every iteration's tree; dtrun run trace FILE shows it", NULL},
+    {"--color", NULL, NULL, FLAG, FIELD(color), 0, 0, "drafted text green, bonus tokens cyan, corrections yellow", NULL},
+    {"-q --quiet", NULL, NULL, FLAG, FIELD(quiet), 0, 0, "no summary", NULL},
+    {"-v --verbose", NULL, NULL, FLAG, FIELD(verbose), 0, 0, "a longer summary", NULL},
+    {"--explain", NULL, NULL, FLAG, FIELD(explain), 0, 0, "where the time of an iteration went, and what may help", NULL},
+    {"--list", NULL, NULL, FLAG, FIELD(list), 0, 0, "installed policies and drivers", NULL},
+    {"-h --help", "--usage", NULL, FLAG, FIELD(help), 0, 0, "this text; with a policy: its parameters", NULL},
+    {"--man", NULL, NULL, FLAG, FIELD(man), 0, 0, "this text as a manual page", NULL},
+    {"--version", NULL, NULL, FLAG, FIELD(version), 0, 0, "the version", NULL},
 };
-#define N_OPTIONS (sizeof options / sizeof *options)
+/* clang-format on */
+enum { N_OPTIONS = sizeof options / sizeof *options, FIELDS_AT = 3 }; /* own options before those of the fields */
 
-static bool is_named(const option *o, const char *arg, size_t n) {
-  for (int i = 0; i < MOST_NAMES && o->names[i]; i++)
-    if (option_is_called(o->names[i], strlen(o->names[i]), arg, n)) return true;
-  return false;
+/* The options that fields of requests and pairs are; NULL: i is too high. */
+static const option *field_option(int i) {
+  static option list[REQUEST_FIELDS + 1];
+  static int n = 0;
+  if (!n)
+    for (int k = 0; request_field_at(k); k++) {
+      const request_field *f = request_field_at(k);
+      if (f->where & ON_LINE) list[n++] = (option){f->line, f->other, f->value, REQUEST, 0, 0, 0, f->help, f};
+    }
+  return i < n ? &list[i] : NULL;
 }
 
-const option *option_at(int i) { return i < (int)N_OPTIONS ? &options[i] : NULL; }
+const option *option_at(int i) {
+  int n = 0;
+  while (field_option(n)) n++;
+  if (i < FIELDS_AT) return &options[i];
+  if (i < FIELDS_AT + n) return field_option(i - FIELDS_AT);
+  return i - n < N_OPTIONS ? &options[i - n] : NULL;
+}
+
+/* The next name of a list with blanks between: its length, and *at behind it; 0: there is none. */
+static size_t next_name(const char **at, const char **name) {
+  if (!*at) return 0;
+  *name = *at + strspn(*at, " ");
+  size_t n = strcspn(*name, " ");
+  *at = *name + n;
+  return n;
+}
+
+bool option_name(const option *o, int i, char *out, size_t size) {
+  const char *at = o->names, *name = NULL;
+  size_t n = 0;
+  for (int k = 0; k <= i; k++) n = next_name(&at, &name);
+  if (n) snprintf(out, size, "%.*s", (int)n, name);
+  return n > 0;
+}
 
 const option *option_find(const char *arg, size_t n) {
-  for (size_t k = 0; k < N_OPTIONS; k++)
-    if (is_named(&options[k], arg, n)) return &options[k];
-  const foreign_option *other = foreign_find(arg, n);
-  return other && other->ours ? option_find(other->ours, strlen(other->ours)) : NULL;
+  for (int i = 0; option_at(i); i++)
+    if (request_has_name(option_at(i)->names, arg, n) || request_has_name(option_at(i)->other, arg, n))
+      return option_at(i);
+  return NULL;
 }
 
-/* The long option that the n characters of `arg` probably mean, or NULL. It has the same first letter: a name that
+/* The long option that the n characters of `arg` probably mean; false: none. It has the same first letter: a name that
  * differs there is probably another program's option. */
-static const char *suggestion(const char *arg, size_t n) {
-  const char *names[N_OPTIONS * MOST_NAMES], *near[1];
+static bool suggestion(const char *arg, size_t n, char *out, size_t size) {
+  enum { MOST = 256, LENGTH = 40 };
+  char text[MOST][LENGTH];
+  const char *names[MOST], *near[1];
   int count = 0;
-  if (n < 4 || strncmp(arg, "--", 2) != 0) return NULL;
-  for (size_t k = 0; k < N_OPTIONS; k++)
-    for (int i = 0; i < MOST_NAMES && options[k].names[i]; i++)
-      if (options[k].names[i][1] == '-' && options[k].names[i][2] == arg[2]) names[count++] = options[k].names[i] + 2;
-  return dtl_near(arg + 2, n - 2, names, count, near, 1) ? near[0] - 2 : NULL;
+  if (n < 4 || strncmp(arg, "--", 2) != 0) return false;
+  for (int i = 0; option_at(i); i++) {
+    const char *lists[] = {option_at(i)->names, option_at(i)->other}, *name;
+    for (int k = 0; k < 2; k++)
+      for (size_t len; count < MOST && (len = next_name(&lists[k], &name));) {
+        if (len < 3 || name[1] != '-' || name[2] != arg[2] || len > LENGTH) continue;
+        snprintf(text[count], LENGTH, "%.*s", (int)len - 2, name + 2);
+        names[count] = text[count], count++;
+      }
+  }
+  if (!dtl_near(arg + 2, n - 2, names, count, near, 1)) return false;
+  snprintf(out, size, "--%s", near[0]);
+  return true;
 }
 
 dt_status option_fail(const char *arg, size_t n, dt_error *err) {
   const foreign_option *other = foreign_find(arg, n);
+  char meant[64];
   if (other) return dt_fail(err, DT_EINPUT, "no option %.*s: %s", (int)n, arg, other->answer);
-  const char *meant = suggestion(arg, n);
-  if (meant) return dt_fail(err, DT_EINPUT, "unknown option '%.*s' (did you mean '%s'?)", (int)n, arg, meant);
+  if (suggestion(arg, n, meant, sizeof meant))
+    return dt_fail(err, DT_EINPUT, "unknown option '%.*s' (did you mean '%s'?)", (int)n, arg, meant);
   return dt_fail(err, DT_EINPUT, "unknown option '%.*s', see dtrun --help", (int)n, arg);
 }

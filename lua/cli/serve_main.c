@@ -17,25 +17,25 @@
 
 /* Names an option that requests have, or that a server cannot use. */
 static const char *misplaced(const cli_options *o) {
-  return o->n_files || o->n_texts || o->prompts                                     ? "--prompt, --text and --prompts"
-         : o->compare                                                               ? "--compare"
-         : o->json                                                                  ? "--json"
-         : o->trace                                                                 ? "--trace"
-         : o->logprobs || o->echo                                                   ? "--logprobs and --echo"
-         : o->answers                                                               ? "--answers"
-         : o->n_stop                                                                ? "--stop"
-         : o->n_biases                                                              ? "--logit-bias"
-         : o->grammar || o->grammar_file || o->schema || o->schema_file || o->regex ? "grammars and schemas"
-         : o->system || o->chat                                                     ? "--chat and --system"
-         : o->window.last                                                           ? "--window"
-         : o->costs && strcmp(o->costs, "table") == 0                               ? "--costs table"
-                                                                                    : NULL;
+  return o->n_files || o->n_texts || o->prompts               ? "--prompt, --text and --prompts"
+         : o->compare                                         ? "--compare"
+         : o->json                                            ? "--json"
+         : o->trace                                           ? "--trace"
+         : cli_given(o, "--logprobs")                         ? "--logprobs and --echo"
+         : cli_given(o, "--answers")                          ? "--answers"
+         : cli_given(o, "--stop")                             ? "--stop"
+         : cli_given(o, "--logit-bias")                       ? "--logit-bias"
+         : o->in.grammar || o->grammar_file || o->schema_file ? "grammars and schemas"
+         : o->system || o->chat                               ? "--chat and --system"
+         : cli_given(o, "--window")                           ? "--window"
+         : o->in.costs && strcmp(o->in.costs, "table") == 0   ? "--costs table"
+                                                              : NULL;
 }
 
 /* The model's first name for clients: one that was given, or what -m says, or the last part of its path. */
 static const char *name_of(const job *j) {
   if (j->options->n_served) return j->options->served[0];
-  const char *path = j->options->target ? j->options->target : j->target, *slash = strrchr(path, '/');
+  const char *path = j->options->in.load.target ? j->options->in.load.target : j->target, *slash = strrchr(path, '/');
   return slash && slash[1] ? slash + 1 : path;
 }
 
@@ -74,14 +74,14 @@ static int run(const job *j, server *s, const serve_options *options) {
   dtl_request defaults = {.memory = j->memory, .corpus = j->corpus, .begin_line = begin_line};
   defaults.seq = job_request(j).seq;
   defaults.seq.n_stop = 0, defaults.seq.stop = NULL;
-  if (!o->tokens) defaults.seq.max_tokens = -1;
+  if (!o->in.request.seq.max_tokens) defaults.seq.max_tokens = -1;
   serve_pair what = {.pair = j->pair,
                      .models = o->n_served ? o->served : &name,
                      .n_models = o->n_served ? o->n_served : 1,
                      .chat = o->template,
                      .policy = j->policy,
                      .defaults = defaults,
-                     .context = o->context ? o->context : info.context,
+                     .context = o->in.request.context ? o->in.request.context : info.context,
                      .learned = j->learned};
   announcement a = {j, s, options};
   return serve_run(s, &what, &interrupted, announce, &a, &err) ? complain_of(&err) : 0;
@@ -101,12 +101,12 @@ static void warn_of_strangers(const cli_options *o, const serve_options *s) {
 
 static int serve(cli_options *o) {
   serve_options options = {.host = o->host ? o->host : HOST,
-                           .port = o->port ? o->port - 1 : PORT,
+                           .port = o->port >= 0 ? o->port : PORT,
                            .key = o->key,
-                           .places = o->parallel ? o->parallel : PLACES,
+                           .places = o->in.request.places ? o->in.request.places : PLACES,
                            .queue = o->queue ? o->queue : QUEUE,
                            .seconds = o->timeout,
-                           .kept_bytes = (size_t)(o->cache_ram ? o->cache_ram - 1 : CACHE_MIB) << 20,
+                           .kept_bytes = (size_t)(o->cache_ram >= 0 ? o->cache_ram : CACHE_MIB) << 20,
                            .origins = o->origins,
                            .n_origins = o->n_origins,
                            .say = o->quiet ? NULL : say_line,

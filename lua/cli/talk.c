@@ -42,7 +42,7 @@ static void say_speed(const talk *t, const dtl_result *r, const dtl_usage *befor
   double plain = dtl_learned_plain(t->j.learned, r->stats.prompt_tokens + r->stats.generated);
   bool disturbed = dtl_disturbed(before, &after, strncmp(r->backend, "cpu", 3) == 0, why, sizeof why);
   report_gain(r, disturbed ? 0 : plain, line, sizeof line);
-  if (!t->options.tokens && strcmp(r->finish_reason, "length") == 0)
+  if (!t->options->in.request.seq.max_tokens && strcmp(r->finish_reason, "length") == 0)
     snprintf(cut, sizeof cut, "; cut at %d tokens: /set tokens %d allows more", TOKENS, 4 * TOKENS);
   printf("\033[2m%s%s\033[0m\n", line, cut);
 }
@@ -55,7 +55,7 @@ static void count(talk *t, const dtl_result *r, const dtl_usage *before) {
   t->ms += r->stats.total_ms;
   if (t->stats)
     report_summary(r);
-  else if (t->terminal && !t->options.quiet)
+  else if (t->terminal && !t->options->quiet)
     say_speed(t, r, before);
 }
 
@@ -68,12 +68,13 @@ static void generate_answer(talk *t, const char *text, size_t len, dtl_result *r
   request.prompts = &prompt, request.n = 1;
   request.session = t->session;
   request.on_text = dimmed_text, request.user = &out;
-  if (t->options.color) request.on_text = shown_text, request.on_origin = shown_origin; /* token by token */
-  if (t->terminal && !t->options.color && dt_thoughts_open(t->j.chat, t->j.grammar != NULL, &out.thoughts, &err)) {
+  if (t->options->color) request.on_text = shown_text, request.on_origin = shown_origin; /* token by token */
+  if (t->terminal && !t->options->color &&
+      dt_thoughts_open(t->j.chat, t->options->in.grammar != NULL, &out.thoughts, &err)) {
     complain_of(&err);
     return;
   }
-  if (!t->options.tokens) request.seq.max_tokens = TOKENS;
+  if (!t->options->in.request.seq.max_tokens) request.seq.max_tokens = TOKENS;
   bool ok = !dtl_generate(t->j.pair, t->j.policy, &request, result, &err) && !result->failed;
   if (result->failed) err = result->failure;
   if (dimmed_end(&out)) shown_text(&out, "\n", 1);
@@ -112,8 +113,8 @@ void talk_again(talk *t) {
     complain(0, "there is no answer yet");
     return;
   }
-  if (t->options.sampling.temp > 0)
-    t->options.sampling.seed++;
+  if (t->options->in.request.seq.sampling.temp > 0)
+    t->options->in.request.seq.sampling.seed++;
   else
     say("at temperature 0 the answer is the same; /temp 0.8 samples");
   dt_message before = t->turns[--t->n];
@@ -126,7 +127,7 @@ void talk_again(talk *t) {
 /* ---- the system text --------------------------------------------------------------------------------------------- */
 
 void talk_system(talk *t, const char *text) {
-  const char *before = t->options.system;
+  const char *before = t->options->system;
   char *copy = strdup(text), *whole;
   size_t len;
   dt_error err;
@@ -136,7 +137,7 @@ void talk_system(talk *t, const char *text) {
     free(copy);
     return;
   }
-  t->options.system = copy;
+  t->options->system = copy;
   if (!copy) {
     complain(EXIT_ENGINE, "out of memory: the system text");
   } else if (!job_conversation(&t->j, &(dt_message){"?", 1}, 1, &whole, &len, &err)) { /* some templates take none */
@@ -147,7 +148,7 @@ void talk_system(talk *t, const char *text) {
     complain_of(&err);
   }
   free(copy);
-  t->options.system = before;
+  t->options->system = before;
 }
 
 /* ---- the policy -------------------------------------------------------------------------------------------------- */
@@ -228,25 +229,30 @@ static void set_parameter(talk *t, const char *name, const char *value) {
   }
 }
 
-static bool is_form(const char *name) {
-  int i = 0;
-  while (job_form(i) && strcmp(job_form(i), name) != 0) i++;
-  return job_form(i) != NULL;
-}
-
-static void set_grammar(talk *t, const char *form, const char *text) {
-  dt_error err;
-  if (strcmp(text, "none") == 0 && strcmp(form, "regex") != 0) /* which alone reads it as a text */
-    free(t->j.grammar), t->j.grammar = NULL;
-  else if (job_hold(&t->j, form, text, &err))
-    complain(0, "/set %s: %s", form, err.message);
+/* "none" ends a grammar; a regular expression reads it as a text. */
+static dt_status set_field(talk *t, const request_field *f, const char *name, const char *value, dt_error *err) {
+  request_input *in = &t->options->in, before = *in;
+  if (f->kind == FIELD_GRAMMAR && strcmp(value, "none") == 0 && strcmp(f->name, "regex") != 0) {
+    free(in->grammar);
+    in->request.seq.shifts.grammar = in->grammar = NULL;
+    return DT_OK;
+  }
+  if (f->kind == FIELD_GRAMMAR) {
+    dt_error inner;
+    return request_grammar(in, f->name, value, &inner) ? dt_fail(err, inner.status, "%s: %s", name, inner.message)
+                                                       : DT_OK;
+  }
+  dt_status status = request_text(in, f, name, value, err);
+  if (!status) status = request_check(in, err);
+  if (status) *in = before;
+  return status;
 }
 
 static void fail_unknown(const dtl_policy_info *info, const char *name) {
   const char *names[100], *near[1];
   int n = 0;
-  for (; cli_settable(n); n++) names[n] = cli_settable(n);
-  for (int i = 0; job_form(i); i++) names[n++] = job_form(i);
+  for (int i = 0; request_field_at(i); i++)
+    if (request_field_at(i)->where & IN_SET) names[n++] = request_field_at(i)->name;
   for (int i = 0; i < info->n_params && n < 100; i++) names[n++] = info->params[i].name;
   if (dtl_near(name, strlen(name), names, n, near, 1))
     complain(0, "/set: no '%.60s': did you mean %s? /set lists all", name, near[0]);
@@ -256,36 +262,36 @@ static void fail_unknown(const dtl_policy_info *info, const char *name) {
 
 void talk_set(talk *t, const char *name, const char *value) {
   const dtl_policy_info *info = dtl_policy_describe(t->j.policy);
-  const dt_sampling *s = &t->options.sampling;
+  const dt_sampling *s = &t->options->in.request.seq.sampling;
   dt_error err;
   if (!*value)
     complain(0, "/set %.60s: expected a value, as in /set temp 0.8", name);
   else if (is_parameter(info, name))
     set_parameter(t, name, value);
-  else if (is_form(name))
-    set_grammar(t, name, value);
-  else if (!cli_can_set(name))
+  else if (!cli_settable(name))
     fail_unknown(info, name);
-  else if (cli_set(&t->options, name, value, &err))
+  else if (set_field(t, cli_settable(name), name, value, &err))
     complain(0, "/set %s", err.message);
   else if (s->temp == 0 && (s->top_k || s->top_p > 0 || s->min_p > 0))
     say("at temperature 0 nothing is sampled; /temp 0.8 samples");
 }
 
 void talk_list_settings(const talk *t) {
-  const dt_sampling *s = &t->options.sampling;
+  const dt_sampling *s = &t->options->in.request.seq.sampling;
   const dtl_policy_info *info = dtl_policy_describe(t->j.policy);
   printf("temp    %g\n", (double)s->temp);
   printf(s->top_k ? "top_k   %d\n" : "top_k   all\n", s->top_k);
   printf("top_p   %g\n", s->top_p > 0 ? (double)s->top_p : 1);
   printf("min_p   %g\n", (double)s->min_p);
   printf("seed    %llu\n", (unsigned long long)s->seed);
-  printf("repeat_penalty    %g\n", t->options.shifts.repeat > 0 ? (double)t->options.shifts.repeat : 1);
-  printf("presence_penalty  %g\n", (double)t->options.shifts.presence);
-  printf("frequency_penalty %g\n", (double)t->options.shifts.frequency);
-  printf("tokens  %d\n", t->options.tokens ? t->options.tokens : TOKENS);
+  printf("repeat_penalty    %g\n",
+         t->options->in.request.seq.shifts.repeat > 0 ? (double)t->options->in.request.seq.shifts.repeat : 1);
+  printf("presence_penalty  %g\n", (double)t->options->in.request.seq.shifts.presence);
+  printf("frequency_penalty %g\n", (double)t->options->in.request.seq.shifts.frequency);
+  printf("tokens  %d\n", t->options->in.request.seq.max_tokens ? t->options->in.request.seq.max_tokens : TOKENS);
   char grammar[72];
-  dtl_clean(grammar, sizeof grammar, t->j.grammar ? t->j.grammar : "none", t->j.grammar ? strlen(t->j.grammar) : 4);
+  dtl_clean(grammar, sizeof grammar, t->options->in.grammar ? t->options->in.grammar : "none",
+            t->options->in.grammar ? strlen(t->options->in.grammar) : 4);
   printf("grammar %s\n", grammar);
   if (info->n_params) printf("and of the policy %s:\n", info->name);
   for (int i = 0; i < info->n_params; i++) {

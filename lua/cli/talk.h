@@ -6,7 +6,7 @@
 #include "cli/line.h"
 
 typedef struct {
-  cli_options options;    /* the command line's, changed by /set and /system */
+  cli_options *options;   /* the command line's, changed by /set and /system */
   job j;                  /* uses these options */
   dtl_policy_options how; /* to open its policy */
   char *policy;           /* the name given with /policy; NULL: the command line's */

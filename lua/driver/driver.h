@@ -4,6 +4,7 @@
 #define DTL_DRIVER_H
 
 #include "files/fail.h"
+#include "request/input.h"
 #include "system/digest.h"
 
 #include <lauxlib.h>
@@ -33,6 +34,7 @@ struct prefix_object {
 
 #define PAIR_TYPE "dt.pair"
 #define PREFIX_TYPE "dt.prefix"
+#define REQUEST_TYPE "dt.request" /* request_input */
 
 #define DRIVER_INTERRUPTED "dt.interrupted" /* a text in the registry: what Ctrl-C means now; or nil */
 
@@ -64,9 +66,14 @@ dtl_policy_options driver_policy_options(lua_State *L);
 const volatile sig_atomic_t *driver_interrupt(lua_State *L);
 void driver_check_interrupt(lua_State *L); /* raises when it was */
 
-/* (target, draft, backend, threads, context, weights, draft_weights, cache_dtype, draft_vocab, head_layers,
- * activations) */
-int driver_pair_open(lua_State *L);
+/* Fields of request/fields.h. */
+void driver_request_type(lua_State *L);
+request_input *driver_request(lua_State *L, int i);
+int driver_read_request(lua_State *L); /* (table, "generate" or "load", pair or nil) -> request; or nil, message */
+int driver_read_text(lua_State *L);    /* (field, its name for the user, text) -> number; or nil, message */
+int driver_fields(lua_State *L);       /* ("generate" or "load") -> {[name] = help} */
+
+int driver_pair_open(lua_State *L);      /* (request of "load") */
 int driver_pair_read(lua_State *L);      /* (pair, list of files): its corpus from now on */
 int driver_pair_forget(lua_State *L);    /* (pair): what policies remember */
 int driver_pair_fake(lua_State *L);      /* (vocab, context, draft_context, eos, target rules, draft rules or false) */

@@ -210,6 +210,9 @@ int driver_dt_open(lua_State *L) {
                                        {"lock", lock},
                                        {"is_terminal", is_terminal},
                                        {"at_interrupt", at_interrupt},
+                                       {"request", driver_read_request},
+                                       {"read_text", driver_read_text},
+                                       {"fields", driver_fields},
                                        {"open", driver_pair_open},
                                        {"fake", driver_pair_fake},
                                        {"homes", homes},
@@ -234,6 +237,7 @@ int driver_dt_open(lua_State *L) {
                                        {"generate", driver_pair_generate},
                                        {NULL, NULL}};
   driver_pair_types(L);
+  driver_request_type(L);
   luaL_newlib(L, functions);
   luaL_getmetatable(L, PAIR_TYPE);
   lua_setfield(L, -2, "pair_type");

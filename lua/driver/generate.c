@@ -2,11 +2,10 @@
  * since reading may raise an error. */
 #include "driver/driver.h"
 
-#include <errno.h>
-#include <float.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define TOKENS 128
 
 /* The driver's functions, called inside the engine's loop. The first error ends the run, and waits on the stack until
  * it is over. */
@@ -46,15 +45,6 @@ static bool tell(listener *to, int function, void (*push)(lua_State *L, const vo
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
-static float real_option(lua_State *L, const char *key) {
-  lua_getfield(L, 2, key);
-  double value = luaL_optnumber(L, -1, 0);
-  if (value > 0 && value < (double)FLT_MIN) /* as a float it may be 0, which has another meaning */
-    luaL_error(L, "generate: %s = %f is not 0, but less than %f", key, value, (double)FLT_MIN);
-  lua_pop(L, 1);
-  return (float)value;
-}
-
 static bool flag(lua_State *L, const char *key, bool fallback) {
   lua_getfield(L, 2, key);
   bool value = lua_isnil(L, -1) ? fallback : lua_toboolean(L, -1);
@@ -62,112 +52,16 @@ static bool flag(lua_State *L, const char *key, bool fallback) {
   return value;
 }
 
-static void read_stop(lua_State *L, dt_seq_options *seq) {
-  lua_getfield(L, 2, "stop");
-  int list = lua_gettop(L);
-  seq->n_stop = (int)luaL_len(L, list);
-  const char **stop = lua_newuserdatauv(L, sizeof *stop * (size_t)(seq->n_stop + 1), 0);
-  for (int i = 0; i < seq->n_stop; i++) {
-    lua_rawgeti(L, list, i + 1);
-    stop[i] = luaL_checkstring(L, -1);
-    lua_pop(L, 1);
-  }
-  seq->stop = stop;
-}
-
-/* The mark that ends an answer; NULL: none. It stays on the stack. */
-static const char *read_end(lua_State *L) {
-  lua_getfield(L, 2, "answer_end");
-  return lua_tostring(L, -1);
-}
-
-/* Reads a list of {id or text, bias}; false as bias bans the token. */
-static void read_biases(lua_State *L, const pair_object *pair, dt_shifts *shifts) {
-  dt_error err;
-  lua_getfield(L, 2, "logit_bias");
-  int list = lua_gettop(L), n = lua_isnil(L, list) ? 0 : (int)luaL_len(L, list);
-  dt_bias *bias = lua_newuserdatauv(L, sizeof *bias * (size_t)(n + 1), 0);
-  for (int i = 0; i < n; i++) {
-    size_t len;
-    lua_rawgeti(L, list, i + 1);
-    lua_rawgeti(L, -1, 1);
-    lua_rawgeti(L, -2, 2);
-    bias[i].bias = lua_isboolean(L, -1) ? -INFINITY : (float)luaL_checknumber(L, -1);
-    if (lua_isinteger(L, -2))
-      bias[i].id = (int32_t)lua_tointeger(L, -2);
-    else {
-      const char *text = luaL_checklstring(L, -2, &len);
-      if (dtl_token(pair->pair, text, len, &bias[i].id, &err)) luaL_error(L, "generate: %s", err.message);
-    }
-    lua_pop(L, 3);
-  }
-  shifts->bias = bias, shifts->n_bias = n;
-}
-
-/* The grammar, or that of a schema or regular expression; NULL: none. It stays on the stack. */
-static const char *read_grammar(lua_State *L) {
-  static const struct {
-    const char *name;
-    dt_status (*read)(const char *text, char **grammar, dt_error *err); /* NULL: it is one */
-  } form[] = {{"grammar", NULL}, {"json_schema", dt_schema_grammar}, {"regex", dt_regex_grammar}};
-  const char *grammar = NULL;
-  for (int i = 0; i < 3; i++) {
-    dt_error err;
-    char *made;
-    if (lua_getfield(L, 2, form[i].name) == LUA_TNIL) continue;
-    if (grammar) luaL_error(L, "generate: grammar, json_schema and regex: give one of them");
-    grammar = lua_tostring(L, -1);
-    if (!form[i].read) continue;
-    if (form[i].read(grammar, &made, &err)) luaL_error(L, "generate: %s", err.message);
-    grammar = lua_pushstring(L, made);
-    free(made);
-  }
-  return grammar;
-}
-
-/* A whole number, or one as text, as in results: Lua's integers end at 2^63 - 1. */
-static uint64_t seed_option(lua_State *L) {
-  uint64_t seed;
-  if (lua_getfield(L, 2, "seed") == LUA_TSTRING) {
-    const char *text = lua_tostring(L, -1);
-    char *end;
-    errno = 0;
-    seed = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || errno)
-      luaL_error(L, "generate: seed = '%s' is not a whole number from 0 to 2^64 - 1", text);
-  } else {
-    seed = (uint64_t)luaL_optinteger(L, -1, 0);
-  }
-  lua_pop(L, 1);
-  return seed;
-}
-
-/* Reads all options but the prompt; the values they point to stay on the stack. */
+/* The request that the table's member "request" (driver_read_request) makes of a pair, and what ends an answer. */
 static dtl_request read_request(lua_State *L, const pair_object *pair) {
-  dtl_request request = {.context = pair->context,
-                         .memory = pair->memory,
-                         .corpus = pair->corpus,
-                         .window = {driver_integer(L, "window", 0), driver_integer(L, "sinks", 0)},
-                         .interrupt = driver_interrupt(L)};
-  request.seq.max_tokens = driver_integer(L, "tokens", 128);
-  request.seq.ignore_eos = flag(L, "ignore_eos", false);
-  request.seq.sampling = (dt_sampling){.seed = seed_option(L),
-                                       .temp = real_option(L, "temp"),
-                                       .top_k = driver_integer(L, "top_k", 0),
-                                       .top_p = real_option(L, "top_p"),
-                                       .min_p = real_option(L, "min_p")};
-  request.seq.uncoupled = !flag(L, "coupled", true);
-  request.seq.shifts = (dt_shifts){.repeat = real_option(L, "repeat_penalty"),
-                                   .presence = real_option(L, "presence_penalty"),
-                                   .frequency = real_option(L, "frequency_penalty"),
-                                   .min_tokens = driver_integer(L, "min_tokens", 0)};
-  int logprobs = driver_integer(L, "logprobs", -1);
-  request.seq.logprobs = (dt_logprobs){logprobs >= 0, logprobs > 0 ? logprobs : 0, flag(L, "echo", false)};
-  request.answers = driver_integer(L, "answers", 0);
-  read_stop(L, &request.seq);
-  request.seq.end = read_end(L);
-  read_biases(L, pair, &request.seq.shifts);
-  request.seq.shifts.grammar = read_grammar(L);
+  lua_getfield(L, 2, "request");
+  const request_input *in = driver_request(L, -1);
+  dtl_request request = in->request;
+  request.context = pair->context, request.memory = pair->memory, request.corpus = pair->corpus;
+  request.interrupt = driver_interrupt(L);
+  if (!request.seq.max_tokens) request.seq.max_tokens = TOKENS;
+  lua_getfield(L, 2, "answer_end"); /* stays on the stack */
+  request.seq.end = lua_tostring(L, -1);
   return request;
 }
 
@@ -342,12 +236,11 @@ int driver_pair_generate(lua_State *L) {
   pair_object *pair = driver_idle_pair(L, 1);
   dtl_policy_options options = driver_policy_options(L);
   dtl_request request = read_request(L, pair);
-  request.places = driver_integer(L, "places", 0);
   request.prompts = read_prompts(L, pair, &request.n);
   lua_getfield(L, 2, "trace");
   const char *trace = luaL_optstring(L, -1, NULL);
-  lua_getfield(L, 2, "costs");
-  const char *counts = luaL_optstring(L, -1, pair->counts);
+  lua_getfield(L, 2, "request");
+  const char *asked = driver_request(L, -1)->costs, *counts = asked ? asked : pair->counts;
   listener listen = {.L = L, .on_text = read_function(L, "on_text"), .on_done = read_function(L, "on_done")};
   listen.brief = flag(L, "brief", false);
   listen.on_logprobs = read_function(L, "on_logprobs");

@@ -51,24 +51,11 @@ int driver_pair_bandwidth(lua_State *L) {
 /* A driver is a program, so it may report progress; a library of another language may not. */
 int driver_pair_open(lua_State *L) {
   driver_check_interrupt(L);
-  const char *target_option = luaL_optstring(L, 1, NULL);
-  bool no_draft = lua_isboolean(L, 2);
-  const char *draft_option = no_draft ? "none" : luaL_optstring(L, 2, NULL);
-  dtl_load_options options = {.target = target_option,
-                              .draft = draft_option,
-                              .draft2 = luaL_optstring(L, 12, NULL),
-                              .need = DTL_ANY_DRAFT,
-                              .draft_vocab = luaL_optstring(L, 9, NULL),
-                              .how = {.backend = luaL_optstring(L, 3, NULL),
-                                      .threads = driver_int(L, 4, "threads", 0),
-                                      .target_weights = luaL_optstring(L, 6, NULL),
-                                      .draft_weights = luaL_optstring(L, 7, NULL),
-                                      .cache_dtype = luaL_optstring(L, 8, NULL),
-                                      .head_layers = luaL_optstring(L, 10, NULL),
-                                      .activations = luaL_optstring(L, 11, NULL),
-                                      .needs_logits = lua_toboolean(L, 13)},
-                              .shown = driver_interrupt(L) != NULL};
-  pair_object *p = push_pair(L, driver_int(L, 5, "ctx", 0));
+  const request_input *in = driver_request(L, 1);
+  dtl_load_options options = in->load;
+  options.need = DTL_ANY_DRAFT;
+  options.shown = driver_interrupt(L) != NULL;
+  pair_object *p = push_pair(L, in->request.context);
   bool found;
   dt_error err;
   return dtl_load(&options, &p->pair, &found, &err) ? driver_failure(L, &err) : 1;

@@ -115,19 +115,23 @@ local function opened(t, first, ...)
   return first
 end
 
-local LOAD = { target = true, draft = true, draft2 = true, backend = true, threads = true, ctx = true, weights = true,
-               draft_weights = true, draft_vocab = true, head_layers = true, cache_dtype = true, activations = true,
-               costs = true, corpus = true, needs_logits = true }
+local function copied(t)
+  local copy = {}
+  for key, value in next, t do copy[key] = value end
+  return copy
+end
+
+-- The names of these, and those that the core reads as fields of requests or pairs.
+local function with_fields(where, own)
+  for name in pairs(core.fields(where)) do own[name] = true end
+  return own
+end
+
+local LOAD = with_fields("load", { costs = true, corpus = true })
 
 local LOADED = { { "corpus", function(x) return is_name(x) or is_list(x, is_name) end, "a file or a list of files" },
-                 { "draft", function(x) return is_name(x) or x == false end, "a folder or false" },
-                 { "needs_logits", is_flag, "true or false" },
                  { "costs", function(x) return type(x) == "table" or x == "table" or x == "learn" end,
                    '"table", "learn" or a table as dt.calibrate gives' } }
-for _, name in ipairs { "target", "draft2", "backend", "weights", "draft_weights", "draft_vocab", "head_layers",
-                        "cache_dtype", "activations" } do
-  LOADED[#LOADED + 1] = { name, function(x) return is_name(x) or math.type(x) == "integer" end, "a text without NUL" }
-end
 
 -- Without options the bundled pair; with only a target, the draft that is found to belong to it, if there is one
 -- (models/README.md); draft = false: none. draft2: a second draft beside it. costs, for policies: "learn" (learned from
@@ -137,11 +141,11 @@ end
 function dt.load(t)
   t = options_table(t or {}, LOAD, "dt.load")
   check_options(t, LOADED, "dt.load", 2)
-  check_integer("dt.load: threads", t.threads, 1024)
-  check_integer("dt.load: ctx", t.ctx, MOST)
-  return opened(t, core.open(t.target, t.draft, t.backend, t.threads, t.ctx, t.weights, t.draft_weights,
-                                   t.cache_dtype, t.draft_vocab, t.head_layers, t.activations, t.draft2,
-                                   t.needs_logits))
+  local fields = copied(t)
+  if t.draft == false then fields.draft = "none" end
+  local asked, wrong = core.request(fields, "load")
+  if not asked then error("dt.load: " .. wrong, 2) end
+  return opened(t, core.open(asked))
 end
 
 local FAKE = { vocab = true, context = true, draft_context = true, eos = true, target = true, draft = true,
@@ -238,13 +242,11 @@ function pair:prefix(text, t)
   return prefix, failure
 end
 
-local GENERATE = { policy = true, source = true, params = true, preset = true, prompt = true, tokens = true,
-                   stop = true, ignore_eos = true, seed = true, on_text = true, trace = true, brief = true,
-                   temp = true, top_k = true, top_p = true, min_p = true, coupled = true, policy_seconds = true,
-                   window = true, sinks = true, costs = true, messages = true, template = true, date = true,
-                   repeat_penalty = true, presence_penalty = true, frequency_penalty = true, logit_bias = true,
-                   min_tokens = true, logprobs = true, echo = true, on_logprobs = true,
-                   grammar = true, json_schema = true, regex = true }
+local GENERATE = with_fields("generate", {
+  policy = true, source = true, params = true, preset = true, prompt = true, on_text = true, trace = true, brief = true,
+  coupled = true, policy_seconds = true, messages = true, template = true, date = true, on_logprobs = true,
+})
+for _, name in ipairs { "answers", "places", "uncoupled" } do GENERATE[name] = nil end -- a batch's; coupled = false
 
 local CHOICE = {
   { "policy", is_name, "a policy's name or path" },
@@ -253,47 +255,12 @@ local CHOICE = {
   { "params", function(x) return type(x) == "table" end, "{NAME = VALUE, ...}" },
 }
 
-local function is_penalty(x) return type(x) == "number" and x >= -100 and x <= 100 end
-
--- {15043 or " the", 1.5 or false}
-local function is_bias(x)
-  if type(x) ~= "table" or #x ~= 2 then return false end
-  local id, bias = x[1], x[2]
-  return (type(id) == "string" or math.type(id) == "integer" and id >= 0 and id <= MOST)
-    and (bias == false or type(bias) == "number" and (bias >= -1000 and bias <= 1000 or bias == -math.huge))
-end
-
 local CHECKED = {
-  { "repeat_penalty", function(x) return type(x) == "number" and x >= 0.01 and x <= 100 end,
-    "a number from 0.01 to 100" },
-  { "presence_penalty", is_penalty, "a number from -100 to 100" },
-  { "frequency_penalty", is_penalty, "a number from -100 to 100" },
-  { "logit_bias", function(x) return is_list(x, is_bias) end,
-    "a list of {token's id or text, bias from -1000 to 1000 or false, which bans it}" },
-  { "min_tokens", function(x) return math.type(x) == "integer" and x >= 1 and x <= MOST end,
-    "an integer from 1 to " .. MOST },
-  { "grammar", is_name, "a grammar's text without NUL" },
-  { "json_schema", is_name, "a JSON schema's text" },
-  { "regex", is_name, "a regular expression's text" },
-  { "logprobs", function(x) return math.type(x) == "integer" and x >= 0 and x <= 20 end, "an integer from 0 to 20" },
-  { "echo", is_flag, "true or false" },
-  { "seed", function(x)
-    return math.type(x) == "integer" or type(x) == "string" and x:find "^%d+$" and #x <= 20
-  end, "a whole number from 0 to 2^64 - 1" },
-  { "stop", function(x) return is_name(x) or is_list(x, is_name) end, "a text or a list of texts without NUL" },
   { "trace", is_name, "a file's path" },
   { "template", is_name, "a template's name" },
   { "date", is_name, "a date as a text" },
-  { "ignore_eos", is_flag, "true or false" },
   { "brief", is_flag, "true or false" },
-  { "temp", function(x) return type(x) == "number" and (x == 0 or x >= 0.001) and x <= 100 end,
-    "0, or from 0.001 to 100" },
-  { "top_k", function(x) return math.type(x) == "integer" and x >= 1 and x <= MOST end,
-    "an integer from 1 to " .. MOST },
-  { "top_p", function(x) return type(x) == "number" and x > 0 and x <= 1 end, "a number above 0, at most 1" },
-  { "min_p", function(x) return type(x) == "number" and x >= 0 and x <= 1 end, "a number from 0 to 1" },
   { "policy_seconds", function(x) return type(x) == "number" and x > 0 end, "a number above 0" },
-  { "costs", function(x) return x == "table" or x == "learn" end, '"table" or "learn"' },
   { "coupled", is_flag, "true or false" },
 }
 
@@ -332,9 +299,6 @@ function pair:policy(t)
   return info
 end
 
--- A copy of a list for the core, which refers to it while it runs: callbacks may change the caller's own.
-local function copied(list) return table.move(list, 1, #list, 1, {}) end
-
 -- Calls `asked` with prompts in the core's form, and with the ends of answers that a template defines; or returns nil
 -- and a failure.
 local function with_prompts(asked, self, prompts, t)
@@ -345,26 +309,17 @@ local function with_prompts(asked, self, prompts, t)
 end
 
 -- The core's request, from the options that all generating shares; raises for the caller's caller.
-local function request(t)
+local function request(self, t, places)
   if not t.policy and not t.source then error("generate: policy is missing", 3) end
-  local tokens = t.tokens
-  if tokens ~= nil and not (math.type(tokens) == "integer" and tokens <= MOST and (tokens >= 1 or tokens == -1)) then
-    error(("generate: tokens = %s is not -1 or an integer from 1 to %d"):format(shown(tokens), MOST), 3)
-  end
-  check_integer("generate: window", t.window, MOST)
-  check_integer("generate: sinks", t.sinks, MOST)
   check_options(t, CHOICE, "generate", 3)
   check_options(t, CHECKED, "generate", 3)
+  local fields = copied(t)
+  fields.places, fields.uncoupled = places, t.coupled == false
+  local asked, wrong = core.request(fields, "generate", self)
+  if not asked then error("generate: " .. wrong, 3) end
   return {
     policy = t.policy or "source", source = t.source, settings = settings(t.params or {}), preset = t.preset,
-    tokens = t.tokens, stop = type(t.stop) == "string" and { t.stop } or copied(t.stop or {}),
-    ignore_eos = t.ignore_eos, seed = t.seed, brief = t.brief,
-    temp = t.temp, top_k = t.top_k, top_p = t.top_p, min_p = t.min_p, coupled = t.coupled,
-    policy_seconds = t.policy_seconds, window = t.window, sinks = t.sinks,
-    costs = t.costs, repeat_penalty = t.repeat_penalty, presence_penalty = t.presence_penalty,
-    frequency_penalty = t.frequency_penalty, logit_bias = copied(t.logit_bias or {}), min_tokens = t.min_tokens,
-    logprobs = t.logprobs, echo = t.echo, grammar = t.grammar,
-    json_schema = t.json_schema, regex = t.regex,
+    brief = t.brief, policy_seconds = t.policy_seconds, request = asked,
   }
 end
 
@@ -381,7 +336,7 @@ function pair:generate(t)
   local prompt = t.prompt == nil and t.messages or t.prompt
   if prompt == nil then error("generate: prompt is missing", 2) end
   local result, failure
-  local asked, wrong = with_prompts(request(t), self, { prompt }, t)
+  local asked, wrong = with_prompts(request(self, t), self, { prompt }, t)
   if not asked then return nil, wrong end
   asked.on_text, asked.on_logprobs, asked.trace = t.on_text, t.on_logprobs, t.trace
   function asked.on_done(_, text, _, ...) result, failure = dt.json.decode(text), ... and failed(...) end
@@ -406,15 +361,12 @@ BATCH.prompt, BATCH.messages, BATCH.on_text, BATCH.on_logprobs = nil, nil, nil, 
 function pair:generate_batch(t)
   t = options_table(t, BATCH, "generate_batch")
   if type(t.prompts) ~= "table" or #t.prompts == 0 then error("generate_batch: prompts is no list of prompts", 2) end
-  check_integer("generate_batch: answers", t.answers, 256)
-  local places = t.places or math.min(8, #t.prompts * (t.answers or 1))
-  if math.type(places) ~= "integer" or places < 1 then
-    error("generate_batch: places is not a positive integer", 2)
-  end
+  local texts = #t.prompts * (math.type(t.answers) == "integer" and t.answers or 1)
+  local places = t.places or math.max(1, math.min(8, texts))
   local results, failures = {}, {}
-  local asked, wrong = with_prompts(request(t), self, t.prompts, t)
+  local asked, wrong = with_prompts(request(self, t, places), self, t.prompts, t)
   if not asked then return nil, wrong end
-  asked.places, asked.answers, asked.trace = places, t.answers, t.trace
+  asked.trace = t.trace
   function asked.on_done(i, text, _, ...)
     local result, failure = dt.json.decode(text), ... and failed(...)
     if t.on_done then return t.on_done(i, result, failure) end

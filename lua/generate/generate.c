@@ -93,14 +93,25 @@ static dt_status check_request(const dt_pair *pair, const dtl_request *r, dt_err
   return wrong ? dtl_fail(err, DT_EINPUT, "costs: %s", wrong) : DT_OK;
 }
 
+dt_status dtl_request_check(const dtl_request *r, dt_error *err) {
+  NEED(r, "request");
+  if (r->answers < 0 || r->answers > DTL_ANSWERS)
+    return dtl_fail(err, DT_EINPUT, "answers: %d is out of range: 1..%d", r->answers, DTL_ANSWERS);
+  if (r->places < 0 || r->places > DTL_PLACES)
+    return dtl_fail(err, DT_EINPUT, "places: %d is out of range: 1..%d", r->places, DTL_PLACES);
+  if (answers_of(r) > 1 && !(r->seq.sampling.temp > 0))
+    return dtl_fail(err, DT_EINPUT, "answers: at temperature 0 all %d are the same: give temp", r->answers);
+  if (answers_of(r) > 1 && r->seq.logprobs.prompt)
+    return dtl_fail(err, DT_EINPUT, "echo: %d answers share their prompt's pass: ask for one answer", r->answers);
+  return dt_check_options(&r->seq, err);
+}
+
 static dt_status prepare(work *w, dt_error *err) {
   const dtl_request *r = w->request;
   NEED(w->pair, "pair");
   NEED(w->policy, "policy");
   dt_status status = check_request(w->pair, r, err);
   if (status) return status;
-  if (r->places < 0 || r->places > DTL_PLACES)
-    return dtl_fail(err, DT_EINPUT, "batch: %d sequences at once is out of range: 1..%d", r->places, DTL_PLACES);
   if (w->n > 1 && (r->on_text || r->on_logprobs || r->on_origin || r->session))
     return dtl_fail(err, DT_EINPUT, "the text of one prompt can be followed or continued: there are %d", w->n);
   if (w->n > 1 && !r->places) return dtl_fail(err, DT_EINPUT, "%d answers need places", w->n);
@@ -109,10 +120,6 @@ static dt_status prepare(work *w, dt_error *err) {
   dt_pair_describe(w->pair, &pair);
   if ((status = places_open(&w->places, r->places ? r->places : 1, w->policy->info.batch, err))) return status;
   bool shares = answers_of(r) > 1;
-  if (shares && !(r->seq.sampling.temp > 0))
-    return dtl_fail(err, DT_EINPUT, "answers: at temperature 0 all %d are the same: give temp", r->answers);
-  if (shares && r->seq.logprobs.prompt)
-    return dtl_fail(err, DT_EINPUT, "echo: %d answers share their prompt's pass: ask for one answer", r->answers);
   if (shares) w->shared = calloc((size_t)r->n, sizeof(dt_prefix *));
   if (shares && !w->shared) return dtl_fail(err, DT_ENOMEM, "out of memory: the prefixes of %d prompts", r->n);
   if ((status = open_course(w, err))) return status;
@@ -131,14 +138,14 @@ dt_status dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_reques
   work w = {.pair = pair, .policy = policy, .request = request, .results = results};
   w.places.left = left, w.places.user = &w;
   NEED(request, "request");
-  if (request->answers < 0 || request->answers > DTL_ANSWERS)
-    return dtl_fail(err, DT_EINPUT, "answers: %d is out of range: 1..%d", request->answers, DTL_ANSWERS);
+  dt_status status = dtl_request_check(request, err);
+  if (request->answers < 0 || request->answers > DTL_ANSWERS) return status; /* there is no number of results */
   if (request->n > INT_MAX / answers_of(request))
     return dtl_fail(err, DT_EINPUT, "%d answers to each of %d prompts are too many", request->answers, request->n);
   w.n = request->n * answers_of(request);
   NEED_LIST(results, w.n, "results");
   for (int i = 0; i < w.n; i++) results[i] = (dtl_result){.finish_reason = "error"};
-  dt_status status = prepare(&w, err);
+  if (!status) status = prepare(&w, err);
   while (!status && fill(&w)) places_turn(&w.places);
   if (!status && w.places.over) {
     status = w.places.failure.status;

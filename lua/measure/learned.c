@@ -30,11 +30,17 @@ static double clamp(double x, double low, double high) { return x > low ? x < hi
 
 /* ---- the estimate ------------------------------------------------------------------------------------------------ */
 
+/* How many times as long as one row so many take. */
+static double rows_take(const learned_guess *g, double rows) {
+  double few = rows < LEARNED_FEW ? rows : LEARNED_FEW;
+  return 1 + g->row * (few - 1) + g->many * (rows - few);
+}
+
 static void reckon(dtl_costs *c, costs_of ms, const learned_guess *g, double bytes, double token) {
   for (int k = 0; k < c->n_contexts; k++)
     for (int i = 0; i < c->n_rows; i++) {
-      double weights = bytes / g->speed * (1 + g->row * (c->rows[i] * c->batch - 1));
-      double seen = c->batch * ATTENTION * token * c->context[k] / g->speed * (1 + g->row * (c->rows[i] - 1));
+      double weights = bytes / g->speed * rows_take(g, c->rows[i] * c->batch);
+      double seen = c->batch * ATTENTION * token * c->context[k] / g->speed * rows_take(g, c->rows[i]);
       ms[k][i] = clamp(OVERHEAD + weights + seen, LEAST_MS, MOST_MS);
     }
   costs_straighten(c, ms);

@@ -15,6 +15,7 @@
 #include "measure/costs.h"
 
 #define LEARNED_KEPT 32 /* times of a place */
+#define LEARNED_FEW 16  /* rows that wait for the weights more than for arithmetic */
 
 typedef enum {
   LEARNED_TARGET, /* with one row of each sequence: plain decoding's, without draft passes before it */
@@ -73,7 +74,8 @@ typedef struct {
   double target_bytes, draft_bytes[DT_DRAFTS]; /* that a pass of the model reads */
   double target_token, draft_token[DT_DRAFTS]; /* bytes of a token's keys and values */
   double speed;                                /* bytes per millisecond */
-  double row;                                  /* time of another row / time of a pass over one row */
+  double row;                                  /* time of another row / time of a pass over one row, */
+  double many;                                 /* and of a row beyond LEARNED_FEW, as of a prompt: arithmetic alone */
   int context, batch;                          /* the longest; sequences in a pass */
   int drafts;
 } learned_guess;

@@ -84,7 +84,7 @@ dt_status dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dt_error 
   if (counted) {
     out->lowest = number(given, given + strlen(given), 1);
     if (out->lowest < 0)
-      return dtl_fail(err, DT_EINPUT, "draft vocabulary '%.40s': expected a number of ids, 1 or more, or a file of ids",
+      return dtl_fail(err, DT_EINPUT, "draft_vocab: '%.40s': expected a number of ids, 1 or more, or a file of ids",
                       given);
     snprintf(name, sizeof name, "%d", out->lowest);
   }

@@ -188,7 +188,7 @@ static void put_text_logprobs(json_text *out, const dt_pair *pair, const told pa
 static void put_logprobs(json_text *out, const answer_head *head, told prompt, told text, answer_offset *offset) {
   const dt_pair *pair = head->server->pair;
   json_raw(out, ",\"logprobs\":");
-  if (!head->ask->logprobs)
+  if (!head->ask->in.request.seq.logprobs.wanted)
     json_raw(out, "null");
   else if (head->ask->is_chat)
     put_chat_logprobs(out, pair, text.ids, text.list, text.n);
@@ -209,7 +209,8 @@ bool answer_thoughts(const answer_head *head, dt_thoughts **out) {
   const ask *a = head->ask;
   dt_error err;
   *out = NULL;
-  return !a->is_chat || a->whole || !dt_thoughts_open(head->server->chat, a->seq.shifts.grammar != NULL, out, &err);
+  return !a->is_chat || a->whole ||
+         !dt_thoughts_open(head->server->chat, a->in.request.seq.shifts.grammar != NULL, out, &err);
 }
 
 typedef struct {
@@ -260,7 +261,7 @@ static void put_head(json_text *out, const answer_head *head, const char *object
 static void put_usage(json_text *out, const answer_head *head, const dtl_result *results, int n) {
   long prompt = 0, cached = 0, text = 0;
   for (int i = 0; i < n; i++) {
-    if (i % head->ask->answers == 0) prompt += results[i].n_prompt, cached += results[i].stats.kept_tokens;
+    if (i % head->ask->in.request.answers == 0) prompt += results[i].n_prompt, cached += results[i].stats.kept_tokens;
     text += head->ask->no_tokens ? 0 : results[i].n_tokens;
   }
   answer_put(out,

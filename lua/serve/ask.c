@@ -24,8 +24,9 @@ typedef struct {
   const char *name; /* the field's, or: */
   char place[64];   /* that of a part of it, such as prompt[1] */
   raw_json body;
-  bool greedy;           /* top_p is 0: only the likeliest token is left */
-  const cJSON *logprobs; /* of a chat: true or false; NULL: not given */
+  const request_field *field; /* NULL: no field of the table */
+  bool greedy;                /* top_p is 0: only the likeliest token is left */
+  const cJSON *logprobs;      /* of a chat: true or false; NULL: not given */
 } reading;
 
 static bool wrong(reading *r, const char *expected) {
@@ -37,6 +38,9 @@ static bool failed(reading *r, const dt_error *err) {
   *r->why = refusal_of(err);
   return false;
 }
+
+/* Whether a step of the table went well. */
+static bool done(reading *r, dt_status status, const dt_error *err) { return !status || failed(r, err); }
 
 static bool starved(reading *r) {
   *r->why = refusal_say(500, "server_error", "out of memory: the request");
@@ -144,34 +148,36 @@ static bool read_messages(reading *r, const cJSON *v) {
 
 /* ---- other fields ------------------------------------------------------------------------------------------------- */
 
-static bool add_stop(reading *r, const char *text) {
-  dt_seq_options *seq = &r->a->seq;
-  if (!*text) return wrong(r, "a text that is not empty");
-  char **grown = realloc(r->a->stop, sizeof *grown * (size_t)(seq->n_stop + 1));
-  if (grown) r->a->stop = grown, seq->stop = (const char *const *)grown;
-  if (!grown || !(grown[seq->n_stop] = strdup(text))) return starved(r);
-  seq->n_stop++;
-  return true;
+static dt_seq_options *seq_of(reading *r) { return &r->a->in.request.seq; }
+
+static bool add_text_of(reading *r, const char *text) {
+  dt_error err;
+  return done(r, request_text(&r->a->in, r->field, r->name, text, &err), &err);
 }
 
 static bool read_stop(reading *r, const cJSON *v) {
   const cJSON *one;
   int i = 0;
-  if (cJSON_IsString(v)) return add_stop(r, v->valuestring);
+  if (cJSON_IsString(v)) return add_text_of(r, v->valuestring);
   if (!cJSON_IsArray(v) || cJSON_GetArraySize(v) > 64) return wrong(r, "a text, or a list of at most 64");
   cJSON_ArrayForEach(one, v) {
     at_element(r, "stop", i++);
-    if (!cJSON_IsString(one) ? !wrong(r, "a text") : !add_stop(r, one->valuestring)) return false;
+    if (!cJSON_IsString(one) ? !wrong(r, "a text") : !add_text_of(r, one->valuestring)) return false;
   }
   return true;
 }
 
+static bool read_number(reading *r, const cJSON *v) {
+  dt_error err;
+  if (!cJSON_IsNumber(v)) return wrong(r, r->field->kind == FIELD_REAL ? "a number" : "a whole number");
+  const double x = v->valuedouble, value = x > 0 && x < FLT_MIN ? 0 : x; /* as a float it is 0 */
+  return done(r, request_number(&r->a->in, r->field, r->name, value, &err), &err);
+}
+
 /* 0: as llama.cpp's and vLLM's servers take it, the likeliest token. */
 static bool read_top_p(reading *r, const cJSON *v) {
-  double p = cJSON_GetNumberValue(v);
-  r->a->seq.sampling.top_p = (float)p;
-  r->greedy = r->a->seq.sampling.top_p <= 0;
-  return (p >= 0 && p <= 1) || wrong(r, "a number from 0 to 1");
+  r->greedy = cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble < FLT_MIN;
+  return r->greedy || read_number(r, v);
 }
 
 /* Any 64-bit number; null, or -1 as in llama.cpp: any seed. A double would lose digits. */
@@ -184,60 +190,47 @@ static bool read_seed(reading *r, const cJSON *v) {
   if (!cJSON_IsNumber(v) || n != raw.len || n >= sizeof digits) return wrong(r, "a whole number of 64 bits");
   memcpy(digits, raw.at, n);
   digits[n] = 0;
-  r->a->seq.sampling.seed = negative ? (uint64_t)strtoll(digits, NULL, 10) : strtoull(digits, NULL, 10);
+  request_seed(&r->a->in, r->field, r->name,
+               negative ? (uint64_t)strtoll(digits, NULL, 10) : strtoull(digits, NULL, 10));
   r->a->seeded = strcmp(digits, "-1") != 0;
   return errno == 0 || wrong(r, "a whole number of 64 bits");
 }
 
+/* 0 with echo: no text. */
 static bool read_tokens(reading *r, const cJSON *v) {
-  if (!whole(r, v, -1, INT_MAX, &r->a->seq.max_tokens)) return false;
-  r->a->no_tokens = r->a->seq.max_tokens == 0;
+  if (!read_number(r, v)) return false;
+  r->a->no_tokens = seq_of(r)->max_tokens == 0;
+  if (r->a->no_tokens) seq_of(r)->max_tokens = 1;
   return true;
 }
 
 /* 0 and -1: all, as in llama.cpp and vLLM. */
 static bool read_top_k(reading *r, const cJSON *v) {
-  int k = 0;
-  if (!whole(r, v, -1, INT_MAX, &k)) return false;
-  r->a->seq.sampling.top_k = k > 0 ? k : 0;
+  if (!read_number(r, v)) return false;
+  int *k = &seq_of(r)->sampling.top_k;
+  if (*k == -1) *k = 0;
   return true;
 }
 
-/* A completion's is a number, a chat's whether there are any. */
+/* A completion's is a number, a chat's whether there are any; then top_logprobs is the number. */
 static bool read_logprobs(reading *r, const cJSON *v) {
-  int top = 0;
   if (cJSON_IsBool(v)) {
     r->logprobs = v;
     return true;
   }
   if (r->a->is_chat) return wrong(r, "true or false");
-  if (!whole(r, v, 0, DT_LOGPROBS, &top)) return false;
-  r->a->logprobs = top + 1;
-  return true;
+  return read_number(r, v);
 }
 
-static bool read_top_logprobs(reading *r, const cJSON *v) {
-  int top = 0;
-  if (!whole(r, v, 0, DT_LOGPROBS, &top)) return false;
-  r->a->logprobs = top + 1;
-  return true;
-}
-
-/* A bias of a token that is given by its id, or else by its text. */
+/* A bias of a token that is given by its id, or else by its text; false bans it. */
 static bool add_bias(reading *r, const cJSON *id, const char *token, const cJSON *bias) {
-  dt_shifts *s = &r->a->seq.shifts;
   dt_error err;
   int32_t number = 0;
-  double b = cJSON_IsFalse(bias) ? 0 : cJSON_GetNumberValue(bias);
-  if (!(b >= -1000 && b <= 1000)) return wrong(r, "biases from -1000 to 1000, or false, which bans a token");
+  if (!cJSON_IsFalse(bias) && !cJSON_IsNumber(bias)) return wrong(r, "a number, or false, which bans the token");
+  float b = cJSON_IsFalse(bias) ? -INFINITY : (float)bias->valuedouble;
   if (id && !whole(r, id, 0, r->server->vocab - 1, &number)) return false;
   if (!id && dtl_token(r->server->pair, token, strlen(token), &number, &err)) return failed(r, &err);
-  dt_bias *grown = realloc(r->a->bias, sizeof *grown * (size_t)(s->n_bias + 1));
-  if (!grown) return starved(r);
-  r->a->bias = grown;
-  grown[s->n_bias++] = (dt_bias){.id = number, .bias = cJSON_IsFalse(bias) ? -INFINITY : (float)b};
-  s->bias = grown;
-  return true;
+  return done(r, request_add_bias(&r->a->in, (dt_bias){.id = number, .bias = b}, &err), &err);
 }
 
 /* {id: bias}, where a name that is no number is a token's text. */
@@ -268,29 +261,27 @@ static bool read_bias(reading *r, const cJSON *v) {
   return true;
 }
 
-static bool take_grammar(reading *r, char *grammar) {
-  if (!grammar) return starved(r);
-  if (r->a->grammar) {
-    free(grammar);
+/* A grammar in a form of request_grammar; there is one at most. */
+static bool take_grammar(reading *r, const char *form, const char *text) {
+  dt_error err;
+  if (r->a->in.grammar) {
     *r->why = refusal_say(400, INVALID, "grammar, json_schema and response_format: give one of them");
     return false;
   }
-  r->a->seq.shifts.grammar = r->a->grammar = grammar;
-  return true;
+  return done(r, request_grammar(&r->a->in, form, text, &err), &err);
 }
 
 static bool read_grammar(reading *r, const cJSON *v) {
-  return cJSON_IsString(v) ? take_grammar(r, strdup(v->valuestring)) : wrong(r, "a text in GBNF");
+  return cJSON_IsString(v) ? take_grammar(r, "grammar", v->valuestring) : wrong(r, "a text in GBNF");
 }
 
 /* With the digits of its numbers. */
 static bool take_schema(reading *r, raw_json schema) {
-  char *grammar, *json = strndup(schema.at ? schema.at : "", schema.len);
-  dt_error err;
+  char *json = strndup(schema.at ? schema.at : "", schema.len);
   if (!json) return starved(r);
-  dt_status status = dt_schema_grammar(json, &grammar, &err);
+  bool fine = take_grammar(r, "json_schema", json);
   free(json);
-  return status ? failed(r, &err) : take_grammar(r, grammar);
+  return fine;
 }
 
 static bool read_schema(reading *r, const cJSON *v) {
@@ -414,92 +405,64 @@ static bool read_dtrun(reading *r, const cJSON *v) {
 
 /* ---- the table ---------------------------------------------------------------------------------------------------- */
 
-typedef enum { REAL, WHOLE, FLAG, READ } field_kind;
-enum { ONE, TOKENS, REPEAT }; /* fields that are several names of one */
+typedef bool reader(reading *r, const cJSON *v);
 
-typedef struct {
+/* Members that are no fields of the table (request/fields.h), and those whose values in bodies need a reader of their own. */
+static const struct {
   const char *name;
   int where;
-  field_kind kind;
-  size_t at; /* REAL, WHOLE, FLAG: of ask */
-  double low, high;
-  bool (*read)(reading *r, const cJSON *v);
-  int alias;
-} field;
-
-#define AT(member) offsetof(ask, member)
-
-static const field fields[] = {
-    {"prompt", IN_TEXT, READ, 0, 0, 0, read_prompt, ONE},
-    {"model", IN_BOTH, READ, 0, 0, 0, read_model, ONE},
-    {"messages", IN_CHAT, READ, 0, 0, 0, read_messages, ONE},
-    {"temperature", IN_BOTH, REAL, AT(seq.sampling.temp), 0, 100, NULL, ONE},
-    {"top_p", IN_BOTH, READ, 0, 0, 0, read_top_p, ONE},
-    {"min_p", IN_BOTH, REAL, AT(seq.sampling.min_p), 0, 1, NULL, ONE},
-    {"top_k", IN_BOTH, READ, 0, 0, 0, read_top_k, ONE},
-    {"seed", IN_BOTH, READ, 0, 0, 0, read_seed, ONE},
-    {"n", IN_BOTH, WHOLE, AT(answers), 1, ASK_TEXTS, NULL, ONE},
-    {"stop", IN_BOTH, READ, 0, 0, 0, read_stop, ONE},
-    {"max_tokens", IN_BOTH, READ, 0, 0, 0, read_tokens, TOKENS},
-    {"max_completion_tokens", IN_BOTH, READ, 0, 0, 0, read_tokens, TOKENS},
-    {"n_predict", IN_BOTH, READ, 0, 0, 0, read_tokens, TOKENS},
-    {"min_tokens", IN_BOTH, WHOLE, AT(seq.shifts.min_tokens), 0, INT_MAX, NULL, ONE},
-    {"logprobs", IN_BOTH, READ, 0, 0, 0, read_logprobs, ONE},
-    {"top_logprobs", IN_CHAT, READ, 0, 0, 0, read_top_logprobs, ONE},
-    {"echo", IN_TEXT, FLAG, AT(echo), 0, 0, NULL, ONE},
-    {"logit_bias", IN_BOTH, READ, 0, 0, 0, read_bias, ONE},
-    {"presence_penalty", IN_BOTH, REAL, AT(seq.shifts.presence), -100, 100, NULL, ONE},
-    {"frequency_penalty", IN_BOTH, REAL, AT(seq.shifts.frequency), -100, 100, NULL, ONE},
-    {"repetition_penalty", IN_BOTH, REAL, AT(seq.shifts.repeat), 0.01, 100, NULL, REPEAT},
-    {"repeat_penalty", IN_BOTH, REAL, AT(seq.shifts.repeat), 0.01, 100, NULL, REPEAT},
-    {"ignore_eos", IN_BOTH, FLAG, AT(seq.ignore_eos), 0, 0, NULL, ONE},
-    {"grammar", IN_BOTH, READ, 0, 0, 0, read_grammar, ONE},
-    {"json_schema", IN_BOTH, READ, 0, 0, 0, read_schema, ONE},
-    {"response_format", IN_BOTH, READ, 0, 0, 0, read_format, ONE},
-    {"reasoning_format", IN_CHAT, READ, 0, 0, 0, read_reasoning, ONE},
-    {"reasoning_effort", IN_CHAT, READ, 0, 0, 0, read_effort, ONE},
-    {"cache_prompt", IN_BOTH, FLAG, AT(cached), 0, 0, NULL, ONE},
-    {"stream", IN_BOTH, FLAG, AT(stream), 0, 0, NULL, ONE},
-    {"stream_options", IN_BOTH, READ, 0, 0, 0, read_stream_options, ONE},
-    {"dtrun", IN_BOTH, READ, 0, 0, 0, read_dtrun, ONE},
+  size_t at; /* a bool of ask, if it has no reader */
+  reader *read;
+} members[] = {
+    {"prompt", IN_TEXT, 0, read_prompt},
+    {"model", IN_BODY, 0, read_model},
+    {"messages", IN_CHAT, 0, read_messages},
+    {"top_p", IN_BODY, 0, read_top_p},
+    {"top_k", IN_BODY, 0, read_top_k},
+    {"seed", IN_BODY, 0, read_seed},
+    {"stop", IN_BODY, 0, read_stop},
+    {"max_tokens", IN_BODY, 0, read_tokens},
+    {"max_completion_tokens", IN_BODY, 0, read_tokens},
+    {"n_predict", IN_BODY, 0, read_tokens},
+    {"logprobs", IN_BODY, 0, read_logprobs},
+    {"top_logprobs", IN_CHAT, 0, read_number},
+    {"echo", IN_TEXT, offsetof(ask, echo), NULL},
+    {"logit_bias", IN_BODY, 0, read_bias},
+    {"grammar", IN_BODY, 0, read_grammar},
+    {"json_schema", IN_BODY, 0, read_schema},
+    {"response_format", IN_BODY, 0, read_format},
+    {"reasoning_format", IN_CHAT, 0, read_reasoning},
+    {"reasoning_effort", IN_CHAT, 0, read_effort},
+    {"cache_prompt", IN_BODY, offsetof(ask, cached), NULL},
+    {"stream", IN_BODY, offsetof(ask, stream), NULL},
+    {"stream_options", IN_BODY, 0, read_stream_options},
+    {"dtrun", IN_BODY, 0, read_dtrun},
 };
 
-static bool read_real(reading *r, const field *f, const cJSON *v) {
-  char expected[80];
-  double x = cJSON_GetNumberValue(v); /* NaN: no number */
-  snprintf(expected, sizeof expected, "a number from %g to %g", f->low, f->high);
-  if (!(x >= f->low && x <= f->high)) return wrong(r, expected);
-  *(float *)((char *)r->a + f->at) = (float)x;
-  return true;
+/* The index of a member that is read here; -1: none. */
+static int member_of(const char *name, int where) {
+  for (int i = 0; i < (int)(sizeof members / sizeof *members); i++)
+    if ((members[i].where & where) && strcmp(members[i].name, name) == 0) return i;
+  return -1;
 }
 
-static bool read_field(reading *r, const field *f, const cJSON *v) {
-  void *at = (char *)r->a + f->at;
-  r->name = f->name;
-  switch (f->kind) {
-  case REAL: return read_real(r, f, v);
-  case WHOLE: return whole(r, v, f->low, f->high, at);
-  case FLAG:
-    if (!cJSON_IsBool(v)) return wrong(r, "true or false");
-    *(bool *)at = cJSON_IsTrue(v);
-    return true;
-  case READ: break;
+static bool read_field(reading *r, const cJSON *v) {
+  dt_error err;
+  switch (r->field->kind) {
+  case FIELD_FLAG:
+    return cJSON_IsBool(v) ? done(r, request_flag(&r->a->in, r->field, r->name, cJSON_IsTrue(v), &err), &err)
+                           : wrong(r, "true or false");
+  case FIELD_TEXT: return cJSON_IsString(v) ? add_text_of(r, v->valuestring) : wrong(r, "a text");
+  default: return read_number(r, v);
   }
-  return f->read(r, v);
 }
 
-static const field *find(const char *name, int where) {
-  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-    if (strcmp(fields[i].name, name) == 0 && (fields[i].where & where)) return &fields[i];
-  return NULL;
-}
-
-/* Whether no field before `end` is another name of this one with another value. */
-static bool names_agree(reading *r, const field *f, const cJSON *root, const cJSON *end) {
-  const int where = r->a->is_chat ? IN_CHAT : IN_TEXT;
-  for (const cJSON *v = root->child; v != end && f->alias != ONE; v = v->next) {
-    const field *other = cJSON_IsNull(v) ? NULL : find(v->string, where);
-    if (!other || other->alias != f->alias || cJSON_Compare(v, end, 1)) continue;
+/* Whether no member before `end` is another name of the same field with another value. */
+static bool names_agree(reading *r, const cJSON *root, const cJSON *end, int where) {
+  for (const cJSON *v = root->child; v != end && r->field; v = v->next) {
+    if (cJSON_IsNull(v) || request_field_in_body(v->string, (unsigned)where) != r->field || cJSON_Compare(v, end, 1))
+      continue;
+    if (r->field->kind == FIELD_LOGPROBS) continue; /* two members of one field: whether, and how many */
     *r->why =
         refusal_say(400, INVALID, "%s and %s: two names of one field, with different values", v->string, end->string);
     return false;
@@ -507,15 +470,23 @@ static bool names_agree(reading *r, const field *f, const cJSON *root, const cJS
   return true;
 }
 
-static bool read_fields(reading *r, const cJSON *root) {
+static bool read_member(reading *r, const cJSON *root, const cJSON *v, int where) {
+  const int i = member_of(v->string, where);
+  r->name = v->string;
+  r->field = request_field_in_body(v->string, (unsigned)where);
+  if (i < 0 && !r->field) return others_pass(v, "", where, r->why);
+  if (!names_agree(r, root, v, where)) return false;
+  if (i < 0) return read_field(r, v);
+  if (members[i].read) return members[i].read(r, v);
+  if (!cJSON_IsBool(v)) return wrong(r, "true or false");
+  *(bool *)((char *)r->a + members[i].at) = cJSON_IsTrue(v);
+  return true;
+}
+
+static bool read_members(reading *r, const cJSON *root) {
   const int where = r->a->is_chat ? IN_CHAT : IN_TEXT;
   const cJSON *v;
-  cJSON_ArrayForEach(v, root) {
-    const field *f = find(v->string, where);
-    if (cJSON_IsNull(v)) continue;
-    if (!f && !others_pass(v, "", where, r->why)) return false;
-    if (f && (!names_agree(r, f, root, v) || !read_field(r, f, v))) return false;
-  }
+  cJSON_ArrayForEach(v, root) if (!cJSON_IsNull(v) && !read_member(r, root, v, where)) return false;
   return true;
 }
 
@@ -524,35 +495,40 @@ static bool read_fields(reading *r, const cJSON *root) {
 /* What concerns several fields. */
 static bool check_all(reading *r) {
   ask *a = r->a;
+  dtl_request *q = &a->in.request;
+  dt_logprobs *logprobs = &q->seq.logprobs;
+  dt_error err;
   r->name = a->is_chat ? "messages" : "prompt";
   if (!a->n_prompts) return wrong(r, "one: it is missing");
-  if (a->n_prompts * a->answers > ASK_TEXTS) return wrong(r, "at most 128 answers to all prompts");
-  if (r->greedy || a->seq.sampling.temp < LEAST_TEMP) a->seq.sampling.temp = 0;
+  if (r->greedy || (q->seq.sampling.temp > 0 && q->seq.sampling.temp < LEAST_TEMP)) q->seq.sampling.temp = 0;
   r->name = "max_tokens";
   if (a->no_tokens && !a->echo) return wrong(r, "at least 1 (or 0 with echo, or -1: until the context ends)");
-  if (a->no_tokens) a->seq.max_tokens = 1;
-  if (r->logprobs && cJSON_IsFalse(r->logprobs)) a->logprobs = 0;
-  if (r->logprobs && cJSON_IsTrue(r->logprobs) && !a->logprobs) a->logprobs = 1;
+  if (r->logprobs) logprobs->wanted = cJSON_IsTrue(r->logprobs);
+  if (!logprobs->wanted) logprobs->top = 0;
   r->name = "echo";
   if (a->echo && a->stream) return wrong(r, "no stream with it");
-  if (a->echo && a->logprobs && a->answers > 1) return wrong(r, "n = 1 with logprobs");
-  a->seq.logprobs = (dt_logprobs){a->logprobs > 0, a->logprobs > 0 ? a->logprobs - 1 : 0, a->echo && a->logprobs};
-  if (a->is_chat) a->seq.end = dt_chat_end(r->server->chat);
-  return true;
+  if (a->echo && logprobs->wanted && q->answers > 1) return wrong(r, "n = 1 with logprobs");
+  logprobs->prompt = a->echo && logprobs->wanted;
+  if (a->is_chat) q->seq.end = dt_chat_end(r->server->chat);
+  if (q->answers > ASK_TEXTS || a->n_prompts * q->answers > ASK_TEXTS) {
+    r->name = "n";
+    return wrong(r, "at most 128 answers to all prompts");
+  }
+  return done(r, request_check(&a->in, &err), &err);
 }
 
 bool ask_read(const ask_server *server, bool is_chat, const char *body, size_t len, ask *a, refusal *why) {
-  *a = (ask){.is_chat = is_chat, .answers = 1, .cached = true, .model = server->models[0], .seq = server->defaults.seq};
+  *a = (ask){.is_chat = is_chat, .cached = true, .model = server->models[0]};
+  a->in.request.answers = 1;
+  a->in.request.seq = server->defaults.seq;
   reading r = {.server = server, .a = a, .why = why, .body = {body, len}};
-  cJSON *root;
-  bool fine = body_read(&r.body, &root, why) && read_fields(&r, root) && check_all(&r);
-  cJSON_Delete(root);
-  return fine;
+  return body_read(&r.body, &a->body, why) && read_members(&r, a->body) && check_all(&r);
 }
 
 void ask_free(ask *a) {
   for (int i = 0; i < a->n_prompts; i++) free(a->prompts[i].ids);
-  for (int i = 0; a->stop && i < a->seq.n_stop; i++) free(a->stop[i]);
-  free(a->prompts), free(a->stop), free(a->bias), free(a->grammar);
+  free(a->prompts);
+  request_free(&a->in);
+  cJSON_Delete(a->body);
   dtl_policy_close(a->own);
 }

@@ -2,6 +2,7 @@
 #ifndef SERVE_ASK_H
 #define SERVE_ASK_H
 
+#include "request/input.h"
 #include "serve/refusal.h"
 
 #include <cJSON.h>
@@ -31,19 +32,15 @@ typedef struct {
   bool trace;                               /* of each iteration */
   bool whole;                               /* thoughts stay in the text, with their marks */
   bool no_tokens;                           /* only the prompt's log-probabilities are wanted */
-  int logprobs;                             /* 1 more than the likeliest tokens of each; 0: none */
-  int answers;                              /* to each prompt */
   int n_prompts;
   struct ask_prompt {
     int32_t *ids;
     int n;
   } * prompts;
   const char *model; /* the name that it is answered under */
-  dt_seq_options seq;
+  request_input in;  /* options of the text: in.request.seq, in.request.answers */
   bool seeded;
-  char *grammar;
-  char **stop; /* [seq.n_stop] */
-  dt_bias *bias;
+  cJSON *body;     /* texts of `in` are its own */
   dtl_policy *own; /* it named a policy; NULL: the server's */
   bool is_page;    /* it sent a policy's text */
 } ask;

@@ -3,12 +3,13 @@
 #ifndef SERVE_OTHERS_H
 #define SERVE_OTHERS_H
 
+#include "request/fields.h"
 #include "serve/refusal.h"
 
 #include <cJSON.h>
 
 /* Where a field stands. */
-enum { IN_TEXT = 1, IN_CHAT = 2, IN_BOTH = 3, IN_MESSAGE = 4, IN_PART = 8, IN_STREAM = 16, IN_TOKENS = 32 };
+enum { IN_MESSAGE = 1024, IN_PART = 2048, IN_STREAM = 4096, IN_TOKENS = 8192 }; /* beside those of request/fields.h */
 
 /* Whether a field that is not taken may be there: null always, a field of the table unless its value would change the text. False: *why
  * names it, with `path` before it ("messages[0]."). */

@@ -208,17 +208,17 @@ static text *next_text(const work *w) {
 static dtl_request request_of(const work *w, text *x) {
   const ticket *t = x->of;
   dtl_request r = w->how.server->defaults;
-  int answer = x->index % t->ask.answers;
-  struct ask_prompt *prompt = &t->ask.prompts[x->index / t->ask.answers];
+  int answer = x->index % t->ask.in.request.answers;
+  struct ask_prompt *prompt = &t->ask.prompts[x->index / t->ask.in.request.answers];
   x->prompt = (dtl_prompt){.ids = prompt->ids, .n_ids = prompt->n};
   r.prompts = &x->prompt, r.n = 1;
-  r.seq = t->ask.seq;
+  r.seq = t->ask.in.request.seq;
   r.alone = !t->ask.cached;
   r.seq.sampling.seed += (uint64_t)answer;
   if (t->memory) r.memory = t->memory, r.corpus = NULL;
   r.trace = x->trace;
   r.on_text = on_text;
-  if (t->ask.stream && t->ask.logprobs) r.on_logprobs = on_logprobs;
+  if (t->ask.stream && t->ask.in.request.seq.logprobs.wanted) r.on_logprobs = on_logprobs;
   r.done = done;
   r.user = x;
   r.interrupt = &x->interrupt;
@@ -344,7 +344,7 @@ static ticket *make_ticket(work *w, ask *a) {
   pthread_condattr_destroy(&clock);
   t->work = w, t->ask = *a, t->held = true;
   t->head = (answer_head){.server = w->how.server, .ask = &t->ask, .created = (long)time(NULL)};
-  t->n = a->n_prompts * a->answers;
+  t->n = a->n_prompts * a->in.request.answers;
   t->texts = calloc((size_t)t->n, sizeof *t->texts);
   t->results = calloc((size_t)t->n, sizeof *t->results);
   t->traces = calloc((size_t)t->n, sizeof *t->traces);
@@ -368,8 +368,9 @@ static ticket *make_ticket(work *w, ask *a) {
 /* A seed that nobody chose: below 2^53, so that any client can send it back. */
 static void choose_seed(ask *a) {
   uint64_t seed = 0;
-  if (a->seeded || !(a->seq.sampling.temp > 0) || getrandom(&seed, sizeof seed, 0) != sizeof seed) return;
-  a->seq.sampling.seed = seed >> 11;
+  dt_sampling *sampling = &a->in.request.seq.sampling;
+  if (a->seeded || !(sampling->temp > 0) || getrandom(&seed, sizeof seed, 0) != sizeof seed) return;
+  sampling->seed = seed >> 11;
 }
 
 ticket *work_submit(work *w, ask *a, refusal *why) {

@@ -27,22 +27,25 @@ static dt_status check_bans(const dt_shifts *a, int vocab, const int32_t *ends, 
   return banned < vocab ? DT_OK : dt_fail(err, DT_EINPUT, "logit_bias: every token is banned: leave one");
 }
 
-dt_status shifts_check(const dt_shifts *a, int vocab, const dt_seq_options *o, const int32_t *ends, int n_ends,
-                       dt_error *err) {
+dt_status shifts_check_ids(const dt_shifts *a, int vocab, const int32_t *ends, int n_ends, dt_error *err) {
+  for (int i = 0; i < a->n_bias; i++)
+    if (a->bias[i].id < 0 || a->bias[i].id >= vocab)
+      return dt_fail(err, DT_EINPUT, "logit_bias: token %d is out of range 0..%d", a->bias[i].id, vocab - 1);
+  return check_bans(a, vocab, ends, n_ends, err);
+}
+
+dt_status shifts_check(const dt_shifts *a, const dt_seq_options *o, dt_error *err) {
   if (!(a->repeat == 0 || (a->repeat >= 0.01f && a->repeat <= 100)))
     return dt_fail(err, DT_EINPUT, "repeat_penalty: %g is out of range: 0.01 to 100, 1 is none", (double)a->repeat);
   if (!(fabsf(a->presence) <= 100))
     return dt_fail(err, DT_EINPUT, "presence_penalty: %g is out of range: -100 to 100", (double)a->presence);
   if (!(fabsf(a->frequency) <= 100))
     return dt_fail(err, DT_EINPUT, "frequency_penalty: %g is out of range: -100 to 100", (double)a->frequency);
-  for (int i = 0; i < a->n_bias; i++) {
-    if (a->bias[i].id < 0 || a->bias[i].id >= vocab)
-      return dt_fail(err, DT_EINPUT, "logit_bias: token %d is out of range 0..%d", a->bias[i].id, vocab - 1);
+  for (int i = 0; i < a->n_bias; i++)
     if (!(fabsf(a->bias[i].bias) <= 1000) && !(isinf(a->bias[i].bias) && a->bias[i].bias < 0))
       return dt_fail(err, DT_EINPUT,
                      "logit_bias: %g of token %d is out of range: -1000 to 1000, or -inf, which bans it",
                      (double)a->bias[i].bias, a->bias[i].id);
-  }
   if (a->min_tokens < 0) return dt_fail(err, DT_EINPUT, "min_tokens: %d is out of range: at least 0", a->min_tokens);
   if (a->min_tokens > 0 && o->ignore_eos)
     return dt_fail(err, DT_EINPUT, "min_tokens with ignore_eos: no end-of-text stops the text: give one of them");
@@ -53,7 +56,7 @@ dt_status shifts_check(const dt_shifts *a, int vocab, const dt_seq_options *o, c
   if (a->grammar && a->min_tokens)
     return dt_fail(err, DT_EINPUT,
                    "grammar with min_tokens: the grammar says where the text may end: give one of them");
-  return check_bans(a, vocab, ends, n_ends, err);
+  return DT_OK;
 }
 
 /* ---- the text -------------------------------------------------------------------------------------------------------------- */

@@ -34,9 +34,11 @@ typedef struct {
   int n;              /* entries in use */
 } row_shifts;
 
-/* Of a text of n tokens to generate behind, n_ends ids that end one. DT_EINPUT: out of range, or senseless together. */
-dt_status shifts_check(const dt_shifts *asked, int vocab, const dt_seq_options *options, const int32_t *ends,
-                       int n_ends, dt_error *err);
+/* Checks all but token ids. DT_EINPUT: a value is out of range, or two exclude each other. */
+dt_status shifts_check(const dt_shifts *asked, const dt_seq_options *options, dt_error *err);
+
+/* Checks the ids of biases, and that some id is left of `vocab`; n_ends ids end a text. */
+dt_status shifts_check_ids(const dt_shifts *asked, int vocab, const int32_t *ends, int n_ends, dt_error *err);
 
 /* For texts of up to `context` tokens; the ids that end one are not to come before the least number of tokens. `of`: the grammar's
  * masks, one use of which is the shifts' then; NULL: none. */

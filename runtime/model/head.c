@@ -102,11 +102,11 @@ static dt_status read_given(head *h, const dt_shape *target, const char *layers,
     long layer = strtol(at, &end, 10);
     if (end == at || layer < 0 || layer > target->layers || h->desc.taps == DT_TAPS || (*end && *end != ',') ||
         (*end == ',' && !end[1]))
-      return wrong_layers(h, target, "--head-layers", err);
+      return wrong_layers(h, target, "head_layers", err);
     h->desc.tap[h->desc.taps++] = (int)layer;
     at = end + (*end == ',');
   }
-  return h->desc.taps ? DT_OK : wrong_layers(h, target, "--head-layers", err);
+  return h->desc.taps ? DT_OK : wrong_layers(h, target, "head_layers", err);
 }
 
 /* The layers that the files list, up to one more than allowed; -1 replaces anything but a whole number. */
@@ -160,7 +160,7 @@ static dt_status find_taps(head *h, const dt_shape *target, const char *layers, 
   if (target->layers < 8)
     return dt_fail(err, DT_EINPUT,
                    "%s: it does not say which layers it reads, and the target has %d, too few for the usual ones: give "
-                   "--head-layers",
+                   "head_layers",
                    h->files.path, target->layers);
   h->desc.taps = 3;
   h->desc.tap[0] = 2, h->desc.tap[1] = target->layers / 2, h->desc.tap[2] = target->layers - 3;
@@ -373,7 +373,7 @@ static void find_ends(finder *f, head *h, const dt_shape *target) {
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 static dt_status no_layers(const head *h, const char *kind, dt_error *err) {
-  return dt_fail(err, DT_EINPUT, "--head-layers: %s is %s head, which reads what lies behind the final norm",
+  return dt_fail(err, DT_EINPUT, "head_layers: %s is %s head, which reads what lies behind the final norm",
                  h->files.path, kind);
 }
 

@@ -48,7 +48,7 @@ static dt_status fail_unknown(const dt_pair *p, const char *what, const char *as
 /* The backend's first type is the default. */
 static dt_status set_cache_dtype(dt_pair *p, const char *dtype, dt_error *err) {
   const char *const *t = p->ops->cache_dtypes;
-  if (dtype && !is_among(t, dtype)) return fail_unknown(p, "cache dtype", dtype, t, err);
+  if (dtype && !is_among(t, dtype)) return fail_unknown(p, "cache_dtype", dtype, t, err);
   while (dtype && strcmp(dtype, *t)) t++;
   p->cache_dtype = *t;
   return DT_OK;
@@ -123,11 +123,10 @@ static dt_status mark_text(const dt_pair *p, const dt_message *text, bool *marke
 /* Chooses the ids that get rows in the draft's output, among the ids that both models have; rising, malloc'd. */
 static dt_status find_draft_ids(const dt_pair *p, const dt_draft_vocab *v, int vocab, int32_t **ids, int *n,
                                 dt_error *err) {
-  if (v->lowest > vocab)
-    return dt_fail(err, DT_EINPUT, "draft vocabulary: %d is out of range: 1 to %d", v->lowest, vocab);
+  if (v->lowest > vocab) return dt_fail(err, DT_EINPUT, "draft_vocab: %d is out of range: 1 to %d", v->lowest, vocab);
   for (int i = 0; i < v->n_ids; i++)
     if (v->ids[i] < 0 || v->ids[i] >= vocab)
-      return dt_fail(err, DT_EINPUT, "draft vocabulary: id %d is out of range: 0 to %d", v->ids[i], vocab - 1);
+      return dt_fail(err, DT_EINPUT, "draft_vocab: id %d is out of range: 0 to %d", v->ids[i], vocab - 1);
   bool *marked = calloc((size_t)vocab, sizeof *marked);
   *ids = malloc((size_t)vocab * sizeof **ids);
   dt_status s = marked && *ids ? DT_OK : dt_fail_memory(err, "the draft's ids", (size_t)vocab * 5);
@@ -193,8 +192,7 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
   if (!p->ops->upload_head)
     return dt_fail(err, DT_EINPUT, "%s is a draft head, which the backend %s does not run (--backend cpu does)",
                    o->draft, p->ops->name);
-  if (o->draft_vocab)
-    return dt_fail(err, DT_EINPUT, "draft vocabulary: %s is a draft head, which brings its own", o->draft);
+  if (o->draft_vocab) return dt_fail(err, DT_EINPUT, "draft_vocab: %s is a draft head, which brings its own", o->draft);
   if (to > p->draft && *p->draft->head)
     return dt_fail(err, DT_EINPUT, "draft2: %s and %s are draft heads, and the target keeps what one of them reads",
                    o->draft, p->draft->path);
@@ -205,7 +203,7 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
                            .context = p->target_info.context};
   bool own = is_mtp(o->draft);
   if (own && o->head_layers)
-    return dt_fail(err, DT_EINPUT, "--head-layers: the target's MTP layer reads what lies behind its final norm");
+    return dt_fail(err, DT_EINPUT, "head_layers: the target's MTP layer reads what lies behind its final norm");
   dt_status s =
       own ? head_open_own(o->target, &target, &h, err) : head_open(o->draft, &target, o->head_layers, &h, err);
   if (s) return s;
@@ -238,9 +236,9 @@ static dt_status load_exit(const dt_pair *p, const dt_pair_options *o, const cha
   if (layers < 1 || layers > most)
     return dt_fail(err, DT_EINPUT, "draft: %.40s is out of range: exit:1 to exit:%d (%s has %d layers)", o->draft, most,
                    o->target, most + 1);
-  if (dtype) return dt_fail(err, DT_EINPUT, "draft weights: %s has the target's weights", o->draft);
-  if (o->draft_vocab) return dt_fail(err, DT_EINPUT, "draft vocabulary: %s has the target's output", o->draft);
-  if (o->head_layers) return dt_fail(err, DT_EINPUT, "--head-layers: %s is no draft head", o->draft);
+  if (dtype) return dt_fail(err, DT_EINPUT, "draft_weights: %s has the target's weights", o->draft);
+  if (o->draft_vocab) return dt_fail(err, DT_EINPUT, "draft_vocab: %s has the target's output", o->draft);
+  if (o->head_layers) return dt_fail(err, DT_EINPUT, "head_layers: %s is no draft head", o->draft);
   to->info = p->target_info;
   to->info.path = to->path;
   to->info.layers = layers;
@@ -253,7 +251,7 @@ static dt_status load_draft(dt_pair *p, const dt_pair_options *o, const char *dt
   int n_eos;
   tok *tokenizer = NULL;
   if (o->head_layers)
-    return dt_fail(err, DT_EINPUT, "--head-layers: %s is a model, and no draft head that reads the target's layers",
+    return dt_fail(err, DT_EINPUT, "head_layers: %s is a model, and no draft head that reads the target's layers",
                    o->draft);
   const dt_holding how = {.dtype = dtype};
   to->info.path = to->path;
@@ -319,7 +317,7 @@ static dt_status open_drafts(dt_pair *p, const dt_pair_options *o, const char *d
 }
 
 static dt_status check_draft_vocab(const dt_draft_vocab *v, dt_error *err) {
-  static const char what[] = "draft vocabulary";
+  static const char what[] = "draft_vocab";
   dt_status s = need_list(v->ids, v->n_ids, what, "ids", err);
   if (!s) s = need_list(v->texts, v->n_texts, what, "texts", err);
   if (!s && v->lowest < 0) s = dt_fail(err, DT_EINPUT, "%s: lowest = %d, expected 0 or more", what, v->lowest);
@@ -341,7 +339,7 @@ static dt_status open_pair(const dt_pair_options *options, dt_pair **out, const 
   const char *draft_dtype;
   if (!s) s = find_weights(p, "weights", options->target_weights, &how.dtype, err);
   if (!s) s = check_activations(p, options->activations, err);
-  if (!s) s = find_weights(p, "draft weights", options->draft_weights, &draft_dtype, err);
+  if (!s) s = find_weights(p, "draft_weights", options->draft_weights, &draft_dtype, err);
   bool is_head = false;
   if (!s) s = head_is(options->target, &is_head, err);
   if (!s && is_head)

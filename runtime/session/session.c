@@ -233,31 +233,37 @@ static ending ending_of(const dt_pair *p, const dt_seq_options *o) {
   return e;
 }
 
+dt_status dt_check_options(const dt_seq_options *o, dt_error *err) {
+  NEED(o, "options");
+  if (o->piece < 0) return dt_fail(err, DT_EINPUT, "piece: %d is out of range: at least 1 row, or 0 for all", o->piece);
+  if (o->max_tokens < 1 && o->max_tokens != -1)
+    return dt_fail(err, DT_EINPUT, "tokens: %d is out of range: at least 1, or -1 for as many as the context holds",
+                   o->max_tokens);
+  dt_status status = need_list(o->stop, o->n_stop, "dt_seq_options", "stop", err);
+  if (status) return status;
+  if (o->candidates < 0 || o->candidates > DT_TARGET_CANDIDATES)
+    return dt_fail(err, DT_EINPUT, "candidates: %d is out of range: 0..%d", o->candidates, DT_TARGET_CANDIDATES);
+  if (!(status = need_list(o->shifts.bias, o->shifts.n_bias, "dt_seq_options", "bias", err)))
+    status = shifts_check(&o->shifts, o, err);
+  if (!status) status = logprobs_check(&o->logprobs, err);
+  return status ? status : check_sampling(&o->sampling, err);
+}
+
 static dt_status check_start(const dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o,
                              dt_error *err) {
   int vocab = s->pair->target_info.vocab;
   ending end = ending_of(s->pair, o);
   if (check_place(s, seq, err)) return DT_ESTATE;
   if (n < 1) return dt_fail(err, DT_EINPUT, "the prompt is empty: give at least one token");
-  if (o->piece < 0) return dt_fail(err, DT_EINPUT, "piece: %d is out of range: at least 1 row, or 0 for all", o->piece);
-  if (o->max_tokens < 1 && o->max_tokens != -1)
-    return dt_fail(err, DT_EINPUT, "tokens: %d is out of range: at least 1, or -1 for as many as the context holds",
-                   o->max_tokens);
   if (n >= s->context)
     return dt_fail(err, DT_ECONTEXT, "the prompt has %d tokens and the context %d: at most %d leave room for one more",
                    n, s->context, s->context - 1);
   for (int i = 0; i < n; i++)
     if (prompt[i] < 0 || prompt[i] >= vocab)
       return dt_fail(err, DT_EINPUT, "prompt token %d is %d: out of range 0..%d", i + 1, prompt[i], vocab - 1);
-  dt_status status = need_list(o->stop, o->n_stop, "dt_seq_options", "stop", err);
-  if (status) return status;
-  if (o->candidates < 0 || o->candidates > DT_TARGET_CANDIDATES)
-    return dt_fail(err, DT_EINPUT, "candidates: %d is out of range: 0..%d", o->candidates, DT_TARGET_CANDIDATES);
-  if (!(status = need_list(o->shifts.bias, o->shifts.n_bias, "dt_seq_options", "bias", err)))
-    status = shifts_check(&o->shifts, vocab, o, end.all, end.n, err);
-  if (!status) status = logprobs_check(&o->logprobs, err);
-  if (!status) status = check_backend(s->pair->ops, o, err);
-  return status ? status : check_sampling(&o->sampling, err);
+  dt_status status = dt_check_options(o, err);
+  if (!status) status = shifts_check_ids(&o->shifts, vocab, end.all, end.n, err);
+  return status ? status : check_backend(s->pair->ops, o, err);
 }
 
 /* Takes room for the candidates of `rows` rows, unless there is room. */

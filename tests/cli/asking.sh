@@ -24,7 +24,7 @@ of_command_line() {
 
 # The very line of the command line, from each driver: options on the left of what is at hand, below and above their bounds.
 it_refuses_what_the_command_line_refuses_with_its_words() {
-  local bad=('--temp -0.1' '--temp 100.1' '--temp x' '--temp nan' '--temp 1e-40' '--temp 1e-99' '--temp 0.0005' '--temperature 101' '--top-k 0'
+  local bad=('--temp -0.1' '--temp 100.1' '--temp x' '--temp nan' '--temp 1e-40' '--temp 1e-99' '--temp 0.0005' '--temperature 101'
     '--top-k -1' '--top-k 2147483648' '--top-k 1.5' '--top-p 0' '--top-p 1.01' '--top-p=-1' '--min-p -0.01' '--min-p 1.01' '--seed -1'
     '--seed 18446744073709551616' '--seed 1.0' '-s x' '-np 0' '-np 257' '--parallel x' '--template nope' '--chat'
     '--template mistral --system x' '--system x')

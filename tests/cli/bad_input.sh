@@ -200,27 +200,29 @@ it_refuses_a_missing_driver() {
   refuses 2 'nowhere.lua' run ./nowhere.lua
 }
 it_refuses_sampling_out_of_range() {
-  for t in -1 101 hot ''; do refuses 2 "--temp '$t': expected a number of at least 0, at most 100" ar --text hello --temp "$t"; done
-  for p in 0 1.5; do refuses 2 "--top-p '$p': expected a number above 0, at most 1" ar --text hello --top-p "$p"; done
-  refuses 2 "--top-k '0': expected a whole number" ar --text hello --top-k 0
-  refuses 2 "--min-p '2': expected" ar --text hello --min-p 2
+  for t in hot ''; do refuses 2 "--temp '$t': expected a number" ar --text hello --temp "$t"; done
+  for t in -1 101; do refuses 2 "--temp: $t is out of range: 0, or 0.001 to 100" ar --text hello --temp "$t"; done
+  for p in 0 1.5; do refuses 2 "--top-p: $p is out of range" ar --text hello --top-p "$p"; done
+  refuses 2 "--top-k '1.5': expected a whole number" ar --text hello --top-k 1.5
+  refuses 2 "--min-p: 2 is out of range: 0 to 1" ar --text hello --min-p 2
   for s in -1 18446744073709551616 x; do refuses 2 "--seed '$s': expected a whole number from 0 to 2\^64 - 1" ar --text hello --seed "$s"; done
   refuses 2 'temp: 0.000999 is out of range: 0, or 0.001 to 100' ar --text hello --temp 0.000999
   for t in 0 0.001 0.00101 100; do succeeds ar --text hello -n 2 -q --temp $t; done
-  for t in 1e-300 1e-45 1.17e-38; do refuses 2 "--temp '$t': not 0, but less than 1.18e-38" ar --text hello --temp $t; done
+  for t in 1e-300 1e-45 1.17e-38; do refuses 2 "--temp: $t is not 0, but less than 1.18e-38" ar --text hello --temp $t; done
   refuses 2 'temp: 1.18e-38 is out of range: 0, or 0.001 to 100' ar --text hello --temp 1.18e-38
-  refuses 2 "--min-p '1e-300': not 0, but less than" ar --text hello --temp 1 --min-p 1e-300
+  refuses 2 "--min-p: 1e-300 is not 0, but less than" ar --text hello --temp 1 --min-p 1e-300
 }
 it_refuses_numbers_out_of_range() {
-  for n in 0 -2 ten 1.5 '' 99999999999; do refuses 2 "-n '$n': expected a whole number" ar --text hello -n "$n"; done
-  for n in 0 -1 100000; do refuses 2 "--threads '$n': expected" ar --text hello --threads "$n"; done
-  for n in 0 -1; do refuses 2 "-c '$n': expected" ar --text hello -c "$n"; done
+  for n in ten 1.5 ''; do refuses 2 "-n '$n': expected a whole number" ar --text hello -n "$n"; done
+  for n in 0 -2 99999999999; do refuses 2 "-n: $n is out of range" ar --text hello -n "$n"; done
+  for n in -1 100000; do refuses 2 "--threads: $n is out of range: 1..1024" ar --text hello --threads "$n"; done
+  for n in -1 1; do refuses 2 "context: $n is out of range: 2..2048" ar --text hello -c "$n"; done
 }
 it_refuses_an_unknown_backend() { refuses 2 'abacus' ar --text hello --backend abacus; }
 it_refuses_what_is_no_draft_vocabulary() {
-  refuses 2 "draft vocabulary '0': expected a number of ids, 1 or more, or a file of ids" linear --text hello --draft-vocab 0
-  refuses 2 "draft vocabulary '4294967297': expected a number of ids" linear --text hello --draft-vocab 4294967297
-  refuses 2 'draft vocabulary: 4097 is out of range: 1 to 4096' linear --text hello --draft-vocab 4097
+  refuses 2 "--draft-vocab: '0': expected a number of ids, 1 or more, or a file of ids" linear --text hello --draft-vocab 0
+  refuses 2 "--draft-vocab: '4294967297': expected a number of ids" linear --text hello --draft-vocab 4294967297
+  refuses 2 '--draft-vocab: 4097 is out of range: 1 to 4096' linear --text hello --draft-vocab 4097
   refuses 2 'nowhere.txt: cannot read the list of ids: No such file' linear --text hello --draft-vocab nowhere.txt
   : >ids
   refuses 2 'ids: no ids: .dtrun run vocab. makes a list of them' linear --text hello --draft-vocab ids
@@ -229,13 +231,13 @@ it_refuses_what_is_no_draft_vocabulary() {
     refuses 2 'ids:2: expected an id and nothing else, as .dtrun run vocab. writes them' linear --text hello --draft-vocab ids
   done
   printf '7\n4096\n' >ids
-  refuses 2 'draft vocabulary: id 4096 is out of range: 0 to 4095' linear --text hello --draft-vocab ids
+  refuses 2 '--draft-vocab: id 4096 is out of range: 0 to 4095' linear --text hello --draft-vocab ids
   refuses 2 'vocab: --ids 4097: the model has 4096' run vocab --ids 4097
   refuses 2 'nowhere' run vocab nowhere
 }
 it_refuses_unknown_weights() {
   refuses 2 "weights: 'int4' is unknown to the backend cpu: f32 or q4 or q8" linear --text hello --weights int4
-  refuses 2 "draft weights: 'f16' is unknown to the backend cpu: f32 or q4 or q8" linear --text hello --draft-weights f16
+  refuses 2 "--draft-weights: 'f16' is unknown to the backend cpu: f32 or q4 or q8" linear --text hello --draft-weights f16
   refuses 2 "weights: '' is unknown to the backend cpu: f32 or q4 or q8" ar --text hello --weights ''
 }
 it_refuses_an_unknown_cache_dtype() { refuses 2 "'f8' is unknown to the backend cpu: f16 or f32 or q8" linear --text hello --backend cpu --cache-dtype f8; }

@@ -163,8 +163,8 @@ it_sets_what_samples_and_what_the_policy_has() {
     printf '%s\n' "$1" | succeeds chat linear --template chatml -q
     says_in_one_line "$2" chat "$1"
   }
-  tells '/set temp hot' "/set temp 'hot': expected a number of at least 0, at most 100"
-  tells '/set top_k 0' "/set top_k '0': expected a whole number, 1 or more"
+  tells '/set temp hot' "/set temp 'hot': expected a number"
+  tells '/set top_k -1' "/set top_k: -1 is out of range: at least 1, or 0 for all"
   tells '/set K 0' '0'
   tells '/set tmp 1' "/set: no 'tmp': did you mean temp\? /set lists all"
   tells '/set zzzz 1' "/set: no 'zzzz'; /set lists all"

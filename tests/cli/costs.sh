@@ -85,7 +85,7 @@ it_says_which_costs_were_counted_with() {
   succeeds ar --text 'The ship' -n 8 -t 1 --json none.json
   grep -qE '"costs":[[:space:]]*"learn"' learn.json && grep -qE '"costs":[[:space:]]*"table"' table.json && grep -qE '"costs":[[:space:]]*null' none.json ||
     fail 'it does not say so'
-  refuses 2 '--costs measured: expected table or learn' cast --text hello --costs measured
+  refuses 2 '--costs: .measured.: expected learn or table' cast --text hello --costs measured
 }
 it_lets_program_and_library_share_a_file() {
   export HOME=$PWD

@@ -32,9 +32,9 @@ it_says_why_it_takes_the_CPU_beside_a_GPU() {
 it_names_the_types_that_it_takes() {
   faults '1 1e12 -1'
   refuses 2 "weights: 'q8' was asked for, but the backend cuda takes them only as they are" ar --backend cuda --weights q8 "${prompt[@]}"
-  refuses 2 "draft weights: 'q4' was asked for, but the backend cuda takes them only as they are" \
+  refuses 2 "--draft-weights: 'q4' was asked for, but the backend cuda takes them only as they are" \
     linear --backend cuda --draft-weights q4 "${prompt[@]}"
-  refuses 2 "draft vocabulary: a GPU has none .--backend cpu has" linear --backend cuda --draft-vocab 600 "${prompt[@]}"
+  refuses 2 "--draft-vocab: a GPU has none .--backend cpu has" linear --backend cuda --draft-vocab 600 "${prompt[@]}"
   local none='the backend cuda has no penalties, biases, grammars, min_tokens or log-probabilities .--backend cpu has.$'
   refuses 2 "$none" ar --backend cuda --repeat-penalty 1.2 "${prompt[@]}"
   refuses 2 "$none" ar --backend cuda --grammar 'root ::= "a"' "${prompt[@]}"
@@ -62,9 +62,9 @@ it_takes_the_CPU_for_what_the_GPU_refuses() {
   falls_back "$lacks" linear -p It --repeat-penalty 1.3
   falls_back "$lacks" ar -p It --logprobs 1 --json logs.json
   falls_back "weights: 'q8' was asked for, but the backend cuda" linear -p It --weights q8
-  falls_back 'draft vocabulary: a GPU has none' linear "${small[@]}" -md "$models/mini-draft" -p It --draft-vocab 600
+  falls_back 'draft_vocab: a GPU has none' linear "${small[@]}" -md "$models/mini-draft" -p It --draft-vocab 600
   falls_back 'draft: the backend cuda has no exit:1' linear "${small[@]}" -p It -md exit:1
-  falls_back "cache dtype: 'f32' is unknown to the backend cuda: 16-bit or q8" ar -p It --cache-dtype f32
+  falls_back "cache_dtype: 'f32' is unknown to the backend cuda: 16-bit or q8" ar -p It --cache-dtype f32
   faults '1 4e6 -1'
   falls_back 'out of GPU memory: the weights needs' ar -p It
   faults '1 1e12 40'
@@ -102,7 +102,7 @@ it_runs_draft_heads() {
   succeeds linear --compare ar --rounds 1 --temp 0.8 --top-p 0.95 -s 7 "${pair[@]}" --json result.json
   grep -q '"draft_head":[[:space:]]*"eagle3, layers 2,3,5"' result.json || fail 'another head'
   succeeds linear --cache-dtype q8 --compare ar --rounds 1 "${pair[@]}"
-  refuses 2 "draft weights: 'q8' was asked for, but the backend cuda takes them only as they are" linear --draft-weights q8 "${pair[@]}"
+  refuses 2 "--draft-weights: 'q8' was asked for, but the backend cuda takes them only as they are" linear --draft-weights q8 "${pair[@]}"
   succeeds cascade -md2 "$models/mini-draft" --compare ar --rounds 1 "${pair[@]}" # a head, and a model beside it
   refuses 2 'draft: the backend cuda has no exit:2 .--backend cpu has' cascade -md2 exit:2 "${pair[@]}"
   rm -r head && mkdir head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head medusa || fail 'make_head.lua'

@@ -27,7 +27,7 @@ commands() {
 2|see dtrun --help|--nothing
 2|did you mean '--tokens'|-p hello --token 5
 2|expected a whole number|-p hello -n many
-2|expected a number|-p hello --temp 1000
+2|out of range: 0, or 0.001 to 100|-p hello --temp 1000
 2|a conversation is dtrun chat|-i
 2|no policy './nowhere.lua'; installed: |./nowhere.lua -p hello
 2|prompt nowhere.txt: No such file|-f nowhere.txt

@@ -38,13 +38,16 @@ it_answers_each_name_as_the_page_says() {
   done < <(rows)
   [ "$n" -ge 200 ] && [ "$taken" -ge 20 ] || fail "only $n names, $taken of them taken"
 }
+# others FILE PATTERN: the names of other programs in the rows of a table, which the pattern begins
+others() { tr -d '\n' <"$source_dir/$1" | grep -oE "$2"', *("[^"]*"|NULL)' | sed -E 's/.*, *//' | tr -c 'a-z0-9A-Z-' '\n' | grep -E '^-'; }
+
 it_has_a_row_for_each_name() {
   rows | cut -f1 | sort >on_page
-  sed -n '/foreign\[\] = {/,/^};/p' "$table" | tr -c 'a-z0-9A-Z-' '\n' | grep -E '^--?[a-z]' | sort >in_table
   [ "$(uniq -d on_page)" = '' ] || fail "twice: $(uniq -d on_page)"
-  # what answers and our own names repeat is more than the page has; what the page has is all there
-  [ "$(comm -23 on_page in_table)" = '' ] || fail "not in the table: $(comm -23 on_page in_table)"
-  sed -n '/foreign\[\] = {/,/^};/p' "$table" | tr -d '\n' | grep -oE '\{"[^"]*"( *"[^"]*")*,' | tr -c 'a-z0-9A-Z-' '\n' | grep -E '^-' | sort >names
+  { sed -n '/foreign\[\] = {/,/^};/p' "$table" | tr -d '\n' | grep -oE '\{"[^"]*"( *"[^"]*")*,' | tr -c 'a-z0-9A-Z-' '\n' | grep -E '^-'
+    others lua/request/fields.c '\{"[a-z0-9_]+", *("[^"]*"|NULL)'
+    others lua/cli/options.c '\{"-[^"]*"'; } | sort >names
+  [ "$(uniq -d names)" = '' ] || fail "twice in the tables: $(uniq -d names)"
   [ "$(comm -13 on_page names)" = '' ] || fail "not on the page: $(comm -13 on_page names)"
   [ "$(comm -23 on_page names)" = '' ] || fail "no name: $(comm -23 on_page names)"
 }

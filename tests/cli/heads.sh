@@ -177,7 +177,7 @@ it_says_what_the_head_reads() {
 it_refuses_layers_that_there_are_not() {
   make_head
   for layers in 0,3,7 -1,3,5 1,,2 '1,2,' a '' 1,2,3,4,5,6,1,2,3 '1 2 3' 1.5,2,3; do
-    refuses 2 'head: --head-layers: expected up to 8 numbers of layers from 0 to 6, as in 2,3,3' linear --text hello -m "$models/mini-target" -md head --head-layers "$layers" --backend cpu
+    refuses 2 'head: head_layers: expected up to 8 numbers of layers from 0 to 6, as in 2,3,3' linear --text hello -m "$models/mini-target" -md head --head-layers "$layers" --backend cpu
   done
   refuses 2 'head: its fc reads 768 numbers of the target, of which 2 layers. inputs have 512' linear --text hello -m "$models/mini-target" -md head --head-layers 1,2 --backend cpu
   refuses 2 '--head-layers: .*mini-draft is a model, and no draft head' linear --text hello --head-layers 1,2,3 --backend cpu
@@ -186,7 +186,7 @@ it_refuses_what_a_head_cannot_serve() {
   make_head
   refuses 2 'head is a draft head: name its target with --target' ar --text hello -m head
   refuses 2 'head: its fc reads 768 numbers of the target, of which 3 layers. inputs have 384' linear --text hello -m "$models/mini-draft" -md head --head-layers 0,1,2 --backend cpu
-  refuses 2 'draft vocabulary: head is a draft head, which brings its own' linear --text hello -m "$models/mini-target" -md head --draft-vocab 500 --backend cpu
+  refuses 2 '--draft-vocab: head is a draft head, which brings its own' linear --text hello -m "$models/mini-target" -md head --draft-vocab 500 --backend cpu
   rm head/model.safetensors && : >head/pytorch_model.bin
   refuses 2 'head/pytorch_model.bin is a pickle, which is not read: scripts/training/convert_head.py makes model.safetensors' linear --text hello -m "$models/mini-target" -md head --backend cpu
 }

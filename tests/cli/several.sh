@@ -94,7 +94,7 @@ it_traces_each_text() {
 it_refuses_what_follows_one_text() {
   echo hello >file
   refuses 2 '--color shows one text' ar -f file -f file --color
-  refuses 2 "--parallel '0': expected a whole number from 1 to 256" ar -f file -f file --parallel 0
+  refuses 2 "--parallel: 0 is out of range" ar -f file -f file --parallel 0
 }
 it_ends_with_3_when_a_policy_fails() {
   cat >fails.lua <<'LUA'

@@ -70,13 +70,13 @@ it_refuses_what_makes_no_sense() {
   refuses 2 'answers: at temperature 0 all 2 are the same: give temp' ar -p a --answers 2 -q
   refuses 2 "echo: 2 answers share their prompt's pass" ar -p a --answers 2 --temp 1 --logprobs 1 --echo --json r -q
   refuses 2 'min_tokens with ignore_eos' ar -p a --min-tokens 2 --ignore-eos -q
-  refuses 2 'min_tokens: 9 is more than the 8 tokens wanted' ar -p a --min-tokens 9 -n 8 -q
-  refuses 2 '--echo adds' ar -p a --echo --json r -q
+  refuses 2 '--min-tokens: 9 is more than the 8 tokens wanted' ar -p a --min-tokens 9 -n 8 -q
+  refuses 2 '--echo: of the prompt' ar -p a --echo --json r -q
   refuses 2 '--logprobs are written into the result' ar -p a --logprobs 1 -q
-  refuses 2 "--logprobs '21': expected a whole number from 0 to 20" ar -p a --logprobs 21 --json r
-  refuses 2 "--logprobs '-1': expected a whole number from 0 to 20" ar -p a --logprobs -1 --json r
-  refuses 2 "--presence-penalty '101': expected a number from -100 to 100" ar -p a --presence-penalty 101
-  refuses 2 "--repeat-penalty '0': expected a number above 0, at most 100" ar -p a --repeat-penalty 0
+  refuses 2 "--logprobs: 21 is out of range: 0..20" ar -p a --logprobs 21 --json r
+  refuses 2 "--logprobs: -1 is out of range: 0..20" ar -p a --logprobs -1 --json r
+  refuses 2 "--presence-penalty: 101 is out of range: -100 to 100" ar -p a --presence-penalty 101
+  refuses 2 "--repeat-penalty: 0 is out of range" ar -p a --repeat-penalty 0
   refuses 2 'repeat_penalty: 0.001 is out of range: 0.01 to 100' ar -p a --repeat-penalty 0.001 -q
   refuses 2 "logit_bias 'the': expected ID.BIAS, ID-BIAS or TEXT=BIAS" ar -p a --logit-bias the -q
   refuses 2 "logit_bias 'the=x': expected" ar -p a --logit-bias the=x -q

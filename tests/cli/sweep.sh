@@ -139,7 +139,7 @@ it_samples_with_a_seed() {
   cmp -s first second && fail 'another seed, and the same text'
   refuses 2 'three.jsonl: made with seed = 3, not 4' "${sampled[@]}" --seed 4 --out three.jsonl
   refuses 2 'temp: 0.000999 is out of range: 0, or 0.001 to 100' "${sampled[@]}" --temp 0.000999
-  refuses 2 "--temp '100.1': expected a number of at least 0, at most 100" "${sampled[@]}" --temp 100.1
+  refuses 2 "--temp: 100.1 is out of range: 0, or 0.001 to 100" "${sampled[@]}" --temp 100.1
   for t in 0 0.001 0.00101 100; do succeeds "${sampled[@]}" --temp $t; done
 }
 it_refuses_a_file_of_other_runs() {

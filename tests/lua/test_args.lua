@@ -40,17 +40,16 @@ end
 
 function TestArgs.test_an_option_may_read_its_text_itself()
   local own = { options = { { "even", nil, short = "e", also = "two", value = "N", doc = "a number",
-    read = function(text)
+    read = function(text, given)
       if tonumber(text) % 2 == 0 then return tonumber(text) end
-      return nil, "expected an even number"
+      return nil, given .. ": expected an even number"
     end } } }
   lu.assertNil(args.parse(own, {}).even)
   for _, name in ipairs { "-e", "--even", "--two" } do
     lu.assertEquals(args.parse(own, { name, "4" }).even, 4)
-    lu.assertEquals({ args.parse(own, { name, "5" }) }, { nil, name .. " '5': expected an even number" })
+    lu.assertEquals({ args.parse(own, { name, "5" }) }, { nil, name .. ": expected an even number" })
   end
-  lu.assertEquals({ args.parse(own, { "--even=1." .. ("5"):rep(70) }) },
-    { nil, ("--even '1.%s': expected an even number"):format(("5"):rep(58)) })
+  lu.assertEquals({ args.parse(own, { "--even=1.5" }) }, { nil, "--even: expected an even number" })
   lu.assertEquals({ args.parse(own, { "--even" }) }, { nil, "--even needs a value" })
   lu.assertStrContains(args.help(own, "x"), "-e, --even N ")
 end

@@ -111,10 +111,11 @@ function TestBatch.test_prefixes_and_limits()
   lu.assertStrContains(failures[4].message, "prompt is empty")
   lu.assertEquals(failures[4].kind, "input")
   lu.assertEquals(results[4].finish_reason, "error")
-  local _, failure = pair:generate_batch { policy = "ar", prompts = { " 1" }, places = 257 }
-  lu.assertStrContains(failure.message, "257 sequences at once is out of range: 1..256")
-  lu.assertErrorMsgContains("places is not a positive integer", pair.generate_batch, pair,
-                            { policy = "ar", prompts = { " 1" }, places = 0 })
+  for places, message in pairs { [257] = "generate: places: 257 is out of range: 1..256",
+                                 [0] = "generate: places: 0 is out of range" } do
+    lu.assertErrorMsgContains(message, pair.generate_batch, pair,
+                              { policy = "ar", prompts = { " 1" }, places = places })
+  end
   lu.assertErrorMsgContains("no list of prompts", pair.generate_batch, pair, { policy = "ar", prompts = {} })
   lu.assertErrorMsgContains("unknown key 'prompt'", pair.generate_batch, pair, { policy = "ar", prompt = " 1" })
 end

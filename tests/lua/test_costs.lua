@@ -202,7 +202,7 @@ function TestCosts.test_a_result_says_what_its_policy_counted_with()
   lu.assertEquals(costs(fake(), "learn"), "learn")
   lu.assertEquals(costs(fake { costs = "learn" }, "table"), "table")
   lu.assertNil(costs(fake(), nil, "ar"))
-  lu.assertErrorMsgContains([[generate: costs = 'measured' is not "table" or "learn"]], costs, fake(), "measured")
+  lu.assertErrorMsgContains("generate: costs: 'measured': expected learn or table", costs, fake(), "measured")
 end
 
 function TestCosts.test_calibrate_gives_the_object_and_its_table()

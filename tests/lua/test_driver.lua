@@ -75,11 +75,18 @@ function TestGenerate.test_bad_options_raise_and_bad_input_is_returned()
   raises("generate: unknown key 'token'", { policy = "ar", prompt = "", token = 3 })
   raises("generate: policy is missing", { prompt = "" })
   raises("generate: prompt is missing", { policy = "ar" })
-  for _, tokens in ipairs { 0, -2, 2 ^ 31 | 0, (2 ^ 32 | 0) + 1, 1.5 } do
-    raises(("generate: tokens = %s is not -1 or an integer from 1 to 2147483647"):format(tokens),
+  for _, tokens in ipairs { 0, -2 } do
+    raises(("generate: tokens: %d is out of range: at least 1, or -1"):format(tokens),
       { policy = "ar", prompt = " 1", tokens = tokens })
   end
-  raises("top_k = 4294967297 is not an integer", { policy = "ar", prompt = " 1", temp = 1, top_k = 4294967297 })
+  for _, tokens in ipairs { 2 ^ 31 | 0, (2 ^ 32 | 0) + 1 } do
+    raises(("generate: tokens: %d is out of range: whole numbers have 32 bits"):format(tokens),
+      { policy = "ar", prompt = " 1", tokens = tokens })
+  end
+  raises("generate: tokens: 1.5 is not an integer", { policy = "ar", prompt = " 1", tokens = 1.5 })
+  raises("generate: temp: x is not a number", { policy = "ar", prompt = " 1", temp = "x" })
+  raises("generate: stop: a table is not a text without NUL", { policy = "ar", prompt = " 1", stop = { {} } })
+  raises("top_k: 4294967297 is out of range", { policy = "ar", prompt = " 1", temp = 1, top_k = 4294967297 })
   lu.assertEquals(select(2, pair:generate { policy = "ar", prompt = "" }).kind, "input")
   lu.assertEquals(select(2, pair:generate { policy = "ar", prompt = (" 1"):rep(100) }).kind, "context")
   lu.assertStrContains(select(2, pair:generate { policy = "none", prompt = " 1" }).message, "no policy 'none'")
@@ -90,17 +97,17 @@ TestPair = {}
 function TestPair.test_a_number_that_the_engine_cannot_count_to_raises()
   local pair <close> = assert(dt.fake(options))
   assert(pair:generate { policy = "ar", prompt = " 1", tokens = 2147483647, temp = 1, top_k = 2147483647 })
-  lu.assertErrorMsgContains("dt.load: threads = 4294967297 is not an integer from 1 to 1024", dt.load,
+  lu.assertErrorMsgContains("dt.load: threads: 4294967297 is out of range", dt.load,
     { threads = 4294967297 })
-  lu.assertErrorMsgContains("dt.load: threads = 1025 is not", dt.load, { threads = 1025 })
-  lu.assertErrorMsgContains("dt.load: ctx = 4294967297 is not an integer from 1 to 2147483647", dt.load,
+  lu.assertEquals(select(2, dt.load { threads = 1025 }).message, "threads: 1025 is out of range: 1..1024")
+  lu.assertErrorMsgContains("dt.load: ctx: 4294967297 is out of range", dt.load,
     { ctx = 4294967297 })
   lu.assertErrorMsgContains("vocab = 4294967305 is out of range", dt.fake, { vocab = 4294967305 })
   lu.assertErrorMsgContains("context = 4294967396 is out of range", dt.fake, { vocab = 9, context = 4294967396 })
   lu.assertErrorMsgContains("eos = 4294967297 is out of range", dt.fake, { vocab = 9, eos = 4294967297 })
   lu.assertErrorMsgContains("a token id = 4294967297 is out of range", dt.fake,
     { vocab = 9, target = { [""] = { [4294967297] = 1 } } })
-  lu.assertErrorMsgContains("places = 4294967297 is out of range", pair.generate_batch, pair,
+  lu.assertErrorMsgContains("places: 4294967297 is out of range", pair.generate_batch, pair,
     { policy = "ar", prompts = { " 1" }, places = 4294967297 })
 end
 
@@ -137,7 +144,7 @@ function TestPair.test_a_missing_model_is_returned()
   lu.assertEquals(err.kind, "input")
   lu.assertStrContains(err.message, "/no/such/model")
   lu.assertErrorMsgContains("dt.load: unknown key 'model'", dt.load, { model = "x" })
-  lu.assertErrorMsgContains("dt.load: needs_logits = 1 is not true or false", dt.load, { needs_logits = 1 })
+  lu.assertErrorMsgContains("dt.load: needs_logits: 1 is not true or false", dt.load, { needs_logits = 1 })
 end
 
 TestFiles = {}

@@ -65,15 +65,17 @@ function TestLogprobs.test_what_is_refused()
     lu.assertFalse(ok)
     lu.assertStrContains(tostring(message), what)
   end
-  refused("logprobs = 21 is not an integer from 0 to 20", { policy = "ar", prompt = PROMPT, logprobs = 21 })
+  refused("logprobs: 21 is out of range: 0..20", { policy = "ar", prompt = PROMPT, logprobs = 21 })
   refused("log-probabilities", { policy = "ar", prompt = PROMPT, echo = true, tokens = 1 })
   refused("number 2 is no token id", { policy = "ar", prompt = { 1, "x" } })
   refused("number 3 is no token id", { policy = "ar", prompt = { 1, 2, -3 } })
   refused("prompt token 1 is 4096: out of range 0..4095", { policy = "ar", prompt = { 4096 } })
-  refused("repeat_penalty = 0.001 is not a number from 0.01 to 100",
+  refused("repeat_penalty: 0.001 is out of range: 0.01 to 100",
     { policy = "ar", prompt = PROMPT, repeat_penalty = 0.001 })
-  refused("logit_bias = {..} is not a list", { policy = "ar", prompt = PROMPT, logit_bias = { { 1, true } } })
-  refused("logit_bias = {..} is not a list", { policy = "ar", prompt = PROMPT, logit_bias = { { 1, 1001 } } })
+  refused("logit_bias: true is not {token's id or text, bias or false",
+    { policy = "ar", prompt = PROMPT, logit_bias = { { 1, true } } })
+  refused("logit_bias: true is not {token's id or text, bias or false",
+    { policy = "ar", prompt = PROMPT, logit_bias = { { 1, true } } })
   refused("is 4 tokens", { policy = "ar", prompt = PROMPT, logit_bias = { { "hello world", 1 } } })
   refused("unknown key 'answers'", { policy = "ar", prompt = PROMPT, answers = 2 })
   local prefix = assert(pair:prefix(PROMPT))

@@ -31,4 +31,27 @@ CMAKE
   build/rooms 2>&1 || fail 'the made-up ones do not work'
 }
 
+# A field of requests that the engine has and nobody can ask for: with its row, every front end takes it, and names it in its own way.
+it_takes_a_field_by_its_row() {
+  cp -r "$source_dir"/{CMakeLists.txt,LICENSE,README.md,runtime,lua,scripts,policies,models} . || exit 1
+  line lua/request/fields.c 'FIELD_STOP, .*\},' '{"candidates", "--candidates", NULL, "candidates", FIELD_WHOLE, SEQ(candidates), SAMPLED, "N", "a made-up field", NULL},'
+  cmake -S . -B build -DBUILD_TESTING=OFF -DKERNEL_OPTIMIZATION=-O1 >log 2>&1 &&
+    cmake --build build -j 2 >>log 2>&1 || { tail -30 log; fail 'the copy does not build'; }
+  dtrun=$PWD/build/dtrun
+  unset DTRUN_HOME
+  succeeds ar -p hi -n 2 -q --candidates 3
+  refuses 2 '--candidates: 99 is out of range: 0..32' ar -p hi -n 2 --candidates 99
+  "$dtrun" --help | grep -q -- '--candidates N .*a made-up field' || fail 'help lacks it'
+  "$dtrun" complete --candi | grep -q -- '--candidates' || fail 'no completion'
+  printf '/set candidates 99\n/exit\n' | "$dtrun" chat ar -m models/mini-target --template chatml -q 2>&1 | grep -q '/set candidates: 99 is out of range' || fail 'no /set'
+  echo 'local dt = require "dt"
+local pair <close> = assert(dt.load {})
+assert(pair:generate { policy = "ar", prompt = "hi", tokens = 2, candidates = 3 })
+print(select(2, pcall(pair.generate, pair, { policy = "ar", prompt = "hi", candidates = 99 })))' >drive.lua
+  "$dtrun" run ./drive.lua | grep -q 'generate: candidates: 99 is out of range: 0..32' || fail 'drivers lack it'
+  . "$source_dir/tests/cli/server.sh"
+  serve
+  curl -s "$url/v1/completions" -d '{"prompt": "a", "max_tokens": 1, "candidates": 99}' | grep -q 'candidates: 99 is out of range: 0..32' || fail 'no member of bodies'
+}
+
 run_tests

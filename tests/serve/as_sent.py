@@ -118,15 +118,15 @@ assert len(drawn) >= 8, drawn  # seeds that doubles cannot tell apart differ
 assert len({text_of(gets(TEXT, {**GOES, "temperature": 1.5, "seed": -1, "max_tokens": 12})) for _ in range(6)}) > 1
 for seed in ("1", 1.5, True, [1]):
     refused(TEXT, {**GOES, "seed": seed}, r"^seed: expected a whole number of 64 bits")
-refused(TEXT, b'{"prompt":"a","logit_bias":{"a":1e999}}', r"^logit_bias: expected biases from -1000 to 1000")
-refused(TEXT, b'{"prompt":"a","logit_bias":{"a":-1e999}}', r"^logit_bias: expected biases")
+refused(TEXT, b'{"prompt":"a","logit_bias":{"a":1e999}}', r"^logit_bias: inf of token [0-9]+ is out of range: -1000 to 1000")
+refused(TEXT, b'{"prompt":"a","logit_bias":{"a":-1e4}}', r"^logit_bias: -10000 of token [0-9]+ is out of range")
 for bias, pattern in (
     ([[1.5, 5]], r"^logit_bias\[0\]: expected a whole number from 0 to 4095"),
     ([[5, 1], [-1, 5]], r"^logit_bias\[1\]: expected a whole number"),
     ([[5, 1, 2]], r"^logit_bias\[0\]: expected \[id or text, bias\]"),
     ([[5]], r"^logit_bias\[0\]: expected \[id or text, bias\]"),
     ([5], r"^logit_bias\[0\]: expected \[id or text, bias\]"),
-    ([[5, True]], r"^logit_bias\[0\]: expected biases"),
+    ([[5, True]], r"^logit_bias\[0\]: expected a number, or false"),
     ({"4096": 1}, r"^logit_bias: expected a whole number from 0 to 4095"),
     ({"99999999999999999999": 1}, r"^logit_bias: expected a whole number from 0 to 4095"),
     ({" 5x": 1}, r"^logit_bias"),

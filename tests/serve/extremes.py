@@ -138,7 +138,8 @@ for name, least, most, whole, routes in NUMBERS:
             return f'{rest[:-1]}, "{name}": {value}}}'.encode()
 
         def step(x, way):
-            return x + way if whole else math.nextafter(x, math.inf * way) if x else way * 5e-324
+            """The next number; the engine's have 24 bits."""
+            return x + way if whole else x + way * abs(x) * 2**-23 if x else way * 5e-324
 
         for value in {str(least), str(most), str(step(least, 1) if least != most else least), str(step(most, -1) if least != most else most), "null"}:
             if value == "0" and least == -1 and name != "top_k":

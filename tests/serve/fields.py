@@ -15,7 +15,7 @@ from asking import CHAT, TEXT, USER, gets, refused, text_of
 
 ROUTES = {"text": TEXT, "chat": CHAT}
 PLAIN = {"text": {"prompt": "It was a dark night, and", "max_tokens": 4}, "chat": {"messages": USER, "max_tokens": 4}}
-PLACES = {"IN_TEXT": ["text"], "IN_CHAT": ["chat"], "IN_BOTH": ["text", "chat"]}
+PLACES = {"IN_TEXT": ["text"], "IN_CHAT": ["chat"], "IN_BODY": ["text", "chat"]}
 Field = collections.namedtuple("Field", "name route schemas does value harmless")
 
 lines = [line for line in pathlib.Path(sys.argv[2]).read_text().splitlines() if not line.startswith("#")]
@@ -37,7 +37,10 @@ def table(path, pattern):
     return {(name, route): what for name, where, what in found for place in re.split(r"\s*\|\s*", where) for route in PLACES.get(place, [])}
 
 
-taken = table("ask.c", r'\{"([^"]+)",\s*(IN_[A-Z_| ]+),\s*(REAL|WHOLE|FLAG|READ)')
+# Members that the server reads itself, and fields of the table of all requests: their names in bodies are in the fourth column.
+taken = table("ask.c", r'\{"([^"]+)",\s*(IN_[A-Z_| ]+),\s*(0|offsetof)')
+rows = re.findall(r'\{"[a-z0-9_]+",\s*(?:"[^"]*"|NULL),\s*(?:"[^"]*"|NULL),\s*"([^"]+)",', (source / "lua/request/fields.c").read_text())
+taken |= {(name, route): "row" for names in rows for name in names.split() for route in ROUTES if (name, route) != ("top_logprobs", "text")}
 others = table("others.c", r'\{"([^"]+)",\s*(IN_[A-Z_| ]+),\s*(NULL|"(?:[^"\\]|\\.)*")\}')
 listed = {(f.name, f.route): f.does for f in fields}
 expected = {**{key: "taken" for key in taken}, **{key: "ignored" if only == "NULL" else "refused" for key, only in others.items()}}

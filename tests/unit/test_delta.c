@@ -220,7 +220,7 @@ static void a_target_without_an_mtp_layer_says_so(void **state) {
   fails(dt_pair_open(&(dt_pair_options){.target = SOURCE_DIR "/models/mini-target", .draft = "mtp"}, &pair, &err),
         DT_EINPUT, "mini-target has no MTP layer: give another draft, or none");
   fails(dt_pair_open(&(dt_pair_options){.target = FILE_OF, .draft = "mtp", .head_layers = "1"}, &pair, &err), DT_EINPUT,
-        "--head-layers: the target's MTP layer reads what lies behind its final norm");
+        "head_layers: the target's MTP layer reads what lies behind its final norm");
 }
 
 /* A whole number's key without its architecture, or a tensor: see edit_tensor. */

@@ -146,10 +146,10 @@ static void options_of_other_drafts_are_refused(void **state) {
   (void)state;
   const char *mini = SOURCE_DIR "/models/mini-target";
   refused(mini, (dt_pair_options){.draft = "exit:3", .draft_weights = "q8"},
-          "draft weights: exit:3 has the target's weights");
+          "draft_weights: exit:3 has the target's weights");
   refused(mini, (dt_pair_options){.draft = "exit:3", .draft_vocab = &(dt_draft_vocab){.name = "9", .lowest = 9}},
-          "draft vocabulary: exit:3 has the target's output");
-  refused(mini, (dt_pair_options){.draft = "exit:3", .head_layers = "1"}, "--head-layers: exit:3 is no draft head");
+          "draft_vocab: exit:3 has the target's output");
+  refused(mini, (dt_pair_options){.draft = "exit:3", .head_layers = "1"}, "head_layers: exit:3 is no draft head");
 }
 
 static void layers_that_cannot_draft_are_refused(void **state) {

@@ -15,6 +15,7 @@ static lessons *begun(void) {
                                     .draft_token = {1},
                                     .speed = 1e6,
                                     .row = 0.06,
+                                    .many = 0.06,
                                     .context = 4096,
                                     .batch = 1,
                                     .drafts = 1});
@@ -41,6 +42,7 @@ static void a_file_of_a_busy_machine_is_doubted_at_once_and_mended_by_the_first_
                                     .draft_token = {1e3},
                                     .speed = 2e7,
                                     .row = 0.06,
+                                    .many = 0.06,
                                     .context = 2048,
                                     .batch = 1,
                                     .drafts = 1});

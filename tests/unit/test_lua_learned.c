@@ -18,6 +18,7 @@ static const learned_guess GUESS = {.target_bytes = 4e6,
                                     .draft_token = {1, 1},
                                     .speed = 1e6,
                                     .row = 0.06,
+                                    .many = 0.06,
                                     .context = 4096,
                                     .batch = 1,
                                     .drafts = 1};

@@ -207,7 +207,7 @@ static void models(void **unused) {
   NULL_REFUSED(dtl_load(&o, &p, &found, err));
   o = (dtl_load_options){.target = TARGET, .draft = DRAFT, .need = DTL_ANY_DRAFT, .how = {.threads = 1}};
   o.draft_vocab = "100", o.texts = no_text, o.n_texts = 1;
-  REFUSED(dtl_load(&o, &p, &found, err), "draft vocabulary");
+  REFUSED(dtl_load(&o, &p, &found, err), "draft_vocab");
   o.draft_vocab = "nonsense", o.n_texts = 0;
   REFUSED(dtl_load(&o, &p, &found, err), "nonsense");
   assert_null(p);
@@ -383,10 +383,12 @@ static void requests(void **unused) {
   }
   r = fine(), r.prompts = NULL;
   NULL_REFUSED(generates("ar", &r, err));
+  NULL_REFUSED(dtl_request_check(NULL, err));
   for
     EACH(n, PLACES) {
       r = fine(), r.places = *n;
-      REFUSED(generates("ar", &r, err), "batch: ");
+      REFUSED(generates("ar", &r, err), "places: ");
+      REFUSED(dtl_request_check(&r, err), "places: ");
     }
   for
     EACH(n, CONTEXTS) {
@@ -449,8 +451,9 @@ static void several_prompts(void **unused) {
     REFUSED(dtl_generate(pair, policy, &r, results, err), "answers");
   }
   dtl_request many = {.prompts = two, .n = INT_MAX / 2 + 1, .answers = 2, .places = 2};
+  many.seq.max_tokens = TOKENS, many.seq.sampling.temp = 1;
   REFUSED(dtl_generate(pair, policy, &many, results, err), "too many");
-  dtl_request alone = {.prompts = two, .n = 1, .answers = 2, .seq = {.max_tokens = TOKENS}};
+  dtl_request alone = {.prompts = two, .n = 1, .answers = 2, .seq = {.max_tokens = TOKENS, .sampling = {.temp = 1}}};
   REFUSED(dtl_generate(pair, policy, &alone, results, err), "2 answers need places");
   dtl_policy_close(policy);
   dt_session_close(session);

@@ -148,6 +148,12 @@ static void a_path_is_shifted_as_the_text_that_it_makes(void **state) {
 
 /* ---- what is refused -------------------------------------------------------------------------------------------------------- */
 
+/* Of four ids, one of which ends a text. */
+static dt_status check(const dt_shifts *asked, const dt_seq_options *o, const int32_t *ends, dt_error *err) {
+  dt_status status = shifts_check(asked, o, err);
+  return status ? status : shifts_check_ids(asked, 4, ends, 1, err);
+}
+
 static void bounds_are_those_that_are_told(void **state) {
   (void)state;
   static const int32_t ends[] = {1};
@@ -155,7 +161,7 @@ static void bounds_are_those_that_are_told(void **state) {
   const dt_bias high = {4, 0}, low = {-1, 0}, last = {3, 1000}, much = {3, 1000.5f},
                 all[] = {{0, -INFINITY}, {2, -INFINITY}, {3, -INFINITY}};
   const dt_bias never = {3, -INFINITY}, always = {3, INFINITY}, unknown = {3, NAN};
-#define CHECK(...) shifts_check(&(dt_shifts){__VA_ARGS__}, 4, &o, ends, 1, &err)
+#define CHECK(...) check(&(dt_shifts){__VA_ARGS__}, &o, ends, &err)
   ok(CHECK(.repeat = 0.01f, .presence = 100, .frequency = -100, .bias = &last, .n_bias = 1, .min_tokens = 10));
   ok(CHECK(.repeat = 100, .presence = -100, .frequency = 100, .bias = &never, .n_bias = 1));
   fails(CHECK(.repeat = 0.009f), DT_EINPUT, "repeat_penalty: 0.009 is out of range: 0.01 to 100");
@@ -173,8 +179,7 @@ static void bounds_are_those_that_are_told(void **state) {
   fails(CHECK(.bias = all, .n_bias = 3, .min_tokens = 1), DT_EINPUT, "every token is banned");
   fails(CHECK(.min_tokens = -1), DT_EINPUT, "min_tokens: -1 is out of range");
   fails(CHECK(.min_tokens = 11), DT_EINPUT, "min_tokens: 11 is more than the 10 tokens wanted");
-  fails(shifts_check(&(dt_shifts){.min_tokens = 1}, 4, &endless, ends, 1, &err), DT_EINPUT,
-        "min_tokens with ignore_eos");
+  fails(check(&(dt_shifts){.min_tokens = 1}, &endless, ends, &err), DT_EINPUT, "min_tokens with ignore_eos");
 #undef CHECK
   assert_false(dt_shifts_wanted(NULL) || dt_shifts_wanted(&(dt_shifts){.repeat = 1}));
   assert_true(dt_shifts_wanted(&(dt_shifts){.repeat = 1.5f}) &&

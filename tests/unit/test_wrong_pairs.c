@@ -52,7 +52,7 @@ static void pairs_refuse_wrong_options(void **unused) {
                                   {.n_ids = INT_MIN, .ids = bad_ids}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     o = (dt_pair_options){.target = target, .draft = draft, .threads = 1, .draft_vocab = &wrong[i]};
-    REFUSED(dt_pair_open(&o, &p, &err), DT_EINPUT, "draft vocabulary");
+    REFUSED(dt_pair_open(&o, &p, &err), DT_EINPUT, "draft_vocab");
   }
   o = (dt_pair_options){.target = target, .draft2 = draft, .threads = 1};
   REFUSED(dt_pair_open(&o, &p, &err), DT_EINPUT, "draft2");

@@ -4,7 +4,7 @@
 --     doc = "what the driver does",
 --     options = { { "tokens", 128, short = "n", min = 1, doc = "new tokens" }, { "quick", false },
 --                 { "prompt", many = "FILE" },     -- takes all arguments up to the next option: a list of texts
---                 { "temp", value = "T", read = f } }, -- f(text) returns the value, or nil and what is expected
+--                 { "temp", value = "T", read = f } }, -- f(text, name) returns the value, or nil and a message
 --     rest = "FILE",                       -- name of further arguments; without it there are none
 --     models = false,                      -- the driver loads none, so it has no options for them
 --     costs = "table",                     -- costs that policies use unless --costs is given: runs can be compared
@@ -18,26 +18,23 @@ local args = {}
 
 local SPEC = { doc = true, options = true, rest = true, models = true, costs = true }
 
+local help = core.fields "load"
+
 local SHARED = {
-  { "target", nil, type = "string", short = "m", also = "model",
-    doc = "target model's folder (default: the bundled pair)" },
-  { "draft", nil, type = "string", short = "md", also = "model-draft",
-    doc = "draft model or head (default: the one made for the target, if it is found); none: without" },
-  { "draft2", nil, type = "string", short = "md2", doc = "a second draft, for policies such as cascade (none)" },
-  { "weights", nil, type = "string", doc = "round the target's weights to q8 or q4 (default: as they are)" },
-  { "draft_weights", nil, type = "string", doc = "round the draft's weights to q8 or q4 (default: as they are)" },
-  { "draft_vocab", nil, type = "string", doc = "a number of ids, or a file of them, that the draft guesses (all)" },
-  { "head_layers", nil, type = "string", doc = "layers of the target that a draft head reads (as its files say)" },
-  { "cache_dtype", nil, type = "string",
-    doc = "keys and values: f16, f32 or q8 (default: f16); on a GPU: 16-bit or q8 (default: 16-bit)" },
-  { "activations", nil, type = "string", one_of = { "8", "16" },
-    doc = "bits of what enters the target's quantized weights (default: 8)" },
-  { "costs", nil, type = "string", one_of = { "learn", "table" },
-    doc = "what policies count with: costs learned from runs, or a measured table" },
+  { "target", nil, type = "string", short = "m", also = "model", doc = help.target },
+  { "draft", nil, type = "string", short = "md", also = "model-draft", doc = help.draft },
+  { "draft2", nil, type = "string", short = "md2", doc = help.draft2 },
+  { "weights", nil, type = "string", doc = help.weights },
+  { "draft_weights", nil, type = "string", doc = help.draft_weights },
+  { "draft_vocab", nil, type = "string", doc = help.draft_vocab },
+  { "head_layers", nil, type = "string", doc = help.head_layers },
+  { "cache_dtype", nil, type = "string", doc = help.cache_dtype },
+  { "activations", nil, type = "string", one_of = { "8", "16" }, doc = help.activations },
+  { "costs", nil, type = "string", one_of = { "learn", "table" }, doc = core.fields("generate").costs },
   { "corpus", many = "FILE", doc = "texts that policies such as suffix look things up in" },
-  { "threads", nil, type = "integer", min = 1, max = 1024, short = "t", doc = "threads (default: physical cores)" },
-  { "ctx", nil, type = "integer", min = 1, max = 2147483647, short = "c", doc = "context (the target's, up to 4096)" },
-  { "backend", nil, type = "string", doc = "auto, cpu or cuda" },
+  { "threads", nil, type = "integer", min = 1, max = 1024, short = "t", doc = help.threads },
+  { "ctx", nil, type = "integer", min = 1, max = 2147483647, short = "c", doc = help.ctx },
+  { "backend", nil, type = "string", doc = help.backend },
 }
 
 -- Fields of an option that parameters do not have.
@@ -105,8 +102,7 @@ end
 local function read(p, given, text)
   local value, message
   if p.read then
-    value, message = p.read(text)
-    return value, message and ("%s '%s': %s"):format(given:match "^[^=]+", text:sub(1, 60), message)
+    return p.read(text, given:match "^[^=]+")
   end
   value, message = params.parse(p, text)
   return value, message and "--" .. spelling(p.name) .. message:sub(#p.name + 1)

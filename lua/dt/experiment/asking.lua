@@ -8,47 +8,27 @@
 --   how.wanted             -- the same for readers, "temp 0.8, chat"; nil: greedy, plain texts, one at a time
 local batches = require "dt.batches"
 local complain = require "dt.complain"
+local core = require "dt.core"
 local seeds = require "dt.seeds"
 
 local asking = {}
 
--- ---- values --------------------------------------------------------------------------------------------------------
+-- Readers of an option's text: each returns its value, or nil and a message.
 
-local function as_float(x) return (string.unpack("f", string.pack("f", x))) end
-
-local SMALLEST = 2.0 ^ -126 -- the smallest float with full precision
-
--- Readers of an option's text: each returns its value, or nil and the values that are expected.
-
-local function whole(most)
-  return function(text)
-    local n = math.tointeger(tonumber(text:match "^%s*([+-]?%d+)$"))
-    if n and n >= 1 and n <= most then return n end
-    if most == 2 ^ 31 - 1 then return nil, "expected a whole number, 1 or more" end
-    return nil, ("expected a whole number from 1 to %d"):format(most)
-  end
+-- As the command line reads the field of a request.
+local function field(name)
+  return function(text, given) return core.read_text(name, given, text) end
 end
 
-local function real(most, zero)
-  return function(text)
-    local x = not text:find "%s$" and tonumber(text)
-    local float = x and as_float(x)
-    local vanishes = float == 0 and text:gsub("[eE].*", ""):find "[1-9]"
-    if vanishes or float and float > 0 and float < SMALLEST then
-      return nil, ("not 0, but less than %.3g, which numbers here begin with"):format(SMALLEST)
-    end
-    if float and (float > 0 or zero and float == 0) and float <= most then return math.min(x + 0.0, most) end
-    return nil, ("expected a number %s 0, at most %d"):format(zero and "of at least" or "above", most)
-  end
-end
-
-local function seed(text)
+local function seed(text, given)
   local value = seeds.parse(text)
   if value then return value end
-  return nil, "expected a whole number from 0 to 2^64 - 1"
+  return nil, ("%s '%s': expected a whole number from 0 to 2^64 - 1"):format(given, text:sub(1, 60))
 end
 
 -- ---- options -------------------------------------------------------------------------------------------------------
+
+local help = core.fields "generate"
 
 asking.OPTIONS = {
   { "chat", false, doc = "each prompt is a question: wrap it in the model's chat template" },
@@ -56,16 +36,13 @@ asking.OPTIONS = {
     doc = "a chat's system text (the template's own, if it has one)" },
   { "template", nil, type = "string", also = "chat-template", value = "NAME",
     doc = "a chat's template (the model's own): chatml, llama3, ..." },
-  { "temp", nil, also = "temperature", value = "T", read = real(100, true),
-    doc = "temperature of sampling, 0.001 to 100 (0: always the likeliest token)" },
-  { "top_k", nil, value = "K", read = whole(2 ^ 31 - 1), doc = "sample from the K likeliest tokens only" },
-  { "top_p", nil, value = "P", read = real(1),
-    doc = "sample from the likeliest tokens that hold P of the probability" },
-  { "min_p", nil, value = "P", read = real(1, true),
-    doc = "sample from tokens of at least P times the largest probability" },
+  { "temp", nil, also = "temperature", value = "T", read = field "temp", doc = help.temp },
+  { "top_k", nil, value = "K", read = field "top_k", doc = help.top_k },
+  { "top_p", nil, value = "P", read = field "top_p", doc = help.top_p },
+  { "min_p", nil, value = "P", read = field "min_p", doc = help.min_p },
   { "seed", nil, short = "s", value = "N", read = seed,
     doc = "of sampling and of random numbers (0); prompt i has N + i - 1" },
-  { "parallel", nil, short = "np", value = "N", read = whole(256), doc = "as many prompts at once (1)" },
+  { "parallel", nil, short = "np", value = "N", read = field "places", doc = "as many prompts at once (1)" },
 }
 
 local Asked = {}
@@ -85,12 +62,9 @@ local function wanted_of(how)
   return list[1] and table.concat(list, ", ")
 end
 
--- The chosen options; nil and a message if they contradict each other.
+-- The chosen options.
 function asking.chosen(opts)
   local temp = opts.temp or 0.0
-  if temp > 0 and as_float(temp) < as_float(0.001) then
-    return nil, ("temp: %g is out of range: 0, or 0.001 to 100"):format(temp)
-  end
   for _, name in ipairs(SAMPLERS) do
     if opts[name] and opts[name] > 0 and temp == 0 then
       complain(("--%s has no effect at temperature 0: give --temp"):format(name:gsub("_", "-")))
@@ -99,7 +73,7 @@ function asking.chosen(opts)
   end
   local how = setmetatable({}, Asked)
   how.seed, how.parallel = opts.seed or 0, opts.parallel
-  how.sampling = { temp = temp > 0 and math.max(temp, 0.001) or temp, top_k = opts.top_k, top_p = opts.top_p,
+  how.sampling = { temp = temp, top_k = opts.top_k, top_p = opts.top_p,
                    min_p = opts.min_p }
   if opts.chat or opts.template or opts.system then how.chat = { template = opts.template, system = opts.system } end
   how.wanted = wanted_of(how)

@@ -1,0 +1,126 @@
+/* The table of fields: see fields.h. */
+#include "request/fields.h"
+
+#include "request/input.h"
+
+#include <string.h>
+
+#define PAIR(member) offsetof(request_input, load.member)
+#define HOW(member) offsetof(request_input, load.how.member)
+#define ASKED(member) offsetof(request_input, request.member)
+#define SEQ(member) offsetof(request_input, request.seq.member)
+#define SHIFTS(member) offsetof(request_input, request.seq.shifts.member)
+#define DRAWN(member) offsetof(request_input, request.seq.sampling.member)
+
+enum { ALL = ON_LINE | IN_BODY | IN_DRIVER, SAMPLED = ALL | IN_SET };
+
+/* clang-format off */
+static const request_field fields[] = {
+    /* the pair */
+    {"target", "-m --target", "--model -hf -hfr --hf-repo", NULL, FIELD_TEXT, PAIR(target), ON_LINE | IN_LOAD,
+     "MODEL", "a folder, a .gguf file, or a name of dtrun ls (bundled); also without -m", NULL},
+    {"draft", "-md --draft", "--model-draft -hfd -hfrd --hf-repo-draft --assistant-model --draft-model --speculative-model", NULL,
+     FIELD_TEXT, PAIR(draft), ON_LINE | IN_LOAD,
+     "MODEL", "draft (if one is found); exit:N, mtp: the target's layers; none: without", NULL},
+    {"draft2", "-md2 --draft2", NULL, NULL, FIELD_TEXT, PAIR(draft2), ON_LINE | IN_LOAD,
+     "MODEL", "a second draft beside it, for policies such as cascade (none)", NULL},
+    {"weights", "--weights", NULL, NULL, FIELD_TEXT, HOW(target_weights), ON_LINE | IN_LOAD,
+     "TYPE", "round the target's weights to q8 or q4: another model (as they are)", "q8 q4"},
+    {"draft_weights", "--draft-weights", "--draft-dtype", NULL, FIELD_TEXT, HOW(draft_weights), ON_LINE | IN_LOAD,
+     "TYPE", "round the draft's weights to q8 or q4 (as they are)", "q8 q4"},
+    {"draft_vocab", "--draft-vocab", NULL, NULL, FIELD_TEXT, PAIR(draft_vocab), ON_LINE | IN_LOAD,
+     "N|FILE", "only the N lowest ids, or those of FILE, are guessed by the draft (all)", NULL},
+    {"head_layers", "--head-layers", NULL, NULL, FIELD_TEXT, HOW(head_layers), ON_LINE | IN_LOAD,
+     "A,B,C", "layers of the target whose inputs a draft head reads (as its files say)", NULL},
+    {"cache_dtype", "--cache-dtype", NULL, NULL, FIELD_TEXT, HOW(cache_dtype), ON_LINE | IN_LOAD,
+     "TYPE", "keys and values: f16, f32 or q8 (f16); on a GPU: 16-bit or q8 (16-bit)", "f16 f32 q8 16-bit"},
+    {"activations", "--activations", NULL, NULL, FIELD_TEXT, HOW(activations), ON_LINE | IN_LOAD,
+     "BITS", "what enters the target's quantized weights on a CPU: 8 or 16 (8)", "8 16"},
+    {"backend", "--backend", NULL, NULL, FIELD_TEXT, HOW(backend), ON_LINE | IN_LOAD,
+     "NAME", "auto, cpu or cuda (auto)", "auto cpu cuda"},
+    {"threads", "-t --threads", "--num-thread --num-threads --n-threads", NULL, FIELD_WHOLE, HOW(threads), ON_LINE | IN_LOAD,
+     "N", "threads (the physical cores it may use)", NULL},
+    {"needs_logits", NULL, NULL, NULL, FIELD_FLAG, HOW(needs_logits), IN_LOAD, NULL, NULL, NULL},
+    {"ctx", "-c --ctx", "--ctx-size --max-model-len --n-ctx --num-ctx", NULL, FIELD_WHOLE, ASKED(context), ON_LINE | IN_LOAD,
+     "N", "context: prompt and new tokens (the target's, at most 4096)", NULL},
+    {"costs", "--costs", NULL, NULL, FIELD_TEXT, offsetof(request_input, costs), ON_LINE | IN_DRIVER,
+     "KIND", "what passes cost: learn from runs, or a measured table (learn)", "learn table"},
+
+    /* the text */
+    {"tokens", "-n --tokens", "--n-predict --max-new-tokens --predict --max-tokens --max-completion-tokens --num-predict",
+     "max_tokens max_completion_tokens n_predict", FIELD_WHOLE, SEQ(max_tokens), SAMPLED,
+     "N", "new tokens (128, in a chat 512; -1: until the context ends)", NULL},
+    {"window", "--window", NULL, NULL, FIELD_WHOLE, ASKED(window.last), ON_LINE | IN_DRIVER | NO_ZERO,
+     "N", "the target sees the last N tokens: another text (all)", NULL},
+    {"sinks", "--sinks", NULL, NULL, FIELD_WHOLE, ASKED(window.sinks), ON_LINE | IN_DRIVER,
+     "M", "and the first M, as in StreamingLLM (with --window)", NULL},
+    {"temp", "--temp --temperature", NULL, "temperature", FIELD_REAL, DRAWN(temp), SAMPLED,
+     "T", "temperature of sampling, 0.001 to 100 (0: always the likeliest token)", NULL},
+    {"top_k", "--top-k", NULL, "top_k", FIELD_WHOLE, DRAWN(top_k), SAMPLED,
+     "K", "sample from the K likeliest tokens only (0: from all)", NULL},
+    {"top_p", "--top-p", NULL, "top_p", FIELD_REAL, DRAWN(top_p), SAMPLED | NO_ZERO,
+     "P", "sample from the likeliest tokens that hold P of the probability", NULL},
+    {"min_p", "--min-p", NULL, "min_p", FIELD_REAL, DRAWN(min_p), SAMPLED,
+     "P", "sample from tokens of at least P times the largest probability", NULL},
+    {"repeat_penalty", "--repeat-penalty", "--repetition-penalty", "repetition_penalty repeat_penalty", FIELD_REAL, SHIFTS(repeat),
+     SAMPLED | NO_ZERO, "R", "tokens of the text: logits above 0 over R, others times R (1)", NULL},
+    {"presence_penalty", "--presence-penalty", NULL, "presence_penalty", FIELD_REAL, SHIFTS(presence), SAMPLED,
+     "P", "taken from the logit of a token that was generated (0)", NULL},
+    {"frequency_penalty", "--frequency-penalty", NULL, "frequency_penalty", FIELD_REAL, SHIFTS(frequency), SAMPLED,
+     "F", "taken from it as often as it was generated (0)", NULL},
+    {"logit_bias", "--logit-bias", NULL, "logit_bias", FIELD_BIAS, 0, ALL,
+     "TOKEN+BIAS", "added to a token's logit: 15043+1, ' the=-2', 15043-inf never (repeatable)", NULL},
+    {"min_tokens", "--min-tokens", "--min-new-tokens", "min_tokens", FIELD_WHOLE, SHIFTS(min_tokens), ALL,
+     "N", "no end-of-text before N tokens are generated", NULL},
+    {"grammar", "--grammar", NULL, "grammar", FIELD_GRAMMAR, 0, SAMPLED,
+     "TEXT", "the text's grammar, in GBNF: 'root ::= \"yes\" | \"no\"'", NULL},
+    {"json_schema", "-j --json-schema", NULL, "json_schema", FIELD_GRAMMAR, 0, SAMPLED,
+     "TEXT", "the text is JSON that this schema takes", NULL},
+    {"regex", "--regex", "--guided-regex", NULL, FIELD_GRAMMAR, 0, ON_LINE | IN_DRIVER | IN_SET,
+     "TEXT", "the text is one that this regular expression matches as a whole", NULL},
+    {"seed", "-s --seed", NULL, "seed", FIELD_SEED, DRAWN(seed), SAMPLED,
+     "N", "of sampling and of the policy's random numbers (0)", NULL},
+    {"answers", "--answers", "--num-return-sequences", "n", FIELD_WHOLE, ASKED(answers), ALL | NO_ZERO,
+     "N", "of each prompt, which share its pass; answer i has seed + i - 1 (1)", NULL},
+    {"places", "-np --parallel", "--max-num-seqs", NULL, FIELD_WHOLE, ASKED(places), ON_LINE | IN_DRIVER | NO_ZERO,
+     "N", "of several prompts, as many at once (8)", NULL},
+    {"logprobs", "--logprobs", "--top-logprobs --n-probs", "logprobs top_logprobs", FIELD_LOGPROBS, SEQ(logprobs), ALL,
+     "K", "in the result, of each token and the K likeliest: 0 to 20", NULL},
+    {"echo", "--echo", NULL, NULL, FIELD_FLAG, SEQ(logprobs.prompt), ON_LINE | IN_DRIVER,
+     NULL, "with --logprobs: of the prompt's tokens too", NULL},
+    {"uncoupled", "--uncoupled", NULL, NULL, FIELD_FLAG, SEQ(uncoupled), ON_LINE | IN_DRIVER,
+     NULL, "draft without the noise of sampling", NULL},
+    {"ignore_eos", "--ignore-eos", NULL, "ignore_eos", FIELD_FLAG, SEQ(ignore_eos), ALL,
+     NULL, "end-of-text is a token like any other and does not stop", NULL},
+    {"stop", "--stop", NULL, "stop", FIELD_STOP, 0, ALL, "TEXT", "end the text before this string (repeatable)", NULL},
+};
+/* clang-format on */
+
+enum { N = sizeof fields / sizeof *fields };
+_Static_assert(N <= REQUEST_FIELDS, "request_input has room for their names");
+
+const request_field *request_field_at(int i) { return i < N ? &fields[i] : NULL; }
+
+int request_field_index(const request_field *field) { return (int)(field - fields); }
+
+bool request_has_name(const char *names, const char *name, size_t n) {
+  for (const char *at = names; at && *at; at += strspn(at, " ")) {
+    size_t length = strcspn(at, " "), i = 0;
+    while (length == n && i < n && (at[i] == name[i] || (i > 1 && at[i] == '-' && name[i] == '_'))) i++;
+    if (length == n && i == n) return true;
+    at += length;
+  }
+  return false;
+}
+
+const request_field *request_field_named(const char *name, unsigned where) {
+  for (int i = 0; i < N; i++)
+    if ((fields[i].where & where) && strcmp(fields[i].name, name) == 0) return &fields[i];
+  return NULL;
+}
+
+const request_field *request_field_in_body(const char *name, unsigned where) {
+  for (int i = 0; i < N; i++)
+    if ((fields[i].where & where) && request_has_name(fields[i].body, name, strlen(name))) return &fields[i];
+  return NULL;
+}
