@@ -219,24 +219,41 @@ static int check_server_options(const cli_options *o) {
   return name ? complain(EXIT_USAGE, "%s is an option of dtrun serve", name) : 0;
 }
 
+/* What a job is for: it waits for texts that are typed or sent, or has its prompts. */
+typedef enum { PROMPTS, TYPED, SENT } job_kind;
+
+static dtl_need need_of(const job *j, job_kind kind) {
+  dtl_need need = draft_of(j->policy), other = draft_of(j->other);
+  if (kind == PROMPTS) return need > other ? need : other;
+  return need == DTL_NEEDS_DRAFT ? DTL_NEEDS_DRAFT : DTL_ANY_DRAFT; /* /policy and requests may name others */
+}
+
+/* Opens policies, pair, memory and corpus. */
+static int open_all(job *j, job_kind kind, bool chats) {
+  cli_options *o = j->options;
+  int status = kind == SENT ? 0 : read_grammar_file(o);
+  bool chosen = complete_policy(o);
+  if (!status) status = open_policies(j);
+  if (!status && kind == PROMPTS) status = read_prompts(j);
+  if (!status) status = open_models(j, need_of(j, kind), chats);
+  if (!status && kind == PROMPTS && chosen && !o->quiet)
+    say("policy: rate, since none was named; dtrun --list names all");
+  if (!status && kind != PROMPTS && j->found && j->draft && !o->quiet)
+    say("draft: %s, found (--draft none: without)", j->draft);
+  if (!status) status = open_tuned(j);
+  return status ? status : open_memory(j);
+}
+
 int job_open(cli_options *o, job *j) {
   *j = (job){.options = o};
   dt_error err;
+  const bool chats = o->chat || o->template || o->system;
   int status = check_server_options(o);
   if (!status) status = complete_prompts(o);
   if (!status && o->json && json_check_path(o->json, &err)) status = complain_of(&err);
   if (!status) say_what_it_means(o);
   if (!status) status = check_logprobs(o);
-  if (!status) status = read_grammar_file(o);
-  bool chosen = complete_policy(o);
-  if (!status) status = open_policies(j);
-  if (!status) status = read_prompts(j);
-  dtl_need need = draft_of(j->policy), other = draft_of(j->other);
-  bool chats = o->chat || o->template || o->system;
-  if (!status) status = open_models(j, need > other ? need : other, chats);
-  if (!status && chosen && !o->quiet) say("policy: rate, since none was named; dtrun --list names all");
-  if (!status) status = open_tuned(j);
-  if (!status) status = open_memory(j);
+  if (!status) status = open_all(j, PROMPTS, chats);
   if (!status && chats) status = wrap_prompts(j);
   if (!status && o->trace && dtl_trace_open(o->trace, &j->trace, &err)) status = complain_of(&err);
   return status;
@@ -258,27 +275,14 @@ int job_open_chat(cli_options *o, job *j) {
   if (misplaced(o)) return complain(EXIT_USAGE, "chat: no place for %s: the questions are typed", misplaced(o));
   if (check_server_options(o)) return EXIT_USAGE;
   say_what_it_means(o);
-  complete_policy(o);
-  int status = read_grammar_file(o);
-  if (!status) status = open_policies(j);
-  dtl_need need = draft_of(j->policy) == DTL_NEEDS_DRAFT ? DTL_NEEDS_DRAFT : DTL_ANY_DRAFT;
-  if (!status) status = open_models(j, need, true);
-  if (!status && j->found && j->draft && !o->quiet) say("draft: %s, found (--draft none: without)", j->draft);
-  if (!status) status = open_tuned(j);
-  if (!status) status = open_memory(j);
+  int status = open_all(j, TYPED, true);
   return status ? status : open_chat(j);
 }
 
 int job_open_server(cli_options *o, job *j) {
   *j = (job){.options = o};
   say_what_it_means(o);
-  complete_policy(o);
-  int status = open_policies(j);
-  dtl_need need = draft_of(j->policy) == DTL_NEEDS_DRAFT ? DTL_NEEDS_DRAFT : DTL_ANY_DRAFT;
-  if (!status) status = open_models(j, need, o->template);
-  if (!status && j->found && j->draft && !o->quiet) say("draft: %s, found (--draft none: without)", j->draft);
-  if (!status) status = open_tuned(j);
-  if (!status) status = open_memory(j);
+  int status = open_all(j, SENT, o->template);
   return status ? status : job_calibrate(j);
 }
 

@@ -174,16 +174,6 @@ static dt_status check_request(const dtl_engine *e, const dtl_policy *policy, co
   return stepper_check(policy, e->pair, r, err);
 }
 
-static dt_status take_ids(const dtl_engine *e, const dtl_prompt *p, int32_t **ids, int *n, dt_error *err) {
-  if (!p->ids) return (p->whole ? dt_encode_whole : dt_encode)(e->pair, p->text, p->len, ids, n, err);
-  if (p->n_ids < 0) return dtl_fail(err, DT_EINPUT, "prompt: %d ids, expected 0 or more", p->n_ids);
-  size_t bytes = sizeof **ids * (size_t)(*n = p->n_ids);
-  *ids = malloc(bytes + 1);
-  if (!*ids) return dtl_fail(err, DT_ENOMEM, "out of memory: a prompt of %d ids", p->n_ids);
-  memcpy(*ids, p->ids, bytes);
-  return DT_OK;
-}
-
 dt_status dtl_engine_begin(dtl_engine *e, const dtl_policy *policy, const dtl_request *request, dt_error *err) {
   int32_t *ids;
   int n;
@@ -191,7 +181,7 @@ dt_status dtl_engine_begin(dtl_engine *e, const dtl_policy *policy, const dtl_re
   dt_status status = check_request(e, policy, request, err);
   if (status) return status;
   if (e->busy == e->places.n) return dtl_fail(err, DT_ESTATE, "engine: all %d places are taken", e->places.n);
-  if ((status = take_ids(e, request->prompts, &ids, &n, err))) return status;
+  if ((status = generation_ids(e->pair, request->prompts, &ids, &n, err))) return status;
   seat *s = &e->seat[choose(e, ids, n)];
   bool alone = s->alone; /* the rows that are still there */
   *s = (seat){.state = QUEUED, .policy = policy, .request = *request, .ids = ids, .alone = alone, .turn = ++e->turn};

@@ -163,13 +163,12 @@ static const char *finish_name(dt_finish finish) {
   }
 }
 
-/* *ids: malloc'd. */
-static dt_status prompt_ids(const generation *g, int32_t **ids, int *n, dt_error *err) {
-  const dtl_prompt *p = g->prompt;
-  if (!p->ids) return (p->whole ? dt_encode_whole : dt_encode)(g->pair, p->text, p->len, ids, n, err);
+dt_status generation_ids(const dt_pair *pair, const dtl_prompt *p, int32_t **ids, int *n, dt_error *err) {
+  if (!p->ids) return (p->whole ? dt_encode_whole : dt_encode)(pair, p->text, p->len, ids, n, err);
+  if (p->n_ids < 0) return dtl_fail(err, DT_EINPUT, "prompt: %d ids, expected 0 or more", p->n_ids);
   size_t bytes = sizeof **ids * (size_t)(*n = p->n_ids);
   *ids = malloc(bytes + 1);
-  if (!*ids) return out_of_memory(err);
+  if (!*ids) return dtl_fail(err, DT_ENOMEM, "out of memory: a prompt of %d ids", p->n_ids);
   memcpy(*ids, p->ids, bytes);
   return DT_OK;
 }
@@ -183,7 +182,7 @@ static dt_status start_sequence(const generation *g, const dt_prefix *shared, dt
   } else {
     int32_t *ids;
     int n;
-    status = prompt_ids(g, &ids, &n, err);
+    status = generation_ids(g->pair, prompt, &ids, &n, err);
     if (!status) {
       if (n == 0) {
         free(ids);

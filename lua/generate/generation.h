@@ -28,6 +28,9 @@ typedef struct {
   int at; /* the token that the next byte to emit belongs to, or one before it */
 } generation;
 
+/* The ids of a prompt that is a text or ids: *ids is malloc'd. */
+dt_status generation_ids(const dt_pair *pair, const dtl_prompt *prompt, int32_t **ids, int *n, dt_error *err);
+
 /* For the request's prompt number `prompt`, from 0. Fills the result's head; policy will serve it. After a failure call only
  * generation_close. request and result must outlive it. */
 dt_status generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, const dtl_request *request,
