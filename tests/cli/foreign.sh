@@ -51,6 +51,12 @@ it_has_a_row_for_each_name() {
   [ "$(comm -13 on_page names)" = '' ] || fail "not on the page: $(comm -13 on_page names)"
   [ "$(comm -23 on_page names)" = '' ] || fail "no name: $(comm -23 on_page names)"
 }
+it_lists_each_option_on_the_page_of_options() {
+  "$dtrun" --help | sed -nE 's/^  (-.*[^ ]) +( [^ ].*)$/\1\2/p' | sed -nE 's/ +/ /gp' | sort >helped
+  sed -n '/^## All options/,$p' "$source_dir/lua/cli/OPTIONS.md" | sed -nE 's/^\| `(-.*)` \| (.*) \|$/\1 \2/p' | sed 's/\\|/|/g' | sort >listed
+  [ "$(wc -l <listed)" -gt 60 ] || fail "$(wc -l <listed) options on the page"
+  same_text helped listed
+}
 it_knows_the_sixty_names_that_people_type() {
   local name
   for name in --repeat-last-n --no-repeat-ngram-size --dry-multiplier --bad-words --guided-json --mlock --no-mmap -b -ub \
