@@ -1,4 +1,5 @@
-/* The Lua side of dtrun: policies in their box, and drivers. Knows the engine through dtrun.h and tree.h only.
+/* The Lua side of dtrun: policies in their box, and drivers. It uses the engine through dtrun.h and the few public headers beside it
+ * that tests/rules.sh lists.
  *
  *   dtl_policy *p;  dt_error err;
  *   if (dtl_policy_open(&(dtl_policy_options){.policy = "dynatree"}, &p, &err)) ...

@@ -272,7 +272,7 @@ dt_status box_open(dtl_box *box, const char *path, double seconds, dt_error *err
   *box = (dtl_box){
       .hosting = true, .path = path, .call_ms = BOX_MILLISECONDS, .left_ms = seconds > 0 ? seconds * 1e3 : INFINITY};
   box->L = lua_newstate(allocate, box);
-  if (!box->L) return dtl_fail(err, DT_ENOMEM, "out of memory: a Lua state");
+  if (!box->L) return dtl_fail_memory(err, "a Lua state");
   *(dtl_box **)lua_getextraspace(box->L) = box;
   dt_status status = box_host(box, install, box, 0, err);
   if (status) box_close(box);

@@ -12,7 +12,7 @@ dt_status driver_costs(lua_State *L, pair_object *p, int batch, bool fresh, cons
   how.context = p->context;
   how.batch = batch;
   how.fresh = fresh;
-  if (!costs) return dtl_fail(err, DT_ENOMEM, "out of memory: a table of costs");
+  if (!costs) return dtl_fail_memory(err, "a table of costs");
   dt_status status = dtl_calibrate(p->pair, &how, costs, err);
   if (status) {
     free(costs);

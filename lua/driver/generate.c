@@ -215,7 +215,7 @@ static dt_status find_costs(lua_State *L, pair_object *pair, const dtl_policy *p
   dtl_learning how = dtl_learning_shown(request->interrupt);
   if (!pair->learned) pair->learned = dtl_learned_open(pair->pair, &how);
   request->learned = pair->learned;
-  return request->learned ? DT_OK : dtl_fail(err, DT_ENOMEM, "out of memory: what passes cost");
+  return request->learned ? DT_OK : dtl_fail_memory(err, "what passes cost");
 }
 
 /* Opens costs and trace for an open policy, and generates. */

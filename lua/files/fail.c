@@ -42,3 +42,7 @@ dt_status dtl_fail(dt_error *err, dt_status status, const char *format, ...) {
   dtl_clean(clean, sizeof clean, text, strlen(text));
   return dt_fail(err, status, "%s", clean);
 }
+
+dt_status dtl_fail_memory(dt_error *err, const char *what) {
+  return dtl_fail(err, DT_ENOMEM, "out of memory: %s", what);
+}

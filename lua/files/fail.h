@@ -8,4 +8,7 @@
 /* dt_fail, with the message cleaned by dtl_clean: line breaks become blanks. */
 dt_status dtl_fail(dt_error *err, dt_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Fails with DT_ENOMEM: "out of memory: " and what it was for. */
+dt_status dtl_fail_memory(dt_error *err, const char *what);
+
 #endif

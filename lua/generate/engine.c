@@ -299,7 +299,7 @@ static dt_status begin_courses(dtl_engine *e, const dtl_engine_options *o, dt_er
   dt_status status = DT_OK;
   e->learned = o->learned ? o->learned : dtl_learned_open(e->pair, &(dtl_learning){0});
   e->owns_learned = !o->learned;
-  if (!e->learned) return dtl_fail(err, DT_ENOMEM, "out of memory: what passes cost");
+  if (!e->learned) return dtl_fail_memory(err, "what passes cost");
   for (int i = 0; i < 2 && !status; i++) status = find_course(e, 1, kinds[i], true, &found, err);
   return status;
 }
@@ -311,7 +311,7 @@ static dt_status open_engine(dtl_engine *e, const dtl_engine_options *o, dt_erro
   dt_session_options session = {.sequences = o->places, .context = o->context, .use_draft = info.draft.path};
   dt_status status = places_open(&e->places, o->places, false, err);
   e->seat = calloc((size_t)o->places, sizeof *e->seat);
-  if (!status && !e->seat) status = dtl_fail(err, DT_ENOMEM, "out of memory: an engine");
+  if (!status && !e->seat) status = dtl_fail_memory(err, "an engine");
   if (!status) status = begin_courses(e, o, err);
   return status ? status : dt_session_open(e->pair, &session, &e->places.session, err);
 }
@@ -326,7 +326,7 @@ dt_status dtl_engine_open(dt_pair *pair, const dtl_engine_options *o, dtl_engine
     return dtl_fail(err, DT_EINPUT, "engine: pieces of %g ms are out of range: 0 to 1e6", o->piece_ms);
   if (o->learned && learn_pair(o->learned) != pair) return dtl_fail(err, DT_EINPUT, "learned: it is of another pair");
   dtl_engine *e = calloc(1, sizeof *e);
-  if (!e) return dtl_fail(err, DT_ENOMEM, "out of memory: an engine");
+  if (!e) return dtl_fail_memory(err, "an engine");
   e->pair = pair;
   e->piece = FIRST_PIECE;
   e->prefixes.most = o->kept_bytes;

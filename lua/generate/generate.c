@@ -69,7 +69,7 @@ static dt_status open_course(work *w, dt_error *err) {
   if (!w->learned && counts) {
     w->learned = dtl_learned_open(w->pair, &(dtl_learning){.interrupt = r->interrupt});
     w->owns_learned = true;
-    if (!w->learned) return dtl_fail(err, DT_ENOMEM, "out of memory: what passes cost");
+    if (!w->learned) return dtl_fail_memory(err, "what passes cost");
   }
   w->costs.sequences = w->places.n;
   return w->learned ? learn_course(w->learned, w->places.n, &r->seq, counts, &w->costs.course, err) : DT_OK;

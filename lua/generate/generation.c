@@ -10,9 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-static dt_status out_of_memory(dt_error *err) {
-  return dtl_fail(err, DT_ENOMEM, "out of memory: the result of a generation");
-}
+static dt_status out_of_memory(dt_error *err) { return dtl_fail_memory(err, "the result of a generation"); }
 
 static char *copy(const char *text) { return text ? strdup(text) : NULL; }
 

@@ -30,7 +30,7 @@ dt_status dtl_trace_open(const char *path, dtl_trace **out, dt_error *err) {
   char *copy = strdup(path);
   if (!trace || !copy) {
     free(trace), free(copy);
-    return dtl_fail(err, DT_ENOMEM, "out of memory: the trace");
+    return dtl_fail_memory(err, "the trace");
   }
   trace->path = copy;
   trace->file = fopen(path, "wb");
@@ -48,7 +48,7 @@ dt_status dtl_trace_open_lines(void (*tell)(void *user, const char *line), void 
   NEED(tell, "tell");
   NEED(out, "out");
   dtl_trace *trace = calloc(1, sizeof *trace);
-  if (!trace) return dtl_fail(err, DT_ENOMEM, "out of memory: the trace");
+  if (!trace) return dtl_fail_memory(err, "the trace");
   trace->tell = tell, trace->user = user;
   *out = trace;
   return DT_OK;

@@ -13,7 +13,7 @@ typedef struct {
   size_t n;
 } gathered;
 
-static dt_status out_of_memory(dt_error *err) { return dtl_fail(err, DT_ENOMEM, "out of memory: the corpus"); }
+static dt_status out_of_memory(dt_error *err) { return dtl_fail_memory(err, "the corpus"); }
 
 static bool gather(gathered *all, const int32_t *token, size_t n) {
   int32_t *grown = realloc(all->token, (all->n + n + 1) * sizeof *grown);

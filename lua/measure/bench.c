@@ -15,7 +15,7 @@ dt_status bench_open(bench *b, dt_pair *pair, int context, int batch, dt_error *
   b->nodes = malloc(sizeof *b->nodes * (size_t)batch * (DT_TREE_VERIFY + 1));
   if (b->nodes) return DT_OK;
   bench_close(b);
-  return dtl_fail(err, DT_ENOMEM, "out of memory: trees to measure");
+  return dtl_fail_memory(err, "trees to measure");
 }
 
 void bench_close(bench *b) {

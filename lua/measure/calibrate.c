@@ -189,7 +189,7 @@ static void sum_up(samples of[][1 + COSTS_ROWS], dtl_costs *c, int *all, int *di
 /* why[DTL_WHY]: filled if the measurement was disturbed. */
 static dt_status measure(bench *b, const dtl_calibration *how, dtl_costs *c, char *why, dt_error *err) {
   samples(*of)[1 + COSTS_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
-  if (!of) return dtl_fail(err, DT_ENOMEM, "out of memory: times of passes");
+  if (!of) return dtl_fail_memory(err, "times of passes");
   samples priced[2][COSTS_ROWS] = {{{.n = 0}}};
   walk_times walks = {.n = 0};
   walk_begin(&walks.lines);

@@ -69,7 +69,7 @@ dt_status costs_find(dt_pair *pair, int context, int batch, costs_place *place, 
       what && asprintf(&place->key, "%s, %s %s%s%s", what, files[0], files[1], *files[2] ? " " : "", files[2]) >= 0;
   if (ok && target) place->path = path_of("costs", what); /* a scripted pair has no files, and is measured each time */
   free(what), free(target), free(draft), free(second);
-  return ok ? DT_OK : dtl_fail(err, DT_ENOMEM, "out of memory: the place of a table of costs");
+  return ok ? DT_OK : dtl_fail_memory(err, "the place of a table of costs");
 }
 
 dt_status costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_place *place, dt_error *err) {
@@ -82,7 +82,7 @@ dt_status costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_
   identity_model(is_there ? info.draft2 : NULL, second);
   *place = (costs_place){.key = describe(&info, drawn, batch, (model_names){target, draft, second})};
   if (place->key && is_there) place->path = path_of(batch ? "learned" : "ledger", place->key);
-  return place->key ? DT_OK : dtl_fail(err, DT_ENOMEM, "out of memory: the place of learned costs");
+  return place->key ? DT_OK : dtl_fail_memory(err, "the place of learned costs");
 }
 
 void costs_leave(costs_place *place) {

@@ -182,7 +182,7 @@ dt_status learn_course(dtl_learned *learned, int batch, const dt_seq_options *op
   while (c && !(c->batch == batch && c->draws == draws && (!draws || c->coupled == coupled))) c = c->next;
   if (!c) {
     c = calloc(1, sizeof *c);
-    if (!c) return dtl_fail(err, DT_ENOMEM, "out of memory: what passes cost");
+    if (!c) return dtl_fail_memory(err, "what passes cost");
     *c = (course){.batch = batch, .draws = draws, .coupled = coupled, .walks_at = WALK_REST};
     walk_begin(&c->lines);
     dt_status status = begin(learned, c, err);

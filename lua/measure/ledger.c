@@ -227,14 +227,14 @@ ledger *ledger_new(const char *key) {
 dt_status ledger_open(dt_pair *pair, const char *drawn, ledger **out, const char **wrong, dt_error *err) {
   *wrong = NULL;
   ledger *l = calloc(1, sizeof *l);
-  if (!l) return dtl_fail(err, DT_ENOMEM, "out of memory: what was learned about a pair");
+  if (!l) return dtl_fail_memory(err, "what was learned about a pair");
   char *text = NULL;
   *wrong = read_calibration(l, pair, drawn);
   dt_status status = costs_find_learned(pair, drawn, 0, &l->place, err);
   if (!status && costs_read(&l->place, &text, NULL) == DT_EINPUT) *wrong = "it cannot be read";
   if (!status && text) *wrong = ledger_parse(l, text);
   free(text);
-  if (*wrong == COSTS_STARVED) status = dtl_fail(err, DT_ENOMEM, "out of memory: what was learned about a pair");
+  if (*wrong == COSTS_STARVED) status = dtl_fail_memory(err, "what was learned about a pair");
   if (status)
     ledger_close(l);
   else

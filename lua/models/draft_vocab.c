@@ -26,7 +26,7 @@ static dt_status read_ids(const char *path, dt_draft_vocab *out, dt_error *err) 
   dt_status status = dtl_read_file("list of ids", path, FILE_MAX, &text, &len, err);
   if (status) return status;
   int32_t *ids = malloc((len / 2 + 1) * sizeof *ids);
-  if (!ids) status = dtl_fail(err, DT_ENOMEM, "out of memory: a list of ids");
+  if (!ids) status = dtl_fail_memory(err, "a list of ids");
   for (const char *at = text, *end; !status && at < text + len; at = end + 1) {
     end = memchr(at, '\n', (size_t)(text + len - at));
     if (!end) end = text + len;
@@ -57,7 +57,7 @@ static dt_status add_page(dt_draft_vocab *out, const char *page, dt_error *err) 
   char *both = realloc((char *)out->text, before + len + 1);
   if (both) memcpy(both + before, text, len + 1), out->text = both;
   free(text);
-  return both ? DT_OK : dtl_fail(err, DT_ENOMEM, "out of memory: the guide");
+  return both ? DT_OK : dtl_fail_memory(err, "the guide");
 }
 
 static dt_status read_guide(dt_draft_vocab *out, dt_error *err) {
@@ -90,7 +90,7 @@ dt_status dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dt_error 
   }
   dt_status status = counted ? read_guide(out, err) : read_ids(given, out, err);
   if (!status && !counted) name_ids(out, name, sizeof name);
-  if (!status && !(out->name = strdup(name))) status = dtl_fail(err, DT_ENOMEM, "out of memory: a list of ids");
+  if (!status && !(out->name = strdup(name))) status = dtl_fail_memory(err, "a list of ids");
   if (status) dtl_draft_vocab_close(out);
   return status;
 }

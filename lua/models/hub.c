@@ -207,7 +207,7 @@ dt_status hub_path(const char *name, char **path, dt_error *err) {
   if (!here && !strchr(name, '/') && !gguf_is_name(name)) return unknown(name, err);
   *path = strdup(name);
   if (*path && is_folder(*path)) status = inside(*path, path, err);
-  return status || *path ? status : dtl_fail(err, DT_ENOMEM, "out of memory: a path");
+  return status || *path ? status : dtl_fail_memory(err, "a path");
 }
 
 bool dtl_is_model_name(const char *word) {

@@ -146,7 +146,7 @@ dt_status dtl_models(dtl_model **models, int *n, dt_error *err) {
   if (!l.failed) return DT_OK;
   dtl_models_free(l.models, l.n);
   *models = NULL, *n = 0;
-  return dtl_fail(err, DT_ENOMEM, "out of memory: the list of models");
+  return dtl_fail_memory(err, "the list of models");
 }
 
 void dtl_models_free(dtl_model *models, int n) {
@@ -170,7 +170,7 @@ dt_status dtl_named_model(const char *name, char **script, char **folder, char *
     strcat(*names, all[i].name);
   }
   free(all);
-  if (!*names) return dtl_fail(err, DT_ENOMEM, "out of memory: the names of models");
+  if (!*names) return dtl_fail_memory(err, "the names of models");
   if (!known) return DT_OK;
   dt_status status = dt_find("scripts/get-model", script, err);
   if (!status) status = dt_find("models/pull.txt", folder, err);

@@ -26,7 +26,7 @@ dt_status models_draft(const char *name, char **draft, dt_error *err) {
   if (!is_named(name)) return DT_OK;
   if (!dt_draft_is_own(name)) return hub_path(name, draft, err);
   *draft = strdup(name);
-  return *draft ? DT_OK : dtl_fail(err, DT_ENOMEM, "out of memory: the draft's name");
+  return *draft ? DT_OK : dtl_fail_memory(err, "the draft's name");
 }
 
 /* The draft for that target: the named one, the bundled target's own, or one found; NULL: none was found. */

@@ -124,7 +124,7 @@ static dt_status remove_cached(const asked *a, const hub_id *id, dt_error *err) 
   char *folder = hub_folder(id->id), *locks = folder ? locks_of(folder) : NULL, *cache = hub_cache();
   dt_status status;
   if (!locks || !cache)
-    status = dtl_fail(err, DT_ENOMEM, "out of memory: a path");
+    status = dtl_fail_memory(err, "a path");
   else if (lstat(folder, &info) != 0)
     status = dtl_fail(err, DT_EINPUT, "%s is not in %s; dtrun ls lists what is", id->id, cache);
   else if (id->spec)

@@ -89,7 +89,7 @@ static dt_status read_seed(request_input *in, const request_field *f, const char
 
 static dt_status add_text(const char ***list, int *n, const char *text, dt_error *err) {
   const char **grown = realloc(*list, sizeof *grown * ((size_t)*n + 1));
-  if (!grown) return dtl_fail(err, DT_ENOMEM, "out of memory: texts of a request");
+  if (!grown) return dtl_fail_memory(err, "texts of a request");
   *list = grown;
   grown[(*n)++] = text;
   return DT_OK;
@@ -105,7 +105,7 @@ static dt_status add_stop(request_input *in, const char *name, const char *text,
 
 static dt_status copy(const char *text, char **grammar, dt_error *err) {
   *grammar = strdup(text);
-  return *grammar ? DT_OK : dtl_fail(err, DT_ENOMEM, "out of memory: a grammar");
+  return *grammar ? DT_OK : dtl_fail_memory(err, "a grammar");
 }
 
 dt_status request_grammar(request_input *in, const char *form, const char *text, dt_error *err) {
@@ -144,7 +144,7 @@ dt_status request_text(request_input *in, const request_field *f, const char *na
 dt_status request_add_bias(request_input *in, dt_bias bias, dt_error *err) {
   dt_shifts *s = &in->request.seq.shifts;
   dt_bias *grown = realloc(in->bias, sizeof *grown * ((size_t)s->n_bias + 1));
-  if (!grown) return dtl_fail(err, DT_ENOMEM, "out of memory: biases");
+  if (!grown) return dtl_fail_memory(err, "biases");
   s->bias = in->bias = grown;
   grown[s->n_bias++] = bias;
   return DT_OK;
