@@ -78,8 +78,8 @@ void cpu_keys_and_values(const cpu_chunk *c, int layer);
 
 /* ---- experts.c --------------------------------------------------------------------------------------------------- */
 
-/* Adds a layer's experts of the rows x, w->ldx apart, to the residual stream or, if a norm or an MLP stands between, writes their
- * sums to w->normed. The router reads the rows `by`. The caller waits for the other threads. */
+/* Adds a layer's experts of the rows x, w->ldx apart, to the residual stream or, if a norm or an MLP stands between,
+ * writes their sums to w->normed. The router reads the rows `by`. The caller waits for the other threads. */
 void cpu_run_experts(const cpu_chunk *c, int layer, const float *x, const float *by);
 
 /* ---- heads.c ----------------------------------------------------------------------------------------------------- */
@@ -90,7 +90,7 @@ void cpu_find_angles(const cpu_chunk *c, int first, int last);
 /* Rotates queries and keys, writes keys and values to the cache and, unless write_only, the attention output to cat. */
 void cpu_attend(const cpu_chunk *c, int layer, bool write_only);
 
-/* ---- delta.c: see delta.h ------------------------------------------------------------------------------------------- */
+/* ---- delta.c: see delta.h ---------------------------------------------------------------------------------------- */
 
 /* Computes a delta layer of the rows that norm1 left in x: writes what enters o to cat. */
 void cpu_run_delta(const cpu_chunk *c, int layer, const float *x);
@@ -125,8 +125,8 @@ char *cpu_prepared_row(const dt_weights *w, int product, int row);
 
 /* ---- shift.c ----------------------------------------------------------------------------------------------------- */
 
-/* Whether any of ids from..from+count-1 is shifted; and adding the shifts of these ids to their logits. With `ids`, a list of
- * rising ids, these are its elements from..from+count-1. */
+/* Whether any of ids from..from+count-1 is shifted; and adding the shifts of these ids to their logits. With `ids`, a
+ * list of rising ids, these are its elements from..from+count-1. */
 bool cpu_is_shifted(const dt_row_shifts *s, const int32_t *ids, int from, int count);
 void cpu_shift(const dt_row_shifts *s, const int32_t *ids, int from, int count, float *logits);
 

@@ -45,7 +45,8 @@ void delta_passed(dt_cache *c, const dt_rows *rows) {
   }
 }
 
-/* Adds this thread's share of the numbers of all rows to the rings, and mixes them with those of the three rows before each. */
+/* Adds this thread's share of the numbers of all rows to the rings, and mixes them with those of the three rows before
+ * each. */
 static void mix(const cpu_chunk *c, const cpu_layer *l) {
   const dt_weights *w = c->p->w;
   const dt_rows *rows = c->p->rows;
@@ -166,8 +167,8 @@ static void prepare_keys(const cpu_chunk *c, const cpu_layer *l, int head) {
   }
 }
 
-/* A thread takes whole key heads with all value heads that share them, and their rows in order: a row's delta needs those of its
- * path. */
+/* A thread takes whole key heads with all value heads that share them, and their rows in order: a row's delta needs
+ * those of its path. */
 static void run_heads(const cpu_chunk *c, const cpu_layer *l) {
   const dt_weights *w = c->p->w;
   const dt_shape *s = &w->shape;
@@ -201,7 +202,7 @@ void cpu_run_delta(const cpu_chunk *c, int layer, const float *x) {
   run_heads(c, l);
 }
 
-/* ---- what a cache keeps ------------------------------------------------------------------------------------------- */
+/* ---- what a cache keeps ------------------------------------------------------------------------------------------ */
 
 void delta_move(dt_cache *c, int sequence, const int32_t *from, const int32_t *to, int n) {
   const dt_weights *w = c->weights;

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The cosines of the chunk's row r, by inv_freq or local_freq; its sines lie behind them. Two buffers take turns, since a
- * thread may still rotate rows of one chunk when another thread begins the next. */
+/* The cosines of the chunk's row r, by inv_freq or local_freq; its sines lie behind them. Two buffers take turns, since
+ * a thread may still rotate rows of one chunk when another thread begins the next. */
 static float *angles(const cpu_chunk *c, bool local, int r) {
   const dt_weights *w = c->p->w;
   int turn = c->first / CPU_ROWS % 2;
@@ -133,9 +133,9 @@ static void attend(const cpu_chunk *c, int layer, int first, int last) {
   }
 }
 
-/* Writes the layer's own keys and values, then computes attention. If key heads can be shared out evenly, each thread takes whole key
- * heads with all heads that share them, and reads only what it wrote itself. Otherwise pairs of rows and heads are
- * shared out, after a barrier. */
+/* Writes the layer's own keys and values, then computes attention. If key heads can be shared out evenly, each thread
+ * takes whole key heads with all heads that share them, and reads only what it wrote itself. Otherwise pairs of rows
+ * and heads are shared out, after a barrier. */
 void cpu_attend(const cpu_chunk *c, int layer, bool write_only) {
   const cpu_layer *l = &c->p->w->layer[layer];
   int first, last, rows = l->k.data ? c->n : 0; /* to write */

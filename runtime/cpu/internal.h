@@ -86,7 +86,8 @@ typedef struct {
   dt_shape shape; /* the model's with this layer's numbers */
   cpu_mine mine;
   int dim; /* head_dim rounded up to 16: the width of a head in q, k, v and the cache */
-  int keys_of; /* the layer whose keys and values it reads: its own number, an earlier one or, in a reader, one of the target's */
+  /* The layer whose keys and values it reads: its own number, an earlier one or, in a reader, one of the target's. */
+  int keys_of;
   size_t cache_at; /* bytes of a slot before its keys */
 } cpu_layer;
 
@@ -108,8 +109,8 @@ typedef struct {
 
 typedef struct cpu_chunk cpu_chunk; /* chunk.h */
 
-/* Scratch of a chunk's experts. A pair is a row and one of the experts that it chose; places are those of the pairs by rising
- * expert. */
+/* Scratch of a chunk's experts. A pair is a row and one of the experts that it chose; places are those of the pairs by
+ * rising expert. */
 typedef struct {
   size_t ldlogits, ldinner;
   size_t step;   /* bytes between rows of pairs */
@@ -124,8 +125,8 @@ typedef struct {
   float *gate;   /* [CPU_ROWS][CPU_PANEL] and the first of each row: what its gate says */
 } cpu_routes;
 
-/* The numbers of all delta layers, of this rank's heads: its key heads, and by them the value heads in their order. A store is what a
- * sequence keeps of a layer: rows in a ring, then bases, then their positions. */
+/* The numbers of all delta layers, of this rank's heads: its key heads, and by them the value heads in their order. A
+ * store is what a sequence keeps of a layer: rows in a ring, then bases, then their positions. */
 typedef struct {
   cpu_range keys; /* mine.delta_keys; a rank that has none computes the first, too, to know which bases there are */
   int values;     /* value heads */

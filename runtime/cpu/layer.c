@@ -31,7 +31,8 @@ static cpu_product to_inner(const dt_weights *w, const cpu_layer *l, const float
       &l->up, x, w->ldx, w->shape.gated ? CPU_GATE : CPU_ACTIVATE, cpu_inner_of(w) + l->mine.inter.first, w->ldcat};
 }
 
-/* The product whose result is added to the residual stream: at once or, where a norm stands between, by end_residual. */
+/* The product whose result is added to the residual stream: at once or, where a norm stands between, by
+ * end_residual. */
 static cpu_product to_residual(const dt_weights *w, const cpu_matrix *m, const float *x, const float *norm) {
   float *to = norm ? w->normed : w->x;
   return (cpu_product){m, x, w->ldcat, norm ? CPU_STORE : CPU_ADD, to + w->mine.hidden.first, w->ldx};

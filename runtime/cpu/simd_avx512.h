@@ -127,9 +127,7 @@ VI i16 i_add_pairs(i16 a, i16 pairs) { return _mm512_add_epi32(a, pairs); }
 VI i16 i_pairs(i16 pairs, i16 w, i_fours x, const int four) {
   return _mm512_add_epi16(pairs, _mm512_maddubs_epi16(w, simd_four(x, four)));
 }
-VI i16 i_add_pairs(i16 a, i16 pairs) {
-  return _mm512_add_epi32(a, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
-}
+VI i16 i_add_pairs(i16 a, i16 pairs) { return _mm512_add_epi32(a, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1))); }
 #endif
 VI i16 i_xor(i16 a, i16 b) { return _mm512_xor_si512(a, b); }
 VI i16 i_multiply(i16 a, uint32_t x, i16 *low) {

@@ -8,14 +8,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A view of weights in a source, which is not owned; little endian. `group` rows at a time are taken out of every `stride`
- * of the source's rows (q, k and v interleaved by head; an ordinary matrix has group = stride = rows). `zipped`: the two
- * halves of a group lie row by row in turn, as GGUF has llama's q and k, so that row i of the first half is row 2 i there and
- * of the second 2 i + 1. A vector is rows x 1; `plus` is added to each of its numbers. source == NULL: the model has none of
- * these.
+/* A view of weights in a source, which is not owned; little endian. `group` rows at a time are taken out of every
+ * `stride` of the source's rows (q, k and v interleaved by head; an ordinary matrix has group = stride = rows).
+ * `zipped`: the two halves of a group lie row by row in turn, as GGUF has llama's q and k, so that row i of the first
+ * half is row 2 i there and of the second 2 i + 1. A vector is rows x 1; `plus` is added to each of its numbers. source
+ * == NULL: the model has none of these.
  * `across`: the source has the view's columns as its rows, `across` numbers each, of which the view begins at `offset`.
- * `scales`: the blocks of MXFP4 lie in two sources: there are their scales, a byte each, from scales_offset on, and in `source` the
- * rest, where numbers 2 j and 2 j + 1 of a block have the low and the high half of byte j. */
+ * `scales`: the blocks of MXFP4 lie in two sources: there are their scales, a byte each, from scales_offset on, and in
+ * `source` the rest, where numbers 2 j and 2 j + 1 of a block have the low and the high half of byte j. */
 typedef struct {
   const dt_source *source;
   uint64_t offset; /* bytes before the view's first row */
@@ -57,11 +57,11 @@ typedef struct {
 
 #define DT_EXPERTS 512 /* most experts of a layer */
 
-/* A delta layer has the gated delta rule (Yang, Kautz, Hatamizadeh: Gated Delta Networks, 2024) in the place of attention. With n
- * the row after norm1, K = key_heads * key_dim, U = value_heads * value_dim:
- *   m = delta_in(n); queries [K], keys [K] and values [U] lie side by side in silu(sum over t of conv[.][t] m of the row taps - 1 - t before)
- *   a query, a key is divided by sqrt(|.|^2 + 1e-6), a query by sqrt(key_dim); several values share a key (delta_tiled)
- *   g = decay softplus(delta_a(n) + shift); b = sigmoid(delta_b(n)); of each value head
+/* A delta layer has the gated delta rule (Yang, Kautz, Hatamizadeh: Gated Delta Networks, 2024) in the place of
+ * attention. With n the row after norm1, K = key_heads * key_dim, U = value_heads * value_dim:
+ *   m = delta_in(n); queries [K], keys [K] and values [U] lie side by side in silu(sum over t of conv[.][t] m of the
+ *   row taps - 1 - t before) a query, a key is divided by sqrt(|.|^2 + 1e-6), a query by sqrt(key_dim); several values
+ *   share a key (delta_tiled) g = decay softplus(delta_a(n) + shift); b = sigmoid(delta_b(n)); of each value head
  *   S = e^g S; u = b (v - S'k); S += k u'; y = S'q            S: [key_dim,value_dim], zero before the text
  *   x += o(RMS norm of each head's y, times delta_norm, times silu(delta_z(n)))
  * The sums that it is computed by are in cpu/delta.h. */
@@ -71,15 +71,16 @@ typedef struct {
 /* One decoder layer. H = hidden, A = heads * head_dim, G = kv_heads * head_dim, I = inter.
  * parallel residual:   x += o(attn(norm1(x))) + down(act(up(norm2(x))))       (both norms read the layer's input)
  * sequential residual: x += o(attn(norm1(x)));  x += down(act(up(norm2(x))))
- * with a gate: down(act(gate(n)) * up(n)). Biases are optional, and so are the norms of a sequential residual: without norm1 or
- * norm2, x itself is read; with o_norm or down_norm, x += o_norm(o(..)), x += down_norm(down(..)). Behind both blocks, where the
- * model has inputs (dt_model_desc): x += input_norm(input_out(act(input_gate(x)) * inputs)); and with a scale: x *= scale.
- * with experts, in the place of down(..): the sum of w_e expert_e(n) over the `chosen` experts of the row, by rising e: those with
- * the largest of the numbers r = router_scale * router(n), ties by lower e. w_e = p_e or, with `chosen_only`, p_e over the sum of
- * the chosen ones' p; p = exp(r) over the sum of exp(r) of all experts. With router_sigmoid p = 1 / (1 + exp(-r)), those with the largest
- * p + router_correction are taken, and 1e-20 is added to the sum. w_e is then times expert_scale of e and experts_scale.
- * with experts and an MLP: mlp_norm(down(..)) + experts_norm(that sum); each norm may be absent. With mlp_gate down(..) is times
- * sigmoid(mlp_gate(n)) there. With expert_norm and router_norm
+ * with a gate: down(act(gate(n)) * up(n)). Biases are optional, and so are the norms of a sequential residual: without
+ * norm1 or norm2, x itself is read; with o_norm or down_norm, x += o_norm(o(..)), x += down_norm(down(..)). Behind both
+ * blocks, where the model has inputs (dt_model_desc): x += input_norm(input_out(act(input_gate(x)) * inputs)); and with
+ * a scale: x *= scale. with experts, in the place of down(..): the sum of w_e expert_e(n) over the `chosen` experts of
+ * the row, by rising e: those with the largest of the numbers r = router_scale * router(n), ties by lower e. w_e = p_e
+ * or, with `chosen_only`, p_e over the sum of the chosen ones' p; p = exp(r) over the sum of exp(r) of all experts.
+ * With router_sigmoid p = 1 / (1 + exp(-r)), those with the largest p + router_correction are taken, and 1e-20 is added
+ * to the sum. w_e is then times expert_scale of e and experts_scale. with experts and an MLP: mlp_norm(down(..)) +
+ * experts_norm(that sum); each norm may be absent. With mlp_gate down(..) is times sigmoid(mlp_gate(n)) there. With
+ * expert_norm and router_norm
  * the experts read expert_norm(x) and the router router_norm(x), in the place of n.
  * A head's sink is a score that its softmax's sum has beside the scores of the keys, and that gives no value. */
 typedef struct {
@@ -108,8 +109,10 @@ typedef struct {
   bool delta;
   int kv_heads, head_dim, inter; /* at most the shape's; 0: as many as these */
   dt_expert *expert;             /* [experts]; NULL: it has none */
-  int keys_of; /* counted from 1, an earlier layer whose keys and values its heads read: it has no k and v; 0: its own. Not 0 in a
-                * reader (dt_head_kind): they are those of the target's last layer that has its own and a window, or none, as this one */
+  /* Counted from 1, an earlier layer whose keys and values its heads read: it has no k and v; 0: its own. Not 0 in a
+   * reader (dt_head_kind): they are those of the target's last layer that has its own and that has, or has not, a
+   * window as this one. */
+  int keys_of;
 } dt_layer;
 
 enum { DT_LAYER_MATRICES = offsetof(dt_layer, window) / sizeof(dt_matrix) }; /* it begins with these */
@@ -162,21 +165,24 @@ typedef struct {
       *path; /* the files, for ranks (ranks.h) that share the model: each has a part of it. NULL: it is whole here */
 } dt_model_desc;
 
-/* A draft head: a layer that reads a token and the feature of the row before it. After a row of the text the feature is the
- * target's: `taps` of its streams side by side, T numbers each. After a row of a tree it is the head's own output for that row, H
- * numbers. With e the token's embedding and f the feature:
- * EAGLE-3: x = fc(f) for a feature of the target, else x = f; q, k and v [.., 2H] read e and x side by side, each normalized
+/* A draft head: a layer that reads a token and the feature of the row before it. After a row of the text the feature is
+ * the target's: `taps` of its streams side by side, T numbers each. After a row of a tree it is the head's own output
+ * for that row, H numbers. With e the token's embedding and f the feature:
+ * EAGLE-3: x = fc(f) for a feature of the target, else x = f; q, k and v [.., 2H] read e and x side by side, each
+ * normalized
  * EAGLE:   x = fc(e and f side by side) + bias, T = H; q, k and v read x, and no norm precedes the logits
- * MTP is an EAGLE head whose e and f are normalized, whose layer is a whole one of the target's kind, and that ends in a norm: the
- * feature is what that leaves. Files of Qwen3.5 and GLM-4.5 have one, which transformers leaves out; vLLM's qwen3_5_mtp.py and SGLang's
- * glm4_moe_nextn.py compute it so. It may have an embedding and an output of its own.
+ * MTP is an EAGLE head whose e and f are normalized, whose layer is a whole one of the target's kind, and that ends in
+ * a norm: the feature is what that leaves. Files of Qwen3.5 and GLM-4.5 have one, which transformers leaves out; vLLM's
+ * qwen3_5_mtp.py and SGLang's glm4_moe_nextn.py compute it so. It may have an embedding and an output of its own.
  * Its output is x after the layer. Its row at position p predicts the token at position p + 2.
- * MEDUSA has no layer and reads no token. For distance d, counted from 0: x = f, the target's feature; x += act(W x + b) for each
- * block of d; then d's output matrix gives the logits. From the row at position p it predicts the token at p + 2 + d.
- * READER: some layers, which have no keys and read the target's. x = fc(e and f side by side), where e and f have T numbers each; its
- * feature is post(x after the layers and the final norm). All rows of a tree are at the root's position p and see the target's rows 0 to
- * p - 1, never each other; the row of a node of depth d predicts the token at p + 1 + d. This is Gemma 4's assistant, as
- * Gemma4AssistantForCausalLM and SinglePositionMultiTokenCandidateGenerator of transformers 5 compute it. */
+ * MEDUSA has no layer and reads no token. For distance d, counted from 0: x = f, the target's feature; x += act(W x +
+ * b) for each block of d; then d's output matrix gives the logits. From the row at position p it predicts the token at
+ * p + 2 + d.
+ * READER: some layers, which have no keys and read the target's. x = fc(e and f side by side), where e and f
+ * have T numbers each; its feature is post(x after the layers and the final norm). All rows of a tree are at the root's
+ * position p and see the target's rows 0 to p - 1, never each other; the row of a node of depth d predicts the token at
+ * p + 1 + d. This is Gemma 4's assistant, as Gemma4AssistantForCausalLM and SinglePositionMultiTokenCandidateGenerator
+ * of transformers 5 compute it. */
 typedef enum { DT_HEAD_EAGLE, DT_HEAD_EAGLE3, DT_HEAD_MEDUSA, DT_HEAD_READER } dt_head_kind;
 
 #define DT_TAPS 8       /* most streams that make a feature */
