@@ -154,9 +154,9 @@ static void fill(subject *s) {
     }
     w->backend->cache_type->write(numbers, w->layer[0].dim, s->cache->data + at);
   }
-  for (size_t i = 0; i < CPU_ROWS * w->ldqkv; i++) {
+  for (size_t i = 0; i < CPU_ROWS * w->scratch.ldqkv; i++) {
     state = state * 6364136223846793005u + 1442695040888963407u;
-    w->qkv[i] = (float)(state >> 40 & 0xffff) * 0x1p-16f - 0.5f;
+    w->scratch.qkv[i] = (float)(state >> 40 & 0xffff) * 0x1p-16f - 0.5f;
   }
 }
 
