@@ -5,20 +5,22 @@
  * added in order. A row of a tensor core's product does not depend on the other rows, so a row's result does not depend
  * on the rows that share its unit. Keys and values of caches in q8 are widened where they are loaded (held.cuh).
  *
- * A unit of work is one part for some rows of a sequence, and a block computes it for `joined` heads that share their keys. One head
- * of one row is a line, and lines are the M side of the products: a row's heads first, then the next row's; up to GROUP. Either
- * the rows have all the unit's positions in common (in their prefix, or as rows of one text, whose last row has the most keys), so
- * that keys and values are read once for all lines. Or the rows of a tree, up to OWN lines, have only the first `own` positions in
- * common; the other positions are computed row by row, and the warps share the rows out. A key that a row does not have, or that
- * a window hides from it, has the weight zero. Only a NaN or an infinity in the later rows of a text could pass that weight, and
- * such a text is lost anyway. The block that finishes the last part of a row adds up the row's parts.
+ * A unit of work is one part for some rows of a sequence, and a block computes it for `joined` heads that share their
+ * keys. One head of one row is a line, and lines are the M side of the products: a row's heads first, then the next
+ * row's; up to GROUP. Either the rows have all the unit's positions in common (in their prefix, or as rows of one text,
+ * whose last row has the most keys), so that keys and values are read once for all lines. Or the rows of a tree, up to
+ * OWN lines, have only the first `own` positions in common; the other positions are computed row by row, and the warps
+ * share the rows out. A key that a row does not have, or that a window hides from it, has the weight zero. Only a NaN
+ * or an infinity in the later rows of a text could pass that weight, and such a text is lost anyway. The block that
+ * finishes the last part of a row adds up the row's parts.
  *
- * An example: three rows of a tree, a, b (a child of a) and c (a's sibling), behind a prefix of 300. Parts 0 and 1 (positions 0 to
- * 255) are in every row's prefix: two units of three rows, `common` 128. Part 2 begins at 256: its first 44 positions are in the
- * prefix (`own` 44), the rest are paths: a's [a], b's [a b], c's [c]. With many heads that is one unit of three rows (rows.cu:
- * `together`), which is `apart`: positions 256 to 299 once for all, positions 300 and 301 row by row; else three units of one
- * row, which has all its positions for itself. Either way position 300 is one of the 16 from 288 on, and is added with those.
- * Where two heads share each key head, `joined` is 2, and the lines are a's first head, a's second, b's first, and so on: six. */
+ * An example: three rows of a tree, a, b (a child of a) and c (a's sibling), behind a prefix of 300. Parts 0 and 1
+ * (positions 0 to 255) are in every row's prefix: two units of three rows, `common` 128. Part 2 begins at 256: its
+ * first 44 positions are in the prefix (`own` 44), the rest are paths: a's [a], b's [a b], c's [c]. With many heads
+ * that is one unit of three rows (rows.cu: `together`), which is `apart`: positions 256 to 299 once for all, positions
+ * 300 and 301 row by row; else three units of one row, which has all its positions for itself. Either way position 300
+ * is one of the 16 from 288 on, and is added with those. Where two heads share each key head, `joined` is 2, and the
+ * lines are a's first head, a's second, b's first, and so on: six. */
 #include "attention.cuh"
 #include "held.cuh"
 #include "launch.cuh"
@@ -33,7 +35,8 @@ struct room {
   int *last;        /* [GROUP] whether this part was the line's last */
   int *own_slot;    /* [OWN][SPLIT] slots of the other keys of each row */
   float *own_score; /* [OWN][SPLIT] scores of these for each line, then their exponentials */
-  /* [WARPS]: first the values, [KEYS] rows, VALUE_PITCH apart; then [GROUP][PITCH] their sums, in the order of place_of */
+  /* [WARPS]: first the values, [KEYS] rows, VALUE_PITCH apart; then [GROUP][PITCH] their sums, in the order of
+   * place_of */
   float *values_of;
 };
 static __device__ __forceinline__ room rooms(int *slot) {
@@ -242,10 +245,11 @@ static __device__ __forceinline__ void add_own(const attention &a, const work &u
   }
 }
 
-/* Adds the parts of the lines whose last part this block has finished, each line's in order: out = sum of parts / sum of
- * exponentials. A thread takes EACH dimensions of a line. AT_ONCE parts are loaded before the first is added: with a trip to the
- * second-level cache for each, this would be most of attention's time. So no branch may depend on a part, since the compiler
- * loads it behind the branch. Where parts end, the first of these stands for those that are not there, with the weight zero. */
+/* Adds the parts of the lines whose last part this block has finished, each line's in order: out = sum of parts / sum
+ * of exponentials. A thread takes EACH dimensions of a line. AT_ONCE parts are loaded before the first is added: with a
+ * trip to the second-level cache for each, this would be most of attention's time. So no branch may depend on a part,
+ * since the compiler loads it behind the branch. Where parts end, the first of these stands for those that are not
+ * there, with the weight zero. */
 template <number TYPE, int DIM>
 static __device__ __forceinline__ void combine(const attention &a, const work &u, const room &s) {
   constexpr int EACH = 4, ITEMS = DIM / EACH, AT_ONCE = 8;

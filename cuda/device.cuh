@@ -177,9 +177,9 @@ __device__ __forceinline__ uint4 load_stream(const uint4 *p) {
 }
 
 /* Copies 16 bytes to shared memory while the thread goes on: past the L1 cache or, for data that other blocks of the
- * multiprocessor read too, through it, as 8 bytes always go. The copies begun since the last commit form a group. copies_wait<LEFT> waits
- * until at most LEFT groups are under way. Then the thread itself sees its copies; other threads see them after a
- * barrier. */
+ * multiprocessor read too, through it, as 8 bytes always go. The copies begun since the last commit form a group.
+ * copies_wait<LEFT> waits until at most LEFT groups are under way. Then the thread itself sees its copies; other
+ * threads see them after a barrier. */
 __device__ __forceinline__ void copy_stream(uint4 *to, const uint4 *from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
                : "memory");
@@ -240,8 +240,8 @@ template <number TYPE> __device__ __forceinline__ void mma(float *d, const unsig
 
 #endif
 
-/* On the host: the nearest number in F16, ties to even. An f32 between two of F16 gets an odd last bit, so that rounding
- * it again gives what rounding x once does. */
+/* On the host: the nearest number in F16, ties to even. An f32 between two of F16 gets an odd last bit, so that
+ * rounding it again gives what rounding x once does. */
 inline uint16_t narrow_once(double x) {
   float f = (float)x;
   uint32_t bits;

@@ -1,16 +1,17 @@
-/* Draws tokens among the allowed ids: draw.h defines these. The ids are ordered by their keys (scores.cuh), and the allowed
- * ids end at some key. Several blocks share a row, in two kernels:
+/* Draws tokens among the allowed ids: draw.h defines these. The ids are ordered by their keys (scores.cuh), and the
+ * allowed ids end at some key. Several blocks share a row, in two kernels:
  *
- *   k_draw_count  counts and weighs the ids of each step; a step has the ids whose logits are about as far below the largest.
- *                 The last block to end sees in which steps the allowed ids may end: ids there are in question, those in
- *                 higher steps are allowed, those in lower ones are not.
- *   k_draw        draws among the allowed, and lists those in question. The last block to end finds the key where the allowed
- *                 ids end, and draws among the listed too. If the list has no room for all, it reads all logits instead.
+ *   k_draw_count  counts and weighs the ids of each step; a step has the ids whose logits are about as far below the
+ *                 largest. The last block to end sees in which steps the allowed ids may end: ids there are in
+ *                 question, those in higher steps are allowed, those in lower ones are not.
+ *   k_draw        draws among the allowed, and lists those in question. The last block to end finds the key where the
+ *                 allowed ids end, and draws among the listed too. If the list has no room for all, it reads all logits
+ *                 instead.
  *
- * The key's digits are found from the highest down, three of the score and three of the id; each takes one pass over the ids
- * in question, as on the CPU over all. Where all ids of that score are allowed, as when it is the score of one only, the
- * id's digits take no pass. Counts and weights are whole numbers, so that neither the order of summation nor the number of
- * blocks matters. */
+ * The key's digits are found from the highest down, three of the score and three of the id; each takes one pass over
+ * the ids in question, as on the CPU over all. Where all ids of that score are allowed, as when it is the score of one
+ * only, the id's digits take no pass. Counts and weights are whole numbers, so that neither the order of summation nor
+ * the number of blocks matters. */
 #include "launch.cuh"
 #include "logits.cuh"
 #include "scores.cuh"
@@ -84,8 +85,8 @@ static __device__ uint64_t best_of_block(bins *b, uint64_t x) {
 /* The larger of the thread's two values; the other is the one below. */
 static __device__ __forceinline__ int upper_value() { return VALUES - 1 - 2 * (int)threadIdx.x; }
 
-/* The value at which the sum from the largest value down reaches `needed`, which is at most the sum over all. The thread
- * knows the sum before its two values, and theirs. b->ahead: the sum before that value, b->found: its own. */
+/* The value at which the sum from the largest value down reaches `needed`, which is at most the sum over all. The
+ * thread knows the sum before its two values, and theirs. b->ahead: the sum before that value, b->found: its own. */
 static __device__ int find(bins *b, unsigned long long needed, unsigned long long before, unsigned long long of_upper,
                            unsigned long long of_lower) {
   if (before < needed && needed <= before + of_upper + of_lower) {
@@ -126,8 +127,8 @@ static __device__ __forceinline__ unsigned long long needed_of(const dt_sampling
   return need > 1.0 ? (unsigned long long)need : 1ull;
 }
 
-/* The step of a logit, which never falls as the logit rises. There are 128 steps between the distances d and 2 d + 1 from
- * the largest logit; step 0 has all distances from 65279 on. */
+/* The step of a logit, which never falls as the logit rises. There are 128 steps between the distances d and 2 d + 1
+ * from the largest logit; step 0 has all distances from 65279 on. */
 static __device__ __forceinline__ int step_of(float logit, float largest) {
   unsigned bits = __float_as_uint(fmaxf(largest - logit, 0.0f) + 1.0f) - __float_as_uint(1.0f), step = bits >> 16;
   return step < VALUES ? VALUES - 1 - (int)step : 0;
@@ -250,10 +251,10 @@ template <class F> static __device__ __forceinline__ void for_keys(const questio
   });
 }
 
-/* Walks the ids in question from the largest key down, behind others that have the sum `ahead`, until the sum of count(key)
- * reaches need(the sum over these all); returns the key reached or, if that is of the last id with its score that counts, the
- * least key with this score. If all do not reach it, returns 0. All ids with one score that count at all, the lowest id
- * among them, count the same. */
+/* Walks the ids in question from the largest key down, behind others that have the sum `ahead`, until the sum of
+ * count(key) reaches need(the sum over these all); returns the key reached or, if that is of the last id with its score
+ * that counts, the least key with this score. If all do not reach it, returns 0. All ids with one score that count at
+ * all, the lowest id among them, count the same. */
 template <class COUNT, class NEED>
 static __device__ uint64_t reach(const question &q, bins *b, unsigned long long ahead, COUNT count, NEED need) {
   constexpr int HIGHEST = 64 - DIGIT, IDS = 32; /* the last digit of the score, and of the id, has one bit less */

@@ -31,8 +31,8 @@ static int bucket(int n) {
 
 /* ---- the kernels of a pass --------------------------------------------------------------------------------------- */
 
-/* Computes tiles of the matrix below `end`: q, k and v from `input` and, from pair inner_from on, the MLP's inner row from the
- * second norm. */
+/* Computes tiles of the matrix below `end`: q, k and v from `input` and, from pair inner_from on, the MLP's inner row
+ * from the second norm. */
 static void spread_out(enqueuer *q, int index, const matrix &m, const operand &input, int end, int inner_from) {
   if (end > m.tiles) end = m.tiles;
   if (m.first >= end) return;
@@ -245,8 +245,8 @@ static int run_chunks(dt_weights *w, const dt_cache *c, const dt_rows *rows, cud
 
 /* ---- the first kernels ------------------------------------------------------------------------------------------- */
 
-/* Runs all kernels that passes of this model can need, over no rows: one by one, since a kernel's first launch loads it,
- * which a driver may refuse while a graph is captured; then as passes do. */
+/* Runs all kernels that passes of this model can need, over no rows: one by one, since a kernel's first launch loads
+ * it, which a driver may refuse while a graph is captured; then as passes do. */
 static cudaError_t run_nothing(const dt_weights *w, dt_cache *c) {
   cudaError_t e = cudaSuccess;
   for (auto begin : {start_one_by_one, start})

@@ -1,6 +1,7 @@
-/* How caches hold a row: the keys, or the values, of one head in one slot. In 16 bits they are numbers of the activations' type. In q8
- * they are codes of 8 bits, to each of which 128 is added, and then a scale in F16 for each SCALED of them (the last may be for 16). A
- * number is code * scale, rounded to the activations' type when it is read. */
+/* How caches hold a row: the keys, or the values, of one head in one slot. In 16 bits they are numbers of the
+ * activations' type. In q8 they are codes of 8 bits, to each of which 128 is added, and then a scale in F16 for each
+ * SCALED of them (the last may be for 16). A number is code * scale, rounded to the activations' type when it is
+ * read. */
 #ifndef DT_CUDA_HELD_CUH
 #define DT_CUDA_HELD_CUH
 
@@ -29,7 +30,8 @@ template <int DIM> static __device__ __forceinline__ float scale_at(const unsign
   return widen<F16>(reinterpret_cast<const uint16_t *>(row + DIM)[d / SCALED]);
 }
 
-/* Four codes times a scale, two in a register. A code c is made the float 2^15 + 128 + c; the rest is exact, before one rounding. */
+/* Four codes times a scale, two in a register. A code c is made the float 2^15 + 128 + c; the rest is exact, before one
+ * rounding. */
 template <number TYPE> static __device__ __forceinline__ uint2 widen_codes(unsigned four, float scale) {
   float less = -32896.0f * scale, x[4];
 #pragma unroll
@@ -61,8 +63,8 @@ template <number TYPE, int DIM> static __device__ __forceinline__ uint4 load_eig
   return make_uint4(first.x, first.y, second.x, second.y);
 }
 
-/* A lane that loads four numbers in each 16, from the at-th on, keeps this place of a row: that of its first or, in q8, where it
- * needs the row's scales, the row's. d is a multiple of 16. */
+/* A lane that loads four numbers in each 16, from the at-th on, keeps this place of a row: that of its first or, in q8,
+ * where it needs the row's scales, the row's. d is a multiple of 16. */
 template <held H> static __device__ __forceinline__ int kept_at(int at) { return H == HELD_Q8 ? 0 : at; }
 template <number TYPE, int DIM> static __device__ __forceinline__ uint2 load_kept(const uint16_t *kept, int d, int) {
   return load_four<TYPE, DIM>(kept, d);

@@ -1,5 +1,6 @@
-/* Rounds keys and values to q8, as runtime/cpu/attention_q8.c does. A group of SCALED numbers is rounded alone, by one warp, a lane for
- * each number: nothing depends on other rows. The numbers had been rounded to the activations' type before. */
+/* Rounds keys and values to q8, as runtime/cpu/attention_q8.c does. A group of SCALED numbers is rounded alone, by one
+ * warp, a lane for each number: nothing depends on other rows. The numbers had been rounded to the activations' type
+ * before. */
 #include "held.cuh"
 #include "launch.cuh"
 
@@ -7,7 +8,8 @@ constexpr float MOST_CODE = 127.0f;
 /* Of F16: MOST_CODE times the next one would be rounded to infinity when it is read. */
 constexpr float MOST_SCALE = 515.5f;
 
-/* The least scale, at least 2^-24, that times MOST_CODE is not below `largest`; 0 if that is 0; NaN if no scale in F16 is enough. */
+/* The least scale, at least 2^-24, that times MOST_CODE is not below `largest`; 0 if that is 0; NaN if no scale in F16
+ * is enough. */
 template <number TYPE> static __device__ __forceinline__ uint16_t scale_for(float largest) {
   if (!(largest > 0.0f)) return 0;
   uint16_t scale = narrow<F16>(largest / MOST_CODE);

@@ -29,7 +29,8 @@ constexpr int MAX_HEAD = 256, MAX_HIDDEN = 8192;
 static_assert(GROUP == TURN_STEP && ROWS % GROUP == 0, "a turn has whole groups");
 static_assert(OWN == TURN_STEP / 2, "a row's heads that are computed together fit where rows have their own keys");
 
-/* A stream, and whether its kernels are dependent launches: what a stream itself cannot be asked while it is captured. */
+/* A stream, and whether its kernels are dependent launches: what a stream itself cannot be asked while it is
+ * captured. */
 struct queue {
   cudaStream_t stream;
   bool overlaps;
@@ -159,9 +160,9 @@ struct pass_rows {
   pass_header *header;
   dt_sampling *sampling;                                                   /* [ROWS], of the wanted rows */
   int32_t *token, *position, *sequence, *slot, *prefix, *path_at, *wanted; /* [ROWS] */
-  /* Of attention, eight numbers for each unit. First row of its turn, rows (0: this unit is none), part, and the key of it from which
-   * each row has its own (SPLIT: none); then of the last of these rows: sequence, prefix, path_at, position. So a block has
-   * all that it needs to find its keys at once. */
+  /* Of attention, eight numbers for each unit. First row of its turn, rows (0: this unit is none), part, and the key of
+   * it from which each row has its own (SPLIT: none); then of the last of these rows: sequence, prefix, path_at,
+   * position. So a block has all that it needs to find its keys at once. */
   int4 *unit;
   int32_t *path; /* row r's path begins at path_at[r]; paths lie after the units, in the same memory */
 

@@ -3,10 +3,10 @@
  *
  * There is one order of summation per shape, whatever the number of rows. k is cut into `splits` parts (blocks; the
  * reader of y sums them), and each part into 4 slices. The tensor core sums a slice step by step; the slices are added
- * in order. Up to 64 rows, a block has 16 outputs or some tiles of 16, and each of its 4 warps takes a slice, of all rows. From
- * 65 rows on (of a product that fills the device once, from 33), a block has 144 outputs of 64 or WIDE_ROWS rows; each warp has
- * 48 outputs of some of the rows and takes all slices in turn. A column of a tensor core's product does not depend on the
- * columns beside it.
+ * in order. Up to 64 rows, a block has 16 outputs or some tiles of 16, and each of its 4 warps takes a slice, of all
+ * rows. From 65 rows on (of a product that fills the device once, from 33), a block has 144 outputs of 64 or WIDE_ROWS
+ * rows; each warp has 48 outputs of some of the rows and takes all slices in turn. A column of a tensor core's product
+ * does not depend on the columns beside it.
  *
  *                a part of k, in steps of 32 (s)                    8 rows each
  *                slice 0   slice 1   slice 2   slice 3
@@ -19,12 +19,13 @@
  * Weights and activations come through a ring in shared memory, copied DEEP steps of 32 k before they are used
  * (cp.async, which is the same from Ampere on). Loads to registers would do in principle; but if the loop has a branch,
  * the compiler moves loaded values from one register to another and waits for them there: tests/sass checks the machine
- * code for it. Where a warp has a slice of its own it needs no barrier: so this way serves as many rows as registers allow (at
- * 32 rows it took an H200 14 % less time than blocks whose warps share each step, with packed weights 30 %).
+ * code for it. Where a warp has a slice of its own it needs no barrier: so this way serves as many rows as registers
+ * allow (at 32 rows it took an H200 14 % less time than blocks whose warps share each step, with packed weights 30 %).
  *
- * Memory: at 8 rows a multiprocessor holds 7 blocks of 4 warps, with 5 steps of 1 KiB of weights under way: 140 KiB. Before the
- * kernel waits for the kernel before it, it requests these steps. Asking for more, into the second-level cache, cost an H200
- * 12 % of a plain token of the 2.8B shape; a step less under way cost 6 %, two tiles in a block 4 %.
+ * Memory: at 8 rows a multiprocessor holds 7 blocks of 4 warps, with 5 steps of 1 KiB of weights under way: 140 KiB.
+ * Before the kernel waits for the kernel before it, it requests these steps. Asking for more, into the second-level
+ * cache, cost an H200 12 % of a plain token of the 2.8B shape; a step less under way cost 6 %, two tiles in a block 4
+ * %.
  *
  * From 65 rows on, two things limit the speed: the traffic between the second-level cache and the multiprocessors,
  * which for P bytes of weights and n rows, in blocks of M outputs and N rows, is P (n / N + n / M); and whether the
@@ -351,9 +352,9 @@ constexpr int WIDEST_NT = 3, WIDEST_WARPS = WIDE_ROWS / (8 * WIDEST_NT), WIDE_DE
 template <packing P> using wide = tiling<P, BLOCK_TILES, 2, 4, WIDE_DEEP>;
 template <packing P> using widest = tiling<P, BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, WIDEST_DEEP>;
 
-/* Tiles of a block of two, four and eight blocks of 8 rows, and steps under way. A tile's sums are the same, whatever the number
- * of tiles of its block and of warps that share the rows: the numbers were chosen on an H200. Packed weights take two tiles at
- * 16 rows, so that a block's rows serve more of them. */
+/* Tiles of a block of two, four and eight blocks of 8 rows, and steps under way. A tile's sums are the same, whatever
+ * the number of tiles of its block and of warps that share the rows: the numbers were chosen on an H200. Packed weights
+ * take two tiles at 16 rows, so that a block's rows serve more of them. */
 template <packing P> constexpr int TILES_16 = P == BITS16 ? 1 : 2;
 constexpr int DEEP_8 = 5, DEEP_16 = 4, TILES_32 = 3, DEEP_32 = 3, TILES_64 = 4, DEEP_64 = 2;
 

@@ -21,8 +21,8 @@ static __global__ void k_pack(uint16_t *data, int steps, pair_map map, const uin
   data[at * 2 + k % 2] = source[(size_t)blockIdx.x * cols + column];
 }
 
-/* A thread packs the codes of 8 k of one output; the source's rows are as to_codes makes them. Different threads may write
- * bits of one word: it is zero before. */
+/* A thread packs the codes of 8 k of one output; the source's rows are as to_codes makes them. Different threads may
+ * write bits of one word: it is zero before. */
 template <packing P>
 static __global__ void k_pack_codes(unsigned *data, int steps, pair_map map, const uint8_t *source, int row, int cols,
                                     int k0) {

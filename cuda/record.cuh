@@ -1,6 +1,7 @@
-/* Weights of a tile in one step: 16 outputs by 32 k. Lane 4 g + t of a warp needs those of the outputs of pair g, at k = 8 t
- * .. 8 t + 7, in the registers that pack.cu explains: two of four k each. BITS16: these registers. Else a record of codes,
- * whose numbers are scale * (code - zero) + offset, rounded once to F16; scale and offset are F16. In words of 32 bits:
+/* Weights of a tile in one step: 16 outputs by 32 k. Lane 4 g + t of a warp needs those of the outputs of pair g, at k
+ * = 8 t .. 8 t + 7, in the registers that pack.cu explains: two of four k each. BITS16: these registers. Else a record
+ * of codes, whose numbers are scale * (code - zero) + offset, rounded once to F16; scale and offset are F16. In words
+ * of 32 bits:
  *
  *            codes                    high bits of codes   scales
  *   BITS4    [32 lanes][2 outputs]                         [8 pairs][2 outputs] scale, offset
@@ -12,7 +13,8 @@
  *
  * Number i of an output's four registers is k = 8 t + 2 i, and in its upper half the next k. A word of codes has them i
  * nibbles up: the first k of each in the lower half, the second in the upper one. So code | 0x6400 in each half of a
- * register is 1024 + code, or 1024 + 16 * code where the code is 4 bits further up, and one fma makes it an exact code. */
+ * register is 1024 + code, or 1024 + 16 * code where the code is 4 bits further up, and one fma makes it an exact
+ * code. */
 #ifndef DT_CUDA_RECORD_CUH
 #define DT_CUDA_RECORD_CUH
 
@@ -22,8 +24,8 @@
 __host__ __device__ constexpr int high_at(packing p) { return p == BITS8 ? 128 : 64; }
 __host__ __device__ constexpr int scales_at(packing p) { return high_at(p) + (p == BITS5 ? 16 : p == BITS6 ? 32 : 0); }
 
-/* The first of a code's high bits in the lower half of a word of them. BITS5: in that of the lane's neighbour, lane 4 g + t
- * with an odd t, 8 bits further up. */
+/* The first of a code's high bits in the lower half of a word of them. BITS5: in that of the lane's neighbour, lane 4 g
+ * + t with an odd t, 8 bits further up. */
 __host__ __device__ constexpr int high_bit(packing p, int output, int i) {
   int at = 2 * output + i / 2;
   return p == BITS5 ? at + i % 2 * 4 : 2 * (at + at / 2 * 2 + i % 2 * 2);

@@ -36,8 +36,8 @@ static int add_tree_units(const pass_rows &to, int first, int n, int together, i
   return units;
 }
 
-/* Writes the units of n rows, of which the first is row `first` of the pass, and returns their number. Up to `most` rows share a
- * unit, where a tree's rows have keys of their own up to `together`. */
+/* Writes the units of n rows, of which the first is row `first` of the pass, and returns their number. Up to `most`
+ * rows share a unit, where a tree's rows have keys of their own up to `together`. */
 static int add_units(const pass_rows &to, const dt_rows *rows, int first, int n, int most, int together) {
   int units = 0;
   for (int i = 0, same; i < n; i += same) {

@@ -70,8 +70,8 @@ static uint16_t *fresh_of(const dt_weights *w, int group) {
   return w->fresh + (size_t)group * CHUNK_GROUP * (size_t)w->dim;
 }
 
-/* Where the rows' keys and values go: into the cache, or to the place where they are rounded, as if that were a cache of one layer in
- * which each row has the slot of its number. */
+/* Where the rows' keys and values go: into the cache, or to the place where they are rounded, as if that were a cache
+ * of one layer in which each row has the slot of its number. */
 static void place_rows(const enqueuer *q, int group, int index, spread *s) {
   const dt_weights *w = q->w;
   if (w->backend->caches == HELD_Q8) {

@@ -57,8 +57,8 @@ static float *take_vector(builder *b, const dt_matrix *source) {
   return v;
 }
 
-/* Takes room for `pairs` pairs of outputs of k inputs, all zero, less those of the tiles before the first. `apart`: the sum over k
- * may be split, into as many parts as keep all blocks of a pass of more than 64 rows in place at once. */
+/* Takes room for `pairs` pairs of outputs of k inputs, all zero, less those of the tiles before the first. `apart`: the
+ * sum over k may be split, into as many parts as keep all blocks of a pass of more than 64 rows in place at once. */
 static matrix take_matrix(builder *b, int first, int pairs, int k, bool apart, packing packed) {
   matrix m = {};
   m.format =
@@ -87,8 +87,8 @@ static size_t packed_row_bytes(packing p, int cols) {
   return p == BITS16 ? (size_t)cols * sizeof(uint16_t) : code_row_bytes(cols);
 }
 
-/* Reads rows of a source into b->rows, from `row` on, or (only not null) the rows it lists, as pack() takes them; returns
- * their number. */
+/* Reads rows of a source into b->rows, from `row` on, or (only not null) the rows it lists, as pack() takes them;
+ * returns their number. */
 static int read_rows(builder *b, const dt_matrix *source, packing packed, const int32_t *only, int row) {
   int most = rows_at_once(source), rows = source->rows - row < most ? source->rows - row : most;
   size_t bytes = dt_row_bytes(source->dtype, (size_t)source->cols);
@@ -184,8 +184,8 @@ static matrix build(builder *b, int first, int pairs, int k, bool apart, const p
   return m;
 }
 
-/* The number of parts of the first of two matrices, if the last parts are packed otherwise, alike, and begin with a tile; else
- * of all. */
+/* The number of parts of the first of two matrices, if the last parts are packed otherwise, alike, and begin with a
+ * tile; else of all. */
 static int parts_before(const builder *b, const part *parts, int count) {
   int n = 1;
   while (n < count && packing_for(b, parts + n, 1) == packing_for(b, parts, 1)) n++;

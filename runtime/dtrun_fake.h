@@ -17,8 +17,8 @@ typedef struct {
   int n_target, n_draft, n_draft2;
   bool no_draft;   /* a pair without a draft model */
   bool two_drafts; /* a pair with two, the second of which guesses right less often */
-  /* The target has `layers` layers of `experts`, of which a row takes `chosen`; experts 0: none. It keeps each expert of the token before
-   * with the chance `kept`, from 0 to 1, and else takes one that depends on its token. */
+  /* The target has `layers` layers of `experts`, of which a row takes `chosen`; experts 0: none. It keeps each expert
+   * of the token before with the chance `kept`, from 0 to 1, and else takes one that depends on its token. */
   int layers, experts, chosen;
   float kept;
   dt_fake_times target_times, draft_times; /* of both drafts */
@@ -26,7 +26,8 @@ typedef struct {
   int n_delays;
 } dt_fake_options;
 
-/* A pair whose text is its ids in decimal with a blank before each, and whose dt_encode reads such text. Rules are copied. */
+/* A pair whose text is its ids in decimal with a blank before each, and whose dt_encode reads such text. Rules are
+ * copied. */
 dt_status dt_pair_open_fake(const dt_fake_options *options, dt_pair **out, dt_error *err);
 
 #pragma GCC visibility pop

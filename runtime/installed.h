@@ -1,4 +1,5 @@
-/* dtrun as a library, installed as dtrun.h: the engine, and generating under policies. pkg-config --cflags --libs dtrun */
+/* dtrun as a library, installed as dtrun.h: the engine, and generating under policies. pkg-config --cflags --libs
+ * dtrun */
 #ifndef DTRUN_API_H
 #define DTRUN_API_H
 

@@ -1,4 +1,5 @@
-/* Included before each file by tests/tidy.sh: results of functions of other files, which clang's analyzer does not see. */
+/* Included before each file by tests/tidy.sh: results of functions of other files, which clang's analyzer does not
+ * see. */
 #include "files/fail.h"
 #include "system/status.h"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tests of the full tier that changed files call for, by the table in tests/README.md: one expression for ctest -R, or nothing.
+# The tests of the full tier that changed files call for, by needs_full.txt: one expression for ctest -R, or nothing.
 #   needs_full.sh [REV]     changed since REV; without it, since the branch left origin's main, or in the last commit
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -8,15 +8,11 @@ if [ -z "${1:-}" ] && { [ -z "$since" ] || [ "$since" = "$(git rev-parse HEAD)" 
 git rev-parse -q --verify "$since^{commit}" >/dev/null || { echo "needs_full.sh: no commit $since in this clone to compare with" >&2; exit 1; }
 mapfile -t changed < <(git diff --name-only "$since" HEAD)
 
-names_in() { grep -oE '`[^`]+`' <<<"$1" | tr -d '`'; }
 declare -A called=()
-tests=''
-while IFS='|' read -r _ changes has _; do
-  pattern=$(names_in "$changes")
-  [[ $has = *'the same'* ]] || tests=$(names_in "$has")
+while read -ra row; do
   for file in "${changed[@]}"; do
     # shellcheck disable=SC2053 # a pattern
-    [[ $file == $pattern ]] && while read -r name; do called[$name]=1; done <<<"$tests"
+    [[ $file == ${row[0]} ]] && for name in "${row[@]:1}"; do called[$name]=1; done
   done
-done < <(sed -n '/^## Which changes/,/^## Tests of the full/p' tests/README.md)
+done < <(grep '^[^#]' tests/needs_full.txt)
 [ ${#called[@]} -eq 0 ] || printf '%s\n' "${!called[@]}" | sort | sed 's/\./\\./g; s/\*/.*/g' | paste -sd '|' | sed 's/.*/^(&)$/'

@@ -1,12 +1,13 @@
-/* The box a policy runs in: one lua_State with a capped allocator, listed functions only, and a watch that ends every call
- * after so many instructions or so much time.
+/* The box a policy runs in: one lua_State with a capped allocator, listed functions only, and a watch that ends every
+ * call after so many instructions or so much time.
  *
- * The watch looks at the clock between instructions and before each C function. Limits on the size of single strings and tables,
- * on the number of arguments, and a look after each large allocation bound the time between two looks.
+ * The watch looks at the clock between instructions and before each C function. Limits on the size of single strings
+ * and tables, on the number of arguments, and a look after each large allocation bound the time between two looks.
  *
- * Policy code runs in the thread `co` and only through box_call. The host works on the main thread `L`: in box_host, which
- * catches errors and opens a memory reserve, or with calls that cannot raise. A killed call yields and is never resumed, so
- * neither pcall nor __close sees it. A call may also yield to the host (box_wait) and continue when the host has done its pass. */
+ * Policy code runs in the thread `co` and only through box_call. The host works on the main thread `L`: in box_host,
+ * which catches errors and opens a memory reserve, or with calls that cannot raise. A killed call yields and is never
+ * resumed, so neither pcall nor __close sees it. A call may also yield to the host (box_wait) and continue when the
+ * host has done its pass. */
 #ifndef DTL_BOX_H
 #define DTL_BOX_H
 
@@ -78,26 +79,26 @@ typedef struct {
   const volatile sig_atomic_t *interrupt; /* or NULL; nonzero ends a call */
 } dtl_box;
 
-/* Opens a box without functions (sandbox.h adds them). *box must not move afterwards. path: for messages, the caller's. seconds:
- * limit of all calls together; 0: none. A failure leaves nothing to close. */
+/* Opens a box without functions (sandbox.h adds them). *box must not move afterwards. path: for messages, the caller's.
+ * seconds: limit of all calls together; 0: none. A failure leaves nothing to close. */
 dt_status box_open(dtl_box *box, const char *path, double seconds, dt_error *err);
 void box_close(dtl_box *box);
 
-/* Runs work(L) with `data` as light userdata at index 1, on the host's account. Its results stay on L's stack (nresults).
- * DT_ENOMEM: out of memory, the box's or the process's. */
+/* Runs work(L) with `data` as light userdata at index 1, on the host's account. Its results stay on L's stack
+ * (nresults). DT_ENOMEM: out of memory, the box's or the process's. */
 dt_status box_host(dtl_box *box, lua_CFunction work, void *data, int nresults, dt_error *err);
 
-/* Calls the function below the nargs arguments on top of co's stack as one watched entry, with `allowance` times a usual call's
- * limits. After DT_OK either the call is over, and its results are all that is on that stack, or `waits` is set. `entry` names the
- * function in messages; functions that it calls may refine the name. Any failure fills err (DT_EPOLICY: the policy's fault) and
- * ends the box's life. */
+/* Calls the function below the nargs arguments on top of co's stack as one watched entry, with `allowance` times a
+ * usual call's limits. After DT_OK either the call is over, and its results are all that is on that stack, or `waits`
+ * is set. `entry` names the function in messages; functions that it calls may refine the name. Any failure fills err
+ * (DT_EPOLICY: the policy's fault) and ends the box's life. */
 dt_status box_call(dtl_box *box, const char *entry, int allowance, int nargs, dt_error *err);
 
 /* Lets a call that waits go on; the time it waited is not counted against it. Returns as box_call does. */
 dt_status box_resume(dtl_box *box, dt_error *err);
 
-/* From within a C function that the policy called, if lua_isyieldable: yields to the host, whose box_resume continues with
- * then(L, LUA_YIELD, context). Use as return box_wait(...). */
+/* From within a C function that the policy called, if lua_isyieldable: yields to the host, whose box_resume continues
+ * with then(L, LUA_YIELD, context). Use as return box_wait(...). */
 int box_wait(lua_State *L, lua_KContext context, lua_KFunction then);
 
 /* From within such a function: counts this time as the engine's. */

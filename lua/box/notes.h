@@ -1,5 +1,5 @@
-/* What a policy says about its own run, for traces, results and reports: names of its nodes (tree:tag) and numbers by name
- * (seq:log). It changes nothing else. */
+/* What a policy says about its own run, for traces, results and reports: names of its nodes (tree:tag) and numbers by
+ * name (seq:log). It changes nothing else. */
 #ifndef DTL_NOTES_H
 #define DTL_NOTES_H
 

@@ -7,7 +7,8 @@
 /* Makes the new userdata on top an object of the kind `name` with these methods. Leaves userdata, methods. */
 void object_make(lua_State *L, const char *name, const luaL_Reg *methods);
 
-/* Makes the new userdata on top one of the type `name` with these methods, which luaL_testudata knows. Leaves userdata. */
+/* Makes the new userdata on top one of the type `name` with these methods, which luaL_testudata knows. Leaves
+ * userdata. */
 void object_make_type(lua_State *L, const char *name, const luaL_Reg *methods);
 
 /* Raises for an unknown field at index 2 of `kind` ("a tree"), with the nearest of its names[n]. */

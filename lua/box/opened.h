@@ -13,14 +13,14 @@ typedef struct {
   uint64_t seed; /* of math.random */
 } opened;
 
-/* Makes the object with the policy's parameters. *o must not move afterwards; the policy must outlive it. The policy's print
- * writes nothing now, since it did when the policy was opened. A failure leaves nothing to close. */
+/* Makes the object with the policy's parameters. *o must not move afterwards; the policy must outlive it. The policy's
+ * print writes nothing now, since it did when the policy was opened. A failure leaves nothing to close. */
 dt_status opened_open(opened *o, const dtl_policy *policy, uint64_t seed, dt_error *err);
 void opened_close(opened *o); /* zeros are allowed */
 
-/* opened_open in two steps, for dtl_policy_open. The first runs the file and leaves its value on the box's co; the second makes the
- * object and leaves it there with its description. reads: collects the texts of required modules; NULL: take them from the
- * policy, and print nothing. After a failure call opened_close. */
+/* opened_open in two steps, for dtl_policy_open. The first runs the file and leaves its value on the box's co; the
+ * second makes the object and leaves it there with its description. reads: collects the texts of required modules;
+ * NULL: take them from the policy, and print nothing. After a failure call opened_close. */
 dt_status opened_run_file(opened *o, const dtl_policy *policy, uint64_t seed, const volatile sig_atomic_t *interrupt,
                           box_modules *reads, dt_error *err);
 dt_status opened_make_object(opened *o, dt_error *err);

@@ -1,8 +1,8 @@
 /* One sequence being generated as the policy's calls see it: its place in the session, and where its iteration stands.
  * The userdata `tree` and `seq` hold a pointer to it, which is taken away when the sequence ends.
  *
- * One pass serves any number of runs of a session at once. In lockstep a run does not call its passes itself: the policy's call
- * waits, and the scheduler (places.c) makes one pass for all runs that wait. */
+ * One pass serves any number of runs of a session at once. In lockstep a run does not call its passes itself: the
+ * policy's call waits, and the scheduler (places.c) makes one pass for all runs that wait. */
 #ifndef DTL_RUN_H
 #define DTL_RUN_H
 
@@ -67,13 +67,14 @@ typedef struct dtl_run {
 /* Begins an iteration: an empty tree. */
 dt_status run_begin(dtl_run *run, dt_error *err);
 
-/* One pass for n >= 1 runs of a session: of each draft for the nodes in their refs, of the target for their trees; and the commit.
- * Each run's `failure` has its outcome, and a run's mistake does not affect the others. They return the time in ms. */
+/* One pass for n >= 1 runs of a session: of each draft for the nodes in their refs, of the target for their trees; and
+ * the commit. Each run's `failure` has its outcome, and a run's mistake does not affect the others. They return the
+ * time in ms. */
 double run_draft(dtl_run *const *runs, int n);
 double run_verify(dtl_run *const *runs, int n);
 double run_commit(dtl_run *const *runs, int n, unsigned flags);
 
-/* ---- for methods ---------------------------------------------------------------------------------------------------------- */
+/* ---- for methods ------------------------------------------------------------------------------------------------- */
 
 /* Makes a pass, alone or in lockstep, and continues with then(L, .., context). Use as return run_await(...). */
 int run_await(lua_State *L, dtl_run *run, run_pass pass, lua_KContext context, lua_KFunction then);

@@ -168,7 +168,8 @@ static int out_candidates(lua_State *L) {
   return 2;
 }
 
-/* (out, node) -> a list with one list of ids for each layer, empty where it has no experts; nil: the target has none. */
+/* (out, node) -> a list with one list of ids for each layer, empty where it has no experts; nil: the target has
+ * none. */
 static int out_experts(lua_State *L) {
   static const char who[] = "out:experts";
   const dtl_run *run = run_of_out(L, who);

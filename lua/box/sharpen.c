@@ -1,5 +1,5 @@
-/* policy.sharpen([share=false[, state]]) -> an object that learns the arguments of tree:sharpen (tree.h: dt_tree_learner);
- * `share` only if true. state: what s:state() of an earlier one returned.
+/* policy.sharpen([share=false[, state]]) -> an object that learns the arguments of tree:sharpen (tree.h:
+ * dt_tree_learner); `share` only if true. state: what s:state() of an earlier one returned.
  *
  *   s:apply(tree)     before an iteration's first draft_step: sharpens the tree with the numbers learned so far
  *   s:observe(tree)   after its commit: learns from the token after every accepted node that was drafted from

@@ -51,6 +51,20 @@ static void free_names(char **names, int n) {
   free(names);
 }
 
+/* Adds the names of all homes' files in this folder, sorted, behind those that the list has. */
+static bool add_installed(char ***names, int *n, char *const *homes, int n_homes, const char *folder) {
+  const int before = *n;
+  for (int i = 0; i < n_homes; i++) {
+    char *path;
+    if (asprintf(&path, "%s/%s", homes[i], folder) < 0) return false;
+    bool ok = add_folder(names, n, path);
+    free(path);
+    if (!ok) return false;
+  }
+  if (*n > before) qsort(*names + before, (size_t)(*n - before), sizeof **names, by_name);
+  return true;
+}
+
 dt_status dtl_installed(const char *folder, char ***names, int *n, dt_error *err) {
   char **homes;
   int n_homes;
@@ -61,21 +75,12 @@ dt_status dtl_installed(const char *folder, char ***names, int *n, dt_error *err
   *n = 0;
   dt_status status = dt_homes(&homes, &n_homes, err);
   if (status) return status;
-  bool ok = true;
-  for (int i = 0; i < n_homes && ok; i++) {
-    char *path;
-    ok = asprintf(&path, "%s/%s", homes[i], folder) >= 0;
-    if (!ok) break;
-    ok = add_folder(names, n, path);
-    free(path);
-  }
+  bool ok = add_installed(names, n, homes, n_homes, folder);
+  if (ok && !strcmp(folder, "policies")) ok = add_installed(names, n, homes, n_homes, "policies/papers");
   free_names(homes, n_homes);
-  if (!ok) {
-    free_names(*names, *n);
-    return dtl_fail(err, DT_ENOMEM, "out of memory: the list of %s", folder);
-  }
-  if (*n > 0) qsort(*names, (size_t)*n, sizeof **names, by_name);
-  return DT_OK;
+  if (ok) return DT_OK;
+  free_names(*names, *n);
+  return dtl_fail(err, DT_ENOMEM, "out of memory: the list of %s", folder);
 }
 
 static bool is_in(char **names, int n, const char *name) {

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* $VARIABLE/dtrun/RELATIVE, or ~/FALLBACK/dtrun/RELATIVE ("XDG_CONFIG_HOME", ".config"): malloc'd; NULL: neither is an absolute
- * path, or out of memory. */
+/* $VARIABLE/dtrun/RELATIVE, or ~/FALLBACK/dtrun/RELATIVE ("XDG_CONFIG_HOME", ".config"): malloc'd; NULL: neither is an
+ * absolute path, or out of memory. */
 char *user_path(const char *variable, const char *fallback, const char *relative);
 
 /* Puts text there in one step and makes missing folders; false sets errno and leaves the old file. */

@@ -14,8 +14,8 @@ struct dtl_corpus {
 #define CORPUS_PARTS 24
 #define CORPUS_OUTPUTS (8u << 20) /* tokens of earlier outputs, at most: 64 MB */
 
-/* Outputs in their order, in parts with an index each. Each part is larger than the next, so an output is indexed anew only when
- * its part doubles. Zeros: none. */
+/* Outputs in their order, in parts with an index each. Each part is larger than the next, so an output is indexed anew
+ * only when its part doubles. Zeros: none. */
 typedef struct {
   suffixes part[CORPUS_PARTS];
   int n;

@@ -9,8 +9,8 @@
 /* How many tokens up to and with text[place] equal the text's last ones. */
 int match_common(const int32_t *text, int length, int place, int most);
 
-/* The place before the end with the longest match of the last tokens, up to `most` of them; the latest of several; -1: not even
- * the last token occurs. *equal: the length of the match. */
+/* The place before the end with the longest match of the last tokens, up to `most` of them; the latest of several; -1:
+ * not even the last token occurs. *equal: the length of the match. */
 int match_find_end(const int32_t *text, int length, int most, int *equal);
 
 #endif

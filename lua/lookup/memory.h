@@ -1,5 +1,5 @@
-/* A policy's memory for later runs with the same pair: a table that the policy fills, and its outputs. A policy is identified by
- * its text. Sizes are bounded, whatever a policy does. */
+/* A policy's memory for later runs with the same pair: a table that the policy fills, and its outputs. A policy is
+ * identified by its text. Sizes are bounded, whatever a policy does. */
 #ifndef DTL_MEMORY_H
 #define DTL_MEMORY_H
 
@@ -42,7 +42,8 @@ typedef struct {
   corpus_outputs outputs;
 } policy_memory;
 
-/* The memory of the policy with this text, which now counts as the last that ran; the oldest of others may be dropped for it. */
+/* The memory of the policy with this text, which now counts as the last that ran; the oldest of others may be dropped
+ * for it. */
 policy_memory *memory_of(dtl_memory *memory, const char *source);
 
 #endif

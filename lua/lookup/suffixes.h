@@ -1,5 +1,6 @@
-/* An index of texts: their places sorted by the token there, then by the one before it, and so on, up to SUFFIXES_MOST tokens. All
- * places of a text's last m tokens are then neighbours, and a binary search finds those of the largest m. 9 bytes a token. Pure. */
+/* An index of texts: their places sorted by the token there, then by the one before it, and so on, up to SUFFIXES_MOST
+ * tokens. All places of a text's last m tokens are then neighbours, and a binary search finds those of the largest m. 9
+ * bytes a token. Pure. */
 #ifndef DTL_SUFFIXES_H
 #define DTL_SUFFIXES_H
 
@@ -20,7 +21,8 @@ typedef struct {
   uint32_t n;
 } suffixes;
 
-/* Takes the n tokens (malloc'd), which end with SUFFIXES_END, n >= 1. False: out of memory; they are freed all the same. */
+/* Takes the n tokens (malloc'd), which end with SUFFIXES_END, n >= 1. False: out of memory; they are freed all the
+ * same. */
 bool suffixes_open(suffixes *s, int32_t *token, size_t n);
 void suffixes_close(suffixes *s); /* zeros are allowed */
 

@@ -46,8 +46,8 @@ static dt_status empty(const bench *b, dt_error *err) {
   return status;
 }
 
-/* Grows trees of n nodes, as wide as the vocabulary allows, or chains. A blank text is of token 0, which comes last among a
- * node's children: their experts would be its own. */
+/* Grows trees of n nodes, as wide as the vocabulary allows, or chains. A blank text is of token 0, which comes last
+ * among a node's children: their experts would be its own. */
 static dt_status grow(const bench *b, int n, dt_error *err) {
   dt_status status = DT_OK;
   dt_node_ref *node = b->nodes;

@@ -1,11 +1,12 @@
 /* Measures the costs of a pair's passes on this machine: see dtl_calibrate. Each sample is an iteration as policies
  * make it, with the engine's own primitives: of each draft a step of the roots and one of n nodes, and a verify pass of
- * n rows, for each of the sequences that are to run at once; or plain decoding, one verify pass of one row after the other. The
- * sizes take turns, so that a slow moment affects all of them; the median of each size counts. A turn begins with a
- * sample that does not count, since after passes of another size the processor's caches have other contents than in a
- * run. The cost of drawing is the difference between turns with and without it, for each row of a pass of some rows. That
- * of an expert is the difference between passes whose rows take few distinct ones and passes of as many that take many.
- * Walks over memory, for the time of a policy's page, are spread over all of this: caches depend on what else runs. */
+ * n rows, for each of the sequences that are to run at once; or plain decoding, one verify pass of one row after the
+ * other. The sizes take turns, so that a slow moment affects all of them; the median of each size counts. A turn begins
+ * with a sample that does not count, since after passes of another size the processor's caches have other contents than
+ * in a run. The cost of drawing is the difference between turns with and without it, for each row of a pass of some
+ * rows. That of an expert is the difference between passes whose rows take few distinct ones and passes of as many that
+ * take many. Walks over memory, for the time of a policy's page, are spread over all of this: caches depend on what
+ * else runs. */
 #include "measure/bench.h"
 #include "measure/costs.h"
 #include "measure/walk.h"

@@ -208,7 +208,8 @@ void learn_pass(course *c, learned_kind kind, int rows, int context, int experts
   if (!cold) learned_pass(&c->l, kind, (double)rows / c->batch, context, experts, ms);
 }
 
-/* Seldom, since a walk takes as long as a page: after WALK_REST passes and the next one, after twice as many, and so on. */
+/* Seldom, since a walk takes as long as a page: after WALK_REST passes and the next one, after twice as many, and so
+ * on. */
 void learn_walk(course *c) {
   long late = ++c->passes - c->walks_at;
   if (late < 0) return;

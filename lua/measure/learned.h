@@ -1,14 +1,15 @@
-/* Learns costs pass by pass. Costs begin as an estimate, a table that may be far off. Each measured time becomes a ratio to it,
- * kept in the entry with the nearest number of rows and context. An entry counts the 35th percentile of its last ratios: other
- * programs only add time, so with three in ten times disturbed that is the median of the undisturbed ones. shape.h derives the
- * ratios of other rows and contexts. Of passes that read experts it keeps the mean number by rows (learned_experts.c). Pure: reads
- * no clock.
+/* Learns costs pass by pass. Costs begin as an estimate, a table that may be far off. Each measured time becomes a
+ * ratio to it, kept in the entry with the nearest number of rows and context. An entry counts the 35th percentile of
+ * its last ratios: other programs only add time, so with three in ten times disturbed that is the median of the
+ * undisturbed ones. shape.h derives the ratios of other rows and contexts. Of passes that read experts it keeps the
+ * mean number by rows (learned_experts.c). Pure: reads no clock.
  *
  * What slow passes taught must not keep a policy from ever trying again (learned_doubt.c):
  * - A pass that is much faster than those before it shows that they were disturbed: their times are dropped.
  * - A time far above what the models' bytes let expect counts in part until passes of this process have confirmed it.
- * - What has not been seen for a while counts less and less compared with what other passes let expect, so that it is tried again; and
- *   where nothing but trees has been verified for a while, learned_wants_plain asks for a plain iteration. */
+ * - What has not been seen for a while counts less and less compared with what other passes let expect, so that it is
+ *   tried again; and where nothing but trees has been verified for a while, learned_wants_plain asks for a plain
+ *   iteration. */
 #ifndef DTL_LEARNED_H
 #define DTL_LEARNED_H
 
@@ -82,9 +83,9 @@ typedef struct {
 
 void learned_begin(lessons *l, const learned_guess *guess);
 
-/* Learns from one pass with `rows` rows of each of the table's sequences (a fraction if fewer took part) after `context` tokens,
- * that read so many distinct experts (0: it has none). It ignores a bad time (NaN, 0, or beyond a table's limit) and passes of a
- * draft that the pair lacks. */
+/* Learns from one pass with `rows` rows of each of the table's sequences (a fraction if fewer took part) after
+ * `context` tokens, that read so many distinct experts (0: it has none). It ignores a bad time (NaN, 0, or beyond a
+ * table's limit) and passes of a draft that the pair lacks. */
 void learned_pass(lessons *l, learned_kind kind, double rows, int context, int experts, double ms);
 
 /* Learns from a walk over memory that was read so many passes ago: 0, 1, or more. */
@@ -96,21 +97,22 @@ void learned_table(lessons *l, const dtl_costs *table, bool draws, bool coupled)
 /* If costs moved by more than a few percent since the last revision, makes a new one in `shown` and returns true. */
 bool learned_look(lessons *l);
 
-/* learned_experts.c: learns from passes with the row count i that read so many, and took exp(slower) times as long as usual; fills
- * `experts` and `expert` of costs whose target's times are learned; and the same as members of a JSON object, which it returns false
- * for if they are none. */
+/* learned_experts.c: learns from passes with the row count i that read so many, and took exp(slower) times as long as
+ * usual; fills `experts` and `expert` of costs whose target's times are learned; and the same as members of a JSON
+ * object, which it returns false for if they are none. */
 void learned_count_pass(lessons *l, int i, double experts, double slower, int times);
 void learned_count_costs(const lessons *l, dtl_costs *out);
 void learned_count_json(const lessons *l, struct cJSON *root);
 bool learned_count_parse(lessons *l, const struct cJSON *root);
 
-/* learned_place.c: adds a ratio, for which the oldest makes room; the percentile of a place's ratios, n > 0; and the estimate for
- * a pass (a draft's first one may have more rows, of committed tokens). */
+/* learned_place.c: adds a ratio, for which the oldest makes room; the percentile of a place's ratios, n > 0; and the
+ * estimate for a pass (a draft's first one may have more rows, of committed tokens). */
 void place_add(learned_place *place, double ratio);
 double place_counted(learned_place *place);
 double learned_reckoned(const dtl_costs *c, learned_kind kind, double rows, int context);
 
-/* learned_doubt.c: a pass with the row count i gave `place` this ratio. Drops times that it shows to have been disturbed. */
+/* learned_doubt.c: a pass with the row count i gave `place` this ratio. Drops times that it shows to have been
+ * disturbed. */
 void learned_doubt(lessons *l, learned_kind kind, int i, learned_place *place, double ratio);
 
 /* The logarithm of the ratio that counts for the context k and the row count i of a kind, of which times are known. */
@@ -122,13 +124,15 @@ double learned_weight(const lessons *l, const learned_place *p);
 /* Whether plain decoding's pass has not been seen for so long that an iteration without a tree is due. */
 bool learned_wants_plain(const lessons *l);
 
-/* learned_walk.c: fills the walks of costs; whether they differ so much that it counts; and the same as a member of a JSON object. */
+/* learned_walk.c: fills the walks of costs; whether they differ so much that it counts; and the same as a member of a
+ * JSON object. */
 void learned_walk_costs(lessons *l, double *walk);
 bool learned_walk_moved(const double *a, const double *b);
 void learned_walk_json(lessons *l, struct cJSON *root);
 bool learned_walk_parse(lessons *l, const struct cJSON *root);
 
-/* As a JSON object of schema dtrun.learned/1 with its key: malloc'd; NULL: out of memory. It keeps each entry's percentile only. */
+/* As a JSON object of schema dtrun.learned/1 with its key: malloc'd; NULL: out of memory. It keeps each entry's
+ * percentile only. */
 char *learned_json(lessons *l, const char *key);
 
 /* Adds a JSON text's times to a fresh estimate. Returns NULL, or the mistake (static); then nothing is added. */

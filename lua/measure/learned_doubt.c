@@ -37,9 +37,9 @@ static bool drop(learned_place *p, double most) {
   return true;
 }
 
-/* Other programs only add time. So a fast pass shows that slow ones of its size were disturbed, and so were others of its class at that
- * time; a fast pass of plain decoding shows it of all. A pass over several rows shows it of passes over fewer, which take no longer, and
- * of passes over more, which take no longer than several of it. */
+/* Other programs only add time. So a fast pass shows that slow ones of its size were disturbed, and so were others of
+ * its class at that time; a fast pass of plain decoding shows it of all. A pass over several rows shows it of passes
+ * over fewer, which take no longer, and of passes over more, which take no longer than several of it. */
 void learned_doubt(lessons *l, learned_kind kind, int i, learned_place *place, double ratio) {
   const dtl_costs *c = &l->reckoned;
   int class = class_of(kind, i);
@@ -67,8 +67,8 @@ static double bounded(learned_place *p, double base) {
   return p->fresh < CONFIRMED && counted > most ? most : counted;
 }
 
-/* How much slower than estimated this machine is, by plain decoding in the context that was seen most often; where none is known, by the
- * passes over several rows that were fastest. */
+/* How much slower than estimated this machine is, by plain decoding in the context that was seen most often; where none
+ * is known, by the passes over several rows that were fastest. */
 static double machine(lessons *l) {
   learned_place *plain = NULL;
   double least = INFINITY;
@@ -91,8 +91,8 @@ double learned_weight(const lessons *l, const learned_place *p) { return p->n * 
 
 bool learned_wants_plain(const lessons *l) { return l->targets - l->seen_at[CLASS_PLAIN] > PATIENT; }
 
-/* The target's passes are seen all the time, and those of one size correct others (shape.c). Nothing but bytes corrects a draft that is
- * no longer asked. */
+/* The target's passes are seen all the time, and those of one size correct others (shape.c). Nothing but bytes corrects
+ * a draft that is no longer asked. */
 double learned_counted(lessons *l, learned_kind kind, int k, int i) {
   learned_place *p = &l->place[kind][k][i];
   int class = class_of(kind, i);

@@ -1,8 +1,9 @@
-/* Experts of the target's passes as they are learned: the mean number of distinct ones by rows, and the time of one more. The
- * learned times are those of passes that read the mean. The time of one more is a share of the time that further rows take, at
- * first all of it: their arithmetic is little beside the weights that they wake. Passes that read more or fewer than the mean
- * correct the share, for all numbers of rows together, by a straight line through 0 (least squares): if such a pass would take
- * x times a usual one's time longer by the whole share, and took y times longer, `more` is the sum of x x, `slower` of x y. */
+/* Experts of the target's passes as they are learned: the mean number of distinct ones by rows, and the time of one
+ * more. The learned times are those of passes that read the mean. The time of one more is a share of the time that
+ * further rows take, at first all of it: their arithmetic is little beside the weights that they wake. Passes that read
+ * more or fewer than the mean correct the share, for all numbers of rows together, by a straight line through 0 (least
+ * squares): if such a pass would take x times a usual one's time longer by the whole share, and took y times longer,
+ * `more` is the sum of x x, `slower` of x y. */
 #include "measure/learned.h"
 
 #include <cJSON.h>
@@ -40,8 +41,8 @@ static int next_counted(const lessons *l, int i, int step) {
   return i;
 }
 
-/* The number of row count i: between those counted a power of the rows; beyond them the power of the last two, or, if there is one
- * alone, as if no two rows shared an expert. */
+/* The number of row count i: between those counted a power of the rows; beyond them the power of the last two, or, if
+ * there is one alone, as if no two rows shared an expert. */
 static double counted(const lessons *l, int i) {
   if (l->count[i].n) return l->count[i].mean;
   int n = l->reckoned.n_rows, a = next_counted(l, i, -1), b = next_counted(l, i, 1);

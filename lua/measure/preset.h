@@ -1,5 +1,5 @@
-/* The file of a preset: {"schema": "dtrun.preset/1", "policy": .., "source": digest of the policy's text, "params": {NAME:
- * VALUE}, ..}. */
+/* The file of a preset: {"schema": "dtrun.preset/1", "policy": .., "source": digest of the policy's text, "params":
+ * {NAME: VALUE}, ..}. */
 #ifndef DTL_PRESET_H
 #define DTL_PRESET_H
 
@@ -11,7 +11,8 @@ typedef struct {
   int n;
 } preset;
 
-/* Parses a preset, which the caller frees in any case. Returns NULL, or the mistake: static; errno is ENOMEM if memory was out. */
+/* Parses a preset, which the caller frees in any case. Returns NULL, or the mistake: static; errno is ENOMEM if memory
+ * was out. */
 const char *preset_parse(const char *bytes, size_t size, preset *out);
 void preset_free(preset *p);
 

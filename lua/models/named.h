@@ -13,11 +13,12 @@ typedef struct {
 /* All of models/pull.txt: a malloc'd array of *n; NULL: there are none. */
 named_model *named_all(int *n);
 
-/* The user's folder for them ($XDG_DATA_HOME/dtrun/models): malloc'd; NULL: no home. They may also lie in models/ among dtrun's own
- * files. */
+/* The user's folder for them ($XDG_DATA_HOME/dtrun/models): malloc'd; NULL: no home. They may also lie in models/ among
+ * dtrun's own files. */
 char *named_home(void);
 
-/* The path of dtrun's own folder or pulled file `name`, malloc'd. NULL: it is not here; *known: dtrun pull could bring it. */
+/* The path of dtrun's own folder or pulled file `name`, malloc'd. NULL: it is not here; *known: dtrun pull could bring
+ * it. */
 char *named_path(const char *name, bool *known);
 
 #endif

@@ -1,12 +1,12 @@
 /* The interface of a device: upload weights, keep caches, run rows, move rows. Flat arrays only: a backend
  * knows no tree, no session and no policy, and nothing of other backends; it holds no file-level state.
  *
- * The exactness contract (promise 1): every number that forward() produces for a row (outputs, and the keys and values it
- * writes) depends only on that row's token, position and the keys and values at its prefix and path slots, read in logical
- * order. It does not depend on how many rows share the pass, on the row's place among them, on which slots the keys lie in,
- * on the number of threads, or on time. Ties in an argmax go to the lowest id. A drawn token (draw.h) depends on the row's
- * sampling parameters and shifts (shift.h) beside that; a row of a draft head, on the feature that it reads; a row of a pass marked
- * as a prompt, on how long the prompt is. */
+ * The exactness contract (promise 1): every number that forward() produces for a row (outputs, and the keys and values
+ * it writes) depends only on that row's token, position and the keys and values at its prefix and path slots, read in
+ * logical order. It does not depend on how many rows share the pass, on the row's place among them, on which slots the
+ * keys lie in, on the number of threads, or on time. Ties in an argmax go to the lowest id. A drawn token (draw.h)
+ * depends on the row's sampling parameters and shifts (shift.h) beside that; a row of a draft head, on the feature that
+ * it reads; a row of a pass marked as a prompt, on how long the prompt is. */
 #ifndef DT_BACKEND_H
 #define DT_BACKEND_H
 
@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- one pass -------------------------------------------------------------------------------------------------------- */
+/* ---- one pass ---------------------------------------------------------------------------------------------------- */
 
 /* The rows of one pass, parents before children. A row at logical position p attends to p + 1 keys: those in slots
  * 0..prefix-1 of its sequence, in order, then those in its path slots, in order; the last path slot is its own. So
@@ -37,25 +37,29 @@ typedef struct {
   int path_stride;
   bool prompt;      /* a text from its beginning, row i at position i in slot i, its path: see the contract */
   dt_window window; /* zeros, unless the backend has windows: of the keys above those that the rows see */
-  /* In a draft head's pass: the target's cache; a row reads the feature in its own sequence and slot there. NULL: a row reads the
-   * head's output for the row before it on its path, from an earlier pass that wanted a result of that row. */
+  /* In a draft head's pass: the target's cache; a row reads the feature in its own sequence and slot there. NULL: a row
+   * reads the head's output for the row before it on its path, from an earlier pass that wanted a result of that
+   * row. */
   const struct dt_cache *features;
-  int distance; /* in a Medusa head's pass, whose rows read features and no tokens: how many tokens ahead it guesses. In a reader's: the
-                 * depth of its rows. They see rows 0..position-1 of `features` and no others; at distance 0 a row reads the feature of the
-                 * last of these, at others the head's own of the row before it on its path */
+  /* In a Medusa head's pass, whose rows read features and no tokens: how many tokens ahead it guesses. In a reader's:
+   * the depth of its rows. They see rows 0..position-1 of `features` and no others; at distance 0 a row reads the
+   * feature of the last of these, at others the head's own of the row before it on its path. */
+  int distance;
 } dt_rows;
 
 typedef enum {
   DT_WANT_NOTHING, /* only write the cache */
   DT_WANT_ARGMAX,  /* argmax */
   DT_WANT_TOPK,    /* top_id, top_logp, top_own, confidence, entropy */
-  DT_WANT_BOTH, /* argmax, and top_id, top_logp over all ids and logp of the logits before shifts, also in sequences that sample */
+  /* Argmax, and top_id, top_logp over all ids and logp of the logits before shifts, also in sequences that sample. */
+  DT_WANT_BOTH,
   DT_WANT_LOGITS /* logits */
 } dt_want;
 
 /* Where a pass puts its results, in the caller's arrays. Only rows named in row[] get results: result j is that of row
- * row[j]. The score of an id is its logit or, in a sequence that samples, logit / temp + G(seed, the row's position, id): see
- * draw.h. The noise is the same for every model, row, pass and number of threads, so target and draft can share it. */
+ * row[j]. The score of an id is its logit or, in a sequence that samples, logit / temp + G(seed, the row's position,
+ * id): see draw.h. The noise is the same for every model, row, pass and number of threads, so target and draft can
+ * share it. */
 typedef struct {
   dt_want want;
   int n;                       /* rows that are wanted */
@@ -63,15 +67,14 @@ typedef struct {
   const dt_sampling *sampling; /* [the cache's sequences], or NULL: nobody samples. TOPK looks at seed and temp only */
   const dt_row_shifts *shifts; /* [n] of the logits, before all else that is not said to be without; NULL: none */
   const int32_t *given;        /* [n] BOTH: ids whose logp is wanted instead of argmax's; NULL: argmax's */
-  int32_t
-      *argmax; /* [n] lowest id of the largest score among the allowed ids; -1 if any logit of the row is NaN. BOTH with
-                        `given`: not set */
-  float *logp; /* [n] BOTH: log-probability of argmax, or of `given`, as top_logp; NULL: not wanted */
-  int k;       /* TOPK, BOTH: candidates per row, at most 32 */
-  int vocab;   /* TOPK: only ids 0..vocab-1 take part, in the softmax too */
-  int32_t *top_id;   /* [n][k] by falling score, ties by lower id; -1 where there are no more, or if a logit is NaN */
-  float *top_logp;   /* [n][k] log-probability: of the softmax of the scores */
-  float *top_own;    /* [n][k] of that of the logits, at temperature 1 and without noise; NULL: not wanted */
+  int32_t *argmax; /* [n] lowest id of the largest score among the allowed ids; -1 if any logit of the row is NaN. BOTH
+                      with `given`: not set */
+  float *logp;     /* [n] BOTH: log-probability of argmax, or of `given`, as top_logp; NULL: not wanted */
+  int k;           /* TOPK, BOTH: candidates per row, at most 32 */
+  int vocab;       /* TOPK: only ids 0..vocab-1 take part, in the softmax too */
+  int32_t *top_id; /* [n][k] by falling score, ties by lower id; -1 where there are no more, or if a logit is NaN */
+  float *top_logp; /* [n][k] log-probability: of the softmax of the scores */
+  float *top_own;  /* [n][k] of that of the logits, at temperature 1 and without noise; NULL: not wanted */
   float *confidence; /* [n] the largest probability of the scores' softmax; 0 if a logit is NaN */
   float *entropy;    /* [n] of it, in nats */
   float *logits;     /* [n][the model's vocab] */
@@ -80,7 +83,7 @@ typedef struct {
   int *experts_read; /* grows by the number of distinct experts of each layer; of a pass cut in parts, of each part */
 } dt_out;
 
-/* ---- the device ------------------------------------------------------------------------------------------------------ */
+/* ---- the device -------------------------------------------------------------------------------------------------- */
 
 typedef struct dt_backend dt_backend;   /* an opened device with its threads */
 typedef struct dt_weights dt_weights;   /* one model on it */
@@ -112,21 +115,22 @@ typedef struct {
   /* Types that weights can be rounded to when they are uploaded; NULL ends the list. "f32" widens them, "q8" and "q4"
    * round matrices that are held in more bits than that. Unless asked, they stay what they are. */
   const char *const *weight_dtypes;
-  /* Precisions of the rows that quantized matrices multiply, ending in NULL; the first is the default. "8": one digit of 8 bits;
-   * "16": two digits (runtime/cpu/quant.h). An empty list: it has no such matrices. */
+  /* Precisions of the rows that quantized matrices multiply, ending in NULL; the first is the default. "8": one digit
+   * of 8 bits; "16": two digits (runtime/cpu/quant.h). An empty list: it has no such matrices. */
   const char *const *activations;
   bool windows;          /* whether passes may have one */
   bool shifts;           /* whether they may have shifts, given ids and logp */
   bool (*present)(void); /* whether there is such a device: "auto" takes the first backend that has one */
-  /* Why a device that is there is not `present`: a driver that is too old; static. NULL: none is there, or it is present. NULL for the
-   * function: what has it is always present. */
+  /* Why a device that is there is not `present`: a driver that is too old; static. NULL: none is there, or it is
+   * present. NULL for the function: what has it is always present. */
   const char *(*unusable)(void);
   dt_status (*open)(const dt_backend_options *, dt_backend **, dt_error *);
   void (*close)(dt_backend *);                 /* after its models are freed */
   const char *(*describe)(const dt_backend *); /* its name in results, "cpu:avx512"; owned by the backend */
 
-  /* Reads the weights, which may be closed afterwards; desc is not kept. Fails as source_read does, and on unsupported shapes. With
-   * desc->ids every forward wants TOPK or nothing, and all other ids count as beyond `vocab`; a backend may refuse that. */
+  /* Reads the weights, which may be closed afterwards; desc is not kept. Fails as source_read does, and on unsupported
+   * shapes. With desc->ids every forward wants TOPK or nothing, and all other ids count as beyond `vocab`; a backend
+   * may refuse that. */
   dt_status (*upload)(dt_backend *, const dt_model_desc *desc, const dt_holding *, dt_weights **, dt_error *);
   /* The type of its matrices in memory; "mixed": several. Static */
   const char *(*weight_dtype)(const dt_weights *);
@@ -140,15 +144,15 @@ typedef struct {
   /* Bytes that a cache of `sequences` times `slots` rows takes for its passes beside those of its rows. NULL: few. */
   size_t (*scratch_bytes)(const dt_weights *, int sequences, int slots);
 
-  /* Uploads a draft head for this target. New caches of the target then keep each row's feature (the streams that the head reads)
-   * beside its keys and values; no other number changes. The target outlives the head, whose matrices take the first of
-   * `activations`. NULL: the backend has no heads. */
+  /* Uploads a draft head for this target. New caches of the target then keep each row's feature (the streams that the
+   * head reads) beside its keys and values; no other number changes. The target outlives the head, whose matrices take
+   * the first of `activations`. NULL: the backend has no heads. */
   dt_status (*upload_head)(dt_backend *, const dt_head_desc *, const char *dtype, dt_weights *target, dt_weights **,
                            dt_error *);
 
-  /* An early exit: a model's first layers, its final norm and its output as a model of its own, which holds no weights: those of the
-   * whole model, which outlives it and never runs beside it. DT_EINPUT: not 1..layers-1, or a model that cannot. NULL: the backend has
-   * none. */
+  /* An early exit: a model's first layers, its final norm and its output as a model of its own, which holds no weights:
+   * those of the whole model, which outlives it and never runs beside it. DT_EINPUT: not 1..layers-1, or a model that
+   * cannot. NULL: the backend has none. */
   dt_status (*first_layers)(const dt_weights *, int layers, dt_weights **, dt_error *);
 
   /* Room for `sequences` times `slots` rows. */
@@ -162,8 +166,9 @@ typedef struct {
   /* Copies slot from[i] to slot to[i], in order of i. Plans have to[i] <= from[i], both ascending. */
   dt_status (*move)(dt_cache *, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *);
 
-  /* Says that a sequence's text goes on, perhaps otherwise than before, behind its first `rows` rows. Returns how many rows there are
-   * to go on from: all of these or, where a model keeps the end of a text only and that is gone, 0. NULL: always all. */
+  /* Says that a sequence's text goes on, perhaps otherwise than before, behind its first `rows` rows. Returns how many
+   * rows there are to go on from: all of these or, where a model keeps the end of a text only and that is gone, 0.
+   * NULL: always all. */
   int (*keep)(dt_cache *, int sequence, int rows);
 
   dt_status (*snapshot)(const dt_cache *, int sequence, int n, dt_snapshot **, dt_error *);

@@ -16,8 +16,8 @@ dt_status check_model(const dt_model_desc *desc, dt_error *err);
 dt_status check_plain(const dt_model_desc *desc, const char *backend, dt_error *err);
 dt_status check_head(const dt_head_desc *head, const dt_shape *target, dt_error *err);
 dt_status check_pass(const dt_rows *rows, const dt_out *out, dt_limits limits, dt_error *err); /* out may be NULL */
-/* A draft head's pass: each row has a feature to read, in the target's cache (`given`: its bounds) or, where `given` is NULL, in
- * the head's own. distances: of a Medusa head; 0: another head. */
+/* A draft head's pass: each row has a feature to read, in the target's cache (`given`: its bounds) or, where `given` is
+ * NULL, in the head's own. distances: of a Medusa head; 0: another head. */
 dt_status check_features(const dt_rows *rows, int distances, const dt_limits *given, dt_error *err);
 /* The same of a reader's pass, whose rows see the target's cache. */
 dt_status check_reading(const dt_rows *rows, const dt_limits *given, dt_error *err);

@@ -2,8 +2,8 @@
  *
  * temp = 0: the id with the largest logit. Otherwise Gumbel-max: of the allowed ids the one with the largest
  *   logit / temp + G(seed, position, id),   G = -ln(-ln(1 - u)),   u = (draw_bits + 1/2) / 2^32.
- * That draws from softmax(logit / temp) over the allowed ids (to 2^-32), and for one seed it gives the same token whoever
- * asks, in whatever pass. Ties go to the lowest id.
+ * That draws from softmax(logit / temp) over the allowed ids (to 2^-32), and for one seed it gives the same token
+ * whoever asks, in whatever pass. Ties go to the lowest id.
  *
  * Allowed is a run of the ids in the order of falling logit, ties by lower id. With p = softmax(logit / temp):
  *   top_k: the first top_k ids;
@@ -36,8 +36,8 @@ DRAW_FUNCTION bool draw_is_filtered(const dt_sampling *s) {
   return s->temp > 0.0f && (s->top_k > 0 || s->min_p > 0.0f || (s->top_p > 0.0f && s->top_p < 1.0f));
 }
 
-/* Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC 2011): the counter in `word`
- * becomes the four numbers that belong to it. */
+/* Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC 2011): the counter in
+ * `word` becomes the four numbers that belong to it. */
 #define DRAW_ROUNDS 10
 #define DRAW_TIMES_A 0xD2511F53u
 #define DRAW_TIMES_C 0xCD9E8D57u
@@ -54,8 +54,8 @@ DRAW_FUNCTION void draw_philox(uint64_t key, uint32_t word[4]) {
   }
 }
 
-/* The random bits behind G: seed is the key, and 64 ids in a row have 16 counters in a row, so that sixteen lanes can count
- * for themselves: word w of counter c belongs to id c / 16 * 64 + 16 w + c % 16. */
+/* The random bits behind G: seed is the key, and 64 ids in a row have 16 counters in a row, so that sixteen lanes can
+ * count for themselves: word w of counter c belongs to id c / 16 * 64 + 16 w + c % 16. */
 DRAW_FUNCTION void draw_words(uint64_t seed, int32_t position, uint32_t counter, uint32_t word[4]) {
   word[0] = counter, word[1] = (uint32_t)position, word[2] = word[3] = 0;
   draw_philox(seed, word);

@@ -1,5 +1,5 @@
-/* The slots of one sequence in one model's cache. Row i of the committed text lies in slot i; the rows of a tree lie behind
- * the committed text in any order. Plans moves, does not move bytes. Pure. */
+/* The slots of one sequence in one model's cache. Row i of the committed text lies in slot i; the rows of a tree lie
+ * behind the committed text in any order. Plans moves, does not move bytes. Pure. */
 #ifndef DT_KV_H
 #define DT_KV_H
 
@@ -13,7 +13,8 @@ typedef struct {
 
 void kv_init(kv_slots *kv, int capacity);
 
-/* Begins an iteration, forgetting the rows of the tree before: slots below length are the text's, the tree's begin there. */
+/* Begins an iteration, forgetting the rows of the tree before: slots below length are the text's, the tree's begin
+ * there. */
 void kv_begin(kv_slots *kv, int length);
 
 /* The next free slot for a row of the tree, or -1 when the cache is full. */
@@ -22,8 +23,8 @@ int kv_reserve(kv_slots *kv);
 /* Gives back the n slots reserved last. */
 void kv_give_back(kv_slots *kv, int n);
 
-/* Keeps the rows in slot[0..n) as the rows behind the committed ones: plans the moves (from[i] -> to[i], both ascending in
- * i as long as slot is, those in place left out) and counts them committed. Returns the number of moves. */
+/* Keeps the rows in slot[0..n) as the rows behind the committed ones: plans the moves (from[i] -> to[i], both ascending
+ * in i as long as slot is, those in place left out) and counts them committed. Returns the number of moves. */
 int kv_keep(kv_slots *kv, const int32_t *slot, int n, int32_t *from, int32_t *to);
 
 #endif

@@ -1,5 +1,5 @@
-/* Collects the rows of one pass: dt_rows with room to grow, allocated once. A caller with more rows than fit runs several passes.
- * That changes no row's numbers. */
+/* Collects the rows of one pass: dt_rows with room to grow, allocated once. A caller with more rows than fit runs
+ * several passes. That changes no row's numbers. */
 #ifndef DT_PASS_H
 #define DT_PASS_H
 
@@ -23,8 +23,8 @@ void pass_begin(pass *p, int longest);
 /* Whether n more rows fit. */
 bool pass_fits(const pass *p, int n);
 
-/* Adds a row in `slot`, whose keys are slots 0..prefix-1 and then those of the path: the caller writes path_len slots, its
- * own last, to where the result points. */
+/* Adds a row in `slot`, whose keys are slots 0..prefix-1 and then those of the path: the caller writes path_len slots,
+ * its own last, to where the result points. */
 int32_t *pass_row(pass *p, int sequence, int32_t token, int slot, int prefix, int path_len);
 
 /* Adds rows for committed tokens [first, last): row i lies in slot i and sees slots 0..i. */
@@ -32,7 +32,8 @@ void pass_text(pass *p, int sequence, const int32_t *token, int first, int last)
 
 dt_rows pass_rows(const pass *p);
 
-/* Fills rows 0..n-1 of a sequence, n >= 1, for measurements: computes one row in the last slot and copies it to the others. */
+/* Fills rows 0..n-1 of a sequence, n >= 1, for measurements: computes one row in the last slot and copies it to the
+ * others. */
 dt_status pass_blank(pass *p, const dt_backend_ops *ops, dt_weights *w, dt_cache *c, int sequence, int n,
                      dt_error *err);
 

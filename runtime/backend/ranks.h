@@ -1,6 +1,6 @@
-/* Ranks: processes, on one or several machines, that compute one model together. Each rank has some outputs of every matrix and
- * sends its numbers of a row to all others. No sum goes over several ranks, so no bit depends on their number. Rank 0 decides
- * which passes run; the others follow. */
+/* Ranks: processes, on one or several machines, that compute one model together. Each rank has some outputs of every
+ * matrix and sends its numbers of a row to all others. No sum goes over several ranks, so no bit depends on their
+ * number. Rank 0 decides which passes run; the others follow. */
 #ifndef DT_RANKS_H
 #define DT_RANKS_H
 

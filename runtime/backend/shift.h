@@ -1,14 +1,14 @@
-/* Shifts: what is added to and taken from some ids' logits before the likeliest is taken or one is drawn. The caller says for each
- * row which ids and how (a penalty of what the text before the row holds, a bias, a ban), so a row's result depends on nothing else.
- * A row may also allow some ids only. An id that no list names and that is allowed keeps its logit, to the bit. Log-probabilities
- * that are asked for are of the logits before shifts. */
+/* Shifts: what is added to and taken from some ids' logits before the likeliest is taken or one is drawn. The caller
+ * says for each row which ids and how (a penalty of what the text before the row holds, a bias, a ban), so a row's
+ * result depends on nothing else. A row may also allow some ids only. An id that no list names and that is allowed
+ * keeps its logit, to the bit. Log-probabilities that are asked for are of the logits before shifts. */
 #ifndef DT_SHIFT_H
 #define DT_SHIFT_H
 
 #include "backend/draw.h"
 
-/* In this order: bias is added; then, if the logit is negative, it is multiplied by `repeat`, else divided; then `minus` is
- * subtracted. A bias of -INFINITY bans the id. */
+/* In this order: bias is added; then, if the logit is negative, it is multiplied by `repeat`, else divided; then
+ * `minus` is subtracted. A bias of -INFINITY bans the id. */
 typedef struct {
   int32_t id;
   float bias;
@@ -16,8 +16,8 @@ typedef struct {
   float minus;
 } dt_shift;
 
-/* Those of a row: two lists of rising ids. What the second says of an id counts, not what the first does. Many rows share the
- * first, that of a text; the second is that of a path of guesses behind it. */
+/* Those of a row: two lists of rising ids. What the second says of an id counts, not what the first does. Many rows
+ * share the first, that of a text; the second is that of a path of guesses behind it. */
 typedef struct {
   const dt_shift *text, *path;
   int n_text, n_path;

@@ -1,5 +1,5 @@
-/* Which keys a row of the target sees: those of StreamingLLM's cache (Xiao et al., 2024), the first ones and the last, at the
- * positions that they have in the text. */
+/* Which keys a row of the target sees: those of StreamingLLM's cache (Xiao et al., 2024), the first ones and the last,
+ * at the positions that they have in the text. */
 #ifndef DT_WINDOW_H
 #define DT_WINDOW_H
 

@@ -1,15 +1,15 @@
 /* Attention of a few rows over the keys of one head. Positions are logical: a row takes its keys in the order 0, 1, ..
- * whatever slots hold them. A score is sixteen partial sums over the dimensions, added in the order of v_sum. The softmax's
- * sum is sixteen partial sums over positions (position modulo 16). An output is one accumulator per dimension, fma over
- * positions in order.
+ * whatever slots hold them. A score is sixteen partial sums over the dimensions, added in the order of v_sum. The
+ * softmax's sum is sixteen partial sums over positions (position modulo 16). An output is one accumulator per
+ * dimension, fma over positions in order.
  *
- * Each attention_*.c includes this for one type of cache. Before, it defines CACHE, the type's name; LINES, the lines of 64
- * bytes in four times sixteen numbers; row_bytes and write_row, as in cpu_cache_type; and load_sixteen, which widens numbers
- * d..d+15 of a row without error. */
+ * Each attention_*.c includes this for one type of cache. Before, it defines CACHE, the type's name; LINES, the lines
+ * of 64 bytes in four times sixteen numbers; row_bytes and write_row, as in cpu_cache_type; and load_sixteen, which
+ * widens numbers d..d+15 of a row without error. */
 #include "vmath.h"
 
-/* A group is as many rows as the registers hold. All groups read sixteen keys, or the values of SPAN positions, before any
- * group reads the next ones, so that all groups but the first find them in the L1 cache. */
+/* A group is as many rows as the registers hold. All groups read sixteen keys, or the values of SPAN positions, before
+ * any group reads the next ones, so that all groups but the first find them in the L1 cache. */
 #if defined(__AVX512F__)
 enum { GROUP_ROWS = 6 };
 #else
@@ -60,8 +60,8 @@ VI int keys_of(const cpu_attention_row *row) { return row->prefix + row->path_le
 /* The first position of the sixteen that a row begins in. */
 VI int begin_of(const cpu_attention_row *row) { return row->begin & ~15; }
 
-/* Replaces scores[first..keys-1] by exp(score - largest) and returns 1 / their sum; first is a multiple of 16. A sink counts among
- * the scores, and is the last that is added. */
+/* Replaces scores[first..keys-1] by exp(score - largest) and returns 1 / their sum; first is a multiple of 16. A sink
+ * counts among the scores, and is the last that is added. */
 VI float softmax(float *scores, int first, int keys, const float *sink) {
   int whole = keys & ~15;
   for (int i = keys; i & 15; i++) scores[i] = -INFINITY;
@@ -83,8 +83,8 @@ VI float softmax(float *scores, int first, int keys, const float *sink) {
   return 1.0f / v_sum(sum);
 }
 
-/* A span of positions that rows of a group share, and its place: with `fresh` each row's own positions come before, with
- * `last` come after. */
+/* A span of positions that rows of a group share, and its place: with `fresh` each row's own positions come before,
+ * with `last` come after. */
 typedef struct {
   int from, to;
   bool fresh, last;
@@ -101,9 +101,9 @@ VI void weigh_own(const int width, const char *values, int dim, int first, const
   }
 }
 
-/* Computes columns first..first + 16 width - 1 of the outputs of n rows. It adds the positions of a span, which are the same
- * slots for all rows, to the sums of the positions before. At the end it multiplies the sums by `scale`. `asks`: as in
- * dots. */
+/* Computes columns first..first + 16 width - 1 of the outputs of n rows. It adds the positions of a span, which are the
+ * same slots for all rows, to the sums of the positions before. At the end it multiplies the sums by `scale`. `asks`:
+ * as in dots. */
 VI void weigh(const int n, const int width, const char *values, int dim, int first, const cpu_attention_row *rows,
               const span *s, bool asks, const float *scores, size_t ld, const float *scale) {
   const int from = s->from, to = s->to;
@@ -201,8 +201,8 @@ static void cap_scores(const cpu_attention_row *row, float *scores) {
     v_store(scores + p, v_cap(v_load(scores + p), row->cap));
 }
 
-/* The positions first..common-1 that are the same slots for all rows of a group, none before a row's begin; first is a multiple
- * of 16. */
+/* The positions first..common-1 that are the same slots for all rows of a group, none before a row's begin; first is a
+ * multiple of 16. */
 typedef struct {
   int first, common;
 } shared;
@@ -217,8 +217,8 @@ static shared shared_by(const cpu_attention_row *rows, int n) {
   return s.first <= s.common ? s : (shared){0, 0};
 }
 
-/* With several groups the arithmetic takes longer than the memory. Group g of `groups` prefetches its part of the sixteen
- * keys after the next sixteen, and its part of the values of these sixteen positions. */
+/* With several groups the arithmetic takes longer than the memory. Group g of `groups` prefetches its part of the
+ * sixteen keys after the next sixteen, and its part of the values of these sixteen positions. */
 static void fetch_ahead(const char *keys, const char *values, int p, int dim, int g, int groups) {
   const int lines = (int)(row_bytes(dim) / 4);
   const size_t next = (size_t)(p + 32) * row_bytes(dim), same = (size_t)p * row_bytes(dim);

@@ -1,5 +1,5 @@
-/* Attention over caches of 8 bits. A row is its codes, then a scale in f16 for each 32 of them; the last scale may be for 16. A
- * number is code * scale, which f32 holds exactly. */
+/* Attention over caches of 8 bits. A row is its codes, then a scale in f16 for each 32 of them; the last scale may be
+ * for 16. A number is code * scale, which f32 holds exactly. */
 #include "variant.h"
 
 #define CACHE q8

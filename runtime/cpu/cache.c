@@ -90,7 +90,8 @@ dt_status cpu_move(dt_cache *c, int sequence, const int32_t *from, const int32_t
   return DT_OK;
 }
 
-/* Copies n slots from `first` on to `out` or, if `back`, from it: all lists of rows, one after the other, then features. */
+/* Copies n slots from `first` on to `out` or, if `back`, from it: all lists of rows, one after the other, then
+ * features. */
 static void carry(const dt_cache *c, int sequence, int first, int n, char *out, bool back) {
   const dt_weights *w = c->weights;
   for (int layer = 0; layer < w->shape.layers; layer++) {

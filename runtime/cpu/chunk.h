@@ -52,7 +52,7 @@ typedef enum {
   CPU_ADDED,    /* normed: what a norm precedes that is added to x */
   CPU_QUERIES,  /* wide */
   CPU_KEYS,     /* wide, after the queries */
-  CPU_LOGITS    /* w->logits of the wanted rows */
+  CPU_LOGITS    /* logits of the wanted rows */
 } cpu_gathered;
 
 /* Waits for all threads. If ranks share the model, also exchanges their parts of this buffer. */
@@ -65,7 +65,7 @@ static inline bool cpu_has_id(const cpu_mine *its, int token) {
 
 /* The MLP's inner row lies right after the attention output, so that one product can take both. */
 static inline float *cpu_inner_of(const dt_weights *w) {
-  return w->cat + (size_t)w->shape.heads * (size_t)w->shape.head_dim;
+  return w->scratch.cat + (size_t)w->shape.heads * (size_t)w->shape.head_dim;
 }
 
 /* ---- layer.c: called when no thread uses x any more; threads leave with x complete
@@ -78,8 +78,8 @@ void cpu_keys_and_values(const cpu_chunk *c, int layer);
 
 /* ---- experts.c --------------------------------------------------------------------------------------------------- */
 
-/* Adds a layer's experts of the rows x, w->ldx apart, to the residual stream or, if a norm or an MLP stands between, writes their
- * sums to w->normed. The router reads the rows `by`. The caller waits for the other threads. */
+/* Adds a layer's experts of the rows x, w->ldx apart, to the residual stream or, if a norm or an MLP stands between,
+ * writes their sums to normed. The router reads the rows `by`. The caller waits for the other threads. */
 void cpu_run_experts(const cpu_chunk *c, int layer, const float *x, const float *by);
 
 /* ---- heads.c ----------------------------------------------------------------------------------------------------- */
@@ -90,7 +90,7 @@ void cpu_find_angles(const cpu_chunk *c, int first, int last);
 /* Rotates queries and keys, writes keys and values to the cache and, unless write_only, the attention output to cat. */
 void cpu_attend(const cpu_chunk *c, int layer, bool write_only);
 
-/* ---- delta.c: see delta.h ------------------------------------------------------------------------------------------- */
+/* ---- delta.c: see delta.h ---------------------------------------------------------------------------------------- */
 
 /* Computes a delta layer of the rows that norm1 left in x: writes what enters o to cat. */
 void cpu_run_delta(const cpu_chunk *c, int layer, const float *x);
@@ -125,8 +125,8 @@ char *cpu_prepared_row(const dt_weights *w, int product, int row);
 
 /* ---- shift.c ----------------------------------------------------------------------------------------------------- */
 
-/* Whether any of ids from..from+count-1 is shifted; and adding the shifts of these ids to their logits. With `ids`, a list of
- * rising ids, these are its elements from..from+count-1. */
+/* Whether any of ids from..from+count-1 is shifted; and adding the shifts of these ids to their logits. With `ids`, a
+ * list of rising ids, these are its elements from..from+count-1. */
 bool cpu_is_shifted(const dt_row_shifts *s, const int32_t *ids, int from, int count);
 void cpu_shift(const dt_row_shifts *s, const int32_t *ids, int from, int count, float *logits);
 

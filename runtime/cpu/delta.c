@@ -45,7 +45,8 @@ void delta_passed(dt_cache *c, const dt_rows *rows) {
   }
 }
 
-/* Adds this thread's share of the numbers of all rows to the rings, and mixes them with those of the three rows before each. */
+/* Adds this thread's share of the numbers of all rows to the rings, and mixes them with those of the three rows before
+ * each. */
 static void mix(const cpu_chunk *c, const cpu_layer *l) {
   const dt_weights *w = c->p->w;
   const dt_rows *rows = c->p->rows;
@@ -54,7 +55,7 @@ static void mix(const cpu_chunk *c, const cpu_layer *l) {
   size_t from = (size_t)first * 16, n = (size_t)(last - first) * 16;
   for (int r = 0; r < c->n && n; r++) {
     float *store = delta_store(c->p->cache, rows->sequence[c->first + r], l);
-    memcpy(delta_row(w, store, rows->slot[c->first + r]) + from, w->delta.in + (size_t)r * w->delta.ldin + from,
+    memcpy(delta_row(w, store, rows->slot[c->first + r]) + from, w->scratch.delta.in + (size_t)r * w->delta.ldin + from,
            n * sizeof(float));
   }
   for (int r = 0; r < c->n && n; r++) {
@@ -66,7 +67,7 @@ static void mix(const cpu_chunk *c, const cpu_layer *l) {
       if (p >= 0) tap[t] = delta_row(w, store, slot_of(rows, row, p)) + from;
     }
     w->backend->kernels->delta_mix(tap, l->delta->conv + from, w->delta.ldin, (int)n,
-                                   w->delta.in + (size_t)r * w->delta.ldin + from);
+                                   w->scratch.delta.in + (size_t)r * w->delta.ldin + from);
   }
 }
 
@@ -77,10 +78,10 @@ static void find_rates(const cpu_chunk *c, const cpu_layer *l) {
   cpu_share(c->me, c->n, &first, &last);
   for (int r = first; r < last; r++) {
     float *store = delta_store(c->p->cache, c->p->rows->sequence[c->first + r], l);
-    w->backend->kernels->delta_rates(w->delta.a + (size_t)r * w->delta.ldrates, l->delta->shift, l->delta->decay,
-                                     (w->delta.values + 15) / 16 * 16,
+    w->backend->kernels->delta_rates(w->scratch.delta.a + (size_t)r * w->delta.ldrates, l->delta->shift,
+                                     l->delta->decay, (w->delta.values + 15) / 16 * 16,
                                      delta_row(w, store, c->p->rows->slot[c->first + r]) + w->delta.rates_at,
-                                     w->delta.b + (size_t)r * w->delta.ldrates);
+                                     w->scratch.delta.b + (size_t)r * w->delta.ldrates);
   }
 }
 
@@ -122,22 +123,22 @@ static void run_rows(const cpu_chunk *c, const cpu_layer *l, const cpu_delta_hea
   const float *seen[CPU_DELTA_TOGETHER][CPU_DELTA_ROWS];
   cpu_delta_row x[CPU_DELTA_TOGETHER];
   for (int i = 0; i < n; i++) {
-    const float *in = w->delta.in + (size_t)(r + i) * w->delta.ldin;
+    const float *in = w->scratch.delta.in + (size_t)(r + i) * w->delta.ldin;
     for (int p = base; p < rows->position[first + i]; p++)
       seen[i][p - base] = delta_row(w, store, slot_of(rows, first + i, p));
     x[i] = (cpu_delta_row){.q = in + key,
                            .k = in + keys + key,
                            .v = in + 2 * keys + values,
-                           .strength = w->delta.b[(size_t)(r + i) * w->delta.ldrates + (size_t)head],
+                           .strength = w->scratch.delta.b[(size_t)(r + i) * w->delta.ldrates + (size_t)head],
                            .row = seen[i],
                            .n = rows->position[first + i] - base,
                            .own = delta_row(w, store, rows->slot[first + i]),
-                           .y = w->cat + (size_t)(r + i) * w->ldcat + to};
+                           .y = w->scratch.cat + (size_t)(r + i) * w->scratch.ldcat + to};
   }
   w->backend->kernels->delta_rows(h, find_base(w, h, store, head, base), x, n);
   for (int i = 0; i < n; i++) {
     w->backend->kernels->norm(DT_NORM_RMS, x[i].y, l->delta->norm, NULL, h->value_dim, s->norm_eps, x[i].y);
-    w->backend->kernels->gate_silu(w->delta.z + (size_t)(r + i) * w->delta.ldz + values, h->value_dim, x[i].y);
+    w->backend->kernels->gate_silu(w->scratch.delta.z + (size_t)(r + i) * w->delta.ldz + values, h->value_dim, x[i].y);
   }
 }
 
@@ -158,7 +159,7 @@ static void prepare_keys(const cpu_chunk *c, const cpu_layer *l, int head) {
   int n = w->shape.delta_key_dim;
   size_t at = (size_t)head * (size_t)n, all = (size_t)w->delta.keys.count * (size_t)n;
   for (int r = 0; r < c->n; r++) {
-    float *q = w->delta.in + (size_t)r * w->delta.ldin + at, *k = q + all;
+    float *q = w->scratch.delta.in + (size_t)r * w->delta.ldin + at, *k = q + all;
     float *store = delta_store(c->p->cache, c->p->rows->sequence[c->first + r], l);
     w->backend->kernels->unit(q, n, 1.0f / sqrtf((float)n));
     w->backend->kernels->unit(k, n, 1.0f);
@@ -166,8 +167,8 @@ static void prepare_keys(const cpu_chunk *c, const cpu_layer *l, int head) {
   }
 }
 
-/* A thread takes whole key heads with all value heads that share them, and their rows in order: a row's delta needs those of its
- * path. */
+/* A thread takes whole key heads with all value heads that share them, and their rows in order: a row's delta needs
+ * those of its path. */
 static void run_heads(const cpu_chunk *c, const cpu_layer *l) {
   const dt_weights *w = c->p->w;
   const dt_shape *s = &w->shape;
@@ -189,10 +190,10 @@ void cpu_run_delta(const cpu_chunk *c, int layer, const float *x) {
   const dt_weights *w = c->p->w;
   const cpu_layer *l = &w->layer[layer];
   const cpu_delta *d = l->delta;
-  const cpu_product in[] = {{&d->in, x, w->ldx, CPU_STORE, w->delta.in, w->delta.ldin},
-                            {&d->z, x, w->ldx, CPU_STORE, w->delta.z, w->delta.ldz},
-                            {&d->a, x, w->ldx, CPU_STORE, w->delta.a, w->delta.ldrates},
-                            {&d->b, x, w->ldx, CPU_STORE, w->delta.b, w->delta.ldrates}};
+  const cpu_product in[] = {{&d->in, x, w->scratch.ldx, CPU_STORE, w->scratch.delta.in, w->delta.ldin},
+                            {&d->z, x, w->scratch.ldx, CPU_STORE, w->scratch.delta.z, w->delta.ldz},
+                            {&d->a, x, w->scratch.ldx, CPU_STORE, w->scratch.delta.a, w->delta.ldrates},
+                            {&d->b, x, w->scratch.ldx, CPU_STORE, w->scratch.delta.b, w->delta.ldrates}};
   cpu_multiply(c, in, 4);
   cpu_wait(c->me);
   mix(c, l);
@@ -201,7 +202,7 @@ void cpu_run_delta(const cpu_chunk *c, int layer, const float *x) {
   run_heads(c, l);
 }
 
-/* ---- what a cache keeps ------------------------------------------------------------------------------------------- */
+/* ---- what a cache keeps ------------------------------------------------------------------------------------------ */
 
 void delta_move(dt_cache *c, int sequence, const int32_t *from, const int32_t *to, int n) {
   const dt_weights *w = c->weights;

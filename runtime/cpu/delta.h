@@ -1,14 +1,16 @@
-/* Delta layers (dt_layer) computed so that a row's numbers depend on its inputs and position only, whatever tree it is in.
+/* Delta layers (dt_layer) computed so that a row's numbers depend on its inputs and position only, whatever tree it is
+ * in.
  *
- * The state before a row at position p is not kept. Unrolled from a base, the state S before position B = delta_base_of(p), it is a
- * decayed base and a sum over the rows of the path since then:
+ * The state before a row at position p is not kept. Unrolled from a base, the state S before position B =
+ * delta_base_of(p), it is a decayed base and a sum over the rows of the path since then:
  *   S' k = D(B-1,p) base' k + sum over B <= j < p of D(j,p) (k_j . k) u_j          D(i,p) = e^(g_i+1 + .. + g_p)
- * and the same with q, where j = p takes part, too. So a row needs the base, which is of committed text since it lies at least
- * CPU_DELTA_LAG positions before it, and the keys, deltas u and rates g of at most CPU_DELTA_ROWS rows on its path, which no row
- * but its own ever changes. A tree costs no state. Plain decoding does the very same sums.
+ * and the same with q, where j = p takes part, too. So a row needs the base, which is of committed text since it lies
+ * at least CPU_DELTA_LAG positions before it, and the keys, deltas u and rates g of at most CPU_DELTA_ROWS rows on its
+ * path, which no row but its own ever changes. A tree costs no state. Plain decoding does the very same sums.
  *
- * Rows lie in a ring of CPU_DELTA_RING slots: row i of the text in slot i modulo that, a tree's behind. Three bases, of positions
- * CPU_DELTA_STEP apart, serve all rows of a chunk; a base is made of the one before it and the rows between, when it is wanted first. */
+ * Rows lie in a ring of CPU_DELTA_RING slots: row i of the text in slot i modulo that, a tree's behind. Three bases, of
+ * positions CPU_DELTA_STEP apart, serve all rows of a chunk; a base is made of the one before it and the rows between,
+ * when it is wanted first. */
 #ifndef DT_CPU_DELTA_H
 #define DT_CPU_DELTA_H
 
@@ -42,19 +44,21 @@ static inline int32_t *delta_tag(const dt_weights *w, float *store, int head, in
   return &tags[head * CPU_DELTA_BASES + position / CPU_DELTA_STEP % CPU_DELTA_BASES];
 }
 
-/* How many of a chunk's rows first, first + 1, .. run together: so many that the bases of all are of rows before them. */
+/* How many of a chunk's rows first, first + 1, .. run together: so many that the bases of all are of rows before
+ * them. */
 int delta_rows_together(const dt_rows *rows, int first, int most);
 /* DT_EINPUT where a row's base is not of text in the slots of its positions. */
 dt_status delta_check(const dt_rows *rows, dt_error *err);
 /* After a pass: which slots' rows have been overwritten. */
 void delta_passed(dt_cache *c, const dt_rows *rows);
 
-/* The position of the newest base that is there and that row `rows` and all behind it can be made from; -1: none. 0, too, where the
- * model has no delta layers. */
+/* The position of the newest base that is there and that row `rows` and all behind it can be made from; -1: none. 0,
+ * too, where the model has no delta layers. */
 int delta_newest(const dt_cache *c, int sequence, int rows);
 /* Forgets all of a sequence but what delta_carry brings back: rows from this base on. */
 void delta_restart(dt_cache *c, int sequence, int base);
-/* Bytes of a base and the rows from it up to n, of all layers; base -1: 0. And copying them to `out` or, if `back`, from it. */
+/* Bytes of a base and the rows from it up to n, of all layers; base -1: 0. And copying them to `out` or, if `back`,
+ * from it. */
 size_t delta_bytes(const dt_weights *w, int base, int n);
 void delta_carry(const dt_cache *c, int sequence, int base, int n, char *out, bool back);
 /* Copies rows of the rings, as cpu_move. */

@@ -47,7 +47,8 @@ VI float dot(const float *a, const float *b, int n) {
 
 enum { ROOM = (CPU_DELTA_ROWS + 16) / 16 * 16 }; /* a row's ancestors and its base */
 
-/* decay[j]: e to the sum of the rates after ancestor j up to the row; decay[n]: from the base on. Sums begin at the base. */
+/* decay[j]: e to the sum of the rates after ancestor j up to the row; decay[n]: from the base on. Sums begin at the
+ * base. */
 VI void decays(const cpu_delta_head *h, const float *const *row, int n, float own, float decay[ROOM]) {
   float sum = 0.0f;
   for (int j = 0; j < n; j++) decay[j] = sum += row[j][h->rate_at];
@@ -58,9 +59,10 @@ VI void decays(const cpu_delta_head *h, const float *const *row, int n, float ow
   for (int j = 0; j < ROOM; j += 16) v_store(decay + j, v_exp(v_load(decay + j)));
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-/* Rows, and vectors of columns, whose sums stay in registers: the rows share what is loaded of the base and of ancestors. */
+/* Rows, and vectors of columns, whose sums stay in registers: the rows share what is loaded of the base and of
+ * ancestors. */
 #if defined(__AVX512F__)
 enum { TILE_ROWS = 4, MOST_LANES = 4 };
 #define LANES(rows) ((rows) > 2 ? 2 : 4)
@@ -113,8 +115,8 @@ VI void add(const int lanes, float k, float q, const v16 *of, row_sums *to) {
   EACH_LANE to->s[l] = v_fma(by_k, of[l], to->s[l]), to->y[l] = v_fma(by_q, of[l], to->y[l]);
 }
 
-/* 16 * `lanes` numbers of the deltas and of y, from `at` on, of rows that share their first `shared` ancestors. A row may be an
- * ancestor of one behind it. */
+/* 16 * `lanes` numbers of the deltas and of y, from `at` on, of rows that share their first `shared` ancestors. A row
+ * may be an ancestor of one behind it. */
 VI void columns(const int rows, const int lanes, const cpu_delta_head *h, const float *base, const cpu_delta_row *x,
                 const row_factors *f, int shared, int at) {
   v16 of[MOST_LANES];
@@ -188,7 +190,7 @@ void V(cpu_delta_rows)(const cpu_delta_head *h, const float *base, const cpu_del
   for (int r = 0; r < n; r += TILE_ROWS) tile_of(n - r < TILE_ROWS ? n - r : TILE_ROWS, h, base, x + r, f + r);
 }
 
-/* ---- bases -------------------------------------------------------------------------------------------------------- */
+/* ---- bases ------------------------------------------------------------------------------------------------------- */
 
 enum { KEYS = 4 }; /* keys whose sums share what is loaded of a row's delta */
 

@@ -8,7 +8,7 @@ static float *row(float *rows, size_t ld, int r) { return rows + (size_t)r * ld;
 /* A row as long as one of x, for this thread only. */
 static float *spare_row(const cpu_chunk *c) {
   const dt_weights *w = c->p->w;
-  return w->own + (size_t)c->me->thread * 2 * CPU_OWN_ROWS * w->ldx;
+  return w->scratch.own + (size_t)c->me->thread * 2 * CPU_OWN_ROWS * w->scratch.ldx;
 }
 
 /* y = norm(x) * weight. May read up to 15 numbers behind x and weight, and write as many behind y. */
@@ -28,7 +28,7 @@ void cpu_tap(const cpu_chunk *c, int layer) {
     cpu_share(c->me, c->n, &first, &last);
     for (int r = first; r < last; r++) {
       int i = c->first + r;
-      const float *x = row(w->x, w->ldx, r);
+      const float *x = row(w->scratch.x, w->scratch.ldx, r);
       if (layer > w->shape.layers && w->final_norm) {
         float *normed = spare_row(c);
         w->backend->kernels->norm(w->shape.norm, x, w->final_norm, w->final_norm_bias, w->shape.hidden,
@@ -75,7 +75,7 @@ static void embed(const cpu_chunk *c, int i, float *x) {
 
 static void multiply(const cpu_chunk *c, const float *x, size_t ldx) {
   const dt_weights *w = c->p->w;
-  const cpu_product fc = {&w->head.fc, x, ldx, CPU_STORE, w->x, w->ldx};
+  const cpu_product fc = {&w->head.fc, x, ldx, CPU_STORE, w->scratch.x, w->scratch.ldx};
   cpu_wait(c->me);
   cpu_multiply(c, &fc, 1);
   cpu_wait(c->me);
@@ -88,7 +88,7 @@ static void begin_eagle(const cpu_chunk *c, int first, int last) {
   size_t hidden = (size_t)w->shape.hidden;
   for (int r = first; r < last; r++) {
     int i = c->first + r;
-    float *pair = row(h->pair, h->ldpair, r), *spare = spare_row(c);
+    float *pair = row(w->scratch.pair, w->scratch.ldpair, r), *spare = spare_row(c);
     const float *feature = c->p->rows->features ? given_feature(c->p, i) : own_feature(c->p, i);
     embed(c, i, spare);
     if (h->token_norm) normalize(w, spare, h->token_norm, w->shape.hidden, spare);
@@ -96,23 +96,24 @@ static void begin_eagle(const cpu_chunk *c, int first, int last) {
     if (h->feature_norm) normalize(w, feature, h->feature_norm, w->shape.hidden, spare);
     memcpy(pair + hidden, h->feature_norm ? spare : feature, hidden * sizeof *pair);
   }
-  multiply(c, h->pair, h->ldpair);
+  multiply(c, w->scratch.pair, w->scratch.ldpair);
 }
 
 /* x = fc(the target's embedding and the feature side by side) */
 static void begin_reader(const cpu_chunk *c, int first, int last) {
-  const cpu_head *h = &c->p->w->head;
+  const dt_weights *w = c->p->w;
+  const cpu_head *h = &w->head;
   const dt_rows *rows = c->p->rows;
   size_t width = (size_t)h->given;
   for (int r = first; r < last; r++) {
     int i = c->first + r;
-    float *pair = row(h->pair, h->ldpair, r);
+    float *pair = row(w->scratch.pair, w->scratch.ldpair, r);
     const float *feature = rows->distance ? own_feature(c->p, i)
                                           : cpu_feature_of(rows->features, rows->sequence[i], rows->position[i] - 1);
     embed(c, i, pair);
     memcpy(pair + width, feature, width * sizeof *pair);
   }
-  multiply(c, h->pair, h->ldpair);
+  multiply(c, w->scratch.pair, w->scratch.ldpair);
 }
 
 /* x is the feature. The layer's heads read the norms of the embedding and of the feature side by side. */
@@ -122,13 +123,14 @@ static void begin_eagle3(const cpu_chunk *c, int first, int last) {
   size_t hidden = (size_t)w->shape.hidden;
   for (int r = first; r < last; r++) {
     if (c->p->rows->features)
-      normalize_given(w, given_feature(c->p, c->first + r), row(h->features, h->ldgiven, r));
+      normalize_given(w, given_feature(c->p, c->first + r), row(w->scratch.features, w->scratch.ldgiven, r));
     else
-      memcpy(row(w->x, w->ldx, r), own_feature(c->p, c->first + r), hidden * sizeof *w->x);
+      memcpy(row(w->scratch.x, w->scratch.ldx, r), own_feature(c->p, c->first + r), hidden * sizeof *w->scratch.x);
   }
-  if (c->p->rows->features) multiply(c, h->features, h->ldgiven);
+  if (c->p->rows->features) multiply(c, w->scratch.features, w->scratch.ldgiven);
   for (int r = first; r < last; r++) {
-    float *pair = row(h->pair, h->ldpair, r), *spare = spare_row(c), *x = row(w->x, w->ldx, r);
+    float *pair = row(w->scratch.pair, w->scratch.ldpair, r), *spare = spare_row(c),
+          *x = row(w->scratch.x, w->scratch.ldx, r);
     embed(c, c->first + r, spare);
     normalize(w, spare, h->token_norm, w->shape.hidden, spare);
     memcpy(pair, spare, hidden * sizeof *pair);
@@ -144,14 +146,21 @@ static void run_medusa(const cpu_chunk *c, int first, int last) {
   const dt_weights *w = c->p->w;
   const cpu_head *h = &w->head;
   for (int r = first; r < last; r++)
-    memcpy(row(w->x, w->ldx, r), given_feature(c->p, c->first + r), (size_t)h->given * sizeof *w->x);
+    memcpy(row(w->scratch.x, w->scratch.ldx, r), given_feature(c->p, c->first + r),
+           (size_t)h->given * sizeof *w->scratch.x);
   cpu_wait(c->me);
   for (int b = 0; b < h->blocks; b++) {
-    const cpu_product block = {&h->block[c->p->rows->distance][b], w->x, w->ldx, CPU_ACTIVATE, w->cat, w->ldcat};
+    const cpu_product block = {&h->block[c->p->rows->distance][b],
+                               w->scratch.x,
+                               w->scratch.ldx,
+                               CPU_ACTIVATE,
+                               w->scratch.cat,
+                               w->scratch.ldcat};
     cpu_multiply(c, &block, 1);
     cpu_wait(c->me);
     for (int r = first; r < last; r++)
-      for (int i = 0; i < h->given; i++) row(w->x, w->ldx, r)[i] += row(w->cat, w->ldcat, r)[i];
+      for (int i = 0; i < h->given; i++)
+        row(w->scratch.x, w->scratch.ldx, r)[i] += row(w->scratch.cat, w->scratch.ldcat, r)[i];
     cpu_wait(c->me);
   }
 }
@@ -172,15 +181,17 @@ void cpu_end_head(const cpu_chunk *c) {
   const dt_weights *w = c->p->w;
   const cpu_head *h = &w->head;
   const dt_rows *rows = c->p->rows;
-  const cpu_product post = {&h->post, w->normed, w->ldx, CPU_STORE, h->features, h->ldgiven};
+  const cpu_product post = {&h->post,  w->scratch.normed,   w->scratch.ldx,
+                            CPU_STORE, w->scratch.features, w->scratch.ldgiven};
   int first, last;
   cpu_share(c->me, c->n, &first, &last);
   for (int r = first; r < last; r++)
-    normalize(w, row(w->x, w->ldx, r), w->final_norm, w->shape.hidden, row(w->normed, w->ldx, r));
+    normalize(w, row(w->scratch.x, w->scratch.ldx, r), w->final_norm, w->shape.hidden,
+              row(w->scratch.normed, w->scratch.ldx, r));
   cpu_wait(c->me);
   cpu_multiply(c, &post, 1);
   cpu_wait(c->me);
   for (int r = first; r < last; r++)
     memcpy(cpu_feature_of(c->p->cache, rows->sequence[c->first + r], rows->slot[c->first + r]),
-           row(h->features, h->ldgiven, r), (size_t)h->given * sizeof *h->features);
+           row(w->scratch.features, w->scratch.ldgiven, r), (size_t)h->given * sizeof *w->scratch.features);
 }

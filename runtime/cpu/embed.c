@@ -31,12 +31,13 @@ static void blend(const dt_weights *w, int token, float *own, float *inputs) {
 
 void cpu_find_inputs(const cpu_chunk *c) {
   const dt_weights *w = c->p->w;
-  const cpu_product projection = {&w->inputs_proj, w->x, w->ldx, CPU_STORE, w->inputs, w->ldinputs};
-  float *own = w->own_inputs + (size_t)c->me->thread * (size_t)w->shape.layers * (size_t)w->shape.inputs;
+  const cpu_product projection = {&w->inputs_proj, w->scratch.x,      w->scratch.ldx,
+                                  CPU_STORE,       w->scratch.inputs, w->scratch.ldinputs};
+  float *own = w->scratch.own_inputs + (size_t)c->me->thread * (size_t)w->shape.layers * (size_t)w->shape.inputs;
   int first, last;
   cpu_multiply(c, &projection, 1);
   cpu_wait(c->me);
   cpu_share(c->me, c->n, &first, &last);
   for (int r = first; r < last; r++)
-    blend(w, c->p->rows->token[c->first + r], own, w->inputs + (size_t)r * w->ldinputs);
+    blend(w, c->p->rows->token[c->first + r], own, w->scratch.inputs + (size_t)r * w->scratch.ldinputs);
 }

@@ -1,5 +1,5 @@
-/* The first layers of a model as a model of its own: see first_layers in backend.h. It has the whole model's weights and, since the
- * two never run at once, its scratch. */
+/* The first layers of a model as a model of its own: see first_layers in backend.h. It has the whole model's weights
+ * and, since the two never run at once, its scratch. */
 #include "internal.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* A layer's experts. A row and an expert that it chose are a pair. The pairs of an expert lie together, so that its weights are
- * read once for all of them and not at all where no row chose it; a product gives a row the same bits whoever is beside it. */
+/* A layer's experts. A row and an expert that it chose are a pair. The pairs of an expert lie together, so that its
+ * weights are read once for all of them and not at all where no row chose it; a product gives a row the same bits
+ * whoever is beside it. */
 #include "chunk.h"
 
 #include <string.h>
@@ -77,28 +78,28 @@ static void choose(const dt_weights *w, const cpu_layer *l, const float *logits,
 static int group_pairs(const cpu_chunk *c, group groups[DT_EXPERTS], int *place) {
   const dt_weights *w = c->p->w;
   int next[DT_EXPERTS] = {0}, pairs = c->n * w->shape.chosen, count = 0, first = 0;
-  for (int i = 0; i < pairs; i++) next[w->routes.id[i]]++;
+  for (int i = 0; i < pairs; i++) next[w->scratch.routes.id[i]]++;
   for (int e = 0; e < w->shape.experts; e++) {
     int n = next[e];
     next[e] = first;
     if (n) groups[count++] = (group){e, first, n};
     first += n;
   }
-  for (int i = 0; i < pairs; i++) place[i] = next[w->routes.id[i]]++;
+  for (int i = 0; i < pairs; i++) place[i] = next[w->scratch.routes.id[i]]++;
   return count;
 }
 
 /* Writes this thread's share of the pairs' rows to their places, prepared for the products. */
 static void put_rows(const cpu_chunk *c, const cpu_layer *l, const int *place, const float *x, bool inner) {
   const dt_weights *w = c->p->w;
-  const cpu_routes *routes = &w->routes;
+  const cpu_routes *routes = &w->scratch.routes;
   int first, last;
   cpu_share(c->me, c->n * w->shape.chosen, &first, &last);
   for (int i = first; i < last; i++) {
     const cpu_expert *e = &l->expert[routes->id[i]];
     const cpu_matrix *m = inner ? &e->down : &e->up;
     const float *row =
-        inner ? routes->inner + (size_t)place[i] * routes->ldinner : x + (size_t)(i / w->shape.chosen) * w->ldx;
+        inner ? routes->inner + (size_t)place[i] * routes->ldinner : x + (size_t)(i / w->shape.chosen) * w->scratch.ldx;
     char *to = routes->rows + (size_t)place[i] * routes->step;
     if (m->format->prepare)
       m->format->prepare(row, m->k, to);
@@ -110,8 +111,8 @@ static void put_rows(const cpu_chunk *c, const cpu_layer *l, const int *place, c
 
 /* Multiplies the rows at their places: with gates and ups to inner rows, or with downs to `out`. */
 static void multiply_groups(const cpu_chunk *c, const cpu_layer *l, const group *groups, int count, bool inner) {
-  const cpu_routes *routes = &c->p->w->routes;
-  const size_t ldx = c->p->w->ldx;
+  const cpu_routes *routes = &c->p->w->scratch.routes;
+  const size_t ldx = c->p->w->scratch.ldx;
   cpu_product products[DT_EXPERTS];
   cpu_input in[DT_EXPERTS];
   for (int i = 0; i < count; i++) {
@@ -135,15 +136,16 @@ static void add_pairs(const cpu_chunk *c, const cpu_layer *l, const int *place) 
   cpu_share(c->me, (hidden + 15) / 16, &first, &last);
   first *= 16, last = last * 16 < hidden ? last * 16 : hidden;
   for (int r = 0; r < c->n; r++) {
-    const float *weight = w->routes.weight + (size_t)r * (size_t)chosen;
-    float *sum = w->routes.out + (size_t)place[r * chosen] * w->ldx, *x = w->x + (size_t)r * w->ldx;
+    const float *weight = w->scratch.routes.weight + (size_t)r * (size_t)chosen;
+    float *sum = w->scratch.routes.out + (size_t)place[r * chosen] * w->scratch.ldx,
+          *x = w->scratch.x + (size_t)r * w->scratch.ldx;
     for (int i = first; i < last; i++) sum[i] *= weight[0];
     for (int j = 1; j < chosen; j++) {
-      const float *more = w->routes.out + (size_t)place[r * chosen + j] * w->ldx;
+      const float *more = w->scratch.routes.out + (size_t)place[r * chosen + j] * w->scratch.ldx;
       for (int i = first; i < last; i++) sum[i] += weight[j] * more[i];
     }
     if (l->down_norm || l->up.data)
-      memcpy(w->normed + (size_t)r * w->ldx + first, sum + first, (size_t)(last - first) * sizeof *sum);
+      memcpy(w->scratch.normed + (size_t)r * w->scratch.ldx + first, sum + first, (size_t)(last - first) * sizeof *sum);
     else
       for (int i = first; i < last; i++) x[i] += w->residual_scale * sum[i];
   }
@@ -157,7 +159,7 @@ static void tell(const cpu_chunk *c, int layer, int groups) {
   if (out->experts_read) *out->experts_read += groups;
   for (int j = 0; out->experts && j < c->wanted_n; j++) {
     size_t result = (size_t)(c->wanted + j), row = (size_t)(out->row[result] - c->first);
-    memcpy(out->experts + (result * layers + (size_t)layer) * chosen, w->routes.id + row * chosen,
+    memcpy(out->experts + (result * layers + (size_t)layer) * chosen, w->scratch.routes.id + row * chosen,
            chosen * sizeof *out->experts);
   }
 }
@@ -165,11 +167,11 @@ static void tell(const cpu_chunk *c, int layer, int groups) {
 void cpu_run_experts(const cpu_chunk *c, int layer, const float *x, const float *by) {
   const dt_weights *w = c->p->w;
   const cpu_layer *l = &w->layer[layer];
-  const cpu_routes *routes = &w->routes;
+  const cpu_routes *routes = &w->scratch.routes;
   const size_t chosen = (size_t)w->shape.chosen;
   group groups[DT_EXPERTS];
   int first, last, *place = routes->place + (size_t)c->me->thread * CPU_ROWS * chosen;
-  cpu_multiply(c, &(cpu_product){&l->router, by, w->ldx, CPU_STORE, routes->logits, routes->ldlogits}, 1);
+  cpu_multiply(c, &(cpu_product){&l->router, by, w->scratch.ldx, CPU_STORE, routes->logits, routes->ldlogits}, 1);
   cpu_wait(c->me);
   cpu_share(c->me, c->n, &first, &last);
   for (int r = first; r < last; r++)

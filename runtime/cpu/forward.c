@@ -11,7 +11,7 @@ static void begin(const cpu_chunk *c) {
   cpu_share(c->me, c->n, &first, &last);
   for (int r = first; r < last; r++) {
     int token = c->p->rows->token[c->first + r];
-    if (cpu_has_id(&w->mine, token)) cpu_embed(w, token, w->x + (size_t)r * w->ldx);
+    if (cpu_has_id(&w->mine, token)) cpu_embed(w, token, w->scratch.x + (size_t)r * w->scratch.ldx);
   }
   cpu_find_angles(c, first, last);
   cpu_gather(c, CPU_EMBEDDED);
@@ -47,7 +47,7 @@ static void run_layers(cpu_chunk *c) {
 static void run_pass(const cpu_member *me, void *context) {
   const cpu_pass *p = context;
   const dt_weights *w = p->w;
-  cpu_chunk c = {.p = p, .me = me, .sums = w->sums + (size_t)me->thread * CPU_ROWS * CPU_LOGIT_BLOCK};
+  cpu_chunk c = {.p = p, .me = me, .sums = w->scratch.sums + (size_t)me->thread * CPU_ROWS * CPU_LOGIT_BLOCK};
   int ids = p->out && p->out->want == DT_WANT_TOPK ? p->out->vocab : w->shape.vocab;
   if (w->ids) {
     int below = ids;

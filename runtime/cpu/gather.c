@@ -55,17 +55,18 @@ static table table_of(const cpu_chunk *c, cpu_gathered what) {
   const dt_weights *w = c->p->w;
   const dt_shape *s = shape_of(c);
   switch (what) {
-  case CPU_ATTENDED: return (table){w->cat, w->ldcat, c->n, attended(c)};
-  case CPU_INNER: return (table){cpu_inner_of(w), w->ldcat, c->n, s->inter};
-  case CPU_LOGITS: return (table){w->logits, w->ldlogits, c->wanted_n, s->vocab};
-  case CPU_QUERIES: return (table){w->wide, w->ldwide, c->n, s->heads * s->head_dim};
+  case CPU_ATTENDED: return (table){w->scratch.cat, w->scratch.ldcat, c->n, attended(c)};
+  case CPU_INNER: return (table){cpu_inner_of(w), w->scratch.ldcat, c->n, s->inter};
+  case CPU_LOGITS: return (table){w->scratch.logits, w->scratch.ldlogits, c->wanted_n, s->vocab};
+  case CPU_QUERIES: return (table){w->scratch.wide, w->scratch.ldwide, c->n, s->heads * s->head_dim};
   /* Ranks may share key heads: together they have no more of them than query heads. */
-  case CPU_KEYS: return (table){w->wide + w->wide_keys_at, w->ldwide, c->n, s->heads * s->head_dim};
-  case CPU_ADDED: return (table){w->normed, w->ldx, c->n, s->hidden};
+  case CPU_KEYS:
+    return (table){w->scratch.wide + w->scratch.wide_keys_at, w->scratch.ldwide, c->n, s->heads * s->head_dim};
+  case CPU_ADDED: return (table){w->scratch.normed, w->scratch.ldx, c->n, s->hidden};
   case CPU_EMBEDDED:
   case CPU_STREAM: break;
   }
-  return (table){w->x, w->ldx, c->n, s->hidden};
+  return (table){w->scratch.x, w->scratch.ldx, c->n, s->hidden};
 }
 
 /* Columns of a delta layer's value heads. Where they are tiled, a rank has some of each tile. */
@@ -116,16 +117,17 @@ static size_t carry(const cpu_chunk *c, cpu_gathered what, const table *t, int r
 static void gather_some(const cpu_chunk *c, cpu_gathered what, const table *t, cpu_range rows) {
   const dt_weights *w = c->p->w;
   dt_ranks *ranks = w->ranks;
-  int *bytes = w->wire_bytes, *offset = bytes + ranks->count, end = 0;
+  int *bytes = w->scratch.wire_bytes, *offset = bytes + ranks->count, end = 0;
   for (int i = 0; i < ranks->count; i++) {
     offset[i] = end;
-    bytes[i] = (int)(carry(c, what, t, i, rows, NULL, false) * sizeof *w->wire);
+    bytes[i] = (int)(carry(c, what, t, i, rows, NULL, false) * sizeof *w->scratch.wire);
     end += bytes[i];
   }
-  carry(c, what, t, ranks->rank, rows, w->wire + (size_t)offset[ranks->rank] / sizeof *w->wire, false);
-  ranks->gather(ranks, w->wire, bytes, offset);
+  carry(c, what, t, ranks->rank, rows, w->scratch.wire + (size_t)offset[ranks->rank] / sizeof *w->scratch.wire, false);
+  ranks->gather(ranks, w->scratch.wire, bytes, offset);
   for (int i = 0; i < ranks->count; i++)
-    if (i != ranks->rank) carry(c, what, t, i, rows, w->wire + (size_t)offset[i] / sizeof *w->wire, true);
+    if (i != ranks->rank)
+      carry(c, what, t, i, rows, w->scratch.wire + (size_t)offset[i] / sizeof *w->scratch.wire, true);
 }
 
 void cpu_gather(const cpu_chunk *c, cpu_gathered what) {
@@ -134,7 +136,7 @@ void cpu_gather(const cpu_chunk *c, cpu_gathered what) {
   if (!w->ranks) return;
   if (c->me->thread == 0) {
     table t = table_of(c, what);
-    int most = (int)(w->wire_numbers / (size_t)t.width);
+    int most = (int)(w->scratch.wire_numbers / (size_t)t.width);
     for (int r = 0; r < t.n; r += most) gather_some(c, what, &t, (cpu_range){r, t.n - r < most ? t.n - r : most});
   }
   cpu_wait_for_ranks(c->me);

@@ -4,12 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-/* The cosines of the chunk's row r, by inv_freq or local_freq; its sines lie behind them. Two buffers take turns, since a
- * thread may still rotate rows of one chunk when another thread begins the next. */
+/* The cosines of the chunk's row r, by inv_freq or local_freq; its sines lie behind them. Two buffers take turns, since
+ * a thread may still rotate rows of one chunk when another thread begins the next. */
 static float *angles(const cpu_chunk *c, bool local, int r) {
   const dt_weights *w = c->p->w;
   int turn = c->first / CPU_ROWS % 2;
-  return w->angles + (size_t)((turn * CPU_ROWS + r) * 2 + local) * w->ldangles;
+  return w->scratch.angles + (size_t)((turn * CPU_ROWS + r) * 2 + local) * w->scratch.ldangles;
 }
 
 static void find_angles(const cpu_chunk *c, bool local, int r) {
@@ -61,11 +61,11 @@ static void write_cache(const cpu_chunk *c, int layer, int r, int head) {
   const cpu_layer *l = &w->layer[layer];
   int row = c->first + r;
   size_t dim = (size_t)l->dim, at = (size_t)rows->slot[row] * cpu_row_bytes(w, layer);
-  float *in = w->qkv + (size_t)r * w->ldqkv + (size_t)head * dim;
-  turn(c, l, l->k_norm, r, in + w->keys_at);
-  normalize(c, l, l->v_norm, in + w->values_at);
+  float *in = w->scratch.qkv + (size_t)r * w->scratch.ldqkv + (size_t)head * dim;
+  turn(c, l, l->k_norm, r, in + w->scratch.keys_at);
+  normalize(c, l, l->v_norm, in + w->scratch.values_at);
   for (int part = 0; part < 2; part++) {
-    const float *from = in + (part ? w->values_at : w->keys_at);
+    const float *from = in + (part ? w->scratch.values_at : w->scratch.keys_at);
     char *to = cpu_rows_of(c->p->cache, rows->sequence[row], layer, part, head) + at;
     w->backend->cache_type->write(from, l->dim, to);
   }
@@ -88,15 +88,15 @@ static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
   cpu_attention_row row[CPU_ATTENTION_ROWS];
   float *result[CPU_ATTENTION_ROWS];
   size_t dim = (size_t)l->dim, head_dim = (size_t)l->shape.head_dim;
-  float *padded = w->heads + (size_t)c->me->thread * CPU_ATTENTION_ROWS * dim;
+  float *padded = w->scratch.heads + (size_t)c->me->thread * CPU_ATTENTION_ROWS * dim;
   int sequence = rows->sequence[c->first + i / a.heads], n = 0;
   for (; n < CPU_ATTENTION_ROWS && i + n < last; n++) {
     int r = (i + n) / a.heads, head = a.first + (i + n) % a.heads, at = c->first + r;
     if (rows->sequence[at] != sequence) break;
-    float *q = w->qkv + (size_t)r * w->ldqkv + (size_t)head * dim;
+    float *q = w->scratch.qkv + (size_t)r * w->scratch.ldqkv + (size_t)head * dim;
     turn(c, l, l->q_norm, r, q);
     for (size_t d = 0; d < dim; d++) q[d] *= w->scale;
-    result[n] = w->cat + (size_t)r * w->ldcat + (size_t)(l->mine.heads.first + head) * head_dim;
+    result[n] = w->scratch.cat + (size_t)r * w->scratch.ldcat + (size_t)(l->mine.heads.first + head) * head_dim;
     row[n] = (cpu_attention_row){q,
                                  dim == head_dim ? result[n] : padded + (size_t)n * dim,
                                  rows->path + (size_t)at * (size_t)rows->path_stride,
@@ -113,7 +113,8 @@ static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
       l->dim, row, n, cache->scores + (size_t)c->me->thread * CPU_ATTENTION_ROWS * cache->ldscores, cache->ldscores);
   for (int j = 0; l->q_gate.data && j < n; j++) {
     int r = (i + j) / a.heads, head = a.first + (i + j) % a.heads;
-    w->backend->kernels->gate(w->gates + (size_t)r * w->ldgates + (size_t)head * dim, l->dim, row[j].out);
+    w->backend->kernels->gate(w->scratch.gates + (size_t)r * w->scratch.ldgates + (size_t)head * dim, l->dim,
+                              row[j].out);
   }
   for (int j = 0; dim > head_dim && j < n; j++) /* cat has heads without padding, as the columns of o */
     memcpy(result[j], row[j].out, head_dim * sizeof *result[j]);
@@ -133,9 +134,9 @@ static void attend(const cpu_chunk *c, int layer, int first, int last) {
   }
 }
 
-/* Writes the layer's own keys and values, then computes attention. If key heads can be shared out evenly, each thread takes whole key
- * heads with all heads that share them, and reads only what it wrote itself. Otherwise pairs of rows and heads are
- * shared out, after a barrier. */
+/* Writes the layer's own keys and values, then computes attention. If key heads can be shared out evenly, each thread
+ * takes whole key heads with all heads that share them, and reads only what it wrote itself. Otherwise pairs of rows
+ * and heads are shared out, after a barrier. */
 void cpu_attend(const cpu_chunk *c, int layer, bool write_only) {
   const cpu_layer *l = &c->p->w->layer[layer];
   int first, last, rows = l->k.data ? c->n : 0; /* to write */

@@ -86,7 +86,8 @@ typedef struct {
   dt_shape shape; /* the model's with this layer's numbers */
   cpu_mine mine;
   int dim; /* head_dim rounded up to 16: the width of a head in q, k, v and the cache */
-  int keys_of; /* the layer whose keys and values it reads: its own number, an earlier one or, in a reader, one of the target's */
+  /* The layer whose keys and values it reads: its own number, an earlier one or, in a reader, one of the target's. */
+  int keys_of;
   size_t cache_at; /* bytes of a slot before its keys */
 } cpu_layer;
 
@@ -100,16 +101,25 @@ typedef struct {
   int given;                                                          /* numbers of a feature of the target */
   int distances, blocks;                                              /* of a Medusa head */
   cpu_matrix block[DT_DISTANCES][DT_BLOCKS], output[DT_DISTANCES];
-  /* Scratch of a chunk. */
-  size_t ldgiven, ldpair;
-  float *features; /* [CPU_ROWS][ldgiven] the target's features, normalized */
-  float *pair;     /* [CPU_ROWS][ldpair] embedding and feature, side by side */
 } cpu_head;
 
 typedef struct cpu_chunk cpu_chunk; /* chunk.h */
 
-/* Scratch of a chunk's experts. A pair is a row and one of the experts that it chose; places are those of the pairs by rising
- * expert. */
+/* The numbers of all delta layers, of this rank's heads: its key heads, and by them the value heads in their order. A
+ * store is what a sequence keeps of a layer: rows in a ring, then bases, then their positions. */
+typedef struct {
+  cpu_range keys; /* mine.delta_keys; a rank that has none computes the first, too, to know which bases there are */
+  int values;     /* value heads */
+  int mixed;      /* queries, keys and values of a row, 2K + U */
+  size_t row;     /* numbers of a ring's row: mixed, keys, deltas, rates */
+  size_t keys_at, deltas_at, rates_at;   /* in such a row */
+  size_t base, bases_at, tags_at, store; /* numbers of a base; of a store before its bases, its positions; of a store */
+  size_t all;                            /* of all layers' stores: 0: the model has none */
+  size_t ldin, ldz, ldrates;             /* leading dimensions of rows of mixed numbers (so the taps have), z, rates */
+} cpu_deltas;
+
+/* Scratch of a chunk's experts. A pair is a row and one of the experts that it chose; places are those of the pairs by
+ * rising expert. */
 typedef struct {
   size_t ldlogits, ldinner;
   size_t step;   /* bytes between rows of pairs */
@@ -124,22 +134,47 @@ typedef struct {
   float *gate;   /* [CPU_ROWS][CPU_PANEL] and the first of each row: what its gate says */
 } cpu_routes;
 
-/* The numbers of all delta layers, of this rank's heads: its key heads, and by them the value heads in their order. A store is what a
- * sequence keeps of a layer: rows in a ring, then bases, then their positions. */
+/* Scratch of a chunk's delta layers, whose leading dimensions are in cpu_deltas. */
 typedef struct {
-  cpu_range keys; /* mine.delta_keys; a rank that has none computes the first, too, to know which bases there are */
-  int values;     /* value heads */
-  int mixed;      /* queries, keys and values of a row, 2K + U */
-  size_t row;     /* numbers of a ring's row: mixed, keys, deltas, rates */
-  size_t keys_at, deltas_at, rates_at;   /* in such a row */
-  size_t base, bases_at, tags_at, store; /* numbers of a base; of a store before its bases, its positions; of a store */
-  size_t all;                            /* of all layers' stores: 0: the model has none */
-  /* Scratch of a chunk. */
-  size_t ldin, ldz, ldrates;
   float *in;    /* [CPU_ROWS][ldin] */
   float *z;     /* [CPU_ROWS][ldz] */
   float *a, *b; /* [CPU_ROWS][ldrates] */
-} cpu_deltas;
+} cpu_delta_rows;
+
+/* Scratch of a chunk of at most CPU_ROWS rows; leading dimensions are in numbers. */
+typedef struct {
+  size_t ldx, ldqkv, ldcat, ldwide, ldangles, ldinputs, ldgates, ldlogits, ldgiven, ldpair;
+  int keys_at, values_at; /* columns of qkv */
+  int wide_keys_at;       /* of wide */
+  float *x;               /* [CPU_ROWS][ldx] the residual stream */
+  float *normed;          /* [2][CPU_ROWS][ldx] */
+  float *own;             /* [threads][2][CPU_OWN_ROWS][ldx] norms that each thread computes for itself */
+  float *qkv;             /* [CPU_ROWS][ldqkv] */
+  float *gates;           /* [CPU_ROWS][ldgates] of heads that have them, each padded */
+  float *angles; /* [2][CPU_ROWS][2][ldangles] cosines, then sines, of inv_freq and of local_freq; two chunks in turn */
+  float *inputs; /* [CPU_ROWS][ldinputs] */
+  float *own_inputs; /* [threads][layers * inputs] a token's row of inputs_embed */
+  float *wide;       /* [CPU_ROWS][ldwide] queries, then keys of all heads, for wide norms */
+  float *cat;        /* [CPU_ROWS][ldcat] attention output, then the MLP's inner row */
+  float *heads;      /* [threads][CPU_ATTENTION_ROWS][widest dim] attention output with padded heads */
+  cpu_routes routes;
+  cpu_delta_rows delta;
+  /* Rows of x prepared for formats, prepared_bytes each, for up to CPU_PRODUCTS products at once. */
+  char *prepared;     /* [CPU_PRODUCTS][CPU_ROWS] */
+  char *own_prepared; /* [threads][CPU_PRODUCTS][CPU_OWN_ROWS] */
+  size_t prepared_bytes;
+  float *features;         /* [CPU_ROWS][ldgiven] of a draft head: the target's features, normalized */
+  float *pair;             /* [CPU_ROWS][ldpair] of a draft head: embedding and feature, side by side */
+  float *sums;             /* [threads][CPU_ROWS][CPU_LOGIT_BLOCK] */
+  cpu_top *top;            /* [threads][CPU_ROWS][2] by score, by logit */
+  cpu_softmax_part *parts; /* [blocks][2][CPU_ROWS] of the softmax of scores, of logits */
+  float *logits;           /* [CPU_ROWS][ldlogits] for rows that need all logits */
+  uint32_t *weight;        /* [threads][ldlogits] */
+  float *shifted;          /* [threads][ldlogits] logits of a row with their shifts */
+  float *wire;             /* [wire_numbers] rows on their way between ranks */
+  size_t wire_numbers;
+  int *wire_bytes; /* [2][ranks] */
+} cpu_scratch;
 
 struct dt_weights {
   dt_backend *backend;
@@ -165,46 +200,15 @@ struct dt_weights {
   int32_t *ids;   /* [n_ids], rising: the ids of unembed's rows; NULL: all */
   int n_ids;
   cpu_head head;
-  cpu_routes routes;
   cpu_deltas delta;
-  bool gated; /* heads of some layer have gates */
-  size_t ldgates;
-  float *gates;           /* [CPU_ROWS][ldgates] of heads that have them, each padded */
+  bool gated;             /* heads of some layer have gates */
   int taps, tap[DT_TAPS]; /* streams that caches keep, as in dt_head_desc */
   size_t ldfeature;       /* numbers of a cache's feature; 0: none is kept */
   const char *stored;     /* name of its matrices' format; "mixed": several */
   int activations;        /* bits to which quantized matrices round x: 8 or 16; 0: none is quantized */
   float *inv_freq;        /* [rotary_dims / 2] */
   float *local_freq;      /* [local_dims / 2] the same for layers with a window; NULL: they turn as the others */
-
-  /* Scratch of a chunk of at most CPU_ROWS rows; leading dimensions are in numbers. */
-  size_t ldx, ldqkv, ldcat, ldwide, ldangles, ldinputs;
-  int keys_at, values_at; /* columns of qkv */
-  int wide_keys_at;       /* of wide */
-  float *x;               /* [CPU_ROWS][ldx] the residual stream */
-  float *normed;          /* [2][CPU_ROWS][ldx] */
-  float *own;             /* [threads][2][CPU_OWN_ROWS][ldx] norms that each thread computes for itself */
-  float *qkv;             /* [CPU_ROWS][ldqkv] */
-  float *angles; /* [2][CPU_ROWS][2][ldangles] cosines, then sines, of inv_freq and of local_freq; two chunks in turn */
-  float *inputs; /* [CPU_ROWS][ldinputs] */
-  float *own_inputs;       /* [threads][layers * inputs] a token's row of inputs_embed */
-  float *wide;             /* [CPU_ROWS][ldwide] queries, then keys of all heads, for wide norms */
-  float *cat;              /* [CPU_ROWS][ldcat] attention output, then the MLP's inner row */
-  float *sums;             /* [threads][CPU_ROWS][CPU_LOGIT_BLOCK] */
-  cpu_top *top;            /* [threads][CPU_ROWS][2] by score, by logit */
-  cpu_softmax_part *parts; /* [blocks][2][CPU_ROWS] of the softmax of scores, of logits */
-  float *heads;            /* [threads][CPU_ATTENTION_ROWS][widest dim] attention output with padded heads */
-  /* Rows of x prepared for formats, prepared_bytes each, for up to CPU_PRODUCTS products at once. */
-  char *prepared;     /* [CPU_PRODUCTS][CPU_ROWS] */
-  char *own_prepared; /* [threads][CPU_PRODUCTS][CPU_OWN_ROWS] */
-  size_t prepared_bytes;
-  float *logits;    /* [CPU_ROWS][ldlogits] for rows that need all logits */
-  uint32_t *weight; /* [threads][ldlogits] */
-  float *shifted;   /* [threads][ldlogits] logits of a row with their shifts */
-  size_t ldlogits;
-  float *wire; /* [wire_numbers] rows on their way between ranks */
-  size_t wire_numbers;
-  int *wire_bytes; /* [2][ranks] */
+  cpu_scratch scratch;
   cpu_arena weights_arena, scratch_arena;
 };
 

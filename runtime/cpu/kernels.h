@@ -17,7 +17,8 @@ typedef enum {
   CPU_STORE,    /* out[row][32 p + j] = sum */
   CPU_ADD,      /* out[row][32 p + j] += scale * sum: the residual stream */
   CPU_ACTIVATE, /* out[row][32 p + j] = act(sum) */
-  CPU_GATE /* panels of 16 gates and the 16 outputs they multiply: out[row][16 p + j] = act(gate) * up, or see DT_ACT_CLAMPED */
+  /* Panels of 16 gates and the 16 outputs they multiply: out[row][16 p + j] = act(gate) * up, or see DT_ACT_CLAMPED. */
+  CPU_GATE
 } cpu_finish;
 
 /* One row and one head: a query and the slots of its keys. Positions 0..prefix-1 lie in the slots of the same
@@ -33,7 +34,8 @@ typedef struct {
   const float *sink; /* a score that only the softmax's sum has; NULL: none */
 } cpu_attention_row;
 
-/* One row and one value head of a delta layer: see delta.h. A ring's row has this head's key, delta and rate at these places. */
+/* One row and one value head of a delta layer: see delta.h. A ring's row has this head's key, delta and rate at these
+ * places. */
 typedef struct {
   int key_dim, value_dim; /* multiples of 16 */
   size_t key_at, delta_at, rate_at;

@@ -7,14 +7,14 @@
 /* The norm of the rows of x. Few rows: each thread computes all for itself; else they are shared out. */
 static const float *normalize(const cpu_chunk *c, int which, const float *weight, const float *bias) {
   const dt_weights *w = c->p->w;
-  float *own = w->own + ((size_t)c->me->thread * 2 + (size_t)which) * CPU_OWN_ROWS * w->ldx;
-  float *shared = w->normed + (size_t)which * CPU_ROWS * w->ldx;
+  float *own = w->scratch.own + ((size_t)c->me->thread * 2 + (size_t)which) * CPU_OWN_ROWS * w->scratch.ldx;
+  float *shared = w->scratch.normed + (size_t)which * CPU_ROWS * w->scratch.ldx;
   int first = 0, last = c->n;
   float *y = c->n <= CPU_OWN_ROWS ? own : shared;
   if (y == shared) cpu_share(c->me, c->n, &first, &last);
   for (int r = first; r < last; r++)
-    w->backend->kernels->norm(w->shape.norm, w->x + (size_t)r * w->ldx, weight, bias, w->shape.hidden,
-                              w->shape.norm_eps, y + (size_t)r * w->ldx);
+    w->backend->kernels->norm(w->shape.norm, w->scratch.x + (size_t)r * w->scratch.ldx, weight, bias, w->shape.hidden,
+                              w->shape.norm_eps, y + (size_t)r * w->scratch.ldx);
   return y;
 }
 
@@ -23,18 +23,23 @@ static void wait_for_norms(const cpu_chunk *c) {
 }
 
 static cpu_product to_heads(const dt_weights *w, const cpu_matrix *m, const float *x, size_t ldx, int at) {
-  return (cpu_product){m, x, ldx, CPU_STORE, w->qkv + at, w->ldqkv};
+  return (cpu_product){m, x, ldx, CPU_STORE, w->scratch.qkv + at, w->scratch.ldqkv};
 }
 
 static cpu_product to_inner(const dt_weights *w, const cpu_layer *l, const float *x) {
-  return (cpu_product){
-      &l->up, x, w->ldx, w->shape.gated ? CPU_GATE : CPU_ACTIVATE, cpu_inner_of(w) + l->mine.inter.first, w->ldcat};
+  return (cpu_product){&l->up,
+                       x,
+                       w->scratch.ldx,
+                       w->shape.gated ? CPU_GATE : CPU_ACTIVATE,
+                       cpu_inner_of(w) + l->mine.inter.first,
+                       w->scratch.ldcat};
 }
 
-/* The product whose result is added to the residual stream: at once or, where a norm stands between, by end_residual. */
+/* The product whose result is added to the residual stream: at once or, where a norm stands between, by
+ * end_residual. */
 static cpu_product to_residual(const dt_weights *w, const cpu_matrix *m, const float *x, const float *norm) {
-  float *to = norm ? w->normed : w->x;
-  return (cpu_product){m, x, w->ldcat, norm ? CPU_STORE : CPU_ADD, to + w->mine.hidden.first, w->ldx};
+  float *to = norm ? w->scratch.normed : w->scratch.x;
+  return (cpu_product){m, x, w->scratch.ldcat, norm ? CPU_STORE : CPU_ADD, to + w->mine.hidden.first, w->scratch.ldx};
 }
 
 static void end_residual(const cpu_chunk *c, const float *norm) {
@@ -44,7 +49,7 @@ static void end_residual(const cpu_chunk *c, const float *norm) {
   if (!norm) return;
   cpu_share(c->me, c->n, &first, &last);
   for (int r = first; r < last; r++) {
-    float *x = w->x + (size_t)r * w->ldx, *added = w->normed + (size_t)r * w->ldx;
+    float *x = w->scratch.x + (size_t)r * w->scratch.ldx, *added = w->scratch.normed + (size_t)r * w->scratch.ldx;
     w->backend->kernels->norm(w->shape.norm, added, norm, NULL, w->shape.hidden, w->shape.norm_eps, added);
     for (int i = 0; i < w->shape.hidden; i++) x[i] += w->residual_scale * added[i];
   }
@@ -58,13 +63,14 @@ void cpu_parallel_layer(const cpu_chunk *c, int layer) {
   const float *x1 = normalize(c, 0, l->norm1, l->norm1_bias);
   const float *x2 = normalize(c, 1, l->norm2, l->norm2_bias);
   wait_for_norms(c);
-  const cpu_product in[] = {to_heads(w, &l->q, x1, w->ldx, 0), to_heads(w, &l->k, x1, w->ldx, w->keys_at),
-                            to_heads(w, &l->v, x1, w->ldx, w->values_at), to_inner(w, l, x2)};
+  const cpu_product in[] = {to_heads(w, &l->q, x1, w->scratch.ldx, 0),
+                            to_heads(w, &l->k, x1, w->scratch.ldx, w->scratch.keys_at),
+                            to_heads(w, &l->v, x1, w->scratch.ldx, w->scratch.values_at), to_inner(w, l, x2)};
   cpu_multiply(c, in, 4);
   cpu_gather(c, CPU_INNER);
   cpu_attend(c, layer, false);
   cpu_gather(c, CPU_ATTENDED);
-  const cpu_product out = to_residual(w, &l->o, w->cat, NULL);
+  const cpu_product out = to_residual(w, &l->o, w->scratch.cat, NULL);
   cpu_multiply(c, &out, 1);
   end_residual(c, NULL);
 }
@@ -74,8 +80,8 @@ static void carry_heads(const dt_weights *w, const cpu_layer *l, int r, cpu_rang
                         bool back) {
   size_t n = (size_t)l->shape.head_dim;
   for (int h = 0; h < heads.count; h++) {
-    float *in = w->qkv + (size_t)r * w->ldqkv + (size_t)at + (size_t)h * (size_t)l->dim;
-    float *wide = w->wide + (size_t)r * w->ldwide + (size_t)wide_at + (size_t)(heads.first + h) * n;
+    float *in = w->scratch.qkv + (size_t)r * w->scratch.ldqkv + (size_t)at + (size_t)h * (size_t)l->dim;
+    float *wide = w->scratch.wide + (size_t)r * w->scratch.ldwide + (size_t)wide_at + (size_t)(heads.first + h) * n;
     memcpy(back ? in : wide, back ? wide : in, n * sizeof *in);
   }
 }
@@ -88,16 +94,16 @@ static void normalize_wide(const cpu_chunk *c, const cpu_layer *l) {
   cpu_share(c->me, c->n, &first, &last);
   for (int r = first; r < last; r++) {
     carry_heads(w, l, r, l->mine.heads, 0, 0, false);
-    carry_heads(w, l, r, l->mine.kv_heads, w->keys_at, w->wide_keys_at, false);
+    carry_heads(w, l, r, l->mine.kv_heads, w->scratch.keys_at, w->scratch.wide_keys_at, false);
   }
   cpu_gather(c, CPU_QUERIES);
   cpu_gather(c, CPU_KEYS);
   for (int r = first; r < last; r++) {
-    float *q = w->wide + (size_t)r * w->ldwide, *k = q + w->wide_keys_at;
+    float *q = w->scratch.wide + (size_t)r * w->scratch.ldwide, *k = q + w->scratch.wide_keys_at;
     w->backend->kernels->norm(DT_NORM_RMS, q, l->q_norm, NULL, s->heads * s->head_dim, s->norm_eps, q);
     w->backend->kernels->norm(DT_NORM_RMS, k, l->k_norm, NULL, s->kv_heads * s->head_dim, s->norm_eps, k);
     carry_heads(w, l, r, l->mine.heads, 0, 0, true);
-    carry_heads(w, l, r, l->mine.kv_heads, w->keys_at, w->wide_keys_at, true);
+    carry_heads(w, l, r, l->mine.kv_heads, w->scratch.keys_at, w->scratch.wide_keys_at, true);
   }
   cpu_wait(c->me);
 }
@@ -106,16 +112,18 @@ static void normalize_wide(const cpu_chunk *c, const cpu_layer *l) {
 static void multiply_heads(const cpu_chunk *c, const cpu_layer *l) {
   const dt_weights *w = c->p->w;
   bool paired = w->head.target && w->head.kind == DT_HEAD_EAGLE3;
-  const float *x1 = paired ? w->head.pair : w->x;
-  size_t ld = paired ? w->head.ldpair : w->ldx;
+  const float *x1 = paired ? w->scratch.pair : w->scratch.x;
+  size_t ld = paired ? w->scratch.ldpair : w->scratch.ldx;
   if (l->norm1) {
     x1 = normalize(c, 0, l->norm1, l->norm1_bias);
     wait_for_norms(c);
   }
   cpu_product in[CPU_PRODUCTS] = {to_heads(w, &l->q, x1, ld, 0)};
   int n = 1;
-  if (l->k.data) in[n++] = to_heads(w, &l->k, x1, ld, w->keys_at), in[n++] = to_heads(w, &l->v, x1, ld, w->values_at);
-  if (l->q_gate.data) in[n++] = (cpu_product){&l->q_gate, x1, ld, CPU_STORE, w->gates, w->ldgates};
+  if (l->k.data)
+    in[n++] = to_heads(w, &l->k, x1, ld, w->scratch.keys_at),
+    in[n++] = to_heads(w, &l->v, x1, ld, w->scratch.values_at);
+  if (l->q_gate.data) in[n++] = (cpu_product){&l->q_gate, x1, ld, CPU_STORE, w->scratch.gates, w->scratch.ldgates};
   cpu_multiply(c, in, n);
   cpu_wait(c->me);
   if (w->shape.wide_norms) normalize_wide(c, l);
@@ -137,17 +145,18 @@ static void attend(const cpu_chunk *c, int layer, bool write_only) {
 /* x += norm(out(act(gate(x)) * inputs)); each rank computes all of the gate's few numbers */
 static void add_inputs(const cpu_chunk *c, const cpu_layer *l, int layer) {
   const dt_weights *w = c->p->w;
-  const cpu_product gate = {&l->input_gate, w->x, w->ldx, CPU_ACTIVATE, w->cat, w->ldcat};
+  const cpu_product gate = {&l->input_gate, w->scratch.x,   w->scratch.ldx,
+                            CPU_ACTIVATE,   w->scratch.cat, w->scratch.ldcat};
   int first, last;
   cpu_multiply(c, &gate, 1);
   cpu_wait(c->me);
   cpu_share(c->me, c->n, &first, &last);
   for (int r = first; r < last; r++) {
-    const float *in = w->inputs + (size_t)r * w->ldinputs + (size_t)layer * (size_t)w->inputs_dim;
-    for (int i = 0; i < w->shape.inputs; i++) w->cat[(size_t)r * w->ldcat + (size_t)i] *= in[i];
+    const float *in = w->scratch.inputs + (size_t)r * w->scratch.ldinputs + (size_t)layer * (size_t)w->inputs_dim;
+    for (int i = 0; i < w->shape.inputs; i++) w->scratch.cat[(size_t)r * w->scratch.ldcat + (size_t)i] *= in[i];
   }
   cpu_wait(c->me);
-  const cpu_product out = to_residual(w, &l->input_out, w->cat, l->input_norm);
+  const cpu_product out = to_residual(w, &l->input_out, w->scratch.cat, l->input_norm);
   cpu_multiply(c, &out, 1);
   end_residual(c, l->input_norm);
 }
@@ -157,7 +166,7 @@ static void scale_stream(const cpu_chunk *c, float scale) {
   int first, last;
   cpu_share(c->me, c->n, &first, &last);
   for (int r = first; r < last; r++)
-    for (int i = 0; i < w->shape.hidden; i++) w->x[(size_t)r * w->ldx + (size_t)i] *= scale;
+    for (int i = 0; i < w->shape.hidden; i++) w->scratch.x[(size_t)r * w->scratch.ldx + (size_t)i] *= scale;
   cpu_wait(c->me);
 }
 
@@ -165,8 +174,9 @@ static void scale_stream(const cpu_chunk *c, float scale) {
 static void run_beside(const cpu_chunk *c, const cpu_layer *l, const float *x) {
   const dt_weights *w = c->p->w;
   const cpu_matrix *gate = &l->routing.mlp_gate;
-  const cpu_product in[] = {to_inner(w, l, x), {gate, x, w->ldx, CPU_STORE, w->routes.gate, CPU_PANEL}},
-                    down = {&l->down, cpu_inner_of(w), w->ldcat, CPU_STORE, w->routes.beside, w->ldx};
+  const cpu_product in[] = {to_inner(w, l, x), {gate, x, w->scratch.ldx, CPU_STORE, w->scratch.routes.gate, CPU_PANEL}},
+                    down = {&l->down,  cpu_inner_of(w),          w->scratch.ldcat,
+                            CPU_STORE, w->scratch.routes.beside, w->scratch.ldx};
   cpu_multiply(c, in, gate->data ? 2 : 1);
   cpu_wait(c->me);
   cpu_multiply(c, &down, 1);
@@ -175,7 +185,7 @@ static void run_beside(const cpu_chunk *c, const cpu_layer *l, const float *x) {
 
 /* A row of it times the sigmoid of its gate. */
 static void gate_beside(const dt_weights *w, int r, float *beside) {
-  float e[16] = {-w->routes.gate[(size_t)r * CPU_PANEL]};
+  float e[16] = {-w->scratch.routes.gate[(size_t)r * CPU_PANEL]};
   w->backend->kernels->exp(e, 16, e);
   for (int i = 0; i < w->shape.hidden; i++) beside[i] *= 1 / (1 + e[0]);
 }
@@ -190,8 +200,9 @@ static void join_beside(const cpu_chunk *c, const cpu_layer *l) {
   cpu_wait(c->me);
   cpu_share(c->me, c->n, &first, &last);
   for (int r = first; r < last; r++) {
-    float *part[] = {w->normed + (size_t)r * w->ldx, w->routes.beside + (size_t)r * w->ldx};
-    float *x = w->x + (size_t)r * w->ldx;
+    float *part[] = {w->scratch.normed + (size_t)r * w->scratch.ldx,
+                     w->scratch.routes.beside + (size_t)r * w->scratch.ldx};
+    float *x = w->scratch.x + (size_t)r * w->scratch.ldx;
     if (l->routing.mlp_gate.data) gate_beside(w, r, part[1]);
     for (int i = 0; i < 2; i++)
       if (norm[i]) k->norm(s->norm, part[i], norm[i], NULL, s->hidden, s->norm_eps, part[i]);
@@ -220,10 +231,10 @@ void cpu_sequential_layer(const cpu_chunk *c, int layer) {
   const cpu_layer *l = &w->layer[layer];
   attend(c, layer, false);
   cpu_gather(c, CPU_ATTENDED);
-  const cpu_product o = to_residual(w, &l->o, w->cat, l->o_norm);
+  const cpu_product o = to_residual(w, &l->o, w->scratch.cat, l->o_norm);
   cpu_multiply(c, &o, 1);
   end_residual(c, l->o_norm);
-  const float *x2 = w->x;
+  const float *x2 = w->scratch.x;
   if (l->norm2) {
     x2 = normalize(c, 1, l->norm2, l->norm2_bias);
     wait_for_norms(c);

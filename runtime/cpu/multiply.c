@@ -2,7 +2,7 @@
 #include "chunk.h"
 
 char *cpu_prepared_row(const dt_weights *w, int product, int row) {
-  return w->prepared + ((size_t)product * CPU_ROWS + (size_t)row) * w->prepared_bytes;
+  return w->scratch.prepared + ((size_t)product * CPU_ROWS + (size_t)row) * w->scratch.prepared_bytes;
 }
 
 /* Prepares the rows of a product. Few rows: each thread prepares all for itself. Else they are shared out, and *shared
@@ -12,13 +12,13 @@ static cpu_input prepare(const cpu_chunk *c, int index, const cpu_product *p, bo
   const cpu_format *f = p->matrix->format;
   if (!f->prepare) return (cpu_input){(const char *)p->x, p->ldx * sizeof(float), c->n};
   bool own = c->n <= CPU_OWN_ROWS;
-  size_t mine = ((size_t)c->me->thread * CPU_PRODUCTS + (size_t)index) * CPU_OWN_ROWS * w->prepared_bytes;
-  char *to = own ? w->own_prepared + mine : cpu_prepared_row(w, index, 0);
+  size_t mine = ((size_t)c->me->thread * CPU_PRODUCTS + (size_t)index) * CPU_OWN_ROWS * w->scratch.prepared_bytes;
+  char *to = own ? w->scratch.own_prepared + mine : cpu_prepared_row(w, index, 0);
   int first = 0, last = c->n;
   if (!own) cpu_share(c->me, c->n, &first, &last), *shared = true;
   for (int r = first; r < last; r++)
-    f->prepare(p->x + (size_t)r * p->ldx, p->matrix->k, to + (size_t)r * w->prepared_bytes);
-  return (cpu_input){to, w->prepared_bytes, c->n};
+    f->prepare(p->x + (size_t)r * p->ldx, p->matrix->k, to + (size_t)r * w->scratch.prepared_bytes);
+  return (cpu_input){to, w->scratch.prepared_bytes, c->n};
 }
 
 /* Prepares the rows of all products. Products with the same rows and the same preparation share the result. */

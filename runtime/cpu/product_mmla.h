@@ -38,7 +38,8 @@ VI int32x4_t mmla_upper(int32x4_t a, int32x4_t b) {
   return vreinterpretq_s32_s64(vzip2q_s64(vreinterpretq_s64_s32(a), vreinterpretq_s64_s32(b)));
 }
 
-/* sum[r] = the sum of code * digit over a group, exactly: codes of the group, as unpacked, and its digits of each row. */
+/* sum[r] = the sum of code * digit over a group, exactly: codes of the group, as unpacked, and its digits of each
+ * row. */
 VI void mmla_group(const int rows, const quant_format *f, const int8_t *codes, const int8_t *const digits[MMLA_ROWS],
                    i16 sum[MMLA_ROWS]) {
   const int pairs = rows / 2;

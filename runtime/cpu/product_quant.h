@@ -34,7 +34,8 @@ VI i16 quant_code(const quant_format *f, const uint8_t *block, const int four) {
   return i_or(low, i_and(high, (upper == 1 ? 0x01010101 : 0x03030303) << lines));
 }
 
-/* The number that a group's sum begins with, of a row's `extra`: -zero * (sum of q), unless the codes are minus zero. */
+/* The number that a group's sum begins with, of a row's `extra`: -zero * (sum of q), unless the codes are minus
+ * zero. */
 VI int32_t quant_extra(const quant_format *f, const int32_t *extra) {
   return f->zero && !(SIMD_SIGNED && !quant_is_small(f)) ? *extra : 0;
 }
@@ -65,8 +66,8 @@ VI v16 quant_scaled(i16 sum, v16 scale, v16 less) { return v_fma(i_as_float(sum)
 
 VI v16 quant_f16(const uint8_t *line) { return v_load_f16((const uint16_t *)line); }
 
-/* The factors at the end of a cell of whole scales, the same for all rows: d and, with whole minima, dmin and the minima
- * of groups 2i and 2i + 1, 16 bits each. */
+/* The factors at the end of a cell of whole scales, the same for all rows: d and, with whole minima, dmin and the
+ * minima of groups 2i and 2i + 1, 16 bits each. */
 typedef struct {
   v16 d, dmin;
   i16 minima[QUANT_BLOCKS];
@@ -155,8 +156,8 @@ enum {
   QUANT_PART_CELLS = 1, /* cells of a strip that all rows take before the next: three fill the L1 cache of a Zen 4 */
 };
 
-/* A single row prefetches its weights so many bytes ahead, past the ends of cells and strips. Two threads of a Xeon then
- * read 33 GB/s (Q4_K, codes alone), with 8192 bytes 25, with 1024 bytes 28. A Zen 3 wants more than 2560. */
+/* A single row prefetches its weights so many bytes ahead, past the ends of cells and strips. Two threads of a Xeon
+ * then read 33 GB/s (Q4_K, codes alone), with 8192 bytes 25, with 1024 bytes 28. A Zen 3 wants more than 2560. */
 #if defined(__AVX2__) && !defined(__AVX512F__)
 enum { QUANT_AHEAD = 4608 };
 #else

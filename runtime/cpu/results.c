@@ -11,7 +11,7 @@ typedef enum { OF_SCORES, OF_LOGITS } softmax_kind;
  * each other down. */
 enum { NEXT_BLOCK = 2 * CPU_ROWS };
 static cpu_softmax_part *part_of(const dt_weights *w, int block, softmax_kind kind, int row) {
-  return w->parts + (size_t)block * NEXT_BLOCK + (size_t)kind * CPU_ROWS + (size_t)row;
+  return w->scratch.parts + (size_t)block * NEXT_BLOCK + (size_t)kind * CPU_ROWS + (size_t)row;
 }
 
 /* How the token after the j-th wanted row is drawn; NULL: it is not drawn. */
@@ -36,7 +36,7 @@ static bool is_filtered(const cpu_chunk *c, const dt_sampling *s) {
 
 /* A thread's list of the best ids of a row. */
 static cpu_top *list_of(const dt_weights *w, int thread, int row, softmax_kind kind) {
-  return w->top + ((size_t)thread * CPU_ROWS + (size_t)row) * 2 + kind;
+  return w->scratch.top + ((size_t)thread * CPU_ROWS + (size_t)row) * 2 + kind;
 }
 
 /* Makes scores of the logits of listed ids, as the kernel does for consecutive ids: it computes the noise of each run
@@ -70,7 +70,7 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
   const dt_row_shifts *shifts = shifts_of(c, j);
   if (out->want == DT_WANT_LOGITS || is_filtered(c, s)) {
     float *all = out->want == DT_WANT_LOGITS ? out->logits + (size_t)(c->wanted + j) * (size_t)w->shape.vocab
-                                             : w->logits + (size_t)j * w->ldlogits;
+                                             : w->scratch.logits + (size_t)j * w->scratch.ldlogits;
     if (all + from != logits) memcpy(all + from, logits, (size_t)count * sizeof *logits);
     if (shifts && out->want == DT_WANT_LOGITS) cpu_shift(shifts, w->ids, from, count, all + from);
   }
@@ -118,7 +118,7 @@ static void reduce_gathered(const cpu_chunk *c, int ids) {
   cpu_share(c->me, (ids + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK, &first, &last);
   for (int from = first * CPU_LOGIT_BLOCK; from < last * CPU_LOGIT_BLOCK; from += CPU_LOGIT_BLOCK)
     for (int j = 0; j < c->wanted_n; j++)
-      reduce_block(c, j, w->logits + (size_t)j * w->ldlogits + from, from,
+      reduce_block(c, j, w->scratch.logits + (size_t)j * w->scratch.ldlogits + from, from,
                    ids - from < CPU_LOGIT_BLOCK ? ids - from : CPU_LOGIT_BLOCK);
 }
 
@@ -134,8 +134,8 @@ static void reduce_logits(const cpu_chunk *c, int ids) {
   cpu_share(c->me, n, &first, &last);
   for (int j = first; j < last; j++) {
     int r = out->row[c->wanted + j] - c->first;
-    float *x = w->normed + (size_t)j * w->ldx;
-    const float *from = w->x + (size_t)r * w->ldx;
+    float *x = w->scratch.normed + (size_t)j * w->scratch.ldx;
+    const float *from = w->scratch.x + (size_t)r * w->scratch.ldx;
     if (w->final_norm)
       k->norm(w->shape.norm, from, w->final_norm, w->final_norm_bias, w->shape.hidden, w->shape.norm_eps, x);
     else
@@ -148,8 +148,8 @@ static void reduce_logits(const cpu_chunk *c, int ids) {
   }
   cpu_wait(c->me);
 
-  const char *rows = f->prepare ? cpu_prepared_row(w, 0, 0) : (const char *)w->normed;
-  size_t step = f->prepare ? w->prepared_bytes : w->ldx * sizeof(float);
+  const char *rows = f->prepare ? cpu_prepared_row(w, 0, 0) : (const char *)w->scratch.normed;
+  size_t step = f->prepare ? w->scratch.prepared_bytes : w->scratch.ldx * sizeof(float);
   const cpu_range *mine = &w->mine.ids;
   int here = mine->first + mine->count > ids ? ids - mine->first : mine->count;
   cpu_share(c->me, here > 0 ? (here + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK : 0, &first, &last);
@@ -165,7 +165,7 @@ static void reduce_logits(const cpu_chunk *c, int ids) {
       float *logits = c->sums + (size_t)j * CPU_LOGIT_BLOCK;
       if (bounded) k->bound(scale, w->shape.logit_cap, logits, count);
       if (w->ranks)
-        memcpy(w->logits + (size_t)j * w->ldlogits + from, logits, (size_t)count * sizeof *logits);
+        memcpy(w->scratch.logits + (size_t)j * w->scratch.ldlogits + from, logits, (size_t)count * sizeof *logits);
       else
         reduce_block(c, j, logits, from, count);
     }
@@ -239,14 +239,15 @@ static int32_t draw_filtered(const cpu_chunk *c, int j, const dt_sampling *s, fl
   const dt_weights *w = c->p->w;
   const dt_row_shifts *shifts = shifts_of(c, j);
   int vocab = w->shape.vocab;
-  float *stored = w->logits + (size_t)j * w->ldlogits, *logits = stored;
+  float *stored = w->scratch.logits + (size_t)j * w->scratch.ldlogits, *logits = stored;
   if (shifts) {
-    logits = w->shifted + (size_t)c->me->thread * w->ldlogits;
+    logits = w->scratch.shifted + (size_t)c->me->thread * w->scratch.ldlogits;
     memcpy(logits, stored, (size_t)vocab * sizeof *logits);
     cpu_shift(shifts, NULL, 0, vocab, logits);
   }
   int32_t position = c->p->rows->position[c->p->out->row[c->wanted + j]];
-  int32_t id = w->backend->kernels->draw(s, position, logits, vocab, w->weight + (size_t)c->me->thread * w->ldlogits);
+  int32_t id = w->backend->kernels->draw(s, position, logits, vocab,
+                                         w->scratch.weight + (size_t)c->me->thread * w->scratch.ldlogits);
   *own = id < 0 ? 0 : stored[id];
   return id;
 }

@@ -1,5 +1,5 @@
-/* v16 in four NEON registers: lanes 0..3, 4..7, 8..11 and 12..15. simd_scalar.h defines each operation. Sums across lanes
- * are written out, since FADDV's order is its own; a maximum is a comparison, since FMAX knows NaN and -0. */
+/* v16 in four NEON registers: lanes 0..3, 4..7, 8..11 and 12..15. simd_scalar.h defines each operation. Sums across
+ * lanes are written out, since FADDV's order is its own; a maximum is a comparison, since FMAX knows NaN and -0. */
 #include <arm_neon.h>
 
 typedef struct {
@@ -179,8 +179,8 @@ VI i16 i_dot2(i16 sum, i16 w, int32_t x) {
                simd_dot2(sum.d, w.d, pair)};
 }
 
-/* Codes are signed here (SIMD_SIGNED): the dot product that every ARM has takes bytes of one kind. Four fours of x are in
- * a register, of which an instruction takes one. */
+/* Codes are signed here (SIMD_SIGNED): the dot product that every ARM has takes bytes of one kind. Four fours of x are
+ * in a register, of which an instruction takes one. */
 typedef int8x16_t i_fours;
 VI i_fours i_fours_at(const int8_t *p) { return vld1q_s8(p); }
 #if defined(__ARM_FEATURE_DOTPROD)

@@ -164,7 +164,8 @@ VI i16 i_look_up(const uint8_t table[16], i16 a) {
   memcpy(a.i, u, sizeof u);
   return a;
 }
-/* Half of 2^(byte - 127), exactly. Below 2^-126 the bits (byte + 1) << 21 are right, and above the larger: type_half_power. */
+/* Half of 2^(byte - 127), exactly. Below 2^-126 the bits (byte + 1) << 21 are right, and above the larger:
+ * type_half_power. */
 VI v16 v_load_half_power(const uint8_t *p) {
   v16 r;
   for (int i = 0; i < 16; i++) {

@@ -99,7 +99,7 @@ static cpu_matrix build(builder *b, cpu_range outputs, int k, const part *parts,
   cpu_matrix m = {
       .format = format_of(b, parts, count), .k = k, .panels = round_up(outputs.count, CPU_PANEL) / CPU_PANEL};
   size_t prepared = m.format->prepare ? m.format->prepared_bytes(k) : 0;
-  if (prepared > w->prepared_bytes) w->prepared_bytes = prepared;
+  if (prepared > w->scratch.prepared_bytes) w->scratch.prepared_bytes = prepared;
   if (m.format->activations) w->activations = m.format->activations;
   if (!w->stored) w->stored = m.format->name;
   if (!b->asked && strcmp(w->stored, m.format->name)) w->stored = "mixed";
@@ -309,7 +309,8 @@ static void build_unembed(builder *b) {
   const dt_model_desc *d = b->desc;
   if (!d->unembed.source) {
     w->unembed = w->head.target->unembed;
-    if (w->head.target->prepared_bytes > w->prepared_bytes) w->prepared_bytes = w->head.target->prepared_bytes;
+    if (w->head.target->scratch.prepared_bytes > w->scratch.prepared_bytes)
+      w->scratch.prepared_bytes = w->head.target->scratch.prepared_bytes;
     return;
   }
   const part output = {&d->unembed, NULL, whole(&d->unembed), 0, d->id_rows ? d->id_rows : d->ids};
@@ -421,87 +422,90 @@ static void lay_out_deltas(dt_weights *w) {
 
 static void build_delta_scratch(dt_weights *w) {
   cpu_arena *a = &w->scratch_arena;
-  cpu_deltas *d = &w->delta;
-  d->in = cpu_take(a, CPU_ROWS * d->ldin * sizeof(float));
-  d->z = cpu_take(a, CPU_ROWS * d->ldz * sizeof(float));
-  d->a = cpu_take(a, CPU_ROWS * d->ldrates * sizeof(float));
-  d->b = cpu_take(a, CPU_ROWS * d->ldrates * sizeof(float));
+  const cpu_deltas *d = &w->delta;
+  cpu_delta_rows *r = &w->scratch.delta;
+  r->in = cpu_take(a, CPU_ROWS * d->ldin * sizeof(float));
+  r->z = cpu_take(a, CPU_ROWS * d->ldz * sizeof(float));
+  r->a = cpu_take(a, CPU_ROWS * d->ldrates * sizeof(float));
+  r->b = cpu_take(a, CPU_ROWS * d->ldrates * sizeof(float));
 }
 
 static void build_routes(dt_weights *w) {
   cpu_arena *a = &w->scratch_arena;
   const dt_shape *s = &w->shape;
-  cpu_routes *r = &w->routes;
+  cpu_scratch *k = &w->scratch;
+  cpu_routes *r = &k->routes;
   size_t pairs = CPU_ROWS * (size_t)s->chosen;
   r->ldlogits = (size_t)round_up(s->experts, CPU_PANEL);
   r->ldinner = (size_t)round_up(s->expert_inter, CPU_PANEL) + 16;
-  r->step = (r->ldinner > w->ldx ? r->ldinner : w->ldx) * sizeof(float);
-  if (w->prepared_bytes > r->step) r->step = w->prepared_bytes;
+  r->step = (r->ldinner > k->ldx ? r->ldinner : k->ldx) * sizeof(float);
+  if (k->prepared_bytes > r->step) r->step = k->prepared_bytes;
   r->logits = cpu_take(a, CPU_ROWS * r->ldlogits * sizeof(float));
   r->id = cpu_take(a, pairs * sizeof *r->id);
   r->weight = cpu_take(a, pairs * sizeof *r->weight);
   r->place = cpu_take(a, (size_t)w->backend->threads * pairs * sizeof *r->place);
   r->rows = cpu_take(a, pairs * r->step);
   r->inner = cpu_take(a, pairs * r->ldinner * sizeof(float));
-  r->out = cpu_take(a, pairs * w->ldx * sizeof(float));
-  r->beside = cpu_take(a, CPU_ROWS * w->ldx * sizeof(float));
+  r->out = cpu_take(a, pairs * k->ldx * sizeof(float));
+  r->beside = cpu_take(a, CPU_ROWS * k->ldx * sizeof(float));
   r->gate = cpu_take(a, CPU_ROWS * CPU_PANEL * sizeof(float));
 }
 
 static void build_scratch(dt_weights *w) {
   cpu_arena *a = &w->scratch_arena;
   const dt_shape *s = &w->shape;
+  cpu_scratch *k = &w->scratch;
   size_t threads = (size_t)w->backend->threads;
   int dim = round_up(s->head_dim, 16), keys = round_up(w->mine.kv_heads.count * dim, CPU_PANEL);
-  w->keys_at = round_up(w->mine.heads.count * dim, CPU_PANEL);
-  w->values_at = w->keys_at + keys;
+  k->keys_at = round_up(w->mine.heads.count * dim, CPU_PANEL);
+  k->values_at = k->keys_at + keys;
   /* Sixteen numbers more, so that rows whose length is a power of two do not share a few sets of the L1 cache. */
-  w->ldx = (size_t)round_up(s->hidden, CPU_PANEL) + 16;
-  w->ldqkv = (size_t)(w->values_at + keys);
+  k->ldx = (size_t)round_up(s->hidden, CPU_PANEL) + 16;
+  k->ldqkv = (size_t)(k->values_at + keys);
   int inner = s->heads * s->head_dim + round_up(s->inter, CPU_PANEL), inputs = round_up(s->inputs, CPU_PANEL);
-  w->ldcat = (size_t)(inner > inputs ? inner : inputs) + 16;
+  k->ldcat = (size_t)(inner > inputs ? inner : inputs) + 16;
   size_t attended = (size_t)round_up(s->delta_value_heads * s->delta_value_dim, CPU_PANEL) + 16;
-  if (w->ldcat < attended) w->ldcat = attended;
-  w->ldgates = (size_t)w->keys_at;
-  w->ldangles = (size_t)(s->rotary_dims > s->local_dims ? s->rotary_dims : s->local_dims);
-  w->ldinputs = (size_t)round_up(s->layers * w->inputs_dim, CPU_PANEL) + 16;
-  w->wide_keys_at = round_up(s->heads * s->head_dim, 16);
-  w->ldwide = (size_t)(w->wide_keys_at + round_up(s->kv_heads * s->head_dim, 16));
+  if (k->ldcat < attended) k->ldcat = attended;
+  k->ldgates = (size_t)k->keys_at;
+  k->ldangles = (size_t)(s->rotary_dims > s->local_dims ? s->rotary_dims : s->local_dims);
+  k->ldinputs = (size_t)round_up(s->layers * w->inputs_dim, CPU_PANEL) + 16;
+  k->wide_keys_at = round_up(s->heads * s->head_dim, 16);
+  k->ldwide = (size_t)(k->wide_keys_at + round_up(s->kv_heads * s->head_dim, 16));
   int blocks = (s->vocab + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK;
-  w->x = cpu_take(a, CPU_ROWS * w->ldx * sizeof(float));
-  w->normed = cpu_take(a, 2 * CPU_ROWS * w->ldx * sizeof(float));
-  w->own = cpu_take(a, threads * 2 * CPU_OWN_ROWS * w->ldx * sizeof(float));
-  w->qkv = cpu_take(a, CPU_ROWS * w->ldqkv * sizeof(float));
-  w->cat = cpu_take(a, CPU_ROWS * w->ldcat * sizeof(float));
-  w->heads = cpu_take(a, threads * CPU_ATTENTION_ROWS * (size_t)dim * sizeof(float));
-  w->sums = cpu_take(a, threads * CPU_ROWS * CPU_LOGIT_BLOCK * sizeof(float));
-  w->top = cpu_take(a, threads * CPU_ROWS * 2 * sizeof(cpu_top));
-  w->parts = cpu_take(a, (size_t)blocks * 2 * CPU_ROWS * sizeof *w->parts);
-  w->angles = cpu_take(a, 2 * CPU_ROWS * 2 * w->ldangles * sizeof(float));
+  k->x = cpu_take(a, CPU_ROWS * k->ldx * sizeof(float));
+  k->normed = cpu_take(a, 2 * CPU_ROWS * k->ldx * sizeof(float));
+  k->own = cpu_take(a, threads * 2 * CPU_OWN_ROWS * k->ldx * sizeof(float));
+  k->qkv = cpu_take(a, CPU_ROWS * k->ldqkv * sizeof(float));
+  k->cat = cpu_take(a, CPU_ROWS * k->ldcat * sizeof(float));
+  k->heads = cpu_take(a, threads * CPU_ATTENTION_ROWS * (size_t)dim * sizeof(float));
+  k->sums = cpu_take(a, threads * CPU_ROWS * CPU_LOGIT_BLOCK * sizeof(float));
+  k->top = cpu_take(a, threads * CPU_ROWS * 2 * sizeof(cpu_top));
+  k->parts = cpu_take(a, (size_t)blocks * 2 * CPU_ROWS * sizeof *k->parts);
+  k->angles = cpu_take(a, 2 * CPU_ROWS * 2 * k->ldangles * sizeof(float));
   if (s->inputs) {
-    w->inputs = cpu_take(a, CPU_ROWS * w->ldinputs * sizeof(float));
-    w->own_inputs = cpu_take(a, threads * (size_t)s->layers * (size_t)s->inputs * sizeof(float));
+    k->inputs = cpu_take(a, CPU_ROWS * k->ldinputs * sizeof(float));
+    k->own_inputs = cpu_take(a, threads * (size_t)s->layers * (size_t)s->inputs * sizeof(float));
   }
-  if (s->wide_norms) w->wide = cpu_take(a, CPU_ROWS * w->ldwide * sizeof(float));
+  if (s->wide_norms) k->wide = cpu_take(a, CPU_ROWS * k->ldwide * sizeof(float));
   if (s->experts) build_routes(w);
   if (w->delta.all) build_delta_scratch(w);
-  if (w->gated) w->gates = cpu_take(a, CPU_ROWS * w->ldgates * sizeof(float));
-  w->prepared = cpu_take(a, CPU_PRODUCTS * CPU_ROWS * w->prepared_bytes);
-  w->own_prepared = cpu_take(a, threads * CPU_PRODUCTS * CPU_OWN_ROWS * w->prepared_bytes);
-  w->ldlogits = (size_t)round_up(s->vocab, 16);
-  w->head.ldgiven = (size_t)round_up(w->head.given, CPU_PANEL) + 16;
-  w->head.ldpair = (size_t)round_up(2 * (w->head.kind == DT_HEAD_READER ? w->head.given : s->hidden), CPU_PANEL) + 16;
+  if (w->gated) k->gates = cpu_take(a, CPU_ROWS * k->ldgates * sizeof(float));
+  k->prepared = cpu_take(a, CPU_PRODUCTS * CPU_ROWS * k->prepared_bytes);
+  k->own_prepared = cpu_take(a, threads * CPU_PRODUCTS * CPU_OWN_ROWS * k->prepared_bytes);
+  k->ldlogits = (size_t)round_up(s->vocab, 16);
+  k->ldgiven = (size_t)round_up(w->head.given, CPU_PANEL) + 16;
+  k->ldpair = (size_t)round_up(2 * (w->head.kind == DT_HEAD_READER ? w->head.given : s->hidden), CPU_PANEL) + 16;
   if (w->head.target) {
-    w->head.features = cpu_take(a, CPU_ROWS * w->head.ldgiven * sizeof(float));
-    w->head.pair = cpu_take(a, CPU_ROWS * w->head.ldpair * sizeof(float));
+    k->features = cpu_take(a, CPU_ROWS * k->ldgiven * sizeof(float));
+    k->pair = cpu_take(a, CPU_ROWS * k->ldpair * sizeof(float));
   }
-  w->logits = cpu_take(a, CPU_ROWS * w->ldlogits * sizeof(float));
-  w->weight = cpu_take(a, threads * w->ldlogits * sizeof(uint32_t));
-  w->shifted = cpu_take(a, threads * w->ldlogits * sizeof(float));
+  k->logits = cpu_take(a, CPU_ROWS * k->ldlogits * sizeof(float));
+  k->weight = cpu_take(a, threads * k->ldlogits * sizeof(uint32_t));
+  k->shifted = cpu_take(a, threads * k->ldlogits * sizeof(float));
   if (!w->ranks) return;
-  w->wire_numbers = w->ldcat * CPU_ROWS > w->ldlogits ? w->ldcat * CPU_ROWS : w->ldlogits;
-  w->wire = cpu_take(a, w->wire_numbers * sizeof(float));
-  w->wire_bytes = cpu_take(a, 2 * (size_t)w->ranks->count * sizeof *w->wire_bytes);
+  k->wire_numbers = k->ldcat * CPU_ROWS > k->ldlogits ? k->ldcat * CPU_ROWS : k->ldlogits;
+  k->wire = cpu_take(a, k->wire_numbers * sizeof(float));
+  k->wire_bytes = cpu_take(a, 2 * (size_t)w->ranks->count * sizeof *k->wire_bytes);
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */

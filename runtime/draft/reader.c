@@ -1,6 +1,6 @@
-/* A reader as a drafter: see draft.h and dt_head_kind. It keeps no rows of a text: its rows see those of the target. Of a tree it keeps
- * the features of the nodes drafted from. A node's row reads that of its parent, so each level of the tree takes a pass of its own; the
- * root's row reads the feature of the target's last row. */
+/* A reader as a drafter: see draft.h and dt_head_kind. It keeps no rows of a text: its rows see those of the target. Of
+ * a tree it keeps the features of the nodes drafted from. A node's row reads that of its parent, so each level of the
+ * tree takes a pass of its own; the root's row reads the feature of the target's last row. */
 #include "backend/pass.h"
 #include "draft/draft.h"
 #include "draft/results.h"
@@ -51,8 +51,8 @@ static int node_at(const dt_tree *t, int u, int level) {
   return u;
 }
 
-/* Whether a row for node u can be computed now: the text has a row before its last, the guess a position in the context, and the parent a
- * feature. `room`: how many more nodes of the tree may be drafted from. */
+/* Whether a row for node u can be computed now: the text has a row before its last, the guess a position in the
+ * context, and the parent a feature. `room`: how many more nodes of the tree may be drafted from. */
 static bool can_guess(const draft_reader *d, int seq, const draft_text *text, int u, int room) {
   const dt_tree *t = text->tree;
   const features_of *q = &d->seq[seq];
@@ -167,8 +167,8 @@ static const draft_ops reader_ops = {.close = reader_close,
                                      .step = reader_step,
                                      .keep = rowless_keep};
 
-/* A row at level L has L guesses on its path, all drafted from: no more than DT_TREE_DRAFTS - L rows are there, so that a quarter of the
- * square of DT_TREE_DRAFTS is the most. */
+/* A row at level L has L guesses on its path, all drafted from: no more than DT_TREE_DRAFTS - L rows are there, so that
+ * a quarter of the square of DT_TREE_DRAFTS is the most. */
 static dt_status open_rows(draft_reader *d, dt_error *err) {
   size_t most = (size_t)d->most;
   d->seq = calloc((size_t)d->sequences, sizeof *d->seq);

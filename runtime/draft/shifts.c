@@ -59,7 +59,7 @@ dt_status shifts_check(const dt_shifts *a, const dt_seq_options *o, dt_error *er
   return DT_OK;
 }
 
-/* ---- the text -------------------------------------------------------------------------------------------------------------- */
+/* ---- the text ---------------------------------------------------------------------------------------------------- */
 
 static bool ends_banned(const shifts *s, int generated) { return generated < s->asked.min_tokens; }
 
@@ -174,7 +174,7 @@ bool shifts_are_stuck(const shifts *s) {
   return true;
 }
 
-/* ---- rows of a pass -------------------------------------------------------------------------------------------------------- */
+/* ---- rows of a pass ---------------------------------------------------------------------------------------------- */
 
 dt_status row_shifts_open(row_shifts *r, int rows, size_t guesses, dt_error *err) {
   size_t entries = guesses + (size_t)rows * MODEL_MAX_EOS; /* a path may be where the text may end at last */

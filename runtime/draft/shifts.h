@@ -1,5 +1,5 @@
-/* What a sequence's text says of the logits behind it (backend/shift.h): of the text's own tokens, kept up as it grows, and of each
- * path of guesses behind it. The rows of the target and of its draft are shifted alike. */
+/* What a sequence's text says of the logits behind it (backend/shift.h): of the text's own tokens, kept up as it grows,
+ * and of each path of guesses behind it. The rows of the target and of its draft are shifted alike. */
 #ifndef DT_SHIFTS_H
 #define DT_SHIFTS_H
 
@@ -40,8 +40,8 @@ dt_status shifts_check(const dt_shifts *asked, const dt_seq_options *options, dt
 /* Checks the ids of biases, and that some id is left of `vocab`; n_ends ids end a text. */
 dt_status shifts_check_ids(const dt_shifts *asked, int vocab, const int32_t *ends, int n_ends, dt_error *err);
 
-/* For texts of up to `context` tokens; the ids that end one are not to come before the least number of tokens. `of`: the grammar's
- * masks, one use of which is the shifts' then; NULL: none. */
+/* For texts of up to `context` tokens; the ids that end one are not to come before the least number of tokens. `of`:
+ * the grammar's masks, one use of which is the shifts' then; NULL: none. */
 dt_status shifts_open(shifts *s, const dt_shifts *asked, masks *of, int context, const int32_t *ends, int n_ends,
                       dt_error *err);
 void shifts_close(shifts *s); /* zeros are allowed */

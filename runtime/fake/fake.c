@@ -191,8 +191,8 @@ static int32_t text_at(const dt_cache *c, const dt_rows *r, int i, int back) {
 }
 
 /* The distribution if no rule matches: four favourites from a hash of the whole text, in one of two shapes. The
- * target's first choice is the draft's first choice seven times in ten, its second choice twice. The second draft's first choice is
- * the first draft's in one text of two, and else its second choice. */
+ * target's first choice is the draft's first choice seven times in ten, its second choice twice. The second draft's
+ * first choice is the first draft's in one text of two, and else its second choice. */
 static void hashed(const dt_weights *w, const dt_cache *c, const dt_rows *r, int i, float *p) {
   static const float shape[2][4] = {{0.875f, 0.0625f, 0.03125f, 0.015625f}, {0.375f, 0.25f, 0.125f, 0.125f}};
   uint64_t h = 0;

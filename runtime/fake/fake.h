@@ -1,5 +1,5 @@
-/* A scripted backend: its models are tables of distributions, its cache holds the token of each slot and nothing else. A
- * row's text is read back from the slots it names, so a wrong slot, prefix, path or move shows in the output. */
+/* A scripted backend: its models are tables of distributions, its cache holds the token of each slot and nothing else.
+ * A row's text is read back from the slots it names, so a wrong slot, prefix, path or move shows in the output. */
 #ifndef DT_FAKE_H
 #define DT_FAKE_H
 
@@ -15,7 +15,8 @@ typedef struct {
   int n_rules;
   fake_routes routes;
   dt_fake_times times;
-  int draft; /* 0: a target; its first draft, 1, and its second, 2: where no rule matches, they answer alike but not equally */
+  /* 0: a target; its first draft, 1, and its second, 2: where no rule matches, they answer alike but not equally. */
+  int draft;
 } fake_model;
 
 /* Delays of all models' passes; copied. */

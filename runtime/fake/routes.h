@@ -1,6 +1,7 @@
-/* Experts of a scripted target's rows, as its texts say. A layer has `chosen` places for experts. At each token a place keeps its expert
- * with the chance `kept`, or else takes one that a hash of the token names, or the next that no place before it has. So rows of
- * neighbouring tokens share about `kept` of their experts, and rows of one token all that they took anew. */
+/* Experts of a scripted target's rows, as its texts say. A layer has `chosen` places for experts. At each token a place
+ * keeps its expert with the chance `kept`, or else takes one that a hash of the token names, or the next that no place
+ * before it has. So rows of neighbouring tokens share about `kept` of their experts, and rows of one token all that
+ * they took anew. */
 #ifndef DT_FAKE_ROUTES_H
 #define DT_FAKE_ROUTES_H
 
@@ -13,8 +14,8 @@ typedef struct {
   float kept;                  /* from 0 to 1 */
 } fake_routes;
 
-/* Writes a row's experts to id[layers][chosen], those of a layer rising. token(row, back): that of the row's text, `back` places before its
- * last, which is 0; n tokens in all. */
+/* Writes a row's experts to id[layers][chosen], those of a layer rising. token(row, back): that of the row's text,
+ * `back` places before its last, which is 0; n tokens in all. */
 void fake_route(const fake_routes *routes, int32_t (*token)(const void *row, int back), const void *row, int n,
                 int32_t *id);
 

@@ -14,7 +14,8 @@ typedef struct {
   int count;
 } dt_fake_rule;
 
-/* The time that passes of a scripted model take, by the clock of all timings (system/clock.h), which jumps ahead by it. */
+/* The time that passes of a scripted model take, by the clock of all timings (system/clock.h), which jumps ahead by
+ * it. */
 typedef struct {
   double first, row; /* ms of a pass over one row, and of each further row; zeros: what the table look-ups take */
   uint64_t bytes;    /* weights that the pair says it has */

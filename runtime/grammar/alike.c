@@ -18,7 +18,8 @@ static void set_length(const vocabulary *v, uint64_t *mask, int32_t id) {
   for (; id >= 0; id = v->later.twin[id]) mask[id / 64] |= UINT64_C(1) << id % 64;
 }
 
-/* Sets bits of tokens of each length, and copies the nodes on the way to others. `path`: room for the nodes above one. */
+/* Sets bits of tokens of each length, and copies the nodes on the way to others. `path`: room for the nodes above
+ * one. */
 static void part(alike *a, const vocabulary *v, int32_t *path) {
   const vocabulary_nodes *of = a->of;
   vocabulary_nodes *rest = &a->rest;

@@ -1,5 +1,5 @@
-/* Sets of characters, and how a grammar (gbnf.h) spells them: as they are, or as they stand in a JSON string. There only those have an
- * escape that need one: the quote, the backslash and control characters. */
+/* Sets of characters, and how a grammar (gbnf.h) spells them: as they are, or as they stand in a JSON string. There
+ * only those have an escape that need one: the quote, the backslash and control characters. */
 #ifndef DT_CHARACTERS_H
 #define DT_CHARACTERS_H
 

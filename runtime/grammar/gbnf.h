@@ -2,8 +2,8 @@
  *
  *   "text"  [a-z]  [^\n]  .  name  ( items )   item* item+ item? item{2} item{2,} item{2,5}   items | items   # comment
  *
- * Newlines are spaces inside parentheses, after ::= and after |. Escapes: \n \r \t \\ \" \[ \] \xHH \uHHHH \UHHHHHHHH. Characters are
- * code points. Tokens in angle brackets are not read. */
+ * Newlines are spaces inside parentheses, after ::= and after |. Escapes: \n \r \t \\ \" \[ \] \xHH \uHHHH \UHHHHHHHH.
+ * Characters are code points. Tokens in angle brackets are not read. */
 #ifndef DT_GBNF_H
 #define DT_GBNF_H
 

@@ -63,7 +63,7 @@ bool integers_to(integers *i, const char *number, bool exclusive) {
 
 bool integers_empty(const integers *i) { return i->has_low && i->has_high && i->low > i->high; }
 
-/* ---- spelling -------------------------------------------------------------------------------------------------------------- */
+/* ---- spelling ---------------------------------------------------------------------------------------------------- */
 
 enum { TEXT = 48 };
 

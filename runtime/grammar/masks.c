@@ -65,7 +65,7 @@ struct masks {
 int masks_ids(const masks *m) { return m->vocabulary->ids; }
 static size_t words(const masks *m) { return vocabulary_words(m->vocabulary); }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static bool grow(masks *m, void *list, size_t n, size_t size) {
   void *old, *grown;
@@ -111,7 +111,7 @@ static bool index_room(masks *m, table *t, uint32_t (*hash_of)(const store *, in
   return true;
 }
 
-/* ---- frames and states ----------------------------------------------------------------------------------------------------- */
+/* ---- frames and states ------------------------------------------------------------------------------------------- */
 
 static uint32_t hash_frame(const store *s, int32_t i) { return mix(mix(7, s->frame[i].node), s->frame[i].below); }
 
@@ -143,8 +143,8 @@ static void push(masks *m, int32_t node, int32_t below, int *n_todo) {
   m->s.todo[(*n_todo)++] = f;
 }
 
-/* Adds to `found` all stacks that are reached from a node, over some more, before the next byte; it ends early with more of them
- * than a state may have. */
+/* Adds to `found` all stacks that are reached from a node, over some more, before the next byte; it ends early with
+ * more of them than a state may have. */
 static int reach(masks *m, int32_t node, int32_t below, int n_found) {
   int n_todo = 0;
   push(m, node, below, &n_todo);
@@ -260,7 +260,7 @@ static int32_t step_byte(masks *m, int32_t from, uint8_t byte) {
   return to;
 }
 
-/* ---- masks ----------------------------------------------------------------------------------------------------------------- */
+/* ---- masks ------------------------------------------------------------------------------------------------------- */
 
 int32_t masks_step(masks *m, int32_t from, int32_t token, bool first) {
   const vocabulary_tree *t = vocabulary_of(m->vocabulary, first);
@@ -327,7 +327,8 @@ static const alike *tokens_of(masks *m, const vocabulary_nodes *of, const bool h
   return NULL;
 }
 
-/* The tokens of a set of which those down to depth *length are allowed behind a state, and no deeper ones. NULL: none is so. */
+/* The tokens of a set of which those down to depth *length are allowed behind a state, and no deeper ones. NULL: none
+ * is so. */
 static const alike *alike_behind(masks *m, int32_t from, const vocabulary_nodes *of, int *length) {
   bool has[ALIKE_BYTES];
   const alike *a = find_set(m, from, has) && !m->s.full ? tokens_of(m, of, has) : NULL;
@@ -346,7 +347,8 @@ static const alike *alike_behind(masks *m, int32_t from, const vocabulary_nodes 
   return a;
 }
 
-/* The stack with the repetitions of its upper frames, of which enough items are left, at their first. Lowers *left to the least. */
+/* The stack with the repetitions of its upper frames, of which enough items are left, at their first. Lowers *left to
+ * the least. */
 static int32_t begun_stack(masks *m, int32_t f, int *left) {
   frame up[BEGUN_DEEP];
   int n = 0;
@@ -363,10 +365,10 @@ static int32_t begun_stack(masks *m, int32_t f, int *left) {
   return f;
 }
 
-/* The state like this one whose repetitions are at their first items. Texts of up to *most bytes are allowed behind both or neither:
- * the item that is open takes a byte at least, and so does each of those that are left. (Items that may be empty change nothing: a
- * repetition of them may end at once.) It follows from this state alone, so a mask is the same whatever was computed before.
- * MASKS_NOWHERE: there is no room. */
+/* The state like this one whose repetitions are at their first items. Texts of up to *most bytes are allowed behind
+ * both or neither: the item that is open takes a byte at least, and so does each of those that are left. (Items that
+ * may be empty change nothing: a repetition of them may end at once.) It follows from this state alone, so a mask is
+ * the same whatever was computed before. MASKS_NOWHERE: there is no room. */
 static int32_t begun(masks *m, int32_t from, int *most) {
   int n = 0, left = UINT8_MAX;
   m->s.round++;
@@ -381,7 +383,8 @@ static int32_t begun(masks *m, int32_t from, int *most) {
   return state_of(m, n);
 }
 
-/* Adds the bits of the tokens of a tree that are deeper than `least`, maybe of others too. false: no room for a state. */
+/* Adds the bits of the tokens of a tree that are deeper than `least`, maybe of others too. false: no room for a
+ * state. */
 static bool walk(masks *m, int32_t from, const vocabulary_nodes *of, const int32_t *twin, int least, uint64_t *mask) {
   m->path[of->above] = from;
   for (int i = 0; i < of->n;) {
@@ -482,7 +485,7 @@ dt_status masks_are_stuck(const masks *m, dt_error *err) {
       "does");
 }
 
-/* ---- from store to store ---------------------------------------------------------------------------------------------------- */
+/* ---- from store to store ----------------------------------------------------------------------------------------- */
 
 /* Makes n states of another store states of the present one, whatever room they take. */
 static void bring(masks *m, const store *old, int32_t *of, int n) {
@@ -511,8 +514,8 @@ static void bring(masks *m, const store *old, int32_t *of, int n) {
   free(brought);
 }
 
-/* Leaves all states in the store that is returned. The present one has one of them only, so that what a text needs is measured
- * alike whatever was computed before. */
+/* Leaves all states in the store that is returned. The present one has one of them only, so that what a text needs is
+ * measured alike whatever was computed before. */
 static store set_aside(masks *m, int32_t *but) {
   store all = m->s;
   m->s = (store){0};
@@ -538,7 +541,7 @@ static void tidy(masks *m) {
   close_store(&old);
 }
 
-/* ---- places ---------------------------------------------------------------------------------------------------------------- */
+/* ---- places ------------------------------------------------------------------------------------------------------ */
 
 int masks_enter(masks *m) {
   int place = 0;
@@ -590,7 +593,7 @@ const uint64_t *masks_of_text(masks *m, int place, bool first) {
   return m->s.state[m->live[place]].mask[which] = kept;
 }
 
-/* ---- opening --------------------------------------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 dt_status masks_open(const vocabulary *v, const char *gbnf, masks **out, dt_error *err) {
   masks *m = calloc(1, sizeof *m);

@@ -1,6 +1,6 @@
-/* The tokens that a grammar allows behind a text. A state is all that a grammar's rules say of the bytes so far: a set of stacks of
- * nodes, of rules that are open. States, and their masks over a vocabulary, are computed when they are needed first, and kept; a
- * result depends on the grammar and the text only. One thread at a time. */
+/* The tokens that a grammar allows behind a text. A state is all that a grammar's rules say of the bytes so far: a set
+ * of stacks of nodes, of rules that are open. States, and their masks over a vocabulary, are computed when they are
+ * needed first, and kept; a result depends on the grammar and the text only. One thread at a time. */
 #ifndef DT_MASKS_H
 #define DT_MASKS_H
 
@@ -17,16 +17,17 @@ masks *masks_hold(masks *m);  /* one more user */
 void masks_release(masks *m); /* one less; NULL is allowed */
 const char *masks_grammar(const masks *m);
 
-/* The bytes that states may take, 128 MiB at first. What no text has taken yet is then not computed, and counts as forbidden: a
- * guess is not verified. A text ends in a failure if one of its states alone, with its mask, needs more. */
+/* The bytes that states may take, 128 MiB at first. What no text has taken yet is then not computed, and counts as
+ * forbidden: a guess is not verified. A text ends in a failure if one of its states alone, with its mask, needs
+ * more. */
 void masks_limit(masks *m, size_t most);
 
 /* A place for the state of a text, the empty one's at first; -1: no memory. Between passes, as masks_take. */
 int masks_enter(masks *m);
 void masks_leave(masks *m, int place);
 int32_t masks_state(const masks *m, int place);
-/* The text goes on by a token; `first`: its first. Drops states, except those at places, if too much memory is in use: numbers of
- * states and masks are valid until then. */
+/* The text goes on by a token; `first`: its first. Drops states, except those at places, if too much memory is in use:
+ * numbers of states and masks are valid until then. */
 void masks_take(masks *m, int place, int32_t token, bool first);
 
 /* The state behind one more token. */

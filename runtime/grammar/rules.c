@@ -58,7 +58,7 @@ rules_way rules_text(rules *r, const char *bytes, size_t len) {
   return all;
 }
 
-/* ---- repetition ------------------------------------------------------------------------------------------------------------ */
+/* ---- repetition -------------------------------------------------------------------------------------------------- */
 
 static rules_way star(rules *r, rules_way a) {
   rules_way end = nothing(r);
@@ -102,7 +102,7 @@ rules_way rules_repeat(rules *r, rules_way a, int least, int most) {
   return rules_join(r, all, end);
 }
 
-/* ---- characters ------------------------------------------------------------------------------------------------------------ */
+/* ---- characters -------------------------------------------------------------------------------------------------- */
 
 static int by_low(const void *a, const void *b) {
   const rules_range *x = a, *y = b;
@@ -120,8 +120,8 @@ static int encode(int32_t c, uint8_t out[4]) {
 
 static void add_way(rules *r, rules_way *all, rules_way a) { *all = all->last ? rules_either(r, *all, a) : a; }
 
-/* Characters low..high of one length whose bytes but the last few are the same, and these run through all their values or the
- * first of them does alone: after https://swtch.com/~rsc/regexp/regexp3.html, step 3. */
+/* Characters low..high of one length whose bytes but the last few are the same, and these run through all their values
+ * or the first of them does alone: after https://swtch.com/~rsc/regexp/regexp3.html, step 3. */
 static void add_block(rules *r, rules_way *all, int32_t low, int32_t high) {
   uint8_t a[4], b[4];
   int n = encode(low, a);
@@ -175,7 +175,7 @@ rules_way rules_character(rules *r, rules_range *range, int n, bool others) {
   return all;
 }
 
-/* ---- fixing ---------------------------------------------------------------------------------------------------------------- */
+/* ---- fixing ------------------------------------------------------------------------------------------------------ */
 
 /* A rule that is being looked through: the call that led to it, and where its nodes begin on the stack. */
 typedef struct {
@@ -199,8 +199,8 @@ static void enter(search *s, int32_t rule, int32_t from) {
   s->todo[s->n_todo++] = rule;
 }
 
-/* Looks through the nodes that are reached before the first byte. Gives the first node of a rule that begins with itself; 0: there is
- * none. */
+/* Looks through the nodes that are reached before the first byte. Gives the first node of a rule that begins with
+ * itself; 0: there is none. */
 static int32_t find_left_recursion(search *s, int32_t root) {
   enter(s, root, 0);
   while (s->n_open) {

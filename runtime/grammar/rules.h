@@ -1,5 +1,5 @@
-/* The rules of a grammar over bytes, as nodes of a graph. A rule begins at a node; a way through it takes bytes, calls other rules and
- * ends at a node that returns. Built by a reader (gbnf.h), then fixed.
+/* The rules of a grammar over bytes, as nodes of a graph. A rule begins at a node; a way through it takes bytes, calls
+ * other rules and ends at a node that returns. Built by a reader (gbnf.h), then fixed.
  *
  *   NODE_END     the text may end here; node 0 only
  *   NODE_EMPTY   goes on at `next`
@@ -8,8 +8,8 @@
  *   NODE_CALL    goes through the rule that begins at `other`, then on at `next`; RULES_TAIL: the caller returns then
  *   NODE_RETURN  goes on behind the call
  *
- * The nodes before the items of a repetition differ in the number of items only that must follow, or may: each has the first of those
- * like itself, and how many items are left from it on. */
+ * The nodes before the items of a repetition differ in the number of items only that must follow, or may: each has the
+ * first of those like itself, and how many items are left from it on. */
 #ifndef DT_RULES_H
 #define DT_RULES_H
 
@@ -54,8 +54,8 @@ static inline bool rules_have_room(const rules *r) { return !r->full && !r->no_m
 int32_t rules_add(rules *r, rules_node node);
 void rules_free(rules *r); /* zeros are allowed */
 
-/* One character of n ranges; sorts them and joins those that touch. `others`: one of all others. last 0: there is none. Surrogates
- * are no characters. */
+/* One character of n ranges; sorts them and joins those that touch. `others`: one of all others. last 0: there is none.
+ * Surrogates are no characters. */
 rules_way rules_character(rules *r, rules_range *range, int n, bool others);
 rules_way rules_text(rules *r, const char *bytes, size_t len);
 rules_way rules_join(rules *r, rules_way a, rules_way b);   /* a, then b */
@@ -63,8 +63,8 @@ rules_way rules_either(rules *r, rules_way a, rules_way b); /* a or b */
 /* From `least` to `most` times; -1: without end. */
 rules_way rules_repeat(rules *r, rules_way a, int least, int most);
 
-/* Fixes the rules. `name` gives the name of the rule that begins at a node, or NULL. DT_EINPUT: too many nodes, or a rule that begins
- * with itself, which no reader from left to right can follow. */
+/* Fixes the rules. `name` gives the name of the rule that begins at a node, or NULL. DT_EINPUT: too many nodes, or a
+ * rule that begins with itself, which no reader from left to right can follow. */
 dt_status rules_finish(rules *r, const char *(*name)(const void *of, int32_t node), const void *of, dt_error *err);
 
 #endif

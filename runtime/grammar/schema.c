@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* RFC 8259; numbers are short enough for a double. Escapes of surrogates are left out: each stands for half a character. `plain` is a
- * character in one spelling, so that a text can be told from others. */
+/* RFC 8259; numbers are short enough for a double. Escapes of surrogates are left out: each stands for half a
+ * character. `plain` is a character in one spelling, so that a text can be told from others. */
 static const char common[] =
     "ws ::= | \" \" | \"\\n\" [ ]{0,20}\n"
     "char ::= [^\"\\\\\\x00-\\x1F\\x7F] | \"\\\\\" ([\"\\\\/bfnrt] | \"u\" ([0-9a-cA-CefEF] "
@@ -147,7 +147,8 @@ static int count_of(compiler *c, const cJSON *schema, const char *name, int with
   return 0;
 }
 
-/* Writes how often something comes, from `least` to `most` times (-1: any number), as the keywords min and max of `what` say. */
+/* Writes how often something comes, from `least` to `most` times (-1: any number), as the keywords min and max of
+ * `what` say. */
 static void put_times(compiler *c, FILE *out, const char *what, int least, int most) {
   c->parts += least + (most > least ? 2ll * (most - least) : 0); /* as rules_repeat makes them */
   if (c->parts >= RULES_NODES)
@@ -249,7 +250,7 @@ static bool is_required(const cJSON *required, const char *name) {
   return false;
 }
 
-/* ---- names that are none of some, in order ---------------------------------------------------------------------------------- */
+/* ---- names that are none of some, in order ----------------------------------------------------------------------- */
 
 static int32_t next_character(const char *text, size_t *len) {
   utf8_next(text, strlen(text), len);
@@ -264,7 +265,8 @@ static int same_next(char *const *name, int i, int n, size_t at, size_t *len) {
   return k;
 }
 
-/* The rule oN-xI-A: the rest of a name whose first A bytes are those of names i to n, which share them, and which is none of them. */
+/* The rule oN-xI-A: the rest of a name whose first A bytes are those of names i to n, which share them, and which is
+ * none of them. */
 static void put_unlike(compiler *c, int number, char *const *name, int i, int n, size_t at) {
   characters other = {0};
   size_t len;
@@ -506,7 +508,7 @@ static void put_schema(compiler *c, const cJSON *schema, FILE *out) {
   c->at = around;
 }
 
-/* ---- references that lead back to where they began ------------------------------------------------------------------------- */
+/* ---- references that lead back to where they began --------------------------------------------------------------- */
 
 enum { UNSEEN, BEGUN, SEEN };
 
@@ -520,7 +522,8 @@ static void follow(compiler *c, const cJSON *schema, int number, char *mark) {
   mark[number] = SEEN;
 }
 
-/* Refuses a $ref to a schema whose text would begin with the very text of this one: only $ref and anyOf add nothing of their own. */
+/* Refuses a $ref to a schema whose text would begin with the very text of this one: only $ref and anyOf add nothing of
+ * their own. */
 static void find_circle(compiler *c, const cJSON *schema, char *mark) {
   const cJSON *ref = cJSON_GetObjectItemCaseSensitive(schema, "$ref"), *option;
   int number;

@@ -2,10 +2,11 @@
  *
  *   type (one or a list), enum, const, anyOf, $ref (# and #/$defs/NAME), $defs
  *   properties, required, additionalProperties (a schema or false; false without it), items, minItems, maxItems
- *   minLength, maxLength or pattern (regex.h); minimum, maximum, exclusiveMinimum, exclusiveMaximum of integers (integers.h)
+ *   minLength, maxLength or pattern (regex.h)
+ *   minimum, maximum, exclusiveMinimum, exclusiveMaximum of integers (integers.h)
  *
- * Properties come in the schema's order, further ones behind them. title, description, default, examples, $schema, $id and $comment say
- * nothing. */
+ * Properties come in the schema's order, further ones behind them. title, description, default, examples, $schema, $id
+ * and $comment say nothing. */
 #ifndef DT_SCHEMA_H
 #define DT_SCHEMA_H
 

@@ -23,8 +23,8 @@ void checkpoint_close(checkpoint *c); /* views of its tensors are gone afterward
 
 keys checkpoint_keys(const checkpoint *c, dt_error *err);
 
-/* The state of a search for tensors. A failure is kept in status and makes later calls do nothing, so that a family's list of
- * tensors reads as a list. */
+/* The state of a search for tensors. A failure is kept in status and makes later calls do nothing, so that a family's
+ * list of tensors reads as a list. */
 typedef struct {
   const checkpoint *from;
   const char *prefix; /* before every name of Hugging Face's */
@@ -33,16 +33,16 @@ typedef struct {
   dt_error *err;
 } finder;
 
-/* The tensor of that name, `hf` in Hugging Face's files and `gguf` in GGUF's; NULL: such files have none. DT_EINPUT says
- * that it is missing, of another shape or of a type not known. */
+/* The tensor of that name, `hf` in Hugging Face's files and `gguf` in GGUF's; NULL: such files have none. DT_EINPUT
+ * says that it is missing, of another shape or of a type not known. */
 dt_matrix find_matrix(finder *f, int rows, int cols, const char *hf, const char *gguf);
 dt_matrix find_vector(finder *f, int n, const char *hf, const char *gguf);
 /* A tensor of n vectors, one behind the other. */
 dt_matrix find_vectors(finder *f, int n, int size, const char *hf, const char *gguf);
 /* A tensor of n matrices, as one matrix whose rows go [matrix][row]; n * rows fits an int. */
 dt_matrix find_matrices(finder *f, int n, int rows, int cols, const char *hf, const char *gguf);
-/* The same of one in Hugging Face's files in which they are transposed, and of two that have MXFP4 as `scales` of dt_matrix says.
- * dt_one_of takes a matrix out. */
+/* The same of one in Hugging Face's files in which they are transposed, and of two that have MXFP4 as `scales` of
+ * dt_matrix says. dt_one_of takes a matrix out. */
 dt_matrix find_across(finder *f, int n, int rows, int cols, const char *hf);
 dt_matrix find_blocks(finder *f, int n, int rows, int cols, const char *blocks, const char *scales);
 
@@ -52,7 +52,8 @@ bool find_is_there(const finder *f, const char *hf, const char *gguf);
 uint64_t find_rows(const finder *f, const char *hf, const char *gguf);
 uint64_t find_columns(const finder *f, const char *hf, const char *gguf);
 
-/* Llama 3's stretching of a rotation, which GGUF files have as a tensor: each of the pairs' frequencies is divided by it. */
+/* Llama 3's stretching of a rotation, which GGUF files have as a tensor: each of the pairs' frequencies is divided by
+ * it. */
 void find_stretch(finder *f, int pairs, float *inv_freq);
 
 /* All n numbers of a vector of integers (I64, I32) or truths (BOOL). DT_EINPUT as above. */

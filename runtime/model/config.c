@@ -155,7 +155,8 @@ const char *config_text(const keys *k, const char *hf, const char *gguf) {
   return !f.n ? "" : cJSON_IsString(f.item[0]) ? f.item[0]->valuestring : "(not a string)";
 }
 
-/* The objects that a rotation's keys are in: all of Hugging Face's. A GGUF file has one set of keys, of the first of these. */
+/* The objects that a rotation's keys are in: all of Hugging Face's. A GGUF file has one set of keys, of the first of
+ * these. */
 typedef const char *const rotation_objects[4];
 static rotation_objects global_objects = {"rope_scaling", "rope_parameters", "rope_parameters.full_attention", NULL};
 static rotation_objects local_objects = {"rope_parameters.sliding_attention", NULL};
@@ -290,7 +291,8 @@ dt_status config_local_rotation(const keys *k, const char *base, double usual, r
   return status ? status : read_rotation(k, local_objects, out);
 }
 
-/* Whether an element of a list of layers says that this one is of the kind; false: it is none of the words for yes and no. */
+/* Whether an element of a list of layers says that this one is of the kind; false: it is none of the words for yes and
+ * no. */
 typedef bool says(const cJSON *item, bool *yes);
 
 static bool says_local(const cJSON *item, bool *yes) {

@@ -1,5 +1,5 @@
-/* The configuration of a model, as its checkpoint states it. The keys are those of config.json or of a GGUF file; a family
- * reads them with the functions below, which take each key's name in either. */
+/* The configuration of a model, as its checkpoint states it. The keys are those of config.json or of a GGUF file; a
+ * family reads them with the functions below, which take each key's name in either. */
 #ifndef DT_CONFIG_H
 #define DT_CONFIG_H
 
@@ -58,10 +58,10 @@ typedef struct {
   dt_error *err;
 } keys;
 
-/* In all of these `hf` may list several spellings, with a bar between; of those that are there the values must agree. A dot
- * leads into an object: "rotary_emb_base|rope_theta|rope_parameters.rope_theta". NULL: a file of that kind has no such key.
- * A key that is absent or null is what `absent` says. DT_EINPUT names the file, the key, what was found and what is
- * supported. */
+/* In all of these `hf` may list several spellings, with a bar between; of those that are there the values must agree. A
+ * dot leads into an object: "rotary_emb_base|rope_theta|rope_parameters.rope_theta". NULL: a file of that kind has no
+ * such key. A key that is absent or null is what `absent` says. DT_EINPUT names the file, the key, what was found and
+ * what is supported. */
 dt_status config_int(const keys *k, const char *hf, const char *gguf, int max, int *out); /* 1..max; must be there */
 dt_status config_int_or(const keys *k, const char *hf, const char *gguf, int absent, int max, int *out);
 dt_status config_count(const keys *k, const char *hf, const char *gguf, int absent, int max, int *out); /* 0..max */
@@ -82,7 +82,8 @@ dt_status config_rotation(const keys *k, const char *base, double usual, rotatio
 /* The same of layers with a window, where they have a rotation of their own. */
 dt_status config_local_rotation(const keys *k, const char *base, double usual, rotation *out);
 
-/* Which layers have a window, and its width. Unless the keys list them: of `each` layers all but the last; each = 0: all. */
+/* Which layers have a window, and its width. Unless the keys list them: of `each` layers all but the last; each = 0:
+ * all. */
 dt_status config_local(const keys *k, int usual_window, int each, config *c);
 /* Which layers do not rotate. Unless the keys list them: of `each` layers the last. */
 dt_status config_still(const keys *k, int each, config *c);
@@ -90,21 +91,23 @@ dt_status config_still(const keys *k, int each, config *c);
 /* A cap: a number above 0, or null for none, which is 0. */
 dt_status config_cap(const keys *k, const char *name, double absent, float *out);
 
-/* A window of positions, which c's shape then keeps to: all results are the same up to there. `windowed`: the family has
- * one; `use`: if this key says so (NULL: always). layer_types, where they are there, say it instead. */
+/* A window of positions, which c's shape then keeps to: all results are the same up to there. `windowed`: the family
+ * has one; `use`: if this key says so (NULL: always). layer_types, where they are there, say it instead. */
 dt_status config_window(const keys *k, const char *use, bool windowed, config *c);
 
 /* Layers without experts: all but each n-th of decoder_sparse_step = n, and those that mlp_only_layers lists. */
 dt_status config_dense(const keys *k, config *c);
 
-/* Refuses keys that the family does not compute: weights of other tools, experts, caps, scales. `takes`: those that it does, with
- * a space between. */
+/* Refuses keys that the family does not compute: weights of other tools, experts, caps, scales. `takes`: those that it
+ * does, with a space between. */
 dt_status config_refuse_others(const keys *k, const char *takes);
 
-/* The keys of the part of a model that reads text, where others read pictures and sound and are left out. takes: as below. */
+/* The keys of the part of a model that reads text, where others read pictures and sound and are left out. takes: as
+ * below. */
 dt_status config_text_part(const keys *k, const char *takes, keys *text);
 
-/* Counts the layers that draft (MTP): c->further. A GGUF file has them among shape.layers, from which they are taken. */
+/* Counts the layers that draft (MTP): c->further. A GGUF file has them among shape.layers, from which they are
+ * taken. */
 dt_status config_leave_further(const keys *k, config *c);
 
 /* Layer i without its tensors and experts. */

@@ -4,8 +4,8 @@
 
 #include "model/checkpoint.h"
 
-/* The numbers of delta layers, and which layers are such: those that layer_types lists as linear_attention, else all but each
- * full_attention_interval-th. */
+/* The numbers of delta layers, and which layers are such: those that layer_types lists as linear_attention, else all
+ * but each full_attention_interval-th. */
 dt_status delta_read(const keys *k, config *c);
 
 void delta_find(finder *f, const dt_shape *s, dt_layer *l);

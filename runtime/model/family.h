@@ -1,5 +1,5 @@
-/* A family of models: how its checkpoints name what the canonical model has. Families are told apart in their own files and
- * nowhere else; families.c lists them. */
+/* A family of models: how its checkpoints name what the canonical model has. Families are told apart in their own files
+ * and nowhere else; families.c lists them. */
 #ifndef DT_FAMILY_H
 #define DT_FAMILY_H
 
@@ -12,13 +12,15 @@ typedef struct {
   dt_status (*read)(const keys *k, config *c); /* into a zeroed c */
   /* Views of all its tensors into d and layers[c->shape.layers], which are zeroed; f keeps a failure. */
   void (*find)(finder *f, const config *c, dt_model_desc *d, dt_layer *layers);
-  /* The first of the layers that draft (MTP) in a model's own files: views of its tensors, and of those before and behind it, into d and
-   * layer, which is as the model's last but never a delta layer. false: the files have none. NULL: no model of the family does. */
+  /* The first of the layers that draft (MTP) in a model's own files: views of its tensors, and of those before and
+   * behind it, into d and layer, which is as the model's last but never a delta layer. false: the files have none.
+   * NULL: no model of the family does. */
   bool (*find_mtp)(finder *f, const config *c, dt_head_desc *d, dt_layer *layer);
 } family;
 
-/* The family that the keys name, in a GGUF file by the architecture, else by model_type, or where that is absent by architectures[0]; when both are there they must
- * agree. DT_EINPUT says what is supported; also where the keys speak of what no family has. */
+/* The family that the keys name, in a GGUF file by the architecture, else by model_type, or where that is absent by
+ * architectures[0]; when both are there they must agree. DT_EINPUT says what is supported; also where the keys speak of
+ * what no family has. */
 dt_status family_find(const keys *k, const family **out);
 
 /* Family i of all; NULL past the last. */

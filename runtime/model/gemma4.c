@@ -101,8 +101,8 @@ static dt_status read_rotations(const keys *k, config *c) {
   return status;
 }
 
-/* The last layers read the keys and values of the last layer of their kind that has its own; all of a reader's, those of another
- * model. */
+/* The last layers read the keys and values of the last layer of their kind that has its own; all of a reader's, those
+ * of another model. */
 static dt_status read_shared(const keys *k, config *c) {
   int count = 0, layers = c->shape.layers, end = 0;
   dt_status status = config_count(k, "num_kv_shared_layers", "attention.shared_kv_layers", c->reader ? layers : 0,
@@ -149,7 +149,8 @@ static void fill_shape(config *c) {
   }
 }
 
-/* Experts beside the MLP of each layer, with norms of their own. A GGUF file has the keys, a folder also says that they count. */
+/* Experts beside the MLP of each layer, with norms of their own. A GGUF file has the keys, a folder also says that they
+ * count. */
 static dt_status read_experts(const keys *k, config *c) {
   bool any = true;
   dt_status status = k->gguf ? DT_OK : config_bool(k, "enable_moe_block", NULL, false, &any);

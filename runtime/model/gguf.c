@@ -493,7 +493,7 @@ static dt_status open_one(const char *path, gguf **out, dt_error *err) {
   return status;
 }
 
-/* ---- models in several files ----------------------------------------------------------------------------------------- */
+/* ---- models in several files ------------------------------------------------------------------------------------- */
 
 /* Opens part `number` of `count`, of which `named` is one. */
 static dt_status open_part(const gguf *named, int number, int count, gguf **out, dt_error *err) {

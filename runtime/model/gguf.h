@@ -1,5 +1,5 @@
-/* GGUF files, versions 2 and 3: metadata (key -> value), then tensors' names and places, checked before anything is handed
- * out. The header is read into memory; the tensors lie in a source, from which whoever wants them reads them.
+/* GGUF files, versions 2 and 3: metadata (key -> value), then tensors' names and places, checked before anything is
+ * handed out. The header is read into memory; the tensors lie in a source, from which whoever wants them reads them.
  *
  *   gguf *g;
  *   if (gguf_open("model.gguf", &g, &err) != DT_OK) ...
@@ -57,8 +57,8 @@ typedef struct {
   uint64_t size;   /* bytes, all of them inside the source when it was opened */
 } gguf_tensor;
 
-/* Opens a file, or all parts of a model in several files (gguf_name.h), of which any is named. Errors name file, key or tensor, what
- * was found and what was expected. Free with gguf_close. */
+/* Opens a file, or all parts of a model in several files (gguf_name.h), of which any is named. Errors name file, key or
+ * tensor, what was found and what was expected. Free with gguf_close. */
 dt_status gguf_open(const char *path, gguf **out, dt_error *err);
 
 /* The same from a file's bytes, which the caller keeps until gguf_close; `name` stands for the path in messages. */
@@ -72,8 +72,9 @@ const gguf_value *gguf_find(const gguf *g, const char *key); /* NULL: absent */
 size_t gguf_count(const gguf *g);                            /* of the keys, and: */
 const gguf_value *gguf_at(const gguf *g, size_t i);          /* they are sorted */
 
-/* Element i of a value (0 for what is no array). False, or NULL, where there is no value (v may be NULL), no such element, or
- * it is of another type; any integer type is an integer if it fits, and any integer or float type a number. */
+/* Element i of a value (0 for what is no array). False, or NULL, where there is no value (v may be NULL), no such
+ * element, or it is of another type; any integer type is an integer if it fits, and any integer or float type a
+ * number. */
 bool gguf_integer(const gguf_value *v, uint64_t i, int64_t *out);
 bool gguf_number(const gguf_value *v, uint64_t i, double *out);
 bool gguf_bool(const gguf_value *v, uint64_t i, bool *out);

@@ -6,9 +6,10 @@
 
 #include <cjson/cJSON.h>
 
-/* Keys of the architecture are called without its name: "llama.block_count" is "block_count". An array of equal numbers, one
- * for each layer, is that number; a short array of other numbers or of truths is a list; any other array is a text, so that nobody takes
- * it for a number. vocab_size is the number of rows that the embedding has. The architecture must be there. Free with cJSON_Delete. */
+/* Keys of the architecture are called without its name: "llama.block_count" is "block_count". An array of equal
+ * numbers, one for each layer, is that number; a short array of other numbers or of truths is a list; any other array
+ * is a text, so that nobody takes it for a number. vocab_size is the number of rows that the embedding has. The
+ * architecture must be there. Free with cJSON_Delete. */
 dt_status gguf_keys(const gguf *g, cJSON **out, dt_error *err);
 
 #endif

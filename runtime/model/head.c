@@ -404,8 +404,8 @@ static dt_status fill_medusa(head *h, const dt_shape *target, const char *layers
   return f.status;
 }
 
-/* What the configuration says of a reader's layers. The reference sees one row more than a window's width, all before its own
- * position, at which there is none; a layer's window counts that position too. */
+/* What the configuration says of a reader's layers. The reference sees one row more than a window's width, all before
+ * its own position, at which there is none; a layer's window counts that position too. */
 static dt_status fill_layers(head *h, const config *c, dt_error *err) {
   size_t n = (size_t)c->shape.layers, angles = (size_t)(c->shape.rotary_dims + c->shape.local_dims) / 2 + 1;
   h->layers = calloc(n, sizeof *h->layers);

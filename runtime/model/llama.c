@@ -1,5 +1,5 @@
-/* Llama and its relatives: a sequential residual, RMS norms, a gated MLP or experts, grouped heads. They differ in biases, norms,
- * windows, rotations, scales, and in defaults. */
+/* Llama and its relatives: a sequential residual, RMS norms, a gated MLP or experts, grouped heads. They differ in
+ * biases, norms, windows, rotations, scales, and in defaults. */
 #include "model/llama.h"
 #include "model/delta.h"
 #include "model/experts.h"
@@ -178,7 +178,8 @@ static dt_status read_phi3(const keys *k, config *c) {
 }
 
 /* Norms before and behind the blocks, with 1 added to their weights, which GGUF files have already; the last of each
- * `each` layers sees all. In the largest model a score's scale is of hidden / heads numbers, which a GGUF file does not say. */
+ * `each` layers sees all. In the largest model a score's scale is of hidden / heads numbers, which a GGUF file does not
+ * say. */
 static dt_status read_gemma(const keys *k, const defaults *usual, int each, int largest, config *c) {
   dt_shape *s = &c->shape;
   double scalar = 256;

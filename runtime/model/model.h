@@ -10,8 +10,8 @@
 
 typedef struct model model;
 
-/* Opens and validates the files; weights are read from them while the model is open. Errors name file, tensor, shape found and
- * shape expected. Free with model_close. */
+/* Opens and validates the files; weights are read from them while the model is open. Errors name file, tensor, shape
+ * found and shape expected. Free with model_close. */
 dt_status model_open(const char *path, model **out, dt_error *err);
 void model_close(model *m); /* NULL is allowed; the description and its weights are gone afterwards */
 

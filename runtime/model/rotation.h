@@ -8,8 +8,8 @@ typedef struct {
   double base;
   double factor; /* stretches positions; 1: no stretching */
   double part;   /* of all pairs, the first that turn; 1: all */
-  /* Pairs that turn `high` times or more in `original` positions keep their speed, pairs that turn `low` times or less are
-   * stretched by the whole factor, others by a part of it. original = 0: all are stretched alike. */
+  /* Pairs that turn `high` times or more in `original` positions keep their speed, pairs that turn `low` times or less
+   * are stretched by the whole factor, others by a part of it. original = 0: all are stretched alike. */
   double low, high, original;
   bool yarn;    /* that part rises from pair to pair (Peng et al., 2023), otherwise with the speed (Llama 3) */
   bool whole;   /* YaRN: and begins and ends at a whole pair */

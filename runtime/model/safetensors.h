@@ -1,5 +1,5 @@
-/* Files of safetensors. Opening checks their headers as strictly as the reference implementation does. The data stays in the
- * files and is read from there.
+/* Files of safetensors. Opening checks their headers as strictly as the reference implementation does. The data stays
+ * in the files and is read from there.
  *
  *   st *weights;
  *   if (st_open_folder("models/mini-target", &weights, &err) != DT_OK) ...
@@ -25,10 +25,12 @@ typedef struct {
 } st_tensor;
 
 /* FOLDER/model.safetensors, or else the shards that FOLDER/model.safetensors.index.json lists, or else
- * FOLDER/medusa_lm_head.safetensors. Errors name file, tensor, the value found and the one expected. Free with st_close. */
+ * FOLDER/medusa_lm_head.safetensors. Errors name file, tensor, the value found and the one expected. Free with
+ * st_close. */
 dt_status st_open_folder(const char *folder, st **out, dt_error *err);
 
-/* The same from the bytes of one file, which the caller keeps until st_close; `name` stands for the path in messages. */
+/* The same from the bytes of one file, which the caller keeps until st_close; `name` stands for the path in
+ * messages. */
 dt_status st_open_bytes(const char *name, const void *bytes, size_t size, st **out, dt_error *err);
 
 void st_close(st *s); /* NULL is allowed; tensors and their files are gone afterwards */

@@ -32,8 +32,8 @@ static inline dt_source source_of_memory(const char *name, const void *bytes, ui
 dt_status source_open(const char *path, dt_source *out, dt_error *err);
 void source_close(dt_source *source); /* memory: does nothing */
 
-/* Copies `bytes` bytes from `offset` on to `to`; any number of threads may read at once. DT_EINPUT names the source that
- * ends before, DT_EIO one that cannot be read. */
+/* Copies `bytes` bytes from `offset` on to `to`; any number of threads may read at once. DT_EINPUT names the source
+ * that ends before, DT_EIO one that cannot be read. */
 dt_status source_read(const dt_source *source, uint64_t offset, void *to, size_t bytes, dt_error *err);
 
 #endif

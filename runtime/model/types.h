@@ -1,13 +1,13 @@
-/* The table of weight types: numbers and bytes of a block, and the reference decoder, which defines the type. The blocks are
- * ggml's; a plain type is a block of one number. All is little endian. */
+/* The table of weight types: numbers and bytes of a block, and the reference decoder, which defines the type. The
+ * blocks are ggml's; a plain type is a block of one number. All is little endian. */
 #ifndef DT_TYPES_H
 #define DT_TYPES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* T(name, decoder, number in a GGUF file, numbers of a block, bytes of a block). A new type is a line here and its decoder,
- * void type_DECODER(const void *blocks, size_t n, float *out), in a file of its own or with its kind. */
+/* T(name, decoder, number in a GGUF file, numbers of a block, bytes of a block). A new type is a line here and its
+ * decoder, void type_DECODER(const void *blocks, size_t n, float *out), in a file of its own or with its kind. */
 #define DT_TYPE_LIST(T)                                                                                                \
   T(F32, f32, 0, 1, 4)                                                                                                 \
   T(F16, f16, 1, 1, 2)                                                                                                 \
@@ -40,8 +40,8 @@ typedef struct {
 
 const dt_type *dt_type_of(dt_dtype dtype);
 
-/* Types that numbers can be rounded to: R(name, function), void type_round_FUNCTION(const float *x, size_t n, void *blocks),
- * beside the type's decoder. The blocks are those that the gguf package for Python makes. */
+/* Types that numbers can be rounded to: R(name, function), void type_round_FUNCTION(const float *x, size_t n, void
+ * *blocks), beside the type's decoder. The blocks are those that the gguf package for Python makes. */
 #define DT_ROUND_LIST(R) R(Q8_0, q8_0) R(Q4_1, q4_1)
 
 /* Rounds n numbers (a multiple of a block's) into blocks; NULL: no rounding to this type. */

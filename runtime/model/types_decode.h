@@ -1,5 +1,5 @@
-/* The decoders of types.c's table, and their inverses, which round. Formulas and the order of operations are those of the gguf
- * package for Python, so results are equal to the bit. d, dmin and m are a block's f16 factors. */
+/* The decoders of types.c's table, and their inverses, which round. Formulas and the order of operations are those of
+ * the gguf package for Python, so results are equal to the bit. d, dmin and m are a block's f16 factors. */
 #ifndef DT_TYPES_DECODE_H
 #define DT_TYPES_DECODE_H
 

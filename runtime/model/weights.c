@@ -23,8 +23,8 @@ static dt_status read_zipped(const dt_source *source, uint64_t offset, size_t ro
   return status;
 }
 
-/* Turns rows of blocks and rows of scales into blocks of MXFP4 as ggml has them: a scale, and then bytes of which j has numbers j and
- * j + 16 of the block. */
+/* Turns rows of blocks and rows of scales into blocks of MXFP4 as ggml has them: a scale, and then bytes of which j has
+ * numbers j and j + 16 of the block. */
 static void put_blocks(const uint8_t *codes, const uint8_t *scales, size_t blocks, uint8_t *to) {
   for (; blocks > 0; blocks--, codes += 16, scales++, to += 17) {
     to[0] = *scales;

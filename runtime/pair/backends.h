@@ -10,7 +10,8 @@ const dt_backend_ops *backend_find(const char *name, const char **variant, dt_er
 /* Why "auto" passed over a device that is there; NULL: it did not, or another name was given. Static. */
 const char *backend_passed_over(const char *name);
 
-/* The backend that "auto" tries after `failed` could not open a pair; NULL: none is left, or another name was given. Static. */
+/* The backend that "auto" tries after `failed` could not open a pair; NULL: none is left, or another name was given.
+ * Static. */
 const char *backend_fallback(const char *name, const dt_backend_ops *failed);
 
 #endif

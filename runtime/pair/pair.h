@@ -41,7 +41,8 @@ struct dt_pair {
   void (*free_idle)(dt_session *);
 };
 
-/* The bytes of one token, as the first of a text or as a later one; a scripted pair writes them to `buffer` (room for 16). */
+/* The bytes of one token, as the first of a text or as a later one; a scripted pair writes them to `buffer` (room for
+ * 16). */
 const char *pair_token_bytes(const dt_pair *pair, int32_t id, bool first, char buffer[16], size_t *len);
 
 /* The vocabulary as grammars need it, read when it is first asked for. */

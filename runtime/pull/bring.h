@@ -16,8 +16,8 @@ typedef struct {
 /* Asks the server for hash and size of the file at f->url. */
 dt_status bring_facts(http *h, wanted_file *f, dt_error *err);
 
-/* Downloads its blob, from the end of an earlier, broken pull, and links its name to it. A broken connection is tried again as long
- * as each brings a megabyte more. */
+/* Downloads its blob, from the end of an earlier, broken pull, and links its name to it. A broken connection is tried
+ * again as long as each brings a megabyte more. */
 dt_status bring_file(http *h, const cache *c, const wanted_file *f, dt_error *err);
 
 /* DT_OK, or the failure that an answer's status means for `what` of the model. */

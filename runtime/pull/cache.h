@@ -1,5 +1,6 @@
-/* Hugging Face's cache, as huggingface_hub lays it out: models--ORG--NAME/blobs/HASH, snapshots/COMMIT/FILE -> ../../blobs/HASH,
- * refs/main, which names the commit and is written last; and .locks/models--ORG--NAME/HASH.lock beside it. */
+/* Hugging Face's cache, as huggingface_hub lays it out: models--ORG--NAME/blobs/HASH, snapshots/COMMIT/FILE ->
+ * ../../blobs/HASH, refs/main, which names the commit and is written last; and .locks/models--ORG--NAME/HASH.lock
+ * beside it. */
 #ifndef PULL_CACHE_H
 #define PULL_CACHE_H
 

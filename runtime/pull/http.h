@@ -1,5 +1,5 @@
-/* Requests over HTTP, with libcurl. Every request ends, whatever the server does: headers, redirects and silence have limits. A
- * token goes to the endpoint's own host only. */
+/* Requests over HTTP, with libcurl. Every request ends, whatever the server does: headers, redirects and silence have
+ * limits. A token goes to the endpoint's own host only. */
 #ifndef PULL_HTTP_H
 #define PULL_HTTP_H
 
@@ -47,9 +47,9 @@ typedef enum {
 dt_status http_open(const http_options *options, http **out, dt_error *err); /* the options outlive it */
 void http_close(http *h);                                                    /* NULL is allowed */
 
-/* Fetches an address of the endpoint and follows redirects; bytes before `from` are left out if the server can. Bodies of other
- * answers than 200 and 206 are not taken. sink NULL: headers only, and a redirect that names hash and size ends it. A status
- * that is no success is HTTP_DONE all the same. */
+/* Fetches an address of the endpoint and follows redirects; bytes before `from` are left out if the server can. Bodies
+ * of other answers than 200 and 206 are not taken. sink NULL: headers only, and a redirect that names hash and size
+ * ends it. A status that is no success is HTTP_DONE all the same. */
 http_outcome http_get(http *h, const char *url, int64_t from, const http_sink *sink, http_head *head, dt_error *err);
 
 /* The same with the whole body, of at most `most` bytes: *bytes is malloc'd, with a NUL behind it. */

@@ -1,5 +1,6 @@
-/* Calls of a backend that all ranks make: rank 0 sends each call to the others, then every rank makes it on its own CPU backend.
- * Objects that calls make have numbers, equal on all ranks, since all make the same objects in the same order. */
+/* Calls of a backend that all ranks make: rank 0 sends each call to the others, then every rank makes it on its own CPU
+ * backend. Objects that calls make have numbers, equal on all ranks, since all make the same objects in the same
+ * order. */
 #ifndef DT_RANKS_CALL_H
 #define DT_RANKS_CALL_H
 
@@ -39,7 +40,7 @@ typedef struct {
   const dt_model_desc *desc; /* as this, which the others look up at `path` */
 } call;
 
-/* ---- messages.c -------------------------------------------------------------------------------------------------------- */
+/* ---- messages.c -------------------------------------------------------------------------------------------------- */
 
 /* A call as one message, malloc'd; NULL: out of memory. */
 void *call_pack(const call *, size_t *bytes);
@@ -49,7 +50,7 @@ size_t call_pack_short(const call *, char message[CALL_SHORT]);
 /* Its pointers point into the message. False: it is cut short. */
 bool call_unpack(void *message, size_t bytes, call *);
 
-/* ---- call.c ------------------------------------------------------------------------------------------------------------ */
+/* ---- call.c ------------------------------------------------------------------------------------------------------ */
 
 /* A rank, and the objects that calls have made there. */
 typedef struct {
@@ -59,8 +60,8 @@ typedef struct {
   int threads; /* of the backend opened last */
 } call_site;
 
-/* Makes a call here, as all ranks do at the same time. A new object gets *number. If it fails on one rank, it fails on all, with
- * the message of the first that failed, and makes nothing. */
+/* Makes a call here, as all ranks do at the same time. A new object gets *number. If it fails on one rank, it fails on
+ * all, with the message of the first that failed, and makes nothing. */
 dt_status call_make(call_site *, const call *, int *number, dt_error *err);
 
 /* The number of an object; -1: no call made it. */

@@ -1,5 +1,5 @@
-/* A time limit for MPI, which cannot be interrupted: it begins when all programs of an mpirun have joined, and waits for ever if
- * one does not. */
+/* A time limit for MPI, which cannot be interrupted: it begins when all programs of an mpirun have joined, and waits
+ * for ever if one does not. */
 #ifndef DT_LATE_H
 #define DT_LATE_H
 

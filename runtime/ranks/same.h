@@ -1,8 +1,8 @@
-/* Checks before the first token that all ranks have the same model in their copies of its files. All ranks take these steps
- * together; each rank fails by itself (DT_EINPUT names the tensor or file that differs). Rank 0's files define the model. The
- * check compares the program, the files of configuration and tokenizer, and every byte of weights that a rank reads, which is
- * every byte that enters a sum. A rank hashes bytes while it reads them; ranks with rank 0's files read and hash the same places
- * there. Ranks whose files are provably rank 0's own have nothing to compare. */
+/* Checks before the first token that all ranks have the same model in their copies of its files. All ranks take these
+ * steps together; each rank fails by itself (DT_EINPUT names the tensor or file that differs). Rank 0's files define
+ * the model. The check compares the program, the files of configuration and tokenizer, and every byte of weights that a
+ * rank reads, which is every byte that enters a sum. A rank hashes bytes while it reads them; ranks with rank 0's files
+ * read and hash the same places there. Ranks whose files are provably rank 0's own have nothing to compare. */
 #ifndef DT_SAME_H
 #define DT_SAME_H
 

@@ -14,7 +14,8 @@ static size_t all_bytes(const dt_pair *pair, int sequences, int context, bool us
   return bytes;
 }
 
-/* How much of what is asked for fits in `left` bytes: the context of a single sequence, else the number of sequences; 0: nothing. */
+/* How much of what is asked for fits in `left` bytes: the context of a single sequence, else the number of sequences;
+ * 0: nothing. */
 static int most_that_fits(const dt_pair *pair, int sequences, int context, bool use_draft, size_t left) {
   int fits = 0, below = sequences == 1 ? context : sequences;
   while (below - fits > 1) {

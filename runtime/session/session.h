@@ -52,9 +52,9 @@ typedef struct {
 struct dt_session {
   dt_pair *pair;
   dt_cache *target;
-  int drafts; /* drafters in use: all of the pair, or 0 */
-  drafter *draft
-      [DT_DRAFTS]; /* of the pair's drafts; NULL: neither this session nor the one that had its memory before drafts */
+  int drafts;                /* drafters in use: all of the pair, or 0 */
+  drafter *draft[DT_DRAFTS]; /* of the pair's drafts; NULL: neither this session nor the one that had its memory before
+                                drafts */
   int sequences, context;
   sequence *seq;                          /* [sequences] */
   draft_text *text;                       /* [sequences] the drafters' view of each */

@@ -1,5 +1,5 @@
-/* Digests of bytes: BLAKE2b-256 (libsodium). Nobody can make two texts with one digest, so a digest is a safe key. A plain hash
- * (FNV) is not: a second text with the same hash is made in seconds (tests/data/twins). */
+/* Digests of bytes: BLAKE2b-256 (libsodium). Nobody can make two texts with one digest, so a digest is a safe key. A
+ * plain hash (FNV) is not: a second text with the same hash is made in seconds (tests/data/twins). */
 #ifndef DT_DIGEST_H
 #define DT_DIGEST_H
 

@@ -1,5 +1,5 @@
-/* FNV-1a 64, for slots of tables, names of files and hashes of outputs. It withstands nobody: texts with the same hash are
- * easily made. Where that matters, use system/digest.h. */
+/* FNV-1a 64, for slots of tables, names of files and hashes of outputs. It withstands nobody: texts with the same hash
+ * are easily made. Where that matters, use system/digest.h. */
 #ifndef DT_HASH_H
 #define DT_HASH_H
 

@@ -81,21 +81,31 @@ dt_status dt_homes(char ***homes, int *n, dt_error *err) {
   return dt_fail_memory(err, "the folders of dtrun", PATH_MAX);
 }
 
+/* *path: home/folder/name, malloc'd, if there is such a file; otherwise NULL. */
+static dt_status find_in(const char *home, const char *folder, const char *name, char **path, dt_error *err) {
+  if (asprintf(path, "%s/%s%s", home, folder, name) < 0) {
+    *path = NULL;
+    return dt_fail_memory(err, name, PATH_MAX);
+  }
+  if (access(*path, F_OK) != 0) {
+    free(*path);
+    *path = NULL;
+  }
+  return DT_OK;
+}
+
 dt_status dt_find(const char *relative, char **path, dt_error *err) {
   NEED(relative, "relative");
   NEED(path, "path");
+  static const char policies[] = "policies/";
+  const char *policy = strncmp(relative, policies, sizeof policies - 1) ? NULL : relative + sizeof policies - 1;
   char **homes;
   int n;
   dt_status status = dt_homes(&homes, &n, err);
   *path = NULL;
   for (int i = 0; !status && i < n && !*path; i++) {
-    if (asprintf(path, "%s/%s", homes[i], relative) < 0) {
-      status = dt_fail_memory(err, relative, PATH_MAX);
-      *path = NULL;
-    } else if (access(*path, F_OK) != 0) {
-      free(*path);
-      *path = NULL;
-    }
+    status = find_in(homes[i], "", relative, path, err);
+    if (!status && !*path && policy) status = find_in(homes[i], "policies/papers/", policy, path, err);
   }
   free_homes(homes, n);
   return status;

@@ -1,5 +1,5 @@
-/* The number of processors that this process may use: its affinity mask, limited by its control group's quota of processor
- * time. */
+/* The number of processors that this process may use: its affinity mask, limited by its control group's quota of
+ * processor time. */
 #ifndef DT_PROCESSORS_H
 #define DT_PROCESSORS_H
 

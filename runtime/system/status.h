@@ -1,6 +1,6 @@
-/* Error codes and messages of the engine and the Lua side. Every call that can fail returns a dt_status. On failure it fills a
- * dt_error (NULL is allowed) with one line: the mistake, its place (file, tensor, key, argument), and the expected value. The
- * library never prints and never aborts. */
+/* Error codes and messages of the engine and the Lua side. Every call that can fail returns a dt_status. On failure it
+ * fills a dt_error (NULL is allowed) with one line: the mistake, its place (file, tensor, key, argument), and the
+ * expected value. The library never prints and never aborts. */
 #ifndef DT_STATUS_H
 #define DT_STATUS_H
 
@@ -22,7 +22,8 @@ typedef enum {
 typedef struct {
   dt_status status;
   char message[512]; /* one line, no newline at the end, always terminated */
-  /* DT_EPOLICY: the place in the policy if it is known, and the stack of calls, innermost first, one a line; else "", 0, "". */
+  /* DT_EPOLICY: the place in the policy if it is known, and the stack of calls, innermost first, one a line; else "",
+   * 0, "". */
   char file[256];
   int line;
   char traceback[1024];

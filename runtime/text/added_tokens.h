@@ -1,5 +1,5 @@
-/* Added tokens: strings that are cut out of the text before it is split into words. At each place the longest counts, and
- * the leftmost place comes first (Hugging Face: Aho-Corasick, leftmost-longest). */
+/* Added tokens: strings that are cut out of the text before it is split into words. At each place the longest counts,
+ * and the leftmost place comes first (Hugging Face: Aho-Corasick, leftmost-longest). */
 #ifndef DT_ADDED_TOKENS_H
 #define DT_ADDED_TOKENS_H
 
@@ -37,8 +37,8 @@ typedef struct {
   size_t search; /* where the next one is looked for */
 } added_match;
 
-/* The next token of a text of n bytes after *m (zeroed: the first); false when there is none. With white space stripped it
- * may begin before m->to, as in Hugging Face. */
+/* The next token of a text of n bytes after *m (zeroed: the first); false when there is none. With white space stripped
+ * it may begin before m->to, as in Hugging Face. */
 bool added_next(const added_tokens *set, const char *s, size_t n, added_match *m);
 
 #endif

@@ -1,5 +1,5 @@
-/* Byte-pair encoding of one word: its symbols, merged pair by pair, the pair of the lowest rank first and the leftmost of
- * equal ones, until no pair is left that the merges know. */
+/* Byte-pair encoding of one word: its symbols, merged pair by pair, the pair of the lowest rank first and the leftmost
+ * of equal ones, until no pair is left that the merges know. */
 #ifndef DT_BPE_H
 #define DT_BPE_H
 

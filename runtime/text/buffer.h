@@ -15,8 +15,8 @@ typedef struct {
 /* The most bytes that a tokenizer's steps may make from n: a bad file's steps could multiply each other's output. */
 static inline size_t buffer_growth(size_t n) { return 64 * n + 1024; }
 
-/* Makes room for n more bytes; a failure (DT_ENOMEM, or DT_EINPUT: the limit) leaves the buffer unchanged. `what` names it in
- * messages. */
+/* Makes room for n more bytes; a failure (DT_ENOMEM, or DT_EINPUT: the limit) leaves the buffer unchanged. `what` names
+ * it in messages. */
 dt_status buffer_reserve(byte_buffer *b, size_t n, const char *what, dt_error *err);
 
 dt_status buffer_add(byte_buffer *b, const char *bytes, size_t n, const char *what, dt_error *err);

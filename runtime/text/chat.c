@@ -38,7 +38,8 @@ struct dt_chat {
 
 /* ---- recognition ------------------------------------------------------------------------------------------------- */
 
-/* The length of `mark` at the beginning of `text`; 0: it is not there. A newline of the mark may be written as \ and n. */
+/* The length of `mark` at the beginning of `text`; 0: it is not there. A newline of the mark may be written as \ and
+ * n. */
 static size_t match(const char *text, const char *mark) {
   const char *at = text;
   for (; *mark; mark++) {
@@ -148,7 +149,8 @@ static const char *lead_of(const chat_layout *l, const char *template) {
   return NULL;
 }
 
-/* Whether its templates write each message with its role, whatever its neighbours are. One that offers functions (OLMo 3) does not. */
+/* Whether its templates write each message with its role, whatever its neighbours are. One that offers functions (OLMo
+ * 3) does not. */
 static bool takes_any_order(const chat_layout *l, const char *template) {
   bool written_alike = strcmp(l->name, "chatml") == 0 || strncmp(l->name, "llama3", 6) == 0;
   return written_alike && !(template && find(template, NO_FUNCTIONS));
@@ -370,7 +372,8 @@ static dt_message without_channels(dt_message m, char *to) {
   return (dt_message){to, n};
 }
 
-/* The final message of an answer, which has no marks if it was written by hand; of one that ended before it, nothing. */
+/* The final message of an answer, which has no marks if it was written by hand; of one that ended before it,
+ * nothing. */
 static dt_message final_of(dt_message m) {
   const char *at = NULL;
   for (dt_message rest = m; has(rest, FINAL);) {

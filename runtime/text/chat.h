@@ -1,5 +1,5 @@
-/* Writes conversations as the text that a chat model was trained on. The usual layouts are built in. Marks in the model's own
- * template, a Jinja program that is not run, tell which one it is. Pure: no I/O.
+/* Writes conversations as the text that a chat model was trained on. The usual layouts are built in. Marks in the
+ * model's own template, a Jinja program that is not run, tell which one it is. Pure: no I/O.
  *
  *   dt_chat *c;
  *   dt_chat_open(NULL, template, &c, &err)                        // or dt_chat_open("chatml", NULL, &c, &err)
@@ -25,8 +25,8 @@ typedef struct {
 
 typedef enum { DT_USER, DT_ASSISTANT, DT_SYSTEM } dt_role;
 
-/* Opens the layout called `name`, or finds it in the text of a template (NUL-terminated). DT_EINPUT: unknown; the message lists
- * all layouts. Free with dt_chat_close. */
+/* Opens the layout called `name`, or finds it in the text of a template (NUL-terminated). DT_EINPUT: unknown; the
+ * message lists all layouts. Free with dt_chat_close. */
 dt_status dt_chat_open(const char *name, const char *layout, dt_chat **out, dt_error *err);
 void dt_chat_close(dt_chat *chat); /* NULL is allowed */
 
@@ -36,11 +36,11 @@ const char *dt_chat_end(const dt_chat *chat); /* the text that ends an answer; u
 /* Whether the layout takes turns in any order of roles, as its templates do. */
 bool dt_chat_any_order(const dt_chat *chat);
 
-/* Writes the conversation up to the beginning of the next answer, as apply_chat_template of Hugging Face transformers does,
- * begin-of-text included (encode it with dt_encode_whole). roles: [n] in any order, if the layout takes that; otherwise, and with
- * NULL, the user's turns are even, the model's odd, and n is odd. system: NULL takes the template's default, if it has one.
- * today: the date for templates that have one; NULL: "26 Jul 2024". *out is malloc'd. DT_EINPUT: this layout takes no system text,
- * or not this order. */
+/* Writes the conversation up to the beginning of the next answer, as apply_chat_template of Hugging Face transformers
+ * does, begin-of-text included (encode it with dt_encode_whole). roles: [n] in any order, if the layout takes that;
+ * otherwise, and with NULL, the user's turns are even, the model's odd, and n is odd. system: NULL takes the template's
+ * default, if it has one. today: the date for templates that have one; NULL: "26 Jul 2024". *out is malloc'd.
+ * DT_EINPUT: this layout takes no system text, or not this order. */
 dt_status dt_chat_text(const dt_chat *chat, const dt_message *system, const dt_message *turns, const dt_role *roles,
                        int n, const char *today, char **out, size_t *len, dt_error *err);
 

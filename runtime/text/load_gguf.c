@@ -80,7 +80,8 @@ static dt_status check_strings(loader *l, size_t *bytes) {
   return DT_OK;
 }
 
-/* Whether the white space behind an added token goes with it: in Phi-3's tokenizer.json, which the file does not say. */
+/* Whether the white space behind an added token goes with it: in Phi-3's tokenizer.json, which the file does not
+ * say. */
 static bool strips(const loader *l, const char *string, size_t len) {
   static const char *const plain[] = {"<unk>", "<s>", "<|endoftext|>"};
   for (size_t i = 0; l->phi3 && i < sizeof plain / sizeof *plain; i++)
@@ -88,7 +89,8 @@ static bool strips(const loader *l, const char *string, size_t len) {
   return l->phi3;
 }
 
-/* Records a token. Those that are cut out of the text unchanged (control, user-defined, unknown) become added tokens. */
+/* Records a token. Those that are cut out of the text unchanged (control, user-defined, unknown) become added
+ * tokens. */
 static dt_status file_string(loader *l, int id, const char *string, size_t len, int64_t type) {
   vocab *v = &l->t->strings;
   int32_t other = vocab_find(v, string, len, "", 0);
@@ -234,8 +236,8 @@ static dt_status load_gpt2(loader *l, bool *begin) {
   return status == DT_OK ? load_merges(l) : status;
 }
 
-/* The steps of a vocabulary of characters: spaces become marks, what is no token becomes bytes. `space`: one goes before
- * every text, unless the file says otherwise. */
+/* The steps of a vocabulary of characters: spaces become marks, what is no token becomes bytes. `space`: one goes
+ * before every text, unless the file says otherwise. */
 static dt_status load_characters(loader *l, bool space) {
   l->t->words.fallback = l->t->words.fuse_unknown = true;
   dt_status status = get_flag(l, "add_space_prefix", &space);

@@ -1,4 +1,5 @@
-/* Shared by the two readers of a tokenizer.json: load_json.c reads the vocabulary and the model, load_pipeline.c the other steps. */
+/* Shared by the two readers of a tokenizer.json: load_json.c reads the vocabulary and the model, load_pipeline.c the
+ * other steps. */
 #ifndef DT_LOAD_JSON_H
 #define DT_LOAD_JSON_H
 

@@ -18,8 +18,8 @@ typedef struct {
   size_t from_len, to_len;
 } normalize_step;
 
-/* s is valid UTF-8, n >= 1; NUL is allowed. *out = NULL: nothing changed, use s. Otherwise *out is malloc'd and the caller's.
- * DT_EINPUT: it would be longer than buffer_growth(n), which no tokenizer of use comes near. */
+/* s is valid UTF-8, n >= 1; NUL is allowed. *out = NULL: nothing changed, use s. Otherwise *out is malloc'd and the
+ * caller's. DT_EINPUT: it would be longer than buffer_growth(n), which no tokenizer of use comes near. */
 dt_status normalize_text(const normalize_step *steps, int n_steps, const char *s, size_t n, char **out, size_t *out_n,
                          dt_error *err);
 

@@ -60,15 +60,16 @@ static size_t blanks_before(const char *s, size_t n) {
   return blanks;
 }
 
-/* Whether a mark counts behind `at` bytes of what is held. A text may speak of <think>: that one counts where an answer begins
- * only, and its end in a thought only. */
+/* Whether a mark counts behind `at` bytes of what is held. A text may speak of <think>: that one counts where an answer
+ * begins only, and its end in a thought only. */
 static bool counts(const dt_thoughts *t, const mark *m, size_t at) {
   if (t->marks->anywhere) return true;
   if (!m->thought) return t->thought;
   return t->fresh && (t->thought || !t->marked) && blanks_before(t->held, at) == at;
 }
 
-/* Where the first mark begins that counts, or may count once more has come; *whole: it, if it is all there. t->n: there is none. */
+/* Where the first mark begins that counts, or may count once more has come; *whole: it, if it is all there. t->n: there
+ * is none. */
 static size_t find(const dt_thoughts *t, const mark **whole) {
   *whole = NULL;
   for (size_t at = 0; at < t->n; at++) {

@@ -22,13 +22,14 @@ dt_status tok_open(const char *path, tok **out, dt_error *err);
 void tok_close(tok *t); /* NULL is allowed */
 
 /* Encodes len bytes (NUL allowed). Invalid UTF-8 is replaced by U+FFFD, as Hugging Face does when it reads a file with
- * errors="replace". Added tokens in the text are recognised, special ones too. `begin`: a model that wants a token before
- * every text (bos) gets it, unless the text begins with it. *ids is malloc'd (never NULL on success) and the caller's. */
+ * errors="replace". Added tokens in the text are recognised, special ones too. `begin`: a model that wants a token
+ * before every text (bos) gets it, unless the text begins with it. *ids is malloc'd (never NULL on success) and the
+ * caller's. */
 dt_status tok_encode(const tok *t, const char *text, size_t len, bool begin, int32_t **ids, int *n, dt_error *err);
 
-/* The bytes one token stands for, as the first of a text or as a later one: the text of many is theirs, one after another.
- * Owned by the tokenizer, not NUL-terminated, may be part of a character. An id without an entry (padding of the vocabulary)
- * has no bytes: *len = 0. */
+/* The bytes one token stands for, as the first of a text or as a later one: the text of many is theirs, one after
+ * another. Owned by the tokenizer, not NUL-terminated, may be part of a character. An id without an entry (padding of
+ * the vocabulary) has no bytes: *len = 0. */
 const char *tok_bytes(const tok *t, int32_t id, bool first, size_t *len);
 
 int tok_size(const tok *t); /* 1 + the largest id that has an entry */

@@ -1,5 +1,5 @@
-/* UTF-8: see utf8.h. The second byte's range depends on the first (no overlong forms, no surrogates, nothing above U+10FFFF);
- * every later byte is 80..BF. */
+/* UTF-8: see utf8.h. The second byte's range depends on the first (no overlong forms, no surrogates, nothing above
+ * U+10FFFF); every later byte is 80..BF. */
 #include "text/utf8.h"
 
 #include <string.h>

@@ -1,11 +1,12 @@
 /* The token tree of one iteration as flat arrays. Pure: no backend, no session, no I/O.
  *
- * Node 0 is the root (the last committed token); drafted nodes are 1, 2, .. in order of creation and are never renumbered,
- * so a parent's id is below its children's. All capacity is taken by dt_tree_open; nothing allocates later.
+ * Node 0 is the root (the last committed token); drafted nodes are 1, 2, .. in order of creation and are never
+ * renumbered, so a parent's id is below its children's. All capacity is taken by dt_tree_open; nothing allocates later.
  *
- * Phases: OPEN (grows) -> SEALED (keep has chosen the nodes to verify) -> VERIFIED (verdicts are known) -> FROZEN (committed:
- * readable until the next dt_tree_reset). Functions that grow the tree fail with DT_ESTATE outside OPEN. "No room" is a value,
- * never an error. Functions without a dt_status answer 0, -1 or NULL to a NULL tree and to an unknown node, and change nothing. */
+ * Phases: OPEN (grows) -> SEALED (keep has chosen the nodes to verify) -> VERIFIED (verdicts are known) -> FROZEN
+ * (committed: readable until the next dt_tree_reset). Functions that grow the tree fail with DT_ESTATE outside OPEN.
+ * "No room" is a value, never an error. Functions without a dt_status answer 0, -1 or NULL to a NULL tree and to an
+ * unknown node, and change nothing. */
 #ifndef DT_TREE_H
 #define DT_TREE_H
 
@@ -28,8 +29,8 @@ typedef enum { TREE_OPEN, TREE_SEALED, TREE_VERIFIED, TREE_FROZEN } dt_tree_phas
 typedef struct {
   int count;                    /* candidates; 0 when the node could not be drafted from (the draft's context ended) */
   int32_t token[DT_CANDIDATES]; /* by falling probability; all numbers here are over the shared token ids */
-  /* Log-probability in the softmax of the logits at temperature 1; of a coupled draft (dtrun.h) in the softmax of the scores,
-   * logit / temp + noise (draw.h). */
+  /* Log-probability in the softmax of the logits at temperature 1; of a coupled draft (dtrun.h) in the softmax of the
+   * scores, logit / temp + noise (draw.h). */
   float logp[DT_CANDIDATES];
   float own[DT_CANDIDATES]; /* log-probability in the softmax of the logits at temperature 1, without noise */
   float confidence;         /* the largest next-token probability; it and the entropy belong to logp's softmax */
@@ -80,19 +81,20 @@ int dt_tree_depth_room(const dt_tree *t); /* levels that may still be added belo
 dt_status dt_tree_limit(dt_tree *t, int limit, dt_error *err);
 
 /* Calibrates this iteration's later draft results, which reorders candidates and changes probabilities, in two steps:
- *   1. A candidate's score becomes score + lean * own (dt_tree_draft); probabilities are the softmax of scores / scale. Each id
- *      that is no candidate counts as a tenth as likely as the last candidate.
- *   2. The first candidate's log-odds, log(p / (1 - p)), become slope * log-odds + shift; it stays the likeliest. The other
- *      candidates get `share` of the remaining probability, in their old proportions.
+ *   1. A candidate's score becomes score + lean * own (dt_tree_draft); probabilities are the softmax of scores / scale.
+ *      Each id that is no candidate counts as a tenth as likely as the last candidate.
+ *   2. The first candidate's log-odds, log(p / (1 - p)), become slope * log-odds + shift; it stays the likeliest. The
+ *      other candidates get `share` of the remaining probability, in their old proportions.
  * `own` does not change. scale and slope are 0.1..10, lean -1..1, shift -10..10, share 0.01..1. */
 dt_status dt_tree_sharpen(dt_tree *t, dt_tree_sharpness sharp, dt_error *err);
 void dt_tree_sharpen_draft(const dt_tree *t, dt_tree_draft *d); /* calibrates one new draft result so */
 
 /* Calibrates the draft's probabilities: learns four numbers of dt_tree_sharpen while text is generated.
- *   lean          -0.5..0.5  weight of the draft's own log-probability beside the noise; maximizes the likelihood of next tokens
+ *   lean          -0.5..0.5  weight of the draft's own log-probability beside the noise; maximizes the likelihood of
+ *                 next tokens
  *   slope, shift  0.1..3, -6..6  make the likeliest guess right as often as its probability says
- *   share         0.05..1    the part of the rest that belongs to the other candidates; learned only if asked for, since the
- *                 thresholds of policies were chosen without it */
+ *   share         0.05..1    the part of the rest that belongs to the other candidates; learned only if asked for,
+ *                 since the thresholds of policies were chosen without it */
 typedef struct {
   double lean, slope, shift, share;
   double leans, slopes, shifts;              /* evidence for each so far: steps get smaller */
@@ -102,36 +104,37 @@ typedef struct {
 
 dt_tree_learner dt_tree_learner_new(bool share);
 
-/* What a learner knows as numbers, and a learner that goes on from them, with less evidence, so that it still follows a new text.
- * Numbers out of range are replaced by those of a new learner. */
+/* What a learner knows as numbers, and a learner that goes on from them, with less evidence, so that it still follows a
+ * new text. Numbers out of range are replaced by those of a new learner. */
 #define DT_TREE_LEARNER_STATE 9
 void dt_tree_learner_state(const dt_tree_learner *l, double state[DT_TREE_LEARNER_STATE]);
 dt_tree_learner dt_tree_learner_resume(bool share, const double state[DT_TREE_LEARNER_STATE]);
 
-/* Sharpens the tree with the learned numbers, before its first draft result. coupled: the draft uses the target's noise. */
+/* Sharpens the tree with the learned numbers, before its first draft result. coupled: the draft uses the target's
+ * noise. */
 dt_status dt_tree_sharpen_learned(dt_tree_learner *l, dt_tree *t, bool coupled, dt_error *err);
 
 /* Learns that `token` came after node u. A node without candidates teaches nothing. */
 void dt_tree_learn(dt_tree_learner *l, const dt_tree *t, int u, int32_t token, bool coupled);
 
-/* Adds the child `token` of u with its log-probability (at most 0). *v: the id of the new child, or of the child that has that
- * token already; -1: no room. */
+/* Adds the child `token` of u with its log-probability (at most 0). *v: the id of the new child, or of the child that
+ * has that token already; -1: no room. */
 dt_status dt_tree_add(dt_tree *t, int u, int32_t token, float logp, int *v, dt_error *err);
 
-/* Adds the first b candidates of u that are not its children yet, in their order, while there is room, as nodes *first..*last.
- * If none is added, *last = *first - 1. u must have a draft result. */
+/* Adds the first b candidates of u that are not its children yet, in their order, while there is room, as nodes
+ * *first..*last. If none is added, *last = *first - 1. u must have a draft result. */
 dt_status dt_tree_branch(dt_tree *t, int u, int b, int *first, int *last, dt_error *err);
 
-/* The same for n nodes together: adds the k candidates whose paths are the likeliest, the likeliest first. In a tie the node that
- * is first in ids wins. */
+/* The same for n nodes together: adds the k candidates whose paths are the likeliest, the likeliest first. In a tie the
+ * node that is first in ids wins. */
 dt_status dt_tree_branch_best(dt_tree *t, const int32_t *ids, int n, int k, int *first, int *last, dt_error *err);
 
 /* The k best of nodes first..last by cumulative log-probability, falling, ties by lower id, into out (room for
  * last - first + 1). Returns how many: min(k, last - first + 1), at least 0; 0 if first or last is no node. */
 int dt_tree_best(const dt_tree *t, int k, int first, int last, int32_t *out);
 
-/* Seals the tree: verify only these nodes. The list (0 is ignored, duplicates too) must be closed under parents and hold
- * at most DT_TREE_VERIFY drafted nodes. DT_ESTATE names the first offending node; the tree stays open then. */
+/* Seals the tree: verify only these nodes. The list (0 is ignored, duplicates too) must be closed under parents and
+ * hold at most DT_TREE_VERIFY drafted nodes. DT_ESTATE names the first offending node; the tree stays open then. */
 dt_status dt_tree_keep(dt_tree *t, const int32_t *ids, int n, dt_error *err);
 
 /* Seals with the k best nodes, k in 0..DT_TREE_VERIFY: closed, since a child is never better than its parent. */
@@ -141,8 +144,8 @@ dt_status dt_tree_keep_best(dt_tree *t, int k, dt_error *err);
 dt_status dt_tree_seal(dt_tree *t, dt_error *err);
 dt_status dt_tree_check_seal(const dt_tree *t, dt_error *err); /* fails as dt_tree_seal would */
 
-/* A new result of that draft for u, to be filled in; NULL: u has one already, or all DT_TREE_DRAFTS are used, and u now has one
- * without candidates. It counts as the node's if u had none of another draft. */
+/* A new result of that draft for u, to be filled in; NULL: u has one already, or all DT_TREE_DRAFTS are used, and u now
+ * has one without candidates. It counts as the node's if u had none of another draft. */
 dt_tree_draft *dt_tree_new_draft(dt_tree *t, int u, int draft);
 
 int dt_tree_draft_room(const dt_tree *t); /* nodes that may still be drafted from in this iteration */

@@ -1,9 +1,11 @@
-/* Attention alone, beside the limits of the machine: bench_attention [-t THREADS] [-v VARIANT] [-r ROUNDS] [-c CONTEXT] [-n ROWS]
+/* Attention alone, beside the limits of the machine: bench_attention [-t THREADS] [-v VARIANT] [-r ROUNDS] [-c CONTEXT]
+ * [-n ROWS]
  *
- * CSV, a line per shape, type of cache, context and number of rows: all layers of a pass, keys and values written and the
- * heads attended to, without the products around them. `bytes_ms`: a streaming sum over the same keys and values, by the same
- * threads, right before; `products_ms`: the multiplications, at the rate of a loop that does nothing else; `share`: the time
- * through the larger of the two. A pass's rows are a tree's: one prefix, each row its own path slot. Medians of ROUNDS (5). */
+ * CSV, a line per shape, type of cache, context and number of rows: all layers of a pass, keys and values written and
+ * the heads attended to, without the products around them. `bytes_ms`: a streaming sum over the same keys and values,
+ * by the same threads, right before; `products_ms`: the multiplications, at the rate of a loop that does nothing else;
+ * `share`: the time through the larger of the two. A pass's rows are a tree's: one prefix, each row its own path slot.
+ * Medians of ROUNDS (5). */
 #include "cpu/chunk.h"
 #include "cpu/cpu.h"
 #include "shapes.h"
@@ -41,7 +43,7 @@ static double median(double *took, int n) {
   return took[n / 2];
 }
 
-/* ---- multiplications alone ------------------------------------------------------------------------------------------- */
+/* ---- multiplications alone --------------------------------------------------------------------------------------- */
 
 enum { CHAINS = 12, STEPS = 1 << 20 };
 
@@ -103,7 +105,7 @@ static double multiplications(const dt_backend *b) {
   return best;
 }
 
-/* ---- passes ---------------------------------------------------------------------------------------------------------- */
+/* ---- passes ------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
   dt_weights *w;
@@ -152,9 +154,9 @@ static void fill(subject *s) {
     }
     w->backend->cache_type->write(numbers, w->layer[0].dim, s->cache->data + at);
   }
-  for (size_t i = 0; i < CPU_ROWS * w->ldqkv; i++) {
+  for (size_t i = 0; i < CPU_ROWS * w->scratch.ldqkv; i++) {
     state = state * 6364136223846793005u + 1442695040888963407u;
-    w->qkv[i] = (float)(state >> 40 & 0xffff) * 0x1p-16f - 0.5f;
+    w->scratch.qkv[i] = (float)(state >> 40 & 0xffff) * 0x1p-16f - 0.5f;
   }
 }
 

@@ -1,6 +1,7 @@
 /* What policies look texts up in: bench_corpus MODEL [--tokens N] TEXT-FILE... Encodes the files and, where they are
- * shorter than N tokens (ten million), goes on with pieces of them in random order; then builds the index and looks up ends of
- * 64 tokens, pieces of two places of the text put together. Every hundredth answer is compared with a plain search. */
+ * shorter than N tokens (ten million), goes on with pieces of them in random order; then builds the index and looks up
+ * ends of 64 tokens, pieces of two places of the text put together. Every hundredth answer is compared with a plain
+ * search. */
 #include "dtrun.h"
 #include "lookup/suffixes.h"
 

@@ -1,12 +1,14 @@
 /* Questions to a GPU that need more than passes side by side (bench_limit has those). gpu.sh asks them.
  *
- *   bench_gpu prompts SHAPE TYPE LENGTH...   a prompt of each length: whole chunks by cuBLASLt, where it is, and by our own kernels
- *   bench_gpu memory SHAPE TYPE ROWS         a session of the largest context that fits, then passes of new shapes, each with a graph,
- *                                            of up to ROWS rows; a prompt, whose library takes memory too; and the first pass again
+ *   bench_gpu prompts SHAPE TYPE LENGTH...   a prompt of each length: whole chunks by cuBLASLt, where it is, and by our
+ *       own kernels
+ *   bench_gpu memory SHAPE TYPE ROWS         a session of the largest context that fits, then passes of new shapes,
+ *                                            each with a graph, of up to ROWS rows; a prompt, whose library takes
+ *                                            memory too; and the first pass again
  *   bench_gpu loading SHAPE TYPE...          seconds that a model takes to load, by parts
  *
- * -b BACKEND: before these (cuda). SHAPE is one of shapes.h, TYPE of its matrices F16, Q4_K, ... Lines of CSV, written as they
- * come. Exit status 1: a pass failed; the line says where. */
+ * -b BACKEND: before these (cuda). SHAPE is one of shapes.h, TYPE of its matrices F16, Q4_K, ... Lines of CSV, written
+ * as they come. Exit status 1: a pass failed; the line says where. */
 #include "pair/backends.h"
 #include "session/room.h"
 #include "shapes.h"
@@ -43,7 +45,7 @@ static shape_model *shape_of(const char *name, const char *type) {
   return shape;
 }
 
-/* ---- a pass ---------------------------------------------------------------------------------------------------------- */
+/* ---- a pass ------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
   const dt_backend_ops *ops;
@@ -102,7 +104,7 @@ static dt_status run_pass(const subject *s, tree_pass p) {
   return s->ops->forward(s->weights, s->cache, &rows, &out, &err);
 }
 
-/* ---- prompts --------------------------------------------------------------------------------------------------------- */
+/* ---- prompts ----------------------------------------------------------------------------------------------------- */
 
 static void time_prompt(const subject *s, const char *shape, const char *type, int length, bool as_prompt) {
   must(run_text(s, length < 2 * CHUNK ? length : 2 * CHUNK, as_prompt)); /* loads what it needs */
@@ -131,7 +133,7 @@ static void prompts(const dt_backend_ops *ops, dt_backend *b, const char *name, 
   shape_model_free(shape);
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 /* The largest context of which a session says that its caches fit. */
 static int largest_context(const dt_pair *pair) {
@@ -186,7 +188,7 @@ static int memory(const dt_backend_ops *ops, dt_backend *b, const char *name, co
   return !fine;
 }
 
-/* ---- loading --------------------------------------------------------------------------------------------------------- */
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
 
 /* Seconds to upload the model with so many layers, and all of its ids or FEW_IDS. */
 static double upload_seconds(const dt_backend_ops *ops, dt_backend *b, const shape_model *shape, int layers, bool all) {

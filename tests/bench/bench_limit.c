@@ -1,18 +1,22 @@
 /* How near a pass is to the limit of the machine:
- * bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-q TYPE] [-w TYPE] [-c CONTEXT] [-k] [-a] [-p] [-r] MODEL...
+ * bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-q TYPE] [-w TYPE] [-c CONTEXT] [-k] [-a] [-p] [-r]
+ * MODEL...
  *
  * MODEL is a folder, or the name of a shape (shapes.h: pythia-70m, pythia-2.8b, ..): then a model of random numbers.
- * CSV, a line per model, pass, context and number of rows. What a pass must read is the weights without the input embedding,
- * and the keys and values of its context; the limit is the bandwidth of a streaming sum over memory by the same threads,
- * measured around each model's passes; `share` is the one through the other. Shares above 1 mean that the model, or a part of
- * it, stays in a cache. All passes of a model take turns, each after one of its kind that is not counted, so that a slow
- * minute of the machine falls on all. A pass's rows are a tree's: one prefix, each row its own path slot.
+ * CSV, a line per model, pass, context and number of rows. What a pass must read is the weights without the input
+ * embedding, and the keys and values of its context; the limit is the bandwidth of a streaming sum over memory by the
+ * same threads, measured around each model's passes; `share` is the one through the other. Shares above 1 mean that the
+ * model, or a part of it, stays in a cache. All passes of a model take turns, each after one of its kind that is not
+ * counted, so that a slow minute of the machine falls on all. A pass's rows are a tree's: one prefix, each row its own
+ * path slot.
  *
  *   verify   argmax of every row       draft   32 candidates of every row
  *   drawn    of every row a token by top-p, at temperature 1
- *   prompt   keys and values only      text    on a GPU: the same rows, not marked as a prompt, computed as a tree's are
- *   split    a verify pass of one row by operation: what it costs less when the model has no more than 32 inner columns (a type's block), 256
- *            ids or one layer, or the context 16 positions. "matrices": qkv and output, with norms and barriers; "pass": the rest
+ *   prompt   keys and values only
+ *   text     on a GPU: the same rows, not marked as a prompt, computed as a tree's are
+ *   split    a verify pass of one row by operation: what it costs less when the model has no more than 32 inner columns
+ *            (a type's block), 256 ids or one layer, or the context 16 positions. "matrices": qkv and output, with
+ *            norms and barriers; "pass": the rest
  *
  * -b: as dtrun's --backend (cpu).  -s: seconds for each model's passes (20), and as many for the split.
  * -q Q4_K, ..: shapes have matrices of this type's blocks (F16).
@@ -21,7 +25,8 @@
  * -k: instead of all these, verify passes with caches of each type that the backend knows ("verify f16"), in turn.
  * -a: the same of activations ("verify 8"), with 1 to 64 rows, and a prompt.
  * -p: passes only, without the split.
- * -r: instead, verify passes of 1, 8 and 16 rows at the longest context, and of numbers of rows about where a GPU's kernels change. */
+ * -r: instead, verify passes of 1, 8 and 16 rows at the longest context, and of numbers of rows about where a GPU's
+ * kernels change. */
 #include "model/model.h"
 #include "pair/backends.h"
 #include "shapes.h"
@@ -51,7 +56,7 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- passes ---------------------------------------------------------------------------------------------------------- */
+/* ---- passes ------------------------------------------------------------------------------------------------------ */
 
 /* A model on the backend, with a cache of one sequence. */
 typedef struct {
@@ -125,7 +130,8 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* All cases in turn until the time is over, at least three times; without time, once and cold. Then each one's times are in order. */
+/* All cases in turn until the time is over, at least three times; without time, once and cold. Then each one's times
+ * are in order. */
 static void measure(pass_case *cases, int count, double seconds) {
   double end = now() + seconds;
   int least = seconds > 0 ? 3 : 1;
@@ -142,7 +148,7 @@ static void measure(pass_case *cases, int count, double seconds) {
 
 static double median(const pass_case *c) { return c->took[c->n / 2]; }
 
-/* ---- the lines ------------------------------------------------------------------------------------------------------- */
+/* ---- the lines --------------------------------------------------------------------------------------------------- */
 
 static double bytes_of(const dt_matrix *m) {
   return m->source ? (double)m->rows * m->cols *
@@ -295,7 +301,8 @@ static void cut_ids(cut_model *m) {
 
 static void cut_layers(cut_model *m) { m->desc.shape.layers = 1; }
 
-/* Seconds that a pass of one row costs less on the cut model, alternating with the whole one; *whole: what that costs. */
+/* Seconds that a pass of one row costs less on the cut model, alternating with the whole one; *whole: what that
+ * costs. */
 static double saved_by(void (*cut)(cut_model *), dt_backend *backend, const dt_model_desc *d, const subject *s,
                        double seconds, double *whole) {
   static cut_model m;

@@ -2,9 +2,9 @@
  *
  * bench_logits MODEL [WEIGHTS [BACKEND [ACTIVATIONS [CACHE]]]] <ids >logits
  *
- * Each line of ids is a text; its logits, [tokens][vocab] in f32, follow each other on the standard output. The prompt is computed
- * as a tree's rows are: 64 at a time at most. WEIGHTS, ACTIVATIONS and CACHE: as --weights, --activations and --cache-dtype take
- * them; weights '-': as they are. */
+ * Each line of ids is a text; its logits, [tokens][vocab] in f32, follow each other on the standard output. The prompt
+ * is computed as a tree's rows are: 64 at a time at most. WEIGHTS, ACTIVATIONS and CACHE: as --weights, --activations
+ * and --cache-dtype take them; weights '-': as they are. */
 #include "model/model.h"
 #include "pair/backends.h"
 

@@ -3,9 +3,9 @@
  *   bench_products [OUTPUTS K [VARIANT [FORMAT]]]      the shape of a matrix (8960 1536: an inner one of a 1.5B)
  *
  * One thread. For every variant, format and definition: nanoseconds to round a row of K numbers; and for 1 to 64 rows:
- * microseconds, G products (a multiplication and an addition) in a second, and where the processor has VNNI their share of
- * its peak: sixteen independent chains of dot products in registers. Small shapes stay in the cache; large ones wait for
- * memory. */
+ * microseconds, G products (a multiplication and an addition) in a second, and where the processor has VNNI their share
+ * of its peak: sixteen independent chains of dot products in registers. Small shapes stay in the cache; large ones wait
+ * for memory. */
 #include "cpu.h"
 #include "dtrun.h"
 #include "kernels.h"

@@ -1,13 +1,15 @@
 /* What ranks that share a model pay for it: mpirun -n R bench_ranks [-t THREADS] [-s SECONDS] MODEL...
  *
  * MODEL is a folder or file, or the name of a shape (shapes.h). CSV:
- *   pass,MODEL,rows,whole_ms,shared_ms,ratio,gathers,kilobytes,gather_ms      medians of passes in turn, at a context of 512
- *     whole: rank 0 alone, with the threads of all ranks together; shared: R ranks of THREADS (1) threads each; ratio: whole to
- *     shared, above 1 is faster; kilobytes: what the gathers of a pass put together; gather_ms: rank 0's time in them, in which
- *     it also waits for whoever is slower
+ *   pass,MODEL,rows,whole_ms,shared_ms,ratio,gathers,kilobytes,gather_ms
+ *     medians of passes in turn, at a context of 512
+ *     whole: rank 0 alone, with the threads of all ranks together; shared: R ranks of THREADS (1) threads each; ratio:
+ *     whole to shared, above 1 is faster; kilobytes: what the gathers of a pass put together; gather_ms: rank 0's time
+ *     in them, in which it also waits for whoever is slower
  *   gather,bytes,us        the median of one gather of so many bytes in all, one after the other
  *   bandwidth,GB/s         a streaming sum over memory by rank 0 with the threads of all
- * Every rank runs this same program. Over TCP, as between machines, instead of shared memory: mpirun --mca btl tcp,self. */
+ * Every rank runs this same program. Over TCP, as between machines, instead of shared memory: mpirun --mca btl
+ * tcp,self. */
 #include "cpu/cpu.h"
 #include "model/model.h"
 #include "ranks/mpi.h"
@@ -47,7 +49,7 @@ static double median(double *took, int n) {
   return took[n / 2];
 }
 
-/* ---- gathers that are timed ---------------------------------------------------------------------------------------------- */
+/* ---- gathers that are timed -------------------------------------------------------------------------------------- */
 
 typedef struct {
   dt_ranks ranks; /* first: what the backend sees */
@@ -86,7 +88,7 @@ static void meet(dt_ranks *ranks) {
     ranks->tell(ranks, "", 0);
 }
 
-/* ---- passes -------------------------------------------------------------------------------------------------------------- */
+/* ---- passes ------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
   dt_backend *backend;

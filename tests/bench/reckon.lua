@@ -12,12 +12,9 @@ local opts = dt.args {
   doc = "what passes should take on an A100, H100 and H200, by reckoning",
   options = {
     { "verbose", false, short = "v", doc = "every kernel of a pass, and where the numbers are from" },
-    { "context", 512, type = "integer", min = 1, doc = "positions before a pass; bars and README.md are of 512" },
-    { "cache_dtype", "16-bit", type = "string", one_of = { "16-bit", "q8" }, doc = "keys and values; bars: 16-bit" },
   },
   models = false,
 }
-local Q8 = opts.cache_dtype == "q8"
 local HERE = arg[0]:match "^(.*/)" or "./"
 
 -- ---- what is put in ----
@@ -37,7 +34,6 @@ local NUMBERS = {
   share = { 2, "us more for each block of the fullest multiprocessor (the same)" },
   trip = { 0.4, "us to the second-level cache and back (fitted to an H100, which loaded a row's parts one by one)" },
   candidates = { 11, "us: top-k and log-sum-exp of the logits of 8 rows (by counting stages in logits.cu)" },
-  digit = { 1, "us of a block for a digit of a key: 2048 sums, four barriers (by counting stages in draw.cu)" },
   host = { 9, "us: rows copied up, graph launched, results awaited (assumed)" },
 }
 local function of(name) return NUMBERS[name][1] end
@@ -94,7 +90,6 @@ local AT_ONCE, WARPS = constant("attention.cu", "AT_ONCE"), constant("attention.
 local MULTIPROCESSORS, LEAST_STEPS = constant("internal.cuh", "MULTIPROCESSORS"), constant("upload.cu", "LEAST_STEPS")
 local TILE_WARPS, WIDEST_NT = constant("matmul.cu", "TILE_WARPS"), constant("matmul.cu", "WIDEST_NT")
 local WIDE_ROWS = constant("internal.cuh", "WIDE_ROWS")
-local DRAW_THREADS, LEAST_BUCKET = constant("draw.cu", "THREADS"), 8 -- rows that the smallest graph has blocks for
 
 -- The kernel of an architecture whose name matches: its name, and how many blocks fit a multiprocessor.
 local TABLE = HERE .. "../sass/table.txt"
@@ -179,11 +174,6 @@ local function heads_together(group)
   return heads
 end
 
--- The kernel that rounds new keys and values: it loads, takes a largest number and stores, as a norm does.
-local function hold(pass)
-  if Q8 then pass:add("hold", pass.boundary + of "norm") end
-end
-
 -- Blocks as rows.cu makes units: rows of a tree behind a prefix of `context` positions. Each block reads from the
 -- second-level cache; memory is read once. At last one block adds up the parts of all its lines.
 local function attention(pass, model)
@@ -193,7 +183,7 @@ local function attention(pass, model)
   local units = groups * shared + up(n, n * model.heads > PLACES and OWN // joined or 1)
   local blocks = units * columns
   local fullest = up(blocks, pass.device.units)
-  local of_head = 2 * pass.context * (Q8 and model.dim + up(up(model.dim, 32) * 2, 8) * 8 or model.dim * 2)
+  local of_head = 2 * pass.context * model.dim * 2
   local read = math.max(of_head * columns * groups / pass.device.cache,
                         of_head * model.kv_heads / (pass.device.memory * of "memory")) * 1e6
   local turns = up(math.min(n * joined, GROUP) * model.dim // 4, WARPS * 32)
@@ -216,17 +206,6 @@ local function begin(device, rows, context, weights)
   return pass
 end
 
--- The token of one row, drawn by top-k and top-p, after the argmax: two kernels that read all logits in several blocks.
--- In each the last block, alone, has one more turn; in the second it finds three digits for each filter.
-local function draw(device, ids)
-  local pass = begin(device, 1)
-  local blocks = math.min(2 * MULTIPROCESSORS // LEAST_BUCKET, up(ids, DRAW_THREADS))
-  local read = 4 * ids / blocks / (device.cache / device.units) * 1e6
-  pass:add("count", pass.boundary + 2 * of "norm" + read, ("%d blocks: reading %.1f"):format(blocks, read))
-  pass:add("draw", pass.boundary + 2 * of "norm" + read + 2 * 3 * of "digit")
-  return pass
-end
-
 local function reckon(device, model, rows, context, draft)
   local pass = begin(device, rows, context, model.weights)
   local q = (model.heads + 2 * model.kv_heads) * model.dim
@@ -235,7 +214,6 @@ local function reckon(device, model, rows, context, draft)
     if model.sequential then
       if model.paired then norm(pass, model, 0) end
       product(pass, "qkv", matrix(q, (model.paired and 2 or 1) * model.hidden), "spread")
-      hold(pass)
       attention(pass, model)
       product(pass, "out", matrix(model.hidden, model.heads * model.dim, true), "store")
       norm(pass, model, 4)
@@ -244,7 +222,6 @@ local function reckon(device, model, rows, context, draft)
     else
       local inner = up(model.inter, 16)
       product(pass, "in", matrix(up(q, 16) * 16 + model.inter, model.hidden, false, inner), "spread")
-      hold(pass)
       attention(pass, model)
       product(pass, "out", matrix(model.hidden, model.heads * model.dim + model.inter, true), "store")
     end
@@ -263,8 +240,7 @@ local PASSES = {
   { MODELS.llama, 1 }, { MODELS.llama, 16 }, { MODELS.llama, 64 }, { MODELS.llama, 257 }, { MODELS.llama_q4, 1, 2550 },
   { MODELS.eagle3, 8, nil, true },
 }
-local DRAWS = { 32000, 151936 } -- ids
-local CONTEXT, bars = opts.context, opts.context == 512 and not Q8
+local CONTEXT = 512
 
 if opts.verbose then
   print "Put in, beside the data sheets' (memory, multiprocessors, clock; the cache's rate as measured on an H100):"
@@ -282,7 +258,7 @@ end
 local function tell(name, rows, cells, bar)
   local line = row_of(name, rows, cells)
   print(line .. (bar or ""))
-  if bars and not readme:find(line, 1, true) then
+  if not readme:find(line, 1, true) then
     print "    cuda/README.md says otherwise"
     missed = missed + 1
   end
@@ -295,21 +271,15 @@ for _, entry in ipairs(PASSES) do
     passes[i] = (rows <= 32 or not device.few) and reckon(device, model, rows, CONTEXT, draft)
     cells[i] = passes[i] and ("%.0f"):format(passes[i].total) or "-"
   end
-  local failed = bars and bar and passes[1].total > bar
+  local failed = bar and passes[1].total > bar
   missed = missed + (failed and 1 or 0)
-  tell(model.name, rows, cells, bars and bar and ("   %d%s"):format(bar, failed and " MISSED" or ""))
+  tell(model.name, rows, cells, bar and ("   %d%s"):format(bar, failed and " MISSED" or ""))
   if opts.verbose then
     print "    of which, on the H200, the second layer and what follows the last:"
-    local lines, layer = passes[1].lines, (model.sequential and 7 or 4) + (model.paired and 1 or 0) + (Q8 and 1 or 0)
+    local lines, layer = passes[1].lines, (model.sequential and 7 or 4) + (model.paired and 1 or 0)
     local first = math.min(model.layers - 1, 1) * layer -- where there is but one, that
     for i = first + 1, first + layer do print(lines[i]) end
     for i = #lines - 3, #lines do print(lines[i]) end
   end
-end
-for _, ids in ipairs(DRAWS) do
-  local cells = {}
-  for i, device in ipairs(DEVICES) do cells[i] = ("%.0f"):format(draw(device, ids).total) end
-  tell("draw, " .. ids, 1, cells)
-  if opts.verbose then print(table.concat(draw(DEVICES[1], ids).lines, "\n")) end
 end
 os.exit(missed == 0 and 0 or 1)

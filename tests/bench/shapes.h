@@ -1,4 +1,5 @@
-/* Models of known shapes without files, for benchmarks of passes: every matrix is a view of the same random numbers, or blocks. */
+/* Models of known shapes without files, for benchmarks of passes: every matrix is a view of the same random numbers, or
+ * blocks. */
 #ifndef BENCH_SHAPES_H
 #define BENCH_SHAPES_H
 
@@ -74,8 +75,8 @@ static inline void shape_in_blocks(shape_model *m, dt_dtype dtype) {
   }
 }
 
-/* The model of that name, with matrices of a type of which its sizes are whole blocks. To be freed with shape_model_free; NULL:
- * there is no such shape, or no memory. */
+/* The model of that name, with matrices of a type of which its sizes are whole blocks. To be freed with
+ * shape_model_free; NULL: there is no such shape, or no memory. */
 static inline shape_model *shape_model_new(const char *name, dt_dtype dtype) {
   size_t s = 0, count = sizeof bench_shapes / sizeof *bench_shapes;
   while (s < count && strcmp(bench_shapes[s].name, name)) s++;

@@ -1,11 +1,13 @@
 /* Does wgmma give mma.sync's bits?  wgmma [BLOCKS (2048)]
  *
- * The products of a pass (cuda/matmul.cu) use mma.sync m16n8k16. Hopper's wgmma m64nNk16 with A in registers has the same fragments
- * and would be the kernel for 65 rows and more, if each sum over k has the same bits: a row's bits must not depend on the number of
- * rows. Here both instructions sum the same numbers over 64 steps of 16, and every step's sums are compared. A line for each type, N
- * and kind of numbers (CSV); then "same" or "DIFFERENT". Exit status 0: it is known now; 77: the device has no wgmma.
+ * The products of a pass (cuda/matmul.cu) use mma.sync m16n8k16. Hopper's wgmma m64nNk16 with A in registers has the
+ * same fragments and would be the kernel for 65 rows and more, if each sum over k has the same bits: a row's bits must
+ * not depend on the number of rows. Here both instructions sum the same numbers over 64 steps of 16, and every step's
+ * sums are compared. A line for each type, N and kind of numbers (CSV); then "same" or "DIFFERENT". Exit status 0: it
+ * is known now; 77: the device has no wgmma.
  *
- * The comparison is tested by itself first: one flipped bit must be found. On the emulated device both are the same arithmetic. */
+ * The comparison is tested by itself first: one flipped bit must be found. On the emulated device both are the same
+ * arithmetic. */
 #include "launch.cuh"
 
 #include <stdio.h>
@@ -83,7 +85,8 @@ __device__ static void warpgroup_begin() {
 }
 __device__ static void warpgroup_end() { __syncthreads(); }
 
-/* Where B lies: rows of 16 bytes, 8 of them together; 128 bytes on the next 8 k, 256 bytes on the next 8 rows; not swizzled. */
+/* Where B lies: rows of 16 bytes, 8 of them together; 128 bytes on the next 8 k, 256 bytes on the next 8 rows; not
+ * swizzled. */
 __device__ static uint64_t descriptor_of(const uint16_t *b) {
   uint64_t at = (uint64_t)__cvta_generic_to_shared(b);
   return (at & 0x3ffff) >> 4 | (uint64_t)(128 >> 4) << 16 | (uint64_t)(256 >> 4) << 32;
@@ -133,7 +136,8 @@ struct found {
   float wgmma, mma; /* of one that differs */
 };
 
-/* Both sums of a block's own numbers, compared after every step. `control`: wgmma's are replaced by mma.sync's, but for one bit. */
+/* Both sums of a block's own numbers, compared after every step. `control`: wgmma's are replaced by mma.sync's, but for
+ * one bit. */
 template <number TYPE, int N> static __global__ void k_compare(int kind, unsigned seed, bool control, found *to) {
   DYNAMIC_SHARED(uint16_t, b);
   dependency_release();

@@ -110,7 +110,7 @@ it_says_nothing_when_quiet() {
 it_gives_the_same_text_under_every_installed_policy() {
   succeeds ar --prompt "$prompt" -n 100 --ignore-eos
   mv stdout expected
-  for policy in "$source_dir"/policies/*.lua; do
+  for policy in "$source_dir"/policies/{,papers/}*.lua; do
     succeeds "$policy" --prompt "$prompt" -n 100 --ignore-eos
     same_text expected stdout
   done

@@ -347,7 +347,7 @@ for _, p in ipairs(dt.json.decode(assert(io.open "answer"):read "a").policies) d
 end
 assert(n == tonumber(arg[1]), n)
 LUA
-  "$dtrun" run ./told.lua "$(find "$source_dir/policies" -maxdepth 1 -name "*.lua" | wc -l)" || fail 'another list'
+  "$dtrun" run ./told.lua "$(find "$source_dir/policies" -name "*.lua" | wc -l)" || fail 'another list'
 }
 it_keeps_rows_of_prompts() {
   local a b cached=a.usage.prompt_tokens_details.cached_tokens

@@ -1,18 +1,18 @@
 /* The part of CUDA that cuda/ uses, on the processor: put this folder before the toolkit's on the include path, define
- * CUDA_EMU, and compile the same .cu files as C++. Every thread of a block is a fiber; blocks run one after the other and
- * launches at once, so the emulation finds wrong logic and, under the address sanitizer, wrong addresses. Shared memory is
- * dynamic only, of exactly the size asked for and full of NaN; so is fresh device memory.
+ * CUDA_EMU, and compile the same .cu files as C++. Every thread of a block is a fiber; blocks run one after the other
+ * and launches at once, so the emulation finds wrong logic and, under the address sanitizer, wrong addresses. Shared
+ * memory is dynamic only, of exactly the size asked for and full of NaN; so is fresh device memory.
  *
  * With CUDA_EMU_WATCH in the environment,
- * - a dependent launch that reads before it waits what the kernels before it write finds it full of NaN, and any write of
- *   its to device memory before that is an error;
- * - blocks take turns: at a fence or an atomic on device memory the others go on, and until then, or to the grid's end, what
- *   a block wrote is seen by itself only;
+ * - a dependent launch that reads before it waits what the kernels before it write finds it full of NaN, and any write
+ *   of its to device memory before that is an error;
+ * - blocks take turns: at a fence or an atomic on device memory the others go on, and until then, or to the grid's end,
+ *   what a block wrote is seen by itself only;
  * - blocks come last first, and in every other one warps and lanes do, which shows most barriers that are missing.
  *
- * Strict where a device is lenient: a collective whose threads do not all arrive, or arrive at different ones, a barrier
- * that some thread of the block has left, and a dependent launch whose thread ends without waiting are errors, reported
- * in a line before the program ends. */
+ * Strict where a device is lenient: a collective whose threads do not all arrive, or arrive at different ones, a
+ * barrier that some thread of the block has left, and a dependent launch whose thread ends without waiting are errors,
+ * reported in a line before the program ends. */
 #ifndef CUDA_EMU_H
 #define CUDA_EMU_H
 
@@ -76,7 +76,8 @@ void fence();
 void atomic(const void *p, size_t bytes); /* has been changed by one */
 unsigned char *shared_memory();
 unsigned char *shared_memory(int bytes); /* of exactly so many */
-/* Copies, of up to 16 bytes, that land when their thread waits for their group, and no sooner: until then their place holds NaN. */
+/* Copies, of up to 16 bytes, that land when their thread waits for their group, and no sooner: until then their place
+ * holds NaN. */
 void copy_begin(void *to, const void *from, size_t bytes);
 void copies_commit();
 void copies_wait(int left);

@@ -23,8 +23,8 @@ void watch_settle();
 void watch_begin();
 void watch_end();
 
-/* Blocks that have not waited are about to run: they find what earlier kernels wrote full of NaN, and any write of theirs is
- * an error. Then they have waited. */
+/* Blocks that have not waited are about to run: they find what earlier kernels wrote full of NaN, and any write of
+ * theirs is an error. Then they have waited. */
 void watch_hide();
 void watch_reveal();
 

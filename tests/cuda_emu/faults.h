@@ -1,5 +1,5 @@
-/* What an emulated device should fail at, for the tests of failures. The environment's CUDA_EMU_FAULTS, the three numbers
- * below with blanks between them, goes before it. */
+/* What an emulated device should fail at, for the tests of failures. The environment's CUDA_EMU_FAULTS, the three
+ * numbers below with blanks between them, goes before it. */
 #ifndef CUDA_EMU_FAULTS_H
 #define CUDA_EMU_FAULTS_H
 

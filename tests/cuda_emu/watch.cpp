@@ -1,6 +1,6 @@
-/* Device memory under watch. Kernels find it write-protected: the first write to a page faults, and its content is kept, so
- * that what a block has written is known and can be taken back while other blocks run. It is mapped twice: what the emulation
- * itself does to it goes through the mapping that is never protected. */
+/* Device memory under watch. Kernels find it write-protected: the first write to a page faults, and its content is
+ * kept, so that what a block has written is known and can be taken back while other blocks run. It is mapped twice:
+ * what the emulation itself does to it goes through the mapping that is never protected. */
 #include "emu.h"
 
 #include <csignal>

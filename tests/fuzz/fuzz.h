@@ -1,4 +1,5 @@
-/* What the fuzz targets share. A target is one function that must hold for any bytes: it aborts where a promise is broken. */
+/* What the fuzz targets share. A target is one function that must hold for any bytes: it aborts where a promise is
+ * broken. */
 #ifndef FUZZ_H
 #define FUZZ_H
 

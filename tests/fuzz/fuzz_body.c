@@ -1,5 +1,6 @@
-/* Any bytes as a request's body: what is taken is an object whose texts have no NUL character and whose names differ; the rest is
- * refused in one line. cJSON, which forgives more, reads all that is taken, and to the same value again after printing. */
+/* Any bytes as a request's body: what is taken is an object whose texts have no NUL character and whose names differ;
+ * the rest is refused in one line. cJSON, which forgives more, reads all that is taken, and to the same value again
+ * after printing. */
 #include "fuzz.h"
 
 #include "serve/body.h"

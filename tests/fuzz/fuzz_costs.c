@@ -1,5 +1,5 @@
-/* Any bytes as a table of what passes cost, as what was learned of that (what is taken gives times that can be counted with), or as a
- * ledger (what is taken can be written and read again). */
+/* Any bytes as a table of what passes cost, as what was learned of that (what is taken gives times that can be counted
+ * with), or as a ledger (what is taken can be written and read again). */
 #include "fuzz.h"
 
 #include "measure/learned.h"

@@ -1,4 +1,5 @@
-/* Any bytes as the file of one shard, and its runs dealt to two: what merge.together takes, merge.missing can name the rest of. */
+/* Any bytes as the file of one shard, and its runs dealt to two: what merge.together takes, merge.missing can name the
+ * rest of. */
 #include "fuzz_lua.h"
 
 static const char reader[] = "local merge, record = require 'dt.merge', require 'dt.record'\n"

@@ -1,5 +1,6 @@
-/* The compiler of regular expressions, as whole texts and in schemas: a grammar that it makes is one that the reader of grammars takes,
- * or too large for it. Bytes before a NUL are the expression; with those behind it as the text the masks of single bytes move on. */
+/* The compiler of regular expressions, as whole texts and in schemas: a grammar that it makes is one that the reader of
+ * grammars takes, or too large for it. Bytes before a NUL are the expression; with those behind it as the text the
+ * masks of single bytes move on. */
 #include "fuzz.h"
 
 #include "grammar/masks.h"
@@ -18,7 +19,8 @@ static const char *byte_of(const void *of, int32_t id, bool first, char buffer[1
   return buffer;
 }
 
-/* Whether something is repeated a hundred times or more: its grammar takes long to read, and fuzz_grammar reads such. */
+/* Whether something is repeated a hundred times or more: its grammar takes long to read, and fuzz_grammar reads
+ * such. */
 static bool is_large(const char *regex) {
   while ((regex = strchr(regex, '{')))
     if (strspn(++regex, "0123456789") > 2 || strspn(regex, "0123456789,") > 4) return true;

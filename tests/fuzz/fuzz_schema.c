@@ -1,4 +1,5 @@
-/* The compiler of JSON schemas: a grammar that it makes is one that the reader of grammars takes, or too large for it. */
+/* The compiler of JSON schemas: a grammar that it makes is one that the reader of grammars takes, or too large for
+ * it. */
 #include "fuzz.h"
 
 #include "grammar/gbnf.h"

@@ -1,5 +1,5 @@
-/* The first byte chooses a layout, the second how many bytes a piece has; the rest is an answer, which has the same parts in
- * pieces as whole. */
+/* The first byte chooses a layout, the second how many bytes a piece has; the rest is an answer, which has the same
+ * parts in pieces as whole. */
 #include "fuzz.h"
 
 #include "text/thoughts.h"

@@ -117,11 +117,18 @@ function probe.count(text)
   return n
 end
 
-local function text_of(path)
-  local file = assert(io.open(probe.ROOT .. path))
-  local text = file:read "a"
-  file:close()
-  return text
+function probe.read(path)
+  local file <close> = assert(io.open(probe.ROOT .. path, "rb"))
+  return file:read "a"
+end
+
+-- The text of a policy that comes with dtrun.
+function probe.source(policy)
+  for _, folder in ipairs { "policies/", "policies/papers/" } do
+    local file <close> = io.open(probe.ROOT .. folder .. policy .. ".lua", "rb")
+    if file then return file:read "a" end
+  end
+  error("no policy " .. policy)
 end
 
 -- What a policy thinks leaves its box only as an error: this one raises the states of the first iterations.
@@ -139,7 +146,7 @@ return P
 
 -- `expression` (of self) after each of the first iterations, as a list of texts.
 function probe.states(expression, pair, policy, params, iterations)
-  local source = STATES:format(text_of("policies/" .. policy .. ".lua"), expression, iterations)
+  local source = STATES:format(probe.source(policy), expression, iterations)
   local result, err = pair:generate {
     policy = policy, params = params, prompt = " 1", tokens = 200, ignore_eos = true, source = source,
   }

@@ -4,14 +4,7 @@ local lu = require "luaunit"
 local dt = require "dt"
 local probe = dofile(arg[0]:match "^(.*/)" .. "probe.lua")
 
-local function read(path)
-  local file = assert(io.open(probe.ROOT .. path, "rb"))
-  local text = file:read "a"
-  file:close()
-  return text
-end
-
-local golden = assert(dt.json.decode(read "tests/golden/policies.json"))
+local golden = assert(dt.json.decode(probe.read "tests/golden/policies.json"))
 
 local function rules(of)
   local list = {}
@@ -74,7 +67,7 @@ local function check_first(case, what)
   for i, prompt in ipairs(case.prompts) do prompts[i] = text_of(prompt) end
   for at, expected in ipairs(case.first) do
     local _, failure = pairs_of[case.pair]:generate_batch {
-      policy = case.policy, source = HASHED:format(read(("policies/%s.lua"):format(case.policy)), at, at),
+      policy = case.policy, source = HASHED:format(probe.source(case.policy), at, at),
       params = case.params, prompts = prompts, places = #prompts, tokens = 300,
     }
     local hash = 7

@@ -1,5 +1,5 @@
-/* What a pass says of the next token, with the noise of draw.h and without, against the definition in double; and that a
- * pass that wants both says what two would. */
+/* What a pass says of the next token, with the noise of draw.h and without, against the definition in double; and that
+ * a pass that wants both says what two would. */
 #ifndef CANDIDATES_CASE_H
 #define CANDIDATES_CASE_H
 
@@ -41,8 +41,8 @@ static void check_candidates(const candidates *c, int i, const float *logits, in
   free(score);
 }
 
-/* The first rows of `l`, one of each sequence at position 0, with the noise and without; `noisy` gets what was said with
- * it. Only the first ids take part. */
+/* The first rows of `l`, one of each sequence at position 0, with the noise and without; `noisy` gets what was said
+ * with it. Only the first ids take part. */
 static void candidates_are_those_of_the_definition(rig *r, row_list *l, int vocab, double error, candidates *noisy) {
   int32_t index[CANDIDATES_ROWS];
   dt_sampling sampling[CANDIDATES_ROWS];
@@ -81,8 +81,8 @@ static void candidates_are_those_of_the_definition(rig *r, row_list *l, int voca
   free(logits);
 }
 
-/* The same rows: who wants both has the argmax and, of all ids, the candidates without noise, in the first k of 1, 8, 32; in
- * rows that are filtered, that are not, and that do not sample. */
+/* The same rows: who wants both has the argmax and, of all ids, the candidates without noise, in the first k of 1, 8,
+ * 32; in rows that are filtered, that are not, and that do not sample. */
 static void both_are_the_argmax_and_the_quiet_candidates(rig *r, row_list *l, int vocab) {
   int32_t index[CANDIDATES_ROWS], argmax[CANDIDATES_ROWS], expected[CANDIDATES_ROWS];
   dt_sampling sampling[CANDIDATES_ROWS];

@@ -1,5 +1,6 @@
-/* What promise 1 asks of the CUDA backend, for each type of caches: the bits of a row do not depend on the rows beside it, its place
- * among them, or the slots its keys lie in. Held against plain decoding on the same device. `caches` as in dt_backend_options. */
+/* What promise 1 asks of the CUDA backend, for each type of caches: the bits of a row do not depend on the rows beside
+ * it, its place among them, or the slots its keys lie in. Held against plain decoding on the same device. `caches` as
+ * in dt_backend_options. */
 #ifndef CUDA_EXACT_H
 #define CUDA_EXACT_H
 
@@ -68,8 +69,8 @@ static inline void check_text(const dt_model_desc *desc, const char *caches) {
   rig_close(&plain), rig_close(&r);
 }
 
-/* A model whose values differ in size from token to token by 2^24, or 2^120 in BF16: each token's embedding is one number, which
- * meets a column of v of a size of its own. */
+/* A model whose values differ in size from token to token by 2^24, or 2^120 in BF16: each token's embedding is one
+ * number, which meets a column of v of a size of its own. */
 static inline random_model *uneven_model(const model_shape *shape) {
   random_model *m = random_model_new(shape, 14);
   int h = shape->hidden, fraction = shape->dtype == DT_F16 ? 10 : 7, bias = shape->dtype == DT_F16 ? 15 : 127;

@@ -1,5 +1,5 @@
-/* A checkpoint folder whose weights come from a formula (tests/golden/make_families.py), so that models of a real model's
- * width need no room in the tree. */
+/* A checkpoint folder whose weights come from a formula (tests/golden/make_families.py), so that models of a real
+ * model's width need no room in the tree. */
 #ifndef FORMULA_CHECKPOINT_H
 #define FORMULA_CHECKPOINT_H
 

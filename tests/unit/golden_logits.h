@@ -1,4 +1,5 @@
-/* What transformers computed (tests/golden/make_logits.py, make_families.py): read for the tests, which cannot go on without it. */
+/* What transformers computed (tests/golden/make_logits.py, make_families.py): read for the tests, which cannot go on
+ * without it. */
 #ifndef GOLDEN_LOGITS_H
 #define GOLDEN_LOGITS_H
 

@@ -1,4 +1,5 @@
-/* Random models with every part of a layer that most families lack: windows, norms behind the blocks, scales, caps, experts. */
+/* Random models with every part of a layer that most families lack: windows, norms behind the blocks, scales, caps,
+ * experts. */
 #ifndef RANDOM_PARTS_H
 #define RANDOM_PARTS_H
 
@@ -19,8 +20,8 @@ static inline void random_gemma(random_model *m) {
   m->layer[0].window = 7;
 }
 
-/* As OLMo has them, norms only behind the blocks and of all heads together; with Granite's scales, a layer without rotation, and
- * a window longer than a block of sixteen keys. */
+/* As OLMo has them, norms only behind the blocks and of all heads together; with Granite's scales, a layer without
+ * rotation, and a window longer than a block of sixteen keys. */
 static inline void random_olmo(random_model *m) {
   dt_shape *s = &m->desc.shape;
   s->wide_norms = true, s->residual_scale = 0.5f, s->logit_scale = 0.25f;
@@ -51,8 +52,8 @@ static inline void random_sizes(random_model *m, dt_layer *l, int kv_heads, int 
   l->down = random_matrix(m, h, s.inter, 0.1f, 0.0f);
 }
 
-/* As Gemma 4 has them: layers with heads and MLPs of several sizes, two that read keys of others, values normed, keys that are
- * values, and inputs and a scale of every layer. */
+/* As Gemma 4 has them: layers with heads and MLPs of several sizes, two that read keys of others, values normed, keys
+ * that are values, and inputs and a scale of every layer. */
 static inline random_model *random_gemma4(uint64_t seed) {
   enum { INPUTS = 20 };
   static const float local_freq[12] = {1, 0.7f, 0.4f, 0.2f, 0.1f};
@@ -81,7 +82,8 @@ static inline random_model *random_gemma4(uint64_t seed) {
   return m;
 }
 
-/* Experts of `inter` numbers, three for a row, in the place of the MLPs of layers first, first + 1, .. or beside them. */
+/* Experts of `inter` numbers, three for a row, in the place of the MLPs of layers first, first + 1, .. or beside
+ * them. */
 static inline void random_experts(random_model *m, int first, int inter, bool chosen_only, bool beside) {
   dt_shape *s = &m->desc.shape;
   const int n = RANDOM_EXPERTS, h = s->hidden;

@@ -106,7 +106,8 @@ static inline dt_rows text_rows(const int32_t *token, int sequence, int first, i
                    .path_stride = 1};
 }
 
-/* Runs the rows and returns the logits of all, [n][vocab], malloc'd; or, if they are not wanted, only writes the cache. */
+/* Runs the rows and returns the logits of all, [n][vocab], malloc'd; or, if they are not wanted, only writes the
+ * cache. */
 static inline float *rig_run(rig *r, const row_list *l, bool want_logits) {
   dt_rows rows = rows_of(l);
   rows.window = r->window;

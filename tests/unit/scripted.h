@@ -1,4 +1,5 @@
-/* Scripted pairs, whose models read their text back from cache slots: a wrong slot, prefix, path or move changes what comes out. */
+/* Scripted pairs, whose models read their text back from cache slots: a wrong slot, prefix, path or move changes what
+ * comes out. */
 #ifndef SCRIPTED_H
 #define SCRIPTED_H
 

@@ -1,4 +1,5 @@
-/* A small tokenizer.json to change and open: 256 bytes' symbols (ids = bytes), five tokens, four merges, one added token. */
+/* A small tokenizer.json to change and open: 256 bytes' symbols (ids = bytes), five tokens, four merges, one added
+ * token. */
 #ifndef SMALL_TOKENIZER_H
 #define SMALL_TOKENIZER_H
 

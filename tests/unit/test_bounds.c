@@ -1,5 +1,5 @@
-/* Every bound that dtrun.h states, at it, one below and one above, alone and in batches; and what calls refuse. On a scripted
- * pair, whose models read their text back from cache slots. */
+/* Every bound that dtrun.h states, at it, one below and one above, alone and in batches; and what calls refuse. On a
+ * scripted pair, whose models read their text back from cache slots. */
 #include "unit.h"
 
 #include "dtrun_fake.h"
@@ -275,7 +275,7 @@ static void a_session_has_1_to_4096_sequences_of_2_positions_or_more(void **stat
   dt_pair_close(pair);
 }
 
-/* ---- what is refused ---------------------------------------------------------------------------------------------------- */
+/* ---- what is refused --------------------------------------------------------------------------------------------- */
 
 static void a_sequence_cannot_be_named_twice(void **state) {
   (void)state;
@@ -320,7 +320,7 @@ static void what_the_target_gave_nan_for_cannot_be_committed(void **state) {
   dt_pair_close(pair);
 }
 
-/* ---- a backend that is looked at, and that fails ------------------------------------------------------------------------ */
+/* ---- a backend that is looked at, and that fails ----------------------------------------------------------------- */
 
 static struct {
   const dt_backend_ops *real;

@@ -1,5 +1,5 @@
-/* Conversations against what Hugging Face transformers writes (tests/golden/make_chat.py). With a file as argument: against
- * that one instead, whose templates need not be known. */
+/* Conversations against what Hugging Face transformers writes (tests/golden/make_chat.py). With a file as argument:
+ * against that one instead, whose templates need not be known. */
 #include "temp_files.h"
 #include "unit.h"
 

@@ -1,4 +1,5 @@
-/* A sequence that goes on with a longer prompt gives what one that starts with that prompt gives, whatever it did before. */
+/* A sequence that goes on with a longer prompt gives what one that starts with that prompt gives, whatever it did
+ * before. */
 #include "unit.h"
 
 #include "dtrun.h"
@@ -93,8 +94,8 @@ static void run_prompt(dt_session *s, uint64_t *seed) {
   }
 }
 
-/* Turns of one conversation: part of the text so far, and a few tokens more. forgets: it may keep nothing of a text that goes on
- * otherwise. Returns how often something was kept. */
+/* Turns of one conversation: part of the text so far, and a few tokens more. forgets: it may keep nothing of a text
+ * that goes on otherwise. Returns how often something was kept. */
 static int converse(dt_pair *pair, bool draft, uint64_t seed, int turns, int vocab, bool forgets) {
   int32_t prompt[LONG] = {3, 1, 4, 1, 5};
   int n = forgets ? 500 : 5, kept = 0, deepest = draft ? 5 : 0;

@@ -1,5 +1,5 @@
-/* An output matrix with some rows only: candidates are those of the whole model among these ids, with the noise that belongs
- * to them, and the same bits in every variant, in any company, on any number of threads. */
+/* An output matrix with some rows only: candidates are those of the whole model among these ids, with the noise that
+ * belongs to them, and the same bits in every variant, in any company, on any number of threads. */
 #include "cpu.h"
 #include "draw_definition.h"
 #include "kernels.h"

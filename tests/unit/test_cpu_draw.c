@@ -1,5 +1,5 @@
-/* Drawing on the CPU, every variant: the bits, the noise, and the tokens and candidates against the definition in draw.h, in
- * double. */
+/* Drawing on the CPU, every variant: the bits, the noise, and the tokens and candidates against the definition in
+ * draw.h, in double. */
 #include "candidates_case.h"
 #include "cpu.h"
 #include "kernels.h"

@@ -1,6 +1,8 @@
-/* Promise 1 on the CPU backend: the bits of a row do not depend on the rows beside it, its place among them, the slots its
- * keys lie in, or the number of threads. Everything is held against plain decoding, one row at a time on one thread.
- *   test_cpu_exact [quick]      quick: in scripts/test and under an emulator; a few numbers of rows behind one prefix, of the bundled pair the draft */
+/* Promise 1 on the CPU backend: the bits of a row do not depend on the rows beside it, its place among them, the slots
+ * its keys lie in, or the number of threads. Everything is held against plain decoding, one row at a time on one
+ * thread.
+ *   test_cpu_exact [quick]      quick: in scripts/test and under an emulator; a few numbers of rows behind one prefix,
+ *                               of the bundled pair the draft */
 #include "cpu.h"
 #include "kernels.h"
 #include "model/model.h"
@@ -16,8 +18,8 @@ static bool is_checked(int n, bool few) {
   return n <= 65 || n == 128 || n == NODES;
 }
 
-/* Every n up to 64 and some beyond, every row of each, with one and two threads, at the first prefix also with three, which
- * share heads and panels unevenly. The sanitizers and emulators are slow: there a few n and prefixes must do. */
+/* Every n up to 64 and some beyond, every row of each, with one and two threads, at the first prefix also with three,
+ * which share heads and panels unevenly. The sanitizers and emulators are slow: there a few n and prefixes must do. */
 static void check_model(const dt_model_desc *desc, const char *cache_dtype, dt_holding how, const int *prefixes,
                         int prefix_count) {
 #if defined(__SANITIZE_ADDRESS__)

@@ -1,5 +1,6 @@
 /* Every variant of the CPU backend that this machine can run gives the bits of the plain C one.
- *   test_cpu_isa [quick]      quick: in scripts/test and under an emulator; the types of caches and weights in turn, of the bundled pair the draft */
+ *   test_cpu_isa [quick]      quick: in scripts/test and under an emulator; the types of caches and weights in turn, of
+ *                             the bundled pair the draft */
 #include "cpu.h"
 #include "kernels.h"
 #include "model/model.h"

@@ -276,8 +276,8 @@ static void hold(const cpu_cache_type *type, float *numbers, int dim, char *row)
   for (int i = 0; strcmp(type->name, "q8") == 0 && i < dim; i++) numbers[i] = of_codes(row, dim, i);
 }
 
-/* No number is off by more than half a step, the scale, which is the least f16 that reaches the largest number: a 127th of that, up to
- * the next of 11 bits or, of small numbers, to the next multiple of 2^-24. */
+/* No number is off by more than half a step, the scale, which is the least f16 that reaches the largest number: a 127th
+ * of that, up to the next of 11 bits or, of small numbers, to the next multiple of 2^-24. */
 static void a_row_of_8_bits_is_near_and_the_same_in_all_variants(void **state) {
   (void)state;
   enum { DIM = 80, EXPONENTS = 160 };

@@ -1,11 +1,14 @@
 /* One golden hash serves every machine: the logits of every position of real prompts, and of the tokens that follow by
- * plain decoding, are the same bits on every variant of the CPU backend, and those of tests/golden/logits_hash.txt. Caches are in
- * f32, of the first prompts also in the other types ("/f16", "/q8"). Quantized weights are those of random models, their rows of x
- * rounded to one digit ("/8") and to two ("/16"); of the further families the golden models (tests/golden/logits) are computed.
+ * plain decoding, are the same bits on every variant of the CPU backend, and those of tests/golden/logits_hash.txt.
+ * Caches are in f32, of the first prompts also in the other types ("/f16", "/q8"). Quantized weights are those of
+ * random models, their rows of x rounded to one digit ("/8") and to two ("/16"); of the further families the golden
+ * models (tests/golden/logits) are computed.
  *
- *   test_cpu_logits_hash           4 prompts and 64 tokens; scalar, which is slow, and all under the sanitizers: 1 prompt
+ *   test_cpu_logits_hash           4 prompts and 64 tokens; scalar, which is slow, and all under the sanitizers:
+ *                                  1 prompt
  *   test_cpu_logits_hash all       all 40 prompts and 200 tokens; scalar: 4 prompts and 64 tokens
- *   test_cpu_logits_hash quick [V..] of the bundled models mini-draft alone, 1 prompt; of these variants, else of all but scalar
+ *   test_cpu_logits_hash quick [V..] of the bundled models mini-draft alone, 1 prompt; of these variants, else
+ *                                  of all but scalar
  *   test_cpu_logits_hash print     prints what logits_hash.txt should hold */
 #include "cpu.h"
 #include "golden_logits.h"

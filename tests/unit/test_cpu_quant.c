@@ -1,5 +1,5 @@
-/* Quantized matrices on the CPU: packed and unpacked without loss, their products what quant.h says, and the same bits in every
- * variant, for any number of rows, wherever a row stands. */
+/* Quantized matrices on the CPU: packed and unpacked without loss, their products what quant.h says, and the same bits
+ * in every variant, for any number of rows, wherever a row stands. */
 #include "kernels.h"
 #include "quant.h"
 #include "unit.h"

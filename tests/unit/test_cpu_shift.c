@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-/* Blocks of ids, all or some, that begin and end anywhere in words of bits; ids outside of the block keep their logits. */
+/* Blocks of ids, all or some, that begin and end anywhere in words of bits; ids outside of the block keep their
+ * logits. */
 static void a_block_loses_each_id_that_is_not_allowed(void **state) {
   (void)state;
   enum { IDS = 512, MOST = 200 };

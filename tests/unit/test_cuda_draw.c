@@ -130,7 +130,7 @@ static void ids_of_one_score_are_allowed_up_to_the_last(void **state) {
   random_model_free(m);
 }
 
-/* ---- logits that are chosen: numbers, times a positive factor of the row ------------------------------------------ */
+/* ---- logits that are chosen: numbers, times a positive factor of the row ----------------------------------------- */
 
 static uint16_t f16(float x) {
   uint16_t bits;

@@ -1,5 +1,5 @@
-/* Promise 1 on the CUDA backend: the bits of a row do not depend on the rows beside it, its place among them, or the slots
- * its keys lie in. Held against plain decoding on the same device. */
+/* Promise 1 on the CUDA backend: the bits of a row do not depend on the rows beside it, its place among them, or the
+ * slots its keys lie in. Held against plain decoding on the same device. */
 #include "cuda_exact.h"
 
 /* An attention's parts begin at multiples of 128. What the emulation can afford is less than what a GPU can. */
@@ -18,8 +18,8 @@ static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
   }
 }
 
-/* With many heads, rows of a tree share what they have in common of the part where its prefix ends, and all the same bits; also
- * where a window hides some of that. */
+/* With many heads, rows of a tree share what they have in common of the part where its prefix ends, and all the same
+ * bits; also where a window hides some of that. */
 static void rows_that_share_work_have_the_bits_of_plain_decoding(void **state) {
   (void)state;
   const int prefixes[] = {126, 131, 128, 245};
@@ -49,8 +49,8 @@ static void a_prompt_pass_has_the_bits_of_plain_decoding(void **state) {
   random_model_free(m);
 }
 
-/* In a pass of many rows a value may meet the weight zero where a row alone has no such product: so the device must add a
- * product that is zero without loss, however large or small its neighbours are. */
+/* In a pass of many rows a value may meet the weight zero where a row alone has no such product: so the device must add
+ * a product that is zero without loss, however large or small its neighbours are. */
 static void values_of_all_sizes_have_the_bits_of_plain_decoding(void **state) {
   (void)state;
   for (int s = 4; s < 6; s++) { /* F16, BF16; without biases, so that sizes stay */

@@ -1,5 +1,5 @@
-/* What the CUDA backend says when it cannot do what is asked: one line each, the CPU backend offered by name, nothing left
- * behind. Devices that fail are emulated; what needs none of that also runs on a GPU. */
+/* What the CUDA backend says when it cannot do what is asked: one line each, the CPU backend offered by name, nothing
+ * left behind. Devices that fail are emulated; what needs none of that also runs on a GPU. */
 #include "cuda_device.h"
 #include "golden_logits.h"
 #include "model/head.h"
@@ -32,7 +32,8 @@ static void models_it_cannot_compute_are_refused(void **state) {
         "caches: the type 'f16' is unknown to the GPU");
 }
 
-/* Golden models of every further family: what has no more parts than Llama is taken, the others are refused in one line. */
+/* Golden models of every further family: what has no more parts than Llama is taken, the others are refused in one
+ * line. */
 static void families_that_it_does_not_compute_are_refused(void **state) {
   (void)state;
   static const struct {
@@ -254,7 +255,8 @@ static float *logits_now(const random_model *m, int used, bool refused) {
   return logits;
 }
 
-/* Graphs and dependent launches: what a device refuses, or the environment forbids, is not used, is told, and changes no bit. */
+/* Graphs and dependent launches: what a device refuses, or the environment forbids, is not used, is told, and changes
+ * no bit. */
 static void what_only_saves_time_can_be_done_without(void **state) {
   (void)state;
   enum { BOTH = EMU_DEPENDENT | EMU_GRAPHS };

@@ -1,5 +1,5 @@
-/* The CUDA backend against the CPU backend, which is held against the formulas: logits within a tolerance that follows from
- * 16-bit activations, on every switch of the layer. On an emulated device, or on the GPU. */
+/* The CUDA backend against the CPU backend, which is held against the formulas: logits within a tolerance that follows
+ * from 16-bit activations, on every switch of the layer. On an emulated device, or on the GPU. */
 #include "cpu.h"
 #include "cuda.h"
 #include "cuda_device.h"
@@ -49,8 +49,8 @@ static float *logits_held(const dt_backend_ops *ops, const char *caches, const d
   return logits;
 }
 
-/* Two roundings part its logits from those of the CPU with caches in f32, as if by chance: that of activations to 16 bits, and that of
- * caches to q8. Each is measured without the other. */
+/* Two roundings part its logits from those of the CPU with caches in f32, as if by chance: that of activations to 16
+ * bits, and that of caches to q8. Each is measured without the other. */
 static void caches_in_q8_cost_what_they_cost_on_the_cpu(void **state) {
   (void)state;
   for (int s = 0; s < PLAIN_SHAPES; s++) {
@@ -84,7 +84,8 @@ static void wide_rows_are_computed(void **state) {
   check_shape(shape, 2, ALL);
 }
 
-/* The rows have positions up to 142: all keys of their first 128, which a warp or all warps of a block take, may be hidden. */
+/* The rows have positions up to 142: all keys of their first 128, which a warp or all warps of a block take, may be
+ * hidden. */
 static void a_window_hides_the_same_keys(void **state) {
   (void)state;
   check_shape(cuda_shape(3), 1, (dt_window){9, 0});

@@ -1,5 +1,5 @@
-/* A text that the CUDA backend generates with the bundled target, held against the CPU backend: every token is the one that
- * the CPU's logits choose, or one that they hold for as good but for the rounding of 16-bit activations. */
+/* A text that the CUDA backend generates with the bundled target, held against the CPU backend: every token is the one
+ * that the CPU's logits choose, or one that they hold for as good but for the rounding of 16-bit activations. */
 #include "cpu.h"
 #include "cuda.h"
 #include "cuda_device.h"

@@ -1,6 +1,6 @@
-/* Heads that share their keys, several of which a block of attention computes together, have the bits of heads with keys of
- * their own: a model is held against itself with a copy of each key and value head for every query head. There no two heads
- * share a block. */
+/* Heads that share their keys, several of which a block of attention computes together, have the bits of heads with
+ * keys of their own: a model is held against itself with a copy of each key and value head for every query head. There
+ * no two heads share a block. */
 #include "cuda_device.h"
 #include "rig.h"
 
@@ -50,7 +50,8 @@ static void expect_same(rig *grouped, rig *apart, const row_list *l, const char 
   free(got), free(expected);
 }
 
-/* Two sequences, behind 126 and 250 positions: a tree of n rows beside n rows of a text, in one pass; then the other way round. */
+/* Two sequences, behind 126 and 250 positions: a tree of n rows beside n rows of a text, in one pass; then the other
+ * way round. */
 static void check_shape(model_shape shape, dt_window window) {
   static const int before[2] = {126, 250};
   random_model *m = random_model_new(&shape, 31), *copies = ungrouped(&shape, 31);

@@ -1,5 +1,5 @@
-/* What the CUDA backend keeps of its rows for a draft head, by the plainest of heads: one that multiplies the stream which enters
- * a layer with the target's output. How whole heads do on it, test_heads.c shows. */
+/* What the CUDA backend keeps of its rows for a draft head, by the plainest of heads: one that multiplies the stream
+ * which enters a layer with the target's output. How whole heads do on it, test_heads.c shows. */
 #include "cpu.h"
 #include "cuda.h"
 #include "cuda_device.h"

@@ -1,6 +1,6 @@
-/* Matrices whose weights stay codes of 4 to 8 bits give the bits of the same matrices widened to F16 when they are loaded
- * (DTRUN_WIDEN), for every number of rows, and in the chunks of a prompt. What the numbers are is said by test_cuda_forward, against
- * the CPU. */
+/* Matrices whose weights stay codes of 4 to 8 bits give the bits of the same matrices widened to F16 when they are
+ * loaded (DTRUN_WIDEN), for every number of rows, and in the chunks of a prompt. What the numbers are is said by
+ * test_cuda_forward, against the CPU. */
 #include "cpu.h"
 #include "cuda_device.h"
 #include "tree_case.h"
@@ -97,8 +97,8 @@ static void packed_rows_have_the_bits_of_widened_ones(void **state) {
   }
 }
 
-/* Of a Q4_K model v has 6 bits: where it begins with a tile of 16 outputs it is a matrix of its own, else q, k and v are widened
- * together. With norms of heads, and with k of another type than q, which files do not have. */
+/* Of a Q4_K model v has 6 bits: where it begins with a tile of 16 outputs it is a matrix of its own, else q, k and v
+ * are widened together. With norms of heads, and with k of another type than q, which files do not have. */
 static void a_matrix_of_unlike_parts_has_the_bits_of_a_widened_one(void **state) {
   (void)state;
   for (int i = 0; i < 4; i++) {
@@ -123,7 +123,8 @@ static void a_matrix_of_unlike_parts_has_the_bits_of_a_widened_one(void **state)
   }
 }
 
-/* The families of quantized random models: matrices of several types, of which some must be widened; two inputs side by side. */
+/* The families of quantized random models: matrices of several types, of which some must be widened; two inputs side by
+ * side. */
 static void mixtures_have_the_bits_of_widened_ones(void **state) {
   (void)state;
   for (int s = PLAIN_SHAPES; s < RANDOM_SHAPES; s++) {
@@ -145,8 +146,8 @@ static void check_wide(model_shape shape, int rows, int more_rows) {
   random_model_free(m);
 }
 
-/* The rings of the products of few rows have up to 16 steps of 32 k for each of four slices. Where outputs are many, a block takes
- * two tiles of 16. */
+/* The rings of the products of few rows have up to 16 steps of 32 k for each of four slices. Where outputs are many, a
+ * block takes two tiles of 16. */
 static void rings_that_are_filled_again_have_the_bits_of_widened_ones(void **state) {
   (void)state;
   const dt_dtype types[] = {DT_Q4_0, DT_Q5_0, DT_Q8_0, DT_Q6_K};

@@ -1,5 +1,5 @@
-/* Prompts on the CUDA backend, whose whole chunks go another way than other rows: near the CPU backend's results, the same
- * bits each time, and what follows them as plain decoding would have it. */
+/* Prompts on the CUDA backend, whose whole chunks go another way than other rows: near the CPU backend's results, the
+ * same bits each time, and what follows them as plain decoding would have it. */
 #include "cpu.h"
 #include "cuda.h"
 #include "cuda_device.h"
@@ -60,7 +60,8 @@ static void logits_behind_a_long_prompt_are_those_of_the_cpu(void **state) {
   check_logits_behind(cuda_shape(5), "q8", 0.02); /* some codes differ by one, as test_cuda_forward.c says */
 }
 
-/* Whatever the device did in between. That the chunk does go another way is what other bits than the tree's rows show. */
+/* Whatever the device did in between. That the chunk does go another way is what other bits than the tree's rows
+ * show. */
 static void a_prompt_has_the_same_bits_each_time(void **state) {
   (void)state;
   model_shape shape = cuda_shape(0);
@@ -97,7 +98,8 @@ static void what_follows_the_chunks_is_as_decoded(void **state) {
   check_behind_chunks("q8");
 }
 
-/* Rows of a text share the work of their attention; here a group of them crosses into the third part of 128 positions. */
+/* Rows of a text share the work of their attention; here a group of them crosses into the third part of 128
+ * positions. */
 static void a_text_is_as_decoded_however_it_is_cut(void **state) {
   (void)state;
   enum { BEGIN = 248, END = 275 };

@@ -1,5 +1,6 @@
-/* Caches in q8 on the CUDA backend: rows as the CPU rounds the same numbers, in their bytes, and the bits of plain decoding in every
- * batch. The other tests of the backend hold caches in 16 bits; test_cuda_forward and _prompt compare both with the CPU. */
+/* Caches in q8 on the CUDA backend: rows as the CPU rounds the same numbers, in their bytes, and the bits of plain
+ * decoding in every batch. The other tests of the backend hold caches in 16 bits; test_cuda_forward and _prompt compare
+ * both with the CPU. */
 #include "cuda_exact.h"
 #include "kernels.h"
 
@@ -28,7 +29,8 @@ static void check_row(const char *wide, dt_dtype dtype, const unsigned char *hel
   assert_memory_equal(held + dim, expected + dim, cpu_q8()->row_bytes(dim) - (size_t)dim);
 }
 
-/* Runs a text and a tree behind it in both types of caches. There is one layer, so its keys and values are of the same numbers. */
+/* Runs a text and a tree behind it in both types of caches. There is one layer, so its keys and values are of the same
+ * numbers. */
 static void check_rows(random_model *m, int dim) {
   enum { TEXT = 40, TREE = 30 };
   rig wide = rig_holding(NULL, &m->desc, 2, TEXT + TREE), held = rig_holding(Q8, &m->desc, 2, TEXT + TREE);
@@ -80,8 +82,8 @@ static void numbers_of_all_sizes_are_rounded_as_the_cpu_rounds_them(void **state
   }
 }
 
-/* Values in F16 of 65,440, 65,472 and 65,504, the largest. 127 times the scale of the last two on the CPU, 516, would be an infinity in
- * F16; so here 515.5 serves all three. */
+/* Values in F16 of 65,440, 65,472 and 65,504, the largest. 127 times the scale of the last two on the CPU, 516, would
+ * be an infinity in F16; so here 515.5 serves all three. */
 static void the_largest_numbers_of_f16_stay_finite(void **state) {
   (void)state;
   static const float values[] = {8180, 8184, 8188}; /* an eighth of them */
@@ -118,7 +120,8 @@ static void the_largest_numbers_of_f16_stay_finite(void **state) {
   random_model_free(m);
 }
 
-/* Bytes of a slot, here and in 16 bits. The widths whose scales fill up 8 bytes take the 8.5 bits a number of which the guides speak. */
+/* Bytes of a slot, here and in 16 bits. The widths whose scales fill up 8 bytes take the 8.5 bits a number of which the
+ * guides speak. */
 static void a_slot_takes_its_codes_and_scales(void **state) {
   (void)state;
   static const struct { int dim, bytes; } widths[] = {{32, 40}, {64, 72}, {80, 88}, {96, 104}, {128, 136}, {256, 272}};

@@ -1,5 +1,6 @@
-/* Where contexts are long, the rows of a pass take turns at their attention: how many at once, what memory they take, and
- * that all have the bits of plain decoding. Here DTRUN_TURN makes turns short, so that short contexts have several. */
+/* Where contexts are long, the rows of a pass take turns at their attention: how many at once, what memory they take,
+ * and that all have the bits of plain decoding. Here DTRUN_TURN makes turns short, so that short contexts have
+ * several. */
 #include "cuda_device.h"
 #include "tree_case.h"
 #include "turns.h"
@@ -53,7 +54,8 @@ static void a_block_has_the_heads_that_fill_it(void **state) {
   for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) assert_int_equal(heads_together(heads[i][0]), heads[i][1]);
 }
 
-/* Models of 32 heads, 32 layers and caches of 16 bits. At contexts that were measured, a pass has one turn, as it always had. */
+/* Models of 32 heads, 32 layers and caches of 16 bits. At contexts that were measured, a pass has one turn, as it
+ * always had. */
 static void long_contexts_take_bounded_memory(void **state) {
   (void)state;
   static const struct {
@@ -123,8 +125,8 @@ static void a_tree_in_turns_has_the_bits_of_plain_decoding(void **state) {
 
 enum { SEQUENCES = 3, MIXED = 400 };
 
-/* Two trees and a text between them, in one pass: turns end within each. Then a part of that, and all again, as passes whose graphs
- * differ. Returns the logits of all three. */
+/* Two trees and a text between them, in one pass: turns end within each. Then a part of that, and all again, as passes
+ * whose graphs differ. Returns the logits of all three. */
 static float *mixed_logits(rig *r, int *n) {
   static const int before[SEQUENCES] = {130, 100, 250};
   row_list all = {0}, some = {0};

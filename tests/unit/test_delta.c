@@ -1,5 +1,5 @@
-/* Models with delta layers: what is refused, and how deep trees may be. What they compute is compared in test_delta_trees, test_golden_logits,
- * test_heads, test_continue and exact.quantized. */
+/* Models with delta layers: what is refused, and how deep trees may be. What they compute is compared in
+ * test_delta_trees, test_golden_logits, test_heads, test_continue and exact.quantized. */
 #include "backend/check.h"
 #include "cpu.h"
 #include "delta.h"
@@ -67,8 +67,8 @@ static void layers_that_do_not_fit_are_refused(void **state) {
   close_model(&o);
 }
 
-/* Row 0 of a pass: at this position in this slot, behind a prefix of the text in its own slots, so that slots from the prefix on are its
- * path's, which begins with `first`. */
+/* Row 0 of a pass: at this position in this slot, behind a prefix of the text in its own slots, so that slots from the
+ * prefix on are its path's, which begins with `first`. */
 static dt_status check_row(int position, int slot, int prefix, int first, dt_error *err) {
   int32_t token = 5, sequence = 0, path[128], length = position - prefix + 1;
   for (int i = 0; i < length; i++) path[i] = first + i;

@@ -1,5 +1,6 @@
-/* The numbers of delta layers: rows give the same bits alone and together, on every variant, and those of the recurrence of a state in
- * double precision:   S = e^g S; u = beta (v - S k); S = S + k u; y = S q. */
+/* The numbers of delta layers: rows give the same bits alone and together, on every variant, and those of the
+ * recurrence of a state in double precision:
+ *   S = e^g S; u = beta (v - S k); S = S + k u; y = S q. */
 #include "kernels.h"
 #include "unit.h"
 

@@ -1,5 +1,6 @@
-/* Trees over delta layers: random ones of up to 256 nodes, over texts that cross the positions where the layers' bases change, with
- * rollbacks, rebuilds, batches and windows. Tokens and the bits of their log-probabilities are plain decoding's. */
+/* Trees over delta layers: random ones of up to 256 nodes, over texts that cross the positions where the layers' bases
+ * change, with rollbacks, rebuilds, batches and windows. Tokens and the bits of their log-probabilities are plain
+ * decoding's. */
 #include "unit.h"
 
 #include "dtrun.h"

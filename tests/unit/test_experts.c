@@ -1,5 +1,6 @@
-/* Experts: which ones a row takes, and what is refused. That rows have the same bits in every batch is in test_cpu_exact, on every
- * variant in test_cpu_isa; that they are transformers' numbers is in test_golden_logits; what files get wrong in test_malformed. */
+/* Experts: which ones a row takes, and what is refused. That rows have the same bits in every batch is in
+ * test_cpu_exact, on every variant in test_cpu_isa; that they are transformers' numbers is in test_golden_logits; what
+ * files get wrong in test_malformed. */
 #include "backend/check.h"
 #include "backend/ranks.h"
 #include "cpu.h"
@@ -58,8 +59,8 @@ static void a_row_takes_the_largest(void **state) {
   random_model_free(m);
 }
 
-/* A correction of GLM's router that lifts the last expert above the others lets every row take it, with the weight that it has
- * without. */
+/* A correction of GLM's router that lifts the last expert above the others lets every row take it, with the weight that
+ * it has without. */
 static void a_correction_only_chooses(void **state) {
   (void)state;
   random_model *m = random_parts_new(6, 5);

@@ -1,5 +1,5 @@
-/* Models of extreme shapes and values behind the public API: whatever they compute, random trees give what plain decoding
- * gives, token by token, and end where it ends. */
+/* Models of extreme shapes and values behind the public API: whatever they compute, random trees give what plain
+ * decoding gives, token by token, and end where it ends. */
 #include "random_model.h"
 
 #include "cpu.h"
@@ -21,7 +21,7 @@ static const model_shape SHAPES[] = {
      false},
 };
 
-/* ---- values ------------------------------------------------------------------------------------------------------------ */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 static void put(const dt_matrix *m, int i, float x) {
   char *bytes = (char *)m->source->bytes + m->offset;
@@ -70,7 +70,7 @@ static void (*const EDITS[])(random_model *) = {
     huge_logits, nothing_but_zeros, large_cached_values};
 enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES, N_EDITS = sizeof EDITS / sizeof *EDITS };
 
-/* ---- a pair of them ---------------------------------------------------------------------------------------------------- */
+/* ---- a pair of them ---------------------------------------------------------------------------------------------- */
 
 typedef struct {
   dt_pair pair;
@@ -106,7 +106,7 @@ static void close_models(models *m) {
   random_model_free(m->draft);
 }
 
-/* ---- runs of it -------------------------------------------------------------------------------------------------------- */
+/* ---- runs of it -------------------------------------------------------------------------------------------------- */
 
 enum { MOST = 64 };
 typedef struct {

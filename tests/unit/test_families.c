@@ -1,5 +1,5 @@
-/* The guide's table of families is what the code has: each family, its names in files, the backends that compute it, and the
- * models that were compared with transformers (test_golden_logits.c).
+/* The guide's table of families is what the code has: each family, its names in files, the backends that compute it,
+ * and the models that were compared with transformers (test_golden_logits.c).
  *
  *   test_families          compares
  *   test_families print    prints the rows that the guide should have */

@@ -1,4 +1,5 @@
-/* Grammars, regular expressions and bounds of integers against other programs' verdicts: golden/make_grammars.py has the programs. */
+/* Grammars, regular expressions and bounds of integers against other programs' verdicts: golden/make_grammars.py has
+ * the programs. */
 #include "byte_grammar.h"
 
 #include "grammar/regex.h"

@@ -51,8 +51,8 @@ static float check_prompt_logits(device *d, const golden_case *c) {
   return worst;
 }
 
-/* Token by token after the prompt, which lies in the cache but for its last token. Where the oracle was near a tie, either
- * choice is right, and the oracle's token is taken as the one to go on from. */
+/* Token by token after the prompt, which lies in the cache but for its last token. Where the oracle was near a tie,
+ * either choice is right, and the oracle's token is taken as the one to go on from. */
 static void check_greedy_tokens(device *d, const golden_case *c, float tolerance) {
   int32_t token = c->ids[c->n - 1], first = 0, best;
   for (int j = 0; j < c->n_greedy; j++) {
@@ -63,7 +63,8 @@ static void check_greedy_tokens(device *d, const golden_case *c, float tolerance
   }
 }
 
-/* Quantized weights are multiplied with rows rounded to two digits, or to one; a GPU rounds rows, keys and values to 16 bits. */
+/* Quantized weights are multiplied with rows rounded to two digits, or to one; a GPU rounds rows, keys and values to 16
+ * bits. */
 #define CODES 0.1f
 #define OTHERS 0.5f /* the same where a rounded row takes other experts */
 #define DIGITS 1.0f

@@ -1,10 +1,11 @@
 /* Two tokens sampled after a text are drawn with the probabilities of Hugging Face transformers (tests/golden/
- * make_sampling.py), and no id that transformers forbids ever comes: the bundled pair, through the whole engine, with a tree
- * of coupled guesses.  test_golden_sampling [SEEDS (1000) [BACKEND (auto)]]
+ * make_sampling.py), and no id that transformers forbids ever comes: the bundled pair, through the whole engine, with a
+ * tree of coupled guesses.  test_golden_sampling [SEEDS (1000) [BACKEND (auto)]]
  *
- * Per text and setting, chi-square at level 0.001 of the first token and, after each of the two likeliest, of the second;
- * ids that less than 5 are expected of are counted together. Power at 60 outcomes: 99 % against frequencies that are off by
- * 30 % (root mean square, relative) at 1000 seeds, by 7 % at 20000. Seeds are fixed: a run's result is always the same. */
+ * Per text and setting, chi-square at level 0.001 of the first token and, after each of the two likeliest, of the
+ * second; ids that less than 5 are expected of are counted together. Power at 60 outcomes: 99 % against frequencies
+ * that are off by 30 % (root mean square, relative) at 1000 seeds, by 7 % at 20000. Seeds are fixed: a run's result is
+ * always the same. */
 #include "chi_square.h"
 #include "golden_logits.h"
 #include "unit.h"

@@ -1,4 +1,5 @@
-/* Grammars: against the C library's regular expressions, which are another automaton; masks against single tokens; bounds and messages. */
+/* Grammars: against the C library's regular expressions, which are another automaton; masks against single tokens;
+ * bounds and messages. */
 #include "byte_grammar.h"
 
 #include "grammar/gbnf.h"
@@ -183,7 +184,8 @@ static void masks_of_letters_depend_on_the_room_left(void **state) {
   vocabulary_close(v);
 }
 
-/* Places in repetitions, far from their ends and near, in each other and in recursion, in tokens shorter and longer than what is left. */
+/* Places in repetitions, far from their ends and near, in each other and in recursion, in tokens shorter and longer
+ * than what is left. */
 static void masks_of_repetitions_depend_on_the_items_left(void **state) {
   (void)state;
   static const char *const of[] = {

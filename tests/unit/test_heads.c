@@ -1,6 +1,7 @@
-/* Draft heads of every layout, and early exits, against PyTorch (tests/golden/make_heads.py, make_readers.py, make_mtp.py,
- * make_exits.py): what they say after each node of a tree, over
- * iterations with accepted and rejected rows; the trees that EAGLE-2 grows; that the target's numbers stay what they are.
+/* Draft heads of every layout, and early exits, against PyTorch (tests/golden/make_heads.py, make_readers.py,
+ * make_mtp.py, make_exits.py): what they say after each node of a tree, over
+ * iterations with accepted and rejected rows; the trees that EAGLE-2 grows; that the target's numbers stay what they
+ * are.
  *
  *   test_heads         on the CPU
  *   test_heads cuda    on the GPU, or (tests/CMakeLists.txt) on an emulated one */
@@ -14,9 +15,9 @@
 
 static cJSON *cases;
 
-/* The backend, and what its log-probabilities may be off by. A GPU multiplies rows of 16 bits (F16: at most 0.01 to 0.17 of what
- * goes down to -20 was seen, twenty times as much with BF16), and takes targets of 16 bits only: the cases' numbers are such that
- * both types have them all. */
+/* The backend, and what its log-probabilities may be off by. A GPU multiplies rows of 16 bits (F16: at most 0.01 to
+ * 0.17 of what goes down to -20 was seen, twenty times as much with BF16), and takes targets of 16 bits only: the
+ * cases' numbers are such that both types have them all. */
 static const char *backend = "cpu";
 static bool on_gpu;
 static double tolerance = 2e-3;
@@ -230,10 +231,10 @@ static void heads_say_what_pytorch_computes(void **state) {
   }
 }
 
-/* ---- the layers that are read are the right ones -------------------------------------------------------------------------- */
+/* ---- the layers that are read are the right ones ----------------------------------------------------------------- */
 
-/* Of a hundred nodes, after how many the likeliest token is PyTorch's, where the head reads these layers; and how far its
- * log-probability is off at most. */
+/* Of a hundred nodes, after how many the likeliest token is PyTorch's, where the head reads these layers; and how far
+ * its log-probability is off at most. */
 static double right_guesses(int i, const char *layers, double *off) {
   subject s = open_reading(i, layers, NULL, "cpu", "f32", "f32");
   dt_session *session;
@@ -293,7 +294,7 @@ static void a_layer_off_guesses_otherwise(void **state) {
   }
 }
 
-/* ---- the target's numbers are not touched ------------------------------------------------------------------------------ */
+/* ---- the target's numbers are not touched ------------------------------------------------------------------------ */
 
 enum { TEXT = 70, SLOTS = 80 };
 
@@ -344,7 +345,7 @@ static void a_target_with_a_head_computes_the_same_bits(void **state) {
   }
 }
 
-/* ---- however a text came to be where it is, the head says the same ----------------------------------------------------- */
+/* ---- however a text came to be where it is, the head says the same ----------------------------------------------- */
 
 static void expect_same_drafts(dt_session *session, int a, int b, const char *name) {
   const dt_tree *one = dt_seq_tree(session, a), *other = dt_seq_tree(session, b);
@@ -360,8 +361,8 @@ static void expect_same_drafts(dt_session *session, int a, int b, const char *na
   }
 }
 
-/* Sequence 0 starts, 1 starts from its prefix, 2 goes on from another text that begins alike, 3 starts and computes what it
- * commits again; their trees grow together. */
+/* Sequence 0 starts, 1 starts from its prefix, 2 goes on from another text that begins alike, 3 starts and computes
+ * what it commits again; their trees grow together. */
 static void run_four(int i, const char *cache_dtype) {
   subject s = open_subject(i, cache_dtype);
   const char *name = get(s.wanted, "name")->valuestring;
@@ -426,7 +427,7 @@ static void heads_say_the_same_however_a_text_came(void **state) {
   }
 }
 
-/* ---- the output is plain decoding's ------------------------------------------------------------------------------------- */
+/* ---- the output is plain decoding's ------------------------------------------------------------------------------ */
 
 #define WANTED (on_gpu ? 16 : 40)
 

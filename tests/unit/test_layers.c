@@ -1,5 +1,5 @@
-/* What a layer has of its own - sizes, keys of another, inputs - must fit the model, and a backend that computes none of it says
- * so by name. */
+/* What a layer has of its own - sizes, keys of another, inputs - must fit the model, and a backend that computes none
+ * of it says so by name. */
 #include "backend/check.h"
 #include "random_parts.h"
 

@@ -1,5 +1,5 @@
-/* What dt_tree_sharpen takes is learned: on a tree of one node whose draft scores and own words are drawn at random, and what
- * comes from the same model with numbers of ours, which are to be found. */
+/* What dt_tree_sharpen takes is learned: on a tree of one node whose draft scores and own words are drawn at random,
+ * and what comes from the same model with numbers of ours, which are to be found. */
 #include "unit.h"
 
 #include "tree/tree.h"

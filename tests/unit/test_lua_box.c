@@ -1,5 +1,5 @@
-/* Hostile policies, tests/lua/bad/: each ends the run as a policy error with the message that its file announces, in time and
- * within memory, after exactly what plain decoding would have printed until then. */
+/* Hostile policies, tests/lua/bad/: each ends the run as a policy error with the message that its file announces, in
+ * time and within memory, after exactly what plain decoding would have printed until then. */
 #include "unit.h"
 
 #include "dtrun_fake.h"

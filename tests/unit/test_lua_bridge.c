@@ -1,4 +1,5 @@
-/* What programs in other languages call: JSON in, JSON out (dtl_bridge_call). The Python module's test goes through all of it. */
+/* What programs in other languages call: JSON in, JSON out (dtl_bridge_call). The Python module's test goes through all
+ * of it. */
 #include "unit.h"
 
 #include "host.h"

@@ -28,7 +28,8 @@ static double shown(const lessons *l, learned_kind kind, double rows, int contex
 
 static double apart(double a, double b) { return fabs(a / b - 1); }
 
-/* A first run on a busy machine left such a file: a pass over one row of a target takes 9.6 ms when nothing else runs. */
+/* A first run on a busy machine left such a file: a pass over one row of a target takes 9.6 ms when nothing else
+ * runs. */
 static void a_file_of_a_busy_machine_is_doubted_at_once_and_mended_by_the_first_passes(void **state) {
   (void)state;
   static const char file[] =
@@ -60,7 +61,8 @@ static void a_file_of_a_busy_machine_is_doubted_at_once_and_mended_by_the_first_
   free(l);
 }
 
-/* A draft that is dear for good is believed after a few passes, doubted after many without one, and believed again at once. */
+/* A draft that is dear for good is believed after a few passes, doubted after many without one, and believed again at
+ * once. */
 static void a_dear_draft_is_tried_again_after_a_while(void **state) {
   (void)state;
   lessons *l = begun();
@@ -97,7 +99,8 @@ static void a_plain_iteration_is_due_after_many_trees(void **state) {
   free(l);
 }
 
-/* The time of a pass over one row cannot be more than that of a pass over five, nor five rows take longer than five passes. */
+/* The time of a pass over one row cannot be more than that of a pass over five, nor five rows take longer than five
+ * passes. */
 static void passes_of_one_size_show_that_others_were_disturbed(void **state) {
   (void)state;
   lessons *l = begun();

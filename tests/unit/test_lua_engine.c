@@ -1,4 +1,5 @@
-/* Requests that come and go in an engine: each gets the text that it gets alone, whatever comes, goes and fails beside it. */
+/* Requests that come and go in an engine: each gets the text that it gets alone, whatever comes, goes and fails beside
+ * it. */
 #include "wrong_arguments.h"
 
 #include "dtrun_fake.h"
@@ -185,7 +186,7 @@ static void each_gets_the_text_that_it_gets_alone(void **state) {
   dt_pair_close(pair);
 }
 
-/* ---- rows that are kept, prompts in pieces, failures --------------------------------------------------------------- */
+/* ---- rows that are kept, prompts in pieces, failures ------------------------------------------------------------- */
 
 typedef struct {
   int ended, n_prompt, kept, n_tokens;

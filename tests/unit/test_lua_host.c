@@ -4,12 +4,14 @@
 
 #include "dtrun_fake.h"
 #include "host.h"
+#include "system/paths.h"
 
 #include <cJSON.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define HEAD "local policy = require 'dt.policy'\nlocal P = policy.define "
@@ -229,7 +231,37 @@ static void a_missing_policy_lists_those_installed(void **state) {
   dt_error err;
   assert_int_not_equal(dtl_policy_open(&(dtl_policy_options){.policy = "nothing"}, &policy, &err), DT_OK);
   assert_int_equal(err.status, DT_EINPUT);
-  assert_non_null(strstr(err.message, "no policy 'nothing'; installed: adaptive, ar, "));
+  assert_non_null(strstr(err.message, "no policy 'nothing'; installed: ar, caddtree, "));
+}
+
+static int place_of(char **names, int n, const char *name) {
+  int i = 0;
+  while (i < n && strcmp(names[i], name)) i++;
+  return i;
+}
+
+static void policies_of_papers_are_found_by_name_and_listed_last(void **state) {
+  (void)state;
+  char *home = temp_folder(), path[512], *found, **names;
+  int n;
+  snprintf(path, sizeof path, "%s/policies", home);
+  mkdir(path, 0700);
+  strcat(path, "/papers");
+  mkdir(path, 0700);
+  temp_write(home, "policies/zz_short.lua", "", 0);
+  temp_write(path, "aa_paper.lua", "", 0);
+  setenv("DTRUN_HOME", home, 1);
+  ok(dt_find("policies/aa_paper.lua", &found, NULL));
+  assert_non_null(found);
+  free(found);
+  ok(dtl_installed("policies", &names, &n, NULL));
+  unsetenv("DTRUN_HOME");
+  assert_true(place_of(names, n, "ar") < place_of(names, n, "zz_short"));
+  assert_true(place_of(names, n, "zz_short") < place_of(names, n, "aa_paper"));
+  assert_true(place_of(names, n, "aa_paper") < place_of(names, n, "echo") && place_of(names, n, "echo") < n);
+  for (int i = 0; i < n; i++) free(names[i]);
+  free(names);
+  temp_remove(home);
 }
 
 static void a_text_may_begin_with_an_interpreter_line(void **state) {
@@ -582,6 +614,7 @@ int main(void) {
       cmocka_unit_test(a_wrong_definition_is_the_policys_error_at_its_line),
       cmocka_unit_test(a_policy_error_names_file_and_line),
       cmocka_unit_test(a_missing_policy_lists_those_installed),
+      cmocka_unit_test(policies_of_papers_are_found_by_name_and_listed_last),
       cmocka_unit_test(a_text_may_begin_with_an_interpreter_line),
       cmocka_unit_test(the_same_seed_gives_the_same_random_numbers),
       cmocka_unit_test(a_policy_that_drafts_needs_a_draft_model),

@@ -11,7 +11,8 @@
 #include <math.h>
 #include <unistd.h>
 
-/* A reckoning of 4 ms for a pass of the target, 1 and 0.25 for one of a draft, and 6 % of these for each further row. */
+/* A reckoning of 4 ms for a pass of the target, 1 and 0.25 for one of a draft, and 6 % of these for each further
+ * row. */
 static const learned_guess GUESS = {.target_bytes = 4e6,
                                     .draft_bytes = {1e6, 2.5e5},
                                     .target_token = 10,
@@ -333,7 +334,8 @@ static void a_measured_table_teaches(void **state) {
   free(t), free(l);
 }
 
-/* A target's passes after 128 tokens, of `ms` and 0.02 for each expert; a row of a pass takes 8 of them, some of which others have. */
+/* A target's passes after 128 tokens, of `ms` and 0.02 for each expert; a row of a pass takes 8 of them, some of which
+ * others have. */
 static void feed_experts(lessons *l, int passes, double each) {
   static const int rows[] = {1, 2, 4, 8};
   for (int i = 0; i < passes; i++) {
@@ -390,7 +392,7 @@ static void what_was_learned_of_experts_is_kept_and_read(void **state) {
   free(json), free(l), free(back);
 }
 
-/* ---- in runs ------------------------------------------------------------------------------------------------------------ */
+/* ---- in runs ----------------------------------------------------------------------------------------------------- */
 
 static char noted[300];
 static void keep_note(void *user, const char *line) {

@@ -1,5 +1,5 @@
-/* What policies keep between their runs: a table against a plain list of what it should hold, the memory that a full one takes
- * of the process, and that what is forgotten goes back to the system. */
+/* What policies keep between their runs: a table against a plain list of what it should hold, the memory that a full
+ * one takes of the process, and that what is forgotten goes back to the system. */
 #include "lookup/memory.h"
 #include "resident.h"
 

@@ -1,6 +1,7 @@
-/* What a page can reach, each with its worst argument (tests/lua/worst.txt): a row that would run for ever is ended within a
- * second of processor time after Ctrl-C, and within three by itself, and takes no more than 32 MB, or 64 where it leaves holes
- * between what it keeps. With the argument "long" every row runs until the box ends it, and an init that never returns. */
+/* What a page can reach, each with its worst argument (tests/lua/worst.txt): a row that would run for ever is ended
+ * within a second of processor time after Ctrl-C, and within three by itself, and takes no more than 32 MB, or 64 where
+ * it leaves holes between what it keeps. With the argument "long" every row runs until the box ends it, and an init
+ * that never returns. */
 #include "unit.h"
 
 #include "dtrun_fake.h"
@@ -74,7 +75,7 @@ static char *page_of(const row *r) {
   return page;
 }
 
-/* ---- running a page ------------------------------------------------------------------------------------------------------ */
+/* ---- running a page ---------------------------------------------------------------------------------------------- */
 
 static dt_pair *fake_pair(void) {
   dt_fake_options options = {.vocab = 50, .context = 4400, .eos = -1};
@@ -201,7 +202,7 @@ static void every_row_is_ended_in_time(void **state) {
   assert_int_equal(failed, 0);
 }
 
-/* ---- that there is a row for each ---------------------------------------------------------------------------------------- */
+/* ---- that there is a row for each -------------------------------------------------------------------------------- */
 
 static int without_row;
 

@@ -41,7 +41,7 @@ static bool never(void *user, const char *bytes, size_t len) {
   return false;
 }
 
-/* ---- texts and names ---------------------------------------------------------------------------------------------------- */
+/* ---- texts and names --------------------------------------------------------------------------------------------- */
 
 static void texts_and_names(void **unused) {
   (void)unused;
@@ -96,7 +96,7 @@ static void files_of_the_user(void **unused) {
   NULL_REFUSED(dtl_installed("policies", &names, NULL, err));
 }
 
-/* ---- policies and models -------------------------------------------------------------------------------------------------- */
+/* ---- policies and models ----------------------------------------------------------------------------------------- */
 
 static void policies(void **unused) {
   (void)unused;
@@ -233,7 +233,7 @@ static void conversations(void **unused) {
   dt_chat_close(chat);
 }
 
-/* ---- times -------------------------------------------------------------------------------------------------------------- */
+/* ---- times ------------------------------------------------------------------------------------------------------- */
 
 static void usage_and_disturbance(void **unused) {
   (void)unused;
@@ -296,7 +296,7 @@ static void learning(void **unused) {
   dtl_learned_close(learned);
 }
 
-/* ---- what lies between runs ----------------------------------------------------------------------------------------------- */
+/* ---- what lies between runs -------------------------------------------------------------------------------------- */
 
 static void no_line(void *user, const char *line) { (void)user, (void)line; }
 
@@ -333,7 +333,7 @@ static void memories_corpora_and_traces(void **unused) {
   assert_int_equal(dtl_trace_close(NULL, NULL), DT_OK);
 }
 
-/* ---- generation --------------------------------------------------------------------------------------------------------- */
+/* ---- generation -------------------------------------------------------------------------------------------------- */
 
 /* One prompt under a policy of that name, if there is one: what it fails of is the call's failure. */
 static dt_status generates(const char *name, const dtl_request *request, dt_error *err) {
@@ -553,7 +553,7 @@ static void results_of_nothing(void **unused) {
     EACH(n, NEGATIVE) assert_true(dtl_output_hash(tokens, *n) == dtl_output_hash(NULL, 0));
 }
 
-/* ---- drivers and other languages -------------------------------------------------------------------------------------------- */
+/* ---- drivers and other languages --------------------------------------------------------------------------------- */
 
 static int quietly(const char *driver, int argc, char **argv) {
   int before = dup(STDERR_FILENO);

@@ -1,8 +1,9 @@
-/* Malformed checkpoints, of every family that takes more than Llama: each is a golden model with one thing in it changed, and each is
- * refused in one line that names the file and says what was found or is expected.
+/* Malformed checkpoints, of every family that takes more than Llama: each is a golden model with one thing in it
+ * changed, and each is refused in one line that names the file and says what was found or is expected.
  *
  *   test_malformed                 opens them
- *   test_malformed write FOLDER    writes them, for the command line: FOLDER/NUMBER/ or FOLDER/NUMBER.gguf, and FOLDER/NUMBER.says */
+ *   test_malformed write FOLDER    writes them, for the command line: FOLDER/NUMBER/ or FOLDER/NUMBER.gguf, and
+ *       FOLDER/NUMBER.says */
 #include "gguf_edit.h"
 #include "golden_logits.h"
 #include "malformed.h"

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-/* ---- a small checkpoint that a test may spoil ------------------------------------------------------------------------ */
+/* ---- a small checkpoint that a test may spoil -------------------------------------------------------------------- */
 
 #define MAX_TENSORS 40
 #define CONFIG                                                                                                         \
@@ -119,7 +119,7 @@ static void fails(const checkpoint *c, const char *part) {
   temp_remove(folder);
 }
 
-/* ---- tests ----------------------------------------------------------------------------------------------------------- */
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
 
 static void fused_query_key_value_becomes_views_by_head(void **state) {
   (void)state;

@@ -1,4 +1,5 @@
-/* Ranks that share a model compute what one alone computes, to the bit: whatever the shape, their number and their threads. */
+/* Ranks that share a model compute what one alone computes, to the bit: whatever the shape, their number and their
+ * threads. */
 #include "cpu.h"
 #include "golden_logits.h"
 #include "model/model.h"
@@ -188,8 +189,8 @@ static void so_do_they_with_the_bundled_pair(void **state) {
   }
 }
 
-/* Of two, two and three key heads, so that some ranks have none; the value heads of a key lie apart in the first model. The trees' rows
- * read states of several positions; of the longest text the first rows are lost. */
+/* Of two, two and three key heads, so that some ranks have none; the value heads of a key lie apart in the first model.
+ * The trees' rows read states of several positions; of the longest text the first rows are lost. */
 static void so_do_they_with_linear_attention(void **state) {
   (void)state;
   static const char *const names[] = {"gguf_qwen35", "qwen35", "qwen35_whole"};

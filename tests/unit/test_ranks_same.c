@@ -101,7 +101,7 @@ static void told_by(int ranks, trial *t, const char *what) {
 
 static void told(trial *t, const char *what) { told_by(2, t, what); }
 
-/* ---- tensors ------------------------------------------------------------------------------------------------------------ */
+/* ---- tensors ----------------------------------------------------------------------------------------------------- */
 
 typedef struct {
   const char *folder;
@@ -134,8 +134,8 @@ static bool is_read(const reads *r, uint64_t at) {
   return false;
 }
 
-/* The first, the middle and the last byte of each tensor, in the copy of either rank by turns: told if rank 1 computes with
- * it, in any tensor with some. */
+/* The first, the middle and the last byte of each tensor, in the copy of either rank by turns: told if rank 1 computes
+ * with it, in any tensor with some. */
 static void a_byte_of_any_tensor_is_told(void **state) {
   (void)state;
   char *copy[] = {copy_model(), copy_model()};
@@ -218,7 +218,7 @@ static void the_odd_one_of_four_is_told(void **state) {
   for (int i = 0; i < 3; i++) temp_remove(copy[i]);
 }
 
-/* ---- shards ------------------------------------------------------------------------------------------------------------- */
+/* ---- shards ------------------------------------------------------------------------------------------------------ */
 
 static const char *const shard_name[] = {"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"};
 
@@ -287,7 +287,7 @@ static void a_byte_of_either_shard_is_told(void **state) {
   temp_remove(copy[0]), temp_remove(copy[1]);
 }
 
-/* ---- GGUF --------------------------------------------------------------------------------------------------------------- */
+/* ---- GGUF -------------------------------------------------------------------------------------------------------- */
 
 enum { VOCAB = 512, HIDDEN = 64, INTER = 128, HEADS = 2, PAIRS = HIDDEN / HEADS / 2, F32 = 0 };
 
@@ -364,7 +364,7 @@ static void a_byte_of_a_gguf_beside_its_matrices_is_told(void **state) {
   temp_remove(copy[0]), temp_remove(copy[1]);
 }
 
-/* ---- hashes ------------------------------------------------------------------------------------------------------------- */
+/* ---- hashes ------------------------------------------------------------------------------------------------------ */
 
 /* Ranks whose processors differ compare each other's. */
 static void processors_hash_alike(void **state) {

@@ -1,8 +1,9 @@
-/* Gemma 4's assistants that are no heads of their target, each with its line; and passes that a reader's rows cannot make. What assistants
- * say: test_heads.c.
+/* Gemma 4's assistants that are no heads of their target, each with its line; and passes that a reader's rows cannot
+ * make. What assistants say: test_heads.c.
  *
  *   test_readers                 runs the tests
- *   test_readers write FOLDER    writes an assistant and its target, for the command line: FOLDER/assistant/, FOLDER/target/ */
+ *   test_readers write FOLDER    writes an assistant and its target, for the command line: FOLDER/assistant/,
+ *       FOLDER/target/ */
 #include "dtrun.h"
 #include "golden_logits.h"
 #include "pair/pair.h"

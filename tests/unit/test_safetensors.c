@@ -228,7 +228,7 @@ static void a_tensor_listed_twice_is_refused(void **state) {
                "w.safetensors: tensor a: listed twice in the header");
 }
 
-/* ---- folders --------------------------------------------------------------------------------------------------------- */
+/* ---- folders ----------------------------------------------------------------------------------------------------- */
 
 static void folder_fails(const char *folder, const char *part) {
   st *s = NULL;

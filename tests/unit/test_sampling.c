@@ -1,9 +1,10 @@
-/* What is sampled has the right distribution, through the whole engine, on a scripted pair of 6 tokens: texts of 3 tokens
- * under as many seeds as the first argument says (30000) are counted and compared with their exact probabilities.
+/* What is sampled has the right distribution, through the whole engine, on a scripted pair of 6 tokens: texts of 3
+ * tokens under as many seeds as the first argument says (30000) are counted and compared with their exact
+ * probabilities.
  *
- * The test is Pearson's chi-square at level 0.001. At a million seeds its power against frequencies that are off by 1.2 %
- * (root mean square, relative) is 99 %; at 30000, against 7 %. tests/mutants/sampling.sh breaks the engine in several ways
- * and sees it fail. */
+ * The test is Pearson's chi-square at level 0.001. At a million seeds its power against frequencies that are off by 1.2
+ * % (root mean square, relative) is 99 %; at 30000, against 7 %. tests/mutants/sampling.sh breaks the engine in several
+ * ways and sees it fail. */
 #include "chi_square.h"
 #include "unit.h"
 

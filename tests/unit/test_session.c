@@ -1,5 +1,5 @@
-/* The state machine and the four primitives, on a scripted pair whose models read their text back from cache slots: a wrong
- * slot, prefix, path or move changes what comes out. */
+/* The state machine and the four primitives, on a scripted pair whose models read their text back from cache slots: a
+ * wrong slot, prefix, path or move changes what comes out. */
 #include "scripted.h"
 
 #include "pair/pair.h"

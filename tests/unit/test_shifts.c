@@ -1,5 +1,5 @@
-/* Shifts of logits: against other programs' processors (tests/golden/make_shifts.py); of paths against the text that they make; and
- * what a pass of the CPU makes of them, in every variant. */
+/* Shifts of logits: against other programs' processors (tests/golden/make_shifts.py); of paths against the text that
+ * they make; and what a pass of the CPU makes of them, in every variant. */
 #include "golden_logits.h"
 #include "rig.h"
 
@@ -68,7 +68,7 @@ static void shifts_are_those_of_transformers_and_llama_cpp(void **state) {
   free(text);
 }
 
-/* ---- paths ------------------------------------------------------------------------------------------------------------------ */
+/* ---- paths ------------------------------------------------------------------------------------------------------- */
 
 enum { IDS = 30, CONTEXT = 80 };
 
@@ -146,7 +146,7 @@ static void a_path_is_shifted_as_the_text_that_it_makes(void **state) {
   dt_tree_close(tree);
 }
 
-/* ---- what is refused -------------------------------------------------------------------------------------------------------- */
+/* ---- what is refused --------------------------------------------------------------------------------------------- */
 
 /* Of four ids, one of which ends a text. */
 static dt_status check(const dt_shifts *asked, const dt_seq_options *o, const int32_t *ends, dt_error *err) {
@@ -186,7 +186,7 @@ static void bounds_are_those_that_are_told(void **state) {
               dt_shifts_wanted(&(dt_shifts){.bias = &last, .n_bias = 1}));
 }
 
-/* ---- a pass ----------------------------------------------------------------------------------------------------------------- */
+/* ---- a pass ------------------------------------------------------------------------------------------------------ */
 
 enum { ROWS = 9, TOP = 5 };
 

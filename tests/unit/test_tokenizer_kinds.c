@@ -1,5 +1,5 @@
-/* Tokenizers of every kind that is read, small ones: the ids and the texts of Hugging Face (tests/golden/tokenizer/kinds.json), and
- * that a text may be had token by token. */
+/* Tokenizers of every kind that is read, small ones: the ids and the texts of Hugging Face
+ * (tests/golden/tokenizer/kinds.json), and that a text may be had token by token. */
 #include "text/text.h"
 #include "tokenizer_golden.h"
 

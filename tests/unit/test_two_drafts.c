@@ -1,5 +1,5 @@
-/* A second draft beside the first: each guesses, and computes, as if it were the only one. The oracle is that draft alone, in a pair and
- * a session of its own that does the same with the same trees. */
+/* A second draft beside the first: each guesses, and computes, as if it were the only one. The oracle is that draft
+ * alone, in a pair and a session of its own that does the same with the same trees. */
 #include "scripted.h"
 
 #include <limits.h>
@@ -170,7 +170,7 @@ static void each_draft_guesses_as_if_it_were_alone(void **state) {
   }
 }
 
-/* ---- what is there ------------------------------------------------------------------------------------------------------- */
+/* ---- what is there ----------------------------------------------------------------------------------------------- */
 
 static void a_node_has_the_guesses_of_the_draft_that_was_asked_last(void **state) {
   (void)state;

@@ -1,4 +1,5 @@
-/* The table of types, and its decoders against what the gguf package made of random blocks (tests/golden/make_types.py). */
+/* The table of types, and its decoders against what the gguf package made of random blocks
+ * (tests/golden/make_types.py). */
 #include "model/types.h"
 #include "unit.h"
 

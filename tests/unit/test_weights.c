@@ -6,7 +6,8 @@
 
 #include <unistd.h>
 
-/* Rows first..first+count-1 of a view of bytes 0, 1, 2, .. with two bytes a row are those of the source's rows listed. */
+/* Rows first..first+count-1 of a view of bytes 0, 1, 2, .. with two bytes a row are those of the source's rows
+ * listed. */
 static void reads(dt_matrix m, int first, int count, const int *rows) {
   uint8_t bytes[256], got[64];
   for (int i = 0; i < 256; i++) bytes[i] = (uint8_t)i;

@@ -1,5 +1,5 @@
-/* Sessions, their primitives and trees with every wrong argument, and in every wrong state: one line each, and nothing has
- * changed. Pairs: test_wrong_pairs.c. */
+/* Sessions, their primitives and trees with every wrong argument, and in every wrong state: one line each, and nothing
+ * has changed. Pairs: test_wrong_pairs.c. */
 #include "wrong_arguments.h"
 
 #include "dtrun.h"
@@ -56,7 +56,7 @@ static state look(void) {
 
 #define NULL_REFUSED(call) REFUSED(call, DT_EINPUT, "is NULL")
 
-/* ---- a sequence in each state ----------------------------------------------------------------------------------------- */
+/* ---- a sequence in each state ------------------------------------------------------------------------------------ */
 
 static void start(int seq, int tokens) {
   ok(dt_seq_start(session, seq, PROMPT, 5, &(dt_seq_options){.max_tokens = tokens, .candidates = 2}, &err));
@@ -125,7 +125,7 @@ static int tear_down(void **unused) {
   return 0;
 }
 
-/* ---- sessions ----------------------------------------------------------------------------------------------------------- */
+/* ---- sessions ---------------------------------------------------------------------------------------------------- */
 
 static void accessors_answer_for_sequences_that_are_not_there(void **unused) {
   (void)unused;
@@ -297,7 +297,7 @@ static void sessions_refuse_wrong_options(void **unused) {
   assert_null(dt_session_pair(NULL));
 }
 
-/* ---- the primitives ----------------------------------------------------------------------------------------------------- */
+/* ---- the primitives ---------------------------------------------------------------------------------------------- */
 
 static void primitives_refuse_wrong_lists(void **unused) {
   (void)unused;
@@ -473,7 +473,7 @@ static void a_tree_made_anew_by_hand_is_no_danger(void **unused) {
   bring(OPEN);
 }
 
-/* ---- trees -------------------------------------------------------------------------------------------------------------- */
+/* ---- trees ------------------------------------------------------------------------------------------------------- */
 
 static void trees_refuse_wrong_nodes_and_numbers(void **unused) {
   (void)unused;

@@ -1,5 +1,5 @@
-/* Pairs, their texts and what needs no pair, with every wrong argument: one line each. And that no function of the engine's headers
- * is forgotten here or in test_wrong_arguments.c. */
+/* Pairs, their texts and what needs no pair, with every wrong argument: one line each. And that no function of the
+ * engine's headers is forgotten here or in test_wrong_arguments.c. */
 #include "wrong_arguments.h"
 
 #include "dtrun.h"

@@ -44,7 +44,7 @@ static inline void check_message(const char *message, int line, const char *call
     if ((int)(call) != answer_) fail_msg("%d: %s: another answer without an error to fill", __LINE__, #call);          \
   } while (0)
 
-/* ---- what is declared --------------------------------------------------------------------------------------------------- */
+/* ---- what is declared -------------------------------------------------------------------------------------------- */
 
 static inline char *read_source(const char *name) {
   enum { MOST = 1 << 20 };
@@ -64,8 +64,8 @@ static inline bool has_word(const char *text, const char *word) {
   return false;
 }
 
-/* Every function of the header whose name begins with `prefix` must stand in one of the tests, a list that ends in NULL; returns
- * how many there are. */
+/* Every function of the header whose name begins with `prefix` must stand in one of the tests, a list that ends in
+ * NULL; returns how many there are. */
 static inline int check_tested(const char *header, const char *prefix, const char *const *tests) {
   char pattern[64], name[64], *text = read_source(header), *test[4] = {0};
   regex_t function;

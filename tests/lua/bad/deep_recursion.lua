@@ -2,7 +2,7 @@
 -- expect: policy made a table of more than 16384 keys, or a stack as large
 local policy = require "dt.policy"
 
-local Bad = policy.define { name = "deep_recursion", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+local Bad = policy.define { name = "deep_recursion", params = { { "at", 1, min = 1, doc = "faulty iteration" } } }
 
 function Bad:init() self.iteration = 0 end
 

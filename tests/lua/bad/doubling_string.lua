@@ -2,7 +2,7 @@
 -- expect: policy made a string of more than 64 KiB
 local policy = require "dt.policy"
 
-local Bad = policy.define { name = "doubling_string", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+local Bad = policy.define { name = "doubling_string", params = { { "at", 1, min = 1, doc = "faulty iteration" } } }
 
 function Bad:init() self.iteration = 0 end
 

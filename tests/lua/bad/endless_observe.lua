@@ -2,7 +2,7 @@
 -- expect: policy ran longer than 2 s (or 20 million instructions) in observe
 local policy = require "dt.policy"
 
-local Bad = policy.define { name = "endless_observe", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+local Bad = policy.define { name = "endless_observe", params = { { "at", 1, min = 1, doc = "faulty iteration" } } }
 
 function Bad:init() self.iteration = 0 end
 

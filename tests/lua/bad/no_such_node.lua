@@ -2,7 +2,7 @@
 -- expect: tree:branch: u: there is no node 99
 local policy = require "dt.policy"
 
-local Bad = policy.define { name = "no_such_node", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+local Bad = policy.define { name = "no_such_node", params = { { "at", 1, min = 1, doc = "faulty iteration" } } }
 
 function Bad:init() self.iteration = 0 end
 

@@ -2,7 +2,7 @@
 -- expect: string.rep: the result is longer than 65536 bytes
 local policy = require "dt.policy"
 
-local Bad = policy.define { name = "rep_bomb", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+local Bad = policy.define { name = "rep_bomb", params = { { "at", 1, min = 1, doc = "faulty iteration" } } }
 
 function Bad:init() self.iteration = 0 end
 

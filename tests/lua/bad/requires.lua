@@ -2,7 +2,7 @@
 -- expect: require: a module is dt.policy, or a file beside the policy: NAME for NAME.lua
 local policy = require "dt.policy"
 
-local Bad = policy.define { name = "requires", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+local Bad = policy.define { name = "requires", params = { { "at", 1, min = 1, doc = "faulty iteration" } } }
 
 function Bad:init() self.iteration = 0 end
 

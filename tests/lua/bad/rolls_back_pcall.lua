@@ -2,7 +2,7 @@
 -- expect: policy ran longer than
 local policy = require "dt.policy"
 
-local Bad = policy.define { name = "rolls_back_pcall", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+local Bad = policy.define { name = "rolls_back_pcall", params = { { "at", 1, min = 1, doc = "faulty iteration" } } }
 
 function Bad:init() self.iteration = 0 end
 

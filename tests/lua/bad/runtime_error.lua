@@ -2,7 +2,7 @@
 -- expect: attempt to index a nil value (local 'nothing')
 local policy = require "dt.policy"
 
-local Bad = policy.define { name = "runtime_error", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+local Bad = policy.define { name = "runtime_error", params = { { "at", 1, min = 1, doc = "faulty iteration" } } }
 
 function Bad:init() self.iteration = 0 end
 

@@ -2,7 +2,7 @@
 -- expect: string.find is not in the box, which has of string: byte, char
 local policy = require "dt.policy"
 
-local Bad = policy.define { name = "string_find", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+local Bad = policy.define { name = "string_find", params = { { "at", 1, min = 1, doc = "faulty iteration" } } }
 
 function Bad:init() self.iteration = 0 end
 

@@ -2,7 +2,7 @@
 -- expect: attempt to index a boolean value
 local policy = require "dt.policy"
 
-local Bad = policy.define { name = "string_metatable", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+local Bad = policy.define { name = "string_metatable", params = { { "at", 1, min = 1, doc = "faulty iteration" } } }
 
 function Bad:init() self.iteration = 0 end
 

@@ -2,7 +2,7 @@
 -- expect: '__mode' is not available
 local policy = require "dt.policy"
 
-local Bad = policy.define { name = "weak", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+local Bad = policy.define { name = "weak", params = { { "at", 1, min = 1, doc = "faulty iteration" } } }
 
 function Bad:init() self.iteration = 0 end
 
