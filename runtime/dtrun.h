@@ -301,7 +301,8 @@ typedef struct {
   bool drafts; /* with pieces: those of the draft model follow, which else its first dt_draft_step runs as one */
 } dt_seq_options;
 
-/* Checks the values that need no model, as dt_seq_start does. DT_EINPUT: the message begins with the option's name, "temp: ". */
+/* Checks the values that need no model, as dt_seq_start does. DT_EINPUT: a message that begins with the option's name,
+ * "temp: ". */
 dt_status dt_check_options(const dt_seq_options *options, dt_error *err);
 
 #define DT_TARGET_CANDIDATES 32

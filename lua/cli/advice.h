@@ -1,12 +1,12 @@
-/* "Why no speed-up?": after a run of one text that was slower than plain decoding, one line gives the cause and a remedy. --explain
- * shows the numbers after any run. */
+/* "Why no speed-up?": after a run of one text that was slower than plain decoding, one line gives the cause and a
+ * remedy. --explain shows the numbers after any run. */
 #ifndef ADVICE_H
 #define ADVICE_H
 
 #include "cli/compare.h"
 
-/* before, after: usage around the run. compared: the comparison with another policy, or NULL. If that gives no time of plain
- * decoding, a few passes measure it. */
+/* before, after: usage around the run. compared: the comparison with another policy, or NULL. If that gives no time of
+ * plain decoding, a few passes measure it. */
 void advise(const job *j, const outcome *mine, const dtl_usage *before, const dtl_usage *after,
             const comparison *compared);
 

@@ -1,5 +1,5 @@
-/* dtrun chat [POLICY]: a conversation at the terminal. It reads questions from standard input and keeps the caches from turn to
- * turn, so only new tokens run through the models. */
+/* dtrun chat [POLICY]: a conversation at the terminal. It reads questions from standard input and keeps the caches from
+ * turn to turn, so only new tokens run through the models. */
 #ifndef CHAT_H
 #define CHAT_H
 

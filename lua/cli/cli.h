@@ -31,13 +31,13 @@ typedef struct {
   bool help, man, version, list;
 } cli_options;
 
-/* Reads the arguments after the program's name. The strings of *out are argv's (a --set is cut at its '='); its lists are
- * freed with cli_free, after a failure too. DT_EINPUT: a message that names the option. */
+/* Reads the arguments after the program's name. The strings of *out are argv's (a --set is cut at its '='); its lists
+ * are freed with cli_free, after a failure too. DT_EINPUT: a message that names the option. */
 dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err);
 void cli_free(cli_options *options);
 
-/* Whether this argument, in the place of a policy (folder: policies) or of a driver (scripts), is a model: a .gguf file by its name, a
- * folder with config.json, or a model's name that no file in that folder has. */
+/* Whether this argument, in the place of a policy (folder: policies) or of a driver (scripts), is a model: a .gguf file
+ * by its name, a folder with config.json, or a model's name that no file in that folder has. */
 bool cli_is_model(const char *argument, const char *folder);
 
 /* The field that /set may change between answers, by any name of its option without the dashes; NULL: none. */

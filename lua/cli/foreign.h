@@ -1,5 +1,6 @@
-/* Options of llama.cpp, ollama, vLLM and transformers that dtrun lacks: an answer says what it has instead. Names that mean exactly
- * an option of dtrun are in its row (cli/options.c, request/fields.c). lua/cli/README.md shows all; tests/cli/foreign.sh compares. */
+/* Options of llama.cpp, ollama, vLLM and transformers that dtrun lacks: an answer says what it has instead. Names that
+ * mean exactly an option of dtrun are in its row (cli/options.c, request/fields.c). lua/cli/README.md shows all;
+ * tests/cli/foreign.sh compares. */
 #ifndef FOREIGN_H
 #define FOREIGN_H
 

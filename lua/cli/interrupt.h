@@ -7,8 +7,8 @@
 
 extern volatile sig_atomic_t interrupted; /* set by the first Ctrl-C, and when the reader of our output has gone */
 
-/* From now on the first Ctrl-C ends the run and the second one kills. A process that ignores Ctrl-C (a background job) still
- * does. */
+/* From now on the first Ctrl-C ends the run and the second one kills. A process that ignores Ctrl-C (a background job)
+ * still does. */
 void catch_interrupt(void);
 
 /* From now on every Ctrl-C sets it and none kills; with cut_reads it also ends a wait for a line at the terminal. */

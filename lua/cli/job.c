@@ -94,7 +94,8 @@ static bool needs_logits(const request_input *in) {
   return dt_shifts_wanted(&seq->shifts) || seq->logprobs.wanted || in->n_biases;
 }
 
-/* Opens the pair. A limited draft vocabulary also has the tokens of the prompts. chats: a conversation needs a layout. */
+/* Opens the pair. A limited draft vocabulary also has the tokens of the prompts. chats: a conversation needs a layout.
+ */
 static int open_models(job *j, dtl_need need, bool chats) {
   cli_options *o = j->options;
   dt_error err;

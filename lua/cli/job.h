@@ -23,16 +23,16 @@ typedef struct {
   dtl_corpus *corpus; /* NULL: none given */
 } job;
 
-/* Each checks as much as possible before anything runs, prints a mistake, and returns an exit status. Defaults stand for a missing
- * policy and prompt. Call job_close after a failure too. */
+/* Each checks as much as possible before anything runs, prints a mistake, and returns an exit status. Defaults stand
+ * for a missing policy and prompt. Call job_close after a failure too. */
 int job_open(cli_options *options, job *out);
 int job_open_chat(cli_options *options, job *out); /* without prompts, for a conversation; any draft model is loaded */
 int job_open_server(cli_options *options, job *out); /* the same, and what passes cost */
 int job_calibrate(job *j); /* costs, if a policy uses them: measured with --costs table, else learned */
 int job_close(job *j);     /* returns an exit status too: writing the trace may fail */
 
-/* The options to open the command line's policy again under other settings. The preset DTL_TUNED needs a pair: without one, the
- * policy opens with its defaults, to tell what it uses. */
+/* The options to open the command line's policy again under other settings. The preset DTL_TUNED needs a pair: without
+ * one, the policy opens with its defaults, to tell what it uses. */
 dtl_policy_options job_policy(const cli_options *options, const dt_pair *pair);
 
 /* The conversation so far (turns, n as in dt_chat_text) with the job's system text. *text is malloc'd. */

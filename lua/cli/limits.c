@@ -6,7 +6,9 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#define LEAST_STACK_KIB 1024 /* stack of each thread too: a deeply nested file, a recursion of Lua through C need it */
+#define LEAST_STACK_KIB                                                                                                \
+  1024 /* stack of each thread too: a deeply nested file, a recursion of Lua through C need it                         \
+        */
 
 int limits_check(void) {
   struct rlimit stack;

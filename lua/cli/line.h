@@ -10,8 +10,8 @@ typedef struct line_source line_source;
 line_source *line_open(bool terminal); /* of standard input; NULL: out of memory */
 void line_close(line_source *s);       /* NULL is allowed */
 
-/* Reads a line without its end, *len bytes and a NUL; the source owns it until the next call. NULL: end of input, or `interrupted`
- * was set meanwhile. At a terminal it shows `prompt` first. */
+/* Reads a line without its end, *len bytes and a NUL; the source owns it until the next call. NULL: end of input, or
+ * `interrupted` was set meanwhile. At a terminal it shows `prompt` first. */
 char *line_next(line_source *s, const char *prompt, size_t *len);
 
 /* Adds a line to the history, for now and later sessions: see history.h. */

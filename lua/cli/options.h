@@ -1,5 +1,5 @@
-/* The options of the command line: the fields of requests and pairs (request/fields.h), and those of the program itself. They give
- * the parser, --help, the manual page and what shells complete. */
+/* The options of the command line: the fields of requests and pairs (request/fields.h), and those of the program
+ * itself. They give the parser, --help, the manual page and what shells complete. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 

@@ -17,8 +17,8 @@ typedef struct {
   int n;
 } prompt_list;
 
-/* Each adds to a list that begins as zeros. Free it with prompts_free, after a failure too. DT_EINPUT: nothing to read, or no
- * prompt in it. */
+/* Each adds to a list that begins as zeros. Free it with prompts_free, after a failure too. DT_EINPUT: nothing to read,
+ * or no prompt in it. */
 dt_status prompts_add_text(prompt_list *p, const char *text, dt_error *err);
 dt_status prompts_add_file(prompt_list *p, const char *path, dt_error *err); /* "-": standard input */
 /* A prompt from each line {"prompt": "..."} of a file. */

@@ -13,8 +13,9 @@ typedef struct {
   size_t n, room;
 } words;
 
-/* on_text of a dtl_request whose `user` begins with a `words`. It shows text up to a blank, a punctuation mark or a character that
- * is a word by itself (Chinese), or when a word exceeds WORDS_MOST characters; it never cuts a character. */
+/* on_text of a dtl_request whose `user` begins with a `words`. It shows text up to a blank, a punctuation mark or a
+ * character that is a word by itself (Chinese), or when a word exceeds WORDS_MOST characters; it never cuts a
+ * character. */
 bool words_text(void *user, const char *bytes, size_t len);
 
 /* Ends the text: shows the rest, and frees. */

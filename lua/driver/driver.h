@@ -1,5 +1,5 @@
-/* The C half of the drivers' module `dt`. dt/init.lua wraps it, checks options and turns failures into tables. Functions here
- * return nil, kind, message if they fail for a reason outside the program. */
+/* The C half of the drivers' module `dt`. dt/init.lua wraps it, checks options and turns failures into tables.
+ * Functions here return nil, kind, message if they fail for a reason outside the program. */
 #ifndef DTL_DRIVER_H
 #define DTL_DRIVER_H
 
@@ -83,8 +83,8 @@ int driver_pair_close(lua_State *L);
 int driver_pair_encode(lua_State *L);
 int driver_pair_decode(lua_State *L);
 int driver_pair_prefix(lua_State *L); /* (pair, text, window, sinks, whether the text says everything itself) */
-/* (pair, list of conversations {turn, .., system =}, template or nil, date or nil: today's) -> list of texts, what ends an answer,
- * the template's name */
+/* (pair, list of conversations {turn, .., system =}, template or nil, date or nil: today's) -> list of texts, what ends
+ * an answer, the template's name */
 int driver_pair_conversations(lua_State *L);
 int driver_pair_policy(lua_State *L);    /* (pair, options) -> table | nil, kind, message, file, line */
 int driver_pair_set_costs(lua_State *L); /* (pair, "learn", "table" or the JSON of one) */

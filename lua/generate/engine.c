@@ -1,6 +1,6 @@
-/* Requests that come and go: see dtl_engine in host.h. Each has a seat. Its prompt runs in pieces, then it joins the others. Between two
- * iterations of the others runs one piece, or several prompts that take no longer together. A seat's rows stay in the cache until
- * another request takes it, and a prompt that begins as they do keeps them. */
+/* Requests that come and go: see dtl_engine in host.h. Each has a seat. Its prompt runs in pieces, then it joins the
+ * others. Between two iterations of the others runs one piece, or several prompts that take no longer together. A
+ * seat's rows stay in the cache until another request takes it, and a prompt that begins as they do keeps them. */
 #include "generate/places.h"
 #include "generate/prefixes.h"
 
@@ -67,7 +67,8 @@ static void count(dtl_engine *e) {
   }
 }
 
-/* ---- begin and end ------------------------------------------------------------------------------------------------ */
+/* ---- begin and end ------------------------------------------------------------------------------------------------
+ */
 
 static void left(void *user, place *p) {
   dtl_engine *e = user;
@@ -102,7 +103,8 @@ static int choose(const dtl_engine *e, const int32_t *ids, int n) {
   return best < 0 ? oldest : best;
 }
 
-/* ---- rows of other prompts ---------------------------------------------------------------------------------------- */
+/* ---- rows of other prompts ----------------------------------------------------------------------------------------
+ */
 
 /* Whether a request looks for rows. Log-probabilities of a prompt need all of its own. */
 static bool looks(const dtl_engine *e, const seat *s) {
@@ -266,8 +268,8 @@ static bool fits(const dtl_engine *e, int i, double ms) {
   return rows * e->piece_ms <= ms * e->piece;
 }
 
-/* Runs a piece of the prompt that has waited longest, then those prompts that should end in the rest of a piece's time: texts
- * that begin together share more passes. `alone`: no text waits meanwhile. */
+/* Runs a piece of the prompt that has waited longest, then those prompts that should end in the rest of a piece's time:
+ * texts that begin together share more passes. `alone`: no text waits meanwhile. */
 static void run_prompts(dtl_engine *e, bool alone) {
   const int times = alone ? ALONE : 1;
   const double end = dt_clock_ms() + e->piece_ms * times;

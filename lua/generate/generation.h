@@ -1,5 +1,5 @@
-/* One sequence from its prompt to its result: its emitted text, its trace, its result. The stepper grows its trees. The caller
- * calls, in this order:
+/* One sequence from its prompt to its result: its emitted text, its trace, its result. The stepper grows its trees. The
+ * caller calls, in this order:
  *
  *   generation_open(&g, pair, policy, &request, prompt, &result, &err)
  *   generation_start(&g, session, seq, NULL, &err) the prompt pass
@@ -31,13 +31,13 @@ typedef struct {
 /* The ids of a prompt that is a text or ids: *ids is malloc'd. */
 dt_status generation_ids(const dt_pair *pair, const dtl_prompt *prompt, int32_t **ids, int *n, dt_error *err);
 
-/* For the request's prompt number `prompt`, from 0. Fills the result's head; policy will serve it. After a failure call only
- * generation_close. request and result must outlive it. */
+/* For the request's prompt number `prompt`, from 0. Fills the result's head; policy will serve it. After a failure call
+ * only generation_close. request and result must outlive it. */
 dt_status generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, const dtl_request *request,
                           int prompt, dtl_result *result, dt_error *err);
 
-/* Runs the prompt pass in place `seq` of the session. shared: where several answers share it, else NULL: the first leaves it there for
- * the others, and the caller frees it. */
+/* Runs the prompt pass in place `seq` of the session. shared: where several answers share it, else NULL: the first
+ * leaves it there for the others, and the caller frees it. */
 dt_status generation_start(generation *g, dt_session *session, int seq, dt_prefix **shared, dt_error *err);
 
 /* Whether it wants more tokens and was not interrupted. */

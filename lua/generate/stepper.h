@@ -1,5 +1,5 @@
-/* Calls a policy's object, iteration by iteration. With scope "sequence" it serves one sequence, with scope "batch" any number,
- * all in every step. */
+/* Calls a policy's object, iteration by iteration. With scope "sequence" it serves one sequence, with scope "batch" any
+ * number, all in every step. */
 #ifndef DTL_STEPPER_H
 #define DTL_STEPPER_H
 
@@ -34,8 +34,8 @@ void stepper_close(stepper *s); /* all sequences must have left; zeros are allow
 dt_status stepper_join(stepper *s, generation *g, dt_error *err);
 void stepper_leave(stepper *s, generation *g);
 
-/* One iteration of every member: draft, verify, commit, observe; or a plain one, while all members rest. DT_OK: it is over or was interrupted; if stepper_waits, it waits
- * for the pass that its run awaits. */
+/* One iteration of every member: draft, verify, commit, observe; or a plain one, while all members rest. DT_OK: it is
+ * over or was interrupted; if stepper_waits, it waits for the pass that its run awaits. */
 dt_status stepper_step(stepper *s, dt_error *err);
 dt_status stepper_resume(stepper *s, dt_error *err); /* after that pass */
 bool stepper_waits(const stepper *s);

@@ -1,5 +1,5 @@
-/* Writes runs' iterations as JSON lines of schema dtrun.trace/1 (policies/TRACES.md). None of these calls fails: dtl_trace_close
- * reports the first failure, after which nothing more is written. */
+/* Writes runs' iterations as JSON lines of schema dtrun.trace/1 (policies/TRACES.md). None of these calls fails:
+ * dtl_trace_close reports the first failure, after which nothing more is written. */
 #ifndef DTL_TRACE_H
 #define DTL_TRACE_H
 

@@ -1,5 +1,6 @@
-/* The fields of a request and of a pair: one table for the command line, HTTP, drivers, /set of chats, completions and help. A new
- * field is a row here, and its use. Values are checked by the engine alone (dt_check_options, dtl_check_request). */
+/* The fields of a request and of a pair: one table for the command line, HTTP, drivers, /set of chats, completions and
+ * help. A new field is a row here, and its use. Values are checked by the engine alone (dt_check_options,
+ * dtl_check_request). */
 #ifndef REQUEST_FIELDS_H
 #define REQUEST_FIELDS_H
 

@@ -1,5 +1,5 @@
-/* The values of fields as callers give them, up to the request that they make. Checks here are of syntax only: whether a text is a
- * number. */
+/* The values of fields as callers give them, up to the request that they make. Checks here are of syntax only: whether
+ * a text is a number. */
 #ifndef REQUEST_INPUT_H
 #define REQUEST_INPUT_H
 
@@ -23,7 +23,8 @@ typedef struct {
 /* Whether the field was given. */
 bool request_given(const request_input *in, const request_field *field);
 
-/* Sets a field that the caller calls `name`, whose text is kept until the end. DT_EINPUT: a message that begins with that name.
+/* Sets a field that the caller calls `name`, whose text is kept until the end. DT_EINPUT: a message that begins with
+ * that name.
  * - request_text: from its text, as of the command line
  * - request_number: WHOLE, REAL, LOGPROBS
  * - request_flag: FLAG */
@@ -41,7 +42,8 @@ dt_status request_biases(request_input *in, const dt_pair *pair, dt_error *err);
 /* Adds a bias to those that are read. */
 dt_status request_add_bias(request_input *in, dt_bias bias, dt_error *err);
 
-/* Checks all values that need no pair, by the engine; a number of tokens that was not given is none. The message has the caller's name of the field. */
+/* Checks all values that need no pair, by the engine; a number of tokens that was not given is none. The message has
+ * the caller's name of the field. */
 dt_status request_check(const request_input *in, dt_error *err);
 
 /* A message of the engine that begins with a field's name: replaces it by the caller's. Returns the failure. */

@@ -21,7 +21,8 @@ void answer_text(json_text *out, const char *before, const char *text) {
   json_string(out, text ? text : "", text ? strlen(text) : 0);
 }
 
-/* ---- log-probabilities -------------------------------------------------------------------------------------------- */
+/* ---- log-probabilities --------------------------------------------------------------------------------------------
+ */
 
 bool answer_keep(answer_logprobs *kept, const int32_t *ids, const dtl_logprob *list, int n) {
   if (kept->n + n > kept->room) {
@@ -71,8 +72,8 @@ void answer_bytes(json_text *out, const char *bytes, size_t len) {
   json_raw(out, "]");
 }
 
-/* A token of a completion, whose log-probabilities have no bytes beside it: a part of a character is shown as OpenAI does, bytes:\xf0,
- * so that two of them differ as names of top_logprobs. */
+/* A token of a completion, whose log-probabilities have no bytes beside it: a part of a character is shown as OpenAI
+ * does, bytes:\xf0, so that two of them differ as names of top_logprobs. */
 static void put_text_token(json_text *out, const dt_pair *pair, int32_t id) {
   char buffer[16], shown[8];
   size_t len, whole;
@@ -92,7 +93,8 @@ static void put_text_token(json_text *out, const dt_pair *pair, int32_t id) {
   free(text);
 }
 
-/* Counts the characters of a text, whose tokens may end within one. Returns the number of that in which the bytes begin. */
+/* Counts the characters of a text, whose tokens may end within one. Returns the number of that in which the bytes
+ * begin. */
 static size_t count_characters(answer_offset *at, const char *bytes, size_t len) {
   size_t begins = at->characters - (at->left > 0);
   for (size_t i = 0; i < len; i++) {
@@ -196,11 +198,13 @@ static void put_logprobs(json_text *out, const answer_head *head, told prompt, t
     put_text_logprobs(out, pair, (told[]){prompt, text}, offset);
 }
 
-/* ---- traces -------------------------------------------------------------------------------------------------------- */
+/* ---- traces --------------------------------------------------------------------------------------------------------
+ */
 
 bool answer_has_room(size_t waiting, size_t len) { return waiting <= ANSWER_TRACE && len <= ANSWER_TRACE - waiting; }
 
-/* ---- thoughts ------------------------------------------------------------------------------------------------------ */
+/* ---- thoughts ------------------------------------------------------------------------------------------------------
+ */
 
 #define CONTENT "\"content\":" /* of an answer, and of its thoughts, as in llama.cpp */
 #define THOUGHTS "\"reasoning_content\":"
@@ -245,7 +249,8 @@ static void put_message(json_text *out, const answer_head *head, const dtl_resul
   free(p.text[0]), free(p.text[1]);
 }
 
-/* ---- parts of answers --------------------------------------------------------------------------------------------- */
+/* ---- parts of answers ---------------------------------------------------------------------------------------------
+ */
 
 static const char *finish_of(const dtl_result *r) {
   return strcmp(r->finish_reason, "eos") == 0 || strcmp(r->finish_reason, "stop") == 0 ? "stop" : "length";
@@ -312,7 +317,8 @@ static void put_statistics(json_text *out, const answer_head *head, const dtl_re
   free(json);
 }
 
-/* ---- streams ------------------------------------------------------------------------------------------------------- */
+/* ---- streams -------------------------------------------------------------------------------------------------------
+ */
 
 static void begin_chunk(json_text *out, const answer_head *head, int index) {
   json_raw(out, "data: ");
@@ -385,7 +391,8 @@ void answer_closes(json_text *out, const answer_head *head, const dtl_result *re
   json_raw(out, "data: [DONE]\n\n");
 }
 
-/* ---- whole answers -------------------------------------------------------------------------------------------------- */
+/* ---- whole answers --------------------------------------------------------------------------------------------------
+ */
 
 /* The text of a completion: with echo, the prompt's before it. */
 static void put_whole_text(json_text *out, const answer_head *head, const dtl_result *r) {

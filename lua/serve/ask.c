@@ -146,7 +146,8 @@ static bool read_messages(reading *r, const cJSON *v) {
   return fine;
 }
 
-/* ---- other fields ------------------------------------------------------------------------------------------------- */
+/* ---- other fields -------------------------------------------------------------------------------------------------
+ */
 
 static dt_seq_options *seq_of(reading *r) { return &r->a->in.request.seq; }
 
@@ -342,7 +343,8 @@ static bool read_model(reading *r, const cJSON *v) {
   return true;
 }
 
-/* ---- the policy ---------------------------------------------------------------------------------------------------- */
+/* ---- the policy ----------------------------------------------------------------------------------------------------
+ */
 
 #define MOST_PARAMS 64
 
@@ -403,11 +405,13 @@ static bool read_dtrun(reading *r, const cJSON *v) {
   return !dtl_policy_open(&how, &r->a->own, &err) || failed(r, &err);
 }
 
-/* ---- the table ---------------------------------------------------------------------------------------------------- */
+/* ---- the table ----------------------------------------------------------------------------------------------------
+ */
 
 typedef bool reader(reading *r, const cJSON *v);
 
-/* Members that are no fields of the table (request/fields.h), and those whose values in bodies need a reader of their own. */
+/* Members that are no fields of the table (request/fields.h), and those whose values in bodies need a reader of their
+ * own. */
 static const struct {
   const char *name;
   int where;

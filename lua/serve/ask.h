@@ -1,4 +1,5 @@
-/* A request's body, read: fields of OpenAI's completions and chats, of llama.cpp's and vLLM's servers, and dtrun's own. */
+/* A request's body, read: fields of OpenAI's completions and chats, of llama.cpp's and vLLM's servers, and dtrun's own.
+ */
 #ifndef SERVE_ASK_H
 #define SERVE_ASK_H
 

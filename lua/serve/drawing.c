@@ -1,4 +1,5 @@
-/* See drawing.h. One bridge to Lua serves all requests, one after another: so little memory is held, however many ask. */
+/* See drawing.h. One bridge to Lua serves all requests, one after another: so little memory is held, however many ask.
+ */
 #include "serve/drawing.h"
 
 #include <pthread.h>

@@ -1,5 +1,6 @@
-/* HTTP by libmicrohttpd: see serve.h. Each connection has a thread, which may wait; routes.c answers. A client of a stream
- * that has left is noticed when the next piece or ping is written; others by looking at their connections while they wait. */
+/* HTTP by libmicrohttpd: see serve.h. Each connection has a thread, which may wait; routes.c answers. A client of a
+ * stream that has left is noticed when the next piece or ping is written; others by looking at their connections while
+ * they wait. */
 #include "serve/http.h"
 #include "serve/page.h"
 
@@ -46,7 +47,8 @@ typedef struct {
   bool failed;     /* its answer failed after a part of it was sent */
 } incoming;
 
-/* ---- answers -------------------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------------------------------
+ */
 
 /* The origin of the request's page, if --cors lets it ask; NULL: it does not, or no page asks. */
 static const char *welcome_origin(const server *s, struct MHD_Connection *c) {
@@ -125,7 +127,8 @@ static enum MHD_Result respond_options(struct MHD_Connection *c, incoming *in) {
   return send_answer(c, in, 204, r);
 }
 
-/* ---- tickets --------------------------------------------------------------------------------------------------------- */
+/* ---- tickets
+ * --------------------------------------------------------------------------------------------------------- */
 
 static bool has_left(struct MHD_Connection *c) {
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -197,7 +200,8 @@ static enum MHD_Result respond_ticket(struct MHD_Connection *c, incoming *in, ti
   return state == TICKET_GOES ? respond_json(c, in, 200, "application/json", &out) : respond_refusal(c, in, &why);
 }
 
-/* ---- who may ask ------------------------------------------------------------------------------------------------------- */
+/* ---- who may ask
+ * ------------------------------------------------------------------------------------------------------- */
 
 static bool is_one_of(const char *text, size_t n, const char *const *names) {
   for (; *names; names++)
@@ -205,7 +209,8 @@ static bool is_one_of(const char *text, size_t n, const char *const *names) {
   return false;
 }
 
-/* Whether a header's host is this server: a page of another site, whose name its owner made mean this machine, has its own. */
+/* Whether a header's host is this server: a page of another site, whose name its owner made mean this machine, has its
+ * own. */
 static bool is_own_host(const server *s, const char *host) {
   const char *const own[] = {"localhost", "127.0.0.1", "[::1]", s->options.host, NULL};
   const char *end = *host == '[' ? strchr(host, ']') : NULL;
@@ -248,7 +253,8 @@ static bool has_key(const server *s, struct MHD_Connection *c) {
   return other && is_key(s->options.key, other);
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------------------------ */
+/* ---- requests
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* Whether a request is refused by its headers. */
 static bool is_refused(const server *s, struct MHD_Connection *c, const route *r, refusal *why) {
@@ -326,7 +332,8 @@ static enum MHD_Result take(void *user, struct MHD_Connection *c, const char *ur
   return answer(user, c, method, url, *state);
 }
 
-/* Tells of a request whose answer is sent: method, path, status, time, and why it was refused or what its texts were. */
+/* Tells of a request whose answer is sent: method, path, status, time, and why it was refused or what its texts were.
+ */
 static void say_line(server *s, const incoming *in) {
   char line[512];
   const bool refused = in->failed || (in->status >= 400 && !in->early); /* who waits for the model asks often */
@@ -348,7 +355,8 @@ static void forget(void *user, struct MHD_Connection *c, void **state, enum MHD_
   *state = NULL;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------------ */
+/* ---- all of it
+ * ------------------------------------------------------------------------------------------------------------ */
 
 dt_status serve_open(const serve_options *o, server **out, dt_error *err) {
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found = NULL;

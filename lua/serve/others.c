@@ -1,4 +1,5 @@
-/* The table of fields that are not taken: see others.h. tests/serve/fields.txt has the schemas that their names come from. */
+/* The table of fields that are not taken: see others.h. tests/serve/fields.txt has the schemas that their names come
+ * from. */
 #include "serve/others.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* The fields of OpenAI's, llama.cpp's and vLLM's interfaces that dtrun does not take: those that it ignores, since they change no text
- * here, and those that it refuses by name, since they would. */
+/* The fields of OpenAI's, llama.cpp's and vLLM's interfaces that dtrun does not take: those that it ignores, since they
+ * change no text here, and those that it refuses by name, since they would. */
 #ifndef SERVE_OTHERS_H
 #define SERVE_OTHERS_H
 
@@ -11,8 +11,8 @@
 /* Where a field stands. */
 enum { IN_MESSAGE = 1024, IN_PART = 2048, IN_STREAM = 4096, IN_TOKENS = 8192 }; /* beside those of request/fields.h */
 
-/* Whether a field that is not taken may be there: null always, a field of the table unless its value would change the text. False: *why
- * names it, with `path` before it ("messages[0]."). */
+/* Whether a field that is not taken may be there: null always, a field of the table unless its value would change the
+ * text. False: *why names it, with `path` before it ("messages[0]."). */
 bool others_pass(const cJSON *field, const char *path, int where, refusal *why);
 
 /* The same for all fields of an object but those that are taken: names, NULL at the end. */

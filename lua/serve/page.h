@@ -1,4 +1,5 @@
-/* The page that a browser gets: files of lua/serve/page/ and the drawing of traces, embedded when the program is built. */
+/* The page that a browser gets: files of lua/serve/page/ and the drawing of traces, embedded when the program is built.
+ */
 #ifndef SERVE_PAGE_H
 #define SERVE_PAGE_H
 

@@ -28,7 +28,8 @@ typedef struct {
   int n_models;
   const char *chat;         /* the name of a layout of conversations; NULL: the target's own */
   const dtl_policy *policy; /* for requests that name none */
-  /* What requests do not say: options of sequences but for stop strings, biases and a grammar; memory, corpus, begin_line. */
+  /* What requests do not say: options of sequences but for stop strings, biases and a grammar; memory, corpus,
+   * begin_line. */
   dtl_request defaults;
   int context;
   dtl_learned *learned;
@@ -36,12 +37,13 @@ typedef struct {
 
 typedef struct server server;
 
-/* Listens, and answers "loading" until serve_run. The texts of options must last until serve_close. DT_EINPUT: the address cannot be had. */
+/* Listens, and answers "loading" until serve_run. The texts of options must last until serve_close. DT_EINPUT: the
+ * address cannot be had. */
 dt_status serve_open(const serve_options *options, server **out, dt_error *err);
 int serve_port(const server *s);
 
-/* Serves until *stop is not zero; then what runs may go on for ten seconds, and the rest is refused. `ready` is called when it
- * begins. */
+/* Serves until *stop is not zero; then what runs may go on for ten seconds, and the rest is refused. `ready` is called
+ * when it begins. */
 dt_status serve_run(server *s, const serve_pair *what, const volatile sig_atomic_t *stop, void (*ready)(void *user),
                     void *user, dt_error *err);
 void serve_close(server *s); /* NULL is allowed */

@@ -1,4 +1,5 @@
-/* The queue of requests, and the thread that owns the pair and serves them. A ticket is a request in it; any thread may hold one. */
+/* The queue of requests, and the thread that owns the pair and serves them. A ticket is a request in it; any thread may
+ * hold one. */
 #ifndef SERVE_WORK_H
 #define SERVE_WORK_H
 
