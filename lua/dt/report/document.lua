@@ -87,7 +87,7 @@ local function headline(s, view)
   local both = ("%s %s and %s %s"):format(best.label, ratio(speedup(best)), second.label, ratio(speedup(second)))
   if not lead.low then return ("On %s there are too few texts for an interval: %s."):format(view.label, both) end
   if not is_told(lead) or not best.plain and not is_told(speedup(best)) then
-    return ("No fastest is told on %s: %s; the one by the other on the same texts is %s."):format(view.label, both,
+    return ("No arm is reliably the fastest on %s: %s; the ratio on the same texts is %s."):format(view.label, both,
       ratio(lead))
   end
   return ("Fastest on %s: %s %s, that is %s of the next on the same texts, %s."):format(view.label, best.label,
@@ -195,7 +195,7 @@ local function pair_section(document, s, views)
   if #s.arms < 3 or not s.arms[1].plain then return end
   add(document, "heading", "Pairs")
   add(document, "text", ("How many times as fast each row is as each column: the mean ratio on the same texts, with "
-    .. "its 95 %% interval; ~ where that holds 1, so that the two are not told apart.%s"):format(#s.arms > MOST_PAIRS
+    .. "its 95 %% interval; ~ where it contains 1, so that neither is reliably faster.%s"):format(#s.arms > MOST_PAIRS
     and (" Plain decoding and the fastest others, %d of %d."):format(MOST_PAIRS, #s.arms) or ""))
   for _, view in ipairs(views) do
     local arms, t = s:few(s.arms, MOST_PAIRS), { columns = { "" }, rows = {} }
