@@ -12,7 +12,7 @@ local opts = dt.args {
 Runs every combination of the values given with --set over every prompt and length, and prints the best settings.
 Values are lists and ranges: K=1,2,4  D=3..8  tau=0.1..0.5:0.1. Policies come first: sweep linear fixed_tree --set ...
 Each policy takes the names that it declares; a combination that its check refuses is left out.
-With --out each finished run is a line of FILE; the same command goes on where it was stopped, however that was.
+With --out each finished run is a line of FILE; the same command continues where it was stopped.
 A policy's error ends its run only; it is noted in FILE, told at the end, and the exit status is 3. The same command
 does not repeat it, unless --retry says so or the policy's text is another.
 With --shard i/n each of n machines runs a part of the settings; dtrun run merge FILE SHARDS... puts them together.

@@ -14,7 +14,7 @@ Draws settings from the ranges of the policy's parameters (tune= in its definiti
 on more and more prompts, then looks near the best. The result is compared with plain decoding and with the defaults on
 prompts that the search did not see, and kept in the user's folder: dtrun POLICY --preset tuned. If either of these is
 faster, it is not kept unless --save-anyway says so.
-With --out each finished run is a line of FILE; the same command goes on where it was stopped, however that was.
+With --out each finished run is a line of FILE; the same command continues where it was stopped.
 With --shard i/n each of n machines searches a part of the settings; after dtrun run merge FILE SHARDS... the same
 command without --shard takes the best of all, compares it and keeps it for the machine on which it is given.
 With --chat each prompt is a user's question to a chat model, whose answers end where they end; without, a text goes on

@@ -9,13 +9,17 @@ browse() {
   timeout 120 chromium --no-sandbox --headless=new --disable-gpu --user-data-dir="$PWD/profile" --window-size=1200,900 \
     "$@" "file://$PWD/$page" 2>/dev/null
 }
-# asks PAGE SCRIPT ARGUMENTS...: the page with a program behind it, which say()s lines: they are in the file log. The functions
-# below are its too.
+# drive PAGE SCRIPT: driven.html, the page with a program behind it, which say()s lines. The functions below are its too.
+drive() {
+  { cat "$1"; printf '<pre id="log"></pre>\n<script>\n%s\n%s\ndocument.getElementById("log").textContent = "LOG\\n" + said.join("\\n") + "\\nEND\\n";\n</script>\n' "$functions" "$2"; } >driven.html
+}
+# asks PAGE SCRIPT ARGUMENTS...: its lines are in the file log
 asks() {
-  local page=$1 script=$2
-  shift 2
-  { cat "$page"; printf '<pre id="log"></pre>\n<script>\n%s\n%s\ndocument.getElementById("log").textContent = "LOG\\n" + said.join("\\n") + "\\nEND\\n";\n</script>\n' "$functions" "$script"; } >driven.html
-  browse driven.html --dump-dom "$@" >dom
+  drive "$1" "$2"
+  looks driven.html "${@:3}"
+}
+looks() {
+  browse "$1" --dump-dom "${@:2}" >dom
   grep -q 'LOG$' dom || fail 'the program did not run'
   sed -n '/LOG$/,/^END/p' dom | sed -e 1d -e '$d' >log
 }
@@ -65,4 +69,11 @@ frame.onload = () => { const d = frame.contentDocument.documentElement; document
   grep -oE 'widths [0-9]+ [0-9]+' dom >log || fail 'the page did not load'
   read -r _ needed there <log
   [ "$there" -eq 360 ] && [ "$needed" -le 360 ] || fail "$(cat log)"
+}
+# asks_phone WIDTH PAGE SCRIPT: as asks, in a frame of so many pixels
+asks_phone() {
+  drive "$2" "$3"
+  printf '%s\n' "<pre id=\"log\"></pre><iframe style=\"width:$1px;height:740px;border:0\" src=\"driven.html\"></iframe>" '<script>document.querySelector("iframe").onload = event =>
+  { document.getElementById("log").textContent = event.target.contentDocument.getElementById("log").textContent; };</script>' >phone.html
+  looks phone.html --allow-file-access-from-files --virtual-time-budget=20000
 }

@@ -15,7 +15,7 @@ make_page() {
 it_cuts_nothing_in_print_at_A4() {
   make_page "${all[@]}" || return 0
   as_printed here/report.html
-  asks printed.html 'const all = document.querySelectorAll("table, figure, figure svg, pre");
+  asks printed.html 'const all = [...document.querySelectorAll("table, figure, figure svg, pre")].filter(e => e.getClientRects().length);
 checkWidth(all);
 for (const figure of document.querySelectorAll("figure svg"))
   if (figure.getBoundingClientRect().height > 730) say("tall " + figure.getBoundingClientRect().height); // of 1047: a heading fits above
@@ -26,9 +26,26 @@ say("things " + all.length);' "$printed_width"
 }
 it_keeps_labels_of_figures_apart_and_clear_of_lines() {
   make_page "${all[@]}" || return 0
-  asks here/report.html 'document.querySelectorAll("figure svg").forEach(check)'
+  local script='[...document.querySelectorAll("figure svg")].filter(svg => svg.getClientRects().length).forEach(check)'
+  asks here/report.html "$script"
   finds_nothing 'cut|overlap|crossed' 'labels'
   [ "$(grep -cE '^drawing [0-9]{2} [0-9]+' log)" -gt 15 ] || fail 'too few figures'
+  asks_phone 390 here/report.html "$script"
+  finds_nothing 'cut|overlap|crossed' 'labels on a phone'
+  [ "$(grep -cE '^drawing [0-9]+ [0-9]+' log)" -gt 15 ] || fail 'too few figures on a phone'
+}
+it_shows_whole_figures_with_letters_of_11_pixels_on_a_phone() {
+  make_page "${all[@]}" || return 0
+  asks_phone 390 here/report.html 'const figures = document.querySelectorAll("figure");
+checkWidth(figures);
+for (const figure of figures) {
+  const texts = [...figure.querySelectorAll("text")].filter(t => t.textContent.trim() && t.getClientRects().length);
+  const least = Math.min(...texts.map(t => Math.hypot(t.getScreenCTM().a, t.getScreenCTM().b) * parseFloat(getComputedStyle(t).fontSize)));
+  const shown = [...figure.querySelectorAll("svg")].filter(svg => svg.getClientRects().length).length;
+  say((least >= 11 && shown === 1 ? "letters" : "small " + least + " in " + shown) + " at " + innerWidth);
+}'
+  finds_nothing 'wide|small' 'on a phone'
+  [ "$(grep -cx 'letters at 390' log)" -gt 15 ] || fail 'too few figures'
 }
 it_breaks_no_word_of_a_heading() {
   make_page || return 0
@@ -62,7 +79,7 @@ it_has_lines_that_stand_out_in_both_themes() {
   local script='const light = c => { const [r, g, b] = c.map(x => (x /= 255) <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
 const numbers = text => text.match(/[0-9.]+/g).map(Number), paper = numbers(getComputedStyle(document.body).backgroundColor);
 let lines = 0;
-for (const path of document.querySelectorAll("figure.lines svg path[stroke^=rgb]")) {
+for (const path of document.querySelectorAll("figure.lines svg:first-child path[stroke^=rgb]")) {
   const style = getComputedStyle(path), own = numbers(style.stroke), bright = style.filter === "none" ? 1 : numbers(style.filter)[0];
   const seen = own.slice(0, 3).map((x, i) => Math.min(255, x * bright) * style.strokeOpacity + paper[i] * (1 - style.strokeOpacity));
   const [a, b] = [light(seen), light(paper)], ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
@@ -76,12 +93,12 @@ say("lines " + lines);'
   asks here/report.html "${script/LEAST/1.6}" $light # yellow on white has marks that are larger
   finds_nothing faint "light: $(sort log | uniq -c | head -5)"
 }
-it_shows_where_figures_go_on_beside_a_narrow_window() {
+it_shows_where_tables_go_on_beside_a_narrow_window() {
   make_page || return 0
-  asks here/report.html 'const s = getComputedStyle(document.querySelector("figure"));
+  asks here/report.html 'const s = getComputedStyle(document.querySelector(".wide"));
 say(innerWidth < 736 && s.backgroundImage.startsWith("linear-gradient") ? "shadow" : "none " + innerWidth);' --window-size=500,800
   [ "$(cat log)" = shadow ] || fail "$(cat log)"
-  asks here/report.html 'say(getComputedStyle(document.querySelector("figure")).backgroundImage);'
+  asks here/report.html 'say(getComputedStyle(document.querySelector(".wide")).backgroundImage);'
   [ "$(cat log)" = none ] || fail "$(cat log)"
 }
 it_has_numbers_and_tables_to_be_saved() {

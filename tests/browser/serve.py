@@ -153,6 +153,22 @@ def playground_draws(b):
     check(b.value("document.querySelector('.lane:first-child .tree').innerHTML") != first, "the same tree")
     b.press("ArrowLeft")
     check(b.value("document.querySelector('.lane:first-child .tree').innerHTML") == first, "another tree")
+    for width in (None, 390):  # a tree that is wider than its panel shows its root
+        b.show(width)
+        b.until(f"innerWidth {'> 500' if width is None else '=== 390'}")
+        for lane in (1, 2):
+            hidden = b.value("""((lane, steps) => {
+              const panel = document.querySelector(`.lane:nth-child(${lane}) .tree`), hidden = [];
+              for (let i = 0; i < steps; i++) {
+                const outer = panel.getBoundingClientRect(), root = panel.querySelector('g.root').getBoundingClientRect();
+                if (root.left < outer.left || root.right > outer.right || root.top < outer.top || root.bottom > outer.bottom) hidden.push(i);
+                document.getElementById('to-next').click();
+              }
+              document.getElementById('to-first').click();
+              return hidden;
+            })(LANE, 10)""".replace("LANE", str(lane)))
+            check(not hidden, "root out of sight", width, lane, hidden)
+    b.show(None)
     b.press("End")
     texts = b.value("[...document.querySelectorAll('.lane .words')].map(e => e.textContent)")
     check(texts[0] == texts[1] and len(texts[0]) > 100, "texts at the end", texts)

@@ -22,7 +22,8 @@ it_writes_tables_figures_and_one_page_that_needs_no_other_file() {
   for name in speedup speed depth time; do
     [ -s "sample/sample-$name.svg" ] && [ -s "sample/sample-$name.png" ] || fail "no figure sample-$name"
   done
-  [ "$(grep -c '<svg' sample/report.html)" -eq 4 ] || fail 'not every figure is in the page'
+  [ "$(grep -c '<svg' sample/report.html)" -eq 8 ] || fail 'not every figure is in the page, for wide and for narrow screens'
+  compgen -G 'sample/*narrow*' >/dev/null && fail 'a file of the page is left'
   grep -oE '(src|href)="[^"]{5}' sample/report.html | grep -vqE '"(#|data:)' && fail 'the page needs another file'
   return 0
 }

@@ -160,14 +160,14 @@ it_says_that_the_same_command_goes_on_after_ctrl_c() {
   local slow=(run sweep linear --set 'K=1..16' --prompt "$novel" --chars 80 -n 60 --ignore-eos -t 1 --repeats 1)
   at_terminal '3/17 ' ^C -- "$dtrun" "${slow[@]}" --out o.jsonl
   [ "$status" -eq 130 ] || fail "exit status $status, expected 130"
-  grep -q '^dtrun: interrupted: o.jsonl has the runs that ended, and the same command goes on there$' stdout || fail "no word of it: $(cat stdout)"
+  grep -q '^dtrun: interrupted: o.jsonl has the finished runs; the same command continues there$' stdout || fail "no word of it: $(cat stdout)"
   grep -q left stdout && fail 'progress stays on the screen'
   prompt_stands_alone
   at_terminal -- "$dtrun" "${slow[@]}" --out o.jsonl
   [ "$status" -eq 0 ] || fail "again: exit status $status"
   grep -qE '^17/17  [0-9]+ s$' stdout || fail "the last line of progress: $(head -n 1 stdout)"
   at_terminal '3/17 ' ^C -- "$dtrun" "${slow[@]}"
-  grep -q '^dtrun: interrupted: no file has the runs that ended; with --out FILE the same command goes on where it stopped$' stdout || fail 'without a file'
+  grep -q '^dtrun: interrupted: the finished runs are lost; with --out FILE the same command continues where it stopped$' stdout || fail 'without a file'
 }
 it_hides_a_line_of_progress_before_a_message() {
   for last in 'dt.check(nil, "enough")' 'error("enough", 0)'; do

@@ -301,10 +301,10 @@ function TestExperiment:test_a_disturbed_run_is_made_again_and_what_stays_distur
   local why = "put off a processor 300 times in 1.00 s"
   lu.assertEquals(disturbed, { false, false, false, why, false, false, false, false, false, false, false, false })
   lu.assertEquals(record.disturbance(assert(record.read(self.out)).runs), "The machine was busy: 3 of 12 runs were "
-    .. "disturbed and made again; 1 were disturbed each time (one was " .. why
-    .. "), and 0 of these count, for want of others.")
+    .. "disturbed and repeated; 1 stayed disturbed (one was " .. why
+    .. "), and 0 of these count because there are no others.")
   table.remove(done.runs, 4)
-  lu.assertStrContains(record.disturbance(done.runs), "2 of 11 runs were disturbed and made again; all of them succeed")
+  lu.assertStrContains(record.disturbance(done.runs), "2 of 11 runs were disturbed and repeated; all of them succeed")
   lu.assertNil(record.disturbance { done.runs[2] })
 end
 

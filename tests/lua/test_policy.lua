@@ -323,7 +323,8 @@ local function guesses(first, brings, text)
   local models = setmetatable({}, { __index = function() return model end })
   local verify = { 1, 1, 1.4, 2.4, 3.4, 4.4, 5.4, 6.4, 7.4 }
   local prices = { plain = 1, verify = verify, row = { [0] = 0, 0.4 }, sequences = 1, models = { models },
-                   until_length = 128, reading = function() return text.reading or 0 end, costs = ledger({}) }
+                   until_length = 128, reading = function() return text.reading or 0 end, costs = ledger({}),
+                   revision = 0 }
   local seq = { length = function() return text.length end, left = function() return 100 end,
                 unread = function() return 0 end }
   local g = require "dt.policy.guesses"(prices, seq, function() return {} end, 1)
@@ -352,6 +353,18 @@ function TestGuesses.test_are_quiet_until_prices_change_or_they_try_again()
   text.reading = 29
   lu.assertEquals(guesses(0.5, nil, text):quiet(1), 0)
   g.passes = 1
+  lu.assertEquals(g:quiet(1), 0)
+end
+
+-- A file of a busy machine says that two rows take nine passes; the first passes show that they do not.
+function TestGuesses.test_what_is_expected_of_a_draft_that_was_not_asked_follows_the_learned_costs()
+  local g = guesses(0.5, nil, { length = 100 })
+  local right = g.prices.verify
+  g.prices.verify, g.prices.revision = { 1, 9, 9, 9, 9, 9, 9, 9, 9 }, 1
+  g:begin(9, 0)
+  lu.assertEquals(g:quiet(1), 16) -- rather than 29: it looks again soon
+  g.prices.verify, g.prices.revision = right, 2
+  g:begin(9, 16)
   lu.assertEquals(g:quiet(1), 0)
 end
 

@@ -252,8 +252,8 @@ function TestRecord.test_disturbed_runs_count_where_a_text_has_no_others()
   local alone, other = run { tokens = 20, disturbed = "x", tries = 3 }, run { arm = "ar" }
   lu.assertEquals(record.counting { quiet, disturbed, alone, other }, { quiet, alone, other })
   lu.assertStrContains(record.disturbance { quiet, disturbed, alone, other },
-    "2 of 4 runs were disturbed and made again; 2 were disturbed each time "
-    .. "(one was x), and 1 of these count, for want of others.")
+    "2 of 4 runs were disturbed and repeated; 2 stayed disturbed "
+    .. "(one was x), and 1 of these count because there are no others.")
 end
 
 function TestRecord:test_truncate_cuts_and_says_what_it_cannot()

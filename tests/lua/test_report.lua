@@ -81,6 +81,22 @@ function TestSummary.test_the_papers_acceptance_divides_by_the_most_its_tree_com
                   { 2 / 8, 2 / 7, 2 / 5, false })
 end
 
+function TestSummary.test_a_set_of_one_prompt_is_shown_by_the_prompts_name_and_stored_by_its_folders()
+  local runs = {}
+  for _, arm in ipairs { "ar", "linear" } do
+    runs[#runs + 1] = run { arm = arm, speed = 100, set = "models", prompt = "models/prompt" }
+    runs[#runs + 1] = run { arm = arm, speed = 100, set = "files", prompt = "files/story" }
+  end
+  local document = report.document({ file(runs) }, { "x" })
+  for _, f in pairs(figures_of(document)) do lu.assertEquals(f.series, { "models/prompt", "story" }) end
+  local texts = table.concat(names_of(document, "text"), "\n")
+  lu.assertStrContains(texts, "On models/prompt there are too few texts for an interval")
+  lu.assertStrContains(texts, "\nstory:")
+  lu.assertEquals(#summary.new(file(runs)):select { set = "models" }, 2)
+  runs[1].prompt = "models/other"
+  lu.assertEquals(summary.new(file(runs)):set_name "models", "models")
+end
+
 -- It counts the bonus token, which the depth does not: it is no share, and exceeds 1.
 function TestSummary.test_the_papers_acceptance_is_shown_as_a_ratio()
   local runs = { run { arm = "linear", params = { K = 1 }, speed = 1 }, run { arm = "ar", speed = 1 } }
@@ -332,6 +348,24 @@ function TestFigure.test_parts_of_the_time_have_their_own_colours()
   end
 end
 
+function TestFigure.test_a_narrow_layout_breaks_titles_has_fewer_marks_and_labels_above_bars()
+  local title = "Speed-up of everything that was tried, by the number of tokens generated"
+  local rows = { { label = "ar", { y = 1, text = "1.00x" } }, { label = "linear", { y = 2, text = "2.00x" } } }
+  local all = { { kind = "bars", name = "b", title = title, xlabel = "x", mark = 1, series = { "s" }, rows = rows },
+    { kind = "lines", name = "l", title = title, xlabel = "x", ylabel = "y",
+      series = { curve("a", { 1, 2, 3, 2, 1, 2, 3, 4, 5, 6, 7, 8 }, 1000) } } }
+  local narrow, wide = figure.script(all, true), figure.script(all)
+  lu.assertStrContains(narrow, [[title "Speed-up of everything that was tried, by the\012number of tokens generated"]])
+  lu.assertStrContains(wide, ('title "%s"'):format(title))
+  lu.assertStrContains(narrow, "unset ytics")
+  lu.assertStrContains(narrow, '$names << END_OF_DATA\n0 0.5 "ar"\n0 1.5 "linear"\n')
+  local function marks(script) return select(2, script:match("set xtics (%b())"):gsub("%d+", "")) end
+  lu.assertEquals(marks(wide), 12)
+  lu.assertTrue(marks(narrow) < 9)
+  lu.assertStrContains(narrow, 'set output "./b.narrow.svg"')
+  lu.assertNotStrContains(narrow, ".png")
+end
+
 TestReport = {}
 
 function TestReport.test_it_names_each_model_before_what_is_known_of_it()
@@ -381,7 +415,7 @@ function TestReport.test_sets_without_scales_are_bars()
   local document = report.document({ file(runs) }, { "m" })
   lu.assertEquals(names_of(document, "figure"), { "m-speedup", "m-speed" })
   lu.assertEquals(names_of(document, "text")[1],
-    "On s there are too few texts for an interval: linear 2.00x and ar 1.00x.")
+    "On s/1 there are too few texts for an interval: linear 2.00x and ar 1.00x.")
 end
 
 -- A headline over texts on which plain decoding has speed 100, linear and dynatree those given.
@@ -406,10 +440,10 @@ end
 
 function TestReport.test_no_headline_is_made_of_an_interval_that_holds_1()
   local line, text = headline({ 200, 300, 400, 250 }, { 240, 230, 390, 260 })
-  lu.assertStrContains(line, "No fastest is told on s: linear ")
+  lu.assertStrContains(line, "No arm is reliably the fastest on s: linear ")
   lu.assertStrMatches(text, ".*| linear .*1.0%dx %[0.%d%d, 1.%d%d%] ~.*")
   line = headline({ 80, 130, 160, 90 }, { 70, 110, 140, 80 }) -- told from dynatree, not from plain decoding
-  lu.assertStrContains(line, "No fastest is told on s: linear ")
+  lu.assertStrContains(line, "No arm is reliably the fastest on s: linear ")
 end
 
 function TestReport.test_lengths_are_lines_and_settings_lines_and_maps()

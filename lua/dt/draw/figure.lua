@@ -16,10 +16,13 @@ local visible = require "dt.draw.visible"
 
 local figure = {}
 
--- A page's column is a little wider than this, a sheet of A4 three quarters of it: there letters have 11 pixels.
-local WIDTH, FONT = 960, 15
+-- Layouts: width, font and a letter of a label in pixels; most characters of a name and of a line of a title or label;
+-- most marks of an axis at round numbers. A page's column is a little wider than the wide one, a
+-- sheet of A4 three quarters of it, a phone's screen four fifths of the narrow one: there letters have 11 pixels.
+local WIDE = { width = 960, font = 15, letter = 9.2, name = 44, line = 90 }
+local NARROW = { width = 440, font = 14, letter = 8.6, name = 38, line = 46, tics = 6, is_narrow = true }
 local MOST_TICS = 12 -- with more values, gnuplot chooses the marks
-local LETTER, SAMPLE, ROW = 9.2, 62, 22 -- pixels: a letter of a label, a colour of the key, a row of the key
+local SAMPLE, ROW, GAP = 62, 22, 8 -- pixels: a colour of the key; a row of the key, or of a text; below narrow bars
 local POINTS = { 7, 5, 9, 13, 11, 6, 4, 8, 12, 10, 1, 2 }
 
 -- Assigns colours and shapes: label -> number. Arms and policies keep theirs in all figures; anything else has shades
@@ -46,16 +49,32 @@ end
 -- There is one more shape than colours, so that two labels of one colour differ.
 local function shape(number) return POINTS[(number - 1) % #POINTS + 1] end
 
-local MOST_NAME, MOST_TEXT = 44, 90 -- characters of a name; of a title or an axis label
+local MOST_TEXT = 90 -- characters of a title or an axis label
 
 -- A name in the form that figures show.
-local function shown(text) return visible.cut(visible.line(text), MOST_NAME) end
+local function shown(text, layout) return visible.cut(visible.line(text), layout.name) end
 
 -- A text as one line for gnuplot.
 local function quote(text) return gnuplot.text(visible.cut(visible.line(text), MOST_TEXT)) end
 
+-- A title or label as lines for gnuplot, and the pixels that those after the first take.
+local function wrap(text, layout)
+  local lines = { "" }
+  for word in visible.cut(visible.line(text), MOST_TEXT):gmatch "%S+" do
+    local last = lines[#lines]
+    if last ~= "" and utf8.len(last) + 1 + utf8.len(word) > layout.line then
+      lines[#lines + 1] = word
+    else
+      lines[#lines] = last == "" and word or last .. " " .. word
+    end
+  end
+  return gnuplot.text(table.concat(lines, "\n")), ROW * (#lines - 1)
+end
+
 -- A name at a mark of an axis, where % begins a format.
-local function tic(name, at) return ("%s %d"):format(gnuplot.text((shown(name):gsub("%%", "%%%%"))), at) end
+local function tic(name, at, layout)
+  return ("%s %d"):format(gnuplot.text((shown(name, layout):gsub("%%", "%%%%"))), at)
+end
 
 local function number(x) return ("%.10g"):format(x) end
 
@@ -70,40 +89,69 @@ local function block(out, name, rows)
   add(out, "END_OF_DATA")
 end
 
-local function longest(labels)
+local function longest(labels, layout)
   local most = 0
-  for _, text in ipairs(labels) do most = math.max(most, utf8.len(shown(text))) end
+  for _, text in ipairs(labels) do most = math.max(most, utf8.len(shown(text, layout))) end
   return most
 end
 
 -- Adds a key with as many columns as fit side by side in `width` pixels; returns how many pixels it is higher than one
 -- row.
-local function add_key(out, f, labels, width)
-  local columns = math.max(1, math.floor(width / (SAMPLE + LETTER * longest(labels))))
-  add(out, "set key tmargin center horizontal Left reverse samplen 2 maxcols %d title %s", columns, quote(f.title))
-  return ROW * ((#labels - 1) // columns)
+local function add_key(out, f, labels, width, layout)
+  local columns = math.max(1, math.floor(width / (SAMPLE + layout.letter * longest(labels, layout))))
+  local title, more = wrap(f.title, layout)
+  add(out, "set key tmargin center horizontal Left reverse samplen 2 maxcols %d title %s", columns, title)
+  return ROW * ((#labels - 1) // columns) + more
+end
+
+-- A round distance of marks, such that at most n are within a length.
+local function step(length, n)
+  local unit = 10.0 ^ math.floor(math.log(length / n, 10))
+  for _, times in ipairs { 1, 2, 5 } do
+    if times * unit * n >= length then return times * unit end
+  end
+  return 10 * unit
+end
+
+-- Where the bars of a row begin and end, as shares of its height from its middle, and that height. Without its label a
+-- row has these pixels, of which bars take a share; in the narrow layout, its label is above them rather than beside.
+local function row_of(pixels, share, layout)
+  if not layout.is_narrow then return -share / 2, share / 2, pixels end
+  local height = pixels + ROW
+  local top = ROW / height - 0.5
+  return top, top + (pixels - GAP) / height, height
 end
 
 -- Adds the parts that all horizontal bars share; `most` is the end of the axis. Returns the pixels that labels leave
 -- for bars.
-local function add_rows(out, rows, most)
-  local tics, labels = {}, {}
+local function add_rows(out, plots, rows, most, layout)
+  local tics, labels, above = {}, {}, {}
+  most = most > 0 and most or 1
   for i, row in ipairs(rows) do
-    labels[i], tics[i] = row.label, tic(row.label, i)
+    labels[i], tics[i] = row.label, tic(row.label, i, layout)
   end
-  add(out, "set ytics (%s) scale 0", table.concat(tics, ", "))
-  add(out, "set xrange [0:%s]", number(most > 0 and most or 1))
+  add(out, "set xrange [0:%s]", number(most))
   add(out, "set yrange [%d.5:0.5]", #rows)
-  add(out, "set grid x")
-  return WIDTH - LETTER * longest(labels) - 50
+  if not layout.is_narrow then
+    add(out, "set ytics (%s) scale 0", table.concat(tics, ", "))
+    add(out, "set grid x")
+    return layout.width - layout.letter * longest(labels, layout) - 50
+  end
+  for i, row in ipairs(rows) do above[i] = { 0, number(i - 0.5), label(shown(row.label, layout)) } end
+  block(out, "names", above)
+  add(out, "unset ytics; set lmargin 2; set xtics %s", number(step(most, layout.tics - 1)))
+  add(plots, "$names using 1:2:3 with labels left offset char 0.6,-0.55 notitle")
+  return layout.width - 50
 end
 
 local KINDS = {}
 
 -- Bars are horizontal, so that long labels have room; the first row is on top. Their numbers are a column at the right.
 -- Bars have the colours of their rows; several series have shades of these.
-function KINDS.bars(f, out, plots, styles)
-  local n, height, most, texts, colours = #f.series, 0.8 / #f.series, f.mark or 0, {}, {}
+function KINDS.bars(f, out, plots, styles, layout)
+  local n, most, texts, colours = #f.series, f.mark or 0, {}, {}
+  local top, bottom, row_height = row_of(math.max(32, n * 21), 0.8, layout)
+  local height = (bottom - top) / n
   for i, row in ipairs(f.rows) do
     colours[i] = row.plain and palette.PLAIN or colour(styles(row.label))
     for k = 1, n do
@@ -118,7 +166,7 @@ function KINDS.bars(f, out, plots, styles)
     for i, row in ipairs(f.rows) do
       local cell = row[k]
       if cell then
-        local y = i - 0.4 + (k - 0.5) * height
+        local y = i + top + (k - 0.5) * height
         bars[#bars + 1] = { number(cell.y), number(y), 0, number(cell.y), number(y - 0.45 * height),
                             number(y + 0.45 * height), number(most), label(cell.text),
                             (shade(colours[i], k, n):gsub("#", "0x")) }
@@ -130,7 +178,8 @@ function KINDS.bars(f, out, plots, styles)
       add(plots, "$bars%d using 1:2:3:4:5:6:9 with boxxyerror fillcolor rgb variable notitle", k)
       add(plots, "$bars%d using 7:2:8 with labels left offset char 1,0 notitle", k)
       if n > 1 then -- an entry of the key
-        add(plots, "NaN with boxes fillcolor rgb '%s' title %s", shade(palette.PLAIN, k, n), quote(shown(f.series[k])))
+        add(plots, "NaN with boxes fillcolor rgb '%s' title %s", shade(palette.PLAIN, k, n),
+            quote(shown(f.series[k], layout)))
       end
     end
     if #errors > 0 then
@@ -138,31 +187,39 @@ function KINDS.bars(f, out, plots, styles)
       add(plots, "$errors%d using 1:2:3:4 with xerrorbars pointtype -1 linewidth 1 linecolor rgb '#333333' notitle", k)
     end
   end
-  local width = add_rows(out, f.rows, most)
-  add(out, "set rmargin %d", longest(texts) + 3)
-  if f.mark then
+  local width = add_rows(out, plots, f.rows, most, layout)
+  add(out, "set rmargin %d", longest(texts, layout) + 3)
+  if f.mark then -- through no label
     local x = number(f.mark)
-    add(out, "set arrow from %s, graph 0 to %s, graph 1 nohead dashtype 2 linecolor rgb '#666666' front", x, x)
+    for i = 1, layout.is_narrow and #f.rows or 0 do
+      add(out, "set arrow from %s,%s to %s,%s nohead dashtype 2 linecolor rgb '#666666' front", x, number(i + top), x,
+          number(i + bottom))
+    end
+    if not layout.is_narrow then
+      add(out, "set arrow from %s, graph 0 to %s, graph 1 nohead dashtype 2 linecolor rgb '#666666' front", x, x)
+    end
   end
-  local rows = math.max(#f.rows * math.max(32, n * 21), 75)
-  return 146 + rows + add_key(out, f, f.series, width - LETTER * longest(texts))
+  local rows = math.max(#f.rows * row_height, 75)
+  return 146 + rows + add_key(out, f, f.series, width - layout.letter * longest(texts, layout), layout)
 end
 
-function KINDS.stack(f, out, plots)
+function KINDS.stack(f, out, plots, _, layout)
+  local top, bottom, row_height = row_of(34, 0.7, layout)
   local start, most = {}, 0
   for k, name in ipairs(f.series) do
     local bars = {}
     for i, row in ipairs(f.rows) do
       local stop = (start[i] or 0) + row[k]
-      bars[i] = { number(row[k]), i, number(start[i] or 0), number(stop), i - 0.35, i + 0.35 }
+      bars[i] = { number(row[k]), i, number(start[i] or 0), number(stop), number(i + top),
+                  number(i + bottom) }
       start[i], most = stop, math.max(most, stop)
     end
     block(out, "part" .. k, bars)
     add(plots, "$part%d using 1:2:3:4:5:6 with boxxyerror fillcolor rgb '%s' title %s", k,
-        palette.PHASES[name] or colour(k), quote(shown(name)))
+        palette.PHASES[name] or colour(k), quote(shown(name, layout)))
   end
-  local width = add_rows(out, f.rows, most * 1.05)
-  return 146 + math.max(#f.rows * 34, 75) + add_key(out, f, f.series, width)
+  local width = add_rows(out, plots, f.rows, most * 1.05, layout)
+  return 146 + math.max(#f.rows * row_height, 75) + add_key(out, f, f.series, width, layout)
 end
 
 -- The range of the numbers from low to high, with a small margin on both sides.
@@ -202,7 +259,7 @@ local function coincidences(series, reach)
   return above
 end
 
--- The extent of lines: left to right, low to high, the x values (as texts), and how many curves have intervals.
+-- The extent of lines: left to right, low to high, the x values, and how many curves have intervals.
 local function extent(f)
   local xs, ys, tics, known, intervals = {}, { f.mark }, {}, {}, 0
   for _, series in ipairs(f.series) do
@@ -212,7 +269,7 @@ local function extent(f)
       xs[#xs + 1], has = p.x, has or p.low ~= nil
       if not known[p.x] then
         known[p.x] = true
-        tics[#tics + 1] = number(p.x)
+        tics[#tics + 1] = p.x
       end
     end
     intervals = intervals + (has and 1 or 0)
@@ -221,22 +278,45 @@ local function extent(f)
            high = math.max(table.unpack(ys)), tics = tics, intervals = intervals }
 end
 
-local function add_axes(out, f, all, logarithmic)
+-- Of marks at these values, those whose numbers leave room for the next: place(value) is in pixels.
+local function roomy(values, place, layout)
+  local kept, free = {}, -math.huge
+  table.sort(values)
+  for _, value in ipairs(values) do
+    local half, at = layout.letter * #number(value) / 2, place(value)
+    if at - half >= free then kept[#kept + 1], free = number(value), at + half + layout.letter end
+  end
+  return kept
+end
+
+-- Returns the pixels that further lines of the axes' labels take.
+local function add_axes(out, f, all, logarithmic, layout)
+  local xlabel, more = wrap(f.xlabel .. (logarithmic and " (logarithmic axis)" or ""), layout)
+  local function at(x) return logarithmic and math.log(x) or x end
+  local function place(x) -- in pixels
+    local length = at(all.right) - at(all.left)
+    return length > 0 and 0.94 * (layout.width - 80) * (at(x) - at(all.left)) / length or 0
+  end
   if logarithmic then
     local margin = (all.right / all.left) ^ 0.03
-    add(out, "set logscale x 2\nset xlabel %s", quote(f.xlabel .. " (logarithmic axis)"))
+    add(out, "set logscale x 2\nset xlabel %s", xlabel)
     add(out, "set xrange [%s:%s]", number(all.left / margin), number(all.right * margin))
   else
     add(out, range("x", all.left, all.right, 0.03))
   end
   add(out, range("y", all.low, all.high, 0.06))
-  if all.intervals > 0 then add(out, "set ylabel %s", quote(f.ylabel .. ", 95 % interval")) end
-  if #all.tics <= MOST_TICS then add(out, "set xtics (%s)", table.concat(all.tics, ", ")) end
+  if all.intervals > 0 then add(out, "set ylabel %s", (wrap(f.ylabel .. ", 95 % interval", layout))) end
+  if #all.tics <= MOST_TICS then
+    add(out, "set xtics (%s)", table.concat(roomy(all.tics, place, layout), ", "))
+  elseif layout.is_narrow and not logarithmic then
+    add(out, "set xtics %s", number(step(all.right - all.left, layout.tics)))
+  end
   add(out, "set grid")
+  return more
 end
 
 -- Curves that coincide lie on one another like ribbons, the last the narrowest. Intervals at one x are side by side.
-function KINDS.lines(f, out, plots, styles)
+function KINDS.lines(f, out, plots, styles, layout)
   local all, labels = extent(f), {}
   local logarithmic, above = is_cramped(f.series, all.left, all.right), coincidences(f.series,
     0.015 * (all.high - all.low))
@@ -258,16 +338,19 @@ function KINDS.lines(f, out, plots, styles)
     local ribbon = math.min(above[k], 4)
     add(plots, "$line%d with linespoints pointtype %d pointsize %.2g linewidth %.2g linecolor rgb '%s' title %s", k,
         shape(number_of + (series.faint and 1 or 0)), 0.9 + 0.55 * ribbon, 2 + 2.8 * ribbon, own,
-        quote(shown(series.label)))
+        quote(shown(series.label, layout)))
     labels[k] = series.label
   end
   if f.mark then add(plots, "%s with lines dashtype 2 linecolor rgb '#666666' notitle", number(f.mark)) end
-  add_axes(out, f, all, logarithmic)
-  return 500 + add_key(out, f, labels, WIDTH - 100)
+  local more = add_axes(out, f, all, logarithmic, layout)
+  local height, margin = 500, 100
+  if layout.is_narrow then height, margin = 400, 30 end
+  return height + more + add_key(out, f, labels, layout.width - margin, layout)
 end
 
 -- Cells are side by side whatever the distance of the values, each with its number; cells without a run stay empty.
-function KINDS.heat(f, out, plots)
+-- In the narrow layout they have no scale of colours, and no numbers where these would not fit.
+function KINDS.heat(f, out, plots, _, layout)
   local cells, low, high = {}, math.huge, -math.huge
   for iy in ipairs(f.ys) do
     for ix in ipairs(f.xs) do
@@ -285,9 +368,10 @@ function KINDS.heat(f, out, plots)
                  label(("%.2f"):format(c.z)), ink }
   end
   block(out, "cells", cells)
+  local cell = (layout.width - 100) / #f.xs -- pixels
   for _, axis in ipairs { { "x", f.xs }, { "y", f.ys } } do
     local tics = {}
-    for i, value in ipairs(axis[2]) do tics[i] = tic(number(value), i) end
+    for i, value in ipairs(axis[2]) do tics[i] = tic(number(value), i, layout) end
     add(out, "set %stics (%s) scale 0", axis[1], table.concat(tics, ", "))
     add(out, "set %srange [0.5:%d.5]", axis[1], #axis[2])
   end
@@ -295,35 +379,49 @@ function KINDS.heat(f, out, plots)
   add(out, "set cbrange [%s:%s]", number(1 - reach), number(1 + reach))
   add(out, "set cblabel %s", quote(f.zlabel))
   add(plots, "$cells using 1:2:3:4:5:6:7 with boxxyerror fillcolor palette notitle")
-  add(plots, "$cells using 1:2:8:9 with labels textcolor rgb variable notitle")
+  if layout.is_narrow then add(out, "unset colorbox") end
+  if not layout.is_narrow or cell > 4 * layout.letter then
+    add(plots, "$cells using 1:2:8:9 with labels textcolor rgb variable notitle")
+  end
   return 170 + 38 * math.max(#f.ys, 4)
 end
 
 local SVG = "set terminal svg noenhanced size %d,%d name '%s' background '#ffffff' font 'sans-serif,%d'"
 local PNG = "set terminal pngcairo noenhanced size %d,%d background '#ffffff' font 'sans,%g' fontscale 1.5"
 
+-- The file of a figure's narrow layout.
+local function narrow_file(f) return f.name .. ".narrow.svg" end
+
 -- The commands of one figure.
-local function commands(f, styles)
-  local plots, title = {}, quote(f.title)
+local function commands(f, styles, layout)
+  local plots, title, more = {}, wrap(f.title, layout)
+  local xlabel, xlabel_more = wrap(f.xlabel, layout)
   local out = {
-    "reset session", "set encoding utf8", "set xlabel " .. quote(f.xlabel), "set ylabel " .. quote(f.ylabel or ""),
+    "reset session", "set encoding utf8", "set xlabel " .. xlabel, "set ylabel " .. (wrap(f.ylabel or "", layout)),
     "set style fill solid 1 noborder", "set border 3 linecolor rgb '#555555'",
     "set tics nomirror textcolor rgb '#222222'", "set key noautotitle", "set errorbars 1.2",
   }
-  local height = KINDS[f.kind](f, out, plots, styles)
-  if f.kind == "heat" or #(f.series or {}) == 1 then add(out, "unset key; set title %s", title) end
+  local height = KINDS[f.kind](f, out, plots, styles, layout) + xlabel_more
+  if f.kind == "heat" or #(f.series or {}) == 1 then
+    add(out, "unset key; set title %s", title)
+    if f.kind == "heat" then height = height + more end
+  end
   local plot = "plot " .. table.concat(plots, ", \\\n  ")
-  add(out, SVG, WIDTH, height, (f.name:gsub("%W", "_")), FONT)
-  add(out, "set output %s\n%s", gnuplot.file(f.name .. ".svg"), plot)
-  add(out, PNG, WIDTH * 3 // 2, height * 3 // 2, 0.8 * FONT) -- size in points
-  add(out, "set output %s\n%s\nset output", gnuplot.file(f.name .. ".png"), plot)
+  local name = f.name:gsub("%W", "_")
+  add(out, SVG, layout.width, height, layout.is_narrow and name .. "_narrow" or name, layout.font)
+  add(out, "set output %s\n%s", gnuplot.file(layout.is_narrow and narrow_file(f) or f.name .. ".svg"), plot)
+  if not layout.is_narrow then
+    add(out, PNG, WIDE.width * 3 // 2, height * 3 // 2, 0.8 * WIDE.font) -- size in points
+    add(out, "set output %s\n%s", gnuplot.file(f.name .. ".png"), plot)
+  end
+  add(out, "set output")
   return table.concat(out, "\n") .. "\n"
 end
 
 -- The gnuplot script that draws the figures into the folder where it runs.
-function figure.script(figures)
+function figure.script(figures, is_narrow)
   local all, styles = {}, styles_new()
-  for i, f in ipairs(figures) do all[i] = commands(f, styles) end
+  for i, f in ipairs(figures) do all[i] = commands(f, styles, is_narrow and NARROW or WIDE) end
   return table.concat(all, "\n")
 end
 
@@ -355,6 +453,30 @@ function figure.draw(figures, folder)
     end
   end
   return true
+end
+
+-- The layouts for narrow screens, as texts of SVG; or false and one line. gnuplot writes them into this folder, where
+-- they do not stay.
+function figure.narrow(figures, folder)
+  local script, texts = os.tmpname(), {}
+  local file = assert(io.open(script, "wb"))
+  file:write(figure.script(figures, true))
+  file:close()
+  local drawn, why = gnuplot.run(folder, script)
+  os.remove(script)
+  for i, f in ipairs(figures) do
+    local path = ("%s/%s"):format(folder, narrow_file(f))
+    local svg = drawn and io.open(path, "rb")
+    if svg then
+      texts[i] = svg:read "a"
+      svg:close()
+    end
+    os.remove(path)
+    if drawn and not (svg and texts[i]:find("</svg>", 1, true)) then
+      drawn, why = false, path .. ": not written whole"
+    end
+  end
+  return drawn and texts or false, why
 end
 
 return figure

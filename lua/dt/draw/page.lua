@@ -65,8 +65,7 @@ nav a:hover { text-decoration: underline; }
 nav a.lead { font-weight: 600; }
 p { margin: .7rem 0; }
 p.of { margin: 1.2rem 0 .2rem; font-weight: 600; }
-.wide, figure { overflow-x: auto; }
-.wide { margin: .6rem 0 1.6rem; }
+.wide { overflow-x: auto; margin: .6rem 0 1.6rem; }
 table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .65rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
 th { font-weight: 600; color: var(--dim); white-space: normal; overflow-wrap: normal; vertical-align: bottom;
@@ -78,6 +77,7 @@ table.facts td { text-align: left; white-space: normal; overflow-wrap: anywhere;
 table.facts td:first-child { color: var(--dim); vertical-align: top; }
 figure { margin: 1.4rem 0; }
 figure svg { display: block; width: 100%; height: auto; }
+figure svg + svg { display: none; }
 figure svg g > rect[fill="#ffffff"] { fill: none; }
 figure svg text { fill: var(--ink); }
 figure.heat svg [fill="rgb(17,17,17)"] text { fill: #111; }
@@ -89,13 +89,14 @@ figure svg path[stroke="rgb( 51,  51,  51)"], figure svg path[stroke="black"] { 
   figure.lines svg :is(use, path[stroke^="rgb("]:not([stroke="rgb( 85,  85,  85)"], [stroke="rgb( 51,  51,  51)"],
     [stroke="rgb(102, 102, 102)"])) { filter: brightness(1.6); }
 }
-@media screen and (max-width: 46rem) { /* figures keep letters of 11 pixels and are moved sideways: shadows say so */
-  .wide, figure { background: linear-gradient(to right, var(--paper), transparent) left / 2rem 100% no-repeat local,
+@media screen and (max-width: 46rem) { /* figures have a narrow layout; tables are moved sideways, as shadows say */
+  .wide { background: linear-gradient(to right, var(--paper), transparent) left / 2rem 100% no-repeat local,
     linear-gradient(to left, var(--paper), transparent) right / 2rem 100% no-repeat local,
     linear-gradient(to right, var(--dim), transparent) left / .7rem 100% no-repeat scroll,
     linear-gradient(to left, var(--dim), transparent) right / .7rem 100% no-repeat scroll; }
   body { padding: 1.2rem .9rem 3rem; }
-  figure svg { width: 44rem; }
+  figure.two svg:first-child { display: none; }
+  figure svg + svg { display: block; max-width: 34rem; margin: 0 auto; }
   th:first-child, td:first-child { max-width: 9rem; }
 }
 @media print {
@@ -104,9 +105,11 @@ figure svg path[stroke="rgb( 51,  51,  51)"], figure svg path[stroke="black"] { 
   nav { display: none; }
   h2, summary, p.of, h2 + p { break-after: avoid; }
   figure, .wide, tr, p { break-inside: avoid; }
+  figure.two svg:first-child { display: block; }
+  figure svg + svg { display: none; }
   figure svg { max-height: 19cm; } /* a page holds it with its heading */
   figure + p.of, figure + .wide { break-before: avoid; }
-  .wide, figure { overflow: visible; }
+  .wide { overflow: visible; }
   details::details-content { content-visibility: visible; block-size: auto; }
   h2, summary { margin-top: 1.4rem; }
   table { width: 100%; font-size: 7pt; line-height: 1.3; }
@@ -123,8 +126,8 @@ local function download(name, text)
   return ('<a download="%s" href="data:text/plain;charset=utf-8,%s">%s</a>'):format(name, encoded, name)
 end
 
--- drawing(figure) returns a figure's SVG, or nil if there is none; files: { { name, text }, .. } that the page can
--- save.
+-- drawing(figure) returns a figure's SVG and that for narrow screens, or nil for either if there is none; files:
+-- { { name, text }, .. } that the page can save.
 function page.html(document, drawing, files)
   local escape = tables.escape
   local links, out, n, open = {}, {}, 0, false
@@ -147,10 +150,12 @@ function page.html(document, drawing, files)
       end
       out[#out + 1] = '<div class="wide" tabindex="0">' .. html .. "</div>\n"
     else
-      local svg = drawing(item.figure)
+      local svg, narrow = drawing(item.figure)
       if svg then
-        out[#out + 1] = ('<figure class="%s" tabindex="0" aria-label="%s">'):format(item.figure.kind,
-          escape(item.figure.title)) .. svg:gsub("^.-<svg", "<svg", 1) .. "</figure>\n"
+        out[#out + 1] = ('<figure class="%s%s" aria-label="%s">'):format(item.figure.kind, narrow and " two" or "",
+          escape(item.figure.title))
+        for _, one in ipairs { svg, narrow } do out[#out + 1] = one:gsub("^.-<svg", "<svg", 1) end
+        out[#out + 1] = "</figure>\n"
       end
     end
   end

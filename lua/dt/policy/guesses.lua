@@ -24,14 +24,39 @@ local KNOWN = 3     -- passes that the expectation of a new pair stands for,
 local RECALLED = 8  -- and what earlier texts have taught, at most
 local FORGET = 0.01 -- of what is learned, in each iteration with drafts
 local PAUSE, LONGEST_PAUSE = 4, 64 -- iterations without drafts before one to see: at first; twice as many each time
+local SOON = 16     -- iterations after which a draft that was not asked yet is looked at again
 local STATE = 9      -- numbers of policy.sharpen's state
 local LITTLE = 0.01 -- a pass that brings less than that brings that
+
+local function clip(x, low, high) return max(low, min(x, high)) end
+
+-- What is expected of a new pair, if each guess of a chain is right with probability p and nothing is reached without
+-- drafts: what the first pass of the best chain brings, less the time of the passes below it; and what one of these
+-- brings.
+local function expected(prices, model, p)
+  local verify, draft = prices.verify, prices.models[model][1].draft
+  local accepted, best = 0, 0
+  for depth = 1, draft and DEEPEST or 0 do
+    accepted = accepted + p ^ depth
+    best = max(best, accepted - (verify[depth + 1] - verify[1] + (depth - 1) * draft[1]) / prices.plain)
+  end
+  return best, max(0, p - prices.row[1] / prices.plain)
+end
 
 local Guesses = {}
 Guesses.__index = Guesses
 
 function Guesses:begin(budget, rested)
   self.passes, self.ms, self.budget, self.idle = 0, 0, budget, self.idle + rested
+  if self.revision ~= self.prices.revision then self:expect() end
+end
+
+-- What is expected follows the costs: what a busy machine taught may be corrected while a text runs. As long as the
+-- draft was not asked, and earlier texts have taught nothing, this is all that is known of it.
+function Guesses:expect()
+  local promise, deeper = expected(self.prices, self.model, self.right)
+  if self.untried then self.brings[1], self.brings[2] = promise, deeper end
+  self.promise, self.expected, self.revision = promise, deeper, self.prices.revision
 end
 
 -- How many sequences are expected to share a first pass, or (which = 2) another one: as many as did the last time.
@@ -70,6 +95,7 @@ end
 function Guesses:quiet(R)
   if self.passes > 0 or self:pays(R, 1, self.idle >= self.pause) then return 0 end
   local left = self.prices.until_length + 1 - self.seq:length() -- then prices may be others
+  if self.untried and self.prices.revision > 0 then left = min(left, SOON) end -- learned costs may be corrected soon
   return self.idle < self.pause and self:pays(R, 1, true) and min(left, self.pause - self.idle) or left
 end
 
@@ -82,6 +108,7 @@ end
 
 function Guesses:draft(tree, level, n, open)
   local passes, shared = self.passes + 1, self.shared
+  self.untried = false
   if passes == 1 then self.sharpen:apply(tree) end
   local sharers = tree:draft_step(level, n, self.options)
   local ms = self:takes(n, sharers)
@@ -138,21 +165,6 @@ function Guesses:keep()
   self.prices.costs:keep(self.name, known)
 end
 
-local function clip(x, low, high) return max(low, min(x, high)) end
-
--- What is expected of a new pair, if each guess of a chain is right with probability p and nothing is reached without
--- drafts: what the first pass of the best chain brings, less the time of the passes below it; and what one of these
--- brings.
-local function expected(prices, model, p)
-  local verify, draft = prices.verify, prices.models[model][1].draft
-  local accepted, best = 0, 0
-  for depth = 1, draft and DEEPEST or 0 do
-    accepted = accepted + p ^ depth
-    best = max(best, accepted - (verify[depth + 1] - verify[1] + (depth - 1) * draft[1]) / prices.plain)
-  end
-  return best, max(0, p - prices.row[1] / prices.plain)
-end
-
 -- What earlier texts taught (costs:keep): the numbers of policy.sharpen, brings, and asked. A draft's calibration
 -- (models/HEADS.md) has only how often the likeliest guess is right after the first of these.
 local function recall(prices, name)
@@ -167,13 +179,15 @@ end
 return function(prices, seq, sharpen, model)
   local name = "guesses" .. model
   local known, right, brings, asked = recall(prices, name)
-  local promise, deeper = expected(prices, model, right or seq.coupled and RIGHT.drawn or RIGHT.greedy)
-  return setmetatable({
+  local g = setmetatable({
     prices = prices, seq = seq, model = model, options = { model = model }, name = name,
     sharpen = sharpen(true, known), known = known or {},
-    promise = promise, expected = deeper, brings = brings or { promise, deeper }, asked = asked or { KNOWN, KNOWN },
+    right = right or seq.coupled and RIGHT.drawn or RIGHT.greedy,
+    untried = not brings, brings = brings or {}, asked = asked or { KNOWN, KNOWN },
     idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,
     shared = { huge, huge }, -- as many as there are, at first
     pass = {}, open = {}, net = {}, took = {}, -- by node; by pass: what reached it, what it brought, its time
   }, Guesses)
+  g:expect()
+  return g
 end

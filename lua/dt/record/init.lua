@@ -221,8 +221,8 @@ function record.open(path, head, sources)
   head.schema = schema.HEAD
   local message = schema.mistake(head, true)
   if message then error("record: the head: " .. message, 2) end
-  core.at_interrupt(path and "interrupted: " .. path .. " has the runs that ended, and the same command goes on there"
-    or "interrupted: no file has the runs that ended; with --out FILE the same command goes on where it stopped")
+  core.at_interrupt(path and "interrupted: " .. path .. " has the finished runs; the same command continues there"
+    or "interrupted: the finished runs are lost; with --out FILE the same command continues where it stopped")
   if not path then return setmetatable({ head = head, runs = {}, failures = {} }, File) end
   local ok, text, code
   ok, message = core.lock(path)
@@ -300,8 +300,8 @@ function record.disturbance(runs)
   end
   if again == 0 then return nil end
   for _, run in ipairs(record.counting(runs)) do count = count + (run.disturbed and 1 or 0) end
-  return ("The machine was busy: %d of %d runs were disturbed and made again; %s."):format(again, #runs, still > 0
-    and ("%d were disturbed each time (one was %s), and %d of these count, for want of others"):format(still, why,
+  return ("The machine was busy: %d of %d runs were disturbed and repeated; %s."):format(again, #runs, still > 0
+    and ("%d stayed disturbed (one was %s), and %d of these count because there are no others"):format(still, why,
       count)
     or "all of them succeeded undisturbed")
 end

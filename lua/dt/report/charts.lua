@@ -21,10 +21,12 @@ end
 -- A bar for each set, or for each way of sampling if there are several; the longest on top.
 function charts.bars(s, arms, metric, options)
   local by = #s.samplings > 1 and "sampling" or "set"
-  options.kind, options.series, options.rows = "bars", by == "set" and s.sets or s.samplings, {}
+  local values = by == "set" and s.sets or s.samplings
+  options.kind, options.series, options.rows = "bars", {}, {}
+  for k, value in ipairs(values) do options.series[k] = by == "set" and s:set_name(value) or value end
   for i, arm in ipairs(arms) do
     local row = { label = arm.label, plain = arm.plain }
-    for k, value in ipairs(options.series) do
+    for k, value in ipairs(values) do
       local d = s:describe(metric, { arm = arm.label, [by] = value })
       if d and metric == "speed" then -- its spread, not the uncertainty of the mean
         row[k] = { y = d.mean, low = d.deviation and d.mean - d.deviation, high = d.deviation and d.mean + d.deviation }

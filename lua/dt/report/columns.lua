@@ -108,7 +108,7 @@ end
 -- One row per arm, one column per value of a scale or per set.
 function columns.by_value(s, arms, where, name, values, metric, form)
   local t = columns.rows(arms)
-  for i, value in ipairs(values) do t.columns[i + 1] = params.text(value) end
+  for i, value in ipairs(values) do t.columns[i + 1] = name == "set" and s:set_name(value) or params.text(value) end
   for i, arm in ipairs(arms) do
     for k, value in ipairs(values) do
       t.rows[i][k + 1] = form(s:describe(metric, summary.with(where, { arm = arm.label, [name] = value })))

@@ -60,15 +60,16 @@ local function add(document, kind, item)
 end
 
 -- The groups of runs with tables of their own: each way of sampling; up to two sets, one each; more sets, all together.
+-- name is for names of files.
 local function views_of(s)
   if #s.samplings > 1 then
     local views = {}
-    for i, label in ipairs(s.samplings) do views[i] = { label = label, where = { sampling = label } } end
+    for i, label in ipairs(s.samplings) do views[i] = { label = label, name = label, where = { sampling = label } } end
     return views
   end
-  if #s.sets > 2 then return { { label = "All sets", where = {} } } end
+  if #s.sets > 2 then return { { label = "All sets", name = "All sets", where = {} } } end
   local views = {}
-  for i, set in ipairs(s.sets) do views[i] = { label = set, where = { set = set } } end
+  for i, set in ipairs(s.sets) do views[i] = { label = s:set_name(set), name = set, where = { set = set } } end
   return views
 end
 
@@ -86,7 +87,7 @@ local function headline(s, view)
   local both = ("%s %s and %s %s"):format(best.label, ratio(speedup(best)), second.label, ratio(speedup(second)))
   if not lead.low then return ("On %s there are too few texts for an interval: %s."):format(view.label, both) end
   if not is_told(lead) or not best.plain and not is_told(speedup(best)) then
-    return ("No fastest is told on %s: %s; the one by the other on the same texts is %s."):format(view.label, both,
+    return ("No arm is reliably the fastest on %s: %s; the ratio on the same texts is %s."):format(view.label, both,
       ratio(lead))
   end
   return ("Fastest on %s: %s %s, that is %s of the next on the same texts, %s."):format(view.label, best.label,
@@ -115,7 +116,7 @@ local function findings(document, s, views)
   local sentences = views
   if #s.samplings < 2 then
     sentences = {}
-    for i, set in ipairs(s.sets) do sentences[i] = { label = set, where = { set = set } } end
+    for i, set in ipairs(s.sets) do sentences[i] = { label = s:set_name(set), where = { set = set } } end
   end
   if s.arms[1].plain then
     for _, view in ipairs(sentences) do add(document, "text", headline(s, view)) end
@@ -163,7 +164,7 @@ local function speed_lines(document, s, arms, views, stem, of)
   local faster = table.move(arms, arms[1].plain and 2 or 1, #arms, 1, {})
   for _, scale in ipairs(s.scales) do
     for _, view in ipairs(views) do
-      local name = ("%s-%s-%s"):format(stem, scale.name, view.label:gsub("%W", ""))
+      local name = ("%s-%s-%s"):format(stem, scale.name, view.name:gsub("%W", ""))
       local xlabel = SCALES[scale.name] or scale.name
       local title = ("%%s by %s, %s%s"):format(xlabel, view.label, of)
       add(document, "figure", charts.scale_lines(s, faster, view.where, scale, "speedup", { name = name .. "-speedup",
@@ -194,8 +195,8 @@ local function pair_section(document, s, views)
   if #s.arms < 3 or not s.arms[1].plain then return end
   add(document, "heading", "Pairs")
   add(document, "text", ("How many times as fast each row is as each column: the mean ratio on the same texts, with "
-    .. "its 95 %% interval; ~ where that holds 1, so that the two are not told apart. Plain decoding and the fastest "
-    .. "others, at most %d of %d."):format(MOST_PAIRS, #s.arms))
+    .. "its 95 %% interval; ~ where it contains 1, so that neither is reliably faster.%s"):format(#s.arms > MOST_PAIRS
+    and (" Plain decoding and the fastest others, %d of %d."):format(MOST_PAIRS, #s.arms) or ""))
   for _, view in ipairs(views) do
     local arms, t = s:few(s.arms, MOST_PAIRS), { columns = { "" }, rows = {} }
     for i, arm in ipairs(arms) do

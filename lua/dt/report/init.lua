@@ -68,8 +68,11 @@ function report.write(experiments, paths, folder)
   if drawn == nil then return nil, why end
   local ok
   local files = { { "report.csv", numbers(experiments) }, { "report.tex", page.latex(document) } }
+  local narrow = drawn and figure.narrow(figures, folder) or {}
+  local number = 0
   local html = page.html(document, function(f)
-    return drawn and contents(("%s/%s.svg"):format(folder, f.name))
+    number = number + 1
+    if drawn then return contents(("%s/%s.svg"):format(folder, f.name)), narrow[number] end
   end, files)
   table.move({ { "report.md", page.markdown(document, drawn) }, { "report.html", html } }, 1, 2, #files + 1, files)
   for _, file in ipairs(files) do

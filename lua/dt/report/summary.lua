@@ -161,6 +161,18 @@ function Summary:logged(arm)
   end)
 end
 
+-- The name of a set in tables and figures. If it has one prompt only, that says more than the folder of its file does.
+function Summary:set_name(set)
+  local only
+  for _, run in ipairs(self.runs) do
+    if run.set == set then
+      if only and run.prompt ~= only then return set end
+      only = run.prompt
+    end
+  end
+  return only and only:gsub("^files/", "") or set
+end
+
 -- A copy of the selection `where` (or nil), narrowed by more.
 function summary.with(where, more)
   local copy = {}

@@ -11,14 +11,13 @@ function centre(panel, element) {
 const union = boxes => ({ left: Math.min(...boxes.map(b => b.left)), right: Math.max(...boxes.map(b => b.right)),
   top: Math.min(...boxes.map(b => b.top)), bottom: Math.max(...boxes.map(b => b.bottom)) });
 
-// Scrolls such that these are in view, and the last of them in any case.
+// Scrolls such that this path is in view. Where it is too long, its beginning is, and as much of the rest as fits after it.
 function look(panel, path) {
   const { left, top } = panel.getBoundingClientRect(), edge = 12;
   const outer = { left, top, right: left + panel.clientWidth, bottom: top + panel.clientHeight }; // without the bars
   const back = (low, high, from, to) => Math.min(0, low - from - edge) + Math.max(0, high - to + edge);
-  const end = path[path.length - 1];
-  centre(panel, end);
-  for (const elements of [path, [end]]) {
+  centre(panel, path[path.length - 1]);
+  for (const elements of [path, path.slice(0, 1)]) {
     const inner = union(elements.map(element => element.getBoundingClientRect()));
     panel.scrollTop += back(inner.top, inner.bottom, outer.top, outer.bottom);
     panel.scrollLeft += back(inner.left, inner.right, outer.left, outer.right);
