@@ -105,7 +105,7 @@ static int open_models(job *j, dtl_need need, bool chats) {
   dtl_load_options load = o->in.load;
   load.need = need;
   load.texts = texts, load.n_texts = texts ? j->prompts.n : 0;
-  load.chats = chats, load.template = o->template;
+  load.chats = chats, load.layout = o->template;
   load.how.needs_logits = needs_logits(&o->in);
   load.shown = !o->quiet;
   dt_status status = dtl_load(&load, &j->pair, &j->found, &err);

@@ -70,7 +70,7 @@ dt_status dtl_load(const dtl_load_options *o, dt_pair **out, bool *found, dt_err
   if (o->need != DTL_NO_DRAFT) status = models_draft(o->draft2, &second, err);
   pair.target = target, pair.draft = draft, pair.draft2 = second;
   pair.draft_optional = *found && o->need != DTL_NEEDS_DRAFT;
-  if (!status && o->chats) status = check_chat(target, o->template, err);
+  if (!status && o->chats) status = check_chat(target, o->layout, err);
   if (!status) status = open_pair(o, &pair, out, err);
   free(target), free(draft), free(second);
   return status;

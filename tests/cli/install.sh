@@ -97,7 +97,7 @@ PY
   learned=$(echo cache/dtrun/learned-*.json) table=$(echo cache/dtrun/costs-*.json)
   cp "$table" first
   # What one of them lost or began anew would lack this pass of 257 rows, which none of them makes.
-  sed -i 's/"target":\[/&[257,128,12345,8],/' "$learned"
+  sed -i 's/"target":\[/&[257,128,12.345,8],/' "$learned"
   for _ in 1 2; do
     for costs in learn table; do
       succeeds "${cast[@]}" --costs $costs
@@ -108,7 +108,7 @@ PY
     run ./a.out
     [ "$status" -eq 0 ] || fail "C: $(cat stdout)"
     [ "$(cat stdout)" = learn ] && [ ! -s stderr ] || fail "C says: $(cat stdout stderr)"
-    grep -qE '\[257,128,1234[0-9.]*,8\]' "$learned" || fail 'what was learned is lost'
+    grep -qE '\[257,128,12.3[0-9]*,8\]' "$learned" || fail 'what was learned is lost'
     cmp -s first "$table" || fail 'the table was measured anew'
   done
   [ "$(find cache/dtrun -type f | wc -l)" -eq 2 ] || fail "not one file each: $(find cache/dtrun -type f)"

@@ -77,7 +77,7 @@ it_refuses_what_makes_no_sense() {
   refuses 2 "--logprobs: -1 is out of range: 0..20" ar -p a --logprobs -1 --json r
   refuses 2 "--presence-penalty: 101 is out of range: -100 to 100" ar -p a --presence-penalty 101
   refuses 2 "--repeat-penalty: 0 is out of range" ar -p a --repeat-penalty 0
-  refuses 2 'repeat_penalty: 0.001 is out of range: 0.01 to 100' ar -p a --repeat-penalty 0.001 -q
+  refuses 2 '--repeat-penalty: 0.001 is out of range: 0.01 to 100' ar -p a --repeat-penalty 0.001 -q
   refuses 2 "logit_bias 'the': expected ID.BIAS, ID-BIAS or TEXT=BIAS" ar -p a --logit-bias the -q
   refuses 2 "logit_bias 'the=x': expected" ar -p a --logit-bias the=x -q
   refuses 2 "logit_bias: 'hello world' is 4 tokens, 259, 289, ..: bias each by its id" ar -p a --logit-bias 'hello world=1' -q
