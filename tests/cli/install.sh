@@ -111,7 +111,7 @@ PY
     grep -qE '\[257,128,12.3[0-9]*,8\]' "$learned" || fail 'what was learned is lost'
     cmp -s first "$table" || fail 'the table was measured anew'
   done
-  [ "$(find cache/dtrun -type f | wc -l)" -eq 2 ] || fail "not one file each: $(find cache/dtrun -type f)"
+  [ "$(find cache/dtrun -type f | wc -l)" -eq 3 ] || fail "not one file each: $(find cache/dtrun -type f)"
 }
 it_finds_files_in_DTRUN_HOME_first() {
   mkdir -p home/policies
