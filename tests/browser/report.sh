@@ -4,7 +4,7 @@
 
 results=$source_dir/tests/bench/results
 # All kinds of figures: bars of sets and of ways of sampling, lines, maps.
-all=("$results"/{temperature,batch,tasks,settings}.jsonl)
+all=("$results"/{temperature,batch,tasks}.jsonl "$source_dir/tests/data/experiments/settings.jsonl")
 
 # make_page EXPERIMENTS...: of the sample and these
 make_page() {

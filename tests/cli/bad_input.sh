@@ -56,12 +56,12 @@ it_refuses_a_policy_with_drafts_without_a_draft_model() {
 }
 
 it_refuses_an_exit_that_is_none() {
-  refuses 2 'draft: exit:6 is out of range: exit:1 to exit:5 \(.*mini-target has 6 layers\)' rate -m "$models/mini-target" -md exit:6 --text hello
-  refuses 2 'draft: exit:all: a number of layers is expected, as in exit:8' rate -m "$models/mini-target" -md exit:all --text hello
+  refuses 2 '-md: exit:6 is out of range: exit:1 to exit:5 \(.*mini-target has 6 layers\)' rate -m "$models/mini-target" -md exit:6 --text hello
+  refuses 2 '-md: exit:all: a number of layers is expected, as in exit:8' rate -m "$models/mini-target" -md exit:all --text hello
 }
 
 it_refuses_a_second_draft_that_cannot_be_one() {
-  refuses 2 'draft2: exit:3 is a second draft, and there is no first: name it with --draft' rate -m "$models/mini-target" -md none -md2 exit:3 --text hello
+  refuses 2 '-md2: exit:3 is a second draft, and there is no first: name it with --draft' rate -m "$models/mini-target" -md none -md2 exit:3 --text hello
   refuses 2 'draft: exit:6 is out of range: exit:1 to exit:5' cascade -md2 exit:6 --text hello
   refuses 2 'nowhere' cascade -md2 "$PWD/nowhere" --text hello
   refuses 2 'are draft heads, and the target keeps what one of them reads' cascade -m "$models/mini-target" -md "$models/mini-head" -md2 "$models/mini-head" --text hello
@@ -250,7 +250,7 @@ it_refuses_an_empty_stop_string() { refuses 2 '--stop: expected' ar --text hello
 it_refuses_an_unknown_policy() {
   refuses 2 'nosuchpolicy' nosuchpolicy --text hello
   refuses 2 'nowhere.lua' ./nowhere.lua --text hello
-  refuses 2 "no policy 'nosuchpolicy'; installed: adaptive, ar, " ar --text hello --compare nosuchpolicy
+  refuses 2 "no policy 'nosuchpolicy'; installed: ar, caddtree, " ar --text hello --compare nosuchpolicy
 }
 it_names_the_policies_near_an_unknown_one() {
   refuses 2 "no policy 'dynatre': did you mean dynatree\?" dynatre --text hello
