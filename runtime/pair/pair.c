@@ -225,17 +225,17 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
 /* Makes the target's first layers the draft, with nothing of their own. */
 static dt_status load_exit(const dt_pair *p, const dt_pair_options *o, const char *dtype, pair_draft *to,
                            dt_error *err) {
-  const char *number = o->draft + strlen(EXIT);
+  const char *number = o->draft + strlen(EXIT), *field = to == &p->draft[0] ? "draft" : "draft2";
   int most = p->target_info.layers - 1;
   size_t digits = strspn(number, "0123456789");
   if (!p->ops->first_layers)
-    return dt_fail(err, DT_EINPUT, "draft: the backend %s has no %s (--backend cpu has)", p->ops->name, o->draft);
+    return dt_fail(err, DT_EINPUT, "%s: the backend %s has no %s (--backend cpu has)", field, p->ops->name, o->draft);
   if (!digits || number[digits])
-    return dt_fail(err, DT_EINPUT, "draft: %.40s: a number of layers is expected, as in exit:8", o->draft);
+    return dt_fail(err, DT_EINPUT, "%s: %.40s: a number of layers is expected, as in exit:8", field, o->draft);
   int layers = digits > 6 ? INT_MAX : atoi(number);
   if (layers < 1 || layers > most)
-    return dt_fail(err, DT_EINPUT, "draft: %.40s is out of range: exit:1 to exit:%d (%s has %d layers)", o->draft, most,
-                   o->target, most + 1);
+    return dt_fail(err, DT_EINPUT, "%s: %.40s is out of range: exit:1 to exit:%d (%s has %d layers)", field, o->draft,
+                   most, o->target, most + 1);
   if (dtype) return dt_fail(err, DT_EINPUT, "draft_weights: %s has the target's weights", o->draft);
   if (o->draft_vocab) return dt_fail(err, DT_EINPUT, "draft_vocab: %s has the target's output", o->draft);
   if (o->head_layers) return dt_fail(err, DT_EINPUT, "head_layers: %s is no draft head", o->draft);

@@ -62,7 +62,7 @@ it_refuses_an_exit_that_is_none() {
 
 it_refuses_a_second_draft_that_cannot_be_one() {
   refuses 2 '-md2: exit:3 is a second draft, and there is no first: name it with --draft' rate -m "$models/mini-target" -md none -md2 exit:3 --text hello
-  refuses 2 'draft: exit:6 is out of range: exit:1 to exit:5' cascade -md2 exit:6 --text hello
+  refuses 2 '-md2: exit:6 is out of range: exit:1 to exit:5' cascade -md2 exit:6 --text hello
   refuses 2 'nowhere' cascade -md2 "$PWD/nowhere" --text hello
   refuses 2 'are draft heads, and the target keeps what one of them reads' cascade -m "$models/mini-target" -md "$models/mini-head" -md2 "$models/mini-head" --text hello
   damaged none

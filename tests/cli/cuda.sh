@@ -104,7 +104,7 @@ it_runs_draft_heads() {
   succeeds linear --cache-dtype q8 --compare ar --rounds 1 "${pair[@]}"
   refuses 2 "--draft-weights: 'q8' was asked for, but the backend cuda takes them only as they are" linear --draft-weights q8 "${pair[@]}"
   succeeds cascade -md2 "$models/mini-draft" --compare ar --rounds 1 "${pair[@]}" # a head, and a model beside it
-  refuses 2 'draft: the backend cuda has no exit:2 .--backend cpu has' cascade -md2 exit:2 "${pair[@]}"
+  refuses 2 '-md2: the backend cuda has no exit:2 .--backend cpu has' cascade -md2 exit:2 "${pair[@]}"
   rm -r head && mkdir head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head medusa || fail 'make_head.lua'
   succeeds dynatree --compare ar --rounds 1 "${pair[@]}"
 }
