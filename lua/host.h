@@ -36,8 +36,7 @@ size_t dtl_clean(char *out, size_t size, const char *text, size_t len);
 
 #define DTL_TUNED "tuned" /* name of the preset that dtrun run tune finds for one pair and machine */
 
-/* ---- policies
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- policies ---------------------------------------------------------------------------------------------------- */
 
 typedef struct {
   const char *name, *value; /* as typed: --set NAME=VALUE */
@@ -112,8 +111,7 @@ int dtl_near(const char *typed, size_t n, const char *const *names, int n_names,
 dt_status dtl_resolve_models(const char *target_option, const char *draft_option, dtl_need need, char **target,
                              char **draft, dt_error *err);
 
-/* ---- models on this machine
- * -------------------------------------------------------------------------------------------- */
+/* ---- models on this machine -------------------------------------------------------------------------------------- */
 
 typedef struct {
   char *name;       /* its name for dtl_resolve_models */
@@ -150,8 +148,7 @@ dt_status dtl_named_model(const char *name, char **script, char **folder, char *
  * memory. */
 char *dtl_hub_folder(void);
 
-/* ---- the user's files
- * -------------------------------------------------------------------------------------------------- */
+/* ---- the user's files -------------------------------------------------------------------------------------------- */
 
 /* The path of a state file: dtrun/RELATIVE in $XDG_STATE_HOME, or in ~/.local/state. malloc'd; NULL: neither is an
  * absolute path, or out of memory. */
@@ -190,15 +187,13 @@ typedef struct {
  * loaded is left out, unless `need` asks for one or a second is named. DTL_NO_DRAFT opens neither. */
 dt_status dtl_load(const dtl_load_options *options, dt_pair **out, bool *found, dt_error *err);
 
-/* ---- conversations
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- conversations ----------------------------------------------------------------------------------------------- */
 
 /* dt_chat_text with a date for templates that have one; NULL: today. */
 dt_status dtl_conversation(const dt_chat *chat, const dt_message *system, const dt_message *turns, const dt_role *roles,
                            int n, const char *date, char **text, size_t *len, dt_error *err);
 
-/* ---- measuring
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- measuring --------------------------------------------------------------------------------------------------- */
 
 /* Counters of this process, or of its children that have ended. */
 typedef struct {
@@ -215,8 +210,7 @@ dtl_usage dtl_usage_now(bool children);
  * for a GPU or disk. */
 bool dtl_disturbed(const dtl_usage *before, const dtl_usage *after, bool computes, char *why, size_t size);
 
-/* ---- costs of passes
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- costs of passes --------------------------------------------------------------------------------------------- */
 
 #define DTL_COST_ROWS 96
 #define DTL_COST_CONTEXTS 8
@@ -286,8 +280,7 @@ double dtl_learned_plain(const dtl_learned *learned, int context);
  */
 double dtl_learned_draft(const dtl_learned *learned, int context);
 
-/* ---- memory between runs
- * ----------------------------------------------------------------------------------------------- */
+/* ---- memory between runs ----------------------------------------------------------------------------------------- */
 
 /* Keeps for later runs with one pair the table that a policy fills (uses.memory) and its outputs, to search in
  * (uses.corpus). It holds those of the four policies that ran last; a policy is identified by its text. */
@@ -304,8 +297,7 @@ typedef struct dtl_corpus dtl_corpus;
 dt_status dtl_corpus_open(const dt_pair *pair, const char *const *files, int n, dtl_corpus **out, dt_error *err);
 void dtl_corpus_close(dtl_corpus *corpus); /* NULL is allowed */
 
-/* ---- generation
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- generation -------------------------------------------------------------------------------------------------- */
 
 /* Where generated text comes from. */
 typedef enum {
@@ -448,8 +440,7 @@ dt_status dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_reques
                        dt_error *err);
 void dtl_result_free(dtl_result *result);
 
-/* ---- requests that come and go
- * ------------------------------------------------------------------------------------------ */
+/* ---- requests that come and go ----------------------------------------------------------------------------------- */
 
 /* Serves requests in one session of a pair. Each has a policy of its own; it begins between two iterations of the
  * others, shares their passes, and leaves when its text ends. Its text is the one that dtl_generate gives it alone. A
@@ -496,15 +487,13 @@ uint64_t dtl_output_hash(const int32_t *tokens, int n);
 /* Generated tokens over the time from the start of the prompt pass to the last token. */
 double dtl_tokens_per_second(const dtl_result *result);
 
-/* ---- drivers
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- drivers ----------------------------------------------------------------------------------------------------- */
 
 /* Runs a driver (a path or an installed name) with full Lua and the module `dt`. Returns an exit status for the
  * process; 2: no such driver. */
 int dtl_run_driver(const char *driver, int argc, char **argv, const volatile sig_atomic_t *interrupt);
 
-/* ---- other languages
- * --------------------------------------------------------------------------------------------------- */
+/* ---- other languages --------------------------------------------------------------------------------------------- */
 
 /* The functions of drivers for programs in other languages, such as scripts/python. All values are JSON;
  * lua/dt/bridge.lua has the list of functions. One thread at a time may use a bridge. */

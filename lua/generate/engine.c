@@ -67,8 +67,7 @@ static void count(dtl_engine *e) {
   }
 }
 
-/* ---- begin and end ------------------------------------------------------------------------------------------------
- */
+/* ---- begin and end ----------------------------------------------------------------------------------------------- */
 
 static void left(void *user, place *p) {
   dtl_engine *e = user;
@@ -103,8 +102,7 @@ static int choose(const dtl_engine *e, const int32_t *ids, int n) {
   return best < 0 ? oldest : best;
 }
 
-/* ---- rows of other prompts ----------------------------------------------------------------------------------------
- */
+/* ---- rows of other prompts --------------------------------------------------------------------------------------- */
 
 /* Whether a request looks for rows. Log-probabilities of a prompt need all of its own. */
 static bool looks(const dtl_engine *e, const seat *s) {

@@ -20,8 +20,7 @@ static void note_name(request_input *in, const request_field *f, const char *nam
 
 bool request_given(const request_input *in, const request_field *f) { return *in->name[request_field_index(f)]; }
 
-/* ---- numbers
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 static dt_status put_whole(int *out, const char *name, double value, dt_error *err) {
   if (value != floor(value)) return dtl_fail(err, DT_EINPUT, "%s: %.17g is no whole number", name, value);
@@ -63,8 +62,7 @@ dt_status request_seed(request_input *in, const request_field *f, const char *na
   return DT_OK;
 }
 
-/* ---- texts
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
 
 static dt_status read_number(request_input *in, const request_field *f, const char *name, const char *text,
                              dt_error *err) {
@@ -141,8 +139,7 @@ dt_status request_text(request_input *in, const request_field *f, const char *na
   }
 }
 
-/* ---- biases
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- biases ------------------------------------------------------------------------------------------------------ */
 
 dt_status request_add_bias(request_input *in, dt_bias bias, dt_error *err) {
   dt_shifts *s = &in->request.seq.shifts;
@@ -163,8 +160,7 @@ dt_status request_biases(request_input *in, const dt_pair *pair, dt_error *err) 
   return status;
 }
 
-/* ---- the whole
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 dt_status request_rename(const request_input *in, dt_error *err) {
   char rest[sizeof err->message];

@@ -21,8 +21,7 @@ void answer_text(json_text *out, const char *before, const char *text) {
   json_string(out, text ? text : "", text ? strlen(text) : 0);
 }
 
-/* ---- log-probabilities --------------------------------------------------------------------------------------------
- */
+/* ---- log-probabilities ------------------------------------------------------------------------------------------- */
 
 bool answer_keep(answer_logprobs *kept, const int32_t *ids, const dtl_logprob *list, int n) {
   if (kept->n + n > kept->room) {
@@ -198,13 +197,11 @@ static void put_logprobs(json_text *out, const answer_head *head, told prompt, t
     put_text_logprobs(out, pair, (told[]){prompt, text}, offset);
 }
 
-/* ---- traces --------------------------------------------------------------------------------------------------------
- */
+/* ---- traces ------------------------------------------------------------------------------------------------------ */
 
 bool answer_has_room(size_t waiting, size_t len) { return waiting <= ANSWER_TRACE && len <= ANSWER_TRACE - waiting; }
 
-/* ---- thoughts ------------------------------------------------------------------------------------------------------
- */
+/* ---- thoughts ---------------------------------------------------------------------------------------------------- */
 
 #define CONTENT "\"content\":" /* of an answer, and of its thoughts, as in llama.cpp */
 #define THOUGHTS "\"reasoning_content\":"
@@ -249,8 +246,7 @@ static void put_message(json_text *out, const answer_head *head, const dtl_resul
   free(p.text[0]), free(p.text[1]);
 }
 
-/* ---- parts of answers ---------------------------------------------------------------------------------------------
- */
+/* ---- parts of answers -------------------------------------------------------------------------------------------- */
 
 static const char *finish_of(const dtl_result *r) {
   return strcmp(r->finish_reason, "eos") == 0 || strcmp(r->finish_reason, "stop") == 0 ? "stop" : "length";
@@ -317,8 +313,7 @@ static void put_statistics(json_text *out, const answer_head *head, const dtl_re
   free(json);
 }
 
-/* ---- streams -------------------------------------------------------------------------------------------------------
- */
+/* ---- streams ----------------------------------------------------------------------------------------------------- */
 
 static void begin_chunk(json_text *out, const answer_head *head, int index) {
   json_raw(out, "data: ");
@@ -391,8 +386,7 @@ void answer_closes(json_text *out, const answer_head *head, const dtl_result *re
   json_raw(out, "data: [DONE]\n\n");
 }
 
-/* ---- whole answers --------------------------------------------------------------------------------------------------
- */
+/* ---- whole answers ----------------------------------------------------------------------------------------------- */
 
 /* The text of a completion: with echo, the prompt's before it. */
 static void put_whole_text(json_text *out, const answer_head *head, const dtl_result *r) {

@@ -146,8 +146,7 @@ static bool read_messages(reading *r, const cJSON *v) {
   return fine;
 }
 
-/* ---- other fields -------------------------------------------------------------------------------------------------
- */
+/* ---- other fields ------------------------------------------------------------------------------------------------ */
 
 static dt_seq_options *seq_of(reading *r) { return &r->a->in.request.seq; }
 
@@ -343,8 +342,7 @@ static bool read_model(reading *r, const cJSON *v) {
   return true;
 }
 
-/* ---- the policy ----------------------------------------------------------------------------------------------------
- */
+/* ---- the policy -------------------------------------------------------------------------------------------------- */
 
 #define MOST_PARAMS 64
 
@@ -405,8 +403,7 @@ static bool read_dtrun(reading *r, const cJSON *v) {
   return !dtl_policy_open(&how, &r->a->own, &err) || failed(r, &err);
 }
 
-/* ---- the table ----------------------------------------------------------------------------------------------------
- */
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
 typedef bool reader(reading *r, const cJSON *v);
 

@@ -47,8 +47,7 @@ typedef struct {
   bool failed;     /* its answer failed after a part of it was sent */
 } incoming;
 
-/* ---- answers --------------------------------------------------------------------------------------------------------
- */
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
 
 /* The origin of the request's page, if --cors lets it ask; NULL: it does not, or no page asks. */
 static const char *welcome_origin(const server *s, struct MHD_Connection *c) {
@@ -127,8 +126,7 @@ static enum MHD_Result respond_options(struct MHD_Connection *c, incoming *in) {
   return send_answer(c, in, 204, r);
 }
 
-/* ---- tickets
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- tickets ----------------------------------------------------------------------------------------------------- */
 
 static bool has_left(struct MHD_Connection *c) {
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -200,8 +198,7 @@ static enum MHD_Result respond_ticket(struct MHD_Connection *c, incoming *in, ti
   return state == TICKET_GOES ? respond_json(c, in, 200, "application/json", &out) : respond_refusal(c, in, &why);
 }
 
-/* ---- who may ask
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- who may ask ------------------------------------------------------------------------------------------------- */
 
 static bool is_one_of(const char *text, size_t n, const char *const *names) {
   for (; *names; names++)
@@ -253,8 +250,7 @@ static bool has_key(const server *s, struct MHD_Connection *c) {
   return other && is_key(s->options.key, other);
 }
 
-/* ---- requests
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
 
 /* Whether a request is refused by its headers. */
 static bool is_refused(const server *s, struct MHD_Connection *c, const route *r, refusal *why) {
@@ -355,8 +351,7 @@ static void forget(void *user, struct MHD_Connection *c, void **state, enum MHD_
   *state = NULL;
 }
 
-/* ---- all of it
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 dt_status serve_open(const serve_options *o, server **out, dt_error *err) {
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found = NULL;

@@ -73,8 +73,7 @@ void routes_close(routes *r) {
   free(r);
 }
 
-/* ---- texts
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
 
 static bool begin_text(routes *r, bool is_chat, const char *body, size_t len, route_answer *out, refusal *why) {
   ask a;
@@ -94,8 +93,7 @@ static bool run_chat(routes *r, const char *body, size_t len, route_answer *out,
   return begin_text(r, true, body, len, out, why);
 }
 
-/* ---- the server
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- the server -------------------------------------------------------------------------------------------------- */
 
 static bool run_health(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
   (void)r, (void)body, (void)len, (void)why;
@@ -172,8 +170,7 @@ static bool run_metrics(routes *r, const char *body, size_t len, route_answer *o
   return true;
 }
 
-/* ---- tokens
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- tokens ------------------------------------------------------------------------------------------------------ */
 
 /* Reads the body of a small route: an object, without other fields than `taken` (NULL: they are looked at later). */
 static cJSON *object_of(const char *body, size_t len, const char *const *taken, refusal *why) {
@@ -214,8 +211,7 @@ static bool run_template(routes *r, const char *body, size_t len, route_answer *
   return true;
 }
 
-/* ---- policies
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- policies ---------------------------------------------------------------------------------------------------- */
 
 static bool run_policies(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
   (void)r, (void)body, (void)len;
@@ -238,8 +234,7 @@ static bool run_draw(routes *r, const char *body, size_t len, route_answer *out,
   return drawing_run(r->drawing, body, len, &out->text, why);
 }
 
-/* ---- the table
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
 struct route {
   const char *method, *url; /* url: also without /v1; one that ends in a slash: with a name behind it */

@@ -79,8 +79,7 @@ static void wait_told(ticket *t, double ms) {
   pthread_cond_timedwait(&t->told, &t->work->lock, &until);
 }
 
-/* ---- in the engine's thread: what texts say -------------------------------------------------------------------------
- */
+/* ---- in the engine's thread: what texts say ---------------------------------------------------------------------- */
 
 static void fail_ticket(ticket *t, const refusal *why) {
   if (!t->fails) {
@@ -197,8 +196,7 @@ static bool done(void *user, int prompt, dtl_result *r) {
   return true;
 }
 
-/* ---- in the engine's thread: the queue
- * ------------------------------------------------------------------------------- */
+/* ---- in the engine's thread: the queue --------------------------------------------------------------------------- */
 
 /* The oldest text that has not begun; NULL: there is none. The lock is held. */
 static text *next_text(const work *w) {
@@ -286,8 +284,7 @@ static void *serve(void *user) {
   return NULL;
 }
 
-/* ---- for all threads
- * --------------------------------------------------------------------------------------------------- */
+/* ---- for all threads --------------------------------------------------------------------------------------------- */
 
 dt_status work_open(const work_options *o, work **out, dt_error *err) {
   work *w = calloc(1, sizeof *w);

@@ -68,8 +68,7 @@ static inline float *cpu_inner_of(const dt_weights *w) {
   return w->scratch.cat + (size_t)w->shape.heads * (size_t)w->shape.head_dim;
 }
 
-/* ---- layer.c: called when no thread uses x any more; threads leave with x complete
- * ------------------------------------ */
+/* ---- layer.c: called when no thread uses x any more; threads leave with x complete ------------------------------- */
 
 void cpu_parallel_layer(const cpu_chunk *c, int layer);
 void cpu_sequential_layer(const cpu_chunk *c, int layer);

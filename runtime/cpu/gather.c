@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-/* ---- parts of ranks
- * ----------------------------------------------------------------------------------------------- */
+/* ---- parts of ranks ---------------------------------------------------------------------------------------------- */
 
 static cpu_range range_of(int count, int unit, int rank, int ranks) {
   long long units = (count + unit - 1) / unit;
@@ -26,8 +25,7 @@ cpu_mine cpu_mine_of(const dt_shape *s, int rank, int ranks) {
   return mine;
 }
 
-/* ---- exchange
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- exchange ---------------------------------------------------------------------------------------------------- */
 
 /* A buffer of rows that ranks fill together. */
 typedef struct {
