@@ -177,9 +177,9 @@ typedef struct {
   const char *draft_vocab; /* see dtl_draft_vocab_open; NULL: the draft guesses all ids */
   const dt_message *texts; /* [n_texts] texts whose ids draft_vocab gets too */
   int n_texts;
-  bool chats;           /* fails, before it loads weights, if there is no layout of conversations: */
-  const char *layout;   /* its name; NULL: the one of the target's chat template */
-  dt_pair_options how;  /* the other options; its models and draft_vocab are not read */
+  bool chats;          /* fails, before it loads weights, if there is no layout of conversations: */
+  const char *layout;  /* its name; NULL: the one of the target's chat template */
+  dt_pair_options how; /* the other options; its models and draft_vocab are not read */
   bool shown; /* tells on standard error that it loads (on a terminal), and the time if that was over a second */
 } dtl_load_options;
 
