@@ -112,7 +112,8 @@ static void show_round(const job *j, int n, int wanted) {
 
 static void tell_interrupted(int n) {
   if (n)
-    say("interrupted in round %d of the comparison: it is of the %d before", n + 1, n);
+    say("interrupted in round %d of the comparison: the ratio is that of the %d round%s before", n + 1, n,
+        n == 1 ? "" : "s");
   else
     say("interrupted in the first round of the comparison: there is no ratio");
 }

@@ -19,7 +19,7 @@
 static int run_driver(int argc, char **argv) {
   if (argc < 1) return complain(EXIT_USAGE, "run: expected a driver, as in dtrun run SCRIPT; dtrun --list names them");
   if (cli_is_model(argv[0], "scripts"))
-    return complain(EXIT_USAGE, "run: '%s' is a model, no driver: dtrun %s, or dtrun chat %s", argv[0], argv[0],
+    return complain(EXIT_USAGE, "run: '%s' is a model, not a driver: dtrun %s, or dtrun chat %s", argv[0], argv[0],
                     argv[0]);
   catch_interrupt();
   return finish_output(dtl_run_driver(argv[0], argc - 1, argv + 1, &interrupted));

@@ -61,7 +61,7 @@ it_keeps_the_rounds_that_ended_before_ctrl_c() {
   write_slow_policy
   at_terminal 'round 3 of 9' ^C -- "$dtrun" ./slow.lua -p 'It was' -n 40 --ignore-eos --compare ar --rounds 9 --json r.json
   [ "$status" -eq 130 ] || fail "exit status $status, expected 130"
-  grep -q '^dtrun: interrupted in round 3 of the comparison: it is of the 2 before$' stdout || fail "no word of it: $(cat stdout)"
+  grep -q '^dtrun: interrupted in round 3 of the comparison: the ratio is that of the 2 rounds before$' stdout || fail "no word of it: $(cat stdout)"
   grep -qE '^dtrun: slow [0-9.]+ tokens/s, ar [0-9.]+ tokens/s, .*: 0\.[0-9]+x, same 40 tokens, median of 2 rounds$' stdout || fail 'no ratio'
   grep -qE '"rounds":[[:space:]]*2,' r.json || fail 'not in the result'
   prompt_stands_alone

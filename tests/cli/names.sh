@@ -100,7 +100,7 @@ it_takes_names_without_an_option() {
   export DTRUN_HOME=$PWD/home
   refuses 2 'tiny_pulled is not here: dtrun pull tiny_pulled brings it' tiny_pulled -p hello
   refuses 2 'tiny_pulled is not here: dtrun pull tiny_pulled brings it' chat tiny_pulled
-  refuses 2 "run: 'tiny_pulled' is a model, no driver: dtrun tiny_pulled, or dtrun chat tiny_pulled" run tiny_pulled
+  refuses 2 "run: 'tiny_pulled' is a model, not a driver: dtrun tiny_pulled, or dtrun chat tiny_pulled" run tiny_pulled
   [ -x "$(dirname "$dtrun")/dtrun-serve" ] && refuses 2 'tiny_pulled is not here: dtrun pull tiny_pulled brings it' serve tiny_pulled --port 0
   refuses 2 'o/n is neither here nor in hf/hub: dtrun pull o/n brings it$' o/n -p hello
   refuses 2 "two targets: 'mini-target' and 'some-org/Mini_1.5b'" mini-target some-org/Mini_1.5b -p hello
@@ -116,7 +116,7 @@ it_prefers_a_policy_and_a_driver_to_a_model_of_that_name() {
   grep -q 'the driver' stdout || fail 'not the driver'
   rm home/policies/twin.lua home/scripts/twin.lua
   refuses 2 'twin/config.json' twin -p hello
-  refuses 2 "run: 'twin' is a model, no driver" run twin
+  refuses 2 "run: 'twin' is a model, not a driver" run twin
   refuses 2 "no policy 'nolder/x.lua'" nolder/x.lua -p hello
 }
 it_completes_names_of_models_where_a_policy_may_stand() {
