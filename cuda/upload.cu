@@ -512,7 +512,7 @@ dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, const dt_hold
                       dt_error *err) {
   dt_status status = check_asked(how ? how->dtype : nullptr, err);
   if (status == DT_OK && d->ids)
-    status = dt_fail(err, DT_EINPUT, "draft vocabulary: a GPU has none (--backend cpu has)");
+    status = dt_fail(err, DT_EINPUT, "draft_vocab: a GPU has none (--backend cpu has)");
   if (status == DT_OK) status = check_model(d, err);
   if (status == DT_OK) status = check_plain(d, "a GPU", err);
   number format;
