@@ -511,8 +511,7 @@ static dt_status check_asked(const char *dtype, dt_error *err) {
 dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, const dt_holding *how, dt_weights **out,
                       dt_error *err) {
   dt_status status = check_asked(how ? how->dtype : nullptr, err);
-  if (status == DT_OK && d->ids)
-    status = dt_fail(err, DT_EINPUT, "draft_vocab: a GPU has none (--backend cpu has)");
+  if (status == DT_OK && d->ids) status = dt_fail(err, DT_EINPUT, "draft_vocab: a GPU has none (--backend cpu has)");
   if (status == DT_OK) status = check_model(d, err);
   if (status == DT_OK) status = check_plain(d, "a GPU", err);
   number format;
