@@ -124,7 +124,7 @@ it_takes_a_model_where_a_policy_stands() {
   refuses 2 "two targets: 'folder', and 'X.gguf' after --target" folder -m X.gguf -p hello
   refuses 2 "two targets: 'folder' and 'X.gguf'" folder X.gguf -p hello
   refuses 2 "unexpected argument 'hello'" ar folder hello
-  refuses 2 "run: 'folder' is a model, no driver: dtrun folder, or dtrun chat folder" run folder
+  refuses 2 "run: 'folder' is a model, not a driver: dtrun folder, or dtrun chat folder" run folder
   refuses 2 'no such file: X.gguf' chat X.gguf -q
 }
 it_names_the_file_beside_it() {
