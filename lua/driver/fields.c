@@ -100,7 +100,7 @@ static dt_status read_bias(const source *s, const request_field *f, const char *
 /* A whole number, or one as text, as in results: Lua's integers end at 2^63 - 1. */
 static dt_status read_seed(const source *s, const request_field *f, const char *name) {
   if (lua_isinteger(s->L, -1)) return request_seed(s->in, f, name, (uint64_t)lua_tointeger(s->L, -1));
-  return is_text(s) ? read_text(s, f, name) : expected(s, name, "a whole number");
+  return is_text(s) ? read_text(s, f, name) : expected(s, name, "a whole number from 0 to 2^64 - 1");
 }
 
 static dt_status read_field(const source *s, const request_field *f, const char *name) {

@@ -69,7 +69,7 @@ return P"""
     assert pair.generate("café", policy="ar", tokens=2)["prompt_ids"] == pair.encode("café")
 
     fails("input", "no policy 'nosuch'", pair.generate, prompt, policy="nosuch")
-    fails("input", "temp = -1", pair.generate, prompt, policy="ar", temp=-1)
+    fails("input", "temp: -1 is out of range", pair.generate, prompt, policy="ar", temp=-1)
     fails("input", "unknown key", pair.generate, prompt, policy="ar", colour=1)
 
 fails("input", "the pair is closed", pair.generate, prompt)
