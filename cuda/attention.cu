@@ -14,7 +14,7 @@
  * or an infinity in the later rows of a text could pass that weight, and such a text is lost anyway. The block that
  * finishes the last part of a row adds up the row's parts.
  *
- * An example: three rows of a tree, a, b (a child of a) and c (a's sibling), behind a prefix of 300. Parts 0 and 1
+ * An example: three rows of a tree, a, b (a child of a) and c (a's sibling), after a prefix of 300. Parts 0 and 1
  * (positions 0 to 255) are in every row's prefix: two units of three rows, `common` 128. Part 2 begins at 256: its
  * first 44 positions are in the prefix (`own` 44), the rest are paths: a's [a], b's [a b], c's [c]. With many heads
  * that is one unit of three rows (rows.cu: `together`), which is `apart`: positions 256 to 299 once for all, positions
@@ -248,7 +248,7 @@ static __device__ __forceinline__ void add_own(const attention &a, const work &u
 /* Adds the parts of the lines whose last part this block has finished, each line's in order: out = sum of parts / sum
  * of exponentials. A thread takes EACH dimensions of a line. AT_ONCE parts are loaded before the first is added: with a
  * trip to the second-level cache for each, this would be most of attention's time. So no branch may depend on a part,
- * since the compiler loads it behind the branch. Where parts end, the first of these stands for those that are not
+ * since the compiler loads it after the branch. Where parts end, the first of these stands for those that are not
  * there, with the weight zero. */
 template <number TYPE, int DIM>
 static __device__ __forceinline__ void combine(const attention &a, const work &u, const room &s) {

@@ -251,7 +251,7 @@ template <class F> static __device__ __forceinline__ void for_keys(const questio
   });
 }
 
-/* Walks the ids in question from the largest key down, behind others that have the sum `ahead`, until the sum of
+/* Walks the ids in question from the largest key down, after others that have the sum `ahead`, until the sum of
  * count(key) reaches need(the sum over these all); returns the key reached or, if that is of the last id with its score
  * that counts, the least key with this score. If all do not reach it, returns 0. All ids with one score that count at
  * all, the lowest id among them, count the same. */

@@ -6,7 +6,7 @@
  * in order. Up to 64 rows, a block has 16 outputs or some tiles of 16, and each of its 4 warps takes a slice, of all
  * rows. From 65 rows on (of a product that fills the device once, from 33), a block has 144 outputs of 64 or WIDE_ROWS
  * rows; each warp has 48 outputs of some of the rows and takes all slices in turn. A column of a tensor core's product
- * does not depend on the columns beside it.
+ * does not depend on the columns next to it.
  *
  *                a part of k, in steps of 32 (s)                    8 rows each
  *                slice 0   slice 1   slice 2   slice 3

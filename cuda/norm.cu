@@ -47,7 +47,7 @@ static __device__ __forceinline__ int slot_before(const pass_rows &rows, int r) 
   return above ? rows.path[rows.path_at[r] + above - 1] : rows.prefix[r] - 1;
 }
 
-/* The numbers that a product's parts make of x. All loads of AT_ONCE columns are in flight together (so many that
+/* The numbers that a product's parts make of x. All loads of AT_ONCE columns are in flight together (enough that
  * registers suffice), and zeros for parts that are not there: they change no sum, since a sum that begins with 0 is
  * never -0. */
 template <int EACH>

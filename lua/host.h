@@ -1,5 +1,5 @@
 /* The Lua side of dtrun: policies in their box, and drivers. It uses the engine through dtrun.h and the few public
- * headers beside it that tests/rules.sh lists.
+ * headers next to it that tests/rules.sh lists.
  *
  *   dtl_policy *p;  dt_error err;
  *   if (dtl_policy_open(&(dtl_policy_options){.policy = "dynatree"}, &p, &err)) ...
@@ -94,7 +94,7 @@ const dtl_policy_info *dtl_policy_describe(const dtl_policy *policy);
 const char *dtl_policy_text(const dtl_policy *policy, size_t *len); /* of its file */
 
 /* The names of the Lua files in an installed folder ("policies", "scripts"), sorted, without .lua: *n malloc'd strings
- * in a malloc'd array. */
+ * in a malloc'd array. Policies that only reproduce a paper (policies/papers) come last. */
 dt_status dtl_installed(const char *folder, char ***names, int *n, dt_error *err);
 
 #define DTL_NEAR 8
@@ -105,7 +105,7 @@ int dtl_near(const char *typed, size_t n, const char *const *names, int n_names,
 
 /* Finds the models to load: from the options, else the environment (DTRUN_TARGET, DTRUN_DRAFT), else the bundled pair.
  * A name is a folder, a file, or a Hugging Face id whose files lie in its cache. If only the target is named, its draft
- * is searched for: beside it, among dtrun's own models and in that cache (dt_draft_fits). The draft "none" prevents
+ * is searched for: next to it, among dtrun's own models and in that cache (dt_draft_fits). The draft "none" prevents
  * that. *draft is NULL if there is no draft or `need` wants none; if `need` asks for one, that is DT_EINPUT. Both are
  * malloc'd. */
 dt_status dtl_resolve_models(const char *target_option, const char *draft_option, dtl_need need, char **target,
@@ -433,7 +433,7 @@ dt_status dtl_request_check(const dtl_request *request, dt_error *err);
 
 /* Generates from all prompts, `places` at a time. Their passes are shared, and a prompt begins when a sequence ends.
  * Each text is the one that its prompt would give alone. Each answer has an object of the policy; with scope "batch"
- * one object serves all. Fills all results in any case, the answers of a prompt one behind the other; the caller frees
+ * one object serves all. Fills all results in any case, the answers of a prompt one after the other; the caller frees
  * each with dtl_result_free. It fails if nothing could begin, or if a policy of scope "batch" failed: `done` is then
  * not called for prompts that did not begin. A failure of one sequence is in its result only. */
 dt_status dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_request *request, dtl_result *results,
@@ -446,7 +446,7 @@ void dtl_result_free(dtl_result *result);
  * others, shares their passes, and leaves when its text ends. Its text is the one that dtl_generate gives it alone. A
  * long prompt runs in pieces, one between two iterations of the others; short ones that end in the time of a piece
  * begin together. Of a prompt that begins as the prompt or text of another request does, only the rows that are not
- * there run: a place has those of its last text, and beside that the rows of texts that others displaced are kept, the
+ * there run: a place has those of its last text, and in addition the rows of texts that others displaced are kept, the
  * least recently used ones not. On a device prompts run as a whole, and nothing is kept. One thread at a time uses an
  * engine, its pair and what its requests share. */
 typedef struct dtl_engine dtl_engine;
@@ -465,7 +465,7 @@ void dtl_engine_close(dtl_engine *engine); /* ends what runs as "interrupted"; N
 
 /* Takes a request of one prompt and one answer, whose places, costs, learned, context, window and session are zeros.
  * The policy and all that the request points to, but for its prompt, must last until its `done` was called, with prompt
- * = 0; the result is freed behind that call, whose answer is ignored. If on_text returns false or *interrupt is not
+ * = 0; the result is freed after that call, whose answer is ignored. If on_text returns false or *interrupt is not
  * zero, only this request ends. What is wrong with its prompt or its options is in its result. DT_ESTATE: no place is
  * free. After a failure `done` is not called. */
 dt_status dtl_engine_begin(dtl_engine *engine, const dtl_policy *policy, const dtl_request *request, dt_error *err);

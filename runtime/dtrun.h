@@ -72,8 +72,8 @@ typedef struct {
 typedef struct {
   const char *target; /* model folder (config.json, *.safetensors, tokenizer.json) */
   const char *draft;  /* folder of a model or of a head for this target; a part of it: dt_draft_is_own; NULL: none */
-  /* A second draft beside it, whose weights and ids are as its files say; one of the two at most is a head. NULL:
-   * none. */
+  /* A second draft in addition to it, whose weights and ids are as its files say; one of the two at most is a head.
+   * NULL: none. */
   const char *draft2;
   /* "auto" (NULL), "cuda", "cpu", or one variant: "cpu:amx", avx512vnni, avx512, avx2; i8mm, dotprod, neon; scalar.
    * "auto" takes a GPU if there is one and, if the pair cannot be opened there, the CPU: see device_left_out. */
@@ -369,14 +369,14 @@ const size_t *dt_seq_text_ends(const dt_session *session, int seq);
 
 /* Whether a grammar holds the text. */
 bool dt_seq_has_grammar(const dt_session *session, int seq);
-/* Whether the grammar allows the token behind a node of the tree; true without a grammar. A guess that it forbids is
+/* Whether the grammar allows the token after a node of the tree; true without a grammar. A guess that it forbids is
  * not verified. DT_ESTATE: no such node, token or tree, as after a commit. */
 dt_status dt_seq_allowed(const dt_session *session, int seq, int node, int32_t token, bool *allowed, dt_error *err);
 
 #define DT_FORCED 64
 
-/* The first token of the text that the grammar forces behind a node of the tree, as the tokenizer splits that text
- * alone; other tokens may spell it, too. *left: the bytes that it forces behind that token, of DT_FORCED that are
+/* The first token of the text that the grammar forces after a node of the tree, as the tokenizer splits that text
+ * alone; other tokens may spell it, too. *left: the bytes that it forces after that token, of DT_FORCED that are
  * looked at. *token: -1 if several bytes may follow, or the text may end, and 0 is left. */
 dt_status dt_seq_forced(const dt_session *session, int seq, int node, int32_t *token, int *left, dt_error *err);
 
@@ -444,7 +444,7 @@ typedef struct {
 
 /* Appends accepted tokens and bonus token, up to the end of the text (end-of-text, stop string, max_tokens, context).
  * DT_ESTATE: a tree that is not verified, a sequence named twice. DT_EDEVICE: the device failed; the texts can still be
- * read, but the sequences must be started anew. */
+ * read, but the sequences must be started again. */
 dt_status dt_commit(dt_session *session, const int *seqs, int n, unsigned flags, dt_committed *blocks, dt_error *err);
 
 /* Drops the tree, verified or not, and begins an empty one over the last committed token. Each iteration begins so. */

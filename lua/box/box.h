@@ -1,5 +1,5 @@
 /* The box a policy runs in: one lua_State with a capped allocator, listed functions only, and a watch that ends every
- * call after so many instructions or so much time.
+ * call after a number of instructions or a time.
  *
  * The watch looks at the clock between instructions and before each C function. Limits on the size of single strings
  * and tables, on the number of arguments, and a look after each large allocation bound the time between two looks.

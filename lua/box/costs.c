@@ -1,11 +1,12 @@
 /* Costs for Lua, in the box and in drivers: costs:target(rows, context[, batch[, experts]]) and costs:draft(rows,
- * context[, batch[, model]]) -> ms of a pass with so many rows of each of `batch` sequences; the default is
+ * context[, batch[, model]]) -> ms of a pass with this number of rows of each of `batch` sequences; the default is
  * costs:sequences(), the number that run at once. experts: the distinct ones that it reads, of all layers and
  * sequences; nil or 0: as many as usual. costs:first(context[, batch[, model]]) is a draft model's first pass of an
  * iteration, over the roots. model: 1, or 2 for the second draft model; costs:models() is how many it knows.
- * costs:walk(passes) is a walk over memory that was read so many target passes ago. costs:revision() changes whenever
- * these times change; those of a table never do. costs:recall(name) -> a list of numbers that an earlier text's policy
- * kept with costs:keep(name, list) -> whether there was room; with a table nothing is kept, so that runs repeat. */
+ * costs:walk(passes) is a walk over memory that was read this number of target passes ago. costs:revision() changes
+ * whenever these times change; those of a table never do. costs:recall(name) -> a list of numbers that an earlier
+ * text's policy kept with costs:keep(name, list) -> whether there was room; with a table nothing is kept, so that runs
+ * repeat. */
 #include "box/costs.h"
 
 #include <lauxlib.h>

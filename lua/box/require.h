@@ -4,7 +4,7 @@
 
 #include <lua.h>
 
-/* The module `name` at index 1, a file beside the policy's: runs it and puts its value into the table of modules in
+/* The module `name` at index 1, a file next to the policy's: runs it and puts its value into the table of modules in
  * upvalue 1. To be called from a function that has it. Raises. */
 int box_require_file(lua_State *L);
 

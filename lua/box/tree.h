@@ -11,7 +11,7 @@ void box_tree_push(lua_State *L, dtl_run *run);
 int box_tree_draft_step(lua_State *L, dtl_run *run, const char *who);
 
 /* Checks that the run may draft now, and puts the nodes at index i into its refs: one node, or a list, of which the
- * first so many count as the number at n_index says (nil: all). That draft is to read them. */
+ * first ones count, as many as the number at n_index (nil: all). That draft is to read them. */
 void box_tree_read_refs(lua_State *L, dtl_run *run, int i, int n_index, int draft, const char *who);
 
 /* Takes a table {model = 1 or 2} off the stack, if one is on top, at index `least` or above: the draft that it names, 0

@@ -40,8 +40,6 @@ static bool is_origin(const char *text) {
 static dt_status store_field(const request_field *f, const char *name, const char *value, request_input *in,
                              dt_error *err) {
   if (f->kind == FIELD_FLAG) return request_flag(in, f, name, true, err);
-  if (f->kind == FIELD_GRAMMAR && in->grammar)
-    return dt_fail(err, DT_EINPUT, "%s: the text has another grammar: give one", name);
   if (strcmp(f->name, "draft") == 0 && *value && !value[strspn(value, "0123456789")])
     return dt_fail(err, DT_EINPUT, "%s %s: expected a model (did you mean a parameter, as in --set K=%s?)", name, value,
                    value);

@@ -40,7 +40,7 @@ static const option options[] = {
      "pages of this site may use dtrun serve (repeatable; *: of any site)", NULL},
     {"--queue", NULL, "N", NUMBER, FIELD(queue), 1, 100000, "requests that may wait in dtrun serve (64)", NULL},
     {"--cache-ram", NULL, "MIB", NUMBER, FIELD(cache_ram), 0, 1000000,
-     "memory of dtrun serve for rows of prompts, beside its texts (1024)", NULL},
+     "memory of dtrun serve for rows of prompts, in addition to its texts (1024)", NULL},
     {"--timeout", NULL, "S", NUMBER, FIELD(timeout), 1, 1000000,
      "seconds that a request to dtrun serve may take (any)", NULL},
     {"--stats", NULL, NULL, FLAG, FIELD(stats), 0, 0, "in a chat: a line of statistics after each answer", NULL},
@@ -64,27 +64,28 @@ static const option options[] = {
 /* clang-format on */
 enum { N_OPTIONS = sizeof options / sizeof *options, FIELDS_AT = 3 }; /* own options before those of the fields */
 
-/* The options that fields of requests and pairs are; NULL: i is too high. */
-static const option *field_option(int i) {
-  static option list[REQUEST_FIELDS + 1];
-  static int n = 0;
-  if (!n)
+/* The options that fields of requests and pairs make, from the first call on, and their number. */
+static const option *field_options(int *n) {
+  static option made[REQUEST_FIELDS];
+  static int count = 0;
+  if (!count)
     for (int k = 0; request_field_at(k); k++) {
       const request_field *f = request_field_at(k);
-      if (f->where & ON_LINE) list[n++] = (option){f->line, f->other, f->value, REQUEST, 0, 0, 0, f->help, f};
+      if (f->where & ON_LINE) made[count++] = (option){f->line, f->other, f->value, REQUEST, 0, 0, 0, f->help, f};
     }
-  return i < n ? &list[i] : NULL;
+  *n = count;
+  return made;
 }
 
 const option *option_at(int i) {
-  int n = 0;
-  while (field_option(n)) n++;
+  int n;
+  const option *of_fields = field_options(&n);
   if (i < FIELDS_AT) return &options[i];
-  if (i < FIELDS_AT + n) return field_option(i - FIELDS_AT);
+  if (i < FIELDS_AT + n) return &of_fields[i - FIELDS_AT];
   return i - n < N_OPTIONS ? &options[i - n] : NULL;
 }
 
-/* The next name of a list with blanks between: its length, and *at behind it; 0: there is none. */
+/* The next name of a list with blanks between: its length, and *at after it; 0: there is none. */
 static size_t next_name(const char **at, const char **name) {
   if (!*at) return 0;
   *name = *at + strspn(*at, " ");

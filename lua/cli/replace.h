@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Puts text into the file `path`: writes a new file beside it and renames that, with the permissions that writing in
+/* Puts text into the file `path`: writes a new file next to it and renames that, with the permissions that writing in
  * place would give. A link stays a link; a device or a pipe is written to. False sets errno and leaves the file as it
  * was. */
 bool replace_file(const char *path, const char *text);

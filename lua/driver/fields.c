@@ -119,9 +119,6 @@ static dt_status read_field(const source *s, const request_field *f, const char 
   case FIELD_SEED: return read_seed(s, f, name);
   case FIELD_STOP: return lua_istable(L, -1) ? each(s, f, name, read_text) : read_text(s, f, name);
   case FIELD_BIAS: return lua_istable(L, -1) ? each(s, f, name, read_bias) : expected(s, name, "a list");
-  case FIELD_GRAMMAR:
-    if (s->in->grammar) return dtl_fail(s->err, DT_EINPUT, "grammar, json_schema and regex: give one of them");
-    break;
   default: break;
   }
   return read_text(s, f, name);

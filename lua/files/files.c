@@ -51,7 +51,7 @@ static void free_names(char **names, int n) {
   free(names);
 }
 
-/* Adds the names of all homes' files in this folder, sorted, behind those that the list has. */
+/* Adds the names of all homes' files in this folder, sorted, after those that the list has. */
 static bool add_installed(char ***names, int *n, char *const *homes, int n_homes, const char *folder) {
   const int before = *n;
   for (int i = 0; i < n_homes; i++) {

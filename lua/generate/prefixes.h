@@ -1,5 +1,5 @@
-/* Rows of texts that were left, kept for prompts that begin as they do: at most so many bytes, the least recently used
- * go first. */
+/* Rows of texts that were left, kept for prompts that begin as they do: at most a number of bytes, the least recently
+ * used go first. */
 #ifndef DTL_PREFIXES_H
 #define DTL_PREFIXES_H
 
@@ -18,7 +18,7 @@ typedef struct {
 
 void prefixes_close(prefixes *ps); /* zeros are allowed */
 
-/* Keeps the rows of the first n tokens of a sequence's text, unless they are kept, or have no room beside the prefix
+/* Keeps the rows of the first n tokens of a sequence's text, unless they are kept, or have no room next to the prefix
  * that was found last. Prefixes that they contain go. Out of memory: they are not kept. */
 void prefixes_keep(prefixes *ps, dt_session *session, int seq, int n);
 

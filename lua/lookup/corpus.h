@@ -14,7 +14,7 @@ struct dtl_corpus {
 #define CORPUS_PARTS 24
 #define CORPUS_OUTPUTS (8u << 20) /* tokens of earlier outputs, at most: 64 MB */
 
-/* Outputs in their order, in parts with an index each. Each part is larger than the next, so an output is indexed anew
+/* Outputs in their order, in parts with an index each. Each part is larger than the next, so an output is indexed again
  * only when its part doubles. Zeros: none. */
 typedef struct {
   suffixes part[CORPUS_PARTS];

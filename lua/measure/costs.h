@@ -21,9 +21,9 @@ void costs_choose_rows(dtl_costs *costs);
  * the measured ones counts as the nearest. rows may be a fraction, if fewer sequences take part in the pass. */
 double costs_pass(const dtl_costs *costs, const costs_of ms, double rows, int context);
 
-/* A pass of the target that reads so many distinct experts, of all layers and sequences; 0: as many as the measured
- * passes. Not below a millionth of a millisecond; a number of rows beyond the measured ones has the experts of the
- * nearest. */
+/* A pass of the target that reads this number of distinct experts, of all layers and sequences; 0: as many as the
+ * measured passes. Not below a millionth of a millisecond; a number of rows beyond the measured ones has the experts of
+ * the nearest. */
 double costs_target(const dtl_costs *costs, double rows, int context, double experts);
 
 /* A draft's first pass of an iteration: one row of each of so many sequences. */
@@ -40,9 +40,9 @@ double costs_walk(const dtl_costs *costs, int passes);
 void costs_straighten(const dtl_costs *costs, costs_of ms);
 
 /* Fills c->experts and c->expert by rows. usual: the distinct experts that passes like those of c->target[0] read;
- * more, longer: how many more than others a pass over so many rows read, and how many ms longer it took; 0: not
+ * more, longer: how many more than others a pass over that number of rows read, and how many ms longer it took; 0: not
  * measured. Where they are hardly more and so tell nothing, one more costs as much as with fewer rows, or else with
- * more; if none tell, all that rows beside the first cost is for theirs. */
+ * more; if none tell, all that rows after the first cost is for theirs. */
 void costs_price_experts(dtl_costs *costs, const int *usual, const int *more, const double *longer);
 
 /* NULL, or why the numbers are no table of costs: static. */

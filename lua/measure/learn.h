@@ -15,8 +15,8 @@ const dt_pair *learn_pair(const dtl_learned *learned);
 dt_status learn_course(dtl_learned *learned, int batch, const dt_seq_options *options, bool first, course **out,
                        dt_error *err);
 
-/* Learns from a pass with so many rows in all, after `context` tokens on average, that read so many distinct experts;
- * 0: none. */
+/* Learns from a pass with this number of rows in all, after `context` tokens on average, that read this number of
+ * distinct experts; 0: none. */
 void learn_pass(course *c, learned_kind kind, int rows, int context, int experts, double ms);
 
 /* A target pass is over: walks over memory for the time of a page, if its turn has come. */

@@ -30,7 +30,7 @@ static double clamp(double x, double low, double high) { return x > low ? x < hi
 
 /* ---- the estimate ------------------------------------------------------------------------------------------------ */
 
-/* How many times as long as one row so many take. */
+/* The time of a pass over `rows` rows, in passes over one row. */
 static double rows_take(const learned_guess *g, double rows) {
   double few = rows < LEARNED_FEW ? rows : LEARNED_FEW;
   return 1 + g->row * (few - 1) + g->many * (rows - few);

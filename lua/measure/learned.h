@@ -84,8 +84,8 @@ typedef struct {
 void learned_begin(lessons *l, const learned_guess *guess);
 
 /* Learns from one pass with `rows` rows of each of the table's sequences (a fraction if fewer took part) after
- * `context` tokens, that read so many distinct experts (0: it has none). It ignores a bad time (NaN, 0, or beyond a
- * table's limit) and passes of a draft that the pair lacks. */
+ * `context` tokens, that read this number of distinct experts (0: it has none). It ignores a bad time (NaN, 0, or
+ * beyond a table's limit) and passes of a draft that the pair lacks. */
 void learned_pass(lessons *l, learned_kind kind, double rows, int context, int experts, double ms);
 
 /* Learns from a walk over memory that was read so many passes ago: 0, 1, or more. */
@@ -97,8 +97,8 @@ void learned_table(lessons *l, const dtl_costs *table, bool draws, bool coupled)
 /* If costs moved by more than a few percent since the last revision, makes a new one in `shown` and returns true. */
 bool learned_look(lessons *l);
 
-/* learned_experts.c: learns from passes with the row count i that read so many, and took exp(slower) times as long as
- * usual; fills `experts` and `expert` of costs whose target's times are learned; and the same as members of a JSON
+/* learned_experts.c: learns from passes with the row count i that read this number, and took exp(slower) times as long
+ * as usual; fills `experts` and `expert` of costs whose target's times are learned; and the same as members of a JSON
  * object, which it returns false for if they are none. */
 void learned_count_pass(lessons *l, int i, double experts, double slower, int times);
 void learned_count_costs(const lessons *l, dtl_costs *out);

@@ -7,8 +7,8 @@
 
 #include "measure/learned.h"
 
-/* ms[k][i] of all rows and contexts, from what was reckoned of them and the places of one kind; reckoned where there
- * are none. */
+/* ms[k][i] of all rows and contexts, from what was estimated for them and the places of one kind; the estimate where
+ * there are none. */
 void shape_costs(lessons *l, learned_kind kind, const costs_of reckoned, costs_of ms);
 
 #endif

@@ -24,7 +24,7 @@ static const request_field fields[] = {
      FIELD_TEXT, PAIR(draft), ON_LINE | IN_LOAD,
      "MODEL", "draft (if one is found); exit:N, mtp: the target's layers; none: without", NULL},
     {"draft2", "-md2 --draft2", NULL, NULL, FIELD_TEXT, PAIR(draft2), ON_LINE | IN_LOAD,
-     "MODEL", "a second draft beside it, for policies such as cascade (none)", NULL},
+     "MODEL", "a second draft in addition to it, for policies such as cascade (none)", NULL},
     {"weights", "--weights", NULL, NULL, FIELD_TEXT, HOW(target_weights), ON_LINE | IN_LOAD,
      "TYPE", "round the target's weights to q8 or q4: another model (as they are)", "q8 q4"},
     {"draft_weights", "--draft-weights", "--draft-dtype", NULL, FIELD_TEXT, HOW(draft_weights), ON_LINE | IN_LOAD,

@@ -134,7 +134,9 @@ dt_status request_text(request_input *in, const request_field *f, const char *na
   switch (f->kind) {
   case FIELD_STOP: return add_stop(in, name, text, err);
   case FIELD_BIAS: return add_text(&in->biases, &in->n_biases, text, err);
-  case FIELD_GRAMMAR: return request_grammar(in, f->name, text, err);
+  case FIELD_GRAMMAR:
+    if (in->grammar) return dtl_fail(err, DT_EINPUT, "grammar, json_schema and regex: give one of them");
+    return request_grammar(in, f->name, text, err);
   default: *(const char **)place(in, f) = text; return DT_OK;
   }
 }

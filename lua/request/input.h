@@ -17,7 +17,7 @@ typedef struct {
   dt_bias *bias;
   char *grammar;
   int n_biases;
-  char name[REQUEST_FIELDS][24]; /* each field's, as the caller wrote it; "": not given */
+  char name[REQUEST_FIELDS][32]; /* each field's, as the caller wrote it; "": not given */
 } request_input;
 
 /* Whether the field was given. */

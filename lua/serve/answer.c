@@ -71,7 +71,7 @@ void answer_bytes(json_text *out, const char *bytes, size_t len) {
   json_raw(out, "]");
 }
 
-/* A token of a completion, whose log-probabilities have no bytes beside it: a part of a character is shown as OpenAI
+/* A token of a completion, whose log-probabilities have no bytes with it: a part of a character is shown as OpenAI
  * does, bytes:\xf0, so that two of them differ as names of top_logprobs. */
 static void put_text_token(json_text *out, const dt_pair *pair, int32_t id) {
   char buffer[16], shown[8];

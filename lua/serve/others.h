@@ -9,7 +9,12 @@
 #include <cJSON.h>
 
 /* Where a field stands. */
-enum { IN_MESSAGE = 1024, IN_PART = 2048, IN_STREAM = 4096, IN_TOKENS = 8192 }; /* beside those of request/fields.h */
+enum {
+  IN_MESSAGE = 1024,
+  IN_PART = 2048,
+  IN_STREAM = 4096,
+  IN_TOKENS = 8192
+}; /* in addition to those of request/fields.h */
 
 /* Whether a field that is not taken may be there: null always, a field of the table unless its value would change the
  * text. False: *why names it, with `path` before it ("messages[0]."). */

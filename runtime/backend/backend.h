@@ -5,7 +5,7 @@
  * it writes) depends only on that row's token, position and the keys and values at its prefix and path slots, read in
  * logical order. It does not depend on how many rows share the pass, on the row's place among them, on which slots the
  * keys lie in, on the number of threads, or on time. Ties in an argmax go to the lowest id. A drawn token (draw.h)
- * depends on the row's sampling parameters and shifts (shift.h) beside that; a row of a draft head, on the feature that
+ * depends on the row's sampling parameters and shifts (shift.h) in addition; a row of a draft head, on the feature that
  * it reads; a row of a pass marked as a prompt, on how long the prompt is. */
 #ifndef DT_BACKEND_H
 #define DT_BACKEND_H
@@ -145,14 +145,14 @@ typedef struct {
   size_t (*scratch_bytes)(const dt_weights *, int sequences, int slots);
 
   /* Uploads a draft head for this target. New caches of the target then keep each row's feature (the streams that the
-   * head reads) beside its keys and values; no other number changes. The target outlives the head, whose matrices take
-   * the first of `activations`. NULL: the backend has no heads. */
+   * head reads) in addition to its keys and values; no other number changes. The target outlives the head, whose
+   * matrices take the first of `activations`. NULL: the backend has no heads. */
   dt_status (*upload_head)(dt_backend *, const dt_head_desc *, const char *dtype, dt_weights *target, dt_weights **,
                            dt_error *);
 
   /* An early exit: a model's first layers, its final norm and its output as a model of its own, which holds no weights:
-   * those of the whole model, which outlives it and never runs beside it. DT_EINPUT: not 1..layers-1, or a model that
-   * cannot. NULL: the backend has none. */
+   * those of the whole model, which outlives it and never runs at the same time. DT_EINPUT: not 1..layers-1, or a model
+   * that cannot. NULL: the backend has none. */
   dt_status (*first_layers)(const dt_weights *, int layers, dt_weights **, dt_error *);
 
   /* Room for `sequences` times `slots` rows. */
@@ -166,7 +166,7 @@ typedef struct {
   /* Copies slot from[i] to slot to[i], in order of i. Plans have to[i] <= from[i], both ascending. */
   dt_status (*move)(dt_cache *, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *);
 
-  /* Says that a sequence's text goes on, perhaps otherwise than before, behind its first `rows` rows. Returns how many
+  /* Says that a sequence's text goes on, perhaps otherwise than before, after its first `rows` rows. Returns how many
    * rows there are to go on from: all of these or, where a model keeps the end of a text only and that is gone, 0.
    * NULL: always all. */
   int (*keep)(dt_cache *, int sequence, int rows);

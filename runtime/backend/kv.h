@@ -1,5 +1,5 @@
 /* The slots of one sequence in one model's cache. Row i of the committed text lies in slot i; the rows of a tree lie
- * behind the committed text in any order. Plans moves, does not move bytes. Pure. */
+ * after the committed text in any order. Plans moves, does not move bytes. Pure. */
 #ifndef DT_KV_H
 #define DT_KV_H
 
@@ -23,7 +23,7 @@ int kv_reserve(kv_slots *kv);
 /* Gives back the n slots reserved last. */
 void kv_give_back(kv_slots *kv, int n);
 
-/* Keeps the rows in slot[0..n) as the rows behind the committed ones: plans the moves (from[i] -> to[i], both ascending
+/* Keeps the rows in slot[0..n) as the rows after the committed ones: plans the moves (from[i] -> to[i], both ascending
  * in i as long as slot is, those in place left out) and counts them committed. Returns the number of moves. */
 int kv_keep(kv_slots *kv, const int32_t *slot, int n, int32_t *from, int32_t *to);
 

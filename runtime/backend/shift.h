@@ -17,7 +17,7 @@ typedef struct {
 } dt_shift;
 
 /* Those of a row: two lists of rising ids. What the second says of an id counts, not what the first does. Many rows
- * share the first, that of a text; the second is that of a path of guesses behind it. */
+ * share the first, that of a text; the second is that of a path of guesses after it. */
 typedef struct {
   const dt_shift *text, *path;
   int n_text, n_path;

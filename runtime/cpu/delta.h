@@ -8,7 +8,7 @@
  * at least CPU_DELTA_LAG positions before it, and the keys, deltas u and rates g of at most CPU_DELTA_ROWS rows on its
  * path, which no row but its own ever changes. A tree costs no state. Plain decoding does the very same sums.
  *
- * Rows lie in a ring of CPU_DELTA_RING slots: row i of the text in slot i modulo that, a tree's behind. Three bases, of
+ * Rows lie in a ring of CPU_DELTA_RING slots: row i of the text in slot i modulo that, a tree's after. Three bases, of
  * positions CPU_DELTA_STEP apart, serve all rows of a chunk; a base is made of the one before it and the rows between,
  * when it is wanted first. */
 #ifndef DT_CPU_DELTA_H
@@ -44,7 +44,7 @@ static inline int32_t *delta_tag(const dt_weights *w, float *store, int head, in
   return &tags[head * CPU_DELTA_BASES + position / CPU_DELTA_STEP % CPU_DELTA_BASES];
 }
 
-/* How many of a chunk's rows first, first + 1, .. run together: so many that the bases of all are of rows before
+/* How many of a chunk's rows first, first + 1, .. run together: as many as keep the bases of all are of rows before
  * them. */
 int delta_rows_together(const dt_rows *rows, int first, int most);
 /* DT_EINPUT where a row's base is not of text in the slots of its positions. */
@@ -52,7 +52,7 @@ dt_status delta_check(const dt_rows *rows, dt_error *err);
 /* After a pass: which slots' rows have been overwritten. */
 void delta_passed(dt_cache *c, const dt_rows *rows);
 
-/* The position of the newest base that is there and that row `rows` and all behind it can be made from; -1: none. 0,
+/* The position of the newest base that is there and that row `rows` and all after it can be made from; -1: none. 0,
  * too, where the model has no delta layers. */
 int delta_newest(const dt_cache *c, int sequence, int rows);
 /* Forgets all of a sequence but what delta_carry brings back: rows from this base on. */

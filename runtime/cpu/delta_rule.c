@@ -116,7 +116,7 @@ VI void add(const int lanes, float k, float q, const v16 *of, row_sums *to) {
 }
 
 /* 16 * `lanes` numbers of the deltas and of y, from `at` on, of rows that share their first `shared` ancestors. A row
- * may be an ancestor of one behind it. */
+ * may be an ancestor of one after it. */
 VI void columns(const int rows, const int lanes, const cpu_delta_head *h, const float *base, const cpu_delta_row *x,
                 const row_factors *f, int shared, int at) {
   v16 of[MOST_LANES];

@@ -1,6 +1,6 @@
 /* A layer's experts. A row and an expert that it chose are a pair. The pairs of an expert lie together, so that its
  * weights are read once for all of them and not at all where no row chose it; a product gives a row the same bits
- * whoever is beside it. */
+ * whatever else is in the pass. */
 #include "chunk.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The cosines of the chunk's row r, by inv_freq or local_freq; its sines lie behind them. Two buffers take turns, since
+/* The cosines of the chunk's row r, by inv_freq or local_freq; its sines lie after them. Two buffers take turns, since
  * a thread may still rotate rows of one chunk when another thread begins the next. */
 static float *angles(const cpu_chunk *c, bool local, int r) {
   const dt_weights *w = c->p->w;

@@ -156,8 +156,8 @@ enum {
   QUANT_PART_CELLS = 1, /* cells of a strip that all rows take before the next: three fill the L1 cache of a Zen 4 */
 };
 
-/* A single row prefetches its weights so many bytes ahead, past the ends of cells and strips. Two threads of a Xeon
- * then read 33 GB/s (Q4_K, codes alone), with 8192 bytes 25, with 1024 bytes 28. A Zen 3 wants more than 2560. */
+/* A single row prefetches its weights this number of bytes ahead, past the ends of cells and strips. Two threads of a
+ * Xeon then read 33 GB/s (Q4_K, codes alone), with 8192 bytes 25, with 1024 bytes 28. A Zen 3 wants more than 2560. */
 #if defined(__AVX2__) && !defined(__AVX512F__)
 enum { QUANT_AHEAD = 4608 };
 #else

@@ -1,5 +1,5 @@
-/* What a sequence's text says of the logits behind it (backend/shift.h): of the text's own tokens, kept up as it grows,
- * and of each path of guesses behind it. The rows of the target and of its draft are shifted alike. */
+/* What a sequence's text says of the logits after it (backend/shift.h): of the text's own tokens, kept up as it grows,
+ * and of each path of guesses after it. The rows of the target and of its draft are shifted alike. */
 #ifndef DT_SHIFTS_H
 #define DT_SHIFTS_H
 

@@ -1,7 +1,7 @@
 /* Experts of a scripted target's rows, as its texts say. A layer has `chosen` places for experts. At each token a place
  * keeps its expert with the chance `kept`, or else takes one that a hash of the token names, or the next that no place
  * before it has. So rows of neighbouring tokens share about `kept` of their experts, and rows of one token all that
- * they took anew. */
+ * they took again. */
 #ifndef DT_FAKE_ROUTES_H
 #define DT_FAKE_ROUTES_H
 

@@ -1,4 +1,4 @@
-/* Of a tree of tokens those that have bytes of one set only, by their length. Behind a state that takes all bytes of
+/* Of a tree of tokens those that have bytes of one set only, by their length. After a state that takes all bytes of
  * the set alike, as a bounded string takes letters, such tokens differ in their length only, so a mask is made of them
  * at once, and only the others are looked at. */
 #ifndef DT_ALIKE_H

@@ -327,7 +327,7 @@ static const alike *tokens_of(masks *m, const vocabulary_nodes *of, const bool h
   return NULL;
 }
 
-/* The tokens of a set of which those down to depth *length are allowed behind a state, and no deeper ones. NULL: none
+/* The tokens of a set of which those down to depth *length are allowed after a state, and no deeper ones. NULL: none
  * is so. */
 static const alike *alike_behind(masks *m, int32_t from, const vocabulary_nodes *of, int *length) {
   bool has[ALIKE_BYTES];
@@ -365,7 +365,7 @@ static int32_t begun_stack(masks *m, int32_t f, int *left) {
   return f;
 }
 
-/* The state like this one whose repetitions are at their first items. Texts of up to *most bytes are allowed behind
+/* The state like this one whose repetitions are at their first items. Texts of up to *most bytes are allowed after
  * both or neither: the item that is open takes a byte at least, and so does each of those that are left. (Items that
  * may be empty change nothing: a repetition of them may end at once.) It follows from this state alone, so a mask is
  * the same whatever was computed before. MASKS_NOWHERE: there is no room. */

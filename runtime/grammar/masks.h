@@ -1,4 +1,4 @@
-/* The tokens that a grammar allows behind a text. A state is all that a grammar's rules say of the bytes so far: a set
+/* The tokens that a grammar allows after a text. A state is all that a grammar's rules say of the bytes so far: a set
  * of stacks of nodes, of rules that are open. States, and their masks over a vocabulary, are computed when they are
  * needed first, and kept; a result depends on the grammar and the text only. One thread at a time. */
 #ifndef DT_MASKS_H

@@ -1,6 +1,6 @@
 /* Regular expressions as JSON schema means them (ECMA-262, flag u), as grammars.
  *
- *   text  .  [a-z]  [^a-z]  ( )  (?: )  (?<name> )   a|b   a* a+ a? a{2} a{2,} a{2,5}, also with ? behind
+ *   text  .  [a-z]  [^a-z]  ( )  (?: )  (?<name> )   a|b   a* a+ a? a{2} a{2,} a{2,5}, also followed by ?
  *   ^ and $ at the ends
  *   \d \D \w \W \s \S   \t \n \r \v \f \xHH \uHHHH \u{H} and \ before punctuation
  *

@@ -5,7 +5,7 @@
  *   minLength, maxLength or pattern (regex.h)
  *   minimum, maximum, exclusiveMinimum, exclusiveMaximum of integers (integers.h)
  *
- * Properties come in the schema's order, further ones behind them. title, description, default, examples, $schema, $id
+ * Properties come in the schema's order, further ones after them. title, description, default, examples, $schema, $id
  * and $comment say nothing. */
 #ifndef DT_SCHEMA_H
 #define DT_SCHEMA_H

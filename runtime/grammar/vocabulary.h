@@ -32,7 +32,7 @@ typedef struct {
 } vocabulary_tree;
 
 /* Of the first token of a text the tokenizer may leave out a space. The nodes below the space are not in `later` but in
- * `spaced`, since a grammar often goes on alike behind a space wherever it comes. */
+ * `spaced`, since a grammar often goes on alike after a space wherever it comes. */
 typedef struct {
   int ids;
   vocabulary_tree later, first;

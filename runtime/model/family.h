@@ -13,7 +13,7 @@ typedef struct {
   /* Views of all its tensors into d and layers[c->shape.layers], which are zeroed; f keeps a failure. */
   void (*find)(finder *f, const config *c, dt_model_desc *d, dt_layer *layers);
   /* The first of the layers that draft (MTP) in a model's own files: views of its tensors, and of those before and
-   * behind it, into d and layer, which is as the model's last but never a delta layer. false: the files have none.
+   * after it, into d and layer, which is as the model's last but never a delta layer. false: the files have none.
    * NULL: no model of the family does. */
   bool (*find_mtp)(finder *f, const config *c, dt_head_desc *d, dt_layer *layer);
 } family;

@@ -149,8 +149,8 @@ static void fill_shape(config *c) {
   }
 }
 
-/* Experts beside the MLP of each layer, with norms of their own. A GGUF file has the keys, a folder also says that they
- * count. */
+/* Experts in addition to the MLP of each layer, with norms of their own. A GGUF file has the keys, a folder also says
+ * that they count. */
 static dt_status read_experts(const keys *k, config *c) {
   bool any = true;
   dt_status status = k->gguf ? DT_OK : config_bool(k, "enable_moe_block", NULL, false, &any);

@@ -373,7 +373,7 @@ static void find_ends(finder *f, head *h, const dt_shape *target) {
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 static dt_status no_layers(const head *h, const char *kind, dt_error *err) {
-  return dt_fail(err, DT_EINPUT, "head_layers: %s is %s head, which reads what lies behind the final norm",
+  return dt_fail(err, DT_EINPUT, "head_layers: %s is %s head, which reads what lies after the final norm",
                  h->files.path, kind);
 }
 

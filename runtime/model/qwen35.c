@@ -1,5 +1,5 @@
 /* Qwen3.5 and 3.6: three delta layers for each one with attention, whose output has a gate and whose heads turn in
- * part. Dense, or with experts in every layer beside one that all rows share. */
+ * part. Dense, or with experts in every layer in addition to one that all rows share. */
 #include "model/delta.h"
 #include "model/experts.h"
 #include "model/llama.h"

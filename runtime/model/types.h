@@ -41,7 +41,7 @@ typedef struct {
 const dt_type *dt_type_of(dt_dtype dtype);
 
 /* Types that numbers can be rounded to: R(name, function), void type_round_FUNCTION(const float *x, size_t n, void
- * *blocks), beside the type's decoder. The blocks are those that the gguf package for Python makes. */
+ * *blocks), next to the type's decoder. The blocks are those that the gguf package for Python makes. */
 #define DT_ROUND_LIST(R) R(Q8_0, q8_0) R(Q4_1, q4_1)
 
 /* Rounds n numbers (a multiple of a block's) into blocks; NULL: no rounding to this type. */

@@ -22,8 +22,8 @@ typedef struct {
   uint16_t d, dmin; /* f16 */
 } dt_codes;
 
-/* Takes up to DT_CELL numbers apart: so many blocks of 32, from the first of a block. Sets only what the type has; the
- * codes of MXFP4 and IQ4 are those of their tables. */
+/* Takes up to DT_CELL numbers apart: this number of blocks of 32, from the first of a block. Sets only what the type
+ * has; the codes of MXFP4 and IQ4 are those of their tables. */
 void dt_take_apart(dt_dtype dtype, const void *from, int blocks, dt_codes *to);
 
 #endif

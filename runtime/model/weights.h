@@ -101,7 +101,7 @@ typedef struct {
  * With router_sigmoid the chosen are those of the largest p + router_correction:
  *   p_e = 1 / (1 + exp(-r_e))
  *   w_e = p_e / (sum over the chosen of p + 1e-20)    with chosen_only
- * Experts beside an MLP, also one whose part has a gate of its own:
+ * Experts in addition to an MLP, also one whose part has a gate of its own:
  *   mlp(n) = mlp_norm(down(..)) + experts_norm(sum over the chosen ..)
  *   mlp(n) = mlp_norm(down(..) * sigmoid(mlp_gate(n))) + experts_norm(sum over the chosen ..)
  * With expert_norm and router_norm the experts read expert_norm(x) and the router router_norm(x), in the place of n.

@@ -203,7 +203,7 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
                            .context = p->target_info.context};
   bool own = is_mtp(o->draft);
   if (own && o->head_layers)
-    return dt_fail(err, DT_EINPUT, "head_layers: the target's MTP layer reads what lies behind its final norm");
+    return dt_fail(err, DT_EINPUT, "head_layers: the target's MTP layer reads what lies after its final norm");
   dt_status s =
       own ? head_open_own(o->target, &target, &h, err) : head_open(o->draft, &target, o->head_layers, &h, err);
   if (s) return s;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The token that the tokenizer gives to the beginning of a text in the midst of another: behind a line's end, where
+/* The token that the tokenizer gives to the beginning of a text in the midst of another: after a line's end, where
  * tokenizers begin one. *len: its bytes; -1: it has other bytes. */
 static int32_t usual_token(const dt_pair *p, const char *text, int n, bool first, size_t *len) {
   char line[1 + DT_FORCED] = "\n", buffer[16];

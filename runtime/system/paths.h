@@ -7,7 +7,7 @@
 #pragma GCC visibility push(default) /* what libdtrun.so exports; it hides all else */
 
 /* Where a bundled file lies: "policies/ar.lua" is looked for in $DTRUN_HOME, then where this code was installed or
- * built: share/dtrun beside its program or library or up to three folders above, or the source tree around it. In each
+ * built: share/dtrun next to its program or library or up to three folders above, or the source tree around it. In each
  * of these a policy may lie in policies/papers, too. *path is malloc'd; NULL: it is nowhere. */
 dt_status dt_find(const char *relative, char **path, dt_error *err);
 

@@ -80,7 +80,7 @@ static dt_status check_strings(loader *l, size_t *bytes) {
   return DT_OK;
 }
 
-/* Whether the white space behind an added token goes with it: in Phi-3's tokenizer.json, which the file does not
+/* Whether the white space after an added token goes with it: in Phi-3's tokenizer.json, which the file does not
  * say. */
 static bool strips(const loader *l, const char *string, size_t len) {
   static const char *const plain[] = {"<unk>", "<s>", "<|endoftext|>"};

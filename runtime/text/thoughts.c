@@ -60,7 +60,7 @@ static size_t blanks_before(const char *s, size_t n) {
   return blanks;
 }
 
-/* Whether a mark counts behind `at` bytes of what is held. A text may speak of <think>: that one counts where an answer
+/* Whether a mark counts after `at` bytes of what is held. A text may speak of <think>: that one counts where an answer
  * begins only, and its end in a thought only. */
 static bool counts(const dt_thoughts *t, const mark *m, size_t at) {
   if (t->marks->anywhere) return true;

@@ -1,5 +1,5 @@
 /* Parts an answer, as it is written, into thoughts and the text for the reader. Marks around thoughts, such as <think>
- * and </think>, belong to neither, nor does white space beside them. Pure: no I/O.
+ * and </think>, belong to neither, nor does white space next to them. Pure: no I/O.
  *
  *   dt_thoughts *t;
  *   dt_thoughts_open(chat, false, &t, &err);
@@ -28,7 +28,7 @@ dt_status dt_thoughts_open(const dt_chat *chat, bool held, dt_thoughts **out, dt
 void dt_thoughts_close(dt_thoughts *thoughts); /* NULL is allowed */
 
 /* The next bytes of the answer, which may end within a mark or a character. Bytes that may belong to a mark are held
- * back. Out of memory, they are told as they are. */
+ * back. Out of memory, they are reported as they are. */
 bool dt_thoughts_add(dt_thoughts *thoughts, const char *bytes, size_t len, dt_on_part on_part, void *user);
 
 /* The answer ends: what is held back is no mark. Thoughts may lack their end. */

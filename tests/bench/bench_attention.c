@@ -1,4 +1,5 @@
-/* Attention alone, beside the limits of the machine: bench_attention [-t THREADS] [-v VARIANT] [-r ROUNDS] [-c CONTEXT]
+/* Attention alone, compared with the limits of the machine: bench_attention [-t THREADS] [-v VARIANT] [-r ROUNDS] [-c
+ * CONTEXT]
  * [-n ROWS]
  *
  * CSV, a line per shape, type of cache, context and number of rows: all layers of a pass, keys and values written and

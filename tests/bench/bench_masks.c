@@ -1,5 +1,6 @@
 /* The cost of masks: bench_masks MODEL [times]. For each case, along a text under a schema, the microseconds of a
- * token's mask and step: the mean and the most, each the least of so many runs (9). A run has no states of another. */
+ * token's mask and step: the mean and the most, each the least of a number of runs (9). A run has no states of another.
+ */
 #include "grammar/masks.h"
 #include "grammar/schema.h"
 #include "pair/pair.h"

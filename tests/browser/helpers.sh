@@ -70,7 +70,7 @@ frame.onload = () => { const d = frame.contentDocument.documentElement; document
   read -r _ needed there <log
   [ "$there" -eq 360 ] && [ "$needed" -le 360 ] || fail "$(cat log)"
 }
-# asks_phone WIDTH PAGE SCRIPT: as asks, in a frame of so many pixels
+# asks_phone WIDTH PAGE SCRIPT: as asks, in a frame WIDTH pixels wide
 asks_phone() {
   drive "$2" "$3"
   printf '%s\n' "<pre id=\"log\"></pre><iframe style=\"width:$1px;height:740px;border:0\" src=\"driven.html\"></iframe>" '<script>document.querySelector("iframe").onload = event =>

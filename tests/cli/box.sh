@@ -78,7 +78,10 @@ it_ends_a_policy_that_used_its_seconds() {
   [ "$status" -eq 3 ] || fail "exit status $status, expected 3"
   says_in_one_line 'page.lua:.*policy used up its seconds of the whole run in draft'
   succeeds ./page.lua --policy-seconds 1000 --text 'The ship' -n 5
-  refuses 2 "--policy-seconds '0': expected a number of seconds above 0" ar --policy-seconds 0 --text x
+  succeeds ar --policy-seconds 1000000 --text x -n 1 -q
+  for s in 0 1000001 x; do
+    refuses 2 "--policy-seconds '$s': expected a number of seconds above 0, at most 1000000" ar --policy-seconds $s --text x
+  done
 }
 it_answers_an_interrupt_within_a_call() {
   page 's, t = ("1"):rep(65000), {} for i = 1, 10000 do t[i] = s end' 'print "in the call" pcall(table.sort, t, utf8.offset)'

@@ -74,7 +74,7 @@ it_generates_what_plain_decoding_does_with_a_medusa_head() {
   done
   with_head linear --text hello -n 5 -q --json r.json
   reads '"medusa, final norm"'
-  refuses 2 '--head-layers: head is a Medusa head, which reads what lies behind the final norm' linear --text hello -m "$models/mini-target" -md head --head-layers 1,2,3 --backend cpu
+  refuses 2 '--head-layers: head is a Medusa head, which reads what lies after the final norm' linear --text hello -m "$models/mini-target" -md head --head-layers 1,2,3 --backend cpu
   sed -i 's/"1.1.weight"/"2.1.weight"/' head/medusa_lm_head.safetensors
   with_head linear --text hello -n 5 -q # one distance less
   sed -i 's/"0.1.weight"/"3.1.weight"/' head/medusa_lm_head.safetensors

@@ -2,7 +2,7 @@
  * one child this allocation fails, in the other this one and all that follow. The parent waits for each, judges how it
  * ended, and goes on as if nothing had been, so one run tries them all.
  *
- * FAULTS=STEP,FIRST,LOG: which allocations (FIRST, FIRST + STEP, ..), and the file that is told of mistakes and a sum.
+ * FAULTS=STEP,FIRST,LOG: which allocations (FIRST, FIRST + STEP, ..), and the file that receives mistakes and a sum.
  * FAULTS=one,N or FAULTS=all,N: no fork, the N-th allocation fails in this very process, or all from there on: to look
  * at one case, and for programs whose files two processes cannot both write.
  *

@@ -1,5 +1,5 @@
 /* The reader of grammars, and the masks of a small vocabulary along a text: bytes before a NUL are the grammar, those
- * behind it the text. States have little memory, so that no grammar takes long. */
+ * after it the text. States have little memory, so that no grammar takes long. */
 #include "fuzz.h"
 
 #include "grammar/masks.h"

@@ -1,5 +1,5 @@
 /* The compiler of regular expressions, as whole texts and in schemas: a grammar that it makes is one that the reader of
- * grammars takes, or too large for it. Bytes before a NUL are the expression; with those behind it as the text the
+ * grammars takes, or too large for it. Bytes before a NUL are the expression; with those after it as the text the
  * masks of single bytes move on. */
 #include "fuzz.h"
 

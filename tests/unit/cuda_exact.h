@@ -1,4 +1,4 @@
-/* What promise 1 asks of the CUDA backend, for each type of caches: the bits of a row do not depend on the rows beside
+/* What promise 1 asks of the CUDA backend, for each type of caches: the bits of a row do not depend on the rows next to
  * it, its place among them, or the slots its keys lie in. Held against plain decoding on the same device. `caches` as
  * in dt_backend_options. */
 #ifndef CUDA_EXACT_H

@@ -68,8 +68,8 @@ static inline void edit_key(gguf_file *f, const char *key, const char *value) {
   free(added.bytes);
 }
 
-/* "-": the tensor has another name; "swap": its two sizes are exchanged; "type 7": it has that type; "rank 3": so many
- * sizes. */
+/* "-": the tensor has another name; "swap": its two sizes are exchanged; "type 7": it has that type; "rank 3": this
+ * number of sizes. */
 static inline bool edit_tensor(gguf_file *f, const char *name, const char *what) {
   unsigned char *info = edit_find(f, name), size[8];
   if (!info) return false;

@@ -1,4 +1,4 @@
-/* Random models with every part of a layer that most families lack: windows, norms behind the blocks, scales, caps,
+/* Random models with every part of a layer that most families lack: windows, norms after the blocks, scales, caps,
  * experts. */
 #ifndef RANDOM_PARTS_H
 #define RANDOM_PARTS_H
@@ -20,7 +20,7 @@ static inline void random_gemma(random_model *m) {
   m->layer[0].window = 7;
 }
 
-/* As OLMo has them, norms only behind the blocks and of all heads together; with Granite's scales, a layer without
+/* As OLMo has them, norms only after the blocks and of all heads together; with Granite's scales, a layer without
  * rotation, and a window longer than a block of sixteen keys. */
 static inline void random_olmo(random_model *m) {
   dt_shape *s = &m->desc.shape;
@@ -82,8 +82,8 @@ static inline random_model *random_gemma4(uint64_t seed) {
   return m;
 }
 
-/* Experts of `inter` numbers, three for a row, in the place of the MLPs of layers first, first + 1, .. or beside
- * them. */
+/* Experts of `inter` numbers, three for a row, in the place of the MLPs of layers first, first + 1, .. or in addition
+ * to them. */
 static inline void random_experts(random_model *m, int first, int inter, bool chosen_only, bool beside) {
   dt_shape *s = &m->desc.shape;
   const int n = RANDOM_EXPERTS, h = s->hidden;

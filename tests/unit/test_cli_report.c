@@ -2,8 +2,8 @@
 #include "cli/report.h"
 #include "unit.h"
 
-/* The line of a text of so many tokens, the first after 100 ms and the last after total_ms, beside passes of `plain`
- * ms. */
+/* The line of a text of that number of tokens, the first after 100 ms and the last after total_ms, compared with passes
+ * of `plain` ms. */
 static const char *line_of(int generated, double total_ms, double plain) {
   static char line[80];
   dtl_result r = {.stats = {.generated = generated, .ttft_ms = 100, .total_ms = total_ms}};

@@ -1,7 +1,7 @@
-/* Promise 1 on the CPU backend: the bits of a row do not depend on the rows beside it, its place among them, the slots
+/* Promise 1 on the CPU backend: the bits of a row do not depend on the rows next to it, its place among them, the slots
  * its keys lie in, or the number of threads. Everything is held against plain decoding, one row at a time on one
  * thread.
- *   test_cpu_exact [quick]      quick: in scripts/test and under an emulator; a few numbers of rows behind one prefix,
+ *   test_cpu_exact [quick]      quick: in scripts/test and under an emulator; a few numbers of rows after one prefix,
  *                               of the bundled pair the draft */
 #include "cpu.h"
 #include "kernels.h"

@@ -28,9 +28,9 @@ static void f16_into(float x, char *to) { /* small and normal */
   memcpy(to, &half, 2);
 }
 
-static void random_block(dt_dtype dtype, uint64_t *state, char *block) {
+/* Sets the scales of a block in f16, and MXFP4's exponent. */
+static void random_scales(dt_dtype dtype, uint64_t *state, char *block) {
   float scale = 0.001f * (float)(1 + random_next(state) % 60), minimum = 0.002f * (float)(1 + random_next(state) % 20);
-  for (int i = 0; i < dt_type_of(dtype)->bytes; i++) block[i] = (char)random_next(state);
   if (dtype == DT_MXFP4) {
     block[0] = (char)(110 + random_next(state) % 8);
     return;
@@ -38,6 +38,11 @@ static void random_block(dt_dtype dtype, uint64_t *state, char *block) {
   f16_into(scale, block + (dtype == DT_Q2_K ? 80 : dtype == DT_Q3_K ? 108 : dtype == DT_Q6_K ? 208 : 0));
   if (dtype == DT_Q2_K) f16_into(minimum, block + 82);
   if (dtype == DT_Q4_1 || dtype == DT_Q5_1 || dtype == DT_Q4_K || dtype == DT_Q5_K) f16_into(minimum, block + 2);
+}
+
+static void random_block(dt_dtype dtype, uint64_t *state, char *block) {
+  for (int i = 0; i < dt_type_of(dtype)->bytes; i++) block[i] = (char)random_next(state);
+  random_scales(dtype, state, block);
 }
 
 static const cpu_format *format_of(const cpu_kernels *k, dt_dtype dtype, int activations) {
@@ -222,6 +227,29 @@ static void all_variants_give_the_same_bits_for_any_number_of_rows(void **state)
   }
 }
 
+/* Codes and digits at both ends: no variant's sum may exceed the bits that it takes (simd.h: i_pairs). */
+static void the_largest_sums_have_the_same_bits_in_all_variants(void **state) {
+  (void)state;
+  static const unsigned char ends[] = {0xff, 0x00, 0x80, 0x77};
+  enum { N = 6 };
+  EACH_SUBJECT(s) {
+    const int bytes = dt_type_of(s.is.dtype)->bytes, blocks = OUTPUTS * (s.k / dt_type_of(s.is.dtype)->numbers);
+    for (int i = 0; i < N * s.k; i++) s.x[i] = i / s.k == 0 || i % (i / s.k) ? 1.0f : -1.0f;
+    for (size_t e = 0; e < sizeof ends; e++) {
+      uint64_t seed = 5;
+      float expected[N * CPU_PANEL], got[N * CPU_PANEL];
+      const cpu_kernels *k;
+      memset(s.file, ends[e], (size_t)blocks * (size_t)bytes);
+      for (int b = 0; b < blocks; b++) random_scales(s.is.dtype, &seed, s.file + (size_t)b * (size_t)bytes);
+      for (int v = 0; (k = cpu_variant(v)); v++) {
+        prepare(&s, k);
+        s.m.format->multiply(&s.m, 0, 1, s.rows, s.step, N, v ? got : expected, CPU_PANEL);
+        if (v) assert_memory_equal(expected, got, sizeof got);
+      }
+    }
+  }
+}
+
 static void a_cell_that_is_not_finite_gives_nan_and_zeros_give_zero(void **state) {
   (void)state;
   const cpu_kernels *k;
@@ -247,6 +275,7 @@ int main(void) {
       cmocka_unit_test(rows_are_rounded_to_the_nearest),
       cmocka_unit_test(products_are_those_of_weights_and_rounded_rows),
       cmocka_unit_test(all_variants_give_the_same_bits_for_any_number_of_rows),
+      cmocka_unit_test(the_largest_sums_have_the_same_bits_in_all_variants),
       cmocka_unit_test(a_cell_that_is_not_finite_gives_nan_and_zeros_give_zero),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

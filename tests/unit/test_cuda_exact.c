@@ -1,4 +1,4 @@
-/* Promise 1 on the CUDA backend: the bits of a row do not depend on the rows beside it, its place among them, or the
+/* Promise 1 on the CUDA backend: the bits of a row do not depend on the rows next to it, its place among them, or the
  * slots its keys lie in. Held against plain decoding on the same device. */
 #include "cuda_exact.h"
 

@@ -255,8 +255,8 @@ static float *logits_now(const random_model *m, int used, bool refused) {
   return logits;
 }
 
-/* Graphs and dependent launches: what a device refuses, or the environment forbids, is not used, is told, and changes
- * no bit. */
+/* Graphs and dependent launches: what a device refuses, or the environment forbids, is not used, is reported, and
+ * changes no bit. */
 static void what_only_saves_time_can_be_done_without(void **state) {
   (void)state;
   enum { BOTH = EMU_DEPENDENT | EMU_GRAPHS };

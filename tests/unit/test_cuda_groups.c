@@ -50,7 +50,7 @@ static void expect_same(rig *grouped, rig *apart, const row_list *l, const char 
   free(got), free(expected);
 }
 
-/* Two sequences, behind 126 and 250 positions: a tree of n rows beside n rows of a text, in one pass; then the other
+/* Two sequences, after 126 and 250 positions: a tree of n rows next to n rows of a text, in one pass; then the other
  * way round. */
 static void check_shape(model_shape shape, dt_window window) {
   static const int before[2] = {126, 250};

@@ -29,7 +29,7 @@ static void check_row(const char *wide, dt_dtype dtype, const unsigned char *hel
   assert_memory_equal(held + dim, expected + dim, cpu_q8()->row_bytes(dim) - (size_t)dim);
 }
 
-/* Runs a text and a tree behind it in both types of caches. There is one layer, so its keys and values are of the same
+/* Runs a text and a tree after it in both types of caches. There is one layer, so its keys and values are of the same
  * numbers. */
 static void check_rows(random_model *m, int dim) {
   enum { TEXT = 40, TREE = 30 };

@@ -67,7 +67,7 @@ static void layers_that_do_not_fit_are_refused(void **state) {
   close_model(&o);
 }
 
-/* Row 0 of a pass: at this position in this slot, behind a prefix of the text in its own slots, so that slots from the
+/* Row 0 of a pass: at this position in this slot, after a prefix of the text in its own slots, so that slots from the
  * prefix on are its path's, which begins with `first`. */
 static dt_status check_row(int position, int slot, int prefix, int first, dt_error *err) {
   int32_t token = 5, sequence = 0, path[128], length = position - prefix + 1;
@@ -220,7 +220,7 @@ static void a_target_without_an_mtp_layer_says_so(void **state) {
   fails(dt_pair_open(&(dt_pair_options){.target = SOURCE_DIR "/models/mini-target", .draft = "mtp"}, &pair, &err),
         DT_EINPUT, "mini-target has no MTP layer: give another draft, or none");
   fails(dt_pair_open(&(dt_pair_options){.target = FILE_OF, .draft = "mtp", .head_layers = "1"}, &pair, &err), DT_EINPUT,
-        "head_layers: the target's MTP layer reads what lies behind its final norm");
+        "head_layers: the target's MTP layer reads what lies after its final norm");
 }
 
 /* A whole number's key without its architecture, or a tensor: see edit_tensor. */

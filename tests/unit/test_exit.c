@@ -1,5 +1,5 @@
-/* Early exits: the target's first layers as its draft. What they say is what a model of so many layers with the same
- * weights says, bit by bit, in each family; PyTorch's word on it is in test_heads. */
+/* Early exits: the target's first layers as its draft. What they say is what a model of that number of layers with the
+ * same weights says, bit by bit, in each family; PyTorch's word on it is in test_heads. */
 #include "dtrun.h"
 #include "golden_logits.h"
 #include "pair/pair.h"

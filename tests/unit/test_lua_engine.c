@@ -1,4 +1,4 @@
-/* Requests that come and go in an engine: each gets the text that it gets alone, whatever comes, goes and fails beside
+/* Requests that come and go in an engine: each gets the text that it gets alone, whatever comes, goes and fails next to
  * it. */
 #include "wrong_arguments.h"
 

@@ -72,7 +72,7 @@ static void a_target_that_nothing_was_made_for_has_none(void **state) {
   assert_null(found_draft(path, FOUND_ANY));
 }
 
-/* The target is looked at too: with FOUND_MOST - 2 others the draft is the last one, with one more nothing behind is
+/* The target is looked at too: with FOUND_MOST - 2 others the draft is the last one, with one more nothing after it is
  * seen. */
 static void so_many_files_are_looked_at(void **state) {
   (void)state;

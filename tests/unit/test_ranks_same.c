@@ -134,8 +134,8 @@ static bool is_read(const reads *r, uint64_t at) {
   return false;
 }
 
-/* The first, the middle and the last byte of each tensor, in the copy of either rank by turns: told if rank 1 computes
- * with it, in any tensor with some. */
+/* The first, the middle and the last byte of each tensor, in the copy of either rank by turns: reported if rank 1
+ * computes with it, in any tensor with some. */
 static void a_byte_of_any_tensor_is_told(void **state) {
   (void)state;
   char *copy[] = {copy_model(), copy_model()};

@@ -1,5 +1,5 @@
-/* A second draft beside the first: each guesses, and computes, as if it were the only one. The oracle is that draft
- * alone, in a pair and a session of its own that does the same with the same trees. */
+/* A second draft in addition to the first: each guesses, and computes, as if it were the only one. The oracle is that
+ * draft alone, in a pair and a session of its own that does the same with the same trees. */
 #include "scripted.h"
 
 #include <limits.h>
