@@ -122,12 +122,12 @@ static void heads_with_norms_before_their_layer_are_refused(void **state) {
   dt_layer layer = m->layer[0];
   dt_matrix norm1 = layer.norm1, none = {0};
   layer.norm1 = none;
-  dt_head_desc head = {.model = m->desc,
+  dt_head_desc desc = {.model = m->desc,
                        .kind = DT_HEAD_EAGLE,
                        .taps = 1,
                        .tap = {shape.layers},
                        .fc = random_matrix(m, shape.hidden, 2 * shape.hidden, 0.2f, 0.0f)};
-  head.model.layer = &layer;
+  desc.model.layer = &layer;
   dt_backend *b = NULL;
   dt_weights *target = NULL, *w = NULL;
   ok(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
@@ -135,11 +135,11 @@ static void heads_with_norms_before_their_layer_are_refused(void **state) {
   static const char says[] = "head: it has norms before its layer, as MTP layers do, which a GPU does not compute "
                              "(--backend cpu does)";
   layer.norm1 = norm1;
-  fails(dt_cuda_ops.upload_head(b, &head, NULL, target, &w, &err), DT_EINPUT, says);
-  layer.norm1 = none, head.token_norm = head.feature_norm = norm1;
-  fails(dt_cuda_ops.upload_head(b, &head, NULL, target, &w, &err), DT_EINPUT, says);
-  head.token_norm = head.feature_norm = none;
-  ok(dt_cuda_ops.upload_head(b, &head, NULL, target, &w, &err));
+  fails(dt_cuda_ops.upload_head(b, &desc, NULL, target, &w, &err), DT_EINPUT, says);
+  layer.norm1 = none, desc.token_norm = desc.feature_norm = norm1;
+  fails(dt_cuda_ops.upload_head(b, &desc, NULL, target, &w, &err), DT_EINPUT, says);
+  desc.token_norm = desc.feature_norm = none;
+  ok(dt_cuda_ops.upload_head(b, &desc, NULL, target, &w, &err));
   dt_cuda_ops.free_weights(w);
   dt_cuda_ops.free_weights(target);
   dt_cuda_ops.close(b);

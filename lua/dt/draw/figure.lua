@@ -114,7 +114,7 @@ local function step(length, n)
 end
 
 -- Where the bars of a row begin and end, as shares of its height from its middle, and that height. Without its label a
--- row has these pixels, of which bars take a share; in the narrow layout, its label is above them rather than next to them.
+-- row has these pixels, of which bars take a share; in the narrow layout, its label is above them and not next to them.
 local function row_of(pixels, share, layout)
   if not layout.is_narrow then return -share / 2, share / 2, pixels end
   local height = pixels + ROW
