@@ -38,6 +38,13 @@ it_shows_the_gain_of_the_default_policy_and_the_same_text() {
   said '^  The same text, 1.34x as fast.$'
   [ "$(grep -cE '^  [0-9]+ s$' stderr)" -eq 4 ] || fail 'not the time of packages, build, model and text'
 }
+it_shows_no_gain_where_the_speeds_show_none() {
+  stage
+  echo 'dtrun: rate 250.7 tokens/s, ar 275.8 tokens/s, prompt included: 1.07x, same 219 tokens, median of 3 rounds' >tree/told
+  starts
+  said 'and no faster: '
+  ! grep -q '1.07x' stderr || fail 'a ratio that the speeds contradict'
+}
 it_shows_the_toy_models_where_no_real_one_is_wanted() {
   stage
   echo 'dtrun: rate 131.5 tokens/s, ar 98.1 tokens/s, prompt included: 1.34x, same 100 tokens, median of 3 rounds' >tree/told
