@@ -51,6 +51,15 @@ it_has_a_row_for_each_name() {
   [ "$(comm -13 on_page names)" = '' ] || fail "not on the page: $(comm -13 on_page names)"
   [ "$(comm -23 on_page names)" = '' ] || fail "no name: $(comm -23 on_page names)"
 }
+# As in llama.cpp.
+it_takes_0_for_the_default() {
+  local option
+  "$dtrun" ar -p hi -n 4 --temp 1 -t 1 -q >plain || fail 'no text'
+  for option in --ctx --threads --top-k --min-tokens; do
+    "$dtrun" ar -p hi -n 4 --temp 1 -t 1 -q $option 0 >zero || fail "$option 0 is refused"
+    same_text plain zero
+  done
+}
 it_lists_each_option_on_the_page_of_options() {
   "$dtrun" --help | sed -nE 's/^  (-.*[^ ]) +( [^ ].*)$/\1\2/p' | sed -nE 's/ +/ /gp' | sort >helped
   sed -n '/^## All options/,$p' "$source_dir/lua/cli/OPTIONS.md" | sed -nE 's/^\| `(-.*)` \| (.*) \|$/\1 \2/p' | sed 's/\\|/|/g' | sort >listed
