@@ -115,7 +115,7 @@ static void check_shape(model_shape shape, int layer) {
   double d = logits_difference(got, expected, SAID * vocab), most = 2 * rounding_of(shape.dtype);
   if (d > most)
     fail_msg("%s, layer %d: the guesses differ by %g of their size, at most %g", shape.name, layer, d, most);
-  /* Of what lies behind the final norm, the target's output says what it said itself, to the bit. */
+  /* Of what lies after the final norm, the target's output says what it said itself, to the bit. */
   if (layer == shape.layers + 1) assert_memory_equal(got + (SAID - 1) * vocab, got + SAID * vocab, vocab * sizeof *got);
   free(expected), free(got);
   random_model_free(m);

@@ -70,7 +70,7 @@ static void each_fault_has_its_line(void **state) {
     cJSON_Delete(head);
   }
   expect_refused(cJSON_GetObjectItem(wanted, "head"), "1,2",
-                 "assistant head, which reads what lies behind the final norm");
+                 "assistant head, which reads what lies after the final norm");
 }
 
 static void each_missing_tensor_has_its_line(void **state) {
