@@ -37,7 +37,7 @@
 #include "system/paths.h"
 #include "system/status.h"
 #include "system/version.h"
-#include "text/chat.h"
+#include "text/chat_layout.h"
 #include "text/thoughts.h"
 #include "tree/tree.h"
 

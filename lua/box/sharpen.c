@@ -1,4 +1,4 @@
-/* policy.sharpen([share=false[, state]]) -> an object that learns the arguments of tree:sharpen (tree.h:
+/* policy.sharpen([share=false[, state]]) -> an object that learns the arguments of tree:sharpen (runtime/tree/tree.h:
  * dt_tree_learner); `share` only if true. state: what s:state() of an earlier one returned.
  *
  *   s:apply(tree)     before an iteration's first draft_step: sharpens the tree with the numbers learned so far

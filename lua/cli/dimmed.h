@@ -2,7 +2,7 @@
 #ifndef DIMMED_H
 #define DIMMED_H
 
-#include "cli/words.h"
+#include "cli/whole_words.h"
 
 typedef struct {
   words out;             /* first: as shown_text's user */

@@ -1,5 +1,6 @@
-/* dtrun pull: see models.h. Other programs do the work, so that this one starts without a library for networks. */
-#include "cli/models.h"
+/* dtrun pull: see model_commands.h. Other programs do the work, so that this one starts without a library for networks.
+ */
+#include "cli/model_commands.h"
 
 #include "cli/complain.h"
 #include "cli/program.h"

@@ -1,5 +1,5 @@
 /* dt.calibrate: tables of costs of a driver's pair. They belong to the pair, so that generate finds them. */
-#include "box/costs.h"
+#include "box/costs_object.h"
 #include "driver/driver.h"
 
 #include <stdlib.h>

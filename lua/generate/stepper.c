@@ -1,12 +1,12 @@
 /* Calls of a policy: see stepper.h. */
 #include "generate/stepper.h"
 
-#include "box/corpus.h"
+#include "box/corpus_object.h"
 #include "box/handle.h"
-#include "box/memory.h"
+#include "box/memory_object.h"
 #include "box/sandbox.h"
-#include "box/seq.h"
-#include "box/tree.h"
+#include "box/seq_object.h"
+#include "box/tree_object.h"
 #include "lookup/match.h"
 
 #include <lauxlib.h>

@@ -3,8 +3,8 @@
 #ifndef DTL_STEPPER_H
 #define DTL_STEPPER_H
 
-#include "box/batch.h"
-#include "box/costs.h"
+#include "box/batch_object.h"
+#include "box/costs_object.h"
 #include "box/opened.h"
 #include "generate/generation.h"
 #include "lookup/memory.h"

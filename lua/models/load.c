@@ -2,7 +2,7 @@
 #include "models/load.h"
 
 #include "files/fail.h"
-#include "models/models.h"
+#include "models/resolve.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -75,7 +75,7 @@ void cpu_sequential_layer(const cpu_chunk *c, int layer);
 /* For a last layer whose output is not needed: writes its keys and values only. */
 void cpu_keys_and_values(const cpu_chunk *c, int layer);
 
-/* ---- experts.c --------------------------------------------------------------------------------------------------- */
+/* ---- expert_layer.c ---------------------------------------------------------------------------------------------- */
 
 /* Adds a layer's experts of the rows x, w->ldx apart, to the residual stream or, if a norm or an MLP stands between,
  * writes their sums to normed. The router reads the rows `by`. The caller waits for the other threads. */
@@ -89,7 +89,7 @@ void cpu_find_angles(const cpu_chunk *c, int first, int last);
 /* Rotates queries and keys, writes keys and values to the cache and, unless write_only, the attention output to cat. */
 void cpu_attend(const cpu_chunk *c, int layer, bool write_only);
 
-/* ---- delta.c: see delta.h ---------------------------------------------------------------------------------------- */
+/* ---- delta_layer.c: see delta_layer.h ---------------------------------------------------------------------------- */
 
 /* Computes a delta layer of the rows that norm1 left in x: writes what enters o to cat. */
 void cpu_run_delta(const cpu_chunk *c, int layer, const float *x);
@@ -129,7 +129,7 @@ char *cpu_prepared_row(const dt_weights *w, int product, int row);
 bool cpu_is_shifted(const dt_row_shifts *s, const int32_t *ids, int from, int count);
 void cpu_shift(const dt_row_shifts *s, const int32_t *ids, int from, int count, float *logits);
 
-/* ---- results.c --------------------------------------------------------------------------------------------------- */
+/* ---- pass_results.c ---------------------------------------------------------------------------------------------- */
 
 /* Computes the final norm of the wanted rows, their logits of ids 0..ids-1, and the results that the caller wants. */
 void cpu_write_results(const cpu_chunk *c, int ids);

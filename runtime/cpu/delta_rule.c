@@ -1,4 +1,4 @@
-/* The numbers of delta layers: see delta.h. */
+/* The numbers of delta layers: see delta_layer.h. */
 #include "variant.h"
 
 #include "vmath.h"

@@ -1,7 +1,7 @@
 /* One pass. Every thread runs the same phases. Between phases the team waits; in a phase each thread takes a share of
  * the outputs, heads or rows. A share never cuts a sum, so the number of threads cannot change a bit. */
 #include "chunk.h"
-#include "delta.h"
+#include "delta_layer.h"
 
 #include <string.h>
 

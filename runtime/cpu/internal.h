@@ -55,7 +55,7 @@ typedef struct {
   cpu_matrix mlp_gate;                                        /* one output */
 } cpu_routing;
 
-/* In the place of a delta layer's heads: see delta.h. */
+/* In the place of a delta layer's heads: see delta_layer.h. */
 typedef struct {
   cpu_matrix in, z, a, b;
   float *conv;                 /* [taps][ld] */

@@ -34,8 +34,8 @@ typedef struct {
   const float *sink; /* a score that only the softmax's sum has; NULL: none */
 } cpu_attention_row;
 
-/* One row and one value head of a delta layer: see delta.h. A ring's row has this head's key, delta and rate at these
- * places. */
+/* One row and one value head of a delta layer: see delta_layer.h. A ring's row has this head's key, delta and rate at
+ * these places. */
 typedef struct {
   int key_dim, value_dim; /* multiples of 16 */
   size_t key_at, delta_at, rate_at;
@@ -108,7 +108,7 @@ typedef struct {
   void (*gate)(const float *x, int n, float *y);
   void (*gate_silu)(const float *x, int n, float *y);
   void (*unit)(float *x, int n, float scale);
-  /* The parts of a delta layer: see delta.h. tap[t]: [n] the row t - 3 before, NULL: none; weight: [taps][ld] */
+  /* The parts of a delta layer: see delta_layer.h. tap[t]: [n] the row t - 3 before, NULL: none; weight: [taps][ld] */
   void (*delta_mix)(const float *const tap[DT_DELTA_TAPS], const float *weight, size_t ld, int n, float *out);
   /* rate = decay * softplus(a + shift); b = sigmoid(b) */
   void (*delta_rates)(const float *a, const float *shift, const float *decay, int n, float *rate, float *b);

@@ -1,6 +1,6 @@
 /* Loads weights into panels. The layout code runs twice: once to measure, once to take the memory and fill it. */
 #include "chunk.h"
-#include "delta.h"
+#include "delta_layer.h"
 #include "internal.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 #define DT_FAKE_H
 
 #include "backend/backend.h"
-#include "fake/routes.h"
+#include "fake/expert_routes.h"
 #include "fake/rule.h"
 
 extern const dt_backend_ops dt_fake_ops; /* its upload slot fails: use fake_upload */

@@ -72,9 +72,9 @@ typedef struct {
  *   y = S'q
  * Of a row again, where rms normalizes each head's part:
  *   x += o(rms(y) * delta_norm * silu(delta_z(n)))
- * cpu/delta.h has the sums by which it is computed. */
+ * cpu/delta_layer.h has the sums by which it is computed. */
 #define DT_DELTA_TAPS 4
-#define DT_DELTA_LAG 64 /* levels that a tree may have in a model with delta layers: see cpu/delta.h */
+#define DT_DELTA_LAG 64 /* levels that a tree may have in a model with delta layers: see cpu/delta_layer.h */
 
 /* One decoder layer. H = hidden, A = heads * head_dim, G = kv_heads * head_dim, I = inter, P = inputs. x is the
  * residual stream. Biases are not shown: each is optional. A norm that a layer lacks leaves its input as it is.

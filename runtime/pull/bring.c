@@ -2,7 +2,7 @@
  * end. */
 #include "pull/bring.h"
 
-#include "pull/shown.h"
+#include "pull/progress_bar.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "pull/cache.h"
 #include "pull/file_hash.h"
-#include "pull/http.h"
+#include "pull/http_client.h"
 
 typedef struct {
   const char *name;

@@ -1,7 +1,7 @@
 /* See cache.h. */
 #include "pull/cache.h"
 
-#include "pull/shown.h"
+#include "pull/progress_bar.h"
 
 #include <errno.h>
 #include <fcntl.h>

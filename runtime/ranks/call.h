@@ -40,7 +40,7 @@ typedef struct {
   const dt_model_desc *desc; /* as this, which the others look up at `path` */
 } call;
 
-/* ---- messages.c -------------------------------------------------------------------------------------------------- */
+/* ---- packing.c --------------------------------------------------------------------------------------------------- */
 
 /* A call as one message, malloc'd; NULL: out of memory. */
 void *call_pack(const call *, size_t *bytes);

@@ -1,6 +1,6 @@
 /* The four primitives: draft_step, verify_tree, commit, rollback, for any number of sequences at once. A call first
  * checks everything; if a check fails, nothing has changed. */
-#include "session/experts.h"
+#include "session/row_experts.h"
 #include "session/session.h"
 #include "system/need.h"
 #include "tree/accept.h"

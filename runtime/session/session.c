@@ -1,8 +1,8 @@
 /* Sequences of a session: opening, the prompt pass, prefixes. primitives.c has their iterations, queries.c what
  * can be asked of them. All memory is taken when the session opens. */
 #include "session/session.h"
-#include "session/experts.h"
 #include "session/room.h"
+#include "session/row_experts.h"
 #include "system/need.h"
 
 #include <limits.h>

@@ -37,7 +37,7 @@ typedef struct {
   int32_t *candidate;    /* [1 + DT_TREE_VERIFY][ROW_TOP], by verified row; NULL: never wanted */
   float *candidate_logp; /* the same */
   float *choice_logp;    /* [1 + DT_TREE_VERIFY] of the target's token after each row */
-  int32_t *experts;      /* [1 + DT_TREE_VERIFY] rows' experts: see experts.h; NULL: the target has none */
+  int32_t *experts;      /* [1 + DT_TREE_VERIFY] rows' experts: see row_experts.h; NULL: the target has none */
   logprobs logs;
   bool shifted;
   shifts shifts; /* if so */

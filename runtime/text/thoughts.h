@@ -9,7 +9,7 @@
 #ifndef DT_THOUGHTS_H
 #define DT_THOUGHTS_H
 
-#include "text/chat.h"
+#include "text/chat_layout.h"
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
  * the message. */
 #include "fuzz.h"
 
-#include "text/chat.h"
+#include "text/chat_layout.h"
 
 /* Takes the bytes up to the next NUL. */
 static dt_message next(const uint8_t **bytes, size_t *size) {

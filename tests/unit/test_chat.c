@@ -3,7 +3,7 @@
 #include "temp_files.h"
 #include "unit.h"
 
-#include "text/chat.h"
+#include "text/chat_layout.h"
 #include "text/tokenizer.h"
 
 #include <cjson/cJSON.h>

@@ -1,5 +1,5 @@
 /* Text in whole words: what is written to standard output, piece by piece. */
-#include "cli/words.h"
+#include "cli/whole_words.h"
 #include "unit.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * test_delta_trees, test_golden_logits, test_heads, test_continue and exact.quantized. */
 #include "backend/check.h"
 #include "cpu.h"
-#include "delta.h"
+#include "delta_layer.h"
 #include "gguf_edit.h"
 #include "golden_logits.h"
 #include "model/model.h"

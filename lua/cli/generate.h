@@ -1,9 +1,0 @@
-/* dtrun POLICY: generates from one prompt or several, compares with another policy, writes the result. */
-#ifndef GENERATE_H
-#define GENERATE_H
-
-#include "cli/cli.h"
-
-int generate(cli_options *options); /* returns the exit status */
-
-#endif
