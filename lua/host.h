@@ -31,7 +31,7 @@ const char *dtl_kind_name(dt_status status);
 size_t dtl_clean(char *out, size_t size, const char *text, size_t len);
 
 #define DTL_DIGEST 65   /* bytes of a digest (BLAKE2b-256) as text: 64 hexadecimal digits and the NUL */
-#define DTL_PLACES 256  /* most sequences at once */
+#define DTL_SLOTS 256   /* maximum number of sequences at once */
 #define DTL_ANSWERS 256 /* most answers to a prompt */
 
 #define DTL_TUNED "tuned" /* name of the preset that dtrun run tune finds for one pair and machine */
@@ -360,7 +360,7 @@ typedef struct {
   const dtl_prompt *prompts; /* [n] */
   int n;
   int answers;            /* texts of each prompt, which share its prompt pass; 0 is 1. There are n * answers results */
-  int places;             /* sequences at once: 1..DTL_PLACES; 0: one prompt, not a batch */
+  int slots;              /* sequences at once: 1..DTL_SLOTS; 0: one prompt, not a batch */
   dt_seq_options seq;     /* answer i, from 0, adds i to the seed, of sampling and of its policy's math.random */
   const dtl_costs *costs; /* a table for a policy with uses_costs; copied. NULL: learned costs */
   dtl_learned *learned;   /* or NULL: opened for this request if the policy needs it */
@@ -403,10 +403,10 @@ struct dtl_result {
 #undef DTL_FACT
   char *backend;
   int threads;
-  double load_ms;    /* time to open the pair, once for all its runs; not part of any other time */
-  int index, places; /* number of the answer, from 1, and sequences at once; places 0: not a batch */
-  int prompt;        /* number of its prompt, from 1; several answers may share one */
-  dt_shifts shifts;  /* zeros: none. The result owns its biases */
+  double load_ms;   /* time to open the pair, once for all its runs; not part of any other time */
+  int index, slots; /* number of the answer, from 1, and sequences at once; slots 0: not a batch */
+  int prompt;       /* number of its prompt, from 1; several answers may share one */
+  dt_shifts shifts; /* zeros: none. The result owns its biases */
   dtl_logprob *logprobs, *prompt_logprobs; /* [n_tokens], [n_prompt]; NULL: not asked for */
   int32_t *top_ids;                        /* storage of the ids that logprobs point to */
   float *top_logps;
@@ -431,7 +431,7 @@ struct dtl_result {
  * option's name. */
 dt_status dtl_request_check(const dtl_request *request, dt_error *err);
 
-/* Generates from all prompts, `places` at a time. Their passes are shared, and a prompt begins when a sequence ends.
+/* Generates from all prompts, `slots` at a time. Their passes are shared, and a prompt begins when a sequence ends.
  * Each text is the one that its prompt would give alone. Each answer has an object of the policy; with scope "batch"
  * one object serves all. Fills all results in any case, the answers of a prompt one after the other; the caller frees
  * each with dtl_result_free. It fails if nothing could begin, or if a policy of scope "batch" failed: `done` is then
@@ -445,14 +445,14 @@ void dtl_result_free(dtl_result *result);
 /* Serves requests in one session of a pair. Each has a policy of its own; it begins between two iterations of the
  * others, shares their passes, and leaves when its text ends. Its text is the one that dtl_generate gives it alone. A
  * long prompt runs in pieces, one between two iterations of the others; short ones that end in the time of a piece
- * begin together. Of a prompt that begins as the prompt or text of another request does, only the rows that are not
- * there run: a place has those of its last text, and in addition the rows of texts that others displaced are kept, the
- * least recently used ones not. On a device prompts run as a whole, and nothing is kept. One thread at a time uses an
- * engine, its pair and what its requests share. */
+ * begin together. If a prompt shares a prefix with an earlier request, only the tokens missing from the prefix cache
+ * are computed: each slot keeps the rows of its last text, and the rows of displaced texts are kept until they are the
+ * least recently used. On a device prompts run as a whole, and nothing is kept. One thread at a time uses an engine,
+ * its pair and what its requests share. */
 typedef struct dtl_engine dtl_engine;
 
 typedef struct {
-  int places;           /* requests at once: 1..DTL_PLACES */
+  int slots;            /* requests at once: 1..DTL_SLOTS */
   int context;          /* of each; 0: the target's */
   double piece_ms;      /* how long a piece of a prompt may keep the others waiting, about; 0: 100 */
   dtl_learned *learned; /* as in dtl_request */
@@ -463,17 +463,17 @@ typedef struct {
 dt_status dtl_engine_open(dt_pair *pair, const dtl_engine_options *options, dtl_engine **out, dt_error *err);
 void dtl_engine_close(dtl_engine *engine); /* ends what runs as "interrupted"; NULL is allowed */
 
-/* Takes a request of one prompt and one answer, whose places, costs, learned, context, window and session are zeros.
+/* Takes a request of one prompt and one answer, whose slots, costs, learned, context, window and session are zeros.
  * The policy and all that the request points to, but for its prompt, must last until its `done` was called, with prompt
  * = 0; the result is freed after that call, whose answer is ignored. If on_text returns false or *interrupt is not
- * zero, only this request ends. What is wrong with its prompt or its options is in its result. DT_ESTATE: no place is
+ * zero, only this request ends. What is wrong with its prompt or its options is in its result. DT_ESTATE: no slot is
  * free. After a failure `done` is not called. */
 dt_status dtl_engine_begin(dtl_engine *engine, const dtl_policy *policy, const dtl_request *request, dt_error *err);
 
 /* Runs one iteration of every request, and a piece of one prompt, or some short ones, if any wait. Returns how many
  * requests there are still. */
 int dtl_engine_step(dtl_engine *engine);
-int dtl_engine_room(const dtl_engine *engine);    /* places that are free */
+int dtl_engine_room(const dtl_engine *engine);    /* slots that are free */
 size_t dtl_engine_kept(const dtl_engine *engine); /* bytes of displaced rows */
 
 #define DTL_JSON_BRIEF 1u /* without prompt_ids, tokens and text */

@@ -44,7 +44,7 @@ static int batch_len(lua_State *L) {
 static int batch_draft_step(lua_State *L) {
   static const char who[] = "batch:draft_step";
   run_group *group = check_batch(L, who);
-  dtl_run *asked[DTL_PLACES];
+  dtl_run *asked[DTL_SLOTS];
   int n = 0;
   if (!lua_istable(L, 2))
     return luaL_error(L, "%s: a list of nodes for each tree is expected, not %s", who, luaL_typename(L, 2));
@@ -115,7 +115,7 @@ void box_batch_push(lua_State *L, run_group *group) {
   batch_handle *handle = lua_newuserdatauv(L, sizeof *handle, OUTS);
   *handle = (batch_handle){.kind = batch_kind, .group = group};
   for (int value = TREES; value <= OUTS; value++) {
-    lua_createtable(L, DTL_PLACES, 0);
+    lua_createtable(L, DTL_SLOTS, 0);
     lua_setiuservalue(L, -2, value);
   }
   lua_createtable(L, 0, 4);

@@ -5,7 +5,7 @@
 #include "box/run.h"
 
 typedef struct {
-  dtl_run *run[DTL_PLACES];
+  dtl_run *run[DTL_SLOTS];
   int n;
 } run_group;
 

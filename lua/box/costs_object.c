@@ -19,7 +19,7 @@ typedef struct {
   const learned_view *view; /* NULL: the costs are a table, and never change */
   const char *digest;       /* of the policy's text, for its book; NULL with a table */
   dtl_costs table;          /* a copy */
-  int places;
+  int sequences;
   double target_draw, draft_draw; /* ms for each row of all sequences */
 } costs_object;
 
@@ -39,7 +39,7 @@ static int argument(lua_State *L, int i, const char *who, const char *what, lua_
   return (int)value;
 }
 
-static int at_once(const costs_object *object) { return object->view ? object->view->sequences : object->places; }
+static int at_once(const costs_object *object) { return object->view ? object->view->sequences : object->sequences; }
 
 static int sequences_of(lua_State *L, int i, const char *who) {
   if (lua_isnoneornil(L, i)) return at_once(object_of(L));
@@ -187,10 +187,10 @@ static costs_object *push(lua_State *L) {
   return object;
 }
 
-void box_costs_push(lua_State *L, const dtl_costs *costs, int places, bool draws, bool coupled) {
+void box_costs_push(lua_State *L, const dtl_costs *costs, int sequences, bool draws, bool coupled) {
   costs_object *object = push(L);
   object->table = *costs;
-  object->places = places;
+  object->sequences = sequences;
   object->target_draw = draws ? costs->target_draw : 0;
   object->draft_draw = coupled ? costs->draft_draw : 0;
 }

@@ -172,8 +172,8 @@ double run_draft(dtl_run *const *runs, int n) {
 }
 
 double run_verify(dtl_run *const *runs, int n) {
-  int seqs[DTL_PLACES];
-  dt_verdict verdicts[DTL_PLACES];
+  int seqs[DTL_SLOTS];
+  dt_verdict verdicts[DTL_SLOTS];
   dt_error failure;
   for (int i = 0; i < n; i++) {
     seqs[i] = runs[i]->seq;
@@ -203,8 +203,8 @@ double run_verify(dtl_run *const *runs, int n) {
 }
 
 double run_commit(dtl_run *const *runs, int n, unsigned flags) {
-  int seqs[DTL_PLACES];
-  dt_committed blocks[DTL_PLACES];
+  int seqs[DTL_SLOTS];
+  dt_committed blocks[DTL_SLOTS];
   dt_error failure;
   for (int i = 0; i < n; i++) seqs[i] = runs[i]->seq;
   double start = dt_clock_ms();

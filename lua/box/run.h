@@ -2,7 +2,7 @@
  * The userdata `tree` and `seq` hold a pointer to it, which is taken away when the sequence ends.
  *
  * One pass serves any number of runs of a session at once. In lockstep a run does not call its passes itself: the
- * policy's call waits, and the scheduler (places.c) makes one pass for all runs that wait. */
+ * policy's call waits, and the scheduler (slots.c) makes one pass for all runs that wait. */
 #ifndef DTL_RUN_H
 #define DTL_RUN_H
 

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PLACES 8 /* default of --parallel */
 #define TOKENS 128
 
 static bool wants_tuned(const cli_options *o) { return o->preset && strcmp(o->preset, DTL_TUNED) == 0; }
@@ -45,10 +44,10 @@ static int read_prompts(job *j) {
   if (o->prompts && !status) status = prompts_add_lines(&j->prompts, o->prompts, &err);
   if (status) return complain_of(&err);
   const dtl_request *r = &o->in.request;
-  int most = r->places ? r->places : PLACES;
+  int most = r->slots ? r->slots : SLOTS;
   j->answers = r->answers ? r->answers : 1;
   j->several = o->prompts || job_texts(j) > 1;
-  if (j->several) j->places = job_texts(j) < most ? job_texts(j) : most;
+  if (j->several) j->slots = job_texts(j) < most ? job_texts(j) : most;
   const char *of_one = o->color ? "--color" : o->explain ? "--explain" : NULL;
   if (j->several && of_one)
     return complain(EXIT_USAGE, "%s shows one text: give one prompt%s", of_one, r->answers ? ", and no --answers" : "");
@@ -300,7 +299,7 @@ int job_calibrate(job *j) {
   if (!uses_costs(j->policy) && !uses_costs(j->other)) return 0;
   dtl_calibration how = dtl_calibration_shown(&interrupted);
   how.context = j->options->in.request.context;
-  how.batch = j->several ? j->places : 1;
+  how.batch = j->several ? j->slots : 1;
   if (j->options->quiet) how.progress = NULL;
   dt_error err;
   if (!dtl_calibrate(j->pair, &how, &j->costs, &err)) return 0;
@@ -309,7 +308,7 @@ int job_calibrate(job *j) {
 
 dtl_request job_request(const job *j) {
   dtl_request r = j->options->in.request;
-  r.places = j->places, r.answers = j->answers;
+  r.slots = j->slots, r.answers = j->answers;
   r.costs = j->costs.batch ? &j->costs : NULL; /* 0: no costs were measured */
   r.learned = j->learned, r.memory = j->memory, r.corpus = j->corpus;
   r.interrupt = &interrupted, r.begin_line = begin_line;

@@ -5,11 +5,13 @@
 #include "cli/cli.h"
 #include "cli/prompts.h"
 
+#define SLOTS 8 /* default of --parallel */
+
 typedef struct {
   cli_options *options;
   prompt_list prompts;
   bool several;               /* reported as a batch: more than one prompt, or a file of them */
-  int places;                 /* sequences at once; 0: not several */
+  int slots;                  /* sequences at once; 0: not several */
   dtl_policy *policy, *other; /* other: of --compare, or NULL */
   dt_pair *pair;
   const char *target, *draft; /* the pair's */

@@ -141,7 +141,7 @@ double outcome_speed(const job *j, const outcome *out) {
 
 void outcome_warm_up(const job *j, const dtl_policy *policy) {
   dtl_request request = job_request(j);
-  request.n = j->several && j->places < j->prompts.n ? j->places : j->prompts.n;
+  request.n = j->several && j->slots < j->prompts.n ? j->slots : j->prompts.n;
   request.answers = 1;
   dtl_prompt *prompts = list_prompts(j, request.n);
   dtl_result *results = calloc((size_t)request.n, sizeof *results);

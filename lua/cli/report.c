@@ -91,7 +91,7 @@ static void sum_up(const job *j, const outcome *out) {
   char failed[40] = "", found[300];
   if (out->n_failed) snprintf(failed, sizeof failed, " (%d failed)", out->n_failed);
   say("%d of %d sequences%s, %d at once, %ld tokens in %.2f s: %.1f tokens/s, prompt included%s", out->n_ended,
-      job_texts(j), failed, j->places, out->tokens, out->ms / 1000, outcome_speed(j, out), tell_found(j, found));
+      job_texts(j), failed, j->slots, out->tokens, out->ms / 1000, outcome_speed(j, out), tell_found(j, found));
 }
 
 void report_outcome(const job *j, const outcome *out, int status, bool disturbed) {

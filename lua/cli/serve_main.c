@@ -11,7 +11,6 @@
 
 #define HOST "127.0.0.1"
 #define PORT 8080
-#define PLACES 8
 #define QUEUE 64
 #define CACHE_MIB 1024
 
@@ -53,7 +52,7 @@ static void announce(void *user) {
     say("serving %s under %s at http://%s%s%s:%d (a page for browsers; /v1 for programs), %d texts at once; Ctrl-C "
         "ends",
         name_of(a->job), dtl_policy_describe(a->job->policy)->name, v6 ? "[" : "", host, v6 ? "]" : "",
-        serve_port(a->server), a->options->places);
+        serve_port(a->server), a->options->slots);
 }
 
 /* The port that was found: for programs that asked for any. */
@@ -103,7 +102,7 @@ static int serve(cli_options *o) {
   serve_options options = {.host = o->host ? o->host : HOST,
                            .port = o->port >= 0 ? o->port : PORT,
                            .key = o->key,
-                           .places = o->in.request.places ? o->in.request.places : PLACES,
+                           .slots = o->in.request.slots ? o->in.request.slots : SLOTS,
                            .queue = o->queue ? o->queue : QUEUE,
                            .seconds = o->timeout,
                            .kept_bytes = (size_t)(o->cache_ram >= 0 ? o->cache_ram : CACHE_MIB) << 20,

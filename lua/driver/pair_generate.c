@@ -210,7 +210,7 @@ static dt_status find_costs(lua_State *L, pair_object *pair, const dtl_policy *p
                             dtl_request *request, dt_error *err) {
   if (counts && strcmp(counts, "table") == 0) {
     if (!dtl_policy_describe(policy)->uses_costs) return DT_OK;
-    return driver_costs(L, pair, request->places ? request->places : 1, false, &request->costs, err);
+    return driver_costs(L, pair, request->slots ? request->slots : 1, false, &request->costs, err);
   }
   dtl_learning how = dtl_learning_shown(request->interrupt);
   if (!pair->learned) pair->learned = dtl_learned_open(pair->pair, &how);

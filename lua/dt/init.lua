@@ -246,7 +246,7 @@ local GENERATE = with_fields("generate", {
   policy = true, source = true, params = true, preset = true, prompt = true, on_text = true, trace = true, brief = true,
   coupled = true, policy_seconds = true, messages = true, template = true, date = true, on_logprobs = true,
 })
-for _, name in ipairs { "answers", "places", "uncoupled" } do GENERATE[name] = nil end -- a batch's; coupled = false
+for _, name in ipairs { "answers", "slots", "uncoupled" } do GENERATE[name] = nil end -- a batch's; coupled = false
 
 local CHOICE = {
   { "policy", is_name, "a policy's name or path" },
@@ -309,12 +309,12 @@ local function with_prompts(asked, self, prompts, t)
 end
 
 -- The core's request, from the options that all generating shares; raises for the caller's caller.
-local function request(self, t, places)
+local function request(self, t, slots)
   if not t.policy and not t.source then error("generate: policy is missing", 3) end
   check_options(t, CHOICE, "generate", 3)
   check_options(t, CHECKED, "generate", 3)
   local fields = copied(t)
-  fields.places, fields.uncoupled = places, t.coupled == false
+  fields.slots, fields.uncoupled = slots, t.coupled == false
   local asked, wrong = core.request(fields, "generate", self)
   if not asked then error("generate: " .. wrong, 3) end
   return {
@@ -347,11 +347,11 @@ function pair:generate(t)
   return nil, failure
 end
 
-local BATCH = { prompts = true, places = true, on_done = true, answers = true }
+local BATCH = { prompts = true, slots = true, on_done = true, answers = true }
 for name in pairs(GENERATE) do BATCH[name] = true end
 BATCH.prompt, BATCH.messages, BATCH.on_text, BATCH.on_logprobs = nil, nil, nil, nil
 
--- Generates from a list of prompts (texts or prefixes, or lists of messages), `places` of them at a time (default 8),
+-- Generates from a list of prompts (texts or prefixes, or lists of messages), `slots` of them at a time (default 8),
 -- which share their passes. Each text is the same as alone; prompt i has seed + i - 1. answers = N: N answers to each
 -- prompt, one after the other, which share its pass; answer i then has seed + i - 1. Returns the list of results and a
 -- table of failures {[i] = {kind=, message=, ..}}; a failed text has a result up to its failure. With on_done =
@@ -362,9 +362,9 @@ function pair:generate_batch(t)
   t = options_table(t, BATCH, "generate_batch")
   if type(t.prompts) ~= "table" or #t.prompts == 0 then error("generate_batch: prompts is no list of prompts", 2) end
   local texts = #t.prompts * (math.type(t.answers) == "integer" and t.answers or 1)
-  local places = t.places or math.max(1, math.min(8, texts))
+  local slots = t.slots or math.max(1, math.min(8, texts))
   local results, failures = {}, {}
-  local asked, wrong = with_prompts(request(self, t, places), self, t.prompts, t)
+  local asked, wrong = with_prompts(request(self, t, slots), self, t.prompts, t)
   if not asked then return nil, wrong end
   asked.trace = t.trace
   function asked.on_done(i, text, _, ...)

@@ -1,8 +1,9 @@
-/* Requests that come and go: see dtl_engine in host.h. Each has a seat. Its prompt runs in pieces, then it joins the
- * others. Between two iterations of the others runs one piece, or several prompts that take no longer together. A
- * seat's rows stay in the cache until another request takes it, and a prompt that begins as they do keeps them. */
-#include "generate/places.h"
+/* Requests that come and go: see dtl_engine in host.h. Each request takes a slot. Its prompt runs in pieces, and then
+ * it joins the others. One piece, or several prompts that take no longer together, run between two iterations of the
+ * others. A slot's rows stay in the cache until another request takes the slot, and a prompt that begins with the same
+ * tokens reuses them. */
 #include "generate/prefixes.h"
+#include "generate/slots.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,37 +12,23 @@
 #define FIRST_PIECE 32 /* rows, while their time is unknown */
 #define LEAST_PIECE 16
 #define MOST_PIECE 4096
-#define ALONE 4  /* a piece may be so many times as long if it keeps nobody waiting */
-#define MUCH 4   /* a prompt takes the seat with its beginning if that is 1 / MUCH of it */
-#define WORTH 32 /* rows: fewer run sooner than they are copied */
-#define KINDS 3  /* of drawing tokens, each with costs of its own */
-
-typedef enum { FREE, QUEUED, PROMPT, RUNNING } seat_state;
-
-typedef struct {
-  seat_state state;
-  long turn; /* of its last piece, or of its end */
-  const dtl_policy *policy;
-  dtl_request request;
-  dtl_prompt prompt;
-  int32_t *ids; /* the prompt's */
-  bool alone;   /* its rows are for nobody else */
-  dtl_result result;
-} seat;
+#define ALONE 4  /* a piece may take this many times as long if no text waits for it */
+#define MUCH 4   /* a prompt takes the slot that holds at least 1 / MUCH of it */
+#define WORTH 32 /* rows: computing fewer is faster than copying them */
+#define KINDS 3  /* ways of sampling, each with costs of its own */
 
 struct dtl_engine {
   dt_pair *pair;
   bool in_pieces; /* prompts run in pieces, and rows are kept for other prompts: neither changes a bit of them */
-  places places;
-  seat *seat; /* [places.n] */
-  int busy;   /* seats that are not free */
+  slots slots;
+  int busy; /* slots that are not free */
   long turn;
   prefixes prefixes;
   double piece_ms;
   int piece; /* rows that take about as long */
   dtl_learned *learned;
   bool owns_learned;
-  course *course[DTL_PLACES + 1][KINDS]; /* by sequences at once; NULL: not used yet */
+  course *course[DTL_SLOTS + 1][KINDS]; /* by sequences at once; NULL: not used yet */
 };
 
 /* ---- costs ------------------------------------------------------------------------------------------------------- */
@@ -55,49 +42,47 @@ static dt_status find_course(dtl_engine *e, int n, const dt_seq_options *o, bool
   return status;
 }
 
-/* Policies count with what passes cost of as many sequences as run now. */
-static void count(dtl_engine *e) {
+/* Gives each policy the costs of passes over as many sequences as run now. */
+static void set_costs(dtl_engine *e) {
   int n = 0;
-  for (int i = 0; i < e->places.n; i++) n += e->seat[i].state == RUNNING;
-  for (int i = 0; i < e->places.n; i++) {
+  for (int i = 0; i < e->slots.n; i++) n += e->slots.slot[i].state == SLOT_RUNNING;
+  for (int i = 0; i < e->slots.n; i++) {
     learned_view view = {.sequences = n};
-    const seat *s = &e->seat[i];
-    if (s->state == RUNNING && !find_course(e, n, &s->request.seq, false, &view.course, NULL))
-      places_count(&e->places.place[i], &view);
+    const slot *s = &e->slots.slot[i];
+    if (s->state == SLOT_RUNNING && !find_course(e, n, &s->copy.seq, false, &view.course, NULL))
+      slots_set_costs(&e->slots.slot[i], &view);
   }
 }
 
 /* ---- begin and end ----------------------------------------------------------------------------------------------- */
 
-static void left(void *user, place *p) {
+static void left(void *user, slot *s) {
   dtl_engine *e = user;
-  seat *s = &e->seat[p - e->places.place];
-  if (p->g.run && p->g.run->course) learn_keep(e->learned, p->g.run->course, p->result->failed);
-  if (s->request.done) s->request.done(s->request.user, 0, p->result);
-  dtl_result_free(p->result);
-  free(s->ids);
-  s->ids = NULL;
-  s->state = FREE;
+  if (s->run && s->run->course) learn_keep(e->learned, s->run->course, s->result->failed);
+  if (s->copy.done) s->copy.done(s->copy.user, 0, s->result);
+  dtl_result_free(s->result);
+  free((int32_t *)s->copied.ids);
+  s->copied.ids = NULL;
   s->turn = ++e->turn;
   e->busy--;
 }
 
-/* How many tokens of a prompt a seat has rows of. */
+/* The number of a prompt's first tokens whose rows slot i has in the cache. */
 static int rows_of(const dtl_engine *e, int i, const int32_t *ids, int n) {
-  const dt_session *session = e->places.session;
-  if (e->seat[i].alone) return 0;
+  const dt_session *session = e->slots.session;
+  if (e->slots.slot[i].alone) return 0;
   return prefixes_common(dt_seq_tokens(session, i), dt_seq_rows(session, i), ids, n);
 }
 
-/* The free seat with much of the prompt, unless much of its own prompt would be lost; else the one that has been free
- * for longest; -1: none is free. */
+/* The free slot that holds much of the prompt, unless much of its own prompt would be lost; otherwise the slot that has
+ * been free longest; -1: none is free. */
 static int choose(const dtl_engine *e, const int32_t *ids, int n) {
   int oldest = -1, best = -1, most = n / MUCH;
-  for (int i = 0; i < e->places.n; i++) {
-    if (e->seat[i].state != FREE) continue;
+  for (int i = 0; i < e->slots.n; i++) {
+    if (e->slots.slot[i].state != SLOT_FREE) continue;
     int same = e->in_pieces ? rows_of(e, i, ids, n) : 0;
-    if (oldest < 0 || e->seat[i].turn < e->seat[oldest].turn) oldest = i;
-    if (same > most && same >= e->seat[i].prompt.n_ids / 2) best = i, most = same;
+    if (oldest < 0 || e->slots.slot[i].turn < e->slots.slot[oldest].turn) oldest = i;
+    if (same > most && same >= e->slots.slot[i].copied.n_ids / 2) best = i, most = same;
   }
   return best < 0 ? oldest : best;
 }
@@ -105,16 +90,16 @@ static int choose(const dtl_engine *e, const int32_t *ids, int n) {
 /* ---- rows of other prompts --------------------------------------------------------------------------------------- */
 
 /* Whether a request looks for rows. Log-probabilities of a prompt need all of its own. */
-static bool looks(const dtl_engine *e, const seat *s) {
-  return e->in_pieces && !s->request.alone && !s->request.seq.logprobs.prompt;
+static bool looks(const dtl_engine *e, const slot *s) {
+  return e->in_pieces && !s->copy.alone && !s->copy.seq.logprobs.prompt;
 }
 
-/* The other seat with most rows of seat i's prompt. */
+/* The other slot that holds the most rows of slot i's prompt. */
 static int best_other(const dtl_engine *e, int i, int *same) {
-  const dtl_prompt *p = &e->seat[i].prompt;
+  const dtl_prompt *p = &e->slots.slot[i].copied;
   int best = -1;
   *same = 0;
-  for (int j = 0; j < e->places.n; j++) {
+  for (int j = 0; j < e->slots.n; j++) {
     int is = j == i ? 0 : rows_of(e, j, p->ids, p->n_ids - 1);
     if (is > *same) best = j, *same = is;
   }
@@ -123,14 +108,14 @@ static int best_other(const dtl_engine *e, int i, int *same) {
 
 /* Whether a prompt that runs now will have rows that this one lacks. */
 static bool waits(dtl_engine *e, int i) {
-  const seat *s = &e->seat[i];
-  const int32_t *ids = s->prompt.ids;
-  int n = s->prompt.n_ids - 1, coming = 0, kept, others;
+  const slot *s = &e->slots.slot[i];
+  const int32_t *ids = s->copied.ids;
+  int n = s->copied.n_ids - 1, coming = 0, kept, others;
   if (!looks(e, s)) return false;
-  for (int j = 0; j < e->places.n; j++) {
-    const seat *other = &e->seat[j];
-    int is = other->state == PROMPT && !other->alone
-                 ? prefixes_common(other->prompt.ids, other->prompt.n_ids - 1, ids, n)
+  for (int j = 0; j < e->slots.n; j++) {
+    const slot *other = &e->slots.slot[j];
+    int is = other->state == SLOT_PROMPT && !other->alone
+                 ? prefixes_common(other->copied.ids, other->copied.n_ids - 1, ids, n)
                  : 0;
     if (is > coming) coming = is;
   }
@@ -141,12 +126,13 @@ static bool waits(dtl_engine *e, int i) {
   return coming >= WORTH + (own > others ? own : others) && coming >= WORTH + kept;
 }
 
-/* Keeps the rows that seat i's prompt displaces, and gives it those of another text if that has more of it. */
+/* Moves the rows that slot i's prompt displaces to the prefix cache, and copies those of another text into the slot if
+ * that text shares more with the prompt. */
 static void take_rows(dtl_engine *e, int i) {
-  dt_session *session = e->places.session;
-  seat *s = &e->seat[i];
-  const int32_t *ids = s->prompt.ids;
-  int n = s->prompt.n_ids - 1, rows = s->alone ? 0 : dt_seq_rows(session, i), same = 0, kept = 0;
+  dt_session *session = e->slots.session;
+  slot *s = &e->slots.slot[i];
+  const int32_t *ids = s->copied.ids;
+  int n = s->copied.n_ids - 1, rows = s->alone ? 0 : dt_seq_rows(session, i), same = 0, kept = 0;
   int own = looks(e, s) ? rows_of(e, i, ids, n) : 0, other = looks(e, s) ? best_other(e, i, &same) : -1;
   if (looks(e, s)) prefixes_find(&e->prefixes, ids, n, &kept);
   bool moves = (same > kept ? same : kept) >= own + WORTH;
@@ -166,10 +152,10 @@ static dt_status check_request(const dtl_engine *e, const dtl_policy *policy, co
   NEED_LIST(r->seq.stop, r->seq.n_stop, "stop");
   if (r->n != 1 || r->answers > 1) return dtl_fail(err, DT_EINPUT, "engine: a request is of one prompt and one answer");
   if (r->prompts->prefix || r->session || r->learned || r->costs || r->context || r->window.last || r->window.sinks ||
-      r->places)
+      r->slots)
     return dtl_fail(
         err, DT_EINPUT,
-        "engine: prefix, session, places, costs, learned, context and window are the engine's, not a request's");
+        "engine: prefix, session, slots, costs, learned, context and window are the engine's, not a request's");
   if (!r->prompts->ids && r->prompts->len) NEED(r->prompts->text, "the prompt's text");
   return stepper_check(policy, e->pair, r, err);
 }
@@ -180,47 +166,45 @@ dt_status dtl_engine_begin(dtl_engine *e, const dtl_policy *policy, const dtl_re
   NEED(e, "engine");
   dt_status status = check_request(e, policy, request, err);
   if (status) return status;
-  if (e->busy == e->places.n) return dtl_fail(err, DT_ESTATE, "engine: all %d places are taken", e->places.n);
-  if ((status = generation_ids(e->pair, request->prompts, &ids, &n, err))) return status;
-  seat *s = &e->seat[choose(e, ids, n)];
-  bool alone = s->alone; /* the rows that are still there */
-  *s = (seat){.state = QUEUED, .policy = policy, .request = *request, .ids = ids, .alone = alone, .turn = ++e->turn};
-  s->prompt = (dtl_prompt){.ids = ids, .n_ids = n};
-  s->request.prompts = &s->prompt;
-  s->result = (dtl_result){.finish_reason = "error"};
+  if (e->busy == e->slots.n) return dtl_fail(err, DT_ESTATE, "engine: all %d slots are taken", e->slots.n);
+  if ((status = prompt_ids(e->pair, request->prompts, &ids, &n, err))) return status;
+  slot *s = &e->slots.slot[choose(e, ids, n)];
+  bool alone = s->alone; /* of the rows that are still there */
+  *s = (slot){.state = SLOT_QUEUED, .policy = policy, .copy = *request, .alone = alone, .turn = ++e->turn};
+  s->copied = (dtl_prompt){.ids = ids, .n_ids = n};
+  s->copy.prompts = &s->copied;
+  s->own = (dtl_result){.finish_reason = "error"};
+  s->request = &s->copy, s->result = &s->own;
   e->busy++;
   return DT_OK;
 }
 
 /* ---- prompts ----------------------------------------------------------------------------------------------------- */
 
-static bool interrupted(const seat *s) { return s->request.interrupt && *s->request.interrupt; }
+static bool interrupted(const slot *s) { return s->copy.interrupt && *s->copy.interrupt; }
 
 /* The prompt that waits for a piece, and has waited longest; -1: none. */
 static int next_prompt(dtl_engine *e) {
   int next = -1;
-  for (int i = 0; i < e->places.n; i++) {
-    const seat *s = &e->seat[i];
-    bool asks = s->state == PROMPT || (s->state == QUEUED && !waits(e, i));
-    if (asks && (next < 0 || s->turn < e->seat[next].turn)) next = i;
+  for (int i = 0; i < e->slots.n; i++) {
+    const slot *s = &e->slots.slot[i];
+    bool asks = s->state == SLOT_PROMPT || (s->state == SLOT_QUEUED && !waits(e, i));
+    if (asks && (next < 0 || s->turn < e->slots.slot[next].turn)) next = i;
   }
   return next;
 }
 
 /* Begins a request with a piece of `rows` rows; false: it has failed, and left. */
 static bool begin(dtl_engine *e, int i, int rows) {
-  seat *s = &e->seat[i];
-  place *p = &e->places.place[i];
+  slot *s = &e->slots.slot[i];
   learned_view view = {.sequences = 1};
-  if (find_course(e, 1, &s->request.seq, false, &view.course, NULL)) view.course = e->course[1][0];
-  s->request.seq.piece = e->in_pieces ? rows : 0;
-  s->request.seq.drafts = dtl_policy_describe(s->policy)->draft != DTL_NO_DRAFT;
+  if (find_course(e, 1, &s->copy.seq, false, &view.course, NULL)) view.course = e->course[1][0];
+  s->copy.seq.piece = e->in_pieces ? rows : 0;
+  s->copy.seq.drafts = dtl_policy_describe(s->policy)->draft != DTL_NO_DRAFT;
   take_rows(e, i);
-  if (looks(e, s) && !s->alone) s->request.session = e->places.session; /* it keeps the rows that are there */
-  s->alone = s->request.alone;
-  *p = (place){.policy = s->policy, .request = &s->request, .result = &s->result};
-  s->state = PROMPT;
-  return !places_begin(&e->places, p, e->pair, &view, NULL);
+  if (looks(e, s) && !s->alone) s->copy.session = e->slots.session; /* reuses its rows */
+  s->alone = s->copy.alone;
+  return !slots_begin(&e->slots, s, e->pair, &view, NULL);
 }
 
 static void learn_piece(dtl_engine *e, int rows, double ms) {
@@ -228,41 +212,39 @@ static void learn_piece(dtl_engine *e, int rows, double ms) {
   e->piece = fits < LEAST_PIECE ? LEAST_PIECE : fits > MOST_PIECE ? MOST_PIECE : (int)fits;
 }
 
-/* The rows of the target that a piece of seat i's prompt ran. */
+/* The rows of the target that a piece of slot i's prompt ran. */
 static int has_run(const dtl_engine *e, int i, bool begins, int first) {
   dt_stats stats;
-  dt_seq_stats(e->places.session, i, &stats);
-  return dt_seq_rows(e->places.session, i) - (begins ? stats.kept_tokens : first);
+  dt_seq_stats(e->slots.session, i, &stats);
+  return dt_seq_rows(e->slots.session, i) - (begins ? stats.kept_tokens : first);
 }
 
-/* Runs a piece of at most `rows` rows of seat i's prompt. */
+/* Runs a piece of at most `rows` rows of slot i's prompt. */
 static void run_piece(dtl_engine *e, int i, int rows) {
-  seat *s = &e->seat[i];
-  place *p = &e->places.place[i];
+  slot *s = &e->slots.slot[i];
   dt_error err;
-  int before, left_rows, first = dt_seq_rows(e->places.session, i);
+  int before, left_rows, first = dt_seq_rows(e->slots.session, i);
   double start = dt_clock_ms();
   s->turn = ++e->turn;
-  bool begins = s->state == QUEUED;
+  bool begins = s->state == SLOT_QUEUED;
   if (begins && !begin(e, i, rows)) return;
-  dt_status status = dt_seq_prompt(e->places.session, i, 0, &before, &err);
+  dt_status status = dt_seq_prompt(e->slots.session, i, 0, &before, &err);
   left_rows = before;
-  if (!status && before && !begins) status = dt_seq_prompt(e->places.session, i, rows, &left_rows, &err);
+  if (!status && before && !begins) status = dt_seq_prompt(e->slots.session, i, rows, &left_rows, &err);
   if (!status && left_rows && has_run(e, i, begins, first) == rows) learn_piece(e, rows, dt_clock_ms() - start);
   if (status) {
-    places_end(&e->places, p, &err);
+    slots_end(&e->slots, s, &err);
   } else if (interrupted(s)) {
-    places_end(&e->places, p, NULL);
+    slots_end(&e->slots, s, NULL);
   } else if (!left_rows) {
-    s->state = RUNNING;
-    places_join(&e->places, p);
+    slots_join(&e->slots, s);
   }
 }
 
-/* Whether the rest of seat i's prompt takes at most `ms`, by the time of a usual piece. */
+/* Whether the rest of slot i's prompt takes at most `ms`, by the time of a usual piece. */
 static bool fits(const dtl_engine *e, int i, double ms) {
-  const seat *s = &e->seat[i];
-  int rows = s->prompt.n_ids - (s->state == PROMPT ? dt_seq_rows(e->places.session, i) : 0);
+  const slot *s = &e->slots.slot[i];
+  int rows = s->copied.n_ids - (s->state == SLOT_PROMPT ? dt_seq_rows(e->slots.session, i) : 0);
   return rows * e->piece_ms <= ms * e->piece;
 }
 
@@ -281,16 +263,16 @@ static void run_prompts(dtl_engine *e, bool alone) {
 int dtl_engine_step(dtl_engine *e) {
   bool alone = true;
   if (!e) return 0;
-  count(e);
-  while (places_turn(&e->places)) {}
-  for (int i = 0; i < e->places.n; i++) alone &= e->seat[i].state != RUNNING;
+  set_costs(e);
+  while (slots_turn(&e->slots)) {}
+  for (int i = 0; i < e->slots.n; i++) alone &= e->slots.slot[i].state != SLOT_RUNNING;
   run_prompts(e, alone);
   return e->busy;
 }
 
 size_t dtl_engine_kept(const dtl_engine *e) { return e ? e->prefixes.bytes : 0; }
 
-int dtl_engine_room(const dtl_engine *e) { return e ? e->places.n - e->busy : 0; }
+int dtl_engine_room(const dtl_engine *e) { return e ? e->slots.n - e->busy : 0; }
 
 /* Measures a few passes now, rather than while somebody waits. */
 static dt_status begin_courses(dtl_engine *e, const dtl_engine_options *o, dt_error *err) {
@@ -308,20 +290,18 @@ static dt_status open_engine(dtl_engine *e, const dtl_engine_options *o, dt_erro
   dt_pair_info info;
   dt_pair_describe(e->pair, &info);
   e->in_pieces = !info.on_device;
-  dt_session_options session = {.sequences = o->places, .context = o->context, .use_draft = info.draft.path};
-  dt_status status = places_open(&e->places, o->places, false, err);
-  e->seat = calloc((size_t)o->places, sizeof *e->seat);
-  if (!status && !e->seat) status = dtl_fail_memory(err, "an engine");
+  dt_session_options session = {.sequences = o->slots, .context = o->context, .use_draft = info.draft.path};
+  dt_status status = slots_open(&e->slots, o->slots, false, err);
   if (!status) status = begin_courses(e, o, err);
-  return status ? status : dt_session_open(e->pair, &session, &e->places.session, err);
+  return status ? status : dt_session_open(e->pair, &session, &e->slots.session, err);
 }
 
 dt_status dtl_engine_open(dt_pair *pair, const dtl_engine_options *o, dtl_engine **out, dt_error *err) {
   NEED(pair, "pair");
   NEED(o, "options");
   NEED(out, "out");
-  if (o->places < 1 || o->places > DTL_PLACES)
-    return dtl_fail(err, DT_EINPUT, "engine: %d places are out of range: 1..%d", o->places, DTL_PLACES);
+  if (o->slots < 1 || o->slots > DTL_SLOTS)
+    return dtl_fail(err, DT_EINPUT, "engine: %d slots are out of range: 1..%d", o->slots, DTL_SLOTS);
   if (!(o->piece_ms >= 0 && o->piece_ms <= 1e6))
     return dtl_fail(err, DT_EINPUT, "engine: pieces of %g ms are out of range: 0 to 1e6", o->piece_ms);
   if (o->learned && learn_pair(o->learned) != pair) return dtl_fail(err, DT_EINPUT, "learned: it is of another pair");
@@ -331,7 +311,7 @@ dt_status dtl_engine_open(dt_pair *pair, const dtl_engine_options *o, dtl_engine
   e->piece = FIRST_PIECE;
   e->prefixes.most = o->kept_bytes;
   e->piece_ms = o->piece_ms > 0 ? o->piece_ms : PIECE_MS;
-  e->places.left = left, e->places.user = e;
+  e->slots.left = left, e->slots.user = e;
   dt_status status = open_engine(e, o, err);
   if (status)
     dtl_engine_close(e);
@@ -342,20 +322,18 @@ dt_status dtl_engine_open(dt_pair *pair, const dtl_engine_options *o, dtl_engine
 
 void dtl_engine_close(dtl_engine *e) {
   if (!e) return;
-  for (int i = 0; i < e->places.n && e->seat; i++) {
-    if (e->seat[i].state == QUEUED) {
-      place *p = &e->places.place[i];
-      *p = (place){.policy = e->seat[i].policy, .request = &e->seat[i].request, .result = &e->seat[i].result};
-      p->result->finish_reason = "interrupted";
-      left(e, p);
-    } else if (e->seat[i].state != FREE) {
-      places_end(&e->places, &e->places.place[i], NULL);
+  for (int i = 0; i < e->slots.n && e->slots.slot; i++) {
+    slot *s = &e->slots.slot[i];
+    if (s->state == SLOT_QUEUED) {
+      s->result->finish_reason = "interrupted";
+      left(e, s);
+    } else if (s->state != SLOT_FREE) {
+      slots_end(&e->slots, s, NULL);
     }
   }
   prefixes_close(&e->prefixes);
-  dt_session_close(e->places.session);
+  dt_session_close(e->slots.session);
   if (e->owns_learned) dtl_learned_close(e->learned);
-  places_close(&e->places);
-  free(e->seat);
+  slots_close(&e->slots);
   free(e);
 }

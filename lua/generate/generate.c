@@ -1,5 +1,5 @@
 /* Generates from one prompt or many: see dtl_generate. */
-#include "generate/places.h"
+#include "generate/slots.h"
 #include "measure/costs.h"
 
 #include <limits.h>
@@ -18,43 +18,43 @@ typedef struct {
   dtl_learned *learned; /* the request's, or one for this request only */
   bool owns_learned;
   learned_view costs; /* its course learns from the passes; NULL: nothing learns */
-  places places;
+  slots slots;
   int next; /* next prompt to begin */
 } work;
 
 /* ---- begin and end of a sequence --------------------------------------------------------------------------------- */
 
-static void left(void *user, place *p) {
+static void left(void *user, slot *s) {
   work *w = user;
   const dtl_request *r = w->request;
-  if (r->done && !r->done(r->user, p->number, p->result)) w->places.stopped = true;
+  if (r->done && !r->done(r->user, s->number, s->result)) w->slots.stopped = true;
 }
 
 static int answers_of(const dtl_request *r) { return r->answers ? r->answers : 1; }
 
-/* Starts the next prompt at this place. */
-static void begin(work *w, place *p) {
+/* Starts the next prompt in this slot. */
+static void begin(work *w, slot *s) {
   int number = w->next++, answers = answers_of(w->request);
-  *p = (place){.policy = w->policy, .request = w->request, .result = &w->results[number], .number = number};
+  *s = (slot){.policy = w->policy, .request = w->request, .result = &w->results[number], .number = number};
   dt_prefix **shared = w->shared ? &w->shared[number / answers] : NULL;
-  dt_status status = places_begin(&w->places, p, w->pair, &w->costs, shared);
+  dt_status status = slots_begin(&w->slots, s, w->pair, &w->costs, shared);
   if (shared && (number + 1) % answers == 0) dt_prefix_free(*shared), *shared = NULL;
-  if (!status) places_join(&w->places, p);
+  if (!status) slots_join(&w->slots, s);
 }
 
 static bool interrupted(const work *w) {
   const volatile sig_atomic_t *interrupt = w->request->interrupt;
-  return w->places.stopped || (interrupt && *interrupt);
+  return w->slots.stopped || (interrupt && *interrupt);
 }
 
-/* Starts waiting prompts at the free places. The first starts even after an interrupt, so that its result describes the
- * run. False: no place is taken any more. */
+/* Starts waiting prompts in the free slots. The first starts even after an interrupt, so that its result describes the
+ * run. False: every slot is free. */
 static bool fill(work *w) {
   bool any = false;
-  for (int i = 0; i < w->places.n; i++) {
-    place *p = &w->places.place[i];
-    while (!p->taken && w->next < w->n && !w->places.over && (!interrupted(w) || w->next == 0)) begin(w, p);
-    any |= p->taken;
+  for (int i = 0; i < w->slots.n; i++) {
+    slot *s = &w->slots.slot[i];
+    while (s->state == SLOT_FREE && w->next < w->n && !w->slots.over && (!interrupted(w) || w->next == 0)) begin(w, s);
+    any |= s->state != SLOT_FREE;
   }
   return any;
 }
@@ -71,8 +71,8 @@ static dt_status open_course(work *w, dt_error *err) {
     w->owns_learned = true;
     if (!w->learned) return dtl_fail_memory(err, "what passes cost");
   }
-  w->costs.sequences = w->places.n;
-  return w->learned ? learn_course(w->learned, w->places.n, &r->seq, counts, &w->costs.course, err) : DT_OK;
+  w->costs.sequences = w->slots.n;
+  return w->learned ? learn_course(w->learned, w->slots.n, &r->seq, counts, &w->costs.course, err) : DT_OK;
 }
 
 static void close_course(work *w, bool failed) {
@@ -97,8 +97,8 @@ dt_status dtl_request_check(const dtl_request *r, dt_error *err) {
   NEED(r, "request");
   if (r->answers < 0 || r->answers > DTL_ANSWERS)
     return dtl_fail(err, DT_EINPUT, "answers: %d is out of range: 1..%d", r->answers, DTL_ANSWERS);
-  if (r->places < 0 || r->places > DTL_PLACES)
-    return dtl_fail(err, DT_EINPUT, "places: %d is out of range: 1..%d", r->places, DTL_PLACES);
+  if (r->slots < 0 || r->slots > DTL_SLOTS)
+    return dtl_fail(err, DT_EINPUT, "slots: %d is out of range: 1..%d", r->slots, DTL_SLOTS);
   if (answers_of(r) > 1 && !(r->seq.sampling.temp > 0))
     return dtl_fail(err, DT_EINPUT, "answers: at temperature 0 all %d are the same: give temp", r->answers);
   if (answers_of(r) > 1 && r->seq.logprobs.prompt)
@@ -114,29 +114,29 @@ static dt_status prepare(work *w, dt_error *err) {
   if (status) return status;
   if (w->n > 1 && (r->on_text || r->on_logprobs || r->on_origin || r->session))
     return dtl_fail(err, DT_EINPUT, "the text of one prompt can be followed or continued: there are %d", w->n);
-  if (w->n > 1 && !r->places) return dtl_fail(err, DT_EINPUT, "%d answers need places", w->n);
+  if (w->n > 1 && !r->slots) return dtl_fail(err, DT_EINPUT, "%d answers need slots", w->n);
   if ((status = stepper_check(w->policy, w->pair, r, err))) return status;
   dt_pair_info pair;
   dt_pair_describe(w->pair, &pair);
-  if ((status = places_open(&w->places, r->places ? r->places : 1, w->policy->info.batch, err))) return status;
+  if ((status = slots_open(&w->slots, r->slots ? r->slots : 1, w->policy->info.batch, err))) return status;
   bool shares = answers_of(r) > 1;
   if (shares) w->shared = calloc((size_t)r->n, sizeof(dt_prefix *));
   if (shares && !w->shared) return dtl_fail(err, DT_ENOMEM, "out of memory: the prefixes of %d prompts", r->n);
   if ((status = open_course(w, err))) return status;
-  dt_session_options options = {.sequences = w->places.n,
+  dt_session_options options = {.sequences = w->slots.n,
                                 .context = r->context,
                                 .use_draft = w->policy->info.draft != DTL_NO_DRAFT && pair.draft.path,
                                 .window = r->window};
-  if (w->places.one_stepper) status = stepper_open(w->places.steppers, w->policy, r->seq.sampling.seed, r, err);
+  if (w->slots.one_stepper) status = stepper_open(w->slots.steppers, w->policy, r->seq.sampling.seed, r, err);
   if (status) return status;
-  w->places.session = r->session;
-  return r->session ? DT_OK : dt_session_open(w->pair, &options, &w->places.session, err);
+  w->slots.session = r->session;
+  return r->session ? DT_OK : dt_session_open(w->pair, &options, &w->slots.session, err);
 }
 
 dt_status dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_request *request, dtl_result *results,
                        dt_error *err) {
   work w = {.pair = pair, .policy = policy, .request = request, .results = results};
-  w.places.left = left, w.places.user = &w;
+  w.slots.left = left, w.slots.user = &w;
   NEED(request, "request");
   dt_status status = dtl_request_check(request, err);
   if (request->answers < 0 || request->answers > DTL_ANSWERS) return status; /* there is no number of results */
@@ -146,16 +146,16 @@ dt_status dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_reques
   NEED_LIST(results, w.n, "results");
   for (int i = 0; i < w.n; i++) results[i] = (dtl_result){.finish_reason = "error"};
   if (!status) status = prepare(&w, err);
-  while (!status && fill(&w)) places_turn(&w.places);
-  if (!status && w.places.over) {
-    status = w.places.failure.status;
-    if (err) *err = w.places.failure;
+  while (!status && fill(&w)) slots_turn(&w.slots);
+  if (!status && w.slots.over) {
+    status = w.slots.failure.status;
+    if (err) *err = w.slots.failure;
   }
-  if (!request->session) dt_session_close(w.places.session);
+  if (!request->session) dt_session_close(w.slots.session);
   close_course(&w, status);
-  if (w.places.steppers && w.places.one_stepper) stepper_close(w.places.steppers);
+  if (w.slots.steppers && w.slots.one_stepper) stepper_close(w.slots.steppers);
   for (int i = 0; w.shared && i < request->n; i++) dt_prefix_free(w.shared[i]);
   free(w.shared);
-  places_close(&w.places);
+  slots_close(&w.slots);
   return status;
 }

@@ -218,13 +218,13 @@ static void add_logprobs(cJSON *root, const char *key, const dtl_logprob *list, 
 
 /* null: the text was generated alone. */
 static void add_batch(cJSON *root, const dtl_result *r) {
-  if (!r->places) {
+  if (!r->slots) {
     cJSON_AddNullToObject(root, "batch");
     return;
   }
   cJSON *batch = cJSON_AddObjectToObject(root, "batch");
   cJSON_AddNumberToObject(batch, "index", r->index);
-  cJSON_AddNumberToObject(batch, "places", r->places);
+  cJSON_AddNumberToObject(batch, "slots", r->slots);
   cJSON_AddNumberToObject(batch, "prompt", r->prompt);
 }
 

@@ -84,9 +84,9 @@ static int make_objects(lua_State *L) {
     box_seq_push(L, s->group.run[0]);
   }
   const dtl_run *run = s->group.run[0]; /* all sequences of a request are sampled, or none */
-  int places = s->request->places ? s->request->places : 1;
+  int slots = s->request->slots ? s->request->slots : 1;
   if (info_of(s)->uses_costs && s->request->costs)
-    box_costs_push(L, s->request->costs, places, run->temp > 0, dt_seq_is_coupled(run->session, run->seq));
+    box_costs_push(L, s->request->costs, slots, run->temp > 0, dt_seq_is_coupled(run->session, run->seq));
   else if (info_of(s)->uses_costs)
     box_costs_push_learned(L, &s->costs, info_of(s)->source);
   else
@@ -120,28 +120,28 @@ static dt_status represent(stepper *s, dt_error *err) {
   return s->has_batch ? box_host(box, add_member, s, 0, err) : DT_OK;
 }
 
-dt_status stepper_join(stepper *s, generation *g, dt_error *err) {
-  dtl_run *run = g->run;
-  s->member[s->group.n] = g;
+dt_status stepper_join(stepper *s, slot *member, dt_error *err) {
+  dtl_run *run = member->run;
+  s->member[s->group.n] = member;
   s->group.run[s->group.n++] = run;
   run->id = ++s->joined;
-  s->object.box.interrupt = g->request->interrupt;
-  s->object.box.begin_line = g->request->begin_line;
+  s->object.box.interrupt = member->request->interrupt;
+  s->object.box.begin_line = member->request->begin_line;
   dt_status status = represent(s, err);
   if (!status && s->joined == 1) {
     run->phase = RUN_INIT;
     status = call_policy(s, "init", "init", s->object.policy->init_times, err);
   }
-  if (status) stepper_leave(s, g);
+  if (status) stepper_leave(s, member);
   return status;
 }
 
-void stepper_leave(stepper *s, generation *g) {
+void stepper_leave(stepper *s, slot *member) {
   run_group *group = &s->group;
   int i = 0;
-  while (s->member[i] != g) i++;
+  while (s->member[i] != member) i++;
   if (s->object.box.L) { /* a closed box took its objects with it */
-    handle_detach(g->run);
+    handle_detach(member->run);
     if (s->has_batch) box_batch_remove(s->object.box.L, OPENED_SEQ, group, i);
   }
   for (group->n--; i < group->n; i++) {
@@ -154,7 +154,7 @@ void stepper_leave(stepper *s, generation *g) {
 static dt_status end_step(stepper *s, dt_status status, dt_error *err) {
   for (int i = 0; i < s->group.n; i++) {
     if (s->group.run[i]->phase == RUN_COMMITTED)
-      generation_committed(s->member[i], s->step_ms);
+      slot_committed(s->member[i], s->step_ms);
     else if (!status && s->object.box.L) /* otherwise it was interrupted */
       status = dtl_fail(err, DT_EPOLICY, "%s: step returned without a commit", info_of(s)->path);
   }

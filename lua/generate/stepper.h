@@ -6,17 +6,17 @@
 #include "box/batch_object.h"
 #include "box/costs_object.h"
 #include "box/opened.h"
-#include "generate/generation.h"
+#include "generate/slot.h"
 #include "lookup/memory.h"
 
-typedef struct {
+typedef struct stepper {
   opened object;
   const dtl_request *request;
   policy_memory *memory; /* NULL: it uses none */
   bool looks_up;         /* it has a corpus, or its earlier outputs at least */
   learned_view costs;    /* unless the request has a table, or nothing learns */
   run_group group;       /* the runs of its members */
-  generation *member[DTL_PLACES];
+  slot *member[DTL_SLOTS];
   int joined;     /* so far */
   bool has_batch; /* the object of scope "batch" is there */
   bool rests;     /* this iteration is plain, and waits for its pass */
@@ -31,8 +31,8 @@ dt_status stepper_open(stepper *s, const dtl_policy *policy, uint64_t seed, cons
 void stepper_close(stepper *s); /* all sequences must have left; zeros are allowed */
 
 /* A started sequence joins; with the first one the policy's init runs. A failure leaves it outside. */
-dt_status stepper_join(stepper *s, generation *g, dt_error *err);
-void stepper_leave(stepper *s, generation *g);
+dt_status stepper_join(stepper *s, slot *member, dt_error *err);
+void stepper_leave(stepper *s, slot *member);
 
 /* One iteration of every member: draft, verify, commit, observe; or a plain one, while all members rest. DT_OK: it is
  * over or was interrupted; if stepper_waits, it waits for the pass that its run awaits. */

@@ -119,7 +119,7 @@ static void put_sequence(dtl_trace *trace, const trace_state *state) {
 }
 
 void trace_begin(dtl_trace *trace, trace_state *state, const dt_pair *pair, const dtl_run *run, const dtl_result *r) {
-  *state = (trace_state){.sequence = r->places ? r->index : 0};
+  *state = (trace_state){.sequence = r->slots ? r->index : 0};
   trace->pair = pair;
   put(trace, "{\"schema\":\"dtrun.trace/1\",\"version\":\"%s\",", dt_version());
   put_sequence(trace, state);

@@ -86,8 +86,8 @@ static dt_status draft(bench *b, int n, dt_error *err) {
 
 /* Times a pass over n rows of each tree. */
 static dt_status verify(bench *b, int n, dt_error *err) {
-  dt_verdict verdicts[DTL_PLACES];
-  int seqs[DTL_PLACES];
+  dt_verdict verdicts[DTL_SLOTS];
+  int seqs[DTL_SLOTS];
   dt_status status = DT_OK;
   double start = dt_clock_ms();
   for (int seq = 0; seq < b->batch && !status; seq++) {

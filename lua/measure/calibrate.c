@@ -273,8 +273,8 @@ dt_status dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *co
   costs_place place;
   if (context < 1 || context > info.target.context)
     return dtl_fail(err, DT_EINPUT, "context: %d is out of range: 1..%d", context, info.target.context);
-  if (batch < 1 || batch > DTL_PLACES)
-    return dtl_fail(err, DT_EINPUT, "batch: %d is out of range: 1..%d", batch, DTL_PLACES);
+  if (batch < 1 || batch > DTL_SLOTS)
+    return dtl_fail(err, DT_EINPUT, "batch: %d is out of range: 1..%d", batch, DTL_SLOTS);
   dt_status status = costs_find(pair, context, batch, &place, err);
   if (status) return status;
   const char *wrong = how->fresh ? "" : costs_load(&place, costs);

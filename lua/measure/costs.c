@@ -177,7 +177,7 @@ static bool are_walks(const double *walk) {
 }
 
 const char *costs_wrong(const dtl_costs *c) {
-  if (c->batch < 1 || c->batch > DTL_PLACES) return WRONG_BATCH;
+  if (c->batch < 1 || c->batch > DTL_SLOTS) return WRONG_BATCH;
   if (!ascends(c->context, c->n_contexts, DTL_COST_CONTEXTS)) return WRONG_CONTEXTS;
   if (!ascends(c->rows, c->n_rows, DTL_COST_ROWS)) return WRONG_ROWS;
   if (c->rows[0] != 1) return "rows does not begin with 1";
@@ -295,7 +295,7 @@ static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) 
   if (key && !(of_now && cJSON_IsString(measured_on) && !strcmp(measured_on->valuestring, key)))
     return "it was measured by an older version, or on another machine or model";
   double batch = number_or(cJSON_GetObjectItemCaseSensitive(root, "batch"), 1);
-  c->batch = batch >= 1 && batch <= DTL_PLACES && batch == floor(batch) ? (int)batch : 0;
+  c->batch = batch >= 1 && batch <= DTL_SLOTS && batch == floor(batch) ? (int)batch : 0;
   c->drafts = 0;
   while (c->drafts < DT_DRAFTS && cJSON_HasObjectItem(root, DRAFTS[c->drafts].name)) c->drafts++;
   if (!c->drafts && cJSON_HasObjectItem(root, DRAFTS[1].name)) return NO_FIRST_DRAFT;

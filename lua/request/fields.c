@@ -87,7 +87,7 @@ static const request_field fields[] = {
      "N", "of sampling and of the policy's random numbers (0)", NULL},
     {"answers", "--answers", "--num-return-sequences", "n", FIELD_WHOLE, ASKED(answers), ALL | NO_ZERO,
      "N", "of each prompt, which share its pass; answer i has seed + i - 1 (1)", NULL},
-    {"places", "-np --parallel", "--max-num-seqs", NULL, FIELD_WHOLE, ASKED(places), ON_LINE | IN_DRIVER | NO_ZERO,
+    {"slots", "-np --parallel", "--max-num-seqs", NULL, FIELD_WHOLE, ASKED(slots), ON_LINE | IN_DRIVER | NO_ZERO,
      "N", "of several prompts, as many at once (8)", NULL},
     {"logprobs", "--logprobs", "--top-logprobs --n-probs", "logprobs top_logprobs", FIELD_LOGPROBS, SEQ(logprobs), ALL,
      "K", "in the result, of each token and the K likeliest: 0 to 20", NULL},

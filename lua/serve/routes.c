@@ -16,7 +16,7 @@ struct routes {
   char no_chat[256];
   work *work;
   drawing *drawing;
-  int places;
+  int slots;
 };
 
 /* The folder of an absolute path, with its slash; NULL: it has none, or no memory. */
@@ -51,8 +51,8 @@ dt_status routes_open(const serve_options *o, const serve_pair *what, routes **o
                            .vocab = info.target.vocab,
                            .started = (long)time(NULL)};
   find_secrets(&r->server, &info);
-  r->places = o->places;
-  work_options how = {&r->server, o->places, o->queue, o->seconds, what->learned, o->kept_bytes};
+  r->slots = o->slots;
+  work_options how = {&r->server, o->slots, o->queue, o->seconds, what->learned, o->kept_bytes};
   dt_status status = what->chat && !r->chat ? dt_fail(err, DT_EINPUT, "%s", no_chat.message) : DT_OK;
   if (!status && !(r->drawing = drawing_open())) status = dt_fail_memory(err, "the drawing of traces", 0);
   if (!status) status = work_open(&how, &r->work, err);
@@ -131,7 +131,7 @@ static bool run_props(routes *r, const char *body, size_t len, route_answer *out
   (void)body, (void)len, (void)why;
   dt_pair_describe(r->server.pair, &info);
   answer_put(&out->text, "{\"default_generation_settings\":{\"n_ctx\":%d,\"temperature\":%g},\"total_slots\":%d,",
-             r->server.context, (double)r->server.defaults.seq.sampling.temp, r->places);
+             r->server.context, (double)r->server.defaults.seq.sampling.temp, r->slots);
   answer_text(&out->text, "\"model_alias\":", r->server.models[0]);
   answer_text(&out->text, ",\"build_info\":", dt_version());
   answer_text(&out->text, ",\"chat_template\":", r->chat ? dt_chat_name(r->chat) : NULL);

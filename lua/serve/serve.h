@@ -8,7 +8,7 @@ typedef struct {
   const char *host;           /* an address of this machine */
   int port;                   /* 0: any that is free */
   const char *key;            /* NULL: none is asked for */
-  int places;                 /* texts at once */
+  int slots;                  /* texts at once */
   int queue;                  /* requests that may wait */
   int seconds;                /* that a request may take; 0: any time */
   size_t kept_bytes;          /* of rows of earlier prompts, at most, beside those of its places */

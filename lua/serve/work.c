@@ -292,7 +292,7 @@ dt_status work_open(const work_options *o, work **out, dt_error *err) {
   w->how = *o;
   pthread_mutex_init(&w->lock, NULL);
   pthread_cond_init(&w->asked, NULL);
-  dtl_engine_options engine = {.places = o->places, .context = o->server->context, .learned = o->learned};
+  dtl_engine_options engine = {.slots = o->slots, .context = o->server->context, .learned = o->learned};
   engine.kept_bytes = o->kept_bytes;
   dt_status status = dtl_engine_open(o->server->pair, &engine, &w->engine, err);
   if (!status) w->has_thread = pthread_create(&w->thread, NULL, serve, w) == 0;

@@ -7,7 +7,7 @@
 
 typedef struct {
   const ask_server *server;
-  int places;  /* texts at once */
+  int slots;   /* texts at once */
   int queue;   /* most requests that wait */
   int seconds; /* most that a request may take, its wait included; 0: any time */
   dtl_learned *learned;

@@ -2,7 +2,7 @@
 -- 0, 0.8 and 1, one text at a time and eight at once: the ratio of times after the prompt, by the clock and by the
 -- table of costs with the page's time added. Printed are the least and the median text of each.
 --   dtrun run tests/bench/never_slower.lua [POLICY] [-m TARGET -md DRAFT] [--as NAME] [--out FILE.jsonl]
---     [--temps 0,0.8,1] [--places 1,8] [--prompts 20] [--questions FILE.jsonl] [--by-table]
+--     [--temps 0,0.8,1] [--slots 1,8] [--prompts 20] [--questions FILE.jsonl] [--by-table]
 --
 -- The drafts to try are a pair's own, a useless one (random weights), and the target itself (-md TARGET). With --out
 -- each line is kept in a file, and the same command goes on where it was stopped. By the clock the fastest of the
@@ -25,7 +25,7 @@ local opts = dt.args {
     { "tokens", 200, short = "n", min = 2, max = 1000, doc = "tokens of each" },
     { "repeats", 3, min = 1, max = 20, doc = "of both for each text" },
     { "temps", "0,0.8,1", doc = "temperatures, with commas" },
-    { "places", "1,8", doc = "numbers of texts at once, with commas" },
+    { "slots", "1,8", doc = "numbers of texts at once, with commas" },
     { "by_table", false, doc = "by the table only, on a busy machine" },
     { "as", "pair", doc = "the name of the pair in the table" },
     { "out", nil, type = "string", doc = "a file that keeps finished lines" },
@@ -81,10 +81,10 @@ local function ratio_by_costs(prefix, temp, seed)
   return total(1) / total(2)
 end
 
-local function several(policy, prefixes, temp, seed, places, tokens)
+local function several(policy, prefixes, temp, seed, slots, tokens)
   pair:forget()
   local result = dt.check(batches.generate(pair, prefixes, { policy = policy, tokens = tokens, ignore_eos = true,
-                                                             temp = temp, seed = seed, places = places }))
+                                                             temp = temp, seed = seed, slots = slots }))
   return result.stats.output_hash and 1 / result.stats.tokens_per_second, result.stats.output_hash
 end
 
@@ -108,16 +108,16 @@ local function cell(list)
   return ("%.3f, %.3f"):format(list[1], statistics.quantile(list, 0.5))
 end
 
-local function line(temp, places)
+local function line(temp, slots)
   local by_clock, error_of, by_costs = {}, {}, {}
-  for first = 1, #texts - places + 1, places do
-    local seed, some = first, table.move(texts, first, first + places - 1, 1, {})
+  for first = 1, #texts - slots + 1, slots do
+    local seed, some = first, table.move(texts, first, first + slots - 1, 1, {})
     local prefixes = dt.check(batches.open(pair, some))
     local number = math.max(#by_clock, #by_costs)
-    if places > 1 then
-      for _, arm in ipairs(ARMS) do several(arm, prefixes, temp, seed, places, 2) end -- warms up
+    if slots > 1 then
+      for _, arm in ipairs(ARMS) do several(arm, prefixes, temp, seed, slots, 2) end -- warms up
       by_clock[number + 1], error_of[number + 1] = ratios_of(function(policy)
-        return several(policy, prefixes, temp, seed, places, opts.tokens)
+        return several(policy, prefixes, temp, seed, slots, opts.tokens)
       end, number)
     else
       local prefix = prefixes[1]
@@ -137,12 +137,12 @@ print(("%s beside plain decoding, %d tokens, %s, %d threads: the least and the m
   POLICY, opts.tokens, pair.backend, pair.threads))
 print "| pair | temperature | at once | texts | by the clock | the clock's error | by the table |"
 print "|---|---|---|---|---|---|---|"
-for _, places in ipairs(numbers(opts.places)) do
-  places = math.tointeger(places)
+for _, slots in ipairs(numbers(opts.slots)) do
+  slots = math.tointeger(slots)
   for _, temp in ipairs(numbers(opts.temps)) do
-    local head = ("| %s | %g | %d |"):format(opts.as, temp, places)
+    local head = ("| %s | %g | %d |"):format(opts.as, temp, slots)
     if not done[head] then
-      done[head] = head .. " " .. line(temp, places)
+      done[head] = head .. " " .. line(temp, slots)
       if opts.out then dt.check(dt.append(opts.out, done[head])) end
     end
     print(done[head])

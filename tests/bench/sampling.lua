@@ -1,12 +1,12 @@
 -- Is rate, which has nothing to tune, worth it here, greedy or sampling? Plain decoding, rate and other policies with
 -- the settings given, in turn: each arm's speed over plain decoding's.
 --   dtrun run tests/bench/sampling.lua [--temp 0.8] [--arms "linear K=1, dynatree narrow, ./rate_before.lua"]
---     [--places 8] [--by-table] [--sets scripts/prompts/tasks/*.jsonl] [--questions scripts/prompts/code.jsonl]
+--     [--slots 8] [--by-table] [--sets scripts/prompts/tasks/*.jsonl] [--questions scripts/prompts/code.jsonl]
 --     [-m TARGET -md DRAFT]
 --
 -- Every arm runs a text before the next text comes, in an order that rotates; the prompt pass is left out. A round's
 -- ratio is that of its sums, and the median over rounds counts. The texts are novels, texts of sets, or chats in
--- ChatML; with --places so many are generated at once, and who ends makes room for the next. With --by-table passes
+-- ChatML; with --slots so many are generated at once, and who ends makes room for the next. With --by-table passes
 -- take what the table of costs says and policies nothing: what their choices are worth, without the machine's noise;
 -- with a table given by --cost-table it comes out the same each time. The last line is a bound by the table: what a
 -- chain would reach that knew where its first wrong guess will be and stopped before it.
@@ -21,7 +21,7 @@ local opts = dt.args {
     { "sets", many = "FILE.jsonl", doc = "so many texts of each of these sets instead of novels" },
     { "questions", nil, type = "string", doc = "a file of questions (.jsonl) instead of novels, put in ChatML" },
     { "tokens", 200, short = "n", min = 2, max = 1000, doc = "tokens of each" },
-    { "places", 1, min = 1, max = 20, doc = "texts at once" },
+    { "slots", 1, min = 1, max = 20, doc = "texts at once" },
     { "temp", 0.8, min = 0, max = 100, doc = "temperature" },
     { "rounds", 4, min = 1, max = 100, doc = "runs of each arm and text" },
     { "arms", "linear K=1, linear K=2, hf_assisted", doc = "policies beside rate, each with a preset or parameters" },
@@ -36,13 +36,13 @@ local TRACE = opts.by_table and os.tmpname() or nil
 local arms = by_table.arms("ar, rate, " .. opts.arms)
 for _, arm in ipairs(arms) do arm.ratios, arm.tokens, arm.iterations, arm.policy_ms = {}, 0, 0, 0 end
 local pair = by_table.load(opts)
-local costs, times = dt.calibrate(pair, { batch = opts.places }) -- or a failure
+local costs, times = dt.calibrate(pair, { batch = opts.slots }) -- or a failure
 dt.check(costs, times)
 
 -- Lists of prefixes that a run is over: one each, or all.
-local groups, texts, of_all = {}, by_table.texts(opts), opts.places > 1
-dt.check(not (of_all and opts.by_table) or nil, "sampling: --by-table is of one text at a time: leave out --places")
-dt.check(#texts >= opts.places or nil, ("sampling: %d texts do not fill %d places"):format(#texts, opts.places))
+local groups, texts, of_all = {}, by_table.texts(opts), opts.slots > 1
+dt.check(not (of_all and opts.by_table) or nil, "sampling: --by-table is of one text at a time: leave out --slots")
+dt.check(#texts >= opts.slots or nil, ("sampling: %d texts do not fill %d slots"):format(#texts, opts.slots))
 for first = 1, of_all and 1 or #texts do
   groups[first] = dt.check(batches.open(pair, of_all and texts or { texts[first] }))
 end
@@ -52,7 +52,7 @@ local function run(arm, g)
   local options = { policy = arm.policy, params = arm.params, preset = arm.preset, tokens = opts.tokens,
                     ignore_eos = true, temp = opts.temp, seed = g }
   if of_all then
-    options.places = opts.places
+    options.slots = opts.slots
     local start = dt.clock()
     local stats = dt.check(batches.generate(pair, groups[g], options)).stats
     return dt.clock() - start, stats
@@ -100,7 +100,7 @@ local function bound()
 end
 
 print(("%d texts, %d at once, %d tokens, temperature %g, %d rounds, %s, %d threads; outputs equal"):format(
-  #texts, opts.places, opts.tokens, opts.temp, opts.rounds, pair.backend, pair.threads))
+  #texts, opts.slots, opts.tokens, opts.temp, opts.rounds, pair.backend, pair.threads))
 for _, arm in ipairs(arms) do
   local list = table.move(arm.ratios, 1, opts.rounds, 1, {})
   table.sort(list)

@@ -54,7 +54,7 @@ with dtrun.load(threads=1) as pair:
         check("prompt", pair.generate, value, policy="ar", tokens=1)
         check("prompt", pair.generate_batch, [PROMPT, value], policy="ar", tokens=1)
         check("text", pair.encode, value)
-        check("places", pair.generate_batch, [PROMPT], policy="ar", tokens=1, places=value)
+        check("slots", pair.generate_batch, [PROMPT], policy="ar", tokens=1, slots=value)
         if isinstance(value, (list, dict, str, set)):
             check("prompts", pair.generate_batch, value, policy="ar", tokens=1)
             check("ids", pair.decode, value)

@@ -25,7 +25,7 @@ it_gives_each_prompt_what_it_is_alone_in_the_order_of_the_prompts() {
   grep -qE '^dtrun: 3 of 3 sequences, 2 at once, 90 tokens in [0-9.]+ s: [0-9.]+ tokens/s, prompt included$' stderr || fail 'the last line'
   [ "$(wc -l <r.jsonl)" -eq 3 ] || fail 'expected three lines of results'
   for i in 1 2 3; do
-    grep -c "^{\"schema\":\"dtrun.result/1\".*\"batch\":{\"index\":$i,\"places\":2,\"prompt\":$i}.*\"load_ms\":0*[1-9.].*\"output_hash\":" r.jsonl | grep -qx 1 || fail "result $i"
+    grep -c "^{\"schema\":\"dtrun.result/1\".*\"batch\":{\"index\":$i,\"slots\":2,\"prompt\":$i}.*\"load_ms\":0*[1-9.].*\"output_hash\":" r.jsonl | grep -qx 1 || fail "result $i"
   done
 }
 it_samples_with_a_seed_for_each() {

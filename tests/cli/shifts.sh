@@ -64,7 +64,7 @@ it_gives_several_answers_that_share_their_prompts_pass() {
   for seed in 5 6 7; do "$dtrun" ar -f "$long" -n 12 --temp 1 -s "$seed" -q && echo; done | tr -s '\n' >expected
   same_text shown expected
   succeeds cast -p "$prompt" -p 'The ship' -n 4 --temp 1 --answers 2 --json r.jsonl -q
-  [ "$(grep -oE '"index":[0-9],"places":4,"prompt":[0-9]' r.jsonl | sort | tr -dc '0-9\n' | paste -sd' ')" = '141 241 342 442' ] || fail 'whose answers'
+  [ "$(grep -oE '"index":[0-9],"slots":4,"prompt":[0-9]' r.jsonl | sort | tr -dc '0-9\n' | paste -sd' ')" = '141 241 342 442' ] || fail 'whose answers'
 }
 it_refuses_what_makes_no_sense() {
   refuses 2 'answers: at temperature 0 all 2 are the same: give temp' ar -p a --answers 2 -q

@@ -1,6 +1,6 @@
--- Many prompts through a few places: every sequence is what it is alone under plain decoding, and the memory stays what
+-- Many prompts through a few slots: every sequence is what it is alone under plain decoding, and the memory stays what
 -- it was after the first few, however many follow.
--- dtrun run tests/exact/crowd.lua [--prompts 200] [--tokens 24] [--places 8]
+-- dtrun run tests/exact/crowd.lua [--prompts 200] [--tokens 24] [--slots 8]
 local dt = require "dt"
 
 local opts = dt.args {
@@ -8,7 +8,7 @@ local opts = dt.args {
   options = {
     { "prompts", 200, min = 21, max = 1000, doc = "prompts: pieces of the files, each with its own seed" },
     { "tokens", 24, short = "n", min = 2, max = 100, doc = "tokens generated from each, at most" },
-    { "places", 8, min = 1, max = 256, doc = "prompts at once" },
+    { "slots", 8, min = 1, max = 256, doc = "prompts at once" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
@@ -67,7 +67,7 @@ end
 for _, policy in ipairs(POLICIES) do
   local ended, start, before = 0, dt.clock(), nil
   local request = options(policy, 1) -- prompt i has the seed i
-  request.prompts, request.places = prompts, opts.places
+  request.prompts, request.slots = prompts, opts.slots
   function request.on_done(i, result, failure)
     local solo = expected[i]
     if failure then
@@ -90,6 +90,6 @@ end
 local ends = {}
 for reason, n in pairs(reasons) do ends[#ends + 1] = ("%s %d"):format(reason, n) end
 table.sort(ends)
-print(("%d prompts, %d at once: %d mistakes; ended by %s"):format(opts.prompts, opts.places, mistakes,
+print(("%d prompts, %d at once: %d mistakes; ended by %s"):format(opts.prompts, opts.slots, mistakes,
   table.concat(ends, ", ")))
 os.exit(mistakes == 0)

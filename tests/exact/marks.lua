@@ -101,7 +101,7 @@ for _, models in ipairs(PAIRS) do
         all[k + 1] = assert(pair:generate(asked { policy = "ar", messages = prompt, seed = i + k }))
       end
       local policy = POLICIES[(i + t) % #POLICIES + 1]
-      local batch = asked { policy = policy, prompts = prompts, places = 1 + t % 3 }
+      local batch = asked { policy = policy, prompts = prompts, slots = 1 + t % 3 }
       local results, failures = assert(pair:generate_batch(batch))
       assert(next(failures) == nil, select(2, next(failures)))
       for k, result in ipairs(results) do same(("%s, %d of a batch of %s"):format(label, k, policy), result, all[k]) end

@@ -33,7 +33,7 @@ local SMALL = {
   { label = "cascade", policy = "cascade" },
 }
 local COSTS = dofile(HERE .. "costs.lua")
-local BATCH, PLACES = 6, 5
+local BATCH, SLOTS = 6, 5
 local VARIANTS = {
   { backend = "cpu:avx512", threads = 2, policies = POLICIES },
   { backend = "cpu:avx512", threads = 1, policies = POLICIES },
@@ -132,7 +132,7 @@ end
 
 local function run_batch(pair, prefixes, variant, case, tokens, sum)
   local start, request = dt.clock(), options(variant, case, tokens, 1) -- prompt p has the seed p
-  request.prompts, request.places = prefixes, math.min(PLACES, #prefixes)
+  request.prompts, request.slots = prefixes, math.min(SLOTS, #prefixes)
   local results, failures = pair:generate_batch(request)
   sum.seconds = sum.seconds + (dt.clock() - start) / 1000
   if not results then return mistake("%s, a batch: %s", case.label, failures.message) end

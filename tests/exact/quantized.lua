@@ -59,7 +59,7 @@ for _, case in ipairs(dofile(HERE .. "policies.lua")) do -- the families' models
   if case.policy:find "random_trees" then case.params = { vocab = 256 } end
   if not case.policy:find "one_level" then EVERY_POLICY[#EVERY_POLICY + 1] = case end
 end
-local BATCH, PLACES, SEED = 3, 2, 7 -- texts of a batch, so many at once; the first one's seed
+local BATCH, SLOTS, SEED = 3, 2, 7 -- texts of a batch, so many at once; the first one's seed
 
 local function read_prompt(i, chars)
   local file = dt.check(io.open(("%s../../scripts/prompts/%s/%02d.txt"):format(HERE,
@@ -98,7 +98,7 @@ local function run_case(pair, model, where, prefixes, case, temp, hashes)
     check(hashes, temp * 1000 + p, result or failure.message, where, label, "")
   end
   if not model.family then return end
-  local results, failures = pair:generate_batch(asked { prompts = prefixes, places = PLACES, seed = SEED })
+  local results, failures = pair:generate_batch(asked { prompts = prefixes, slots = SLOTS, seed = SEED })
   for p in ipairs(prefixes) do
     check(hashes, temp * 1000 + p, results and (results[p] or failures[p]) or failures.message, where, label,
       ", in a batch")

@@ -143,9 +143,9 @@ local function run_batch(pair, source, request)
     if what then mistake = ("sequence %d of %d: %s"):format(i, #prompts, what) end
   end
   sum.batches = sum.batches + 1
-  local places = math.random(1, #prompts)
+  local slots = math.random(1, #prompts)
   local done, failure = pair:generate_batch(with(with(request, page_of(source)), { prompts = prompts,
-                                            places = places, on_done = on_done }))
+                                            slots = slots, on_done = on_done }))
   return mistake or not done and wrong(nil, nil, failure)
 end
 

@@ -24,7 +24,7 @@ end
 local pair = dt.check(dt.load { threads = 1 })
 generate(pair, PAIR, "bundled pair", 32)
 local batch = dt.check(pair:generate_batch { policy = "linear", prompts = { PROMPT, "Call me", "The sea" }, tokens = 24,
-  places = 2 })
+  slots = 2 })
 for i = 1, 3 do print("batch", i, batch[i].stats.output_hash) end
 local SCHEMA = [[{"type": "object", "properties": {"name": {"type": "string", "maxLength": 8},
   "at": {"pattern": "^[a-z]{2,5}$"}},

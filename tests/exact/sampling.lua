@@ -65,19 +65,19 @@ local function sample(case, setting, p, seed)
   return assert(pair:generate(request))
 end
 
-local function sample_batch(case, setting, places)
+local function sample_batch(case, setting, slots)
   local request = options(case, setting, 1) -- prompt p has the seed p
-  request.prompts, request.places = prefixes, places
+  request.prompts, request.slots = prefixes, slots
   local results, failures = assert(pair:generate_batch(request))
   assert(next(failures) == nil, select(2, next(failures)))
   return results
 end
 
-local function compare(case, setting, p, places, result, plain)
+local function compare(case, setting, p, slots, result, plain)
   for i = 1, math.max(#plain.tokens, #result.tokens) do
     if result.tokens[i] ~= plain.tokens[i] then
       mistakes = mistakes + 1
-      print(("  WRONG: %s, %d at once, prompt %d, temp %g, top_p %s: token %d is %s, not %s"):format(case.label, places,
+      print(("  WRONG: %s, %d at once, prompt %d, temp %g, top_p %s: token %d is %s, not %s"):format(case.label, slots,
         p, setting.temp, setting.top_p, i, result.tokens[i], plain.tokens[i]))
       break
     end
@@ -95,11 +95,11 @@ for s, setting in ipairs(SETTINGS) do
     local other = sample(CASES[1], setting, p, p + 1000)
     if other.stats.output_hash ~= plain[p].stats.output_hash then different = different + 1 end
   end
-  local places = 1 + s
+  local slots = 1 + s
   for c, case in ipairs(CASES) do
     for p = 1, c > 1 and opts.prompts or 0 do compare(case, setting, p, 1, sample(case, setting, p, p), plain[p]) end
-    for p, result in ipairs(sample_batch(case, setting, places)) do
-      compare(case, setting, p, places, result, plain[p])
+    for p, result in ipairs(sample_batch(case, setting, slots)) do
+      compare(case, setting, p, slots, result, plain[p])
     end
   end
 end

@@ -62,7 +62,7 @@ for line in io.lines(opts.cases) do
       end
       local policy, all = policies[number % #policies + 1], { plain }
       for i, prompt in ipairs(MORE) do all[i + 1] = plain_of(prompt, number + i) end
-      local batch = asked { policy = policy, prompts = { case.prompt, table.unpack(MORE) }, places = 1 + number % 3 }
+      local batch = asked { policy = policy, prompts = { case.prompt, table.unpack(MORE) }, slots = 1 + number % 3 }
       local results, failures = assert(pair:generate_batch(batch))
       assert(next(failures) == nil, select(2, next(failures)))
       for i, result in ipairs(results) do same(number, temp, "batch of " .. policy, result, all[i]) end

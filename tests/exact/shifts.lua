@@ -97,7 +97,7 @@ local function check(pair, policies, label)
       compare(label .. policy, i, assert(pair:generate(asked(setting, more))), plain[p])
     end
     local policy = pick(policies)
-    local batch = asked(setting, { policy = policy, prompts = texts, places = 1 + i % 4 })
+    local batch = asked(setting, { policy = policy, prompts = texts, slots = 1 + i % 4 })
     local results, failures = assert(pair:generate_batch(batch))
     assert(next(failures) == nil, select(2, next(failures)))
     for p, result in ipairs(results) do compare(label .. "batch of " .. policy, i, result, plain[p]) end

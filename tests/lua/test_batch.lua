@@ -62,11 +62,11 @@ function TestBatch.test_every_policy_gives_each_text_what_it_is_alone()
     local options = merged(sampling, { tokens = 40, ignore_eos = true })
     local expected = alone(pair, list, options)
     for _, name in ipairs(names) do
-      for _, places in ipairs { 1, 3, 8 } do
+      for _, slots in ipairs { 1, 3, 8 } do
         local results, failures = pair:generate_batch(merged(options, { policy = name, params = TOKENS[name],
-                                                                        prompts = list, places = places }))
+                                                                        prompts = list, slots = slots }))
         lu.assertEquals(failures, {}, name)
-        assert_same(results, expected, ("%s, %d places"):format(name, places))
+        assert_same(results, expected, ("%s, %d slots"):format(name, slots))
       end
     end
   end
@@ -76,7 +76,7 @@ end
 function TestBatch.test_a_policy_draws_what_it_would_alone()
   local pair, list = fake(), prompts(5)
   local options = { policy = HOSTILE .. "random_trees.lua", params = { vocab = VOCAB }, tokens = 60 }
-  local results = assert(pair:generate_batch(merged(options, { prompts = list, places = 3, seed = 11 })))
+  local results = assert(pair:generate_batch(merged(options, { prompts = list, slots = 3, seed = 11 })))
   for i, prompt in ipairs(list) do
     local solo = assert(pair:generate(merged(options, { prompt = prompt, seed = 11 + i - 1 })))
     lu.assertEquals(results[i].stats.drafted, solo.stats.drafted)
@@ -91,11 +91,11 @@ function TestBatch.test_texts_end_by_themselves_and_waiting_prompts_take_their_p
   for t = 1, 39 do target[tostring(t)] = { [t + 1] = 1.0 } end
   local pair = fake { target = target, eos = 40 }
   local list, order = { " 1", " 38", " 20", " 36", " 39", " 5" }, {}
-  local done = pair:generate_batch { policy = "ar", prompts = list, places = 2, on_done = function(i, result, failure)
+  local done = pair:generate_batch { policy = "ar", prompts = list, slots = 2, on_done = function(i, result, failure)
     lu.assertNil(failure)
     lu.assertEquals(result.finish_reason, "eos")
     lu.assertEquals(#result.tokens, 40 - tonumber(list[i]))
-    lu.assertEquals(result.batch, { index = i, places = 2, prompt = i })
+    lu.assertEquals(result.batch, { index = i, slots = 2, prompt = i })
     order[#order + 1] = i
   end }
   lu.assertTrue(done)
@@ -111,10 +111,10 @@ function TestBatch.test_prefixes_and_limits()
   lu.assertStrContains(failures[4].message, "prompt is empty")
   lu.assertEquals(failures[4].kind, "input")
   lu.assertEquals(results[4].finish_reason, "error")
-  for places, message in pairs { [257] = "generate: places: 257 is out of range: 1..256",
-                                 [0] = "generate: places: 0 is out of range" } do
+  for slots, message in pairs { [257] = "generate: slots: 257 is out of range: 1..256",
+                                 [0] = "generate: slots: 0 is out of range" } do
     lu.assertErrorMsgContains(message, pair.generate_batch, pair,
-                              { policy = "ar", prompts = { " 1" }, places = places })
+                              { policy = "ar", prompts = { " 1" }, slots = slots })
   end
   lu.assertErrorMsgContains("no list of prompts", pair.generate_batch, pair, { policy = "ar", prompts = {} })
   lu.assertErrorMsgContains("unknown key 'prompt'", pair.generate_batch, pair, { policy = "ar", prompt = " 1" })
@@ -150,7 +150,7 @@ function TestBatch.test_a_policy_that_fails_ends_its_own_text_only()
           node = first
         end
       end]]):format(statement))
-    local results, failures = pair:generate_batch(merged(options, { source = text, prompts = list, places = 3 }))
+    local results, failures = pair:generate_batch(merged(options, { source = text, prompts = list, slots = 3 }))
     lu.assertStrContains(failures[3].message, message)
     lu.assertEquals(failures[3].kind, "policy")
     lu.assertEquals(results[3].finish_reason, "policy")
@@ -174,9 +174,9 @@ function TestBatch.test_a_draft_step_tells_how_many_sequences_share_its_pass()
       self.seen = true
       seq:log("all", all) seq:log("again", again) seq:log("some", some) seq:log("one", one)
     end]]
-  local function numbers(places)
+  local function numbers(slots)
     local told = {}
-    local options = { source = source_of_all, prompts = list, places = places, tokens = 9, ignore_eos = true }
+    local options = { source = source_of_all, prompts = list, slots = slots, tokens = 9, ignore_eos = true }
     for i, result in ipairs((assert(pair:generate_batch(options)))) do
       local log = result.stats.log
       told[i] = { log.all.last, log.again.last, log.some.last, log.one.last }
@@ -203,8 +203,8 @@ function TestBatch.test_while_a_policy_rests_iterations_are_plain_and_it_is_not_
   local expected = alone(pair, list, options)
   for rest, most in pairs { ["0"] = 30, ["1"] = 15, ["4"] = 6, ["1 << 62"] = 1 } do
     local text = source(RESTS:format(rest))
-    for _, places in ipairs { 1, 3 } do
-      local results, failures = pair:generate_batch(merged(options, { source = text, prompts = list, places = places }))
+    for _, slots in ipairs { 1, 3 } do
+      local results, failures = pair:generate_batch(merged(options, { source = text, prompts = list, slots = slots }))
       lu.assertEquals(failures, {})
       assert_same(results, expected, "rest")
       for _, result in ipairs(results) do
@@ -255,7 +255,7 @@ end
 function TestBatch.test_a_batch_rests_while_all_of_its_sequences_do()
   local pair, list = fake(), prompts(3)
   local options = { tokens = 30, ignore_eos = true }
-  local results = assert(pair:generate_batch(merged(options, { prompts = list, places = 3, policy = "p.lua", source = [[
+  local results = assert(pair:generate_batch(merged(options, { prompts = list, slots = 3, policy = "p.lua", source = [[
     local policy = require "dt.policy"
     local P = policy.define { name = "p", scope = "batch", uses = { draft = false } }
     function P:draft(batch)
@@ -274,7 +274,7 @@ end
 function TestBatch.test_a_pass_within_a_sort()
   local pair, list = fake(), prompts(4)
   local options = { tokens = 30, ignore_eos = true }
-  local results, failures = pair:generate_batch(merged(options, { prompts = list, places = 3, source = source [[
+  local results, failures = pair:generate_batch(merged(options, { prompts = list, slots = 3, source = source [[
     function P:draft(tree)
       table.sort({ 1, 2, 3 }, function(a, b) tree:draft_step(0) return a < b end)
       tree:branch(0, 2)
@@ -295,11 +295,11 @@ function TestBatch.test_callbacks_may_do_what_they_like()
                               { policy = "ar", prompts = { " 1" } })
     lu.assertErrorMsgContains("the pair is generating", dt.calibrate, pair)
   end
-  lu.assertTrue(pair:generate_batch { policy = "linear", prompts = list, places = 2, tokens = 9, on_done = on_done })
+  lu.assertTrue(pair:generate_batch { policy = "linear", prompts = list, slots = 2, tokens = 9, on_done = on_done })
   lu.assertEquals(#said, 6)
   local ended = 0
   lu.assertErrorMsgContains("enough", pair.generate_batch, pair, {
-    policy = "linear", prompts = prompts(9), places = 2, tokens = 9,
+    policy = "linear", prompts = prompts(9), slots = 2, tokens = 9,
     on_done = function() ended = ended + 1 error "enough" end,
   })
   lu.assertEquals(ended, 1)
@@ -313,7 +313,7 @@ local BATCH = ', scope = "batch"'
 function TestScope.test_one_policy_serves_all_texts()
   local pair, list = fake(), prompts(5)
   local options = { tokens = 30, ignore_eos = true }
-  local results, failures = pair:generate_batch(merged(options, { prompts = list, places = 3, source = source([[
+  local results, failures = pair:generate_batch(merged(options, { prompts = list, slots = 3, source = source([[
     local served = 0
     function P:init(batch)
       assert(#batch == 1 and batch[1].seq.id == 1 and batch[2] == nil)
@@ -360,7 +360,7 @@ function TestScope.test_mistakes()
   local pair = fake { target = { ["1"] = { [1] = 1.0 }, ["2"] = { [3] = 1.0 } }, eos = 3 }
   for message, statement in pairs(cases) do
     local text = source("local old\nfunction P:draft(batch) " .. statement .. " end", BATCH)
-    local results, failure = pair:generate_batch { source = text, prompts = { " 1", " 2", " 1" }, places = 2,
+    local results, failure = pair:generate_batch { source = text, prompts = { " 1", " 2", " 1" }, slots = 2,
                                                    tokens = 9 }
     lu.assertNil(results)
     lu.assertStrContains(failure.message, message)
@@ -374,7 +374,7 @@ end
 function TestBatch.test_a_target_that_fails_ends_its_own_text_only()
   local pair = fake { target = { ["5"] = { [7] = 1.0 }, ["7"] = { [1] = 0 / 0 } } }
   local list = { " 3", " 5", " 4" }
-  local results, failures = pair:generate_batch { policy = "linear", prompts = list, places = 3, tokens = 9 }
+  local results, failures = pair:generate_batch { policy = "linear", prompts = list, slots = 3, tokens = 9 }
   lu.assertStrContains(failures[2].message, "returned NaN at position 1")
   lu.assertEquals({ results[2].tokens, results[2].finish_reason, failures[2].kind }, { { 7 }, "error", "device" })
   for _, i in ipairs { 1, 3 } do
@@ -386,8 +386,8 @@ end
 function TestScope.test_cast_weighs_the_whole_batch()
   local pair = fake { costs = { contexts = { 128 }, rows = { 1, 2, 3, 4, 5 }, batch = 1,
                                 target = { { 1, 1.01, 1.02, 1.03, 9 } }, draft = { { 0.1, 0.11, 0.12, 0.13, 0.14 } } } }
-  local function drafted(places)
-    local results, failures = pair:generate_batch { policy = "cast", prompts = prompts(4), places = places, tokens = 40,
+  local function drafted(slots)
+    local results, failures = pair:generate_batch { policy = "cast", prompts = prompts(4), slots = slots, tokens = 40,
                                                     params = { C = 1.0 }, ignore_eos = true }
     lu.assertEquals(failures, {})
     return results[1].stats.drafted

@@ -174,7 +174,7 @@ function TestCosts.test_a_policy_is_told_how_many_sequences_run_at_once()
     local P = require "dt.policy".define { name = "p", uses = { costs = true } }
     function P:draft() error("<" .. self.costs:sequences() .. ">", 0) end
     return P ]], {}
-  fake():generate_batch { prompts = { " 1", " 2", " 3" }, places = 2, tokens = 2, source = source,
+  fake():generate_batch { prompts = { " 1", " 2", " 3" }, slots = 2, tokens = 2, source = source,
                           on_done = function(i, _, failure) seen[i] = failure.message:match "<.>" end }
   lu.assertEquals(seen, { "<2>", "<2>", "<2>" })
 end

@@ -28,7 +28,7 @@ function TestGenerate.test_a_listener_that_has_enough_ends_the_text()
   lu.assertEquals({ pieces, result.finish_reason, #result.tokens }, { 3, "interrupted", 3 })
   local done = 0
   assert(TestGenerate.pair:generate_batch {
-    policy = "ar", prompts = { " 7", " 8", " 9" }, places = 1, tokens = 3,
+    policy = "ar", prompts = { " 7", " 8", " 9" }, slots = 1, tokens = 3,
     on_done = function()
       done = done + 1
       return false
@@ -107,8 +107,8 @@ function TestPair.test_a_number_that_the_engine_cannot_count_to_raises()
   lu.assertErrorMsgContains("eos = 4294967297 is out of range", dt.fake, { vocab = 9, eos = 4294967297 })
   lu.assertErrorMsgContains("a token id = 4294967297 is out of range", dt.fake,
     { vocab = 9, target = { [""] = { [4294967297] = 1 } } })
-  lu.assertErrorMsgContains("places: 4294967297 is out of range", pair.generate_batch, pair,
-    { policy = "ar", prompts = { " 1" }, places = 4294967297 })
+  lu.assertErrorMsgContains("slots: 4294967297 is out of range", pair.generate_batch, pair,
+    { policy = "ar", prompts = { " 1" }, slots = 4294967297 })
 end
 
 function TestPair.test_a_pair_says_what_it_is()

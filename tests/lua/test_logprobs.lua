@@ -84,14 +84,14 @@ end
 
 function TestLogprobs.test_answers_share_their_prompts_pass()
   local results, failures = pair:generate_batch {
-    policy = "linear", prompts = { PROMPT, "The ship" }, answers = 3, places = 2, tokens = 8, temp = 1.0, seed = 5,
+    policy = "linear", prompts = { PROMPT, "The ship" }, answers = 3, slots = 2, tokens = 8, temp = 1.0, seed = 5,
   }
   lu.assertEquals(failures, {})
   for i = 1, 6 do
     local prompt = i > 3 and "The ship" or PROMPT
     local alone = generate { policy = "ar", prompt = prompt, tokens = 8, temp = 1.0, seed = 4 + i }
     lu.assertEquals(results[i].tokens, alone.tokens)
-    lu.assertEquals(results[i].batch, { index = i, places = 2, prompt = i > 3 and 2 or 1 })
+    lu.assertEquals(results[i].batch, { index = i, slots = 2, prompt = i > 3 and 2 or 1 })
     lu.assertEquals(results[i].stats.shared_prefix, i % 3 ~= 1)
   end
 end

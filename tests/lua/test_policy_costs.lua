@@ -350,7 +350,7 @@ function TestRate.test_asks_again_only_if_others_share_the_pass()
   local function drafted(others)
     local list = { " 1" }
     for i = 2, 6 do list[i] = others end
-    local options = { prompts = list, places = 6, policy = "rate", tokens = 40, ignore_eos = true }
+    local options = { prompts = list, slots = 6, policy = "rate", tokens = 40, ignore_eos = true }
     local results = assert(pair:generate_batch(options))
     return results[1].stats.iterations, results[2].stats.drafted > 0
   end

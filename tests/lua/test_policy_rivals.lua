@@ -68,7 +68,7 @@ local function check_first(case, what)
   for at, expected in ipairs(case.first) do
     local _, failure = pairs_of[case.pair]:generate_batch {
       policy = case.policy, source = HASHED:format(probe.source(case.policy), at, at),
-      params = case.params, prompts = prompts, places = #prompts, tokens = 300,
+      params = case.params, prompts = prompts, slots = #prompts, tokens = 300,
     }
     local hash = 7
     for parent, token in expected.tree:gmatch "(%d+)>(%d+)" do

@@ -159,7 +159,7 @@ function TestRows.test_of_a_batch_each_sequence_has_its_own()
       .. "function P:observe(b, outs) for i = 1, #b do check(b[i], outs[i]) end end",
   } do
     local results, failures = pair:generate_batch {
-      policy = "test.lua", prompts = prompts, places = 10, tokens = 7, source = PRELUDE:format(scope, 2) .. [[
+      policy = "test.lua", prompts = prompts, slots = 10, tokens = 7, source = PRELUDE:format(scope, 2) .. [[
       local function grow(tree)
         for i = 1, tree.seq:token(2) do tree:add(math.min(tree:size(), i // 2), i * 3 % 12) end
       end

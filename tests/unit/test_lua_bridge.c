@@ -51,7 +51,7 @@ static void a_listener_ends_the_text(void **state) {
   dtl_bridge_free(answer);
   pieces = 0; /* of several prompts too: none begins any more */
   answer = call(bridge, "generate_batch",
-                "{\"pair\": 1, \"policy\": \"ar\", \"prompts\": [\"a\", \"b\", \"c\", \"d\", \"e\"], \"places\": 1, "
+                "{\"pair\": 1, \"policy\": \"ar\", \"prompts\": [\"a\", \"b\", \"c\", \"d\", \"e\"], \"slots\": 1, "
                 "\"tokens\": 2}",
                 count, &pieces);
   assert_int_equal(pieces, 3);

@@ -11,7 +11,7 @@
 #define REFUSED(call, part) HOST_REFUSES(call, DT_EINPUT, part)
 #define NULL_REFUSED(call) REFUSED(call, "is NULL")
 
-enum { REQUESTS = 48, PLACES = 5, CONTEXT = 300 };
+enum { REQUESTS = 48, SLOTS = 5, CONTEXT = 300 };
 
 static const char *const POLICIES[] = {"ar", "linear", "rate", "dynatree", "cast", "suffix", "prompt_lookup", "echo"};
 enum { N_POLICIES = sizeof POLICIES / sizeof *POLICIES };
@@ -131,7 +131,7 @@ static void run_alone(dt_pair *pair, dtl_policy *const *policies, order *o, dtl_
 }
 
 /* Each of the requests, which come in random order and at random times, beside others. */
-static void come_and_go(dt_pair *pair, dtl_policy *const *policies, uint64_t seed, double piece_ms, int places,
+static void come_and_go(dt_pair *pair, dtl_policy *const *policies, uint64_t seed, double piece_ms, int slots,
                         size_t kept) {
   order orders[REQUESTS], alone[REQUESTS];
   dtl_memory *memory = dtl_memory_open();
@@ -143,7 +143,7 @@ static void come_and_go(dt_pair *pair, dtl_policy *const *policies, uint64_t see
     assert_false(alone[i].failed);
   }
   ok(dtl_engine_open(
-      pair, &(dtl_engine_options){.places = places, .context = CONTEXT, .piece_ms = piece_ms, .kept_bytes = kept},
+      pair, &(dtl_engine_options){.slots = slots, .context = CONTEXT, .piece_ms = piece_ms, .kept_bytes = kept},
       &engine, &err));
   for (int begun = 0, busy = 0; begun < REQUESTS || busy;) {
     while (begun < REQUESTS && dtl_engine_room(engine) && random_next(&seed) % 3) {
@@ -153,7 +153,7 @@ static void come_and_go(dt_pair *pair, dtl_policy *const *policies, uint64_t see
       ok(dtl_engine_begin(engine, policies[o->policy], &request, &err));
     }
     busy = dtl_engine_step(engine);
-    assert_int_equal(dtl_engine_room(engine), places - busy);
+    assert_int_equal(dtl_engine_room(engine), slots - busy);
   }
   int cancelled = 0;
   for (int i = 0; i < REQUESTS; i++) {
@@ -179,8 +179,8 @@ static void each_gets_the_text_that_it_gets_alone(void **state) {
   dt_pair *pair = bundled();
   dtl_policy *policies[N_POLICIES];
   for (int i = 0; i < N_POLICIES; i++) policies[i] = opened(POLICIES[i]);
-  come_and_go(pair, policies, 1, 0, PLACES, SIZE_MAX);
-  come_and_go(pair, policies, 2, 1e-6, PLACES, 1 << 20); /* the shortest pieces */
+  come_and_go(pair, policies, 1, 0, SLOTS, SIZE_MAX);
+  come_and_go(pair, policies, 2, 1e-6, SLOTS, 1 << 20); /* the shortest pieces */
   come_and_go(pair, policies, 3, 0, 1, 0);
   for (int i = 0; i < N_POLICIES; i++) dtl_policy_close(policies[i]);
   dt_pair_close(pair);
@@ -208,9 +208,9 @@ static dt_pair *scripted(void) {
   return pair;
 }
 
-static dtl_engine *engine_of(dt_pair *pair, int places) {
+static dtl_engine *engine_of(dt_pair *pair, int slots) {
   dtl_engine *engine;
-  ok(dtl_engine_open(pair, &(dtl_engine_options){.places = places, .piece_ms = 1e-6}, &engine, &err));
+  ok(dtl_engine_open(pair, &(dtl_engine_options){.slots = slots, .piece_ms = 1e-6}, &engine, &err));
   return engine;
 }
 
@@ -248,7 +248,7 @@ static int kept_of_a_displaced(dt_pair *pair, size_t kept_bytes, bool alone, siz
   outcome o = {0};
   dtl_policy *policy = opened("linear");
   dtl_engine *engine;
-  ok(dtl_engine_open(pair, &(dtl_engine_options){.places = 1, .kept_bytes = kept_bytes}, &engine, &err));
+  ok(dtl_engine_open(pair, &(dtl_engine_options){.slots = 1, .kept_bytes = kept_bytes}, &engine, &err));
   for (int turn = 0; turn < 3; turn++) {
     int32_t ids[100];
     for (int i = 0; i < 100; i++) ids[i] = turn == 1 ? 2 + i % 7 : 1 + i % 40;
@@ -291,8 +291,7 @@ static void rows_of_a_running_text_serve_others(void **state) {
   dt_pair *pair = scripted();
   dtl_policy *policy = opened("linear");
   dtl_engine *engine;
-  ok(dtl_engine_open(pair, &(dtl_engine_options){.places = 3, .piece_ms = 1e-6, .kept_bytes = SIZE_MAX}, &engine,
-                     &err));
+  ok(dtl_engine_open(pair, &(dtl_engine_options){.slots = 3, .piece_ms = 1e-6, .kept_bytes = SIZE_MAX}, &engine, &err));
   begin(engine, policy, 100, &a);
   begin(engine, policy, 120, &b);
   while (!a.ended) dtl_engine_step(engine);
@@ -332,7 +331,7 @@ static void short_prompts_begin_together(void **state) {
   dt_pair *pair = scripted();
   dtl_policy *policy = opened("ar");
   dtl_engine *engine;
-  ok(dtl_engine_open(pair, &(dtl_engine_options){.places = 3, .piece_ms = 1e4}, &engine, &err)); /* some 128 rows */
+  ok(dtl_engine_open(pair, &(dtl_engine_options){.slots = 3, .piece_ms = 1e4}, &engine, &err)); /* some 128 rows */
   begin(engine, policy, 3, &a);
   begin(engine, policy, 30, &b);
   begin(engine, policy, 290, &long_one);
@@ -361,7 +360,7 @@ static void a_failure_is_in_its_result_and_a_close_ends_all(void **state) {
   begin(engine, wrong, 3, &bad);
   dtl_prompt prompt = {.ids = prompt_ids, .n_ids = 3};
   dtl_request request = {.prompts = &prompt, .n = 1, .seq = {.max_tokens = 6}};
-  fails(dtl_engine_begin(engine, policy, &request, &err), DT_ESTATE, "all 2 places are taken");
+  fails(dtl_engine_begin(engine, policy, &request, &err), DT_ESTATE, "all 2 slots are taken");
   while (dtl_engine_step(engine)) {}
   assert_int_equal(long_one.failure, DT_ECONTEXT);
   assert_int_equal(bad.failure, DT_EPOLICY);
@@ -380,25 +379,25 @@ static void a_failure_is_in_its_result_and_a_close_ends_all(void **state) {
 
 static void it_refuses_wrong_arguments(void **state) {
   (void)state;
-  static const int WRONG_PLACES[] = {INT_MIN, -1, 0, DTL_PLACES + 1, INT_MAX};
+  static const int WRONG_SLOTS[] = {INT_MIN, -1, 0, DTL_SLOTS + 1, INT_MAX};
   static const double PIECES[] = {NAN, -1, 1e6 + 1, INFINITY}, GOOD_PIECES[] = {0, 1e6 - 1, 1e6};
-  static const int GOOD_PLACES[] = {1, DTL_PLACES - 1, DTL_PLACES};
+  static const int GOOD_SLOTS[] = {1, DTL_SLOTS - 1, DTL_SLOTS};
   const dtl_prompt prompt = {.ids = prompt_ids, .n_ids = 3};
   const dtl_request asked = {.prompts = &prompt, .n = 1, .seq = {.max_tokens = 6}};
   dt_pair *pair = scripted();
   dtl_engine *engine = NULL;
   dtl_policy *policy;
-  NULL_REFUSED(dtl_engine_open(NULL, &(dtl_engine_options){.places = 1}, &engine, err));
+  NULL_REFUSED(dtl_engine_open(NULL, &(dtl_engine_options){.slots = 1}, &engine, err));
   NULL_REFUSED(dtl_engine_open(pair, NULL, &engine, err));
-  NULL_REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.places = 1}, NULL, err));
+  NULL_REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.slots = 1}, NULL, err));
   for
-    EACH(n, WRONG_PLACES) REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.places = *n}, &engine, err), "places");
+    EACH(n, WRONG_SLOTS) REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.slots = *n}, &engine, err), "slots");
   for (int i = 0; i < 4; i++)
-    REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.places = 1, .piece_ms = PIECES[i]}, &engine, err), "pieces");
-  REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.places = 1, .context = -1}, &engine, err), "context");
+    REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.slots = 1, .piece_ms = PIECES[i]}, &engine, err), "pieces");
+  REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.slots = 1, .context = -1}, &engine, err), "context");
   assert_null(engine);
   for (int i = 0; i < 3; i++) {
-    dtl_engine_options good = {.places = GOOD_PLACES[i], .context = 64, .piece_ms = GOOD_PIECES[i]};
+    dtl_engine_options good = {.slots = GOOD_SLOTS[i], .context = 64, .piece_ms = GOOD_PIECES[i]};
     ok(dtl_engine_open(pair, &good, &engine, &err));
     dtl_engine_close(engine);
   }
@@ -407,7 +406,7 @@ static void it_refuses_wrong_arguments(void **state) {
   assert_int_equal(dtl_engine_room(NULL), 0);
   assert_int_equal(dtl_engine_kept(NULL), 0);
 
-  assert_int_equal(dtl_engine_open(pair, &(dtl_engine_options){.places = 1}, &engine, NULL), DT_OK);
+  assert_int_equal(dtl_engine_open(pair, &(dtl_engine_options){.slots = 1}, &engine, NULL), DT_OK);
   assert_int_equal(dtl_policy_open(&(dtl_policy_options){.policy = "ar"}, &policy, NULL), DT_OK);
   dtl_request r = asked;
   NULL_REFUSED(dtl_engine_begin(NULL, policy, &r, err));
@@ -421,7 +420,7 @@ static void it_refuses_wrong_arguments(void **state) {
   NULL_REFUSED(dtl_engine_begin(engine, policy, &r, err));
   r = asked, r.seq.n_stop = 1;
   NULL_REFUSED(dtl_engine_begin(engine, policy, &r, err));
-  r = asked, r.places = 1;
+  r = asked, r.slots = 1;
   REFUSED(dtl_engine_begin(engine, policy, &r, err), "are the engine's");
   r = asked, r.context = 9;
   REFUSED(dtl_engine_begin(engine, policy, &r, err), "are the engine's");

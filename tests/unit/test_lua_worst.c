@@ -262,13 +262,13 @@ static void check_objects(const char *scope) {
   dtl_policy *policy;
   dtl_result result = {0};
   dt_error err;
-  generation g;
   stepper s = {0};
   assert_int_equal(dtl_policy_open(&options, &policy, &err), DT_OK);
   assert_int_equal(dt_session_open(pair, &(dt_session_options){.sequences = 1}, &session, NULL), DT_OK);
   assert_int_equal(stepper_open(&s, policy, 0, &request, &err), DT_OK);
-  assert_int_equal(generation_open(&g, pair, policy, &request, 0, &result, &err), DT_OK);
-  assert_int_equal(generation_start(&g, session, 0, NULL, &err), DT_OK);
+  slot g = {.policy = policy, .request = &request, .result = &result};
+  assert_int_equal(slot_open(&g, pair, &err), DT_OK);
+  assert_int_equal(slot_start(&g, session, 0, NULL, &err), DT_OK);
   assert_int_equal(stepper_join(&s, &g, &err), DT_OK);
   lua_State *L = s.object.box.L;
   assert_int_equal(box_host(&s.object.box, check_box, NULL, 0, &err), DT_OK);
@@ -280,8 +280,8 @@ static void check_objects(const char *scope) {
   check_methods((lua_pushvalue(L, 2), L), strcmp(scope, "batch") ? "seq:" : "batch:");
   handle_detach(g.run);
   stepper_close(&s);
-  assert_int_equal(generation_end(&g, NULL, &err), DT_OK);
-  generation_close(&g);
+  assert_int_equal(slot_end(&g, NULL, &err), DT_OK);
+  slot_close(&g);
   dtl_policy_close(policy);
   dtl_result_free(&result);
   dt_session_close(session);

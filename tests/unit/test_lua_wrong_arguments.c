@@ -259,7 +259,7 @@ static void usage_and_disturbance(void **unused) {
 
 static void calibration(void **unused) {
   (void)unused;
-  static const int CONTEXTS[] = {INT_MIN, -1, CONTEXT + 1, INT_MAX}, BATCHES[] = {INT_MIN, -1, DTL_PLACES + 1, INT_MAX};
+  static const int CONTEXTS[] = {INT_MIN, -1, CONTEXT + 1, INT_MAX}, BATCHES[] = {INT_MIN, -1, DTL_SLOTS + 1, INT_MAX};
   const dtl_calibration how = dtl_calibration_shown(NULL);
   dtl_costs costs;
   NULL_REFUSED(dtl_calibrate(NULL, &how, &costs, err));
@@ -356,9 +356,8 @@ static dtl_request fine(void) { return (dtl_request){.prompts = &prompt, .n = 1,
 
 static void requests(void **unused) {
   (void)unused;
-  static const int PLACES[] = {INT_MIN, -1, DTL_PLACES + 1, INT_MAX},
-                   CONTEXTS[] = {INT_MIN, -1, 1, CONTEXT + 1, INT_MAX}, WINDOWS[] = {INT_MIN, -1},
-                   TOKENS_WANTED[] = {INT_MIN, -2, 0};
+  static const int SLOTS[] = {INT_MIN, -1, DTL_SLOTS + 1, INT_MAX}, CONTEXTS[] = {INT_MIN, -1, 1, CONTEXT + 1, INT_MAX},
+                   WINDOWS[] = {INT_MIN, -1}, TOKENS_WANTED[] = {INT_MIN, -2, 0};
   dtl_policy *policy;
   dtl_result result = {0};
   dtl_request r = fine();
@@ -385,10 +384,10 @@ static void requests(void **unused) {
   NULL_REFUSED(generates("ar", &r, err));
   NULL_REFUSED(dtl_request_check(NULL, err));
   for
-    EACH(n, PLACES) {
-      r = fine(), r.places = *n;
-      REFUSED(generates("ar", &r, err), "places: ");
-      REFUSED(dtl_request_check(&r, err), "places: ");
+    EACH(n, SLOTS) {
+      r = fine(), r.slots = *n;
+      REFUSED(generates("ar", &r, err), "slots: ");
+      REFUSED(dtl_request_check(&r, err), "slots: ");
     }
   for
     EACH(n, CONTEXTS) {
@@ -439,22 +438,22 @@ static void several_prompts(void **unused) {
   ok(dt_session_open(pair, &(dt_session_options){.sequences = 1}, &session, &err));
   assert_int_equal(dtl_policy_open(&(dtl_policy_options){.policy = "ar"}, &policy, NULL), DT_OK);
   for (int i = 0; i < 3; i++) { /* what follows one text only */
-    dtl_request r = {.prompts = two, .n = 2, .places = 2, .seq = {.max_tokens = TOKENS}};
+    dtl_request r = {.prompts = two, .n = 2, .slots = 2, .seq = {.max_tokens = TOKENS}};
     if (i == 0) r.on_text = never;
     if (i == 1) r.session = session;
     if (i == 2) r.on_logprobs = never_told;
     REFUSED(dtl_generate(pair, policy, &r, results, err), "one prompt");
   }
   for (int i = 0; i < 2; i++) {
-    dtl_request r = {.prompts = two, .n = 1, .places = 2, .seq = {.max_tokens = TOKENS}};
+    dtl_request r = {.prompts = two, .n = 1, .slots = 2, .seq = {.max_tokens = TOKENS}};
     r.answers = i ? DTL_ANSWERS + 1 : -1;
     REFUSED(dtl_generate(pair, policy, &r, results, err), "answers");
   }
-  dtl_request many = {.prompts = two, .n = INT_MAX / 2 + 1, .answers = 2, .places = 2};
+  dtl_request many = {.prompts = two, .n = INT_MAX / 2 + 1, .answers = 2, .slots = 2};
   many.seq.max_tokens = TOKENS, many.seq.sampling.temp = 1;
   REFUSED(dtl_generate(pair, policy, &many, results, err), "too many");
   dtl_request alone = {.prompts = two, .n = 1, .answers = 2, .seq = {.max_tokens = TOKENS, .sampling = {.temp = 1}}};
-  REFUSED(dtl_generate(pair, policy, &alone, results, err), "2 answers need places");
+  REFUSED(dtl_generate(pair, policy, &alone, results, err), "2 answers need slots");
   dtl_policy_close(policy);
   dt_session_close(session);
 }
@@ -492,7 +491,7 @@ static void tables_of_costs(void **unused) {
                            .target = {{1, 2}, {1, 2}},
                            .draft = {{{1, 2}, {1, 2}}, {{1, 2}, {1, 2}}},
                            .first = {{1, 1}, {1, 1}}};
-  static const int COUNTS[] = {INT_MIN, -1, 0, DTL_PLACES + 1, INT_MAX};
+  static const int COUNTS[] = {INT_MIN, -1, 0, DTL_SLOTS + 1, INT_MAX};
   static const double TIMES[] = {NAN, INFINITY, -INFINITY, -1, 1e10};
   dtl_request r = fine();
   dtl_costs wrong;
@@ -505,7 +504,7 @@ static void tables_of_costs(void **unused) {
     for
       EACH(n, COUNTS) {
         if ((field == 4 || field == 6) && *n > 2) continue; /* the second of two that ascend may be as large */
-        if (field == 3 && *n == DTL_PLACES + 1) continue;   /* 257 tokens are a context, and not the first before 256 */
+        if (field == 3 && *n == DTL_SLOTS + 1) continue;    /* 257 tokens are a context, and not the first before 256 */
         wrong = table;
         *place[field] = *n;
         REFUSED(generates("cast", &r, err), "costs: ");

@@ -42,7 +42,7 @@ asking.OPTIONS = {
   { "min_p", nil, value = "P", read = field "min_p", doc = help.min_p },
   { "seed", nil, short = "s", value = "N", read = seed,
     doc = "of sampling and of random numbers (0); prompt i has N + i - 1" },
-  { "parallel", nil, short = "np", value = "N", read = field "places", doc = "as many prompts at once (1)" },
+  { "parallel", nil, short = "np", value = "N", read = field "slots", doc = "as many prompts at once (1)" },
 }
 
 local Asked = {}

@@ -82,7 +82,7 @@ end
 -- failure, also that of a single sequence. Its output_hash has those of the sequences, separated by spaces.
 function batches.generate(pair, prompts, options)
   local results, hashes, failed = {}, {}, nil
-  local request = { prompts = prompts, places = #prompts, brief = true }
+  local request = { prompts = prompts, slots = #prompts, brief = true }
   for key, value in pairs(options) do request[key] = value end
   function request.on_done(i, result, failure) results[i], failed = result, failed or failure end
   local done, failure = pair:generate_batch(request)

@@ -108,7 +108,7 @@ class Pair:
             worker.join()
 
     def generate_batch(self, prompts, policy=None, **options):
-        """The results of several prompts, `places` (8) at a time, in their order; an Error stands where one failed. answers:
+        """The results of several prompts, `slots` (8) at a time, in their order; an Error stands where one failed. answers:
         how many of each prompt, one behind the other."""
         if isinstance(prompts, (str, dict)):
             raise wrong("generate_batch: prompts is one prompt: expected a list of them")

@@ -1,6 +1,6 @@
-/* One sequence, from its prompt to its result: see generation.h. Whatever happens, the result has all that was
+/* One sequence from its prompt to its result: see slot.h. Whatever happens, the result has all that was
  * committed, and on_text has received all of it. */
-#include "generate/generation.h"
+#include "generate/slot.h"
 
 #include "box/notes.h"
 #include "generate/trace.h"
@@ -15,25 +15,26 @@ static dt_status out_of_memory(dt_error *err) { return dtl_fail_memory(err, "the
 static char *copy(const char *text) { return text ? strdup(text) : NULL; }
 
 /* Fills the parts of the result that are known before the run. */
-static dt_status fill_head(const generation *g, const dtl_policy *policy, const dt_pair_info *pair, dt_error *err) {
-  dtl_result *r = g->result;
+static dt_status fill_head(const slot *s, const dt_pair_info *pair, dt_error *err) {
+  const dtl_policy *policy = s->policy;
+  dtl_result *r = s->result;
   const char *draft = policy->info.draft == DTL_NO_DRAFT ? NULL : pair->draft.path;
   r->finish_reason = "error";
   r->policy = copy(policy->info.name);
   r->params = copy(policy->params_json);
   memcpy(r->source, policy->info.source, sizeof r->source);
-  r->seed = g->options.sampling.seed;
-  r->sampling = g->options.sampling;
-  r->coupled = !g->options.uncoupled;
-  r->window = g->request->window;
-  r->shifts = g->options.shifts;
+  r->seed = s->options.sampling.seed;
+  r->sampling = s->options.sampling;
+  r->coupled = !s->options.uncoupled;
+  r->window = s->request->window;
+  r->shifts = s->options.shifts;
   r->shifts.bias = NULL;
-  r->shifts.grammar = copy(g->options.shifts.grammar);
+  r->shifts.grammar = copy(s->options.shifts.grammar);
   if (r->shifts.n_bias > 0) {
     size_t bytes = sizeof(dt_bias) * (size_t)r->shifts.n_bias;
     dt_bias *bias = malloc(bytes);
     if (!bias) return r->shifts.n_bias = 0, out_of_memory(err);
-    r->shifts.bias = memcpy(bias, g->options.shifts.bias, bytes);
+    r->shifts.bias = memcpy(bias, s->options.shifts.bias, bytes);
   }
   r->target = copy(pair->target.path);
   r->draft = copy(draft);
@@ -46,25 +47,25 @@ static dt_status fill_head(const generation *g, const dtl_policy *policy, const 
   r->backend = copy(pair->backend);
   r->threads = pair->threads;
   r->load_ms = pair->load_ms;
-  if (g->options.shifts.grammar && !r->shifts.grammar) whole = false;
+  if (s->options.shifts.grammar && !r->shifts.grammar) whole = false;
   if (!whole || !r->policy || !r->params || !r->target || !r->backend || (draft && !r->draft))
     return out_of_memory(err);
   return DT_OK;
 }
 
-static dtl_logprob logprob_at(const generation *g, int at) {
+static dtl_logprob logprob_at(const slot *s, int at) {
   dtl_logprob l = {.logp = NAN};
-  dt_seq_logprobs(g->run->session, g->run->seq, at, &l.logp, &l.id, &l.logps, &l.n, NULL);
+  dt_seq_logprobs(s->run->session, s->run->seq, at, &l.logp, &l.id, &l.logps, &l.n, NULL);
   return l;
 }
 
 /* Copies the log-probabilities of tokens first..last-1 of the text, into the room there is. */
-static dtl_logprob *copy_logprobs(const generation *g, int first, int last, size_t *used) {
-  dtl_result *r = g->result;
+static dtl_logprob *copy_logprobs(const slot *s, int first, int last, size_t *used) {
+  dtl_result *r = s->result;
   dtl_logprob *list = malloc(sizeof *list * (size_t)(last - first + 1));
   for (int i = first; i < last && list; i++) {
     dtl_logprob *to = &list[i - first];
-    *to = logprob_at(g, i);
+    *to = logprob_at(s, i);
     if (!to->n) continue;
     to->id = memcpy(r->top_ids + *used, to->id, sizeof *to->id * (size_t)to->n);
     to->logps = memcpy(r->top_logps + *used, to->logps, sizeof *to->logps * (size_t)to->n);
@@ -73,24 +74,24 @@ static dtl_logprob *copy_logprobs(const generation *g, int first, int last, size
   return list;
 }
 
-static dt_status fill_logprobs(const generation *g, dt_error *err) {
-  dtl_result *r = g->result;
-  const dt_logprobs *asked = &g->options.logprobs;
+static dt_status fill_logprobs(const slot *s, dt_error *err) {
+  dtl_result *r = s->result;
+  const dt_logprobs *asked = &s->options.logprobs;
   if (!asked->wanted) return DT_OK;
   size_t tokens = (size_t)r->n_tokens + (asked->prompt ? (size_t)r->n_prompt : 0), used = 0;
   r->top_ids = malloc(sizeof *r->top_ids * (tokens * (size_t)asked->top + 1));
   r->top_logps = malloc(sizeof *r->top_logps * (tokens * (size_t)asked->top + 1));
   if (!r->top_ids || !r->top_logps) return out_of_memory(err);
-  r->logprobs = copy_logprobs(g, r->n_prompt, r->n_prompt + r->n_tokens, &used);
-  if (asked->prompt) r->prompt_logprobs = copy_logprobs(g, 0, r->n_prompt, &used);
+  r->logprobs = copy_logprobs(s, r->n_prompt, r->n_prompt + r->n_tokens, &used);
+  if (asked->prompt) r->prompt_logprobs = copy_logprobs(s, 0, r->n_prompt, &used);
   return r->logprobs && (r->prompt_logprobs || !asked->prompt) ? DT_OK : out_of_memory(err);
 }
 
 /* Fills the generated parts of the result, tokens and text as far as memory allows: a failed copy is a failed run. */
-static dt_status fill_tail(const generation *g, dt_error *err) {
-  dtl_result *r = g->result;
-  const dt_session *session = g->run->session;
-  int seq = g->run->seq;
+static dt_status fill_tail(const slot *s, dt_error *err) {
+  dtl_result *r = s->result;
+  const dt_session *session = s->run->session;
+  int seq = s->run->seq;
   dt_seq_stats(session, seq, &r->stats);
   const int32_t *tokens = dt_seq_tokens(session, seq);
   int length = dt_seq_length(session, seq);
@@ -107,10 +108,10 @@ static dt_status fill_tail(const generation *g, dt_error *err) {
   }
   memcpy(r->prompt_ids, tokens, sizeof(int32_t) * (size_t)r->n_prompt);
   memcpy(r->tokens, tokens + r->n_prompt, sizeof(int32_t) * (size_t)r->n_tokens);
-  dt_status status = fill_logprobs(g, err);
+  dt_status status = fill_logprobs(s, err);
   if (status) return status;
   dt_pair_info info;
-  dt_pair_describe(g->pair, &info);
+  dt_pair_describe(s->pair, &info);
   r->ids_without_row = info.tokenizer_size > info.target.vocab ? info.tokenizer_size - info.target.vocab : 0;
   r->weight_bytes = info.weight_bytes;
   r->cache_bytes = info.cache_bytes;
@@ -122,34 +123,34 @@ static dt_status fill_tail(const generation *g, dt_error *err) {
 
 /* The number of the len bytes to emit next that have one origin, which it announces. A character that several tokens
  * share belongs to the first. */
-static size_t announce_origin(generation *g, const char *bytes, size_t len) {
-  const size_t *end = dt_seq_text_ends(g->run->session, g->run->seq);
-  while (end[g->at] <= g->emitted) g->at++;
-  int last = g->at;
-  while (end[last] < g->emitted + len && g->origin[last + 1] == g->origin[g->at]) last++;
-  size_t n = end[last] - g->emitted < len ? end[last] - g->emitted : len;
+static size_t announce_origin(slot *s, const char *bytes, size_t len) {
+  const size_t *end = dt_seq_text_ends(s->run->session, s->run->seq);
+  while (end[s->at] <= s->emitted) s->at++;
+  int last = s->at;
+  while (end[last] < s->emitted + len && s->origin[last + 1] == s->origin[s->at]) last++;
+  size_t n = end[last] - s->emitted < len ? end[last] - s->emitted : len;
   while (n < len && ((unsigned char)bytes[n] & 0xC0) == 0x80) n++;
-  g->request->on_origin(g->request->user, (dtl_origin)g->origin[g->at]);
+  s->request->on_origin(s->request->user, (dtl_origin)s->origin[s->at]);
   return n;
 }
 
-static void emit(generation *g, const char *bytes, size_t len) {
+static void emit(slot *s, const char *bytes, size_t len) {
   while (len > 0) {
-    size_t n = g->origin ? announce_origin(g, bytes, len) : len;
-    if (g->request->on_text && !g->request->on_text(g->request->user, bytes, n)) g->enough = true;
-    g->emitted += n, bytes += n, len -= n;
+    size_t n = s->origin ? announce_origin(s, bytes, len) : len;
+    if (s->request->on_text && !s->request->on_text(s->request->user, bytes, n)) s->enough = true;
+    s->emitted += n, bytes += n, len -= n;
   }
 }
 
-static void emit_block(generation *g) {
-  const dt_committed *block = &g->run->block;
-  int first = dt_seq_length(g->run->session, g->run->seq) - block->n;
-  for (int i = 0; g->origin && i < block->n; i++)
-    g->origin[first + i] = i < block->accepted ? DTL_DRAFTED : block->corrected ? DTL_CORRECTED : DTL_BONUS;
+static void emit_block(slot *s) {
+  const dt_committed *block = &s->run->block;
+  int first = dt_seq_length(s->run->session, s->run->seq) - block->n;
+  for (int i = 0; s->origin && i < block->n; i++)
+    s->origin[first + i] = i < block->accepted ? DTL_DRAFTED : block->corrected ? DTL_CORRECTED : DTL_BONUS;
   dtl_logprob told[DT_TREE_VERIFY + 1];
-  for (int i = 0; g->request->on_logprobs && i < block->n; i++) told[i] = logprob_at(g, first + i);
-  if (g->request->on_logprobs) g->request->on_logprobs(g->request->user, block->tokens, told, block->n);
-  emit(g, block->text, block->text_len);
+  for (int i = 0; s->request->on_logprobs && i < block->n; i++) told[i] = logprob_at(s, first + i);
+  if (s->request->on_logprobs) s->request->on_logprobs(s->request->user, block->tokens, told, block->n);
+  emit(s, block->text, block->text_len);
 }
 
 static const char *finish_name(dt_finish finish) {
@@ -161,7 +162,7 @@ static const char *finish_name(dt_finish finish) {
   }
 }
 
-dt_status generation_ids(const dt_pair *pair, const dtl_prompt *p, int32_t **ids, int *n, dt_error *err) {
+dt_status prompt_ids(const dt_pair *pair, const dtl_prompt *p, int32_t **ids, int *n, dt_error *err) {
   if (!p->ids) return (p->whole ? dt_encode_whole : dt_encode)(pair, p->text, p->len, ids, n, err);
   if (p->n_ids < 0) return dtl_fail(err, DT_EINPUT, "prompt: %d ids, expected 0 or more", p->n_ids);
   size_t bytes = sizeof **ids * (size_t)(*n = p->n_ids);
@@ -171,22 +172,22 @@ dt_status generation_ids(const dt_pair *pair, const dtl_prompt *p, int32_t **ids
   return DT_OK;
 }
 
-static dt_status start_sequence(const generation *g, const dt_prefix *shared, dt_error *err) {
-  const dtl_prompt *prompt = g->prompt;
+static dt_status start_sequence(const slot *s, const dt_prefix *shared, dt_error *err) {
+  const dtl_prompt *prompt = s->prompt;
   const dt_prefix *prefix = shared ? shared : prompt->prefix;
   dt_status status;
   if (prefix) {
-    status = dt_seq_start_from(g->run->session, g->run->seq, prefix, &g->options, err);
+    status = dt_seq_start_from(s->run->session, s->run->seq, prefix, &s->options, err);
   } else {
     int32_t *ids;
     int n;
-    status = generation_ids(g->pair, prompt, &ids, &n, err);
+    status = prompt_ids(s->pair, prompt, &ids, &n, err);
     if (!status) {
       if (n == 0) {
         free(ids);
         return dtl_fail(err, DT_EINPUT, "the prompt is empty: at least one token is needed");
       }
-      status = (g->request->session ? dt_seq_continue : dt_seq_start)(g->run->session, g->run->seq, ids, n, &g->options,
+      status = (s->request->session ? dt_seq_continue : dt_seq_start)(s->run->session, s->run->seq, ids, n, &s->options,
                                                                       err);
       free(ids);
     }
@@ -194,63 +195,60 @@ static dt_status start_sequence(const generation *g, const dt_prefix *shared, dt
   return status;
 }
 
-dt_status generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, const dtl_request *request,
-                          int prompt, dtl_result *result, dt_error *err) {
-  *g = (generation){.pair = pair,
-                    .request = request,
-                    .prompt = &request->prompts[prompt / (request->answers ? request->answers : 1)],
-                    .options = request->seq,
-                    .result = result,
-                    .run = calloc(1, sizeof *g->run)};
-  g->options.sampling.seed += (uint64_t)prompt;
-  g->options.candidates = policy->info.candidates;
+dt_status slot_open(slot *s, dt_pair *pair, dt_error *err) {
+  const dtl_request *request = s->request;
+  const dtl_policy_info *policy = &s->policy->info;
+  s->pair = pair;
+  s->prompt = &request->prompts[s->number / (request->answers ? request->answers : 1)];
+  s->options = request->seq;
+  s->options.sampling.seed += (uint64_t)s->number;
+  s->options.candidates = policy->candidates;
+  s->emitted = 0, s->enough = false, s->at = 0;
   dt_pair_info info;
   dt_pair_describe(pair, &info);
-  if (!g->run) return out_of_memory(err);
-  g->run->drafts = policy->info.draft != DTL_NO_DRAFT ? info.drafts : 0;
-  g->run->candidates = policy->info.candidates;
-  g->run->notes = &result->notes;
-  g->run->temp = (double)g->options.sampling.temp;
-  if (request->on_origin && !(g->origin = malloc((size_t)info.target.context))) return out_of_memory(err);
-  return fill_head(g, policy, &info, err);
+  if (!(s->run = calloc(1, sizeof *s->run))) return out_of_memory(err);
+  s->run->drafts = policy->draft != DTL_NO_DRAFT ? info.drafts : 0;
+  s->run->candidates = policy->candidates;
+  s->run->notes = &s->result->notes;
+  s->run->temp = (double)s->options.sampling.temp;
+  if (request->on_origin && !(s->origin = malloc((size_t)info.target.context))) return out_of_memory(err);
+  return fill_head(s, &info, err);
 }
 
-dt_status generation_start(generation *g, dt_session *session, int seq, dt_prefix **shared, dt_error *err) {
-  dtl_run *run = g->run;
-  g->start_ms = dt_clock_ms();
+dt_status slot_start(slot *s, dt_session *session, int seq, dt_prefix **shared, dt_error *err) {
+  dtl_run *run = s->run;
+  s->start_ms = dt_clock_ms();
   run->session = session;
   run->seq = seq;
   run->tree = dt_seq_tree(session, seq);
-  dt_status status = start_sequence(g, shared ? *shared : NULL, err);
-  if (!status && shared && !*shared && !g->prompt->prefix) status = dt_prefix_take(session, seq, shared, err);
+  dt_status status = start_sequence(s, shared ? *shared : NULL, err);
+  if (!status && shared && !*shared && !s->prompt->prefix) status = dt_prefix_take(session, seq, shared, err);
   if (status) return status;
-  g->at = dt_seq_length(session, seq);
-  if (g->request->trace) trace_begin(g->request->trace, &g->traced, g->pair, run, g->result);
+  s->at = dt_seq_length(session, seq);
+  if (s->request->trace) trace_begin(s->request->trace, &s->traced, s->pair, run, s->result);
   return DT_OK;
 }
 
-static bool interrupted(const generation *g) { return g->enough || (g->request->interrupt && *g->request->interrupt); }
+static bool interrupted(const slot *s) { return s->enough || (s->request->interrupt && *s->request->interrupt); }
 
-bool generation_runs(const generation *g) {
-  return dt_seq_finish(g->run->session, g->run->seq) == DT_RUNNING && !interrupted(g);
+bool slot_runs(const slot *s) { return dt_seq_finish(s->run->session, s->run->seq) == DT_RUNNING && !interrupted(s); }
+
+void slot_committed(slot *s, double policy_ms) {
+  emit_block(s);
+  if (s->request->trace) trace_iteration(s->request->trace, &s->traced, s->run, policy_ms);
+  notes_committed(s->run);
 }
 
-void generation_committed(generation *g, double policy_ms) {
-  emit_block(g);
-  if (g->request->trace) trace_iteration(g->request->trace, &g->traced, g->run, policy_ms);
-  notes_committed(g->run);
-}
-
-dt_status generation_end(generation *g, const dt_error *failure, dt_error *err) {
-  dtl_result *r = g->result;
-  const dtl_run *run = g->run;
+dt_status slot_end(slot *s, const dt_error *failure, dt_error *err) {
+  dtl_result *r = s->result;
+  const dtl_run *run = s->run;
   size_t len;
   const char *text = dt_seq_text(run->session, run->seq, &len);
-  if (len > g->emitted) emit(g, text + g->emitted, len - g->emitted);
-  double wall = dt_clock_ms() - g->start_ms;
-  dt_status status = fill_tail(g, err);
-  const dt_stats *s = &r->stats;
-  double known = s->draft_ms + s->verify_ms + s->commit_ms + r->policy_ms + (s->shared_prefix ? 0 : s->prompt_ms);
+  if (len > s->emitted) emit(s, text + s->emitted, len - s->emitted);
+  double wall = dt_clock_ms() - s->start_ms;
+  dt_status status = fill_tail(s, err);
+  const dt_stats *t = &r->stats;
+  double known = t->draft_ms + t->verify_ms + t->commit_ms + r->policy_ms + (t->shared_prefix ? 0 : t->prompt_ms);
   r->other_ms = wall > known ? wall - known : 0;
   if (failure) {
     r->finish_reason = failure->status == DT_EPOLICY ? "policy" : "error";
@@ -258,13 +256,13 @@ dt_status generation_end(generation *g, const dt_error *failure, dt_error *err) 
     dt_finish finish = dt_seq_finish(run->session, run->seq);
     r->finish_reason = finish != DT_RUNNING ? finish_name(finish) : "interrupted";
   }
-  if (g->request->trace) trace_end(g->request->trace, &g->traced, r);
+  if (s->request->trace) trace_end(s->request->trace, &s->traced, r);
   return status;
 }
 
-void generation_close(generation *g) {
-  free(g->run);
-  free(g->origin);
+void slot_close(slot *s) {
+  free(s->run), s->run = NULL;
+  free(s->origin), s->origin = NULL;
 }
 
 void dtl_result_free(dtl_result *result) {
