@@ -158,7 +158,7 @@ end
 function TestMemory.test_the_sequences_of_a_batch_share_it()
   local pair <close> = pair_of()
   local results, failures = pair:generate_batch {
-    policy = "test.lua", prompts = { " 1", " 2", " 3", " 4" }, places = 2, tokens = 3, source = HEAD .. REMEMBERS .. [[
+    policy = "test.lua", prompts = { " 1", " 2", " 3", " 4" }, slots = 2, tokens = 3, source = HEAD .. REMEMBERS .. [[
       function P:init(seq)
         local m = self.memory
         m:set(seq:token(1), true)
