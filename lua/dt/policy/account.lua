@@ -63,7 +63,8 @@ end
 function Account:left() return min(self.pairs_own[1], self.balance + TEXT * max(self.tokens, SHORT)) end
 
 -- Whether that many passes may be lost. If not, drafting pauses until `later` passes (by default the same number) and
--- the cost of resuming may be lost: each token of the pause adds self.loss to the pair's balance.
+-- the cost of resuming may be lost: each token of the pause adds self.loss passes to the pair's limit, TEXT passes to
+-- the text's.
 function Account:covers(passes, later)
   local covers = passes <= self:left()
   if not covers then
