@@ -1,14 +1,26 @@
--- rate: no thresholds to tune. It maximizes tokens per millisecond by Dinkelbach's rule for fractional programs (1967):
--- with R the rate reached so far, a thing is worth doing iff the tokens it is expected to add are at least R times the
--- time it costs. Times are those of self.costs (policy.prices).
+-- rate, the default policy: it maximizes the expected number of tokens per millisecond and has no parameters.
+-- policies/RATE.md follows one iteration with all its numbers.
 --
--- Copies of the text and of a corpus (policy.sources) cost no pass, guesses of the draft model, if there is one, or of
--- one of two (policy.guesses), a pass for each level. Each offers tokens after a node with probabilities that what came
--- true has calibrated; alpha(v), the estimated probability that v is accepted, is alpha of its parent times that. Where
--- both were asked they share: other tokens get what the copy leaves.
+-- Input: candidate tokens, each with the probability that it is right after its parent, and the cost of passes in
+-- milliseconds (self.costs). Output: the tree, and the nodes of it that are verified.
 --
--- An account (policy.account) limits losses: by the costs, drafts cost at most 1 % of plain decoding's time over all
--- texts of a pair, beyond an opening credit of 10 target passes, and at most 5 % in one text of 200 tokens or more.
+-- The rule is Dinkelbach's for maximizing a ratio (W. Dinkelbach, "On nonlinear fractional programming", 1967). R is
+-- the pace: tokens per millisecond so far (policy.pace). A step is worth its time iff
+--
+--   tokens that it is expected to add  >=  R * milliseconds that it takes
+--
+-- since such a step does not lower the ratio of tokens to time. For a row of the target's pass, the tokens are alpha of
+-- its node, the probability that the node is accepted: alpha of its parent times its own probability. For a draft pass,
+-- they are what earlier draft passes have added (policy.guesses).
+--
+-- Candidates come from two kinds of sources. Copies of the text or of a corpus (policy.sources) need no draft pass.
+-- Those of the draft model, or of one of two draft models, need a pass for each level of the tree. The probabilities of
+-- both are calibrated by how often earlier ones were right. If both offer candidates after the same node, those of the
+-- draft model share the probability that the copy is wrong.
+--
+-- A loss budget (policy.account) limits what wrong expectations can cost. By the costs of passes, drafts take at most
+-- 1 % of plain decoding's time over all texts of a pair, after an opening credit of 10 target passes, and at most 5 %
+-- in a text of 200 tokens or more.
 local policy = require "dt.policy"
 local exp, log = math.exp, math.log
 
@@ -18,19 +30,21 @@ local Rate = policy.define {
   uses = { costs = true, draft = "optional", corpus = "optional" },
 }
 
-local WIDEST, MOST = 6, 64 -- drafted children of a node; nodes of a tree
+local WIDEST, MOST = 6, 64 -- limits: children of a node from the draft model; nodes of a tree
 
 function Rate:init(seq)
   self.prices, self.account = policy.prices(self.costs, seq), policy.account(self.costs, seq)
   self.pace, self.guesses = policy.pace(self.prices), policy.guesses(self.prices, seq)
   self.sources = policy.sources({ policy.copies(), seq.grammar and policy.forced(seq),
                                   self.corpus and policy.copies(self.corpus) }, self.costs)
-  self.alpha = { [0] = 1 }                       -- by node
-  self.level, self.below, self.best = {}, {}, {} -- nodes
+  self.alpha = { [0] = 1 }                       -- of each node; the root (0) is always right
+  self.level, self.below, self.best = {}, {}, {} -- lists of nodes: this level, the next one, those to verify
 end
 
--- Adds those children of u that the draft model offers and that are worth their rows, `copied` being none of them.
--- alpha is that of u, or what a copy leaves of it. The ids of those worth a row of a draft pass, too, follow below[m].
+-- Adds children to node u: the draft model's candidates that are worth their rows, except the token `copied`, which
+-- has been considered already. alpha: the probability that the candidates share: alpha of u or, after a copy, the part
+-- that the copy leaves. Children with an alpha of at least `least` are also worth a row of the next draft pass; they
+-- are appended to the list `below`, which holds m nodes. Returns the new m.
 function Rate:branch(tree, u, alpha, copied, R, least, m)
   local of, prices, below, n = self.alpha, self.prices, self.below, self.n
   for rank = 1, WIDEST do
@@ -51,8 +65,10 @@ function Rate:branch(tree, u, alpha, copied, R, least, m)
   return m
 end
 
--- The next level: the children of this one's n nodes that are worth their rows, the copy after the last node behind
--- all others. drafted: whether the draft model was asked. How many are to be drafted from, and the sum of their alpha.
+-- Adds the next level: the children of this level's n nodes that are worth their rows. copied: the token, if any, that
+-- a source offers after the last node; its node becomes the last of the new level, because the next copy continues from
+-- there. drafted: whether the draft model has run over this level. Returns the number of nodes of the new level, and
+-- the sum of their alpha: the probability that the text reaches that level.
 function Rate:extend(tree, n, copied, drafted, R)
   local alpha, sources, level, below, tip = self.alpha, self.sources, self.level, self.below, self.level[n]
   local m, sum, copy, q, left = 0, 0, nil, sources:compare(tree, tip)
@@ -78,7 +94,8 @@ function Rate:extend(tree, n, copied, drafted, R)
   return m, sum
 end
 
--- An iteration begins, after those that the host made alone: R; nil: it rests, nor takes the page's time to look.
+-- Begins an iteration, possibly after some that the host made while drafting was paused. Returns the pace R in tokens
+-- per millisecond, or nil if the loss budget does not even cover looking for guesses.
 function Rate:begin(seq)
   self.spent, self.n, self.level[1] = nil, 0, 0
   local prices, scale, _, rested = self.prices, self.prices:follow(seq), self.account:rests()
@@ -87,6 +104,7 @@ function Rate:begin(seq)
   return budget and R
 end
 
+-- Grows the tree level by level until neither a copy nor a draft pass is worth its time, then chooses what is verified.
 function Rate:draft(tree)
   local sources, guesses, R = self.sources, self.guesses, self:begin(tree.seq)
   if not R then return end
@@ -95,7 +113,8 @@ function Rate:draft(tree)
   for depth = 0, tree:depth_room() - 1 do
     local tip = self.level[n]
     local copied, q = sources:next(tree)
-    local rest = copied and open - self.alpha[tip] * q or open -- what the copy leaves to the draft model
+    -- open: the probability that the text reaches this level; rest: the part of it that a copy leaves to the draft
+    local rest = copied and open - self.alpha[tip] * q or open
     local drafts = guesses:worth(R, rest, n, depth)
     if not (drafts or copied) then break end
     if drafts then guesses:draft(tree, self.level, n, rest) end
@@ -107,6 +126,9 @@ function Rate:draft(tree)
   self.spent = guesses.ms + self.prices.verify[1] + ms
 end
 
+-- Learns from the iteration. Time is counted in self.costs rather than by the clock, so that with a table of costs
+-- runs repeat. After an iteration without nodes drafting may pause: until a draft pass may pay for itself (`quiet`
+-- iterations), or until the end of the text repeats an earlier passage of `needs` tokens, so that a copy may pay.
 function Rate:observe(tree, out)
   if not self.spent then return end
   local spent, plain = self.spent + self.prices:observe(out), self.prices.plain

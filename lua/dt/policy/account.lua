@@ -1,25 +1,26 @@
--- policy.account(costs[, seq]): limits the time that drafts may lose. Its unit is the target pass over the root alone.
--- Two limits hold together:
+-- policy.account(costs[, seq]): the loss budget, which limits the time that drafts may lose if expectations are wrong.
+-- Its unit is one target pass over the root alone; a token is worth one such pass. Two limits apply at the same time:
 --
---   the pair's   begins with CREDIT passes. Each token adds LOSS, each accepted node adds 1, and the time of drafts is
---                subtracted; it holds at most SAVED. It goes on across texts (costs:keep); with a table of costs each
---                text begins with CREDIT. Beyond the opening credit, drafts therefore cost at most 1 % of plain
---                decoding's time over all texts.
---   the text's   a single text may lose TEXT of its tokens, or of SHORT tokens if it is shorter: at most 5 % of plain
+--   of the pair  begins with CREDIT passes. Each token adds LOSS, each accepted node adds 1, and the time of drafts is
+--                subtracted; the balance never exceeds SAVED. It is carried over to later texts (costs:keep); with a
+--                table of costs each text begins with CREDIT. Beyond the opening credit, drafts therefore cost at most
+--                1 % of plain decoding's time over all texts.
+--   of the text  a single text may lose TEXT of its tokens, or of SHORT tokens if it is shorter: at most 5 % of plain
 --                decoding's time for a text of 200 tokens or more.
 --
--- With a sequence the host makes the iterations in which it rests (seq:rest), without calling the policy.
+-- With a sequence, drafting pauses by seq:rest: the host makes the iterations of a pause without calling the policy.
 --
---   a:rests() -> rests, n    an iteration begins: whether it must not draft; then nothing else is called. With a
---                            sequence it never says so: n iterations before were the host's
+--   a:rests() -> pauses, n   begins an iteration. pauses: it must not draft; nothing more is called. With a sequence
+--                            this is always false, and n is the number of iterations that the host has made since
 -- For a policy that knows the whole time of an iteration, as rate does:
---   a:budget(prices) -> ms   what the iteration may lose by these prices (policy.prices): all that is left; nil: less
---                            than its page and a row, the least that is of use. Then a.longest is the time of the
---                            longest target pass that it may stake
---   a:stake(ms, row, p) -> ms   of `ms` that are left, how many may go for rows of guesses. The first row takes `row`
---                            ms, the likeliest guess is right with probability p
---   a:spend(ms, plain, accepted)   it ends: its ms in all, and the number of accepted nodes
---   a:may_wake()             before a rest that may end at once: whether a look after it may be lost; if not, it rests
+--   a:budget(prices) -> ms   what the iteration may lose, by these costs (policy.prices): all that is left. nil: less
+--                            than its policy overhead and a row, which would be of no use. It sets a.longest, the ms of
+--                            the longest target pass that the iteration may pay for
+--   a:stake(ms, row, p) -> ms   how many of the `ms` that are left the rows of guesses may take. row: ms of the first
+--                            row; p: the probability of the likeliest guess
+--   a:spend(ms, plain, accepted)   ends the iteration: its ms, those of a plain pass, and the number of accepted nodes
+--   a:may_wake() -> boolean  before a pause that may end at any time: whether the budget covers resuming and looking
+--                            for guesses; if not, drafting pauses until it does
 -- For a policy that counts drafts only, as cast does:
 --   a:affords(context[, sequences[, experts]]), a:owes(), a:pass(rows[, k]), a:close(rows, accepted[, experts]):
 --                            policies/COSTS.md
@@ -27,8 +28,8 @@ local ceil, max, min, setmetatable = math.ceil, math.max, math.min, setmetatable
 
 local CREDIT, LOSS, SAVED = 10, 0.01, 32
 local TEXT, SHORT = 0.05, 200
-local STEP = 67 -- costs:walk(0) of a page for each draft pass and sequence: 0.05 ms on a Zen 5
-local SHARE = 0.5 -- of what is left: the most that one iteration stakes, if it is more than a row
+local STEP = 67 -- policy overhead of a draft pass for each sequence, in costs:walk(0): 0.05 ms on a Zen 5
+local SHARE = 0.5 -- the largest part of what is left that rows of one iteration may take, if they are several
 local Account = {}
 Account.__index = Account
 
@@ -41,7 +42,7 @@ function Account:rests()
   return self.rest >= 0, rested
 end
 
--- The next n iterations are plain ones.
+-- Makes the next n iterations plain ones.
 function Account:sleep(n)
   if self.seq then
     self.seq:rest(n)
@@ -50,18 +51,20 @@ function Account:sleep(n)
   end
 end
 
--- Adds passes to the pair's account, which other sequences may have changed since.
+-- Adds passes to the pair's balance. It is read again first, since other sequences may have changed it.
 function Account:credit(passes)
   local costs, pairs_own = self.costs, self.pairs_own
   local now = costs:recall "account"
-  pairs_own[1] = min(max((now or pairs_own)[1], -SAVED) + passes, SAVED) -- whatever a file holds, it recovers
+  pairs_own[1] = min(max((now or pairs_own)[1], -SAVED) + passes, SAVED) -- bounded, whatever a damaged file says
   costs:keep("account", pairs_own)
 end
 
--- How many passes may be lost. The token that each iteration brings is among self.tokens already.
+-- How many passes may be lost now: the smaller of both limits. self.tokens includes the token of this iteration.
 function Account:left() return min(self.pairs_own[1], self.balance + TEXT * max(self.tokens, SHORT)) end
 
--- Whether so many passes may be lost; if not, it rests until they, or `later`, and waking up may.
+-- Whether that many passes may be lost. If not, drafting pauses until `later` passes (by default the same number) and
+-- the cost of resuming may be lost: each token of the pause adds self.loss passes to the pair's limit, TEXT passes to
+-- the text's.
 function Account:covers(passes, later)
   local covers = passes <= self:left()
   if not covers then
@@ -71,6 +74,8 @@ function Account:covers(passes, later)
   return covers
 end
 
+-- Plain decoding has a policy overhead too (prices.saved), which each token of this policy saves: it is credited like
+-- LOSS. Resuming costs self.cold passes, because the policy's memory is no longer in the processor's caches.
 function Account:budget(prices)
   local plain = prices.plain
   self.loss = LOSS + prices.saved / plain
@@ -88,19 +93,21 @@ end
 
 function Account:may_wake() return self:covers(self.cold + self.look, self.look) end
 
--- Of what is left the part p (Kelly, "A new interpretation of information rate", 1956, for a gain that is large beside
--- the stake), SHARE at most, since p is an estimate; or a row.
+-- The part p of what is left, at most SHARE, since p is an estimate; but always one row. p is the stake that Kelly's
+-- criterion allows if the possible gain is large compared with the stake (J. L. Kelly, "A new interpretation of
+-- information rate", 1956). So something is left when the text begins to repeat itself.
 function Account.stake(_, ms, row, p) return min(ms, max(row, min(p, SHARE) * ms)) end
 
 function Account:spend(ms, plain, accepted) self:earn(accepted, ms / plain - 1) end
 
+-- accepted: nodes, each worth one pass; lost: passes that the iteration took beyond a plain one.
 function Account:earn(accepted, lost)
   self.tokens, self.balance = self.tokens + accepted, self.balance + accepted - lost
   self:credit(accepted - lost + self.loss * accepted)
 end
 
--- Whether there is enough for a first draft pass, in which the draft model sees what it missed; sequences: as of costs;
--- experts: of plain decoding's pass.
+-- Whether the budget covers a first draft pass, in which the draft model also processes the tokens that it missed.
+-- sequences: as in self.costs; experts: those that a pass of plain decoding reads.
 function Account:affords(context, sequences, experts)
   local costs = self.costs
   self.context, self.sequences = context, sequences or costs:sequences()
@@ -109,25 +116,25 @@ function Account:affords(context, sequences, experts)
   return self:covers((self:opening(self.sequences) + self.page) / self.once)
 end
 
--- ms of an iteration's first draft pass, in which the draft model sees what it missed. k of the sequences share it, and
--- the others wait for it.
+-- Cost in ms of the first draft pass of an iteration, in which the draft model also processes the tokens that it
+-- missed. k of the sequences share it, and the others wait for it.
 function Account:opening(k)
   local costs, context = self.costs, self.context
   local ms = costs:first(context, k) + costs:draft(self.missed, context, k) - costs:draft(1, context, k)
   return ms * (self.sequences / k)
 end
 
--- Whether drafts have brought less so far than they cost.
+-- Whether drafts have added less than they cost in this text.
 function Account:owes() return self.balance < 0 end
 
--- A draft pass over so many rows, shared by k of the sequences (not given: all).
+-- Counts a draft pass over this number of rows, shared by k of the sequences (default: all).
 function Account:pass(rows, k)
   k = k or self.sequences
   local ms = self.took == 0 and self:opening(k) or self.costs:draft(rows, self.context, k) * (self.sequences / k)
   self.took, self.missed = self.took + (ms + self.page) / self.once, 0
 end
 
--- An iteration ends in which so many rows were verified, so many nodes accepted, and so many distinct experts read.
+-- Ends an iteration: rows verified, the root's included; nodes accepted; distinct experts that the pass read.
 function Account:close(rows, accepted, experts)
   if self.took == 0 then return end
   self:earn(accepted, self.took + self.costs:target(rows, self.context, self.sequences, experts) / self.once - 1)

@@ -1,15 +1,16 @@
--- policy.copies([corpus]): a source of guesses (policy.sources). Where the text's last tokens stood before, in the
--- text itself or, if there is a corpus (self.corpus), elsewhere, the tokens that followed them may follow again. A kind
--- is a number of equal tokens.
+-- policy.copies([corpus]): a source of guesses (policy.sources) that copies. It finds the longest earlier passage, in
+-- the text or in a corpus (self.corpus), that equals the end of the text, and guesses the tokens that followed it.
+-- The kind of a guess is the number of equal tokens before it, 1 to 16; each copied token counts as one more.
 local min, setmetatable = math.min, setmetatable
 
-local LONGEST = 16 -- equal tokens that are told apart; more count as so many
+local LONGEST = 16 -- more equal tokens than this count as this many
 
 local Copies = { estimates = {} }
 Copies.__index = Copies
-for equal = 1, LONGEST do Copies.estimates[equal] = equal / (equal + 2) end -- of e + 2 so many are right
+-- First estimates: after e equal tokens a copy is right e times in e + 2. They are replaced by counts (policy.sources).
+for equal = 1, LONGEST do Copies.estimates[equal] = equal / (equal + 2) end
 
--- The place where the last tokens stand, and their number.
+-- Returns the position of the longest earlier passage that ends as the text does, and its number of equal tokens.
 function Copies:place(seq)
   local corpus = self.corpus
   if not corpus then return seq:match(LONGEST) end
@@ -23,6 +24,7 @@ function Copies:find(seq)
   self.seq, self.length, self.n = seq, seq:length(), 0
 end
 
+-- The token at a position: of the corpus, of the text, or of the copy itself where it runs past the end of the text.
 function Copies:token(at)
   if self.corpus then return self.corpus:token(self.seq, at) end
   return at <= self.length and self.seq:token(at) or self.said[at - self.length]
@@ -30,7 +32,7 @@ end
 
 function Copies:follow(tree, u)
   local said, n = self.said, self.n
-  if n > 0 and tree:token(u) ~= said[n] then self.at = nil end -- another source's token was taken
+  if n > 0 and tree:token(u) ~= said[n] then self.at = nil end -- node u came from another source
   if not self.at then return nil end
   local at = self.at + 1
   local token = self:token(at)

@@ -1,8 +1,10 @@
--- Guesses of two draft models, which an iteration chooses from: used as those of one are (policy.guesses). It asks the
--- model whose first pass brought most, less its time, in the iterations before; now and then the other, to see.
+-- Chooses between two draft models (policy.guesses), and is used like the guesses of one. An iteration uses the model
+-- whose first passes have added more beyond their cost; from time to time it tries the other one, to see whether that
+-- has changed.
 local max, min, setmetatable = math.max, math.min, setmetatable
 
--- Iterations before the other is asked: at first; twice as many each time that it brings less, AGAIN if it does not.
+-- Iterations with draft passes before the other model is tried: PAUSE at first; doubled, up to LONGEST_PAUSE, each time
+-- that it adds less; AGAIN if it adds more.
 local PAUSE, LONGEST_PAUSE, AGAIN = 8, 128, 1
 
 local Either = {}
@@ -13,7 +15,7 @@ function Either:begin(budget, rested)
   for m = 1, 2 do self[m]:begin(budget, rested) end
 end
 
--- The model that gains more, and the other.
+-- Returns the model that is expected to add more beyond its cost, and the other one.
 function Either:order(R, open)
   local one, two = self[1], self[2]
   if two:gain(R, open) > one:gain(R, open) then return two, one end
@@ -57,6 +59,6 @@ function Either:observe(tree, out)
 end
 
 return function(one, two)
-  two.pass = one.pass -- by node: one of them only guesses in an iteration
+  two.pass = one.pass -- shared, since only one of them guesses in an iteration
   return setmetatable({ one, two, pass = one.pass, passes = 0, ms = 0, unseen = 0, pause = PAUSE }, Either)
 end

@@ -1,15 +1,19 @@
--- policy.experts(costs): how many distinct experts a pass of the target is expected to read, of all layers: before the
--- pass nobody knows them. It is those of one row times a power of the rows, 0 if all rows share theirs and 1 if no two
--- rows share any; the power is learned from the passes of late. Where the target has no experts, and before a pass over
--- several rows, it is nil, with which self.costs counts as usual.
+-- policy.experts(costs): estimates how many distinct experts a target pass will read, in all layers together. The cost
+-- of a pass depends on that number, which is known only after the pass.
 --
---   e:expected(rows[, sequences]) -> number   rows of each of so many sequences; without, costs:sequences()
---   e:observe(rows, out[, sequences])         such a pass is over, of which `out` tells
---   e.revision               (an integer) changes when the power has changed by more than a little
+--   experts of a pass = (experts of one row) * rows ^ power
+--
+-- The power is 0 if all rows select the same experts and 1 if no two rows share any. It is learned from recent passes.
+-- For a target without experts, and before the first pass over several rows, the estimate is nil; self.costs then
+-- assumes the usual number.
+--
+--   e:expected(rows[, sequences]) -> number   rows: of each sequence; sequences: by default costs:sequences()
+--   e:observe(rows, out[, sequences])   after a pass over that many rows; out: the argument of the policy's observe
+--   e.revision               (an integer) changes when the power has changed by more than LITTLE
 local abs, ipairs, log, max, setmetatable = math.abs, ipairs, math.log, math.max, setmetatable
 
-local LATE = 0.05   -- part of the power that a pass decides; the first ones more
-local LITTLE = 0.02 -- of the power: 3 % of the experts of four rows
+local LATE = 0.05   -- weight of a new pass in the average of the power; 1 / n for the first passes
+local LITTLE = 0.02 -- a change of the power that matters: it changes the experts of four rows by 3 %
 
 local Experts = {}
 Experts.__index = Experts
@@ -18,6 +22,7 @@ function Experts:expected(rows, sequences)
   return self.power and self.one * (rows * (sequences or self.costs:sequences())) ^ self.power
 end
 
+-- The experts that the root selected, in all layers.
 local function of_one_row(out)
   local n = 0
   for _, ids in ipairs(out:experts(0)) do n = n + #ids end

@@ -1,14 +1,17 @@
--- policy.forced(seq): a source of guesses (policy.sources) where a grammar holds the text: the tokens of text that it
--- forces, and behind that, where it leaves a choice, as of white space, the token that came last after the same token.
--- Kinds are a token behind which more is forced, the last one, which may be spelled together with others, and tokens
--- that came after theirs so many times in turn.
+-- policy.forced(seq): a source of guesses (policy.sources) where a grammar constrains the text. It guesses the tokens
+-- of text that the grammar forces. Where the grammar leaves a choice, such as white space, it guesses the token that
+-- followed the same token last time.
+--
+-- The kind of a guess: INSIDE, a forced token followed by more forced text; LAST, the last forced token, which the
+-- target may write as one token with what follows; AGAIN + n, a token that followed the same token n times in a row.
 local min, setmetatable = math.min, setmetatable
 
-local INSIDE, LAST, AGAIN, TIMES = 1, 2, 2, 4 -- kinds; AGAIN + 1..TIMES
+local INSIDE, LAST, AGAIN, TIMES = 1, 2, 2, 4 -- kinds are 1, 2 and AGAIN + 1 to AGAIN + TIMES
 
 local Forced = { tag = "forced", estimates = { 0.9, 0.7, 0.3, 0.5, 0.7, 0.8 } }
 Forced.__index = Forced
 
+-- Learns from the tokens committed since: the successor of each token, and how many times it came in succession.
 function Forced:find(seq)
   local after, times, length = self.after, self.times, seq:length()
   local before = seq:token(self.length)

@@ -1,38 +1,50 @@
--- policy.guesses(prices, seq): those of the draft model or head, or of one of two (either.lua), and whether a pass for
--- them is worth its time. That is learned from the passes before: what they brought per token that was expected to
--- reach them, less what the rows for it cost. R is always the tokens per millisecond that are reached without.
+-- policy.guesses(prices, seq): decides whether a pass of the draft model or head pays for itself, and makes it. With
+-- two draft models an iteration uses one of them (either.lua).
 --
---   g:begin(budget, rested)  an iteration begins, after so many at rest, in which passes and a row may take so many ms:
---                            g.budget, of which passes have taken g.ms
---   g:worth(R, open, n, depth)   whether a pass over a level of n nodes at a depth is worth its time, where so many
---                            tokens (`open`, a part of one) are expected to reach it; of the first, whether what it
---                            gains repays the reading of what the draft model has not read
---   g:draft(tree, level, n, open)   that pass
---   g:least(R) -> alpha      from which a node is worth its row of the next pass
---   g:settle(R, alpha, best, k)   at the end: best[1..k] are the nodes to verify, likeliest first, as likely as alpha
---                            says; g.pass[node] is the number of its pass, 0 of what is no guess
---   g:quiet(R) -> n          then: in the next n iterations no pass is worth its time, R being the least that can be
---   g:observe(tree, out)     learns how far, and how often, guesses come true
+-- What a pass will add is not known before it runs, so it is estimated from earlier passes. For each of two kinds of
+-- passes, `brings` is an average of the tokens that a pass added for each token that was expected to reach it, less the
+-- cost of its rows:
+--
+--   brings[1]   the first pass of an iteration together with all later ones, less the cost of the later ones
+--   brings[2]   one of the later passes
+--
+-- A pass runs if brings * open >= R * (ms of the pass), where open is the probability that the text reaches its level,
+-- and R the pace in tokens per ms. What a pass added is counted by alpha, the probability that a node is accepted, not
+-- by what was accepted: that varies less, and policy.sharpen calibrates alpha by what was accepted.
+--
+--   g:begin(budget, rested)  begins an iteration, after `rested` iterations of a pause; budget: the ms that its draft
+--                            passes and a row may take. g.budget is that number, g.ms the time of its passes so far
+--   g:worth(R, open, n, depth) -> boolean   whether a pass over a level of n nodes at this depth pays for itself. First
+--                            passes must also pay for the tokens that the draft model has yet to process: the prompt
+--   g:draft(tree, level, n, open)   makes that pass
+--   g:least(R) -> alpha      the smallest alpha with which a node is worth its row of the next draft pass
+--   g:settle(R, alpha, best, k)   after the drafting: learns what the passes added. best[1..k]: the nodes to verify, by
+--                            falling alpha; g.pass[node]: the number of the pass that suggested it, 0 for a copy
+--   g:quiet(R) -> n          then: the number of following iterations in which no pass will pay for itself; R: a lower
+--                            bound of the pace, plain decoding's
+--   g:observe(tree, out)     learns from what was accepted: the calibration, and how deep trees are useful
 local huge, max, min, setmetatable = math.huge, math.max, math.min, setmetatable
 
-local NEAR = 2      -- levels drafted beyond as many as were accepted of late: errors multiply with the depth
-local FADES = 0.9   -- what is left of "of late" after an iteration
--- How often the likeliest guess is right before anything is known: rather too often, since trying it shows the truth.
+local NEAR = 2      -- levels drafted below the depth accepted lately: errors of probabilities multiply with the depth
+local FADES = 0.9   -- the depth accepted lately is multiplied by this in each iteration
+-- How often the likeliest guess of an unknown draft is right. Optimistic, since a trial then shows the truth.
 local RIGHT = { greedy = 0.8, drawn = 0.7 }
-local DEEPEST = 8   -- levels of the chain that a new pair is expected to gain with
-local KNOWN = 3     -- passes that the expectation of a new pair stands for,
-local RECALLED = 8  -- and what earlier texts have taught, at most
-local FORGET = 0.01 -- of what is learned, in each iteration with drafts
-local PAUSE, LONGEST_PAUSE = 4, 64 -- iterations without drafts before one to see: at first; twice as many each time
-local SOON = 16     -- iterations after which a draft that was not asked yet is looked at again
-local STATE = 9      -- numbers of policy.sharpen's state
-local LITTLE = 0.01 -- a pass that brings less than that brings that
+local DEEPEST = 8   -- the longest chain considered in what a new pair is expected to add
+local KNOWN = 3     -- the expectation for a new pair counts as this many passes
+local RECALLED = 8  -- what earlier texts taught counts as at most this many passes
+local FORGET = 0.01 -- the least weight of a new pass in the averages, in addition to 1 / (number of passes)
+-- Iterations without a draft pass before a trial: PAUSE at first, doubled up to LONGEST_PAUSE while passes do not pay.
+local PAUSE, LONGEST_PAUSE = 4, 64
+local SOON = 16     -- iterations after which a draft that was never used is considered again: costs may have changed
+local STATE = 9      -- how many numbers the state of policy.sharpen has
+local LITTLE = 0.01 -- lower bound of brings[2] as a divisor
 
 local function clip(x, low, high) return max(low, min(x, high)) end
 
--- What is expected of a new pair, if each guess of a chain is right with probability p and nothing is reached without
--- drafts: what the first pass of the best chain brings, less the time of the passes below it; and what one of these
--- brings.
+-- The expected `brings` of a new pair at plain decoding's pace, if each guess of a chain is right with probability p:
+-- of the first pass, with the best length of the chain,
+--   max over d of  p + p^2 + ... + p^d - (ms of d rows and of d - 1 later passes) / (ms of a plain pass)
+-- and of a later pass, p less the cost of a row.
 local function expected(prices, model, p)
   local verify, draft = prices.verify, prices.models[model][1].draft
   local accepted, best = 0, 0
@@ -51,24 +63,24 @@ function Guesses:begin(budget, rested)
   if self.revision ~= self.prices.revision then self:expect() end
 end
 
--- What is expected follows the costs: what a busy machine taught may be corrected while a text runs. As long as the
--- draft was not asked, and earlier texts have taught nothing, this is all that is known of it.
+-- Computes what a new pair is expected to add, again when costs have changed: what was learned on a busy machine may be
+-- corrected later. Until the draft is used, if earlier texts have taught nothing, this is all that is known about it.
 function Guesses:expect()
   local promise, deeper = expected(self.prices, self.model, self.right)
   if self.untried then self.brings[1], self.brings[2] = promise, deeper end
   self.promise, self.expected, self.revision = promise, deeper, self.prices.revision
 end
 
--- How many sequences are expected to share a first pass, or (which = 2) another one: as many as did the last time.
+-- How many sequences will share the first pass of an iteration (which = 1) or a later one (2): as many as last time.
 function Guesses:sharers(which) return min(self.shared[which], self.prices.sequences) end
 
--- ms of the next pass, over n nodes, shared by k sequences.
+-- Cost in ms of the next pass, over n nodes, if k sequences share it.
 function Guesses:takes(n, k)
   local price = self.prices.models[self.model][k]
   return self.passes == 0 and price.first or price.draft[n]
 end
 
--- What the first pass of an iteration brings, less its time; brings: instead of what it brought before.
+-- Tokens that the first pass of an iteration is expected to add beyond its cost. brings: used instead of brings[1].
 function Guesses:gain(R, open, brings)
   return (brings or self.brings[1]) * open - R * self.prices.models[self.model][self:sharers(1)].first
 end
@@ -76,7 +88,7 @@ end
 function Guesses:worth(R, open, n, depth)
   local prices = self.prices
   local row = prices.verify[2] - prices.verify[1]
-  local most = self:takes(n, 1) + row -- others may not share it after all
+  local most = self:takes(n, 1) + row -- the budget must cover it even if no other sequence shares it
   if self.ms + most > self.budget then return false end
   if self.passes > 0 then
     return depth < NEAR + self.reach and self.brings[2] * open >= R * self:takes(n, self:sharers(2))
@@ -84,23 +96,25 @@ function Guesses:worth(R, open, n, depth)
   return self:pays(R, open, self.idle >= self.pause)
 end
 
--- Whether a first pass is worth its time. tries: to see what it brings, and all sequences with this one, which paused
--- as long.
+-- Whether a first pass pays for itself. tries: as a trial after a pause. A trial counts at least what a new pair is
+-- expected to add, and is shared by all sequences, which have paused for the same time.
 function Guesses:pays(R, open, tries)
   local brings = tries and max(self.brings[1], self.promise) or self.brings[1]
   local gain = brings * open - R * self:takes(1, tries and self.prices.sequences or self:sharers(1))
   return gain >= 0 and self:repays(R, gain)
 end
 
+-- 0 while passes may pay. Otherwise the time until the next trial or until costs may have changed.
 function Guesses:quiet(R)
   if self.passes > 0 or self:pays(R, 1, self.idle >= self.pause) then return 0 end
-  local left = self.prices.until_length + 1 - self.seq:length() -- then prices may be others
+  local left = self.prices.until_length + 1 - self.seq:length() -- until costs change with the length of the text
   if self.untried and self.prices.revision > 0 then left = min(left, SOON) end -- learned costs may be corrected soon
   return self.idle < self.pause and self:pays(R, 1, true) and min(left, self.pause - self.idle) or left
 end
 
--- Whether passes that gain so many tokens each repay, before the text ends, the reading of all that the draft model has
--- not read yet: the prompt at first. R * verify[1] is the tokens of a pass.
+-- Whether passes that add `gain` tokens each repay, before the text ends, the time in which the draft model processes
+-- the tokens that it has not seen: at first, the whole prompt. The text has about seq:left() / (R * verify[1]) more
+-- iterations, since R * verify[1] is the number of tokens in the time of one target pass.
 function Guesses:repays(R, gain)
   local prices, seq = self.prices, self.seq
   return gain * seq:left() / (R * prices.verify[1]) >= R * prices:reading(self.model, seq:unread(self.model))
@@ -121,18 +135,20 @@ function Guesses:least(R)
   return R * (draft[2] - draft[1]) / max(self.brings[2], LITTLE)
 end
 
--- Learns what the first pass of an iteration (which = 1), or another one, has brought.
+-- Adds to brings[which] what a pass brought: an average with weight 1 / (number of passes) + FORGET for the new one.
 function Guesses:learn(which, brought)
   local asked = self.asked[which] + 1
   self.asked[which] = asked
   self.brings[which] = self.brings[which] + (FORGET + 1 / asked) * (brought - self.brings[which])
 end
 
--- brings[2] is of a pass below the first; where none was made, what is known of it fades. brings[1] is of the first and
--- all below, less their time.
+-- net[p]: tokens that pass p added: sum of alpha - R * (ms of the row) over its nodes among best[1..k].
+-- brings[2] learns net[p] / open[p] from each later pass; in an iteration without one it moves back to the expectation
+-- for a new pair, so that a later pass will be tried again. brings[1] learns the net of all passes less the cost of the
+-- later ones.
 function Guesses:settle(R, alpha, best, k)
   local passes, net, brings, verify, below = self.passes, self.net, self.brings, self.prices.verify, 0
-  if passes == 0 then -- who asks nothing learns nothing
+  if passes == 0 then -- without a pass there is nothing to learn
     self.idle = self.idle + 1
     return
   end
@@ -165,8 +181,9 @@ function Guesses:keep()
   self.prices.costs:keep(self.name, known)
 end
 
--- What earlier texts taught (costs:keep): the numbers of policy.sharpen, brings, and asked. A draft's calibration
--- (models/HEADS.md) has only how often the likeliest guess is right after the first of these.
+-- Reads what earlier texts taught (costs:keep): the state of policy.sharpen, then brings and asked. The calibration
+-- that comes with a draft (calibration.json, models/HEADS.md) has, after that state, only the share of likeliest
+-- guesses that are right. Returns the list, that share, brings and asked; nil for what is unknown.
 local function recall(prices, name)
   local known = prices.costs:recall(name)
   local n = known and #known
@@ -185,8 +202,8 @@ return function(prices, seq, sharpen, model)
     right = right or seq.coupled and RIGHT.drawn or RIGHT.greedy,
     untried = not brings, brings = brings or {}, asked = asked or { KNOWN, KNOWN },
     idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,
-    shared = { huge, huge }, -- as many as there are, at first
-    pass = {}, open = {}, net = {}, took = {}, -- by node; by pass: what reached it, what it brought, its time
+    shared = { huge, huge }, -- at first, all sequences
+    pass = {}, open = {}, net = {}, took = {}, -- the pass of each node; open, net and ms of each pass
   }, Guesses)
   g:expect()
   return g

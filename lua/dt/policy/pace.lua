@@ -1,20 +1,25 @@
--- policy.pace(prices): the tokens per millisecond that a text has reached so far. Late iterations count more. It is at
--- least plain decoding's, which is always to be had.
+-- policy.pace(prices): the pace R, in tokens per millisecond, that the text has reached so far. It is the worth of a
+-- millisecond: a step that is expected to add less than R tokens per millisecond would slow the text down.
 --
---   p:begin(scale, rested) -> R   an iteration begins, after so many plain ones; what took a millisecond takes `scale`
---                            now (policy.prices, follow)
---   p:observe(tokens, ms)    it ends
+--   R = max(weighted tokens / weighted ms, 1 / ms of plain decoding)
+--
+-- Recent iterations have more weight: an iteration n iterations ago counts 0.98 ^ n. R is never below plain decoding's
+-- pace, which is always available.
+--
+--   p:begin(scale, rested) -> R   begins an iteration, after `rested` plain iterations that the host made alone.
+--                            scale: the factor by which learned costs have changed (policy.prices, follow)
+--   p:observe(tokens, ms)    ends it: the tokens that it committed and the ms that it took
 local max, setmetatable = math.max, setmetatable
 
-local START = 3   -- tokens per target pass taken to be reached at first, lest first trees are lavish
-local KEEP = 0.98 -- of what is known, in each iteration
+local START = 3   -- the pace at first, in tokens per target pass: higher than usual, so that the first trees are small
+local KEEP = 0.98 -- the weight of earlier iterations is multiplied by this in each iteration
 
 local Pace = {}
 Pace.__index = Pace
 
 function Pace:begin(scale, rested)
   local plain, kept = self.prices.plain, KEEP ^ rested
-  local new = (1 - kept) / (1 - KEEP) -- tokens, and plain passes
+  local new = (1 - kept) / (1 - KEEP) -- the `rested` plain iterations, weighted: 1 token and 1 plain pass each
   self.tokens, self.ms = kept * self.tokens + new, kept * scale * self.ms + new * plain
   return max(self.tokens / self.ms, 1 / plain)
 end

@@ -1,43 +1,56 @@
--- policy.prices(costs, seq): milliseconds of passes as self.costs has them at the context of now, each asked for once.
--- The time of the page itself, so many walks over memory (costs:walk), is added. Where s sequences run at once, one's
--- time is everyone's:
--- a pass that k of them share costs each s / k of it, and what one reads alone s times as much.
+-- policy.prices(costs, seq): the cost of passes in milliseconds, at the current length of the text. It reads each cost
+-- from self.costs once, adds the policy overhead, and decides which nodes are worth their rows.
 --
---   p.verify[n]     a target pass over n rows, the root's among them
---   p.plain         plain decoding's pass: p.verify[1] without the page
---   p.row[n]        one row more, after n nodes, if as many follow as share its price best
---   p.node          of the page, for a node that is grown
---   p.page, p.wake, p.saved   of an iteration that looks; more after a rest; plain decoding's, which one at rest saves
---   p.sequences     s
---   p.models[m][k]  of a draft model: { first = its first pass of an iteration, over the root, draft = { another one
---                   over n nodes } }, shared by k sequences; without any, first is huge
---   p:reading(m, n)   a pass in which draft model m reads n tokens of one sequence
---   p:follow(seq)   as an iteration begins: asks anew where costs have changed. What a pass takes now, in what it took
---                   before, where learned costs differ; else 1
---   p:observe(out) -> ms   an iteration ends: how much longer its target pass took than verify[n] says, for the experts
---                   that it read; 0 where there are none
---   p:worth(R, alpha, n, account)   whether a node of this alpha is worth its row after n others, and the account may
---                   lose as many rows
---   p:choose(tree, n, alpha, R, account, left, best) -> k, ms   of nodes 1..n, as likely as alpha says, keeps as many
---                   of the likeliest as add most tokens, less R for each ms of their rows: they are best[1..k]. The
---                   account says how many of the `left` ms they may take. ms: of the rows kept, and of growing all
+-- Policy overhead is the time of the policy's own Lua. Most of it is waiting for memory that the passes have driven out
+-- of the processor's caches, so it is estimated as a multiple of the cost of a cache miss (costs:walk). If s sequences
+-- run at once, time that one of them takes is time of all: a pass that k of them share costs each one s / k of it, and
+-- what one sequence computes alone costs s times its time.
+--
+-- Fields, in ms unless noted:
+--   p.verify[n]     a target pass over n rows, the root's included, with policy overhead
+--   p.plain         an iteration of plain decoding: p.verify[1] without policy overhead
+--   p.row[n]        one more row after n nodes: the lowest average of the next one to four rows
+--   p.node          policy overhead of one node of the tree
+--   p.page, p.wake, p.saved   policy overhead: of an iteration; in addition, of the first one after a pause; of an
+--                   iteration of plain decoding, which the host saves while drafting pauses
+--   p.sequences     (a number) s
+--   p.models[m][k]  of draft model m, shared by k sequences: { first = its first pass of an iteration, over the root;
+--                   draft = list: a later pass over n nodes }; without a draft model, first is infinite
+--
+-- Methods:
+--   p:follow(seq) -> factor   as an iteration begins: reads the costs again if they may have changed. factor: cost of a
+--                   target pass now, divided by what it was before, if learned costs changed; otherwise 1
+--   p:observe(out) -> ms   as an iteration ends: how much longer than verify[n] its target pass took because of the
+--                   experts that it read; 0 for a target without experts
+--   p:reading(m, n) -> ms   the time in which draft model m processes n tokens of one sequence
+--   p:worth(R, alpha, n, account) -> boolean   whether a node, after n others, is worth its row: alpha >= R * row[n].
+--                   R: tokens per ms; alpha: the probability that the node is accepted. The loss budget must also cover
+--                   a pass with that many rows
+--   p:choose(tree, n, alpha, R, account, left, best) -> k, ms   which of the nodes 1..n are verified: of the likeliest,
+--                   best[1..k], as many as maximize (sum of alpha) - R * (ms of their rows). `left`: ms of the loss
+--                   budget that are left, of which it allows the rows a part. ms: cost of the k rows and of growing
+--                   the nodes that are not verified
 local experts = require "dt.policy.experts"
 local ceil, huge, max, min, setmetatable = math.ceil, math.huge, math.max, math.min, setmetatable
 
--- Walks that a page takes for each sequence. After a pass: one that looks, beside a draft pass, plain decoding's; after
--- several without a page; for a node, one walk after the other. From runs on a Zen 3, in us:
---   a pass of    a page that looks    after a rest    plain    a node    a walk after a pass, several, again
---   0.2 ms            20 to 40          60 to 77        4.4       9            10 to 20, 45 to 70, 1.4 to 2.5
---     7 ms              116               138            32      10                  70, 74, 4
--- On a Zen 5 a page that looks takes 7 us, 22 after a rest, and 55 after a pass of 4.5 ms.
+-- Policy overhead for each sequence, as multiples of the cost of a cache miss (costs:walk): LOOK for an iteration of
+-- rate, STEP for a draft pass, PLAIN for an iteration of plain decoding (all of walk(1)); WAKE for the first iteration
+-- after a pause (of walk(2)); NODE for a node (of walk(0): the policy's memory is in the cache by then). They are
+-- fitted to these microseconds, measured on a Zen 3:
+--   target pass    iteration of rate    after a pause    plain    node    walk(1)     walk(2)     walk(0)
+--   0.2 ms             20 to 40           60 to 77        4.4       9     10 to 20    45 to 70    1.4 to 2.5
+--     7 ms               116                138            32      10        70          74           4
+-- On a Zen 5 an iteration of rate takes 7 us, 22 after a pause, and 55 with target passes of 4.5 ms.
 local LOOK, STEP, PLAIN, WAKE, NODE = 2, 0.85, 0.25, 1.25, 4
-local AHEAD = 4  -- rows that may share the price of one: kernels take several at once, so that one of them is dear
-local SAME = 128 -- tokens for which costs stay: see self.costs
+-- A row is charged the average of up to AHEAD rows: kernels compute several rows together, so that the first row of
+-- such a group is expensive and the others are cheap.
+local AHEAD = 4
+local SAME = 128 -- costs change with the context every SAME tokens, as self.costs does
 
 local Prices = {}
 Prices.__index = Prices
 
--- A list whose items are f(n), each asked for when it is needed first.
+-- A list of f(1), f(2), ...; each is computed when it is first needed, because asking self.costs takes time.
 local function asked(f)
   return setmetatable({}, { __index = function(t, n)
     local x = f(n)
@@ -46,9 +59,10 @@ local function asked(f)
   end })
 end
 
--- Changes when costs do.
+-- A number that changes whenever costs change.
 function Prices:now() return self.costs:revision() + self.experts.revision end
 
+-- Reads all costs at the current length of the text.
 function Prices:ask(seq)
   local costs, context, sequences = self.costs, seq:length(), self.costs:sequences()
   local of = self.experts
@@ -68,7 +82,7 @@ function Prices:ask(seq)
     return least
   end)
   self.models = { asked(function() return { first = huge } end) }
-  for m = 1, min(seq.models, max(costs:models(), 1)) do -- a table that knows of no draft raises
+  for m = 1, min(seq.models, max(costs:models(), 1)) do -- raises if a table has no costs of a draft
     self.models[m] = asked(function(k)
       local share = sequences / k
       return { first = costs:first(context, k, m) * share + step, draft = asked(function(n)

@@ -1,39 +1,50 @@
--- policy.sources(list[, costs]): guesses that cost no pass, one after another, of several sources. After the root and
--- after each of their guesses every source is asked, and the likeliest token is offered. A token is as likely as those
--- of its source and kind came true; where the draft model was asked, kinds are apart by whether it finds the same token
--- likeliest.
--- Of each iteration the first guess tells, verified or not: the text goes on with it or does not.
--- With self.costs, later texts begin with what earlier ones taught (costs:keep).
+-- policy.sources(list[, costs]): guesses that need no draft pass. Each source of the list is asked for the token that
+-- follows the root and then for one after each guess; the most probable answer is offered as the next guess.
 --
---   c:find(seq)              an iteration begins
---   c:next(tree) -> token, q what is offered behind the root or the last guess; nil: nothing
---   c:compare(tree, u) -> q, left   of u, whose next token that is: q as it is if u was drafted from, and the share of
---                            what the draft model gives to other tokens that is left to them
---   c:add(tree, u) -> node   makes it a node, behind which sources are asked again
---   c:stop()                 it is not worth a node: nothing is offered behind it
---   c:needs(q) -> n          nothing as likely as q is offered before n of the last tokens stood before; where none
---                            is as likely, as many as are told apart; nil: there are other kinds
---   c:observe(tree, out)     learns which came true
+-- The probability q of a guess is the share of earlier guesses of the same source and kind that were right:
 --
--- A source: policy.copies, policy.forced, false for none, or a table of the policy's own:
+--   q = right / seen,  where both begin with an estimate that counts as DOUBT guesses
+--
+-- A kind is what a source knows about the reliability of its guess; for copies, how many tokens matched. Where the
+-- draft model has been asked at the same node, guesses are counted separately by whether its likeliest token is the
+-- same. The first guess of an iteration is counted even if it was not verified: the text shows whether it was right.
+-- With self.costs the counts are kept for later texts (costs:keep).
+--
+--   c:find(seq)              begins an iteration
+--   c:next(tree) -> token, q   the guess after the root or after the last node added; nil: there is none
+--   c:compare(tree, u) -> q, left   the guess follows node u. q: its probability, which also considers the draft model
+--                            if u has been drafted from; left: the factor by which the guess reduces the probabilities
+--                            of the draft model's other candidates, (1 - q) / (1 - p) and at most 1, where p is the
+--                            draft model's probability of the guessed token
+--   c:add(tree, u) -> node   makes the guess a node; the next guess follows it
+--   c:stop()                 the guess is not worth a node: no more guesses in this iteration
+--   c:needs(q) -> n          the fewest tokens that must match an earlier passage for a copy of probability q or more;
+--                            if no number is enough, the largest that is counted separately. nil: unknown, since there
+--                            are sources other than copies of the text
+--   c:observe(tree, out)     ends the iteration: counts which guesses were right
+--
+-- A source is policy.copies, policy.forced, false (none), or a table:
 --
 --   s.tag                    the name of its nodes in traces (tree:tag)
---   s.estimates              a list: the probability of each of its kinds before any was seen
---   s:find(seq)              an iteration begins
---   s:follow(tree, u) -> token, kind   its guess behind u, the root or the node that was added last, and the guess's
---                            kind, 1..#estimates; nil: none
---   s:observe(tree, out)     if there is one: an iteration ends
---   s.needs                  if true: a kind is as many of the text's last tokens that stood before
+--   s.estimates              a list: for each kind, the probability that a guess is right, before any was seen
+--   s:find(seq)              begins an iteration
+--   s:follow(tree, u) -> token, kind   its guess after u, which is the root or the node added last; kind: an index of
+--                            s.estimates; nil: no guess
+--   s:observe(tree, out)     optional: ends the iteration
+--   s.needs                  true if kind n means that the last n tokens of the text match an earlier passage
 local exp, log, max, min = math.exp, math.log, math.max, math.min
 local ipairs, select, setmetatable = ipairs, select, setmetatable
 
-local DOUBT = 2 -- guesses that the estimate of a kind counts as
-local RECALLED = 4 -- and those of earlier texts, at most
-local AGREES, DIFFERS = 1, 2 -- kinds behind those that stand alone, in so many times kinds
+local DOUBT = 2 -- the first estimate of a kind counts as this many guesses
+local RECALLED = 4 -- what earlier texts taught counts as at most this many
+-- Each kind is counted three times: at index kind where the draft model was not asked, at kind + AGREES * (number of
+-- kinds) where it agrees, and at kind + DIFFERS * (number of kinds) where it differs.
+local AGREES, DIFFERS = 1, 2
 
 local Sources = {}
 Sources.__index = Sources
 
+-- Counts a guess of this kind that was right or wrong.
 function Sources:learn(kind, right)
   self.learned = true
   self.seen[kind] = self.seen[kind] + 1
@@ -48,8 +59,9 @@ function Sources:find(seq)
   for i = 1, #self do self[i]:find(seq) end
 end
 
--- What earlier texts taught of a source (costs:keep): a list of `right` and `seen` for each of n kinds, each kind as if
--- it had been seen RECALLED times at most.
+-- Reads what earlier texts taught about a source (costs:keep): first `right`, then `seen`, of each of n kinds. Counts
+-- are scaled down to RECALLED guesses a kind at most, so that this text can still change them. Returns whether there
+-- was something to read.
 local function recall(self, source, base, n)
   local known = self.costs and self.costs:recall(source.tag)
   if not known or #known ~= 2 * n then return false end
@@ -61,6 +73,7 @@ local function recall(self, source, base, n)
   return true
 end
 
+-- Keeps the counts of a source for later texts.
 local function keep(self, source, base)
   local n = 3 * #source.estimates
   local known = self.known
@@ -69,8 +82,9 @@ local function keep(self, source, base)
   self.costs:keep(source.tag, known)
 end
 
--- Where kinds of a source are counted: those that stand alone, behind them those with which the draft model agrees, and
--- then the others.
+-- Fills the counts of a source, which begin after index `base`: from earlier texts or, if there were none, from its
+-- estimates. If the draft model agrees, half of the doubt is removed; if it differs, half of the probability. Returns
+-- the base of the next source.
 local function first_estimates(self, source, base)
   local right, seen = self.right, self.seen
   local kinds = #source.estimates
