@@ -3,6 +3,7 @@
 
 #include "dtrun.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,12 @@ static void put(json_text *out, const char *bytes, size_t len) {
 }
 
 void json_raw(json_text *out, const char *text) { put(out, text, strlen(text)); }
+
+void json_float(json_text *out, float x) {
+  char text[32];
+  snprintf(text, sizeof text, "%.9g", (double)x);
+  json_raw(out, isfinite(x) ? text : "null");
+}
 
 void json_string(json_text *out, const char *bytes, size_t len) {
   char *text = dt_utf8(bytes, len, &len);

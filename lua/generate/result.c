@@ -176,13 +176,6 @@ static void add_shifts(cJSON *root, const dtl_result *r) {
     cJSON_AddNullToObject(shifts, "grammar");
 }
 
-/* Writes a float to its last bit; null: it is not finite. */
-static void put_float(json_text *out, float x) {
-  char text[32];
-  snprintf(text, sizeof text, "%.9g", (double)x);
-  json_raw(out, isfinite(x) ? text : "null");
-}
-
 /* [{"id":, "logprob":, "top": [[id, logprob], ..]}, ..], with null for a token without log-probabilities; null instead
  * of the list: they were not wanted. */
 static void add_logprobs(cJSON *root, const char *key, const dtl_logprob *list, const int32_t *ids, int n) {
@@ -197,12 +190,12 @@ static void add_logprobs(cJSON *root, const char *key, const dtl_logprob *list, 
     }
     snprintf(head, sizeof head, "{\"id\":%d,\"logprob\":", ids[i]);
     json_raw(&out, head);
-    put_float(&out, list[i].logp);
+    json_float(&out, list[i].logp);
     json_raw(&out, ",\"top\":[");
     for (int k = 0; k < list[i].n; k++) {
       snprintf(head, sizeof head, "%s[%d,", k ? "," : "", list[i].id[k]);
       json_raw(&out, head);
-      put_float(&out, list[i].logps[k]);
+      json_float(&out, list[i].logps[k]);
       json_raw(&out, "]");
     }
     json_raw(&out, "]}");

@@ -107,12 +107,8 @@ static size_t count_characters(answer_offset *at, const char *bytes, size_t len)
 }
 
 /* JSON has no infinity. */
-static void put_logp(json_text *out, float logp) {
-  if (isnan(logp))
-    json_raw(out, "null");
-  else
-    answer_put(out, "%.9g", isinf(logp) ? -9999.0 : (double)logp);
-}
+/* As OpenAI's servers do, it writes -9999 for a token that cannot be chosen. */
+static void put_logp(json_text *out, float logp) { json_float(out, isinf(logp) ? -9999.0f : logp); }
 
 static void put_chat_token(json_text *out, const dt_pair *pair, int32_t id, float logp) {
   char buffer[16];

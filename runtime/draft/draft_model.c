@@ -9,6 +9,7 @@
 #include "backend/pass.h"
 #include "draft/draft.h"
 #include "draft/results.h"
+#include "system/min_max.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -59,10 +60,7 @@ struct draft_saved {
   int n;
 };
 
-static int min(int a, int b) { return a < b ? a : b; }
-static int max(int a, int b) { return a > b ? a : b; }
-
-static int context_of(const pair_draft *draft, int context) { return min(context, draft->info.context); }
+static int context_of(const pair_draft *draft, int context) { return dt_min(context, draft->info.context); }
 static int slots_of(int context) { return context + DT_TREE_DRAFTS; }
 
 /* A draft cannot embed a token past its vocabulary (the target's padding). Another token replaces it, since a draft
@@ -70,10 +68,10 @@ static int slots_of(int context) { return context + DT_TREE_DRAFTS; }
 static int32_t map_token(const draft_model *d, int32_t token) { return token < d->vocab ? token : 0; }
 
 /* The length of a text of n tokens as the draft sees it. */
-static int seen(const draft_model *d, int n) { return max(n - d->lag, 0); }
+static int seen(const draft_model *d, int n) { return dt_max(n - d->lag, 0); }
 
 /* The number of rows that the visible n tokens of a prompt get: none if the draft could never draft after them. */
-static int prompt_rows(const draft_model *d, int n) { return n <= d->context ? max(n - 1, 0) : 0; }
+static int prompt_rows(const draft_model *d, int n) { return n <= d->context ? dt_max(n - 1, 0) : 0; }
 
 static void add_text(draft_model *d, int seq, const int32_t *tokens, int first, int last) {
   for (int i = first; i < last; i++) *pass_row(&d->rows, seq, map_token(d, tokens[i]), i, i, 1) = i;
@@ -104,20 +102,20 @@ static void draft_start(drafter *base, int seq, int n, int same) {
   draft_model *d = (draft_model *)base;
   rows_of *q = &d->seq[seq];
   q->prompt = prompt_rows(d, seen(d, n));
-  keep_rows(d, seq, min(min(seen(d, same), q->kv.rows), q->prompt));
+  keep_rows(d, seq, dt_min(dt_min(seen(d, same), q->kv.rows), q->prompt));
 }
 
 static dt_status draft_prompt(drafter *base, int seq, const draft_text *text, int most, int *left, dt_error *err) {
   draft_model *d = (draft_model *)base;
   rows_of *q = &d->seq[seq];
-  int n = min(most, max(q->prompt - q->kv.rows, 0));
+  int n = dt_min(most, dt_max(q->prompt - q->kv.rows, 0));
   double start = dt_clock_ms();
   pass_begin(&d->rows, 1);
   add_text(d, seq, text->tokens + d->lag, q->kv.rows, q->kv.rows + n);
   dt_status status = n ? run_text(d, q->kv.rows == 0, err) : DT_OK;
   if (status) return status;
   q->kv.rows += n;
-  *left = max(q->prompt - q->kv.rows, 0);
+  *left = dt_max(q->prompt - q->kv.rows, 0);
   if (n) text->stats->prompt_ms += dt_clock_ms() - start;
   return DT_OK;
 }
@@ -125,7 +123,7 @@ static dt_status draft_prompt(drafter *base, int seq, const draft_text *text, in
 static int draft_rows(const drafter *base, int seq, int n, int *there) {
   const draft_model *d = (const draft_model *)base;
   int all = seen(d, n);
-  *there = min(d->seq[seq].kv.rows, all);
+  *there = dt_min(d->seq[seq].kv.rows, all);
   return all;
 }
 
@@ -144,7 +142,7 @@ static dt_status draft_save(const drafter *base, int seq, int n, draft_saved **o
   const draft_model *d = (const draft_model *)base;
   draft_saved *saved = calloc(1, sizeof *saved);
   if (!saved) return dt_fail_memory(err, "a prefix", sizeof *saved);
-  *saved = (draft_saved){.pair = d->pair, .n = min(d->seq[seq].kv.rows, prompt_rows(d, seen(d, n)))};
+  *saved = (draft_saved){.pair = d->pair, .n = dt_min(d->seq[seq].kv.rows, prompt_rows(d, seen(d, n)))};
   dt_status status = saved->n ? d->pair->ops->snapshot(d->cache, seq, saved->n, &saved->rows, err) : DT_OK;
   if (status)
     free(saved);
@@ -158,7 +156,7 @@ static dt_status draft_restore(drafter *base, int seq, const draft_saved *saved,
   draft_start(base, seq, n, 0); /* rows that are not restored are computed at the first step */
   if (!saved->rows || !d->seq[seq].prompt) return DT_OK;
   dt_status status = d->pair->ops->restore(d->cache, seq, saved->rows, err);
-  if (!status) keep_rows(d, seq, min(saved->n, d->seq[seq].prompt));
+  if (!status) keep_rows(d, seq, dt_min(saved->n, d->seq[seq].prompt));
   return status;
 }
 
@@ -221,7 +219,7 @@ static int add_node(draft_model *d, int seq, const draft_text *text, int u, int 
     int v = u;
     for (int up = above; up > 0; up--) v = t->parent[v];
     q->slot[v] = kv_reserve(&q->kv);
-    q->nodes = max(q->nodes, v + 1);
+    q->nodes = dt_max(q->nodes, v + 1);
     int32_t *path = pass_row(&d->rows, seq, map_token(d, t->token[v]), q->slot[v], text->length, t->depth[v]);
     for (int a = v; a > 0; a = t->parent[a]) path[t->depth[a] - 1] = q->slot[a];
     own(d, seq, v);
@@ -312,8 +310,8 @@ static dt_status run_step(draft_model *d, const draft_text *texts, double *start
 static dt_status step_level(draft_model *d, const draft_text *texts, const dt_node_ref *nodes, int n, int level,
                             double *start, dt_error *err) {
   int longest = 1;
-  for (int i = 0; i < n; i++) longest = max(longest, texts[nodes[i].seq].tree->deepest);
-  pass_begin(&d->rows, min(longest, DT_TREE_DRAFTS)); /* a deeper row would need too many rows before it */
+  for (int i = 0; i < n; i++) longest = dt_max(longest, texts[nodes[i].seq].tree->deepest);
+  pass_begin(&d->rows, dt_min(longest, DT_TREE_DRAFTS)); /* a deeper row would need too many rows before it */
   dt_status status = DT_OK;
   for (int seq = 0; seq < d->sequences && !status; seq++) {
     bool fits = d->rows.n + SEQUENCE_ROWS <= d->most && pass_fits(&d->rows, SEQUENCE_ROWS);
@@ -328,7 +326,7 @@ static dt_status step_level(draft_model *d, const draft_text *texts, const dt_no
 
 static int deepest_of(const draft_text *texts, const dt_node_ref *nodes, int n) {
   int depth = 0;
-  for (int i = 0; i < n; i++) depth = max(depth, texts[nodes[i].seq].tree->depth[nodes[i].node]);
+  for (int i = 0; i < n; i++) depth = dt_max(depth, texts[nodes[i].seq].tree->depth[nodes[i].node]);
   return depth;
 }
 
@@ -408,9 +406,9 @@ static dt_status open_sequences(draft_model *d, dt_error *err) {
 
 /* Opens room for the rows of a whole text, or of some sequences that draft. */
 static dt_status open_rows(draft_model *d, dt_error *err) {
-  d->most = min(d->sequences, PASS_SEQUENCES) * SEQUENCE_ROWS;
-  int rows = max(d->most, d->context);
-  dt_status status = pass_open(&d->rows, rows, (size_t)max(rows, SEQUENCE_ROWS * DT_TREE_DRAFTS), err);
+  d->most = dt_min(d->sequences, PASS_SEQUENCES) * SEQUENCE_ROWS;
+  int rows = dt_max(d->most, d->context);
+  dt_status status = pass_open(&d->rows, rows, (size_t)dt_max(rows, SEQUENCE_ROWS * DT_TREE_DRAFTS), err);
   if (status) return status;
   size_t n = (size_t)d->most;
   d->owner = malloc(n * sizeof *d->owner);
@@ -430,7 +428,7 @@ dt_status draft_model_open(const dt_pair *pair, int which, int sequences, int co
                      .which = which,
                      .sequences = sequences,
                      .context = context_of(draft, context),
-                     .vocab = min(pair->target_info.vocab, draft->info.vocab),
+                     .vocab = dt_min(pair->target_info.vocab, draft->info.vocab),
                      .lag = *draft->head ? 1 : 0,
                      .features = *draft->head ? target : NULL,
                      .sampling = sampling};

@@ -2,13 +2,12 @@
  * checks everything; if a check fails, nothing has changed. */
 #include "session/row_experts.h"
 #include "session/session.h"
+#include "system/min_max.h"
 #include "system/need.h"
 #include "tree/accept.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static int max(int a, int b) { return a > b ? a : b; }
 
 /* Checks that the sequence exists, is running, and is in a phase between `from` and `to`. */
 static dt_status check_running(const dt_session *s, int seq, dt_tree_phase from, dt_tree_phase to, const char *call,
@@ -97,8 +96,8 @@ static void add_tree(dt_session *s, int seq) {
 
 /* The number of candidates that the sequence needs of a row. */
 static int row_top(const sequence *q) {
-  int logs = q->logs.asked.wanted ? max(q->logs.asked.top, 1) : 0;
-  return max(q->candidates, logs);
+  int logs = q->logs.asked.wanted ? dt_max(q->logs.asked.top, 1) : 0;
+  return dt_max(q->candidates, logs);
 }
 
 /* Gives each sequence the candidates of its rows, which are adjacent. */
@@ -133,7 +132,7 @@ static dt_status verify_rows(dt_session *s, int32_t **choice, dt_error *err) {
   bool shifted = false;
   for (int i = 0; i < rows.n; i++) {
     const sequence *q = &s->seq[rows.sequence[i]];
-    s->wanted[i] = i, k = max(k, row_top(q)), shifted |= q->shifted;
+    s->wanted[i] = i, k = dt_max(k, row_top(q)), shifted |= q->shifted;
   }
   dt_out out = {.want = k ? DT_WANT_BOTH : DT_WANT_ARGMAX,
                 .n = rows.n,
@@ -197,7 +196,7 @@ dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verd
     dt_tree_seal(t, NULL);
     drop_forbidden(&s->seq[seqs[i]]);
     verdicts[i] = (dt_verdict){.seq = seqs[i], .depth = deepest_kept(t), .bonus = -1};
-    longest = max(longest, verdicts[i].depth);
+    longest = dt_max(longest, verdicts[i].depth);
   }
   int32_t *choice = s->choice;
   s->experts_read = 0;

@@ -3,14 +3,12 @@
 #include "session/session.h"
 #include "session/room.h"
 #include "session/row_experts.h"
+#include "system/min_max.h"
 #include "system/need.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int min(int a, int b) { return a < b ? a : b; }
-static int max(int a, int b) { return a > b ? a : b; }
 
 static dt_status open_sequence(sequence *q, int context, dt_error *err) {
   dt_status s = dt_tree_open(&q->tree, err);
@@ -24,8 +22,8 @@ static dt_status open_sequence(sequence *q, int context, dt_error *err) {
 /* Opens room for the rows of a whole text, or of some sequences with the largest trees, and for the longest paths of
  * one sequence. */
 static dt_status open_rows(dt_session *s, dt_error *err) {
-  int tree = 1 + DT_TREE_VERIFY, most = min(s->sequences, PASS_SEQUENCES) * tree, rows = max(most, s->context);
-  dt_status status = pass_open(&s->rows, rows, (size_t)max(rows, tree * DT_TREE_VERIFY), err);
+  int tree = 1 + DT_TREE_VERIFY, most = dt_min(s->sequences, PASS_SEQUENCES) * tree, rows = dt_max(most, s->context);
+  dt_status status = pass_open(&s->rows, rows, (size_t)dt_max(rows, tree * DT_TREE_VERIFY), err);
   if (status) return status;
   size_t all = (size_t)s->sequences * (size_t)tree;
   s->wanted = malloc((size_t)rows * sizeof(int32_t));
@@ -186,7 +184,7 @@ void session_begin_tree(dt_session *s, int seq) {
   sequence *q = &s->seq[seq];
   int left = q->limit - q->length, deepest = s->pair->target_info.deepest;
   int room = left > 0 ? left - 1 : 0;
-  dt_tree_reset(q->tree, q->tokens[q->length - 1], deepest ? min(room, deepest) : room, s->pair->target_info.vocab);
+  dt_tree_reset(q->tree, q->tokens[q->length - 1], deepest ? dt_min(room, deepest) : room, s->pair->target_info.vocab);
   kv_begin(&q->target, q->length - 1);
   for (int i = 0; i < s->drafts; i++) s->draft[i]->ops->begin(s->draft[i], seq, q->length);
   q->accepted = 0;
@@ -361,7 +359,7 @@ static dt_status prompt_rows(dt_session *s, int seq, int n, dt_error *err) {
                 .row = s->wanted,
                 .given = q->tokens + first + 1,
                 .logp = s->choice_logp,
-                .k = max(top, 1),
+                .k = dt_max(top, 1),
                 .top_id = s->candidate,
                 .top_logp = s->candidate_logp};
   bool told = q->logs.asked.prompt;
@@ -383,7 +381,7 @@ static dt_status draft_prompt(dt_session *s, int seq, int most, int *left, dt_er
     int before = 0, after = 0;
     status = s->draft[i]->ops->prompt(s->draft[i], seq, &text, 0, &before, err);
     if (!status && before) status = s->draft[i]->ops->prompt(s->draft[i], seq, &text, most, &after, err);
-    most -= min(most, before), *left += after;
+    most -= dt_min(most, before), *left += after;
   }
   return status;
 }
@@ -397,7 +395,7 @@ static dt_status draft_rows(dt_session *s, int seq, int most, int *left, dt_erro
 /* Runs at most `most` rows of the prompt. After the last one the sequence has started. */
 static dt_status run_piece(dt_session *s, int seq, int most, dt_error *err) {
   sequence *q = &s->seq[seq];
-  int n = min(most, q->prompt - 1 - q->target.rows), left;
+  int n = dt_min(most, q->prompt - 1 - q->target.rows), left;
   double start = dt_clock_ms();
   q->begun = false;
   dt_status status = prompt_rows(s, seq, q->target.rows + n, err);
@@ -413,7 +411,7 @@ static dt_status run_piece(dt_session *s, int seq, int most, dt_error *err) {
 static dt_status start(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, int same,
                        dt_error *err) {
   sequence *q = &s->seq[seq];
-  int kept = min(same, q->target.rows);
+  int kept = dt_min(same, q->target.rows);
   dt_status status = begin(s, seq, prompt, n, o, err);
   if (status) return status;
   keep_rows(s, seq, kept);
@@ -535,7 +533,7 @@ dt_status dt_prefix_save(dt_session *s, int seq, int n, dt_prefix **out, dt_erro
   NEED(s, "session");
   NEED(out, "out");
   if (n < 1) return dt_fail(err, DT_EINPUT, "prefix: %d tokens are out of range: at least 1", n);
-  int rows = min(n, dt_seq_rows(s, seq));
+  int rows = dt_min(n, dt_seq_rows(s, seq));
   if (rows < 1) return dt_fail(err, DT_ESTATE, "sequence %d has no rows", seq);
   dt_status status = copy_rows(s, seq, rows, rows, &p, err);
   if (status) return status;
@@ -565,7 +563,7 @@ static dt_status restore_rows(dt_session *s, int seq, const dt_prefix *p, dt_err
     else
       ops->start(s->draft[i], seq, p->n, 0);
   }
-  if (!status) keep_rows(s, seq, p->target ? min(p->rows, p->n - 1) : 0);
+  if (!status) keep_rows(s, seq, p->target ? dt_min(p->rows, p->n - 1) : 0);
   return status;
 }
 
