@@ -238,22 +238,22 @@ typedef struct {
 typedef struct {
   int context;                                       /* as in dtl_request; 0: the target's */
   int batch;                                         /* sequences at once; 0: 1 */
-  bool fresh;                                        /* measure anew, without the cache */
+  bool fresh;                                        /* measure again and ignore the cache */
   void (*progress)(void *user, int done, int total); /* or NULL; while measuring; the last time done == total */
   void (*note)(void *user, const char *line);        /* or NULL; gets warnings: an unreadable cache */
   void *user;
   dtl_usage (*usage)(bool children);      /* NULL: dtl_usage_now */
   const volatile sig_atomic_t *interrupt; /* or NULL */
-} dtl_calibration;
+} dtl_cost_measuring;
 
 /* Options that show notes and progress on standard error; where that is no terminal, a line each ten seconds. `user`
  * points to the clock in ms of the last line, a double of all callers. */
-dtl_calibration dtl_calibration_shown(const volatile sig_atomic_t *interrupt);
+dtl_cost_measuring dtl_cost_measuring_shown(const volatile sig_atomic_t *interrupt);
 
 /* Times of the pair's passes on this machine, from the user's cache folder; if they are not there, they are measured
  * and stored: in some seconds or, with large models, minutes. A disturbed measurement is repeated once; a table that is
  * still disturbed is used for ten minutes. */
-dt_status dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, dt_error *err);
+dt_status dtl_measure_costs(dt_pair *pair, const dtl_cost_measuring *how, dtl_costs *costs, dt_error *err);
 
 /* Learned costs begin as an estimate from the models' sizes, and from a quarter of a second of passes if these are
  * short. Each pass of a run improves them. They are kept in the user's cache folder, one file for each pair, machine

@@ -180,7 +180,7 @@ static int set_policy(talk *t, const dtl_policy_options *how) {
   if (info->draft == DTL_NEEDS_DRAFT && !t->j.draft)
     status = complain(EXIT_USAGE, "%s needs a draft model: begin with --draft MODEL", info->name);
   t->j.policy = opened;
-  if (!status) status = job_calibrate(&t->j);
+  if (!status) status = job_costs(&t->j);
   if (status) t->j.policy = before;
   dtl_policy_close(status ? opened : before);
   if (!status) t->how = *how;

@@ -131,7 +131,7 @@ static void take_table(const dtl_learned *learned, course *c) {
     if (!wrong) learned_table(&c->l, t, c->draws, c->draws && c->coupled);
     if (wrong && *wrong && wrong != COSTS_STARVED)
       note(learned,
-           "the table of costs %s is left aside: %s; costs are learned from runs, dtrun run calibrate measures it anew",
+           "the table of costs %s is ignored: %s; costs are learned from runs; 'dtrun run costs' measures them again",
            place.path, wrong);
     costs_leave(&place);
   }
@@ -148,7 +148,7 @@ static dt_status read_file(const dtl_learned *learned, course *c, dt_error *err)
     return dtl_fail(err, DT_ENOMEM, "out of memory: what was learned of costs in %s", c->place.path);
   }
   if (text && !wrong) c->kept = c->l.passes;
-  if (wrong) note(learned, "what was learned of costs in %s is left aside, and written anew: %s", c->place.path, wrong);
+  if (wrong) note(learned, "the learned costs in %s are ignored and replaced: %s", c->place.path, wrong);
   free(text);
   return DT_OK;
 }

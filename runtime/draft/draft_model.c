@@ -261,7 +261,7 @@ static void take_result(const draft_model *d, dt_tree *t, int u, int result) {
   dt_tree_draft *to = dt_tree_new_draft(t, u, d->which);
   if (!to) return;
   draft_results_read(&d->results, result, to);
-  dt_tree_sharpen_draft(t, to);
+  dt_tree_calibrate_draft(t, to);
 }
 
 /* Takes the rows of nodes back, as if they had never been added. */

@@ -101,7 +101,7 @@ static void take(const draft_medusa *d, const draft_text *text, int seq, int nod
   if (!to) return;
   *to = d->seq[seq].at[distance];
   if (text->shifts && distance) leave_out_forbidden(text, node, to);
-  dt_tree_sharpen_draft(t, to);
+  dt_tree_calibrate_draft(t, to);
 }
 
 static dt_status medusa_step(drafter *base, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {

@@ -76,7 +76,7 @@ static void take_result(const draft_reader *d, dt_tree *t, int u, int result) {
   dt_tree_draft *to = dt_tree_new_draft(t, u, d->which);
   if (!to) return;
   draft_results_read(&d->results, result, to);
-  dt_tree_sharpen_draft(t, to);
+  dt_tree_calibrate_draft(t, to);
 }
 
 /* Runs the collected rows, all of one level, and counts the time since *start for their sequences. */

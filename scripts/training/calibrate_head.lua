@@ -21,7 +21,7 @@ dt.check(opts.questions, "calibrate_head: give --questions FILE.jsonl")
 
 local WAYS = { greedy = 0.0, drawn = 0.8 }
 
-local SENT = 9 -- numbers of policy.sharpen in what rate keeps of guesses
+local SENT = 9 -- numbers of policy.calibration in what rate keeps of guesses
 
 local prompts, right = {}, {}
 for line in io.lines(opts.questions) do prompts[#prompts + 1] = assert(dt.json.decode(line)).prompt end

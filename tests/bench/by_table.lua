@@ -50,7 +50,7 @@ function by_table.texts(opts)
   return list
 end
 
--- A level of nodes that were drafted from is a pass. times: the second result of dt.calibrate.
+-- A level of nodes that were drafted from is a pass. times: the second result of dt.measure_costs.
 function by_table.ms(file, costs, times, temp)
   local ms, iterations = 0, {}
   local function draws(rows, each) return temp > 0 and rows * each or 0 end

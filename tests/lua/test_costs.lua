@@ -205,12 +205,12 @@ function TestCosts.test_a_result_says_what_its_policy_counted_with()
   lu.assertErrorMsgContains("generate: costs: 'measured': expected learn or table", costs, fake(), "measured")
 end
 
-function TestCosts.test_calibrate_gives_the_object_and_its_table()
-  local costs, t = assert(dt.calibrate(fake()))
+function TestCosts.test_measure_costs_gives_the_object_and_its_table()
+  local costs, t = assert(dt.measure_costs(fake()))
   lu.assertEquals({ costs:target(1, 10), costs:target(2, 10), costs:draft(2, 10) }, { 1.0, 1.25, 0.25 })
   lu.assertEquals({ t.contexts, t.rows, t.target, t.draft }, { { 128 }, { 1, 9 }, TABLE.target, TABLE.draft })
   lu.assertErrorMsgContains(
-    "dt.calibrate: unknown key 'again' (known: batch, fresh)", dt.calibrate, fake(), { again = true })
+    "dt.measure_costs: unknown key 'again' (known: batch, fresh)", dt.measure_costs, fake(), { again = true })
 end
 
 function TestCosts.test_without_a_draft_model_there_are_no_costs_of_drafting()
@@ -267,7 +267,7 @@ function TestCosts.test_where_costs_cannot_be_measured_the_policy_is_not_run()
   lu.assertNil(result)
   lu.assertEquals(err.kind, "device")
   lu.assertStrContains(err.message, "returned NaN")
-  local costs, failure = dt.calibrate(pair)
+  local costs, failure = dt.measure_costs(pair)
   lu.assertNil(costs)
   lu.assertEquals(failure.kind, "device")
 end

@@ -260,16 +260,16 @@ static void usage_and_disturbance(void **unused) {
 static void calibration(void **unused) {
   (void)unused;
   static const int CONTEXTS[] = {INT_MIN, -1, CONTEXT + 1, INT_MAX}, BATCHES[] = {INT_MIN, -1, DTL_PLACES + 1, INT_MAX};
-  const dtl_calibration how = dtl_calibration_shown(NULL);
+  const dtl_cost_measuring how = dtl_cost_measuring_shown(NULL);
   dtl_costs costs;
-  NULL_REFUSED(dtl_calibrate(NULL, &how, &costs, err));
-  NULL_REFUSED(dtl_calibrate(pair, NULL, &costs, err));
-  NULL_REFUSED(dtl_calibrate(pair, &how, NULL, err));
+  NULL_REFUSED(dtl_measure_costs(NULL, &how, &costs, err));
+  NULL_REFUSED(dtl_measure_costs(pair, NULL, &costs, err));
+  NULL_REFUSED(dtl_measure_costs(pair, &how, NULL, err));
   for
-    EACH(n, CONTEXTS) REFUSED(dtl_calibrate(pair, &(dtl_calibration){.context = *n}, &costs, err), "context: ");
+    EACH(n, CONTEXTS) REFUSED(dtl_measure_costs(pair, &(dtl_cost_measuring){.context = *n}, &costs, err), "context: ");
   for
-    EACH(n, BATCHES) REFUSED(dtl_calibrate(pair, &(dtl_calibration){.batch = *n}, &costs, err), "batch: ");
-  REFUSED(dtl_calibrate(pair, &(dtl_calibration){.context = 1}, &costs, err), "context");
+    EACH(n, BATCHES) REFUSED(dtl_measure_costs(pair, &(dtl_cost_measuring){.batch = *n}, &costs, err), "batch: ");
+  REFUSED(dtl_measure_costs(pair, &(dtl_cost_measuring){.context = 1}, &costs, err), "context");
 }
 
 static void learning(void **unused) {

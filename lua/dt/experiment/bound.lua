@@ -1,6 +1,6 @@
 -- The most that a policy could reach which knew the tokens to come: the least time of a text by the costs of passes.
 --
---   local of = assert(bound.of(pair, request, plain, costs, times))   -- costs, times: from dt.calibrate
+--   local of = assert(bound.of(pair, request, plain, costs, times))   -- costs, times: from dt.measure_costs
 --   print(of.plain.ms / of.chain.ms, of.chain.iterations)             -- of.tree: the same with trees
 --
 -- At each place of the text the draft model is led along the tokens that come. That tells how deep its likeliest guess

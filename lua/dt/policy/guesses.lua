@@ -25,7 +25,7 @@ local RECALLED = 8  -- and what earlier texts have taught, at most
 local FORGET = 0.01 -- of what is learned, in each iteration with drafts
 local PAUSE, LONGEST_PAUSE = 4, 64 -- iterations without drafts before one to see: at first; twice as many each time
 local SOON = 16     -- iterations after which a draft that was not asked yet is looked at again
-local STATE = 9      -- numbers of policy.sharpen's state
+local STATE = 9      -- numbers of policy.calibration's state
 local LITTLE = 0.01 -- a pass that brings less than that brings that
 
 local function clip(x, low, high) return max(low, min(x, high)) end
@@ -109,7 +109,7 @@ end
 function Guesses:draft(tree, level, n, open)
   local passes, shared = self.passes + 1, self.shared
   self.untried = false
-  if passes == 1 then self.sharpen:apply(tree) end
+  if passes == 1 then self.calibration:apply(tree) end
   local sharers = tree:draft_step(level, n, self.options)
   local ms = self:takes(n, sharers)
   shared[min(passes, 2)], self.passes, self.ms = sharers, passes, self.ms + ms
@@ -154,18 +154,18 @@ end
 function Guesses:observe(tree, out)
   self.reach = max(FADES * self.reach, out.accepted)
   if self.passes == 0 then return end
-  self.sharpen:observe(tree)
+  self.calibration:observe(tree)
   self:keep()
 end
 
 function Guesses:keep()
   local known, brings, asked = self.known, self.brings, self.asked
-  self.sharpen:state(known)
+  self.calibration:state(known)
   known[STATE + 1], known[STATE + 2], known[STATE + 3], known[STATE + 4] = brings[1], brings[2], asked[1], asked[2]
   self.prices.costs:keep(self.name, known)
 end
 
--- What earlier texts taught (costs:keep): the numbers of policy.sharpen, brings, and asked. A draft's calibration
+-- What earlier texts taught (costs:keep): the numbers of policy.calibration, brings, and asked. A draft's calibration
 -- (models/HEADS.md) has only how often the likeliest guess is right after the first of these.
 local function recall(prices, name)
   local known = prices.costs:recall(name)
@@ -176,12 +176,12 @@ local function recall(prices, name)
     { clip(known[n - 1], 0, RECALLED), clip(known[n], 0, RECALLED) }
 end
 
-return function(prices, seq, sharpen, model)
+return function(prices, seq, calibration, model)
   local name = "guesses" .. model
   local known, right, brings, asked = recall(prices, name)
   local g = setmetatable({
     prices = prices, seq = seq, model = model, options = { model = model }, name = name,
-    sharpen = sharpen(true, known), known = known or {},
+    calibration = calibration(true, known), known = known or {},
     right = right or seq.coupled and RIGHT.drawn or RIGHT.greedy,
     untried = not brings, brings = brings or {}, asked = asked or { KNOWN, KNOWN },
     idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,

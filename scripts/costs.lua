@@ -1,4 +1,5 @@
--- What a pass of each model costs here, by rows and context: measured, kept for policies that ask, printed and drawn.
+-- What a pass of each model costs here, by rows and context: measured, stored for policies that ask, printed and
+-- plotted.
 local complain = require "dt.complain"
 local dt = require "dt"
 local gnuplot = require "dt.gnuplot"
@@ -7,7 +8,7 @@ local opts = dt.args {
   doc = "measures what passes of a pair cost on this machine, and prints a table and a plot",
   options = {
     { "batch", 1, min = 1, max = 256, doc = "sequences at once; rows are counted for each" },
-    { "fresh", false, doc = "measure anew, whatever is in the cache" },
+    { "fresh", false, doc = "measure again and ignore the cache" },
     { "json", nil, type = "string", doc = "write the table to this file" },
     { "plot", nil, type = "string", doc = "draw it with gnuplot to this file: .svg or .png" },
   },
@@ -44,7 +45,7 @@ local function print_table(t)
   end
 end
 
--- What the table has beside passes: each draft's first pass of an iteration, and drawing.
+-- What the table contains besides passes: each draft's first pass of an iteration, and drawing.
 local function print_rest(t)
   for _, list in ipairs { "first", "first2" } do
     local first = {}
@@ -93,7 +94,7 @@ end
 
 local pair, err = dt.load(opts.load)
 if not pair then fail(err.kind == "device" and 1 or 2, "%s", err.message) end
-local costs, t = dt.calibrate(pair, { fresh = opts.fresh, batch = opts.batch })
+local costs, t = dt.measure_costs(pair, { fresh = opts.fresh, batch = opts.batch })
 if not costs then fail(1, "%s", t.message) end
 local batch = t.batch > 1 and (" over %d sequences, by the rows of each"):format(t.batch) or ""
 print(("milliseconds per pass%s, %s, %d threads; target %s, draft %s%s"):format(batch, pair.backend, pair.threads,

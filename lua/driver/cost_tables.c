@@ -1,4 +1,4 @@
-/* dt.calibrate: tables of costs of a driver's pair. They belong to the pair, so that generate finds them. */
+/* dt.measure_costs: tables of costs of a driver's pair. They belong to the pair, so that generate finds them. */
 #include "box/costs_object.h"
 #include "driver/driver.h"
 
@@ -8,12 +8,12 @@
 dt_status driver_costs(lua_State *L, pair_object *p, int batch, bool fresh, const dtl_costs **out, dt_error *err) {
   if (p->costs && (p->costs_given || p->costs->batch == batch) && !fresh) return *out = p->costs, DT_OK;
   dtl_costs *costs = malloc(sizeof *costs);
-  dtl_calibration how = dtl_calibration_shown(driver_interrupt(L));
+  dtl_cost_measuring how = dtl_cost_measuring_shown(driver_interrupt(L));
   how.context = p->context;
   how.batch = batch;
   how.fresh = fresh;
   if (!costs) return dtl_fail_memory(err, "a table of costs");
-  dt_status status = dtl_calibrate(p->pair, &how, costs, err);
+  dt_status status = dtl_measure_costs(p->pair, &how, costs, err);
   if (status) {
     free(costs);
     return status;
@@ -24,7 +24,7 @@ dt_status driver_costs(lua_State *L, pair_object *p, int batch, bool fresh, cons
   return DT_OK;
 }
 
-int driver_pair_calibrate(lua_State *L) {
+int driver_pair_measure_costs(lua_State *L) {
   driver_check_interrupt(L);
   pair_object *p = driver_idle_pair(L, 1);
   dt_error err;

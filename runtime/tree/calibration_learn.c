@@ -1,4 +1,4 @@
-/* Learns the numbers of dt_tree_sharpen while text is generated: see tree.h. Each number is an online regression: a
+/* Learns the numbers of dt_tree_calibrate while text is generated: see tree.h. Each number is an online regression: a
  * step is the error divided by the evidence so far (leans, slopes, shifts, shares). The constants below are the
  * evidence at the beginning. */
 #include "system/need.h"
@@ -58,18 +58,18 @@ dt_tree_learner dt_tree_learner_resume(bool share, const double state[DT_TREE_LE
   return l;
 }
 
-dt_status dt_tree_sharpen_learned(dt_tree_learner *l, dt_tree *t, bool coupled, dt_error *err) {
+dt_status dt_tree_calibrate_learned(dt_tree_learner *l, dt_tree *t, bool coupled, dt_error *err) {
   NEED(l, "learner");
   if (l->slopes == SLOPE && l->slope == 1 && coupled) l->slope = DRAWN; /* as long as nothing is learned */
   l->said_slope = l->slope, l->said_shift = l->shift, l->said_share = l->share;
-  return dt_tree_sharpen(t, (dt_tree_sharpness){SCALE, l->lean, l->slope, l->shift, l->share}, err);
+  return dt_tree_calibrate(t, (dt_tree_calibration){SCALE, l->lean, l->slope, l->shift, l->share}, err);
 }
 
 /* The likeliest candidate had probability p; `came`: it was the next token. Moves slope and shift by one step of a
- * logistic regression on its log-odds before sharpening. */
+ * logistic regression on its log-odds before calibration. */
 static void learn_odds(dt_tree_learner *l, double p, bool came) {
   p = clip(p, 1 - SUREST, SUREST);
-  double odds = (log(p / (1 - p)) - l->said_shift) / l->said_slope; /* before sharpening */
+  double odds = (log(p / (1 - p)) - l->said_shift) / l->said_slope; /* before calibration */
   double wrong = (came ? 1 : 0) - p, known = p * (1 - p);
   l->slopes += known * odds * odds;
   l->shifts += known;

@@ -27,32 +27,32 @@ it_keeps_the_tables_of_rounded_weights_apart() {
 }
 it_prints_a_table_and_draws_it() {
   export XDG_CACHE_HOME=$PWD
-  succeeds run calibrate -c 60 -t 1 --json table.json
+  succeeds run costs -c 60 -t 1 --json table.json
   grep -qE '^  rows +target@[0-9]+ +draft@[0-9]+$' stdout || fail 'no table'
   grep -qE '^first draft pass of an iteration: [0-9.]+@[0-9]+$' stdout || fail 'no first pass'
   grep -qE "^a row whose token is drawn: [0-9.]+ more, a draft's that knows the noise [0-9.]+$" stdout || fail 'no draws'
   grep -qE '^     1 #+ 1\.00$' stdout || fail 'no plot'
   grep -q '"contexts"' table.json || fail 'no JSON'
-  succeeds run calibrate -c 60 -t 1 -md2 exit:2
+  succeeds run costs -c 60 -t 1 -md2 exit:2
   grep -qE '^milliseconds per pass, .*mini-draft and exit:2$' stdout || fail 'no second draft'
   grep -qE '^  rows +target@[0-9]+ +draft@[0-9]+ +draft2@[0-9]+$' stdout || fail 'no column for it'
   grep -qE '^first pass of the second draft of an iteration: [0-9.]+@[0-9]+$' stdout || fail 'no first pass of it'
-  succeeds run calibrate -c 60 -t 1 --batch 3
+  succeeds run costs -c 60 -t 1 --batch 3
   grep -q '^milliseconds per pass over 3 sequences, by the rows of each, ' stdout || fail 'no table of a batch'
   refuses_to_draw 2 'must end in .svg or .png' "$PATH" costs.gif
   mkdir bin && ln -s "$(command -v sh)" bin/sh
   refuses_to_draw 1 'there is no gnuplot \(Debian: apt-get install gnuplot-nox\)' "$PWD/bin" costs.svg
   command -v gnuplot >/dev/null || return 0
-  succeeds run calibrate -c 60 -t 1 --plot costs.svg
+  succeeds run costs -c 60 -t 1 --plot costs.svg
   grep -q '<svg' costs.svg || fail 'no picture'
   local name="|touch 'x' \$HOME "'"@"''.svg' # a file, whatever gnuplot would make of its name
-  succeeds run calibrate -c 60 -t 1 --plot "$name"
+  succeeds run costs -c 60 -t 1 --plot "$name"
   grep -q '<svg' "$name" || fail "no picture $name"
   refuses_to_draw 1 "nowhere/x.svg" "$PATH" nowhere/x.svg
 }
 # refuses_to_draw STATUS PATTERN PATH FILE
 refuses_to_draw() {
-  run env PATH="$3" "$dtrun" run calibrate -c 60 -t 1 --plot "$4"
+  run env PATH="$3" "$dtrun" run costs -c 60 -t 1 --plot "$4"
   [ "$status" -eq "$1" ] || fail "--plot $4: exit status $status, expected $1"
   says_in_one_line "$2" --plot "$4"
 }

@@ -3,23 +3,23 @@
 
 #include <math.h>
 
-static bool is_same(const dt_tree_sharpness *s) {
+static bool is_same(const dt_tree_calibration *s) {
   return s->scale == 1 && s->lean == 0 && s->slope == 1 && s->shift == 0 && s->share == 1;
 }
 
 static dt_status check(const char *name, double x, double low, double high, dt_error *err) {
   if (x >= low && x <= high) return DT_OK;
-  return dt_fail(err, DT_ESTATE, "sharpen: %s %g is out of range: %g..%g", name, x, low, high);
+  return dt_fail(err, DT_ESTATE, "calibrate: %s %g is out of range: %g..%g", name, x, low, high);
 }
 
-dt_status dt_tree_sharpen(dt_tree *t, dt_tree_sharpness sharp, dt_error *err) {
+dt_status dt_tree_calibrate(dt_tree *t, dt_tree_calibration calibration, dt_error *err) {
   dt_status s = dt_tree_check_open(t, err);
-  if (!s) s = check("scale", sharp.scale, 0.1, 10, err);
-  if (!s) s = check("lean", sharp.lean, -1, 1, err);
-  if (!s) s = check("slope", sharp.slope, 0.1, 10, err);
-  if (!s) s = check("shift", sharp.shift, -10, 10, err);
-  if (!s) s = check("share", sharp.share, 0.01, 1, err);
-  if (!s) t->sharp = sharp;
+  if (!s) s = check("scale", calibration.scale, 0.1, 10, err);
+  if (!s) s = check("lean", calibration.lean, -1, 1, err);
+  if (!s) s = check("slope", calibration.slope, 0.1, 10, err);
+  if (!s) s = check("shift", calibration.shift, -10, 10, err);
+  if (!s) s = check("share", calibration.share, 0.01, 1, err);
+  if (!s) t->calibration = calibration;
   return s;
 }
 
@@ -32,9 +32,9 @@ static void sort_in(dt_tree_draft *d, double *score, int i, double x) {
   score[i] = x, d->token[i] = token, d->own[i] = own;
 }
 
-void dt_tree_sharpen_draft(const dt_tree *t, dt_tree_draft *d) {
+void dt_tree_calibrate_draft(const dt_tree *t, dt_tree_draft *d) {
   if (!t || !d) return;
-  const dt_tree_sharpness *s = &t->sharp;
+  const dt_tree_calibration *s = &t->calibration;
   int n = d->count;
   if (is_same(s) || n <= 0) return;
   double score[DT_CANDIDATES], left = 1, last = (double)d->logp[n - 1];

@@ -1,4 +1,4 @@
-/* Measures the costs of a pair's passes on this machine: see dtl_calibrate. Each sample is an iteration as policies
+/* Measures the costs of a pair's passes on this machine: see dtl_measure_costs. Each sample is an iteration as policies
  * make it, with the engine's own primitives: of each draft a step of the roots and one of n nodes, and a verify pass of
  * n rows, for each of the sequences that are to run at once; or plain decoding, one verify pass of one row after the
  * other. The sizes take turns, so that a slow moment affects all of them; the median of each size counts. A turn begins
@@ -34,8 +34,8 @@
 #define EXPERTS_ROWS                                                                                                   \
   16 /* most rows of passes that read few experts: what one more costs changes little from there on */
 
-static void note(const dtl_calibration *how, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void note(const dtl_calibration *how, const char *format, ...) {
+static void note(const dtl_cost_measuring *how, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void note(const dtl_cost_measuring *how, const char *format, ...) {
   char line[1024];
   va_list args;
   if (!how->note) return;
@@ -93,7 +93,7 @@ static int points(const dtl_costs *c) { return 1 + c->n_rows; }
 static int rows_at(const dtl_costs *c, int point) { return point ? c->rows[point - 1] : BENCH_PLAIN; }
 
 /* One round: a turn of each point, at each context, that still lacks samples. Counts these in *left. */
-static dt_status take_round(bench *b, samples of[][1 + COSTS_ROWS], const dtl_calibration *how, const dtl_costs *c,
+static dt_status take_round(bench *b, samples of[][1 + COSTS_ROWS], const dtl_cost_measuring *how, const dtl_costs *c,
                             int *left, dt_error *err) {
   for (int k = 0; k < c->n_contexts; k++) {
     bool started = false;
@@ -114,7 +114,7 @@ static dt_status take_round(bench *b, samples of[][1 + COSTS_ROWS], const dtl_ca
 }
 
 /* Measures turns with and without drawing. */
-static dt_status measure_draws(bench *b, const dtl_calibration *how, dtl_costs *c, dt_error *err) {
+static dt_status measure_draws(bench *b, const dtl_cost_measuring *how, dtl_costs *c, dt_error *err) {
   static const dt_sampling drawn = {.temp = 1};
   samples of[2] = {{.n = 0}};
   int n = 1, disturbed = 0;
@@ -138,7 +138,7 @@ static dt_status measure_draws(bench *b, const dtl_calibration *how, dtl_costs *
 
 /* Measures passes whose rows take few experts, and such that take many, at the sizes that have several rows and whose
  * chains fit. */
-static dt_status measure_few_and_many(bench *b, const dtl_calibration *how, const dtl_costs *c,
+static dt_status measure_few_and_many(bench *b, const dtl_cost_measuring *how, const dtl_costs *c,
                                       samples of[2][COSTS_ROWS], dt_error *err) {
   dt_status status = bench_start_varied(b, c->context[0], err);
   int room = dt_tree_depth_room(dt_seq_tree(b->session, 0));
@@ -188,7 +188,7 @@ static void sum_up(samples of[][1 + COSTS_ROWS], dtl_costs *c, int *all, int *di
 }
 
 /* why[DTL_WHY]: filled if the measurement was disturbed. */
-static dt_status measure(bench *b, const dtl_calibration *how, dtl_costs *c, char *why, dt_error *err) {
+static dt_status measure(bench *b, const dtl_cost_measuring *how, dtl_costs *c, char *why, dt_error *err) {
   samples(*of)[1 + COSTS_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
   if (!of) return dtl_fail_memory(err, "times of passes");
   samples priced[2][COSTS_ROWS] = {{{.n = 0}}};
@@ -222,7 +222,7 @@ static void choose_contexts(dtl_costs *c, int longest) {
 }
 
 /* Measures, and once more if the machine was busy. */
-static dt_status measure_quietly(bench *b, const dt_pair_info *info, const dtl_calibration *how, dtl_costs *c,
+static dt_status measure_quietly(bench *b, const dt_pair_info *info, const dtl_cost_measuring *how, dtl_costs *c,
                                  dt_error *err) {
   dtl_usage (*usage)(bool) = how->usage ? how->usage : dtl_usage_now;
   bool computes = strncmp(info->backend, "cpu", 3) == 0;
@@ -237,13 +237,13 @@ static dt_status measure_quietly(bench *b, const dt_pair_info *info, const dtl_c
     if (!c->disturbed) return DT_OK;
   }
   note(how,
-       "the machine was busy while costs were measured, %d times (%s): they serve ten minutes; dtrun run calibrate "
-       "--fresh measures anew",
+       "the machine was busy while costs were measured, %d times (%s): the table is valid for ten minutes; "
+       "'dtrun run costs --fresh' measures again",
        TRIES, why);
   return DT_OK;
 }
 
-static dt_status measure_all(dt_pair *pair, const dtl_calibration *how, int context, int batch, dtl_costs *c,
+static dt_status measure_all(dt_pair *pair, const dtl_cost_measuring *how, int context, int batch, dtl_costs *c,
                              dt_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
@@ -263,7 +263,7 @@ static dt_status measure_all(dt_pair *pair, const dtl_calibration *how, int cont
   return status;
 }
 
-dt_status dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, dt_error *err) {
+dt_status dtl_measure_costs(dt_pair *pair, const dtl_cost_measuring *how, dtl_costs *costs, dt_error *err) {
   NEED(pair, "pair");
   NEED(how, "how");
   NEED(costs, "costs");
@@ -279,7 +279,7 @@ dt_status dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *co
   if (status) return status;
   const char *wrong = how->fresh ? "" : costs_load(&place, costs);
   if (wrong) {
-    if (*wrong) note(how, "the table of costs %s is made anew: %s", place.path, wrong);
+    if (*wrong) note(how, "the table of costs %s is replaced: %s", place.path, wrong);
     status = measure_all(pair, how, context, batch, costs, err);
     const char *lost = status ? NULL : costs_store(&place, costs);
     if (lost) note(how, "the table of costs cannot be kept as %s: %s", place.path, lost);
