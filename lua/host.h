@@ -403,10 +403,10 @@ struct dtl_result {
 #undef DTL_FACT
   char *backend;
   int threads;
-  double load_ms;    /* time to open the pair, once for all its runs; not part of any other time */
-  int index, places; /* number of the answer, from 1, and sequences at once; places 0: not a batch */
-  int prompt;        /* number of its prompt, from 1; several answers may share one */
-  dt_shifts shifts;  /* zeros: none. The result owns its biases */
+  double load_ms;             /* time to open the pair, once for all its runs; not part of any other time */
+  int index, places;          /* number of the answer, from 1, and sequences at once; places 0: not a batch */
+  int prompt;                 /* number of its prompt, from 1; several answers may share one */
+  dt_adjustments adjustments; /* zeros: none. The result owns its biases */
   dtl_logprob *logprobs, *prompt_logprobs; /* [n_tokens], [n_prompt]; NULL: not asked for */
   int32_t *top_ids;                        /* storage of the ids that logprobs point to */
   float *top_logps;

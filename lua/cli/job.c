@@ -91,7 +91,7 @@ static int read_grammar_file(cli_options *o) {
 /* Whether the texts need what not every backend can do with logits. */
 static bool needs_logits(const request_input *in) {
   const dt_seq_options *seq = &in->request.seq;
-  return dt_shifts_wanted(&seq->shifts) || seq->logprobs.wanted || in->n_biases;
+  return dt_adjustments_wanted(&seq->adjustments) || seq->logprobs.wanted || in->n_biases;
 }
 
 /* Opens the pair. A limited draft vocabulary also has the tokens of the prompts. chats: a conversation needs a layout.

@@ -26,14 +26,14 @@ static dt_status fill_head(const generation *g, const dtl_policy *policy, const 
   r->sampling = g->options.sampling;
   r->coupled = !g->options.uncoupled;
   r->window = g->request->window;
-  r->shifts = g->options.shifts;
-  r->shifts.bias = NULL;
-  r->shifts.grammar = copy(g->options.shifts.grammar);
-  if (r->shifts.n_bias > 0) {
-    size_t bytes = sizeof(dt_bias) * (size_t)r->shifts.n_bias;
+  r->adjustments = g->options.adjustments;
+  r->adjustments.bias = NULL;
+  r->adjustments.grammar = copy(g->options.adjustments.grammar);
+  if (r->adjustments.n_bias > 0) {
+    size_t bytes = sizeof(dt_bias) * (size_t)r->adjustments.n_bias;
     dt_bias *bias = malloc(bytes);
-    if (!bias) return r->shifts.n_bias = 0, out_of_memory(err);
-    r->shifts.bias = memcpy(bias, g->options.shifts.bias, bytes);
+    if (!bias) return r->adjustments.n_bias = 0, out_of_memory(err);
+    r->adjustments.bias = memcpy(bias, g->options.adjustments.bias, bytes);
   }
   r->target = copy(pair->target.path);
   r->draft = copy(draft);
@@ -46,7 +46,7 @@ static dt_status fill_head(const generation *g, const dtl_policy *policy, const 
   r->backend = copy(pair->backend);
   r->threads = pair->threads;
   r->load_ms = pair->load_ms;
-  if (g->options.shifts.grammar && !r->shifts.grammar) whole = false;
+  if (g->options.adjustments.grammar && !r->adjustments.grammar) whole = false;
   if (!whole || !r->policy || !r->params || !r->target || !r->backend || (draft && !r->draft))
     return out_of_memory(err);
   return DT_OK;
@@ -272,7 +272,7 @@ void dtl_result_free(dtl_result *result) {
   free(result->tokens), free(result->prompt_ids);
   free(result->text), free(result->policy), free(result->params);
   free(result->target), free(result->draft), free(result->backend);
-  free((dt_bias *)result->shifts.bias), free((char *)result->shifts.grammar), free(result->logprobs),
+  free((dt_bias *)result->adjustments.bias), free((char *)result->adjustments.grammar), free(result->logprobs),
       free(result->prompt_logprobs);
   free(result->top_ids), free(result->top_logps);
 #define FREE(name, of_draft) free(result->name);

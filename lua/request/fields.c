@@ -9,7 +9,7 @@
 #define HOW(member) offsetof(request_input, load.how.member)
 #define ASKED(member) offsetof(request_input, request.member)
 #define SEQ(member) offsetof(request_input, request.seq.member)
-#define SHIFTS(member) offsetof(request_input, request.seq.shifts.member)
+#define ADJUSTMENTS(member) offsetof(request_input, request.seq.adjustments.member)
 #define DRAWN(member) offsetof(request_input, request.seq.sampling.member)
 
 enum { ALL = ON_LINE | IN_BODY | IN_DRIVER, SAMPLED = ALL | IN_SET };
@@ -67,15 +67,15 @@ static const request_field fields[] = {
     {"min_p", "--min-p", NULL, "min_p", FIELD_REAL, DRAWN(min_p), SAMPLED,
      "P", "sample from tokens of at least P times the largest probability", NULL},
     {"repeat_penalty", "--repeat-penalty", "--repetition-penalty", "repetition_penalty repeat_penalty", FIELD_REAL,
-     SHIFTS(repeat),
+     ADJUSTMENTS(repeat),
      SAMPLED | NO_ZERO, "R", "tokens of the text: logits above 0 over R, others times R (1)", NULL},
-    {"presence_penalty", "--presence-penalty", NULL, "presence_penalty", FIELD_REAL, SHIFTS(presence), SAMPLED,
+    {"presence_penalty", "--presence-penalty", NULL, "presence_penalty", FIELD_REAL, ADJUSTMENTS(presence), SAMPLED,
      "P", "taken from the logit of a token that was generated (0)", NULL},
-    {"frequency_penalty", "--frequency-penalty", NULL, "frequency_penalty", FIELD_REAL, SHIFTS(frequency), SAMPLED,
+    {"frequency_penalty", "--frequency-penalty", NULL, "frequency_penalty", FIELD_REAL, ADJUSTMENTS(frequency), SAMPLED,
      "F", "taken from it as often as it was generated (0)", NULL},
     {"logit_bias", "--logit-bias", NULL, "logit_bias", FIELD_BIAS, 0, ALL,
      "TOKEN+BIAS", "added to a token's logit: 15043+1, ' the=-2', 15043-inf never (repeatable)", NULL},
-    {"min_tokens", "--min-tokens", "--min-new-tokens", "min_tokens", FIELD_WHOLE, SHIFTS(min_tokens), ALL,
+    {"min_tokens", "--min-tokens", "--min-new-tokens", "min_tokens", FIELD_WHOLE, ADJUSTMENTS(min_tokens), ALL,
      "N", "no end-of-text before N tokens are generated", NULL},
     {"grammar", "--grammar", NULL, "grammar", FIELD_GRAMMAR, 0, SAMPLED,
      "TEXT", "the text's grammar, in GBNF: 'root ::= \"yes\" | \"no\"'", NULL},

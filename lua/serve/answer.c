@@ -211,7 +211,7 @@ bool answer_thoughts(const answer_head *head, dt_thoughts **out) {
   dt_error err;
   *out = NULL;
   return !a->is_chat || a->whole ||
-         !dt_thoughts_open(head->server->chat, a->in.request.seq.shifts.grammar != NULL, out, &err);
+         !dt_thoughts_open(head->server->chat, a->in.request.seq.adjustments.grammar != NULL, out, &err);
 }
 
 typedef struct {

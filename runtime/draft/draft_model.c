@@ -284,7 +284,7 @@ static dt_status run_step(draft_model *d, const draft_text *texts, double *start
     if (d->owner[i].node >= 0) {
       const draft_text *text = &texts[d->owner[i].seq];
       d->wanted[out.n] = i;
-      draft_results_want(&d->results, &out, text->shifts, text->tree, d->owner[i].node);
+      draft_results_want(&d->results, &out, text->adjustments, text->tree, d->owner[i].node);
     }
   dt_status status = d->pair->ops->forward(d->draft->weights, d->cache, &rows, &out, err);
   if (status) {

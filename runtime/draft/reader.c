@@ -88,7 +88,7 @@ static dt_status run(draft_reader *d, const draft_text *texts, int level, double
   dt_out out = draft_results_out(&d->results, d->wanted, d->sampling, d->vocab);
   for (int i = 0; i < rows.n; i++) {
     const draft_text *text = &texts[rows.sequence[i]];
-    draft_results_want(&d->results, &out, text->shifts, text->tree, d->node[i]);
+    draft_results_want(&d->results, &out, text->adjustments, text->tree, d->node[i]);
   }
   dt_status status = d->pair->ops->forward(d->draft->weights, d->cache, &rows, &out, err);
   double now = dt_clock_ms();

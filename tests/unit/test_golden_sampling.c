@@ -103,7 +103,7 @@ static float number(const cJSON *json, const char *name) {
   return item ? (float)item->valuedouble : 0.0f;
 }
 
-static bool is_shifted(const cJSON *setting) {
+static bool is_adjusted(const cJSON *setting) {
   return cJSON_GetObjectItem(setting, "repeat") || cJSON_GetObjectItem(setting, "presence");
 }
 
@@ -113,19 +113,19 @@ static void check_setting(dt_session *s, const dt_prefix *prefix, const cJSON *s
   *p = (dt_sampling){0, number(setting, "temp"), (int)number(setting, "top_k"), number(setting, "top_p"),
                      number(setting, "min_p")};
   dt_bias bias[8];
-  o.shifts = (dt_shifts){.repeat = number(setting, "repeat"),
-                         .presence = number(setting, "presence"),
-                         .frequency = number(setting, "frequency"),
-                         .bias = bias};
+  o.adjustments = (dt_adjustments){.repeat = number(setting, "repeat"),
+                                   .presence = number(setting, "presence"),
+                                   .frequency = number(setting, "frequency"),
+                                   .bias = bias};
   const cJSON *list = cJSON_GetObjectItem(setting, "bias"); /* null: it is banned */
   for (const cJSON *b = list ? list->child : NULL; b; b = b->next)
-    bias[o.shifts.n_bias++] =
+    bias[o.adjustments.n_bias++] =
         (dt_bias){cJSON_GetArrayItem(b, 0)->valueint,
                   cJSON_IsNull(cJSON_GetArrayItem(b, 1)) ? -INFINITY : (float)cJSON_GetArrayItem(b, 1)->valuedouble};
   char label[160];
   snprintf(label, sizeof label, "%s, temp %g, top_k %d, top_p %g, min_p %g, repeat %g, presence %g, %d biases", name,
-           (double)p->temp, p->top_k, (double)p->top_p, (double)p->min_p, (double)o.shifts.repeat,
-           (double)o.shifts.presence, o.shifts.n_bias);
+           (double)p->temp, p->top_k, (double)p->top_p, (double)p->min_p, (double)o.adjustments.repeat,
+           (double)o.adjustments.presence, o.adjustments.n_bias);
   law laws[3];
   int n = 0, length;
   long accepted = 0;
@@ -182,7 +182,7 @@ static void the_bundled_pair_draws_as_transformers_does(void **state) {
     ok(dt_seq_start(s, 0, ids, n, &(dt_seq_options){.max_tokens = TOKENS}, &err));
     ok(dt_prefix_take(s, 0, &prefix, &err));
     for (const cJSON *setting = cJSON_GetObjectItem(c, "settings")->child; setting; setting = setting->next)
-      if (strncmp(info.backend, "cuda", 4) || !is_shifted(setting)) /* CUDA refuses shifts */
+      if (strncmp(info.backend, "cuda", 4) || !is_adjusted(setting)) /* CUDA refuses adjustments */
         check_setting(s, prefix, setting, info.target.vocab, cJSON_GetObjectItem(c, "name")->valuestring);
     dt_prefix_free(prefix);
     free(ids);

@@ -109,9 +109,10 @@ static order random_order(uint64_t *seed) {
         (dt_sampling){.temp = random_next(seed) % 2 ? 0.8f : 1.5f, .seed = random_next(seed) % 7, .top_k = 40};
   if (random_next(seed) % 4 == 0) o.seq.uncoupled = true;
   if (random_next(seed) % 4 == 0) o.seq.stop = stop, o.seq.n_stop = 1;
-  if (random_next(seed) % 4 == 0) o.seq.shifts = (dt_shifts){.presence = 1, .repeat = 1.2f, .bias = bias, .n_bias = 2};
+  if (random_next(seed) % 4 == 0)
+    o.seq.adjustments = (dt_adjustments){.presence = 1, .repeat = 1.2f, .bias = bias, .n_bias = 2};
   if (random_next(seed) % 4 == 0) o.seq.logprobs = (dt_logprobs){.wanted = true, .top = 2};
-  if (random_next(seed) % 5 == 0) o.seq.shifts.grammar = "root ::= [a-z ]+ \".\"";
+  if (random_next(seed) % 5 == 0) o.seq.adjustments.grammar = "root ::= [a-z ]+ \".\"";
   if (random_next(seed) % 4 == 0) o.cancel_after = 1 + (int)(random_next(seed) % 30), o.stop = random_next(seed) % 2;
   return o;
 }

@@ -180,7 +180,7 @@ static void what_is_asked_of_pairs(void **unused) {
   NULL_REFUSED(dt_model_chat("nowhere", "chatml", NULL, &err));
   REFUSED(dt_model_chat("nowhere", "nonsense", &chat, &err), DT_EINPUT, "nonsense");
   REFUSED(dt_model_chat("nowhere", NULL, &chat, &err), DT_EINPUT, "nowhere has no chat template");
-  assert_false(dt_shifts_wanted(NULL));
+  assert_false(dt_adjustments_wanted(NULL));
   dt_clock_skip(-1), dt_clock_skip(NAN), dt_clock_skip(INFINITY); /* which are no times */
   dt_pair_close(pair);
 }
@@ -251,7 +251,7 @@ static void the_rest(void **unused) {
   NULL_REFUSED(dt_find("policies/ar.lua", NULL, &err));
   NULL_REFUSED(dt_homes(NULL, &n, &err));
   NULL_REFUSED(dt_homes(&homes, NULL, &err));
-  assert_false(dt_shifts_wanted(NULL));
+  assert_false(dt_adjustments_wanted(NULL));
   dt_clock_skip(-1), dt_clock_skip(NAN), dt_clock_skip(INFINITY); /* which are no times */
   dt_error why;
   dt_clean(NULL);

@@ -1,7 +1,7 @@
-"""Make shifts.json: what other programs' penalties, biases and bans make of some logits behind a text. Run it from anywhere, with torch,
+"""Make adjustments.json: what other programs' penalties, biases and bans make of some logits behind a text. Run it from anywhere, with torch,
 transformers and llama-cpp-python installed:
 
-    python tests/golden/make_shifts.py
+    python tests/golden/make_adjustments.py
 
 Of each case the ids of a prompt and of the tokens generated behind it, a setting, the logits before, and those after:
   transformers  its own processors in the order in which generate() uses them: sequence_bias, repetition_penalty, min_new_tokens
@@ -72,7 +72,7 @@ def main():
         if "bias" in setting: setting["bias"] = [[i, None if b == float("-inf") else b] for i, b in setting["bias"]]
         cases.append({"by": name, "prompt": prompt, "generated": generated, "setting": setting, "before": as_json(logits), "after": as_json(after)})
     golden = {"cases": cases, "made_with": {"transformers": transformers.__version__, "torch": torch.__version__, "llama-cpp-python": llama_cpp.__version__}}
-    (ROOT / "tests/golden/shifts.json").write_text(json.dumps(golden).replace('{"by"', '\n{"by"') + "\n")
+    (ROOT / "tests/golden/adjustments.json").write_text(json.dumps(golden).replace('{"by"', '\n{"by"') + "\n")
 
 
 if __name__ == "__main__": main()

@@ -1,7 +1,7 @@
 -- What penalties and log-probabilities cost: plain decoding with and without them, in turn, and the time of its passes;
 -- with --other also the same run, with nothing asked for, of this program and of another build, in turn, each in a
 -- process of its own.
--- dtrun run tests/bench/shifts.lua [--rounds 9] [-n 100] [--other DTRUN] [-m MODEL]
+-- dtrun run tests/bench/adjustments.lua [--rounds 9] [-n 100] [--other DTRUN] [-m MODEL]
 local dt = require "dt"
 
 local opts = dt.args {

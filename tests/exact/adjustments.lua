@@ -1,11 +1,11 @@
--- Shifts are exact: with penalties, biases, bans, a least length and grammars drawn at random, sampled or not, every
+-- Adjustments are exact: with random penalties, biases, bans, minimum lengths and grammars, sampled or not, every
 -- policy gives the tokens of plain decoding and their log-probabilities to the bit; alone, in batches of others, with a
 -- window, and with a head that drafts.
--- dtrun run tests/exact/shifts.lua [--settings 200] [--tokens 24]
+-- dtrun run tests/exact/adjustments.lua [--settings 200] [--tokens 24]
 local dt = require "dt"
 
 local opts = dt.args {
-  doc = "compares shifted tokens and log-probabilities of every policy with those of plain decoding",
+  doc = "compares adjusted tokens and log-probabilities of every policy with those of plain decoding",
   options = {
     { "settings", 200, min = 1, max = 100000, doc = "settings drawn at random" },
     { "tokens", 24, short = "n", min = 2, max = 1000, doc = "tokens of each text" },
@@ -54,7 +54,7 @@ local function setting_of(i, vocab)
   return setting
 end
 
-local runs, mistakes, accepted, shifted = 0, 0, 0, 0
+local runs, mistakes, accepted, adjusted = 0, 0, 0, 0
 
 local function wrong(label, i, what)
   mistakes = mistakes + 1
@@ -90,7 +90,7 @@ local function check(pair, policies, label)
       policy = "ar", prompt = texts[1], tokens = opts.tokens, temp = setting.temp, seed = i, top_k = setting.top_k,
       top_p = setting.top_p, min_p = setting.min_p, window = setting.window, stop = setting.stop,
     })
-    if free.stats.output_hash ~= plain[1].stats.output_hash then shifted = shifted + 1 end
+    if free.stats.output_hash ~= plain[1].stats.output_hash then adjusted = adjusted + 1 end
     for c, policy in ipairs(policies) do
       local p = (i + c) % #texts + 1
       local more = { policy = policy, prompt = texts[p], seed = i + p - 1 }
@@ -114,6 +114,6 @@ if opts.head then
   check(with_head, { "linear", "eagle2", HERE .. "hostile/random_trees.lua" }, "head, ")
   with_head:close()
 end
-print(("%d settings, %d texts compared, %d mistakes; %d guesses accepted; shifts gave another text in %d"):format(
-  opts.settings, runs, mistakes, accepted, shifted))
-os.exit(mistakes == 0 and (accepted > 0 or not drafts) and shifted > opts.settings / 2)
+print(("%d settings, %d texts compared, %d mistakes; %d guesses accepted; adjustments gave another text in %d"):format(
+  opts.settings, runs, mistakes, accepted, adjusted))
+os.exit(mistakes == 0 and (accepted > 0 or not drafts) and adjusted > opts.settings / 2)

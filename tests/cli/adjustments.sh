@@ -4,17 +4,17 @@
 prompt='It was a dark night, and'
 long=$source_dir/scripts/prompts/novels/01.txt
 
-it_shifts_in_every_policy_alike() {
+it_adjusts_in_every_policy_alike() {
   succeeds linear -p "$prompt" -n 24 --repeat-penalty 1.4 --presence-penalty 0.5 --frequency-penalty -0.1 --logit-bias 300+1.5 --compare ar --json r.json
   grep -qE '"repeat_penalty":[[:space:]]*1.4,' r.json || fail 'the result does not say so'
-  mv stdout shifted
+  mv stdout adjusted
   succeeds linear -p "$prompt" -n 24 -q
-  cmp -s stdout shifted && fail 'nothing was shifted'
+  cmp -s stdout adjusted && fail 'nothing was adjusted'
   succeeds ar -p "$prompt" -n 24 --repetition_penalty 1.4 --presence_penalty=0.5 --frequency-penalty -0.1 --logit-bias 300+1.5 -q
-  same_text stdout shifted
+  same_text stdout adjusted
 }
-# The target as its own draft, which knows its shifts: every guess comes true.
-it_lets_drafts_know_the_shifts() {
+# The target as its own draft, which knows its adjustments: every guess comes true.
+it_lets_drafts_know_the_adjustments() {
   cat >chain.lua <<'END'
 local Chain = require "dt.policy".define { name = "chain", params = {} }
 function Chain:draft(tree)
