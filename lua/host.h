@@ -445,18 +445,18 @@ void dtl_result_free(dtl_result *result);
 /* Serves requests in one session of a pair. Each has a policy of its own; it begins between two iterations of the
  * others, shares their passes, and leaves when its text ends. Its text is the one that dtl_generate gives it alone. A
  * long prompt runs in pieces, one between two iterations of the others; short ones that end in the time of a piece
- * begin together. Of a prompt that begins as the prompt or text of another request does, only the rows that are not
- * there run: a place has those of its last text, and in addition the rows of texts that others displaced are kept, the
- * least recently used ones not. On a device prompts run as a whole, and nothing is kept. One thread at a time uses an
- * engine, its pair and what its requests share. */
+ * begin together. If a prompt shares its beginning with the prompt or text of another request, only its
+ * other rows run: a place has those of its last text, and the rows of displaced texts go to a prefix cache, which
+ * evicts the least recently used ones first. On a device prompts run as a whole, and there is no prefix cache. One
+ * thread at a time uses an engine, its pair and what its requests share. */
 typedef struct dtl_engine dtl_engine;
 
 typedef struct {
-  int places;           /* requests at once: 1..DTL_PLACES */
-  int context;          /* of each; 0: the target's */
-  double piece_ms;      /* how long a piece of a prompt may keep the others waiting, about; 0: 100 */
-  dtl_learned *learned; /* as in dtl_request */
-  size_t kept_bytes;    /* of displaced rows, at most */
+  int places;                /* requests at once: 1..DTL_PLACES */
+  int context;               /* of each; 0: the target's */
+  double piece_ms;           /* how long a piece of a prompt may keep the others waiting, about; 0: 100 */
+  dtl_learned *learned;      /* as in dtl_request */
+  size_t prefix_cache_bytes; /* at most */
 } dtl_engine_options;
 
 /* It measures a few passes, if nothing is known of them. The pair must outlive the engine. */
@@ -473,8 +473,8 @@ dt_status dtl_engine_begin(dtl_engine *engine, const dtl_policy *policy, const d
 /* Runs one iteration of every request, and a piece of one prompt, or some short ones, if any wait. Returns how many
  * requests there are still. */
 int dtl_engine_step(dtl_engine *engine);
-int dtl_engine_room(const dtl_engine *engine);    /* places that are free */
-size_t dtl_engine_kept(const dtl_engine *engine); /* bytes of displaced rows */
+int dtl_engine_room(const dtl_engine *engine);            /* places that are free */
+size_t dtl_engine_cached_bytes(const dtl_engine *engine); /* of the prefix cache, in use */
 
 #define DTL_JSON_BRIEF 1u /* without prompt_ids, tokens and text */
 #define DTL_JSON_LINE 2u  /* on one line */

@@ -314,9 +314,9 @@ dt_status dt_check_options(const dt_seq_options *options, dt_error *err);
 dt_status dt_seq_start(dt_session *session, int seq, const int32_t *prompt, int n, const dt_seq_options *options,
                        dt_error *err);
 
-/* As dt_seq_start, for a prompt that begins as the sequence's text does: the rows of the common beginning are kept, and
- * only the others run. Any prompt is allowed. A GPU sums long prompts in another order, so the last bits may there
- * differ from dt_seq_start's, under every policy alike. */
+/* As dt_seq_start, for a prompt that begins as the sequence's text does: the cached rows of the common beginning are
+ * reused, and only the others run. Any prompt is allowed. A GPU sums long prompts in another order, so the last bits
+ * may there differ from dt_seq_start's, under every policy alike. */
 dt_status dt_seq_continue(dt_session *session, int seq, const int32_t *prompt, int n, const dt_seq_options *options,
                           dt_error *err);
 
@@ -453,7 +453,7 @@ dt_status dt_rollback(dt_session *session, int seq, dt_error *err);
 
 typedef struct {
   int prompt_tokens, generated;
-  int kept_tokens;        /* prompt tokens whose rows were in the cache already */
+  int cached_tokens;      /* prompt tokens whose rows were cached already */
   long iterations;        /* verify passes */
   long committed;         /* tokens */
   long drafted, accepted; /* nodes verified; nodes committed */

@@ -106,7 +106,7 @@ static int serve(cli_options *o) {
                            .places = o->in.request.places ? o->in.request.places : PLACES,
                            .queue = o->queue ? o->queue : QUEUE,
                            .seconds = o->timeout,
-                           .kept_bytes = (size_t)(o->cache_ram >= 0 ? o->cache_ram : CACHE_MIB) << 20,
+                           .prefix_cache_bytes = (size_t)(o->cache_ram >= 0 ? o->cache_ram : CACHE_MIB) << 20,
                            .origins = o->origins,
                            .n_origins = o->n_origins,
                            .say = o->quiet ? NULL : say_line,

@@ -2,7 +2,7 @@
  * others. Between two iterations of the others runs one piece, or several prompts that take no longer together. A
  * seat's rows stay in the cache until another request takes it, and a prompt that begins as they do keeps them. */
 #include "generate/places.h"
-#include "generate/prefixes.h"
+#include "generate/prefix_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,12 +31,12 @@ typedef struct {
 
 struct dtl_engine {
   dt_pair *pair;
-  bool in_pieces; /* prompts run in pieces, and rows are kept for other prompts: neither changes a bit of them */
+  bool in_pieces; /* prompts run in pieces, and there is a prefix cache: neither changes a bit of the rows */
   places places;
   seat *seat; /* [places.n] */
   int busy;   /* seats that are not free */
   long turn;
-  prefixes prefixes;
+  prefix_cache prefix_cache;
   double piece_ms;
   int piece; /* rows that take about as long */
   dtl_learned *learned;
@@ -86,7 +86,7 @@ static void left(void *user, place *p) {
 static int rows_of(const dtl_engine *e, int i, const int32_t *ids, int n) {
   const dt_session *session = e->places.session;
   if (e->seat[i].alone) return 0;
-  return prefixes_common(dt_seq_tokens(session, i), dt_seq_rows(session, i), ids, n);
+  return prefix_cache_common(dt_seq_tokens(session, i), dt_seq_rows(session, i), ids, n);
 }
 
 /* The free seat with much of the prompt, unless much of its own prompt would be lost; else the one that has been free
@@ -125,36 +125,36 @@ static int best_other(const dtl_engine *e, int i, int *same) {
 static bool waits(dtl_engine *e, int i) {
   const seat *s = &e->seat[i];
   const int32_t *ids = s->prompt.ids;
-  int n = s->prompt.n_ids - 1, coming = 0, kept, others;
+  int n = s->prompt.n_ids - 1, coming = 0, cached, others;
   if (!looks(e, s)) return false;
   for (int j = 0; j < e->places.n; j++) {
     const seat *other = &e->seat[j];
     int is = other->state == PROMPT && !other->alone
-                 ? prefixes_common(other->prompt.ids, other->prompt.n_ids - 1, ids, n)
+                 ? prefix_cache_common(other->prompt.ids, other->prompt.n_ids - 1, ids, n)
                  : 0;
     if (is > coming) coming = is;
   }
   if (coming < WORTH) return false;
   int own = rows_of(e, i, ids, n);
   best_other(e, i, &others);
-  prefixes_find(&e->prefixes, ids, n, &kept);
-  return coming >= WORTH + (own > others ? own : others) && coming >= WORTH + kept;
+  prefix_cache_find(&e->prefix_cache, ids, n, &cached);
+  return coming >= WORTH + (own > others ? own : others) && coming >= WORTH + cached;
 }
 
-/* Keeps the rows that seat i's prompt displaces, and gives it those of another text if that has more of it. */
+/* Caches the rows that seat i's prompt displaces, and gives it those of another text if that has more of it. */
 static void take_rows(dtl_engine *e, int i) {
   dt_session *session = e->places.session;
   seat *s = &e->seat[i];
   const int32_t *ids = s->prompt.ids;
-  int n = s->prompt.n_ids - 1, rows = s->alone ? 0 : dt_seq_rows(session, i), same = 0, kept = 0;
+  int n = s->prompt.n_ids - 1, rows = s->alone ? 0 : dt_seq_rows(session, i), same = 0, cached = 0;
   int own = looks(e, s) ? rows_of(e, i, ids, n) : 0, other = looks(e, s) ? best_other(e, i, &same) : -1;
-  if (looks(e, s)) prefixes_find(&e->prefixes, ids, n, &kept);
-  bool moves = (same > kept ? same : kept) >= own + WORTH;
-  if (rows - (moves ? 0 : own) >= WORTH) prefixes_keep(&e->prefixes, session, i, rows);
+  if (looks(e, s)) prefix_cache_find(&e->prefix_cache, ids, n, &cached);
+  bool moves = (same > cached ? same : cached) >= own + WORTH;
+  if (rows - (moves ? 0 : own) >= WORTH) prefix_cache_add(&e->prefix_cache, session, i, rows);
   if (!moves) return;
-  if (same > kept) prefixes_keep(&e->prefixes, session, other, same);
-  const dt_prefix *found = prefixes_find(&e->prefixes, ids, n, &kept);
-  if (kept < own + WORTH) return;
+  if (same > cached) prefix_cache_add(&e->prefix_cache, session, other, same);
+  const dt_prefix *found = prefix_cache_find(&e->prefix_cache, ids, n, &cached);
+  if (cached < own + WORTH) return;
   dt_seq_adopt(session, i, found, NULL); /* else all rows run */
   s->alone = false;
 }
@@ -232,7 +232,7 @@ static void learn_piece(dtl_engine *e, int rows, double ms) {
 static int has_run(const dtl_engine *e, int i, bool begins, int first) {
   dt_stats stats;
   dt_seq_stats(e->places.session, i, &stats);
-  return dt_seq_rows(e->places.session, i) - (begins ? stats.kept_tokens : first);
+  return dt_seq_rows(e->places.session, i) - (begins ? stats.cached_tokens : first);
 }
 
 /* Runs a piece of at most `rows` rows of seat i's prompt. */
@@ -288,7 +288,7 @@ int dtl_engine_step(dtl_engine *e) {
   return e->busy;
 }
 
-size_t dtl_engine_kept(const dtl_engine *e) { return e ? e->prefixes.bytes : 0; }
+size_t dtl_engine_cached_bytes(const dtl_engine *e) { return e ? e->prefix_cache.bytes : 0; }
 
 int dtl_engine_room(const dtl_engine *e) { return e ? e->places.n - e->busy : 0; }
 
@@ -329,7 +329,7 @@ dt_status dtl_engine_open(dt_pair *pair, const dtl_engine_options *o, dtl_engine
   if (!e) return dtl_fail_memory(err, "an engine");
   e->pair = pair;
   e->piece = FIRST_PIECE;
-  e->prefixes.most = o->kept_bytes;
+  e->prefix_cache.most = o->prefix_cache_bytes;
   e->piece_ms = o->piece_ms > 0 ? o->piece_ms : PIECE_MS;
   e->places.left = left, e->places.user = e;
   dt_status status = open_engine(e, o, err);
@@ -352,7 +352,7 @@ void dtl_engine_close(dtl_engine *e) {
       places_end(&e->places, &e->places.place[i], NULL);
     }
   }
-  prefixes_close(&e->prefixes);
+  prefix_cache_close(&e->prefix_cache);
   dt_session_close(e->places.session);
   if (e->owns_learned) dtl_learned_close(e->learned);
   places_close(&e->places);

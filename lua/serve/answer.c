@@ -262,7 +262,7 @@ static void put_head(json_text *out, const answer_head *head, const char *object
 static void put_usage(json_text *out, const answer_head *head, const dtl_result *results, int n) {
   long prompt = 0, cached = 0, text = 0;
   for (int i = 0; i < n; i++) {
-    if (i % head->ask->in.request.answers == 0) prompt += results[i].n_prompt, cached += results[i].stats.kept_tokens;
+    if (i % head->ask->in.request.answers == 0) prompt += results[i].n_prompt, cached += results[i].stats.cached_tokens;
     text += head->ask->no_tokens ? 0 : results[i].n_tokens;
   }
   answer_put(out,
@@ -278,7 +278,7 @@ static void put_timings(json_text *out, const dtl_result *results, int n) {
   long prompt = 0, cached = 0, text = 0, drafted = 0, accepted = 0;
   for (int i = 0; i < n; i++) {
     const dt_stats *s = &results[i].stats;
-    prompt += s->prompt_tokens - s->kept_tokens, cached += s->kept_tokens, text += s->generated;
+    prompt += s->prompt_tokens - s->cached_tokens, cached += s->cached_tokens, text += s->generated;
     drafted += s->drafted, accepted += s->accepted;
     prompt_ms += s->prompt_ms, text_ms += s->total_ms > s->prompt_ms ? s->total_ms - s->prompt_ms : 0;
   }

@@ -153,7 +153,7 @@ static void on_trace(void *user, const char *line) {
 
 static void count(work_counts *c, const dtl_result *r) {
   const dt_stats *s = &r->stats;
-  c->prompt_tokens += s->prompt_tokens - s->kept_tokens, c->cached_tokens += s->kept_tokens;
+  c->prompt_tokens += s->prompt_tokens - s->cached_tokens, c->cached_tokens += s->cached_tokens;
   c->tokens += s->generated, c->drafts += s->iterations, c->drafted += s->drafted, c->accepted += s->accepted;
   for (int i = 1; i <= DT_TREE_VERIFY && s->verified_at[i]; i++) c->accepted_at[i] += s->accepted_at[i];
   c->prompt_ms += s->prompt_ms, c->text_ms += s->total_ms > s->prompt_ms ? s->total_ms - s->prompt_ms : 0;
@@ -278,7 +278,7 @@ static void *serve(void *user) {
     pthread_mutex_unlock(&w->lock);
     busy = dtl_engine_step(w->engine);
     pthread_mutex_lock(&w->lock);
-    w->counts.kept_bytes = dtl_engine_kept(w->engine);
+    w->counts.cached_bytes = dtl_engine_cached_bytes(w->engine);
   }
   pthread_mutex_unlock(&w->lock);
   return NULL;
@@ -293,7 +293,7 @@ dt_status work_open(const work_options *o, work **out, dt_error *err) {
   pthread_mutex_init(&w->lock, NULL);
   pthread_cond_init(&w->asked, NULL);
   dtl_engine_options engine = {.places = o->places, .context = o->server->context, .learned = o->learned};
-  engine.kept_bytes = o->kept_bytes;
+  engine.prefix_cache_bytes = o->prefix_cache_bytes;
   dt_status status = dtl_engine_open(o->server->pair, &engine, &w->engine, err);
   if (!status) w->has_thread = pthread_create(&w->thread, NULL, serve, w) == 0;
   if (!status && !w->has_thread) status = dt_fail(err, DT_EDEVICE, "no thread for the engine: %s", strerror(errno));

@@ -414,11 +414,11 @@ static dt_status run_piece(dt_session *s, int seq, int most, dt_error *err) {
 static dt_status start(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, int same,
                        dt_error *err) {
   sequence *q = &s->seq[seq];
-  int kept = min(same, q->target.rows);
+  int cached = min(same, q->target.rows);
   dt_status status = begin(s, seq, prompt, n, o, err);
   if (status) return status;
-  keep_rows(s, seq, kept);
-  q->stats.kept_tokens = q->target.rows;
+  keep_rows(s, seq, cached);
+  q->stats.cached_tokens = q->target.rows;
   q->drafts = o->drafts && o->piece;
   for (int i = 0; i < s->drafts; i++) s->draft[i]->ops->start(s->draft[i], seq, n, same);
   return run_piece(s, seq, o->piece ? o->piece : n, err);

@@ -110,7 +110,7 @@ it_gives_after_n_turns_what_one_run_on_the_whole_text_gives() {
     [ "$(answers c.json $((2 * i)))" = "$(one_run "$text")" ] || fail "answer $i"
     text+=$(answers c.json $((2 * i)); echo '<|im_end|>')$'\n'
   done
-  [ "$(grep -cE '^dtrun: 20 tokens, .* [1-9][0-9]+ of [1-9][0-9]+ prompt tokens kept; time: ' stderr)" -eq 2 ] || fail 'no rows were kept'
+  [ "$(grep -cE '^dtrun: 20 tokens, .* [1-9][0-9]+ of [1-9][0-9]+ prompt tokens cached; time: ' stderr)" -eq 2 ] || fail 'no tokens were cached'
 }
 it_answers_from_a_pipe_without_a_draft_model() {
   printf 'Hello there\n\n  \n/policy linear\n/reset\nHello there' | "$dtrun" chat -m "$models/mini-target" --draft none --template chatml -n 9 -q >stdout 2>stderr ||
@@ -262,7 +262,7 @@ LUA
   sees 'Mountaine'
   sees '^[0-9]+ tokens/s(, [0-9]+\.[0-9]x)? *$'
   keys '/stats on' Enter 'What is it?' Enter # two turns
-  sees '24 tokens, .* [0-9]+ of [0-9]+ prompt tokens kept; time: '
+  sees '24 tokens, .* [0-9]+ of [0-9]+ prompt tokens cached; time: '
   keys '/policy ./slow.lua' Enter '/stats' Enter
   sees '2 answers, 48 tokens, .* tokens of context used'
   keys 'And now?' Enter
@@ -277,7 +277,7 @@ LUA
   keys '/policy linear' Enter '/policy' Enter
   sees '/policy: now linear'
   keys 'More' Enter
-  sees '24 tokens, .* drafted accepted, [0-9]+ of [0-9]+ prompt tokens kept'
+  sees '24 tokens, .* drafted accepted, [0-9]+ of [0-9]+ prompt tokens cached'
   keys '/nonsense' Enter
   sees 'no command /nonsense: /help lists them'
   keys '/save c.json' Enter '/quit' Enter

@@ -372,7 +372,7 @@ it_keeps_rows_of_prompts() {
   [ "$(count dtrun:prompt_cache_bytes)" -gt 100000 ] && [ "$(count dtrun:prompt_tokens_cached_total)" -gt 100 ] || fail 'not counted'
   serve -np 1 --cache-ram 0
   texts false false false false
-  [ "$(count dtrun:prompt_cache_bytes)" = 0 ] || fail "it keeps $(count dtrun:prompt_cache_bytes) bytes"
+  [ "$(count dtrun:prompt_cache_bytes)" = 0 ] || fail "it caches $(count dtrun:prompt_cache_bytes) bytes"
   gets /v1/completions "$(body "$a")"
   [ "$(value $cached)" = 0 ] || fail 'rows of a request that leaves none'
   gets /v1/completions "$(body "$a and")"
