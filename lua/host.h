@@ -228,7 +228,7 @@ typedef struct {
   double target[DTL_COST_CONTEXTS][DTL_COST_ROWS];           /* strictly increasing in rows */
   double draft[DT_DRAFTS][DTL_COST_CONTEXTS][DTL_COST_ROWS]; /* a pass of a draft right after another one of it */
   double first[DT_DRAFTS][DTL_COST_CONTEXTS]; /* its first pass of an iteration, of one row: caches are cold */
-  double target_draw, draft_draw;             /* added for each row of all sequences: sampling, and coupled drafting */
+  double target_sample, draft_sample;         /* added for each row of all sequences: sampling, and coupled drafting */
   double experts[DTL_COST_ROWS];              /* by rows; zeros: the target has none, or nobody counted */
   double expert[DTL_COST_ROWS];               /* ms of one more */
   double walk[DTL_COST_WALKS];                /* ms of a walk over 32 KiB last read 0, 1, more target passes ago; none

@@ -31,7 +31,7 @@
 #ifndef DT_DTRUN_H
 #define DT_DTRUN_H
 
-#include "backend/draw.h"
+#include "backend/sample.h"
 #include "backend/window.h"
 #include "system/clock.h"
 #include "system/paths.h"

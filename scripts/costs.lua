@@ -45,7 +45,7 @@ local function print_table(t)
   end
 end
 
--- What the table contains besides passes: each draft's first pass of an iteration, and drawing.
+-- What the table contains besides passes: each draft's first pass of an iteration, and sampling.
 local function print_rest(t)
   for _, list in ipairs { "first", "first2" } do
     local first = {}
@@ -55,8 +55,8 @@ local function print_rest(t)
   end
   print(("a walk over a page's memory: again %.4f, after a pass %.4f, after several %.4f"):format(
     t.walk[1], t.walk[2], t.walk[3]))
-  print(("a row whose token is drawn: %.4f more%s"):format(
-    t.target_draw, t.draft_draw and (", a draft's that knows the noise %.4f"):format(t.draft_draw) or ""))
+  print(("a row whose token is sampled: %.4f more%s"):format(
+    t.target_sample, t.draft_sample and (", a draft's that knows the noise %.4f"):format(t.draft_sample) or ""))
 end
 
 -- How many times a pass over one row each pass costs.

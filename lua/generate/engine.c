@@ -14,7 +14,7 @@
 #define ALONE 4  /* a piece may be so many times as long if it keeps nobody waiting */
 #define MUCH 4   /* a prompt takes the seat with its beginning if that is 1 / MUCH of it */
 #define WORTH 32 /* rows: fewer run sooner than they are copied */
-#define KINDS 3  /* of drawing tokens, each with costs of its own */
+#define KINDS 3  /* of sampling, each with costs of its own */
 
 typedef enum { FREE, QUEUED, PROMPT, RUNNING } seat_state;
 
@@ -294,7 +294,7 @@ int dtl_engine_room(const dtl_engine *e) { return e ? e->places.n - e->busy : 0;
 
 /* Measures a few passes now, rather than while somebody waits. */
 static dt_status begin_courses(dtl_engine *e, const dtl_engine_options *o, dt_error *err) {
-  const dt_seq_options drawn = {.sampling = {.temp = 1}}, *kinds[] = {&(dt_seq_options){0}, &drawn};
+  const dt_seq_options sampled = {.sampling = {.temp = 1}}, *kinds[] = {&(dt_seq_options){0}, &sampled};
   course *found;
   dt_status status = DT_OK;
   e->learned = o->learned ? o->learned : dtl_learned_open(e->pair, &(dtl_learning){0});

@@ -64,15 +64,15 @@ static void note_memory(const place *p) {
   }
 }
 
-/* Learned costs already include drawing tokens. */
+/* Learned costs already include sampling. */
 static void set_clock(const place *p, const course *c) {
   const dtl_costs *table = p->request->costs;
   dtl_run *run = p->g.run;
   const int *revision;
   run->clock.costs = table ? table : learn_costs(c, &revision);
   if (!table || run->temp == 0) return;
-  run->clock.target_draw = table->target_draw;
-  if (!p->request->seq.uncoupled) run->clock.draft_draw = table->draft_draw;
+  run->clock.target_sample = table->target_sample;
+  if (!p->request->seq.uncoupled) run->clock.draft_sample = table->draft_sample;
 }
 
 void places_count(place *p, const learned_view *costs) {

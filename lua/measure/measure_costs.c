@@ -3,7 +3,7 @@
  * n rows, for each of the sequences that are to run at once; or plain decoding, one verify pass of one row after the
  * other. The sizes take turns, so that a slow moment affects all of them; the median of each size counts. A turn begins
  * with a sample that does not count, since after passes of another size the processor's caches have other contents than
- * in a run. The cost of drawing is the difference between turns with and without it, for each row of a pass of some
+ * in a run. The cost of sampling is the difference between turns with and without it, for each row of a pass of some
  * rows. That of an expert is the difference between passes whose rows take few distinct ones and passes of as many that
  * take many. Walks over memory, for the time of a policy's page, are spread over all of this: caches depend on what
  * else runs. */
@@ -30,7 +30,7 @@
 #define LONG_MS 1e3 /* and, however few they are, after this: over so long a pass small disturbances even out */
 #define TURN_MS 3.0
 
-#define DRAWCOSTS_ROWS 8 /* rows of passes with and without drawing */
+#define SAMPLING_ROWS 8 /* rows of passes with and without sampling */
 #define EXPERTS_ROWS                                                                                                   \
   16 /* most rows of passes that read few experts: what one more costs changes little from there on */
 
@@ -113,16 +113,16 @@ static dt_status take_round(bench *b, samples of[][1 + COSTS_ROWS], const dtl_co
   return DT_OK;
 }
 
-/* Measures turns with and without drawing. */
-static dt_status measure_draws(bench *b, const dtl_cost_measuring *how, dtl_costs *c, dt_error *err) {
-  static const dt_sampling drawn = {.temp = 1};
+/* Measures turns with and without sampling. */
+static dt_status measure_sampling(bench *b, const dtl_cost_measuring *how, dtl_costs *c, dt_error *err) {
+  static const dt_sampling sampled = {.temp = 1};
   samples of[2] = {{.n = 0}};
   int n = 1, disturbed = 0;
-  for (int i = 0; i < c->n_rows && c->rows[i] <= DRAWCOSTS_ROWS; i++) n = c->rows[i];
+  for (int i = 0; i < c->n_rows && c->rows[i] <= SAMPLING_ROWS; i++) n = c->rows[i];
   while (!enough(&of[0]) || !enough(&of[1]))
     for (int i = 0; i < 2; i++) {
       if (how->interrupt && *how->interrupt) return dtl_fail(err, DT_EDEVICE, "interrupted");
-      dt_status status = bench_start(b, c->context[0], i ? &drawn : NULL, err);
+      dt_status status = bench_start(b, c->context[0], i ? &sampled : NULL, err);
       if (!status) status = take_turn(b, &of[i], n, err);
       if (status) return status;
     }
@@ -131,8 +131,8 @@ static dt_status measure_draws(bench *b, const dtl_cost_measuring *how, dtl_cost
     target[i] = undisturbed_median(of[i].target, of[i].n, &disturbed);
     draft[i] = undisturbed_median(of[i].draft[0], of[i].n, &disturbed);
   }
-  c->target_draw = fmax(0, (target[1] - target[0]) / rows);
-  c->draft_draw = fmax(0, (draft[1] - draft[0]) / rows);
+  c->target_sample = fmax(0, (target[1] - target[0]) / rows);
+  c->draft_sample = fmax(0, (draft[1] - draft[0]) / rows);
   return DT_OK;
 }
 
@@ -194,7 +194,7 @@ static dt_status measure(bench *b, const dtl_cost_measuring *how, dtl_costs *c, 
   samples priced[2][COSTS_ROWS] = {{{.n = 0}}};
   walk_times walks = {.n = 0};
   walk_begin(&walks.lines);
-  dt_status status = measure_draws(b, how, c, err); /* first, since progress is reported for the rest */
+  dt_status status = measure_sampling(b, how, c, err); /* first, since progress is reported for the rest */
   if (!status && b->experts) status = measure_few_and_many(b, how, c, priced, err);
   int left = c->n_contexts * points(c), all = 0, disturbed = 0;
   while (left > 0 && !status) {

@@ -5,7 +5,7 @@
 #ifndef DT_ADJUSTMENT_H
 #define DT_ADJUSTMENT_H
 
-#include "backend/draw.h"
+#include "backend/sample.h"
 
 /* In this order: bias is added; then, if the logit is negative, it is multiplied by `repeat`, else divided; then
  * `minus` is subtracted. A bias of -INFINITY bans the id. */
@@ -24,12 +24,12 @@ typedef struct {
   const uint64_t *allowed; /* bit id % 64 of allowed[id / 64]: whether the id may come; NULL: all may */
 } dt_row_adjustments;
 
-DRAW_FUNCTION bool adjustment_allows(const dt_row_adjustments *s, int32_t id) {
+SAMPLE_FUNCTION bool adjustment_allows(const dt_row_adjustments *s, int32_t id) {
   return !s->allowed || (s->allowed[id / 64] >> (id % 64) & 1);
 }
 
 /* The first place in a list of rising ids whose id is at least this; n: there is none. */
-DRAW_FUNCTION int adjustment_place(const dt_adjustment *list, int n, int32_t id) {
+SAMPLE_FUNCTION int adjustment_place(const dt_adjustment *list, int n, int32_t id) {
   int low = 0;
   while (low < n) {
     int middle = low + (n - low) / 2;
@@ -41,7 +41,7 @@ DRAW_FUNCTION int adjustment_place(const dt_adjustment *list, int n, int32_t id)
   return low;
 }
 
-DRAW_FUNCTION float adjust_logit(const dt_adjustment *s, float logit) {
+SAMPLE_FUNCTION float adjust_logit(const dt_adjustment *s, float logit) {
   float x = logit + s->bias;
   return (x < 0.0f ? x * s->repeat : x / s->repeat) - s->minus;
 }

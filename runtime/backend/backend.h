@@ -4,14 +4,14 @@
  * The exactness contract (promise 1): every number that forward() produces for a row (outputs, and the keys and values
  * it writes) depends only on that row's token, position and the keys and values at its prefix and path slots, read in
  * logical order. It does not depend on how many rows share the pass, on the row's place among them, on which slots the
- * keys lie in, on the number of threads, or on time. Ties in an argmax go to the lowest id. A drawn token (draw.h)
+ * keys lie in, on the number of threads, or on time. Ties in an argmax go to the lowest id. A sampled token (sample.h)
  * also depends on the row's sampling parameters and logit adjustments (adjustment.h); a row of a draft head, on the
  * feature that it reads; a row of a pass marked as a prompt, on how long the prompt is. */
 #ifndef DT_BACKEND_H
 #define DT_BACKEND_H
 
 #include "backend/adjustment.h"
-#include "backend/draw.h"
+#include "backend/sample.h"
 #include "backend/window.h"
 #include "model/weights.h"
 #include "system/status.h"
@@ -58,7 +58,7 @@ typedef enum {
 
 /* Where a pass puts its results, in the caller's arrays. Only rows named in row[] get results: result j is that of row
  * row[j]. The score of an id is its logit or, in a sequence that samples, logit / temp + G(seed, the row's position,
- * id): see draw.h. The noise is the same for every model, row, pass and number of threads, so target and draft can
+ * id): see sample.h. The noise is the same for every model, row, pass and number of threads, so target and draft can
  * share it. */
 typedef struct {
   dt_want want;

@@ -1,4 +1,4 @@
-/* The results of a pass: logits, the best ids with their probabilities, the drawn id. */
+/* The results of a pass: logits, the best ids with their probabilities, the sampled id. */
 #include "chunk.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ static cpu_softmax_part *part_of(const dt_weights *w, int block, softmax_kind ki
   return w->scratch.parts + (size_t)block * NEXT_BLOCK + (size_t)kind * CPU_ROWS + (size_t)row;
 }
 
-/* How the token after the j-th wanted row is drawn; NULL: it is not drawn. */
+/* How the token after the j-th wanted row is sampled; NULL: it is not sampled. */
 static const dt_sampling *sampling_of(const cpu_chunk *c, int j) {
   const dt_out *out = c->p->out;
   if (!out->sampling) return NULL;
@@ -31,7 +31,7 @@ static const dt_row_adjustments *adjustments_of(const cpu_chunk *c, int j) {
 /* Whether some ids are not allowed; then the filter needs all logits. */
 static bool is_filtered(const cpu_chunk *c, const dt_sampling *s) {
   dt_want want = c->p->out->want;
-  return s && (want == DT_WANT_ARGMAX || want == DT_WANT_BOTH) && draw_is_filtered(s);
+  return s && (want == DT_WANT_ARGMAX || want == DT_WANT_BOTH) && sample_is_filtered(s);
 }
 
 /* A thread's list of the best ids of a row. */
@@ -96,7 +96,7 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
     if (out->want == DT_WANT_TOPK) told = adjusted;
   }
   if (s && out->want != DT_WANT_TOPK) {
-    k->draw_among(s, position, from, count, logits, told, top);
+    k->sample_among(s, position, from, count, logits, told, top);
     return;
   }
   float noisy[CPU_LOGIT_BLOCK], *scores = s ? noisy : logits;
@@ -232,9 +232,9 @@ static void write_candidates(const dt_out *out, size_t result, const cpu_top *to
   }
 }
 
-/* Draws a token among the allowed ids. All logits are stored, without adjustments. *own: the unadjusted logit of the
+/* Samples a token among the allowed ids. All logits are stored, without adjustments. *own: the unadjusted logit of the
  * token. */
-static int32_t draw_filtered(const cpu_chunk *c, int j, const dt_sampling *s, float *own) {
+static int32_t sample_filtered(const cpu_chunk *c, int j, const dt_sampling *s, float *own) {
   const dt_weights *w = c->p->w;
   const dt_row_adjustments *adjustments = adjustments_of(c, j);
   int vocab = w->shape.vocab;
@@ -245,8 +245,8 @@ static int32_t draw_filtered(const cpu_chunk *c, int j, const dt_sampling *s, fl
     cpu_adjust(adjustments, NULL, 0, vocab, logits);
   }
   int32_t position = c->p->rows->position[c->p->out->row[c->wanted + j]];
-  int32_t id = w->backend->kernels->draw(s, position, logits, vocab,
-                                         w->scratch.weight + (size_t)c->me->thread * w->scratch.ldlogits);
+  int32_t id = w->backend->kernels->sample(s, position, logits, vocab,
+                                           w->scratch.weight + (size_t)c->me->thread * w->scratch.ldlogits);
   *own = id < 0 ? 0 : stored[id];
   return id;
 }
@@ -254,7 +254,7 @@ static int32_t draw_filtered(const cpu_chunk *c, int j, const dt_sampling *s, fl
 /* The token after the j-th wanted row; *own: its unadjusted logit. */
 static int32_t choose(const cpu_chunk *c, int j, const dt_sampling *s, float *own) {
   cpu_top top;
-  if (is_filtered(c, s)) return draw_filtered(c, j, s, own);
+  if (is_filtered(c, s)) return sample_filtered(c, j, s, own);
   merge_tops(c, j, OF_SCORES, 1, &top);
   *own = top.count ? top.logit[0] : 0;
   return top.nan || top.count == 0 ? -1 : top.id[0];

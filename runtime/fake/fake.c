@@ -244,14 +244,14 @@ static int compare(const void *a, const void *b) {
   return l->x != r->x ? (l->x < r->x) - (l->x > r->x) : (l->id > r->id) - (l->id < r->id);
 }
 
-/* ln p / temp + G, as draw.h defines it. */
+/* ln p / temp + G, as sample.h defines it. */
 static float noisy(float p, const dt_sampling *s, int position, int32_t id) {
-  double u = ((double)draw_bits(s->seed, position, id) + 0.5) / 4294967296.0;
+  double u = ((double)sample_bits(s->seed, position, id) + 0.5) / 4294967296.0;
   return (float)(log((double)p) / (double)s->temp - log(-log1p(-u)));
 }
 
-/* Draws a token: walks the ids from the likeliest on, as long as they are allowed. */
-static int32_t draw(const dt_weights *w, const float *p, const dt_sampling *s, int position) {
+/* Samples a token: walks the ids from the likeliest on, as long as they are allowed. */
+static int32_t sample(const dt_weights *w, const float *p, const dt_sampling *s, int position) {
   int top_k = s->top_k > 0 && s->top_k < w->vocab ? s->top_k : w->vocab;
   double power = 1 / (double)s->temp, sum = 0, ahead = 0, first = 0;
   int32_t best = -1;
@@ -281,7 +281,7 @@ static double log_sum_exp(const dt_weights *w, int n) {
   return largest + log(sum);
 }
 
-/* Writes the candidates after row j, ranked by p or, if a token is drawn, by scores; then the softmax is that of the
+/* Writes the candidates after row j, ranked by p or, if a token is sampled, by scores; then the softmax is that of the
  * scores. */
 static void rank(const dt_weights *w, const float *p, const dt_sampling *s, int position, const dt_out *out, int j) {
   int vocab = out->want == DT_WANT_BOTH ? w->vocab : out->vocab;
@@ -320,7 +320,7 @@ static void answer(const dt_weights *w, const dt_rows *r, const dt_out *out, int
   bool nan = false;
   for (int id = 0; id < vocab; id++) nan |= isnan(p[id]);
   if (out->want == DT_WANT_ARGMAX || (out->want == DT_WANT_BOTH && !out->given))
-    out->argmax[j] = nan ? -1 : s ? draw(w, p, s, position) : likeliest(p, vocab);
+    out->argmax[j] = nan ? -1 : s ? sample(w, p, s, position) : likeliest(p, vocab);
   if (out->want == DT_WANT_BOTH && out->logp)
     out->logp[j] = nan ? NAN : logf(w->p[out->given ? out->given[j] : out->argmax[j]]);
   if (out->want == DT_WANT_LOGITS)

@@ -7,15 +7,15 @@
 #include <math.h>
 #include <string.h>
 
-#define SCALE 0.6 /* targets are larger than drafts, and more certain */
-#define LEAN 10   /* for lean 0 */
-#define SLOPE 20  /* for slope 1, or DRAWN */
-#define SHIFT 4   /* for shift 0 */
-#define SHARE 1   /* for share 1 */
-#define KEPT 2    /* times the evidence at the beginning: what a resumed learner keeps, at most, */
-#define SHARES 8  /* and as many times as much of shares */
-#define DRAWN 0.7 /* slope of guesses made with the noise */
-#define AMONG 8   /* candidates compared for lean, and for share */
+#define SCALE 0.6   /* targets are larger than drafts, and more certain */
+#define LEAN 10     /* for lean 0 */
+#define SLOPE 20    /* for slope 1, or COUPLED */
+#define SHIFT 4     /* for shift 0 */
+#define SHARE 1     /* for share 1 */
+#define KEPT 2      /* times the evidence at the beginning: what a resumed learner keeps, at most, */
+#define SHARES 8    /* and as many times as much of shares */
+#define COUPLED 0.7 /* slope of guesses made with the noise */
+#define AMONG 8     /* candidates compared for lean, and for share */
 #define LEAST_SHARE 0.05
 #define SUREST (1 - 1e-6)
 #define LEAST_OWN -100.0 /* the draft's own log-probability: a lower one says nothing */
@@ -60,7 +60,7 @@ dt_tree_learner dt_tree_learner_resume(bool share, const double state[DT_TREE_LE
 
 dt_status dt_tree_calibrate_learned(dt_tree_learner *l, dt_tree *t, bool coupled, dt_error *err) {
   NEED(l, "learner");
-  if (l->slopes == SLOPE && l->slope == 1 && coupled) l->slope = DRAWN; /* as long as nothing is learned */
+  if (l->slopes == SLOPE && l->slope == 1 && coupled) l->slope = COUPLED; /* as long as nothing is learned */
   l->said_slope = l->slope, l->said_shift = l->shift, l->said_share = l->share;
   return dt_tree_calibrate(t, (dt_tree_calibration){SCALE, l->lean, l->slope, l->shift, l->share}, err);
 }

@@ -30,7 +30,7 @@ typedef struct {
   int count;                    /* candidates; 0 when the node could not be drafted from (the draft's context ended) */
   int32_t token[DT_CANDIDATES]; /* by falling probability; all numbers here are over the shared token ids */
   /* Log-probability in the softmax of the logits at temperature 1; of a coupled draft (dtrun.h) in the softmax of the
-   * scores, logit / temp + noise (draw.h). */
+   * scores, logit / temp + noise (sample.h). */
   float logp[DT_CANDIDATES];
   float own[DT_CANDIDATES]; /* log-probability in the softmax of the logits at temperature 1, without noise */
   float confidence;         /* the largest next-token probability; it and the entropy belong to logp's softmax */

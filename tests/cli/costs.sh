@@ -46,7 +46,7 @@ it_measures_nothing_unless_asked() {
   [ "$(echo .cache/dtrun/learned-*)" = "$first" ] || fail 'other files'
   [ "$(grep -o '"key":"[^"]*"' "$first")" = "$key" ] || fail 'another key'
   learn_run -s 1 --temp 0.8
-  [ "$(find .cache -type f -name 'learned-*.json' | wc -l)" -eq 2 ] || fail 'drawing tokens costs the same'
+  [ "$(find .cache -type f -name 'learned-*.json' | wc -l)" -eq 2 ] || fail 'sampling costs the same'
   cut -c1-100 "$first" >torn
   cp torn "$first"
   learn_run

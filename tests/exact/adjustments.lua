@@ -7,7 +7,7 @@ local dt = require "dt"
 local opts = dt.args {
   doc = "compares adjusted tokens and log-probabilities of every policy with those of plain decoding",
   options = {
-    { "settings", 200, min = 1, max = 100000, doc = "settings drawn at random" },
+    { "settings", 200, min = 1, max = 100000, doc = "random settings" },
     { "tokens", 24, short = "n", min = 2, max = 1000, doc = "tokens of each text" },
     { "first", 1, min = 1, max = 100000, doc = "the setting to begin with" },
     { "head", nil, type = "string", doc = "a draft head for the target, which drafts in a second round" },

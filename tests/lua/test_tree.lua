@@ -186,7 +186,7 @@ function TestTree.test_a_policy_that_uses_calibrate_learns_under_coupled_samplin
   end
 end
 
--- 1000 draws: the draft model's own words are those of the tables, whatever the noise makes of them; together the
+-- 1000 samples: the draft model's own words are those of the tables, whatever the noise makes of them; together the
 -- probabilities given the noise come true as often as they say.
 function TestTree.test_q_is_the_draft_models_own_and_p_knows_the_noise()
   run([[

@@ -5,9 +5,9 @@
 
 #include "cpu.h"
 #include "draft/adjustments.h"
-#include "draw_definition.h"
 #include "kernels.h"
 #include "random_model.h"
+#include "sample_definition.h"
 
 static float number_of(const cJSON *object, const char *key) {
   const cJSON *x = cJSON_GetObjectItem(object, key);
@@ -201,7 +201,7 @@ typedef struct {
 static int token_of(const dt_sampling *s, const float *logits, int n) {
   int allowed, best = 0;
   for (int v = 1; v < n; v++) best = logits[v] > logits[best] ? v : best;
-  return s->temp > 0 ? definition_drawn(s, 0, logits, n, &allowed) : best;
+  return s->temp > 0 ? definition_sampled(s, 0, logits, n, &allowed) : best;
 }
 
 /* The j-th row has its own adjustments, the first none; what is asked of it shows them and nothing else. */

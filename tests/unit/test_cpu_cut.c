@@ -1,11 +1,11 @@
 /* An output matrix with some rows only: candidates are those of the whole model among these ids, with the noise that
  * belongs to them, and the same bits in every variant, in any company, on any number of threads. */
 #include "cpu.h"
-#include "draw_definition.h"
 #include "kernels.h"
 #include "model/model.h"
 #include "random_model.h"
 #include "rig.h"
+#include "sample_definition.h"
 
 enum { ROWS = 7, MOST = 32 };
 

@@ -1,4 +1,4 @@
-/* Two tokens sampled after a text are drawn with the probabilities of Hugging Face transformers (tests/golden/
+/* Two tokens sampled after a text have the probabilities of Hugging Face transformers (tests/golden/
  * make_sampling.py), and no id that transformers forbids ever comes: the bundled pair, through the whole engine, with a
  * tree of coupled guesses.  test_golden_sampling [SEEDS (1000) [BACKEND (auto)]]
  *
@@ -55,11 +55,11 @@ static void law_count(law *l, int32_t id, const char *name) {
 
 static void check_law(law *l, const char *name) {
   chi_square x = {0};
-  long drawn = l->rest, rest = l->rest; /* rest: of ids that are too rare for a bin of their own */
-  for (int i = 0; i < l->listed; i++) drawn += l->count[i];
-  double rare = (double)drawn;
+  long sampled = l->rest, rest = l->rest; /* rest: of ids that are too rare for a bin of their own */
+  for (int i = 0; i < l->listed; i++) sampled += l->count[i];
+  double rare = (double)sampled;
   for (int i = 0; i < l->listed; i++) {
-    double expected = l->p[i] * (double)drawn;
+    double expected = l->p[i] * (double)sampled;
     if (expected < FEW) {
       rest += l->count[i];
       continue;
@@ -163,7 +163,7 @@ static dt_pair *open_or_skip(void) {
   return pair;
 }
 
-static void the_bundled_pair_draws_as_transformers_does(void **state) {
+static void the_bundled_pair_samples_as_transformers_does(void **state) {
   (void)state;
   size_t size;
   char *text = golden_bytes("mini-target", "sampling.json", &size);
@@ -193,7 +193,7 @@ static void the_bundled_pair_draws_as_transformers_does(void **state) {
 }
 
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_bundled_pair_draws_as_transformers_does)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_bundled_pair_samples_as_transformers_does)};
   if (argc > 1) seeds = atoi(argv[1]);
   if (argc > 2) backend = argv[2];
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -160,7 +160,7 @@ static void a_table_that_is_none_is_refused_with_the_reason(void **state) {
   static const char *const cases[][2] = {
       {"", "it is no JSON object"},
       {"[]", "it is no JSON object"},
-      {"{\"schema\": \"dtrun.costs/2\"}", "its schema is not dtrun.costs/1"},
+      {"{\"schema\": \"dtrun.costs/1\"}", "its schema is not dtrun.costs/2"},
       {"{}", "contexts is no ascending list of at most 8 lengths"},
       {"{\"batch\": 0}", "batch is no whole number from 1 to 256"},
       {"{\"batch\": 257}", "batch is no whole number from 1 to 256"},
@@ -182,9 +182,9 @@ static void a_table_that_is_none_is_refused_with_the_reason(void **state) {
       {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[0]]}", "draft2 needs " TIMES},
       {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[1, 2]]}", "draft2 needs " TIMES},
       {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[1]], \"first2\": [0.999999]}", FIRST2},
-      {ONE_ROW ", \"target_draw\": -1e-9}", "target_draw is no time from 0 to 1e9 ms"},
-      {ONE_ROW ", \"target_draw\": 1000000000.0001}", "target_draw is no time from 0 to 1e9 ms"},
-      {ONE_ROW ", \"draft_draw\": \"1\"}", "draft_draw is no time from 0 to 1e9 ms"},
+      {ONE_ROW ", \"target_sample\": -1e-9}", "target_sample is no time from 0 to 1e9 ms"},
+      {ONE_ROW ", \"target_sample\": 1000000000.0001}", "target_sample is no time from 0 to 1e9 ms"},
+      {ONE_ROW ", \"draft_sample\": \"1\"}", "draft_sample is no time from 0 to 1e9 ms"},
       {TWO_ROWS ", \"experts\": [1, 2]}", EXPERT},
       {TWO_ROWS ", \"expert\": [1, 2]}", COUNTS},
       {TWO_ROWS ", \"experts\": [8], \"expert\": [1, 1]}", COUNTS},
@@ -220,8 +220,8 @@ static void the_least_and_the_largest_time_and_batch_are_taken(void **state) {
   dtl_costs c = parsed("{\"batch\": 256, \"contexts\": [128], \"rows\": [1, 2], \"target\": [[1e-6, 1e9]]}");
   assert_int_equal(c.batch, 256);
   assert_float_equal(c.target[0][1], 1e9, 1e-12);
-  c = parsed(ONE_ROW ", \"draft\": [[1]], \"first\": [1], \"target_draw\": 0, \"draft_draw\": 1e9}");
-  assert_true(c.first[0][0] == 1 && c.target_draw == 0 && c.draft_draw == 1e9);
+  c = parsed(ONE_ROW ", \"draft\": [[1]], \"first\": [1], \"target_sample\": 0, \"draft_sample\": 1e9}");
+  assert_true(c.first[0][0] == 1 && c.target_sample == 0 && c.draft_sample == 1e9);
   c = parsed(TWO_ROWS ", \"experts\": [1, 1e9], \"expert\": [0, 1e9]}");
   assert_true(c.experts[0] == 1 && c.experts[1] == 1e9 && c.expert[0] == 0 && c.expert[1] == 1e9);
   c = parsed(TWO_ROWS ", \"experts\": [8, 8], \"expert\": [1, 1]}"); /* all rows may share theirs */
@@ -229,7 +229,7 @@ static void the_least_and_the_largest_time_and_batch_are_taken(void **state) {
   c = parsed(ONE_ROW ", \"walk\": [0, 1e9, 1e9]}");
   assert_true(costs_walk(&c, 0) == 0 && costs_walk(&c, 1) == 1e9);
   c = parsed(ONE_ROW ", \"draft\": [[1]], \"first\": [1e9]}");
-  assert_true(c.first[0][0] == 1e9 && c.draft_draw == 0);
+  assert_true(c.first[0][0] == 1e9 && c.draft_sample == 0);
 }
 
 static void what_is_kept_is_served_to_its_key_alone(void **state) {
@@ -239,7 +239,7 @@ static void what_is_kept_is_served_to_its_key_alone(void **state) {
   costs_place place = {.key = "this machine", .path = path};
   dtl_costs c = parsed(TABLE), back;
   const double experts[] = {8, 14.5, 50}, expert[] = {0.125, 1.0 / 3, 0};
-  c.target_draw = 0.125, c.draft_draw = 0.25, c.first[0][1] = 0.375;
+  c.target_sample = 0.125, c.draft_sample = 0.25, c.first[0][1] = 0.375;
   assert_string_equal(costs_load(&place, &back), "");
   assert_null(costs_store(&place, &c));
   assert_null(costs_load(&place, &back));
@@ -247,7 +247,7 @@ static void what_is_kept_is_served_to_its_key_alone(void **state) {
   assert_int_equal(back.drafts, 1);
   assert_memory_equal(back.target[1], c.target[1], sizeof(double) * 3);
   assert_true(back.first[0][0] == c.first[0][0] && back.first[0][1] == c.first[0][1]);
-  assert_true(back.target_draw == 0.125 && back.draft_draw == 0.25);
+  assert_true(back.target_sample == 0.125 && back.draft_sample == 0.25);
   assert_memory_equal(back.walk, COSTS_WALK, sizeof back.walk);
   assert_true(back.experts[0] == 0 && back.expert[2] == 0); /* as in files of versions that knew none */
   c.walk[0] = 1.0 / 3, c.walk[1] = 0.5, c.walk[2] = 2;
@@ -383,7 +383,7 @@ static void measuring_gives_a_time_for_every_size_and_tells_how_far_it_is(void *
     for (int d = 0; d < 2; d++) assert_true(c.draft[d][0][i] > (i ? c.draft[d][0][i - 1] : 0));
   }
   for (int d = 0; d < 2; d++) assert_true(c.first[d][0] >= c.draft[d][0][0]);
-  assert_true(c.target_draw >= 0 && c.draft_draw >= 0);
+  assert_true(c.target_sample >= 0 && c.draft_sample >= 0);
   assert_true(c.experts[0] == 0 && c.expert[0] == 0);
   assert_true(c.walk[0] > 0 && c.walk[1] >= c.walk[0] && c.walk[2] >= c.walk[1] && c.walk[2] < 10);
   dt_pair_close(pair);

@@ -19,7 +19,7 @@ enum { PROMPT = 70, NODES = 9, K = 8, TOKENS = PROMPT + 1, CHAIN = 6 };
 /* Everything that a pass can be asked for, after a prompt, moved rows, another text and a restored snapshot. */
 typedef struct {
   float *logits; /* [NODES][vocab] */
-  int32_t argmax[NODES], both[NODES], drawn[NODES], adjusted[NODES], top[NODES][K], top_both[NODES][K];
+  int32_t argmax[NODES], both[NODES], sampled[NODES], adjusted[NODES], top[NODES][K], top_both[NODES][K];
   float logp[NODES][K], logp_both[NODES][K], own[NODES][K], confidence[NODES], entropy[NODES], adjusted_logp[NODES];
   int kept;
   size_t weights, caches;
@@ -62,7 +62,7 @@ static void ask(rig *r, const row_list *l, outcome *o) {
   must(r->ops->forward(r->weights, r->cache, &rows, &out, &e), &e);
   free(allowed);
   out.adjustments = NULL, out.logp = NULL;
-  out.want = DT_WANT_ARGMAX, out.argmax = o->drawn;
+  out.want = DT_WANT_ARGMAX, out.argmax = o->sampled;
   must(r->ops->forward(r->weights, r->cache, &rows, &out, &e), &e);
   out.want = DT_WANT_TOPK, out.top_id = o->top[0], out.top_logp = o->logp[0], out.top_own = o->own[0];
   out.confidence = o->confidence, out.entropy = o->entropy;
@@ -122,7 +122,7 @@ static void assert_same(const outcome *a, const outcome *b, int vocab) {
   assert_memory_equal(a->logits, b->logits, (size_t)NODES * (size_t)vocab * sizeof *a->logits);
   assert_memory_equal(a->argmax, b->argmax, sizeof a->argmax);
   assert_memory_equal(a->both, b->both, sizeof a->both);
-  assert_memory_equal(a->drawn, b->drawn, sizeof a->drawn);
+  assert_memory_equal(a->sampled, b->sampled, sizeof a->sampled);
   assert_memory_equal(a->adjusted, b->adjusted, sizeof a->adjusted);
   assert_memory_equal(a->adjusted_logp, b->adjusted_logp, sizeof a->adjusted_logp);
   assert_memory_equal(a->top, b->top, sizeof a->top);
@@ -141,7 +141,7 @@ static void check(trial t, int most_ranks) {
   t.of_rank = &alone;
   compute(NULL, &t);
   assert_int_equal(alone.kept, t.prompt - 2);
-  assert_int_not_equal(alone.drawn[0], -1);
+  assert_int_not_equal(alone.sampled[0], -1);
   for (int ranks = 1; ranks <= most_ranks; ranks++) {
     memset(shared, 0, sizeof shared);
     t.of_rank = shared;

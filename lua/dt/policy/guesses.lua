@@ -18,7 +18,7 @@ local huge, max, min, setmetatable = math.huge, math.max, math.min, setmetatable
 local NEAR = 2      -- levels drafted beyond as many as were accepted of late: errors multiply with the depth
 local FADES = 0.9   -- what is left of "of late" after an iteration
 -- How often the likeliest guess is right before anything is known: rather too often, since trying it shows the truth.
-local RIGHT = { greedy = 0.8, drawn = 0.7 }
+local RIGHT = { greedy = 0.8, sampled = 0.7 }
 local DEEPEST = 8   -- levels of the chain that a new pair is expected to gain with
 local KNOWN = 3     -- passes that the expectation of a new pair stands for,
 local RECALLED = 8  -- and what earlier texts have taught, at most
@@ -182,7 +182,7 @@ return function(prices, seq, calibration, model)
   local g = setmetatable({
     prices = prices, seq = seq, model = model, options = { model = model }, name = name,
     calibration = calibration(true, known), known = known or {},
-    right = right or seq.coupled and RIGHT.drawn or RIGHT.greedy,
+    right = right or seq.coupled and RIGHT.sampled or RIGHT.greedy,
     untried = not brings, brings = brings or {}, asked = asked or { KNOWN, KNOWN },
     idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,
     shared = { huge, huge }, -- as many as there are, at first

@@ -1,12 +1,12 @@
-/* Draws tokens among the allowed ids: draw.h defines these. The ids are ordered by their keys (scores.cuh), and the
+/* Samples tokens among the allowed ids: sample.h defines these. The ids are ordered by their keys (scores.cuh), and the
  * allowed ids end at some key. Several blocks share a row, in two kernels:
  *
- *   k_draw_count  counts and weighs the ids of each step; a step has the ids whose logits are about as far below the
- *                 largest. The last block to end sees in which steps the allowed ids may end: ids there are in
- *                 question, those in higher steps are allowed, those in lower ones are not.
- *   k_draw        draws among the allowed, and lists those in question. The last block to end finds the key where the
- *                 allowed ids end, and draws among the listed too. If the list has no room for all, it reads all logits
- *                 instead.
+ *   k_sample_count  counts and weighs the ids of each step; a step has the ids whose logits are about as far below the
+ *                   largest. The last block to end sees in which steps the allowed ids may end: ids there are in
+ *                   question, those in higher steps are allowed, those in lower ones are not.
+ *   k_sample        samples among the allowed, and lists those in question. The last block to end finds the key where
+ *                   the allowed ids end, and samples among the listed too. If the list has no room for all, it reads
+ *                   all logits instead.
  *
  * The key's digits are found from the highest down, three of the score and three of the id; each takes one pass over
  * the ids in question, as on the CPU over all. Where all ids of that score are allowed, as when it is the score of one
@@ -18,7 +18,7 @@
 
 constexpr int THREADS = 1024, WARPS = THREADS / WARP, DIGIT = 11, VALUES = 1 << DIGIT;
 static_assert(VALUES == 2 * THREADS, "a thread sums two values");
-static_assert(VALUES == DRAW_STEPS, "steps are counted as a digit's values are");
+static_assert(VALUES == SAMPLE_STEPS, "steps are counted as a digit's values are");
 
 /* Calls f(logit, id) for the thread's ids, where `blocks` blocks share n ids; several loads are in flight at once. */
 template <class F>
@@ -37,7 +37,7 @@ static __device__ __forceinline__ void for_ids(const float *logits, int n, int b
 
 struct bins {
   unsigned low[VALUES], high[VALUES];              /* summed weights of the ids with each value of the digit, or step */
-  unsigned ids[VALUES];                            /* their number, in k_draw_count */
+  unsigned ids[VALUES];                            /* their number, in k_sample_count */
   unsigned long long of_warp[WARPS], ahead, found; /* found: the weights of the value below */
   uint64_t best[WARPS];
   float largest[WARPS], nans[WARPS];
@@ -135,7 +135,7 @@ static __device__ __forceinline__ int step_of(float logit, float largest) {
 }
 
 /* Finds the steps of a row that are in question, from its sums, and clears these. */
-static __device__ void find_steps(const dt_sampling &s, int n, float largest, draw_row *row, bins *b) {
+static __device__ void find_steps(const dt_sampling &s, int n, float largest, sample_row *row, bins *b) {
   int upper = upper_value(), above = -1, least = 0;
   unsigned ids[2];
   unsigned long long weight[2], ids_before, before;
@@ -185,7 +185,7 @@ static __device__ float largest_of(const reduction &a, int j, bins *b) {
   return nans > 0.0f ? NAN : fminf(largest, 3.40282347e38f);
 }
 
-static __global__ __launch_bounds__(THREADS) void k_draw_count(reduction a) {
+static __global__ __launch_bounds__(THREADS) void k_sample_count(reduction a) {
   DYNAMIC_SHARED(bins, b);
   dependency_release();
   int j = blockIdx.y;
@@ -193,8 +193,8 @@ static __global__ __launch_bounds__(THREADS) void k_draw_count(reduction a) {
   dt_sampling s = a.rows.sampling[j];
   for (int v = threadIdx.x; v < VALUES; v += THREADS) b->low[v] = b->high[v] = b->ids[v] = 0;
   dependency_wait();
-  if (!draw_is_filtered(&s)) return;
-  draw_row *row = a.draws + j;
+  if (!sample_is_filtered(&s)) return;
+  sample_row *row = a.samples + j;
   float largest = largest_of(a, j, b), scale = 1.0f / s.temp;
   bool weighs = has_top_p(s);
   if (largest == largest && (weighs || has_top_k(s, a.outputs))) {
@@ -227,7 +227,7 @@ struct question {
 
 /* The ids in question of a row whose ids are counted. Their keys lie where reduce_logits had its lists. */
 static __device__ question question_of(const reduction &a, int j) {
-  const draw_row *row = a.draws + j;
+  const sample_row *row = a.samples + j;
   int room = (a.outputs + LOGIT_BLOCK - 1) / LOGIT_BLOCK * CHECK_TOP;
   return {row->above,
           row->least,
@@ -282,7 +282,7 @@ static __device__ uint64_t reach(const question &q, bins *b, unsigned long long 
 }
 
 /* The least key that is in the top k and, among these, in the top p. */
-static __device__ uint64_t last_allowed(const dt_sampling &s, const question &q, const draw_row *row, bins *b) {
+static __device__ uint64_t last_allowed(const dt_sampling &s, const question &q, const sample_row *row, bins *b) {
   uint64_t cut = 0;
   float scale = 1.0f / s.temp, largest = q.largest;
   if (has_top_k(s, q.outputs))
@@ -299,9 +299,9 @@ static __device__ uint64_t last_allowed(const dt_sampling &s, const question &q,
   return cut;
 }
 
-/* ---- the draw ---------------------------------------------------------------------------------------------------- */
+/* ---- the sample -------------------------------------------------------------------------------------------------- */
 
-static __global__ __launch_bounds__(THREADS) void k_draw(reduction a) {
+static __global__ __launch_bounds__(THREADS) void k_sample(reduction a) {
   DYNAMIC_SHARED(bins, b);
   dependency_release();
   int j = blockIdx.y;
@@ -309,21 +309,21 @@ static __global__ __launch_bounds__(THREADS) void k_draw(reduction a) {
   dt_sampling s = a.rows.sampling[j];
   int position = position_of(a, j);
   dependency_wait();
-  if (!draw_is_filtered(&s)) return;
-  draw_row *row = a.draws + j;
+  if (!sample_is_filtered(&s)) return;
+  sample_row *row = a.samples + j;
   question q = question_of(a, j);
   if (q.largest != q.largest) return; /* reduce_logits wrote that there is none */
   float scale = 1.0f / s.temp, least_p = s.min_p > 0.0f ? logf(s.min_p) : -INFINITY;
   uint64_t best = 0;
-  auto draw = [&](float logit, int id) {
+  auto sample = [&](float logit, int id) {
     if (!(logit > -INFINITY && (logit - q.largest) * scale >= least_p)) return;
-    uint64_t key = key_of(with_word(s, draw_bits(s.seed, position, id), logit), id);
+    uint64_t key = key_of(with_word(s, sample_bits(s.seed, position, id), logit), id);
     if (key > best) best = key;
   };
   for_ids(q.logits, q.outputs, blockIdx.x, gridDim.x, [&](float logit, int id) {
     int step = step_of(logit, q.largest);
     if (step > q.above)
-      draw(logit, id);
+      sample(logit, id);
     else if (step >= q.least && q.n <= q.room)
       q.keys[atomicAdd(&row->listed, 1u)] = key_of(logit, id);
   });
@@ -333,7 +333,7 @@ static __global__ __launch_bounds__(THREADS) void k_draw(reduction a) {
   if (q.n > 0) {
     uint64_t cut = last_allowed(s, q, row, b);
     for_keys(q, [&](uint64_t key) {
-      if (key >= cut) draw(score_of(key), id_of(key));
+      if (key >= cut) sample(score_of(key), id_of(key));
     });
     best = best_of_block(b, best);
   }
@@ -342,10 +342,10 @@ static __global__ __launch_bounds__(THREADS) void k_draw(reduction a) {
   row->best = 0, row->listed = 0;
 }
 
-cudaError_t draw_filtered(const queue &stream, const reduction &a, int rows) {
+cudaError_t sample_filtered(const queue &stream, const reduction &a, int rows) {
   int most = 2 * MULTIPROCESSORS / rows, useful = blocks_of(a.outputs, THREADS);
   int blocks = most < 1 ? 1 : most < useful ? most : useful;
   dim3 grid((unsigned)blocks, (unsigned)rows);
-  cudaError_t e = launch(stream, grid, THREADS, sizeof(bins), k_draw_count, a);
-  return e ? e : launch(stream, grid, THREADS, sizeof(bins), k_draw, a);
+  cudaError_t e = launch(stream, grid, THREADS, sizeof(bins), k_sample_count, a);
+  return e ? e : launch(stream, grid, THREADS, sizeof(bins), k_sample, a);
 }

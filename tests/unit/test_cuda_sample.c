@@ -1,5 +1,5 @@
-/* Drawing on the CUDA backend: tokens against the definition in draw.h, given the backend's own logits; candidates with
- * the noise; the same whichever rows share the pass. */
+/* Sampling on the CUDA backend: tokens against the definition in sample.h, given the backend's own logits; candidates
+ * with the noise; the same whichever rows share the pass. */
 #include "candidates_case.h"
 #include "cuda_device.h"
 
@@ -26,30 +26,30 @@ static void rows_add(row_list *l, int first, int count, uint64_t seed) {
 static dt_sampling some_sampling(uint64_t *r) {
   static const float top_ps[] = {0, 0.3f, 0.5f, 0.8f, 0.95f, 1}, min_ps[] = {0, 0, 0.02f, 0.2f};
   return (dt_sampling){.seed = (uint64_t)random_next(r) << 32 | random_next(r),
-                       .temp = (float)(random_next(r) % 6), /* 0: not drawn */
+                       .temp = (float)(random_next(r) % 6), /* 0: not sampled */
                        .top_k = random_next(r) % 2 ? 0 : 1 << random_next(r) % 12,
                        .top_p = top_ps[random_next(r) % 6],
                        .min_p = min_ps[random_next(r) % 4]};
 }
 
-/* Draws the token of each row; its sampling is that of its sequence. */
-static void draw(rig *r, const row_list *l, const dt_sampling *sampling, int32_t *drawn) {
+/* Samples the token of each row; its sampling is that of its sequence. */
+static void sample(rig *r, const row_list *l, const dt_sampling *sampling, int32_t *sampled) {
   int32_t index[MANY];
   for (int i = 0; i < l->n; i++) index[i] = i;
   dt_rows rows = rows_of(l);
-  dt_out out = {.want = DT_WANT_ARGMAX, .n = l->n, .row = index, .sampling = sampling, .argmax = drawn};
+  dt_out out = {.want = DT_WANT_ARGMAX, .n = l->n, .row = index, .sampling = sampling, .argmax = sampled};
   ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
 }
 
 /* Holds the token of a row against the definition; returns how many ids are allowed. */
-static int check_drawn(const dt_sampling *s, const float *logits, int vocab, int32_t drawn) {
+static int check_sampled(const dt_sampling *s, const float *logits, int vocab, int32_t sampled) {
   int allowed = vocab, expected = 0;
   if (s->temp > 0)
-    expected = definition_drawn(s, 0, logits, vocab, &allowed);
+    expected = definition_sampled(s, 0, logits, vocab, &allowed);
   else
     for (int id = 1; id < vocab; id++) expected = logits[id] > logits[expected] ? id : expected;
-  if (drawn != expected)
-    fail_msg("of %d ids: token %d, not %d (seed %d, temp %g, top_k %d, top_p %g, min_p %g)", vocab, drawn, expected,
+  if (sampled != expected)
+    fail_msg("of %d ids: token %d, not %d (seed %d, temp %g, top_k %d, top_p %g, min_p %g)", vocab, sampled, expected,
              (int)s->seed, (double)s->temp, s->top_k, (double)s->top_p, (double)s->min_p);
   return allowed;
 }
@@ -59,7 +59,7 @@ static void draws_are_those_of_the_definition_alone_or_together(void **state) {
   random_model *m = model_with_ties();
   rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, ROWS, 4);
   uint64_t random = 5;
-  int rounds = emulated ? 30 : 300, cut = 0, drawn = 0;
+  int rounds = emulated ? 30 : 300, cut = 0, sampled = 0;
   for (uint64_t round = 0; round < (uint64_t)rounds; round++) {
     row_list all = {0};
     dt_sampling sampling[ROWS];
@@ -67,19 +67,19 @@ static void draws_are_those_of_the_definition_alone_or_together(void **state) {
     rows_add(&all, 0, ROWS, round);
     float *logits = rig_run(&r, &all, true);
     for (int i = 0; i < ROWS; i++) sampling[i] = some_sampling(&random);
-    draw(&r, &all, sampling, together);
+    sample(&r, &all, sampling, together);
     for (int i = 0; i < ROWS; i++) {
-      cut += check_drawn(&sampling[i], logits + i * VOCAB, VOCAB, together[i]) < VOCAB;
-      drawn += sampling[i].temp > 0;
+      cut += check_sampled(&sampling[i], logits + i * VOCAB, VOCAB, together[i]) < VOCAB;
+      sampled += sampling[i].temp > 0;
     }
     row_list one = {0};
     int i = (int)round % ROWS;
     rows_add(&one, i, 1, round);
-    draw(&r, &one, sampling, &alone);
+    sample(&r, &one, sampling, &alone);
     assert_int_equal(alone, together[i]);
     free(logits);
   }
-  assert_true(cut > ROWS * rounds / 2 && drawn > cut);
+  assert_true(cut > ROWS * rounds / 2 && sampled > cut);
   rig_close(&r);
   random_model_free(m);
 }
@@ -105,23 +105,23 @@ static void ids_of_one_score_are_allowed_up_to_the_last(void **state) {
   random_model *m = model_with_ties();
   rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, ROWS, 4);
   row_list l = {0};
-  int32_t index[ROWS], drawn[ROWS];
+  int32_t index[ROWS], sampled[ROWS];
   int end[ROWS], last[ROWS], lasts = 0;
   dt_sampling sampling[ROWS];
   rows_add(&l, 0, ROWS, 1);
   float *logits = rig_run(&r, &l, true);
   for (int i = 0; i < ROWS; i++) index[i] = i, end[i] = end_of_ties(logits + i * VOCAB, &last[i]);
   dt_rows rows = rows_of(&l);
-  dt_out out = {.want = DT_WANT_ARGMAX, .n = ROWS, .row = index, .sampling = sampling, .argmax = drawn};
+  dt_out out = {.want = DT_WANT_ARGMAX, .n = ROWS, .row = index, .sampling = sampling, .argmax = sampled};
   for (int round = 0; round < 60; round++) {
     for (int i = 0; i < ROWS; i++)
       sampling[i] = (dt_sampling){.seed = (uint64_t)(round * ROWS + i), .temp = 20, .top_k = end[i] + round % 3 - 1};
     ok(r.ops->forward(r.weights, r.cache, &rows, &out, &err));
     for (int i = 0; i < ROWS; i++) {
       int allowed;
-      assert_int_equal(drawn[i], definition_drawn(&sampling[i], 0, logits + i * VOCAB, VOCAB, &allowed));
+      assert_int_equal(sampled[i], definition_sampled(&sampling[i], 0, logits + i * VOCAB, VOCAB, &allowed));
       assert_int_equal(allowed, sampling[i].top_k);
-      lasts += drawn[i] == last[i];
+      lasts += sampled[i] == last[i];
     }
   }
   assert_true(lasts > 0);
@@ -176,7 +176,7 @@ static void chosen_close(chosen *c) {
   random_model_free(c->model);
 }
 
-/* Every filter with every other, at its ends; rows without filters, or without a draw, among them. */
+/* Every filter with every other, at its ends; rows without filters, or without a sample, among them. */
 static void samplings_at_the_ends(int vocab, dt_sampling sampling[MANY]) {
   const int top_ks[] = {0, 1, (vocab + 1) / 2, vocab - 1, vocab, vocab + 1};
   static const float top_ps[] = {0, 0.5f, 0.999f}, min_ps[] = {0, 0.1f, 1};
@@ -190,7 +190,7 @@ static void samplings_at_the_ends(int vocab, dt_sampling sampling[MANY]) {
 }
 
 /* Numbers of ids at the bounds of a block's share; lists that hold the ids in question, and that do not. */
-static void filters_at_their_ends_draw_as_the_definition(void **state) {
+static void filters_at_their_ends_sample_as_the_definition(void **state) {
   (void)state;
   static const struct {
     int vocab;
@@ -203,13 +203,13 @@ static void filters_at_their_ends_draw_as_the_definition(void **state) {
     dt_sampling sampling[MANY];
     int32_t together[MANY], apart[MANY];
     samplings_at_the_ends(vocab, sampling);
-    draw(&c.r, &c.rows, sampling, together);
-    for (int i = 0; i < MANY; i++) check_drawn(&sampling[i], c.logits + i * vocab, vocab, together[i]);
+    sample(&c.r, &c.rows, sampling, together);
+    for (int i = 0; i < MANY; i++) check_sampled(&sampling[i], c.logits + i * vocab, vocab, together[i]);
     for (int n = 8; n >= 1; n -= 7) { /* in passes of as many rows, more blocks share a row */
       row_list few = {0};
       int first = (int)(m * 8) % (MANY - 8);
       for (int i = first; i < first + n; i++) row_add_plain(&few, i, i % vocab, 0);
-      draw(&c.r, &few, sampling, apart);
+      sample(&c.r, &few, sampling, apart);
       assert_memory_equal(apart, together + first, sizeof *apart * (size_t)n);
     }
     chosen_close(&c);
@@ -224,7 +224,7 @@ static void top_p_ends_where_its_share_is_reached(void **state) {
   int lasts = 0;
   for (int round = 0; round < ROUNDS; round++) {
     dt_sampling sampling[MANY];
-    int32_t drawn[MANY];
+    int32_t sampled[MANY];
     int last[MANY];
     for (int i = 0; i < MANY; i++) {
       const float *logits = c.logits + i * IDS;
@@ -245,25 +245,25 @@ static void top_p_ends_where_its_share_is_reached(void **state) {
                                   .top_k = i / 16 % 2 ? IDS - 1 : 0,
                                   .top_p = (float)(share / sum * (more ? 1 + 1e-5 : 1 - 1e-5))};
     }
-    draw(&c.r, &c.rows, sampling, drawn);
+    sample(&c.r, &c.rows, sampling, sampled);
     for (int i = 0; i < MANY; i++) {
-      assert_int_equal(check_drawn(&sampling[i], c.logits + i * IDS, IDS, drawn[i]), i % 8 + 1 + i / 8 % 2);
-      lasts += drawn[i] == last[i];
+      assert_int_equal(check_sampled(&sampling[i], c.logits + i * IDS, IDS, sampled[i]), i % 8 + 1 + i / 8 % 2);
+      lasts += sampled[i] == last[i];
     }
   }
   assert_true(lasts > MANY);
   chosen_close(&c);
 }
 
-static void ids_of_probability_zero_are_not_drawn(void **state) {
+static void ids_of_probability_zero_are_not_sampled(void **state) {
   (void)state;
   chosen c = chosen_open(1025, minus_infinity);
   dt_sampling sampling[MANY];
-  int32_t drawn[MANY];
+  int32_t sampled[MANY];
   samplings_at_the_ends(1025, sampling);
-  draw(&c.r, &c.rows, sampling, drawn);
+  sample(&c.r, &c.rows, sampling, sampled);
   for (int i = 0; i < MANY; i++)
-    if (draw_is_filtered(&sampling[i])) assert_int_equal(drawn[i], -1);
+    if (sample_is_filtered(&sampling[i])) assert_int_equal(sampled[i], -1);
   chosen_close(&c);
 }
 
@@ -280,7 +280,7 @@ static void candidates_know_the_noise(void **state) {
   random_model_free(m);
 }
 
-static void a_row_with_a_nan_draws_nothing(void **state) {
+static void a_row_with_a_nan_samples_nothing(void **state) {
   (void)state;
   random_model *m = model_with_ties();
   ((uint16_t *)m->desc.embed.source->bytes)[5 * m->desc.shape.hidden + 3] = 0x7e00; /* token 5 */
@@ -306,11 +306,11 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(draws_are_those_of_the_definition_alone_or_together),
       cmocka_unit_test(ids_of_one_score_are_allowed_up_to_the_last),
-      cmocka_unit_test(filters_at_their_ends_draw_as_the_definition),
+      cmocka_unit_test(filters_at_their_ends_sample_as_the_definition),
       cmocka_unit_test(top_p_ends_where_its_share_is_reached),
-      cmocka_unit_test(ids_of_probability_zero_are_not_drawn),
+      cmocka_unit_test(ids_of_probability_zero_are_not_sampled),
       cmocka_unit_test(candidates_know_the_noise),
-      cmocka_unit_test(a_row_with_a_nan_draws_nothing),
+      cmocka_unit_test(a_row_with_a_nan_samples_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
-/* draw.h in so many words, in double: what the backends' draws are held against. */
-#ifndef DRAW_DEFINITION_H
-#define DRAW_DEFINITION_H
+/* The definition of sample.h in double, which the backends' samples are compared with. */
+#ifndef SAMPLE_DEFINITION_H
+#define SAMPLE_DEFINITION_H
 
-#include "backend/draw.h"
+#include "backend/sample.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 enum { DEFINITION_IDS = 3000 };
 
 static inline double definition_noise(uint64_t seed, int position, int id) {
-  return -log(-log1p(-((double)draw_bits(seed, position, id) + 0.5) / 4294967296.0));
+  return -log(-log1p(-((double)sample_bits(seed, position, id) + 0.5) / 4294967296.0));
 }
 
 static const float *definition_logits;
@@ -22,7 +22,7 @@ static inline int definition_order(const void *a, const void *b) {
 }
 
 /* The token, and how many ids are allowed. */
-static inline int definition_drawn(const dt_sampling *s, int position, const float *logits, int n, int *allowed) {
+static inline int definition_sampled(const dt_sampling *s, int position, const float *logits, int n, int *allowed) {
   static int order[DEFINITION_IDS];
   static double weight[DEFINITION_IDS];
   double sum = 0, ahead = 0, best = -INFINITY;

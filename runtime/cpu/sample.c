@@ -1,22 +1,27 @@
-/* Draws a token as draw.h defines it: the noise, sixteen ids at a time, and the set of allowed ids. Probabilities are
- * summed as whole numbers, so that the order of summation does not matter. */
+/* Samples a token as sample.h defines it: the noise, sixteen ids at a time, and the set of allowed ids. Probabilities
+ * are summed as whole numbers, so that the order of summation does not matter. */
 #include "variant.h"
 
 #include "vmath.h"
 
 #include <float.h>
 
-enum { LANES = 16, WORDS = 4, RUN = LANES * WORDS, RUNS = 4 }; /* ids of a run share sixteen counters: see draw_bits */
+enum {
+  LANES = 16,
+  WORDS = 4,
+  RUN = LANES * WORDS,
+  RUNS = 4
+}; /* ids of a run share sixteen counters: see sample_bits */
 
-/* The random bits of ids first..first+63: lane l of bits[w] belongs to id first + 16 w + l. This is draw_philox with
+/* The random bits of ids first..first+63: lane l of bits[w] belongs to id first + 16 w + l. This is sample_philox with
  * one counter in each lane. */
 VI void run_bits(uint64_t seed, int32_t position, int first, i16 bits[WORDS]) {
   static const int32_t lane[LANES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   i16 a = i_add(i_set1(first / WORDS), i_load((const uint8_t *)lane)), b = i_set1(position);
   i16 c = i_set1(0), d = c;
   uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
-  for (int round = 0; round < DRAW_ROUNDS; round++, k0 += DRAW_STEP_0, k1 += DRAW_STEP_1) {
-    i16 p_low, p = i_multiply(a, DRAW_TIMES_A, &p_low), q_low, q = i_multiply(c, DRAW_TIMES_C, &q_low);
+  for (int round = 0; round < PHILOX_ROUNDS; round++, k0 += PHILOX_STEP_0, k1 += PHILOX_STEP_1) {
+    i16 p_low, p = i_multiply(a, PHILOX_TIMES_A, &p_low), q_low, q = i_multiply(c, PHILOX_TIMES_C, &q_low);
     a = i_xor(i_xor(q, b), i_set1((int32_t)k0)), b = q_low;
     c = i_xor(i_xor(p, d), i_set1((int32_t)k1)), d = p_low;
   }
@@ -53,8 +58,8 @@ void V(cpu_add_noise)(const dt_sampling *s, int32_t position, int first, int cou
 
 /* Computes the noise only where its upper bound could lift an id above the best score so far: with more noise the fma
  * gives no less. A NaN counts as possible, since it compares as not below. */
-void V(cpu_draw_among)(const dt_sampling *s, int32_t position, int first, int count, const float *logits,
-                       const float *own, cpu_top *top) {
+void V(cpu_sample_among)(const dt_sampling *s, int32_t position, int first, int count, const float *logits,
+                         const float *own, cpu_top *top) {
   v16 scale = v_set1(1.0f / s->temp);
   for (int i = 0; i < count; i += RUN) {
     i16 bits[WORDS];
@@ -163,7 +168,7 @@ static cut allowed(const dt_sampling *s, const float *logits, int n, float large
   return c;
 }
 
-int32_t V(cpu_draw)(const dt_sampling *s, int32_t position, float *logits, int n, uint32_t *weight) {
+int32_t V(cpu_sample)(const dt_sampling *s, int32_t position, float *logits, int n, uint32_t *weight) {
   cpu_top top = {.count = 0};
   V(cpu_rank)(logits, logits, 0, n, 1, &top);
   if (top.nan || top.count == 0) return -1;
@@ -177,7 +182,7 @@ int32_t V(cpu_draw)(const dt_sampling *s, int32_t position, float *logits, int n
     if (!any) continue;
     for (int i = 0; i < count; i++)
       run[i] = is_allowed(c, logits[first + i], first + i) ? logits[first + i] : -INFINITY;
-    V(cpu_draw_among)(s, position, first, count, run, run, &top);
+    V(cpu_sample_among)(s, position, first, count, run, run, &top);
   }
   return top.count ? top.id[0] : -1;
 }

@@ -1,5 +1,5 @@
-/* Drawing on the CPU, every variant: the bits, the noise, and the tokens and candidates against the definition in
- * draw.h, in double. */
+/* Sampling on the CPU, every variant: the bits, the noise, and the tokens and candidates against the definition in
+ * sample.h, in double. */
 #include "candidates_case.h"
 #include "cpu.h"
 #include "kernels.h"
@@ -20,9 +20,9 @@ static float uniform(uint64_t *state) { return (float)(random_next(state) & 0xff
 static void philox_gives_the_known_answers(void **state) {
   (void)state;
   uint32_t zero[4] = {0}, pi[4] = {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344};
-  draw_philox(0, zero);
+  sample_philox(0, zero);
   assert_memory_equal(zero, ((uint32_t[]){0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}), sizeof zero);
-  draw_philox(0x299f31d0a4093822u, pi);
+  sample_philox(0x299f31d0a4093822u, pi);
   assert_memory_equal(pi, ((uint32_t[]){0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}), sizeof pi);
 }
 
@@ -57,7 +57,7 @@ static void the_best_are_equal(const cpu_kernels *k, const dt_sampling *s, const
     memcpy(block, logits + first, (size_t)count * sizeof *block);
     k->add_noise(s, 9, first, count, block, scores);
     k->rank(scores, block, first, count, 1, &all);
-    k->draw_among(s, 9, first, count, block, block, &some);
+    k->sample_among(s, 9, first, count, block, block, &some);
     assert_int_equal(some.nan, all.nan);
     assert_int_equal(some.count, all.count);
     if (!all.count) continue;
@@ -111,10 +111,10 @@ static void draws_are_those_of_the_definition(void **state) {
     for (int i = 0; i < n; i++) /* many ties with both zeros, or none */
       logits[i] = seed % 2 ? ((float)(random_next(&r) % 5) - 2) * (random_next(&r) % 2 ? 1.0f : -1.0f)
                            : 16 * uniform(&r) * uniform(&r) - 3;
-    int expected = definition_drawn(&s, (int)seed, logits, n, &allowed);
+    int expected = definition_sampled(&s, (int)seed, logits, n, &allowed);
     cut += allowed < n;
     EACH_VARIANT(k) {
-      int got = k->draw(&s, (int)seed, logits, n, weight);
+      int got = k->sample(&s, (int)seed, logits, n, weight);
       if (got != expected)
         fail_msg("%s, case %d: token %d, not %d (n %d, temp %g, top_k %d, top_p %g, min_p %g)", k->name, (int)seed, got,
                  expected, n, (double)s.temp, s.top_k, (double)s.top_p, (double)s.min_p);
@@ -123,18 +123,18 @@ static void draws_are_those_of_the_definition(void **state) {
   assert_in_range(cut, 300, 600);
 }
 
-static void a_row_with_a_nan_draws_nothing_and_infinities_do_no_harm(void **state) {
+static void a_row_with_a_nan_samples_nothing_and_infinities_do_no_harm(void **state) {
   (void)state;
   float logits[PADDED];
   static uint32_t weight[PADDED];
   dt_sampling s = {.seed = 1, .temp = 1, .top_k = 50, .top_p = 0.5f, .min_p = 0.1f};
   EACH_VARIANT(k) {
     for (int i = 0; i < 100; i++) logits[i] = i == 7 ? NAN : (float)i;
-    assert_int_equal(k->draw(&s, 3, logits, 100, weight), -1);
+    assert_int_equal(k->sample(&s, 3, logits, 100, weight), -1);
     for (int i = 0; i < 100; i++) logits[i] = i == 7 ? 1.0f : -INFINITY;
-    assert_int_equal(k->draw(&s, 3, logits, 100, weight), 7);
+    assert_int_equal(k->sample(&s, 3, logits, 100, weight), 7);
     for (int i = 0; i < 100; i++) logits[i] = i == 7 ? INFINITY : (float)i;
-    assert_int_equal(k->draw(&s, 3, logits, 100, weight), 7);
+    assert_int_equal(k->sample(&s, 3, logits, 100, weight), 7);
   }
 }
 
@@ -161,7 +161,7 @@ int main(void) {
       cmocka_unit_test(noise_is_that_of_the_definition_and_the_same_bits_in_every_variant),
       cmocka_unit_test(the_best_is_found_without_looking_at_all_noise),
       cmocka_unit_test(draws_are_those_of_the_definition),
-      cmocka_unit_test(a_row_with_a_nan_draws_nothing_and_infinities_do_no_harm),
+      cmocka_unit_test(a_row_with_a_nan_samples_nothing_and_infinities_do_no_harm),
       cmocka_unit_test(candidates_know_the_noise_and_are_the_same_bits_in_every_variant),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
