@@ -38,7 +38,7 @@
 #include "system/status.h"
 #include "system/version.h"
 #include "text/chat_layout.h"
-#include "text/thoughts.h"
+#include "text/reasoning.h"
 #include "tree/tree.h"
 
 #include <stdbool.h>

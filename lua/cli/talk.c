@@ -70,7 +70,7 @@ static void generate_answer(talk *t, const char *text, size_t len, dtl_result *r
   request.on_text = dimmed_text, request.user = &out;
   if (t->options->color) request.on_text = shown_text, request.on_origin = shown_origin; /* token by token */
   if (t->terminal && !t->options->color &&
-      dt_thoughts_open(t->j.chat, t->options->in.grammar != NULL, &out.thoughts, &err)) {
+      dt_reasoning_open(t->j.chat, t->options->in.grammar != NULL, &out.parser, &err)) {
     complain_of(&err);
     return;
   }

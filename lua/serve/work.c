@@ -14,9 +14,9 @@ typedef struct {
   int index;
   dtl_prompt prompt;
   volatile sig_atomic_t interrupt;
-  answer_logprobs kept;  /* of a stream, not told yet */
-  dt_thoughts *thoughts; /* of a stream: parts its pieces; or NULL */
-  dtl_trace *trace;      /* NULL: not asked for */
+  answer_logprobs kept;    /* of a stream, not told yet */
+  dt_reasoning *reasoning; /* of a stream: splits its pieces; or NULL */
+  dtl_trace *trace;        /* NULL: not asked for */
   answer_offset offset;
 } text;
 
@@ -58,7 +58,7 @@ struct work {
 static void free_ticket(ticket *t) {
   for (int i = 0; i < t->n; i++) {
     answer_drop(&t->texts[i].kept);
-    dt_thoughts_close(t->texts[i].thoughts);
+    dt_reasoning_close(t->texts[i].reasoning);
     dtl_trace_close(t->texts[i].trace, NULL);
     dtl_result_free(&t->results[i]);
     free(json_finish(&t->traces[i]));
@@ -101,9 +101,9 @@ static void open_stream(ticket *t) {
 }
 
 /* The lock is held. */
-static bool on_part(void *user, bool thought, const char *bytes, size_t len) {
+static bool on_part(void *user, bool reasoning, const char *bytes, size_t len) {
   text *x = user;
-  answer_piece(&x->of->out, &x->of->head, x->index, thought, bytes, len, &x->kept, &x->offset);
+  answer_piece(&x->of->out, &x->of->head, x->index, reasoning, bytes, len, &x->kept, &x->offset);
   return true;
 }
 
@@ -113,8 +113,8 @@ static bool on_text(void *user, const char *bytes, size_t len) {
   pthread_mutex_lock(&t->work->lock);
   if (t->ask.stream && t->held) {
     open_stream(t);
-    if (x->thoughts)
-      dt_thoughts_add(x->thoughts, bytes, len, on_part, x);
+    if (x->reasoning)
+      dt_reasoning_add(x->reasoning, bytes, len, on_part, x);
     else
       on_part(x, false, bytes, len);
     pthread_cond_signal(&t->told);
@@ -166,7 +166,7 @@ static void end_text(text *x, const refusal *why) {
   if (why) fail_ticket(t, why);
   if (!why && !t->fails && t->ask.stream) {
     open_stream(t);
-    dt_thoughts_end(x->thoughts, on_part, x);
+    dt_reasoning_end(x->reasoning, on_part, x);
     answer_ends(&t->out, &t->head, x->index, &t->results[x->index], &x->kept, &x->offset);
   }
   pthread_cond_signal(&t->told);
@@ -355,7 +355,7 @@ static ticket *make_ticket(work *w, ask *a) {
   for (int i = 0; i < t->n; i++) {
     t->texts[i].of = t, t->texts[i].index = i;
     if (a->trace && dtl_trace_open_lines(on_trace, &t->texts[i], &t->texts[i].trace, NULL)) whole = false;
-    if (a->stream && !answer_thoughts(&t->head, &t->texts[i].thoughts)) whole = false;
+    if (a->stream && !answer_reasoning(&t->head, &t->texts[i].reasoning)) whole = false;
   }
   if (!whole) {
     free_ticket(t);

@@ -285,7 +285,7 @@ LUA
   [ "$(answers c.json)" -eq 8 ] || fail 'expected four questions and their answers'
   [ "$(answers c.json 5)" = 'And now?' ] && [ "$(answers c.json 7)" = 'More' ] || fail 'the conversation'
 }
-it_dims_thoughts() {
+it_dims_reasoning() {
   command -v tmux >/dev/null || { echo '  skipped: no tmux'; return 0; }
   local thinks='/set grammar root ::= "<think>\n" "ab cd" "\n</think>\n\n" "ef gh"'
   begins "'$dtrun' chat ar --template chatml -n 60; echo left with \$?; cat"
@@ -294,11 +294,11 @@ it_dims_thoughts() {
   keys Enter 'Hello' Enter
   sees '^ef gh'
   grep -qx 'ab cd' screen.txt && ! grep -qE '^</?think>' screen.txt || fail "$(cat screen.txt)"
-  tmux -u -S socket capture-pane -e -p -S - | grep -qE $'^\e\\[2mab cd' || fail 'a thought that is not dim'
+  tmux -u -S socket capture-pane -e -p -S - | grep -qE $'^\e\\[2mab cd' || fail 'reasoning that is not dim'
   [ "$(grep -A 2 -x 'ab cd' screen.txt | tr -d '\n')" = 'ab cdef gh' ] || fail 'no blank line between'
   keys '/save c.json' Enter /quit Enter
   sees 'left with 0'
-  [ "$(answers c.json 2)" = $'<think>\nab cd\n</think>\n\nef gh' ] || fail 'saved without its thoughts'
+  [ "$(answers c.json 2)" = $'<think>\nab cd\n</think>\n\nef gh' ] || fail 'saved without its reasoning'
   printf '%s\n' "$thinks" 'Hello' | succeeds chat ar --template chatml -n 60 -q
   [ "$(cat stdout)" = $'<think>\nab cd\n</think>\n\nef gh' ] || fail 'through a pipe it is another text'
 }

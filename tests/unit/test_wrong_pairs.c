@@ -207,7 +207,7 @@ static void conversations_refuse_wrong_turns(void **unused) {
   static const int EVEN[] = {INT_MIN, -1, 0, 2, INT_MAX - 1};
   const dt_message turns[] = {{"a", 1}, {"b", 1}, {"c", 1}}, no_text[] = {{NULL, 1}}, long_text[] = {{"a", SIZE_MAX}};
   dt_chat *chat;
-  dt_thoughts *thoughts;
+  dt_reasoning *reasoning;
   char *text;
   size_t len;
   NULL_REFUSED(dt_chat_open("chatml", NULL, NULL, &err));
@@ -224,11 +224,11 @@ static void conversations_refuse_wrong_turns(void **unused) {
   REFUSED(dt_chat_text(chat, NULL, long_text, NULL, 1, NULL, &text, &len, &err), DT_EINPUT, "more than");
   for
     EACH(n, EVEN) REFUSED(dt_chat_text(chat, NULL, turns, NULL, *n, NULL, &text, &len, &err), DT_EINPUT, "turns");
-  NULL_REFUSED(dt_thoughts_open(NULL, false, &thoughts, &err));
-  NULL_REFUSED(dt_thoughts_open(chat, false, NULL, &err));
-  assert_true(dt_thoughts_add(NULL, "a", 1, NULL, NULL));
-  assert_true(dt_thoughts_end(NULL, NULL, NULL));
-  dt_thoughts_close(NULL);
+  NULL_REFUSED(dt_reasoning_open(NULL, false, &reasoning, &err));
+  NULL_REFUSED(dt_reasoning_open(chat, false, NULL, &err));
+  assert_true(dt_reasoning_add(NULL, "a", 1, NULL, NULL));
+  assert_true(dt_reasoning_end(NULL, NULL, NULL));
+  dt_reasoning_close(NULL);
   dt_chat_close(chat);
   dt_chat_close(NULL);
   assert_null(dt_chat_name(NULL));

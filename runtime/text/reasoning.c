@@ -1,5 +1,5 @@
-/* Thoughts and answers: see thoughts.h. */
-#include "text/thoughts.h"
+/* Reasoning and answers: see reasoning.h. */
+#include "text/reasoning.h"
 #include "system/need.h"
 
 #include "text/chat_layouts.h"
@@ -9,44 +9,44 @@
 
 typedef struct {
   const char *text;
-  bool thought; /* what follows is one */
+  bool reasoning; /* what follows is reasoning */
 } mark;
 
 static const struct marks {
   bool anywhere; /* they are tokens that no text speaks of */
   mark list[6];  /* ends in NULL */
 } forms[] = {
-    [THOUGHT_TAGS] = {false, {{THINK, true}, {THINK_END, false}}},
-    [THOUGHT_CHANNEL] = {true, {{CHANNEL "thought\n", true}, {CHANNEL_END, false}}},
-    [THOUGHT_MESSAGE] = {true,
-                         {{ANALYSIS, true},
-                          {FINAL, false},
-                          {"<|channel|>commentary<|message|>", false},
-                          {"<|start|>assistant", false},
-                          {"<|end|>", false}}},
+    [REASONING_TAGS] = {false, {{THINK, true}, {THINK_END, false}}},
+    [REASONING_CHANNEL] = {true, {{CHANNEL "thought\n", true}, {CHANNEL_END, false}}},
+    [REASONING_MESSAGE] = {true,
+                           {{ANALYSIS, true},
+                            {FINAL, false},
+                            {"<|channel|>commentary<|message|>", false},
+                            {"<|start|>assistant", false},
+                            {"<|end|>", false}}},
 };
 
-struct dt_thoughts {
+struct dt_reasoning {
   const struct marks *marks;
-  bool thought; /* what comes is one */
-  bool fresh;   /* nothing of this part was told yet */
-  bool marked;  /* this part follows a mark */
-  char *held;   /* [n] not told yet */
+  bool reasoning; /* what comes is reasoning */
+  bool fresh;     /* nothing of this part was told yet */
+  bool marked;    /* this part follows a mark */
+  char *held;     /* [n] not told yet */
   size_t n, room;
 };
 
-dt_status dt_thoughts_open(const dt_chat *chat, bool held, dt_thoughts **out, dt_error *err) {
+dt_status dt_reasoning_open(const dt_chat *chat, bool held, dt_reasoning **out, dt_error *err) {
   NEED(chat, "chat");
   NEED(out, "out");
-  dt_thoughts *t = calloc(1, sizeof *t);
-  if (!t) return dt_fail_memory(err, "the thoughts of an answer", sizeof *t);
-  t->marks = &forms[chat_thought_form(chat)], t->fresh = true;
-  t->thought = t->marked = !held && chat_begins_thought(chat);
+  dt_reasoning *t = calloc(1, sizeof *t);
+  if (!t) return dt_fail_memory(err, "the reasoning of an answer", sizeof *t);
+  t->marks = &forms[chat_reasoning_form(chat)], t->fresh = true;
+  t->reasoning = t->marked = !held && chat_begins_reasoning(chat);
   *out = t;
   return DT_OK;
 }
 
-void dt_thoughts_close(dt_thoughts *t) {
+void dt_reasoning_close(dt_reasoning *t) {
   if (!t) return;
   free(t->held);
   free(t);
@@ -61,16 +61,16 @@ static size_t blanks_before(const char *s, size_t n) {
 }
 
 /* Whether a mark counts after `at` bytes of what is held. A text may speak of <think>: that one counts where an answer
- * begins only, and its end in a thought only. */
-static bool counts(const dt_thoughts *t, const mark *m, size_t at) {
+ * begins only, and its end in reasoning only. */
+static bool counts(const dt_reasoning *t, const mark *m, size_t at) {
   if (t->marks->anywhere) return true;
-  if (!m->thought) return t->thought;
-  return t->fresh && (t->thought || !t->marked) && blanks_before(t->held, at) == at;
+  if (!m->reasoning) return t->reasoning;
+  return t->fresh && (t->reasoning || !t->marked) && blanks_before(t->held, at) == at;
 }
 
 /* Where the first mark begins that counts, or may count once more has come; *whole: it, if it is all there. t->n: there
  * is none. */
-static size_t find(const dt_thoughts *t, const mark **whole) {
+static size_t find(const dt_reasoning *t, const mark **whole) {
   *whole = NULL;
   for (size_t at = 0; at < t->n; at++) {
     const char *next = memchr(t->held + at, '<', t->n - at); /* all marks begin so */
@@ -87,38 +87,38 @@ static size_t find(const dt_thoughts *t, const mark **whole) {
 }
 
 /* Tells the first n bytes of what is held, without `after` of them at their end, and drops them. */
-static bool tell(dt_thoughts *t, size_t n, size_t after, dt_on_part on_part, void *user) {
+static bool tell(dt_reasoning *t, size_t n, size_t after, dt_on_part on_part, void *user) {
   size_t begin = 0, end = n - after;
   while (t->fresh && t->marked && begin < end && is_blank(t->held[begin])) begin++;
-  bool more = begin == end || on_part(user, t->thought, t->held + begin, end - begin);
+  bool more = begin == end || on_part(user, t->reasoning, t->held + begin, end - begin);
   if (begin < end) t->fresh = false;
   memmove(t->held, t->held + n, t->n -= n);
   return more;
 }
 
 /* Tells all that is sure. */
-static bool proceed(dt_thoughts *t, dt_on_part on_part, void *user) {
+static bool proceed(dt_reasoning *t, dt_on_part on_part, void *user) {
   const mark *found;
   bool more = true;
   do {
     size_t at = find(t, &found), blanks = blanks_before(t->held, at);
-    /* White space before a mark: of a thought, and of an answer that has not begun. */
-    if (!t->thought && (!t->fresh || t->marked || blanks < at)) blanks = 0;
+    /* White space before a mark: of reasoning, and of an answer that has not begun. */
+    if (!t->reasoning && (!t->fresh || t->marked || blanks < at)) blanks = 0;
     more = (found ? tell(t, at, blanks, on_part, user) : tell(t, at - blanks, 0, on_part, user)) && more;
     if (found) {
       memmove(t->held, t->held + strlen(found->text), t->n -= strlen(found->text));
-      t->thought = found->thought, t->fresh = t->marked = true;
+      t->reasoning = found->reasoning, t->fresh = t->marked = true;
     }
   } while (found);
   return more;
 }
 
-bool dt_thoughts_add(dt_thoughts *t, const char *bytes, size_t len, dt_on_part on_part, void *user) {
+bool dt_reasoning_add(dt_reasoning *t, const char *bytes, size_t len, dt_on_part on_part, void *user) {
   if (!t || len == 0) return true;
   if (t->n + len > t->room) {
     size_t room = 2 * (t->n + len);
     char *grown = realloc(t->held, room);
-    if (!grown) return (!t->n || tell(t, t->n, 0, on_part, user)) && on_part(user, t->thought, bytes, len);
+    if (!grown) return (!t->n || tell(t, t->n, 0, on_part, user)) && on_part(user, t->reasoning, bytes, len);
     t->held = grown, t->room = room;
   }
   memcpy(t->held + t->n, bytes, len);
@@ -126,7 +126,7 @@ bool dt_thoughts_add(dt_thoughts *t, const char *bytes, size_t len, dt_on_part o
   return proceed(t, on_part, user);
 }
 
-bool dt_thoughts_end(dt_thoughts *t, dt_on_part on_part, void *user) {
+bool dt_reasoning_end(dt_reasoning *t, dt_on_part on_part, void *user) {
   if (!t || t->n == 0) return true;
-  return tell(t, t->n, t->thought ? blanks_before(t->held, t->n) : 0, on_part, user);
+  return tell(t, t->n, t->reasoning ? blanks_before(t->held, t->n) : 0, on_part, user);
 }

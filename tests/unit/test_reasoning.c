@@ -1,35 +1,35 @@
 /* Answers in parts, however they are cut into pieces. */
 #include "unit.h"
 
-#include "text/thoughts.h"
+#include "text/reasoning.h"
 
 #include <string.h>
 
 typedef struct {
-  char text[512]; /* of all parts, thoughts in braces */
+  char text[512]; /* of all parts, reasoning in braces */
   size_t n;
-  bool thought;
+  bool reasoning;
   int calls, most; /* after `most` calls no more is wanted */
 } heard;
 
-static bool hear(void *user, bool thought, const char *bytes, size_t len) {
+static bool hear(void *user, bool reasoning, const char *bytes, size_t len) {
   heard *h = user;
   assert_true(len > 0 && h->n + len + 3 < sizeof h->text);
-  if (thought != h->thought) h->text[h->n++] = thought ? '{' : '}';
+  if (reasoning != h->reasoning) h->text[h->n++] = reasoning ? '{' : '}';
   memcpy(h->text + h->n, bytes, len);
-  h->n += len, h->thought = thought;
+  h->n += len, h->reasoning = reasoning;
   return ++h->calls < h->most;
 }
 
 /* Feeds the pieces 0..a, a..b and b..n of a text. */
 static void feed(const dt_chat *chat, bool held, const char *text, size_t a, size_t b, const char *expected) {
   heard h = {.most = 100};
-  dt_thoughts *t;
+  dt_reasoning *t;
   const size_t cuts[] = {0, a, b, strlen(text)};
-  ok(dt_thoughts_open(chat, held, &t, &err));
-  for (int i = 0; i < 3; i++) assert_true(dt_thoughts_add(t, text + cuts[i], cuts[i + 1] - cuts[i], hear, &h));
-  assert_true(dt_thoughts_end(t, hear, &h));
-  dt_thoughts_close(t);
+  ok(dt_reasoning_open(chat, held, &t, &err));
+  for (int i = 0; i < 3; i++) assert_true(dt_reasoning_add(t, text + cuts[i], cuts[i + 1] - cuts[i], hear, &h));
+  assert_true(dt_reasoning_end(t, hear, &h));
+  dt_reasoning_close(t);
   h.text[h.n] = '\0';
   if (strcmp(h.text, expected) != 0)
     fail_msg("[%s] cut at %zu, %zu: [%s], expected [%s]", text, a, b, h.text, expected);
@@ -48,7 +48,7 @@ static void parts(const char *layout, bool held, const char *text, const char *e
   dt_chat_close(chat);
 }
 
-static void tags_hold_a_thought(void **state) {
+static void tags_hold_reasoning(void **state) {
   (void)state;
   parts("chatml", false, "<think>\nab cd\n</think>\n\nef", "{ab cd}ef");
   parts("chatml", true, "\n <think>a é</think>b", "{a é}b");
@@ -70,7 +70,7 @@ static void a_text_may_speak_of_tags(void **state) {
   parts("chatml", false, "<|channel|>analysis<|message|>a", "<|channel|>analysis<|message|>a");
 }
 
-static void an_answer_may_begin_in_a_thought(void **state) {
+static void an_answer_may_begin_in_reasoning(void **state) {
   (void)state;
   parts("deepseek-r1", false, "a\n</think>\nb", "{a}b");
   parts("deepseek-r1", false, "<think>\na</think>b", "{a}b");
@@ -86,7 +86,7 @@ static void an_answer_may_begin_in_a_thought(void **state) {
 #define FINAL "<|start|>assistant<|channel|>final<|message|>"
 #define ANALYSIS "<|channel|>analysis<|message|>"
 
-static void messages_and_channels_hold_thoughts(void **state) {
+static void messages_and_channels_hold_reasoning(void **state) {
   (void)state;
   parts("harmony", false, ANALYSIS "b c\n<|end|>" FINAL "d <|e", "{b c}d <|e");
   parts("harmony", false,
@@ -102,25 +102,25 @@ static void messages_and_channels_hold_thoughts(void **state) {
 static void who_hears_enough_says_so(void **state) {
   (void)state;
   dt_chat *chat;
-  dt_thoughts *t;
+  dt_reasoning *t;
   ok(dt_chat_open("chatml", NULL, &chat, &err));
-  ok(dt_thoughts_open(chat, false, &t, &err));
+  ok(dt_reasoning_open(chat, false, &t, &err));
   heard h = {.most = 1};
-  assert_true(dt_thoughts_add(t, "<think>", 7, hear, &h)); /* tells nothing */
-  assert_false(dt_thoughts_add(t, "a</think>b</thi", 15, hear, &h));
+  assert_true(dt_reasoning_add(t, "<think>", 7, hear, &h)); /* tells nothing */
+  assert_false(dt_reasoning_add(t, "a</think>b</thi", 15, hear, &h));
   assert_int_equal(h.calls, 2);
   h.most = 3;
-  assert_false(dt_thoughts_add(t, "<", 1, hear, &h));
-  dt_thoughts_close(t);
+  assert_false(dt_reasoning_add(t, "<", 1, hear, &h));
+  dt_reasoning_close(t);
   dt_chat_close(chat);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tags_hold_a_thought),
+      cmocka_unit_test(tags_hold_reasoning),
       cmocka_unit_test(a_text_may_speak_of_tags),
-      cmocka_unit_test(an_answer_may_begin_in_a_thought),
-      cmocka_unit_test(messages_and_channels_hold_thoughts),
+      cmocka_unit_test(an_answer_may_begin_in_reasoning),
+      cmocka_unit_test(messages_and_channels_hold_reasoning),
       cmocka_unit_test(who_hears_enough_says_so),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,33 +2,33 @@
  * parts in pieces as whole. */
 #include "fuzz.h"
 
-#include "text/thoughts.h"
+#include "text/reasoning.h"
 
 typedef struct {
   char *text; /* of both kinds, each part behind a byte that tells which */
   size_t n, bytes;
-  bool thought;
+  bool reasoning;
 } heard;
 
-static bool hear(void *user, bool thought, const char *bytes, size_t len) {
+static bool hear(void *user, bool reasoning, const char *bytes, size_t len) {
   heard *h = user;
   if (len == 0) abort();
-  if (h->bytes == 0 || thought != h->thought) h->text[h->n++] = thought ? 1 : 2;
+  if (h->bytes == 0 || reasoning != h->reasoning) h->text[h->n++] = reasoning ? 1 : 2;
   memcpy(h->text + h->n, bytes, len);
-  h->n += len, h->bytes += len, h->thought = thought;
+  h->n += len, h->bytes += len, h->reasoning = reasoning;
   return true;
 }
 
 /* Writes the parts into room for three times the answer. */
 static size_t parts(const dt_chat *chat, bool held, const char *answer, size_t len, size_t piece, char *room) {
   heard h = {.text = room};
-  dt_thoughts *t;
+  dt_reasoning *t;
   dt_error err;
-  if (dt_thoughts_open(chat, held, &t, &err)) abort();
+  if (dt_reasoning_open(chat, held, &t, &err)) abort();
   for (size_t at = 0; at < len; at += piece)
-    if (!dt_thoughts_add(t, answer + at, len - at < piece ? len - at : piece, hear, &h)) abort();
-  if (!dt_thoughts_end(t, hear, &h) || h.bytes > len) abort();
-  dt_thoughts_close(t);
+    if (!dt_reasoning_add(t, answer + at, len - at < piece ? len - at : piece, hear, &h)) abort();
+  if (!dt_reasoning_end(t, hear, &h) || h.bytes > len) abort();
+  dt_reasoning_close(t);
   return h.n;
 }
 
