@@ -59,10 +59,10 @@ static void logits(enqueuer *q, int layer, const entry &enters) {
                  w->logits,
                  w->parts,
                  w->best,
-                 w->draws,
+                 w->samples,
                  q->c->results};
   must(q, reduce_logits(q->stream, r, q->shape.wanted));
-  if (q->shape.filtered) must(q, draw_filtered(q->stream, r, q->shape.wanted));
+  if (q->shape.filtered) must(q, sample_filtered(q->stream, r, q->shape.wanted));
   if (q->shape.want != DT_WANT_BOTH) return;
   r.top = r.quiet = true;
   must(q, reduce_logits(q->stream, r, q->shape.wanted));
@@ -192,7 +192,7 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
     dt_sampling sampling = out->sampling ? out->sampling[rows->sequence[row]] : dt_sampling{};
     staged.wanted[results] = row - *first;
     staged.sampling[results] = sampling;
-    filtered |= (out->want == DT_WANT_ARGMAX || out->want == DT_WANT_BOTH) && draw_is_filtered(&sampling);
+    filtered |= (out->want == DT_WANT_ARGMAX || out->want == DT_WANT_BOTH) && sample_is_filtered(&sampling);
   }
   pass_header *header = staged.header;
   header->wanted = results;

@@ -196,17 +196,17 @@ struct logit_part {
   int nan;
 };
 
-/* What blocks that draw a row's token tell each other: see draw.cu. Between passes all sums and counts are 0. */
-constexpr int DRAW_STEPS = 2048;
-struct draw_row {
-  unsigned long long weight[DRAW_STEPS]; /* of the ids in each step */
-  unsigned ids[DRAW_STEPS];              /* their number */
-  float largest;                         /* logit; NaN: one is */
+/* What blocks that sample a row's token pass to each other: see sample.cu. Between passes all sums and counts are 0. */
+constexpr int SAMPLE_STEPS = 2048;
+struct sample_row {
+  unsigned long long weight[SAMPLE_STEPS]; /* of the ids in each step */
+  unsigned ids[SAMPLE_STEPS];              /* their number */
+  float largest;                           /* logit; NaN: one is */
   int above, least; /* steps `least` to `above` are in question; above -1: none is, and all ids are allowed */
   unsigned long long weight_above, weight_below; /* of the ids above these steps; below, if in the top k */
   unsigned ids_above, ids_to_least;              /* number of ids above, and above and in these steps */
   unsigned listed, done;                         /* ids in question that are listed; blocks that have ended */
-  unsigned long long best;                       /* the largest key drawn so far */
+  unsigned long long best;                       /* the largest key so far */
 };
 
 struct dt_weights {
@@ -239,9 +239,9 @@ struct dt_weights {
   float *logits;   /* [ROWS][outputs] */
   uint16_t *plain; /* a piece of a matrix, row by row */
   float *sums;     /* [CHUNK][PIECE] its product with a chunk, in the memory of logits, which a chunk does not need */
-  logit_part *parts; /* [ROWS][blocks of ids] */
-  uint64_t *best;    /* [ROWS][blocks of ids][CHECK_TOP], the largest score first: see scores.cuh */
-  draw_row *draws;   /* [ROWS] */
+  logit_part *parts;   /* [ROWS][blocks of ids] */
+  uint64_t *best;      /* [ROWS][blocks of ids][CHECK_TOP], the largest score first: see scores.cuh */
+  sample_row *samples; /* [ROWS] */
   arena weights_arena, scratch_arena;
   struct gemm_library *gemms; /* null: no prompt was long enough yet */
   bool no_chunks;             /* the library is missing, or cannot compute chunks */

@@ -48,10 +48,10 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
     nan |= logit[i] != logit[i];
     own_largest = fmaxf(own_largest, logit[i]);
   }
-  if (s.temp > 0.0f && !a.quiet && (a.top || !draw_is_filtered(&s))) {
+  if (s.temp > 0.0f && !a.quiet && (a.top || !sample_is_filtered(&s))) {
     if (!a.ids) add_noise(s, position, counter, score);
     for (int i = 0; a.ids && i < SHARING; i++)
-      if (first + 16 * i < ids) score[i] = with_word(s, draw_bits(s.seed, position, a.ids[first + 16 * i]), score[i]);
+      if (first + 16 * i < ids) score[i] = with_word(s, sample_bits(s.seed, position, a.ids[first + 16 * i]), score[i]);
   }
   uint64_t key[SHARING], mine = 0;
   for (int i = 0; i < SHARING; i++) {
@@ -135,7 +135,7 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_rows(reduction a) {
   nans = warp_sum(nans), best = warp_best(best);
   if (!a.top) {
     if (threadIdx.x == 0) a.results.argmax[j] = nans > 0.0f ? -1 : id_of(best);
-    return; /* draw_filtered overwrites the rows that it draws */
+    return; /* sample_filtered overwrites the rows that it samples */
   }
   float sum = 0.0f, weighted = 0.0f, own_sum = 0.0f;
   for (int b = threadIdx.x; b < blocks; b += WARP) {

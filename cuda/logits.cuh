@@ -1,4 +1,4 @@
-/* Reduces logits to results: see logits.cu, and draw.cu for tokens drawn among the allowed ids. */
+/* Reduces logits to results: see logits.cu, and sample.cu for tokens sampled among the allowed ids. */
 #ifndef DT_CUDA_LOGITS_CUH
 #define DT_CUDA_LOGITS_CUH
 
@@ -14,7 +14,7 @@ struct reduction {
   const float *logits; /* [ROWS][outputs] */
   logit_part *parts;   /* [ROWS][blocks of ids] */
   uint64_t *best;      /* [ROWS][blocks of ids][CHECK_TOP] */
-  draw_row *draws;     /* [ROWS] */
+  sample_row *samples; /* [ROWS] */
   pass_results results;
 };
 
@@ -23,6 +23,6 @@ static __device__ __forceinline__ int position_of(const reduction &a, int j) {
 }
 
 cudaError_t reduce_logits(const queue &, const reduction &, int rows);
-cudaError_t draw_filtered(const queue &, const reduction &, int rows); /* after reduce_logits, whose parts it reads */
+cudaError_t sample_filtered(const queue &, const reduction &, int rows); /* after reduce_logits, whose parts it reads */
 
 #endif

@@ -1,4 +1,4 @@
-/* The score of an id, its logit or the logit with the noise of draw.h, and the order of ids by score. */
+/* The score of an id, its logit or the logit with the noise of sample.h, and the order of ids by score. */
 #ifndef DT_CUDA_SCORES_CUH
 #define DT_CUDA_SCORES_CUH
 
@@ -62,7 +62,7 @@ static __device__ __forceinline__ float with_word(const dt_sampling &s, uint32_t
 /* Turns their logits into logit / temp + G. */
 static __device__ __forceinline__ void add_noise(const dt_sampling &s, int position, unsigned counter, float *score) {
   uint32_t word[SHARING];
-  draw_words(s.seed, position, counter, word);
+  sample_words(s.seed, position, counter, word);
 #pragma unroll
   for (int i = 0; i < SHARING; i++) score[i] = with_word(s, word[i], score[i]);
 }

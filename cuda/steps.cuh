@@ -10,7 +10,7 @@
 struct pass_shape {
   int rows, units, turns, wanted; /* upper bounds; of units in a turn of attention; wanted may be 0 */
   dt_want want;
-  bool filtered;  /* some row's token is drawn among its allowed ids */
+  bool filtered;  /* some row's token is sampled among its allowed ids */
   features given; /* of the target's cache, which a head reads; null: the head's own features, or no head */
   int distance;   /* of a Medusa head */
   bool operator==(const pass_shape &) const = default;

@@ -372,7 +372,7 @@ static void build_scratch(dt_weights *w) {
   }
   w->parts = take<logit_part>(a, ROWS * blocks);
   w->best = take<uint64_t>(a, ROWS * blocks * CHECK_TOP);
-  w->draws = take<draw_row>(a, ROWS);
+  w->samples = take<sample_row>(a, ROWS);
 }
 
 /* The narrowest width at least head_dim that attention is compiled for. */

@@ -228,7 +228,7 @@ typedef struct {
   double target[DTL_COST_CONTEXTS][DTL_COST_ROWS];           /* strictly increasing in rows */
   double draft[DT_DRAFTS][DTL_COST_CONTEXTS][DTL_COST_ROWS]; /* a pass of a draft right after another one of it */
   double first[DT_DRAFTS][DTL_COST_CONTEXTS]; /* its first pass of an iteration, of one row: caches are cold */
-  double target_draw, draft_draw;             /* added for each row of all sequences: sampling, and coupled drafting */
+  double target_sample, draft_sample;         /* added for each row of all sequences: sampling, and coupled drafting */
   double experts[DTL_COST_ROWS];              /* by rows; zeros: the target has none, or nobody counted */
   double expert[DTL_COST_ROWS];               /* ms of one more */
   double walk[DTL_COST_WALKS];                /* ms of a walk over 32 KiB last read 0, 1, more target passes ago; none
@@ -238,22 +238,22 @@ typedef struct {
 typedef struct {
   int context;                                       /* as in dtl_request; 0: the target's */
   int batch;                                         /* sequences at once; 0: 1 */
-  bool fresh;                                        /* measure anew, without the cache */
+  bool fresh;                                        /* measure again and ignore the cache */
   void (*progress)(void *user, int done, int total); /* or NULL; while measuring; the last time done == total */
   void (*note)(void *user, const char *line);        /* or NULL; gets warnings: an unreadable cache */
   void *user;
   dtl_usage (*usage)(bool children);      /* NULL: dtl_usage_now */
   const volatile sig_atomic_t *interrupt; /* or NULL */
-} dtl_calibration;
+} dtl_cost_measuring;
 
 /* Options that show notes and progress on standard error; where that is no terminal, a line each ten seconds. `user`
  * points to the clock in ms of the last line, a double of all callers. */
-dtl_calibration dtl_calibration_shown(const volatile sig_atomic_t *interrupt);
+dtl_cost_measuring dtl_cost_measuring_shown(const volatile sig_atomic_t *interrupt);
 
 /* Times of the pair's passes on this machine, from the user's cache folder; if they are not there, they are measured
  * and stored: in some seconds or, with large models, minutes. A disturbed measurement is repeated once; a table that is
  * still disturbed is used for ten minutes. */
-dt_status dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, dt_error *err);
+dt_status dtl_measure_costs(dt_pair *pair, const dtl_cost_measuring *how, dtl_costs *costs, dt_error *err);
 
 /* Learned costs begin as an estimate from the models' sizes, and from a quarter of a second of passes if these are
  * short. Each pass of a run improves them. They are kept in the user's cache folder, one file for each pair, machine
@@ -403,10 +403,10 @@ struct dtl_result {
 #undef DTL_FACT
   char *backend;
   int threads;
-  double load_ms;   /* time to open the pair, once for all its runs; not part of any other time */
-  int index, slots; /* number of the answer, from 1, and sequences at once; slots 0: not a batch */
-  int prompt;       /* number of its prompt, from 1; several answers may share one */
-  dt_shifts shifts; /* zeros: none. The result owns its biases */
+  double load_ms;             /* time to open the pair, once for all its runs; not part of any other time */
+  int index, slots;           /* number of the answer, from 1, and sequences at once; slots 0: not a batch */
+  int prompt;                 /* number of its prompt, from 1; several answers may share one */
+  dt_adjustments adjustments; /* zeros: none. The result owns its biases */
   dtl_logprob *logprobs, *prompt_logprobs; /* [n_tokens], [n_prompt]; NULL: not asked for */
   int32_t *top_ids;                        /* storage of the ids that logprobs point to */
   float *top_logps;
@@ -452,11 +452,11 @@ void dtl_result_free(dtl_result *result);
 typedef struct dtl_engine dtl_engine;
 
 typedef struct {
-  int slots;            /* requests at once: 1..DTL_SLOTS */
-  int context;          /* of each; 0: the target's */
-  double piece_ms;      /* how long a piece of a prompt may keep the others waiting, about; 0: 100 */
-  dtl_learned *learned; /* as in dtl_request */
-  size_t kept_bytes;    /* of displaced rows, at most */
+  int slots;                 /* requests at once: 1..DTL_SLOTS */
+  int context;               /* of each; 0: the target's */
+  double piece_ms;           /* how long a piece of a prompt may keep the others waiting, about; 0: 100 */
+  dtl_learned *learned;      /* as in dtl_request */
+  size_t prefix_cache_bytes; /* of displaced rows, at most */
 } dtl_engine_options;
 
 /* It measures a few passes, if nothing is known of them. The pair must outlive the engine. */
@@ -473,8 +473,8 @@ dt_status dtl_engine_begin(dtl_engine *engine, const dtl_policy *policy, const d
 /* Runs one iteration of every request, and a piece of one prompt, or some short ones, if any wait. Returns how many
  * requests there are still. */
 int dtl_engine_step(dtl_engine *engine);
-int dtl_engine_room(const dtl_engine *engine);    /* slots that are free */
-size_t dtl_engine_kept(const dtl_engine *engine); /* bytes of displaced rows */
+int dtl_engine_room(const dtl_engine *engine);            /* slots that are free */
+size_t dtl_engine_cached_bytes(const dtl_engine *engine); /* bytes of displaced rows */
 
 #define DTL_JSON_BRIEF 1u /* without prompt_ids, tokens and text */
 #define DTL_JSON_LINE 2u  /* on one line */

@@ -8,7 +8,7 @@ local policy = require "dt.policy"
 local CaDDTree = policy.define {
   name   = "caddtree",
   doc    = "the tree of the most expected tokens per time, as the draft model and the measured costs say",
-  uses   = { costs = true, sharpen = true },
+  uses   = { costs = true, calibrate = true },
   params = {
     { "top_k", 8, min = 1, max = 32, tune = { 2, 16 }, doc = "nodes expanded per level, and children of each" },
     { "depth", 12, min = 1, max = 64, tune = { 2, 16 }, doc = "most levels" },

@@ -11,7 +11,7 @@ local policy = require "dt.policy"
 local Cascade = policy.define {
   name   = "cascade",
   doc    = "a chain that a second draft (--draft2) writes and the first reviews; its end is the second's alone",
-  uses   = { sharpen = true },
+  uses   = { calibrate = true },
   params = {
     { "K", 3, min = 1, max = 64, tune = { 1, 8 }, doc = "tokens that the second draft writes between two reviews" },
     { "reviewed", 4, min = 0, max = 64, tune = { 1, 12 }, doc = "tokens that are the first draft's choice, at most" },

@@ -10,7 +10,7 @@ local Cast = policy.define {
   name   = "cast",
   doc    = "EAGLE-2's tree, its breadth, depth and size chosen by measured costs",
   scope  = "batch",
-  uses   = { costs = true, sharpen = true },
+  uses   = { costs = true, calibrate = true },
   params = {
     { "breadth", true, doc = "expand as many nodes of a layer as pay; off: the best top_k" },
     { "depth", true, doc = "draft a further layer only if it pays; off: always max_depth layers" },

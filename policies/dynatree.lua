@@ -10,7 +10,7 @@ local clip, round = policy.clip, policy.round
 local DynaTree = policy.define {
   name   = "dynatree",
   doc    = "breadth by confidence, depth by path probability, both adapted by recent acceptance",
-  uses   = { sharpen = true },
+  uses   = { calibrate = true },
   params = {
     { "breadth", true, doc = "B(u) from c(u); off: B_mid everywhere" },
     { "depth", true, doc = "expand by p(u), beyond D0 up to D_max; off: expand while d(u) < D0" },

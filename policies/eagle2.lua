@@ -7,7 +7,7 @@ local policy = require "dt.policy"
 local Eagle2 = policy.define {
   name    = "eagle2",
   doc     = "the top_k likeliest nodes of each layer get top_k children; the best of all are verified",
-  uses    = { sharpen = true },
+  uses    = { calibrate = true },
   params  = {
     { "depth", 6, min = 1, max = 64, doc = "layers" },
     { "top_k", 10, min = 1, max = 32, doc = "nodes expanded in a layer, and children of each" },

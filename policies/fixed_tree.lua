@@ -7,7 +7,7 @@ local policy = require "dt.policy"
 local FixedTree = policy.define {
   name   = "fixed_tree",
   doc    = "every likely enough node gets B children, down to depth D",
-  uses   = { sharpen = true },
+  uses   = { calibrate = true },
   params = {
     { "D", 8, min = 1, max = 64, tune = { 1, 10 }, doc = "nodes with d(u) < D are expanded" },
     { "B", 3, min = 1, max = 32, tune = { 1, 4 }, doc = "children of an expanded node" },

@@ -6,7 +6,7 @@ local clip = policy.clip
 local Assisted = policy.define {
   name   = "hf_assisted",
   doc    = "a chain that grows by 2 when all of it was accepted and shrinks by 1 otherwise",
-  uses   = { sharpen = true },
+  uses   = { calibrate = true },
   params = {
     { "K", 5, min = 1, max = 256, doc = "tokens drafted at first; adapts" },
     { "threshold", 0.4, min = 0, max = 1, doc = "the chain ends with a token less probable than this" },

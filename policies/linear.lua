@@ -4,7 +4,7 @@ local policy = require "dt.policy"
 local Linear = policy.define {
   name   = "linear",
   doc    = "one chain of K drafted tokens",
-  uses   = { sharpen = true },
+  uses   = { calibrate = true },
   params = { { "K", 8, min = 1, max = 256, tune = { 1, 16 }, doc = "tokens drafted per iteration" } },
 }
 

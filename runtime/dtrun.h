@@ -31,14 +31,14 @@
 #ifndef DT_DTRUN_H
 #define DT_DTRUN_H
 
-#include "backend/draw.h"
+#include "backend/sample.h"
 #include "backend/window.h"
 #include "system/clock.h"
 #include "system/paths.h"
 #include "system/status.h"
 #include "system/version.h"
 #include "text/chat_layout.h"
-#include "text/thoughts.h"
+#include "text/reasoning.h"
 #include "tree/tree.h"
 
 #include <stdbool.h>
@@ -78,7 +78,7 @@ typedef struct {
   /* "auto" (NULL), "cuda", "cpu", or one variant: "cpu:amx", avx512vnni, avx512, avx2; i8mm, dotprod, neon; scalar.
    * "auto" takes a GPU if there is one and, if the pair cannot be opened there, the CPU: see device_left_out. */
   const char *backend;
-  bool needs_logits; /* sequences will ask for dt_shifts or for log-probabilities: a backend without them is refused */
+  bool needs_logits; /* sequences use dt_adjustments or log-probabilities: refuse a backend that has none */
   int threads;       /* 0: one for each physical core of dt_processors() */
   /* NULL: the types of the files. "q8", "q4" (CPU): loading rounds matrices of more bits to Q8_0 or Q4_1. A rounded
    * target is another target; a rounded draft guesses differently. "f32": loading widens them. */
@@ -241,19 +241,18 @@ typedef struct {
   float bias; /* -1000..1000; -INFINITY: the token never comes */
 } dt_bias;
 
-/* How the target's logits are shifted before its token is taken: the likeliest, or the one drawn with the shifted ones.
- * A row's shifts follow from the text and the path before it, so the tokens are plain decoding's under every policy. In
- * this order:
+/* Adjustments of the target's logits, before the likeliest token is taken or one is sampled. A row's adjustments follow
+ * from the text and the path before it, so the tokens are those of plain decoding under every policy. In this order:
  *   bias        is added; biases of one id add up
  *   ends        never come while fewer than min_tokens are generated (Hugging Face's min_new_tokens)
  *   repeat      an id that the prompt or the generated text holds: a logit above 0 is divided by it, one below
  *               multiplied (Hugging Face's repetition_penalty)
  *   presence, frequency   an id that is c > 0 times in the generated text: presence + frequency * c is subtracted
  *                         (OpenAI's)
- *   grammar     a token that its rules do not allow behind the text never comes; the text ends where they allow it
- * llama.cpp counts all three over the last 64 tokens, the prompt's among them. The draft's logits are shifted likewise
- * before its guesses are ranked (a Medusa head's by the text alone, and without the grammar). Backends that cannot
- * refuse all but zeros. */
+ *   grammar     a token that its rules do not allow after the text never comes; the text ends where they allow it
+ * llama.cpp counts all three over the last 64 tokens, the prompt's among them. The draft's logits are adjusted in
+ * the same way before its guesses are ranked (a Medusa head's by the text alone, and without the grammar). Backends
+ * without support refuse everything but zeros. */
 typedef struct {
   float repeat;              /* 0.01..100; 0 and 1: none */
   float presence, frequency; /* -100..100 */
@@ -261,10 +260,10 @@ typedef struct {
   int n_bias;
   int min_tokens;
   const char *grammar; /* the text's, in llama.cpp's language (GBNF); copied; NULL: none */
-} dt_shifts;
+} dt_adjustments;
 
 /* Whether any of them is asked for; NULL: none. */
-bool dt_shifts_wanted(const dt_shifts *asked);
+bool dt_adjustments_wanted(const dt_adjustments *asked);
 
 /* The grammar of the JSON texts that a JSON schema takes, malloc'd. lua/cli/OPTIONS.md lists the keywords. DT_EINPUT:
  * not JSON, or another keyword. */
@@ -276,7 +275,7 @@ dt_status dt_check_grammar(const char *grammar, dt_error *err);
 
 #define DT_LOGPROBS 20
 
-/* Log-probabilities of tokens: of the target's logits at temperature 1, before shifts and filters. */
+/* Log-probabilities of tokens: of the target's logits at temperature 1, before adjustments and filters. */
 typedef struct {
   bool wanted; /* of each generated token, */
   int top;     /* and of as many likeliest tokens in its place: 0..DT_LOGPROBS; */
@@ -292,11 +291,11 @@ typedef struct {
    * stop string. NULL: none. Without effect under ignore_eos, and under a grammar, which says itself where the text
    * ends. */
   const char *end;
-  dt_sampling sampling; /* zeros: the likeliest token */
-  bool uncoupled;       /* drafting does not use the noise that the target samples with: see dt_tree_draft */
-  int candidates;       /* how many dt_seq_candidates gives for each verified row: 0..DT_TARGET_CANDIDATES */
-  dt_shifts shifts;     /* zeros: none */
-  dt_logprobs logprobs; /* zeros: none */
+  dt_sampling sampling;       /* zeros: the likeliest token */
+  bool uncoupled;             /* drafting does not use the noise that the target samples with: see dt_tree_draft */
+  int candidates;             /* how many dt_seq_candidates gives for each verified row: 0..DT_TARGET_CANDIDATES */
+  dt_adjustments adjustments; /* zeros: none */
+  dt_logprobs logprobs;       /* zeros: none */
   int piece;   /* rows of the prompt that the start runs, at most; dt_seq_prompt then runs the others. 0: all at once */
   bool drafts; /* with pieces: those of the draft model follow, which else its first dt_draft_step runs as one */
 } dt_seq_options;
@@ -315,9 +314,9 @@ dt_status dt_check_options(const dt_seq_options *options, dt_error *err);
 dt_status dt_seq_start(dt_session *session, int seq, const int32_t *prompt, int n, const dt_seq_options *options,
                        dt_error *err);
 
-/* As dt_seq_start, for a prompt that begins as the sequence's text does: the rows of the common beginning are kept, and
- * only the others run. Any prompt is allowed. A GPU sums long prompts in another order, so the last bits may there
- * differ from dt_seq_start's, under every policy alike. */
+/* As dt_seq_start, for a prompt that begins as the sequence's text does: the cached rows of the common beginning are
+ * reused, and only the others run. Any prompt is allowed. A GPU sums long prompts in another order, so the last bits
+ * may there differ from dt_seq_start's, under every policy alike. */
 dt_status dt_seq_continue(dt_session *session, int seq, const int32_t *prompt, int n, const dt_seq_options *options,
                           dt_error *err);
 
@@ -454,7 +453,7 @@ dt_status dt_rollback(dt_session *session, int seq, dt_error *err);
 
 typedef struct {
   int prompt_tokens, generated;
-  int kept_tokens;        /* prompt tokens whose rows were in the cache already */
+  int cached_tokens;      /* prompt tokens whose rows were cached already */
   long iterations;        /* verify passes */
   long committed;         /* tokens */
   long drafted, accepted; /* nodes verified; nodes committed */

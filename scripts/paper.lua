@@ -234,7 +234,7 @@ local function run(pair, experiment_name, paper, out)
     done = dt.check(experiment.run(t))
   end
   if paper.bounds then
-    local costs, times = dt.calibrate(pair) -- or a failure
+    local costs, times = dt.measure_costs(pair) -- or a failure
     dt.check(costs, times)
     return dt.check(bound.run(t, done.head, costs, times))
   end

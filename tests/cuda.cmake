@@ -93,14 +93,14 @@ gpu_test(cli.cuda ${CMAKE_CURRENT_SOURCE_DIR}/cli/cuda.sh $<TARGET_FILE:dtrun_em
 
 # Kernels wait before they read and write what others do, and blocks fence what they tell each other: see cuda_emu/cuda_runtime.h.
 if(NOT DTRUN_SANITIZE)
-  foreach(name draw forward heads prompt)
+  foreach(name forward heads prompt sample)
     gpu_test(cuda.waits.${name} test_cuda_${name})
   endforeach()
   gpu_test(cuda.waits.exact test_cuda_exact rows_that*)
   # A device with less shared memory takes more than 64 rows otherwise.
   gpu_test(cuda.small test_cuda_exact a_prompt_pass*)
   set_tests_properties(cuda.small PROPERTIES ENVIRONMENT_MODIFICATION CUDA_EMU_SMALL=set:1)
-  set_tests_properties(cuda.waits.draw cuda.waits.forward cuda.waits.heads cuda.waits.prompt cuda.waits.exact
+  set_tests_properties(cuda.waits.forward cuda.waits.heads cuda.waits.prompt cuda.waits.sample cuda.waits.exact
     PROPERTIES ENVIRONMENT_MODIFICATION CUDA_EMU_WATCH=set:1)
   # "auto" takes the device: a window's tokens are those of transformers. Prompts of 300 tokens take it minutes.
   gpu_test(gpu.window dtrun_emu run ${CMAKE_CURRENT_SOURCE_DIR}/lua/test_window.lua)

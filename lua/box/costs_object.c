@@ -20,7 +20,7 @@ typedef struct {
   const char *digest;       /* of the policy's text, for its book; NULL with a table */
   dtl_costs table;          /* a copy */
   int sequences;
-  double target_draw, draft_draw; /* ms for each row of all sequences */
+  double target_sample, draft_sample; /* ms for each row of all sequences */
 } costs_object;
 
 static const dtl_costs *check_costs(lua_State *L, int i) {
@@ -68,7 +68,7 @@ static int costs_of_target(lua_State *L) {
   const dtl_costs *costs = check_costs(L, 1);
   int context;
   double rows = rows_of(L, who, &context), experts = experts_of(L, 5, who);
-  lua_pushnumber(L, costs_target(costs, rows / costs->batch, context, experts) + rows * object_of(L)->target_draw);
+  lua_pushnumber(L, costs_target(costs, rows / costs->batch, context, experts) + rows * object_of(L)->target_sample);
   return 1;
 }
 
@@ -89,7 +89,7 @@ static int costs_of_draft(lua_State *L) {
   const dtl_costs *costs = with_draft(L, 5, who, &draft);
   double rows = rows_of(L, who, &context);
   lua_pushnumber(L, costs_pass(costs, costs->draft[draft], rows / costs->batch, context) +
-                        rows * object_of(L)->draft_draw);
+                        rows * object_of(L)->draft_sample);
   return 1;
 }
 
@@ -98,7 +98,7 @@ static int costs_first_pass(lua_State *L) {
   int draft;
   const dtl_costs *costs = with_draft(L, 4, who, &draft);
   int context = argument(L, 2, who, "context", 0), sequences = sequences_of(L, 3, who);
-  lua_pushnumber(L, costs_first(costs, draft, sequences, context) + sequences * object_of(L)->draft_draw);
+  lua_pushnumber(L, costs_first(costs, draft, sequences, context) + sequences * object_of(L)->draft_sample);
   return 1;
 }
 
@@ -187,12 +187,12 @@ static costs_object *push(lua_State *L) {
   return object;
 }
 
-void box_costs_push(lua_State *L, const dtl_costs *costs, int sequences, bool draws, bool coupled) {
+void box_costs_push(lua_State *L, const dtl_costs *costs, int sequences, bool sampled, bool coupled) {
   costs_object *object = push(L);
   object->table = *costs;
   object->sequences = sequences;
-  object->target_draw = draws ? costs->target_draw : 0;
-  object->draft_draw = coupled ? costs->draft_draw : 0;
+  object->target_sample = sampled ? costs->target_sample : 0;
+  object->draft_sample = coupled ? costs->draft_sample : 0;
 }
 
 void box_costs_push_learned(lua_State *L, const learned_view *view, const char *digest) {

@@ -7,8 +7,8 @@
 #include <lua.h>
 
 /* Pushes an object with the methods target, draft, first, sequences and revision, for so many `sequences` at once.
- * draws: tokens are sampled; coupled: the draft uses their noise. It holds a copy. Raises. */
-void box_costs_push(lua_State *L, const dtl_costs *costs, int sequences, bool draws, bool coupled);
+ * sampled: tokens are sampled; coupled: the draft uses their noise. It holds a copy. Raises. */
+void box_costs_push(lua_State *L, const dtl_costs *costs, int sequences, bool sampled, bool coupled);
 
 /* Learned costs, as those who count with them see them now. */
 typedef struct {

@@ -26,7 +26,7 @@ static int distance(const char *a, const char *b, int most) {
 }
 
 int object_no_field(lua_State *L, const char *kind, const char *const *names, int n) {
-  static const char *const helpers[] = {"expand", "sharpen", NULL}; /* of dt.policy: they take a tree or serve one */
+  static const char *const helpers[] = {"expand", "calibration", NULL}; /* of dt.policy; for trees */
   const char *nearest = NULL;
   box_look(L);
   if (lua_type(L, 2) != LUA_TSTRING) return luaL_error(L, "%s has no field [%s]", kind, luaL_typename(L, 2));

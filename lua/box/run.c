@@ -124,7 +124,7 @@ static void clock_draft(dtl_run *const *runs, int n) {
     run_clock *clock = &runs[i]->clock;
     const dtl_costs *costs = clock->costs;
     if (!costs || d >= costs->drafts) continue; /* a table may lack a draft */
-    clock->ms += rows[d] * clock->draft_draw;
+    clock->ms += rows[d] * clock->draft_sample;
     clock->ms += runs[i]->drafted[d] ? costs_pass(costs, costs->draft[d], (double)rows[d] / costs->batch, context)
                                      : costs_first(costs, d, runs[i]->sharers, context);
   }
@@ -137,7 +137,7 @@ static void clock_verify(dtl_run *const *runs, int n) {
     run_clock *clock = &runs[i]->clock;
     const dtl_costs *costs = clock->costs;
     if (costs)
-      clock->ms += rows * clock->target_draw +
+      clock->ms += rows * clock->target_sample +
                    costs_target(costs, (double)rows / costs->batch, context, runs[i]->verdict.experts_read);
   }
 }

@@ -19,7 +19,7 @@ typedef enum { RUN_DRAFT_PASS, RUN_VERIFY_PASS } run_pass;
 /* What passes cost that a sequence took part in, each as `costs` says when it is made; costs NULL: nobody asks. */
 typedef struct {
   const dtl_costs *costs;
-  double target_draw, draft_draw; /* ms a row */
+  double target_sample, draft_sample; /* ms a row */
   double ms;
 } run_clock;
 

@@ -3,9 +3,9 @@
 #include "box/sandbox.h"
 
 #include "box/box.h"
+#include "box/calibration_object.h"
 #include "box/embedded.h"
 #include "box/require.h"
-#include "box/sharpen.h"
 
 #include <lauxlib.h>
 #include <lualib.h>
@@ -328,8 +328,8 @@ static void load_modules(lua_State *L) {
   lua_setfield(L, -2, "note_missing");
   lua_pop(L, 1);
   lua_getfield(L, -1, last);
-  box_sharpen_push(L);
-  lua_setfield(L, -2, "sharpen");
+  box_calibration_push(L);
+  lua_setfield(L, -2, "calibration");
   lua_pop(L, 1);
 }
 

@@ -322,22 +322,22 @@ static int tree_method_keep(lua_State *L) {
   return status ? run_fail(L, &err, "tree:keep") : 0;
 }
 
-static double sharpness(lua_State *L, int arg, const char *name, double otherwise) {
+static double calibration_number(lua_State *L, int arg, const char *name, double otherwise) {
   if (arg > 2 && lua_isnoneornil(L, arg)) return otherwise;
   if (lua_type(L, arg) != LUA_TNUMBER)
-    luaL_error(L, "tree:sharpen: %s must be a number, not %s", name, luaL_typename(L, arg));
+    luaL_error(L, "tree:calibrate: %s must be a number, not %s", name, luaL_typename(L, arg));
   return lua_tonumber(L, arg);
 }
 
-static int tree_method_sharpen(lua_State *L) {
-  dtl_run *run = check_tree(L, "tree:sharpen");
-  dt_tree_sharpness sharp = {.scale = sharpness(L, 2, "scale", 1),
-                             .lean = sharpness(L, 3, "lean", 0),
-                             .slope = sharpness(L, 4, "slope", 1),
-                             .shift = sharpness(L, 5, "shift", 0),
-                             .share = sharpness(L, 6, "share", 1)};
+static int tree_method_calibrate(lua_State *L) {
+  dtl_run *run = check_tree(L, "tree:calibrate");
+  dt_tree_calibration calibration = {.scale = calibration_number(L, 2, "scale", 1),
+                                     .lean = calibration_number(L, 3, "lean", 0),
+                                     .slope = calibration_number(L, 4, "slope", 1),
+                                     .shift = calibration_number(L, 5, "shift", 0),
+                                     .share = calibration_number(L, 6, "share", 1)};
   dt_error err;
-  return dt_tree_sharpen(run->tree, sharp, &err) ? run_fail(L, &err, "tree:sharpen") : 0;
+  return dt_tree_calibrate(run->tree, calibration, &err) ? run_fail(L, &err, "tree:calibrate") : 0;
 }
 
 static int tree_method_p(lua_State *L) {
@@ -492,7 +492,7 @@ static const luaL_Reg methods[] = {{"size", tree_method_size},
                                    {"add", tree_method_add},
                                    {"best", tree_method_best},
                                    {"keep", tree_method_keep},
-                                   {"sharpen", tree_method_sharpen},
+                                   {"calibrate", tree_method_calibrate},
                                    {"p", tree_method_p},
                                    {"logp", tree_method_logp},
                                    {"cumlogp", tree_method_cumlogp},

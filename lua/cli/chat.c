@@ -94,7 +94,7 @@ static int open_talk(talk *t) {
   cli_options *o = t->options;
   int status = job_open_chat(o, &t->j);
   catch_interrupts(false);
-  if (!status) status = job_calibrate(&t->j);
+  if (!status) status = job_costs(&t->j);
   if (status) return status;
   t->how = job_policy(o, t->j.pair);
   dt_session_options options = {.sequences = 1,

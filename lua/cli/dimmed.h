@@ -1,13 +1,13 @@
-/* Shows an answer at a terminal: its thoughts dim, without their marks, then a blank line and the rest. */
+/* Shows an answer at a terminal: its reasoning dim, without the marks, then a blank line and the rest. */
 #ifndef DIMMED_H
 #define DIMMED_H
 
 #include "cli/whole_words.h"
 
 typedef struct {
-  words out;             /* first: as shown_text's user */
-  dt_thoughts *thoughts; /* ours; NULL: the answer is shown as it is */
-  bool thought, any;     /* what was shown last is a thought; there was something */
+  words out;            /* first: as shown_text's user */
+  dt_reasoning *parser; /* ours; NULL: the answer is shown as it is */
+  bool reasoning, any;  /* what was shown last is reasoning; something was shown */
 } dimmed;
 
 /* on_text of a dtl_request whose `user` is a `dimmed`. */

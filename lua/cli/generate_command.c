@@ -48,7 +48,7 @@ int generate(cli_options *o) {
   job j;
   int status = job_open(o, &j);
   catch_interrupt();
-  if (!status) status = job_calibrate(&j);
+  if (!status) status = job_costs(&j);
   if (!status) status = run(&j);
   int close_status = job_close(&j);
   return status ? status : close_status;

@@ -90,7 +90,7 @@ static int read_grammar_file(cli_options *o) {
 /* Whether the texts need what not every backend can do with logits. */
 static bool needs_logits(const request_input *in) {
   const dt_seq_options *seq = &in->request.seq;
-  return dt_shifts_wanted(&seq->shifts) || seq->logprobs.wanted || in->n_biases;
+  return dt_adjustments_wanted(&seq->adjustments) || seq->logprobs.wanted || in->n_biases;
 }
 
 /* Opens the pair. A limited draft vocabulary also has the tokens of the prompts. chats: a conversation needs a layout.
@@ -283,7 +283,7 @@ int job_open_server(cli_options *o, job *j) {
   *j = (job){.options = o};
   say_what_it_means(o);
   int status = open_all(j, SENT, o->template);
-  return status ? status : job_calibrate(j);
+  return status ? status : job_costs(j);
 }
 
 static bool wants_table(const cli_options *o) { return o->in.costs && strcmp(o->in.costs, "table") == 0; }
@@ -294,15 +294,15 @@ static int open_learned(job *j) {
   return j->learned ? 0 : complain(EXIT_ENGINE, "out of memory: what passes cost");
 }
 
-int job_calibrate(job *j) {
+int job_costs(job *j) {
   if (!wants_table(j->options)) return open_learned(j);
   if (!uses_costs(j->policy) && !uses_costs(j->other)) return 0;
-  dtl_calibration how = dtl_calibration_shown(&interrupted);
+  dtl_cost_measuring how = dtl_cost_measuring_shown(&interrupted);
   how.context = j->options->in.request.context;
   how.batch = j->several ? j->slots : 1;
   if (j->options->quiet) how.progress = NULL;
   dt_error err;
-  if (!dtl_calibrate(j->pair, &how, &j->costs, &err)) return 0;
+  if (!dtl_measure_costs(j->pair, &how, &j->costs, &err)) return 0;
   return interrupted ? EXIT_INTERRUPTED : complain_of(&err);
 }
 

@@ -30,8 +30,8 @@ typedef struct {
 int job_open(cli_options *options, job *out);
 int job_open_chat(cli_options *options, job *out); /* without prompts, for a conversation; any draft model is loaded */
 int job_open_server(cli_options *options, job *out); /* the same, and what passes cost */
-int job_calibrate(job *j); /* costs, if a policy uses them: measured with --costs table, else learned */
-int job_close(job *j);     /* returns an exit status too: writing the trace may fail */
+int job_costs(job *j); /* costs, if a policy uses them: measured with --costs table, else learned */
+int job_close(job *j); /* returns an exit status too: writing the trace may fail */
 
 /* The options to open the command line's policy again under other settings. The preset DTL_TUNED needs a pair: without
  * one, the policy opens with its defaults, to tell what it uses. */

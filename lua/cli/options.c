@@ -40,7 +40,7 @@ static const option options[] = {
      "pages of this site may use dtrun serve (repeatable; *: of any site)", NULL},
     {"--queue", NULL, "N", NUMBER, FIELD(queue), 1, 100000, "requests that may wait in dtrun serve (64)", NULL},
     {"--cache-ram", NULL, "MIB", NUMBER, FIELD(cache_ram), 0, 1000000,
-     "memory of dtrun serve for rows of prompts, in addition to its texts (1024)", NULL},
+     "memory for the prefix cache of dtrun serve (1024)", NULL},
     {"--timeout", NULL, "S", NUMBER, FIELD(timeout), 1, 1000000,
      "seconds that a request to dtrun serve may take (any)", NULL},
     {"--stats", NULL, NULL, FLAG, FIELD(stats), 0, 0, "in a chat: a line of statistics after each answer", NULL},

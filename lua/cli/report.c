@@ -32,13 +32,14 @@ void report_summary(const dtl_result *r) {
     snprintf(drafted, sizeof drafted, "%.0f %% of %ld drafted accepted",
              100 * ratio((double)s->accepted, (double)s->drafted), s->drafted);
   if (strcmp(r->finish_reason, "length") != 0) snprintf(reason, sizeof reason, " (%s)", r->finish_reason);
-  char kept[60] = "";
-  if (s->kept_tokens) snprintf(kept, sizeof kept, ", %d of %d prompt tokens kept", s->kept_tokens, s->prompt_tokens);
+  char cached[60] = "";
+  if (s->cached_tokens)
+    snprintf(cached, sizeof cached, ", %d of %d prompt tokens cached", s->cached_tokens, s->prompt_tokens);
   double all = s->prompt_ms + s->draft_ms + s->verify_ms + s->commit_ms + r->policy_ms + r->other_ms;
   say("%d tokens%s, %.1f tokens/s, prompt included, %.2f per iteration, %s%s; time: prompt %.0f %%, draft %.0f %%, "
       "verify %.0f %%, commit %.0f %%, policy %.0f %%, other %.0f %%",
-      r->n_tokens, reason, dtl_tokens_per_second(r), ratio((double)s->committed, (double)s->iterations), drafted, kept,
-      100 * ratio(s->prompt_ms, all), 100 * ratio(s->draft_ms, all), 100 * ratio(s->verify_ms, all),
+      r->n_tokens, reason, dtl_tokens_per_second(r), ratio((double)s->committed, (double)s->iterations), drafted,
+      cached, 100 * ratio(s->prompt_ms, all), 100 * ratio(s->draft_ms, all), 100 * ratio(s->verify_ms, all),
       100 * ratio(s->commit_ms, all), 100 * ratio(r->policy_ms, all), 100 * ratio(r->other_ms, all));
 }
 

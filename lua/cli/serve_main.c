@@ -105,7 +105,7 @@ static int serve(cli_options *o) {
                            .slots = o->in.request.slots ? o->in.request.slots : SLOTS,
                            .queue = o->queue ? o->queue : QUEUE,
                            .seconds = o->timeout,
-                           .kept_bytes = (size_t)(o->cache_ram >= 0 ? o->cache_ram : CACHE_MIB) << 20,
+                           .prefix_cache_bytes = (size_t)(o->cache_ram >= 0 ? o->cache_ram : CACHE_MIB) << 20,
                            .origins = o->origins,
                            .n_origins = o->n_origins,
                            .say = o->quiet ? NULL : say_line,

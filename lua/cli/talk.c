@@ -70,7 +70,7 @@ static void generate_answer(talk *t, const char *text, size_t len, dtl_result *r
   request.on_text = dimmed_text, request.user = &out;
   if (t->options->color) request.on_text = shown_text, request.on_origin = shown_origin; /* token by token */
   if (t->terminal && !t->options->color &&
-      dt_thoughts_open(t->j.chat, t->options->in.grammar != NULL, &out.thoughts, &err)) {
+      dt_reasoning_open(t->j.chat, t->options->in.grammar != NULL, &out.parser, &err)) {
     complain_of(&err);
     return;
   }
@@ -180,7 +180,7 @@ static int set_policy(talk *t, const dtl_policy_options *how) {
   if (info->draft == DTL_NEEDS_DRAFT && !t->j.draft)
     status = complain(EXIT_USAGE, "%s needs a draft model: begin with --draft MODEL", info->name);
   t->j.policy = opened;
-  if (!status) status = job_calibrate(&t->j);
+  if (!status) status = job_costs(&t->j);
   if (status) t->j.policy = before;
   dtl_policy_close(status ? opened : before);
   if (!status) t->how = *how;
@@ -234,7 +234,7 @@ static dt_status set_field(talk *t, const request_field *f, const char *name, co
   request_input *in = &t->options->in, before = *in;
   if (f->kind == FIELD_GRAMMAR && strcmp(value, "none") == 0 && strcmp(f->name, "regex") != 0) {
     free(in->grammar);
-    in->request.seq.shifts.grammar = in->grammar = NULL;
+    in->request.seq.adjustments.grammar = in->grammar = NULL;
     return DT_OK;
   }
   if (f->kind == FIELD_GRAMMAR) {
@@ -285,9 +285,9 @@ void talk_list_settings(const talk *t) {
   printf("min_p   %g\n", (double)s->min_p);
   printf("seed    %llu\n", (unsigned long long)s->seed);
   printf("repeat_penalty    %g\n",
-         t->options->in.request.seq.shifts.repeat > 0 ? (double)t->options->in.request.seq.shifts.repeat : 1);
-  printf("presence_penalty  %g\n", (double)t->options->in.request.seq.shifts.presence);
-  printf("frequency_penalty %g\n", (double)t->options->in.request.seq.shifts.frequency);
+         t->options->in.request.seq.adjustments.repeat > 0 ? (double)t->options->in.request.seq.adjustments.repeat : 1);
+  printf("presence_penalty  %g\n", (double)t->options->in.request.seq.adjustments.presence);
+  printf("frequency_penalty %g\n", (double)t->options->in.request.seq.adjustments.frequency);
   printf("tokens  %d\n", t->options->in.request.seq.max_tokens ? t->options->in.request.seq.max_tokens : TOKENS);
   char grammar[72];
   dtl_clean(grammar, sizeof grammar, t->options->in.grammar ? t->options->in.grammar : "none",

@@ -47,7 +47,7 @@ void driver_open_libraries(lua_State *L);
 pair_object *driver_pair(lua_State *L, int i);      /* raises when it is closed */
 pair_object *driver_idle_pair(lua_State *L, int i); /* and when a callback of its own generation asks */
 
-/* The pair's costs with so many sequences at once, calibrated if need be. The pair's. */
+/* The costs of the pair with `batch` sequences at once, measured if necessary. The pair owns them. */
 dt_status driver_costs(lua_State *L, pair_object *pair, int batch, bool fresh, const dtl_costs **out, dt_error *err);
 
 /* nil, kind, message */
@@ -86,9 +86,9 @@ int driver_pair_prefix(lua_State *L); /* (pair, text, window, sinks, whether the
 /* (pair, list of conversations {turn, .., system =}, template or nil, date or nil: today's) -> list of texts, what ends
  * an answer, the template's name */
 int driver_pair_conversations(lua_State *L);
-int driver_pair_policy(lua_State *L);    /* (pair, options) -> table | nil, kind, message, file, line */
-int driver_pair_set_costs(lua_State *L); /* (pair, "learn", "table" or the JSON of one) */
-int driver_pair_calibrate(lua_State *L); /* (pair, fresh, batch) -> costs, JSON of the table */
+int driver_pair_policy(lua_State *L);        /* (pair, options) -> table | nil, kind, message, file, line */
+int driver_pair_set_costs(lua_State *L);     /* (pair, "learn", "table" or the JSON of one) */
+int driver_pair_measure_costs(lua_State *L); /* (pair, fresh, batch) -> costs, JSON of the table */
 int driver_pair_identity(
     lua_State *L); /* (pair) -> {commit=, build=, target_hash=, draft_hash=, draft2_hash=}; absent: none */
 int driver_pair_save_tuned(lua_State *L); /* (pair, policy, uses_draft, JSON) -> path | nil, message */

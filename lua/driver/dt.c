@@ -231,7 +231,7 @@ int driver_dt_open(lua_State *L) {
                                        {"conversations", driver_pair_conversations},
                                        {"policy", driver_pair_policy},
                                        {"set_costs", driver_pair_set_costs},
-                                       {"calibrate", driver_pair_calibrate},
+                                       {"measure_costs", driver_pair_measure_costs},
                                        {"identity", driver_pair_identity},
                                        {"save_tuned", driver_pair_save_tuned},
                                        {"generate", driver_pair_generate},

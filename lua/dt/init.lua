@@ -131,11 +131,11 @@ local LOAD = with_fields("load", { costs = true, corpus = true })
 
 local LOADED = { { "corpus", function(x) return is_name(x) or is_list(x, is_name) end, "a file or a list of files" },
                  { "costs", function(x) return type(x) == "table" or x == "table" or x == "learn" end,
-                   '"table", "learn" or a table as dt.calibrate gives' } }
+                   '"table", "learn" or a table as dt.measure_costs gives' } }
 
 -- Without options the bundled pair; with only a target, the draft that is found to belong to it, if there is one
 -- (models/README.md); draft = false: none. draft2: a second draft beside it. costs, for policies: "learn" (learned from
--- runs; the default), "table" (measured when first needed) or a table from dt.calibrate. corpus: a file, or a list of
+-- runs; the default), "table" (measured when first needed) or a table of dt.measure_costs. corpus: a file or a list of
 -- files, for policies that look texts up. needs_logits: texts will have penalties, biases, a grammar or
 -- log-probabilities, so the backend "auto" does not choose a GPU, which has none of these.
 function dt.load(t)
@@ -190,19 +190,19 @@ function dt.fake(t)
                              times.target, times.draft, times.delays))
 end
 
-local CALIBRATE = { fresh = true, batch = true }
+local MEASURE = { fresh = true, batch = true }
 
 -- The costs of the pair's passes on this machine, measured once and kept in the user's cache folder: an object with the
--- methods target(rows, context) and draft(rows, context), in milliseconds, and the table behind it: {batch=, contexts=,
--- rows=, target={{ms, ..}, ..}, draft=, draft2=}. fresh = true measures anew; batch = N (1): passes over N sequences at
--- once, each with so many rows.
-function dt.calibrate(self, t)
-  t = options_table(t or {}, CALIBRATE, "dt.calibrate")
+-- methods target(rows, context) and draft(rows, context), in milliseconds, and the table that it reads: {batch=,
+-- contexts=, rows=, target={{ms, ..}, ..}, draft=, draft2=}. fresh = true measures again; batch = N (1): passes over N
+-- sequences at once, each with that many rows.
+function dt.measure_costs(self, t)
+  t = options_table(t or {}, MEASURE, "dt.measure_costs")
   local batch = t.batch or 1
   if math.type(batch) ~= "integer" or batch < 1 or batch > 256 then
-    error("dt.calibrate: batch is not an integer from 1 to 256", 2)
+    error("dt.measure_costs: batch is not an integer from 1 to 256", 2)
   end
-  local costs, json, message = core.calibrate(self, t.fresh, batch)
+  local costs, json, message = core.measure_costs(self, t.fresh, batch)
   if not costs then return nil, failed(json, message) end
   return costs, dt.json.decode(json)
 end

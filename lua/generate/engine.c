@@ -2,7 +2,7 @@
  * it joins the others. One piece, or several prompts that take no longer together, run between two iterations of the
  * others. A slot's rows stay in the cache until another request takes the slot, and a prompt that begins with the same
  * tokens reuses them. */
-#include "generate/prefixes.h"
+#include "generate/prefix_cache.h"
 #include "generate/slots.h"
 
 #include <stdlib.h>
@@ -19,11 +19,11 @@
 
 struct dtl_engine {
   dt_pair *pair;
-  bool in_pieces; /* prompts run in pieces, and rows are kept for other prompts: neither changes a bit of them */
+  bool in_pieces; /* prompts run in pieces, and rows are cached for other prompts: neither changes a bit of them */
   slots slots;
   int busy; /* slots that are not free */
   long turn;
-  prefixes prefixes;
+  prefix_cache prefix_cache;
   double piece_ms;
   int piece; /* rows that take about as long */
   dtl_learned *learned;
@@ -71,7 +71,7 @@ static void left(void *user, slot *s) {
 static int rows_of(const dtl_engine *e, int i, const int32_t *ids, int n) {
   const dt_session *session = e->slots.session;
   if (e->slots.slot[i].alone) return 0;
-  return prefixes_common(dt_seq_tokens(session, i), dt_seq_rows(session, i), ids, n);
+  return prefix_cache_common(dt_seq_tokens(session, i), dt_seq_rows(session, i), ids, n);
 }
 
 /* The free slot that holds much of the prompt, unless much of its own prompt would be lost; otherwise the slot that has
@@ -110,20 +110,20 @@ static int best_other(const dtl_engine *e, int i, int *same) {
 static bool waits(dtl_engine *e, int i) {
   const slot *s = &e->slots.slot[i];
   const int32_t *ids = s->copied.ids;
-  int n = s->copied.n_ids - 1, coming = 0, kept, others;
+  int n = s->copied.n_ids - 1, coming = 0, cached, others;
   if (!looks(e, s)) return false;
   for (int j = 0; j < e->slots.n; j++) {
     const slot *other = &e->slots.slot[j];
     int is = other->state == SLOT_PROMPT && !other->alone
-                 ? prefixes_common(other->copied.ids, other->copied.n_ids - 1, ids, n)
+                 ? prefix_cache_common(other->copied.ids, other->copied.n_ids - 1, ids, n)
                  : 0;
     if (is > coming) coming = is;
   }
   if (coming < WORTH) return false;
   int own = rows_of(e, i, ids, n);
   best_other(e, i, &others);
-  prefixes_find(&e->prefixes, ids, n, &kept);
-  return coming >= WORTH + (own > others ? own : others) && coming >= WORTH + kept;
+  prefix_cache_find(&e->prefix_cache, ids, n, &cached);
+  return coming >= WORTH + (own > others ? own : others) && coming >= WORTH + cached;
 }
 
 /* Moves the rows that slot i's prompt displaces to the prefix cache, and copies those of another text into the slot if
@@ -132,15 +132,15 @@ static void take_rows(dtl_engine *e, int i) {
   dt_session *session = e->slots.session;
   slot *s = &e->slots.slot[i];
   const int32_t *ids = s->copied.ids;
-  int n = s->copied.n_ids - 1, rows = s->alone ? 0 : dt_seq_rows(session, i), same = 0, kept = 0;
+  int n = s->copied.n_ids - 1, rows = s->alone ? 0 : dt_seq_rows(session, i), same = 0, cached = 0;
   int own = looks(e, s) ? rows_of(e, i, ids, n) : 0, other = looks(e, s) ? best_other(e, i, &same) : -1;
-  if (looks(e, s)) prefixes_find(&e->prefixes, ids, n, &kept);
-  bool moves = (same > kept ? same : kept) >= own + WORTH;
-  if (rows - (moves ? 0 : own) >= WORTH) prefixes_keep(&e->prefixes, session, i, rows);
+  if (looks(e, s)) prefix_cache_find(&e->prefix_cache, ids, n, &cached);
+  bool moves = (same > cached ? same : cached) >= own + WORTH;
+  if (rows - (moves ? 0 : own) >= WORTH) prefix_cache_add(&e->prefix_cache, session, i, rows);
   if (!moves) return;
-  if (same > kept) prefixes_keep(&e->prefixes, session, other, same);
-  const dt_prefix *found = prefixes_find(&e->prefixes, ids, n, &kept);
-  if (kept < own + WORTH) return;
+  if (same > cached) prefix_cache_add(&e->prefix_cache, session, other, same);
+  const dt_prefix *found = prefix_cache_find(&e->prefix_cache, ids, n, &cached);
+  if (cached < own + WORTH) return;
   dt_seq_adopt(session, i, found, NULL); /* else all rows run */
   s->alone = false;
 }
@@ -216,7 +216,7 @@ static void learn_piece(dtl_engine *e, int rows, double ms) {
 static int has_run(const dtl_engine *e, int i, bool begins, int first) {
   dt_stats stats;
   dt_seq_stats(e->slots.session, i, &stats);
-  return dt_seq_rows(e->slots.session, i) - (begins ? stats.kept_tokens : first);
+  return dt_seq_rows(e->slots.session, i) - (begins ? stats.cached_tokens : first);
 }
 
 /* Runs a piece of at most `rows` rows of slot i's prompt. */
@@ -270,13 +270,13 @@ int dtl_engine_step(dtl_engine *e) {
   return e->busy;
 }
 
-size_t dtl_engine_kept(const dtl_engine *e) { return e ? e->prefixes.bytes : 0; }
+size_t dtl_engine_cached_bytes(const dtl_engine *e) { return e ? e->prefix_cache.bytes : 0; }
 
 int dtl_engine_room(const dtl_engine *e) { return e ? e->slots.n - e->busy : 0; }
 
 /* Measures a few passes now, rather than while somebody waits. */
 static dt_status begin_courses(dtl_engine *e, const dtl_engine_options *o, dt_error *err) {
-  const dt_seq_options drawn = {.sampling = {.temp = 1}}, *kinds[] = {&(dt_seq_options){0}, &drawn};
+  const dt_seq_options sampled = {.sampling = {.temp = 1}}, *kinds[] = {&(dt_seq_options){0}, &sampled};
   course *found;
   dt_status status = DT_OK;
   e->learned = o->learned ? o->learned : dtl_learned_open(e->pair, &(dtl_learning){0});
@@ -309,7 +309,7 @@ dt_status dtl_engine_open(dt_pair *pair, const dtl_engine_options *o, dtl_engine
   if (!e) return dtl_fail_memory(err, "an engine");
   e->pair = pair;
   e->piece = FIRST_PIECE;
-  e->prefixes.most = o->kept_bytes;
+  e->prefix_cache.most = o->prefix_cache_bytes;
   e->piece_ms = o->piece_ms > 0 ? o->piece_ms : PIECE_MS;
   e->slots.left = left, e->slots.user = e;
   dt_status status = open_engine(e, o, err);
@@ -331,7 +331,7 @@ void dtl_engine_close(dtl_engine *e) {
       slots_end(&e->slots, s, NULL);
     }
   }
-  prefixes_close(&e->prefixes);
+  prefix_cache_close(&e->prefix_cache);
   dt_session_close(e->slots.session);
   if (e->owns_learned) dtl_learned_close(e->learned);
   slots_close(&e->slots);

@@ -150,18 +150,18 @@ static void add_sampling(cJSON *root, const dtl_result *r) {
 }
 
 /* null: the logits were not changed. A ban is false. */
-static void add_shifts(cJSON *root, const dtl_result *r) {
-  const dt_shifts *s = &r->shifts;
+static void add_adjustments(cJSON *root, const dtl_result *r) {
+  const dt_adjustments *s = &r->adjustments;
   bool repeats = s->repeat != 0 && s->repeat != 1;
   if (!repeats && s->presence == 0 && s->frequency == 0 && !s->n_bias && !s->min_tokens && !s->grammar) {
-    cJSON_AddNullToObject(root, "shifts");
+    cJSON_AddNullToObject(root, "adjustments");
     return;
   }
-  cJSON *shifts = cJSON_AddObjectToObject(root, "shifts");
-  add_real(shifts, "repeat_penalty", repeats ? (double)s->repeat : 1);
-  add_real(shifts, "presence_penalty", (double)s->presence);
-  add_real(shifts, "frequency_penalty", (double)s->frequency);
-  cJSON *list = cJSON_AddArrayToObject(shifts, "logit_bias");
+  cJSON *adjustments = cJSON_AddObjectToObject(root, "adjustments");
+  add_real(adjustments, "repeat_penalty", repeats ? (double)s->repeat : 1);
+  add_real(adjustments, "presence_penalty", (double)s->presence);
+  add_real(adjustments, "frequency_penalty", (double)s->frequency);
+  cJSON *list = cJSON_AddArrayToObject(adjustments, "logit_bias");
   for (int i = 0; i < s->n_bias; i++) {
     cJSON *pair = cJSON_CreateArray();
     cJSON_AddItemToArray(pair, cJSON_CreateNumber(s->bias[i].id));
@@ -169,11 +169,11 @@ static void add_shifts(cJSON *root, const dtl_result *r) {
                          isinf(s->bias[i].bias) ? cJSON_CreateFalse() : cJSON_CreateNumber((double)s->bias[i].bias));
     cJSON_AddItemToArray(list, pair);
   }
-  cJSON_AddNumberToObject(shifts, "min_tokens", s->min_tokens);
+  cJSON_AddNumberToObject(adjustments, "min_tokens", s->min_tokens);
   if (s->grammar)
-    cJSON_AddStringToObject(shifts, "grammar", s->grammar);
+    cJSON_AddStringToObject(adjustments, "grammar", s->grammar);
   else
-    cJSON_AddNullToObject(shifts, "grammar");
+    cJSON_AddNullToObject(adjustments, "grammar");
 }
 
 /* [{"id":, "logprob":, "top": [[id, logprob], ..]}, ..], with null for a token without log-probabilities; null instead
@@ -264,7 +264,7 @@ char *dtl_result_json(const dtl_result *r, unsigned flags) {
   cJSON_AddRawToObject(root, "params", r->params ? r->params : "{}");
   cJSON_AddStringToObject(root, "seed", seed);
   add_sampling(root, r);
-  add_shifts(root, r);
+  add_adjustments(root, r);
   add_batch(root, r);
   add_window(root, r);
   add_memory_found(root, r);

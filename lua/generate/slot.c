@@ -27,14 +27,14 @@ static dt_status fill_head(const slot *s, const dt_pair_info *pair, dt_error *er
   r->sampling = s->options.sampling;
   r->coupled = !s->options.uncoupled;
   r->window = s->request->window;
-  r->shifts = s->options.shifts;
-  r->shifts.bias = NULL;
-  r->shifts.grammar = copy(s->options.shifts.grammar);
-  if (r->shifts.n_bias > 0) {
-    size_t bytes = sizeof(dt_bias) * (size_t)r->shifts.n_bias;
+  r->adjustments = s->options.adjustments;
+  r->adjustments.bias = NULL;
+  r->adjustments.grammar = copy(s->options.adjustments.grammar);
+  if (r->adjustments.n_bias > 0) {
+    size_t bytes = sizeof(dt_bias) * (size_t)r->adjustments.n_bias;
     dt_bias *bias = malloc(bytes);
-    if (!bias) return r->shifts.n_bias = 0, out_of_memory(err);
-    r->shifts.bias = memcpy(bias, s->options.shifts.bias, bytes);
+    if (!bias) return r->adjustments.n_bias = 0, out_of_memory(err);
+    r->adjustments.bias = memcpy(bias, s->options.adjustments.bias, bytes);
   }
   r->target = copy(pair->target.path);
   r->draft = copy(draft);
@@ -47,7 +47,7 @@ static dt_status fill_head(const slot *s, const dt_pair_info *pair, dt_error *er
   r->backend = copy(pair->backend);
   r->threads = pair->threads;
   r->load_ms = pair->load_ms;
-  if (s->options.shifts.grammar && !r->shifts.grammar) whole = false;
+  if (s->options.adjustments.grammar && !r->adjustments.grammar) whole = false;
   if (!whole || !r->policy || !r->params || !r->target || !r->backend || (draft && !r->draft))
     return out_of_memory(err);
   return DT_OK;
@@ -270,7 +270,7 @@ void dtl_result_free(dtl_result *result) {
   free(result->tokens), free(result->prompt_ids);
   free(result->text), free(result->policy), free(result->params);
   free(result->target), free(result->draft), free(result->backend);
-  free((dt_bias *)result->shifts.bias), free((char *)result->shifts.grammar), free(result->logprobs),
+  free((dt_bias *)result->adjustments.bias), free((char *)result->adjustments.grammar), free(result->logprobs),
       free(result->prompt_logprobs);
   free(result->top_ids), free(result->top_logps);
 #define FREE(name, of_draft) free(result->name);

@@ -66,15 +66,15 @@ static void note_memory(const slot *s) {
   }
 }
 
-/* Learned costs already include drawing tokens. */
+/* Learned costs already include sampling. */
 static void set_clock(const slot *s, const course *c) {
   const dtl_costs *table = s->request->costs;
   dtl_run *run = s->run;
   const int *revision;
   run->clock.costs = table ? table : learn_costs(c, &revision);
   if (!table || run->temp == 0) return;
-  run->clock.target_draw = table->target_draw;
-  if (!s->request->seq.uncoupled) run->clock.draft_draw = table->draft_draw;
+  run->clock.target_sample = table->target_sample;
+  if (!s->request->seq.uncoupled) run->clock.draft_sample = table->draft_sample;
 }
 
 void slots_set_costs(slot *s, const learned_view *costs) {

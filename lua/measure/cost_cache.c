@@ -72,7 +72,7 @@ dt_status costs_find(dt_pair *pair, int context, int batch, costs_place *place, 
   return ok ? DT_OK : dtl_fail_memory(err, "the place of a table of costs");
 }
 
-dt_status costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_place *place, dt_error *err) {
+dt_status costs_find_learned(dt_pair *pair, const char *way, int batch, costs_place *place, dt_error *err) {
   dt_pair_info info;
   char target[DIGEST_TEXT], draft[DIGEST_TEXT], second[DIGEST_TEXT];
   dt_pair_describe(pair, &info);
@@ -80,7 +80,7 @@ dt_status costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_
   identity_model(is_there ? info.target.path : NULL, target);
   identity_model(is_there ? info.draft.path : NULL, draft);
   identity_model(is_there ? info.draft2 : NULL, second);
-  *place = (costs_place){.key = describe(&info, drawn, batch, (model_names){target, draft, second})};
+  *place = (costs_place){.key = describe(&info, way, batch, (model_names){target, draft, second})};
   if (place->key && is_there) place->path = path_of(batch ? "learned" : "ledger", place->key);
   return place->key ? DT_OK : dtl_fail_memory(err, "the place of learned costs");
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCHEMA "dtrun.costs/1"
+#define SCHEMA "dtrun.costs/2"
 #define LEAST_STEP 1e-6 /* of a time: the least cost of one more row */
 #define LEAST_MS 1e-6   /* ms of a pass. Between these bounds all results with times stay finite */
 #define MOST_MS 1e9
@@ -188,8 +188,8 @@ const char *costs_wrong(const dtl_costs *c) {
     for (int k = 0; k < c->n_contexts; k++)
       if (!is_time(c->first[d][k], c->draft[d][k][0])) return DRAFTS[d].wrong_first;
   }
-  if (!is_time(c->target_draw, 0)) return "target_draw is no time from 0 to 1e9 ms";
-  if (!is_time(c->draft_draw, 0)) return "draft_draw is no time from 0 to 1e9 ms";
+  if (!is_time(c->target_sample, 0)) return "target_sample is no time from 0 to 1e9 ms";
+  if (!is_time(c->draft_sample, 0)) return "draft_sample is no time from 0 to 1e9 ms";
   if (!are_walks(c->walk)) return WRONG_WALK;
   return wrong_experts(c);
 }
@@ -215,8 +215,8 @@ char *costs_json(const dtl_costs *c, const char *key) {
     add_times(root, DRAFTS[d].name, c, c->draft[d]);
     cJSON_AddItemToObject(root, DRAFTS[d].first, cJSON_CreateDoubleArray(c->first[d], c->n_contexts));
   }
-  if (c->drafts) cJSON_AddNumberToObject(root, "draft_draw", c->draft_draw);
-  cJSON_AddNumberToObject(root, "target_draw", c->target_draw);
+  if (c->drafts) cJSON_AddNumberToObject(root, "draft_sample", c->draft_sample);
+  cJSON_AddNumberToObject(root, "target_sample", c->target_sample);
   cJSON_AddItemToObject(root, "walk", cJSON_CreateDoubleArray(c->walk, DTL_COST_WALKS));
   if (c->experts[0] > 0) {
     cJSON_AddItemToObject(root, "experts", cJSON_CreateDoubleArray(c->experts, c->n_rows));
@@ -300,8 +300,8 @@ static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) 
   while (c->drafts < DT_DRAFTS && cJSON_HasObjectItem(root, DRAFTS[c->drafts].name)) c->drafts++;
   if (!c->drafts && cJSON_HasObjectItem(root, DRAFTS[1].name)) return NO_FIRST_DRAFT;
   c->disturbed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "disturbed"));
-  c->target_draw = number_or(cJSON_GetObjectItemCaseSensitive(root, "target_draw"), 0);
-  c->draft_draw = number_or(cJSON_GetObjectItemCaseSensitive(root, "draft_draw"), 0);
+  c->target_sample = number_or(cJSON_GetObjectItemCaseSensitive(root, "target_sample"), 0);
+  c->draft_sample = number_or(cJSON_GetObjectItemCaseSensitive(root, "draft_sample"), 0);
   if (!c->batch) return WRONG_BATCH;
   if (!take_numbers(cJSON_GetObjectItemCaseSensitive(root, "contexts"), DTL_COST_CONTEXTS, c->context, &c->n_contexts))
     return WRONG_CONTEXTS;

@@ -48,7 +48,7 @@ void costs_price_experts(dtl_costs *costs, const int *usual, const int *more, co
 /* NULL, or why the numbers are no table of costs: static. */
 const char *costs_wrong(const dtl_costs *costs);
 
-/* The table as a JSON object, schema dtrun.costs/1. key: the pair and machine it was measured on, or NULL. malloc'd;
+/* The table as a JSON object, schema dtrun.costs/2. key: the pair and machine it was measured on, or NULL. malloc'd;
  * NULL: out of memory. */
 char *costs_json(const dtl_costs *costs, const char *key);
 
@@ -62,14 +62,14 @@ const char *costs_parse_object(const char *json, struct cJSON **object);
 const char *costs_parse(const char *json, const char *key, dtl_costs *costs);
 
 /* The cache: one file for each pair, backend, number of threads and sequences at once; for tables also for each
- * context, for learned costs for each way of sampling ("greedy", "drawn", ..). The key names everything that the times
- * depend on. With batch 0 the place is that of a ledger (ledger.h), which serves any number of sequences. */
+ * context, for learned costs for each way of sampling ("greedy", "sampled", ..). The key names everything that the
+ * times depend on. With batch 0 the place is that of a ledger (ledger.h), which serves any number of sequences. */
 typedef struct {
   char *key, *path; /* path NULL: there is no folder for a cache, or nothing worth keeping */
 } costs_place;
 
 dt_status costs_find(dt_pair *pair, int context, int batch, costs_place *place, dt_error *err);
-dt_status costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_place *place, dt_error *err);
+dt_status costs_find_learned(dt_pair *pair, const char *way, int batch, costs_place *place, dt_error *err);
 void costs_leave(costs_place *place);
 
 /* Reads the file: malloc'd; NULL: there is none. DT_EINPUT: it cannot be read; DT_ENOMEM. */

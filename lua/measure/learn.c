@@ -25,7 +25,7 @@
 struct course {
   course *next;
   int batch;
-  bool draws, coupled;
+  bool sampled, coupled;
   ledger *ledger;           /* of all courses with this way of sampling */
   bool failed;              /* the latest run failed */
   bool seen[LEARNED_KINDS]; /* passes of the current run */
@@ -37,11 +37,11 @@ struct course {
   long passes, walks_at; /* target passes of all runs; the one after which a walk is next */
 };
 
-enum { GREEDY, DRAWN, UNCOUPLED, WAYS }; /* ways of sampling */
+enum { GREEDY, SAMPLED, UNCOUPLED, WAYS }; /* ways of sampling */
 
-static const char *const WAY[WAYS] = {"greedy", "drawn", "drawn without the noise"};
+static const char *const WAY[WAYS] = {"greedy", "sampled", "sampled without the noise"};
 
-static int way_of(const course *c) { return !c->draws ? GREEDY : c->coupled ? DRAWN : UNCOUPLED; }
+static int way_of(const course *c) { return !c->sampled ? GREEDY : c->coupled ? SAMPLED : UNCOUPLED; }
 
 struct dtl_learned {
   dt_pair *pair;
@@ -111,12 +111,13 @@ static void sample_sizes(const dtl_learned *learned, course *c, bench *b, int co
 static void look_first(const dtl_learned *learned, course *c) {
   dt_pair_info info;
   dt_pair_describe(learned->pair, &info);
-  const dt_sampling drawn = {.temp = 1};
+  const dt_sampling sampled = {.temp = 1};
   int room = bench_context(&info, info.context < LOOK_CONTEXT ? info.context : LOOK_CONTEXT);
   bench b;
   if (c->l.shown.target[0][0] > LONG_MS || bench_open(&b, learned->pair, room, c->batch, NULL)) return;
   int longest = bench_longest(&b, room, 16), context = longest < COSTS_STEP ? longest : COSTS_STEP;
-  if (context >= 1 && !bench_start(&b, context, c->draws ? &drawn : NULL, NULL)) sample_sizes(learned, c, &b, context);
+  if (context >= 1 && !bench_start(&b, context, c->sampled ? &sampled : NULL, NULL))
+    sample_sizes(learned, c, &b, context);
   bench_close(&b);
 }
 
@@ -128,10 +129,10 @@ static void take_table(const dtl_learned *learned, course *c) {
   dtl_costs *t = malloc(sizeof *t);
   if (t && !costs_find(learned->pair, info.context, c->batch, &place, NULL)) {
     const char *wrong = costs_load(&place, t);
-    if (!wrong) learned_table(&c->l, t, c->draws, c->draws && c->coupled);
+    if (!wrong) learned_table(&c->l, t, c->sampled, c->sampled && c->coupled);
     if (wrong && *wrong && wrong != COSTS_STARVED)
       note(learned,
-           "the table of costs %s is left aside: %s; costs are learned from runs, dtrun run calibrate measures it anew",
+           "the table of costs %s is ignored: %s; costs are learned from runs; 'dtrun run costs' measures them again",
            place.path, wrong);
     costs_leave(&place);
   }
@@ -148,7 +149,7 @@ static dt_status read_file(const dtl_learned *learned, course *c, dt_error *err)
     return dtl_fail(err, DT_ENOMEM, "out of memory: what was learned of costs in %s", c->place.path);
   }
   if (text && !wrong) c->kept = c->l.passes;
-  if (wrong) note(learned, "what was learned of costs in %s is left aside, and written anew: %s", c->place.path, wrong);
+  if (wrong) note(learned, "the learned costs in %s are ignored and replaced: %s", c->place.path, wrong);
   free(text);
   return DT_OK;
 }
@@ -177,13 +178,13 @@ static dt_status begin(dtl_learned *learned, course *c, dt_error *err) {
 
 dt_status learn_course(dtl_learned *learned, int batch, const dt_seq_options *options, bool first, course **out,
                        dt_error *err) {
-  bool draws = options->sampling.temp > 0, coupled = !options->uncoupled;
+  bool sampled = options->sampling.temp > 0, coupled = !options->uncoupled;
   course *c = learned->courses;
-  while (c && !(c->batch == batch && c->draws == draws && (!draws || c->coupled == coupled))) c = c->next;
+  while (c && !(c->batch == batch && c->sampled == sampled && (!sampled || c->coupled == coupled))) c = c->next;
   if (!c) {
     c = calloc(1, sizeof *c);
     if (!c) return dtl_fail_memory(err, "what passes cost");
-    *c = (course){.batch = batch, .draws = draws, .coupled = coupled, .walks_at = WALK_REST};
+    *c = (course){.batch = batch, .sampled = sampled, .coupled = coupled, .walks_at = WALK_REST};
     walk_begin(&c->lines);
     dt_status status = begin(learned, c, err);
     if (status) {

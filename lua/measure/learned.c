@@ -105,8 +105,8 @@ void learned_pass(lessons *l, learned_kind kind, double rows, int context, int e
   learned_doubt(l, kind, i, p, ratio);
 }
 
-void learned_table(lessons *l, const dtl_costs *t, bool draws, bool coupled) {
-  double target = draws ? t->target_draw * t->batch : 0, draft = coupled ? t->draft_draw * t->batch : 0;
+void learned_table(lessons *l, const dtl_costs *t, bool sampled, bool coupled) {
+  double target = sampled ? t->target_sample * t->batch : 0, draft = coupled ? t->draft_sample * t->batch : 0;
   if (t->batch != l->reckoned.batch || t->drafts != l->reckoned.drafts) return;
   for (int k = 0; k < t->n_contexts; k++) {
     for (int i = 0; i < t->n_rows; i++) {

@@ -91,8 +91,8 @@ void learned_pass(lessons *l, learned_kind kind, double rows, int context, int e
 /* Learns from a walk over memory that was read so many passes ago: 0, 1, or more. */
 void learned_walk(lessons *l, int passes, double ms);
 
-/* Learns from a measured table as from passes. `draws`, `coupled`: adds the time of sampling, of coupled drafting. */
-void learned_table(lessons *l, const dtl_costs *table, bool draws, bool coupled);
+/* Learns from a measured table as from passes. `sampled`, `coupled`: adds the time of sampling, of coupled drafting. */
+void learned_table(lessons *l, const dtl_costs *table, bool sampled, bool coupled);
 
 /* If costs moved by more than a few percent since the last revision, makes a new one in `shown` and returns true. */
 bool learned_look(lessons *l);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define SCHEMA "dtrun.ledger/1"
-#define CALIBRATION "dtrun.calibration/1"
+#define CALIBRATION "dtrun.calibration/2"
 #define CALIBRATION_FILE "calibration.json"
 #define FILE_MAX (1u << 20)
 
@@ -179,9 +179,9 @@ const char *ledger_parse(ledger *l, const char *json) {
   return wrong;
 }
 
-static const char *take_calibration(ledger *l, const cJSON *root, const char *drawn) {
+static const char *take_calibration(ledger *l, const cJSON *root, const char *way) {
   const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema"), *item;
-  const cJSON *lists = cJSON_GetObjectItemCaseSensitive(root, drawn);
+  const cJSON *lists = cJSON_GetObjectItemCaseSensitive(root, way);
   if (!cJSON_IsString(schema) || strcmp(schema->valuestring, CALIBRATION)) return "its schema is not " CALIBRATION;
   if (!lists) return NULL; /* not measured in this way */
   if (!cJSON_IsObject(lists)) return "a calibration is not an object of lists";
@@ -190,11 +190,11 @@ static const char *take_calibration(ledger *l, const cJSON *root, const char *dr
   return NULL;
 }
 
-const char *ledger_begin_with(ledger *l, const char *json, const char *drawn) {
+const char *ledger_begin_with(ledger *l, const char *json, const char *way) {
   cJSON *root;
   bool changed = l->changed;
   const char *wrong = costs_parse_object(json, &root);
-  if (!wrong) wrong = take_calibration(l, root, drawn);
+  if (!wrong) wrong = take_calibration(l, root, way);
   cJSON_Delete(root);
   if (wrong) empty(&l->first);
   l->changed = changed;
@@ -202,7 +202,7 @@ const char *ledger_begin_with(ledger *l, const char *json, const char *drawn) {
 }
 
 /* Reads the calibration.json of the pair's draft, if it is a folder that has one. */
-static const char *read_calibration(ledger *l, const dt_pair *pair, const char *drawn) {
+static const char *read_calibration(ledger *l, const dt_pair *pair, const char *way) {
   dt_pair_info info;
   char *path, *text = NULL;
   size_t len;
@@ -211,7 +211,7 @@ static const char *read_calibration(ledger *l, const dt_pair *pair, const char *
   const char *wrong = NULL;
   if (access(path, F_OK) == 0) {
     bool read = !dtl_read_file("calibration", path, FILE_MAX, &text, &len, NULL);
-    wrong = read ? ledger_begin_with(l, text, drawn) : CALIBRATION_FILE " of the draft cannot be read";
+    wrong = read ? ledger_begin_with(l, text, way) : CALIBRATION_FILE " of the draft cannot be read";
   }
   free(text), free(path);
   return wrong;
@@ -224,13 +224,13 @@ ledger *ledger_new(const char *key) {
   return NULL;
 }
 
-dt_status ledger_open(dt_pair *pair, const char *drawn, ledger **out, const char **wrong, dt_error *err) {
+dt_status ledger_open(dt_pair *pair, const char *way, ledger **out, const char **wrong, dt_error *err) {
   *wrong = NULL;
   ledger *l = calloc(1, sizeof *l);
   if (!l) return dtl_fail_memory(err, "what was learned about a pair");
   char *text = NULL;
-  *wrong = read_calibration(l, pair, drawn);
-  dt_status status = costs_find_learned(pair, drawn, 0, &l->place, err);
+  *wrong = read_calibration(l, pair, way);
+  dt_status status = costs_find_learned(pair, way, 0, &l->place, err);
   if (!status && costs_read(&l->place, &text, NULL) == DT_EINPUT) *wrong = "it cannot be read";
   if (!status && text) *wrong = ledger_parse(l, text);
   free(text);

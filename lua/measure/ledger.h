@@ -1,8 +1,8 @@
 /* What policies have learned about a pair from earlier texts: named lists of numbers, one set per policy, kept in a
  * file for each pair, machine and way of sampling. A policy without a set begins with the lists of calibration.json in
- * the draft's folder, if there is one (models/HEADS.md): {"schema": "dtrun.calibration/1", "greedy": {NAME: [numbers]},
- * "drawn": ..}. Policies read and write them with costs:recall and costs:keep (policies/COSTS.md). Calls come from one
- * thread at a time. */
+ * the draft's folder, if there is one (models/HEADS.md): {"schema": "dtrun.calibration/2", "greedy": {NAME: [numbers]},
+ * "sampled": ..}. Policies read and write them with costs:recall and costs:keep (policies/COSTS.md). Calls come from
+ * one thread at a time. */
 #ifndef DTL_LEDGER_H
 #define DTL_LEDGER_H
 
@@ -19,10 +19,10 @@ typedef struct ledger_book ledger_book; /* the lists of one policy */
 /* An empty ledger without a file. The key names what its contents depend on. NULL: no memory. */
 ledger *ledger_new(const char *key);
 
-/* Reads the file, if there is one: `drawn` as in costs_find_learned. *wrong: why an existing file, or the draft's
+/* Reads the file, if there is one: `way` as in costs_find_learned. *wrong: why an existing file, or the draft's
  * calibration.json, is ignored (static), or NULL. A
  * scripted pair has no file; its ledger lives as long as the object. DT_ENOMEM. */
-dt_status ledger_open(dt_pair *pair, const char *drawn, ledger **out, const char **wrong, dt_error *err);
+dt_status ledger_open(dt_pair *pair, const char *way, ledger **out, const char **wrong, dt_error *err);
 void ledger_close(ledger *l); /* does not write; NULL is allowed */
 
 const char *ledger_path(const ledger *l);
@@ -47,6 +47,6 @@ const char *ledger_parse(ledger *l, const char *json);
 
 /* Takes the lists of a calibration.json that new books begin with. Returns NULL, or why it is none (static); then there
  * are none. */
-const char *ledger_begin_with(ledger *l, const char *json, const char *drawn);
+const char *ledger_begin_with(ledger *l, const char *json, const char *way);
 
 #endif

@@ -1,4 +1,4 @@
-/* Messages of measuring and learning on standard error: for dtl_calibration_shown, dtl_learning_shown. */
+/* Messages of measuring and learning on standard error: for dtl_cost_measuring_shown, dtl_learning_shown. */
 #include "host.h"
 
 #include <stdio.h>
@@ -7,12 +7,12 @@
 #define TELL_MS 10e3 /* between two lines, where no terminal shows one that changes */
 
 static void show_progress(void *user, int done, int total) {
-  double *told_ms = user; /* the clock at the last line, or at the beginning */
+  double *shown_ms = user; /* the clock at the last line, or at the beginning */
   if (isatty(STDERR_FILENO)) {
     fprintf(stderr, "\rmeasuring what passes cost: %d %%%s", 100 * done / total, done < total ? "" : "\r\033[K");
-  } else if (done < total && dt_clock_ms() - *told_ms >= TELL_MS) {
+  } else if (done < total && dt_clock_ms() - *shown_ms >= TELL_MS) {
     fprintf(stderr, "dtrun: measuring what passes cost: %d %%\n", 100 * done / total);
-    *told_ms = dt_clock_ms();
+    *shown_ms = dt_clock_ms();
   }
 }
 
@@ -21,10 +21,10 @@ static void show_note(void *user, const char *line) {
   fprintf(stderr, "dtrun: %s\n", line);
 }
 
-dtl_calibration dtl_calibration_shown(const volatile sig_atomic_t *interrupt) {
-  static double told_ms;
-  told_ms = dt_clock_ms();
-  return (dtl_calibration){.user = &told_ms, .progress = show_progress, .note = show_note, .interrupt = interrupt};
+dtl_cost_measuring dtl_cost_measuring_shown(const volatile sig_atomic_t *interrupt) {
+  static double shown_ms;
+  shown_ms = dt_clock_ms();
+  return (dtl_cost_measuring){.user = &shown_ms, .progress = show_progress, .note = show_note, .interrupt = interrupt};
 }
 
 dtl_learning dtl_learning_shown(const volatile sig_atomic_t *interrupt) {

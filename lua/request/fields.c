@@ -9,8 +9,8 @@
 #define HOW(member) offsetof(request_input, load.how.member)
 #define ASKED(member) offsetof(request_input, request.member)
 #define SEQ(member) offsetof(request_input, request.seq.member)
-#define SHIFTS(member) offsetof(request_input, request.seq.shifts.member)
-#define DRAWN(member) offsetof(request_input, request.seq.sampling.member)
+#define ADJUSTMENTS(member) offsetof(request_input, request.seq.adjustments.member)
+#define SAMPLING(member) offsetof(request_input, request.seq.sampling.member)
 
 enum { ALL = ON_LINE | IN_BODY | IN_DRIVER, SAMPLED = ALL | IN_SET };
 
@@ -58,24 +58,24 @@ static const request_field fields[] = {
      "N", "the target sees the last N tokens: another text (all)", NULL},
     {"sinks", "--sinks", NULL, NULL, FIELD_WHOLE, ASKED(window.sinks), ON_LINE | IN_DRIVER,
      "M", "and the first M, as in StreamingLLM (with --window)", NULL},
-    {"temp", "--temp --temperature", NULL, "temperature", FIELD_REAL, DRAWN(temp), SAMPLED,
+    {"temp", "--temp --temperature", NULL, "temperature", FIELD_REAL, SAMPLING(temp), SAMPLED,
      "T", "temperature of sampling, 0.001 to 100 (0: always the likeliest token)", NULL},
-    {"top_k", "--top-k", NULL, "top_k", FIELD_WHOLE, DRAWN(top_k), SAMPLED,
+    {"top_k", "--top-k", NULL, "top_k", FIELD_WHOLE, SAMPLING(top_k), SAMPLED,
      "K", "sample from the K likeliest tokens only (0: from all)", NULL},
-    {"top_p", "--top-p", NULL, "top_p", FIELD_REAL, DRAWN(top_p), SAMPLED | NO_ZERO,
+    {"top_p", "--top-p", NULL, "top_p", FIELD_REAL, SAMPLING(top_p), SAMPLED | NO_ZERO,
      "P", "sample from the likeliest tokens that hold P of the probability", NULL},
-    {"min_p", "--min-p", NULL, "min_p", FIELD_REAL, DRAWN(min_p), SAMPLED,
+    {"min_p", "--min-p", NULL, "min_p", FIELD_REAL, SAMPLING(min_p), SAMPLED,
      "P", "sample from tokens of at least P times the largest probability", NULL},
     {"repeat_penalty", "--repeat-penalty", "--repetition-penalty", "repetition_penalty repeat_penalty", FIELD_REAL,
-     SHIFTS(repeat),
+     ADJUSTMENTS(repeat),
      SAMPLED | NO_ZERO, "R", "tokens of the text: logits above 0 over R, others times R (1)", NULL},
-    {"presence_penalty", "--presence-penalty", NULL, "presence_penalty", FIELD_REAL, SHIFTS(presence), SAMPLED,
+    {"presence_penalty", "--presence-penalty", NULL, "presence_penalty", FIELD_REAL, ADJUSTMENTS(presence), SAMPLED,
      "P", "taken from the logit of a token that was generated (0)", NULL},
-    {"frequency_penalty", "--frequency-penalty", NULL, "frequency_penalty", FIELD_REAL, SHIFTS(frequency), SAMPLED,
+    {"frequency_penalty", "--frequency-penalty", NULL, "frequency_penalty", FIELD_REAL, ADJUSTMENTS(frequency), SAMPLED,
      "F", "taken from it as often as it was generated (0)", NULL},
     {"logit_bias", "--logit-bias", NULL, "logit_bias", FIELD_BIAS, 0, ALL,
      "TOKEN+BIAS", "added to a token's logit: 15043+1, ' the=-2', 15043-inf never (repeatable)", NULL},
-    {"min_tokens", "--min-tokens", "--min-new-tokens", "min_tokens", FIELD_WHOLE, SHIFTS(min_tokens), ALL,
+    {"min_tokens", "--min-tokens", "--min-new-tokens", "min_tokens", FIELD_WHOLE, ADJUSTMENTS(min_tokens), ALL,
      "N", "no end-of-text before N tokens are generated", NULL},
     {"grammar", "--grammar", NULL, "grammar", FIELD_GRAMMAR, 0, SAMPLED,
      "TEXT", "the text's grammar, in GBNF: 'root ::= \"yes\" | \"no\"'", NULL},
@@ -83,7 +83,7 @@ static const request_field fields[] = {
      "TEXT", "the text is JSON that this schema takes", NULL},
     {"regex", "--regex", "--guided-regex", NULL, FIELD_GRAMMAR, 0, ON_LINE | IN_DRIVER | IN_SET,
      "TEXT", "the text is one that this regular expression matches as a whole", NULL},
-    {"seed", "-s --seed", NULL, "seed", FIELD_SEED, DRAWN(seed), SAMPLED,
+    {"seed", "-s --seed", NULL, "seed", FIELD_SEED, SAMPLING(seed), SAMPLED,
      "N", "of sampling and of the policy's random numbers (0)", NULL},
     {"answers", "--answers", "--num-return-sequences", "n", FIELD_WHOLE, ASKED(answers), ALL | NO_ZERO,
      "N", "of each prompt, which share its pass; answer i has seed + i - 1 (1)", NULL},

@@ -117,7 +117,7 @@ dt_status request_grammar(request_input *in, const char *form, const char *text,
   if (!status && (status = dt_check_grammar(made, err))) free(made);
   if (status) return status;
   free(in->grammar);
-  in->request.seq.shifts.grammar = in->grammar = made;
+  in->request.seq.adjustments.grammar = in->grammar = made;
   return DT_OK;
 }
 
@@ -144,7 +144,7 @@ dt_status request_text(request_input *in, const request_field *f, const char *na
 /* ---- biases ------------------------------------------------------------------------------------------------------ */
 
 dt_status request_add_bias(request_input *in, dt_bias bias, dt_error *err) {
-  dt_shifts *s = &in->request.seq.shifts;
+  dt_adjustments *s = &in->request.seq.adjustments;
   dt_bias *grown = realloc(in->bias, sizeof *grown * ((size_t)s->n_bias + 1));
   if (!grown) return dtl_fail_memory(err, "biases");
   s->bias = in->bias = grown;

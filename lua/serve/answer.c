@@ -197,46 +197,46 @@ static void put_logprobs(json_text *out, const answer_head *head, told prompt, t
 
 bool answer_has_room(size_t waiting, size_t len) { return waiting <= ANSWER_TRACE && len <= ANSWER_TRACE - waiting; }
 
-/* ---- thoughts ---------------------------------------------------------------------------------------------------- */
+/* ---- reasoning --------------------------------------------------------------------------------------------------- */
 
-#define CONTENT "\"content\":" /* of an answer, and of its thoughts, as in llama.cpp */
-#define THOUGHTS "\"reasoning_content\":"
+#define CONTENT "\"content\":" /* of an answer, and of its reasoning, as in llama.cpp */
+#define REASONING "\"reasoning_content\":"
 
-bool answer_thoughts(const answer_head *head, dt_thoughts **out) {
+bool answer_reasoning(const answer_head *head, dt_reasoning **out) {
   const ask *a = head->ask;
   dt_error err;
   *out = NULL;
   return !a->is_chat || a->whole ||
-         !dt_thoughts_open(head->server->chat, a->in.request.seq.shifts.grammar != NULL, out, &err);
+         !dt_reasoning_open(head->server->chat, a->in.request.seq.adjustments.grammar != NULL, out, &err);
 }
 
 typedef struct {
-  char *text[2]; /* contents, thoughts */
+  char *text[2]; /* contents, reasoning */
   size_t n[2];
 } parts;
 
-static bool add_part(void *user, bool thought, const char *bytes, size_t len) {
+static bool add_part(void *user, bool reasoning, const char *bytes, size_t len) {
   parts *p = user;
-  memcpy(p->text[thought] + p->n[thought], bytes, len);
-  p->n[thought] += len;
+  memcpy(p->text[reasoning] + p->n[reasoning], bytes, len);
+  p->n[reasoning] += len;
   return true;
 }
 
 /* The message of a whole answer. */
 static void put_message(json_text *out, const answer_head *head, const dtl_result *r) {
-  dt_thoughts *thoughts;
+  dt_reasoning *reasoning;
   parts p = {{malloc(r->text_len + 1), malloc(r->text_len + 1)}, {0}};
-  if (!p.text[0] || !p.text[1] || !answer_thoughts(head, &thoughts)) {
+  if (!p.text[0] || !p.text[1] || !answer_reasoning(head, &reasoning)) {
     out->failed = true;
   } else {
-    if (thoughts)
-      dt_thoughts_add(thoughts, r->text, r->text_len, add_part, &p), dt_thoughts_end(thoughts, add_part, &p);
+    if (reasoning)
+      dt_reasoning_add(reasoning, r->text, r->text_len, add_part, &p), dt_reasoning_end(reasoning, add_part, &p);
     else if (r->text_len)
       add_part(&p, false, r->text, r->text_len);
-    dt_thoughts_close(thoughts);
+    dt_reasoning_close(reasoning);
     json_raw(out, "\"message\":{\"role\":\"assistant\"," CONTENT);
     json_string(out, p.text[0], p.n[0]);
-    if (p.n[1]) json_raw(out, "," THOUGHTS), json_string(out, p.text[1], p.n[1]);
+    if (p.n[1]) json_raw(out, "," REASONING), json_string(out, p.text[1], p.n[1]);
     json_raw(out, "}");
   }
   free(p.text[0]), free(p.text[1]);
@@ -258,7 +258,7 @@ static void put_head(json_text *out, const answer_head *head, const char *object
 static void put_usage(json_text *out, const answer_head *head, const dtl_result *results, int n) {
   long prompt = 0, cached = 0, text = 0;
   for (int i = 0; i < n; i++) {
-    if (i % head->ask->in.request.answers == 0) prompt += results[i].n_prompt, cached += results[i].stats.kept_tokens;
+    if (i % head->ask->in.request.answers == 0) prompt += results[i].n_prompt, cached += results[i].stats.cached_tokens;
     text += head->ask->no_tokens ? 0 : results[i].n_tokens;
   }
   answer_put(out,
@@ -274,7 +274,7 @@ static void put_timings(json_text *out, const dtl_result *results, int n) {
   long prompt = 0, cached = 0, text = 0, drafted = 0, accepted = 0;
   for (int i = 0; i < n; i++) {
     const dt_stats *s = &results[i].stats;
-    prompt += s->prompt_tokens - s->kept_tokens, cached += s->kept_tokens, text += s->generated;
+    prompt += s->prompt_tokens - s->cached_tokens, cached += s->cached_tokens, text += s->generated;
     drafted += s->drafted, accepted += s->accepted;
     prompt_ms += s->prompt_ms, text_ms += s->total_ms > s->prompt_ms ? s->total_ms - s->prompt_ms : 0;
   }
@@ -326,8 +326,8 @@ void answer_begins(json_text *out, const answer_head *head, int index) {
   end_chunk(out);
 }
 
-static void put_piece(json_text *out, const answer_head *head, bool thought, const char *text, size_t len) {
-  json_raw(out, !head->ask->is_chat ? "\"text\":" : thought ? "\"delta\":{" THOUGHTS : "\"delta\":{" CONTENT);
+static void put_piece(json_text *out, const answer_head *head, bool reasoning, const char *text, size_t len) {
+  json_raw(out, !head->ask->is_chat ? "\"text\":" : reasoning ? "\"delta\":{" REASONING : "\"delta\":{" CONTENT);
   json_string(out, text, len);
   if (head->ask->is_chat) json_raw(out, "}");
 }
@@ -337,10 +337,10 @@ static void put_kept(json_text *out, const answer_head *head, answer_logprobs *k
   kept->n = 0;
 }
 
-void answer_piece(json_text *out, const answer_head *head, int index, bool thought, const char *text, size_t len,
+void answer_piece(json_text *out, const answer_head *head, int index, bool reasoning, const char *text, size_t len,
                   answer_logprobs *kept, answer_offset *offset) {
   begin_chunk(out, head, index);
-  put_piece(out, head, thought, text, len);
+  put_piece(out, head, reasoning, text, len);
   put_kept(out, head, kept, offset);
   json_raw(out, ",\"finish_reason\":null");
   end_chunk(out);

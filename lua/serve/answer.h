@@ -36,12 +36,12 @@ typedef struct {
 /* Whether a trace's line of `len` bytes has room behind `waiting` bytes. */
 bool answer_has_room(size_t waiting, size_t len);
 
-/* Opens *out for an answer whose thoughts are told apart; NULL: for any other. False: out of memory. */
-bool answer_thoughts(const answer_head *head, dt_thoughts **out);
+/* Opens *out for an answer whose reasoning is reported apart; NULL: for any other. False: out of memory. */
+bool answer_reasoning(const answer_head *head, dt_reasoning **out);
 
 /* Chunks of the text `index`, as events. */
 void answer_begins(json_text *out, const answer_head *head, int index);
-void answer_piece(json_text *out, const answer_head *head, int index, bool thought, const char *text, size_t len,
+void answer_piece(json_text *out, const answer_head *head, int index, bool reasoning, const char *text, size_t len,
                   answer_logprobs *kept, answer_offset *offset);
 void answer_traced(json_text *out, const answer_head *head, int index, const char *line);
 void answer_ends(json_text *out, const answer_head *head, int index, const dtl_result *r, answer_logprobs *kept,

@@ -31,7 +31,7 @@ typedef struct {
   bool is_chat, stream, usage, echo, tells; /* usage: in a last chunk; tells: of its policy and statistics */
   bool cached;                              /* it takes rows of earlier prompts, and leaves its own */
   bool trace;                               /* of each iteration */
-  bool whole;                               /* thoughts stay in the text, with their marks */
+  bool whole;                               /* reasoning stays in the text, with its marks */
   bool no_tokens;                           /* only the prompt's log-probabilities are wanted */
   int n_prompts;
   struct ask_prompt {

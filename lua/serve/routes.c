@@ -52,7 +52,7 @@ dt_status routes_open(const serve_options *o, const serve_pair *what, routes **o
                            .started = (long)time(NULL)};
   find_secrets(&r->server, &info);
   r->slots = o->slots;
-  work_options how = {&r->server, o->slots, o->queue, o->seconds, what->learned, o->kept_bytes};
+  work_options how = {&r->server, o->slots, o->queue, o->seconds, what->learned, o->prefix_cache_bytes};
   dt_status status = what->chat && !r->chat ? dt_fail(err, DT_EINPUT, "%s", no_chat.message) : DT_OK;
   if (!status && !(r->drawing = drawing_open())) status = dt_fail_memory(err, "the drawing of traces", 0);
   if (!status) status = work_open(&how, &r->work, err);
@@ -166,7 +166,7 @@ static bool run_metrics(routes *r, const char *body, size_t len, route_answer *o
   put_count(t, "dtrun:requests_total", "counter", "Requests that ended.", (double)c.requests);
   put_count(t, "dtrun:prompt_tokens_cached_total", "counter", "Tokens of prompts whose rows were there.",
             (double)c.cached_tokens);
-  put_count(t, "dtrun:prompt_cache_bytes", "gauge", "Rows of prompts beside those of texts.", (double)c.kept_bytes);
+  put_count(t, "dtrun:prompt_cache_bytes", "gauge", "Bytes of the prefix cache.", (double)c.cached_bytes);
   return true;
 }
 

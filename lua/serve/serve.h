@@ -11,7 +11,7 @@ typedef struct {
   int slots;                  /* texts at once */
   int queue;                  /* requests that may wait */
   int seconds;                /* that a request may take; 0: any time */
-  size_t kept_bytes;          /* of rows of earlier prompts, at most, beside those of its places */
+  size_t prefix_cache_bytes;  /* most bytes of the prefix cache */
   const char *const *origins; /* [n_origins] of pages of other sites that may ask; "*": of any */
   int n_origins;
   void (*say)(const char *line); /* or NULL; gets a line for each refused request, one at a time, from any thread */

@@ -14,9 +14,9 @@ typedef struct {
   int index;
   dtl_prompt prompt;
   volatile sig_atomic_t interrupt;
-  answer_logprobs kept;  /* of a stream, not told yet */
-  dt_thoughts *thoughts; /* of a stream: parts its pieces; or NULL */
-  dtl_trace *trace;      /* NULL: not asked for */
+  answer_logprobs kept;    /* of a stream, not told yet */
+  dt_reasoning *reasoning; /* of a stream: splits its pieces; or NULL */
+  dtl_trace *trace;        /* NULL: not asked for */
   answer_offset offset;
 } text;
 
@@ -58,7 +58,7 @@ struct work {
 static void free_ticket(ticket *t) {
   for (int i = 0; i < t->n; i++) {
     answer_drop(&t->texts[i].kept);
-    dt_thoughts_close(t->texts[i].thoughts);
+    dt_reasoning_close(t->texts[i].reasoning);
     dtl_trace_close(t->texts[i].trace, NULL);
     dtl_result_free(&t->results[i]);
     free(json_finish(&t->traces[i]));
@@ -101,9 +101,9 @@ static void open_stream(ticket *t) {
 }
 
 /* The lock is held. */
-static bool on_part(void *user, bool thought, const char *bytes, size_t len) {
+static bool on_part(void *user, bool reasoning, const char *bytes, size_t len) {
   text *x = user;
-  answer_piece(&x->of->out, &x->of->head, x->index, thought, bytes, len, &x->kept, &x->offset);
+  answer_piece(&x->of->out, &x->of->head, x->index, reasoning, bytes, len, &x->kept, &x->offset);
   return true;
 }
 
@@ -113,8 +113,8 @@ static bool on_text(void *user, const char *bytes, size_t len) {
   pthread_mutex_lock(&t->work->lock);
   if (t->ask.stream && t->held) {
     open_stream(t);
-    if (x->thoughts)
-      dt_thoughts_add(x->thoughts, bytes, len, on_part, x);
+    if (x->reasoning)
+      dt_reasoning_add(x->reasoning, bytes, len, on_part, x);
     else
       on_part(x, false, bytes, len);
     pthread_cond_signal(&t->told);
@@ -153,7 +153,7 @@ static void on_trace(void *user, const char *line) {
 
 static void count(work_counts *c, const dtl_result *r) {
   const dt_stats *s = &r->stats;
-  c->prompt_tokens += s->prompt_tokens - s->kept_tokens, c->cached_tokens += s->kept_tokens;
+  c->prompt_tokens += s->prompt_tokens - s->cached_tokens, c->cached_tokens += s->cached_tokens;
   c->tokens += s->generated, c->drafts += s->iterations, c->drafted += s->drafted, c->accepted += s->accepted;
   for (int i = 1; i <= DT_TREE_VERIFY && s->verified_at[i]; i++) c->accepted_at[i] += s->accepted_at[i];
   c->prompt_ms += s->prompt_ms, c->text_ms += s->total_ms > s->prompt_ms ? s->total_ms - s->prompt_ms : 0;
@@ -166,7 +166,7 @@ static void end_text(text *x, const refusal *why) {
   if (why) fail_ticket(t, why);
   if (!why && !t->fails && t->ask.stream) {
     open_stream(t);
-    dt_thoughts_end(x->thoughts, on_part, x);
+    dt_reasoning_end(x->reasoning, on_part, x);
     answer_ends(&t->out, &t->head, x->index, &t->results[x->index], &x->kept, &x->offset);
   }
   pthread_cond_signal(&t->told);
@@ -278,7 +278,7 @@ static void *serve(void *user) {
     pthread_mutex_unlock(&w->lock);
     busy = dtl_engine_step(w->engine);
     pthread_mutex_lock(&w->lock);
-    w->counts.kept_bytes = dtl_engine_kept(w->engine);
+    w->counts.cached_bytes = dtl_engine_cached_bytes(w->engine);
   }
   pthread_mutex_unlock(&w->lock);
   return NULL;
@@ -293,7 +293,7 @@ dt_status work_open(const work_options *o, work **out, dt_error *err) {
   pthread_mutex_init(&w->lock, NULL);
   pthread_cond_init(&w->asked, NULL);
   dtl_engine_options engine = {.slots = o->slots, .context = o->server->context, .learned = o->learned};
-  engine.kept_bytes = o->kept_bytes;
+  engine.prefix_cache_bytes = o->prefix_cache_bytes;
   dt_status status = dtl_engine_open(o->server->pair, &engine, &w->engine, err);
   if (!status) w->has_thread = pthread_create(&w->thread, NULL, serve, w) == 0;
   if (!status && !w->has_thread) status = dt_fail(err, DT_EDEVICE, "no thread for the engine: %s", strerror(errno));
@@ -355,7 +355,7 @@ static ticket *make_ticket(work *w, ask *a) {
   for (int i = 0; i < t->n; i++) {
     t->texts[i].of = t, t->texts[i].index = i;
     if (a->trace && dtl_trace_open_lines(on_trace, &t->texts[i], &t->texts[i].trace, NULL)) whole = false;
-    if (a->stream && !answer_thoughts(&t->head, &t->texts[i].thoughts)) whole = false;
+    if (a->stream && !answer_reasoning(&t->head, &t->texts[i].reasoning)) whole = false;
   }
   if (!whole) {
     free_ticket(t);

@@ -11,7 +11,7 @@ typedef struct {
   int queue;   /* most requests that wait */
   int seconds; /* most that a request may take, its wait included; 0: any time */
   dtl_learned *learned;
-  size_t kept_bytes; /* of an engine's displaced rows */
+  size_t prefix_cache_bytes; /* at most */
 } work_options;
 
 typedef struct work work;
@@ -22,7 +22,7 @@ typedef struct {
   long requests, prompt_tokens, cached_tokens, tokens, drafts, drafted, accepted, accepted_at[DT_TREE_VERIFY + 1];
   double prompt_ms, text_ms;
   int processing, deferred; /* texts that run, requests that wait */
-  size_t kept_bytes;
+  size_t cached_bytes;      /* of the prefix cache, in use */
 } work_counts;
 
 dt_status work_open(const work_options *options, work **out, dt_error *err); /* starts the thread */

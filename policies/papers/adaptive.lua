@@ -7,7 +7,7 @@ local policy = require "dt.policy"
 local Adaptive = policy.define {
   name   = "adaptive",
   doc    = "a chain whose length follows a running mean of the tokens accepted, in SGLang's steps",
-  uses   = { sharpen = true },
+  uses   = { calibrate = true },
   params = {
     { "steps", { 1, 3, 5, 7 }, min = 0, max = 64, doc = "lengths, rising" },
     { "start", 3, min = 0, max = 64, doc = "the first one; of the middle where it is none of them" },

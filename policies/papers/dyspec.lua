@@ -7,7 +7,7 @@ local policy = require "dt.policy"
 local DySpec = policy.define {
   name   = "dyspec",
   doc    = "best first: each pass expands the likeliest leaves of the whole tree",
-  uses   = { sharpen = true },
+  uses   = { calibrate = true },
   params = {
     { "budget", 64, min = 1, max = 256, doc = "nodes drafted" },
     { "m", 4, min = 1, max = 64, doc = "leaves expanded per pass" },

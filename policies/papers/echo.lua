@@ -8,7 +8,7 @@ local Echo = policy.define {
   name   = "echo",
   doc    = "one budget of nodes for all sequences of a batch, moved between them by what they are sure of",
   scope  = "batch",
-  uses   = { sharpen = true },
+  uses   = { calibrate = true },
   params = {
     { "budget", 16, min = 1, max = 256, tune = { 4, 48 }, doc = "nodes verified for each sequence, on average" },
     { "depth", 8, min = 1, max = 64, tune = { 2, 12 }, doc = "levels" },

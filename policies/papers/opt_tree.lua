@@ -5,7 +5,7 @@ local policy = require "dt.policy"
 local OptTree = policy.define {
   name   = "opt_tree",
   doc    = "layers of the n likeliest nodes, as long as the n best nodes of the tree gain by them",
-  uses   = { sharpen = true },
+  uses   = { calibrate = true },
   params = {
     { "n", 16, min = 1, max = 85, doc = "nodes of a layer" },
     { "threshold", 0.7, min = 0, max = 85, tune = { 0.05, 2 },

@@ -6,7 +6,7 @@ local policy = require "dt.policy"
 local Sequoia = policy.define {
   name   = "sequoia",
   doc    = "the best tree of fixed shape for how often each rank of guess is accepted",
-  uses   = { sharpen = true },
+  uses   = { calibrate = true },
   params = {
     { "total", 24, min = 1, max = 256, tune = { 4, 64 }, doc = "nodes of the tree" },
     { "depth", 6, min = 1, max = 64, tune = { 2, 12 }, doc = "levels of the tree, each a draft pass" },

@@ -5,7 +5,7 @@ local policy = require "dt.policy"
 local SpecInfer = policy.define {
   name   = "specinfer",
   doc    = "a tree of fixed shape, given by the children of a node at each level",
-  uses   = { sharpen = true },
+  uses   = { calibrate = true },
   params = { { "widths", { 1, 1, 3, 1, 1, 1, 1, 1 }, min = 1, max = 32, doc = "children of a node, level by level" } },
 }
 

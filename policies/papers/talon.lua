@@ -7,7 +7,7 @@ local policy = require "dt.policy"
 local Talon = policy.define {
   name   = "talon",
   doc    = "a budget of nodes spent layer by layer on whatever is nearly as likely as the layer's likeliest",
-  uses   = { sharpen = true },
+  uses   = { calibrate = true },
   params = {
     { "total", 32, min = 1, max = 256, tune = { 4, 64 }, doc = "nodes of the tree" },
     { "top_k", 6, min = 1, max = 32, tune = { 1, 10 }, doc = "nodes of the first layer" },

@@ -4,14 +4,14 @@
  * The exactness contract (promise 1): every number that forward() produces for a row (outputs, and the keys and values
  * it writes) depends only on that row's token, position and the keys and values at its prefix and path slots, read in
  * logical order. It does not depend on how many rows share the pass, on the row's place among them, on which slots the
- * keys lie in, on the number of threads, or on time. Ties in an argmax go to the lowest id. A drawn token (draw.h)
- * depends on the row's sampling parameters and shifts (shift.h) in addition; a row of a draft head, on the feature that
- * it reads; a row of a pass marked as a prompt, on how long the prompt is. */
+ * keys lie in, on the number of threads, or on time. Ties in an argmax go to the lowest id. A sampled token (sample.h)
+ * also depends on the row's sampling parameters and logit adjustments (adjustment.h); a row of a draft head, on the
+ * feature that it reads; a row of a pass marked as a prompt, on how long the prompt is. */
 #ifndef DT_BACKEND_H
 #define DT_BACKEND_H
 
-#include "backend/draw.h"
-#include "backend/shift.h"
+#include "backend/adjustment.h"
+#include "backend/sample.h"
 #include "backend/window.h"
 #include "model/weights.h"
 #include "system/status.h"
@@ -51,22 +51,22 @@ typedef enum {
   DT_WANT_NOTHING, /* only write the cache */
   DT_WANT_ARGMAX,  /* argmax */
   DT_WANT_TOPK,    /* top_id, top_logp, top_own, confidence, entropy */
-  /* Argmax, and top_id, top_logp over all ids and logp of the logits before shifts, also in sequences that sample. */
+  /* Argmax, and top_id, top_logp over all ids and logp of the unadjusted logits, also in sequences that sample. */
   DT_WANT_BOTH,
   DT_WANT_LOGITS /* logits */
 } dt_want;
 
 /* Where a pass puts its results, in the caller's arrays. Only rows named in row[] get results: result j is that of row
  * row[j]. The score of an id is its logit or, in a sequence that samples, logit / temp + G(seed, the row's position,
- * id): see draw.h. The noise is the same for every model, row, pass and number of threads, so target and draft can
+ * id): see sample.h. The noise is the same for every model, row, pass and number of threads, so target and draft can
  * share it. */
 typedef struct {
   dt_want want;
   int n;                       /* rows that are wanted */
   const int32_t *row;          /* [n] indexes into dt_rows, ascending */
   const dt_sampling *sampling; /* [the cache's sequences], or NULL: nobody samples. TOPK looks at seed and temp only */
-  const dt_row_shifts *shifts; /* [n] of the logits, before all else that is not said to be without; NULL: none */
-  const int32_t *given;        /* [n] BOTH: ids whose logp is wanted instead of argmax's; NULL: argmax's */
+  const dt_row_adjustments *adjustments; /* [n] applied first, except where noted; NULL: none */
+  const int32_t *given;                  /* [n] BOTH: ids whose logp is wanted instead of argmax's; NULL: argmax's */
   int32_t *argmax; /* [n] lowest id of the largest score among the allowed ids; -1 if any logit of the row is NaN. BOTH
                       with `given`: not set */
   float *logp;     /* [n] BOTH: log-probability of argmax, or of `given`, as top_logp; NULL: not wanted */
@@ -119,7 +119,7 @@ typedef struct {
    * of 8 bits; "16": two digits (runtime/cpu/quant.h). An empty list: it has no such matrices. */
   const char *const *activations;
   bool windows;          /* whether passes may have one */
-  bool shifts;           /* whether they may have shifts, given ids and logp */
+  bool adjustments;      /* whether rows may have adjustments, given ids and logp */
   bool (*present)(void); /* whether there is such a device: "auto" takes the first backend that has one */
   /* Why a device that is there is not `present`: a driver that is too old; static. NULL: none is there, or it is
    * present. NULL for the function: what has it is always present. */

@@ -122,12 +122,12 @@ void cpu_multiply_prepared(const cpu_chunk *c, const cpu_product *products, cons
 /* The place in w->prepared of a row that all threads use, prepared for a product's format. */
 char *cpu_prepared_row(const dt_weights *w, int product, int row);
 
-/* ---- shift.c ----------------------------------------------------------------------------------------------------- */
+/* ---- adjust.c ---------------------------------------------------------------------------------------------------- */
 
-/* Whether any of ids from..from+count-1 is shifted; and adding the shifts of these ids to their logits. With `ids`, a
+/* Whether any of ids from..from+count-1 is adjusted; and adjusting the logits of these ids. With `ids`, a
  * list of rising ids, these are its elements from..from+count-1. */
-bool cpu_is_shifted(const dt_row_shifts *s, const int32_t *ids, int from, int count);
-void cpu_shift(const dt_row_shifts *s, const int32_t *ids, int from, int count, float *logits);
+bool cpu_is_adjusted(const dt_row_adjustments *s, const int32_t *ids, int from, int count);
+void cpu_adjust(const dt_row_adjustments *s, const int32_t *ids, int from, int count, float *logits);
 
 /* ---- pass_results.c ---------------------------------------------------------------------------------------------- */
 

@@ -170,7 +170,7 @@ typedef struct {
   cpu_softmax_part *parts; /* [blocks][2][CPU_ROWS] of the softmax of scores, of logits */
   float *logits;           /* [CPU_ROWS][ldlogits] for rows that need all logits */
   uint32_t *weight;        /* [threads][ldlogits] */
-  float *shifted;          /* [threads][ldlogits] logits of a row with their shifts */
+  float *adjusted;         /* [threads][ldlogits] adjusted logits of a row */
   float *wire;             /* [wire_numbers] rows on their way between ranks */
   size_t wire_numbers;
   int *wire_bytes; /* [2][ranks] */

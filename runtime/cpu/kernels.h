@@ -119,18 +119,18 @@ typedef struct {
   /* In these five, logits and scores [0..count-1] belong to ids first, first + 1, .. ; they may read and write up to 15
    * numbers behind them. `largest` returns the largest logit, ignoring NaN; softmax_part and softmax_sum take it as an
    * argument. softmax_sum leaves out the weighted sum. rank adds to top, which holds at most k, and also returns the
-   * largest. add_noise makes scores of logits (draw.h); `first` is a multiple of 64. */
+   * largest. add_noise makes scores of logits (sample.h); `first` is a multiple of 64. */
   float (*largest)(float *logits, int count);
   void (*softmax_part)(float *logits, int count, float largest, cpu_softmax_part *part);
   void (*softmax_sum)(float *logits, int count, float largest, cpu_softmax_part *part);
   float (*rank)(float *scores, const float *logits, int first, int count, int k, cpu_top *top);
   void (*add_noise)(const dt_sampling *s, int32_t position, int first, int count, const float *logits, float *scores);
   /* Adds to top the best of the scores that add_noise would make of `logits`; `own` are the logits that top reports. */
-  void (*draw_among)(const dt_sampling *s, int32_t position, int first, int count, const float *logits,
-                     const float *own, cpu_top *top);
-  /* Draws a token among the allowed of n ids (draw.h); -1 if a logit is NaN. May write up to 15 numbers behind the
+  void (*sample_among)(const dt_sampling *s, int32_t position, int first, int count, const float *logits,
+                       const float *own, cpu_top *top);
+  /* Samples a token among the allowed of n ids (sample.h); -1 if a logit is NaN. May write up to 15 numbers behind the
    * logits. weight: [n] scratch. */
-  int32_t (*draw)(const dt_sampling *s, int32_t position, float *logits, int n, uint32_t *weight);
+  int32_t (*sample)(const dt_sampling *s, int32_t position, float *logits, int n, uint32_t *weight);
   /* The sum over all blocks; the part of each lies `step` parts after that of the block before. */
   cpu_softmax_part (*combine_parts)(const cpu_softmax_part *parts, size_t step, int blocks);
   float (*stream)(const float *p, size_t n); /* a sum, limited by the memory's speed */

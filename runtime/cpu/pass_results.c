@@ -1,4 +1,4 @@
-/* The results of a pass: logits, the best ids with their probabilities, the drawn id. */
+/* The results of a pass: logits, the best ids with their probabilities, the sampled id. */
 #include "chunk.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ static cpu_softmax_part *part_of(const dt_weights *w, int block, softmax_kind ki
   return w->scratch.parts + (size_t)block * NEXT_BLOCK + (size_t)kind * CPU_ROWS + (size_t)row;
 }
 
-/* How the token after the j-th wanted row is drawn; NULL: it is not drawn. */
+/* How the token after the j-th wanted row is sampled; NULL: it is not sampled. */
 static const dt_sampling *sampling_of(const cpu_chunk *c, int j) {
   const dt_out *out = c->p->out;
   if (!out->sampling) return NULL;
@@ -22,16 +22,16 @@ static const dt_sampling *sampling_of(const cpu_chunk *c, int j) {
   return s->temp > 0.0f ? s : NULL;
 }
 
-/* The shifts of the j-th wanted row's logits; NULL: none. */
-static const dt_row_shifts *shifts_of(const cpu_chunk *c, int j) {
-  const dt_row_shifts *all = c->p->out->shifts, *s = all ? &all[c->wanted + j] : NULL;
+/* The adjustments of the j-th wanted row's logits; NULL: none. */
+static const dt_row_adjustments *adjustments_of(const cpu_chunk *c, int j) {
+  const dt_row_adjustments *all = c->p->out->adjustments, *s = all ? &all[c->wanted + j] : NULL;
   return s && (s->allowed || s->n_text + s->n_path > 0) ? s : NULL;
 }
 
 /* Whether some ids are not allowed; then the filter needs all logits. */
 static bool is_filtered(const cpu_chunk *c, const dt_sampling *s) {
   dt_want want = c->p->out->want;
-  return s && (want == DT_WANT_ARGMAX || want == DT_WANT_BOTH) && draw_is_filtered(s);
+  return s && (want == DT_WANT_ARGMAX || want == DT_WANT_BOTH) && sample_is_filtered(s);
 }
 
 /* A thread's list of the best ids of a row. */
@@ -56,23 +56,22 @@ static void add_noise_to(const cpu_kernels *k, const dt_sampling *s, int32_t pos
 /* Reduces one block of logits of the j-th wanted row, ids from..from+count-1 (or these places of the model's list of
  * ids), to the result that the caller wants:
  *   LOGITS, or a filter (top-p ..)   stores the block: the filter must see all ids
- *   BOTH                             the k best logits without shifts, the block's part of their softmax, and the logit
- *                                    of a given id; if the row is sampled or shifted, also as ARGMAX
- *   ARGMAX                           the id of the largest score
- *   TOPK                             the k best scores, the block's part of their softmax and, if wanted, of that of
- *                                    the logits
- * A score is the logit with its shift or, if the row is sampled, the shifted logit / temperature + noise. */
+ *   BOTH                             the k best logits without adjustments, the block's part of their softmax, and the
+ * logit of a given id; if the row is sampled or adjusted, also as ARGMAX ARGMAX                           the id of the
+ * largest score TOPK                             the k best scores, the block's part of their softmax and, if wanted,
+ * of that of the logits A score is the logit with its adjustment or, if the row is sampled, the adjusted logit /
+ * temperature + noise. */
 static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int count) {
   const dt_weights *w = c->p->w;
   const dt_out *out = c->p->out;
   const cpu_kernels *k = w->backend->kernels;
   const dt_sampling *s = sampling_of(c, j);
-  const dt_row_shifts *shifts = shifts_of(c, j);
+  const dt_row_adjustments *adjustments = adjustments_of(c, j);
   if (out->want == DT_WANT_LOGITS || is_filtered(c, s)) {
     float *all = out->want == DT_WANT_LOGITS ? out->logits + (size_t)(c->wanted + j) * (size_t)w->shape.vocab
                                              : w->scratch.logits + (size_t)j * w->scratch.ldlogits;
     if (all + from != logits) memcpy(all + from, logits, (size_t)count * sizeof *logits);
-    if (shifts && out->want == DT_WANT_LOGITS) cpu_shift(shifts, w->ids, from, count, all + from);
+    if (adjustments && out->want == DT_WANT_LOGITS) cpu_adjust(adjustments, w->ids, from, count, all + from);
   }
   cpu_softmax_part *own = part_of(w, from / CPU_LOGIT_BLOCK, OF_LOGITS, j);
   if (out->want == DT_WANT_BOTH) {
@@ -85,19 +84,19 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
       return;
     }
   }
-  if (out->want == DT_WANT_LOGITS || is_filtered(c, s) || (out->want == DT_WANT_BOTH && !s && !shifts)) return;
+  if (out->want == DT_WANT_LOGITS || is_filtered(c, s) || (out->want == DT_WANT_BOTH && !s && !adjustments)) return;
   cpu_top *top = list_of(w, c->me->thread, j, OF_SCORES);
   int32_t position = c->p->rows->position[out->row[c->wanted + j]];
   if (w->head.target) position += (w->head.kind != DT_HEAD_READER) + c->p->rows->distance;
-  float shifted[CPU_LOGIT_BLOCK];
-  const float *told = logits; /* the logits to report beside scores; drafted candidates report shifted ones */
-  if (shifts && cpu_is_shifted(shifts, w->ids, from, count)) {
-    logits = memcpy(shifted, logits, (size_t)count * sizeof *logits);
-    cpu_shift(shifts, w->ids, from, count, shifted);
-    if (out->want == DT_WANT_TOPK) told = shifted;
+  float adjusted[CPU_LOGIT_BLOCK];
+  const float *told = logits; /* the logits that are reported with scores; drafted candidates report adjusted ones */
+  if (adjustments && cpu_is_adjusted(adjustments, w->ids, from, count)) {
+    logits = memcpy(adjusted, logits, (size_t)count * sizeof *logits);
+    cpu_adjust(adjustments, w->ids, from, count, adjusted);
+    if (out->want == DT_WANT_TOPK) told = adjusted;
   }
   if (s && out->want != DT_WANT_TOPK) {
-    k->draw_among(s, position, from, count, logits, told, top);
+    k->sample_among(s, position, from, count, logits, told, top);
     return;
   }
   float noisy[CPU_LOGIT_BLOCK], *scores = s ? noisy : logits;
@@ -233,29 +232,29 @@ static void write_candidates(const dt_out *out, size_t result, const cpu_top *to
   }
 }
 
-/* Draws a token among the allowed ids. All logits are stored, without shifts. *own: the logit of the token without its
- * shift. */
-static int32_t draw_filtered(const cpu_chunk *c, int j, const dt_sampling *s, float *own) {
+/* Samples a token among the allowed ids. All logits are stored, without adjustments. *own: the unadjusted logit of the
+ * token. */
+static int32_t sample_filtered(const cpu_chunk *c, int j, const dt_sampling *s, float *own) {
   const dt_weights *w = c->p->w;
-  const dt_row_shifts *shifts = shifts_of(c, j);
+  const dt_row_adjustments *adjustments = adjustments_of(c, j);
   int vocab = w->shape.vocab;
   float *stored = w->scratch.logits + (size_t)j * w->scratch.ldlogits, *logits = stored;
-  if (shifts) {
-    logits = w->scratch.shifted + (size_t)c->me->thread * w->scratch.ldlogits;
+  if (adjustments) {
+    logits = w->scratch.adjusted + (size_t)c->me->thread * w->scratch.ldlogits;
     memcpy(logits, stored, (size_t)vocab * sizeof *logits);
-    cpu_shift(shifts, NULL, 0, vocab, logits);
+    cpu_adjust(adjustments, NULL, 0, vocab, logits);
   }
   int32_t position = c->p->rows->position[c->p->out->row[c->wanted + j]];
-  int32_t id = w->backend->kernels->draw(s, position, logits, vocab,
-                                         w->scratch.weight + (size_t)c->me->thread * w->scratch.ldlogits);
+  int32_t id = w->backend->kernels->sample(s, position, logits, vocab,
+                                           w->scratch.weight + (size_t)c->me->thread * w->scratch.ldlogits);
   *own = id < 0 ? 0 : stored[id];
   return id;
 }
 
-/* The token after the j-th wanted row; *own: its logit without its shift. */
+/* The token after the j-th wanted row; *own: its unadjusted logit. */
 static int32_t choose(const cpu_chunk *c, int j, const dt_sampling *s, float *own) {
   cpu_top top;
-  if (is_filtered(c, s)) return draw_filtered(c, j, s, own);
+  if (is_filtered(c, s)) return sample_filtered(c, j, s, own);
   merge_tops(c, j, OF_SCORES, 1, &top);
   *own = top.count ? top.logit[0] : 0;
   return top.nan || top.count == 0 ? -1 : top.id[0];
@@ -276,7 +275,7 @@ static void write_each(const cpu_chunk *c, int ids) {
       write_candidates(out, result, &top, w->ids, &own, &own);
       float logit = out->given ? out->logp[result] : top.count ? top.logit[0] : 0;
       if (!out->given) out->argmax[result] = top.nan || top.count == 0 ? -1 : top.id[0];
-      if (!out->given && (s || shifts_of(c, j))) out->argmax[result] = choose(c, j, s, &logit);
+      if (!out->given && (s || adjustments_of(c, j))) out->argmax[result] = choose(c, j, s, &logit);
       if (out->logp) out->logp[result] = own.usable ? log_probability(logit, &own) : NAN;
       continue;
     }

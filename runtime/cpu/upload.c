@@ -501,7 +501,7 @@ static void build_scratch(dt_weights *w) {
   }
   k->logits = cpu_take(a, CPU_ROWS * k->ldlogits * sizeof(float));
   k->weight = cpu_take(a, threads * k->ldlogits * sizeof(uint32_t));
-  k->shifted = cpu_take(a, threads * k->ldlogits * sizeof(float));
+  k->adjusted = cpu_take(a, threads * k->ldlogits * sizeof(float));
   if (!w->ranks) return;
   k->wire_numbers = k->ldcat * CPU_ROWS > k->ldlogits ? k->ldcat * CPU_ROWS : k->ldlogits;
   k->wire = cpu_take(a, k->wire_numbers * sizeof(float));

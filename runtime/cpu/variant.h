@@ -28,9 +28,9 @@ void V(cpu_softmax_part)(float *logits, int count, float largest, cpu_softmax_pa
 void V(cpu_softmax_sum)(float *logits, int count, float largest, cpu_softmax_part *part);
 float V(cpu_rank)(float *scores, const float *logits, int first, int count, int k, cpu_top *top);
 void V(cpu_add_noise)(const dt_sampling *s, int32_t position, int first, int count, const float *logits, float *scores);
-void V(cpu_draw_among)(const dt_sampling *s, int32_t position, int first, int count, const float *logits,
-                       const float *own, cpu_top *top);
-int32_t V(cpu_draw)(const dt_sampling *s, int32_t position, float *logits, int n, uint32_t *weight);
+void V(cpu_sample_among)(const dt_sampling *s, int32_t position, int first, int count, const float *logits,
+                         const float *own, cpu_top *top);
+int32_t V(cpu_sample)(const dt_sampling *s, int32_t position, float *logits, int n, uint32_t *weight);
 cpu_softmax_part V(cpu_combine_parts)(const cpu_softmax_part *parts, size_t step, int blocks);
 float V(cpu_stream)(const float *p, size_t n);
 void V(cpu_exp)(const float *x, size_t n, float *y);

@@ -4,7 +4,7 @@
 #ifndef DT_DRAFT_H
 #define DT_DRAFT_H
 
-#include "draft/shifts.h"
+#include "draft/adjustments.h"
 #include "pair/pair.h"
 
 /* A sequence as its drafter sees it; all of it is the session's. */
@@ -12,7 +12,7 @@ typedef struct {
   const int32_t *tokens; /* [length] committed; the last one is the tree's root */
   int length;
   dt_tree *tree;
-  const shifts *shifts; /* of the target's logits, by which guesses are ranked too; NULL: none */
+  const adjustments *adjustments; /* of the target's logits, by which guesses are ranked too; NULL: none */
   dt_stats *stats; /* the drafter counts draft_passes, draft_rows, draft_ms, and adds its prompt's time to prompt_ms */
 } draft_text;
 

@@ -259,7 +259,7 @@ static void take_result(const draft_model *d, dt_tree *t, int u, int result) {
   dt_tree_draft *to = dt_tree_new_draft(t, u, d->which);
   if (!to) return;
   draft_results_read(&d->results, result, to);
-  dt_tree_sharpen_draft(t, to);
+  dt_tree_calibrate_draft(t, to);
 }
 
 /* Takes the rows of nodes back, as if they had never been added. */
@@ -282,7 +282,7 @@ static dt_status run_step(draft_model *d, const draft_text *texts, double *start
     if (d->owner[i].node >= 0) {
       const draft_text *text = &texts[d->owner[i].seq];
       d->wanted[out.n] = i;
-      draft_results_want(&d->results, &out, text->shifts, text->tree, d->owner[i].node);
+      draft_results_want(&d->results, &out, text->adjustments, text->tree, d->owner[i].node);
     }
   dt_status status = d->pair->ops->forward(d->draft->weights, d->cache, &rows, &out, err);
   if (status) {

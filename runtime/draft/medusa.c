@@ -1,8 +1,8 @@
 /* A Medusa head as a drafter: see draft.h. It keeps no rows of a text. All its guesses come from one feature of the
  * target, that of the row before the last token, and a guess after a node depends on the node's depth only. A guess is
- * computed when the first node of its depth is drafted, with the shifts of the text alone, and serves until the tree is
- * committed. A grammar bans ids of the root's guess; behind another node, the ids are left out of its list that are
- * forbidden there. */
+ * computed when the first node of its depth is drafted, with the adjustments of the text alone, and serves until the
+ * tree is committed. A grammar bans ids of the root's guess; behind another node, the ids are left out of its list that
+ * are forbidden there. */
 #include "backend/pass.h"
 #include "draft/draft.h"
 #include "draft/results.h"
@@ -63,8 +63,8 @@ static dt_status guess(draft_medusa *d, const draft_text *texts, const dt_node_r
   dt_out out = draft_results_out(&d->results, d->wanted, d->sampling, d->vocab);
   for (int i = 0; i < rows.n; i++) {
     const draft_text *text = &texts[rows.sequence[i]];
-    draft_results_want(&d->results, &out, text->shifts, text->tree, 0);
-    if (distance) d->results.shifts.row[i].allowed = NULL; /* the text between is not known */
+    draft_results_want(&d->results, &out, text->adjustments, text->tree, 0);
+    if (distance) d->results.adjustments.row[i].allowed = NULL; /* the text between is not known */
   }
   dt_status status = d->pair->ops->forward(d->draft->weights, d->cache, &rows, &out, err);
   double spent = dt_clock_ms() - start;
@@ -82,7 +82,7 @@ static dt_status guess(draft_medusa *d, const draft_text *texts, const dt_node_r
 static void leave_out_forbidden(const draft_text *text, int node, dt_tree_draft *of) {
   int n = 0;
   for (int i = 0; i < of->count; i++) {
-    if (!shifts_allow(text->shifts, text->tree, node, of->token[i])) continue;
+    if (!adjustments_allow(text->adjustments, text->tree, node, of->token[i])) continue;
     of->token[n] = of->token[i], of->logp[n] = of->logp[i], of->own[n] = of->own[i];
     n++;
   }
@@ -100,8 +100,8 @@ static void take(const draft_medusa *d, const draft_text *text, int seq, int nod
   dt_tree_draft *to = dt_tree_new_draft(t, node, d->which);
   if (!to) return;
   *to = d->seq[seq].at[distance];
-  if (text->shifts && distance) leave_out_forbidden(text, node, to);
-  dt_tree_sharpen_draft(t, to);
+  if (text->adjustments && distance) leave_out_forbidden(text, node, to);
+  dt_tree_calibrate_draft(t, to);
 }
 
 static dt_status medusa_step(drafter *base, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {

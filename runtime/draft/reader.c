@@ -76,7 +76,7 @@ static void take_result(const draft_reader *d, dt_tree *t, int u, int result) {
   dt_tree_draft *to = dt_tree_new_draft(t, u, d->which);
   if (!to) return;
   draft_results_read(&d->results, result, to);
-  dt_tree_sharpen_draft(t, to);
+  dt_tree_calibrate_draft(t, to);
 }
 
 /* Runs the collected rows, all of one level, and counts the time since *start for their sequences. */
@@ -88,7 +88,7 @@ static dt_status run(draft_reader *d, const draft_text *texts, int level, double
   dt_out out = draft_results_out(&d->results, d->wanted, d->sampling, d->vocab);
   for (int i = 0; i < rows.n; i++) {
     const draft_text *text = &texts[rows.sequence[i]];
-    draft_results_want(&d->results, &out, text->shifts, text->tree, d->node[i]);
+    draft_results_want(&d->results, &out, text->adjustments, text->tree, d->node[i]);
   }
   dt_status status = d->pair->ops->forward(d->draft->weights, d->cache, &rows, &out, err);
   double now = dt_clock_ms();

@@ -13,17 +13,17 @@ dt_status draft_results_open(draft_results *r, int most, size_t guesses, dt_erro
                        .confidence = malloc(n * sizeof *r->confidence),
                        .entropy = malloc(n * sizeof *r->entropy)};
   return r->top_id && r->top_logp && r->top_own && r->confidence && r->entropy
-             ? row_shifts_open(&r->shifts, most, guesses, err)
+             ? row_adjustments_open(&r->adjustments, most, guesses, err)
              : dt_fail_memory(err, "the results of a draft step", n * DT_CANDIDATES * 12);
 }
 
 void draft_results_close(draft_results *r) {
   free(r->top_id), free(r->top_logp), free(r->top_own), free(r->confidence), free(r->entropy);
-  row_shifts_close(&r->shifts);
+  row_adjustments_close(&r->adjustments);
 }
 
 dt_out draft_results_out(draft_results *r, const int32_t *rows, const dt_sampling *sampling, int vocab) {
-  row_shifts_begin(&r->shifts);
+  row_adjustments_begin(&r->adjustments);
   return (dt_out){.want = DT_WANT_TOPK,
                   .row = rows,
                   .sampling = sampling,
@@ -36,9 +36,9 @@ dt_out draft_results_out(draft_results *r, const int32_t *rows, const dt_samplin
                   .entropy = r->entropy};
 }
 
-void draft_results_want(draft_results *r, dt_out *out, const shifts *s, const dt_tree *t, int node) {
-  row_shifts_put(&r->shifts, out->n++, s, t, node);
-  if (s) out->shifts = r->shifts.row;
+void draft_results_want(draft_results *r, dt_out *out, const adjustments *s, const dt_tree *t, int node) {
+  row_adjustments_put(&r->adjustments, out->n++, s, t, node);
+  if (s) out->adjustments = r->adjustments.row;
 }
 
 void draft_results_read(const draft_results *r, int i, dt_tree_draft *to) {

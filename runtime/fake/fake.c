@@ -31,9 +31,9 @@ struct dt_weights {
   int vocab, n_rules;
   int draft; /* as in fake_model */
   rule *rules;
-  float *p;       /* [vocab] the current distribution */
-  float *shifted; /* [vocab] the same with a row's shifts; it does not sum to 1 */
-  ranked *order;  /* [vocab] */
+  float *p;        /* [vocab] the current distribution */
+  float *adjusted; /* [vocab] the same with a row's adjustments; it does not sum to 1 */
+  ranked *order;   /* [vocab] */
   fake_routes routes;
   dt_fake_times times;
   int32_t *expert; /* [layers][chosen] of a row */
@@ -113,7 +113,7 @@ static void fake_free_weights(dt_weights *w) {
   for (int i = 0; w->rules && i < w->n_rules; i++)
     free(w->rules[i].context), free(w->rules[i].token), free(w->rules[i].p);
   free(w->rules);
-  free(w->p), free(w->shifted), free(w->order), free(w->expert), free(w->taken);
+  free(w->p), free(w->adjusted), free(w->order), free(w->expert), free(w->taken);
   free(w);
 }
 
@@ -127,12 +127,12 @@ dt_status fake_upload(dt_backend *backend, const fake_model *model, dt_weights *
                     .routes = model->routes,
                     .times = model->times};
   w->p = malloc((size_t)model->vocab * sizeof(float));
-  w->shifted = malloc((size_t)model->vocab * sizeof(float));
+  w->adjusted = malloc((size_t)model->vocab * sizeof(float));
   w->order = malloc((size_t)model->vocab * sizeof(ranked));
   w->rules = calloc((size_t)model->n_rules + 1, sizeof(rule));
   w->expert = malloc(((size_t)model->routes.layers * (size_t)model->routes.chosen + 1) * sizeof(int32_t));
   w->taken = malloc((size_t)model->routes.layers * (size_t)model->routes.experts + 1);
-  bool ok = w->p && w->shifted && w->order && w->rules && w->expert && w->taken;
+  bool ok = w->p && w->adjusted && w->order && w->rules && w->expert && w->taken;
   for (int i = 0; ok && i < model->n_rules; i++) {
     const dt_fake_rule *from = &model->rules[i];
     rule *to = &w->rules[i];
@@ -244,14 +244,14 @@ static int compare(const void *a, const void *b) {
   return l->x != r->x ? (l->x < r->x) - (l->x > r->x) : (l->id > r->id) - (l->id < r->id);
 }
 
-/* ln p / temp + G, as draw.h defines it. */
+/* ln p / temp + G, as sample.h defines it. */
 static float noisy(float p, const dt_sampling *s, int position, int32_t id) {
-  double u = ((double)draw_bits(s->seed, position, id) + 0.5) / 4294967296.0;
+  double u = ((double)sample_bits(s->seed, position, id) + 0.5) / 4294967296.0;
   return (float)(log((double)p) / (double)s->temp - log(-log1p(-u)));
 }
 
-/* Draws a token: walks the ids from the likeliest on, as long as they are allowed. */
-static int32_t draw(const dt_weights *w, const float *p, const dt_sampling *s, int position) {
+/* Samples a token: walks the ids from the likeliest on, as long as they are allowed. */
+static int32_t sample(const dt_weights *w, const float *p, const dt_sampling *s, int position) {
   int top_k = s->top_k > 0 && s->top_k < w->vocab ? s->top_k : w->vocab;
   double power = 1 / (double)s->temp, sum = 0, ahead = 0, first = 0;
   int32_t best = -1;
@@ -281,7 +281,7 @@ static double log_sum_exp(const dt_weights *w, int n) {
   return largest + log(sum);
 }
 
-/* Writes the candidates after row j, ranked by p or, if a token is drawn, by scores; then the softmax is that of the
+/* Writes the candidates after row j, ranked by p or, if a token is sampled, by scores; then the softmax is that of the
  * scores. */
 static void rank(const dt_weights *w, const float *p, const dt_sampling *s, int position, const dt_out *out, int j) {
   int vocab = out->want == DT_WANT_BOTH ? w->vocab : out->vocab;
@@ -301,26 +301,26 @@ static void rank(const dt_weights *w, const float *p, const dt_sampling *s, int 
   if (out->entropy) out->entropy[j] = (float)entropy;
 }
 
-static const float *with_shifts(const dt_weights *w, const dt_row_shifts *s) {
-  memcpy(w->shifted, w->p, (size_t)w->vocab * sizeof *w->p);
+static const float *with_adjustments(const dt_weights *w, const dt_row_adjustments *s) {
+  memcpy(w->adjusted, w->p, (size_t)w->vocab * sizeof *w->p);
   for (int i = 0; i < s->n_text; i++)
-    w->shifted[s->text[i].id] = expf(shift_logit(&s->text[i], logf(w->p[s->text[i].id])));
+    w->adjusted[s->text[i].id] = expf(adjust_logit(&s->text[i], logf(w->p[s->text[i].id])));
   for (int i = 0; i < s->n_path; i++)
-    w->shifted[s->path[i].id] = expf(shift_logit(&s->path[i], logf(w->p[s->path[i].id])));
+    w->adjusted[s->path[i].id] = expf(adjust_logit(&s->path[i], logf(w->p[s->path[i].id])));
   for (int32_t id = 0; id < w->vocab; id++)
-    if (!shift_allows(s, id)) w->shifted[id] = 0;
-  return w->shifted;
+    if (!adjustment_allows(s, id)) w->adjusted[id] = 0;
+  return w->adjusted;
 }
 
 static void answer(const dt_weights *w, const dt_rows *r, const dt_out *out, int j) {
-  const float *p = out->shifts ? with_shifts(w, &out->shifts[j]) : w->p;
+  const float *p = out->adjustments ? with_adjustments(w, &out->adjustments[j]) : w->p;
   int vocab = w->vocab, position = r->position[out->row[j]];
   const dt_sampling *s = out->sampling ? &out->sampling[r->sequence[out->row[j]]] : NULL;
   if (s && !(s->temp > 0)) s = NULL;
   bool nan = false;
   for (int id = 0; id < vocab; id++) nan |= isnan(p[id]);
   if (out->want == DT_WANT_ARGMAX || (out->want == DT_WANT_BOTH && !out->given))
-    out->argmax[j] = nan ? -1 : s ? draw(w, p, s, position) : likeliest(p, vocab);
+    out->argmax[j] = nan ? -1 : s ? sample(w, p, s, position) : likeliest(p, vocab);
   if (out->want == DT_WANT_BOTH && out->logp)
     out->logp[j] = nan ? NAN : logf(w->p[out->given ? out->given[j] : out->argmax[j]]);
   if (out->want == DT_WANT_LOGITS)
@@ -427,7 +427,7 @@ const dt_backend_ops dt_fake_ops = {
     .weight_dtypes = WEIGHT_DTYPES,
     .activations = ACTIVATIONS,
     .windows = false,
-    .shifts = true,
+    .adjustments = true,
     .present = fake_present,
     .open = fake_open,
     .close = fake_close,

@@ -70,7 +70,7 @@ static dt_status open_device(dt_pair *p, const dt_pair_options *o, dt_error *err
   const char *passed_over = backend_passed_over(o->backend);
   if (passed_over && !(p->device_left_out = strdup(passed_over))) return dt_fail_memory(err, "a message", 1);
   if (!p->ops || set_cache_dtype(p, o->cache_dtype, err)) return DT_EINPUT;
-  if (o->needs_logits && !p->ops->shifts)
+  if (o->needs_logits && !p->ops->adjustments)
     return dt_fail(
         err, DT_EINPUT,
         "the backend %s has no penalties, biases, grammars, min_tokens or log-probabilities (--backend cpu has)",

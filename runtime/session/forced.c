@@ -33,7 +33,7 @@ static dt_status check_node(const dt_session *s, int seq, int node, const char *
 }
 
 bool dt_seq_has_grammar(const dt_session *s, int seq) {
-  return s && !session_check(s, seq, NULL) && s->seq[seq].shifted && s->seq[seq].shifts.masks;
+  return s && !session_check(s, seq, NULL) && s->seq[seq].adjusted && s->seq[seq].adjustments.masks;
 }
 
 dt_status dt_seq_allowed(const dt_session *s, int seq, int node, int32_t token, bool *allowed, dt_error *err) {
@@ -45,7 +45,7 @@ dt_status dt_seq_allowed(const dt_session *s, int seq, int node, int32_t token, 
     status = dt_fail(err, DT_ESTATE, "token: %d is out of range: 0..%d", token, vocab - 1);
   if (status) return status;
   const sequence *q = &s->seq[seq];
-  *allowed = !q->shifted || shifts_allow(&q->shifts, q->tree, node, token);
+  *allowed = !q->adjusted || adjustments_allow(&q->adjustments, q->tree, node, token);
   return DT_OK;
 }
 
@@ -59,7 +59,7 @@ dt_status dt_seq_forced(const dt_session *s, int seq, int node, int32_t *token, 
   char text[DT_FORCED];
   bool first;
   size_t len = 0;
-  int n = q->shifted ? shifts_forced(&q->shifts, q->tree, node, text, DT_FORCED, &first) : 0;
+  int n = q->adjusted ? adjustments_forced(&q->adjustments, q->tree, node, text, DT_FORCED, &first) : 0;
   *token = n ? usual_token(s->pair, text, n, first, &len) : -1;
   *left = *token >= 0 ? n - (int)len : 0;
   return DT_OK;

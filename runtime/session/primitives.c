@@ -72,23 +72,23 @@ dt_status dt_draft_step(dt_session *s, const dt_node_ref *nodes, int n, dt_error
 
 /* ---- verify_tree ------------------------------------------------------------------------------------------------- */
 
-/* Adds the shifts of the next row, which is node v's. */
-static void add_shifts(dt_session *s, const sequence *q, int v) {
-  row_shifts_put(&s->shifts, s->rows.n, q->shifted ? &q->shifts : NULL, q->tree, v);
+/* Adds the adjustments of the next row, which is node v's. */
+static void add_adjustments(dt_session *s, const sequence *q, int v) {
+  row_adjustments_put(&s->adjustments, s->rows.n, q->adjusted ? &q->adjustments : NULL, q->tree, v);
 }
 
 /* Adds rows for the root and every kept node. */
 static void add_tree(dt_session *s, int seq) {
   sequence *q = &s->seq[seq];
   const dt_tree *t = q->tree;
-  add_shifts(s, q, 0);
+  add_adjustments(s, q, 0);
   kv_begin(&q->target, q->length - 1);
   q->slot[0] = kv_reserve(&q->target);
   *pass_row(&s->rows, seq, t->token[0], q->slot[0], q->length - 1, 1) = q->slot[0];
   for (int i = 0; i < t->n_kept; i++) {
     int v = t->kept_node[i];
     q->slot[v] = kv_reserve(&q->target);
-    add_shifts(s, q, v);
+    add_adjustments(s, q, v);
     int32_t *path = pass_row(&s->rows, seq, t->token[v], q->slot[v], q->length, t->depth[v]);
     for (int a = v; a > 0; a = t->parent[a]) path[t->depth[a] - 1] = q->slot[a];
   }
@@ -117,10 +117,10 @@ static void take_candidates(dt_session *s, const dt_rows *rows, int k) {
 static dt_status take_back_forbidden(const dt_session *s, const dt_rows *rows, int32_t *choice, dt_error *err) {
   for (int i = 0; i < rows->n; i++) {
     const sequence *q = &s->seq[rows->sequence[i]];
-    if (!q->shifted || !q->shifts.masks) continue;
-    dt_status status = masks_failure(q->shifts.masks, err);
+    if (!q->adjusted || !q->adjustments.masks) continue;
+    dt_status status = masks_failure(q->adjustments.masks, err);
     if (status) return status;
-    if (choice[i] >= 0 && !shift_allows(&s->shifts.row[i], choice[i])) choice[i] = -1;
+    if (choice[i] >= 0 && !adjustment_allows(&s->adjustments.row[i], choice[i])) choice[i] = -1;
   }
   return DT_OK;
 }
@@ -129,41 +129,41 @@ static dt_status take_back_forbidden(const dt_session *s, const dt_rows *rows, i
 static dt_status verify_rows(dt_session *s, int32_t **choice, dt_error *err) {
   dt_rows rows = pass_rows(&s->rows);
   int k = 0;
-  bool shifted = false;
+  bool adjusted = false;
   for (int i = 0; i < rows.n; i++) {
     const sequence *q = &s->seq[rows.sequence[i]];
-    s->wanted[i] = i, k = dt_max(k, row_top(q)), shifted |= q->shifted;
+    s->wanted[i] = i, k = dt_max(k, row_top(q)), adjusted |= q->adjusted;
   }
   dt_out out = {.want = k ? DT_WANT_BOTH : DT_WANT_ARGMAX,
                 .n = rows.n,
                 .row = s->wanted,
                 .sampling = s->sampling,
-                .shifts = shifted ? s->shifts.row : NULL,
+                .adjustments = adjusted ? s->adjustments.row : NULL,
                 .argmax = *choice,
-                .logp = k && s->pair->ops->shifts ? s->choice_logp : NULL,
+                .logp = k && s->pair->ops->adjustments ? s->choice_logp : NULL,
                 .k = k,
                 .top_id = s->candidate,
                 .top_logp = s->candidate_logp,
                 .experts = s->experts,
                 .experts_read = &s->experts_read};
   dt_status status = s->pair->ops->forward(s->pair->target, s->target, &rows, &out, err);
-  if (!status && shifted) status = take_back_forbidden(s, &rows, *choice, err);
+  if (!status && adjusted) status = take_back_forbidden(s, &rows, *choice, err);
   if (!status && k) take_candidates(s, &rows, k);
   if (!status) experts_take(s, &rows);
   *choice += rows.n;
   pass_begin(&s->rows, s->rows.path_stride);
-  row_shifts_begin(&s->shifts);
+  row_adjustments_begin(&s->adjustments);
   return status;
 }
 
 /* Leaves guesses out of the pass that the grammar forbids. */
 static void drop_forbidden(const sequence *q) {
-  if (!q->shifted || !q->shifts.masks) return;
+  if (!q->adjusted || !q->adjustments.masks) return;
   dt_tree *t = q->tree;
   int n = 0;
   for (int i = 0; i < t->n_kept; i++) {
     int32_t v = t->kept_node[i];
-    t->kept[v] = shifts_allow(&q->shifts, t, t->parent[v], t->token[v]);
+    t->kept[v] = adjustments_allow(&q->adjustments, t, t->parent[v], t->token[v]);
     if (t->kept[v]) t->kept_node[n++] = v;
   }
   t->n_kept = n;
@@ -178,7 +178,7 @@ static int deepest_kept(const dt_tree *t) {
 
 /* The failure of a row on the text's own path. */
 static dt_status gave_nothing(const dt_session *s, const sequence *q, int accepted, dt_error *err) {
-  if (q->shifted && shifts_are_stuck(&q->shifts)) return masks_are_stuck(q->shifts.masks, err);
+  if (q->adjusted && adjustments_are_stuck(&q->adjustments)) return masks_are_stuck(q->adjustments.masks, err);
   return pair_gave_nan(s->pair, q->length - 1 + accepted, err);
 }
 
@@ -303,7 +303,7 @@ static void append_block(dt_session *s, sequence *q, dt_committed *block) {
     if (q->logs.asked.wanted)
       logprobs_put(&q->logs, q->length, q->choice_logp[row], q->candidate + (size_t)row * ROW_TOP,
                    q->candidate_logp + (size_t)row * ROW_TOP);
-    if (q->shifted) shifts_token(&q->shifts, token);
+    if (q->adjusted) adjustments_token(&q->adjustments, token);
     bool eos = !q->ignore_eos && (token == q->end || pair_is_eos(s->pair, token));
     if (!eos) text_push(&q->text, bytes, len, NULL); /* the token that ends the text is not shown; there is room */
     q->text_end[q->length] = q->text.len;

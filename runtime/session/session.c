@@ -29,13 +29,13 @@ static dt_status open_rows(dt_session *s, dt_error *err) {
   s->wanted = malloc((size_t)rows * sizeof(int32_t));
   s->choice = malloc(all * sizeof(int32_t));
   if (!s->wanted || !s->choice) return dt_fail_memory(err, "the rows of a session", all * sizeof(int32_t));
-  return row_shifts_open(&s->shifts, s->rows.capacity, s->rows.path_capacity, err);
+  return row_adjustments_open(&s->adjustments, s->rows.capacity, s->rows.path_capacity, err);
 }
 
 /* Brings a sequence back to its state in a new session. */
 static void reset_sequence(sequence *q) {
   text_free(&q->text);
-  shifts_close(&q->shifts);
+  adjustments_close(&q->adjustments);
   logprobs_close(&q->logs);
   *q = (sequence){.tokens = q->tokens,
                   .text_end = q->text_end,
@@ -53,7 +53,7 @@ static void free_session(dt_session *s) {
     sequence *q = &s->seq[i];
     dt_tree_close(q->tree);
     text_free(&q->text);
-    shifts_close(&q->shifts);
+    adjustments_close(&q->adjustments);
     logprobs_close(&q->logs);
     free(q->tokens), free(q->text_end), free(q->slot);
     free(q->candidate), free(q->candidate_logp), free(q->choice_logp), free(q->experts);
@@ -64,7 +64,7 @@ static void free_session(dt_session *s) {
   pass_close(&s->rows);
   free(s->seq), free(s->text), free(s->sampling), free(s->draft_sampling), free(s->wanted), free(s->choice);
   free(s->candidate), free(s->candidate_logp), free(s->choice_logp), free(s->experts);
-  row_shifts_close(&s->shifts);
+  row_adjustments_close(&s->adjustments);
   masks_release(s->masks);
   free(s);
 }
@@ -175,7 +175,7 @@ dt_status session_check(const dt_session *s, int seq, dt_error *err) {
 }
 
 draft_text session_text(sequence *q) {
-  return (draft_text){q->tokens, q->length, q->tree, q->shifted ? &q->shifts : NULL, &q->stats};
+  return (draft_text){q->tokens, q->length, q->tree, q->adjusted ? &q->adjustments : NULL, &q->stats};
 }
 
 /* A node deeper than the number of tokens still wanted, minus one, would be useless: the token after its parent ends
@@ -202,10 +202,10 @@ static dt_status check_sampling(const dt_sampling *p, dt_error *err) {
 }
 
 static dt_status check_backend(const dt_backend_ops *ops, const dt_seq_options *o, dt_error *err) {
-  const char *what = dt_shifts_wanted(&o->shifts) ? "penalties, biases, grammars and min_tokens"
-                     : o->logprobs.wanted         ? "logprobs"
-                                                  : NULL;
-  if (!what || ops->shifts) return DT_OK;
+  const char *what = dt_adjustments_wanted(&o->adjustments) ? "penalties, biases, grammars and min_tokens"
+                     : o->logprobs.wanted                   ? "logprobs"
+                                                            : NULL;
+  if (!what || ops->adjustments) return DT_OK;
   return dt_fail(err, DT_EINPUT, "%s: the backend %s has none: --backend cpu does", what, ops->name);
 }
 
@@ -223,7 +223,7 @@ typedef struct {
 } ending;
 
 static ending ending_of(const dt_pair *p, const dt_seq_options *o) {
-  const bool marked = o->end && !o->ignore_eos && !o->shifts.grammar;
+  const bool marked = o->end && !o->ignore_eos && !o->adjustments.grammar;
   ending e = {.token = marked ? pair_mark(p, o->end) : -1, .n = p->n_eos};
   memcpy(e.all, p->eos, sizeof p->eos);
   if (e.token >= 0 && !pair_is_eos(p, e.token)) e.all[e.n++] = e.token;
@@ -241,8 +241,8 @@ dt_status dt_check_options(const dt_seq_options *o, dt_error *err) {
   if (status) return status;
   if (o->candidates < 0 || o->candidates > DT_TARGET_CANDIDATES)
     return dt_fail(err, DT_EINPUT, "candidates: %d is out of range: 0..%d", o->candidates, DT_TARGET_CANDIDATES);
-  if (!(status = need_list(o->shifts.bias, o->shifts.n_bias, "dt_seq_options", "bias", err)))
-    status = shifts_check(&o->shifts, o, err);
+  if (!(status = need_list(o->adjustments.bias, o->adjustments.n_bias, "dt_seq_options", "bias", err)))
+    status = adjustments_check(&o->adjustments, o, err);
   if (!status) status = logprobs_check(&o->logprobs, err);
   return status ? status : check_sampling(&o->sampling, err);
 }
@@ -260,7 +260,7 @@ static dt_status check_start(const dt_session *s, int seq, const int32_t *prompt
     if (prompt[i] < 0 || prompt[i] >= vocab)
       return dt_fail(err, DT_EINPUT, "prompt token %d is %d: out of range 0..%d", i + 1, prompt[i], vocab - 1);
   dt_status status = dt_check_options(o, err);
-  if (!status) status = shifts_check_ids(&o->shifts, vocab, end.all, end.n, err);
+  if (!status) status = adjustments_check_ids(&o->adjustments, vocab, end.all, end.n, err);
   return status ? status : check_backend(s->pair->ops, o, err);
 }
 
@@ -290,30 +290,31 @@ static dt_status find_masks(dt_session *s, const char *grammar, dt_error *err) {
 static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, dt_error *err) {
   sequence *q = &s->seq[seq];
   text_stream text = {0};
-  shifts shift = {0};
+  adjustments adjusting = {0};
   logprobs logs = {0};
-  bool shifted = dt_shifts_wanted(&o->shifts), told = o->candidates > 0 || o->logprobs.wanted;
+  bool adjusted = dt_adjustments_wanted(&o->adjustments), told = o->candidates > 0 || o->logprobs.wanted;
   if (told && !(room_for_rows(&s->candidate, &s->candidate_logp, &s->choice_logp, s->rows.capacity) &&
                 room_for_rows(&q->candidate, &q->candidate_logp, &q->choice_logp, 1 + DT_TREE_VERIFY)))
     return dt_fail_memory(err, "the candidates of a pass", (size_t)s->rows.capacity * ROW_TOP * 8);
   ending end = ending_of(s->pair, o);
   dt_status status = text_init(&text, o->stop, o->n_stop, err);
   if (!status && end.text) status = text_add_stop(&text, end.text, err);
-  if (!status && o->shifts.grammar) status = find_masks(s, o->shifts.grammar, err);
-  if (!status && shifted)
-    status = shifts_open(&shift, &o->shifts, o->shifts.grammar ? s->masks : NULL, s->context, end.all, end.n, err);
+  if (!status && o->adjustments.grammar) status = find_masks(s, o->adjustments.grammar, err);
+  if (!status && adjusted)
+    status = adjustments_open(&adjusting, &o->adjustments, o->adjustments.grammar ? s->masks : NULL, s->context,
+                              end.all, end.n, err);
   if (!status) status = logprobs_open(&logs, &o->logprobs, s->context, err);
   if (status) {
     text_free(&text);
-    shifts_close(&shift);
+    adjustments_close(&adjusting);
     return status;
   }
   text_free(&q->text);
-  shifts_close(&q->shifts);
+  adjustments_close(&q->adjustments);
   logprobs_close(&q->logs);
-  q->text = text, q->shifts = shift, q->logs = logs;
-  q->shifted = shifted;
-  if (shifted) shifts_prompt(&q->shifts, prompt, n);
+  q->text = text, q->adjustments = adjusting, q->logs = logs;
+  q->adjusted = adjusted;
+  if (adjusted) adjustments_prompt(&q->adjustments, prompt, n);
   q->start_ms = dt_clock_ms();
   q->started = q->begun = false; /* until its rows are computed */
   q->finish = DT_RUNNING;
@@ -411,11 +412,11 @@ static dt_status run_piece(dt_session *s, int seq, int most, dt_error *err) {
 static dt_status start(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, int same,
                        dt_error *err) {
   sequence *q = &s->seq[seq];
-  int kept = dt_min(same, q->target.rows);
+  int cached = dt_min(same, q->target.rows);
   dt_status status = begin(s, seq, prompt, n, o, err);
   if (status) return status;
-  keep_rows(s, seq, kept);
-  q->stats.kept_tokens = q->target.rows;
+  keep_rows(s, seq, cached);
+  q->stats.cached_tokens = q->target.rows;
   q->drafts = o->drafts && o->piece;
   for (int i = 0; i < s->drafts; i++) s->draft[i]->ops->start(s->draft[i], seq, n, same);
   return run_piece(s, seq, o->piece ? o->piece : n, err);

@@ -5,8 +5,8 @@
 
 #include "backend/kv.h"
 #include "backend/pass.h"
+#include "draft/adjustments.h"
 #include "draft/draft.h"
-#include "draft/shifts.h"
 #include "session/logprobs.h"
 #include "text/text.h"
 
@@ -39,8 +39,8 @@ typedef struct {
   float *choice_logp;    /* [1 + DT_TREE_VERIFY] of the target's token after each row */
   int32_t *experts;      /* [1 + DT_TREE_VERIFY] rows' experts: see row_experts.h; NULL: the target has none */
   logprobs logs;
-  bool shifted;
-  shifts shifts; /* if so */
+  bool adjusted;
+  adjustments adjustments; /* if so */
   text_stream text;
   size_t *text_end; /* [context] the text's length after each generated token */
   dt_stats stats;
@@ -56,19 +56,20 @@ struct dt_session {
   drafter *draft[DT_DRAFTS]; /* of the pair's drafts; NULL: neither this session nor the one that had its memory before
                                 drafts */
   int sequences, context;
-  sequence *seq;                          /* [sequences] */
-  draft_text *text;                       /* [sequences] the drafters' view of each */
-  dt_sampling *sampling, *draft_sampling; /* [sequences] for drawing the target's tokens, and for ranking the draft's */
-  pass rows;                              /* the target's */
-  int32_t *wanted;                        /* [rows.capacity] */
-  int32_t *choice;                        /* [sequences * (1 + DT_TREE_VERIFY)] the target's tokens */
-  int32_t *candidate;                     /* [rows.capacity][ROW_TOP] of a pass; NULL: never wanted */
-  float *candidate_logp;                  /* the same */
-  float *choice_logp;                     /* [rows.capacity] */
-  int32_t *experts;                       /* [rows.capacity] rows' experts; NULL: the target has none */
-  int experts_read;                       /* by the last verify pass */
-  masks *masks;                           /* of the grammar asked for last, or NULL: the next text may have it too */
-  row_shifts shifts;                      /* of its rows */
+  sequence *seq;    /* [sequences] */
+  draft_text *text; /* [sequences] the drafters' view of each */
+  dt_sampling *sampling,
+      *draft_sampling;         /* [sequences] for sampling the target's tokens, and for ranking the draft's */
+  pass rows;                   /* the target's */
+  int32_t *wanted;             /* [rows.capacity] */
+  int32_t *choice;             /* [sequences * (1 + DT_TREE_VERIFY)] the target's tokens */
+  int32_t *candidate;          /* [rows.capacity][ROW_TOP] of a pass; NULL: never wanted */
+  float *candidate_logp;       /* the same */
+  float *choice_logp;          /* [rows.capacity] */
+  int32_t *experts;            /* [rows.capacity] rows' experts; NULL: the target has none */
+  int experts_read;            /* by the last verify pass */
+  masks *masks;                /* of the grammar asked for last, or NULL: the next text may have it too */
+  row_adjustments adjustments; /* of its rows */
   int32_t from[DT_TREE_VERIFY + 1], to[DT_TREE_VERIFY + 1], keep[DT_TREE_VERIFY + 1];
 };
 

@@ -18,11 +18,11 @@ struct dt_chat {
   bool begins;            /* the text begins with layout->begin */
   bool any_order;         /* of roles */
   bool dates, today;      /* the system text begins with a date; with the date of today */
-  bool cuts_thoughts;     /* past answers are shown from after "</think>" on */
+  bool cuts_reasoning;    /* past answers are shown from after "</think>" on */
   bool channels;          /* past answers are shown without what stands between "<|channel>" and "<channel|>" */
   bool harmony;           /* a message of the model's precedes all; of past answers the final message is shown */
   bool lines;             /* a past answer that is not empty begins a line */
-  bool modes;             /* the system text is SmolLM3's: it says whether answers begin with thoughts */
+  bool modes;             /* the system text is SmolLM3's: it says whether answers begin with reasoning */
   bool overrides, closes; /* of SmolLM3's: "/system_override" is known; "<|im_end|>" stands behind it */
   const char *lead;       /* begins an answer to come, behind layout->open; or NULL */
   const char *tail;       /* stands behind a system text that is given; or NULL */
@@ -32,7 +32,7 @@ struct dt_chat {
 #define DATE '\1'
 #define NO_CHANNEL CHANNEL "thought\n" CHANNEL_END
 #define GPT_OSS "You are ChatGPT, a large language model trained by OpenAI."
-#define NO_THOUGHTS THINK "\n\n" THINK_END "\n"
+#define NO_REASONING THINK "\n\n" THINK_END "\n"
 #define NO_FUNCTIONS "You do not currently have access to any functions. <functions></functions>" /* of OLMo 3 */
 #define SMOLLM "You are a helpful AI assistant named SmolLM, trained by Hugging Face."
 
@@ -103,7 +103,7 @@ static char *granite_system(const char *template) {
   return whole;
 }
 
-/* SmolLM3's instructions for answers with thoughts. */
+/* SmolLM3's instructions for answers with reasoning. */
 static char *smollm3_system(const char *template) {
   const char *at = find(template, SMOLLM " Your");
   char *rest = at ? literal(at, "\n\n", "") : NULL, *whole = NULL;
@@ -179,8 +179,8 @@ dt_status dt_chat_open(const char *name, const char *template, dt_chat **out, dt
                  .any_order = takes_any_order(l, template),
                  .dates = strcmp(l->name, "llama3.1") == 0,
                  .today = template && find(template, "strftime_now"),
-                 .cuts_thoughts = template ? find(template, "split('</think>')") != NULL
-                                           : strcmp(l->name, "deepseek-r1") == 0 || strcmp(l->name, "glm4.5") == 0,
+                 .cuts_reasoning = template ? find(template, "split('</think>')") != NULL
+                                            : strcmp(l->name, "deepseek-r1") == 0 || strcmp(l->name, "glm4.5") == 0,
                  .channels = strcmp(l->name, "gemma4") == 0,
                  .harmony = strcmp(l->name, "harmony") == 0,
                  .lines = strcmp(l->name, "glm4.5") == 0,
@@ -205,11 +205,11 @@ const char *dt_chat_end(const dt_chat *c) { return c ? c->layout->end : NULL; }
 
 bool dt_chat_any_order(const dt_chat *c) { return c && c->any_order; }
 
-thought_form chat_thought_form(const dt_chat *c) {
-  return c->harmony ? THOUGHT_MESSAGE : c->channels ? THOUGHT_CHANNEL : THOUGHT_TAGS;
+reasoning_form chat_reasoning_form(const dt_chat *c) {
+  return c->harmony ? REASONING_MESSAGE : c->channels ? REASONING_CHANNEL : REASONING_TAGS;
 }
 
-bool chat_begins_thought(const dt_chat *c) { return c->lead && strncmp(c->lead, THINK, strlen(THINK)) == 0; }
+bool chat_begins_reasoning(const dt_chat *c) { return c->lead && strncmp(c->lead, THINK, strlen(THINK)) == 0; }
 
 /* ---- the text ---------------------------------------------------------------------------------------------------- */
 
@@ -244,10 +244,10 @@ static dt_message trim(dt_message m) {
 }
 
 /* A past answer as it is shown again: without all before the last "</think>". */
-static dt_message without_thoughts(const dt_chat *c, dt_message m) {
+static dt_message without_reasoning(const dt_chat *c, dt_message m) {
   static const char end[] = THINK_END;
   const size_t n = sizeof end - 1;
-  for (size_t at = m.len; c->cuts_thoughts && at >= n; at--) {
+  for (size_t at = m.len; c->cuts_reasoning && at >= n; at--) {
     if (memcmp(m.text + at - n, end, n) != 0) continue;
     m = (dt_message){m.text + at, m.len - at};
     while (c->layout->place == OWN_TURN && *c->layout->system[0] && m.len > 0 && *m.text == '\n') m.text++, m.len--;
@@ -311,7 +311,7 @@ static dt_status remove_word(dt_message *m, byte_buffer *b, const char *word, dt
   return status;
 }
 
-/* The system turn of SmolLM3, with or without a system text: "/no_think" in it wants answers without thoughts, and
+/* The system turn of SmolLM3, with or without a system text: "/no_think" in it wants answers without reasoning, and
  * "/system_override" leaves out all but the text. */
 static dt_status put_modes(FILE *out, const dt_chat *c, const dt_message *system, bool thinks, const char *today,
                            dt_error *err) {
@@ -386,9 +386,9 @@ static dt_message final_of(dt_message m) {
 
 static void put_answer(FILE *out, const dt_chat *c, dt_message m, bool thinks) {
   char *shorter = c->channels && has(m, CHANNEL) ? malloc(m.len) : NULL; /* a failure is errno's */
-  m = shorter ? without_channels(m, shorter) : without_thoughts(c, m);
+  m = shorter ? without_channels(m, shorter) : without_reasoning(c, m);
   put(out, c->layout->answer[0]);
-  if (!thinks) put(out, NO_THOUGHTS);
+  if (!thinks) put(out, NO_REASONING);
   for (; c->modes && m.len > 0 && *m.text == '\n'; m.len--) m.text++;
   if (c->harmony) m = final_of(m);
   if (c->layout->trim != AS_IT_IS) m = trim(m);
@@ -416,9 +416,9 @@ dt_status dt_chat_text(const dt_chat *c, const dt_message *system, const dt_mess
   if (!take_turns(roles, n) && !dt_chat_any_order(c))
     return dt_fail(err, DT_EINPUT, "the chat template %s takes turns of user and assistant, the user first and last",
                    c->layout->name);
-  if (n > 0 && roles && roles[n - 1] == DT_ASSISTANT && c->cuts_thoughts)
+  if (n > 0 && roles && roles[n - 1] == DT_ASSISTANT && c->cuts_reasoning)
     return dt_fail(err, DT_EINPUT,
-                   "the last turn is the assistant's: a template that leaves out past thoughts treats it apart");
+                   "the last turn is the assistant's: a template that leaves out past reasoning treats it apart");
   if (system) NEED_TEXT(system->text, system->len, "system");
   for (int i = 0; i < n; i++) NEED_TEXT(turns[i].text, turns[i].len, "a turn");
   const chat_layout *l = c->layout;
@@ -447,7 +447,7 @@ dt_status dt_chat_text(const dt_chat *c, const dt_message *system, const dt_mess
   }
   put(f, l->open);
   if (c->lead) put(f, c->lead);
-  if (!thinks) put(f, NO_THOUGHTS);
+  if (!thinks) put(f, NO_REASONING);
   bool written = fclose(f) == 0 && errno != ENOMEM; /* fclose does not report a failure of its last realloc */
   if (written && status == DT_OK) return DT_OK;
   free(*out);

@@ -14,13 +14,13 @@ typedef enum {
 
 #define THINK "<think>"
 #define THINK_END "</think>"
-#define CHANNEL "<|channel>" /* around a thought of Gemma's */
+#define CHANNEL "<|channel>" /* around Gemma's reasoning */
 #define CHANNEL_END "<channel|>"
-#define ANALYSIS "<|channel|>analysis<|message|>" /* before a thought of gpt-oss, and before its answer */
+#define ANALYSIS "<|channel|>analysis<|message|>" /* before the reasoning of gpt-oss, and before its answer */
 #define FINAL "<|channel|>final<|message|>"
 
-/* The marks around the thoughts of an answer: THINK, CHANNEL, or ANALYSIS and theirs. */
-typedef enum { THOUGHT_TAGS, THOUGHT_CHANNEL, THOUGHT_MESSAGE } thought_form;
+/* The marks around the reasoning of an answer: THINK, CHANNEL, or ANALYSIS and theirs. */
+typedef enum { REASONING_TAGS, REASONING_CHANNEL, REASONING_MESSAGE } reasoning_form;
 
 /* A template has this layout if it has all of `marks`, and not `without`. */
 typedef struct {
@@ -40,7 +40,7 @@ extern const chat_layout chat_layouts[];
 extern const int chat_n_layouts;
 
 struct dt_chat;
-thought_form chat_thought_form(const struct dt_chat *chat);
-bool chat_begins_thought(const struct dt_chat *chat); /* the text of a conversation ends in such a mark */
+reasoning_form chat_reasoning_form(const struct dt_chat *chat);
+bool chat_begins_reasoning(const struct dt_chat *chat); /* the text of a conversation ends in such a mark */
 
 #endif

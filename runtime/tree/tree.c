@@ -82,7 +82,7 @@ void dt_tree_reset(dt_tree *t, int32_t root, int max_depth, int vocab) {
   t->max_depth = max_depth > 0 ? max_depth : 0;
   t->deepest = 0;
   t->vocab = vocab > 0 ? vocab : 0;
-  t->sharp = (dt_tree_sharpness){.scale = 1, .slope = 1, .share = 1};
+  t->calibration = (dt_tree_calibration){.scale = 1, .slope = 1, .share = 1};
   t->n_drafts = 0;
   t->n_kept = 0;
   append(t, -1, root, 0, 0);

@@ -30,17 +30,17 @@ typedef struct {
   int count;                    /* candidates; 0 when the node could not be drafted from (the draft's context ended) */
   int32_t token[DT_CANDIDATES]; /* by falling probability; all numbers here are over the shared token ids */
   /* Log-probability in the softmax of the logits at temperature 1; of a coupled draft (dtrun.h) in the softmax of the
-   * scores, logit / temp + noise (draw.h). */
+   * scores, logit / temp + noise (sample.h). */
   float logp[DT_CANDIDATES];
   float own[DT_CANDIDATES]; /* log-probability in the softmax of the logits at temperature 1, without noise */
   float confidence;         /* the largest next-token probability; it and the entropy belong to logp's softmax */
   float entropy;            /* nats */
 } dt_tree_draft;
 
-/* How the draft's probabilities are calibrated: see dt_tree_sharpen. {1, 0, 1, 0, 1} leaves them as they are. */
+/* How the draft's probabilities are calibrated: see dt_tree_calibrate. {1, 0, 1, 0, 1} leaves them as they are. */
 typedef struct {
   double scale, lean, slope, shift, share;
-} dt_tree_sharpness;
+} dt_tree_calibration;
 
 typedef struct dt_tree {
   dt_tree_phase phase;
@@ -49,7 +49,7 @@ typedef struct dt_tree {
   int max_depth; /* a node may have a depth of at most this */
   int deepest;   /* depth of the deepest node */
   int vocab;     /* tokens are 0..vocab-1 */
-  dt_tree_sharpness sharp;
+  dt_tree_calibration calibration;
   /* per node, [1 + DT_TREE_ENTRIES] */
   int32_t *token, *parent, *depth;                  /* the root's parent is -1 */
   int32_t *first_child, *last_child, *next_sibling; /* -1: none */
@@ -86,11 +86,11 @@ dt_status dt_tree_limit(dt_tree *t, int limit, dt_error *err);
  *   2. The first candidate's log-odds, log(p / (1 - p)), become slope * log-odds + shift; it stays the likeliest. The
  *      other candidates get `share` of the remaining probability, in their old proportions.
  * `own` does not change. scale and slope are 0.1..10, lean -1..1, shift -10..10, share 0.01..1. */
-dt_status dt_tree_sharpen(dt_tree *t, dt_tree_sharpness sharp, dt_error *err);
-void dt_tree_sharpen_draft(const dt_tree *t, dt_tree_draft *d); /* calibrates one new draft result so */
+dt_status dt_tree_calibrate(dt_tree *t, dt_tree_calibration calibration, dt_error *err);
+void dt_tree_calibrate_draft(const dt_tree *t, dt_tree_draft *d); /* applies it to one new draft result */
 
-/* Calibrates the draft's probabilities: learns four numbers of dt_tree_sharpen while text is generated.
- *   lean          -0.5..0.5  weight of the draft's own log-probability beside the noise; maximizes the likelihood of
+/* Calibrates the draft's probabilities: learns four numbers of dt_tree_calibrate while text is generated.
+ *   lean          -0.5..0.5  weight of the draft's own log-probability next to the noise; maximizes the likelihood of
  *                 next tokens
  *   slope, shift  0.1..3, -6..6  make the likeliest guess right as often as its probability says
  *   share         0.05..1    the part of the rest that belongs to the other candidates; learned only if asked for,
@@ -110,9 +110,9 @@ dt_tree_learner dt_tree_learner_new(bool share);
 void dt_tree_learner_state(const dt_tree_learner *l, double state[DT_TREE_LEARNER_STATE]);
 dt_tree_learner dt_tree_learner_resume(bool share, const double state[DT_TREE_LEARNER_STATE]);
 
-/* Sharpens the tree with the learned numbers, before its first draft result. coupled: the draft uses the target's
+/* Calibrates the tree with the learned numbers, before its first draft result. coupled: the draft uses the target's
  * noise. */
-dt_status dt_tree_sharpen_learned(dt_tree_learner *l, dt_tree *t, bool coupled, dt_error *err);
+dt_status dt_tree_calibrate_learned(dt_tree_learner *l, dt_tree *t, bool coupled, dt_error *err);
 
 /* Learns that `token` came after node u. A node without candidates teaches nothing. */
 void dt_tree_learn(dt_tree_learner *l, const dt_tree *t, int u, int32_t token, bool coupled);

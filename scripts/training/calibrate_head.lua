@@ -19,9 +19,9 @@ local cache = os.getenv "XDG_CACHE_HOME"
 dt.check(cache and cache ~= "" or nil, "calibrate_head: XDG_CACHE_HOME must name an empty folder")
 dt.check(opts.questions, "calibrate_head: give --questions FILE.jsonl")
 
-local WAYS = { greedy = 0.0, drawn = 0.8 }
+local WAYS = { greedy = 0.0, sampled = 0.8 }
 
-local SENT = 9 -- numbers of policy.sharpen in what rate keeps of guesses
+local SENT = 9 -- numbers of policy.calibration in what rate keeps of guesses
 
 local prompts, right = {}, {}
 for line in io.lines(opts.questions) do prompts[#prompts + 1] = assert(dt.json.decode(line)).prompt end
@@ -52,11 +52,11 @@ local function rounded(list)
   return out
 end
 
-local found = { schema = "dtrun.calibration/1" }
+local found = { schema = "dtrun.calibration/2" }
 for name in assert(io.popen(("ls '%s'/dtrun/ledger-*.json"):format(cache))):lines() do
   local file <close> = assert(io.open(name))
   local ledger = assert(dt.json.decode(file:read "a"))
-  local way = ledger.key:find(", greedy,", 1, true) and "greedy" or "drawn"
+  local way = ledger.key:find(", greedy,", 1, true) and "greedy" or "sampled"
   local lists = {}
   for key, list in pairs(ledger.books[#ledger.books].lists) do
     if key == "guesses1" then list = table.move({ right[way] }, 1, 1, SENT + 1, table.move(list, 1, SENT, 1, {})) end
@@ -64,7 +64,7 @@ for name in assert(io.popen(("ls '%s'/dtrun/ledger-*.json"):format(cache))):line
   end
   found[way] = lists
 end
-dt.check(found.greedy and found.drawn, "calibrate_head: no ledger was written")
+dt.check(found.greedy and found.sampled, "calibrate_head: no ledger was written")
 local out = opts.out or draft .. "/calibration.json"
 local file <close> = assert(io.open(out, "w"))
 file:write(dt.json.encode(found), "\n")

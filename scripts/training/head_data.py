@@ -32,7 +32,7 @@ def open_target(path, work):
 
 
 def write_answers(dtrun, target, prompts, folder, minutes, tokens, warm, context, threads, chat):
-    """Answers to EACH prompts a file until the prompts or the minutes end; every `warm`-th file's are drawn at temperature 0.8. A model
+    """Answers to EACH prompts a file until the prompts or the minutes end; every `warm`-th file's are sampled at temperature 0.8. A model
     without a chat template goes on with a prompt as it stands."""
     os.makedirs(folder, exist_ok=True)
     lines, start = open(prompts, encoding="utf-8").read().splitlines(True), time.time()

@@ -77,7 +77,7 @@ static dt_status run_text(const subject *s, int n, bool as_prompt) {
 typedef struct {
   int prefix, n, wanted;
   dt_want want;
-  bool drawn;
+  bool sampled;
 } tree_pass;
 
 static dt_status run_pass(const subject *s, tree_pass p) {
@@ -92,7 +92,7 @@ static dt_status run_pass(const subject *s, tree_pass p) {
   dt_out out = {.want = p.want,
                 .n = p.wanted,
                 .row = index,
-                .sampling = p.drawn ? &nucleus : NULL,
+                .sampling = p.sampled ? &nucleus : NULL,
                 .argmax = best,
                 .logp = own,
                 .k = TOP,
@@ -149,7 +149,7 @@ static double megabytes_free(const subject *s, const dt_backend *b) { return (do
 
 /* Says how a pass went; false: it failed. */
 static bool went(const subject *s, const dt_backend *b, const char *what, tree_pass p, dt_status status) {
-  printf("memory,%s,%d,%d,%d,%d%s,%.1f,%s\n", what, p.prefix, p.n, p.wanted, (int)p.want, p.drawn ? " drawn" : "",
+  printf("memory,%s,%d,%d,%d,%d%s,%.1f,%s\n", what, p.prefix, p.n, p.wanted, (int)p.want, p.sampled ? " sampled" : "",
          megabytes_free(s, b), status ? err.message : "ran");
   return status == DT_OK;
 }

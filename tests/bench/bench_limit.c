@@ -11,7 +11,7 @@
  * path slot.
  *
  *   verify   argmax of every row       draft   32 candidates of every row
- *   drawn    of every row a token by top-p, at temperature 1
+ *   sampled    of every row a token by top-p, at temperature 1
  *   prompt   keys and values only
  *   text     on a GPU: the same rows, not marked as a prompt, computed as a tree's are
  *   split    a verify pass of one row by operation: what it costs less when the model has no more than 32 inner columns
@@ -71,7 +71,7 @@ typedef struct {
   const char *pass;
   const subject *on;
   dt_want want;
-  bool prompt, drawn;
+  bool prompt, sampled;
   int context, rows;
   int n;
   double took[MOST_REPEATS];
@@ -95,7 +95,7 @@ static void run(const pass_case *c) {
   dt_out out = {.want = c->want,
                 .n = c->rows,
                 .row = index,
-                .sampling = c->drawn ? &nucleus : NULL,
+                .sampling = c->sampled ? &nucleus : NULL,
                 .argmax = best,
                 .k = CANDIDATES,
                 .vocab = c->on->vocab,
@@ -197,8 +197,8 @@ static void time_passes(const char *name, const dt_model_desc *d, const subject 
       for (int rows = 1; rows <= 16; rows *= 16)
         cases[count++] = pass_of("verify", s, DT_WANT_ARGMAX, contexts[i], rows);
   for (int rows = 1; rows <= 8; rows *= 8) {
-    cases[count] = pass_of("drawn", s, DT_WANT_ARGMAX, 512, rows);
-    cases[count++].drawn = true;
+    cases[count] = pass_of("sampled", s, DT_WANT_ARGMAX, 512, rows);
+    cases[count++].sampled = true;
   }
   cases[count] = pass_of("prompt", s, DT_WANT_NOTHING, 0, PROMPT_ROWS);
   cases[count++].prompt = true;

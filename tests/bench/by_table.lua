@@ -50,10 +50,10 @@ function by_table.texts(opts)
   return list
 end
 
--- A level of nodes that were drafted from is a pass. times: the second result of dt.calibrate.
+-- A level of nodes that were drafted from is a pass. times: the second result of dt.measure_costs.
 function by_table.ms(file, costs, times, temp)
   local ms, iterations = 0, {}
-  local function draws(rows, each) return temp > 0 and rows * each or 0 end
+  local function sampling(rows, each) return temp > 0 and rows * each or 0 end
   for line in io.lines(file) do
     local iteration = dt.json.decode(line)
     local rows, depth, level = 1, { [0] = 0 }, {}
@@ -65,11 +65,11 @@ function by_table.ms(file, costs, times, temp)
     end
     local length = iteration.length
     if iteration.nodes then
-      ms = ms + costs:target(rows, length, nil, iteration.experts_read) + draws(rows, times.target_draw)
+      ms = ms + costs:target(rows, length, nil, iteration.experts_read) + sampling(rows, times.target_sample)
       iterations[#iterations + 1] = iteration
     end
     for d, n in pairs(level) do
-      ms = ms + (d == 0 and costs:first(length) or costs:draft(n, length)) + draws(n, times.draft_draw)
+      ms = ms + (d == 0 and costs:first(length) or costs:draft(n, length)) + sampling(n, times.draft_sample)
     end
   end
   return ms, iterations

@@ -16,7 +16,7 @@ local opts = dt.args {
     { "code", 10, min = 0, max = 10, doc = "prompts of humaneval" },
     { "others", 4, min = 0, max = 10, doc = "prompts of each of the five other sets" },
     { "system", "You are a helpful assistant.", doc = "the chats' system text" },
-    { "temp", 0.0, min = 0, max = 100, doc = "temperature; chat i is drawn with seed i" },
+    { "temp", 0.0, min = 0, max = 100, doc = "temperature; chat i is sampled with seed i" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"

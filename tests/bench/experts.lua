@@ -112,7 +112,7 @@ local function measure(target, kept, costs, texts, arm)
     local pair <close> = dt.check(dt.fake {
       vocab = text.vocab, context = 700, draft = text.draft, target = text.target, costs = costs,
       experts = { layers = LAYERS, of = target.of, chosen = target.chosen, kept = kept } })
-    local object, times = dt.calibrate(pair)
+    local object, times = dt.measure_costs(pair)
     local result = dt.check(pair:generate {
       policy = arm.policy, preset = arm.preset, params = arm.params, seed = i, costs = "table", trace = file,
       prompt = text.prompt, tokens = opts.tokens, ignore_eos = true })

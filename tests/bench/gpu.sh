@@ -33,7 +33,7 @@ set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 parts=(exact rows wgmma prompts memory loading policies llama sanitize)
 more=(kernels peers)
-tests=(test_cuda_{forward,draw,exact,groups,packed,q8,failures,generation,prompt,heads,turns})
+tests=(test_cuda_{forward,sample,exact,groups,packed,q8,failures,generation,prompt,heads,turns})
 tests+=('test_golden_logits cuda' 'test_heads cuda' 'test_golden_sampling 500 cuda')
 archive=build/gpu.tar.xz most_mb=60 model=model.gguf
 prompt='The old man went down to the'
@@ -239,7 +239,7 @@ tiny_sizes() {
   shape=tiny long=514 lengths=520 each=0 blocks=1 few=6 most=9 full=(CUDA_EMU_FAULTS='1 6e7 -1')
   pair=(-m models/mini-draft -md models/mini-draft)
   policies=linear length=(-n 6 --rounds 1) matrix=() short=(--prompts 1 -n 2 --policies linear --costs learn)
-  tests=('test_cuda_forward wide_rows*' 'test_cuda_draw a_row*' 'test_cuda_exact a_nan*')
+  tests=('test_cuda_forward wide_rows*' 'test_cuda_sample a_row*' 'test_cuda_exact a_nan*')
   tests+=('test_cuda_prompt a_prompt_begins*' 'test_heads cuda a_layer*')
 }
 
@@ -268,7 +268,7 @@ rehearse() {
   local name file
   bin=$(mktemp -d)
   trap 'rm -rf "$bin"' EXIT
-  for name in dtrun bench_limit bench_gpu wgmma test_cuda_{forward,draw,exact,prompt} test_golden_logits test_heads; do
+  for name in dtrun bench_limit bench_gpu wgmma test_cuda_{forward,sample,exact,prompt} test_golden_logits test_heads; do
     file=$(find "$1/tests" -name "${name}_emu" -type f -perm -u+x | head -n 1)
     [ "$file" ] || file=$(find "$1/tests" -name "$name" -type f -perm -u+x | head -n 1)
     [ -z "$file" ] || ln -s "$(realpath "$file")" "$bin/$name"

@@ -22,7 +22,7 @@ OUT=$work/emulated PATH=$work/path:$PATH tests/bench/gpu.sh rehearse "$build" >"
   fail "$(<"$work/printed")"
 cmp -s "$work/printed" "$work/emulated/gpu.txt" || fail 'gpu.txt has not what was printed'
 says emulated '^# a stand-in, 1, commit .*: exact rows wgmma prompts memory loading policies llama sanitize$'
-for step in smoke test_cuda_{forward,draw,exact,prompt} test_heads linear 'linear sampling' 'dynatree sampling' \
+for step in smoke test_cuda_{forward,sample,exact,prompt} test_heads linear 'linear sampling' 'dynatree sampling' \
   'eagle2 head' 'rows F16' 'rows Q4_K' 'rows Q4_K in groups' wgmma 'prompts F16' 'prompts Q4_K' memory 'loading F16' \
   'loading Q4_K' 'loading IQ4_XS' 'policies bundled'; do
   says emulated "^passed: $step \([0-9]+ s\)$"
@@ -46,7 +46,7 @@ stand_ins() {
   local program
   rm -f "$work"/bin/* "$work/ran" "$work/finished"
   for program in dtrun bench_limit bench_gpu wgmma test_golden_logits test_golden_sampling test_heads \
-    test_cuda_{forward,draw,exact,groups,packed,q8,failures,generation,prompt,heads,turns}; do
+    test_cuda_{forward,sample,exact,groups,packed,q8,failures,generation,prompt,heads,turns}; do
     stand_in "$program" 'exit 0'
   done
 }
@@ -57,7 +57,7 @@ rehearse() { # NAME PART...
 
 stand_ins
 # shellcheck disable=SC2016
-stand_in test_cuda_draw 'echo so it is; [ "$DTRUN_NO_PDL" ]'
+stand_in test_cuda_sample 'echo so it is; [ "$DTRUN_NO_PDL" ]'
 # shellcheck disable=SC2016
 stand_in test_cuda_exact '[ "$DTRUN_NO_PDL" ] && [ "$DTRUN_NO_GRAPH" ]'
 stand_in test_cuda_prompt 'exit 3'
@@ -66,7 +66,7 @@ rm "$work/bin/test_cuda_q8"
 rehearse broken exact
 says broken '^passed: test_cuda_forward '
 says broken '^    so it is$'
-says broken '^FAILED: test_cuda_draw: status 1; passes with DTRUN_NO_PDL=1, with DTRUN_NO_PDL=1 DTRUN_NO_GRAPH=1 '
+says broken '^FAILED: test_cuda_sample: status 1; passes with DTRUN_NO_PDL=1, with DTRUN_NO_PDL=1 DTRUN_NO_GRAPH=1 '
 says broken '^FAILED: test_cuda_exact: status 1; passes with DTRUN_NO_PDL=1 DTRUN_NO_GRAPH=1 '
 says broken '^FAILED: test_cuda_prompt: status 3; fails in every way '
 says broken '^SKIPPED: test_cuda_heads: no GPU '

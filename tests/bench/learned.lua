@@ -68,7 +68,7 @@ local backend
 do
   local pair <close> = loaded "table"
   backend = pair.backend
-  if not opts.useless then given = select(2, dt.calibrate(pair)) end
+  if not opts.useless then given = select(2, dt.measure_costs(pair)) end
   for p = 1, opts.prompts do
     local _, plain = run(pair, "ar", prompt_text(p))
     lengths[p] = not opts.useless and #pair:decode(table.move(plain.tokens, 1, FROM, 1, {})) or nil

@@ -29,7 +29,7 @@ local opts = dt.args {
     { "by_table", false, doc = "by the table only, on a busy machine" },
     { "as", "pair", doc = "the name of the pair in the table" },
     { "out", nil, type = "string", doc = "a file that keeps finished lines" },
-    { "cost_table", nil, type = "string", doc = "a table of costs (calibrate --json) instead of a measured one" },
+    { "cost_table", nil, type = "string", doc = "a table of costs (dtrun run costs --json) instead of a measured one" },
   },
 }
 local POLICY = opts.rest[1] or "rate"
@@ -46,7 +46,7 @@ for line in opts.out and io.open(opts.out) and io.lines(opts.out) or function() 
 end
 
 local pair = by_table.load(opts)
-local costs, times = dt.calibrate(pair) -- or a failure
+local costs, times = dt.measure_costs(pair) -- or a failure
 dt.check(costs, times)
 local ARMS = { "ar", POLICY, "ar" }
 local trace, texts = os.tmpname(), by_table.texts(opts)

@@ -1,6 +1,6 @@
 -- Does p mean what it says? Guesses after every accepted token: how likely they were said to be, and how many came
--- true, in ten bins of p; as the draft model says it, and sharpened by what was learned on the way. Texts that loop
--- repeat the same guesses, right or wrong, over and over; so there is a third count, of each sharpened guess once: the
+-- true, in ten bins of p; as the draft model says it, and calibrated by what was learned on the way. Texts that loop
+-- repeat the same guesses, right or wrong, over and over; so there is a third count, of each calibrated guess once: the
 -- same token after the same eight of a text. The error is twice the standard error of what came true less what was said
 -- to, where texts, not guesses, are what is drawn at random.
 -- With --policy it is that policy's own nodes instead, apart for each source that it names (tree:tag).
@@ -20,7 +20,7 @@ local opts = dt.args {
     { "template", "", doc = "chatml: wrap texts in ChatML" },
     { "tokens", 200, short = "n", min = 2, max = 1000, doc = "tokens of each" },
     { "temp", 0.0, min = 0, max = 100, doc = "temperature" },
-    { "share", false, doc = "sharpen as rate does, which learns a share too" },
+    { "share", false, doc = "calibrate as rate does, which learns a share too" },
     { "policy", nil, type = "string", doc = "a policy whose nodes are looked at, by their tags" },
     { "figure", nil, type = "string", doc = "a folder for a figure of it" },
   },
@@ -34,11 +34,11 @@ local SAME = 8 -- tokens before a guess, and it is the same
 -- Level by level the likeliest child, with some siblings that are verified too. Its sums are told by the trace.
 local PAGE = [[
 local policy = require "dt.policy"
-local Wide = policy.define { name = "wide", params = { { "sharpen", false, doc = "learn a scale" } } }
-function Wide:init() self.scale = policy.sharpen(SHARE) end
+local Wide = policy.define { name = "wide", params = { { "calibrate", false, doc = "learn a scale" } } }
+function Wide:init() self.scale = policy.calibration(SHARE) end
 function Wide:draft(tree)
   local u = tree.root
-  if self.sharpen then self.scale:apply(tree) end
+  if self.calibrate then self.scale:apply(tree) end
   for _ = 1, math.min(DEPTH, tree:depth_room()) do
     tree:draft_step(u)
     local first, last = tree:branch(u, CHILDREN)
@@ -151,11 +151,11 @@ if opts.policy then
 end
 
 local results, once = {}, nil
-for _, sharpen in ipairs { false, true } do
+for _, calibrate in ipairs { false, true } do
   local bins = new_bins()
   once = new_bins()
   for p, text in ipairs(list) do
-    local options = { policy = "wide.lua", source = source, params = { sharpen = sharpen }, prompt = text,
+    local options = { policy = "wide.lua", source = source, params = { calibrate = calibrate }, prompt = text,
                       tokens = opts.tokens, ignore_eos = true, temp = opts.temp, seed = p, trace = trace }
     count(function() return bins end, once, p, dt.check(pair:generate(options)), trace)
   end
@@ -166,7 +166,7 @@ os.remove(trace)
 results[#results + 1] = once
 
 print(("%d texts, %d tokens each, temperature %g"):format(#list, opts.tokens, opts.temp))
-print "              as the draft says it               sharpened                          sharpened, each once"
+print "              as the draft says it               calibrated                          calibrated, each once"
 print "bin        guesses   said   true  error    guesses   said   true  error    guesses   said   true  error"
 lines(results)
 
@@ -177,7 +177,7 @@ if opts.figure then
     for _, bin in ipairs(bins) do
       if bin.n >= LEAST then points[#points + 1] = { x = bin.said / bin.n, y = bin.true_ / bin.n } end
     end
-    series[i + 1] = { label = ({ "the draft's word", "sharpened", "each once" })[i], points = points }
+    series[i + 1] = { label = ({ "the draft's word", "calibrated", "each once" })[i], points = points }
   end
   local name = ("reliability-%g"):format(opts.temp)
   dt.check(figure.draw({ { kind = "lines", name = name, title = ("Guesses at temperature %g"):format(opts.temp),

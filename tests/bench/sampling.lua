@@ -26,7 +26,7 @@ local opts = dt.args {
     { "rounds", 4, min = 1, max = 100, doc = "runs of each arm and text" },
     { "arms", "linear K=1, linear K=2, hf_assisted", doc = "policies beside rate, each with a preset or parameters" },
     { "by_table", false, doc = "time by the table of costs, not by the clock (one text at a time)" },
-    { "cost_table", nil, type = "string", doc = "a table of costs (calibrate --json) instead of a measured one" },
+    { "cost_table", nil, type = "string", doc = "a table of costs (dtrun run costs --json) instead of a measured one" },
   },
 }
 local by_table = dofile((arg[0]:match "^(.*/)" or "./") .. "by_table.lua")
@@ -36,7 +36,7 @@ local TRACE = opts.by_table and os.tmpname() or nil
 local arms = by_table.arms("ar, rate, " .. opts.arms)
 for _, arm in ipairs(arms) do arm.ratios, arm.tokens, arm.iterations, arm.policy_ms = {}, 0, 0, 0 end
 local pair = by_table.load(opts)
-local costs, times = dt.calibrate(pair, { batch = opts.slots }) -- or a failure
+local costs, times = dt.measure_costs(pair, { batch = opts.slots }) -- or a failure
 dt.check(costs, times)
 
 -- Lists of prefixes that a run is over: one each, or all.

@@ -17,7 +17,7 @@ local opts = dt.args {
     { "questions", nil, type = "string", doc = "a file of questions (.jsonl) instead of novels, put in ChatML" },
     { "tokens", 200, short = "n", min = 2, max = 1000, doc = "tokens of each" },
     { "temps", "0,0.8", doc = "temperatures, with commas" },
-    { "cost_table", nil, type = "string", doc = "a table of costs (calibrate --json) instead of a measured one" },
+    { "cost_table", nil, type = "string", doc = "a table of costs (dtrun run costs --json) instead of a measured one" },
   },
 }
 -- Each behind those that it requires.
@@ -63,13 +63,13 @@ local function page(changed, place, value)
     out[#out + 1] = ("policy.%s = (function()\n%s\nend)()\n"):format(name, text)
   end
   out[#out + 1] = "local made = policy.guesses\n"
-    .. "function policy.guesses(p, seq) return made(p, seq, policy.sharpen(true), 1) end\n"
+    .. "function policy.guesses(p, seq) return made(p, seq, policy.calibration(true), 1) end\n"
   out[#out + 1] = text_of(files[1]):gsub('local policy = require "dt.policy"\n', "")
   return table.concat(out)
 end
 
 local pair = by_table.load(opts)
-local costs, times = dt.calibrate(pair) -- or a failure
+local costs, times = dt.measure_costs(pair) -- or a failure
 dt.check(costs, times)
 local trace, prefixes = os.tmpname(), {}
 for p, text in ipairs(by_table.texts(opts)) do prefixes[p] = dt.check(pair:prefix(text)) end

@@ -1,12 +1,12 @@
-"""dtrun serve beside dtrun --prompts and llama.cpp's server, in turns; what a long prompt does to texts that stream; and what kept rows save.
+"""dtrun serve beside dtrun --prompts and llama.cpp's server, in turns; what a long prompt does to texts that stream; and what the prefix cache saves.
 
     server.py DTRUN MODEL PROMPTS.jsonl [--peer LLAMA_SERVER]   speed
     server.py DTRUN MODEL PROMPTS.jsonl --stall N | --prefix N
 
 Speed: the same chats, 64 tokens each, at 1, 4 and 8 at once, three rounds of each side in turns, of which the median counts; loading is left out.
-Each prompt of a round begins with a number that no other round has, so that no rows are kept between them but those of the template's beginning; all
+Each prompt of a round begins with a number that no other round has, so that they share no cached tokens but those of the template's beginning; all
 sides of a round have the same ones. The peer has two threads, and decodes plainly. Stall: the longest wait between two pieces of four streams while a prompt of N tokens runs, and without it.
-Prefix: the time to the first token of a prompt of N + 8 tokens whose first N are kept, in its place or displaced by another text, beside the
+Prefix: the time to the first token of a prompt of N + 8 tokens whose first N are cached, in its place or displaced by another text, next to the
 time without. Python's own modules only.
 """
 

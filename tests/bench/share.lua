@@ -21,11 +21,11 @@ local opts = dt.args {
     { "arms", "rate, linear K=1, linear K=2, linear K=4, dynatree, dynatree narrow, hf_assisted, prompt_lookup",
       doc = "policies, each with a preset or parameters" },
     { "no_bounds", false, doc = "without the bounds, for which the draft model works long" },
-    { "cost_table", nil, type = "string", doc = "a table of costs (calibrate --json) instead of a measured one" },
+    { "cost_table", nil, type = "string", doc = "a table of costs (dtrun run costs --json) instead of a measured one" },
   },
 }
 local pair = by_table.load(opts)
-local costs, times = dt.calibrate(pair) -- or a failure
+local costs, times = dt.measure_costs(pair) -- or a failure
 dt.check(costs, times)
 local file = os.tmpname()
 

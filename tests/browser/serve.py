@@ -83,8 +83,8 @@ def chat_stops(b):
     check(b.value("document.querySelectorAll('.turn').length") == 1, "the turn is lost")
 
 
-def chat_folds_thoughts(b):
-    """Thoughts stand in a fold above the answer, which closes when the answer begins; the next question goes without them."""
+def chat_folds_reasoning(b):
+    """Reasoning stands in a fold above the answer, which closes when the answer begins; the next question goes without it."""
     opened(b)
     grammar = 'root ::= "<think>" [a-f]{40} "</think>" [x-z]{5}'
     b.value(f"""(() => {{
@@ -99,11 +99,11 @@ def chat_folds_thoughts(b):
         b.value("document.getElementById('message').value = 'The <b>dog?'")
         b.value("document.getElementById('composer').requestSubmit()")
         b.until(f"document.querySelectorAll('.turn .numbers b').length === {n}")
-    thoughts, answer = text(b, ".turn .thoughts div"), text(b, ".turn .words")
-    check(len(thoughts) == 40 and set(thoughts) <= set("abcdef"), "thoughts", thoughts)
+    reasoning, answer = text(b, ".turn .reasoning div"), text(b, ".turn .words")
+    check(len(reasoning) == 40 and set(reasoning) <= set("abcdef"), "reasoning", reasoning)
     check(len(answer.strip()) == 5 and set(answer.strip()) <= set("xyz"), "the answer", answer)
-    check(b.value("(t => !t.hidden && !t.open)(document.querySelector('.turn .thoughts'))"), "the fold is open")
-    check(b.value("window.sent.messages[1].content") == answer.strip(), "thoughts are sent again")
+    check(b.value("(t => !t.hidden && !t.open)(document.querySelector('.turn .reasoning'))"), "the fold is open")
+    check(b.value("window.sent.messages[1].content") == answer.strip(), "reasoning is sent again")
 
 
 def chat_is_plain_text(b):

@@ -110,7 +110,7 @@ it_gives_after_n_turns_what_one_run_on_the_whole_text_gives() {
     [ "$(answers c.json $((2 * i)))" = "$(one_run "$text")" ] || fail "answer $i"
     text+=$(answers c.json $((2 * i)); echo '<|im_end|>')$'\n'
   done
-  [ "$(grep -cE '^dtrun: 20 tokens, .* [1-9][0-9]+ of [1-9][0-9]+ prompt tokens kept; time: ' stderr)" -eq 2 ] || fail 'no rows were kept'
+  [ "$(grep -cE '^dtrun: 20 tokens, .* [1-9][0-9]+ of [1-9][0-9]+ prompt tokens cached; time: ' stderr)" -eq 2 ] || fail 'no tokens were cached'
 }
 it_answers_from_a_pipe_without_a_draft_model() {
   printf 'Hello there\n\n  \n/policy linear\n/reset\nHello there' | "$dtrun" chat -m "$models/mini-target" --draft none --template chatml -n 9 -q >stdout 2>stderr ||
@@ -262,7 +262,7 @@ LUA
   sees 'Mountaine'
   sees '^[0-9]+ tokens/s(, [0-9]+\.[0-9]x)? *$'
   keys '/stats on' Enter 'What is it?' Enter # two turns
-  sees '24 tokens, .* [0-9]+ of [0-9]+ prompt tokens kept; time: '
+  sees '24 tokens, .* [0-9]+ of [0-9]+ prompt tokens cached; time: '
   keys '/policy ./slow.lua' Enter '/stats' Enter
   sees '2 answers, 48 tokens, .* tokens of context used'
   keys 'And now?' Enter
@@ -277,7 +277,7 @@ LUA
   keys '/policy linear' Enter '/policy' Enter
   sees '/policy: now linear'
   keys 'More' Enter
-  sees '24 tokens, .* drafted accepted, [0-9]+ of [0-9]+ prompt tokens kept'
+  sees '24 tokens, .* drafted accepted, [0-9]+ of [0-9]+ prompt tokens cached'
   keys '/nonsense' Enter
   sees 'no command /nonsense: /help lists them'
   keys '/save c.json' Enter '/quit' Enter
@@ -285,7 +285,7 @@ LUA
   [ "$(answers c.json)" -eq 8 ] || fail 'expected four questions and their answers'
   [ "$(answers c.json 5)" = 'And now?' ] && [ "$(answers c.json 7)" = 'More' ] || fail 'the conversation'
 }
-it_dims_thoughts() {
+it_dims_reasoning() {
   command -v tmux >/dev/null || { echo '  skipped: no tmux'; return 0; }
   local thinks='/set grammar root ::= "<think>\n" "ab cd" "\n</think>\n\n" "ef gh"'
   begins "'$dtrun' chat ar --template chatml -n 60; echo left with \$?; cat"
@@ -294,11 +294,11 @@ it_dims_thoughts() {
   keys Enter 'Hello' Enter
   sees '^ef gh'
   grep -qx 'ab cd' screen.txt && ! grep -qE '^</?think>' screen.txt || fail "$(cat screen.txt)"
-  tmux -u -S socket capture-pane -e -p -S - | grep -qE $'^\e\\[2mab cd' || fail 'a thought that is not dim'
+  tmux -u -S socket capture-pane -e -p -S - | grep -qE $'^\e\\[2mab cd' || fail 'reasoning that is not dim'
   [ "$(grep -A 2 -x 'ab cd' screen.txt | tr -d '\n')" = 'ab cdef gh' ] || fail 'no blank line between'
   keys '/save c.json' Enter /quit Enter
   sees 'left with 0'
-  [ "$(answers c.json 2)" = $'<think>\nab cd\n</think>\n\nef gh' ] || fail 'saved without its thoughts'
+  [ "$(answers c.json 2)" = $'<think>\nab cd\n</think>\n\nef gh' ] || fail 'saved without its reasoning'
   printf '%s\n' "$thinks" 'Hello' | succeeds chat ar --template chatml -n 60 -q
   [ "$(cat stdout)" = $'<think>\nab cd\n</think>\n\nef gh' ] || fail 'through a pipe it is another text'
 }

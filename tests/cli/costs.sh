@@ -17,7 +17,7 @@ it_measures_once_and_remakes_what_cannot_be_read() {
   same_text first .cache/dtrun/costs-*.json
   echo '{' >"$(echo .cache/dtrun/costs-*.json)"
   cost_run
-  grep -qE '^dtrun: the table of costs /.*/costs-[0-9a-f]*.json is made anew: it is no JSON object$' stderr || fail 'no note'
+  grep -qE '^dtrun: the table of costs /.*/costs-[0-9a-f]*.json is replaced: it is no JSON object$' stderr || fail 'no note'
   cost_run
   no_note
   [ "$(find .cache -type f | wc -l)" -eq 1 ] || fail 'something else is left in the cache'
@@ -46,11 +46,11 @@ it_measures_nothing_unless_asked() {
   [ "$(echo .cache/dtrun/learned-*)" = "$first" ] || fail 'other files'
   [ "$(grep -o '"key":"[^"]*"' "$first")" = "$key" ] || fail 'another key'
   learn_run -s 1 --temp 0.8
-  [ "$(find .cache -type f -name 'learned-*.json' | wc -l)" -eq 2 ] || fail 'drawing tokens costs the same'
+  [ "$(find .cache -type f -name 'learned-*.json' | wc -l)" -eq 2 ] || fail 'sampling costs the same'
   cut -c1-100 "$first" >torn
   cp torn "$first"
   learn_run
-  grep -qE '^dtrun: what was learned of costs in /.*/learned-[0-9a-f]*.json is left aside, and written anew: it is no JSON object$' stderr || fail 'no note'
+  grep -qE '^dtrun: the learned costs in /.*/learned-[0-9a-f]*.json are ignored and replaced: it is no JSON object$' stderr || fail 'no note'
   learn_run
   no_note
 }
@@ -67,14 +67,14 @@ it_says_that_a_table_of_an_earlier_version_is_not_read() {
   local table aside
   table=$(echo .cache/dtrun/costs-*.json)
   sed -i -E 's/"key":[[:space:]]*"/&dtrun 0.1.0 bc34801 0123456789abcdef, /' "$table"
-  aside="^dtrun: the table of costs /.*/$(basename "$table") is left aside: it was measured by an older version, or on another machine or model; costs are learned from runs, dtrun run calibrate measures it anew\$"
+  aside="^dtrun: the table of costs /.*/$(basename "$table") is ignored: it was measured by an older version, or on another machine or model; costs are learned from runs; 'dtrun run costs' measures them again\$"
   runs
   [ "$(grep -cE "$aside" stderr)" -eq 1 ] || fail "not one line: $(cat stderr)"
   runs
   no_note # what that run learned is there
   rm .cache/dtrun/learned-*.json
-  succeeds run calibrate "${pair[@]}"
-  grep -q 'is made anew: it was measured by an older version' stderr || fail 'calibrate measures nothing'
+  succeeds run costs "${pair[@]}"
+  grep -q 'is replaced: it was measured by an older version' stderr || fail 'costs measures nothing'
   runs
   no_note
 }
@@ -108,7 +108,7 @@ it_loses_nothing_when_many_learn_at_once() {
   local i
   for i in 1 2 3 4 5 6; do "$dtrun" cast --text 'The ship' -n 8 -c 60 -t 1 >/dev/null 2>"said$i" & done
   wait
-  cat said? | grep -E 'left aside|cannot be kept' && fail 'they disturb each other'
+  cat said? | grep -E 'is ignored|are ignored|cannot be kept' && fail 'they disturb each other'
   learn_run
   no_note
   [ "$(find .cache -type f | wc -l)" -eq 2 ] || fail 'something else than learned costs and a ledger is left in the cache'

@@ -73,10 +73,10 @@ int main(void) {
   bool found;
   const dtl_prompt prompt = {.text = "The ship", .len = 8};
   const dtl_request request = {.prompts = &prompt, .n = 1, .seq = {.max_tokens = 8}};
-  const dtl_calibration table = {.context = 60, .progress = measures, .note = notes};
+  const dtl_cost_measuring table = {.context = 60, .progress = measures, .note = notes};
   if (dtl_load(&(dtl_load_options){.need = DTL_ANY_DRAFT, .how = {.threads = 1}}, &pair, &found, &err) ||
       dtl_policy_open(&(dtl_policy_options){.policy = "cast"}, &policy, &err) ||
-      dtl_generate(pair, policy, &request, &result, &err) || dtl_calibrate(pair, &table, &costs, &err))
+      dtl_generate(pair, policy, &request, &result, &err) || dtl_measure_costs(pair, &table, &costs, &err))
     return puts(err.message), 1;
   puts(result.costs);
   dtl_result_free(&result), dtl_policy_close(policy), dt_pair_close(pair);

@@ -116,9 +116,9 @@ with dtrun.load(threads=1) as pair:
     assert "tokens is given twice, once as max_tokens" in refused(pair.generate, PROMPT, tokens=1, max_tokens=1)
     for name in ("bad_words", "num_beams", "do_sample", "streamer"):
         assert f"{name} is not an option: " in refused(pair.generate, PROMPT, **{name: 1}), name
-    shifted = pair.generate(PROMPT, policy="linear", tokens=9, repetition_penalty=1.5, logit_bias={" the": False, 300: 2}, logprobs=2)
-    assert shifted["shifts"]["repeat_penalty"] == 1.5 and shifted["shifts"]["logit_bias"][1] == [300, 2], shifted["shifts"]
-    assert len(shifted["logprobs"]) == 9 and len(shifted["logprobs"][0]["top"]) == 2
+    adjusted = pair.generate(PROMPT, policy="linear", tokens=9, repetition_penalty=1.5, logit_bias={" the": False, 300: 2}, logprobs=2)
+    assert adjusted["adjustments"]["repeat_penalty"] == 1.5 and adjusted["adjustments"]["logit_bias"][1] == [300, 2], adjusted["adjustments"]
+    assert len(adjusted["logprobs"]) == 9 and len(adjusted["logprobs"][0]["top"]) == 2
     told, pieces = [], []
     result = pair.generate(PROMPT, policy="linear", tokens=9, logprobs=2, on_logprobs=told.extend, on_text=pieces.append)
     def rounded(list): return [[t["id"], f'{t["logprob"]:.6g}', [[id, f"{p:.6g}"] for id, p in t["top"]]] for t in list]

@@ -99,25 +99,25 @@ it_gives_the_answers_of_a_chat() {
   grep -q '"choices":\[\],"usage":{"prompt_tokens":' answer || fail 'usage'
   grep -q '"delta":{},"logprobs":null,"finish_reason":"length"' answer || fail 'the last delta'
 }
-it_tells_thoughts_from_contents() {
+it_separates_reasoning_from_content() {
   serve --template chatml
   local asked='"messages": [{"role": "user", "content": "The dog?"}], "max_tokens": 60' form
   local thinks=$asked', "grammar": "root ::= \"<think>\\n\" [a-f]{8} \" \" [a-f]{8} \"\\n</think>\\n\\n\" [x-z]{5}"'
   for form in '' ', "reasoning_format": "auto"' ', "reasoning_format": "deepseek"'; do
     gets /v1/chat/completions "{$thinks$form}"
     [[ $(value a.choices[1].message.content) =~ ^[x-z]{5}$ ]] || fail "contents: $(<answer)"
-    [[ $(value a.choices[1].message.reasoning_content) =~ ^[a-f]{8}' '[a-f]{8}$ ]] || fail "thoughts: $(<answer)"
+    [[ $(value a.choices[1].message.reasoning_content) =~ ^[a-f]{8}' '[a-f]{8}$ ]] || fail "reasoning: $(<answer)"
   done
-  value a.choices[1].message.reasoning_content >thoughts
+  value a.choices[1].message.reasoning_content >reasoning
   value a.choices[1].message.content >contents
   gets /v1/chat/completions "{$thinks, \"stream\": true, \"logprobs\": true}"
   joined reasoning_content >here
-  same_text thoughts here
+  same_text reasoning here
   joined >here
   same_text contents here
   gets /v1/chat/completions "{$thinks, \"reasoning_format\": \"none\"}"
-  [ "$(value a.choices[1].message.reasoning_content)" = nil ] || fail "thoughts apart: $(<answer)"
-  printf '<think>\n%s\n</think>\n\n%s' "$(<thoughts)" "$(<contents)" >there
+  [ "$(value a.choices[1].message.reasoning_content)" = nil ] || fail "reasoning apart: $(<answer)"
+  printf '<think>\n%s\n</think>\n\n%s' "$(<reasoning)" "$(<contents)" >there
   value a.choices[1].message.content >here
   same_text there here
   gets /v1/chat/completions "{$thinks, \"reasoning_format\": \"none\", \"stream\": true}"
@@ -127,14 +127,14 @@ it_tells_thoughts_from_contents() {
   refused 400 invalid_request_error '^reasoning_format: expected' "{$asked, \"reasoning_format\": true}" /v1/chat/completions
   refused 400 invalid_request_error '^reasoning_format: no such field' '{"prompt": "a", "reasoning_format": "none"}'
 }
-it_begins_in_a_thought_where_the_template_does() {
+it_begins_in_reasoning_where_the_template_does() {
   serve --template deepseek-r1
   local asked='"messages": [{"role": "user", "content": "The dog?"}], "max_tokens": 9'
   gets /v1/chat/completions "{$asked, \"reasoning_format\": \"none\"}"
   value a.choices[1].message.content >there
   gets /v1/chat/completions "{$asked}"
   [ "$(value a.choices[1].message.content)" = '' ] || fail "contents: $(<answer)"
-  [ "$(value a.choices[1].message.reasoning_content)" = "$(tr '\n' ' ' <there | sed 's/^ *//')" ] || fail "thoughts: $(<answer)"
+  [ "$(value a.choices[1].message.reasoning_content)" = "$(tr '\n' ' ' <there | sed 's/^ *//')" ] || fail "reasoning: $(<answer)"
   gets /v1/chat/completions "{$asked, \"json_schema\": {\"enum\": [\"yes\"]}}"
   [ "$(value a.choices[1].message.content)" = '"yes"' ] || fail "a text held to a schema: $(<answer)"
 }
@@ -372,7 +372,7 @@ it_keeps_rows_of_prompts() {
   [ "$(count dtrun:prompt_cache_bytes)" -gt 100000 ] && [ "$(count dtrun:prompt_tokens_cached_total)" -gt 100 ] || fail 'not counted'
   serve -np 1 --cache-ram 0
   texts false false false false
-  [ "$(count dtrun:prompt_cache_bytes)" = 0 ] || fail "it keeps $(count dtrun:prompt_cache_bytes) bytes"
+  [ "$(count dtrun:prompt_cache_bytes)" = 0 ] || fail "it caches $(count dtrun:prompt_cache_bytes) bytes"
   gets /v1/completions "$(body "$a")"
   [ "$(value $cached)" = 0 ] || fail 'rows of a request that leaves none'
   gets /v1/completions "$(body "$a and")"

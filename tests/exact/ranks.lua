@@ -1,4 +1,4 @@
--- What models write under policies, greedily and drawn, one line for each: the same lines from every number of ranks.
+-- What models write under policies, greedily and sampled, one line for each: the same lines from every number of ranks.
 --   mpirun -n R dtrun run tests/exact/ranks.lua [MODEL...]      MODELs have no draft model, as the bundled pair has
 local dt = require "dt"
 

@@ -1,4 +1,4 @@
--- Sampling is exact: for one seed every policy gives the tokens that `ar` draws, coupled or not, alone or in a batch of
+-- Sampling is exact: for one seed every policy gives the tokens of `ar`, coupled or not, alone or in a batch of
 -- 2 to 8 with others, whatever the temperature and the filters.
 -- dtrun run tests/exact/sampling.lua [--prompts 20] [--tokens 60]
 local dt = require "dt"

@@ -47,7 +47,7 @@ tries() {
 it_survives_the_command_line() {
   tries "the default run" -p The -n 3 -t 1 -q
   tries "one text" linear -p The -n 3 -t 1 -q
-  tries "one text, drawn" eagle2 -p The -n 4 -t 1 -q --temp 1 --top-p 0.9 --stop x --json /dev/null --trace /dev/null
+  tries "one text, sampled" eagle2 -p The -n 4 -t 1 -q --temp 1 --top-p 0.9 --stop x --json /dev/null --trace /dev/null
   tries "a schema" linear -p The -n 4 -t 1 -q \
     --json-schema '{"type":"object","properties":{"a":{"enum":[1,"b"]},"b":{"pattern":"^[a-c]$"}},"additionalProperties":{"minimum":3}}'
   tries "an expression" linear -p The -n 4 -t 1 -q --regex '(a|[^b]){2}'

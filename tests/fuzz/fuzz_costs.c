@@ -33,7 +33,7 @@ static void check_experts(const dtl_costs *c) {
   }
 }
 
-/* A draft's first pass of an iteration is none of the cheap ones, and drawing takes no time away. */
+/* A draft's first pass of an iteration is none of the cheap ones, and sampling takes no time away. */
 static void check_rest(const dtl_costs *c) {
   static const int contexts[] = {0, 128, 100000, 1 << 30};
   for (int d = 0; d < c->drafts; d++)
@@ -46,7 +46,8 @@ static void check_rest(const dtl_costs *c) {
       }
   for (int i = 0; i < DTL_COST_WALKS; i++)
     if (!(c->walk[i] >= (i ? c->walk[i - 1] : 0)) || !isfinite(c->walk[i] * 4096 * 256)) abort();
-  if (!(c->target_draw >= 0 && c->draft_draw >= 0 && isfinite((c->target_draw + c->draft_draw) * 4096 * 256))) abort();
+  if (!(c->target_sample >= 0 && c->draft_sample >= 0 && isfinite((c->target_sample + c->draft_sample) * 4096 * 256)))
+    abort();
 }
 
 /* What is taken in whole teaches, and can be written and read again. */

@@ -225,7 +225,7 @@ TEMPLATES = {
     "phi3": ("phi3-no-system", PHI3, "<s>", "<|endoftext|>"), "phi3.5": ("phi3", PHI35, "", "<|endoftext|>"),
     "phi4": ("phi4", PHI4, "", "<|im_end|>"), "phi4-mini": ("phi4-mini", PHI4_MINI, "", "<|endoftext|>"),
     "gemma2": ("gemma2", GEMMA2, "<bos>", "<eos>"), "gemma3": ("gemma3", GEMMA3, "<bos>", "<eos>"), "gemma4": ("gemma4", GEMMA4, "<bos>", "<eos>"),
-    "gemma4-thoughtless": ("gemma4", GEMMA4 + r"{{- '<|channel>thought\n<channel|>' -}}", "<bos>", "<eos>"),
+    "gemma4-no-reasoning": ("gemma4", GEMMA4 + r"{{- '<|channel>thought\n<channel|>' -}}", "<bos>", "<eos>"),
     "granite3.0": ("granite", GRANITE30, "", ""), "granite3.1": ("granite", GRANITE31, "", ""), "granite3.3": ("granite", GRANITE33, "", ""),
     "granite4.0": ("granite", GRANITE40, "", ""), "olmo2": ("olmo2", OLMO2, "<|endoftext|>", "<|endoftext|>"),
     "gpt-oss": ("harmony", HARMONY, "", "<|return|>"), "glm4.5": ("glm4.5", GLM45, "", "<|endoftext|>"),

@@ -1,5 +1,5 @@
 """Make logits/mini-target/sampling.json: the exact probabilities with which Hugging Face transformers (f32, CPU, eager attention)
-would draw the next two tokens after a few texts, with its own processors in its own order, and OpenAI's formula of presence and frequency,
+would sample the next two tokens after a few texts, with its own processors in its own order, and OpenAI's formula of presence and frequency,
 which it lacks. Run it from anywhere:
 
     python tests/golden/make_sampling.py

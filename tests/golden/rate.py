@@ -1,4 +1,4 @@
-"""rate for make_policies.py: the formula of policies/rate.lua and its parts, with the learning of runtime/tree/learn.c, at temperature 0,
+"""rate for make_policies.py: the formula of policies/rate.lua and its parts, with the learning of runtime/tree/calibration_learn.c, at temperature 0,
 written anew and as plainly as possible."""
 import math
 import numpy as np
@@ -11,14 +11,14 @@ UNEVEN = {"rows": [1, 2, 3, 4, 257], "target": [1.0, 1.013, 1.371, 1.427, 11.3],
           "walk": [0.0007, 0.0031, 0.019]}
 
 
-class Sharpener:
-    """Sharpens the draft model's candidates, and learns slope, shift and share from the tokens that come."""
+class Calibration:
+    """Calibrates the draft model's candidates, and learns slope, shift and share from the tokens that come."""
 
     def __init__(self):
         self.slope, self.shift, self.share = 1.0, 0.0, 1.0
         self.slopes, self.shifts, self.came, self.shares = 20.0, 4.0, 1.0, 1.0
 
-    def sharpen(self, candidates):
+    def calibrate(self, candidates):
         p = np.array([x for _, x in candidates])
         weight = (p / p[0]) ** (1 / 0.6)
         others = weight[1:].sum()
@@ -28,7 +28,7 @@ class Sharpener:
                 for i, ((t, _), w) in enumerate(zip(candidates, weight))]
 
     def learn(self, candidates, token, slope, shift, share):
-        """slope, shift, share: those that the candidates were sharpened with."""
+        """slope, shift, share: those that the candidates were calibrated with."""
         tokens, p = [t for t, _ in candidates], [x for _, x in candidates]
         i, first = tokens.index(token), min(max(p[0], 1e-6), 1 - 1e-6)
         odds = (math.log(first / (1 - first)) - shift) / slope
@@ -154,7 +154,7 @@ class Rate:
         self.rows = lambda nodes, n: self.verify(nodes + 1 + n) - self.verify(nodes + 1)  # n rows more
         self.row = lambda nodes: min(self.rows(nodes, n) / n for n in range(1, 5))
         self.page, self.node = page, node
-        self.account, self.copies, self.sharpener = Account(costs["walk"]), Copies(), Sharpener()
+        self.account, self.copies, self.calibration = Account(costs["walk"]), Copies(), Calibration()
         plain, sums = self.verify(1) - page, [sum(0.8 ** i for i in range(1, depth + 1)) for depth in range(9)]
         self.promise = max(sums[depth] - (self.rows(0, depth) + max(depth - 1, 0) * self.pass_ms(1)) / plain for depth in range(9))
         self.expected = max(0.0, 0.8 - self.row(1) / plain)
@@ -237,10 +237,10 @@ class Rate:
                 break
             if drafts:
                 if not self.passes:
-                    self.said = self.sharpener.slope, self.sharpener.shift, self.sharpener.share
+                    self.said = self.calibration.slope, self.calibration.shift, self.calibration.share
                     self.read = len(tree.text)
                 for u in level:
-                    self.says[u] = self.sharpener.sharpen(tree.candidates(u))
+                    self.says[u] = self.calibration.calibrate(tree.candidates(u))
                 ms = self.pass_ms(len(level))
                 self.drafted_ms += ms
                 self.passes.append({"open": rest, "net": 0.0, "ms": ms})
@@ -328,4 +328,4 @@ class Rate:
         self.reach = max(0.9 * self.reach, len(accepted))
         for u, token in zip([0] + accepted, [tree.token[v] for v in accepted] + [bonus]):
             if u in self.says:
-                self.sharpener.learn(self.says[u], token, *self.said)
+                self.calibration.learn(self.says[u], token, *self.said)

@@ -293,7 +293,7 @@ function TestBatch.test_callbacks_may_do_what_they_like()
     lu.assertErrorMsgContains("the pair is generating", pair.generate, pair, { policy = "ar", prompt = " 1" })
     lu.assertErrorMsgContains("the pair is generating", pair.generate_batch, pair,
                               { policy = "ar", prompts = { " 1" } })
-    lu.assertErrorMsgContains("the pair is generating", dt.calibrate, pair)
+    lu.assertErrorMsgContains("the pair is generating", dt.measure_costs, pair)
   end
   lu.assertTrue(pair:generate_batch { policy = "linear", prompts = list, slots = 2, tokens = 9, on_done = on_done })
   lu.assertEquals(#said, 6)

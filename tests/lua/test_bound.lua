@@ -22,7 +22,7 @@ end
 
 local function of_text(pair, prompt, tokens)
   local request = { policy = "ar", prompt = prompt, tokens = tokens, ignore_eos = true }
-  local costs, times = dt.calibrate(pair)
+  local costs, times = dt.measure_costs(pair)
   return assert(bound.of(pair, request, assert(pair:generate(request)), costs, times))
 end
 
@@ -59,7 +59,7 @@ function TestBound.test_an_experiment_has_them_as_arms_of_their_own_and_goes_on(
   os.remove(t.out)
   t.settings = bound.settings(t)
   local head = assert(experiment.run(t)).head
-  local costs, times = dt.calibrate(pair)
+  local costs, times = dt.measure_costs(pair)
   for _ = 1, 2 do
     local runs, plain = assert(bound.run(t, head, costs, times)).runs, {}
     lu.assertEquals(#runs, 2 * 2 + 2 * 2)

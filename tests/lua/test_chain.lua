@@ -149,7 +149,7 @@ local LOOP = [[
 local CALL = "local least, k = %s, %d tree:draft_chain(tree.root, k, least)"
 local PAGE = [[
   local policy = require "dt.policy"
-  local P = policy.define { name = "page", uses = { sharpen = true } }
+  local P = policy.define { name = "page", uses = { calibrate = true } }
   function P:draft(tree) %s end
   return P ]]
 

@@ -28,14 +28,14 @@ function TestCosts.test_a_policy_that_uses_costs_gets_them_without_asking()
   lu.assertStrContains(in_policy(fake(), "self.costs", "costs = false"), "<nil>")
 end
 
--- A table with a first pass of its own, for one sequence and for two, and with what drawing takes.
-local DRAWN = { contexts = { 128, 256 }, rows = { 1, 9 }, target = { { 1.0, 3.0 }, { 1.0, 3.0 } },
+-- A table with a first pass of its own, for one sequence and for two, and with what sampling takes.
+local SAMPLED = { contexts = { 128, 256 }, rows = { 1, 9 }, target = { { 1.0, 3.0 }, { 1.0, 3.0 } },
                 draft = { { 0.125, 1.125 }, { 0.25, 1.25 } }, first = { 0.25, 0.5 },
-                target_draw = 0.5, draft_draw = 0.0625 }
+                target_sample = 0.5, draft_sample = 0.0625 }
 
 function TestCosts.test_the_first_draft_pass_of_an_iteration_has_a_time_of_its_own()
   lu.assertStrContains(in_policy(fake(), "self.costs:first(1)"), "<0.125>") -- without: as the others
-  local pair = fake { costs = DRAWN }
+  local pair = fake { costs = SAMPLED }
   lu.assertStrContains(in_policy(pair, "self.costs:first(128)"), "<0.25>")
   lu.assertStrContains(in_policy(pair, "self.costs:first(129)"), "<0.5>")
   lu.assertStrContains(in_policy(pair, "self.costs:first(128, 2)"), "<0.375>") -- a row more
@@ -146,8 +146,8 @@ function TestCosts.test_a_pass_of_the_target_costs_more_the_more_experts_it_read
     contexts = { 128 }, rows = { 1 }, target = { { 1.0 } }, experts = { 0.5 }, expert = { 0 } } })
 end
 
-function TestCosts.test_rows_that_are_drawn_take_longer()
-  local pair = fake { costs = DRAWN }
+function TestCosts.test_rows_that_are_sampled_take_longer()
+  local pair = fake { costs = SAMPLED }
   local function cost(expression, options)
     local asked = { prompt = " 7", tokens = 9, source = ([[
       local P = require "dt.policy".define { name = "p", uses = { costs = true } }
@@ -205,12 +205,12 @@ function TestCosts.test_a_result_says_what_its_policy_counted_with()
   lu.assertErrorMsgContains("generate: costs: 'measured': expected learn or table", costs, fake(), "measured")
 end
 
-function TestCosts.test_calibrate_gives_the_object_and_its_table()
-  local costs, t = assert(dt.calibrate(fake()))
+function TestCosts.test_measure_costs_gives_the_object_and_its_table()
+  local costs, t = assert(dt.measure_costs(fake()))
   lu.assertEquals({ costs:target(1, 10), costs:target(2, 10), costs:draft(2, 10) }, { 1.0, 1.25, 0.25 })
   lu.assertEquals({ t.contexts, t.rows, t.target, t.draft }, { { 128 }, { 1, 9 }, TABLE.target, TABLE.draft })
   lu.assertErrorMsgContains(
-    "dt.calibrate: unknown key 'again' (known: batch, fresh)", dt.calibrate, fake(), { again = true })
+    "dt.measure_costs: unknown key 'again' (known: batch, fresh)", dt.measure_costs, fake(), { again = true })
 end
 
 function TestCosts.test_without_a_draft_model_there_are_no_costs_of_drafting()
@@ -267,7 +267,7 @@ function TestCosts.test_where_costs_cannot_be_measured_the_policy_is_not_run()
   lu.assertNil(result)
   lu.assertEquals(err.kind, "device")
   lu.assertStrContains(err.message, "returned NaN")
-  local costs, failure = dt.calibrate(pair)
+  local costs, failure = dt.measure_costs(pair)
   lu.assertNil(costs)
   lu.assertEquals(failure.kind, "device")
 end

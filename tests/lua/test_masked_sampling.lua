@@ -1,4 +1,4 @@
--- Texts sampled under a grammar have the distribution of plain decoding with masks: each token is drawn with the
+-- Texts sampled under a grammar have the distribution of plain decoding with masks: each token is sampled with the
 -- target's probabilities among those that the grammar allows. A scripted pair, a grammar of nine texts, chi-square at
 -- level 0.001.
 local lu = require "luaunit"

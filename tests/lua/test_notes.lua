@@ -139,7 +139,7 @@ TestClock = {}
 
 function TestClock.test_it_is_what_the_table_says_of_the_passes_so_far()
   local pair <close> = probe.fake(DRAFT, TARGET)
-  local costs, times = dt.calibrate(pair)
+  local costs, times = dt.measure_costs(pair)
   local source = HEAD:format "costs = true" .. [[
     function P:draft(tree)
       if tree:depth_room() < 1 then return end

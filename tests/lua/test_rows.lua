@@ -122,7 +122,7 @@ function TestRows.test_a_policy_that_did_not_declare_it_is_told()
         "out:candidates: this policy did not declare uses = {target = k}", { k = "nil" })
 end
 
--- Tokens that are drawn change the text, not what the target finds likely.
+-- Sampled tokens change the text, not what the target finds likely.
 function TestRows.test_are_without_noise_where_tokens_are_sampled()
   local body = GROW .. [[
     function P:observe(tree, out)

@@ -48,28 +48,28 @@ end
 
 TestTree = {}
 
-function TestTree.test_a_sharper_draft_model()
+function TestTree.test_a_calibrated_draft_model()
   draft([[
-    tree:sharpen(0.5)
+    tree:calibrate(0.5)
     tree:draft_step(0)
     tree:branch(0, 2)
     near(tree:logp(1) - tree:logp(2), math.log(4))
     near(tree:q(1), 0.5) near(tree:q(2), 0.25)
     near(tree:confidence(0), tree:p(1))
-    raises("tree:sharpen: scale must be a number, not string", tree.sharpen, tree, "1")
-    raises("tree:sharpen: scale 11 is out of range: 0.1..10", tree.sharpen, tree, 11)
-    raises("tree:sharpen: lean must be a number, not boolean", tree.sharpen, tree, 1, true)
-    raises("tree:sharpen: lean -1.1 is out of range: -1..1", tree.sharpen, tree, 1, -1.1)
-    raises("tree:sharpen: slope 0 is out of range: 0.1..10", tree.sharpen, tree, 1, 0, 0)
-    raises("tree:sharpen: shift 11 is out of range: -10..10", tree.sharpen, tree, 1, nil, nil, 11)
-    raises("tree:sharpen: share must be a number, not string", tree.sharpen, tree, 1, 0, 1, 0, "1")
-    raises("tree:sharpen: share 1.1 is out of range: 0.01..1", tree.sharpen, tree, 1, 0, 1, 0, 1.1) ]], 9)
+    raises("tree:calibrate: scale must be a number, not string", tree.calibrate, tree, "1")
+    raises("tree:calibrate: scale 11 is out of range: 0.1..10", tree.calibrate, tree, 11)
+    raises("tree:calibrate: lean must be a number, not boolean", tree.calibrate, tree, 1, true)
+    raises("tree:calibrate: lean -1.1 is out of range: -1..1", tree.calibrate, tree, 1, -1.1)
+    raises("tree:calibrate: slope 0 is out of range: 0.1..10", tree.calibrate, tree, 1, 0, 0)
+    raises("tree:calibrate: shift 11 is out of range: -10..10", tree.calibrate, tree, 1, nil, nil, 11)
+    raises("tree:calibrate: share must be a number, not string", tree.calibrate, tree, 1, 0, 1, 0, "1")
+    raises("tree:calibrate: share 1.1 is out of range: 0.01..1", tree.calibrate, tree, 1, 0, 1, 0, 1.1) ]], 9)
 end
 
 -- The likeliest of 0.5, 0.25, 0.125 and six that share the rest: its odds, 1, become e ^ 0.5.
 function TestTree.test_odds_are_shifted_and_siblings_share_what_is_left()
   draft([[
-    tree:sharpen(1, 0, 2, 0.5)
+    tree:calibrate(1, 0, 2, 0.5)
     tree:draft_step(0)
     tree:branch(0, 9)
     local odds, sum = math.exp(0.5), 0
@@ -135,44 +135,44 @@ function TestTree.test_what_a_grammar_allows_and_forces_behind_a_node()
     eq(tree.seq.grammar, false) eq(tree:forced(0), nil) eq(tree:allowed(0, 3), true) ]])
 end
 
-function TestTree.test_a_sharpener_says_what_is_wrong_with_a_call()
+function TestTree.test_a_calibration_says_what_is_wrong_with_a_call()
   run([[
     local frozen = "the tree cannot change any more: its iteration is committed; the next draft starts an empty one"
     function P:init(seq)
-      local s = policy.sharpen()
+      local s = policy.calibration()
       eq(getmetatable(s), false)
-      raises("sharpener:apply: not called as a method of a sharpener", s.apply, {}, seq.tree)
-      raises("policy.sharpen: share must be true or false, not number", policy.sharpen, 1)
-      raises("sharpener:apply: not called as a method of a sharpener", s.apply, seq.tree, seq.tree)
-      raises("sharpener:observe: not called as a method of a sharpener", s.observe)
-      raises("sharpener:apply: a tree is expected, not no value", s.apply, s)
-      raises("sharpener:apply: a tree is expected, not userdata", s.apply, s, s)
-      raises("sharpener:observe: a tree is expected, not userdata", s.observe, s, seq)
-      raises("sharpener:observe: the iteration is not committed yet", s.observe, s, seq.tree)
+      raises("calibration:apply: not called as a method of a calibration", s.apply, {}, seq.tree)
+      raises("policy.calibration: share must be true or false, not number", policy.calibration, 1)
+      raises("calibration:apply: not called as a method of a calibration", s.apply, seq.tree, seq.tree)
+      raises("calibration:observe: not called as a method of a calibration", s.observe)
+      raises("calibration:apply: a tree is expected, not no value", s.apply, s)
+      raises("calibration:apply: a tree is expected, not userdata", s.apply, s, s)
+      raises("calibration:observe: a tree is expected, not userdata", s.observe, s, seq)
+      raises("calibration:observe: the iteration is not committed yet", s.observe, s, seq.tree)
       local _, message = pcall(function() return s.observed end)
-      eq(message:sub(-56), ": a sharpener has no 'observed': did you mean 'observe'?")
+      eq(message:sub(-58), ": a calibration has no 'observed': did you mean 'observe'?")
       self.s = s
     end
     function P:draft(tree)
       self.s:apply(tree)
       tree:draft_step(0)
       tree:branch(0, 1)
-      raises("sharpener:observe: the iteration is not committed yet", self.s.observe, self.s, tree)
+      raises("calibration:observe: the iteration is not committed yet", self.s.observe, self.s, tree)
     end
     function P:observe(tree)
       self.s:observe(tree)
-      raises("sharpener:apply: " .. frozen, self.s.apply, self.s, tree)
+      raises("calibration:apply: " .. frozen, self.s.apply, self.s, tree)
     end ]], 9)
 end
 
 -- Only where guesses know the noise: there a sure draft model that is always right is believed more and more.
-function TestTree.test_a_policy_that_uses_sharpen_learns_under_coupled_sampling_only()
+function TestTree.test_a_policy_that_uses_calibrate_learns_under_coupled_sampling_only()
   local models = { context = 400, target = { [""] = { [1] = 0.5, [2] = 0.25, [3] = 0.125 } },
                    draft = { [""] = { [1] = 0.5, [2] = 0.25, [3] = 0.125 } } }
   for _, how in ipairs { { temp = 1, coupled = true }, { temp = 1, coupled = false }, { temp = 0, coupled = true } } do
     local learns = how.temp > 0 and how.coupled
     run(([[
-    P = policy.define { name = "p", uses = { sharpen = true } }
+    P = policy.define { name = "p", uses = { calibrate = true } }
     function P:init(seq) self.n, self.said = 0, 0 eq(seq.coupled, %s) end
     function P:draft(tree)
       if tree:depth_room() == 0 then return end
@@ -186,7 +186,7 @@ function TestTree.test_a_policy_that_uses_sharpen_learns_under_coupled_sampling_
   end
 end
 
--- 1000 draws: the draft model's own words are those of the tables, whatever the noise makes of them; together the
+-- 1000 samples: the draft model's own words are those of the tables, whatever the noise makes of them; together the
 -- probabilities given the noise come true as often as they say.
 function TestTree.test_q_is_the_draft_models_own_and_p_knows_the_noise()
   run([[

@@ -35,7 +35,7 @@ text=(--backend cpu:scalar --ignore-eos -q -n 8 -p 'The old man went down to the
 for i in 1 2 3; do echo "{\"prompt\": \"The old man $i went\"}"; done >"$work/prompts.jsonl"
 clean 'the team' "$build/tests/test_team"
 clean 'one sequence' "$build/dtrun" dynatree -t 2 "${text[@]}"
-clean 'one sequence, drawn' "$build/dtrun" dynatree -t 2 --temp 1 --top-p 0.9 "${text[@]}"
+clean 'one sequence, sampled' "$build/dtrun" dynatree -t 2 --temp 1 --top-p 0.9 "${text[@]}"
 clean 'rounded weights and caches' "$build/dtrun" linear -t 2 --weights q4 --draft-weights q8 --cache-dtype f16 "${text[@]}"
 clean 'more threads than heads share out' "$build/dtrun" linear -t 3 "${text[@]}"
 clean 'a batch' "$build/dtrun" linear -t 2 --backend cpu:scalar --ignore-eos -n 4 --prompts "$work/prompts.jsonl"

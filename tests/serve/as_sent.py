@@ -107,14 +107,14 @@ for least in (1e-4, 1e-9, 0.000999, 1e-300, 0):
 for seed in range(4):
     assert text_of(gets(TEXT, {**GOES, "temperature": 2, "top_p": 0, "seed": seed})) == PLAIN
     assert text_of(gets(CHAT, {**SAYS, "top_p": 1e-300, "temperature": 2, "seed": seed})) == PLAIN_CHAT
-drawn = {}
+sampled = {}
 for seed in (0, 1, 2**53 + 1, 2**53 + 2, 2**63 - 1, 2**63, 2**64 - 1, -2, -(2**53) - 1, -(2**63)):
     body = {**GOES, "temperature": 1.5, "seed": seed, "max_tokens": 12, "dtrun": {}}
     answer = gets(TEXT, body)
     assert answer["choices"][0]["dtrun"]["seed"] == str(seed % 2**64), (seed, answer)
     assert text_of(gets(TEXT, body)) == text_of(answer)
-    drawn.setdefault(text_of(answer), []).append(seed)
-assert len(drawn) >= 8, drawn  # seeds that doubles cannot tell apart differ
+    sampled.setdefault(text_of(answer), []).append(seed)
+assert len(sampled) >= 8, sampled  # seeds that doubles cannot tell apart differ
 assert len({text_of(gets(TEXT, {**GOES, "temperature": 1.5, "seed": -1, "max_tokens": 12})) for _ in range(6)}) > 1
 for seed in ("1", 1.5, True, [1]):
     refused(TEXT, {**GOES, "seed": seed}, r"^seed: expected a whole number of 64 bits")

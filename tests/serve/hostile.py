@@ -136,8 +136,8 @@ def names():
 
 
 plain = text_of(ask({"dtrun": {"policy": "ar"}}))
-drawn = {"temperature": 1.2, "seed": 5, "dtrun": {"policy": "suffix"}}
-secret = text_of(ask(drawn))
+sampled = {"temperature": 1.2, "seed": 5, "dtrun": {"policy": "suffix"}}
+secret = text_of(ask(sampled))
 before = names()
 want(before.startswith("NAMES ") and int(before.split()[1]) > 50, before)
 want(text_of(page("mark")).startswith("LEAK: MARK"), "a page does not find its own marks")
@@ -151,7 +151,7 @@ wrong = []
 def client(i):
     for turn in range(TURNS):
         kind = (i + turn) % 3
-        if kind == 0 and text_of(ask(drawn)) != secret:
+        if kind == 0 and text_of(ask(sampled)) != secret:
             wrong.append("another text beside hostile pages")
         said = plain if kind == 0 else text_of(page()) if kind == 1 else text_of(ask({"dtrun": {"source": ENDLESS % ("init" if turn % 2 else "draft")}}))
         if (kind == 1 and said != plain) or (kind == 2 and "ran longer than 0.02 s" not in said):

@@ -1,10 +1,10 @@
-/* What a pass says of the next token, with the noise of draw.h and without, against the definition in double; and that
- * a pass that wants both says what two would. */
+/* What a pass says of the next token, with the noise of sample.h and without, against the definition in double; and
+ * that a pass that wants both says what two would. */
 #ifndef CANDIDATES_CASE_H
 #define CANDIDATES_CASE_H
 
-#include "draw_definition.h"
 #include "rig.h"
+#include "sample_definition.h"
 
 enum { CANDIDATES_ROWS = 9, CANDIDATES = 32 };
 

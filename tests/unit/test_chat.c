@@ -234,7 +234,7 @@ static void a_layout_can_be_named(void **state) {
 }
 
 /* Of past answers of gpt-oss the final message is shown, and nothing of one that ended before it. */
-static void past_thoughts_of_harmony_are_left_out(void **state) {
+static void past_reasoning_of_harmony_is_left_out(void **state) {
   (void)state;
   dt_chat *chat;
   char *text;
@@ -300,7 +300,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(roles_come_in_any_order),
       cmocka_unit_test(other_orders_are_refused_where_a_layout_has_none),
       cmocka_unit_test(a_layout_can_be_named),
-      cmocka_unit_test(past_thoughts_of_harmony_are_left_out),
+      cmocka_unit_test(past_reasoning_of_harmony_is_left_out),
       cmocka_unit_test(a_message_is_bytes),
       cmocka_unit_test(a_system_text_may_have_no_bytes),
       cmocka_unit_test(what_is_not_known_is_refused),

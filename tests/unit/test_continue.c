@@ -95,10 +95,10 @@ static void run_prompt(dt_session *s, uint64_t *seed) {
 }
 
 /* Turns of one conversation: part of the text so far, and a few tokens more. forgets: it may keep nothing of a text
- * that goes on otherwise. Returns how often something was kept. */
+ * that goes on otherwise. Returns how often something was cached. */
 static int converse(dt_pair *pair, bool draft, uint64_t seed, int turns, int vocab, bool forgets) {
   int32_t prompt[LONG] = {3, 1, 4, 1, 5};
-  int n = forgets ? 500 : 5, kept = 0, deepest = draft ? 5 : 0;
+  int n = forgets ? 500 : 5, cached = 0, deepest = draft ? 5 : 0;
   dt_session *s = session(pair, draft);
   for (int turn = 0; turn < turns; turn++) {
     dt_seq_options options = {
@@ -117,10 +117,10 @@ static int converse(dt_pair *pair, bool draft, uint64_t seed, int turns, int voc
     dt_stats st;
     dt_seq_stats(s, 0, &st);
     assert_int_equal(st.prompt_tokens, n);
-    kept += st.kept_tokens > 0;
-    if (!forgets || st.kept_tokens)
-      assert_in_range(st.kept_tokens, expected, n - 1); /* more where a random token is the one that stood there */
-    if (turn % 3 == 2) {                                /* some are left in the middle */
+    cached += st.cached_tokens > 0;
+    if (!forgets || st.cached_tokens)
+      assert_in_range(st.cached_tokens, expected, n - 1); /* more where a random token is the one that stood there */
+    if (turn % 3 == 2) {                                  /* some are left in the middle */
       run(s, &seed, 3, deepest);
       continue;
     }
@@ -132,7 +132,7 @@ static int converse(dt_pair *pair, bool draft, uint64_t seed, int turns, int voc
     free(want);
   }
   dt_session_close(s);
-  return kept;
+  return cached;
 }
 
 static void it_gives_what_one_run_on_the_whole_text_gives(void **state) {
@@ -143,10 +143,10 @@ static void it_gives_what_one_run_on_the_whole_text_gives(void **state) {
   pair = bundled();
   for (uint64_t seed = 1; seed <= 4; seed++) converse(pair, seed % 4 != 0, seed, 5, 4096, false);
   dt_pair_close(pair);
-  int kept = 0, turns = 0;
+  int cached = 0, turns = 0;
   pair = hybrid();
-  for (uint64_t seed = 1; seed <= 20; seed++, turns += 5) kept += converse(pair, seed % 4 != 0, seed, 5, 258, true);
-  assert_in_range(kept, turns / 5, turns * 3 / 5); /* the first turns keep nothing, and of the others some */
+  for (uint64_t seed = 1; seed <= 20; seed++, turns += 5) cached += converse(pair, seed % 4 != 0, seed, 5, 258, true);
+  assert_in_range(cached, turns / 5, turns * 3 / 5); /* the first turns keep nothing, and of the others some */
   dt_pair_close(pair);
 }
 

@@ -1,11 +1,11 @@
 /* An output matrix with some rows only: candidates are those of the whole model among these ids, with the noise that
  * belongs to them, and the same bits in every variant, in any company, on any number of threads. */
 #include "cpu.h"
-#include "draw_definition.h"
 #include "kernels.h"
 #include "model/model.h"
 #include "random_model.h"
 #include "rig.h"
+#include "sample_definition.h"
 
 enum { ROWS = 7, MOST = 32 };
 
@@ -14,19 +14,23 @@ typedef struct {
   float logp[ROWS][MOST], own[ROWS][MOST], confidence[ROWS], entropy[ROWS];
 } candidates;
 
-/* The last rows' shifts: of ids that are listed and of some that are not; one is banned. */
-static const dt_shift text_shifts[] = {{0, 2, 1, 0}, {1, -INFINITY, 1, 0}, {4, 1, 1.5f, 0.5f}, {700, 0.5f, 1, 0}},
-                      path_shifts[] = {{2, -1, 1, 0.25f}, {4, 3, 1, 0}};
-static dt_row_shifts shifts_of(int row) {
-  return row < 3 ? (dt_row_shifts){0} : (dt_row_shifts){text_shifts, path_shifts, 4, row < 5 ? 0 : 2, NULL};
+/* The last rows' adjustments: of ids that are listed and of some that are not; one is banned. */
+static const dt_adjustment text_adjustments[] = {{0, 2, 1, 0},
+                                                 {1, -INFINITY, 1, 0},
+                                                 {4, 1, 1.5f, 0.5f},
+                                                 {700, 0.5f, 1, 0}},
+                           path_adjustments[] = {{2, -1, 1, 0.25f}, {4, 3, 1, 0}};
+static dt_row_adjustments adjustments_of(int row) {
+  return row < 3 ? (dt_row_adjustments){0}
+                 : (dt_row_adjustments){text_adjustments, path_adjustments, 4, row < 5 ? 0 : 2, NULL};
 }
 
-static double shifted(int row, int32_t id, float logit) {
-  dt_row_shifts s = shifts_of(row);
+static double adjusted(int row, int32_t id, float logit) {
+  dt_row_adjustments s = adjustments_of(row);
   for (int i = 0; i < s.n_path; i++)
-    if (s.path[i].id == id) return (double)shift_logit(&s.path[i], logit);
+    if (s.path[i].id == id) return (double)adjust_logit(&s.path[i], logit);
   for (int i = 0; i < s.n_text; i++)
-    if (s.text[i].id == id) return (double)shift_logit(&s.text[i], logit);
+    if (s.text[i].id == id) return (double)adjust_logit(&s.text[i], logit);
   return (double)logit;
 }
 
@@ -37,15 +41,16 @@ static void run(rig *r, int first, int n, int vocab, candidates *to) {
   row_list l = {0};
   memset(to, 0, sizeof *to);
   for (int i = 0; i < ROWS; i++) sampling[i] = (dt_sampling){.seed = (uint64_t)i + 5, .temp = 0.5f * (float)(i % 3)};
-  dt_row_shifts shifts[ROWS];
+  dt_row_adjustments adjustments[ROWS];
   for (int i = 0; i < n; i++)
-    index[i] = i, shifts[i] = shifts_of(first + i), row_add_plain(&l, first + i, (first + i) * 13 % r->vocab, 0);
+    index[i] = i, adjustments[i] = adjustments_of(first + i),
+    row_add_plain(&l, first + i, (first + i) * 13 % r->vocab, 0);
   dt_rows rows = rows_of(&l);
   dt_out out = {.want = DT_WANT_TOPK,
                 .n = n,
                 .row = index,
                 .sampling = sampling,
-                .shifts = shifts,
+                .adjustments = adjustments,
                 .k = MOST,
                 .vocab = vocab,
                 .top_id = to->id[first],
@@ -64,7 +69,7 @@ static void check_row(const candidates *c, int i, const float *logits, const int
   int possible = 0;
   float temp = 0.5f * (float)(i % 3);
   for (int k = 0; k < n; k++) {
-    double logit = shifted(i, ids[k], logits[ids[k]]);
+    double logit = adjusted(i, ids[k], logits[ids[k]]);
     possible += logit > -INFINITY;
     score[k] = temp > 0 ? logit / (double)temp + definition_noise((uint64_t)i + 5, 0, ids[k]) : logit;
     sum += exp(score[k]), own += exp(logit);
@@ -82,7 +87,7 @@ static void check_row(const candidates *c, int i, const float *logits, const int
     for (int o = 0; o < n; o++) larger += score[o] > score[at] + 1e-5;
     assert_true(larger <= k);
     near((double)c->logp[i][k], score[at] - log(sum));
-    near((double)c->own[i][k], shifted(i, ids[at], logits[ids[at]]) - log(own));
+    near((double)c->own[i][k], adjusted(i, ids[at], logits[ids[at]]) - log(own));
   }
   free(score);
 }

@@ -1,4 +1,4 @@
-/* Two tokens sampled after a text are drawn with the probabilities of Hugging Face transformers (tests/golden/
+/* Two tokens sampled after a text have the probabilities of Hugging Face transformers (tests/golden/
  * make_sampling.py), and no id that transformers forbids ever comes: the bundled pair, through the whole engine, with a
  * tree of coupled guesses.  test_golden_sampling [SEEDS (1000) [BACKEND (auto)]]
  *
@@ -55,11 +55,11 @@ static void law_count(law *l, int32_t id, const char *name) {
 
 static void check_law(law *l, const char *name) {
   chi_square x = {0};
-  long drawn = l->rest, rest = l->rest; /* rest: of ids that are too rare for a bin of their own */
-  for (int i = 0; i < l->listed; i++) drawn += l->count[i];
-  double rare = (double)drawn;
+  long sampled = l->rest, rest = l->rest; /* rest: of ids that are too rare for a bin of their own */
+  for (int i = 0; i < l->listed; i++) sampled += l->count[i];
+  double rare = (double)sampled;
   for (int i = 0; i < l->listed; i++) {
-    double expected = l->p[i] * (double)drawn;
+    double expected = l->p[i] * (double)sampled;
     if (expected < FEW) {
       rest += l->count[i];
       continue;
@@ -103,7 +103,7 @@ static float number(const cJSON *json, const char *name) {
   return item ? (float)item->valuedouble : 0.0f;
 }
 
-static bool is_shifted(const cJSON *setting) {
+static bool is_adjusted(const cJSON *setting) {
   return cJSON_GetObjectItem(setting, "repeat") || cJSON_GetObjectItem(setting, "presence");
 }
 
@@ -113,19 +113,19 @@ static void check_setting(dt_session *s, const dt_prefix *prefix, const cJSON *s
   *p = (dt_sampling){0, number(setting, "temp"), (int)number(setting, "top_k"), number(setting, "top_p"),
                      number(setting, "min_p")};
   dt_bias bias[8];
-  o.shifts = (dt_shifts){.repeat = number(setting, "repeat"),
-                         .presence = number(setting, "presence"),
-                         .frequency = number(setting, "frequency"),
-                         .bias = bias};
+  o.adjustments = (dt_adjustments){.repeat = number(setting, "repeat"),
+                                   .presence = number(setting, "presence"),
+                                   .frequency = number(setting, "frequency"),
+                                   .bias = bias};
   const cJSON *list = cJSON_GetObjectItem(setting, "bias"); /* null: it is banned */
   for (const cJSON *b = list ? list->child : NULL; b; b = b->next)
-    bias[o.shifts.n_bias++] =
+    bias[o.adjustments.n_bias++] =
         (dt_bias){cJSON_GetArrayItem(b, 0)->valueint,
                   cJSON_IsNull(cJSON_GetArrayItem(b, 1)) ? -INFINITY : (float)cJSON_GetArrayItem(b, 1)->valuedouble};
   char label[160];
   snprintf(label, sizeof label, "%s, temp %g, top_k %d, top_p %g, min_p %g, repeat %g, presence %g, %d biases", name,
-           (double)p->temp, p->top_k, (double)p->top_p, (double)p->min_p, (double)o.shifts.repeat,
-           (double)o.shifts.presence, o.shifts.n_bias);
+           (double)p->temp, p->top_k, (double)p->top_p, (double)p->min_p, (double)o.adjustments.repeat,
+           (double)o.adjustments.presence, o.adjustments.n_bias);
   law laws[3];
   int n = 0, length;
   long accepted = 0;
@@ -163,7 +163,7 @@ static dt_pair *open_or_skip(void) {
   return pair;
 }
 
-static void the_bundled_pair_draws_as_transformers_does(void **state) {
+static void the_bundled_pair_samples_as_transformers_does(void **state) {
   (void)state;
   size_t size;
   char *text = golden_bytes("mini-target", "sampling.json", &size);
@@ -182,7 +182,7 @@ static void the_bundled_pair_draws_as_transformers_does(void **state) {
     ok(dt_seq_start(s, 0, ids, n, &(dt_seq_options){.max_tokens = TOKENS}, &err));
     ok(dt_prefix_take(s, 0, &prefix, &err));
     for (const cJSON *setting = cJSON_GetObjectItem(c, "settings")->child; setting; setting = setting->next)
-      if (strncmp(info.backend, "cuda", 4) || !is_shifted(setting)) /* CUDA refuses shifts */
+      if (strncmp(info.backend, "cuda", 4) || !is_adjusted(setting)) /* CUDA refuses adjustments */
         check_setting(s, prefix, setting, info.target.vocab, cJSON_GetObjectItem(c, "name")->valuestring);
     dt_prefix_free(prefix);
     free(ids);
@@ -193,7 +193,7 @@ static void the_bundled_pair_draws_as_transformers_does(void **state) {
 }
 
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_bundled_pair_draws_as_transformers_does)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_bundled_pair_samples_as_transformers_does)};
   if (argc > 1) seeds = atoi(argv[1]);
   if (argc > 2) backend = argv[2];
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -478,7 +478,7 @@ static void tokens_are_those_of_plain_decoding(void **state) {
   }
 }
 
-/* Where tokens are drawn, a head's guesses are ranked with the noise of the very token that they guess. */
+/* Where tokens are sampled, a head's guesses are ranked with the noise of the very token that they guess. */
 static void expect_noise(int place) {
   const dt_sampling sampling = {.temp = 0.7f, .seed = 11};
   subject s = open_subject(place, NULL);
@@ -496,7 +496,7 @@ static void expect_noise(int place) {
     for (int i = 1; said && i < said->count; i++, looked++) {
       double score[2];
       for (int j = 0; j < 2; j++) {
-        double bits = draw_bits(sampling.seed, n - 1 + tree->depth[u], said->token[i - j]);
+        double bits = sample_bits(sampling.seed, n - 1 + tree->depth[u], said->token[i - j]);
         score[j] = (double)said->own[i - j] / (double)sampling.temp - log(-log1p(-(bits + 0.5) / 4294967296.0));
       }
       assert_true(fabs(score[1] - score[0] - (double)(said->logp[i - 1] - said->logp[i])) < 1e-3);

@@ -1,4 +1,4 @@
-/* What dt_tree_sharpen takes is learned: on a tree of one node whose draft scores and own words are drawn at random,
+/* What dt_tree_calibrate takes is learned: on a tree of one node whose draft scores and own words are drawn at random,
  * and what comes from the same model with numbers of ours, which are to be found. */
 #include "unit.h"
 
@@ -21,7 +21,7 @@ static int more_likely_first(const void *a, const void *b) {
 }
 
 /* The two steps of tree.h, written down plainly, of N ids with these scores and own words. */
-static void probabilities(const double *score, const double *own, dt_tree_sharpness s, choice *c) {
+static void probabilities(const double *score, const double *own, dt_tree_calibration s, choice *c) {
   double sum = 0;
   for (int i = 0; i < N; i++) c[i] = (choice){i, exp((score[i] + s.lean * own[i]) / 0.6)};
   qsort(c, N, sizeof *c, more_likely_first);
@@ -40,7 +40,7 @@ static void give(dt_tree *t, const choice *c, const double *own) {
 
 /* NOBODY comes where the others do not get their share. */
 enum { NOBODY = N };
-static dt_tree_learner taught(dt_tree *t, dt_tree_sharpness truth, int rounds, bool coupled) {
+static dt_tree_learner taught(dt_tree *t, dt_tree_calibration truth, int rounds, bool coupled) {
   dt_tree_learner l = dt_tree_learner_new(true);
   uint64_t random = 1;
   for (int k = 0; k < rounds; k++) {
@@ -48,9 +48,9 @@ static dt_tree_learner taught(dt_tree *t, dt_tree_sharpness truth, int rounds, b
     choice said[N], real[N];
     for (int i = 0; i < N; i++) own[i] = -4 * uniform(&random), score[i] = 2 * uniform(&random);
     dt_tree_reset(t, 0, 4, N + 1);
-    ok(dt_tree_sharpen_learned(&l, t, coupled, &err));
-    assert_true(t->sharp.scale == 0.6);
-    probabilities(score, own, t->sharp, said);
+    ok(dt_tree_calibrate_learned(&l, t, coupled, &err));
+    assert_true(t->calibration.scale == 0.6);
+    probabilities(score, own, t->calibration, said);
     give(t, said, own);
     probabilities(score, own, truth, real);
     double left = uniform(&random);
@@ -66,9 +66,9 @@ static void near(double x, double expected, double most) {
 }
 
 static void guesses_come_to_be_true_as_often_as_they_say(void **state) {
-  const dt_tree_sharpness truths[] = {{.slope = 1, .shift = 0.8, .share = 1},   {.slope = 0.6, .share = 1},
-                                      {.lean = -0.2, .slope = 1, .share = 1},   {.lean = 0.2, .slope = 1, .share = 1},
-                                      {.slope = 1, .shift = 0.8, .share = 0.4}, {.slope = 1, .share = 0.8}};
+  const dt_tree_calibration truths[] = {{.slope = 1, .shift = 0.8, .share = 1},   {.slope = 0.6, .share = 1},
+                                        {.lean = -0.2, .slope = 1, .share = 1},   {.lean = 0.2, .slope = 1, .share = 1},
+                                        {.slope = 1, .shift = 0.8, .share = 0.4}, {.slope = 1, .share = 0.8}};
   for (size_t k = 0; k < sizeof truths / sizeof *truths; k++) {
     dt_tree_learner l = taught(*state, truths[k], 20000, true);
     near(l.lean, truths[k].lean, 0.03);
@@ -79,7 +79,7 @@ static void guesses_come_to_be_true_as_often_as_they_say(void **state) {
 }
 
 static void without_noise_there_is_no_lean(void **state) {
-  dt_tree_learner l = taught(*state, (dt_tree_sharpness){.slope = 1, .shift = 0.8, .share = 1}, 20000, false);
+  dt_tree_learner l = taught(*state, (dt_tree_calibration){.slope = 1, .shift = 0.8, .share = 1}, 20000, false);
   assert_true(l.lean == 0);
   near(l.slope, 1, 0.1);
   near(l.shift, 0.8, 0.1);
@@ -102,14 +102,14 @@ static void it_begins_less_sure_where_guesses_know_the_noise(void **state) {
     dt_tree_learner l = dt_tree_learner_new(true);
     dt_tree *t = *state;
     dt_tree_reset(t, 0, 4, N);
-    ok(dt_tree_sharpen_learned(&l, t, coupled, &err));
-    assert_true(t->sharp.scale == 0.6 && t->sharp.lean == 0 && t->sharp.shift == 0);
-    assert_true(t->sharp.slope == (coupled ? 0.7 : 1.0) && t->sharp.share == 1);
+    ok(dt_tree_calibrate_learned(&l, t, coupled, &err));
+    assert_true(t->calibration.scale == 0.6 && t->calibration.lean == 0 && t->calibration.shift == 0);
+    assert_true(t->calibration.slope == (coupled ? 0.7 : 1.0) && t->calibration.share == 1);
   }
 }
 
 static void a_learner_resumes_with_what_another_one_knew_and_less_evidence(void **state) {
-  const dt_tree_sharpness truth = {.slope = 0.6, .shift = 0.8, .share = 0.4};
+  const dt_tree_calibration truth = {.slope = 0.6, .shift = 0.8, .share = 0.4};
   dt_tree_learner l = taught(*state, truth, 20000, true);
   double numbers[DT_TREE_LEARNER_STATE];
   dt_tree_learner_state(&l, numbers);
@@ -120,8 +120,8 @@ static void a_learner_resumes_with_what_another_one_knew_and_less_evidence(void 
   assert_true(again.slopes < l.slopes && again.shifts < l.shifts && again.shares < l.shares);
   assert_true(again.slopes >= fresh.slopes && again.shifts >= fresh.shifts && again.shares >= fresh.shares);
   dt_tree_reset(*state, 0, 4, N);
-  ok(dt_tree_sharpen_learned(&again, *state, true, &err));
-  near(((dt_tree *)*state)->sharp.slope, l.slope, 1e-12); /* not that of a new learner */
+  ok(dt_tree_calibrate_learned(&again, *state, true, &err));
+  near(((dt_tree *)*state)->calibration.slope, l.slope, 1e-12); /* not that of a new learner */
   assert_true(dt_tree_learner_resume(false, numbers).share == 1);
 }
 
@@ -133,7 +133,7 @@ static void a_learner_takes_no_numbers_that_none_could_have(void **state) {
     for (int k = 0; k < DT_TREE_LEARNER_STATE; k++) numbers[k] = wild[random_next(&random) % 6];
     dt_tree_learner l = dt_tree_learner_resume(i % 2, numbers);
     dt_tree_reset(*state, 0, 4, N);
-    ok(dt_tree_sharpen_learned(&l, *state, i % 3, &err));
+    ok(dt_tree_calibrate_learned(&l, *state, i % 3, &err));
     assert_true(l.slopes > 0 && l.shifts > 0 && l.leans > 0 && isfinite(l.came));
   }
 }

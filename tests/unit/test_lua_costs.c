@@ -160,7 +160,7 @@ static void a_table_that_is_none_is_refused_with_the_reason(void **state) {
   static const char *const cases[][2] = {
       {"", "it is no JSON object"},
       {"[]", "it is no JSON object"},
-      {"{\"schema\": \"dtrun.costs/2\"}", "its schema is not dtrun.costs/1"},
+      {"{\"schema\": \"dtrun.costs/1\"}", "its schema is not dtrun.costs/2"},
       {"{}", "contexts is no ascending list of at most 8 lengths"},
       {"{\"batch\": 0}", "batch is no whole number from 1 to 256"},
       {"{\"batch\": 257}", "batch is no whole number from 1 to 256"},
@@ -182,9 +182,9 @@ static void a_table_that_is_none_is_refused_with_the_reason(void **state) {
       {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[0]]}", "draft2 needs " TIMES},
       {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[1, 2]]}", "draft2 needs " TIMES},
       {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[1]], \"first2\": [0.999999]}", FIRST2},
-      {ONE_ROW ", \"target_draw\": -1e-9}", "target_draw is no time from 0 to 1e9 ms"},
-      {ONE_ROW ", \"target_draw\": 1000000000.0001}", "target_draw is no time from 0 to 1e9 ms"},
-      {ONE_ROW ", \"draft_draw\": \"1\"}", "draft_draw is no time from 0 to 1e9 ms"},
+      {ONE_ROW ", \"target_sample\": -1e-9}", "target_sample is no time from 0 to 1e9 ms"},
+      {ONE_ROW ", \"target_sample\": 1000000000.0001}", "target_sample is no time from 0 to 1e9 ms"},
+      {ONE_ROW ", \"draft_sample\": \"1\"}", "draft_sample is no time from 0 to 1e9 ms"},
       {TWO_ROWS ", \"experts\": [1, 2]}", EXPERT},
       {TWO_ROWS ", \"expert\": [1, 2]}", COUNTS},
       {TWO_ROWS ", \"experts\": [8], \"expert\": [1, 1]}", COUNTS},
@@ -220,8 +220,8 @@ static void the_least_and_the_largest_time_and_batch_are_taken(void **state) {
   dtl_costs c = parsed("{\"batch\": 256, \"contexts\": [128], \"rows\": [1, 2], \"target\": [[1e-6, 1e9]]}");
   assert_int_equal(c.batch, 256);
   assert_float_equal(c.target[0][1], 1e9, 1e-12);
-  c = parsed(ONE_ROW ", \"draft\": [[1]], \"first\": [1], \"target_draw\": 0, \"draft_draw\": 1e9}");
-  assert_true(c.first[0][0] == 1 && c.target_draw == 0 && c.draft_draw == 1e9);
+  c = parsed(ONE_ROW ", \"draft\": [[1]], \"first\": [1], \"target_sample\": 0, \"draft_sample\": 1e9}");
+  assert_true(c.first[0][0] == 1 && c.target_sample == 0 && c.draft_sample == 1e9);
   c = parsed(TWO_ROWS ", \"experts\": [1, 1e9], \"expert\": [0, 1e9]}");
   assert_true(c.experts[0] == 1 && c.experts[1] == 1e9 && c.expert[0] == 0 && c.expert[1] == 1e9);
   c = parsed(TWO_ROWS ", \"experts\": [8, 8], \"expert\": [1, 1]}"); /* all rows may share theirs */
@@ -229,7 +229,7 @@ static void the_least_and_the_largest_time_and_batch_are_taken(void **state) {
   c = parsed(ONE_ROW ", \"walk\": [0, 1e9, 1e9]}");
   assert_true(costs_walk(&c, 0) == 0 && costs_walk(&c, 1) == 1e9);
   c = parsed(ONE_ROW ", \"draft\": [[1]], \"first\": [1e9]}");
-  assert_true(c.first[0][0] == 1e9 && c.draft_draw == 0);
+  assert_true(c.first[0][0] == 1e9 && c.draft_sample == 0);
 }
 
 static void what_is_kept_is_served_to_its_key_alone(void **state) {
@@ -239,7 +239,7 @@ static void what_is_kept_is_served_to_its_key_alone(void **state) {
   costs_place place = {.key = "this machine", .path = path};
   dtl_costs c = parsed(TABLE), back;
   const double experts[] = {8, 14.5, 50}, expert[] = {0.125, 1.0 / 3, 0};
-  c.target_draw = 0.125, c.draft_draw = 0.25, c.first[0][1] = 0.375;
+  c.target_sample = 0.125, c.draft_sample = 0.25, c.first[0][1] = 0.375;
   assert_string_equal(costs_load(&place, &back), "");
   assert_null(costs_store(&place, &c));
   assert_null(costs_load(&place, &back));
@@ -247,7 +247,7 @@ static void what_is_kept_is_served_to_its_key_alone(void **state) {
   assert_int_equal(back.drafts, 1);
   assert_memory_equal(back.target[1], c.target[1], sizeof(double) * 3);
   assert_true(back.first[0][0] == c.first[0][0] && back.first[0][1] == c.first[0][1]);
-  assert_true(back.target_draw == 0.125 && back.draft_draw == 0.25);
+  assert_true(back.target_sample == 0.125 && back.draft_sample == 0.25);
   assert_memory_equal(back.walk, COSTS_WALK, sizeof back.walk);
   assert_true(back.experts[0] == 0 && back.expert[2] == 0); /* as in files of versions that knew none */
   c.walk[0] = 1.0 / 3, c.walk[1] = 0.5, c.walk[2] = 2;
@@ -355,10 +355,10 @@ static void several_sequences_are_measured_together(void **state) {
   (void)state;
   dt_pair *pair;
   ok(dt_pair_open_fake(&(dt_fake_options){.vocab = 7, .context = 40, .eos = -1}, &pair, &err));
-  dtl_calibration how = {.batch = 40};
+  dtl_cost_measuring how = {.batch = 40};
   dtl_costs c;
   dt_error why = {0};
-  if (dtl_calibrate(pair, &how, &c, &why)) fail_msg("%s", why.message);
+  if (dtl_measure_costs(pair, &how, &c, &why)) fail_msg("%s", why.message);
   assert_int_equal(c.batch, 40);
   assert_int_equal(c.rows[c.n_rows - 1], 12); /* 480 rows in all */
   for (int i = 1; i < c.n_rows; i++)
@@ -371,10 +371,10 @@ static void measuring_gives_a_time_for_every_size_and_tells_how_far_it_is(void *
   dt_pair *pair;
   ok(dt_pair_open_fake(&(dt_fake_options){.vocab = 7, .context = 40, .eos = -1, .two_drafts = true}, &pair, &err));
   int last = 0;
-  dtl_calibration how = {.progress = count, .user = &last};
+  dtl_cost_measuring how = {.progress = count, .user = &last};
   dtl_costs c;
   dt_error err = {0};
-  if (dtl_calibrate(pair, &how, &c, &err)) fail_msg("%s", err.message);
+  if (dtl_measure_costs(pair, &how, &c, &err)) fail_msg("%s", err.message);
   assert_int_equal(last, -1);
   assert_int_equal(c.n_contexts, 1);
   assert_int_equal(c.drafts, 2);
@@ -383,7 +383,7 @@ static void measuring_gives_a_time_for_every_size_and_tells_how_far_it_is(void *
     for (int d = 0; d < 2; d++) assert_true(c.draft[d][0][i] > (i ? c.draft[d][0][i - 1] : 0));
   }
   for (int d = 0; d < 2; d++) assert_true(c.first[d][0] >= c.draft[d][0][0]);
-  assert_true(c.target_draw >= 0 && c.draft_draw >= 0);
+  assert_true(c.target_sample >= 0 && c.draft_sample >= 0);
   assert_true(c.experts[0] == 0 && c.expert[0] == 0);
   assert_true(c.walk[0] > 0 && c.walk[1] >= c.walk[0] && c.walk[2] >= c.walk[1] && c.walk[2] < 10);
   dt_pair_close(pair);
@@ -393,16 +393,16 @@ static void where_no_terminal_is_progress_is_a_line_every_ten_seconds(void **sta
   (void)state;
   FILE *file = tmpfile();
   int terminal = dup(STDERR_FILENO);
-  dtl_calibration how = dtl_calibration_shown(NULL);
-  double *told_ms = how.user;
+  dtl_cost_measuring how = dtl_cost_measuring_shown(NULL);
+  double *shown_ms = how.user;
   assert_true(file && terminal >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
   how.progress(how.user, 1, 8);
-  *told_ms -= 9.9e3;
+  *shown_ms -= 9.9e3;
   how.progress(how.user, 2, 8);
-  *told_ms -= 0.1e3;
+  *shown_ms -= 0.1e3;
   how.progress(how.user, 3, 8);
   how.progress(how.user, 4, 8);
-  *told_ms -= 10e3;
+  *shown_ms -= 10e3;
   how.progress(how.user, 8, 8);
   dup2(terminal, STDERR_FILENO);
   char text[200] = "";
@@ -421,7 +421,7 @@ static void measuring_counts_experts_and_prices_them(void **state) {
     ok(dt_pair_open_fake(&options, &pair, &err));
     dtl_costs c;
     dt_error why = {0};
-    if (dtl_calibrate(pair, &(dtl_calibration){.batch = 1}, &c, &why)) fail_msg("%s", why.message);
+    if (dtl_measure_costs(pair, &(dtl_cost_measuring){.batch = 1}, &c, &why)) fail_msg("%s", why.message);
     assert_true(c.experts[0] == 12);
     for (int i = 1; i < c.n_rows; i++) {
       double all = c.rows[i] < 16 ? 12 * c.rows[i] : 3 * 64;
@@ -452,23 +452,23 @@ static void keep_note(void *user, const char *line) {
   snprintf(noted, sizeof noted, "%s", line);
 }
 
-static void a_disturbed_table_is_measured_again_and_told_when_that_does_not_help(void **state) {
+static void a_disturbed_table_is_measured_again_and_reported_if_that_does_not_help(void **state) {
   (void)state;
   dt_pair *pair;
   ok(dt_pair_open_fake(&(dt_fake_options){.vocab = 7, .context = 40, .eos = -1}, &pair, &err));
-  dtl_calibration how = {.usage = usage_of_a_busy_machine, .note = keep_note};
+  dtl_cost_measuring how = {.usage = usage_of_a_busy_machine, .note = keep_note};
   dtl_costs c;
   dt_error why = {0};
   asked = 0;
-  assert_int_equal(dtl_calibrate(pair, &how, &c, &why), DT_OK);
+  assert_int_equal(dtl_measure_costs(pair, &how, &c, &why), DT_OK);
   assert_int_equal(asked, 4);
   assert_true(c.disturbed);
   assert_string_equal(noted,
                       "the machine was busy while costs were measured, 2 times (put off a processor 1000 times in "
-                      "1.00 s): they serve ten minutes; dtrun run calibrate --fresh measures anew");
+                      "1.00 s): the table is valid for ten minutes; 'dtrun run costs --fresh' measures again");
   asked = 0, *noted = '\0';
   how.usage = usage_busy_at_first;
-  assert_int_equal(dtl_calibrate(pair, &how, &c, &why), DT_OK);
+  assert_int_equal(dtl_measure_costs(pair, &how, &c, &why), DT_OK);
   assert_int_equal(asked, 4);
   dt_pair_close(pair);
 }
@@ -507,17 +507,17 @@ static void measuring_can_be_interrupted_and_fails_with_what_the_engine_says(voi
   dt_fake_options options = {.vocab = 7, .context = 40, .eos = -1, .target = &broken, .n_target = 1};
   ok(dt_pair_open_fake(&options, &pair, &err));
   volatile sig_atomic_t interrupt = 1;
-  dtl_calibration how = {.interrupt = &interrupt};
+  dtl_cost_measuring how = {.interrupt = &interrupt};
   dtl_costs c;
   dt_error err = {0};
-  assert_int_not_equal(dtl_calibrate(pair, &how, &c, &err), DT_OK);
+  assert_int_not_equal(dtl_measure_costs(pair, &how, &c, &err), DT_OK);
   assert_string_equal(err.message, "interrupted");
   interrupt = 0;
-  assert_int_not_equal(dtl_calibrate(pair, &how, &c, &err), DT_OK);
+  assert_int_not_equal(dtl_measure_costs(pair, &how, &c, &err), DT_OK);
   assert_int_equal(err.status, DT_EDEVICE);
   assert_non_null(strstr(err.message, "returned NaN"));
   how.context = 2;
-  assert_int_not_equal(dtl_calibrate(pair, &how, &c, &err), DT_OK);
+  assert_int_not_equal(dtl_measure_costs(pair, &how, &c, &err), DT_OK);
   assert_string_equal(err.message, "a context of 2 is too short to measure costs in");
   dt_pair_close(pair);
 }
@@ -543,7 +543,7 @@ int main(void) {
       cmocka_unit_test(measuring_gives_a_time_for_every_size_and_tells_how_far_it_is),
       cmocka_unit_test(where_no_terminal_is_progress_is_a_line_every_ten_seconds),
       cmocka_unit_test(measuring_counts_experts_and_prices_them),
-      cmocka_unit_test(a_disturbed_table_is_measured_again_and_told_when_that_does_not_help),
+      cmocka_unit_test(a_disturbed_table_is_measured_again_and_reported_if_that_does_not_help),
       cmocka_unit_test(a_disturbed_table_serves_ten_minutes),
       cmocka_unit_test(measuring_can_be_interrupted_and_fails_with_what_the_engine_says),
   };

@@ -109,9 +109,10 @@ static order random_order(uint64_t *seed) {
         (dt_sampling){.temp = random_next(seed) % 2 ? 0.8f : 1.5f, .seed = random_next(seed) % 7, .top_k = 40};
   if (random_next(seed) % 4 == 0) o.seq.uncoupled = true;
   if (random_next(seed) % 4 == 0) o.seq.stop = stop, o.seq.n_stop = 1;
-  if (random_next(seed) % 4 == 0) o.seq.shifts = (dt_shifts){.presence = 1, .repeat = 1.2f, .bias = bias, .n_bias = 2};
+  if (random_next(seed) % 4 == 0)
+    o.seq.adjustments = (dt_adjustments){.presence = 1, .repeat = 1.2f, .bias = bias, .n_bias = 2};
   if (random_next(seed) % 4 == 0) o.seq.logprobs = (dt_logprobs){.wanted = true, .top = 2};
-  if (random_next(seed) % 5 == 0) o.seq.shifts.grammar = "root ::= [a-z ]+ \".\"";
+  if (random_next(seed) % 5 == 0) o.seq.adjustments.grammar = "root ::= [a-z ]+ \".\"";
   if (random_next(seed) % 4 == 0) o.cancel_after = 1 + (int)(random_next(seed) % 30), o.stop = random_next(seed) % 2;
   return o;
 }
@@ -143,7 +144,7 @@ static void come_and_go(dt_pair *pair, dtl_policy *const *policies, uint64_t see
     assert_false(alone[i].failed);
   }
   ok(dtl_engine_open(
-      pair, &(dtl_engine_options){.slots = slots, .context = CONTEXT, .piece_ms = piece_ms, .kept_bytes = kept},
+      pair, &(dtl_engine_options){.slots = slots, .context = CONTEXT, .piece_ms = piece_ms, .prefix_cache_bytes = kept},
       &engine, &err));
   for (int begun = 0, busy = 0; begun < REQUESTS || busy;) {
     while (begun < REQUESTS && dtl_engine_room(engine) && random_next(&seed) % 3) {
@@ -186,10 +187,10 @@ static void each_gets_the_text_that_it_gets_alone(void **state) {
   dt_pair_close(pair);
 }
 
-/* ---- rows that are kept, prompts in pieces, failures ------------------------------------------------------------- */
+/* ---- the prefix cache, prompts in pieces, failures --------------------------------------------------------------- */
 
 typedef struct {
-  int ended, n_prompt, kept, n_tokens;
+  int ended, n_prompt, cached, n_tokens;
   const char *finish;
   dt_status failure;
 } outcome;
@@ -197,7 +198,7 @@ typedef struct {
 static bool note(void *user, int prompt, dtl_result *r) {
   outcome *o = user;
   assert_int_equal(prompt, 0);
-  *o = (outcome){o->ended + 1, r->n_prompt,      r->stats.kept_tokens,
+  *o = (outcome){o->ended + 1, r->n_prompt,      r->stats.cached_tokens,
                  r->n_tokens,  r->finish_reason, r->failed ? r->failure.status : DT_OK};
   return false; /* which nobody minds */
 }
@@ -231,12 +232,12 @@ static void a_prompt_keeps_the_rows_of_an_earlier_one(void **state) {
   dtl_engine *engine = engine_of(pair, 3);
   begin(engine, policy, 100, &a);
   while (dtl_engine_step(engine)) {}
-  assert_int_equal(a.kept, 0);
+  assert_int_equal(a.cached, 0);
   begin(engine, policy, 5, &other); /* too little of it is there: it takes another place */
   while (dtl_engine_step(engine)) {}
   begin(engine, policy, 120, &b);
   while (dtl_engine_step(engine)) {}
-  assert_int_equal(b.kept, 100);
+  assert_int_equal(b.cached, 100);
   assert_int_equal(b.n_tokens, 6);
   dtl_engine_close(engine);
   dtl_policy_close(policy);
@@ -244,11 +245,11 @@ static void a_prompt_keeps_the_rows_of_an_earlier_one(void **state) {
 }
 
 /* A text of 100 ids, then one of 60 others in its place, then the first again: rows that it keeps. */
-static int kept_of_a_displaced(dt_pair *pair, size_t kept_bytes, bool alone, size_t *bytes) {
+static int cached_of_a_displaced(dt_pair *pair, size_t prefix_cache_bytes, bool alone, size_t *bytes) {
   outcome o = {0};
   dtl_policy *policy = opened("linear");
   dtl_engine *engine;
-  ok(dtl_engine_open(pair, &(dtl_engine_options){.slots = 1, .kept_bytes = kept_bytes}, &engine, &err));
+  ok(dtl_engine_open(pair, &(dtl_engine_options){.slots = 1, .prefix_cache_bytes = prefix_cache_bytes}, &engine, &err));
   for (int turn = 0; turn < 3; turn++) {
     int32_t ids[100];
     for (int i = 0; i < 100; i++) ids[i] = turn == 1 ? 2 + i % 7 : 1 + i % 40;
@@ -258,28 +259,28 @@ static int kept_of_a_displaced(dt_pair *pair, size_t kept_bytes, bool alone, siz
     ok(dtl_engine_begin(engine, policy, &request, &err));
     while (dtl_engine_step(engine)) {}
     assert_int_equal(o.failure, DT_OK);
-    if (turn == 1) *bytes = dtl_engine_kept(engine);
-    assert_true(dtl_engine_kept(engine) <= kept_bytes);
+    if (turn == 1) *bytes = dtl_engine_cached_bytes(engine);
+    assert_true(dtl_engine_cached_bytes(engine) <= prefix_cache_bytes);
   }
   dtl_engine_close(engine);
   dtl_policy_close(policy);
-  return o.kept;
+  return o.cached;
 }
 
-static void displaced_rows_are_kept_within_a_bound(void **state) {
+static void the_prefix_cache_is_bounded(void **state) {
   (void)state;
   size_t bytes, same;
   dt_pair *pair = bundled();
-  assert_int_equal(kept_of_a_displaced(pair, SIZE_MAX, false, &bytes), 99);
+  assert_int_equal(cached_of_a_displaced(pair, SIZE_MAX, false, &bytes), 99);
   assert_true(bytes > 0);
-  assert_int_equal(kept_of_a_displaced(pair, bytes + 1, false, &same), 99);
+  assert_int_equal(cached_of_a_displaced(pair, bytes + 1, false, &same), 99);
   assert_int_equal(same, bytes);
-  assert_int_equal(kept_of_a_displaced(pair, bytes, false, &same), 99);
+  assert_int_equal(cached_of_a_displaced(pair, bytes, false, &same), 99);
   assert_int_equal(same, bytes);
-  assert_int_equal(kept_of_a_displaced(pair, bytes - 1, false, &same), 0);
+  assert_int_equal(cached_of_a_displaced(pair, bytes - 1, false, &same), 0);
   assert_int_equal(same, 0);
-  assert_int_equal(kept_of_a_displaced(pair, 0, false, &same), 0);
-  assert_int_equal(kept_of_a_displaced(pair, SIZE_MAX, true, &same), 0); /* it leaves none, and takes none */
+  assert_int_equal(cached_of_a_displaced(pair, 0, false, &same), 0);
+  assert_int_equal(cached_of_a_displaced(pair, SIZE_MAX, true, &same), 0); /* it leaves none, and takes none */
   assert_int_equal(same, 0);
   dt_pair_close(pair);
 }
@@ -291,15 +292,16 @@ static void rows_of_a_running_text_serve_others(void **state) {
   dt_pair *pair = scripted();
   dtl_policy *policy = opened("linear");
   dtl_engine *engine;
-  ok(dtl_engine_open(pair, &(dtl_engine_options){.slots = 3, .piece_ms = 1e-6, .kept_bytes = SIZE_MAX}, &engine, &err));
+  ok(dtl_engine_open(pair, &(dtl_engine_options){.slots = 3, .piece_ms = 1e-6, .prefix_cache_bytes = SIZE_MAX}, &engine,
+                     &err));
   begin(engine, policy, 100, &a);
   begin(engine, policy, 120, &b);
   while (!a.ended) dtl_engine_step(engine);
   begin(engine, policy, 200, &c);
   while (dtl_engine_step(engine)) {}
-  assert_int_equal(a.kept, 0);
-  assert_in_range(b.kept, 32, 99);
-  assert_in_range(c.kept, 100, 119);
+  assert_int_equal(a.cached, 0);
+  assert_in_range(b.cached, 32, 99);
+  assert_in_range(c.cached, 100, 119);
   assert_int_equal(b.n_tokens + c.n_tokens, 12);
   dtl_engine_close(engine);
   dtl_policy_close(policy);
@@ -404,7 +406,7 @@ static void it_refuses_wrong_arguments(void **state) {
   dtl_engine_close(NULL);
   assert_int_equal(dtl_engine_step(NULL), 0);
   assert_int_equal(dtl_engine_room(NULL), 0);
-  assert_int_equal(dtl_engine_kept(NULL), 0);
+  assert_int_equal(dtl_engine_cached_bytes(NULL), 0);
 
   assert_int_equal(dtl_engine_open(pair, &(dtl_engine_options){.slots = 1}, &engine, NULL), DT_OK);
   assert_int_equal(dtl_policy_open(&(dtl_policy_options){.policy = "ar"}, &policy, NULL), DT_OK);
@@ -443,7 +445,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_gets_the_text_that_it_gets_alone),
       cmocka_unit_test(a_prompt_keeps_the_rows_of_an_earlier_one),
-      cmocka_unit_test(displaced_rows_are_kept_within_a_bound),
+      cmocka_unit_test(the_prefix_cache_is_bounded),
       cmocka_unit_test(rows_of_a_running_text_serve_others),
       cmocka_unit_test(a_long_prompt_lets_others_go_on),
       cmocka_unit_test(short_prompts_begin_together),

@@ -185,8 +185,8 @@ static void a_wrong_definition_is_the_policys_error_at_its_line(void **state) {
        "presets, scope, uses)"},
       {"{}", "test.lua:2: policy.define: name is missing"},
       {"{name = 'p', scope = 'all'}", "test.lua:2: policy.define: p: scope is \"all\", not \"sequence\" or \"batch\""},
-      {"{name = 'p', uses = {cost = true}}",
-       "test.lua:2: policy.define: p: uses: unknown key 'cost' (known: corpus, costs, draft, memory, sharpen, target)"},
+      {"{name = 'p', uses = {cost = true}}", "test.lua:2: policy.define: p: uses: unknown key 'cost' (known: "
+                                             "calibrate, corpus, costs, draft, memory, target)"},
       {"{name = 'p', uses = {costs = 1}}", "test.lua:2: policy.define: p: uses.costs is not true or false"},
       {"{name = 'p', params = {{'costs', 3}}}", "test.lua:2: policy.define: p: a parameter cannot be named costs"},
       {"{name = 'p', params = {{'n', 3, max = 2}}}", "test.lua:2: policy.define: p: n = 3 is out of range: ..2"},

@@ -264,7 +264,7 @@ static void a_file_that_is_none_is_left_aside_whole(void **state) {
   static const char *const cases[][2] = {
       {"", "it is no JSON object"},
       {"{\"schema\":\"dtrun.learned/1\",\"key\":\"k\",\"target\":[[1,128,0.2", "it is no JSON object"}, /* torn */
-      {"{\"schema\":\"dtrun.costs/1\"}", "its schema is not dtrun.learned/1"},
+      {"{\"schema\":\"dtrun.costs/2\"}", "its schema is not dtrun.learned/1"},
       {"{\"schema\":\"dtrun.learned/1\",\"key\":\"other\"}", "it was learned on another machine or model"},
       {"{\"schema\":\"dtrun.learned/1\"}", "it was learned on another machine or model"},
       {HEAD REST, TARGET},
@@ -321,7 +321,7 @@ static void a_measured_table_teaches(void **state) {
   lessons *l = begun();
   *t = (dtl_costs){.batch = 1, .n_contexts = 1, .n_rows = 2, .drafts = 1, .context = {128}, .rows = {1, 8}};
   t->target[0][0] = 6, t->target[0][1] = 13, t->draft[0][0][0] = 2, t->draft[0][0][1] = 3, t->first[0][0] = 4;
-  t->target_draw = 0.5, t->draft_draw = 0.25;
+  t->target_sample = 0.5, t->draft_sample = 0.25;
   learned_table(l, t, true, true);
   learned_look(l);
   assert_true(apart(shown(l, LEARNED_TARGET, 1, 128), 6.5) < 0.01 &&
@@ -473,13 +473,13 @@ static void runs_of_one_kind_share_a_course(void **state) {
   (void)state;
   dt_pair *pair = scripted();
   dtl_learned *learning = dtl_learned_open(pair, &(dtl_learning){0});
-  const dt_seq_options greedy = {.max_tokens = 1}, drawn = {.sampling = {.temp = 1}},
+  const dt_seq_options greedy = {.max_tokens = 1}, sampled = {.sampling = {.temp = 1}},
                        uncoupled = {.sampling = {.temp = 1}, .uncoupled = true}, plain = {.uncoupled = true};
   course *c = course_of(learning, 1, &greedy);
   assert_ptr_equal(course_of(learning, 1, &greedy), c);
-  assert_ptr_equal(course_of(learning, 1, &plain), c); /* without drawing there is no noise to know */
+  assert_ptr_equal(course_of(learning, 1, &plain), c); /* without sampling there is no noise to know */
   assert_ptr_not_equal(course_of(learning, 2, &greedy), c);
-  course *noise = course_of(learning, 1, &drawn);
+  course *noise = course_of(learning, 1, &sampled);
   assert_ptr_not_equal(noise, c);
   assert_ptr_not_equal(course_of(learning, 1, &uncoupled), noise);
   dtl_learned_close(learning);
@@ -542,7 +542,7 @@ static void what_was_learned_is_found_again_and_a_torn_file_left_aside(void **st
     assert_int_equal(dtl_learned_plain(learning, 1) > 0, turn == 1); /* known from the file before any pass */
     dtl_result result = bundled_run(learning, pair);
     dtl_result_free(&result);
-    assert_int_equal(strstr(noted, "is left aside, and written anew: it is no JSON object") != NULL, turn == 2);
+    assert_int_equal(strstr(noted, "are ignored and replaced: it is no JSON object") != NULL, turn == 2);
     dtl_learned_close(learning);
     char *name = only_file(folder);
     if (turn == 1 && truncate(name, 100)) fail_msg("truncate");

@@ -99,7 +99,7 @@ static void a_damaged_file_is_ignored_whole(void **state) {
   ledger_set(ledger_of(l, "p"), "x", (double[]){1, 2}, 2);
   char *good = ledger_json(l);
   const char *const damage[][3] = {{"dtrun.ledger/1", "dtrun.ledger/2", "its schema is not dtrun.ledger/1"},
-                                   {"greedy", "drawn", "it was learned on another machine or model"},
+                                   {"greedy", "sampled", "it was learned on another machine or model"},
                                    {"[1,2]", "[]", "a list is not 1 to 256 finite numbers"},
                                    {"[1,2]", "[1,null]", "a list is not 1 to 256 finite numbers"},
                                    {"[1,2]", "[1,1e999]", "a list is not 1 to 256 finite numbers"},
@@ -130,7 +130,7 @@ static void a_damaged_file_is_ignored_whole(void **state) {
 static void a_new_policy_begins_with_the_drafts_calibration(void **state) {
   (void)state;
   static const char good[] =
-      "{\"schema\":\"dtrun.calibration/1\",\"greedy\":{\"guesses1\":[1,2],\"copy\":[3]},\"drawn\":{\"copy\":[4]}}";
+      "{\"schema\":\"dtrun.calibration/2\",\"greedy\":{\"guesses1\":[1,2],\"copy\":[3]},\"sampled\":{\"copy\":[4]}}";
   ledger *l = opened();
   assert_true(ledger_set(ledger_of(l, "old"), "copy", (double[]){7}, 1));
   assert_null(ledger_begin_with(l, good, "greedy"));
@@ -140,14 +140,14 @@ static void a_new_policy_begins_with_the_drafts_calibration(void **state) {
   assert_true(ledger_set(ledger_of(l, "new"), "copy", (double[]){8}, 1));
   assert_list(l, "another", "copy", 1, (double[]){3});
   assert_list(l, "new", "copy", 1, (double[]){8});
-  assert_null(ledger_begin_with(l, good, "drawn without the noise")); /* not measured: nothing more */
+  assert_null(ledger_begin_with(l, good, "sampled without the noise")); /* not measured: nothing more */
   static const char *const bad[] = {"",
                                     "[]",
                                     "{}",
-                                    "{\"schema\":\"dtrun.calibration/2\"}",
-                                    "{\"schema\":\"dtrun.calibration/1\",\"greedy\":[]}",
-                                    "{\"schema\":\"dtrun.calibration/1\",\"greedy\":{\"x\":[]}}",
-                                    "{\"schema\":\"dtrun.calibration/1\",\"greedy\":{\"x\":[1],\"y\":[null]}}"};
+                                    "{\"schema\":\"dtrun.calibration/1\"}",
+                                    "{\"schema\":\"dtrun.calibration/2\",\"greedy\":[]}",
+                                    "{\"schema\":\"dtrun.calibration/2\",\"greedy\":{\"x\":[]}}",
+                                    "{\"schema\":\"dtrun.calibration/2\",\"greedy\":{\"x\":[1],\"y\":[null]}}"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     ledger *other = opened();
     assert_non_null(ledger_begin_with(other, bad[i], "greedy"));

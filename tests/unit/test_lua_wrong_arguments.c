@@ -260,16 +260,16 @@ static void usage_and_disturbance(void **unused) {
 static void calibration(void **unused) {
   (void)unused;
   static const int CONTEXTS[] = {INT_MIN, -1, CONTEXT + 1, INT_MAX}, BATCHES[] = {INT_MIN, -1, DTL_SLOTS + 1, INT_MAX};
-  const dtl_calibration how = dtl_calibration_shown(NULL);
+  const dtl_cost_measuring how = dtl_cost_measuring_shown(NULL);
   dtl_costs costs;
-  NULL_REFUSED(dtl_calibrate(NULL, &how, &costs, err));
-  NULL_REFUSED(dtl_calibrate(pair, NULL, &costs, err));
-  NULL_REFUSED(dtl_calibrate(pair, &how, NULL, err));
+  NULL_REFUSED(dtl_measure_costs(NULL, &how, &costs, err));
+  NULL_REFUSED(dtl_measure_costs(pair, NULL, &costs, err));
+  NULL_REFUSED(dtl_measure_costs(pair, &how, NULL, err));
   for
-    EACH(n, CONTEXTS) REFUSED(dtl_calibrate(pair, &(dtl_calibration){.context = *n}, &costs, err), "context: ");
+    EACH(n, CONTEXTS) REFUSED(dtl_measure_costs(pair, &(dtl_cost_measuring){.context = *n}, &costs, err), "context: ");
   for
-    EACH(n, BATCHES) REFUSED(dtl_calibrate(pair, &(dtl_calibration){.batch = *n}, &costs, err), "batch: ");
-  REFUSED(dtl_calibrate(pair, &(dtl_calibration){.context = 1}, &costs, err), "context");
+    EACH(n, BATCHES) REFUSED(dtl_measure_costs(pair, &(dtl_cost_measuring){.batch = *n}, &costs, err), "batch: ");
+  REFUSED(dtl_measure_costs(pair, &(dtl_cost_measuring){.context = 1}, &costs, err), "context");
 }
 
 static void learning(void **unused) {
@@ -519,8 +519,8 @@ static void tables_of_costs(void **unused) {
     }
   for (int field = 0; field < 9; field++) {
     double *const place[] = {&wrong.draft[1][1][1], &wrong.first[1][0],  &wrong.target[1][1],
-                             &wrong.draft[0][0][0], &wrong.first[0][1],  &wrong.target_draw,
-                             &wrong.draft_draw,     &wrong.target[0][0], &wrong.walk[0]};
+                             &wrong.draft[0][0][0], &wrong.first[0][1],  &wrong.target_sample,
+                             &wrong.draft_sample,   &wrong.target[0][0], &wrong.walk[0]};
     for (size_t i = 0; i < sizeof TIMES / sizeof *TIMES; i++) {
       wrong = table;
       *place[field] = TIMES[i];

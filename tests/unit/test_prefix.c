@@ -9,7 +9,7 @@ static int rows_run(dt_session *s, int seq, const int32_t *prompt, int n, const 
   assert_int_equal(dt_seq_length(s, seq), length);
   assert_memory_equal(dt_seq_tokens(s, seq), want, (size_t)length * sizeof *want);
   dt_seq_stats(s, seq, &st);
-  return n - 1 - st.kept_tokens;
+  return n - 1 - st.cached_tokens;
 }
 
 static void saved_rows_serve_other_sequences(void **state) {

@@ -19,8 +19,8 @@ enum { PROMPT = 70, NODES = 9, K = 8, TOKENS = PROMPT + 1, CHAIN = 6 };
 /* Everything that a pass can be asked for, after a prompt, moved rows, another text and a restored snapshot. */
 typedef struct {
   float *logits; /* [NODES][vocab] */
-  int32_t argmax[NODES], both[NODES], drawn[NODES], shifted[NODES], top[NODES][K], top_both[NODES][K];
-  float logp[NODES][K], logp_both[NODES][K], own[NODES][K], confidence[NODES], entropy[NODES], shifted_logp[NODES];
+  int32_t argmax[NODES], both[NODES], sampled[NODES], adjusted[NODES], top[NODES][K], top_both[NODES][K];
+  float logp[NODES][K], logp_both[NODES][K], own[NODES][K], confidence[NODES], entropy[NODES], adjusted_logp[NODES];
   int kept;
   size_t weights, caches;
 } outcome;
@@ -52,17 +52,17 @@ static void ask(rig *r, const row_list *l, outcome *o) {
   out.want = DT_WANT_BOTH, out.argmax = o->both, out.top_id = o->top_both[0], out.top_logp = o->logp_both[0];
   must(r->ops->forward(r->weights, r->cache, &rows, &out, &e), &e);
   out.sampling = filtered;
-  const dt_shift shift[] = {{2, -INFINITY, 1, 0}, {40, 4, 1.3f, 0.5f}, {90, 2, 0.5f, -1}};
-  dt_row_shifts shifts[NODES];
+  const dt_adjustment adjustment[] = {{2, -INFINITY, 1, 0}, {40, 4, 1.3f, 0.5f}, {90, 2, 0.5f, -1}};
+  dt_row_adjustments adjustments[NODES];
   uint64_t *allowed = malloc(((size_t)r->vocab + 63) / 64 * sizeof *allowed);
   for (int w = 0; w < (r->vocab + 63) / 64; w++) allowed[w] = UINT64_C(0x8421084210842108) >> w;
   for (int i = 0; i < NODES; i++)
-    shifts[i] = (dt_row_shifts){.text = shift, .n_text = i % 4, .allowed = i % 2 ? allowed : NULL};
-  out.shifts = shifts, out.argmax = o->shifted, out.logp = o->shifted_logp;
+    adjustments[i] = (dt_row_adjustments){.text = adjustment, .n_text = i % 4, .allowed = i % 2 ? allowed : NULL};
+  out.adjustments = adjustments, out.argmax = o->adjusted, out.logp = o->adjusted_logp;
   must(r->ops->forward(r->weights, r->cache, &rows, &out, &e), &e);
   free(allowed);
-  out.shifts = NULL, out.logp = NULL;
-  out.want = DT_WANT_ARGMAX, out.argmax = o->drawn;
+  out.adjustments = NULL, out.logp = NULL;
+  out.want = DT_WANT_ARGMAX, out.argmax = o->sampled;
   must(r->ops->forward(r->weights, r->cache, &rows, &out, &e), &e);
   out.want = DT_WANT_TOPK, out.top_id = o->top[0], out.top_logp = o->logp[0], out.top_own = o->own[0];
   out.confidence = o->confidence, out.entropy = o->entropy;
@@ -122,9 +122,9 @@ static void assert_same(const outcome *a, const outcome *b, int vocab) {
   assert_memory_equal(a->logits, b->logits, (size_t)NODES * (size_t)vocab * sizeof *a->logits);
   assert_memory_equal(a->argmax, b->argmax, sizeof a->argmax);
   assert_memory_equal(a->both, b->both, sizeof a->both);
-  assert_memory_equal(a->drawn, b->drawn, sizeof a->drawn);
-  assert_memory_equal(a->shifted, b->shifted, sizeof a->shifted);
-  assert_memory_equal(a->shifted_logp, b->shifted_logp, sizeof a->shifted_logp);
+  assert_memory_equal(a->sampled, b->sampled, sizeof a->sampled);
+  assert_memory_equal(a->adjusted, b->adjusted, sizeof a->adjusted);
+  assert_memory_equal(a->adjusted_logp, b->adjusted_logp, sizeof a->adjusted_logp);
   assert_memory_equal(a->top, b->top, sizeof a->top);
   assert_memory_equal(a->top_both, b->top_both, sizeof a->top_both);
   assert_memory_equal(a->logp, b->logp, sizeof a->logp);
@@ -141,7 +141,7 @@ static void check(trial t, int most_ranks) {
   t.of_rank = &alone;
   compute(NULL, &t);
   assert_int_equal(alone.kept, t.prompt - 2);
-  assert_int_not_equal(alone.drawn[0], -1);
+  assert_int_not_equal(alone.sampled[0], -1);
   for (int ranks = 1; ranks <= most_ranks; ranks++) {
     memset(shared, 0, sizeof shared);
     t.of_rank = shared;

@@ -50,7 +50,7 @@ static dt_pair *open_pair(void) {
   return pair;
 }
 
-/* The distribution that tokens are drawn from: draw.h in so many words. */
+/* The distribution that tokens are sampled from, by the definition in sample.h. */
 static void allowed(const float *p, const dt_sampling *s, double *q) {
   int order[VOCAB];
   double sum = 0, ahead = 0, kept = 0;
@@ -144,26 +144,27 @@ static void check_distribution(const char *name, dt_seq_options o, bool trees) {
 
 static const dt_sampling filtered = {.temp = 0.7f, .top_k = 5, .top_p = 0.8f, .min_p = 0.12f};
 
-static void plain_decoding_draws_from_the_target(void **state) {
+static void plain_decoding_samples_from_the_target(void **state) {
   (void)state;
   check_distribution("plain", (dt_seq_options){.sampling = {.temp = 1}}, false);
   check_distribution("plain, temp 1.5", (dt_seq_options){.sampling = {.temp = 1.5f}}, false);
   check_distribution("plain, filtered", (dt_seq_options){.sampling = filtered}, false);
 }
 
-static void trees_draw_from_the_target(void **state) {
+static void trees_sample_from_the_target(void **state) {
   (void)state;
   check_distribution("trees", (dt_seq_options){.sampling = {.temp = 1}, .uncoupled = true}, true);
   check_distribution("trees, filtered", (dt_seq_options){.sampling = filtered, .uncoupled = true}, true);
 }
 
-static void coupled_trees_draw_from_the_target(void **state) {
+static void coupled_trees_sample_from_the_target(void **state) {
   (void)state;
   check_distribution("coupled trees", (dt_seq_options){.sampling = {.temp = 1}}, true);
   check_distribution("coupled trees, filtered", (dt_seq_options){.sampling = filtered}, true);
 }
 
-/* The three draws of a text are independent: the distribution tells, but only through the texts' own probabilities. */
+/* The three samples of a text are independent: the distribution tells, but only through the texts' own probabilities.
+ */
 static void a_seed_gives_one_text_however_it_is_drafted(void **state) {
   (void)state;
   dt_pair *pair = open_pair();
@@ -207,9 +208,9 @@ static void parameters_out_of_range_are_refused(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(plain_decoding_draws_from_the_target),
-      cmocka_unit_test(trees_draw_from_the_target),
-      cmocka_unit_test(coupled_trees_draw_from_the_target),
+      cmocka_unit_test(plain_decoding_samples_from_the_target),
+      cmocka_unit_test(trees_sample_from_the_target),
+      cmocka_unit_test(coupled_trees_sample_from_the_target),
       cmocka_unit_test(a_seed_gives_one_text_however_it_is_drafted),
       cmocka_unit_test(parameters_out_of_range_are_refused),
   };

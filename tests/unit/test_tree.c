@@ -282,30 +282,30 @@ static void slots_of_a_kept_path_close_up(void **state) {
 
 #define tree_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-/* Eight ids of the vocabulary's eight: then nothing is left out, and the sharper softmax is exact. */
-static void a_sharper_draft_is_the_softmax_of_scores_through_the_scale(void **state) {
+/* Eight ids of the vocabulary's eight: then nothing is left out, and the calibrated softmax is exact. */
+static void a_calibrated_draft_is_the_softmax_of_scores_through_the_scale(void **state) {
   dt_tree *t = *state;
   dt_tree_reset(t, 0, 4, 8);
   for (int k = 0; k < 3; k++) {
-    double scale = (double[]){0.1, 0.7, 10}[k], sum = 0, sharper = 0, entropy = 0, p[8], q[8];
+    double scale = (double[]){0.1, 0.7, 10}[k], sum = 0, total = 0, entropy = 0, p[8], q[8];
     dt_tree_draft d = {.count = 8};
     for (int i = 0; i < 8; i++) sum += p[i] = exp(-0.3 * i * i);
     for (int i = 0; i < 8; i++) {
       d.logp[i] = d.own[i] = (float)log(p[i] / sum);
-      sharper += q[i] = pow(p[i], 1 / scale);
+      total += q[i] = pow(p[i], 1 / scale);
     }
-    for (int i = 0; i < 8; i++) entropy -= q[i] / sharper * log(q[i] / sharper);
-    ok(dt_tree_sharpen(t, (dt_tree_sharpness){.scale = scale, .slope = 1, .share = 1}, &err));
-    dt_tree_sharpen_draft(t, &d);
+    for (int i = 0; i < 8; i++) entropy -= q[i] / total * log(q[i] / total);
+    ok(dt_tree_calibrate(t, (dt_tree_calibration){.scale = scale, .slope = 1, .share = 1}, &err));
+    dt_tree_calibrate_draft(t, &d);
     for (int i = 0; i < 8; i++) {
-      assert_true(fabs((double)d.logp[i] - log(q[i] / sharper)) < 1e-4);
+      assert_true(fabs((double)d.logp[i] - log(q[i] / total)) < 1e-4);
       assert_true(fabs((double)d.own[i] - log(p[i] / sum)) < 1e-6);
     }
-    assert_true(fabs((double)d.confidence - q[0] / sharper) < 1e-4 && fabs((double)d.entropy - entropy) < 1e-3);
+    assert_true(fabs((double)d.confidence - q[0] / total) < 1e-4 && fabs((double)d.entropy - entropy) < 1e-3);
   }
   dt_tree_reset(t, 0, 4, 8);
   dt_tree_draft same = {.count = 2, .logp = {-1, -2}, .confidence = 0.25f}, before = same;
-  dt_tree_sharpen_draft(t, &same);
+  dt_tree_calibrate_draft(t, &same);
   assert_memory_equal(&same, &before, sizeof same);
 }
 
@@ -315,11 +315,11 @@ static void a_lean_orders_candidates_anew_and_odds_are_those_asked_for(void **st
   const double own[4] = {0.5, 0.3, 0.15, 0.05}, noise[4] = {0, 0.2, 0.1, 2.2};
   const int32_t falling[4] = {0, 3, 1, 2}, leaning[4] = {3, 0, 1, 2};
   for (int k = 0; k < 5; k++) {
-    dt_tree_sharpness s = ((dt_tree_sharpness[]){{1, -0.4, 1, 0, 1},
-                                                 {0.6, -0.4, 0.8, 0.3, 0.5},
-                                                 {0.6, 0, 2, -1, 1},
-                                                 {2, 0, 1, -10, 0.25},
-                                                 {0.1, 0, 10, 10, 1}})[k];
+    dt_tree_calibration s = ((dt_tree_calibration[]){{1, -0.4, 1, 0, 1},
+                                                     {0.6, -0.4, 0.8, 0.3, 0.5},
+                                                     {0.6, 0, 2, -1, 1},
+                                                     {2, 0, 1, -10, 0.25},
+                                                     {0.1, 0, 10, 10, 1}})[k];
     double score[4], sum = 0, p[4], said = 0, entropy = 0;
     dt_tree_draft d = {.count = 4};
     for (int i = 0; i < 4; i++) sum += exp(score[i] = log(own[i]) + noise[i]);
@@ -328,8 +328,8 @@ static void a_lean_orders_candidates_anew_and_odds_are_those_asked_for(void **st
       d.token[j] = i, d.logp[j] = (float)(score[i] - log(sum)), d.own[j] = (float)log(own[i]);
     }
     dt_tree_reset(t, 0, 4, 4);
-    ok(dt_tree_sharpen(t, s, &err));
-    dt_tree_sharpen_draft(t, &d);
+    ok(dt_tree_calibrate(t, s, &err));
+    dt_tree_calibrate_draft(t, &d);
     const int32_t *order = s.lean < 0 ? leaning : falling;
     sum = 0;
     for (int j = 0; j < 4; j++) sum += p[j] = exp((score[order[j]] + s.lean * log(own[order[j]])) / s.scale);
@@ -355,15 +355,15 @@ static void a_lean_orders_candidates_anew_and_odds_are_those_asked_for(void **st
 static void impossible_candidates_stay_so(void **state) {
   dt_tree *t = *state;
   dt_tree_reset(t, 0, 4, 4);
-  ok(dt_tree_sharpen(t, (dt_tree_sharpness){0.6, -0.5, 2, 1, 1}, &err));
+  ok(dt_tree_calibrate(t, (dt_tree_calibration){0.6, -0.5, 2, 1, 1}, &err));
   dt_tree_draft d = {
       .count = 3, .token = {2, 1, 0}, .logp = {0, -INFINITY, -INFINITY}, .own = {0, -INFINITY, -INFINITY}};
-  dt_tree_sharpen_draft(t, &d);
+  dt_tree_calibrate_draft(t, &d);
   assert_true(d.logp[0] == 0 && isinf(d.logp[1]) && isinf(d.logp[2]) && d.confidence == 1 && d.entropy == 0);
   assert_int_equal(d.token[0], 2);
 }
 
-static void sharpness_has_bounds(void **state) {
+static void calibration_has_bounds(void **state) {
   dt_tree *t = *state;
   const double low[5] = {0.1, -1, 0.1, -10, 0.01}, high[5] = {10, 1, 10, 10, 1};
   const char *message[5] = {"scale %g is out of range: 0.1..10", "lean %g is out of range: -1..1",
@@ -373,18 +373,19 @@ static void sharpness_has_bounds(void **state) {
     for (int k = 0; k < 5; k++) {
       double of[5] = {1, 0, 1, 0, 1}, bad = ((double[]){low[i] - 0.01, high[i] + 0.01, (double)NAN})[k % 3];
       of[i] = k == 3 ? low[i] : k == 4 ? high[i] : bad;
-      dt_tree_sharpness s = {of[0], of[1], of[2], of[3], of[4]};
+      dt_tree_calibration s = {of[0], of[1], of[2], of[3], of[4]};
       char text[80];
       dt_tree_reset(t, 0, 4, 8);
       if (k >= 3) {
-        ok(dt_tree_sharpen(t, s, &err));
+        ok(dt_tree_calibrate(t, s, &err));
         continue;
       }
       snprintf(text, sizeof text, message[i], bad);
-      fails(dt_tree_sharpen(t, s, &err), DT_ESTATE, text);
+      fails(dt_tree_calibrate(t, s, &err), DT_ESTATE, text);
     }
   ok(dt_tree_keep_best(t, 0, &err));
-  fails(dt_tree_sharpen(t, (dt_tree_sharpness){1, 0, 1, 0, 1}, &err), DT_ESTATE, "keep has settled what is verified");
+  fails(dt_tree_calibrate(t, (dt_tree_calibration){1, 0, 1, 0, 1}, &err), DT_ESTATE,
+        "keep has settled what is verified");
 }
 
 int main(void) {
@@ -406,10 +407,10 @@ int main(void) {
       tree_test(an_empty_tree_yields_the_bonus_token),
       tree_test(where_the_target_has_no_token_its_last_one_is_the_bonus),
       cmocka_unit_test(slots_of_a_kept_path_close_up),
-      tree_test(a_sharper_draft_is_the_softmax_of_scores_through_the_scale),
+      tree_test(a_calibrated_draft_is_the_softmax_of_scores_through_the_scale),
       tree_test(a_lean_orders_candidates_anew_and_odds_are_those_asked_for),
       tree_test(impossible_candidates_stay_so),
-      tree_test(sharpness_has_bounds),
+      tree_test(calibration_has_bounds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

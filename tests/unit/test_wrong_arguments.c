@@ -24,7 +24,7 @@ typedef struct {
   dt_stats stats[SEQUENCES];
   dt_tree_phase phase;
   int nodes, limit, max_depth, n_kept, n_drafts;
-  dt_tree_sharpness sharp;
+  dt_tree_calibration calibration;
   int32_t token[NODES + 1];
   uint8_t kept[NODES + 1];
 } state;
@@ -40,7 +40,7 @@ static state look(void) {
     dt_seq_stats(session, i, &now.stats[i]);
   }
   now.phase = tree->phase, now.nodes = tree->nodes, now.limit = tree->limit, now.max_depth = tree->max_depth;
-  now.n_kept = tree->n_kept, now.n_drafts = tree->n_drafts, now.sharp = tree->sharp;
+  now.n_kept = tree->n_kept, now.n_drafts = tree->n_drafts, now.calibration = tree->calibration;
   memcpy(now.token, tree->token, sizeof now.token);
   memcpy(now.kept, tree->kept, sizeof now.kept);
   return now;
@@ -447,7 +447,7 @@ static void calls_in_the_wrong_state_are_refused(void **unused) {
       REFUSED(dt_tree_limit(tree, 9, &err), DT_ESTATE, "");
       REFUSED(dt_tree_keep(tree, one, 1, &err), DT_ESTATE, "");
       REFUSED(dt_tree_keep_best(tree, 1, &err), DT_ESTATE, "");
-      REFUSED(dt_tree_sharpen(tree, (dt_tree_sharpness){1, 0, 1, 0, 1}, &err), DT_ESTATE, "");
+      REFUSED(dt_tree_calibrate(tree, (dt_tree_calibration){1, 0, 1, 0, 1}, &err), DT_ESTATE, "");
       if (s > SEALED) REFUSED(dt_tree_seal(tree, &err), DT_ESTATE, "");
     }
   bring(OPEN);
@@ -582,25 +582,25 @@ static void trees_refuse_wrong_nodes_and_numbers(void **unused) {
   dt_tree_close(t);
 }
 
-static void sharpening_refuses_wrong_numbers(void **unused) {
+static void calibration_refuses_wrong_numbers(void **unused) {
   (void)unused;
   static const double WRONG[] = {NAN, INFINITY, -INFINITY, 1e300, -1e300};
-  const dt_tree_sharpness fine = {1, 0, 1, 0, 1};
+  const dt_tree_calibration fine = {1, 0, 1, 0, 1};
   dt_tree_learner learner = dt_tree_learner_new(false);
   dt_tree_draft draft = {0};
-  NULL_REFUSED(dt_tree_sharpen(NULL, fine, &err));
-  NULL_REFUSED(dt_tree_sharpen_learned(NULL, tree, true, &err));
-  NULL_REFUSED(dt_tree_sharpen_learned(&learner, NULL, true, &err));
+  NULL_REFUSED(dt_tree_calibrate(NULL, fine, &err));
+  NULL_REFUSED(dt_tree_calibrate_learned(NULL, tree, true, &err));
+  NULL_REFUSED(dt_tree_calibrate_learned(&learner, NULL, true, &err));
   for (int field = 0; field < 5; field++)
     for (int i = 0; i < 5; i++) {
-      dt_tree_sharpness s = fine;
+      dt_tree_calibration s = fine;
       ((double *)&s)[field] = WRONG[i];
-      REFUSED(dt_tree_sharpen(tree, s, &err), DT_ESTATE, "out of range");
+      REFUSED(dt_tree_calibrate(tree, s, &err), DT_ESTATE, "out of range");
     }
   learner.lean = NAN;
-  REFUSED(dt_tree_sharpen_learned(&learner, tree, true, &err), DT_ESTATE, "out of range");
-  dt_tree_sharpen_draft(NULL, &draft);
-  dt_tree_sharpen_draft(tree, NULL);
+  REFUSED(dt_tree_calibrate_learned(&learner, tree, true, &err), DT_ESTATE, "out of range");
+  dt_tree_calibrate_draft(NULL, &draft);
+  dt_tree_calibrate_draft(tree, NULL);
   dt_tree_learn(NULL, tree, 0, 1, true);
   learner = dt_tree_learner_new(true);
   dt_tree_learn(&learner, NULL, 0, 1, true);
@@ -619,7 +619,7 @@ int main(void) {
       TEST(calls_in_the_wrong_state_are_refused),
       TEST(a_tree_made_anew_by_hand_is_no_danger),
       TEST(trees_refuse_wrong_nodes_and_numbers),
-      TEST(sharpening_refuses_wrong_numbers),
+      TEST(calibration_refuses_wrong_numbers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

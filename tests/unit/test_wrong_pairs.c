@@ -180,7 +180,7 @@ static void what_is_asked_of_pairs(void **unused) {
   NULL_REFUSED(dt_model_chat("nowhere", "chatml", NULL, &err));
   REFUSED(dt_model_chat("nowhere", "nonsense", &chat, &err), DT_EINPUT, "nonsense");
   REFUSED(dt_model_chat("nowhere", NULL, &chat, &err), DT_EINPUT, "nowhere has no chat template");
-  assert_false(dt_shifts_wanted(NULL));
+  assert_false(dt_adjustments_wanted(NULL));
   dt_clock_skip(-1), dt_clock_skip(NAN), dt_clock_skip(INFINITY); /* which are no times */
   dt_pair_close(pair);
 }
@@ -207,7 +207,7 @@ static void conversations_refuse_wrong_turns(void **unused) {
   static const int EVEN[] = {INT_MIN, -1, 0, 2, INT_MAX - 1};
   const dt_message turns[] = {{"a", 1}, {"b", 1}, {"c", 1}}, no_text[] = {{NULL, 1}}, long_text[] = {{"a", SIZE_MAX}};
   dt_chat *chat;
-  dt_thoughts *thoughts;
+  dt_reasoning *reasoning;
   char *text;
   size_t len;
   NULL_REFUSED(dt_chat_open("chatml", NULL, NULL, &err));
@@ -224,11 +224,11 @@ static void conversations_refuse_wrong_turns(void **unused) {
   REFUSED(dt_chat_text(chat, NULL, long_text, NULL, 1, NULL, &text, &len, &err), DT_EINPUT, "more than");
   for
     EACH(n, EVEN) REFUSED(dt_chat_text(chat, NULL, turns, NULL, *n, NULL, &text, &len, &err), DT_EINPUT, "turns");
-  NULL_REFUSED(dt_thoughts_open(NULL, false, &thoughts, &err));
-  NULL_REFUSED(dt_thoughts_open(chat, false, NULL, &err));
-  assert_true(dt_thoughts_add(NULL, "a", 1, NULL, NULL));
-  assert_true(dt_thoughts_end(NULL, NULL, NULL));
-  dt_thoughts_close(NULL);
+  NULL_REFUSED(dt_reasoning_open(NULL, false, &reasoning, &err));
+  NULL_REFUSED(dt_reasoning_open(chat, false, NULL, &err));
+  assert_true(dt_reasoning_add(NULL, "a", 1, NULL, NULL));
+  assert_true(dt_reasoning_end(NULL, NULL, NULL));
+  dt_reasoning_close(NULL);
   dt_chat_close(chat);
   dt_chat_close(NULL);
   assert_null(dt_chat_name(NULL));
@@ -251,7 +251,7 @@ static void the_rest(void **unused) {
   NULL_REFUSED(dt_find("policies/ar.lua", NULL, &err));
   NULL_REFUSED(dt_homes(NULL, &n, &err));
   NULL_REFUSED(dt_homes(&homes, NULL, &err));
-  assert_false(dt_shifts_wanted(NULL));
+  assert_false(dt_adjustments_wanted(NULL));
   dt_clock_skip(-1), dt_clock_skip(NAN), dt_clock_skip(INFINITY); /* which are no times */
   dt_error why;
   dt_clean(NULL);

@@ -1,6 +1,6 @@
 -- The most that a policy could reach which knew the tokens to come: the least time of a text by the costs of passes.
 --
---   local of = assert(bound.of(pair, request, plain, costs, times))   -- costs, times: from dt.calibrate
+--   local of = assert(bound.of(pair, request, plain, costs, times))   -- costs, times: from dt.measure_costs
 --   print(of.plain.ms / of.chain.ms, of.chain.iterations)             -- of.tree: the same with trees
 --
 -- At each place of the text the draft model is led along the tokens that come. That tells how deep its likeliest guess
@@ -49,7 +49,7 @@ end
 return Lead]]
 
 -- The least ms of n tokens after `before`, and the iterations of that way; at[i]: what was logged before token i.
-local function least(at, n, before, most_rank, costs, draws)
+local function least(at, n, before, most_rank, costs, sampling)
   local ms_from, next_of = { [n + 1] = 0 }, {}
   for i = n, 1, -1 do
     local context, log, ms, drafted = before + i - 1, at[i] or {}, 0, 0
@@ -58,11 +58,11 @@ local function least(at, n, before, most_rank, costs, draws)
       if depth > (log.copy or 0) then
         local rank = log["r" .. depth] or 0
         if rank == 0 or rank > most_rank then break end
-        ms = ms + (drafted == 0 and costs:first(context) or costs:draft(1, context)) + draws.draft
+        ms = ms + (drafted == 0 and costs:first(context) or costs:draft(1, context)) + sampling.draft
         drafted = drafted + 1
       end
       local rows = depth + 1
-      local whole = ms + costs:target(rows, context) + rows * draws.target + ms_from[i + rows]
+      local whole = ms + costs:target(rows, context) + rows * sampling.target + ms_from[i + rows]
       if whole < ms_from[i] then ms_from[i], next_of[i] = whole, i + rows end
     end
   end
@@ -88,10 +88,10 @@ function bound.of(pair, request, plain, costs, times)
   if not result then return nil, failure end
   assert(result.stats.output_hash == plain.stats.output_hash, "the text that was led along is another")
   local sampled, n, before, ms = (request.temp or 0) > 0, #at, plain.prompt_tokens, 0
-  local draws = { target = sampled and times.target_draw or 0, draft = sampled and times.draft_draw or 0 }
-  for i = 1, n do ms = ms + costs:target(1, before + i - 1) + draws.target end
-  return { plain = { ms = ms, iterations = n }, chain = least(at, n, before, 1, costs, draws),
-           tree = least(at, n, before, CANDIDATES, costs, draws) }
+  local sampling = { target = sampled and times.target_sample or 0, draft = sampled and times.draft_sample or 0 }
+  for i = 1, n do ms = ms + costs:target(1, before + i - 1) + sampling.target end
+  return { plain = { ms = ms, iterations = n }, chain = least(at, n, before, 1, costs, sampling),
+           tree = least(at, n, before, CANDIDATES, costs, sampling) }
 end
 
 -- The speed of a bound: that of plain decoding, whose time after the prompt shrinks as the costs say.

@@ -10,7 +10,7 @@
 --
 -- A pass runs if brings * open >= R * (ms of the pass), where open is the probability that the text reaches its level,
 -- and R the pace in tokens per ms. What a pass added is counted by alpha, the probability that a node is accepted, not
--- by what was accepted: that varies less, and policy.sharpen calibrates alpha by what was accepted.
+-- by what was accepted: that varies less, and policy.calibration calibrates alpha by what was accepted.
 --
 --   g:begin(budget, rested)  begins an iteration, after `rested` iterations of a pause; budget: the ms that its draft
 --                            passes and a row may take. g.budget is that number, g.ms the time of its passes so far
@@ -28,7 +28,7 @@ local huge, max, min, setmetatable = math.huge, math.max, math.min, setmetatable
 local NEAR = 2      -- levels drafted below the depth accepted lately: errors of probabilities multiply with the depth
 local FADES = 0.9   -- the depth accepted lately is multiplied by this in each iteration
 -- How often the likeliest guess of an unknown draft is right. Optimistic, since a trial then shows the truth.
-local RIGHT = { greedy = 0.8, drawn = 0.7 }
+local RIGHT = { greedy = 0.8, sampled = 0.7 }
 local DEEPEST = 8   -- the longest chain considered in what a new pair is expected to add
 local KNOWN = 3     -- the expectation for a new pair counts as this many passes
 local RECALLED = 8  -- what earlier texts taught counts as at most this many passes
@@ -36,7 +36,7 @@ local FORGET = 0.01 -- the least weight of a new pass in the averages, in additi
 -- Iterations without a draft pass before a trial: PAUSE at first, doubled up to LONGEST_PAUSE while passes do not pay.
 local PAUSE, LONGEST_PAUSE = 4, 64
 local SOON = 16     -- iterations after which a draft that was never used is considered again: costs may have changed
-local STATE = 9      -- how many numbers the state of policy.sharpen has
+local STATE = 9      -- how many numbers the state of policy.calibration has
 local LITTLE = 0.01 -- lower bound of brings[2] as a divisor
 
 local function clip(x, low, high) return max(low, min(x, high)) end
@@ -123,7 +123,7 @@ end
 function Guesses:draft(tree, level, n, open)
   local passes, shared = self.passes + 1, self.shared
   self.untried = false
-  if passes == 1 then self.sharpen:apply(tree) end
+  if passes == 1 then self.calibration:apply(tree) end
   local sharers = tree:draft_step(level, n, self.options)
   local ms = self:takes(n, sharers)
   shared[min(passes, 2)], self.passes, self.ms = sharers, passes, self.ms + ms
@@ -170,18 +170,18 @@ end
 function Guesses:observe(tree, out)
   self.reach = max(FADES * self.reach, out.accepted)
   if self.passes == 0 then return end
-  self.sharpen:observe(tree)
+  self.calibration:observe(tree)
   self:keep()
 end
 
 function Guesses:keep()
   local known, brings, asked = self.known, self.brings, self.asked
-  self.sharpen:state(known)
+  self.calibration:state(known)
   known[STATE + 1], known[STATE + 2], known[STATE + 3], known[STATE + 4] = brings[1], brings[2], asked[1], asked[2]
   self.prices.costs:keep(self.name, known)
 end
 
--- Reads what earlier texts taught (costs:keep): the state of policy.sharpen, then brings and asked. The calibration
+-- Reads what earlier texts taught (costs:keep): the state of policy.calibration, then brings and asked. The calibration
 -- that comes with a draft (calibration.json, models/HEADS.md) has, after that state, only the share of likeliest
 -- guesses that are right. Returns the list, that share, brings and asked; nil for what is unknown.
 local function recall(prices, name)
@@ -193,13 +193,13 @@ local function recall(prices, name)
     { clip(known[n - 1], 0, RECALLED), clip(known[n], 0, RECALLED) }
 end
 
-return function(prices, seq, sharpen, model)
+return function(prices, seq, calibration, model)
   local name = "guesses" .. model
   local known, right, brings, asked = recall(prices, name)
   local g = setmetatable({
     prices = prices, seq = seq, model = model, options = { model = model }, name = name,
-    sharpen = sharpen(true, known), known = known or {},
-    right = right or seq.coupled and RIGHT.drawn or RIGHT.greedy,
+    calibration = calibration(true, known), known = known or {},
+    right = right or seq.coupled and RIGHT.sampled or RIGHT.greedy,
     untried = not brings, brings = brings or {}, asked = asked or { KNOWN, KNOWN },
     idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,
     shared = { huge, huge }, -- at first, all sequences

@@ -1,7 +1,7 @@
 -- What a policy's file requires: define, which makes a policy, and a few helpers.
 --
 -- A second result, out of policies' reach, is the host's half: it opens a policy's object and calls into it. In the box
--- there is policy.sharpen, too, which is C (lua/box/sharpen.c); a driver has no tree to sharpen.
+-- there is policy.calibration, too, which is C (lua/box/calibration_object.c); a driver has no tree to calibrate.
 local account = require "dt.policy.account"
 local copies = require "dt.policy.copies"
 local either = require "dt.policy.either"
@@ -24,7 +24,7 @@ local policy = {}
 local specs = {} -- policy -> what it was defined with
 
 local KEYS = { name = true, doc = true, scope = true, uses = true, params = true, presets = true, check = true }
-local USES = { draft = "optional", costs = "boolean", sharpen = "boolean", memory = "boolean", corpus = "optional",
+local USES = { draft = "optional", costs = "boolean", calibrate = "boolean", memory = "boolean", corpus = "optional",
                target = "integer" }
 local MOST_NODES = 256 -- of a verify pass: DT_TREE_VERIFY
 local MOST_CANDIDATES = 32 -- of a verified row: DT_TARGET_CANDIDATES
@@ -38,35 +38,35 @@ local GIVEN = { "costs", "memory", "corpus" } -- fields that the host sets, if u
 
 local function nothing() end
 
-local sharpeners = {} -- object of a policy that uses sharpen -> what learns for it, where guesses know the noise
+local calibrations = {} -- object of a policy with uses.calibrate -> what learns for it, where guesses know the noise
 
 -- Options of the commit of every step below: one table, so that an iteration makes no garbage.
 local options = {}
 
 -- One iteration. A policy may define its own; every step ends in exactly one commit.
 local function step(self, seq)
-  local tree, sharpener = seq.tree, seq.coupled and sharpeners[self]
-  if sharpener then sharpener:apply(tree) end
+  local tree, calibration = seq.tree, seq.coupled and calibrations[self]
+  if calibration then calibration:apply(tree) end
   self:draft(tree)
   local out = seq:verify_tree()
   options.rebuild = self.rebuild
   seq:commit(options)
-  if sharpener then sharpener:observe(tree) end
+  if calibration then calibration:observe(tree) end
   self:observe(tree, out)
 end
 
 -- The same for all sequences of a batch at once: the step of every policy of scope "batch".
 local function batch_step(self, batch)
-  local sharpener = sharpeners[self]
-  for b = 1, sharpener and #batch or 0 do
-    if batch[b].seq.coupled then sharpener:apply(batch[b]) end
+  local calibration = calibrations[self]
+  for b = 1, calibration and #batch or 0 do
+    if batch[b].seq.coupled then calibration:apply(batch[b]) end
   end
   self:draft(batch)
   local outs = batch:verify_tree()
   options.rebuild = self.rebuild
   batch:commit(options)
-  for b = 1, sharpener and #batch or 0 do
-    if batch[b].seq.coupled then sharpener:observe(batch[b]) end
+  for b = 1, calibration and #batch or 0 do
+    if batch[b].seq.coupled then calibration:observe(batch[b]) end
   end
   self:observe(batch, outs)
 end
@@ -173,7 +173,7 @@ function policy.define(t)
     error(format('%s: scope is "%s", not "sequence" or "batch"', what, scope), 2)
   end
   spec.batch = scope == "batch"
-  spec.uses = { draft = true, costs = false, sharpen = false, memory = false, corpus = false, target = 0 }
+  spec.uses = { draft = true, costs = false, calibrate = false, memory = false, corpus = false, target = 0 }
   if t.uses ~= nil then
     if type(t.uses) ~= "table" then error(what .. ": uses is not a table", 2) end
     params.check_keys(t.uses, USES, what .. ": uses", 2)
@@ -295,8 +295,8 @@ end
 policy.account, policy.copies, policy.experts, policy.forced = account, copies, experts, forced
 policy.pace, policy.prices, policy.sources = pace, prices, sources
 function policy.guesses(p, seq)
-  local one = guesses(p, seq, policy.sharpen, 1)
-  return #p.models > 1 and either(one, guesses(p, seq, policy.sharpen, 2)) or one
+  local one = guesses(p, seq, policy.calibration, 1)
+  return #p.models > 1 and either(one, guesses(p, seq, policy.calibration, 2)) or one
 end
 
 local function preset_names(spec)
@@ -369,7 +369,7 @@ function host.open(P, preset, settings)
     description.params[i] = params.describe(p, values[p.name])
   end
   local object = setmetatable(values, { __index = P })
-  if spec.uses.sharpen then sharpeners[object] = policy.sharpen() end
+  if spec.uses.calibrate then calibrations[object] = policy.calibration() end
   return object, description
 end
 

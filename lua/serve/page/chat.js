@@ -44,11 +44,11 @@ const nearEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < 80;
 
 const ORIGINS = { drafted: "guessed", bonus: "the target's own, after the last guess", corrected: "the target's own: all guesses were wrong" };
 
-// The answer as far as it is there, its thoughts aside; coloured by the origin of its tokens, it is no Markdown. Nor is a continuation, which belongs to the text before it.
+// The answer as far as it is there, its reasoning aside; coloured by the origin of its tokens, it is no Markdown. Nor is a continuation, which belongs to the text before it.
 function paint(turn) {
   const follow = nearEnd();
-  turn.aside.hidden = !turn.thoughts || Boolean(turn.tokens);
-  turn.aside.lastChild.textContent = turn.thoughts;
+  turn.aside.hidden = !turn.reasoning || Boolean(turn.tokens);
+  turn.aside.lastChild.textContent = turn.reasoning;
   if (turn.tokens) turn.place.replaceChildren(...turn.tokens.map(token => make("span", { class: token.origin, title: ORIGINS[token.origin] }, token.text)));
   else if (server.chat) turn.place.replaceChildren(markdown(turn.answer));
   else turn.place.textContent = turn.answer;
@@ -103,9 +103,9 @@ function retry(turn) {
 async function begin(asked, fields = settings()) {
   if (!fields || running) return;
   tell(byId("chat-error"), "");
-  const turn = { asked, answer: "", thoughts: "" };
+  const turn = { asked, answer: "", reasoning: "" };
   turn.place = make(server.chat ? "div" : "span", { class: "words" });
-  turn.aside = make("details", { class: "folded thoughts", hidden: true }, make("summary", {}, "Thoughts"), make("div"));
+  turn.aside = make("details", { class: "folded reasoning", hidden: true }, make("summary", {}, "Reasoning"), make("div"));
   turn.foot = make("footer");
   turn.element = server.chat
     ? make("article", { class: "turn" }, make("div", { class: "said" }, asked), turn.aside, turn.place, turn.foot)
@@ -130,11 +130,11 @@ async function run(turn, fields) {
     await stream(server.chat ? "/v1/chat/completions" : "/v1/completions", body, stopper.signal, event => {
       const choice = event.choices[0];
       if (!choice) return;
-      const content = choice.delta?.content ?? choice.text ?? "", thought = choice.delta?.reasoning_content ?? "";
-      if (thought && !turn.thoughts) turn.aside.open = true;
+      const content = choice.delta?.content ?? choice.text ?? "", reasoning = choice.delta?.reasoning_content ?? "";
+      if (reasoning && !turn.reasoning) turn.aside.open = true;
       if (content && !turn.answer) turn.aside.open = false;
       turn.answer += content;
-      turn.thoughts += thought;
+      turn.reasoning += reasoning;
       for (const line of choice.dtrun?.trace || []) turn.tokens.push(...line.committed || []);
       if (choice.dtrun?.stats) turn.numbers = numbersOf(choice.dtrun, event.timings);
       paintLater(turn);

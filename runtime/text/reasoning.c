@@ -1,0 +1,132 @@
+/* Reasoning and answers: see reasoning.h. */
+#include "text/reasoning.h"
+#include "system/need.h"
+
+#include "text/chat_layouts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+  const char *text;
+  bool reasoning; /* what follows is reasoning */
+} mark;
+
+static const struct marks {
+  bool anywhere; /* they are tokens that no text speaks of */
+  mark list[6];  /* ends in NULL */
+} forms[] = {
+    [REASONING_TAGS] = {false, {{THINK, true}, {THINK_END, false}}},
+    [REASONING_CHANNEL] = {true, {{CHANNEL "thought\n", true}, {CHANNEL_END, false}}},
+    [REASONING_MESSAGE] = {true,
+                           {{ANALYSIS, true},
+                            {FINAL, false},
+                            {"<|channel|>commentary<|message|>", false},
+                            {"<|start|>assistant", false},
+                            {"<|end|>", false}}},
+};
+
+struct dt_reasoning {
+  const struct marks *marks;
+  bool reasoning; /* what comes is reasoning */
+  bool fresh;     /* nothing of this part was told yet */
+  bool marked;    /* this part follows a mark */
+  char *held;     /* [n] not told yet */
+  size_t n, room;
+};
+
+dt_status dt_reasoning_open(const dt_chat *chat, bool held, dt_reasoning **out, dt_error *err) {
+  NEED(chat, "chat");
+  NEED(out, "out");
+  dt_reasoning *t = calloc(1, sizeof *t);
+  if (!t) return dt_fail_memory(err, "the reasoning of an answer", sizeof *t);
+  t->marks = &forms[chat_reasoning_form(chat)], t->fresh = true;
+  t->reasoning = t->marked = !held && chat_begins_reasoning(chat);
+  *out = t;
+  return DT_OK;
+}
+
+void dt_reasoning_close(dt_reasoning *t) {
+  if (!t) return;
+  free(t->held);
+  free(t);
+}
+
+static bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+
+static size_t blanks_before(const char *s, size_t n) {
+  size_t blanks = 0;
+  while (blanks < n && is_blank(s[n - 1 - blanks])) blanks++;
+  return blanks;
+}
+
+/* Whether a mark counts after `at` bytes of what is held. A text may speak of <think>: that one counts where an answer
+ * begins only, and its end in reasoning only. */
+static bool counts(const dt_reasoning *t, const mark *m, size_t at) {
+  if (t->marks->anywhere) return true;
+  if (!m->reasoning) return t->reasoning;
+  return t->fresh && (t->reasoning || !t->marked) && blanks_before(t->held, at) == at;
+}
+
+/* Where the first mark begins that counts, or may count once more has come; *whole: it, if it is all there. t->n: there
+ * is none. */
+static size_t find(const dt_reasoning *t, const mark **whole) {
+  *whole = NULL;
+  for (size_t at = 0; at < t->n; at++) {
+    const char *next = memchr(t->held + at, '<', t->n - at); /* all marks begin so */
+    if (!next) break;
+    at = (size_t)(next - t->held);
+    for (const mark *m = t->marks->list; m->text; m++) {
+      size_t len = strlen(m->text), left = t->n - at;
+      if (memcmp(next, m->text, left < len ? left : len) != 0 || !counts(t, m, at)) continue;
+      if (left >= len) *whole = m;
+      return at;
+    }
+  }
+  return t->n;
+}
+
+/* Tells the first n bytes of what is held, without `after` of them at their end, and drops them. */
+static bool tell(dt_reasoning *t, size_t n, size_t after, dt_on_part on_part, void *user) {
+  size_t begin = 0, end = n - after;
+  while (t->fresh && t->marked && begin < end && is_blank(t->held[begin])) begin++;
+  bool more = begin == end || on_part(user, t->reasoning, t->held + begin, end - begin);
+  if (begin < end) t->fresh = false;
+  memmove(t->held, t->held + n, t->n -= n);
+  return more;
+}
+
+/* Tells all that is sure. */
+static bool proceed(dt_reasoning *t, dt_on_part on_part, void *user) {
+  const mark *found;
+  bool more = true;
+  do {
+    size_t at = find(t, &found), blanks = blanks_before(t->held, at);
+    /* White space before a mark: of reasoning, and of an answer that has not begun. */
+    if (!t->reasoning && (!t->fresh || t->marked || blanks < at)) blanks = 0;
+    more = (found ? tell(t, at, blanks, on_part, user) : tell(t, at - blanks, 0, on_part, user)) && more;
+    if (found) {
+      memmove(t->held, t->held + strlen(found->text), t->n -= strlen(found->text));
+      t->reasoning = found->reasoning, t->fresh = t->marked = true;
+    }
+  } while (found);
+  return more;
+}
+
+bool dt_reasoning_add(dt_reasoning *t, const char *bytes, size_t len, dt_on_part on_part, void *user) {
+  if (!t || len == 0) return true;
+  if (t->n + len > t->room) {
+    size_t room = 2 * (t->n + len);
+    char *grown = realloc(t->held, room);
+    if (!grown) return (!t->n || tell(t, t->n, 0, on_part, user)) && on_part(user, t->reasoning, bytes, len);
+    t->held = grown, t->room = room;
+  }
+  memcpy(t->held + t->n, bytes, len);
+  t->n += len;
+  return proceed(t, on_part, user);
+}
+
+bool dt_reasoning_end(dt_reasoning *t, dt_on_part on_part, void *user) {
+  if (!t || t->n == 0) return true;
+  return tell(t, t->n, t->reasoning ? blanks_before(t->held, t->n) : 0, on_part, user);
+}

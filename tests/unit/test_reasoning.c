@@ -1,0 +1,127 @@
+/* Answers in parts, however they are cut into pieces. */
+#include "unit.h"
+
+#include "text/reasoning.h"
+
+#include <string.h>
+
+typedef struct {
+  char text[512]; /* of all parts, reasoning in braces */
+  size_t n;
+  bool reasoning;
+  int calls, most; /* after `most` calls no more is wanted */
+} heard;
+
+static bool hear(void *user, bool reasoning, const char *bytes, size_t len) {
+  heard *h = user;
+  assert_true(len > 0 && h->n + len + 3 < sizeof h->text);
+  if (reasoning != h->reasoning) h->text[h->n++] = reasoning ? '{' : '}';
+  memcpy(h->text + h->n, bytes, len);
+  h->n += len, h->reasoning = reasoning;
+  return ++h->calls < h->most;
+}
+
+/* Feeds the pieces 0..a, a..b and b..n of a text. */
+static void feed(const dt_chat *chat, bool held, const char *text, size_t a, size_t b, const char *expected) {
+  heard h = {.most = 100};
+  dt_reasoning *t;
+  const size_t cuts[] = {0, a, b, strlen(text)};
+  ok(dt_reasoning_open(chat, held, &t, &err));
+  for (int i = 0; i < 3; i++) assert_true(dt_reasoning_add(t, text + cuts[i], cuts[i + 1] - cuts[i], hear, &h));
+  assert_true(dt_reasoning_end(t, hear, &h));
+  dt_reasoning_close(t);
+  h.text[h.n] = '\0';
+  if (strcmp(h.text, expected) != 0)
+    fail_msg("[%s] cut at %zu, %zu: [%s], expected [%s]", text, a, b, h.text, expected);
+}
+
+static void parts_of(const dt_chat *chat, bool held, const char *text, const char *expected) {
+  size_t n = strlen(text);
+  for (size_t a = 0; a <= n; a++)
+    for (size_t b = a; b <= n; b++) feed(chat, held, text, a, b, expected);
+}
+
+static void parts(const char *layout, bool held, const char *text, const char *expected) {
+  dt_chat *chat;
+  ok(dt_chat_open(layout, NULL, &chat, &err));
+  parts_of(chat, held, text, expected);
+  dt_chat_close(chat);
+}
+
+static void tags_hold_reasoning(void **state) {
+  (void)state;
+  parts("chatml", false, "<think>\nab cd\n</think>\n\nef", "{ab cd}ef");
+  parts("chatml", true, "\n <think>a é</think>b", "{a é}b");
+  parts("phi4", false, "<think>\n\n</think>\n\nb\n", "b\n");
+  parts("smollm3", false, "<think>a\n\n b \n", "{a\n\n b");
+  parts("glm4.5", false, "<think>a</thin", "{a</thin");
+}
+
+static void a_text_may_speak_of_tags(void **state) {
+  (void)state;
+  parts("chatml", false, "", "");
+  parts("chatml", false, " \n", " \n");
+  parts("chatml", false, " plain \n text \n", " plain \n text \n");
+  parts("chatml", false, "<thin", "<thin");
+  parts("chatml", false, "a <think>b</think>", "a <think>b</think>");
+  parts("chatml", false, "a</think>b", "a</think>b");
+  parts("chatml", false, "<think>a <think> b</think>c</think><think>d</think>",
+        "{a <think> b}c</think><think>d</think>");
+  parts("chatml", false, "<|channel|>analysis<|message|>a", "<|channel|>analysis<|message|>a");
+}
+
+static void an_answer_may_begin_in_reasoning(void **state) {
+  (void)state;
+  parts("deepseek-r1", false, "a\n</think>\nb", "{a}b");
+  parts("deepseek-r1", false, "<think>\na</think>b", "{a}b");
+  parts("deepseek-r1", false, "a", "{a");
+  parts("deepseek-r1", true, "a</think>", "a</think>");
+  parts("deepseek-r1", true, "<think>a</think>b", "{a}b");
+  dt_chat *chat;
+  ok(dt_chat_open(NULL, "{{ '<|im_start|>assistant\\n<think>\\n' }}", &chat, &err));
+  parts_of(chat, false, "a</think>b", "{a}b");
+  dt_chat_close(chat);
+}
+
+#define FINAL "<|start|>assistant<|channel|>final<|message|>"
+#define ANALYSIS "<|channel|>analysis<|message|>"
+
+static void messages_and_channels_hold_reasoning(void **state) {
+  (void)state;
+  parts("harmony", false, ANALYSIS "b c\n<|end|>" FINAL "d <|e", "{b c}d <|e");
+  parts("harmony", false,
+        ANALYSIS "a<|end|><|start|>assistant<|channel|>commentary<|message|>b<|end|><|start|>assistant" ANALYSIS
+                 "c<|end|>" FINAL "d",
+        "{a}b{c}d");
+  parts("harmony", false, ANALYSIS "a", "{a");
+  parts("harmony", false, "plain <think>", "plain <think>");
+  parts("gemma4", false, "<|channel>thought\na\n<channel|>b", "{a}b");
+  parts("gemma4", false, "<|channel>thought\n<channel|>b<|channel>", "b<|channel>");
+}
+
+static void who_hears_enough_says_so(void **state) {
+  (void)state;
+  dt_chat *chat;
+  dt_reasoning *t;
+  ok(dt_chat_open("chatml", NULL, &chat, &err));
+  ok(dt_reasoning_open(chat, false, &t, &err));
+  heard h = {.most = 1};
+  assert_true(dt_reasoning_add(t, "<think>", 7, hear, &h)); /* tells nothing */
+  assert_false(dt_reasoning_add(t, "a</think>b</thi", 15, hear, &h));
+  assert_int_equal(h.calls, 2);
+  h.most = 3;
+  assert_false(dt_reasoning_add(t, "<", 1, hear, &h));
+  dt_reasoning_close(t);
+  dt_chat_close(chat);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(tags_hold_reasoning),
+      cmocka_unit_test(a_text_may_speak_of_tags),
+      cmocka_unit_test(an_answer_may_begin_in_reasoning),
+      cmocka_unit_test(messages_and_channels_hold_reasoning),
+      cmocka_unit_test(who_hears_enough_says_so),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
