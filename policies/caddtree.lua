@@ -40,7 +40,7 @@ end
 
 function CaDDTree:draft(tree)
   local account, depth = self.account, math.min(self.depth, tree:depth_room())
-  if account:rests() and self.pause then return end
+  if account:pauses() and self.pause then return end
   if not account:affords(tree.seq:length()) and self.pause then return end
   if account:owes() and self.pause then depth = math.min(depth, 1) end
   tree:limit(4096)

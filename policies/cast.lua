@@ -74,7 +74,7 @@ end
 
 function Cast:draft(batch)
   local account = self.account
-  if account:rests() and self.allow_empty then return end
+  if account:pauses() and self.allow_empty then return end
   local costs, top_k, level, best, B = self.costs, self.top_k, self.level, self.best, #batch
   local context, layers = 0, 0
   for b = 1, B do

@@ -78,12 +78,12 @@ function Rate:extend(tree, n, copied, drafted, R)
   return m, sum
 end
 
--- An iteration begins, after those that the host made alone: R; nil: it rests, nor takes the page's time to look.
+-- An iteration begins, after those that the host ran alone. Returns R; nil: it pauses and does not even look.
 function Rate:begin(seq)
   self.spent, self.n, self.level[1] = nil, 0, 0
-  local prices, scale, _, rested = self.prices, self.prices:follow(seq), self.account:rests()
-  local R, budget = self.pace:begin(scale, rested), self.account:budget(prices)
-  self.guesses:begin(budget and budget - prices.page or 0, rested)
+  local prices, scale, _, paused = self.prices, self.prices:follow(seq), self.account:pauses()
+  local R, budget = self.pace:begin(scale, paused), self.account:budget(prices)
+  self.guesses:begin(budget and budget - prices.page or 0, paused)
   return budget and R
 end
 
@@ -116,7 +116,7 @@ function Rate:observe(tree, out)
   self.account:spend(spent, plain, out.accepted)
   if self.n > 0 then return end
   local quiet, needs = self.guesses:quiet(1 / plain), self.sources:needs(self.prices.row[0] / plain)
-  if needs and quiet > 0 and self.account:may_wake() then tree.seq:rest(quiet, needs) end
+  if needs and quiet > 0 and self.account:may_resume() then tree.seq:pause(quiet, needs) end
 end
 
 return Rate

@@ -14,7 +14,7 @@ dt_status run_begin(dtl_run *run, dt_error *err) {
   run->phase = RUN_DRAFT;
   run->rollbacks = 0;
   run->full.who = NULL;
-  if (!run->plain) run->rested = 0;
+  if (!run->plain) run->paused = 0;
   run->plain = false;
   run->draft_ms = run->verify_ms = run->commit_ms = 0;
   memset(run->drafted, 0, sizeof run->drafted);

@@ -183,7 +183,7 @@ dt_status learn_course(dtl_learned *learned, int batch, const dt_seq_options *op
   if (!c) {
     c = calloc(1, sizeof *c);
     if (!c) return dtl_fail_memory(err, "what passes cost");
-    *c = (course){.batch = batch, .draws = draws, .coupled = coupled, .walks_at = WALK_REST};
+    *c = (course){.batch = batch, .draws = draws, .coupled = coupled, .walks_at = WALK_PAUSE};
     walk_begin(&c->lines);
     dt_status status = begin(learned, c, err);
     if (status) {
@@ -208,12 +208,12 @@ void learn_pass(course *c, learned_kind kind, int rows, int context, int experts
   if (!cold) learned_pass(&c->l, kind, (double)rows / c->batch, context, experts, ms);
 }
 
-/* Seldom, since a walk takes as long as a page: after WALK_REST passes and the next one, after twice as many, and so
+/* Seldom, since a walk takes as long as a page: after WALK_PAUSE passes and the next one, after twice as many, and so
  * on. */
 void learn_walk(course *c) {
   long late = ++c->passes - c->walks_at;
   if (late < 0) return;
-  learned_walk(&c->l, late ? 1 : WALK_REST, walk_ms(&c->lines));
+  learned_walk(&c->l, late ? 1 : WALK_PAUSE, walk_ms(&c->lines));
   if (late)
     c->walks_at *= 2;
   else

@@ -21,7 +21,7 @@ dt_status walk_measure(walk_times *w, bench *b, int context, dt_error *err) {
   dt_status status = bench_start(b, context, NULL, err);
   if (!status) status = bench_sample(b, BENCH_PLAIN, err);
   walk_ms(&w->lines); /* passes of other sizes came before */
-  for (int i = 0; i < WALK_REST && !status && (!i || b->target_ms < FLUSHES_MS); i++)
+  for (int i = 0; i < WALK_PAUSE && !status && (!i || b->target_ms < FLUSHES_MS); i++)
     status = bench_sample(b, BENCH_PLAIN, err);
   w->ms[2][w->n] = walk_ms(&w->lines);
   if (!status) status = bench_sample(b, BENCH_PLAIN, err);

@@ -6,7 +6,7 @@
 #include "measure/bench.h"
 
 #define WALK_LINES 512 /* of 64 bytes: as much as the nearest cache holds */
-#define WALK_REST 8    /* passes after which a walk counts as one after a rest */
+#define WALK_PAUSE 8   /* passes after which a walk counts as one after a pause */
 #define WALK_TIMES 64  /* measured at most */
 
 typedef struct {

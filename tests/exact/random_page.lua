@@ -101,7 +101,7 @@ local CALLS = {
   function(b) return ("t:%s(%s)"):format(pick(READS), node(b)) end,
   function(b) return ("t:tag(%s, %s)"):format(node(b), argument(NAMES, b)) end,
   function(b) return ("t.seq:log(%s, %s)"):format(argument(NAMES, b), argument({ "t:size()", "0.5" }, b)) end,
-  function(b) return ("t.seq:rest(%s)"):format(argument({ "0", "1", "3" }, b)) end,
+  function(b) return ("t.seq:pause(%s)"):format(argument({ "0", "1", "3" }, b)) end,
   function(b) return ("t:candidate(%s, %s)"):format(node(b), integer(b)) end,
   function(b) return ("t:allowed(%s, %s)"):format(node(b), integer(b)) end,
   function(b) return ("policy.expand(t, %s, %s, %s)"):format(list(b), integer(b), integer(b)) end,

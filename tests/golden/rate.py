@@ -46,12 +46,12 @@ class Sharpener:
 
 class Account:
     """What drafts may lose, in target passes. The pair's account begins with 10, gains 1 % of each token and the page's time (a quarter of a
-    walk) that plain decoding takes and an iteration at rest does not, and holds at most 32. A text may lose 5 % of its tokens, or of 200."""
+    walk) that plain decoding takes and a paused iteration does not, and holds at most 32. A text may lose 5 % of its tokens, or of 200."""
 
     def __init__(self, walks):
         self.walks = walks
         self.credit, self.loss = 10.0, 0.01
-        self.balance, self.tokens, self.rest, self.cold = 0.0, 0, 0, True
+        self.balance, self.tokens, self.pause_left, self.cold = 0.0, 0, 0, True
 
     def left(self):
         return min(self.credit, self.balance + 0.05 * max(self.tokens, 200))
@@ -65,19 +65,19 @@ class Account:
         self.adds(self.loss * n)
 
     def budget(self, plain, page, row):
-        """Milliseconds that this iteration may lose; None: no page and row, and it rests."""
+        """Milliseconds that this iteration may lose; None: no page and row, and it pauses."""
         look, self.loss = page + row, 0.01 + 0.25 * self.walks[1] / plain
-        wake = max(1.25 * self.walks[2] - page, 0.0) / plain
+        resume = max(1.25 * self.walks[2] - page, 0.0) / plain
         if self.cold:
-            self.balance, self.cold = self.balance - wake, False
-            self.adds(-wake)
-        self.look, self.again = look / plain, look / plain + wake
+            self.balance, self.cold = self.balance - resume, False
+            self.adds(-resume)
+        self.look, self.again = look / plain, look / plain + resume
         return self.left() * plain if self.covers(self.look) else None
 
     def covers(self, passes):
-        """Whether so many may be lost; else it rests until a look after the rest may."""
+        """Whether this many may be lost. If not, it pauses until a look after the pause may."""
         if passes > self.left():
-            self.rest = math.ceil(max((self.again - self.credit) / self.loss, (self.again - self.balance) / 0.05 - self.tokens)) - 1
+            self.pause_left = math.ceil(max((self.again - self.credit) / self.loss, (self.again - self.balance) / 0.05 - self.tokens)) - 1
         return passes <= self.left()
 
     def stake(self, left, row, p):
@@ -161,8 +161,8 @@ class Rate:
         self.brings, self.asked, self.idle, self.pause, self.reach = [self.promise, self.expected], [3, 3], 0, 4, 0.0
         self.tokens, self.ms = 3.0, self.verify(1)
         self.read = 0  # tokens of the text that the draft model has rows of
-        self.quiet, self.needs = 0, 16  # iterations to rest, unless so many last tokens stood before
-        self.rested, self.priced = 0, 0  # iterations; length up to which prices are those of now
+        self.quiet, self.needs = 0, 16  # iterations to pause, unless this many last tokens occur earlier
+        self.paused, self.priced = 0, 0  # iterations; length up to which prices are those of now
 
     def repays(self, R, gain, length, left):
         """Whether what passes gain until the text ends is as much as reading takes, of all before the text's last token."""
@@ -183,27 +183,27 @@ class Rate:
         most = self.priced + 1 - length
         return most if tries or not self.pays(R, 1.0, True, length, left) else min(most, self.pause - self.idle)
 
-    def rests(self, text):
-        """The account's rest, or one that ends when as many of the text's last tokens stood before as copies need."""
+    def pauses(self, text):
+        """The account's pause, or one that ends when as many of the text's last tokens occur earlier as copies need."""
         n = self.needs
         again = any(text[i:i + n] == text[-n:] for i in range(len(text) - n))
-        if self.account.rest > 0:
-            self.account.rest -= 1
+        if self.account.pause_left > 0:
+            self.account.pause_left -= 1
         elif self.quiet > 0 and not again:
             self.quiet -= 1
         else:
             self.quiet = 0
             return False
-        self.rested += 1
+        self.paused += 1
         return True
 
-    def awake(self, text):
-        """The iterations at rest were plain ones."""
-        self.account.begins(1 + self.rested)
-        self.account.cold = self.account.cold or self.rested > 0
-        for _ in range(self.rested):
+    def resume(self, text):
+        """The paused iterations were plain ones."""
+        self.account.begins(1 + self.paused)
+        self.account.cold = self.account.cold or self.paused > 0
+        for _ in range(self.paused):
             self.tokens, self.ms = 0.98 * self.tokens + 1, 0.98 * self.ms + self.verify(1) - self.page
-        self.idle, self.rested = self.idle + self.rested, 0
+        self.idle, self.paused = self.idle + self.paused, 0
         if len(text) > self.priced:
             self.priced = math.ceil(len(text) / 128) * 128
 
@@ -217,10 +217,10 @@ class Rate:
 
     def grow(self, tree):
         self.spent, self.passes, self.drafted_ms, tree.kept = None, [], 0.0, []
-        tree.rests = self.rests(tree.text)
-        if tree.rests:
+        tree.pauses = self.pauses(tree.text)
+        if tree.pauses:
             return
-        self.awake(tree.text)
+        self.resume(tree.text)
         budget = self.account.budget(self.verify(1) - self.page, self.page, self.rows(0, 1))
         if budget is None:
             return
@@ -321,7 +321,7 @@ class Rate:
             self.read += 1
         self.tokens, self.ms = 0.98 * self.tokens + len(accepted) + 1, 0.98 * self.ms + self.spent
         self.account.spend(self.spent, self.verify(1) - self.page, len(accepted))
-        if self.account.rest == 0 and len(tree.token) == 1:
+        if self.account.pause_left == 0 and len(tree.token) == 1:
             quiet = self.silence(len(tree.text) + len(accepted) + 1, tree.left - len(accepted) - 1)
             self.quiet = quiet if quiet > 0 and self.account.covers(self.account.again) else 0
         self.copies.observe(tree, accepted)

@@ -56,7 +56,7 @@ end
 local function try(a, iterations, rows, accepted)
   local tries, balances = {}, {}
   for i = 1, iterations do
-    if not a:rests() and a:affords(100) then
+    if not a:pauses() and a:affords(100) then
       a:pass(1)
       a:close(rows, accepted)
       tries[#tries + 1] = i
@@ -151,18 +151,18 @@ end
 
 function TestAccount.test_it_owes_what_drafts_have_not_brought_yet()
   local a = account(0, 0.15, 0)
-  lu.assertFalse(a:rests() or a:owes())
+  lu.assertFalse(a:pauses() or a:owes())
   try(a, 1, 1, 0)
   lu.assertTrue(a:owes())
   try(a, 1, 1, 1)
   lu.assertFalse(a:owes())
 end
 
-function TestAccount.test_an_iteration_has_its_page_and_the_first_row_or_rests()
+function TestAccount.test_an_iteration_has_its_page_and_the_first_row_or_pauses()
   local function budget(left)
     local a = account(0, 0.15, 0)
     a.balance = left - TEXT * SHORT
-    return a:budget { plain = 1, page = 0.125, verify = { 1.125, 1.5 }, saved = 0, wake = 0 }
+    return a:budget { plain = 1, page = 0.125, verify = { 1.125, 1.5 }, saved = 0, resume = 0 }
   end
   lu.assertAlmostEquals(budget(0.5 + 1e-9), 0.5, 1e-6)
   lu.assertNil(budget(0.5 - 1e-9))
@@ -172,7 +172,7 @@ function TestAccount.test_the_longest_pass_takes_what_one_iteration_may_stake_if
   local a = account(0, 0.15, 0)
   local function longest(left)
     a.balance = left - TEXT * SHORT
-    a:budget { plain = 1, page = 0.125, verify = { 1.125, 1.5 }, saved = 0, wake = 0 }
+    a:budget { plain = 1, page = 0.125, verify = { 1.125, 1.5 }, saved = 0, resume = 0 }
     return a.longest - 1.125
   end
   lu.assertAlmostEquals(longest(4.125), 2, 1e-12) -- the page's time is not for rows
@@ -196,7 +196,7 @@ end
 function TestAccount.test_a_draft_pass_that_few_sequences_share_has_its_whole_price()
   local function took(k)
     local a = account(0, 0.15, 0.01, 4)
-    lu.assertFalse(a:rests())
+    lu.assertFalse(a:pauses())
     lu.assertTrue(a:affords(100))
     a:pass(1, k)
     local first = a.took
@@ -213,8 +213,8 @@ end
 TestPrices = {}
 
 -- Costs of s sequences whose passes take no time, but the page.
-local function walks(again, after, rested, s)
-  local list = { [0] = again, after, rested }
+local function walks(again, after, paused, s)
+  local list = { [0] = again, after, paused }
   return { revision = function() return 1 end, sequences = function() return s end, models = function() return 1 end,
            target = function(_, n) return n end, walk = function(_, passes) return list[passes] end,
            first = function() return 0 end, draft = function() return 0 end }
@@ -225,7 +225,7 @@ function TestPrices.test_a_page_takes_so_many_walks_over_memory()
   for s = 1, 2 do
     local p = policy.prices(walks(1, 8, 64, s), seq)
     lu.assertAlmostEquals(p.page, 16 * s, 1e-12)
-    lu.assertAlmostEquals(p.wake, (80 - 16) * s, 1e-12)
+    lu.assertAlmostEquals(p.resume, (80 - 16) * s, 1e-12)
     lu.assertAlmostEquals(p.saved, 2 * s, 1e-12)
     lu.assertAlmostEquals(p.verify[1] - p.plain, 16 * s, 1e-12)
     lu.assertAlmostEquals(p.plain, 1, 1e-12)
@@ -234,7 +234,7 @@ function TestPrices.test_a_page_takes_so_many_walks_over_memory()
     lu.assertAlmostEquals(p.models[1][s].first, 6.8 * s, 1e-12)
     lu.assertAlmostEquals(p.models[1][s].draft[3], 6.8 * s, 1e-12)
   end
-  lu.assertEquals(policy.prices(walks(1, 8, 12.8, 1), seq).wake, 0) -- after a rest it takes no less
+  lu.assertEquals(policy.prices(walks(1, 8, 12.8, 1), seq).resume, 0) -- after a pause it takes no less
 end
 
 function TestPrices.test_a_row_shares_the_price_of_up_to_four()
@@ -304,15 +304,15 @@ function TestPace.test_is_plain_decodings_at_least()
   lu.assertEquals(p:begin(1, 0), 1 / 2)
 end
 
-function TestPace.test_iterations_at_rest_were_plain_ones()
-  local rested, made = pace(), pace()
+function TestPace.test_paused_iterations_were_plain_ones()
+  local paused, made = pace(), pace()
   for _ = 1, 5 do made:observe(1, 2) end
-  lu.assertAlmostEquals(rested:begin(1, 5), made:begin(1, 0), 1e-12)
+  lu.assertAlmostEquals(paused:begin(1, 5), made:begin(1, 0), 1e-12)
 end
 
 function TestPace.test_goes_with_the_prices()
   lu.assertAlmostEquals(pace():begin(1.2, 0), 3 / (1.2 * 2.5), 1e-12)
-  local p = pace() -- what comes at rest has the new price already
+  local p = pace() -- what comes in a pause has the new price already
   lu.assertAlmostEquals(p:begin(1.2, 1), (0.98 * 3 + 1) / (0.98 * 1.2 * 2.5 + 2), 1e-12)
 end
 

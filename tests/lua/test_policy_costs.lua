@@ -468,14 +468,14 @@ local function calls(target, tokens, ms, row)
   local called, copied, rows = {}, nil, 0
   local all = assert(pair:generate(options)).stats.iterations
   for i, iteration in ipairs(probe.trace(pair, "rate", nil, all, options)) do
-    if iteration.ms.policy > 0 then called[#called + 1] = i end -- one at rest takes no time
+    if iteration.ms.policy > 0 then called[#called + 1] = i end -- a paused one takes no time
     if not copied and #iteration.nodes > 1 then copied = i end
     for _, node in ipairs(iteration.nodes) do rows = rows + (node.kept and 1 or 0) end
   end
   return called, copied, rows
 end
 
-function TestRate.test_rests_until_there_is_a_copy()
+function TestRate.test_pauses_until_there_is_a_copy()
   local target = {} -- 4 .. 98, then 4 .. 98 again: after 4 there is a copy
   for t = 4, 98 do target[tostring(t)] = { [t < 98 and t + 1 or 4] = 1.0 } end
   for _, ms in ipairs { 1.0, 0.1, 0.02 } do
@@ -495,7 +495,7 @@ local function never_right()
   return target
 end
 
-function TestRate.test_wakes_for_copies_of_a_kind_that_is_worth_its_row()
+function TestRate.test_resumes_for_copies_of_a_kind_that_is_worth_its_row()
   local called = calls(never_right(), 120, 1.0, 0.25) -- after wrong ones of one token such ones are worth none
   lu.assertEquals(called, { 1, 4, 6 })
 end
@@ -504,9 +504,9 @@ function TestRate.test_its_own_time_counts_as_a_loss()
   local target = never_right()
   for _, ms in ipairs { 1.0, 0.1, 0.02 } do
     local called, _, rows = calls(target, 185, ms, ms / 100)
-    local page, wake, row, saved = 0.007, 0.0155, ms / 100 + 0.003, 0.25 * 0.0035 -- by a table that tells of no walks
+    local page, resume, row, saved = 0.007, 0.0155, ms / 100 + 0.003, 0.25 * 0.0035 -- by a table that tells of no walks
     local lost, last = 0, -1
-    for _, i in ipairs(called) do lost, last = lost + page + (i > last + 1 and wake or 0), i end
+    for _, i in ipairs(called) do lost, last = lost + page + (i > last + 1 and resume or 0), i end
     lost = lost + rows * row
     local may = 10 * ms + 185 * (0.01 * ms + saved)
     lu.assertTrue(lost <= may, ("%g ms: %g of %g"):format(ms, lost, may))

@@ -36,8 +36,8 @@ static lessons *begun(void) {
 }
 
 /* After a pass of twice the time, which makes costs new. */
-static void assert_walks(lessons *l, double again, double after, double rested) {
-  const double expected[] = {again, after, rested};
+static void assert_walks(lessons *l, double again, double after, double paused) {
+  const double expected[] = {again, after, paused};
   for (int i = 0; i < 40; i++) learned_pass(l, LEARNED_TARGET, 1, 128, 0, 2 * l->shown.target[0][0]);
   learned_look(l);
   for (int i = 0; i < DTL_COST_WALKS; i++) assert_float_equal(l->shown.walk[i], expected[i], 1e-4 * expected[i]);

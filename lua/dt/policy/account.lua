@@ -8,10 +8,11 @@
 --   the text's   a single text may lose TEXT of its tokens, or of SHORT tokens if it is shorter: at most 5 % of plain
 --                decoding's time for a text of 200 tokens or more.
 --
--- With a sequence the host makes the iterations in which it rests (seq:rest), without calling the policy.
+-- With a sequence, the host runs the iterations of a pause (seq:pause) without calling the policy.
 --
---   a:rests() -> rests, n    an iteration begins: whether it must not draft; then nothing else is called. With a
---                            sequence it never says so: n iterations before were the host's
+--   a:pauses() -> pauses, n  an iteration begins. If the first result is true, it must not draft, and nothing else is
+--                            called. With a sequence it is always false, and n is the number of iterations that the
+--                            host ran before this one
 -- For a policy that knows the whole time of an iteration, as rate does:
 --   a:budget(prices) -> ms   what the iteration may lose by these prices (policy.prices): all that is left; nil: less
 --                            than its page and a row, the least that is of use. Then a.longest is the time of the
@@ -19,7 +20,8 @@
 --   a:stake(ms, row, p) -> ms   of `ms` that are left, how many may go for rows of guesses. The first row takes `row`
 --                            ms, the likeliest guess is right with probability p
 --   a:spend(ms, plain, accepted)   it ends: its ms in all, and the number of accepted nodes
---   a:may_wake()             before a rest that may end at once: whether a look after it may be lost; if not, it rests
+--   a:may_resume()           before a pause that may end at once: whether looking again afterwards can be afforded. If
+--                            not, it pauses until it can
 -- For a policy that counts drafts only, as cast does:
 --   a:affords(context[, sequences[, experts]]), a:owes(), a:pass(rows[, k]), a:close(rows, accepted[, experts]):
 --                            policies/COSTS.md
@@ -32,21 +34,21 @@ local SHARE = 0.5 -- of what is left: the most that one iteration stakes, if it 
 local Account = {}
 Account.__index = Account
 
-function Account:rests()
-  local rested = self.seq and self.seq:rested() or 0
-  self.wakes = self.wakes or rested > 0
-  self.missed, self.tokens = self.missed + 1 + rested, self.tokens + 1 + rested
-  self:credit(self.loss * (1 + rested))
-  self.rest, self.took = self.rest - 1, 0
-  return self.rest >= 0, rested
+function Account:pauses()
+  local paused = self.seq and self.seq:paused() or 0
+  self.resumes = self.resumes or paused > 0
+  self.missed, self.tokens = self.missed + 1 + paused, self.tokens + 1 + paused
+  self:credit(self.loss * (1 + paused))
+  self.pause, self.took = self.pause - 1, 0
+  return self.pause >= 0, paused
 end
 
 -- The next n iterations are plain ones.
-function Account:sleep(n)
+function Account:pause_for(n)
   if self.seq then
-    self.seq:rest(n)
+    self.seq:pause(n)
   else
-    self.rest = n
+    self.pause = n
   end
 end
 
@@ -61,12 +63,12 @@ end
 -- How many passes may be lost. The token that each iteration brings is among self.tokens already.
 function Account:left() return min(self.pairs_own[1], self.balance + TEXT * max(self.tokens, SHORT)) end
 
--- Whether so many passes may be lost; if not, it rests until they, or `later`, and waking up may.
+-- Whether this many passes may be lost. If not, it pauses until they, or `later`, and resuming are affordable.
 function Account:covers(passes, later)
   local covers = passes <= self:left()
   if not covers then
     local needs = (later or passes) + self.cold
-    self:sleep(ceil(max((needs - self.pairs_own[1]) / self.loss, (needs - self.balance) / TEXT - self.tokens)) - 1)
+    self:pause_for(ceil(max((needs - self.pairs_own[1]) / self.loss, (needs - self.balance) / TEXT - self.tokens)) - 1)
   end
   return covers
 end
@@ -74,9 +76,9 @@ end
 function Account:budget(prices)
   local plain = prices.plain
   self.loss = LOSS + prices.saved / plain
-  self.cold = prices.wake / plain
-  if self.wakes then
-    self.balance, self.wakes = self.balance - self.cold, false
+  self.cold = prices.resume / plain
+  if self.resumes then
+    self.balance, self.resumes = self.balance - self.cold, false
     self:credit(-self.cold)
   end
   self.look = (prices.verify[2] - plain) / plain
@@ -86,7 +88,7 @@ function Account:budget(prices)
   return ms
 end
 
-function Account:may_wake() return self:covers(self.cold + self.look, self.look) end
+function Account:may_resume() return self:covers(self.cold + self.look, self.look) end
 
 -- Of what is left the part p (Kelly, "A new interpretation of information rate", 1956, for a gain that is large beside
 -- the stake), SHARE at most, since p is an estimate; or a row.
@@ -134,6 +136,6 @@ function Account:close(rows, accepted, experts)
 end
 
 return function(costs, seq)
-  return setmetatable({ costs = costs, seq = seq, loss = LOSS, cold = 0, wakes = true, balance = 0,
-                        pairs_own = { CREDIT }, tokens = 0, rest = 0, missed = 0, took = 0 }, Account)
+  return setmetatable({ costs = costs, seq = seq, loss = LOSS, cold = 0, resumes = true, balance = 0,
+                        pairs_own = { CREDIT }, tokens = 0, pause = 0, missed = 0, took = 0 }, Account)
 end

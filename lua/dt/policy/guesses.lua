@@ -2,8 +2,8 @@
 -- them is worth its time. That is learned from the passes before: what they brought per token that was expected to
 -- reach them, less what the rows for it cost. R is always the tokens per millisecond that are reached without.
 --
---   g:begin(budget, rested)  an iteration begins, after so many at rest, in which passes and a row may take so many ms:
---                            g.budget, of which passes have taken g.ms
+--   g:begin(budget, paused)  an iteration begins, after that many paused ones; its passes and a row may take
+--                            `budget` ms (g.budget), of which passes have taken g.ms
 --   g:worth(R, open, n, depth)   whether a pass over a level of n nodes at a depth is worth its time, where so many
 --                            tokens (`open`, a part of one) are expected to reach it; of the first, whether what it
 --                            gains repays the reading of what the draft model has not read
@@ -46,8 +46,8 @@ end
 local Guesses = {}
 Guesses.__index = Guesses
 
-function Guesses:begin(budget, rested)
-  self.passes, self.ms, self.budget, self.idle = 0, 0, budget, self.idle + rested
+function Guesses:begin(budget, paused)
+  self.passes, self.ms, self.budget, self.idle = 0, 0, budget, self.idle + paused
   if self.revision ~= self.prices.revision then self:expect() end
 end
 

@@ -1,7 +1,7 @@
 -- policy.pace(prices): the tokens per millisecond that a text has reached so far. Late iterations count more. It is at
 -- least plain decoding's, which is always to be had.
 --
---   p:begin(scale, rested) -> R   an iteration begins, after so many plain ones; what took a millisecond takes `scale`
+--   p:begin(scale, paused) -> R   an iteration begins, after so many plain ones; what took a millisecond takes `scale`
 --                            now (policy.prices, follow)
 --   p:observe(tokens, ms)    it ends
 local max, setmetatable = math.max, setmetatable
@@ -12,8 +12,8 @@ local KEEP = 0.98 -- of what is known, in each iteration
 local Pace = {}
 Pace.__index = Pace
 
-function Pace:begin(scale, rested)
-  local plain, kept = self.prices.plain, KEEP ^ rested
+function Pace:begin(scale, paused)
+  local plain, kept = self.prices.plain, KEEP ^ paused
   local new = (1 - kept) / (1 - KEEP) -- tokens, and plain passes
   self.tokens, self.ms = kept * self.tokens + new, kept * scale * self.ms + new * plain
   return max(self.tokens / self.ms, 1 / plain)

@@ -7,7 +7,7 @@
 --   p.plain         plain decoding's pass: p.verify[1] without the page
 --   p.row[n]        one row more, after n nodes, if as many follow as share its price best
 --   p.node          of the page, for a node that is grown
---   p.page, p.wake, p.saved   of an iteration that looks; more after a rest; plain decoding's, which one at rest saves
+--   p.page, p.resume, p.saved   of an iteration that looks; more after a pause; plain decoding's, which a pause saves
 --   p.sequences     s
 --   p.models[m][k]  of a draft model: { first = its first pass of an iteration, over the root, draft = { another one
 --                   over n nodes } }, shared by k sequences; without any, first is huge
@@ -26,11 +26,11 @@ local ceil, huge, max, min, setmetatable = math.ceil, math.huge, math.max, math.
 
 -- Walks that a page takes for each sequence. After a pass: one that looks, beside a draft pass, plain decoding's; after
 -- several without a page; for a node, one walk after the other. From runs on a Zen 3, in us:
---   a pass of    a page that looks    after a rest    plain    a node    a walk after a pass, several, again
+--   a pass of    a page that looks    after a pause   plain    a node    a walk after a pass, several, again
 --   0.2 ms            20 to 40          60 to 77        4.4       9            10 to 20, 45 to 70, 1.4 to 2.5
 --     7 ms              116               138            32      10                  70, 74, 4
--- On a Zen 5 a page that looks takes 7 us, 22 after a rest, and 55 after a pass of 4.5 ms.
-local LOOK, STEP, PLAIN, WAKE, NODE = 2, 0.85, 0.25, 1.25, 4
+-- On a Zen 5 a page that looks takes 7 us, 22 after a pause, and 55 after a pass of 4.5 ms.
+local LOOK, STEP, PLAIN, RESUME, NODE = 2, 0.85, 0.25, 1.25, 4
 local AHEAD = 4  -- rows that may share the price of one: kernels take several at once, so that one of them is dear
 local SAME = 128 -- tokens for which costs stay: see self.costs
 
@@ -57,7 +57,7 @@ function Prices:ask(seq)
   local walk = costs:walk(1) * sequences
   local page, step, node = LOOK * walk, STEP * walk, NODE * costs:walk(0) * sequences
   self.page, self.node, self.saved = page, node, PLAIN * walk
-  self.wake = max(WAKE * costs:walk(2) * sequences - page, 0)
+  self.resume = max(RESUME * costs:walk(2) * sequences - page, 0)
   local verify = asked(function(n)
     return costs:target(n, context, sequences, of:expected(n, sequences)) + page + (n - 1) * node
   end)
