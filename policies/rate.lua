@@ -7,8 +7,8 @@
 -- true has calibrated; alpha(v), the estimated probability that v is accepted, is alpha of its parent times that. Where
 -- both were asked they share: other tokens get what the copy leaves.
 --
--- An account (policy.account) limits losses: by the costs, drafts cost at most 1 % of plain decoding's time over all
--- texts of a pair, beyond an opening credit of 10 target passes, and at most 5 % in one text of 200 tokens or more.
+-- A loss budget (policy.loss_budget) limits losses: by the costs, drafts cost at most 1 % of plain decoding's time over
+-- all texts of a pair, beyond an opening credit of 10 target passes, and at most 5 % in one text of 200 tokens or more.
 local policy = require "dt.policy"
 local exp, log = math.exp, math.log
 
@@ -21,7 +21,7 @@ local Rate = policy.define {
 local WIDEST, MOST = 6, 64 -- drafted children of a node; nodes of a tree
 
 function Rate:init(seq)
-  self.prices, self.account = policy.prices(self.costs, seq), policy.account(self.costs, seq)
+  self.prices, self.loss_budget = policy.prices(self.costs, seq), policy.loss_budget(self.costs, seq)
   self.pace, self.guesses = policy.pace(self.prices), policy.guesses(self.prices, seq)
   self.sources = policy.sources({ policy.copies(), seq.grammar and policy.forced(seq),
                                   self.corpus and policy.copies(self.corpus) }, self.costs)
@@ -37,7 +37,7 @@ function Rate:branch(tree, u, alpha, copied, R, least, m)
     local t, logp = tree:candidate(u, rank)
     if t ~= copied then
       local value = t and alpha * exp(logp) or 0
-      if n == MOST or not prices:worth(R, value, n, self.account) then break end
+      if n == MOST or not prices:worth(R, value, n, self.loss_budget) then break end
       local v = tree:add(u, t, alpha == of[u] and logp or log(value / of[u]))
       tree:tag(v, "draft")
       n, of[v], self.guesses.pass[v] = n + 1, value, self.guesses.passes
@@ -56,7 +56,7 @@ end
 function Rate:extend(tree, n, copied, drafted, R)
   local alpha, sources, level, below, tip = self.alpha, self.sources, self.level, self.below, self.level[n]
   local m, sum, copy, q, left = 0, 0, nil, sources:compare(tree, tip)
-  if copied and self.prices:worth(R, alpha[tip] * q, self.n, self.account) then
+  if copied and self.prices:worth(R, alpha[tip] * q, self.n, self.loss_budget) then
     copy, self.n = sources:add(tree, tip), self.n + 1
     alpha[copy], self.guesses.pass[copy] = alpha[tip] * q, 0
   else
@@ -81,8 +81,8 @@ end
 -- An iteration begins, after those that the host ran alone. Returns R; nil: it pauses and does not even look.
 function Rate:begin(seq)
   self.spent, self.n, self.level[1] = nil, 0, 0
-  local prices, scale, _, paused = self.prices, self.prices:follow(seq), self.account:pauses()
-  local R, budget = self.pace:begin(scale, paused), self.account:budget(prices)
+  local prices, scale, _, paused = self.prices, self.prices:follow(seq), self.loss_budget:pauses()
+  local R, budget = self.pace:begin(scale, paused), self.loss_budget:budget(prices)
   self.guesses:begin(budget and budget - prices.page or 0, paused)
   return budget and R
 end
@@ -102,7 +102,8 @@ function Rate:draft(tree)
     n, open = self:extend(tree, n, copied, drafts, R)
     if n == 0 or self.n >= MOST then break end
   end
-  local k, ms = self.prices:choose(tree, self.n, self.alpha, R, self.account, guesses.budget - guesses.ms, self.best)
+  local left = guesses.budget - guesses.ms
+  local k, ms = self.prices:choose(tree, self.n, self.alpha, R, self.loss_budget, left, self.best)
   guesses:settle(R, self.alpha, self.best, k)
   self.spent = guesses.ms + self.prices.verify[1] + ms
 end
@@ -113,10 +114,10 @@ function Rate:observe(tree, out)
   self.pace:observe(out.committed, spent)
   self.sources:observe(tree, out)
   self.guesses:observe(tree, out)
-  self.account:spend(spent, plain, out.accepted)
+  self.loss_budget:spend(spent, plain, out.accepted)
   if self.n > 0 then return end
   local quiet, needs = self.guesses:quiet(1 / plain), self.sources:needs(self.prices.row[0] / plain)
-  if needs and quiet > 0 and self.account:may_resume() then tree.seq:pause(quiet, needs) end
+  if needs and quiet > 0 and self.loss_budget:may_resume() then tree.seq:pause(quiet, needs) end
 end
 
 return Rate

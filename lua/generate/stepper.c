@@ -48,7 +48,7 @@ bool stepper_waits(const stepper *s) { return s->pauses || (s->object.box.L && s
 
 /* After the policy had control until box_call or box_resume returned `status`: adds its time. An interrupt is not a
  * failure. */
-static dt_status account(stepper *s, dt_status status) {
+static dt_status add_policy_time(stepper *s, dt_status status) {
   const dtl_box *box = &s->object.box;
   s->step_ms += box->policy_ms;
   for (int i = 0; i < s->group.n; i++) s->member[i]->result->policy_ms += box->policy_ms;
@@ -68,7 +68,7 @@ static dt_status call_policy(stepper *s, const char *method, const char *entry, 
   lua_pushvalue(L, OPENED_MEMORY);
   lua_pushvalue(L, OPENED_CORPUS);
   lua_xmove(L, box->co, 6);
-  return account(s, box_call(box, entry, allowance, 5, err));
+  return add_policy_time(s, box_call(box, entry, allowance, 5, err));
 }
 
 /* Main thread: object, host -> object, host, seq or batch, costs, memory, corpus. The box does not see them until a
@@ -222,6 +222,6 @@ dt_status stepper_step(stepper *s, dt_error *err) {
 
 dt_status stepper_resume(stepper *s, dt_error *err) {
   if (s->pauses) return end_pause(s, err);
-  dt_status status = account(s, box_resume(&s->object.box, err));
+  dt_status status = add_policy_time(s, box_resume(&s->object.box, err));
   return stepper_waits(s) ? DT_OK : end_step(s, status, err);
 }

@@ -44,8 +44,8 @@ class Sharpener:
             self.share = min(max(self.came / self.shares, 0.05), 1)
 
 
-class Account:
-    """What drafts may lose, in target passes. The pair's account begins with 10, gains 1 % of each token and the page's time (a quarter of a
+class LossBudget:
+    """What drafts may lose, in target passes. The pair's budget begins with 10, gains 1 % of each token and the page's time (a quarter of a
     walk) that plain decoding takes and a paused iteration does not, and holds at most 32. A text may lose 5 % of its tokens, or of 200."""
 
     def __init__(self, walks):
@@ -154,7 +154,7 @@ class Rate:
         self.rows = lambda nodes, n: self.verify(nodes + 1 + n) - self.verify(nodes + 1)  # n rows more
         self.row = lambda nodes: min(self.rows(nodes, n) / n for n in range(1, 5))
         self.page, self.node = page, node
-        self.account, self.copies, self.sharpener = Account(costs["walk"]), Copies(), Sharpener()
+        self.loss_budget, self.copies, self.sharpener = LossBudget(costs["walk"]), Copies(), Sharpener()
         plain, sums = self.verify(1) - page, [sum(0.8 ** i for i in range(1, depth + 1)) for depth in range(9)]
         self.promise = max(sums[depth] - (self.rows(0, depth) + max(depth - 1, 0) * self.pass_ms(1)) / plain for depth in range(9))
         self.expected = max(0.0, 0.8 - self.row(1) / plain)
@@ -184,11 +184,11 @@ class Rate:
         return most if tries or not self.pays(R, 1.0, True, length, left) else min(most, self.pause - self.idle)
 
     def pauses(self, text):
-        """The account's pause, or one that ends when as many of the text's last tokens occur earlier as copies need."""
+        """The loss budget's pause, or one that ends when as many of the text's last tokens occur earlier as copies need."""
         n = self.needs
         again = any(text[i:i + n] == text[-n:] for i in range(len(text) - n))
-        if self.account.pause_left > 0:
-            self.account.pause_left -= 1
+        if self.loss_budget.pause_left > 0:
+            self.loss_budget.pause_left -= 1
         elif self.quiet > 0 and not again:
             self.quiet -= 1
         else:
@@ -199,8 +199,8 @@ class Rate:
 
     def resume(self, text):
         """The paused iterations were plain ones."""
-        self.account.begins(1 + self.paused)
-        self.account.cold = self.account.cold or self.paused > 0
+        self.loss_budget.begins(1 + self.paused)
+        self.loss_budget.cold = self.loss_budget.cold or self.paused > 0
         for _ in range(self.paused):
             self.tokens, self.ms = 0.98 * self.tokens + 1, 0.98 * self.ms + self.verify(1) - self.page
         self.idle, self.paused = self.idle + self.paused, 0
@@ -221,13 +221,13 @@ class Rate:
         if tree.pauses:
             return
         self.resume(tree.text)
-        budget = self.account.budget(self.verify(1) - self.page, self.page, self.rows(0, 1))
+        budget = self.loss_budget.budget(self.verify(1) - self.page, self.page, self.rows(0, 1))
         if budget is None:
             return
         R, budget = max(self.tokens / self.ms, 1 / (self.verify(1) - self.page)), budget - self.page
         self.says, alpha, of_pass, level, open_, depth = {}, {0: 1.0}, {}, [0], 1.0, 0
         self.copies.find(tree.text)
-        stake = self.account.stake(budget, self.rows(0, 1), 1)
+        stake = self.loss_budget.stake(budget, self.rows(0, 1), 1)
         while depth < tree.left - 1:
             tip = level[-1]
             token, equal = self.copies.offer()
@@ -281,7 +281,7 @@ class Rate:
     def choose(self, tree, alpha, of_pass, R, left):
         """Verifies as many of the likeliest nodes as add most tokens, less R for each ms of their rows."""
         order, most, k, total = sorted(list(alpha)[1:], key=lambda v: (-alpha[v], v)), 0.0, 0, 0.0
-        stake = self.account.stake(left, self.rows(0, 1), alpha[order[0]] if order else 0)
+        stake = self.loss_budget.stake(left, self.rows(0, 1), alpha[order[0]] if order else 0)
         for i, v in enumerate(order, 1):
             total, ms = total + alpha[v], self.rows(0, i)
             if ms <= stake and total - R * ms > most:
@@ -320,10 +320,10 @@ class Rate:
                 break
             self.read += 1
         self.tokens, self.ms = 0.98 * self.tokens + len(accepted) + 1, 0.98 * self.ms + self.spent
-        self.account.spend(self.spent, self.verify(1) - self.page, len(accepted))
-        if self.account.pause_left == 0 and len(tree.token) == 1:
+        self.loss_budget.spend(self.spent, self.verify(1) - self.page, len(accepted))
+        if self.loss_budget.pause_left == 0 and len(tree.token) == 1:
             quiet = self.silence(len(tree.text) + len(accepted) + 1, tree.left - len(accepted) - 1)
-            self.quiet = quiet if quiet > 0 and self.account.covers(self.account.again) else 0
+            self.quiet = quiet if quiet > 0 and self.loss_budget.covers(self.loss_budget.again) else 0
         self.copies.observe(tree, accepted)
         self.reach = max(0.9 * self.reach, len(accepted))
         for u, token in zip([0] + accepted, [tree.token[v] for v in accepted] + [bonus]):

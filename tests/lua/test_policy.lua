@@ -29,7 +29,7 @@ function TestHelpers.test_a_window_forgets_what_is_older_than_its_size()
   lu.assertErrorMsgContains("size must be an integer of at least 1", policy.window, 0)
 end
 
-TestAccount = {}
+TestLossBudget = {}
 
 local CREDIT, LOSS, SAVED, TEXT, SHORT, STEP = 10, 0.01, 32, 0.05, 200, 0.05
 
@@ -40,9 +40,9 @@ local function ledger(store)
 end
 
 -- Of straight lines: the first pass, each further row; a draft pass that begins an iteration costs 0.05 more.
-local function account(target_row, draft, draft_row, sequences, store)
+local function loss_budget(target_row, draft, draft_row, sequences, store)
   local kept = ledger(store or {})
-  return policy.account {
+  return policy.loss_budget {
     target = function(_, rows) return 1 + target_row * (rows - 1) end,
     draft = function(_, rows) return draft + draft_row * (rows - 1) end,
     first = function() return draft + 0.05 end,
@@ -71,7 +71,7 @@ end
 local function texts(n, tokens, accepted)
   local store, gains, lengths = {}, {}, {}
   for text = 1, n do
-    local a = account(0.01, 0.15, 0, 1, store)
+    local a = loss_budget(0.01, 0.15, 0, 1, store)
     while a.tokens < tokens do try(a, 1, 4, accepted(text)) end
     gains[text], lengths[text] = a.balance, a.tokens
   end
@@ -89,7 +89,7 @@ local function check_promises(gains, lengths, most)
   return gain, tokens
 end
 
-function TestAccount.test_useless_drafts_cost_the_opening_credit_and_one_percent_over_all_texts()
+function TestLossBudget.test_useless_drafts_cost_the_opening_credit_and_one_percent_over_all_texts()
   local gains, lengths = texts(20, 400, function() return 0 end)
   local gain, tokens = check_promises(gains, lengths)
   lu.assertTrue(gain < -CREDIT - LOSS * tokens + 1, gain) -- it is used up
@@ -97,9 +97,9 @@ function TestAccount.test_useless_drafts_cost_the_opening_credit_and_one_percent
   lu.assertTrue(gains[20] > -LOSS * 400 - 0.5, gains[20])
 end
 
-function TestAccount.test_drafts_that_turn_useless_cost_five_percent_of_a_text_until_earlier_gains_are_lost()
+function TestLossBudget.test_drafts_that_turn_useless_cost_five_percent_of_a_text_until_earlier_gains_are_lost()
   local gains, lengths = texts(20, 200, function(text) return text <= 5 and 1 or 0 end)
-  lu.assertTrue(gains[5] > 60) -- of which the account saves 32 passes
+  lu.assertTrue(gains[5] > 60) -- of which the budget saves 32 passes
   for text = 6, 8 do lu.assertTrue(gains[text] < -0.9 * TEXT * SHORT, text) end
   for text = 11, 20 do lu.assertTrue(gains[text] > -LOSS * 200 - 0.5, text) end
   for text, g in ipairs(gains) do lu.assertTrue(g >= -TEXT * math.max(SHORT, lengths[text]) - 0.28, text) end
@@ -108,7 +108,7 @@ function TestAccount.test_drafts_that_turn_useless_cost_five_percent_of_a_text_u
   lu.assertTrue(lost <= SAVED + LOSS * 15 * 200 + 0.28, lost)
 end
 
-function TestAccount.test_drafts_that_are_right_in_the_first_text_only_never_cost_more_than_that_text_gained()
+function TestLossBudget.test_drafts_that_are_right_in_the_first_text_only_never_cost_more_than_that_text_gained()
   local gains, lengths = texts(40, 200, function(text) return text == 1 and 1 or 0 end)
   local gain, tokens = 0, 0
   for text, g in ipairs(gains) do gain, tokens = gain + g, tokens + lengths[text] end
@@ -116,41 +116,41 @@ function TestAccount.test_drafts_that_are_right_in_the_first_text_only_never_cos
   check_promises(gains, lengths, SAVED)
 end
 
-function TestAccount.test_sequences_at_once_share_the_pairs_account()
+function TestLossBudget.test_sequences_at_once_share_the_pairs_budget()
   local store = {}
-  local one, two = account(0, 0.15, 0, 1, store), account(0, 0.15, 0, 1, store)
+  local one, two = loss_budget(0, 0.15, 0, 1, store), loss_budget(0, 0.15, 0, 1, store)
   local tries = 0
   for _ = 1, 60 do tries = tries + #try(one, 1, 1, 0) + #try(two, 1, 1, 0) end
   lu.assertTrue(tries * 0.25 <= CREDIT + 120 * LOSS + 0.5 and tries * 0.25 >= CREDIT, tries)
 end
 
-function TestAccount.test_a_new_policy_object_begins_with_the_credit_where_nothing_is_kept()
-  for _ = 1, 2 do lu.assertEquals(#try(account(0, 0.15, 0), 40, 1, 0), 40) end -- 40 * 0.25 = 10
-  lu.assertTrue(#try(account(0, 0.15, 0), 60, 1, 0) < 45)
+function TestLossBudget.test_a_new_policy_object_begins_with_the_credit_where_nothing_is_kept()
+  for _ = 1, 2 do lu.assertEquals(#try(loss_budget(0, 0.15, 0), 40, 1, 0), 40) end -- 40 * 0.25 = 10
+  lu.assertTrue(#try(loss_budget(0, 0.15, 0), 60, 1, 0) < 45)
 end
 
-function TestAccount.test_what_the_draft_model_missed_has_its_price()
-  local cheap, dear = try(account(0, 0.15, 0), 2000, 1, 0), try(account(0, 0.15, LOSS), 2000, 1, 0)
+function TestLossBudget.test_what_the_draft_model_missed_has_its_price()
+  local cheap, dear = try(loss_budget(0, 0.15, 0), 2000, 1, 0), try(loss_budget(0, 0.15, LOSS), 2000, 1, 0)
   lu.assertEquals(cheap[40], dear[40])
-  lu.assertEquals({ #cheap > 100, #dear < 45 }, { true, true }) -- the price rises as fast as the account
+  lu.assertEquals({ #cheap > 100, #dear < 45 }, { true, true }) -- the price rises as fast as the budget
 end
 
-function TestAccount.test_the_first_pass_must_be_affordable()
-  local function first(draft) return #try(account(0, draft, 0), 1, 1, 0) end
+function TestLossBudget.test_the_first_pass_must_be_affordable()
+  local function first(draft) return #try(loss_budget(0, draft, 0), 1, 1, 0) end
   lu.assertEquals({ first(CREDIT - 0.05 - STEP - 1e-9), first(CREDIT + LOSS - 0.05 - STEP + 1e-9) }, { 1, 0 })
-  local dear = account(0, CREDIT + 6 * LOSS - 0.05 - STEP - 1e-9, 0) -- more than a text of SHORT tokens may lose
+  local dear = loss_budget(0, CREDIT + 6 * LOSS - 0.05 - STEP - 1e-9, 0) -- more than a text of SHORT tokens may lose
   lu.assertEquals(#try(dear, SHORT + 1, 1, 0), 0)
   lu.assertEquals(#try(dear, 1, 1, 0), 1)
 end
 
-function TestAccount.test_good_times_leave_so_much_and_no_more()
+function TestLossBudget.test_good_times_leave_so_much_and_no_more()
   local store = {}
-  try(account(0, 0.15, 0, 1, store), 100, 1, 5)
-  lu.assertEquals(store.account, { SAVED })
+  try(loss_budget(0, 0.15, 0, 1, store), 100, 1, 5)
+  lu.assertEquals(store.loss_budget, { SAVED })
 end
 
-function TestAccount.test_it_owes_what_drafts_have_not_brought_yet()
-  local a = account(0, 0.15, 0)
+function TestLossBudget.test_it_owes_what_drafts_have_not_brought_yet()
+  local a = loss_budget(0, 0.15, 0)
   lu.assertFalse(a:pauses() or a:owes())
   try(a, 1, 1, 0)
   lu.assertTrue(a:owes())
@@ -158,9 +158,9 @@ function TestAccount.test_it_owes_what_drafts_have_not_brought_yet()
   lu.assertFalse(a:owes())
 end
 
-function TestAccount.test_an_iteration_has_its_page_and_the_first_row_or_pauses()
+function TestLossBudget.test_an_iteration_has_its_page_and_the_first_row_or_pauses()
   local function budget(left)
-    local a = account(0, 0.15, 0)
+    local a = loss_budget(0, 0.15, 0)
     a.balance = left - TEXT * SHORT
     return a:budget { plain = 1, page = 0.125, verify = { 1.125, 1.5 }, saved = 0, resume = 0 }
   end
@@ -168,8 +168,8 @@ function TestAccount.test_an_iteration_has_its_page_and_the_first_row_or_pauses(
   lu.assertNil(budget(0.5 - 1e-9))
 end
 
-function TestAccount.test_the_longest_pass_takes_what_one_iteration_may_stake_if_all_is_sure()
-  local a = account(0, 0.15, 0)
+function TestLossBudget.test_the_longest_pass_takes_what_one_iteration_may_stake_if_all_is_sure()
+  local a = loss_budget(0, 0.15, 0)
   local function longest(left)
     a.balance = left - TEXT * SHORT
     a:budget { plain = 1, page = 0.125, verify = { 1.125, 1.5 }, saved = 0, resume = 0 }
@@ -179,23 +179,23 @@ function TestAccount.test_the_longest_pass_takes_what_one_iteration_may_stake_if
   lu.assertAlmostEquals(longest(0.625), 0.375, 1e-12) -- a row
 end
 
-function TestAccount.test_one_iteration_stakes_as_large_a_part_as_the_guess_is_likely_or_a_row()
-  local a, row = account(0, 0.15, 0), 0.25
+function TestLossBudget.test_one_iteration_stakes_as_large_a_part_as_the_guess_is_likely_or_a_row()
+  local a, row = loss_budget(0, 0.15, 0), 0.25
   lu.assertEquals({ a:stake(4, row, 1), a:stake(4, row, 0.5), a:stake(4, row, 0.125) }, { 2, 2, 0.5 })
   lu.assertEquals({ a:stake(4, row, 0.0625), a:stake(4, row, 0.0625 - 1e-9), a:stake(4, row, 0) }, { 0.25, 0.25, 0.25 })
   lu.assertEquals({ a:stake(0.25, row, 0.5), a:stake(0.125, row, 0.5) }, { 0.25, 0.125 }) -- a row, if there is one
 end
 
-function TestAccount.test_a_page_takes_longer_for_more_sequences()
+function TestLossBudget.test_a_page_takes_longer_for_more_sequences()
   local function first(sequences)
-    return #try(account(0, CREDIT - 0.05 - 3.5 * STEP, 0, sequences), 1, 1, 0)
+    return #try(loss_budget(0, CREDIT - 0.05 - 3.5 * STEP, 0, sequences), 1, 1, 0)
   end
   lu.assertEquals({ first(3), first(4) }, { 1, 0 })
 end
 
-function TestAccount.test_a_draft_pass_that_few_sequences_share_has_its_whole_price()
+function TestLossBudget.test_a_draft_pass_that_few_sequences_share_has_its_whole_price()
   local function took(k)
-    local a = account(0, 0.15, 0.01, 4)
+    local a = loss_budget(0, 0.15, 0.01, 4)
     lu.assertFalse(a:pauses())
     lu.assertTrue(a:affords(100))
     a:pass(1, k)
@@ -248,7 +248,7 @@ function TestPrices.test_a_row_shares_the_price_of_up_to_four()
   lu.assertAlmostEquals(row[5], 4.125, 1e-12)
 end
 
-function TestPrices.test_a_node_is_worth_its_row_if_the_account_may_lose_as_many()
+function TestPrices.test_a_node_is_worth_its_row_if_the_loss_budget_may_lose_as_many()
   local prices = policy.prices(walks(0, 0, 0, 1), { length = function() return 1 end, models = 1 })
   lu.assertTrue(prices:worth(0.25, 0.25, 2, { longest = 4 }))
   lu.assertFalse(prices:worth(0.25, 0.25 - 1e-9, 2, { longest = 4 }))
@@ -261,7 +261,7 @@ function TestPrices.test_nodes_that_are_not_verified_took_the_page_their_time()
   local tree = { keep = function(_, k) kept = k end,
                  best = function(_, _, _, _, list) table.move({ 2, 1, 3 }, 1, 3, 1, list) end }
   local function choose(left)
-    local k, ms = prices:choose(tree, 3, alpha, 0.25, account(0, 0.15, 0), left, best)
+    local k, ms = prices:choose(tree, 3, alpha, 0.25, loss_budget(0, 0.15, 0), left, best)
     return { k, ms, kept }
   end
   lu.assertEquals(choose(1.125), { 1, 1.375, 1 })   -- a row, and the nodes of three

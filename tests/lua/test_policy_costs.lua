@@ -177,7 +177,7 @@ function TestCast.test_what_is_drafted_on_credit_is_verified_if_it_pays_at_all()
     kept[i] = 0
     for _, node in ipairs(iteration.nodes) do kept[i] = kept[i] + (node.kept and 1 or 0) end
   end
-  lu.assertEquals(table.concat(kept), "010000") -- the first is free, and then the account is in credit
+  lu.assertEquals(table.concat(kept), "010000") -- the first is free, and then the loss budget is in credit
 end
 
 function TestCast.test_presets_are_the_papers_settings()
@@ -189,7 +189,7 @@ function TestCast.test_presets_are_the_papers_settings()
   lu.assertFalse(select(2, probe.trace(pair, "caddtree", nil, 1, { preset = "paper" })).params.pause)
 end
 
-TestAccount = {}
+TestLossBudget = {}
 
 -- Levels drafted in each of so many iterations. The draft model is sure of a circle; the target says 1 each time or,
 -- with `right`, goes round too.
@@ -209,7 +209,7 @@ end
 local CHAIN = { cast = { top_k = 1, max_depth = 3, C = 1.0 }, caddtree = { top_k = 1, depth = 3 } }
 local PAPER = { cast = { allow_empty = false }, caddtree = { pause = false } }
 
-function TestAccount.test_drafts_that_never_come_true_are_tried_with_one_level_and_then_seldom()
+function TestLossBudget.test_drafts_that_never_come_true_are_tried_with_one_level_and_then_seldom()
   for policy, params in pairs(CHAIN) do
     -- 0.2 and 0.05 for the page of each level, 0.002 for each token that the draft model missed
     local list = levels(policy, params, line(1.0, 1e-6, 0.2, 0.002), 600)
@@ -225,7 +225,7 @@ function TestAccount.test_drafts_that_never_come_true_are_tried_with_one_level_a
   end
 end
 
-function TestAccount.test_the_papers_rule_always_drafts()
+function TestLossBudget.test_the_papers_rule_always_drafts()
   for policy, params in pairs(CHAIN) do
     for i, n in ipairs(levels(policy, with(params, PAPER[policy]), line(1.0, 1e-6, 0.2, 0.002), 100)) do
       lu.assertTrue(n > 0, policy .. i)
@@ -233,14 +233,14 @@ function TestAccount.test_the_papers_rule_always_drafts()
   end
 end
 
-function TestAccount.test_drafts_that_come_true_are_never_paused()
+function TestLossBudget.test_drafts_that_come_true_are_never_paused()
   for policy, params in pairs(CHAIN) do
     local costs, always = line(1.0, 1e-6, 0.2, 0.002), with(params, PAPER[policy])
     lu.assertEquals(levels(policy, params, costs, 100, true), levels(policy, always, costs, 100, true))
   end
 end
 
-function TestAccount.test_a_draft_model_too_dear_for_the_credit_is_never_asked()
+function TestLossBudget.test_a_draft_model_too_dear_for_the_credit_is_never_asked()
   local function first(draft) return levels("cast", { C = 0.1 }, line(1.0, 1e-6, draft, 1e-6), 1, true)[1] end
   lu.assertEquals({ first(9.96) > 0, first(9.93) > 0 }, { false, true })
 end
@@ -433,10 +433,10 @@ local function passes(pair, costs, options)
   return ms / costs.target[1][1]
 end
 
-function TestRate.test_loses_no_more_than_its_account_allows()
+function TestRate.test_loses_no_more_than_its_loss_budget_allows()
   -- guesses are never right, however sure; of copies every third is
   local wrong, target = straight(0.95)
-  local loops, most = {}, 195 + 10 -- 5 % of 200 tokens; a table's account begins with as much
+  local loops, most = {}, 195 + 10 -- 5 % of 200 tokens; a table's loss budget begins with as much
   for t = 1, 197 do loops[tostring(t)] = { [t % 7 + (t % 3 == 0 and t // 9 or 0) + 1] = 1.0 } end
   for row, draft in pairs { [0.01] = 0.05, [0.05] = 0.3, [0.2] = 0.02, [0.4] = 0.5 } do
     local costs = line(1.0, row, draft, 0.01)

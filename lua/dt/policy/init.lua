@@ -2,7 +2,7 @@
 --
 -- A second result, out of policies' reach, is the host's half: it opens a policy's object and calls into it. In the box
 -- there is policy.sharpen, too, which is C (lua/box/sharpen.c); a driver has no tree to sharpen.
-local account = require "dt.policy.account"
+local loss_budget = require "dt.policy.loss_budget"
 local copies = require "dt.policy.copies"
 local either = require "dt.policy.either"
 local experts = require "dt.policy.experts"
@@ -292,7 +292,7 @@ function Window:mean()
 end
 
 -- Parts of policies, each in a file of its own.
-policy.account, policy.copies, policy.experts, policy.forced = account, copies, experts, forced
+policy.copies, policy.experts, policy.forced, policy.loss_budget = copies, experts, forced, loss_budget
 policy.pace, policy.prices, policy.sources = pace, prices, sources
 function policy.guesses(p, seq)
   local one = guesses(p, seq, policy.sharpen, 1)

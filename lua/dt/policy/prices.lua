@@ -16,11 +16,11 @@
 --                   before, where learned costs differ; else 1
 --   p:observe(out) -> ms   an iteration ends: how much longer its target pass took than verify[n] says, for the experts
 --                   that it read; 0 where there are none
---   p:worth(R, alpha, n, account)   whether a node of this alpha is worth its row after n others, and the account may
---                   lose as many rows
---   p:choose(tree, n, alpha, R, account, left, best) -> k, ms   of nodes 1..n, as likely as alpha says, keeps as many
---                   of the likeliest as add most tokens, less R for each ms of their rows: they are best[1..k]. The
---                   account says how many of the `left` ms they may take. ms: of the rows kept, and of growing all
+--   p:worth(R, alpha, n, loss_budget)   whether a node of this alpha is worth its row after n others, and the budget
+--                   allows for losing that many rows
+--   p:choose(tree, n, alpha, R, loss_budget, left, best) -> k, ms   of nodes 1..n, whose probabilities are alpha,
+--                   keeps those of the likeliest that add most tokens, less R for each ms of their rows: best[1..k].
+--                   The budget decides how many of the `left` ms they may take. ms: of rows kept, and of growing all
 local experts = require "dt.policy.experts"
 local ceil, huge, max, min, setmetatable = math.ceil, math.huge, math.max, math.min, setmetatable
 
@@ -98,15 +98,15 @@ function Prices:observe(out)
   return costs:target(rows, context, nil, read) - costs:target(rows, context, nil, expected)
 end
 
-function Prices:worth(R, alpha, n, account)
-  return alpha >= R * self.row[n] and self.verify[n + 2] <= account.longest
+function Prices:worth(R, alpha, n, loss_budget)
+  return alpha >= R * self.row[n] and self.verify[n + 2] <= loss_budget.longest
 end
 
-function Prices:choose(tree, n, alpha, R, account, left, best)
+function Prices:choose(tree, n, alpha, R, loss_budget, left, best)
   if n == 0 then return 0, 0 end
   local verify, sum, most, k = self.verify, 0, 0, 0
   tree:best(n, 1, n, best)
-  local stake = account:stake(left, verify[2] - verify[1], alpha[best[1]])
+  local stake = loss_budget:stake(left, verify[2] - verify[1], alpha[best[1]])
   for i = 1, n do
     local ms = verify[i + 1] - verify[1]
     sum = sum + alpha[best[i]]

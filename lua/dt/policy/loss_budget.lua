@@ -1,4 +1,4 @@
--- policy.account(costs[, seq]): limits the time that drafts may lose. Its unit is the target pass over the root alone.
+-- policy.loss_budget(costs[, seq]): limits the time that drafts may lose. Unit: a target pass over the root alone.
 -- Two limits hold together:
 --
 --   the pair's   begins with CREDIT passes. Each token adds LOSS, each accepted node adds 1, and the time of drafts is
@@ -31,10 +31,10 @@ local CREDIT, LOSS, SAVED = 10, 0.01, 32
 local TEXT, SHORT = 0.05, 200
 local STEP = 67 -- costs:walk(0) of a page for each draft pass and sequence: 0.05 ms on a Zen 5
 local SHARE = 0.5 -- of what is left: the most that one iteration stakes, if it is more than a row
-local Account = {}
-Account.__index = Account
+local LossBudget = {}
+LossBudget.__index = LossBudget
 
-function Account:pauses()
+function LossBudget:pauses()
   local paused = self.seq and self.seq:paused() or 0
   self.resumes = self.resumes or paused > 0
   self.missed, self.tokens = self.missed + 1 + paused, self.tokens + 1 + paused
@@ -44,7 +44,7 @@ function Account:pauses()
 end
 
 -- The next n iterations are plain ones.
-function Account:pause_for(n)
+function LossBudget:pause_for(n)
   if self.seq then
     self.seq:pause(n)
   else
@@ -52,19 +52,19 @@ function Account:pause_for(n)
   end
 end
 
--- Adds passes to the pair's account, which other sequences may have changed since.
-function Account:credit(passes)
+-- Adds passes to the pair's budget, which other sequences may have changed since.
+function LossBudget:credit(passes)
   local costs, pairs_own = self.costs, self.pairs_own
-  local now = costs:recall "account"
+  local now = costs:recall "loss_budget"
   pairs_own[1] = min(max((now or pairs_own)[1], -SAVED) + passes, SAVED) -- whatever a file holds, it recovers
-  costs:keep("account", pairs_own)
+  costs:keep("loss_budget", pairs_own)
 end
 
 -- How many passes may be lost. The token that each iteration brings is among self.tokens already.
-function Account:left() return min(self.pairs_own[1], self.balance + TEXT * max(self.tokens, SHORT)) end
+function LossBudget:left() return min(self.pairs_own[1], self.balance + TEXT * max(self.tokens, SHORT)) end
 
 -- Whether this many passes may be lost. If not, it pauses until they, or `later`, and resuming are affordable.
-function Account:covers(passes, later)
+function LossBudget:covers(passes, later)
   local covers = passes <= self:left()
   if not covers then
     local needs = (later or passes) + self.cold
@@ -73,7 +73,7 @@ function Account:covers(passes, later)
   return covers
 end
 
-function Account:budget(prices)
+function LossBudget:budget(prices)
   local plain = prices.plain
   self.loss = LOSS + prices.saved / plain
   self.cold = prices.resume / plain
@@ -88,22 +88,22 @@ function Account:budget(prices)
   return ms
 end
 
-function Account:may_resume() return self:covers(self.cold + self.look, self.look) end
+function LossBudget:may_resume() return self:covers(self.cold + self.look, self.look) end
 
 -- Of what is left the part p (Kelly, "A new interpretation of information rate", 1956, for a gain that is large beside
 -- the stake), SHARE at most, since p is an estimate; or a row.
-function Account.stake(_, ms, row, p) return min(ms, max(row, min(p, SHARE) * ms)) end
+function LossBudget.stake(_, ms, row, p) return min(ms, max(row, min(p, SHARE) * ms)) end
 
-function Account:spend(ms, plain, accepted) self:earn(accepted, ms / plain - 1) end
+function LossBudget:spend(ms, plain, accepted) self:earn(accepted, ms / plain - 1) end
 
-function Account:earn(accepted, lost)
+function LossBudget:earn(accepted, lost)
   self.tokens, self.balance = self.tokens + accepted, self.balance + accepted - lost
   self:credit(accepted - lost + self.loss * accepted)
 end
 
 -- Whether there is enough for a first draft pass, in which the draft model sees what it missed; sequences: as of costs;
 -- experts: of plain decoding's pass.
-function Account:affords(context, sequences, experts)
+function LossBudget:affords(context, sequences, experts)
   local costs = self.costs
   self.context, self.sequences = context, sequences or costs:sequences()
   self.once = costs:target(1, context, self.sequences, experts)
@@ -113,29 +113,29 @@ end
 
 -- ms of an iteration's first draft pass, in which the draft model sees what it missed. k of the sequences share it, and
 -- the others wait for it.
-function Account:opening(k)
+function LossBudget:opening(k)
   local costs, context = self.costs, self.context
   local ms = costs:first(context, k) + costs:draft(self.missed, context, k) - costs:draft(1, context, k)
   return ms * (self.sequences / k)
 end
 
 -- Whether drafts have brought less so far than they cost.
-function Account:owes() return self.balance < 0 end
+function LossBudget:owes() return self.balance < 0 end
 
 -- A draft pass over so many rows, shared by k of the sequences (not given: all).
-function Account:pass(rows, k)
+function LossBudget:pass(rows, k)
   k = k or self.sequences
   local ms = self.took == 0 and self:opening(k) or self.costs:draft(rows, self.context, k) * (self.sequences / k)
   self.took, self.missed = self.took + (ms + self.page) / self.once, 0
 end
 
 -- An iteration ends in which so many rows were verified, so many nodes accepted, and so many distinct experts read.
-function Account:close(rows, accepted, experts)
+function LossBudget:close(rows, accepted, experts)
   if self.took == 0 then return end
   self:earn(accepted, self.took + self.costs:target(rows, self.context, self.sequences, experts) / self.once - 1)
 end
 
 return function(costs, seq)
   return setmetatable({ costs = costs, seq = seq, loss = LOSS, cold = 0, resumes = true, balance = 0,
-                        pairs_own = { CREDIT }, tokens = 0, pause = 0, missed = 0, took = 0 }, Account)
+                        pairs_own = { CREDIT }, tokens = 0, pause = 0, missed = 0, took = 0 }, LossBudget)
 end
