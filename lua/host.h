@@ -232,7 +232,7 @@ typedef struct {
   double experts[DTL_COST_ROWS];              /* by rows; zeros: the target has none, or nobody counted */
   double expert[DTL_COST_ROWS];               /* ms of one more */
   double walk[DTL_COST_WALKS];                /* ms of a walk over 32 KiB last read 0, 1, more target passes ago; none
-                                               * falls. A policy's page takes so many: lua/dt/policy/prices.lua */
+                                               * falls. A policy's page takes so many: lua/dt/policy/pass_costs.lua */
 } dtl_costs;
 
 typedef struct {

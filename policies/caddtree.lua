@@ -1,6 +1,6 @@
 -- CaDDTree (2026): chooses the structure and size of each tree for the most expected tokens per time of drafting and
 -- verifying. The n likeliest nodes together are expected to bring 1 + the sum of their p. If each further row makes a
--- verify pass dearer by more, tokens over time rise with n up to one place and fall from there on, so the first fall
+-- verify pass more expensive by more, tokens over time rise with n up to a maximum and fall after it, so the first fall
 -- ends the search. The paper gets the guesses of all levels from one pass; a draft model pays for each level, so levels
 -- are searched in the same way.
 local policy = require "dt.policy"

@@ -153,8 +153,8 @@ static dt_status measure_few_and_many(bench *b, const dtl_calibration *how, cons
   return status;
 }
 
-/* Prices experts by these passes. usual: those of the first context, by rows. */
-static void price_experts(dtl_costs *c, const samples *usual, samples of[2][COSTS_ROWS]) {
+/* Estimates the cost of an expert from these passes. usual: those of the first context, by rows. */
+static void estimate_experts(dtl_costs *c, const samples *usual, samples of[2][COSTS_ROWS]) {
   int read[COSTS_ROWS], more[COSTS_ROWS] = {0}, ignored = 0;
   double longer[COSTS_ROWS] = {0};
   for (int i = 0; i < c->n_rows; i++) {
@@ -164,7 +164,7 @@ static void price_experts(dtl_costs *c, const samples *usual, samples of[2][COST
     more[i] = many->experts - few->experts;
     longer[i] = undisturbed_median(many->target, many->n, &ignored) - undisturbed_median(few->target, few->n, &ignored);
   }
-  costs_price_experts(c, read, more, longer);
+  costs_estimate_experts(c, read, more, longer);
 }
 
 /* Computes the medians of all points. */
@@ -191,11 +191,11 @@ static void sum_up(samples of[][1 + COSTS_ROWS], dtl_costs *c, int *all, int *di
 static dt_status measure(bench *b, const dtl_calibration *how, dtl_costs *c, char *why, dt_error *err) {
   samples(*of)[1 + COSTS_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
   if (!of) return dtl_fail_memory(err, "times of passes");
-  samples priced[2][COSTS_ROWS] = {{{.n = 0}}};
+  samples few_and_many[2][COSTS_ROWS] = {{{.n = 0}}};
   walk_times walks = {.n = 0};
   walk_begin(&walks.lines);
   dt_status status = measure_draws(b, how, c, err); /* first, since progress is reported for the rest */
-  if (!status && b->experts) status = measure_few_and_many(b, how, c, priced, err);
+  if (!status && b->experts) status = measure_few_and_many(b, how, c, few_and_many, err);
   int left = c->n_contexts * points(c), all = 0, disturbed = 0;
   while (left > 0 && !status) {
     status = take_round(b, of, how, c, &left, err);
@@ -203,7 +203,7 @@ static dt_status measure(bench *b, const dtl_calibration *how, dtl_costs *c, cha
   }
   if (!status) sum_up(of, c, &all, &disturbed);
   if (!status) walk_costs(&walks, c->walk);
-  if (!status && b->experts) price_experts(c, &of[0][1], priced);
+  if (!status && b->experts) estimate_experts(c, &of[0][1], few_and_many);
   if (!status && all > 0 && disturbed > all / 3) {
     c->disturbed = true;
     snprintf(why, DTL_WHY, "%d %% of the passes took longer than others", 100 * disturbed / all);

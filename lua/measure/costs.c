@@ -119,8 +119,9 @@ void costs_straighten(const dtl_costs *c, costs_of ms) {
       if (ms[k][i] < ms[k][i - 1] * (1 + LEAST_STEP)) ms[k][i] = ms[k][i - 1] * (1 + LEAST_STEP);
 }
 
-/* The price at row count i, of its own passes and its neighbours' against noise; false: none of them tell. */
-static bool price_at(const dtl_costs *c, const int *more, const double *longer, int i, double *each) {
+/* The cost of an expert at row count i, from its own passes and its neighbours' to reduce noise. Returns false if none
+ * of them differ enough. */
+static bool expert_cost_at(const dtl_costs *c, const int *more, const double *longer, int i, double *each) {
   double experts = 0, ms = 0;
   for (int j = i - 1; j <= i + 1; j++)
     if (j > 0 && j < c->n_rows && more[j] > TELLS * c->experts[j]) experts += more[j], ms += longer[j];
@@ -128,15 +129,15 @@ static bool price_at(const dtl_costs *c, const int *more, const double *longer, 
   return experts > 0;
 }
 
-void costs_price_experts(dtl_costs *c, const int *usual, const int *more, const double *longer) {
+void costs_estimate_experts(dtl_costs *c, const int *usual, const int *more, const double *longer) {
   int last = c->n_rows - 1;
   c->experts[0] = usual[0];
   for (int i = 1; i <= last; i++) c->experts[i] = fmax(c->experts[i - 1], usual[i]);
   double woken = c->experts[last] - c->experts[0],
          each = woken > 0 ? (c->target[0][last] - c->target[0][0]) / woken : 0;
-  for (int i = last; i > 0; i--) price_at(c, more, longer, i, &each); /* leaves the first that is known */
+  for (int i = last; i > 0; i--) expert_cost_at(c, more, longer, i, &each); /* leaves the first that is known */
   for (int i = 0; i <= last; i++) {
-    price_at(c, more, longer, i, &each);
+    expert_cost_at(c, more, longer, i, &each);
     c->expert[i] = fmin(fmax(each, 0), c->target[0][i] / c->experts[i]);
   }
 }

@@ -43,7 +43,7 @@ void costs_straighten(const dtl_costs *costs, costs_of ms);
  * more, longer: how many more than others a pass over that number of rows read, and how many ms longer it took; 0: not
  * measured. Where they are hardly more and so tell nothing, one more costs as much as with fewer rows, or else with
  * more; if none tell, all that rows after the first cost is for theirs. */
-void costs_price_experts(dtl_costs *costs, const int *usual, const int *more, const double *longer);
+void costs_estimate_experts(dtl_costs *costs, const int *usual, const int *more, const double *longer);
 
 /* NULL, or why the numbers are no table of costs: static. */
 const char *costs_wrong(const dtl_costs *costs);

@@ -1,5 +1,5 @@
-/* Walks over memory, whose time that of a policy's page is a multiple of (lua/dt/policy/prices.lua): most of it is the
- * wait for memory that passes have driven out of the processor's caches. */
+/* Walks over memory, whose time that of a policy's page is a multiple of (lua/dt/policy/pass_costs.lua): most of it is
+ * the wait for memory that passes have driven out of the processor's caches. */
 #ifndef DTL_WALK_H
 #define DTL_WALK_H
 

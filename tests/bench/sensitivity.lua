@@ -21,7 +21,7 @@ local opts = dt.args {
   },
 }
 -- Each behind those that it requires.
-local PARTS = { "loss_budget", "copies", "sources", "experts", "prices", "pace", "guesses" }
+local PARTS = { "loss_budget", "copies", "sources", "experts", "pass_costs", "pace", "guesses" }
 
 local function read(path)
   local file <close> = assert(io.open(HERE .. "../../" .. path, "rb"))

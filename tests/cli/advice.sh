@@ -16,7 +16,7 @@ advised() {
 # Five rounds: a run here takes milliseconds, and a machine that stops for some of them in one round decides nothing.
 both='--compare ar --rounds 5'
 
-it_says_that_drafting_is_too_dear() {
+it_says_that_drafting_is_too_expensive() {
   page deep 'local n = 0 for _ = 1, 24 do tree:draft_step(n) local f, l = tree:branch(n, 1) if l < f then break end n = f end if tree:size() > 0 then tree:keep { 1 } end'
   advised 'an iteration drafts for [0-9.]+ ms, and plain decoding needs [0-9.]+ for a token; try: .*dtrun rate -p '"'It was a dark night'"' -n 40 --ignore-eos --compare ar$' \
     ./deep.lua -p 'It was a dark night' -n 40 --ignore-eos $both

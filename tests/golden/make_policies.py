@@ -10,7 +10,7 @@ the tree as "parent>token ..." in the order of creation, and the nodes that are 
 """
 import functools, itertools, json, math, pathlib
 import numpy as np
-from rate import COSTS, DEAR, UNEVEN, Rate
+from rate import COSTS, EXPENSIVE, UNEVEN, Rate
 
 VOCAB = 14
 random = np.random.default_rng(7)
@@ -413,11 +413,11 @@ def main():
         cases.append({"policy": "rate", "pair": "uneven " + pair, "params": {}, "prompt": prompt, "tokens": 900,
                       "iterations": alone(pairs[pair], Rate(UNEVEN), prompt, 40, 900)})
     for pair in named:  # the draft model is not asked: it pauses where the text does not repeat itself
-        pairs["dear " + pair] = pairs[pair] | {"costs": DEAR}
+        pairs["expensive " + pair] = pairs[pair] | {"costs": EXPENSIVE}
         for length, tokens in [(6, 700), (500, 300)]:
             prompt = [int(t) for t in random.integers(0, VOCAB, length)]
-            cases.append({"policy": "rate", "pair": "dear " + pair, "params": {}, "prompt": prompt, "tokens": tokens,
-                          "iterations": alone(pairs[pair], Rate(DEAR), prompt, 60, tokens)})
+            cases.append({"policy": "rate", "pair": "expensive " + pair, "params": {}, "prompt": prompt, "tokens": tokens,
+                          "iterations": alone(pairs[pair], Rate(EXPENSIVE), prompt, 60, tokens)})
     out = {"vocab": VOCAB, "costs": COSTS, "pairs": pairs, "cases": cases}
     path = pathlib.Path(__file__).parent / "policies.json"
     path.write_text(json.dumps(out, separators=(",", ":")).replace('{"policy"', '\n{"policy"') + "\n")

@@ -5,8 +5,8 @@ import numpy as np
 
 COSTS = {"rows": [1, 257], "target": [1.0, 9.0], "draft": [0.125, 1.125], "walk": [0.0005, 0.003, 0.02]}
 # a draft pass costs more than a token is worth, a row half of that
-DEAR = COSTS | {"target": [1.0, 131.7], "draft": [2.0, 3.0], "walk": [0.011, 0.053, 0.31]}
-# a second row is almost free, a third dear, and a fourth cheap
+EXPENSIVE = COSTS | {"target": [1.0, 131.7], "draft": [2.0, 3.0], "walk": [0.011, 0.053, 0.31]}
+# a second row is almost free, a third expensive, and a fourth cheap
 UNEVEN = {"rows": [1, 2, 3, 4, 257], "target": [1.0, 1.013, 1.371, 1.427, 11.3], "draft": [0.121, 0.127, 0.183, 0.197, 1.317],
           "walk": [0.0007, 0.0031, 0.019]}
 
@@ -162,7 +162,7 @@ class Rate:
         self.tokens, self.ms = 3.0, self.verify(1)
         self.read = 0  # tokens of the text that the draft model has rows of
         self.quiet, self.needs = 0, 16  # iterations to pause, unless this many last tokens occur earlier
-        self.paused, self.priced = 0, 0  # iterations; length up to which prices are those of now
+        self.paused, self.valid_until = 0, 0  # iterations; length up to which costs are valid
 
     def repays(self, R, gain, length, left):
         """Whether what passes gain until the text ends is as much as reading takes, of all before the text's last token."""
@@ -180,7 +180,7 @@ class Rate:
         self.needs = next((e for e in range(1, 17) if self.copies.q(("alone", e)) >= R * self.row(0)), 16)
         if self.passes or self.pays(R, 1.0, tries, length, left):
             return 0
-        most = self.priced + 1 - length
+        most = self.valid_until + 1 - length
         return most if tries or not self.pays(R, 1.0, True, length, left) else min(most, self.pause - self.idle)
 
     def pauses(self, text):
@@ -204,8 +204,8 @@ class Rate:
         for _ in range(self.paused):
             self.tokens, self.ms = 0.98 * self.tokens + 1, 0.98 * self.ms + self.verify(1) - self.page
         self.idle, self.paused = self.idle + self.paused, 0
-        if len(text) > self.priced:
-            self.priced = math.ceil(len(text) / 128) * 128
+        if len(text) > self.valid_until:
+            self.valid_until = math.ceil(len(text) / 128) * 128
 
     def is_worth(self, R, rest, n, depth, budget, tree):
         ms = self.pass_ms(n)

@@ -44,7 +44,7 @@ function TestCosts.test_the_first_draft_pass_of_an_iteration_has_a_time_of_its_o
                        "costs:first: there is no draft model")
 end
 
-function TestCosts.test_each_draft_model_has_prices_of_its_own()
+function TestCosts.test_each_draft_model_has_costs_of_its_own()
   local costs = { contexts = { 128 }, rows = { 1, 9 }, target = { { 1.0, 3.0 } }, draft = { { 0.5, 1.5 } },
                   draft2 = { { 0.125, 1.125 } }, first = { 0.75 }, first2 = { 0.25 } }
   local pair = fake { costs = costs, draft2 = {} }
@@ -63,7 +63,7 @@ function TestCosts.test_each_draft_model_has_prices_of_its_own()
   end
 end
 
--- Each model's first pass of an iteration has the price of a first one, also behind passes of the other.
+-- Each model's first pass of an iteration has the cost of a first one, also after passes of the other.
 function TestCosts.test_a_clock_counts_passes_of_each_draft_model()
   local costs = { contexts = { 128 }, rows = { 1, 9 }, target = { { 64.0, 72.0 } }, draft = { { 8.0, 16.0 } },
                   draft2 = { { 1.0, 3.0 } }, first = { 32.0 }, first2 = { 2.0 } }

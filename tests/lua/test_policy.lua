@@ -129,18 +129,19 @@ function TestLossBudget.test_a_new_policy_object_begins_with_the_credit_where_no
   lu.assertTrue(#try(loss_budget(0, 0.15, 0), 60, 1, 0) < 45)
 end
 
-function TestLossBudget.test_what_the_draft_model_missed_has_its_price()
-  local cheap, dear = try(loss_budget(0, 0.15, 0), 2000, 1, 0), try(loss_budget(0, 0.15, LOSS), 2000, 1, 0)
-  lu.assertEquals(cheap[40], dear[40])
-  lu.assertEquals({ #cheap > 100, #dear < 45 }, { true, true }) -- the price rises as fast as the budget
+function TestLossBudget.test_what_the_draft_model_missed_has_its_cost()
+  local cheap, expensive = try(loss_budget(0, 0.15, 0), 2000, 1, 0), try(loss_budget(0, 0.15, LOSS), 2000, 1, 0)
+  lu.assertEquals(cheap[40], expensive[40])
+  lu.assertEquals({ #cheap > 100, #expensive < 45 }, { true, true }) -- the cost rises as fast as the budget
 end
 
 function TestLossBudget.test_the_first_pass_must_be_affordable()
   local function first(draft) return #try(loss_budget(0, draft, 0), 1, 1, 0) end
   lu.assertEquals({ first(CREDIT - 0.05 - STEP - 1e-9), first(CREDIT + LOSS - 0.05 - STEP + 1e-9) }, { 1, 0 })
-  local dear = loss_budget(0, CREDIT + 6 * LOSS - 0.05 - STEP - 1e-9, 0) -- more than a text of SHORT tokens may lose
-  lu.assertEquals(#try(dear, SHORT + 1, 1, 0), 0)
-  lu.assertEquals(#try(dear, 1, 1, 0), 1)
+  -- more than a text of SHORT tokens may lose
+  local expensive = loss_budget(0, CREDIT + 6 * LOSS - 0.05 - STEP - 1e-9, 0)
+  lu.assertEquals(#try(expensive, SHORT + 1, 1, 0), 0)
+  lu.assertEquals(#try(expensive, 1, 1, 0), 1)
 end
 
 function TestLossBudget.test_good_times_leave_so_much_and_no_more()
@@ -193,7 +194,7 @@ function TestLossBudget.test_a_page_takes_longer_for_more_sequences()
   lu.assertEquals({ first(3), first(4) }, { 1, 0 })
 end
 
-function TestLossBudget.test_a_draft_pass_that_few_sequences_share_has_its_whole_price()
+function TestLossBudget.test_a_draft_pass_that_few_sequences_share_has_its_whole_cost()
   local function took(k)
     local a = loss_budget(0, 0.15, 0.01, 4)
     lu.assertFalse(a:pauses())
@@ -210,7 +211,7 @@ function TestLossBudget.test_a_draft_pass_that_few_sequences_share_has_its_whole
   lu.assertEquals(took(), took(4))
 end
 
-TestPrices = {}
+TestPassCosts = {}
 
 -- Costs of s sequences whose passes take no time, but the page.
 local function walks(again, after, paused, s)
@@ -220,10 +221,10 @@ local function walks(again, after, paused, s)
            first = function() return 0 end, draft = function() return 0 end }
 end
 
-function TestPrices.test_a_page_takes_so_many_walks_over_memory()
+function TestPassCosts.test_a_page_takes_so_many_walks_over_memory()
   local seq = { length = function() return 1 end, models = 1 }
   for s = 1, 2 do
-    local p = policy.prices(walks(1, 8, 64, s), seq)
+    local p = policy.pass_costs(walks(1, 8, 64, s), seq)
     lu.assertAlmostEquals(p.page, 16 * s, 1e-12)
     lu.assertAlmostEquals(p.resume, (80 - 16) * s, 1e-12)
     lu.assertAlmostEquals(p.saved, 2 * s, 1e-12)
@@ -234,34 +235,34 @@ function TestPrices.test_a_page_takes_so_many_walks_over_memory()
     lu.assertAlmostEquals(p.models[1][s].first, 6.8 * s, 1e-12)
     lu.assertAlmostEquals(p.models[1][s].draft[3], 6.8 * s, 1e-12)
   end
-  lu.assertEquals(policy.prices(walks(1, 8, 12.8, 1), seq).resume, 0) -- after a pause it takes no less
+  lu.assertEquals(policy.pass_costs(walks(1, 8, 12.8, 1), seq).resume, 0) -- after a pause it takes no less
 end
 
-function TestPrices.test_a_row_shares_the_price_of_up_to_four()
+function TestPassCosts.test_a_row_shares_the_cost_of_up_to_four()
   local costs = walks(0, 0, 0, 1)
   local ms = { 10, 14, 15, 15.5, 15.75, 15.875, 20 }
   function costs.target(_, n) return ms[n] or 20 + 9 * (n - 7) end
-  local row = policy.prices(costs, { length = function() return 1 end, models = 1 }).row
+  local row = policy.pass_costs(costs, { length = function() return 1 end, models = 1 }).row
   lu.assertAlmostEquals(row[0], 5.75 / 4, 1e-12) -- not 5.875 / 5
   lu.assertAlmostEquals(row[1], 1.875 / 4, 1e-12)
-  lu.assertAlmostEquals(row[2], 0.875 / 3, 1e-12) -- the fourth would be dear
+  lu.assertAlmostEquals(row[2], 0.875 / 3, 1e-12) -- the fourth would be expensive
   lu.assertAlmostEquals(row[5], 4.125, 1e-12)
 end
 
-function TestPrices.test_a_node_is_worth_its_row_if_the_loss_budget_may_lose_as_many()
-  local prices = policy.prices(walks(0, 0, 0, 1), { length = function() return 1 end, models = 1 })
-  lu.assertTrue(prices:worth(0.25, 0.25, 2, { longest = 4 }))
-  lu.assertFalse(prices:worth(0.25, 0.25 - 1e-9, 2, { longest = 4 }))
-  lu.assertFalse(prices:worth(0.25, 0.25, 2, { longest = 4 - 1e-9 }))
+function TestPassCosts.test_a_node_is_worth_its_row_if_the_loss_budget_may_lose_as_many()
+  local pass_costs = policy.pass_costs(walks(0, 0, 0, 1), { length = function() return 1 end, models = 1 })
+  lu.assertTrue(pass_costs:worth(0.25, 0.25, 2, { longest = 4 }))
+  lu.assertFalse(pass_costs:worth(0.25, 0.25 - 1e-9, 2, { longest = 4 }))
+  lu.assertFalse(pass_costs:worth(0.25, 0.25, 2, { longest = 4 - 1e-9 }))
 end
 
-function TestPrices.test_nodes_that_are_not_verified_took_the_page_their_time()
-  local prices = policy.prices(walks(0.03125, 0, 0, 1), { length = function() return 1 end, models = 1 })
+function TestPassCosts.test_nodes_that_are_not_verified_took_the_page_their_time()
+  local pass_costs = policy.pass_costs(walks(0.03125, 0, 0, 1), { length = function() return 1 end, models = 1 })
   local alpha, best, kept = { [0] = 1, 0.5, 0.75, 0.25 }, {}, nil
   local tree = { keep = function(_, k) kept = k end,
                  best = function(_, _, _, _, list) table.move({ 2, 1, 3 }, 1, 3, 1, list) end }
   local function choose(left)
-    local k, ms = prices:choose(tree, 3, alpha, 0.25, loss_budget(0, 0.15, 0), left, best)
+    local k, ms = pass_costs:choose(tree, 3, alpha, 0.25, loss_budget(0, 0.15, 0), left, best)
     return { k, ms, kept }
   end
   lu.assertEquals(choose(1.125), { 1, 1.375, 1 })   -- a row, and the nodes of three
@@ -269,19 +270,19 @@ function TestPrices.test_nodes_that_are_not_verified_took_the_page_their_time()
   lu.assertEquals(choose(1.125 - 1e-9), { 0, 0.375, 0 })
 end
 
-function TestPrices.test_what_sequences_share_costs_each_its_part_and_what_one_reads_makes_all_wait()
+function TestPassCosts.test_what_sequences_share_costs_each_its_part_and_what_one_reads_makes_all_wait()
   local costs = { revision = function() return 1 end, sequences = function() return 6 end,
                   models = function() return 1 end, target = function() return 1 end,
                   first = function(_, _, k) return 4 + k end,
                   draft = function(_, n, _, k) return 2 + n * k end, walk = function() return 0.01 end }
-  local prices = policy.prices(costs, { length = function() return 1 end, models = 1 })
+  local pass_costs = policy.pass_costs(costs, { length = function() return 1 end, models = 1 })
   local own = 6 * 0.0085 -- a draft pass of the pages of all
   for k, expected in pairs { [1] = { 30, 42 }, [2] = { 18, 36 }, [6] = { 10, 32 } } do
-    local price = prices.models[1][k]
-    lu.assertAlmostEquals(price.first - own, expected[1], 1e-12)
-    lu.assertAlmostEquals(price.draft[5] - own, expected[2], 1e-12)
+    local cost = pass_costs.models[1][k]
+    lu.assertAlmostEquals(cost.first - own, expected[1], 1e-12)
+    lu.assertAlmostEquals(cost.draft[5] - own, expected[2], 1e-12)
   end
-  lu.assertEquals({ prices:reading(1, 0), prices:reading(1, 5) }, { 0, 42 })
+  lu.assertEquals({ pass_costs:reading(1, 0), pass_costs:reading(1, 5) }, { 0, 42 })
 end
 
 TestPace = {}
@@ -310,9 +311,9 @@ function TestPace.test_paused_iterations_were_plain_ones()
   lu.assertAlmostEquals(paused:begin(1, 5), made:begin(1, 0), 1e-12)
 end
 
-function TestPace.test_goes_with_the_prices()
+function TestPace.test_goes_with_the_costs()
   lu.assertAlmostEquals(pace():begin(1.2, 0), 3 / (1.2 * 2.5), 1e-12)
-  local p = pace() -- what comes in a pause has the new price already
+  local p = pace() -- what comes in a pause has the new cost already
   lu.assertAlmostEquals(p:begin(1.2, 1), (0.98 * 3 + 1) / (0.98 * 1.2 * 2.5 + 2), 1e-12)
 end
 
@@ -322,12 +323,12 @@ local function guesses(first, brings, text)
   local model = { first = first, draft = setmetatable({}, { __index = function() return first end }) }
   local models = setmetatable({}, { __index = function() return model end })
   local verify = { 1, 1, 1.4, 2.4, 3.4, 4.4, 5.4, 6.4, 7.4 }
-  local prices = { plain = 1, verify = verify, row = { [0] = 0, 0.4 }, sequences = 1, models = { models },
+  local pass_costs = { plain = 1, verify = verify, row = { [0] = 0, 0.4 }, sequences = 1, models = { models },
                    until_length = 128, reading = function() return text.reading or 0 end, costs = ledger({}),
                    revision = 0 }
   local seq = { length = function() return text.length end, left = function() return 100 end,
                 unread = function() return 0 end }
-  local g = require "dt.policy.guesses"(prices, seq, function() return {} end, 1)
+  local g = require "dt.policy.guesses"(pass_costs, seq, function() return {} end, 1)
   g.brings[1] = brings or g.brings[1]
   g:begin(9, 0)
   return g
@@ -335,7 +336,7 @@ end
 
 TestGuesses = {}
 
-function TestGuesses.test_are_quiet_until_prices_change_or_they_try_again()
+function TestGuesses.test_are_quiet_until_costs_change_or_they_try_again()
   local text = { length = 100 }
   lu.assertEquals(guesses(0.5, nil, text):quiet(1), 0) -- 0.8 tokens are worth it
   lu.assertEquals(guesses(0.81, nil, text):quiet(1), 29) -- nor ever, up to 128 tokens
@@ -359,11 +360,11 @@ end
 -- A file of a busy machine says that two rows take nine passes; the first passes show that they do not.
 function TestGuesses.test_what_is_expected_of_a_draft_that_was_not_asked_follows_the_learned_costs()
   local g = guesses(0.5, nil, { length = 100 })
-  local right = g.prices.verify
-  g.prices.verify, g.prices.revision = { 1, 9, 9, 9, 9, 9, 9, 9, 9 }, 1
+  local right = g.pass_costs.verify
+  g.pass_costs.verify, g.pass_costs.revision = { 1, 9, 9, 9, 9, 9, 9, 9, 9 }, 1
   g:begin(9, 0)
   lu.assertEquals(g:quiet(1), 16) -- rather than 29: it looks again soon
-  g.prices.verify, g.prices.revision = right, 2
+  g.pass_costs.verify, g.pass_costs.revision = right, 2
   g:begin(9, 16)
   lu.assertEquals(g:quiet(1), 0)
 end

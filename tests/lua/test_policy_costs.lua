@@ -154,9 +154,9 @@ end
 
 function TestCast.test_allow_empty_stops_drafting_where_it_does_not_pay()
   local draft, target = probe.circle(0.5)
-  local dear = fake(draft, target, { costs = line(1.0, 0.01, 2.0, 0.01) })
-  lu.assertEquals(probe.tree(dear, "cast", nil, 5), "||||")
-  lu.assertNotEquals(probe.tree(dear, "cast", { allow_empty = false }), "")
+  local expensive = fake(draft, target, { costs = line(1.0, 0.01, 2.0, 0.01) })
+  lu.assertEquals(probe.tree(expensive, "cast", nil, 5), "||||")
+  lu.assertNotEquals(probe.tree(expensive, "cast", { allow_empty = false }), "")
   local cheap = fake(draft, target, { costs = line(1.0, 0.01, 0.01, 0.01) })
   lu.assertNotEquals(probe.tree(cheap, "cast"), "")
 end
@@ -240,7 +240,7 @@ function TestLossBudget.test_drafts_that_come_true_are_never_paused()
   end
 end
 
-function TestLossBudget.test_a_draft_model_too_dear_for_the_credit_is_never_asked()
+function TestLossBudget.test_a_draft_model_too_expensive_for_the_credit_is_never_asked()
   local function first(draft) return levels("cast", { C = 0.1 }, line(1.0, 1e-6, draft, 1e-6), 1, true)[1] end
   lu.assertEquals({ first(9.96) > 0, first(9.93) > 0 }, { false, true })
 end

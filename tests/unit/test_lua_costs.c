@@ -85,14 +85,14 @@ static void a_pass_takes_longer_by_the_experts_that_it_reads(void **state) {
   assert_true(costs_target(&c, 2, 128, 1000) == costs_pass(&c, c.target, 2, 128));
 }
 
-static void an_expert_is_priced_by_passes_that_read_more_and_fewer(void **state) {
+static void the_cost_of_an_expert_is_estimated_from_passes_that_read_more_and_fewer(void **state) {
   (void)state;
   /* an expert takes 0.25 ms; 4 rows were not measured, and 16 read hardly more */
   dtl_costs c = {.batch = 1, .n_contexts = 1, .n_rows = 5, .context = {128}, .rows = {1, 2, 4, 8, 16}};
   const int usual[] = {8, 14, 28, 27, 60}, more[] = {0, 4, 0, 30, 6};
   const double longer[] = {0, 1, 0, 7.5, 9}, times[] = {3, 5.5, 11, 15, 31};
   memcpy(c.target[0], times, sizeof times);
-  costs_price_experts(&c, usual, more, longer);
+  costs_estimate_experts(&c, usual, more, longer);
   const double experts[] = {8, 14, 28, 28, 60}; /* none falls */
   for (int i = 0; i < 5; i++) {
     assert_float_equal(c.experts[i], experts[i], 1e-12);
@@ -100,19 +100,19 @@ static void an_expert_is_priced_by_passes_that_read_more_and_fewer(void **state)
   }
   assert_null(costs_wrong(&c));
   const int just[] = {0, 4, 0, 30, 7}; /* a tenth more does tell, here with its neighbour */
-  costs_price_experts(&c, usual, just, longer);
+  costs_estimate_experts(&c, usual, just, longer);
   assert_float_equal(c.expert[4], 16.5 / 37, 1e-12);
   const int none[5] = {0}, late[] = {0, 0, 0, 30, 0};
-  costs_price_experts(&c, usual, late, longer);
+  costs_estimate_experts(&c, usual, late, longer);
   assert_float_equal(c.expert[1], 0.25, 1e-12); /* known with more rows only */
-  costs_price_experts(&c, usual, none, longer);
+  costs_estimate_experts(&c, usual, none, longer);
   const double whole[] = {3 / 8.0, 5.5 / 14, 11 / 28.0, 15 / 28.0, 31 / 60.0}; /* 28 / 52 is more than all of a pass */
   for (int i = 0; i < 5; i++) assert_float_equal(c.expert[i], whole[i], 1e-12);
   const int same[] = {8, 8, 8, 8, 8};
-  costs_price_experts(&c, same, none, longer);
+  costs_estimate_experts(&c, same, none, longer);
   for (int i = 0; i < 5; i++) assert_true(c.expert[i] == 0);
   const double shorter[] = {0, -1, 0, -7.5, 0};
-  costs_price_experts(&c, usual, more, shorter);
+  costs_estimate_experts(&c, usual, more, shorter);
   for (int i = 0; i < 5; i++) assert_true(c.expert[i] == 0);
 }
 
@@ -412,7 +412,7 @@ static void where_no_terminal_is_progress_is_a_line_every_ten_seconds(void **sta
   fclose(file), close(terminal);
 }
 
-static void measuring_counts_experts_and_prices_them(void **state) {
+static void measuring_counts_experts_and_estimates_their_cost(void **state) {
   (void)state;
   for (int room = 0; room < 2; room++) { /* without it no chain of equal rows fits */
     dt_pair *pair;
@@ -528,7 +528,7 @@ int main(void) {
       cmocka_unit_test(the_first_draft_pass_costs_so_much_more_than_another),
       cmocka_unit_test(fewer_sequences_than_measured_are_parts_of_a_row),
       cmocka_unit_test(a_pass_takes_longer_by_the_experts_that_it_reads),
-      cmocka_unit_test(an_expert_is_priced_by_passes_that_read_more_and_fewer),
+      cmocka_unit_test(the_cost_of_an_expert_is_estimated_from_passes_that_read_more_and_fewer),
       cmocka_unit_test(a_walk_takes_longer_the_more_passes_are_between),
       cmocka_unit_test(a_context_counts_as_the_next_multiple_of_128),
       cmocka_unit_test(disturbed_times_become_strictly_increasing_from_below),
@@ -542,7 +542,7 @@ int main(void) {
       cmocka_unit_test(several_sequences_are_measured_together),
       cmocka_unit_test(measuring_gives_a_time_for_every_size_and_tells_how_far_it_is),
       cmocka_unit_test(where_no_terminal_is_progress_is_a_line_every_ten_seconds),
-      cmocka_unit_test(measuring_counts_experts_and_prices_them),
+      cmocka_unit_test(measuring_counts_experts_and_estimates_their_cost),
       cmocka_unit_test(a_disturbed_table_is_measured_again_and_told_when_that_does_not_help),
       cmocka_unit_test(a_disturbed_table_serves_ten_minutes),
       cmocka_unit_test(measuring_can_be_interrupted_and_fails_with_what_the_engine_says),

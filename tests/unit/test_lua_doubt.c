@@ -61,7 +61,7 @@ static void a_file_of_a_busy_machine_is_doubted_at_once_and_mended_by_the_first_
   free(l);
 }
 
-/* A draft that is dear for good is believed after a few passes, doubted after many without one, and believed again at
+/* A draft that stays expensive is believed after a few passes, doubted after many without one, and believed again at
  * once. */
 static void a_dear_draft_is_tried_again_after_a_while(void **state) {
   (void)state;

@@ -347,11 +347,11 @@ static void feed_experts(lessons *l, int passes, double each) {
 
 static void what_experts_cost_is_learned_from_passes_that_read_more_or_fewer(void **state) {
   (void)state;
-  for (int dear = 0; dear < 2; dear++) {
+  for (int expensive = 0; expensive < 2; expensive++) {
     lessons *l = begun();
     state_of_chance = 7;
     assert_true(l->shown.experts[0] == 0);
-    double each = dear ? 0.1 : 0.01;
+    double each = expensive ? 0.1 : 0.01;
     feed_experts(l, 1200, each);
     const dtl_costs *c = &l->shown;
     assert_null(costs_wrong(c));
@@ -359,7 +359,7 @@ static void what_experts_cost_is_learned_from_passes_that_read_more_or_fewer(voi
     for (int rows = 1; rows <= 16; rows *= 2) {
       double usual = 8 * pow(rows, 0.8), found = costs_target(c, rows, 128, usual);
       if (apart(found, 3 + 0.2 * rows + each * usual) > 0.06) fail_msg("%d rows: %g", rows, found);
-      if (rows > 1 && dear) /* if it is a small part of a pass, that is lost in noise */
+      if (rows > 1 && expensive) /* if it is a small part of a pass, that is lost in noise */
         assert_true(apart(costs_target(c, rows, 128, usual + 20) - found, 20 * each) < 0.25);
     }
     free(l);

@@ -1,5 +1,5 @@
--- policy.guesses(prices, seq): those of the draft model or head, or of one of two (either.lua), and whether a pass for
--- them is worth its time. That is learned from the passes before: what they brought per token that was expected to
+-- policy.guesses(pass_costs, seq): those of the draft model or head, or of one of two (either.lua), and whether a pass
+-- for them is worth its time. That is learned from the passes before: what they brought per token that was expected to
 -- reach them, less what the rows for it cost. R is always the tokens per millisecond that are reached without.
 --
 --   g:begin(budget, paused)  an iteration begins, after that many paused ones; its passes and a row may take
@@ -33,14 +33,14 @@ local function clip(x, low, high) return max(low, min(x, high)) end
 -- What is expected of a new pair, if each guess of a chain is right with probability p and nothing is reached without
 -- drafts: what the first pass of the best chain brings, less the time of the passes below it; and what one of these
 -- brings.
-local function expected(prices, model, p)
-  local verify, draft = prices.verify, prices.models[model][1].draft
+local function expected(pass_costs, model, p)
+  local verify, draft = pass_costs.verify, pass_costs.models[model][1].draft
   local accepted, best = 0, 0
   for depth = 1, draft and DEEPEST or 0 do
     accepted = accepted + p ^ depth
-    best = max(best, accepted - (verify[depth + 1] - verify[1] + (depth - 1) * draft[1]) / prices.plain)
+    best = max(best, accepted - (verify[depth + 1] - verify[1] + (depth - 1) * draft[1]) / pass_costs.plain)
   end
-  return best, max(0, p - prices.row[1] / prices.plain)
+  return best, max(0, p - pass_costs.row[1] / pass_costs.plain)
 end
 
 local Guesses = {}
@@ -48,34 +48,34 @@ Guesses.__index = Guesses
 
 function Guesses:begin(budget, paused)
   self.passes, self.ms, self.budget, self.idle = 0, 0, budget, self.idle + paused
-  if self.revision ~= self.prices.revision then self:expect() end
+  if self.revision ~= self.pass_costs.revision then self:expect() end
 end
 
 -- What is expected follows the costs: what a busy machine taught may be corrected while a text runs. As long as the
 -- draft was not asked, and earlier texts have taught nothing, this is all that is known of it.
 function Guesses:expect()
-  local promise, deeper = expected(self.prices, self.model, self.right)
+  local promise, deeper = expected(self.pass_costs, self.model, self.right)
   if self.untried then self.brings[1], self.brings[2] = promise, deeper end
-  self.promise, self.expected, self.revision = promise, deeper, self.prices.revision
+  self.promise, self.expected, self.revision = promise, deeper, self.pass_costs.revision
 end
 
 -- How many sequences are expected to share a first pass, or (which = 2) another one: as many as did the last time.
-function Guesses:sharers(which) return min(self.shared[which], self.prices.sequences) end
+function Guesses:sharers(which) return min(self.shared[which], self.pass_costs.sequences) end
 
 -- ms of the next pass, over n nodes, shared by k sequences.
 function Guesses:takes(n, k)
-  local price = self.prices.models[self.model][k]
-  return self.passes == 0 and price.first or price.draft[n]
+  local cost = self.pass_costs.models[self.model][k]
+  return self.passes == 0 and cost.first or cost.draft[n]
 end
 
 -- What the first pass of an iteration brings, less its time; brings: instead of what it brought before.
 function Guesses:gain(R, open, brings)
-  return (brings or self.brings[1]) * open - R * self.prices.models[self.model][self:sharers(1)].first
+  return (brings or self.brings[1]) * open - R * self.pass_costs.models[self.model][self:sharers(1)].first
 end
 
 function Guesses:worth(R, open, n, depth)
-  local prices = self.prices
-  local row = prices.verify[2] - prices.verify[1]
+  local pass_costs = self.pass_costs
+  local row = pass_costs.verify[2] - pass_costs.verify[1]
   local most = self:takes(n, 1) + row -- others may not share it after all
   if self.ms + most > self.budget then return false end
   if self.passes > 0 then
@@ -88,22 +88,22 @@ end
 -- as long.
 function Guesses:pays(R, open, tries)
   local brings = tries and max(self.brings[1], self.promise) or self.brings[1]
-  local gain = brings * open - R * self:takes(1, tries and self.prices.sequences or self:sharers(1))
+  local gain = brings * open - R * self:takes(1, tries and self.pass_costs.sequences or self:sharers(1))
   return gain >= 0 and self:repays(R, gain)
 end
 
 function Guesses:quiet(R)
   if self.passes > 0 or self:pays(R, 1, self.idle >= self.pause) then return 0 end
-  local left = self.prices.until_length + 1 - self.seq:length() -- then prices may be others
-  if self.untried and self.prices.revision > 0 then left = min(left, SOON) end -- learned costs may be corrected soon
+  local left = self.pass_costs.until_length + 1 - self.seq:length() -- costs may change then
+  if self.untried and self.pass_costs.revision > 0 then left = min(left, SOON) end -- learned ones soon
   return self.idle < self.pause and self:pays(R, 1, true) and min(left, self.pause - self.idle) or left
 end
 
 -- Whether passes that gain so many tokens each repay, before the text ends, the reading of all that the draft model has
 -- not read yet: the prompt at first. R * verify[1] is the tokens of a pass.
 function Guesses:repays(R, gain)
-  local prices, seq = self.prices, self.seq
-  return gain * seq:left() / (R * prices.verify[1]) >= R * prices:reading(self.model, seq:unread(self.model))
+  local pass_costs, seq = self.pass_costs, self.seq
+  return gain * seq:left() / (R * pass_costs.verify[1]) >= R * pass_costs:reading(self.model, seq:unread(self.model))
 end
 
 function Guesses:draft(tree, level, n, open)
@@ -117,7 +117,7 @@ function Guesses:draft(tree, level, n, open)
 end
 
 function Guesses:least(R)
-  local draft = self.prices.models[self.model][self:sharers(2)].draft
+  local draft = self.pass_costs.models[self.model][self:sharers(2)].draft
   return R * (draft[2] - draft[1]) / max(self.brings[2], LITTLE)
 end
 
@@ -131,7 +131,7 @@ end
 -- brings[2] is of a pass below the first; where none was made, what is known of it fades. brings[1] is of the first and
 -- all below, less their time.
 function Guesses:settle(R, alpha, best, k)
-  local passes, net, brings, verify, below = self.passes, self.net, self.brings, self.prices.verify, 0
+  local passes, net, brings, verify, below = self.passes, self.net, self.brings, self.pass_costs.verify, 0
   if passes == 0 then -- who asks nothing learns nothing
     self.idle = self.idle + 1
     return
@@ -162,13 +162,13 @@ function Guesses:keep()
   local known, brings, asked = self.known, self.brings, self.asked
   self.sharpen:state(known)
   known[STATE + 1], known[STATE + 2], known[STATE + 3], known[STATE + 4] = brings[1], brings[2], asked[1], asked[2]
-  self.prices.costs:keep(self.name, known)
+  self.pass_costs.costs:keep(self.name, known)
 end
 
 -- What earlier texts taught (costs:keep): the numbers of policy.sharpen, brings, and asked. A draft's calibration
 -- (models/HEADS.md) has only how often the likeliest guess is right after the first of these.
-local function recall(prices, name)
-  local known = prices.costs:recall(name)
+local function recall(pass_costs, name)
+  local known = pass_costs.costs:recall(name)
   local n = known and #known
   if n == STATE + 1 then return known, clip(known[n], 0, 1) end
   if n ~= STATE + 4 then return nil end
@@ -176,11 +176,11 @@ local function recall(prices, name)
     { clip(known[n - 1], 0, RECALLED), clip(known[n], 0, RECALLED) }
 end
 
-return function(prices, seq, sharpen, model)
+return function(pass_costs, seq, sharpen, model)
   local name = "guesses" .. model
-  local known, right, brings, asked = recall(prices, name)
+  local known, right, brings, asked = recall(pass_costs, name)
   local g = setmetatable({
-    prices = prices, seq = seq, model = model, options = { model = model }, name = name,
+    pass_costs = pass_costs, seq = seq, model = model, options = { model = model }, name = name,
     sharpen = sharpen(true, known), known = known or {},
     right = right or seq.coupled and RIGHT.drawn or RIGHT.greedy,
     untried = not brings, brings = brings or {}, asked = asked or { KNOWN, KNOWN },

@@ -10,7 +10,7 @@ local forced = require "dt.policy.forced"
 local guesses = require "dt.policy.guesses"
 local pace = require "dt.policy.pace"
 local params = require "dt.policy.params"
-local prices = require "dt.policy.prices"
+local pass_costs = require "dt.policy.pass_costs"
 local sources = require "dt.policy.sources"
 
 -- A page may overwrite every table it sees: what is called here is taken once, when this is loaded. What a page gives
@@ -293,7 +293,7 @@ end
 
 -- Parts of policies, each in a file of its own.
 policy.copies, policy.experts, policy.forced, policy.loss_budget = copies, experts, forced, loss_budget
-policy.pace, policy.prices, policy.sources = pace, prices, sources
+policy.pace, policy.pass_costs, policy.sources = pace, pass_costs, sources
 function policy.guesses(p, seq)
   local one = guesses(p, seq, policy.sharpen, 1)
   return #p.models > 1 and either(one, guesses(p, seq, policy.sharpen, 2)) or one

@@ -14,7 +14,7 @@
 --                            called. With a sequence it is always false, and n is the number of iterations that the
 --                            host ran before this one
 -- For a policy that knows the whole time of an iteration, as rate does:
---   a:budget(prices) -> ms   what the iteration may lose by these prices (policy.prices): all that is left; nil: less
+--   a:budget(pass_costs) -> ms   what the iteration may lose by policy.pass_costs: all that is left. nil: less
 --                            than its page and a row, the least that is of use. Then a.longest is the time of the
 --                            longest target pass that it may stake
 --   a:stake(ms, row, p) -> ms   of `ms` that are left, how many may go for rows of guesses. The first row takes `row`
@@ -73,18 +73,18 @@ function LossBudget:covers(passes, later)
   return covers
 end
 
-function LossBudget:budget(prices)
-  local plain = prices.plain
-  self.loss = LOSS + prices.saved / plain
-  self.cold = prices.resume / plain
+function LossBudget:budget(pass_costs)
+  local plain = pass_costs.plain
+  self.loss = LOSS + pass_costs.saved / plain
+  self.cold = pass_costs.resume / plain
   if self.resumes then
     self.balance, self.resumes = self.balance - self.cold, false
     self:credit(-self.cold)
   end
-  self.look = (prices.verify[2] - plain) / plain
+  self.look = (pass_costs.verify[2] - plain) / plain
   if not self:covers(self.look) then return nil end
-  local ms, verify = self:left() * plain, prices.verify
-  self.longest = verify[1] + self:stake(ms - prices.page, verify[2] - verify[1], 1)
+  local ms, verify = self:left() * plain, pass_costs.verify
+  self.longest = verify[1] + self:stake(ms - pass_costs.page, verify[2] - verify[1], 1)
   return ms
 end
 

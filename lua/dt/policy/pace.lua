@@ -1,8 +1,8 @@
--- policy.pace(prices): the tokens per millisecond that a text has reached so far. Late iterations count more. It is at
--- least plain decoding's, which is always to be had.
+-- policy.pace(pass_costs): the tokens per millisecond that a text has reached so far. Late iterations count more. It is
+-- at least that of plain decoding, which is always available.
 --
 --   p:begin(scale, paused) -> R   an iteration begins, after so many plain ones; what took a millisecond takes `scale`
---                            now (policy.prices, follow)
+--                            now (policy.pass_costs, follow)
 --   p:observe(tokens, ms)    it ends
 local max, setmetatable = math.max, setmetatable
 
@@ -13,7 +13,7 @@ local Pace = {}
 Pace.__index = Pace
 
 function Pace:begin(scale, paused)
-  local plain, kept = self.prices.plain, KEEP ^ paused
+  local plain, kept = self.pass_costs.plain, KEEP ^ paused
   local new = (1 - kept) / (1 - KEEP) -- tokens, and plain passes
   self.tokens, self.ms = kept * self.tokens + new, kept * scale * self.ms + new * plain
   return max(self.tokens / self.ms, 1 / plain)
@@ -21,4 +21,6 @@ end
 
 function Pace:observe(tokens, ms) self.tokens, self.ms = KEEP * self.tokens + tokens, KEEP * self.ms + ms end
 
-return function(prices) return setmetatable({ prices = prices, tokens = START, ms = prices.verify[1] }, Pace) end
+return function(pass_costs)
+  return setmetatable({ pass_costs = pass_costs, tokens = START, ms = pass_costs.verify[1] }, Pace)
+end

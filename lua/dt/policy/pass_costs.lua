@@ -1,11 +1,11 @@
--- policy.prices(costs, seq): milliseconds of passes as self.costs has them at the context of now, each asked for once.
+-- policy.pass_costs(costs, seq): milliseconds of passes at the current context, from self.costs, each asked for once.
 -- The time of the page itself, so many walks over memory (costs:walk), is added. Where s sequences run at once, one's
 -- time is everyone's:
 -- a pass that k of them share costs each s / k of it, and what one reads alone s times as much.
 --
 --   p.verify[n]     a target pass over n rows, the root's among them
 --   p.plain         plain decoding's pass: p.verify[1] without the page
---   p.row[n]        one row more, after n nodes, if as many follow as share its price best
+--   p.row[n]        one more row after n nodes, averaged over the rows that share its cost best
 --   p.node          of the page, for a node that is grown
 --   p.page, p.resume, p.saved   of an iteration that looks; more after a pause; plain decoding's, which a pause saves
 --   p.sequences     s
@@ -31,11 +31,11 @@ local ceil, huge, max, min, setmetatable = math.ceil, math.huge, math.max, math.
 --     7 ms              116               138            32      10                  70, 74, 4
 -- On a Zen 5 a page that looks takes 7 us, 22 after a pause, and 55 after a pass of 4.5 ms.
 local LOOK, STEP, PLAIN, RESUME, NODE = 2, 0.85, 0.25, 1.25, 4
-local AHEAD = 4  -- rows that may share the price of one: kernels take several at once, so that one of them is dear
+local AHEAD = 4  -- rows that may share the cost of one: kernels take several at once, so one of them is expensive
 local SAME = 128 -- tokens for which costs stay: see self.costs
 
-local Prices = {}
-Prices.__index = Prices
+local PassCosts = {}
+PassCosts.__index = PassCosts
 
 -- A list whose items are f(n), each asked for when it is needed first.
 local function asked(f)
@@ -47,9 +47,9 @@ local function asked(f)
 end
 
 -- Changes when costs do.
-function Prices:now() return self.costs:revision() + self.experts.revision end
+function PassCosts:now() return self.costs:revision() + self.experts.revision end
 
-function Prices:ask(seq)
+function PassCosts:ask(seq)
   local costs, context, sequences = self.costs, seq:length(), self.costs:sequences()
   local of = self.experts
   self.sequences = sequences
@@ -78,11 +78,11 @@ function Prices:ask(seq)
   end
 end
 
-function Prices:reading(m, n)
+function PassCosts:reading(m, n)
   return n > 0 and self.sequences * self.costs:draft(n, self.until_length, 1, m) or 0
 end
 
-function Prices:follow(seq)
+function PassCosts:follow(seq)
   local learned = self:now() ~= self.revision
   if not learned and seq:length() <= self.until_length then return 1 end
   local before = self.verify[1]
@@ -90,7 +90,7 @@ function Prices:follow(seq)
   return learned and self.verify[1] / before or 1
 end
 
-function Prices:observe(out)
+function PassCosts:observe(out)
   local rows, read = out.drafted + 1, out.experts_read
   if read == 0 then return 0 end
   local costs, context, expected = self.costs, self.until_length, self.experts:expected(rows)
@@ -98,11 +98,11 @@ function Prices:observe(out)
   return costs:target(rows, context, nil, read) - costs:target(rows, context, nil, expected)
 end
 
-function Prices:worth(R, alpha, n, loss_budget)
+function PassCosts:worth(R, alpha, n, loss_budget)
   return alpha >= R * self.row[n] and self.verify[n + 2] <= loss_budget.longest
 end
 
-function Prices:choose(tree, n, alpha, R, loss_budget, left, best)
+function PassCosts:choose(tree, n, alpha, R, loss_budget, left, best)
   if n == 0 then return 0, 0 end
   local verify, sum, most, k = self.verify, 0, 0, 0
   tree:best(n, 1, n, best)
@@ -117,7 +117,7 @@ function Prices:choose(tree, n, alpha, R, loss_budget, left, best)
 end
 
 return function(costs, seq)
-  local p = setmetatable({ costs = costs, experts = experts(costs) }, Prices)
+  local p = setmetatable({ costs = costs, experts = experts(costs) }, PassCosts)
   p:ask(seq)
   return p
 end
