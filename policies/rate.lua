@@ -83,7 +83,7 @@ function Rate:begin(seq)
   self.spent, self.n, self.level[1] = nil, 0, 0
   local pass_costs, scale, _, paused = self.pass_costs, self.pass_costs:follow(seq), self.loss_budget:pauses()
   local R, budget = self.pace:begin(scale, paused), self.loss_budget:budget(pass_costs)
-  self.guesses:begin(budget and budget - pass_costs.page or 0, paused)
+  self.guesses:begin(budget and budget - pass_costs.overhead or 0, paused)
   return budget and R
 end
 

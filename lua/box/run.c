@@ -101,7 +101,7 @@ static void learn_verify(dtl_run *const *runs, int n, double ms) {
   int rows = 0, drafted = 0;
   course *c = course_of(runs, n);
   if (!c) return;
-  learn_walk(c);
+  learn_cache_miss(c);
   for (int i = 0; i < n; i++) {
     rows += 1 + runs[i]->verdict.drafted;
     drafted += runs[i]->draft_ms > 0;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCHEMA "dtrun.costs/1"
+#define SCHEMA "dtrun.costs/2"
 #define LEAST_STEP 1e-6 /* of a time: the least cost of one more row */
 #define LEAST_MS 1e-6   /* ms of a pass. Between these bounds all results with times stay finite */
 #define MOST_MS 1e9
@@ -21,7 +21,7 @@
 #define NO_FIRST_DRAFT "draft2 needs draft beside it"
 #define WRONG_EXPERTS "experts needs a count per row, none falling, from 1 to 1e9"
 #define WRONG_EXPERT "expert needs a time per row, from 0 to 1e9 ms"
-#define WRONG_WALK "walk needs three times, none falling, from 0 to 1e9 ms"
+#define WRONG_CACHE_MISS "cache_miss needs three times, none less than the one before, from 0 to 1e9 ms"
 #define FIRST_TIMES "a time per context, none below the draft's of one row, to 1e9 ms"
 
 #define TELLS 0.1     /* times the usual experts: passes that read no more than that do not tell what one costs */
@@ -101,10 +101,10 @@ double costs_first(const dtl_costs *c, int draft, int sequences, int context) {
   return later + (k == l ? more : between(c->context[k], more, c->context[l], then, context));
 }
 
-const double COSTS_WALK[DTL_COST_WALKS] = {0.00075, 0.0035, 0.018};
+const double COSTS_CACHE_MISS[DTL_COST_MISSES] = {0.00075, 0.0035, 0.018};
 
-double costs_walk(const dtl_costs *c, int passes) {
-  return c->walk[passes < DTL_COST_WALKS ? passes : DTL_COST_WALKS - 1];
+double costs_cache_miss(const dtl_costs *c, int passes) {
+  return c->cache_miss[passes < DTL_COST_MISSES ? passes : DTL_COST_MISSES - 1];
 }
 
 void costs_straighten(const dtl_costs *c, costs_of ms) {
@@ -171,9 +171,9 @@ static const char *wrong_experts(const dtl_costs *c) {
   return NULL;
 }
 
-static bool are_walks(const double *walk) {
-  for (int i = 0; i < DTL_COST_WALKS; i++)
-    if (!is_time(walk[i], i ? walk[i - 1] : 0)) return false;
+static bool are_cache_misses(const double *cache_miss) {
+  for (int i = 0; i < DTL_COST_MISSES; i++)
+    if (!is_time(cache_miss[i], i ? cache_miss[i - 1] : 0)) return false;
   return true;
 }
 
@@ -191,7 +191,7 @@ const char *costs_wrong(const dtl_costs *c) {
   }
   if (!is_time(c->target_draw, 0)) return "target_draw is no time from 0 to 1e9 ms";
   if (!is_time(c->draft_draw, 0)) return "draft_draw is no time from 0 to 1e9 ms";
-  if (!are_walks(c->walk)) return WRONG_WALK;
+  if (!are_cache_misses(c->cache_miss)) return WRONG_CACHE_MISS;
   return wrong_experts(c);
 }
 
@@ -218,7 +218,7 @@ char *costs_json(const dtl_costs *c, const char *key) {
   }
   if (c->drafts) cJSON_AddNumberToObject(root, "draft_draw", c->draft_draw);
   cJSON_AddNumberToObject(root, "target_draw", c->target_draw);
-  cJSON_AddItemToObject(root, "walk", cJSON_CreateDoubleArray(c->walk, DTL_COST_WALKS));
+  cJSON_AddItemToObject(root, "cache_miss", cJSON_CreateDoubleArray(c->cache_miss, DTL_COST_MISSES));
   if (c->experts[0] > 0) {
     cJSON_AddItemToObject(root, "experts", cJSON_CreateDoubleArray(c->experts, c->n_rows));
     cJSON_AddItemToObject(root, "expert", cJSON_CreateDoubleArray(c->expert, c->n_rows));
@@ -278,10 +278,10 @@ static const char *take_experts(const cJSON *root, dtl_costs *c) {
 }
 
 /* Without a list: as elsewhere. */
-static const char *take_walks(const cJSON *root, dtl_costs *c) {
-  const cJSON *walk = cJSON_GetObjectItemCaseSensitive(root, "walk");
-  memcpy(c->walk, COSTS_WALK, sizeof c->walk);
-  return !walk || take_list(walk, DTL_COST_WALKS, c->walk) ? NULL : WRONG_WALK;
+static const char *take_cache_misses(const cJSON *root, dtl_costs *c) {
+  const cJSON *cache_miss = cJSON_GetObjectItemCaseSensitive(root, "cache_miss");
+  memcpy(c->cache_miss, COSTS_CACHE_MISS, sizeof c->cache_miss);
+  return !cache_miss || take_list(cache_miss, DTL_COST_MISSES, c->cache_miss) ? NULL : WRONG_CACHE_MISS;
 }
 
 static double number_or(const cJSON *item, double none) {
@@ -292,7 +292,7 @@ static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) 
   const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
   const cJSON *measured_on = cJSON_GetObjectItemCaseSensitive(root, "key");
   if (schema && !(cJSON_IsString(schema) && !strcmp(schema->valuestring, SCHEMA))) return "its schema is not " SCHEMA;
-  bool of_now = cJSON_HasObjectItem(root, "walk"); /* which older versions did not measure */
+  bool of_now = cJSON_HasObjectItem(root, "cache_miss"); /* every measurement has it */
   if (key && !(of_now && cJSON_IsString(measured_on) && !strcmp(measured_on->valuestring, key)))
     return "it was measured by an older version, or on another machine or model";
   double batch = number_or(cJSON_GetObjectItemCaseSensitive(root, "batch"), 1);
@@ -311,7 +311,7 @@ static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) 
   if (!take_times(cJSON_GetObjectItemCaseSensitive(root, "target"), c, c->target)) return WRONG_TARGET;
   const char *wrong = take_drafts(root, c);
   if (!wrong) wrong = take_experts(root, c);
-  if (!wrong) wrong = take_walks(root, c);
+  if (!wrong) wrong = take_cache_misses(root, c);
   return wrong ? wrong : costs_wrong(c);
 }
 

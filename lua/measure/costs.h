@@ -29,11 +29,11 @@ double costs_target(const dtl_costs *costs, double rows, int context, double exp
 /* A draft's first pass of an iteration: one row of each of so many sequences. */
 double costs_first(const dtl_costs *costs, int draft, int sequences, int context);
 
-/* The walks of a table that tells nothing of them, and those of learned costs before the first: as on a Zen 5. */
-extern const double COSTS_WALK[DTL_COST_WALKS];
+/* Cache misses of a table without them, and of learned costs before the first measurement: as on a Zen 5. */
+extern const double COSTS_CACHE_MISS[DTL_COST_MISSES];
 
-/* A walk over memory that was read so many target passes ago. */
-double costs_walk(const dtl_costs *costs, int passes);
+/* Milliseconds of a read of 32 KiB that were last read that many target passes ago. */
+double costs_cache_miss(const dtl_costs *costs, int passes);
 
 /* Makes measured times increase strictly in rows, and not fall with the context. A disturbance only adds time, so this
  * takes the isotonic fit from below: the largest one that exceeds no time. Then it adds a little for each row. */
@@ -48,7 +48,7 @@ void costs_estimate_experts(dtl_costs *costs, const int *usual, const int *more,
 /* NULL, or why the numbers are no table of costs: static. */
 const char *costs_wrong(const dtl_costs *costs);
 
-/* The table as a JSON object, schema dtrun.costs/1. key: the pair and machine it was measured on, or NULL. malloc'd;
+/* The table as a JSON object, schema dtrun.costs/2. key: the pair and machine it was measured on, or NULL. malloc'd;
  * NULL: out of memory. */
 char *costs_json(const dtl_costs *costs, const char *key);
 

@@ -2,7 +2,7 @@
 #include "measure/learn.h"
 
 #include "measure/bench.h"
-#include "measure/walk.h"
+#include "measure/cache_miss.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,8 +33,8 @@ struct course {
   dtl_usage since;          /* when the file was last written or read */
   costs_place place;
   lessons l;
-  walk_lines lines;
-  long passes, walks_at; /* target passes of all runs; the one after which a walk is next */
+  cache_miss_lines lines;
+  long passes, misses_at; /* target passes of all runs; the one after which memory is read next */
 };
 
 enum { GREEDY, DRAWN, UNCOUPLED, WAYS }; /* ways of sampling */
@@ -183,8 +183,8 @@ dt_status learn_course(dtl_learned *learned, int batch, const dt_seq_options *op
   if (!c) {
     c = calloc(1, sizeof *c);
     if (!c) return dtl_fail_memory(err, "what passes cost");
-    *c = (course){.batch = batch, .draws = draws, .coupled = coupled, .walks_at = WALK_PAUSE};
-    walk_begin(&c->lines);
+    *c = (course){.batch = batch, .draws = draws, .coupled = coupled, .misses_at = CACHE_MISS_PAUSE};
+    cache_miss_begin(&c->lines);
     dt_status status = begin(learned, c, err);
     if (status) {
       free(c);
@@ -208,16 +208,16 @@ void learn_pass(course *c, learned_kind kind, int rows, int context, int experts
   if (!cold) learned_pass(&c->l, kind, (double)rows / c->batch, context, experts, ms);
 }
 
-/* Seldom, since a walk takes as long as a page: after WALK_PAUSE passes and the next one, after twice as many, and so
- * on. */
-void learn_walk(course *c) {
-  long late = ++c->passes - c->walks_at;
+/* Seldom, since a read takes as long as a policy: after CACHE_MISS_PAUSE passes and the next one, after twice as many,
+ * and so on. */
+void learn_cache_miss(course *c) {
+  long late = ++c->passes - c->misses_at;
   if (late < 0) return;
-  learned_walk(&c->l, late ? 1 : WALK_PAUSE, walk_ms(&c->lines));
+  learned_cache_miss(&c->l, late ? 1 : CACHE_MISS_PAUSE, cache_miss_ms(&c->lines));
   if (late)
-    c->walks_at *= 2;
+    c->misses_at *= 2;
   else
-    learned_walk(&c->l, 0, walk_ms(&c->lines));
+    learned_cache_miss(&c->l, 0, cache_miss_ms(&c->lines));
 }
 
 bool learn_wants_plain(const course *c) { return learned_wants_plain(&c->l); }

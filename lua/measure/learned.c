@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCHEMA "dtrun.learned/1"
+#define SCHEMA "dtrun.learned/2"
 #define LEAST_MS 1e-6 /* least time that is accepted, */
 #define MOST_MS 1e8   /* largest time that is reported: costs_straighten adds a little */
 #define FIRST 1.25    /* times a later draft pass: the draft's weights are in no near cache (estimated) */
@@ -60,7 +60,7 @@ void learned_begin(lessons *l, const learned_guess *g) {
     reckon(c, c->draft[d], g, g->draft_bytes[d], g->draft_token[d]);
     for (int k = 0; k < c->n_contexts; k++) c->first[d][k] = clamp(FIRST * c->draft[d][k][0], LEAST_MS, MOST_MS);
   }
-  memcpy(c->walk, COSTS_WALK, sizeof c->walk);
+  memcpy(c->cache_miss, COSTS_CACHE_MISS, sizeof c->cache_miss);
   l->shown = *c;
 }
 
@@ -120,8 +120,8 @@ void learned_table(lessons *l, const dtl_costs *t, bool draws, bool coupled) {
     for (int d = 0; d < t->drafts; d++)
       confirm(seed(l, learned_kind_of(d, true), 1, t->context[k], 0, t->first[d][k] + draft, TRUSTED), TRUSTED);
   }
-  for (int i = 0; i < DTL_COST_WALKS; i++)
-    for (int times = 0; times < TRUSTED; times++) learned_walk(l, i, t->walk[i]);
+  for (int i = 0; i < DTL_COST_MISSES; i++)
+    for (int times = 0; times < TRUSTED; times++) learned_cache_miss(l, i, t->cache_miss[i]);
 }
 
 /* ---- from times to costs ----------------------------------------------------------------------------------------- */
@@ -175,7 +175,7 @@ static bool have_moved(const dtl_costs *c, const costs_of a, const costs_of b) {
 static bool has_moved(const dtl_costs *a, const dtl_costs *b) {
   for (int i = 0; i < a->n_rows; i++)
     if (moved(a->experts[i], b->experts[i]) || moved(a->expert[i], b->expert[i])) return true;
-  if (learned_walk_moved(a->walk, b->walk)) return true;
+  if (learned_cache_miss_moved(a->cache_miss, b->cache_miss)) return true;
   for (int d = 0; d < a->drafts; d++) {
     if (have_moved(a, a->draft[d], b->draft[d])) return true;
     for (int k = 0; k < a->n_contexts; k++)
@@ -190,7 +190,7 @@ bool learned_look(lessons *l) {
   l->waiting = 0;
   correct(l, LEARNED_TARGET, l->reckoned.target, now.target);
   learned_count_costs(l, &now);
-  learned_walk_costs(l, now.walk);
+  learned_cache_miss_costs(l, now.cache_miss);
   for (int d = 0; d < now.drafts; d++) {
     correct(l, learned_kind_of(d, false), l->reckoned.draft[d], now.draft[d]);
     correct_first(l, d, &now);
@@ -229,7 +229,7 @@ char *learned_json(lessons *l, const char *key) {
       for (int i = 0; i < l->reckoned.n_rows; i++) add_place(list, l, (learned_kind)kind, k, i);
   }
   learned_count_json(l, root);
-  learned_walk_json(l, root);
+  learned_cache_miss_json(l, root);
   char *text = errno == ENOMEM ? NULL : cJSON_PrintUnformatted(root);
   cJSON_Delete(root);
   return text;
@@ -266,7 +266,7 @@ static const char *take_all(lessons *l, const cJSON *root, const char *key) {
     if (!cJSON_IsArray(list)) return wrong[kind];
     cJSON_ArrayForEach(entry, list) if (!take_entry(l, (learned_kind)kind, entry)) return wrong[kind];
   }
-  if (!learned_walk_parse(l, root)) return "walk is no list of three [ms, times]";
+  if (!learned_cache_miss_parse(l, root)) return "cache_miss is no list of three [ms, times]";
   return learned_count_parse(l, root) ? NULL : "experts is no list of [rows, mean, passes] with an expert of two sums";
 }
 

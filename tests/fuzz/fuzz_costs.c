@@ -44,8 +44,8 @@ static void check_rest(const dtl_costs *c) {
             !isfinite(first * 4096 * 256))
           abort();
       }
-  for (int i = 0; i < DTL_COST_WALKS; i++)
-    if (!(c->walk[i] >= (i ? c->walk[i - 1] : 0)) || !isfinite(c->walk[i] * 4096 * 256)) abort();
+  for (int i = 0; i < DTL_COST_MISSES; i++)
+    if (!(c->cache_miss[i] >= (i ? c->cache_miss[i - 1] : 0)) || !isfinite(c->cache_miss[i] * 4096 * 256)) abort();
   if (!(c->target_draw >= 0 && c->draft_draw >= 0 && isfinite((c->target_draw + c->draft_draw) * 4096 * 256))) abort();
 }
 

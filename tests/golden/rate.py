@@ -3,12 +3,12 @@ written anew and as plainly as possible."""
 import math
 import numpy as np
 
-COSTS = {"rows": [1, 257], "target": [1.0, 9.0], "draft": [0.125, 1.125], "walk": [0.0005, 0.003, 0.02]}
+COSTS = {"rows": [1, 257], "target": [1.0, 9.0], "draft": [0.125, 1.125], "cache_miss": [0.0005, 0.003, 0.02]}
 # a draft pass costs more than a token is worth, a row half of that
-EXPENSIVE = COSTS | {"target": [1.0, 131.7], "draft": [2.0, 3.0], "walk": [0.011, 0.053, 0.31]}
+EXPENSIVE = COSTS | {"target": [1.0, 131.7], "draft": [2.0, 3.0], "cache_miss": [0.011, 0.053, 0.31]}
 # a second row is almost free, a third expensive, and a fourth cheap
 UNEVEN = {"rows": [1, 2, 3, 4, 257], "target": [1.0, 1.013, 1.371, 1.427, 11.3], "draft": [0.121, 0.127, 0.183, 0.197, 1.317],
-          "walk": [0.0007, 0.0031, 0.019]}
+          "cache_miss": [0.0007, 0.0031, 0.019]}
 
 
 class Sharpener:
@@ -45,11 +45,11 @@ class Sharpener:
 
 
 class LossBudget:
-    """What drafts may lose, in target passes. The pair's budget begins with 10, gains 1 % of each token and the page's time (a quarter of a
-    walk) that plain decoding takes and a paused iteration does not, and holds at most 32. A text may lose 5 % of its tokens, or of 200."""
+    """What drafts may lose, in target passes. The pair's budget begins with 10, gains 1 % of each token and the policy's overhead (a quarter
+    of a cache miss) that plain decoding takes and a paused iteration does not, and holds at most 32. A text may lose 5 % of its tokens, or of 200."""
 
-    def __init__(self, walks):
-        self.walks = walks
+    def __init__(self, misses):
+        self.misses = misses
         self.credit, self.loss = 10.0, 0.01
         self.balance, self.tokens, self.pause_left, self.cold = 0.0, 0, 0, True
 
@@ -64,10 +64,10 @@ class LossBudget:
         self.tokens += n
         self.adds(self.loss * n)
 
-    def budget(self, plain, page, row):
-        """Milliseconds that this iteration may lose; None: no page and row, and it pauses."""
-        look, self.loss = page + row, 0.01 + 0.25 * self.walks[1] / plain
-        resume = max(1.25 * self.walks[2] - page, 0.0) / plain
+    def budget(self, plain, overhead, row):
+        """Milliseconds that this iteration may lose; None: not even overhead and a row, so it pauses."""
+        look, self.loss = overhead + row, 0.01 + 0.25 * self.misses[1] / plain
+        resume = max(1.25 * self.misses[2] - overhead, 0.0) / plain
         if self.cold:
             self.balance, self.cold = self.balance - resume, False
             self.adds(-resume)
@@ -146,16 +146,16 @@ def between(n, rows, ms):
 
 class Rate:
     def __init__(self, costs=COSTS):
-        again, after, _ = costs["walk"]
-        page, step, node = 2 * after, 0.85 * after, 4 * again
-        self.verify = lambda n: between(n, costs["rows"], costs["target"]) + page + (n - 1) * node
+        again, after, _ = costs["cache_miss"]
+        overhead, step, node = 2 * after, 0.85 * after, 4 * again
+        self.verify = lambda n: between(n, costs["rows"], costs["target"]) + overhead + (n - 1) * node
         self.reading = lambda n: between(n, costs["rows"], costs["draft"]) if n > 0 else 0.0
         self.pass_ms = lambda n: self.reading(n) + step
         self.rows = lambda nodes, n: self.verify(nodes + 1 + n) - self.verify(nodes + 1)  # n rows more
         self.row = lambda nodes: min(self.rows(nodes, n) / n for n in range(1, 5))
-        self.page, self.node = page, node
-        self.loss_budget, self.copies, self.sharpener = LossBudget(costs["walk"]), Copies(), Sharpener()
-        plain, sums = self.verify(1) - page, [sum(0.8 ** i for i in range(1, depth + 1)) for depth in range(9)]
+        self.overhead, self.node = overhead, node
+        self.loss_budget, self.copies, self.sharpener = LossBudget(costs["cache_miss"]), Copies(), Sharpener()
+        plain, sums = self.verify(1) - overhead, [sum(0.8 ** i for i in range(1, depth + 1)) for depth in range(9)]
         self.promise = max(sums[depth] - (self.rows(0, depth) + max(depth - 1, 0) * self.pass_ms(1)) / plain for depth in range(9))
         self.expected = max(0.0, 0.8 - self.row(1) / plain)
         self.brings, self.asked, self.idle, self.pause, self.reach = [self.promise, self.expected], [3, 3], 0, 4, 0.0
@@ -176,7 +176,7 @@ class Rate:
     def silence(self, length, left):
         """How many iterations to come ask nothing, even if plain decoding's rate is all that is reached, unless there is a
         copy that is worth its row then."""
-        R, tries = 1 / (self.verify(1) - self.page), self.idle >= self.pause
+        R, tries = 1 / (self.verify(1) - self.overhead), self.idle >= self.pause
         self.needs = next((e for e in range(1, 17) if self.copies.q(("alone", e)) >= R * self.row(0)), 16)
         if self.passes or self.pays(R, 1.0, tries, length, left):
             return 0
@@ -202,7 +202,7 @@ class Rate:
         self.loss_budget.begins(1 + self.paused)
         self.loss_budget.cold = self.loss_budget.cold or self.paused > 0
         for _ in range(self.paused):
-            self.tokens, self.ms = 0.98 * self.tokens + 1, 0.98 * self.ms + self.verify(1) - self.page
+            self.tokens, self.ms = 0.98 * self.tokens + 1, 0.98 * self.ms + self.verify(1) - self.overhead
         self.idle, self.paused = self.idle + self.paused, 0
         if len(text) > self.valid_until:
             self.valid_until = math.ceil(len(text) / 128) * 128
@@ -221,10 +221,10 @@ class Rate:
         if tree.pauses:
             return
         self.resume(tree.text)
-        budget = self.loss_budget.budget(self.verify(1) - self.page, self.page, self.rows(0, 1))
+        budget = self.loss_budget.budget(self.verify(1) - self.overhead, self.overhead, self.rows(0, 1))
         if budget is None:
             return
-        R, budget = max(self.tokens / self.ms, 1 / (self.verify(1) - self.page)), budget - self.page
+        R, budget = max(self.tokens / self.ms, 1 / (self.verify(1) - self.overhead)), budget - self.overhead
         self.says, alpha, of_pass, level, open_, depth = {}, {0: 1.0}, {}, [0], 1.0, 0
         self.copies.find(tree.text)
         stake = self.loss_budget.stake(budget, self.rows(0, 1), 1)
@@ -320,7 +320,7 @@ class Rate:
                 break
             self.read += 1
         self.tokens, self.ms = 0.98 * self.tokens + len(accepted) + 1, 0.98 * self.ms + self.spent
-        self.loss_budget.spend(self.spent, self.verify(1) - self.page, len(accepted))
+        self.loss_budget.spend(self.spent, self.verify(1) - self.overhead, len(accepted))
         if self.loss_budget.pause_left == 0 and len(tree.token) == 1:
             quiet = self.silence(len(tree.text) + len(accepted) + 1, tree.left - len(accepted) - 1)
             self.quiet = quiet if quiet > 0 and self.loss_budget.covers(self.loss_budget.again) else 0

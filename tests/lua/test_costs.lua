@@ -220,16 +220,16 @@ function TestCosts.test_without_a_draft_model_there_are_no_costs_of_drafting()
                        "costs:draft: there is no draft model")
 end
 
-function TestCosts.test_a_walk_takes_longer_the_more_target_passes_are_between()
-  local costs = { walk = { 0.25, 0.5, 2.0 } }
+function TestCosts.test_a_cache_miss_takes_longer_the_more_target_passes_are_between()
+  local costs = { cache_miss = { 0.25, 0.5, 2.0 } }
   for name, value in pairs(TABLE) do costs[name] = value end
   local pair = fake { costs = costs }
   for passes, ms in pairs { [0] = "<0.25>", "<0.5>", "<2.0>", [1 << 30] = "<2.0>" } do
-    lu.assertStrContains(in_policy(pair, ("self.costs:walk(%d)"):format(passes)), ms)
+    lu.assertStrContains(in_policy(pair, ("self.costs:cache_miss(%d)"):format(passes)), ms)
   end
-  lu.assertStrContains(in_policy(fake(), "self.costs:walk(0)"), "<0.00075>") -- a table that does not tell
-  costs.walk = { 1.0, 2.0 }
-  lu.assertErrorMsgContains("costs: walk needs three times", fake, { costs = costs })
+  lu.assertStrContains(in_policy(fake(), "self.costs:cache_miss(0)"), "<0.00075>") -- a table that does not tell
+  costs.cache_miss = { 1.0, 2.0 }
+  lu.assertErrorMsgContains("costs: cache_miss needs three times", fake, { costs = costs })
 end
 
 function TestCosts.test_bad_arguments_name_function_and_argument()
@@ -246,9 +246,9 @@ function TestCosts.test_bad_arguments_name_function_and_argument()
     ["self.costs:draft(1)"] = "costs:draft: context must be an integer of at least 0",
     ["self.costs:draft(1, 1, 0)"] = "costs:draft: batch must be an integer of at least 1",
     ["self.costs.target({}, 1, 1)"] = "costs expected, got table",
-    ["self.costs:walk()"] = "costs:walk: passes must be an integer of at least 0",
-    ["self.costs:walk(-1)"] = "costs:walk: passes must be an integer of at least 0",
-    ["self.costs.walk({}, 1)"] = "costs expected, got table",
+    ["self.costs:cache_miss()"] = "costs:cache_miss: passes must be an integer of at least 0",
+    ["self.costs:cache_miss(-1)"] = "costs:cache_miss: passes must be an integer of at least 0",
+    ["self.costs.cache_miss({}, 1)"] = "costs expected, got table",
     ["self.costs.sequences({})"] = "costs expected, got table",
     ["getmetatable(self.costs).__index.x"] = "attempt to index a boolean value",
   } do

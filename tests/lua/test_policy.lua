@@ -47,7 +47,7 @@ local function loss_budget(target_row, draft, draft_row, sequences, store)
     draft = function(_, rows) return draft + draft_row * (rows - 1) end,
     first = function() return draft + 0.05 end,
     sequences = function() return sequences or 1 end,
-    walk = function(_, passes) return passes == 0 and STEP / 67 or error "another walk" end,
+    cache_miss = function(_, passes) return passes == 0 and STEP / 67 or error "another number" end,
     recall = kept.recall, keep = kept.keep,
   }
 end
@@ -159,11 +159,11 @@ function TestLossBudget.test_it_owes_what_drafts_have_not_brought_yet()
   lu.assertFalse(a:owes())
 end
 
-function TestLossBudget.test_an_iteration_has_its_page_and_the_first_row_or_pauses()
+function TestLossBudget.test_an_iteration_has_its_overhead_and_the_first_row_or_pauses()
   local function budget(left)
     local a = loss_budget(0, 0.15, 0)
     a.balance = left - TEXT * SHORT
-    return a:budget { plain = 1, page = 0.125, verify = { 1.125, 1.5 }, saved = 0, resume = 0 }
+    return a:budget { plain = 1, overhead = 0.125, verify = { 1.125, 1.5 }, saved = 0, resume = 0 }
   end
   lu.assertAlmostEquals(budget(0.5 + 1e-9), 0.5, 1e-6)
   lu.assertNil(budget(0.5 - 1e-9))
@@ -173,10 +173,10 @@ function TestLossBudget.test_the_longest_pass_takes_what_one_iteration_may_stake
   local a = loss_budget(0, 0.15, 0)
   local function longest(left)
     a.balance = left - TEXT * SHORT
-    a:budget { plain = 1, page = 0.125, verify = { 1.125, 1.5 }, saved = 0, resume = 0 }
+    a:budget { plain = 1, overhead = 0.125, verify = { 1.125, 1.5 }, saved = 0, resume = 0 }
     return a.longest - 1.125
   end
-  lu.assertAlmostEquals(longest(4.125), 2, 1e-12) -- the page's time is not for rows
+  lu.assertAlmostEquals(longest(4.125), 2, 1e-12) -- the overhead is not for rows
   lu.assertAlmostEquals(longest(0.625), 0.375, 1e-12) -- a row
 end
 
@@ -187,7 +187,7 @@ function TestLossBudget.test_one_iteration_stakes_as_large_a_part_as_the_guess_i
   lu.assertEquals({ a:stake(0.25, row, 0.5), a:stake(0.125, row, 0.5) }, { 0.25, 0.125 }) -- a row, if there is one
 end
 
-function TestLossBudget.test_a_page_takes_longer_for_more_sequences()
+function TestLossBudget.test_overhead_grows_with_the_sequences()
   local function first(sequences)
     return #try(loss_budget(0, CREDIT - 0.05 - 3.5 * STEP, 0, sequences), 1, 1, 0)
   end
@@ -213,19 +213,19 @@ end
 
 TestPassCosts = {}
 
--- Costs of s sequences whose passes take no time, but the page.
-local function walks(again, after, paused, s)
+-- Costs of s sequences whose passes take no time; only the policy's overhead does.
+local function misses(again, after, paused, s)
   local list = { [0] = again, after, paused }
   return { revision = function() return 1 end, sequences = function() return s end, models = function() return 1 end,
-           target = function(_, n) return n end, walk = function(_, passes) return list[passes] end,
+           target = function(_, n) return n end, cache_miss = function(_, passes) return list[passes] end,
            first = function() return 0 end, draft = function() return 0 end }
 end
 
-function TestPassCosts.test_a_page_takes_so_many_walks_over_memory()
+function TestPassCosts.test_overhead_is_a_multiple_of_cache_misses()
   local seq = { length = function() return 1 end, models = 1 }
   for s = 1, 2 do
-    local p = policy.pass_costs(walks(1, 8, 64, s), seq)
-    lu.assertAlmostEquals(p.page, 16 * s, 1e-12)
+    local p = policy.pass_costs(misses(1, 8, 64, s), seq)
+    lu.assertAlmostEquals(p.overhead, 16 * s, 1e-12)
     lu.assertAlmostEquals(p.resume, (80 - 16) * s, 1e-12)
     lu.assertAlmostEquals(p.saved, 2 * s, 1e-12)
     lu.assertAlmostEquals(p.verify[1] - p.plain, 16 * s, 1e-12)
@@ -235,11 +235,11 @@ function TestPassCosts.test_a_page_takes_so_many_walks_over_memory()
     lu.assertAlmostEquals(p.models[1][s].first, 6.8 * s, 1e-12)
     lu.assertAlmostEquals(p.models[1][s].draft[3], 6.8 * s, 1e-12)
   end
-  lu.assertEquals(policy.pass_costs(walks(1, 8, 12.8, 1), seq).resume, 0) -- after a pause it takes no less
+  lu.assertEquals(policy.pass_costs(misses(1, 8, 12.8, 1), seq).resume, 0) -- after a pause it takes no less
 end
 
 function TestPassCosts.test_a_row_shares_the_cost_of_up_to_four()
-  local costs = walks(0, 0, 0, 1)
+  local costs = misses(0, 0, 0, 1)
   local ms = { 10, 14, 15, 15.5, 15.75, 15.875, 20 }
   function costs.target(_, n) return ms[n] or 20 + 9 * (n - 7) end
   local row = policy.pass_costs(costs, { length = function() return 1 end, models = 1 }).row
@@ -250,14 +250,14 @@ function TestPassCosts.test_a_row_shares_the_cost_of_up_to_four()
 end
 
 function TestPassCosts.test_a_node_is_worth_its_row_if_the_loss_budget_may_lose_as_many()
-  local pass_costs = policy.pass_costs(walks(0, 0, 0, 1), { length = function() return 1 end, models = 1 })
+  local pass_costs = policy.pass_costs(misses(0, 0, 0, 1), { length = function() return 1 end, models = 1 })
   lu.assertTrue(pass_costs:worth(0.25, 0.25, 2, { longest = 4 }))
   lu.assertFalse(pass_costs:worth(0.25, 0.25 - 1e-9, 2, { longest = 4 }))
   lu.assertFalse(pass_costs:worth(0.25, 0.25, 2, { longest = 4 - 1e-9 }))
 end
 
-function TestPassCosts.test_nodes_that_are_not_verified_took_the_page_their_time()
-  local pass_costs = policy.pass_costs(walks(0.03125, 0, 0, 1), { length = function() return 1 end, models = 1 })
+function TestPassCosts.test_nodes_that_are_not_verified_have_overhead_too()
+  local pass_costs = policy.pass_costs(misses(0.03125, 0, 0, 1), { length = function() return 1 end, models = 1 })
   local alpha, best, kept = { [0] = 1, 0.5, 0.75, 0.25 }, {}, nil
   local tree = { keep = function(_, k) kept = k end,
                  best = function(_, _, _, _, list) table.move({ 2, 1, 3 }, 1, 3, 1, list) end }
@@ -274,9 +274,9 @@ function TestPassCosts.test_what_sequences_share_costs_each_its_part_and_what_on
   local costs = { revision = function() return 1 end, sequences = function() return 6 end,
                   models = function() return 1 end, target = function() return 1 end,
                   first = function(_, _, k) return 4 + k end,
-                  draft = function(_, n, _, k) return 2 + n * k end, walk = function() return 0.01 end }
+                  draft = function(_, n, _, k) return 2 + n * k end, cache_miss = function() return 0.01 end }
   local pass_costs = policy.pass_costs(costs, { length = function() return 1 end, models = 1 })
-  local own = 6 * 0.0085 -- a draft pass of the pages of all
+  local own = 6 * 0.0085 -- the overhead of a draft pass, of all sequences
   for k, expected in pairs { [1] = { 30, 42 }, [2] = { 18, 36 }, [6] = { 10, 32 } } do
     local cost = pass_costs.models[1][k]
     lu.assertAlmostEquals(cost.first - own, expected[1], 1e-12)
@@ -287,7 +287,7 @@ end
 
 TestPace = {}
 
--- A pass of plain decoding takes 2 ms, one with the page 2.5.
+-- A pass of plain decoding takes 2 ms, one with overhead 2.5.
 local function pace() return policy.pace { plain = 2, verify = { 2.5 } } end
 
 function TestPace.test_begins_with_three_tokens_a_pass_and_forgets_them()

@@ -211,7 +211,7 @@ local PAPER = { cast = { allow_empty = false }, caddtree = { pause = false } }
 
 function TestLossBudget.test_drafts_that_never_come_true_are_tried_with_one_level_and_then_seldom()
   for policy, params in pairs(CHAIN) do
-    -- 0.2 and 0.05 for the page of each level, 0.002 for each token that the draft model missed
+    -- 0.2 and 0.05 of overhead for each level, 0.002 for each token that the draft model missed
     local list = levels(policy, params, line(1.0, 1e-6, 0.2, 0.002), 600)
     local took, tries, missed = 0, 0, 0
     for i, n in ipairs(list) do
@@ -328,7 +328,7 @@ function TestRate.test_reads_a_long_prompt_where_the_tokens_that_may_come_repay_
   end
   local R = 3 / 1.007
   local brings, accepted = 0, 0
-  for depth = 1, 8 do -- 0.003 of a row and of a draft pass are the page's
+  for depth = 1, 8 do -- 0.003 of a row and of a draft pass are overhead
     accepted = accepted + 0.8 ^ depth
     brings = math.max(brings, accepted - depth * 0.013 - (depth - 1) * 0.103)
   end
@@ -415,7 +415,7 @@ function TestRate.test_a_copy_goes_on_with_what_it_copied()
   lu.assertTrue(n[2] > 3 and n[5] > 3)
 end
 
--- Milliseconds of a run by the costs of its pair, the page's time left out, in target passes of one row.
+-- Milliseconds of a run by the costs of its pair, policy overhead left out, in target passes of one row.
 local function passes(pair, costs, options)
   local ms, all = 0, assert(pair:generate(options)).stats.iterations
   for _, iteration in ipairs(probe.trace(pair, "rate", nil, all, options)) do
@@ -453,14 +453,14 @@ function TestRate.test_what_wrong_guesses_of_the_draft_model_lost_copies_win_bac
   -- 1 .. 60, of which the draft model, however sure, guesses nothing, then 61 .. 80 again and again
   local wrong, target = straight(0.95)
   target[80] = 61
-  local costs = line(10.0, 1.0, 1.0, 0.1) -- beside which the page takes next to nothing
+  local costs = line(10.0, 1.0, 1.0, 0.1) -- compared with which overhead is negligible
   local options = { policy = "rate", prompt = " 1", tokens = 200, ignore_eos = true }
   local took = passes(fake(wrong, target, { vocab = 200, costs = costs }), costs, options)
   lu.assertTrue(took < 140, took)
 end
 
 -- Of a text by costs of passes that take so many ms, and of each further row: the numbers of the iterations in which
--- the page was called, and of the first that had a copy; and the rows of copies.
+-- the policy was called, and of the first that had a copy; and the rows of copies.
 local function calls(target, tokens, ms, row)
   local pair <close> = assert(require "dt".fake { vocab = 100, context = 600, target = target,
                                                   costs = line(ms, row, 50 * ms, row) })
@@ -504,9 +504,10 @@ function TestRate.test_its_own_time_counts_as_a_loss()
   local target = never_right()
   for _, ms in ipairs { 1.0, 0.1, 0.02 } do
     local called, _, rows = calls(target, 185, ms, ms / 100)
-    local page, resume, row, saved = 0.007, 0.0155, ms / 100 + 0.003, 0.25 * 0.0035 -- by a table that tells of no walks
+    -- by a table without cache misses
+    local overhead, resume, row, saved = 0.007, 0.0155, ms / 100 + 0.003, 0.25 * 0.0035
     local lost, last = 0, -1
-    for _, i in ipairs(called) do lost, last = lost + page + (i > last + 1 and resume or 0), i end
+    for _, i in ipairs(called) do lost, last = lost + overhead + (i > last + 1 and resume or 0), i end
     lost = lost + rows * row
     local may = 10 * ms + 185 * (0.01 * ms + saved)
     lu.assertTrue(lost <= may, ("%g ms: %g of %g"):format(ms, lost, may))

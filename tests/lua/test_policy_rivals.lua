@@ -21,7 +21,7 @@ for name, pair in pairs(golden.pairs) do
   pairs_of[name] = assert(dt.fake {
     vocab = golden.vocab, context = 2000, draft = rules(pair.draft), target = rules(pair.target),
     costs = { contexts = { 128 }, rows = costs.rows, target = { costs.target }, draft = { costs.draft },
-              walk = costs.walk },
+              cache_miss = costs.cache_miss },
   })
 end
 

@@ -35,7 +35,7 @@ static void a_file_of_a_busy_machine_is_doubted_at_once_and_mended_by_the_first_
   static const char file[] =
       "{\"schema\":\"dtrun.learned/"
       "1\",\"key\":\"k\",\"target\":[[1,128,63.9,16],[4,128,136.1,1]],\"draft\":[[4,128,30.8,1]],"
-      "\"first\":[[1,128,1.89,1]],\"walk\":[[0.004,8],[40,1],[0.07,3]]}";
+      "\"first\":[[1,128,1.89,1]],\"cache_miss\":[[0.004,8],[40,1],[0.07,3]]}";
   lessons *l = malloc(sizeof *l);
   learned_begin(l, &(learned_guess){.target_bytes = 9.8e7,
                                     .draft_bytes = {1.2e7},
@@ -52,7 +52,7 @@ static void a_file_of_a_busy_machine_is_doubted_at_once_and_mended_by_the_first_
   double plain = shown(l, LEARNED_TARGET, 1, 128);
   assert_true(plain > 5 && plain < 11);
   assert_true(shown(l, LEARNED_DRAFT, 4, 128) < plain / 2);
-  assert_true(l->shown.walk[2] < 0.1);
+  assert_true(l->shown.cache_miss[2] < 0.1);
   for (int i = 0; i < 2; i++) learned_pass(l, LEARNED_TARGET, 1, 128, 0, 9.6);
   learned_look(l);
   assert_true(apart(shown(l, LEARNED_TARGET, 1, 128), 9.6) < 0.02);

@@ -255,18 +255,18 @@ static void what_was_learned_is_kept_and_read(void **state) {
 
 static void a_file_that_is_none_is_left_aside_whole(void **state) {
   (void)state;
-#define HEAD "{\"schema\":\"dtrun.learned/1\",\"key\":\"k\","
+#define HEAD "{\"schema\":\"dtrun.learned/2\",\"key\":\"k\","
 #define REST "\"draft\":[],\"first\":[]}"
 #define REST_OF "\"draft\":[],\"first\":[],"
 #define EXPERTS "experts is no list of [rows, mean, passes] with an expert of two sums"
-#define WALKS "walk is no list of three [ms, times]"
+#define MISSES "cache_miss is no list of three [ms, times]"
 #define TARGET "target is no list of [rows, context, ms, times]"
   static const char *const cases[][2] = {
       {"", "it is no JSON object"},
-      {"{\"schema\":\"dtrun.learned/1\",\"key\":\"k\",\"target\":[[1,128,0.2", "it is no JSON object"}, /* torn */
-      {"{\"schema\":\"dtrun.costs/1\"}", "its schema is not dtrun.learned/1"},
-      {"{\"schema\":\"dtrun.learned/1\",\"key\":\"other\"}", "it was learned on another machine or model"},
-      {"{\"schema\":\"dtrun.learned/1\"}", "it was learned on another machine or model"},
+      {"{\"schema\":\"dtrun.learned/2\",\"key\":\"k\",\"target\":[[1,128,0.2", "it is no JSON object"}, /* torn */
+      {"{\"schema\":\"dtrun.costs/2\"}", "its schema is not dtrun.learned/2"},
+      {"{\"schema\":\"dtrun.learned/2\",\"key\":\"other\"}", "it was learned on another machine or model"},
+      {"{\"schema\":\"dtrun.learned/2\"}", "it was learned on another machine or model"},
       {HEAD REST, TARGET},
       {HEAD "\"target\":[[1,128,1,1],[1,128,1]]," REST, TARGET},
       {HEAD "\"target\":[[1,128,1,1],[1,128,1,0]]," REST, TARGET},
@@ -289,12 +289,12 @@ static void a_file_that_is_none_is_left_aside_whole(void **state) {
       {HEAD "\"target\":[]," REST_OF "\"experts\":[[1,8,1]],\"expert\":[0,1.01]}", EXPERTS},
       {HEAD "\"target\":[]," REST_OF "\"experts\":[[1,8,1]],\"expert\":[0,-0.01]}", EXPERTS},
       {HEAD "\"target\":[]," REST_OF "\"experts\":[[1,8,1]],\"expert\":[1e10,1]}", EXPERTS},
-      {HEAD "\"target\":[]," REST_OF "\"walk\":[[1,1],[1,1]]}", WALKS},
-      {HEAD "\"target\":[]," REST_OF "\"walk\":[[1,1],[1,1],[1]]}", WALKS},
-      {HEAD "\"target\":[]," REST_OF "\"walk\":[[1,1],[1,1],[1,33]]}", WALKS},
-      {HEAD "\"target\":[]," REST_OF "\"walk\":[[1,1],[1,1],[1001,1]]}", WALKS},
-      {HEAD "\"target\":[]," REST_OF "\"walk\":[[1,1],[1,1],[0,1]]}", WALKS},
-      {HEAD "\"target\":[]," REST_OF "\"walk\":[[1,1],[1,1],[1,\"1\"]]}", WALKS},
+      {HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1,1],[1,1]]}", MISSES},
+      {HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1,1],[1,1],[1]]}", MISSES},
+      {HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1,1],[1,1],[1,33]]}", MISSES},
+      {HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1,1],[1,1],[1001,1]]}", MISSES},
+      {HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1,1],[1,1],[0,1]]}", MISSES},
+      {HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1,1],[1,1],[1,\"1\"]]}", MISSES},
       {HEAD "\"target\":[],\"draft\":[]}", "first is no list of [rows, context, ms, times]"},
   };
   lessons *l = begun();
@@ -306,8 +306,9 @@ static void a_file_that_is_none_is_left_aside_whole(void **state) {
   }
   assert_null(learned_parse(l, HEAD "\"target\":[[1,128,8,32],[1000000,0,1e8,1]]," REST, "k"));
   assert_int_equal(l->passes, 2);
-  assert_null(learned_parse(l, HEAD "\"target\":[]," REST_OF "\"walk\":[[1e-6,0],[0.25,32],[1e3,1]]}", "k"));
-  assert_true(l->walk[0].n == 0 && l->walk[1].n == 8 && l->walk[2].n == 0); /* the last one was interrupted */
+  assert_null(learned_parse(l, HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1e-6,0],[0.25,32],[1e3,1]]}", "k"));
+  assert_true(l->cache_miss[0].n == 0 && l->cache_miss[1].n == 8 &&
+              l->cache_miss[2].n == 0); /* the last one was interrupted */
   assert_null(learned_parse(
       l, HEAD "\"target\":[]," REST_OF "\"experts\":[[1,1,32],[8,1e9,1],[9,8,1]],\"expert\":[-1e9,1]}", "k"));
   assert_true(l->count[0].mean == 1 && l->count[0].n == 8 && l->count[7].mean == 1e9 &&

@@ -15,7 +15,7 @@
 --                            host ran before this one
 -- For a policy that knows the whole time of an iteration, as rate does:
 --   a:budget(pass_costs) -> ms   what the iteration may lose by policy.pass_costs: all that is left. nil: less
---                            than its page and a row, the least that is of use. Then a.longest is the time of the
+--                            than its overhead and a row, the least that is of use. Then a.longest is the time of the
 --                            longest target pass that it may stake
 --   a:stake(ms, row, p) -> ms   of `ms` that are left, how many may go for rows of guesses. The first row takes `row`
 --                            ms, the likeliest guess is right with probability p
@@ -29,7 +29,7 @@ local ceil, max, min, setmetatable = math.ceil, math.max, math.min, setmetatable
 
 local CREDIT, LOSS, SAVED = 10, 0.01, 32
 local TEXT, SHORT = 0.05, 200
-local STEP = 67 -- costs:walk(0) of a page for each draft pass and sequence: 0.05 ms on a Zen 5
+local STEP = 67 -- overhead of a draft pass, for each sequence, in costs:cache_miss(0): 0.05 ms on a Zen 5
 local SHARE = 0.5 -- of what is left: the most that one iteration stakes, if it is more than a row
 local LossBudget = {}
 LossBudget.__index = LossBudget
@@ -84,7 +84,7 @@ function LossBudget:budget(pass_costs)
   self.look = (pass_costs.verify[2] - plain) / plain
   if not self:covers(self.look) then return nil end
   local ms, verify = self:left() * plain, pass_costs.verify
-  self.longest = verify[1] + self:stake(ms - pass_costs.page, verify[2] - verify[1], 1)
+  self.longest = verify[1] + self:stake(ms - pass_costs.overhead, verify[2] - verify[1], 1)
   return ms
 end
 
@@ -107,8 +107,8 @@ function LossBudget:affords(context, sequences, experts)
   local costs = self.costs
   self.context, self.sequences = context, sequences or costs:sequences()
   self.once = costs:target(1, context, self.sequences, experts)
-  self.page = STEP * costs:walk(0) * self.sequences
-  return self:covers((self:opening(self.sequences) + self.page) / self.once)
+  self.overhead = STEP * costs:cache_miss(0) * self.sequences
+  return self:covers((self:opening(self.sequences) + self.overhead) / self.once)
 end
 
 -- ms of an iteration's first draft pass, in which the draft model sees what it missed. k of the sequences share it, and
@@ -126,7 +126,7 @@ function LossBudget:owes() return self.balance < 0 end
 function LossBudget:pass(rows, k)
   k = k or self.sequences
   local ms = self.took == 0 and self:opening(k) or self.costs:draft(rows, self.context, k) * (self.sequences / k)
-  self.took, self.missed = self.took + (ms + self.page) / self.once, 0
+  self.took, self.missed = self.took + (ms + self.overhead) / self.once, 0
 end
 
 -- An iteration ends in which so many rows were verified, so many nodes accepted, and so many distinct experts read.

@@ -1,19 +1,20 @@
 -- policy.pass_costs(costs, seq): milliseconds of passes at the current context, from self.costs, each asked for once.
--- The time of the page itself, so many walks over memory (costs:walk), is added. Where s sequences run at once, one's
--- time is everyone's:
--- a pass that k of them share costs each s / k of it, and what one reads alone s times as much.
+-- The policy's own overhead, a multiple of costs:cache_miss, is added. If s sequences run at once, all of them wait for
+-- each: a pass that k of them share costs each of these s / k of it, and what one reads alone costs s times as much.
 --
 --   p.verify[n]     a target pass over n rows, the root's among them
---   p.plain         plain decoding's pass: p.verify[1] without the page
+--   p.plain         plain decoding's pass: p.verify[1] without the overhead
 --   p.row[n]        one more row after n nodes, averaged over the rows that share its cost best
---   p.node          of the page, for a node that is grown
---   p.page, p.resume, p.saved   of an iteration that looks; more after a pause; plain decoding's, which a pause saves
+--   p.node          overhead of a node that is added
+--   p.overhead      of an iteration that looks for drafts
+--   p.resume        additional overhead after a pause
+--   p.saved         overhead of plain decoding with the policy, which a pause saves
 --   p.sequences     s
 --   p.models[m][k]  of a draft model: { first = its first pass of an iteration, over the root, draft = { another one
 --                   over n nodes } }, shared by k sequences; without any, first is huge
 --   p:reading(m, n)   a pass in which draft model m reads n tokens of one sequence
---   p:follow(seq)   as an iteration begins: asks anew where costs have changed. What a pass takes now, in what it took
---                   before, where learned costs differ; else 1
+--   p:follow(seq)   call as an iteration begins: asks again if costs have changed. Returns the time of a pass now over
+--                   that before, if learned costs differ; otherwise 1
 --   p:observe(out) -> ms   an iteration ends: how much longer its target pass took than verify[n] says, for the experts
 --                   that it read; 0 where there are none
 --   p:worth(R, alpha, n, loss_budget)   whether a node of this alpha is worth its row after n others, and the budget
@@ -24,12 +25,13 @@
 local experts = require "dt.policy.experts"
 local ceil, huge, max, min, setmetatable = math.ceil, math.huge, math.max, math.min, setmetatable
 
--- Walks that a page takes for each sequence. After a pass: one that looks, beside a draft pass, plain decoding's; after
--- several without a page; for a node, one walk after the other. From runs on a Zen 3, in us:
---   a pass of    a page that looks    after a pause   plain    a node    a walk after a pass, several, again
+-- Overhead of a policy for each sequence, in cache misses. After one pass: of an iteration that looks for drafts, of a
+-- draft pass, of plain decoding; after several: of an iteration that looks; without a pass in between: of a node.
+-- From runs on a Zen 3, in us:
+--   a pass of    looking              after a pause   plain    a node    cache_miss(1), (2), (0)
 --   0.2 ms            20 to 40          60 to 77        4.4       9            10 to 20, 45 to 70, 1.4 to 2.5
 --     7 ms              116               138            32      10                  70, 74, 4
--- On a Zen 5 a page that looks takes 7 us, 22 after a pause, and 55 after a pass of 4.5 ms.
+-- On a Zen 5 looking takes 7 us, 22 after a pause, and 55 after a pass of 4.5 ms.
 local LOOK, STEP, PLAIN, RESUME, NODE = 2, 0.85, 0.25, 1.25, 4
 local AHEAD = 4  -- rows that may share the cost of one: kernels take several at once, so one of them is expensive
 local SAME = 128 -- tokens for which costs stay: see self.costs
@@ -54,14 +56,14 @@ function PassCosts:ask(seq)
   local of = self.experts
   self.sequences = sequences
   self.revision, self.until_length = self:now(), ceil(context / SAME) * SAME
-  local walk = costs:walk(1) * sequences
-  local page, step, node = LOOK * walk, STEP * walk, NODE * costs:walk(0) * sequences
-  self.page, self.node, self.saved = page, node, PLAIN * walk
-  self.resume = max(RESUME * costs:walk(2) * sequences - page, 0)
+  local miss = costs:cache_miss(1) * sequences
+  local overhead, step, node = LOOK * miss, STEP * miss, NODE * costs:cache_miss(0) * sequences
+  self.overhead, self.node, self.saved = overhead, node, PLAIN * miss
+  self.resume = max(RESUME * costs:cache_miss(2) * sequences - overhead, 0)
   local verify = asked(function(n)
-    return costs:target(n, context, sequences, of:expected(n, sequences)) + page + (n - 1) * node
+    return costs:target(n, context, sequences, of:expected(n, sequences)) + overhead + (n - 1) * node
   end)
-  self.verify, self.plain = verify, verify[1] - page
+  self.verify, self.plain = verify, verify[1] - overhead
   self.row = asked(function(n)
     local least = huge
     for rows = 1, AHEAD do least = min(least, (verify[n + 1 + rows] - verify[n + 1]) / rows) end
