@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# "Why no speed-up?": the line behind a run that was slower than plain decoding, and --explain. Each page here wastes one thing.
+# "Why no speedup?": the line behind a run that was slower than plain decoding, and --explain. Each page here wastes one thing.
 . "$(dirname "$0")/helpers.sh"
 
 # page NAME STATEMENTS: a policy whose draft is these
