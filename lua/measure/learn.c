@@ -71,7 +71,7 @@ static void note(const dtl_learned *learned, const char *format, ...) {
 
 /* ---- the first costs --------------------------------------------------------------------------------------------- */
 
-static void reckon(const dtl_learned *learned, course *c) {
+static void estimate(const dtl_learned *learned, course *c) {
   dt_pair_info info;
   dt_pair_describe(learned->pair, &info);
   learned_guess guess = {.target_bytes = (double)info.target.weight_bytes,
@@ -167,7 +167,7 @@ static dt_status begin(dtl_learned *learned, course *c, dt_error *err) {
   if (!status) status = costs_find_learned(learned->pair, WAY[way_of(c)], c->batch, &c->place, err);
   if (status) return status;
   c->kept = -1;
-  reckon(learned, c);
+  estimate(learned, c);
   c->l.revision = (c->batch - 1) * REVISIONS;
   if ((status = read_file(learned, c, err))) return costs_leave(&c->place), status;
   if (c->kept < 0) take_table(learned, c);
@@ -235,7 +235,7 @@ double dtl_learned_plain(const dtl_learned *learned, int context) {
   const course *c = learned ? learned->last : NULL;
   bool known = c && c->l.seen_at[CLASS_PLAIN] > 0; /* its times may have been dropped since: learned_doubt.c */
   if (!c) return 0;
-  for (int k = 0; k < c->l.reckoned.n_contexts; k++) known |= c->l.place[LEARNED_TARGET][k][0].n > 0;
+  for (int k = 0; k < c->l.estimated.n_contexts; k++) known |= c->l.place[LEARNED_TARGET][k][0].n > 0;
   return known ? costs_pass(&c->l.shown, c->l.shown.target, 1, context) / c->batch : 0;
 }
 

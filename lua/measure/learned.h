@@ -37,7 +37,7 @@ static inline int learned_draft_of(learned_kind kind) { return ((int)kind - LEAR
 static inline bool learned_is_first(learned_kind kind) { return kind == LEARNED_FIRST || kind == LEARNED_FIRST2; }
 
 typedef struct {
-  float ratio[LEARNED_KEPT]; /* logarithms of time seen over time reckoned */
+  float ratio[LEARNED_KEPT]; /* logarithms of time seen over time estimated */
   int n, next;               /* number of ratios; place of the next one */
   int fresh;                 /* how many of them passes of this process gave, LEARNED_KEPT at most */
   long seen_at;              /* l->targets when the last of these came; 0: it is a file's */
@@ -56,8 +56,8 @@ typedef struct {
 
 typedef struct {
   learned_place cache_miss[DTL_COST_MISSES]; /* of the costs' cache_miss */
-  dtl_costs reckoned;
-  double log_rows[COSTS_ROWS]; /* of reckoned.rows */
+  dtl_costs estimated;
+  double log_rows[COSTS_ROWS]; /* of estimated.rows */
   dtl_costs shown;             /* the costs to count with, which change only when `revision` does */
   int revision;
   long passes;                   /* learned from, those of a file included */
@@ -109,7 +109,7 @@ bool learned_count_parse(lessons *l, const struct cJSON *root);
  * estimate for a pass (a draft's first one may have more rows, of committed tokens). */
 void place_add(learned_place *place, double ratio);
 double place_counted(learned_place *place);
-double learned_reckoned(const dtl_costs *c, learned_kind kind, double rows, int context);
+double learned_estimate(const dtl_costs *c, learned_kind kind, double rows, int context);
 
 /* learned_doubt.c: a pass with the row count i gave `place` this ratio. Drops times that it shows to have been
  * disturbed. */

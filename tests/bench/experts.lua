@@ -8,7 +8,7 @@ local HERE = arg[0]:match "^(.*/)" or "./"
 local by_table = dofile(HERE .. "by_table.lua")
 
 local opts = dt.args {
-  doc = "speeds of policies on made-up targets with experts, by a table of costs",
+  doc = "speeds of policies on synthetic targets with experts, by a table of costs",
   options = {
     { "texts", 3, min = 1, max = 100, doc = "texts for each number" },
     { "tokens", 200, short = "n", min = 10, max = 500, doc = "tokens of each" },

@@ -40,7 +40,7 @@ local function numbers(text)
     local from, labels = at + #"\nlocal " + #names + #" = ", {}
     for name in names:gmatch "[%u%d_]+" do labels[#labels + 1] = name end
     local code = values:gsub("%s*%-%-.*", "")
-    local n, derived = 0, code:find "%u" -- what is reckoned from other constants
+    local n, derived = 0, code:find "%u" -- computed from other constants
     for first, number, last in (derived and "" or code):gmatch "()(%d[%d.]*)()" do
       n = n + 1
       local label = #labels > 1 and labels[n] or labels[1] .. (code:find "{" and "." .. n or "")

@@ -188,7 +188,7 @@ function TestCosts.test_what_is_learned_can_change_and_a_table_cannot()
   lu.assertStrContains(in_policy(fake(), "self.costs:revision()"), "<0>")
   lu.assertStrContains(in_policy(fake(), "self.costs.revision({})"), "costs expected, got table")
   local seen = tonumber(in_policy(fake { costs = "learn" }, "self.costs:revision()"):match "<(%d+)>")
-  lu.assertTrue(seen >= 1) -- the reckoning was bettered by a first look
+  lu.assertTrue(seen >= 1) -- the first look corrected the estimate
 end
 
 function TestCosts.test_a_result_says_what_its_policy_counted_with()

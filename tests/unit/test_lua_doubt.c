@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A reckoning of 4 ms for a pass of the target, 1 for one of the draft, and 6 % of these for each further row. */
+/* An estimate of 4 ms for a pass of the target, 1 for one of the draft, and 6 % of these for each further row. */
 static lessons *begun(void) {
   lessons *l = malloc(sizeof *l);
   learned_begin(l, &(learned_guess){.target_bytes = 4e6,

@@ -1,4 +1,4 @@
-/* What passes cost as it is learned: fed with made-up passes, kept and read, and in runs of a scripted pair. */
+/* What passes cost as it is learned: fed with synthetic passes, kept and read, and in runs of a scripted pair. */
 #include "unit.h"
 
 #include "dtrun_fake.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <unistd.h>
 
-/* A reckoning of 4 ms for a pass of the target, 1 and 0.25 for one of a draft, and 6 % of these for each further
+/* An estimate of 4 ms for a pass of the target, 1 and 0.25 for one of a draft, and 6 % of these for each further
  * row. */
 static const learned_guess GUESS = {.target_bytes = 4e6,
                                     .draft_bytes = {1e6, 2.5e5},
@@ -34,7 +34,7 @@ static lessons *begun_with(int drafts) {
 
 static lessons *begun(void) { return begun_with(1); }
 
-/* What passes truly cost: more than reckoned at every size, and otherwise by rows and context. */
+/* What passes truly cost: more than estimated at every size, and otherwise by rows and context. */
 static double truth(learned_kind kind, double rows, int context) {
   if (kind == LEARNED_TARGET) return 5 + 0.7 * (rows - 1) + 0.001 * context;
   if (kind == LEARNED_DRAFT2 || kind == LEARNED_FIRST2)
@@ -70,7 +70,7 @@ static double shown(const lessons *l, learned_kind kind, double rows, int contex
   return costs_pass(&l->shown, kind == LEARNED_TARGET ? l->shown.target : l->shown.draft[draft], rows, context);
 }
 
-static void a_reckoning_grows_with_bytes_rows_and_context(void **state) {
+static void an_estimate_grows_with_bytes_rows_and_context(void **state) {
   (void)state;
   lessons *l = begun();
   assert_true(apart(l->shown.target[0][0], 4) < 0.01 && apart(l->shown.draft[0][0][0], 1) < 0.02);
@@ -228,9 +228,9 @@ static void a_pass_of_fewer_sequences_is_a_part_of_a_row(void **state) {
   learned_begin(l, &guess);
   assert_int_equal(l->shown.rows[l->shown.n_rows - 1], 64); /* 512 rows in all */
   for (int i = 0; i < 20; i++)
-    learned_pass(l, LEARNED_TARGET, 0.25, 128, 0, 3 * costs_pass(&l->reckoned, l->reckoned.target, 0.25, 128));
+    learned_pass(l, LEARNED_TARGET, 0.25, 128, 0, 3 * costs_pass(&l->estimated, l->estimated.target, 0.25, 128));
   learned_look(l);
-  assert_true(apart(l->shown.target[0][0], 3 * l->reckoned.target[0][0]) < 0.01);
+  assert_true(apart(l->shown.target[0][0], 3 * l->estimated.target[0][0]) < 0.01);
   free(l);
 }
 
@@ -610,7 +610,7 @@ static void where_nothing_can_be_kept_it_is_told_and_the_run_goes_on(void **stat
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_reckoning_grows_with_bytes_rows_and_context),
+      cmocka_unit_test(an_estimate_grows_with_bytes_rows_and_context),
       cmocka_unit_test(a_hundred_iterations_teach_the_truth_though_a_third_is_disturbed),
       cmocka_unit_test(one_pass_that_was_put_off_changes_nothing),
       cmocka_unit_test(what_slows_down_for_good_is_seen),
