@@ -214,7 +214,7 @@ def playground_marks_mistakes(b):
         check((b.value("document.getElementById('verdict').className") == "good") == (faster > 1), text(b, "#verdict"))
     write_page(b, "tree:draft_step", "tree:draft_stp")
     run(b)
-    check("page.lua:9:" in text(b, "#play-error") and "draft_step" in text(b, "#play-error"), text(b, "#play-error"))
+    check("policy.lua:9:" in text(b, "#play-error") and "draft_step" in text(b, "#play-error"), text(b, "#play-error"))
     check(text(b, "#gutter .wrong").strip() == "9", "line", text(b, "#gutter .wrong"))
     b.value("document.getElementById('jump').click()")
     check("draft_stp" in b.value("(t => t.value.slice(t.selectionStart, t.selectionEnd))(document.getElementById('own-text'))"), "the line is not selected")

@@ -67,7 +67,7 @@ end
 function TestCosts.test_a_clock_counts_passes_of_each_draft_model()
   local costs = { contexts = { 128 }, rows = { 1, 9 }, target = { { 64.0, 72.0 } }, draft = { { 8.0, 16.0 } },
                   draft2 = { { 1.0, 3.0 } }, first = { 32.0 }, first2 = { 2.0 } }
-  local page = [[
+  local source = [[
     local P = require "dt.policy".define { name = "p", uses = { costs = true } }
     local SECOND = { model = 2 }
     function P:draft(tree)
@@ -84,14 +84,14 @@ function TestCosts.test_a_clock_counts_passes_of_each_draft_model()
       error("<" .. table.concat(at, " ") .. ">", 0)
     end
     return P ]]
-  local result, err = fake { costs = costs, draft2 = {} }:generate { prompt = " 7", tokens = 9, source = page }
+  local result, err = fake { costs = costs, draft2 = {} }:generate { prompt = " 7", tokens = 9, source = source }
   lu.assertNil(result)
   lu.assertStrContains(err.message, "<2.0 3.0 35.0 43.0>")
 end
 
 -- What a policy keeps, a later text of the same pair recalls; another policy does not, nor another way of sampling.
 function TestCosts.test_a_policy_recalls_what_it_kept_in_an_earlier_text()
-  local function page(more)
+  local function source_of(more)
     return [[
       local P = require "dt.policy".define { name = "p", uses = { costs = true } }
       function P:init()
@@ -105,7 +105,7 @@ function TestCosts.test_a_policy_recalls_what_it_kept_in_an_earlier_text()
   local pair = fake { costs = "learn" }
   local function found(options)
     options.prompt, options.tokens = " 7", 3
-    options.source = page(options.more or "")
+    options.source = source_of(options.more or "")
     options.more = nil
     return select(2, pair:generate(options)).message:match "<(.*)>"
   end

@@ -553,7 +553,7 @@ function TestRate.test_copies_from_a_corpus_too_where_files_are_given()
   os.remove(path)
 end
 
--- Two sources of the page's own: `wrong` is thought better, `right` is.
+-- Two sources of the policy's own: `wrong` is thought better, `right` is.
 local SOURCES = [[
 local policy = require "dt.policy"
 local Two = policy.define { name = "two", uses = { draft = false } }

@@ -401,7 +401,7 @@ static void keep_note(void *user, const char *line) {
   snprintf(noted, sizeof noted, "%s", line);
 }
 
-static const char PAGE[] =
+static const char SOURCE[] =
     "local P = require('dt.policy').define { name = 'p', uses = { costs = true } }\n"
     "function P:draft(tree)\n"
     "  local c = self.costs\n"
@@ -411,11 +411,11 @@ static const char PAGE[] =
     "end\n"
     "return P";
 
-static dtl_result generated(dt_pair *pair, const char *page, dtl_learned *learning, const dtl_costs *table) {
+static dtl_result generated(dt_pair *pair, const char *source, dtl_learned *learning, const dtl_costs *table) {
   dtl_policy *policy;
   dtl_result result;
   dt_error why = {0};
-  dtl_policy_options how = {.policy = "p", .source = page, .source_len = strlen(page)};
+  dtl_policy_options how = {.policy = "p", .source = source, .source_len = strlen(source)};
   if (dtl_policy_open(&how, &policy, &why)) fail_msg("%s", why.message);
   dtl_request request = {.prompts = &(dtl_prompt){.text = " 1 2", .len = 4}, .n = 1, .seq = {.max_tokens = 40}};
   request.learned = learning, request.costs = table;
@@ -436,13 +436,13 @@ static void a_run_learns_and_says_so(void **state) {
   dt_pair *pair = scripted();
   dtl_learned *learning = dtl_learned_open(pair, &(dtl_learning){.note = keep_note});
   assert_true(dtl_learned_plain(learning, 10) == 0);
-  dtl_result result = generated(pair, PAGE, learning, NULL);
+  dtl_result result = generated(pair, SOURCE, learning, NULL);
   assert_string_equal(result.costs, "learn");
   double plain = dtl_learned_plain(learning, 10);
   assert_true(plain > 0 && plain < 1000);
   dtl_result_free(&result);
   dtl_learned_close(learning);
-  result = generated(pair, PAGE, NULL, NULL); /* for this request only */
+  result = generated(pair, SOURCE, NULL, NULL); /* for this request only */
   assert_string_equal(result.costs, "learn");
   dtl_result_free(&result);
   dtl_costs table = {.batch = 1,
@@ -454,7 +454,7 @@ static void a_run_learns_and_says_so(void **state) {
                      .target = {{1, 2}},
                      .draft = {{{1, 2}}},
                      .first = {{1}}};
-  result = generated(pair, PAGE, NULL, &table);
+  result = generated(pair, SOURCE, NULL, &table);
   assert_string_equal(result.costs, "table");
   dtl_result_free(&result);
   result = generated(pair, "local P = require('dt.policy').define { name = 'p' } function P:draft() end return P", NULL,

@@ -13,8 +13,8 @@ local params = require "dt.policy.params"
 local pass_costs = require "dt.policy.pass_costs"
 local sources = require "dt.policy.sources"
 
--- A page may overwrite every table it sees: what is called here is taken once, when this is loaded. What a page gives
--- is read once, and without its metamethods.
+-- A policy may overwrite every table it sees, so functions called here are taken once, when this is loaded. What a
+-- policy passes is read once and without its metamethods.
 local error, ipairs, next, setmetatable, type = error, ipairs, next, setmetatable, type
 local concat, floor, format = table.concat, math.floor, string.format
 local byte, lower, sub = string.byte, string.lower, string.sub

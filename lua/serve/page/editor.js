@@ -19,7 +19,7 @@ function number() {
   place();
 }
 
-// Marks a mistake by its message: "page.lua:5: ..." has its line. "" takes the mark away.
+// Marks a mistake by its message: "policy.lua:5: ..." has its line. "" takes the mark away.
 export function mark(message, line) {
   wrong = line || Number(/page\.lua:(\d+):/.exec(message)?.[1]) || 0;
   says.classList.toggle("error", !!message);
