@@ -21,7 +21,7 @@ it_says_that_drafting_is_too_expensive() {
   advised 'an iteration drafts for [0-9.]+ ms, and plain decoding needs [0-9.]+ for a token; try: .*dtrun rate -p '"'It was a dark night'"' -n 40 --ignore-eos --compare ar$' \
     ./deep.lua -p 'It was a dark night' -n 40 --ignore-eos $both
 }
-it_says_that_rows_are_dear_here() {
+it_says_that_rows_are_expensive_here() {
   policy wide 'tree:draft_step(0) tree:branch(0, 1) for t = 100, 300 do tree:add(0, t) end'
   advised 'a pass over [0-9]+ rows takes [0-9.]+ times one over a single row here; try: .*dtrun rate ' ./wide.lua -p 'It was a dark night' -n 40 --ignore-eos $both
 }
