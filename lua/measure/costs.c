@@ -133,8 +133,8 @@ void costs_estimate_experts(dtl_costs *c, const int *usual, const int *more, con
   int last = c->n_rows - 1;
   c->experts[0] = usual[0];
   for (int i = 1; i <= last; i++) c->experts[i] = fmax(c->experts[i - 1], usual[i]);
-  double woken = c->experts[last] - c->experts[0],
-         each = woken > 0 ? (c->target[0][last] - c->target[0][0]) / woken : 0;
+  double added = c->experts[last] - c->experts[0],
+         each = added > 0 ? (c->target[0][last] - c->target[0][0]) / added : 0;
   for (int i = last; i > 0; i--) expert_cost_at(c, more, longer, i, &each); /* leaves the first that is known */
   for (int i = 0; i <= last; i++) {
     expert_cost_at(c, more, longer, i, &each);

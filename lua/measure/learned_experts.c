@@ -1,6 +1,6 @@
 /* Experts of the target's passes as they are learned: the mean number of distinct ones by rows, and the time of one
  * more. The learned times are those of passes that read the mean. The time of one more is a share of the time that
- * further rows take, at first all of it: their arithmetic is little next to the weights that they wake. Passes that
+ * further rows take, at first all of it: their arithmetic is little next to the weights that they add. Passes that
  * read more or fewer than the mean correct the share, for all numbers of rows together, by a straight line through 0
  * (least squares): if such a pass would take x times a usual one's time longer by the whole share, and took y times
  * longer, `more` is the sum of x x, `slower` of x y. */

@@ -63,7 +63,7 @@ static void a_file_of_a_busy_machine_is_doubted_at_once_and_mended_by_the_first_
 
 /* A draft that stays expensive is believed after a few passes, doubted after many without one, and believed again at
  * once. */
-static void a_dear_draft_is_tried_again_after_a_while(void **state) {
+static void an_expensive_draft_is_tried_again_after_a_while(void **state) {
   (void)state;
   lessons *l = begun();
   for (int i = 0; i < 40; i++) learned_pass(l, LEARNED_TARGET, 1, 128, 0, 4);
@@ -119,7 +119,7 @@ static void passes_of_one_size_show_that_others_were_disturbed(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_file_of_a_busy_machine_is_doubted_at_once_and_mended_by_the_first_passes),
-      cmocka_unit_test(a_dear_draft_is_tried_again_after_a_while),
+      cmocka_unit_test(an_expensive_draft_is_tried_again_after_a_while),
       cmocka_unit_test(a_plain_iteration_is_due_after_many_trees),
       cmocka_unit_test(passes_of_one_size_show_that_others_were_disturbed),
   };

@@ -1,5 +1,5 @@
 """A pass of so many rows, as one that verifies guesses: the root and a chain of guesses, the same ids for each program. With experts a pass
-takes as long as those that its rows wake, so guesses are alike, one token over and over, or unlike, and their distinct experts are counted."""
+takes as long as those that its rows select, so guesses are alike, one token over and over, or unlike, and their distinct experts are counted."""
 import json, statistics
 from . import Request, prompts
 
