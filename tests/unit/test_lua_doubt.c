@@ -34,7 +34,7 @@ static void a_file_of_a_busy_machine_is_doubted_at_once_and_mended_by_the_first_
   (void)state;
   static const char file[] =
       "{\"schema\":\"dtrun.learned/"
-      "1\",\"key\":\"k\",\"target\":[[1,128,63.9,16],[4,128,136.1,1]],\"draft\":[[4,128,30.8,1]],"
+      "2\",\"key\":\"k\",\"target\":[[1,128,63.9,16],[4,128,136.1,1]],\"draft\":[[4,128,30.8,1]],"
       "\"first\":[[1,128,1.89,1]],\"cache_miss\":[[0.004,8],[40,1],[0.07,3]]}";
   lessons *l = malloc(sizeof *l);
   learned_begin(l, &(learned_guess){.target_bytes = 9.8e7,
