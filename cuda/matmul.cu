@@ -30,7 +30,7 @@
  * From 65 rows on, two things limit the speed: the traffic between the second-level cache and the multiprocessors,
  * which for P bytes of weights and n rows, in blocks of M outputs and N rows, is P (n / N + n / M); and whether the
  * blocks run in whole waves. With 9 tiles of 16 outputs the 2.8B shape's products are 126 blocks, which 132
- * multiprocessors run at once, also with N = 144. tests/bench/reckon.lua prints the resulting numbers. */
+ * multiprocessors run at once, also with N = 144. tests/bench/estimate.lua prints the resulting numbers. */
 #include "launch.cuh"
 #include "record.cuh"
 #include "spread.cuh"

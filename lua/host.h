@@ -214,7 +214,7 @@ bool dtl_disturbed(const dtl_usage *before, const dtl_usage *after, bool compute
 
 #define DTL_COST_ROWS 96
 #define DTL_COST_CONTEXTS 8
-#define DTL_COST_WALKS 3
+#define DTL_COST_MISSES 3
 
 /* Milliseconds of a pass over `batch` sequences, by each sequence's rows and context. Other values are interpolated;
  * few contexts are enough, since attention's time is linear in the context. Of a target with experts these are times of
@@ -231,8 +231,8 @@ typedef struct {
   double target_sample, draft_sample;         /* added for each row of all sequences: sampling, and coupled drafting */
   double experts[DTL_COST_ROWS];              /* by rows; zeros: the target has none, or nobody counted */
   double expert[DTL_COST_ROWS];               /* ms of one more */
-  double walk[DTL_COST_WALKS];                /* ms of a walk over 32 KiB last read 0, 1, more target passes ago; none
-                                               * falls. A policy's page takes so many: lua/dt/policy/prices.lua */
+  double cache_miss[DTL_COST_MISSES]; /* ms of a read of 32 KiB last read 0, 1, more target passes ago, ascending.
+                                       * Policy overhead is a multiple: lua/dt/policy/pass_costs.lua */
 } dtl_costs;
 
 typedef struct {

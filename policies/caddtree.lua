@@ -1,6 +1,6 @@
 -- CaDDTree (2026): chooses the structure and size of each tree for the most expected tokens per time of drafting and
 -- verifying. The n likeliest nodes together are expected to bring 1 + the sum of their p. If each further row makes a
--- verify pass dearer by more, tokens over time rise with n up to one place and fall from there on, so the first fall
+-- verify pass more expensive by more, tokens over time rise with n up to a maximum and fall after it, so the first fall
 -- ends the search. The paper gets the guesses of all levels from one pass; a draft model pays for each level, so levels
 -- are searched in the same way.
 local policy = require "dt.policy"
@@ -20,7 +20,7 @@ local CaDDTree = policy.define {
 
 function CaDDTree:init()
   self.level, self.best = {}, {}
-  self.account, self.experts = policy.account(self.costs), policy.experts(self.costs)
+  self.loss_budget, self.experts = policy.loss_budget(self.costs), policy.experts(self.costs)
 end
 
 -- The most tokens per millisecond that the tree can bring after `spent` ms of drafting, and its number of nodes.
@@ -39,10 +39,10 @@ function CaDDTree:search(tree, spent)
 end
 
 function CaDDTree:draft(tree)
-  local account, depth = self.account, math.min(self.depth, tree:depth_room())
-  if account:rests() and self.pause then return end
-  if not account:affords(tree.seq:length()) and self.pause then return end
-  if account:owes() and self.pause then depth = math.min(depth, 1) end
+  local loss_budget, depth = self.loss_budget, math.min(self.depth, tree:depth_room())
+  if loss_budget:pauses() and self.pause then return end
+  if not loss_budget:affords(tree.seq:length()) and self.pause then return end
+  if loss_budget:owes() and self.pause then depth = math.min(depth, 1) end
   tree:limit(4096)
   local level, n, spent, size = self.level, 1, 0, 0
   local most = self:search(tree, 0)
@@ -52,7 +52,7 @@ function CaDDTree:draft(tree)
     local sum, ms = 0, self.costs:draft(n, tree.seq:length())
     for i = 1, n do sum = sum + tree:p(level[i]) end
     if sum < most * ms then break end
-    account:pass(n, tree:draft_step(level, n))
+    loss_budget:pass(n, tree:draft_step(level, n))
     spent = spent + ms
     local first = tree:size() + 1
     for i = 1, n do tree:branch(level[i], self.top_k) end
@@ -66,7 +66,7 @@ function CaDDTree:draft(tree)
 end
 
 function CaDDTree:observe(_, out)
-  self.account:close(out.drafted + 1, out.accepted, out.experts_read)
+  self.loss_budget:close(out.drafted + 1, out.accepted, out.experts_read)
   self.experts:observe(out.drafted + 1, out)
 end
 

@@ -34,7 +34,7 @@ local Cast = policy.define {
 
 function Cast:init()
   self.level, self.best = {}, {} -- by tree: nodes to expand; the best of all nodes
-  self.account, self.experts = policy.account(self.costs), policy.experts(self.costs)
+  self.loss_budget, self.experts = policy.loss_budget(self.costs), policy.experts(self.costs)
   self.ratios = {} -- [i] u of layer i + 1 over u of layer i, in recent iterations
   for i = 0, self.max_depth do
     self.ratios[i] = policy.window(self.R)
@@ -73,8 +73,8 @@ local function expand(batch, level, n, top_k)
 end
 
 function Cast:draft(batch)
-  local account = self.account
-  if account:rests() and self.allow_empty then return end
+  local loss_budget = self.loss_budget
+  if loss_budget:pauses() and self.allow_empty then return end
   local costs, top_k, level, best, B = self.costs, self.top_k, self.level, self.best, #batch
   local context, layers = 0, 0
   for b = 1, B do
@@ -84,8 +84,8 @@ function Cast:draft(batch)
     level[b], best[b] = { tree.root }, best[b] or {}
   end
   local experts = self.experts
-  if not account:affords(context, B, experts:expected(1, B)) and self.allow_empty then return end
-  if account:owes() and self.allow_empty then layers = math.min(layers, 1) end
+  if not loss_budget:affords(context, B, experts:expected(1, B)) and self.allow_empty then return end
+  if loss_budget:owes() and self.allow_empty then layers = math.min(layers, 1) end
   local once = costs:target(1, context, B, experts:expected(1, B))
   local function draft_cost(k) return k > 0 and costs:draft(k, context, B) / once or 0 end
   local function target_cost(k) -- the pass includes the root's row
@@ -98,7 +98,7 @@ function Cast:draft(batch)
       if i == 0 then self.ratios[0]:push(1) end -- without drafts nothing is learned: try again some time
       break
     end
-    account:pass(n)
+    loss_budget:pass(n)
     local candidates, below = expand(batch, level, n, top_k), u
     if candidates == 0 then break end -- the draft model's context is full
     local C1 = self.breadth and (self.C1 or self.C) or 0
@@ -110,7 +110,7 @@ function Cast:draft(batch)
   if self.rerank then
     local C3 = self.C3 or self.C
     -- only verified drafts show their worth
-    if account:owes() and self.allow_empty then C3 = math.min(C3, 1) end
+    if loss_budget:owes() and self.allow_empty then C3 = math.min(C3, 1) end
     most = select(batch, best, most, target_cost, C3, self.allow_empty)
   end
   for b = 1, B do batch[b]:keep(most) end
@@ -122,7 +122,7 @@ function Cast:observe(_, outs)
     local out = outs[b]
     rows, all, accepted = math.max(rows, out.drafted + 1), all + out.drafted + 1, accepted + out.accepted / B
   end
-  self.account:close(rows, accepted, outs[1].experts_read)
+  self.loss_budget:close(rows, accepted, outs[1].experts_read)
   self.experts:observe(all / B, outs[1], B)
 end
 

@@ -41,7 +41,8 @@ local DynaTree = policy.define {
   },
   presets = {
     as_published = { root_branch = 1, rebuild = true },
-    narrow = { B_mid = 1, B_max = 2, rho_stop = 0.3 }, -- chosen on the bundled pair, in cache, where more rows are dear
+    -- chosen on the bundled pair, in cache, where additional rows are expensive
+    narrow = { B_mid = 1, B_max = 2, rho_stop = 0.3 },
   },
   check   = function(p)
     if p.B_min > p.B_mid or p.B_mid > p.B_max then return "B_min <= B_mid <= B_max is required" end

@@ -18,9 +18,9 @@
 -- both are calibrated by how often earlier ones were right. If both offer candidates after the same node, those of the
 -- draft model share the probability that the copy is wrong.
 --
--- A loss budget (policy.account) limits what wrong expectations can cost. By the costs of passes, drafts take at most
--- 1 % of plain decoding's time over all texts of a pair, after an opening credit of 10 target passes, and at most 5 %
--- in a text of 200 tokens or more.
+-- A loss budget (policy.loss_budget) limits what wrong expectations can cost. By the costs of passes, drafts take at
+-- most 1 % of plain decoding's time over all texts of a pair, after an opening credit of 10 target passes, and at most
+-- 5 % in a text of 200 tokens or more.
 local policy = require "dt.policy"
 local exp, log = math.exp, math.log
 
@@ -33,8 +33,8 @@ local Rate = policy.define {
 local WIDEST, MOST = 6, 64 -- limits: children of a node from the draft model; nodes of a tree
 
 function Rate:init(seq)
-  self.prices, self.account = policy.prices(self.costs, seq), policy.account(self.costs, seq)
-  self.pace, self.guesses = policy.pace(self.prices), policy.guesses(self.prices, seq)
+  self.pass_costs, self.loss_budget = policy.pass_costs(self.costs, seq), policy.loss_budget(self.costs, seq)
+  self.pace, self.guesses = policy.pace(self.pass_costs), policy.guesses(self.pass_costs, seq)
   self.sources = policy.sources({ policy.copies(), seq.grammar and policy.forced(seq),
                                   self.corpus and policy.copies(self.corpus) }, self.costs)
   self.alpha = { [0] = 1 }                       -- of each node; the root (0) is always right
@@ -46,12 +46,12 @@ end
 -- that the copy leaves. Children with an alpha of at least `least` are also worth a row of the next draft pass; they
 -- are appended to the list `below`, which holds m nodes. Returns the new m.
 function Rate:branch(tree, u, alpha, copied, R, least, m)
-  local of, prices, below, n = self.alpha, self.prices, self.below, self.n
+  local of, pass_costs, below, n = self.alpha, self.pass_costs, self.below, self.n
   for rank = 1, WIDEST do
     local t, logp = tree:candidate(u, rank)
     if t ~= copied then
       local value = t and alpha * exp(logp) or 0
-      if n == MOST or not prices:worth(R, value, n, self.account) then break end
+      if n == MOST or not pass_costs:worth(R, value, n, self.loss_budget) then break end
       local v = tree:add(u, t, alpha == of[u] and logp or log(value / of[u]))
       tree:tag(v, "draft")
       n, of[v], self.guesses.pass[v] = n + 1, value, self.guesses.passes
@@ -72,7 +72,7 @@ end
 function Rate:extend(tree, n, copied, drafted, R)
   local alpha, sources, level, below, tip = self.alpha, self.sources, self.level, self.below, self.level[n]
   local m, sum, copy, q, left = 0, 0, nil, sources:compare(tree, tip)
-  if copied and self.prices:worth(R, alpha[tip] * q, self.n, self.account) then
+  if copied and self.pass_costs:worth(R, alpha[tip] * q, self.n, self.loss_budget) then
     copy, self.n = sources:add(tree, tip), self.n + 1
     alpha[copy], self.guesses.pass[copy] = alpha[tip] * q, 0
   else
@@ -98,9 +98,9 @@ end
 -- per millisecond, or nil if the loss budget does not even cover looking for guesses.
 function Rate:begin(seq)
   self.spent, self.n, self.level[1] = nil, 0, 0
-  local prices, scale, _, rested = self.prices, self.prices:follow(seq), self.account:rests()
-  local R, budget = self.pace:begin(scale, rested), self.account:budget(prices)
-  self.guesses:begin(budget and budget - prices.page or 0, rested)
+  local pass_costs, scale, _, paused = self.pass_costs, self.pass_costs:follow(seq), self.loss_budget:pauses()
+  local R, budget = self.pace:begin(scale, paused), self.loss_budget:budget(pass_costs)
+  self.guesses:begin(budget and budget - pass_costs.overhead or 0, paused)
   return budget and R
 end
 
@@ -121,9 +121,10 @@ function Rate:draft(tree)
     n, open = self:extend(tree, n, copied, drafts, R)
     if n == 0 or self.n >= MOST then break end
   end
-  local k, ms = self.prices:choose(tree, self.n, self.alpha, R, self.account, guesses.budget - guesses.ms, self.best)
+  local left = guesses.budget - guesses.ms
+  local k, ms = self.pass_costs:choose(tree, self.n, self.alpha, R, self.loss_budget, left, self.best)
   guesses:settle(R, self.alpha, self.best, k)
-  self.spent = guesses.ms + self.prices.verify[1] + ms
+  self.spent = guesses.ms + self.pass_costs.verify[1] + ms
 end
 
 -- Learns from the iteration. Time is counted in self.costs rather than by the clock, so that with a table of costs
@@ -131,14 +132,14 @@ end
 -- iterations), or until the end of the text repeats an earlier passage of `needs` tokens, so that a copy may pay.
 function Rate:observe(tree, out)
   if not self.spent then return end
-  local spent, plain = self.spent + self.prices:observe(out), self.prices.plain
+  local spent, plain = self.spent + self.pass_costs:observe(out), self.pass_costs.plain
   self.pace:observe(out.committed, spent)
   self.sources:observe(tree, out)
   self.guesses:observe(tree, out)
-  self.account:spend(spent, plain, out.accepted)
+  self.loss_budget:spend(spent, plain, out.accepted)
   if self.n > 0 then return end
-  local quiet, needs = self.guesses:quiet(1 / plain), self.sources:needs(self.prices.row[0] / plain)
-  if needs and quiet > 0 and self.account:may_wake() then tree.seq:rest(quiet, needs) end
+  local quiet, needs = self.guesses:quiet(1 / plain), self.sources:needs(self.pass_costs.row[0] / plain)
+  if needs and quiet > 0 and self.loss_budget:may_resume() then tree.seq:pause(quiet, needs) end
 end
 
 return Rate

@@ -53,8 +53,8 @@ local function print_rest(t)
     local whose = list == "first" and "first draft pass" or "first pass of the second draft"
     if #first > 0 then print(("%s of an iteration: %s"):format(whose, table.concat(first, ", "))) end
   end
-  print(("a walk over a page's memory: again %.4f, after a pass %.4f, after several %.4f"):format(
-    t.walk[1], t.walk[2], t.walk[3]))
+  print(("cache misses (32 KiB): again %.4f, after a pass %.4f, after several %.4f"):format(
+    t.cache_miss[1], t.cache_miss[2], t.cache_miss[3]))
   print(("a row whose token is sampled: %.4f more%s"):format(
     t.target_sample, t.draft_sample and (", a draft's that knows the noise %.4f"):format(t.draft_sample) or ""))
 end

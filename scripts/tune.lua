@@ -89,7 +89,7 @@ local file, dealt, kind = experiment.open(whole)
 dt.check(file, dealt, kind)
 local bar
 
--- Each setting's speed-up of decoding, mean over the texts, all made so many times from the repeat `first` on.
+-- Each setting's speedup of decoding, mean over the texts, all made so many times from the repeat `first` on.
 local function speedups(settings, texts, first, repeats, warmup)
   local arms, message = experiment.arms(pair, arms_of(settings))
   if not arms then return nil, message end
@@ -178,12 +178,12 @@ end
 print(("%s, %s, threads: %d; %d settings tried on %d prompts"):format(policy, pair.backend, pair.threads, n,
   counts.seen))
 if part.name then
-  print(("best of shard %s: %s, speed-up after the prompt %.3fx on prompts seen"):format(part.name, winner.arm,
+  print(("best of shard %s: %s, speedup after the prompt %.3fx on prompts seen"):format(part.name, winner.arm,
     winner.mean))
   return
 end
 local speedup = { tuned = both[1], defaults = both[#both], prompts = counts.held_out, tokens = opts.tokens }
-print(("speed-up after the prompt on %d prompts not seen: tuned %.3fx, defaults %.3fx"):format(counts.held_out,
+print(("speedup after the prompt on %d prompts not seen: tuned %.3fx, defaults %.3fx"):format(counts.held_out,
   speedup.tuned, speedup.defaults))
 print("tuned: " .. winner.arm)
 if how.wanted then print("for: " .. how.wanted) end

@@ -61,7 +61,7 @@ packages() {
   local libraries=$work/wheel/dtrun/needed # ctypes opens the wheel's own by its path; a program asks for its soname
   cp "$work/wheel/dtrun/libdtrun.so" "$libraries/libdtrun.so.0" && LD_LIBRARY_PATH=$libraries qemu-aarch64 "$work/hello"
 }
-# Without those in which a call must be longer than a signal takes and shorter than a page's seconds: emulated, it is not.
+# Without those in which a call must be longer than a signal takes and shorter than a policy's seconds: emulated, it is not.
 cli() { LEAVE_OUT=interrupt "tests/cli/$1.sh" "$work/dtrun" .; }
 matrix() { emulated dtrun run tests/exact/matrix.lua --backend "cpu:$1" "${@:2}"; }
 quantized() { emulated dtrun run tests/exact/quantized.lua "$@"; }
@@ -78,7 +78,7 @@ part() {
   on neoverse-n1 'a part of the exactness matrix' matrix dotprod --prompts 1 --chars 60 -n 8
   on $newest 'a part of the exactness matrix' matrix i8mm --prompts 1 -n 8
   on $newest 'tokens of quantized models, a part' quantized --quick -n 4
-  on $newest 'random pages' emulated dtrun run tests/exact/random_pages.lua -t 1 --pages 300
+  on $newest 'random policies' emulated dtrun run tests/exact/random_policies.lua -t 1 --policies 300
   on $newest 'every variant beside scalar: test_cpu_quant' emulated tests/test_cpu_quant
   on $newest 'a team of 1 to 64 threads' emulated tests/test_team
   for unit in processors text tokenizer tokenizer_kinds types tree session grammar chat lua_box; do

@@ -89,7 +89,7 @@ if(DTRUN_CUDA)
   return()
 endif()
 
-gpu_test(cli.cuda ${CMAKE_CURRENT_SOURCE_DIR}/cli/cuda.sh $<TARGET_FILE:dtrun_emu> ${PROJECT_SOURCE_DIR} $<TARGET_FILE:test_readers>)
+gpu_test(cli.cuda ${CMAKE_CURRENT_SOURCE_DIR}/cli/cuda.sh $<TARGET_FILE:dtrun_emu> ${PROJECT_SOURCE_DIR} $<TARGET_FILE:test_cross_attention>)
 
 # Kernels wait before they read and write what others do, and blocks fence what they tell each other: see cuda_emu/cuda_runtime.h.
 if(NOT DTRUN_SANITIZE)

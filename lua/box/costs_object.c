@@ -3,7 +3,7 @@
  * costs:sequences(), the number that run at once. experts: the distinct ones that it reads, of all layers and
  * sequences; nil or 0: as many as usual. costs:first(context[, batch[, model]]) is a draft model's first pass of an
  * iteration, over the roots. model: 1, or 2 for the second draft model; costs:models() is how many it knows.
- * costs:walk(passes) is a walk over memory that was read this number of target passes ago. costs:revision() changes
+ * costs:cache_miss(passes) is a read of memory that was last read that many target passes ago. costs:revision() changes
  * whenever these times change; those of a table never do. costs:recall(name) -> a list of numbers that an earlier
  * text's policy kept with costs:keep(name, list) -> whether there was room; with a table nothing is kept, so that runs
  * repeat. */
@@ -102,9 +102,9 @@ static int costs_first_pass(lua_State *L) {
   return 1;
 }
 
-static int costs_of_walk(lua_State *L) {
+static int costs_of_cache_miss(lua_State *L) {
   const dtl_costs *costs = check_costs(L, 1);
-  lua_pushnumber(L, costs_walk(costs, argument(L, 2, "costs:walk", "passes", 0)));
+  lua_pushnumber(L, costs_cache_miss(costs, argument(L, 2, "costs:cache_miss", "passes", 0)));
   return 1;
 }
 
@@ -171,7 +171,7 @@ static int costs_keep(lua_State *L) {
 
 static costs_object *push(lua_State *L) {
   static const luaL_Reg methods[] = {{"target", costs_of_target},  {"draft", costs_of_draft},
-                                     {"first", costs_first_pass},  {"walk", costs_of_walk},
+                                     {"first", costs_first_pass},  {"cache_miss", costs_of_cache_miss},
                                      {"models", costs_models},     {"sequences", costs_sequences},
                                      {"revision", costs_revision}, {"recall", costs_recall},
                                      {"keep", costs_keep},         {NULL, NULL}};

@@ -14,7 +14,7 @@ dt_status run_begin(dtl_run *run, dt_error *err) {
   run->phase = RUN_DRAFT;
   run->rollbacks = 0;
   run->full.who = NULL;
-  if (!run->plain) run->rested = 0;
+  if (!run->plain) run->paused = 0;
   run->plain = false;
   run->draft_ms = run->verify_ms = run->commit_ms = 0;
   memset(run->drafted, 0, sizeof run->drafted);
@@ -101,7 +101,7 @@ static void learn_verify(dtl_run *const *runs, int n, double ms) {
   int rows = 0, drafted = 0;
   course *c = course_of(runs, n);
   if (!c) return;
-  learn_walk(c);
+  learn_cache_miss(c);
   for (int i = 0; i < n; i++) {
     rows += 1 + runs[i]->verdict.drafted;
     drafted += runs[i]->draft_ms > 0;

@@ -44,9 +44,9 @@ typedef struct dtl_run {
   run_pass awaits;                       /* the pass that a waiting call waits for */
   run_full full;                         /* of this iteration's tree */
   int rollbacks;                         /* of this step */
-  int rest;                              /* iterations to come that are plain: the policy is not called, */
-  int wakes;                             /* but sooner if so many of the text's last tokens stood before; 0: never */
-  int rested;                            /* plain ones since it was called */
+  int pause;                             /* plain iterations left, in which the policy is not called */
+  int resume_at;                         /* the pause ends early if this many last tokens occur earlier; 0: never */
+  int paused;                            /* plain iterations since the policy was called */
   bool plain;                            /* this one is */
   double draft_ms, verify_ms, commit_ms; /* of this iteration */
   bool drafted[DT_DRAFTS];               /* whether a draft has had a pass in it */

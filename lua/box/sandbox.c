@@ -108,7 +108,7 @@ static const char *const no_metamethods[] = {"__call", "__close", "__gc", "__mod
 
 /* Removes these metamethods from one Lua state. Lua 5.4 creates the names once per state and finds a metamethod by the
  * address of its name. A short string (up to 40 bytes) exists once, so lua_pushstring returns that very string, and
- * random bytes overwrite it. When a page writes "__gc", Lua makes a new string at another address and never looks for
+ * random bytes overwrite it. When a policy writes "__gc", Lua makes a new string at another address and never looks for
  * it. tests/lua/bad/ tries them; box.c does not compile with any Lua but 5.4. */
 static void forget_metamethods(lua_State *L) {
   luaL_Buffer large; /* the first buffer makes the metatable of all, which needs __gc and __close: before they go */

@@ -73,20 +73,20 @@ static int seq_clock(lua_State *L) {
   return 1;
 }
 
-static int seq_rest(lua_State *L) {
-  dtl_run *run = check_seq(L, "seq:rest");
-  lua_Integer n = object_integer(L, 2, "seq:rest", "n");
-  if (n < 0) luaL_error(L, "seq:rest: n = %I is below 0", (LUAI_UACINT)n);
-  lua_Integer equal = lua_isnoneornil(L, 3) ? 0 : object_integer(L, 3, "seq:rest", "equal");
+static int seq_pause(lua_State *L) {
+  dtl_run *run = check_seq(L, "seq:pause");
+  lua_Integer n = object_integer(L, 2, "seq:pause", "n");
+  if (n < 0) luaL_error(L, "seq:pause: n = %I is below 0", (LUAI_UACINT)n);
+  lua_Integer equal = lua_isnoneornil(L, 3) ? 0 : object_integer(L, 3, "seq:pause", "equal");
   if (equal < 0 || equal > MATCH_MOST)
-    luaL_error(L, "seq:rest: equal = %I is out of range: 0..%d", (LUAI_UACINT)equal, MATCH_MOST);
-  run->rest = n > INT_MAX ? INT_MAX : (int)n;
-  run->wakes = (int)equal;
+    luaL_error(L, "seq:pause: equal = %I is out of range: 0..%d", (LUAI_UACINT)equal, MATCH_MOST);
+  run->pause = n > INT_MAX ? INT_MAX : (int)n;
+  run->resume_at = (int)equal;
   return 0;
 }
 
-static int seq_rested(lua_State *L) {
-  lua_pushinteger(L, check_seq(L, "seq:rested")->rested);
+static int seq_paused(lua_State *L) {
+  lua_pushinteger(L, check_seq(L, "seq:paused")->paused);
   return 1;
 }
 
@@ -315,8 +315,8 @@ static const luaL_Reg methods[] = {{"length", seq_length},
                                    {"match", seq_match},
                                    {"log", seq_log},
                                    {"clock", seq_clock},
-                                   {"rest", seq_rest},
-                                   {"rested", seq_rested},
+                                   {"pause", seq_pause},
+                                   {"paused", seq_paused},
                                    {"draft_step", seq_draft_step},
                                    {"verify_tree", seq_verify_tree},
                                    {"commit", seq_commit},

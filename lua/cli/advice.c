@@ -107,7 +107,7 @@ static const char *find_remedy(const job *j, cause c) {
   bool rates = strcmp(policy->name, "rate") == 0, copies = strcmp(policy->name, "prompt_lookup") == 0;
   if (c == BUSY) return j->options->policy;
   if (c == GUESSES) return copies ? "ar" : "prompt_lookup";
-  return rates ? "ar" : "rate"; /* rate compares the gain of its guesses with the cost of passes */
+  return rates ? "ar" : "rate"; /* rate weighs the tokens that its guesses add against the cost of passes */
 }
 
 /* Appends a word as a shell needs it; a word that one line cannot show becomes a placeholder. */

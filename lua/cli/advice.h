@@ -1,4 +1,4 @@
-/* "Why no speed-up?": after a run of one text that was slower than plain decoding, one line gives the cause and a
+/* "Why no speedup?": after a run of one text that was slower than plain decoding, one line gives the cause and a
  * remedy. --explain shows the numbers after any run. */
 #ifndef ADVICE_H
 #define ADVICE_H

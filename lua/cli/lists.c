@@ -10,7 +10,7 @@
 
 #define SHOWN 200 /* bytes of a name or value, at most */
 
-/* Replaces control characters, since a page may use any bytes. */
+/* Replaces control characters, since a policy's texts may contain any bytes. */
 static const char *clean(char *out, const char *text) {
   dtl_clean(out, SHOWN, text, strlen(text));
   return out;

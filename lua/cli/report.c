@@ -15,14 +15,14 @@ static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 /* How fast, and whether drafts helped: plain decoding's speed is that of its passes as learned. */
 static void sum_up_one(const job *j, const dtl_result *r, bool disturbed) {
   const dt_stats *s = &r->stats;
-  char reason[40] = "", gain[60] = "";
+  char reason[40] = "", speedup[60] = "";
   double plain = dtl_learned_plain(j->learned, s->prompt_tokens + s->generated), ms = s->total_ms - s->ttft_ms;
   bool is_plain = strcmp(r->policy, "ar") == 0;
   if (strcmp(r->finish_reason, "length") != 0) snprintf(reason, sizeof reason, " (%s)", r->finish_reason);
   if (plain > 0 && ms > 0 && s->generated >= FEWEST && !is_plain && !disturbed && !drafted_little(j, r))
-    snprintf(gain, sizeof gain, ", %.1fx plain decoding (estimated)", plain * (s->generated - 1) / ms);
+    snprintf(speedup, sizeof speedup, ", speedup %.1fx (estimated)", plain * (s->generated - 1) / ms);
   say("%d token%s%s, %.1f tokens/s, %.2f per pass%s", r->n_tokens, r->n_tokens == 1 ? "" : "s", reason,
-      dtl_tokens_per_second(r), ratio((double)s->committed, (double)s->iterations), gain);
+      dtl_tokens_per_second(r), ratio((double)s->committed, (double)s->iterations), speedup);
 }
 
 void report_summary(const dtl_result *r) {
@@ -43,7 +43,7 @@ void report_summary(const dtl_result *r) {
       100 * ratio(s->commit_ms, all), 100 * ratio(r->policy_ms, all), 100 * ratio(r->other_ms, all));
 }
 
-void report_gain(const dtl_result *r, double plain, char *out, size_t size) {
+void report_speedup(const dtl_result *r, double plain, char *out, size_t size) {
   double ms = r->stats.total_ms - r->stats.ttft_ms;
   double speed = dtl_tokens_per_second(r);
   int n = snprintf(out, size, speed < 9.95 ? "%.1f tokens/s" : "%.0f tokens/s", speed);

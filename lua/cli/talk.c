@@ -34,14 +34,14 @@ void talk_forget(talk *t) { drop_turns(t, 0); }
 
 /* ---- an answer --------------------------------------------------------------------------------------------------- */
 
-/* The gain is relative to plain decoding's learned passes. It is not shown if other programs used the processor, which
- * would make it look like a loss. An answer that the default number of tokens cut looks unfinished for no reason. */
+/* The speedup is relative to the learned passes of plain decoding. It is not shown if other programs used the
+ * processor, which would make it look like a loss. If the default number of tokens cut the answer, the line says so. */
 static void say_speed(const talk *t, const dtl_result *r, const dtl_usage *before) {
   char why[DTL_WHY], line[80], cut[80] = "";
   dtl_usage after = dtl_usage_now(false);
   double plain = dtl_learned_plain(t->j.learned, r->stats.prompt_tokens + r->stats.generated);
   bool disturbed = dtl_disturbed(before, &after, strncmp(r->backend, "cpu", 3) == 0, why, sizeof why);
-  report_gain(r, disturbed ? 0 : plain, line, sizeof line);
+  report_speedup(r, disturbed ? 0 : plain, line, sizeof line);
   if (!t->options->in.request.seq.max_tokens && strcmp(r->finish_reason, "length") == 0)
     snprintf(cut, sizeof cut, "; cut at %d tokens: /set tokens %d allows more", TOKENS, 4 * TOKENS);
   printf("\033[2m%s%s\033[0m\n", line, cut);

@@ -36,7 +36,7 @@ dt_status stepper_open(stepper *s, const dtl_policy *policy, uint64_t seed, cons
   s->looks_up = looks_up(&policy->info, request);
   s->memory = remembers(&policy->info, request) ? memory_of(request->memory, policy->info.source) : NULL;
   s->group.n = s->joined = 0;
-  s->has_batch = s->rests = false;
+  s->has_batch = s->pauses = false;
   return opened_open(&s->object, policy, seed, err);
 }
 
@@ -44,11 +44,11 @@ void stepper_close(stepper *s) { opened_close(&s->object); }
 
 static const dtl_policy_info *info_of(const stepper *s) { return &s->object.policy->info; }
 
-bool stepper_waits(const stepper *s) { return s->rests || (s->object.box.L && s->object.box.waits); }
+bool stepper_waits(const stepper *s) { return s->pauses || (s->object.box.L && s->object.box.waits); }
 
 /* After the policy had control until box_call or box_resume returned `status`: adds its time. An interrupt is not a
  * failure. */
-static dt_status account(stepper *s, dt_status status) {
+static dt_status add_policy_time(stepper *s, dt_status status) {
   const dtl_box *box = &s->object.box;
   s->step_ms += box->policy_ms;
   for (int i = 0; i < s->group.n; i++) s->member[i]->result->policy_ms += box->policy_ms;
@@ -68,7 +68,7 @@ static dt_status call_policy(stepper *s, const char *method, const char *entry, 
   lua_pushvalue(L, OPENED_MEMORY);
   lua_pushvalue(L, OPENED_CORPUS);
   lua_xmove(L, box->co, 6);
-  return account(s, box_call(box, entry, allowance, 5, err));
+  return add_policy_time(s, box_call(box, entry, allowance, 5, err));
 }
 
 /* Main thread: object, host -> object, host, seq or batch, costs, memory, corpus. The box does not see them until a
@@ -161,34 +161,34 @@ static dt_status end_step(stepper *s, dt_status status, dt_error *err) {
   return status;
 }
 
-/* Whether a rest ends since the text's last tokens stood before. */
-static bool wakes(const dtl_run *run) {
+/* Whether a pause ends because the text's last tokens occur earlier in it. */
+static bool resumes(const dtl_run *run) {
   int equal;
-  if (run->rest == 0 || run->wakes == 0) return false;
-  match_find_end(dt_seq_tokens(run->session, run->seq), dt_seq_length(run->session, run->seq), run->wakes, &equal);
-  return equal == run->wakes;
+  if (run->pause == 0 || run->resume_at == 0) return false;
+  match_find_end(dt_seq_tokens(run->session, run->seq), dt_seq_length(run->session, run->seq), run->resume_at, &equal);
+  return equal == run->resume_at;
 }
 
-/* Counts an iteration of each member's rest: whether all of them rest in it. */
-static bool take_rest(const run_group *group) {
+/* Counts one iteration of each member's pause. Returns whether all members pause in it. */
+static bool take_pause(const run_group *group) {
   bool all = true;
   for (int i = 0; i < group->n; i++) {
     dtl_run *run = group->run[i];
-    if (wakes(run)) run->rest = 0;
-    all = all && run->rest > 0;
-    if (run->rest > 0) run->rest--;
+    if (resumes(run)) run->pause = 0;
+    all = all && run->pause > 0;
+    if (run->pause > 0) run->pause--;
   }
   for (int i = 0; i < group->n && all; i++) {
     group->run[i]->plain = true;
-    group->run[i]->rested++;
+    group->run[i]->paused++;
   }
   return all;
 }
 
 /* Commits the targets' own tokens after the pass of a plain iteration. */
-static dt_status end_rest(stepper *s, dt_error *err) {
+static dt_status end_pause(stepper *s, dt_error *err) {
   run_group *group = &s->group;
-  s->rests = false;
+  s->pauses = false;
   for (int pass = 0; pass < 2; pass++) {
     if (pass) run_commit(group->run, group->n, 0);
     for (int i = 0; i < group->n; i++) {
@@ -207,21 +207,21 @@ dt_status stepper_step(stepper *s, dt_error *err) {
   dtl_run *run = s->group.run[0];
   if (run->course) learn_look(run->course);
   bool counts = run->course && info_of(s)->uses_costs && !s->request->costs;
-  if (counts && !run->lockstep && run->rest == 0 && learn_wants_plain(run->course)) run->rest = 1;
+  if (counts && !run->lockstep && run->pause == 0 && learn_wants_plain(run->course)) run->pause = 1;
   s->step_ms = 0;
-  if (take_rest(&s->group)) {
-    s->rests = s->group.run[0]->lockstep;
+  if (take_pause(&s->group)) {
+    s->pauses = s->group.run[0]->lockstep;
     s->group.run[0]->awaits = RUN_VERIFY_PASS;
-    if (s->rests) return DT_OK;
+    if (s->pauses) return DT_OK;
     run_verify(s->group.run, s->group.n);
-    return end_rest(s, err);
+    return end_pause(s, err);
   }
   status = call_policy(s, "step", "draft", 1, err);
   return stepper_waits(s) ? DT_OK : end_step(s, status, err);
 }
 
 dt_status stepper_resume(stepper *s, dt_error *err) {
-  if (s->rests) return end_rest(s, err);
-  dt_status status = account(s, box_resume(&s->object.box, err));
+  if (s->pauses) return end_pause(s, err);
+  dt_status status = add_policy_time(s, box_resume(&s->object.box, err));
   return stepper_waits(s) ? DT_OK : end_step(s, status, err);
 }

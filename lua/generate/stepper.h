@@ -19,7 +19,7 @@ typedef struct stepper {
   slot *member[DTL_SLOTS];
   int joined;     /* so far */
   bool has_batch; /* the object of scope "batch" is there */
-  bool rests;     /* this iteration is plain, and waits for its pass */
+  bool pauses;    /* this iteration is plain and waits for its pass */
   double step_ms; /* the policy's own time in this step */
 } stepper;
 
@@ -34,7 +34,7 @@ void stepper_close(stepper *s); /* all sequences must have left; zeros are allow
 dt_status stepper_join(stepper *s, slot *member, dt_error *err);
 void stepper_leave(stepper *s, slot *member);
 
-/* One iteration of every member: draft, verify, commit, observe; or a plain one, while all members rest. DT_OK: it is
+/* One iteration of every member: draft, verify, commit, observe; or a plain one, while all members pause. DT_OK: it is
  * over or was interrupted; if stepper_waits, it waits for the pass that its run awaits. */
 dt_status stepper_step(stepper *s, dt_error *err);
 dt_status stepper_resume(stepper *s, dt_error *err); /* after that pass */

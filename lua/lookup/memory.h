@@ -6,7 +6,7 @@
 #include "lookup/corpus.h"
 #include "system/digest.h"
 
-#define MEMORY_BYTES (64u << 20) /* of a table, as the page counts them */
+#define MEMORY_BYTES (64u << 20) /* of a table, as policies count them */
 #define MEMORY_SPACE (72u << 20) /* that its entries lie in: the more, the more seldom they move together */
 #define MEMORY_ENTRY 64          /* bytes that an entry takes beside its key and value */
 #define MEMORY_POLICIES 4        /* remembered of a pair: those that ran last */

@@ -1,5 +1,5 @@
 /* A table that outlives a run, see memory.h. Its entries lie one after the other in a space of its own, so that its
- * memory is bounded whatever a page does, and is returned at once. Removed entries leave holes; when the last entry
+ * memory is bounded whatever a policy does, and is returned at once. Removed entries leave holes; when the last entry
  * reaches the end of the space, the remaining entries move together. */
 #include "lookup/memory.h"
 #include "system/hash.h"
@@ -22,7 +22,7 @@ typedef struct {
 
 static entry *entry_at(const memory_table *t, uint32_t place) { return (entry *)(t->space + place * UNIT); }
 
-/* The size of an entry that the page sees; it is more than the entry takes here. */
+/* The size of an entry that the policy sees; it is more than the entry takes here. */
 static size_t cost(size_t key_len, size_t value_len) { return MEMORY_ENTRY + key_len + value_len; }
 
 static size_t size_of(size_t key_len, size_t value_len) {

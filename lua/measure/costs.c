@@ -21,7 +21,7 @@
 #define NO_FIRST_DRAFT "draft2 needs draft beside it"
 #define WRONG_EXPERTS "experts needs a count per row, none falling, from 1 to 1e9"
 #define WRONG_EXPERT "expert needs a time per row, from 0 to 1e9 ms"
-#define WRONG_WALK "walk needs three times, none falling, from 0 to 1e9 ms"
+#define WRONG_CACHE_MISS "cache_miss needs three times, none less than the one before, from 0 to 1e9 ms"
 #define FIRST_TIMES "a time per context, none below the draft's of one row, to 1e9 ms"
 
 #define TELLS 0.1     /* times the usual experts: passes that read no more than that do not tell what one costs */
@@ -101,10 +101,10 @@ double costs_first(const dtl_costs *c, int draft, int sequences, int context) {
   return later + (k == l ? more : between(c->context[k], more, c->context[l], then, context));
 }
 
-const double COSTS_WALK[DTL_COST_WALKS] = {0.00075, 0.0035, 0.018};
+const double COSTS_CACHE_MISS[DTL_COST_MISSES] = {0.00075, 0.0035, 0.018};
 
-double costs_walk(const dtl_costs *c, int passes) {
-  return c->walk[passes < DTL_COST_WALKS ? passes : DTL_COST_WALKS - 1];
+double costs_cache_miss(const dtl_costs *c, int passes) {
+  return c->cache_miss[passes < DTL_COST_MISSES ? passes : DTL_COST_MISSES - 1];
 }
 
 void costs_straighten(const dtl_costs *c, costs_of ms) {
@@ -119,8 +119,9 @@ void costs_straighten(const dtl_costs *c, costs_of ms) {
       if (ms[k][i] < ms[k][i - 1] * (1 + LEAST_STEP)) ms[k][i] = ms[k][i - 1] * (1 + LEAST_STEP);
 }
 
-/* The price at row count i, of its own passes and its neighbours' against noise; false: none of them tell. */
-static bool price_at(const dtl_costs *c, const int *more, const double *longer, int i, double *each) {
+/* The cost of an expert at row count i, from its own passes and its neighbours' to reduce noise. Returns false if none
+ * of them differ enough. */
+static bool expert_cost_at(const dtl_costs *c, const int *more, const double *longer, int i, double *each) {
   double experts = 0, ms = 0;
   for (int j = i - 1; j <= i + 1; j++)
     if (j > 0 && j < c->n_rows && more[j] > TELLS * c->experts[j]) experts += more[j], ms += longer[j];
@@ -128,15 +129,15 @@ static bool price_at(const dtl_costs *c, const int *more, const double *longer, 
   return experts > 0;
 }
 
-void costs_price_experts(dtl_costs *c, const int *usual, const int *more, const double *longer) {
+void costs_estimate_experts(dtl_costs *c, const int *usual, const int *more, const double *longer) {
   int last = c->n_rows - 1;
   c->experts[0] = usual[0];
   for (int i = 1; i <= last; i++) c->experts[i] = fmax(c->experts[i - 1], usual[i]);
-  double woken = c->experts[last] - c->experts[0],
-         each = woken > 0 ? (c->target[0][last] - c->target[0][0]) / woken : 0;
-  for (int i = last; i > 0; i--) price_at(c, more, longer, i, &each); /* leaves the first that is known */
+  double added = c->experts[last] - c->experts[0],
+         each = added > 0 ? (c->target[0][last] - c->target[0][0]) / added : 0;
+  for (int i = last; i > 0; i--) expert_cost_at(c, more, longer, i, &each); /* leaves the first that is known */
   for (int i = 0; i <= last; i++) {
-    price_at(c, more, longer, i, &each);
+    expert_cost_at(c, more, longer, i, &each);
     c->expert[i] = fmin(fmax(each, 0), c->target[0][i] / c->experts[i]);
   }
 }
@@ -170,9 +171,9 @@ static const char *wrong_experts(const dtl_costs *c) {
   return NULL;
 }
 
-static bool are_walks(const double *walk) {
-  for (int i = 0; i < DTL_COST_WALKS; i++)
-    if (!is_time(walk[i], i ? walk[i - 1] : 0)) return false;
+static bool are_cache_misses(const double *cache_miss) {
+  for (int i = 0; i < DTL_COST_MISSES; i++)
+    if (!is_time(cache_miss[i], i ? cache_miss[i - 1] : 0)) return false;
   return true;
 }
 
@@ -190,7 +191,7 @@ const char *costs_wrong(const dtl_costs *c) {
   }
   if (!is_time(c->target_sample, 0)) return "target_sample is no time from 0 to 1e9 ms";
   if (!is_time(c->draft_sample, 0)) return "draft_sample is no time from 0 to 1e9 ms";
-  if (!are_walks(c->walk)) return WRONG_WALK;
+  if (!are_cache_misses(c->cache_miss)) return WRONG_CACHE_MISS;
   return wrong_experts(c);
 }
 
@@ -217,7 +218,7 @@ char *costs_json(const dtl_costs *c, const char *key) {
   }
   if (c->drafts) cJSON_AddNumberToObject(root, "draft_sample", c->draft_sample);
   cJSON_AddNumberToObject(root, "target_sample", c->target_sample);
-  cJSON_AddItemToObject(root, "walk", cJSON_CreateDoubleArray(c->walk, DTL_COST_WALKS));
+  cJSON_AddItemToObject(root, "cache_miss", cJSON_CreateDoubleArray(c->cache_miss, DTL_COST_MISSES));
   if (c->experts[0] > 0) {
     cJSON_AddItemToObject(root, "experts", cJSON_CreateDoubleArray(c->experts, c->n_rows));
     cJSON_AddItemToObject(root, "expert", cJSON_CreateDoubleArray(c->expert, c->n_rows));
@@ -277,10 +278,10 @@ static const char *take_experts(const cJSON *root, dtl_costs *c) {
 }
 
 /* Without a list: as elsewhere. */
-static const char *take_walks(const cJSON *root, dtl_costs *c) {
-  const cJSON *walk = cJSON_GetObjectItemCaseSensitive(root, "walk");
-  memcpy(c->walk, COSTS_WALK, sizeof c->walk);
-  return !walk || take_list(walk, DTL_COST_WALKS, c->walk) ? NULL : WRONG_WALK;
+static const char *take_cache_misses(const cJSON *root, dtl_costs *c) {
+  const cJSON *cache_miss = cJSON_GetObjectItemCaseSensitive(root, "cache_miss");
+  memcpy(c->cache_miss, COSTS_CACHE_MISS, sizeof c->cache_miss);
+  return !cache_miss || take_list(cache_miss, DTL_COST_MISSES, c->cache_miss) ? NULL : WRONG_CACHE_MISS;
 }
 
 static double number_or(const cJSON *item, double none) {
@@ -291,7 +292,7 @@ static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) 
   const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
   const cJSON *measured_on = cJSON_GetObjectItemCaseSensitive(root, "key");
   if (schema && !(cJSON_IsString(schema) && !strcmp(schema->valuestring, SCHEMA))) return "its schema is not " SCHEMA;
-  bool of_now = cJSON_HasObjectItem(root, "walk"); /* which older versions did not measure */
+  bool of_now = cJSON_HasObjectItem(root, "cache_miss"); /* every measurement has it */
   if (key && !(of_now && cJSON_IsString(measured_on) && !strcmp(measured_on->valuestring, key)))
     return "it was measured by an older version, or on another machine or model";
   double batch = number_or(cJSON_GetObjectItemCaseSensitive(root, "batch"), 1);
@@ -310,7 +311,7 @@ static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) 
   if (!take_times(cJSON_GetObjectItemCaseSensitive(root, "target"), c, c->target)) return WRONG_TARGET;
   const char *wrong = take_drafts(root, c);
   if (!wrong) wrong = take_experts(root, c);
-  if (!wrong) wrong = take_walks(root, c);
+  if (!wrong) wrong = take_cache_misses(root, c);
   return wrong ? wrong : costs_wrong(c);
 }
 

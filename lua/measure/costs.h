@@ -29,11 +29,11 @@ double costs_target(const dtl_costs *costs, double rows, int context, double exp
 /* A draft's first pass of an iteration: one row of each of so many sequences. */
 double costs_first(const dtl_costs *costs, int draft, int sequences, int context);
 
-/* The walks of a table that tells nothing of them, and those of learned costs before the first: as on a Zen 5. */
-extern const double COSTS_WALK[DTL_COST_WALKS];
+/* Cache misses of a table without them, and of learned costs before the first measurement: as on a Zen 5. */
+extern const double COSTS_CACHE_MISS[DTL_COST_MISSES];
 
-/* A walk over memory that was read so many target passes ago. */
-double costs_walk(const dtl_costs *costs, int passes);
+/* Milliseconds of a read of 32 KiB that were last read that many target passes ago. */
+double costs_cache_miss(const dtl_costs *costs, int passes);
 
 /* Makes measured times increase strictly in rows, and not fall with the context. A disturbance only adds time, so this
  * takes the isotonic fit from below: the largest one that exceeds no time. Then it adds a little for each row. */
@@ -43,7 +43,7 @@ void costs_straighten(const dtl_costs *costs, costs_of ms);
  * more, longer: how many more than others a pass over that number of rows read, and how many ms longer it took; 0: not
  * measured. Where they are hardly more and so tell nothing, one more costs as much as with fewer rows, or else with
  * more; if none tell, all that rows after the first cost is for theirs. */
-void costs_price_experts(dtl_costs *costs, const int *usual, const int *more, const double *longer);
+void costs_estimate_experts(dtl_costs *costs, const int *usual, const int *more, const double *longer);
 
 /* NULL, or why the numbers are no table of costs: static. */
 const char *costs_wrong(const dtl_costs *costs);

@@ -2,7 +2,7 @@
 #include "measure/learn.h"
 
 #include "measure/bench.h"
-#include "measure/walk.h"
+#include "measure/cache_miss.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,8 +33,8 @@ struct course {
   dtl_usage since;          /* when the file was last written or read */
   costs_place place;
   lessons l;
-  walk_lines lines;
-  long passes, walks_at; /* target passes of all runs; the one after which a walk is next */
+  cache_miss_lines lines;
+  long passes, misses_at; /* target passes of all runs; the one after which memory is read next */
 };
 
 enum { GREEDY, SAMPLED, UNCOUPLED, WAYS }; /* ways of sampling */
@@ -71,7 +71,7 @@ static void note(const dtl_learned *learned, const char *format, ...) {
 
 /* ---- the first costs --------------------------------------------------------------------------------------------- */
 
-static void reckon(const dtl_learned *learned, course *c) {
+static void estimate(const dtl_learned *learned, course *c) {
   dt_pair_info info;
   dt_pair_describe(learned->pair, &info);
   learned_guess guess = {.target_bytes = (double)info.target.weight_bytes,
@@ -168,7 +168,7 @@ static dt_status begin(dtl_learned *learned, course *c, dt_error *err) {
   if (!status) status = costs_find_learned(learned->pair, WAY[way_of(c)], c->batch, &c->place, err);
   if (status) return status;
   c->kept = -1;
-  reckon(learned, c);
+  estimate(learned, c);
   c->l.revision = (c->batch - 1) * REVISIONS;
   if ((status = read_file(learned, c, err))) return costs_leave(&c->place), status;
   if (c->kept < 0) take_table(learned, c);
@@ -184,8 +184,8 @@ dt_status learn_course(dtl_learned *learned, int batch, const dt_seq_options *op
   if (!c) {
     c = calloc(1, sizeof *c);
     if (!c) return dtl_fail_memory(err, "what passes cost");
-    *c = (course){.batch = batch, .sampled = sampled, .coupled = coupled, .walks_at = WALK_REST};
-    walk_begin(&c->lines);
+    *c = (course){.batch = batch, .sampled = sampled, .coupled = coupled, .misses_at = CACHE_MISS_PAUSE};
+    cache_miss_begin(&c->lines);
     dt_status status = begin(learned, c, err);
     if (status) {
       free(c);
@@ -209,16 +209,16 @@ void learn_pass(course *c, learned_kind kind, int rows, int context, int experts
   if (!cold) learned_pass(&c->l, kind, (double)rows / c->batch, context, experts, ms);
 }
 
-/* Seldom, since a walk takes as long as a page: after WALK_REST passes and the next one, after twice as many, and so
- * on. */
-void learn_walk(course *c) {
-  long late = ++c->passes - c->walks_at;
+/* Seldom, since a read takes as long as a policy: after CACHE_MISS_PAUSE passes and the next one, after twice as many,
+ * and so on. */
+void learn_cache_miss(course *c) {
+  long late = ++c->passes - c->misses_at;
   if (late < 0) return;
-  learned_walk(&c->l, late ? 1 : WALK_REST, walk_ms(&c->lines));
+  learned_cache_miss(&c->l, late ? 1 : CACHE_MISS_PAUSE, cache_miss_ms(&c->lines));
   if (late)
-    c->walks_at *= 2;
+    c->misses_at *= 2;
   else
-    learned_walk(&c->l, 0, walk_ms(&c->lines));
+    learned_cache_miss(&c->l, 0, cache_miss_ms(&c->lines));
 }
 
 bool learn_wants_plain(const course *c) { return learned_wants_plain(&c->l); }
@@ -236,7 +236,7 @@ double dtl_learned_plain(const dtl_learned *learned, int context) {
   const course *c = learned ? learned->last : NULL;
   bool known = c && c->l.seen_at[CLASS_PLAIN] > 0; /* its times may have been dropped since: learned_doubt.c */
   if (!c) return 0;
-  for (int k = 0; k < c->l.reckoned.n_contexts; k++) known |= c->l.place[LEARNED_TARGET][k][0].n > 0;
+  for (int k = 0; k < c->l.estimated.n_contexts; k++) known |= c->l.place[LEARNED_TARGET][k][0].n > 0;
   return known ? costs_pass(&c->l.shown, c->l.shown.target, 1, context) / c->batch : 0;
 }
 

@@ -19,8 +19,8 @@ dt_status learn_course(dtl_learned *learned, int batch, const dt_seq_options *op
  * distinct experts; 0: none. */
 void learn_pass(course *c, learned_kind kind, int rows, int context, int experts, double ms);
 
-/* A target pass is over: walks over memory for the time of a page, if its turn has come. */
-void learn_walk(course *c);
+/* Call after each target pass. Times cache misses if it is their turn. */
+void learn_cache_miss(course *c);
 
 /* Whether an iteration without a tree is due, so that plain decoding's cost is known. */
 bool learn_wants_plain(const course *c);

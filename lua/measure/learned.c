@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCHEMA "dtrun.learned/1"
+#define SCHEMA "dtrun.learned/2"
 #define LEAST_MS 1e-6 /* least time that is accepted, */
 #define MOST_MS 1e8   /* largest time that is reported: costs_straighten adds a little */
 #define FIRST 1.25    /* times a later draft pass: the draft's weights are in no near cache (estimated) */
@@ -36,7 +36,7 @@ static double rows_take(const learned_guess *g, double rows) {
   return 1 + g->row * (few - 1) + g->many * (rows - few);
 }
 
-static void reckon(dtl_costs *c, costs_of ms, const learned_guess *g, double bytes, double token) {
+static void estimate(dtl_costs *c, costs_of ms, const learned_guess *g, double bytes, double token) {
   for (int k = 0; k < c->n_contexts; k++)
     for (int i = 0; i < c->n_rows; i++) {
       double weights = bytes / g->speed * rows_take(g, c->rows[i] * c->batch);
@@ -48,19 +48,19 @@ static void reckon(dtl_costs *c, costs_of ms, const learned_guess *g, double byt
 
 void learned_begin(lessons *l, const learned_guess *g) {
   memset(l, 0, sizeof *l);
-  dtl_costs *c = &l->reckoned;
+  dtl_costs *c = &l->estimated;
   c->batch = g->batch;
   c->drafts = g->drafts;
   costs_choose_rows(c);
   for (int i = 0; i < c->n_rows; i++) l->log_rows[i] = log(c->rows[i]);
   do c->context[c->n_contexts] = CONTEXTS[c->n_contexts], c->n_contexts++;
   while (c->n_contexts < N_CONTEXTS && CONTEXTS[c->n_contexts - 1] < g->context);
-  reckon(c, c->target, g, g->target_bytes, g->target_token);
+  estimate(c, c->target, g, g->target_bytes, g->target_token);
   for (int d = 0; d < c->drafts; d++) {
-    reckon(c, c->draft[d], g, g->draft_bytes[d], g->draft_token[d]);
+    estimate(c, c->draft[d], g, g->draft_bytes[d], g->draft_token[d]);
     for (int k = 0; k < c->n_contexts; k++) c->first[d][k] = clamp(FIRST * c->draft[d][k][0], LEAST_MS, MOST_MS);
   }
-  memcpy(c->walk, COSTS_WALK, sizeof c->walk);
+  memcpy(c->cache_miss, COSTS_CACHE_MISS, sizeof c->cache_miss);
   l->shown = *c;
 }
 
@@ -76,13 +76,13 @@ static int nearest(const int *at, int n, double x) {
 /* Counts a pass that ran so many times: its place; NULL: the time is none. */
 static learned_place *seed(lessons *l, learned_kind kind, double rows, int context, double experts, double ms,
                            int times) {
-  const dtl_costs *c = &l->reckoned;
+  const dtl_costs *c = &l->estimated;
   bool sound = ms >= LEAST_MS && ms <= MOST_MS && rows > 0 && rows <= 1e6 && context >= 0 && context <= 1 << 30;
   if (!sound || (kind != LEARNED_TARGET && learned_draft_of(kind) >= c->drafts)) return NULL;
   int k = nearest(c->context, c->n_contexts, context),
       i = learned_is_first(kind) ? 0 : nearest(c->rows, c->n_rows, rows);
   learned_place *p = &l->place[kind][k][i];
-  double ratio = log(ms / learned_reckoned(c, kind, rows, context));
+  double ratio = log(ms / learned_estimate(c, kind, rows, context));
   if (experts > 0) learned_count_pass(l, i, experts, p->n ? ratio - place_counted(p) : 0, times);
   for (; times > 0; times--) place_add(p, ratio);
   l->at[kind] = k;
@@ -101,13 +101,13 @@ void learned_pass(lessons *l, learned_kind kind, double rows, int context, int e
   int i = (int)(p - l->place[kind][l->at[kind]]);
   if (kind == LEARNED_TARGET) l->targets++;
   /* a pass over several rows that reads few experts shows nothing about passes that read many */
-  double ratio = experts && i ? INFINITY : log(ms / learned_reckoned(&l->reckoned, kind, rows, context));
+  double ratio = experts && i ? INFINITY : log(ms / learned_estimate(&l->estimated, kind, rows, context));
   learned_doubt(l, kind, i, p, ratio);
 }
 
 void learned_table(lessons *l, const dtl_costs *t, bool sampled, bool coupled) {
   double target = sampled ? t->target_sample * t->batch : 0, draft = coupled ? t->draft_sample * t->batch : 0;
-  if (t->batch != l->reckoned.batch || t->drafts != l->reckoned.drafts) return;
+  if (t->batch != l->estimated.batch || t->drafts != l->estimated.drafts) return;
   for (int k = 0; k < t->n_contexts; k++) {
     for (int i = 0; i < t->n_rows; i++) {
       double ms = t->target[k][i] + target * t->rows[i];
@@ -120,8 +120,8 @@ void learned_table(lessons *l, const dtl_costs *t, bool sampled, bool coupled) {
     for (int d = 0; d < t->drafts; d++)
       confirm(seed(l, learned_kind_of(d, true), 1, t->context[k], 0, t->first[d][k] + draft, TRUSTED), TRUSTED);
   }
-  for (int i = 0; i < DTL_COST_WALKS; i++)
-    for (int times = 0; times < TRUSTED; times++) learned_walk(l, i, t->walk[i]);
+  for (int i = 0; i < DTL_COST_MISSES; i++)
+    for (int times = 0; times < TRUSTED; times++) learned_cache_miss(l, i, t->cache_miss[i]);
 }
 
 /* ---- from times to costs ----------------------------------------------------------------------------------------- */
@@ -135,9 +135,9 @@ static void order_contexts(const dtl_costs *c, costs_of ms, int at) {
   }
 }
 
-static void correct(lessons *l, learned_kind kind, const costs_of reckoned, costs_of ms) {
-  const dtl_costs *c = &l->reckoned;
-  shape_costs(l, kind, reckoned, ms);
+static void correct(lessons *l, learned_kind kind, const costs_of estimated, costs_of ms) {
+  const dtl_costs *c = &l->estimated;
+  shape_costs(l, kind, estimated, ms);
   for (int k = 0; k < c->n_contexts; k++)
     for (int i = 0; i < c->n_rows; i++) ms[k][i] = clamp(ms[k][i], LEAST_MS, MOST_MS);
   order_contexts(c, ms, l->at[kind]);
@@ -148,7 +148,7 @@ static double belief(int n) { return n >= SURE ? 1 : (n + 1) / (SURE + 1.0); }
 
 /* A first pass without times costs more than a later pass by the estimated amount. */
 static void correct_first(lessons *l, int draft, dtl_costs *out) {
-  const dtl_costs *c = &l->reckoned;
+  const dtl_costs *c = &l->estimated;
   learned_place(*of)[COSTS_ROWS] = l->place[learned_kind_of(draft, true)];
   int best = -1;
   for (int k = 0; k < c->n_contexts; k++)
@@ -175,7 +175,7 @@ static bool have_moved(const dtl_costs *c, const costs_of a, const costs_of b) {
 static bool has_moved(const dtl_costs *a, const dtl_costs *b) {
   for (int i = 0; i < a->n_rows; i++)
     if (moved(a->experts[i], b->experts[i]) || moved(a->expert[i], b->expert[i])) return true;
-  if (learned_walk_moved(a->walk, b->walk)) return true;
+  if (learned_cache_miss_moved(a->cache_miss, b->cache_miss)) return true;
   for (int d = 0; d < a->drafts; d++) {
     if (have_moved(a, a->draft[d], b->draft[d])) return true;
     for (int k = 0; k < a->n_contexts; k++)
@@ -186,13 +186,13 @@ static bool has_moved(const dtl_costs *a, const dtl_costs *b) {
 
 bool learned_look(lessons *l) {
   if (!l->waiting || (l->passes > EAGER && l->waiting < fmin(SELDOM, l->passes / 8.0))) return false;
-  dtl_costs now = l->reckoned;
+  dtl_costs now = l->estimated;
   l->waiting = 0;
-  correct(l, LEARNED_TARGET, l->reckoned.target, now.target);
+  correct(l, LEARNED_TARGET, l->estimated.target, now.target);
   learned_count_costs(l, &now);
-  learned_walk_costs(l, now.walk);
+  learned_cache_miss_costs(l, now.cache_miss);
   for (int d = 0; d < now.drafts; d++) {
-    correct(l, learned_kind_of(d, false), l->reckoned.draft[d], now.draft[d]);
+    correct(l, learned_kind_of(d, false), l->estimated.draft[d], now.draft[d]);
     correct_first(l, d, &now);
   }
   if (!has_moved(&now, &l->shown)) return false;
@@ -206,14 +206,14 @@ bool learned_look(lessons *l) {
 static const char *const NAMES[LEARNED_KINDS] = {"target", "draft", "first", "draft2", "first2"};
 
 /* The kinds that a file has: of a second draft only where there is one. */
-static int kinds_of(const lessons *l) { return l->reckoned.drafts > 1 ? LEARNED_KINDS : LEARNED_DRAFT2; }
+static int kinds_of(const lessons *l) { return l->estimated.drafts > 1 ? LEARNED_KINDS : LEARNED_DRAFT2; }
 
 /* [rows, context, ms, the number of times it counts for] */
 static void add_place(cJSON *list, lessons *l, learned_kind kind, int k, int i) {
-  const dtl_costs *c = &l->reckoned;
+  const dtl_costs *c = &l->estimated;
   learned_place *p = &l->place[kind][k][i];
   if (!p->n) return;
-  double ms = learned_reckoned(c, kind, c->rows[i], c->context[k]) * exp(place_counted(p));
+  double ms = learned_estimate(c, kind, c->rows[i], c->context[k]) * exp(place_counted(p));
   const double entry[] = {c->rows[i], c->context[k], clamp(ms, LEAST_MS, MOST_MS), p->n};
   cJSON_AddItemToArray(list, cJSON_CreateDoubleArray(entry, 4));
 }
@@ -225,11 +225,11 @@ char *learned_json(lessons *l, const char *key) {
   cJSON_AddStringToObject(root, "key", key);
   for (int kind = 0; kind < kinds_of(l); kind++) {
     cJSON *list = cJSON_AddArrayToObject(root, NAMES[kind]);
-    for (int k = 0; k < l->reckoned.n_contexts; k++)
-      for (int i = 0; i < l->reckoned.n_rows; i++) add_place(list, l, (learned_kind)kind, k, i);
+    for (int k = 0; k < l->estimated.n_contexts; k++)
+      for (int i = 0; i < l->estimated.n_rows; i++) add_place(list, l, (learned_kind)kind, k, i);
   }
   learned_count_json(l, root);
-  learned_walk_json(l, root);
+  learned_cache_miss_json(l, root);
   char *text = errno == ENOMEM ? NULL : cJSON_PrintUnformatted(root);
   cJSON_Delete(root);
   return text;
@@ -266,7 +266,7 @@ static const char *take_all(lessons *l, const cJSON *root, const char *key) {
     if (!cJSON_IsArray(list)) return wrong[kind];
     cJSON_ArrayForEach(entry, list) if (!take_entry(l, (learned_kind)kind, entry)) return wrong[kind];
   }
-  if (!learned_walk_parse(l, root)) return "walk is no list of three [ms, times]";
+  if (!learned_cache_miss_parse(l, root)) return "cache_miss is no list of three [ms, times]";
   return learned_count_parse(l, root) ? NULL : "experts is no list of [rows, mean, passes] with an expert of two sums";
 }
 

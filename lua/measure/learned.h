@@ -37,7 +37,7 @@ static inline int learned_draft_of(learned_kind kind) { return ((int)kind - LEAR
 static inline bool learned_is_first(learned_kind kind) { return kind == LEARNED_FIRST || kind == LEARNED_FIRST2; }
 
 typedef struct {
-  float ratio[LEARNED_KEPT]; /* logarithms of time seen over time reckoned */
+  float ratio[LEARNED_KEPT]; /* logarithms of time seen over time estimated */
   int n, next;               /* number of ratios; place of the next one */
   int fresh;                 /* how many of them passes of this process gave, LEARNED_KEPT at most */
   long seen_at;              /* l->targets when the last of these came; 0: it is a file's */
@@ -55,9 +55,9 @@ typedef struct {
 } learned_count;
 
 typedef struct {
-  learned_place walk[DTL_COST_WALKS]; /* walks over memory */
-  dtl_costs reckoned;
-  double log_rows[COSTS_ROWS]; /* of reckoned.rows */
+  learned_place cache_miss[DTL_COST_MISSES]; /* of the costs' cache_miss */
+  dtl_costs estimated;
+  double log_rows[COSTS_ROWS]; /* of estimated.rows */
   dtl_costs shown;             /* the costs to count with, which change only when `revision` does */
   int revision;
   long passes;                   /* learned from, those of a file included */
@@ -88,8 +88,8 @@ void learned_begin(lessons *l, const learned_guess *guess);
  * beyond a table's limit) and passes of a draft that the pair lacks. */
 void learned_pass(lessons *l, learned_kind kind, double rows, int context, int experts, double ms);
 
-/* Learns from a walk over memory that was read so many passes ago: 0, 1, or more. */
-void learned_walk(lessons *l, int passes, double ms);
+/* Learns from a read of memory that was last read that many target passes ago: 0, 1, or more. */
+void learned_cache_miss(lessons *l, int passes, double ms);
 
 /* Learns from a measured table as from passes. `sampled`, `coupled`: adds the time of sampling, of coupled drafting. */
 void learned_table(lessons *l, const dtl_costs *table, bool sampled, bool coupled);
@@ -109,7 +109,7 @@ bool learned_count_parse(lessons *l, const struct cJSON *root);
  * estimate for a pass (a draft's first one may have more rows, of committed tokens). */
 void place_add(learned_place *place, double ratio);
 double place_counted(learned_place *place);
-double learned_reckoned(const dtl_costs *c, learned_kind kind, double rows, int context);
+double learned_estimate(const dtl_costs *c, learned_kind kind, double rows, int context);
 
 /* learned_doubt.c: a pass with the row count i gave `place` this ratio. Drops times that it shows to have been
  * disturbed. */
@@ -124,14 +124,14 @@ double learned_weight(const lessons *l, const learned_place *p);
 /* Whether plain decoding's pass has not been seen for so long that an iteration without a tree is due. */
 bool learned_wants_plain(const lessons *l);
 
-/* learned_walk.c: fills the walks of costs; whether they differ so much that it counts; and the same as a member of a
- * JSON object. */
-void learned_walk_costs(lessons *l, double *walk);
-bool learned_walk_moved(const double *a, const double *b);
-void learned_walk_json(lessons *l, struct cJSON *root);
-bool learned_walk_parse(lessons *l, const struct cJSON *root);
+/* learned_cache_miss.c: fill the cache misses of costs, return whether two of them differ enough to count, and write
+ * and read the member of a JSON object. */
+void learned_cache_miss_costs(lessons *l, double *cache_miss);
+bool learned_cache_miss_moved(const double *a, const double *b);
+void learned_cache_miss_json(lessons *l, struct cJSON *root);
+bool learned_cache_miss_parse(lessons *l, const struct cJSON *root);
 
-/* As a JSON object of schema dtrun.learned/1 with its key: malloc'd; NULL: out of memory. It keeps each entry's
+/* As a JSON object of schema dtrun.learned/2 with its key: malloc'd; NULL: out of memory. It keeps each entry's
  * percentile only. */
 char *learned_json(lessons *l, const char *key);
 

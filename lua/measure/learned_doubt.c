@@ -17,10 +17,10 @@ static int class_of(learned_kind kind, int i) {
 }
 
 /* The logarithm of the ratio between the estimates for the row counts i and j. */
-static double reckoned_rows(const lessons *l, learned_kind kind, int k, int i, int j) {
-  const dtl_costs *c = &l->reckoned;
-  return log(learned_reckoned(c, kind, c->rows[i], c->context[k]) /
-             learned_reckoned(c, kind, c->rows[j], c->context[k]));
+static double estimated_rows(const lessons *l, learned_kind kind, int k, int i, int j) {
+  const dtl_costs *c = &l->estimated;
+  return log(learned_estimate(c, kind, c->rows[i], c->context[k]) /
+             learned_estimate(c, kind, c->rows[j], c->context[k]));
 }
 
 /* ---- disturbed passes -------------------------------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ static bool drop(learned_place *p, double most) {
  * its class at that time; a fast pass of plain decoding shows it of all. A pass over several rows shows it of passes
  * over fewer, which take no longer, and of passes over more, which take no longer than several of it. */
 void learned_doubt(lessons *l, learned_kind kind, int i, learned_place *place, double ratio) {
-  const dtl_costs *c = &l->reckoned;
+  const dtl_costs *c = &l->estimated;
   int class = class_of(kind, i);
   l->seen_at[class] = place->seen_at = l->targets;
   bool disturbed = drop(place, ratio + log(FASTER));
@@ -50,7 +50,7 @@ void learned_doubt(lessons *l, learned_kind kind, int i, learned_place *place, d
       learned_place *p = &l->place[kind][k][j];
       if (j == i || !p->n) continue; /* most are empty, and this runs after every pass */
       double more = j > i ? log((double)c->rows[j] / c->rows[i]) : 0;
-      disturbed |= drop(p, ratio + more + reckoned_rows(l, kind, k, i, j) + log(SLACK));
+      disturbed |= drop(p, ratio + more + estimated_rows(l, kind, k, i, j) + log(SLACK));
     }
   for (int other = 0; disturbed && other < LEARNED_KINDS; other++)
     for (int k = 0; k < c->n_contexts; k++)
@@ -72,8 +72,8 @@ static double bounded(learned_place *p, double base) {
 static double machine(lessons *l) {
   learned_place *plain = NULL;
   double least = INFINITY;
-  for (int k = 0; k < l->reckoned.n_contexts; k++)
-    for (int i = 0; i < l->reckoned.n_rows; i++) {
+  for (int k = 0; k < l->estimated.n_contexts; k++)
+    for (int i = 0; i < l->estimated.n_rows; i++) {
       learned_place *p = &l->place[LEARNED_TARGET][k][i];
       if (p->n && !i && (!plain || p->n > plain->n)) plain = p;
       if (p->n && i) least = fmin(least, place_counted(p));

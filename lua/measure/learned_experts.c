@@ -1,6 +1,6 @@
 /* Experts of the target's passes as they are learned: the mean number of distinct ones by rows, and the time of one
  * more. The learned times are those of passes that read the mean. The time of one more is a share of the time that
- * further rows take, at first all of it: their arithmetic is little next to the weights that they wake. Passes that
+ * further rows take, at first all of it: their arithmetic is little next to the weights that they add. Passes that
  * read more or fewer than the mean correct the share, for all numbers of rows together, by a straight line through 0
  * (least squares): if such a pass would take x times a usual one's time longer by the whole share, and took y times
  * longer, `more` is the sum of x x, `slower` of x y. */
@@ -37,7 +37,7 @@ void learned_count_pass(lessons *l, int i, double experts, double slower, int ti
 /* The next row count from i in a direction whose passes were counted; -1 or n_rows: none. */
 static int next_counted(const lessons *l, int i, int step) {
   do i += step;
-  while (i >= 0 && i < l->reckoned.n_rows && !l->count[i].n);
+  while (i >= 0 && i < l->estimated.n_rows && !l->count[i].n);
   return i;
 }
 
@@ -45,7 +45,7 @@ static int next_counted(const lessons *l, int i, int step) {
  * there is one alone, as if no two rows shared an expert. */
 static double counted(const lessons *l, int i) {
   if (l->count[i].n) return l->count[i].mean;
-  int n = l->reckoned.n_rows, a = next_counted(l, i, -1), b = next_counted(l, i, 1);
+  int n = l->estimated.n_rows, a = next_counted(l, i, -1), b = next_counted(l, i, 1);
   if (a < 0) a = b, b = next_counted(l, b, 1);
   if (b == n) b = a, a = next_counted(l, b, -1);
   double power = a < 0 ? 1 : log(l->count[b].mean / l->count[a].mean) / (l->log_rows[b] - l->log_rows[a]);
@@ -53,7 +53,7 @@ static double counted(const lessons *l, int i) {
 }
 
 void learned_count_costs(const lessons *l, dtl_costs *out) {
-  if (next_counted(l, -1, 1) == l->reckoned.n_rows) return;
+  if (next_counted(l, -1, 1) == l->estimated.n_rows) return;
   for (int i = 0; i < out->n_rows; i++) out->experts[i] = fmax(counted(l, i), i ? out->experts[i - 1] : 1);
   for (int i = 1; i < out->n_rows; i++)
     out->expert[i] = fmin(share(l) * whole(out, i), out->target[0][i] / out->experts[i]);
@@ -62,10 +62,10 @@ void learned_count_costs(const lessons *l, dtl_costs *out) {
 
 /* [rows, mean, passes] each, and the two sums. */
 void learned_count_json(const lessons *l, cJSON *root) {
-  if (next_counted(l, -1, 1) == l->reckoned.n_rows) return;
+  if (next_counted(l, -1, 1) == l->estimated.n_rows) return;
   cJSON *list = cJSON_AddArrayToObject(root, "experts");
-  for (int i = 0; i < l->reckoned.n_rows; i++) {
-    const double entry[] = {l->reckoned.rows[i], l->count[i].mean, l->count[i].n};
+  for (int i = 0; i < l->estimated.n_rows; i++) {
+    const double entry[] = {l->estimated.rows[i], l->count[i].mean, l->count[i].n};
     if (l->count[i].n) cJSON_AddItemToArray(list, cJSON_CreateDoubleArray(entry, 3));
   }
   cJSON_AddItemToObject(root, "expert", cJSON_CreateDoubleArray((const double[]){l->slower, l->more}, 2));
@@ -85,8 +85,8 @@ static bool take_count(lessons *l, const cJSON *entry) {
   double x[3] = {0};
   if (!take_numbers(entry, x, 3)) return false;
   if (!(x[1] >= 1 && x[1] <= COSTS_EXPERTS) || !(x[2] >= 1 && x[2] <= LEARNED_KEPT)) return false;
-  for (int i = 0; i < l->reckoned.n_rows; i++)
-    if (l->reckoned.rows[i] == x[0]) l->count[i] = (learned_count){x[1], x[2] < MOST_FILED ? (int)x[2] : MOST_FILED};
+  for (int i = 0; i < l->estimated.n_rows; i++)
+    if (l->estimated.rows[i] == x[0]) l->count[i] = (learned_count){x[1], x[2] < MOST_FILED ? (int)x[2] : MOST_FILED};
   return true;
 }
 

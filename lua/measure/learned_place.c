@@ -28,7 +28,7 @@ double place_counted(learned_place *p) {
   return (double)p->counts;
 }
 
-double learned_reckoned(const dtl_costs *c, learned_kind kind, double rows, int context) {
+double learned_estimate(const dtl_costs *c, learned_kind kind, double rows, int context) {
   if (kind == LEARNED_TARGET) return costs_pass(c, c->target, rows, context);
   int d = learned_draft_of(kind);
   double ms = costs_pass(c, c->draft[d], rows, context);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SCHEMA "dtrun.ledger/1"
+#define SCHEMA "dtrun.ledger/2"
 #define CALIBRATION "dtrun.calibration/2"
 #define CALIBRATION_FILE "calibration.json"
 #define FILE_MAX (1u << 20)

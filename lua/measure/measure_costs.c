@@ -5,11 +5,11 @@
  * with a sample that does not count, since after passes of another size the processor's caches have other contents than
  * in a run. The cost of sampling is the difference between turns with and without it, for each row of a pass of some
  * rows. That of an expert is the difference between passes whose rows take few distinct ones and passes of as many that
- * take many. Walks over memory, for the time of a policy's page, are spread over all of this: caches depend on what
+ * take many. Reads of memory, which give the cost of cache misses, are spread over all of this: caches depend on what
  * else runs. */
 #include "measure/bench.h"
+#include "measure/cache_miss.h"
 #include "measure/costs.h"
-#include "measure/walk.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -153,8 +153,8 @@ static dt_status measure_few_and_many(bench *b, const dtl_cost_measuring *how, c
   return status;
 }
 
-/* Prices experts by these passes. usual: those of the first context, by rows. */
-static void price_experts(dtl_costs *c, const samples *usual, samples of[2][COSTS_ROWS]) {
+/* Estimates the cost of an expert from these passes. usual: those of the first context, by rows. */
+static void estimate_experts(dtl_costs *c, const samples *usual, samples of[2][COSTS_ROWS]) {
   int read[COSTS_ROWS], more[COSTS_ROWS] = {0}, ignored = 0;
   double longer[COSTS_ROWS] = {0};
   for (int i = 0; i < c->n_rows; i++) {
@@ -164,7 +164,7 @@ static void price_experts(dtl_costs *c, const samples *usual, samples of[2][COST
     more[i] = many->experts - few->experts;
     longer[i] = undisturbed_median(many->target, many->n, &ignored) - undisturbed_median(few->target, few->n, &ignored);
   }
-  costs_price_experts(c, read, more, longer);
+  costs_estimate_experts(c, read, more, longer);
 }
 
 /* Computes the medians of all points. */
@@ -191,19 +191,19 @@ static void sum_up(samples of[][1 + COSTS_ROWS], dtl_costs *c, int *all, int *di
 static dt_status measure(bench *b, const dtl_cost_measuring *how, dtl_costs *c, char *why, dt_error *err) {
   samples(*of)[1 + COSTS_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
   if (!of) return dtl_fail_memory(err, "times of passes");
-  samples priced[2][COSTS_ROWS] = {{{.n = 0}}};
-  walk_times walks = {.n = 0};
-  walk_begin(&walks.lines);
+  samples few_and_many[2][COSTS_ROWS] = {{{.n = 0}}};
+  cache_miss_times misses = {.n = 0};
+  cache_miss_begin(&misses.lines);
   dt_status status = measure_sampling(b, how, c, err); /* first, since progress is reported for the rest */
-  if (!status && b->experts) status = measure_few_and_many(b, how, c, priced, err);
+  if (!status && b->experts) status = measure_few_and_many(b, how, c, few_and_many, err);
   int left = c->n_contexts * points(c), all = 0, disturbed = 0;
   while (left > 0 && !status) {
     status = take_round(b, of, how, c, &left, err);
-    if (!status) status = walk_measure(&walks, b, c->context[0], err);
+    if (!status) status = cache_miss_measure(&misses, b, c->context[0], err);
   }
   if (!status) sum_up(of, c, &all, &disturbed);
-  if (!status) walk_costs(&walks, c->walk);
-  if (!status && b->experts) price_experts(c, &of[0][1], priced);
+  if (!status) cache_miss_costs(&misses, c->cache_miss);
+  if (!status && b->experts) estimate_experts(c, &of[0][1], few_and_many);
   if (!status && all > 0 && disturbed > all / 3) {
     c->disturbed = true;
     snprintf(why, DTL_WHY, "%d %% of the passes took longer than others", 100 * disturbed / all);

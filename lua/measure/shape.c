@@ -25,11 +25,11 @@ static int next_known(const fit *f, int n_rows, int i, int step) {
 
 /* The value of row i by the known rows: on the straight line between its neighbours, or of the last two beyond the
  * largest. */
-static double predicted(const dtl_costs *c, const double *reckoned, const fit *f, int i) {
+static double predicted(const dtl_costs *c, const double *estimated, const fit *f, int i) {
   int below = next_known(f, c->n_rows, i, -1), above = next_known(f, c->n_rows, i, 1);
-  if (below < 0) return above == c->n_rows ? reckoned[i] : reckoned[i] * f->shape[above] / reckoned[above];
+  if (below < 0) return above == c->n_rows ? estimated[i] : estimated[i] * f->shape[above] / estimated[above];
   int other = above < c->n_rows ? above : next_known(f, c->n_rows, below, -1);
-  if (other < 0) return reckoned[i] * f->shape[below] / reckoned[below];
+  if (other < 0) return estimated[i] * f->shape[below] / estimated[below];
   double slope = (f->shape[other] - f->shape[below]) / (c->rows[other] - c->rows[below]);
   return f->shape[below] + fmax(slope, 0) * (c->rows[i] - c->rows[below]);
 }
@@ -37,15 +37,15 @@ static double predicted(const dtl_costs *c, const double *reckoned, const fit *f
 /* The weight of row i's own mean: less if it was seldom seen and lies near a known row. */
 static double belief(const lessons *l, const fit *f, int i) {
   double gap = INFINITY;
-  for (int j = 0; j < l->reckoned.n_rows; j++)
+  for (int j = 0; j < l->estimated.n_rows; j++)
     if (f->known[j]) gap = fmin(gap, fabs(l->log_rows[i] - l->log_rows[j]));
   return isinf(gap) ? 1 : gap * gap / (gap * gap + DOUBT * DOUBT / f->times[i]);
 }
 
 /* Finds the shape of the contexts from first to last. Rows are added one after the other, the row seen most often
  * first. */
-static void find_shape(lessons *l, learned_kind kind, const double *reckoned, int first, int last, fit *f) {
-  const dtl_costs *c = &l->reckoned;
+static void find_shape(lessons *l, learned_kind kind, const double *estimated, int first, int last, fit *f) {
+  const dtl_costs *c = &l->estimated;
   for (int i = 0; i < c->n_rows; i++) {
     f->mean[i] = f->times[i] = 0, f->known[i] = false;
     for (int k = first; k <= last; k++) {
@@ -60,27 +60,27 @@ static void find_shape(lessons *l, learned_kind kind, const double *reckoned, in
     for (int i = 0; i < c->n_rows; i++)
       if (!f->known[i] && f->times[i] > (best < 0 ? 0 : f->times[best])) best = i;
     if (best < 0) break;
-    double line = predicted(c, reckoned, f, best), own = reckoned[best] * exp(f->mean[best]);
+    double line = predicted(c, estimated, f, best), own = estimated[best] * exp(f->mean[best]);
     f->shape[best] = line + belief(l, f, best) * (own - line);
     f->known[best] = true;
   }
   for (int i = 0; i < c->n_rows; i++)
-    if (!f->known[i]) f->shape[i] = predicted(c, reckoned, f, i);
+    if (!f->known[i]) f->shape[i] = predicted(c, estimated, f, i);
 }
 
 /* ---- levels ------------------------------------------------------------------------------------------------------ */
 
 /* Finds each context's level, its times relative to the shape; a context without times takes the level before, or the
  * first one known. */
-static void find_levels(lessons *l, learned_kind kind, const double *reckoned, fit *f) {
-  const dtl_costs *c = &l->reckoned;
+static void find_levels(lessons *l, learned_kind kind, const double *estimated, fit *f) {
+  const dtl_costs *c = &l->estimated;
   int first = -1;
   for (int k = 0; k < c->n_contexts; k++) {
     double sum = 0, times = 0;
     for (int i = 0; i < c->n_rows; i++) {
       learned_place *p = &l->place[kind][k][i];
       double weight = learned_weight(l, p);
-      if (p->n) times += weight, sum += weight * (learned_counted(l, kind, k, i) - log(f->shape[i] / reckoned[i]));
+      if (p->n) times += weight, sum += weight * (learned_counted(l, kind, k, i) - log(f->shape[i] / estimated[i]));
     }
     if (times > 0 && first < 0) first = k;
     f->level[k] = times > 0 ? sum / (times + ANCHOR) : k > 0 ? f->level[k - 1] : 0;
@@ -90,7 +90,7 @@ static void find_levels(lessons *l, learned_kind kind, const double *reckoned, f
 
 /* The context with times of the most sizes of passes. */
 static int richest(lessons *l, learned_kind kind) {
-  const dtl_costs *c = &l->reckoned;
+  const dtl_costs *c = &l->estimated;
   int best = 0, most = 0;
   for (int k = 0; k < c->n_contexts; k++) {
     int sizes = 0;
@@ -100,20 +100,20 @@ static int richest(lessons *l, learned_kind kind) {
   return best;
 }
 
-void shape_costs(lessons *l, learned_kind kind, const costs_of reckoned, costs_of ms) {
-  const dtl_costs *c = &l->reckoned;
+void shape_costs(lessons *l, learned_kind kind, const costs_of estimated, costs_of ms) {
+  const dtl_costs *c = &l->estimated;
   fit f = {0};
   int rich = richest(l, kind);
-  find_shape(l, kind, reckoned[0], rich, rich, &f); /* then levels are known for rows, and rows for levels */
-  find_levels(l, kind, reckoned[0], &f);
-  find_shape(l, kind, reckoned[0], 0, c->n_contexts - 1, &f);
-  find_levels(l, kind, reckoned[0], &f);
+  find_shape(l, kind, estimated[0], rich, rich, &f); /* then levels are known for rows, and rows for levels */
+  find_levels(l, kind, estimated[0], &f);
+  find_shape(l, kind, estimated[0], 0, c->n_contexts - 1, &f);
+  find_levels(l, kind, estimated[0], &f);
   for (int k = 0; k < c->n_contexts; k++)
     for (int i = 0; i < c->n_rows; i++) {
       learned_place *p = &l->place[kind][k][i];
-      double expected = log(f.shape[i] / reckoned[0][i]) + f.level[k];
+      double expected = log(f.shape[i] / estimated[0][i]) + f.level[k];
       double weight = learned_weight(l, p);
       double own = p->n ? weight / (weight + OWN) * (learned_counted(l, kind, k, i) - expected) : 0;
-      ms[k][i] = reckoned[k][i] * exp(expected + own);
+      ms[k][i] = estimated[k][i] * exp(expected + own);
     }
 }

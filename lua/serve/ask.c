@@ -396,10 +396,10 @@ static bool read_dtrun(reading *r, const cJSON *v) {
     return true;
   }
   if (name && !is_name(name) && !source) return wrong(r, "the name of an installed policy");
-  how.policy = source ? PAGE_NAME : name;
+  how.policy = source ? SOURCE_NAME : name;
   how.source = source, how.source_len = source ? strlen(source) : 0;
-  how.call_seconds = source ? PAGE_SECONDS : 0; /* an installed policy has its usual time, on a busy machine too */
-  r->a->is_page = source != NULL;
+  how.call_seconds = source ? SOURCE_SECONDS : 0; /* an installed policy has its usual time, on a busy machine too */
+  r->a->has_source = source != NULL;
   return !dtl_policy_open(&how, &r->a->own, &err) || failed(r, &err);
 }
 

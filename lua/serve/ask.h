@@ -43,7 +43,7 @@ typedef struct {
   bool seeded;
   cJSON *body;     /* texts of `in` are its own */
   dtl_policy *own; /* it named a policy; NULL: the server's */
-  bool is_page;    /* it sent a policy's text */
+  bool has_source; /* it sent a policy's text */
 } ask;
 
 /* Reads a body. False: *why says what is wrong; free it all the same. */

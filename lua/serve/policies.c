@@ -83,8 +83,11 @@ bool policies_list(json_text *out, refusal *why) {
 }
 
 void policies_check(json_text *out, const char *source) {
-  dtl_policy_options how = {
-      .policy = PAGE_NAME, .source = source, .source_len = strlen(source), .call_seconds = PAGE_SECONDS, .quiet = true};
+  dtl_policy_options how = {.policy = SOURCE_NAME,
+                            .source = source,
+                            .source_len = strlen(source),
+                            .call_seconds = SOURCE_SECONDS,
+                            .quiet = true};
   dtl_policy *policy;
   dt_error err;
   if (dtl_policy_open(&how, &policy, &err)) {

@@ -1,4 +1,4 @@
-/* Policies as JSON: the installed ones, and a page that is checked. */
+/* Policies as JSON: the installed ones, and the check of a policy's text. */
 #ifndef SERVE_POLICIES_H
 #define SERVE_POLICIES_H
 
@@ -7,11 +7,11 @@
 /* All installed policies, each with its parameters, presets and text. */
 bool policies_list(json_text *out, refusal *why);
 
-/* Compiles a page in the box: its description, or its mistake and the line. */
+/* Compiles a policy's text in the box. Returns its description, or its mistake with the line. */
 void policies_check(json_text *out, const char *source);
 
-/* How requests open a page of their own. */
-#define PAGE_NAME "page.lua"
-#define PAGE_SECONDS 0.02 /* of each call */
+/* How requests open a policy whose text they contain. */
+#define SOURCE_NAME "policy.lua"
+#define SOURCE_SECONDS 0.02 /* of each call */
 
 #endif

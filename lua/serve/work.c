@@ -348,7 +348,7 @@ static ticket *make_ticket(work *w, ask *a) {
   t->texts = calloc((size_t)t->n, sizeof *t->texts);
   t->results = calloc((size_t)t->n, sizeof *t->results);
   t->traces = calloc((size_t)t->n, sizeof *t->traces);
-  const bool shows = a->is_page || a->trace; /* what its policy finds */
+  const bool shows = a->has_source || a->trace; /* what its policy finds */
   if (shows) t->memory = dtl_memory_open();
   bool whole = t->texts && t->results && t->traces && (t->memory || !shows);
   if (!whole) t->n = 0;

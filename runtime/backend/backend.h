@@ -41,9 +41,9 @@ typedef struct {
    * reads the head's output for the row before it on its path, from an earlier pass that wanted a result of that
    * row. */
   const struct dt_cache *features;
-  /* In a Medusa head's pass, whose rows read features and no tokens: how many tokens ahead it guesses. In a reader's:
-   * the depth of its rows. They see rows 0..position-1 of `features` and no others; at distance 0 a row reads the
-   * feature of the last of these, at others the head's own of the row before it on its path. */
+  /* In a Medusa head's pass, whose rows read features and no tokens: how many tokens ahead it guesses. In a
+   * cross-attention head's: the depth of its rows. They see rows 0..position-1 of `features` and no others; at distance
+   * 0 a row reads the feature of the last of these, at others the head's own of the row before it on its path. */
   int distance;
 } dt_rows;
 

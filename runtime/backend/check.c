@@ -71,15 +71,16 @@ dt_status check_features(const dt_rows *rows, int distances, const dt_limits *gi
 
 dt_status check_reading(const dt_rows *rows, const dt_limits *given, dt_error *err) {
   if (!given || rows->distance < 0)
-    return dt_fail(err, DT_EINPUT,
-                   "forward: rows of a reader see a cache of the target's, at a distance from 0 on, not %d",
-                   rows->distance);
+    return dt_fail(
+        err, DT_EINPUT,
+        "forward: rows of a cross-attention head see a cache of the target's, at a distance from 0 on, not %d",
+        rows->distance);
   for (int i = 0; i < rows->n; i++) {
     if (rows->sequence[i] >= given->sequences || rows->position[i] < 1 || rows->position[i] > given->slots)
       return dt_fail(err, DT_EINPUT, "forward: row %d sees %d rows of sequence %d of the target; there are %d of %d", i,
                      rows->position[i], rows->sequence[i], given->sequences, given->slots);
     if (rows->distance && rows->path_len[i] < 2)
-      return dt_fail(err, DT_EINPUT, "forward: row %d of a reader follows no row", i);
+      return dt_fail(err, DT_EINPUT, "forward: row %d of a cross-attention head follows no row", i);
   }
   return DT_OK;
 }
@@ -159,22 +160,22 @@ static dt_status check_heads(const dt_shape *s, dt_error *err) {
 }
 
 /* Checks what layer i has of its own, beside its matrices. */
-static dt_status check_own(const dt_model_desc *d, int i, const dt_shape *s, bool reader, dt_error *err) {
+static dt_status check_own(const dt_model_desc *d, int i, const dt_shape *s, bool cross_attention, dt_error *err) {
   const dt_layer *l = &d->layer[i];
   if (l->kv_heads < 0 || l->head_dim < 0 || l->inter < 0 || s->kv_heads > d->shape.kv_heads ||
       s->head_dim > d->shape.head_dim || s->inter > d->shape.inter)
     return dt_fail(err, DT_EINPUT, "model: layer %d: more heads or numbers than the shape has", i);
-  if (reader && !l->keys_of) return dt_fail(err, DT_EINPUT, "head: layer %d: expected no keys of its own", i);
-  if (!reader && (l->keys_of < 0 || l->keys_of > i || (l->keys_of && d->layer[l->keys_of - 1].keys_of)))
+  if (cross_attention && !l->keys_of) return dt_fail(err, DT_EINPUT, "head: layer %d: expected no keys of its own", i);
+  if (!cross_attention && (l->keys_of < 0 || l->keys_of > i || (l->keys_of && d->layer[l->keys_of - 1].keys_of)))
     return dt_fail(err, DT_EINPUT, "model: layer %d: it cannot read the keys of layer %d", i, l->keys_of - 1);
-  if (l->keys_of && !reader) {
+  if (l->keys_of && !cross_attention) {
     const dt_shape of = dt_shape_of(&d->shape, &d->layer[l->keys_of - 1]);
     if (of.head_dim != s->head_dim || of.kv_heads != s->kv_heads)
       return dt_fail(err, DT_EINPUT, "model: layer %d: the keys of layer %d have another shape", i, l->keys_of - 1);
   }
   if (l->delta && (s->delta_key_heads < 1 || s->delta_value_heads % s->delta_key_heads || s->delta_key_dim < 16 ||
                    s->delta_key_dim % 16 || s->delta_value_dim < 16 || s->delta_value_dim % 16 || l->keys_of ||
-                   s->parallel_residual || reader))
+                   s->parallel_residual || cross_attention))
     return dt_fail(err, DT_EINPUT, "model: layer %d: %d delta heads of %d numbers over %d of %d", i,
                    s->delta_value_heads, s->delta_value_dim, s->delta_key_heads, s->delta_key_dim);
   if (l->window < 0)
@@ -188,8 +189,9 @@ static dt_status check_own(const dt_model_desc *d, int i, const dt_shape *s, boo
   return check_heads(s, err);
 }
 
-/* `in`: width of the input of q, k and v; `normed`: the layer has a first norm; `reader`: it reads a target's keys. */
-static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed, bool reader, dt_error *err) {
+/* `in`: width of the input of q, k and v; `normed`: the layer has a first norm; `cross_attention`: it reads a target's
+ * keys. */
+static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed, bool cross_attention, dt_error *err) {
   const dt_shape own = dt_shape_of(&d->shape, &d->layer[i]), *s = &own;
   const dt_layer *l = &d->layer[i];
   bool delta = l->delta, reads = l->keys_of != 0 || delta;
@@ -243,7 +245,7 @@ static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed,
       {&l->input_norm, s->hidden, 1, !s->inputs, "input norm"},
       {&l->scale, 1, 1, true, "scale"},
   };
-  dt_status status = check_own(d, i, s, reader, err);
+  dt_status status = check_own(d, i, s, cross_attention, err);
   if (status) return status;
   if (l->expert) {
     status = check_experts(s, l, i, err);
@@ -350,7 +352,7 @@ static dt_status check_medusa(const dt_head_desc *h, const dt_shape *target, dt_
   return status;
 }
 
-static dt_status check_reader(const dt_head_desc *h, const dt_shape *target, dt_error *err) {
+static dt_status check_cross_attention(const dt_head_desc *h, const dt_shape *target, dt_error *err) {
   const dt_shape *s = &h->model.shape;
   if (h->taps != 1 || s->parallel_residual || s->inputs || s->experts || h->model.ids || h->model.embed.source)
     return dt_fail(err, DT_EINPUT, "head: one stream, layers with an MLP, and no embedding of its own are expected");
@@ -377,7 +379,7 @@ dt_status check_head(const dt_head_desc *h, const dt_shape *target, dt_error *er
       return dt_fail(err, DT_EINPUT, "head: it reads what enters layer %d, the target has %d", h->tap[i],
                      target->layers);
   if (h->kind == DT_HEAD_MEDUSA) return check_medusa(h, target, err);
-  if (h->kind == DT_HEAD_READER) return check_reader(h, target, err);
+  if (h->kind == DT_HEAD_CROSS_ATTENTION) return check_cross_attention(h, target, err);
   int given = h->taps * target->hidden;
   if (!h->token_norm.source != !h->feature_norm.source)
     return dt_fail(err, DT_EINPUT, "head: norms of tokens and of features, expected both or none");

@@ -19,7 +19,7 @@ dt_status check_pass(const dt_rows *rows, const dt_out *out, dt_limits limits, d
 /* A draft head's pass: each row has a feature to read, in the target's cache (`given`: its bounds) or, where `given` is
  * NULL, in the head's own. distances: of a Medusa head; 0: another head. */
 dt_status check_features(const dt_rows *rows, int distances, const dt_limits *given, dt_error *err);
-/* The same of a reader's pass, whose rows see the target's cache. */
+/* The same of a cross-attention head's pass, whose rows see the target's cache. */
 dt_status check_reading(const dt_rows *rows, const dt_limits *given, dt_error *err);
 dt_status check_slots(const char *what, int sequence, const int32_t *slot, int n, dt_limits limits, dt_error *err);
 

@@ -35,7 +35,7 @@ void cpu_find_inputs(const cpu_chunk *c);
 /* Fills x with the rows that enter a draft head's layer, and fills the input of its attention heads. All threads leave
  * with x complete. */
 void cpu_begin_head(const cpu_chunk *c);
-/* Keeps the features that a reader makes of its rows. */
+/* Keeps the features that a cross-attention head makes of its rows. */
 void cpu_end_head(const cpu_chunk *c);
 /* Copies this thread's share of the rows of x to the cache's features, if these keep the stream that enters this
  * layer. */

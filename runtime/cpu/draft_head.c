@@ -100,7 +100,7 @@ static void begin_eagle(const cpu_chunk *c, int first, int last) {
 }
 
 /* x = fc(the target's embedding and the feature side by side) */
-static void begin_reader(const cpu_chunk *c, int first, int last) {
+static void begin_cross_attention(const cpu_chunk *c, int first, int last) {
   const dt_weights *w = c->p->w;
   const cpu_head *h = &w->head;
   const dt_rows *rows = c->p->rows;
@@ -173,7 +173,7 @@ void cpu_begin_head(const cpu_chunk *c) {
   case DT_HEAD_EAGLE: begin_eagle(c, first, last); break;
   case DT_HEAD_EAGLE3: begin_eagle3(c, first, last); break;
   case DT_HEAD_MEDUSA: run_medusa(c, first, last); break;
-  case DT_HEAD_READER: begin_reader(c, first, last); break;
+  case DT_HEAD_CROSS_ATTENTION: begin_cross_attention(c, first, last); break;
   }
 }
 

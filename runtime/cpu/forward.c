@@ -74,7 +74,7 @@ static dt_status check_given(const dt_weights *w, const dt_rows *rows, dt_error 
   if (from && from->weights != w->head.target)
     return dt_fail(err, DT_EINPUT, "forward: features of another model than the head's target");
   dt_limits given = from ? cpu_limits(from) : (dt_limits){0};
-  if (w->head.kind == DT_HEAD_READER) return check_reading(rows, from ? &given : NULL, err);
+  if (w->head.kind == DT_HEAD_CROSS_ATTENTION) return check_reading(rows, from ? &given : NULL, err);
   return check_features(rows, w->head.distances, from ? &given : NULL, err);
 }
 

@@ -83,8 +83,9 @@ static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
   const dt_weights *w = c->p->w;
   const dt_rows *rows = c->p->rows;
   const cpu_layer *l = &w->layer[a.layer];
-  bool reader = w->head.target && w->head.kind == DT_HEAD_READER; /* it sees rows of the target's and no path */
-  const dt_cache *cache = c->p->cache, *seen = reader ? rows->features : cache;
+  bool cross_attention =
+      w->head.target && w->head.kind == DT_HEAD_CROSS_ATTENTION; /* it sees rows of the target's and no path */
+  const dt_cache *cache = c->p->cache, *seen = cross_attention ? rows->features : cache;
   cpu_attention_row row[CPU_ATTENTION_ROWS];
   float *result[CPU_ATTENTION_ROWS];
   size_t dim = (size_t)l->dim, head_dim = (size_t)l->shape.head_dim;
@@ -100,8 +101,8 @@ static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
     row[n] = (cpu_attention_row){q,
                                  dim == head_dim ? result[n] : padded + (size_t)n * dim,
                                  rows->path + (size_t)at * (size_t)rows->path_stride,
-                                 reader ? rows->position[at] : rows->prefix[at],
-                                 reader ? 0 : rows->path_len[at],
+                                 cross_attention ? rows->position[at] : rows->prefix[at],
+                                 cross_attention ? 0 : rows->path_len[at],
                                  rows->window.sinks,
                                  dt_window_begin(rows->window, rows->position[at]),
                                  l->window ? dt_window_begin((dt_window){l->window, 0}, rows->position[at]) : 0,

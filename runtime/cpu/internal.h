@@ -86,7 +86,8 @@ typedef struct {
   dt_shape shape; /* the model's with this layer's numbers */
   cpu_mine mine;
   int dim; /* head_dim rounded up to 16: the width of a head in q, k, v and the cache */
-  /* The layer whose keys and values it reads: its own number, an earlier one or, in a reader, one of the target's. */
+  /* The layer whose keys and values it reads: its own number, an earlier one or, in a cross-attention head, one of the
+   * target's. */
   int keys_of;
   size_t cache_at; /* bytes of a slot before its keys */
 } cpu_layer;

@@ -87,7 +87,7 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
   if (out->want == DT_WANT_LOGITS || is_filtered(c, s) || (out->want == DT_WANT_BOTH && !s && !adjustments)) return;
   cpu_top *top = list_of(w, c->me->thread, j, OF_SCORES);
   int32_t position = c->p->rows->position[out->row[c->wanted + j]];
-  if (w->head.target) position += (w->head.kind != DT_HEAD_READER) + c->p->rows->distance;
+  if (w->head.target) position += (w->head.kind != DT_HEAD_CROSS_ATTENTION) + c->p->rows->distance;
   float adjusted[CPU_LOGIT_BLOCK];
   const float *told = logits; /* the logits that are reported with scores; drafted candidates report adjusted ones */
   if (adjustments && cpu_is_adjusted(adjustments, w->ids, from, count)) {

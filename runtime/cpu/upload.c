@@ -30,7 +30,7 @@ static float *take_vector(builder *b, const dt_matrix *source) {
   return v;
 }
 
-static bool is_reader(const dt_head_desc *head) { return head && head->kind == DT_HEAD_READER; }
+static bool is_cross_attention(const dt_head_desc *head) { return head && head->kind == DT_HEAD_CROSS_ATTENTION; }
 
 /* The target's last layer with keys of its own that has a window, or none; -1: it has no such layer. */
 static int layer_read(const dt_weights *target, bool windowed) {
@@ -261,9 +261,9 @@ static void build_layer(builder *b, const dt_layer *l, int index, cpu_layer *out
                      .shape = own,
                      .mine = part_of,
                      .dim = round_up(s->head_dim, 16),
-                     .keys_of = is_reader(b->head) ? layer_read(w->head.target, l->window > 0)
-                                : l->keys_of       ? l->keys_of - 1
-                                                   : index,
+                     .keys_of = is_cross_attention(b->head) ? layer_read(w->head.target, l->window > 0)
+                                : l->keys_of                ? l->keys_of - 1
+                                                            : index,
                      .cache_at = w->slot_bytes,
                      .q_norm = take_vector(b, &l->q_norm),
                      .k_norm = take_vector(b, &l->k_norm),
@@ -494,7 +494,8 @@ static void build_scratch(dt_weights *w) {
   k->own_prepared = cpu_take(a, threads * CPU_PRODUCTS * CPU_OWN_ROWS * k->prepared_bytes);
   k->ldlogits = (size_t)round_up(s->vocab, 16);
   k->ldgiven = (size_t)round_up(w->head.given, CPU_PANEL) + 16;
-  k->ldpair = (size_t)round_up(2 * (w->head.kind == DT_HEAD_READER ? w->head.given : s->hidden), CPU_PANEL) + 16;
+  k->ldpair =
+      (size_t)round_up(2 * (w->head.kind == DT_HEAD_CROSS_ATTENTION ? w->head.given : s->hidden), CPU_PANEL) + 16;
   if (w->head.target) {
     k->features = cpu_take(a, CPU_ROWS * k->ldgiven * sizeof(float));
     k->pair = cpu_take(a, CPU_ROWS * k->ldpair * sizeof(float));
@@ -567,7 +568,7 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
                          .given = head->taps * target->shape.hidden,
                          .distances = head->distances,
                          .blocks = head->blocks};
-    if (is_reader(head))
+    if (is_cross_attention(head))
       keep_features(w, w->head.given);
     else if (d->shape.layers)
       keep_streams(w, (const int[]){d->shape.layers + head->norm_output}, 1);
@@ -591,7 +592,7 @@ dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, const dt_holdi
   return status ? status : upload(backend, d, NULL, NULL, how, out, err);
 }
 
-/* Whether the target has the keys that a reader's layers read. */
+/* Whether the target has the keys that a cross-attention head's layers read. */
 static dt_status check_read(const dt_head_desc *head, const dt_weights *target, dt_error *err) {
   for (int i = 0; i < head->model.shape.layers; i++) {
     const dt_shape own = dt_shape_of(&head->model.shape, &head->model.layer[i]);
@@ -618,7 +619,7 @@ dt_status cpu_upload_head(dt_backend *backend, const dt_head_desc *head, const c
                      "head: it reads rows of its target's, of which %d ranks have a part each: run it without mpirun, "
                      "or give a draft model",
                      target->ranks->count);
-  if (status == DT_OK && is_reader(head)) status = check_read(head, target, err);
+  if (status == DT_OK && is_cross_attention(head)) status = check_read(head, target, err);
   if (status == DT_OK) status = upload(backend, &head->model, head, target, &(dt_holding){.dtype = dtype}, out, err);
   if (status == DT_OK) keep_streams(target, head->tap, head->taps);
   return status;

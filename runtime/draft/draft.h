@@ -61,9 +61,9 @@ dt_status draft_model_open(const dt_pair *pair, int which, int sequences, int co
 /* The same for a Medusa head, which has no cache rows. */
 dt_status draft_medusa_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,
                             const dt_cache *target, drafter **out, dt_error *err);
-/* The same for a reader, which has features of a tree's nodes, and no other rows. */
-dt_status draft_reader_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,
-                            const dt_cache *target, drafter **out, dt_error *err);
+/* The same for a cross-attention head, which has features of a tree's nodes, and no other rows. */
+dt_status draft_cross_attention_open(const dt_pair *pair, int which, int sequences, int context,
+                                     const dt_sampling *sampling, const dt_cache *target, drafter **out, dt_error *err);
 /* Slots of a sequence in its cache. */
 int draft_model_slots(const dt_pair *pair, int which, int context);
 

@@ -1,4 +1,4 @@
-/* The hash that made-up distributions and experts come from. */
+/* The hash that synthetic distributions and experts are computed from. */
 #ifndef DT_FAKE_MIX_H
 #define DT_FAKE_MIX_H
 

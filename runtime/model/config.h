@@ -43,7 +43,7 @@ typedef struct {
   int kv_heads[CONFIG_MAX_LAYERS], head_dim[CONFIG_MAX_LAYERS], inter[CONFIG_MAX_LAYERS], keys_of[CONFIG_MAX_LAYERS];
   bool values_are_keys; /* in layers without a window: the projections of keys, before their norm, are the values */
   bool scaled_layers;   /* the stream has a factor behind each layer */
-  bool reader;          /* no layer has keys: all read another model's */
+  bool cross_attention; /* no layer has keys: all read another model's */
   bool tied;            /* the embedding may serve as unembedding */
   int32_t eos[CONFIG_MAX_EOS];
   int n_eos;

@@ -101,17 +101,17 @@ static dt_status read_rotations(const keys *k, config *c) {
   return status;
 }
 
-/* The last layers read the keys and values of the last layer of their kind that has its own; all of a reader's, those
- * of another model. */
+/* The last layers read the keys and values of the last layer of their kind that has its own; all of a cross-attention
+ * head's, those of another model. */
 static dt_status read_shared(const keys *k, config *c) {
   int count = 0, layers = c->shape.layers, end = 0;
-  dt_status status = config_count(k, "num_kv_shared_layers", "attention.shared_kv_layers", c->reader ? layers : 0,
-                                  layers - !c->reader, &count);
-  if (c->reader && !status && count && count < layers)
+  dt_status status = config_count(k, "num_kv_shared_layers", "attention.shared_kv_layers",
+                                  c->cross_attention ? layers : 0, layers - !c->cross_attention, &count);
+  if (c->cross_attention && !status && count && count < layers)
     status =
         dt_fail(k->err, DT_EINPUT, "%s: num_kv_shared_layers is %d, expected all %d layers", k->path, count, layers);
-  for (int i = 0; i < layers && c->reader; i++) c->keys_of[i] = 1;
-  end = c->reader ? layers : layers - count;
+  for (int i = 0; i < layers && c->cross_attention; i++) c->keys_of[i] = 1;
+  end = c->cross_attention ? layers : layers - count;
   for (int i = end; i < layers && !status; i++) {
     int of = end;
     while (of > 0 && c->local[of - 1] != c->local[i]) of--;
@@ -199,7 +199,7 @@ static dt_status read_part(const keys *k, config *c) {
 /* A draft head in several layers. Its logits have no cap. */
 static dt_status read_assistant(const keys *k, config *c) {
   bool ordered = false;
-  c->reader = true;
+  c->cross_attention = true;
   dt_status status = config_bool(k, "use_ordered_embeddings", NULL, false, &ordered);
   if (!status && ordered)
     status =

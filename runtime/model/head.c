@@ -9,7 +9,7 @@
 
 struct head {
   dt_head_desc desc;
-  dt_layer layer, *layers; /* a reader has the latter */
+  dt_layer layer, *layers; /* a cross-attention head has the latter */
   dt_expert *expert;       /* of the layer; NULL: it has none */
   float *inv_freq, *local_freq;
   int32_t *ids, *id_rows;
@@ -35,7 +35,7 @@ static bool is_called(const checkpoint *c, const char *part) {
   return cJSON_IsString(first) && strstr(first->valuestring, part);
 }
 
-static bool is_reader(const checkpoint *c) {
+static bool is_cross_attention(const checkpoint *c) {
   const char *type = cJSON_GetStringValue(item_of(c, "model_type"));
   return type && !strcmp(type, gemma4_assistant.model_type);
 }
@@ -45,7 +45,7 @@ static bool says_head(const checkpoint *c) {
                                               "medusa_num_heads"};
   for (size_t i = 0; i < sizeof keys_of_heads / sizeof *keys_of_heads; i++)
     if (item_of(c, keys_of_heads[i])) return true;
-  return is_reader(c) || is_called(c, "Eagle") || is_called(c, "EAGLE");
+  return is_cross_attention(c) || is_called(c, "Eagle") || is_called(c, "EAGLE");
 }
 
 dt_status head_is(const char *path, bool *is, dt_error *err) {
@@ -404,8 +404,8 @@ static dt_status fill_medusa(head *h, const dt_shape *target, const char *layers
   return f.status;
 }
 
-/* What the configuration says of a reader's layers. The reference sees one row more than a window's width, all before
- * its own position, at which there is none; a layer's window counts that position too. */
+/* What the configuration says of a cross-attention head's layers. The reference sees one row more than a window's
+ * width, all before its own position, at which there is none; a layer's window counts that position too. */
 static dt_status fill_layers(head *h, const config *c, dt_error *err) {
   size_t n = (size_t)c->shape.layers, angles = (size_t)(c->shape.rotary_dims + c->shape.local_dims) / 2 + 1;
   h->layers = calloc(n, sizeof *h->layers);
@@ -421,7 +421,7 @@ static dt_status fill_layers(head *h, const config *c, dt_error *err) {
   return DT_OK;
 }
 
-static dt_status fill_reader(head *h, const dt_shape *target, const char *layers, dt_error *err) {
+static dt_status fill_cross_attention(head *h, const dt_shape *target, const char *layers, dt_error *err) {
   config c = {0};
   dt_head_desc *d = &h->desc;
   keys k = checkpoint_keys(&h->files, err);
@@ -439,7 +439,7 @@ static dt_status fill_reader(head *h, const dt_shape *target, const char *layers
   if (!status) status = checkpoint_open_tensors(&h->files, err);
   if (!status) status = fill_layers(h, &c, err);
   if (status) return status;
-  d->kind = DT_HEAD_READER;
+  d->kind = DT_HEAD_CROSS_ATTENTION;
   c.shape.turn_scale = (float)c.rotation.scale;
   d->model =
       (dt_model_desc){.shape = c.shape, .inv_freq = h->inv_freq, .local_freq = h->local_freq, .layer = h->layers};
@@ -521,7 +521,7 @@ static dt_status fill_own(head *h, const dt_shape *target, dt_error *err) {
 }
 
 static dt_status fill(head *h, const dt_shape *target, const char *layers, dt_error *err) {
-  if (is_reader(&h->files)) return fill_reader(h, target, layers, err);
+  if (is_cross_attention(&h->files)) return fill_cross_attention(h, target, layers, err);
   if (item_of(&h->files, "medusa_num_heads")) return fill_medusa(h, target, layers, err);
   return fill_eagle(h, target, layers, err);
 }

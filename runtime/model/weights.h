@@ -211,28 +211,28 @@ typedef struct {
  *   x = f                                             the target's
  *   x += act(W x + b)                                 for each block of d
  *   logits = d's output matrix(x)
- * READER: some layers, which have no keys and read the target's. All rows of a tree are at the root's position p and
- * see the target's rows 0 to p - 1, never each other; the row of a node of depth d predicts the token at p + 1 + d. It
- * is Gemma 4's assistant, which Gemma4AssistantForCausalLM and SinglePositionMultiTokenCandidateGenerator of
+ * CROSS_ATTENTION: some layers, which have no keys and read the target's. All rows of a tree are at the root's position
+ * p and see the target's rows 0 to p - 1, never each other; the row of a node of depth d predicts the token at p + 1 +
+ * d. It is Gemma 4's assistant, which Gemma4AssistantForCausalLM and SinglePositionMultiTokenCandidateGenerator of
  * transformers 5 compute so.
  *   x = fc([e, f])                                    e and f of T numbers each
  *   x = final_norm(layers(x))
  *   logits = unembed(x)
  *   feature = post(x) */
-typedef enum { DT_HEAD_EAGLE, DT_HEAD_EAGLE3, DT_HEAD_MEDUSA, DT_HEAD_READER } dt_head_kind;
+typedef enum { DT_HEAD_EAGLE, DT_HEAD_EAGLE3, DT_HEAD_MEDUSA, DT_HEAD_CROSS_ATTENTION } dt_head_kind;
 
 #define DT_TAPS 8       /* most streams that make a feature */
 #define DT_DISTANCES 16 /* most distances, */
 #define DT_BLOCKS 4     /* and blocks of each */
 
 typedef struct {
-  /* One layer, whose norm1 none has; MEDUSA: none; READER: some. No embed, no unembed: the target's. */
+  /* One layer, whose norm1 none has; MEDUSA: none; CROSS_ATTENTION: some. No embed, no unembed: the target's. */
   dt_model_desc model;
   dt_head_kind kind;
   int taps;
   int tap[DT_TAPS];      /* streams as they enter these layers; behind the last one; one more: behind the final norm */
-  dt_matrix fc, fc_bias; /* EAGLE-3: [H, taps T]; EAGLE: [H, 2H]; READER: [H, 2T]; the bias may be absent */
-  dt_matrix post;        /* READER only: [T, H] */
+  dt_matrix fc, fc_bias; /* EAGLE-3: [H, taps T]; EAGLE: [H, 2H]; CROSS_ATTENTION: [H, 2T]; the bias may be absent */
+  dt_matrix post;        /* CROSS_ATTENTION only: [T, H] */
   /* EAGLE-3 only. Norms before fc, of all numbers or of each stream's, may be absent. */
   dt_matrix all_norm, stream_norm[DT_TAPS];
   dt_matrix token_norm, feature_norm; /* [H] of e, of x; in an EAGLE head of e, of f, and both or none */

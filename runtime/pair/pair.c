@@ -216,7 +216,7 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
                              .hidden = shape->hidden};
   snprintf(to->head, sizeof to->head, "%s", head_said(h));
   to->distances = head_desc(h)->distances;
-  to->reader = head_desc(h)->kind == DT_HEAD_READER;
+  to->cross_attention = head_desc(h)->kind == DT_HEAD_CROSS_ATTENTION;
   s = p->ops->upload_head(p->backend, head_desc(h), dtype, p->target, &to->weights, err);
   head_close(h);
   return s;

@@ -12,10 +12,10 @@ typedef struct {
   dt_weights *weights;
   dt_model_info info;
   char *path;
-  char *vocab;    /* NULL: it has all its output's rows */
-  char head[112]; /* the head's kind and its inputs from the target; "": it is a model */
-  int distances;  /* how many tokens ahead a Medusa head guesses; 0: no Medusa head */
-  bool reader;    /* the head reads the target's keys and has none of its own */
+  char *vocab;          /* NULL: it has all its output's rows */
+  char head[112];       /* the head's kind and its inputs from the target; "": it is a model */
+  int distances;        /* how many tokens ahead a Medusa head guesses; 0: no Medusa head */
+  bool cross_attention; /* the head reads the target's keys and has none of its own */
 } pair_draft;
 
 struct dt_pair {

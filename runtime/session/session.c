@@ -87,9 +87,9 @@ static dt_status open_drafters(dt_session *s, int context, dt_error *err) {
   for (; s->drafts < s->pair->n_drafts && !status; s->drafts++) {
     const pair_draft *draft = &s->pair->draft[s->drafts];
     dt_status (*open)(const dt_pair *, int, int, int, const dt_sampling *, const dt_cache *, drafter **, dt_error *) =
-        draft->distances ? draft_medusa_open
-        : draft->reader  ? draft_reader_open
-                         : draft_model_open;
+        draft->distances         ? draft_medusa_open
+        : draft->cross_attention ? draft_cross_attention_open
+                                 : draft_model_open;
     status = open(s->pair, s->drafts, s->sequences, context, s->draft_sampling, s->target, &s->draft[s->drafts], err);
   }
   return status;

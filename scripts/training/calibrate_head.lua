@@ -60,7 +60,7 @@ for name in assert(io.popen(("ls '%s'/dtrun/ledger-*.json"):format(cache))):line
   local lists = {}
   for key, list in pairs(ledger.books[#ledger.books].lists) do
     if key == "guesses1" then list = table.move({ right[way] }, 1, 1, SENT + 1, table.move(list, 1, SENT, 1, {})) end
-    if key ~= "account" then lists[key] = rounded(list) end -- the account is the pair's own
+    if key ~= "loss_budget" then lists[key] = rounded(list) end -- the loss budget belongs to the pair
   end
   found[way] = lists
 end

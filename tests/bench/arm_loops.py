@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reckons the inner loops of the ARM kernels from their machine code, since no ARM machine has measured them:
+"""Estimates the inner loops of the ARM kernels from their machine code, since no ARM machine has measured them:
 
     tests/bench/arm_loops.py [BUILD]      build/arm64; prints a table
 
@@ -51,7 +51,7 @@ def kind(text, dot):
     return "simd" if re.search(r"\b[vq]\d+\b|\b[vq]\d+\.|^(f|scvtf|movi)", text) else "other"
 
 
-def reckoned_by_mca(lines, cpu):
+def estimated_by_mca(lines, cpu):
     """Cycles of a turn, branches left out."""
     plain = [re.sub(r"#(-?\d+)", r"#\1", t) for t in lines if not re.match(r"(b|b\.\w+|cbn?z|adrp|nop)\b", t)]
     run = subprocess.run(["llvm-mca-19", "-mtriple=aarch64", f"-mcpu={cpu}", "-mattr=+i8mm,+dotprod", "-iterations=100"],
@@ -68,8 +68,8 @@ def main():
         for name in BYTES:
             lines = loop(function(build, variant, file, f"{name}_{shape}"), DOTS[variant])
             n = {k: sum(kind(t, DOTS[variant]) == k for t in lines) for k in ("dot", "simd", "load", "store", "other")}
-            n1 = reckoned_by_mca(lines, "neoverse-n1") if variant != "i8mm" else None
-            v1 = reckoned_by_mca(lines, "neoverse-v1")
+            n1 = estimated_by_mca(lines, "neoverse-n1") if variant != "i8mm" else None
+            v1 = estimated_by_mca(lines, "neoverse-v1")
             m1 = max((n["dot"] + n["simd"]) / 4, (n["load"] + n["store"]) / 3, len(lines) / 8) if variant != "i8mm" else None
             cycles = [n1, v1, m1]
 

@@ -1,4 +1,4 @@
--- What benches that reckon share: dofile(arg[0]:match "^(.*/)" .. "by_table.lua").
+-- Shared by benchmarks that estimate from a table of costs: dofile(arg[0]:match "^(.*/)" .. "by_table.lua").
 --
 --   by_table.arms("rate, linear K=2, dynatree narrow")   -- { { label =, policy =, preset =, params = {} }, .. }
 --   by_table.texts(opts)                                 -- novels, texts of --sets, or --questions in ChatML

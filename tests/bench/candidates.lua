@@ -12,7 +12,7 @@ local opts = dt.args {
     { "tokens", 40, short = "n", min = 2, max = 1000, doc = "tokens of a run" },
   },
 }
-local PAGE = [[
+local SOURCE = [[
 local policy = require "dt.policy"
 local P = policy.define { name = "rows", uses = { draft = false%s } }
 function P:draft(tree)
@@ -27,7 +27,7 @@ local prefix = assert(pair:prefix "It was a dark night, and the old man went dow
 
 -- Milliseconds of a verify pass.
 local function run(uses)
-  local result = assert(pair:generate { policy = "rows.lua", source = PAGE:format(uses, opts.nodes), prompt = prefix,
+  local result = assert(pair:generate { policy = "rows.lua", source = SOURCE:format(uses, opts.nodes), prompt = prefix,
                                         tokens = opts.tokens, ignore_eos = true })
   return result.stats.time_ms.verify / result.stats.iterations, result.stats.output_hash
 end

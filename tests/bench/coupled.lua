@@ -1,4 +1,4 @@
--- What coupled drafting gains: tokens per iteration with and without the noise, at one temperature.
+-- The effect of coupled drafting: tokens per iteration with and without the noise, at one temperature.
 -- dtrun run tests/bench/coupled.lua [--prompts 20] [--tokens 100] [--temp 1]
 local dt = require "dt"
 

@@ -1,6 +1,6 @@
--- When does speculation pay where a row wakes experts, and with which policy? All is drawn and counted by a table, so
--- the numbers repeat on any machine: a scripted text whose guesses come true as often as the draft says, a scripted
--- target whose rows take experts (dt.fake), and passes that take the time of the bytes that they read.
+-- When does speculation pay if each row selects additional experts, and with which policy? All is drawn and counted by
+-- a table, so the numbers repeat on any machine: a scripted text whose guesses come true as often as the draft says, a
+-- scripted target whose rows take experts (dt.fake), and passes that take the time of the bytes that they read.
 --   dtrun run tests/bench/experts.lua [--texts 3] [--tokens 200]
 local dt = require "dt"
 
@@ -8,7 +8,7 @@ local HERE = arg[0]:match "^(.*/)" or "./"
 local by_table = dofile(HERE .. "by_table.lua")
 
 local opts = dt.args {
-  doc = "speeds of policies on made-up targets with experts, by a table of costs",
+  doc = "speeds of policies on synthetic targets with experts, by a table of costs",
   options = {
     { "texts", 3, min = 1, max = 100, doc = "texts for each number" },
     { "tokens", 200, short = "n", min = 10, max = 500, doc = "tokens of each" },
@@ -89,15 +89,15 @@ local function script(tokens, right, seed)
   return { vocab = vocab, draft = draft, target = target, prompt = " " .. first }
 end
 
--- Times of passes of 1 to 64 rows, each with as many experts as independent choices would wake.
+-- Times of passes of 1 to 64 rows, each with as many experts as independent choices would select.
 local function table_of(target, machine)
   local one = (target.rest + target.layers * target.chosen * target.expert) / SPEED
   local each = target.expert * target.layers / LAYERS / SPEED
   local t = { contexts = { 128 }, rows = {}, target = { {} }, draft = { {} }, experts = {}, expert = {} }
   for n = 1, 64 do
-    local woken = LAYERS * target.of * (1 - (1 - target.chosen / target.of) ^ n)
-    t.rows[n], t.experts[n], t.expert[n] = n, woken, each
-    t.target[1][n] = target.rest / SPEED + each * woken + machine.row * one * (n - 1)
+    local selected = LAYERS * target.of * (1 - (1 - target.chosen / target.of) ^ n)
+    t.rows[n], t.experts[n], t.expert[n] = n, selected, each
+    t.target[1][n] = target.rest / SPEED + each * selected + machine.row * one * (n - 1)
     t.draft[1][n] = one * machine.draft * (1 + 0.02 * (n - 1))
   end
   return t

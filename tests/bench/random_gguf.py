@@ -7,7 +7,7 @@
 With --delta-heads it is a Qwen3.5, here in the shape of the 2B, in 8 bits. With --experts it is a Qwen3-MoE, here in the shape of Qwen3-30B-A3B; fewer layers fit where memory is short. How alike its rows choose says
 nothing of real models: a time of several rows means little without the number of distinct experts.
 
-needs numpy and gguf. Tokenizer and other metadata are FROM's, a qwen2 file. Its text means nothing, so no speed-up of a draft is measured with it.
+needs numpy and gguf. Tokenizer and other metadata are FROM's, a qwen2 file. Its text means nothing, so no speedup of a draft is measured with it.
 Tokens that are not plain letters have zeros in the output matrix and so never come: llama.cpp's server fails on text that is not UTF-8.
 As in Q4_K_M files output, half of the value matrices and of the down projections are Q6_K. Numbers have the size that keeps activations near 1.
 """

@@ -32,7 +32,7 @@ local LEAST = 50 -- guesses of a bin that is drawn
 local SAME = 8 -- tokens before a guess, and it is the same
 
 -- Level by level the likeliest child, with some siblings that are verified too. Its sums are told by the trace.
-local PAGE = [[
+local SOURCE = [[
 local policy = require "dt.policy"
 local Wide = policy.define { name = "wide", params = { { "calibrate", false, doc = "learn a scale" } } }
 function Wide:init() self.scale = policy.calibration(SHARE) end
@@ -108,7 +108,7 @@ end
 
 local pair, list = dt.check(dt.load(opts.load)), texts()
 local trace = os.tmpname()
-local source = PAGE:gsub("DEPTH", DEPTH):gsub("CHILDREN", CHILDREN):gsub("SHARE", tostring(opts.share))
+local source = SOURCE:gsub("DEPTH", DEPTH):gsub("CHILDREN", CHILDREN):gsub("SHARE", tostring(opts.share))
 
 local function lines(sets)
   for b = 1, 10 do

@@ -1,9 +1,9 @@
--- Is there nothing to tune in rate? Each of its numbers, in its page and in the parts of dt.policy that it is made of,
+-- Is there nothing to tune in rate? Each of its numbers, in its file and in the parts of dt.policy that it is made of,
 -- is halved and doubled: the speed, by the table of costs, over that with the number as it is.
 --   dtrun run tests/bench/sensitivity.lua [--temps 0,0.8] [--prompts 10] [--cost-table FILE] [-m TARGET -md DRAFT]
 --
--- The page is put together anew with one number changed: a part's text stands before the page's own, and takes the
--- place of the part that dt.policy has.
+-- The policy is assembled again with one number changed: a part's text precedes the policy's own and replaces the part
+-- of dt.policy.
 local dt = require "dt"
 local HERE = arg[0]:match "^(.*/)" or "./"
 local by_table = dofile(HERE .. "by_table.lua")
@@ -21,7 +21,7 @@ local opts = dt.args {
   },
 }
 -- Each behind those that it requires.
-local PARTS = { "account", "copies", "sources", "experts", "prices", "pace", "guesses" }
+local PARTS = { "loss_budget", "copies", "sources", "experts", "pass_costs", "pace", "guesses" }
 
 local function read(path)
   local file <close> = assert(io.open(HERE .. "../../" .. path, "rb"))
@@ -40,7 +40,7 @@ local function numbers(text)
     local from, labels = at + #"\nlocal " + #names + #" = ", {}
     for name in names:gmatch "[%u%d_]+" do labels[#labels + 1] = name end
     local code = values:gsub("%s*%-%-.*", "")
-    local n, derived = 0, code:find "%u" -- what is reckoned from other constants
+    local n, derived = 0, code:find "%u" -- computed from other constants
     for first, number, last in (derived and "" or code):gmatch "()(%d[%d.]*)()" do
       n = n + 1
       local label = #labels > 1 and labels[n] or labels[1] .. (code:find "{" and "." .. n or "")
@@ -50,8 +50,8 @@ local function numbers(text)
   return list
 end
 
--- The page with the number at `place` of file `changed` replaced.
-local function page(changed, place, value)
+-- The policy with the number at `place` of file `changed` replaced.
+local function policy_with(changed, place, value)
   local out = { 'local policy = require "dt.policy"\n' }
   local function text_of(file)
     if file ~= changed then return file.text end
@@ -59,7 +59,7 @@ local function page(changed, place, value)
   end
   for i = 2, #files do
     local name = files[i].name
-    local text = text_of(files[i]):gsub('require "dt%.policy%.(%l+)"', "policy.%1")
+    local text = text_of(files[i]):gsub('require "dt%.policy%.([%l_]+)"', "policy.%1")
     out[#out + 1] = ("policy.%s = (function()\n%s\nend)()\n"):format(name, text)
   end
   out[#out + 1] = "local made = policy.guesses\n"
@@ -87,7 +87,7 @@ end
 
 local temps, base = {}, {}
 for temp in opts.temps:gmatch "[^,]+" do temps[#temps + 1] = assert(tonumber(temp), "temps: numbers with commas") end
-for i, temp in ipairs(temps) do base[i] = ms_of(page(), temp) end
+for i, temp in ipairs(temps) do base[i] = ms_of(policy_with(), temp) end
 
 local function changed(file, place, factor)
   local now, cells = tonumber(place.value), {}
@@ -95,7 +95,7 @@ local function changed(file, place, factor)
   if now > 0.5 and now < 1 and factor > 1 then value = 1 - (1 - now) / factor end -- a part: its rest is halved
   if math.type(now) == "integer" then value = math.max(1, math.ceil(value)) end
   for i, temp in ipairs(temps) do
-    cells[i] = ("%+.1f %%"):format(100 * (base[i] / ms_of(page(file, place, tostring(value)), temp) - 1))
+    cells[i] = ("%+.1f %%"):format(100 * (base[i] / ms_of(policy_with(file, place, tostring(value)), temp) - 1))
   end
   return table.concat(cells, ", ")
 end

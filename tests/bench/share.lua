@@ -1,5 +1,5 @@
 -- The oracle's share: how much of what could be had does a policy get? By the table of costs, without the machine's
--- noise and without the time of pages: plain decoding, policies, and the most that a chain and a tree could reach that
+-- noise and without policy overhead: plain decoding, policies, and the most that a chain and a tree could reach that
 -- knew what comes.
 --   dtrun run tests/bench/share.lua [--temp 0.8] [--arms "rate, linear K=2, dynatree narrow"] [--prompts 20]
 --     [--sets scripts/prompts/tasks/*.jsonl] [--questions FILE.jsonl] [--cost-table FILE] [-m TARGET -md DRAFT]

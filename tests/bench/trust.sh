@@ -36,7 +36,7 @@ measure quiet 0
 measure busy 1
 measure crowded "$(nproc)"
 
-# The report says so, and intervals of the speed-ups overlap.
+# The report says so, and intervals of the speedups overlap.
 for name in busy crowded; do
   grep -q '^The machine was busy' "$folder/$name/report.md" || { echo "$name: not noticed"; failed=1; }
   paste -d, <(grep ',speedup,' "$folder/quiet/report.csv") <(grep ',speedup,' "$folder/$name/report.csv") | awk -F, -v name=$name '$2 == "\"\"" {

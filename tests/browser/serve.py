@@ -26,7 +26,7 @@ def choose(b, place, policy):
     b.value(f"(() => {{ const s = document.querySelector('#{place} select'); s.value = {policy!r}; s.onchange(); }})()")
 
 
-def write_page(b, old, new):
+def write_policy(b, old, new):
     b.value(f"(() => {{ const t = document.getElementById('own-text'); t.value = t.value.replace({old!r}, {new!r}); t.oninput(); }})()")
 
 
@@ -187,8 +187,8 @@ def playground_draws(b):
 def playground_stops(b):
     """A run stops by Escape, and by its button: the passes that came stay, its place is free, and another run begins."""
     opened(b, "#playground")
-    choose(b, "first-policy", "your page")
-    write_page(b, "Hedge:draft(tree)", "Hedge:draft(tree) for _ = 1, 500000 do end")  # some milliseconds for each pass
+    choose(b, "first-policy", "your policy")
+    write_policy(b, "Hedge:draft(tree)", "Hedge:draft(tree) for _ = 1, 500000 do end")  # some milliseconds for each pass
     for stop in (lambda: b.press("Escape"), lambda: b.value("document.getElementById('play-stop').click()")):
         b.value("document.getElementById('play-tokens').value = 1000")
         b.value("document.getElementById('run').click()")
@@ -204,25 +204,25 @@ def playground_stops(b):
 
 
 def playground_marks_mistakes(b):
-    """A page with an error shows its line: while one types, and where it fails in a run."""
+    """A policy with an error shows its line: while one types, and where it fails in a run."""
     opened(b, "#playground")
-    choose(b, "first-policy", "your page")
+    choose(b, "first-policy", "your policy")
     run(b)
     check("hedge took" in text(b, "#verdict"), text(b, "#verdict"), text(b, "#play-error"))
     faster = float(re.search(r"([0-9.]+) times the speed", text(b, "#verdict")).group(1))
     if faster != 1:  # what is slower is not shown as a success
         check((b.value("document.getElementById('verdict').className") == "good") == (faster > 1), text(b, "#verdict"))
-    write_page(b, "tree:draft_step", "tree:draft_stp")
+    write_policy(b, "tree:draft_step", "tree:draft_stp")
     run(b)
-    check("page.lua:9:" in text(b, "#play-error") and "draft_step" in text(b, "#play-error"), text(b, "#play-error"))
+    check("policy.lua:9:" in text(b, "#play-error") and "draft_step" in text(b, "#play-error"), text(b, "#play-error"))
     check(text(b, "#gutter .wrong").strip() == "9", "line", text(b, "#gutter .wrong"))
     b.value("document.getElementById('jump').click()")
     check("draft_stp" in b.value("(t => t.value.slice(t.selectionStart, t.selectionEnd))(document.getElementById('own-text'))"), "the line is not selected")
-    write_page(b, "for _", "fr _")
+    write_policy(b, "for _", "fr _")
     b.until("document.querySelector('#gutter .wrong')?.textContent.trim() === '8'")
-    check(b.value("document.getElementById('play-error').hidden"), "the error of another page stays", text(b, "#play-error"))
-    write_page(b, "fr _", "while true do end for _")
-    write_page(b, "tree:draft_stp", "tree:draft_step")
+    check(b.value("document.getElementById('play-error').hidden"), "the error of another text stays", text(b, "#play-error"))
+    write_policy(b, "fr _", "while true do end for _")
+    write_policy(b, "tree:draft_stp", "tree:draft_step")
     b.until("!document.querySelector('#gutter .wrong')")
     run(b)
     check("0.02 s" in text(b, "#play-error"), text(b, "#play-error"))
@@ -276,7 +276,7 @@ def is_readable_everywhere(b):
     for view in ("", "#playground"):
         opened(b, view)
         if view:
-            choose(b, "first-policy", "your page")
+            choose(b, "first-policy", "your policy")
             run(b)
         else:
             b.value("document.querySelector('.ideas button').click()")

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# "Why no speed-up?": the line behind a run that was slower than plain decoding, and --explain. Each page here wastes one thing.
+# "Why no speedup?": the line behind a run that was slower than plain decoding, and --explain. Each policy here wastes one thing.
 . "$(dirname "$0")/helpers.sh"
 
-# page NAME STATEMENTS: a policy whose draft is these
-page() {
+# policy NAME STATEMENTS: a policy whose draft is these
+policy() {
   printf 'local P = require("dt.policy").define { name = "%s", params = { { "N", 1, min = 1, max = 9, doc = "" } } }\nfunction P:draft(tree) %s end\nreturn P\n' "$1" "$2" >"$1.lua"
 }
 # advised PATTERN ARGUMENTS...: the last line is the advice
@@ -16,25 +16,25 @@ advised() {
 # Five rounds: a run here takes milliseconds, and a machine that stops for some of them in one round decides nothing.
 both='--compare ar --rounds 5'
 
-it_says_that_drafting_is_too_dear() {
-  page deep 'local n = 0 for _ = 1, 24 do tree:draft_step(n) local f, l = tree:branch(n, 1) if l < f then break end n = f end if tree:size() > 0 then tree:keep { 1 } end'
+it_says_that_drafting_is_too_expensive() {
+  policy deep 'local n = 0 for _ = 1, 24 do tree:draft_step(n) local f, l = tree:branch(n, 1) if l < f then break end n = f end if tree:size() > 0 then tree:keep { 1 } end'
   advised 'an iteration drafts for [0-9.]+ ms, and plain decoding needs [0-9.]+ for a token; try: .*dtrun rate -p '"'It was a dark night'"' -n 40 --ignore-eos --compare ar$' \
     ./deep.lua -p 'It was a dark night' -n 40 --ignore-eos $both
 }
-it_says_that_rows_are_dear_here() {
-  page wide 'tree:draft_step(0) tree:branch(0, 1) for t = 100, 300 do tree:add(0, t) end'
+it_says_that_rows_are_expensive_here() {
+  policy wide 'tree:draft_step(0) tree:branch(0, 1) for t = 100, 300 do tree:add(0, t) end'
   advised 'a pass over [0-9]+ rows takes [0-9.]+ times one over a single row here; try: .*dtrun rate ' ./wide.lua -p 'It was a dark night' -n 40 --ignore-eos $both
 }
 it_says_that_guesses_are_wrong() {
-  page blind 'for t = 100, 300 do tree:add(0, t) end'
+  policy blind 'for t = 100, 300 do tree:add(0, t) end'
   advised 'only [0-3]?[0-9] % of the first guesses were right; try: .*dtrun prompt_lookup ' ./blind.lua -p 'It was a dark night' -n 40 --ignore-eos $both
 }
 it_says_that_the_policy_itself_is_slow() {
-  page idle 'tree:draft_step(0) tree:branch(0, 1) for _ = 1, 1000000 do end'
+  policy idle 'tree:draft_step(0) tree:branch(0, 1) for _ = 1, 1000000 do end'
   advised 'the policy itself takes [0-9.]+ ms of an iteration; try: .*dtrun rate ' ./idle.lua -p 'It was a dark night' -n 40 --ignore-eos $both
 }
 it_says_that_the_machine_was_busy_and_how_to_measure_then() {
-  page idle 'tree:draft_step(0) tree:branch(0, 1) for _ = 1, 1000000 do end'
+  policy idle 'tree:draft_step(0) tree:branch(0, 1) for _ = 1, 1000000 do end'
   local processor busy
   processor=$(taskset -cp $$ | grep -oE '[0-9]+([,-].*)?$' | grep -oE '^[0-9]+')
   taskset -c "$processor" bash -c 'while :; do :; done' &
@@ -47,7 +47,7 @@ it_says_that_the_machine_was_busy_and_how_to_measure_then() {
 }
 it_gives_no_advice_where_there_is_nothing_to_advise() {
   succeeds ar -p 'It was a dark night' -n 40
-  page blind 'for t = 100, 300 do tree:add(0, t) end for _ = 1, 1000000 do end'
+  policy blind 'for t = 100, 300 do tree:add(0, t) end for _ = 1, 1000000 do end'
   grep -q slower stderr && fail 'plain decoding is slower than itself'
   succeeds ./blind.lua -p 'It was a dark night' -n 15 --ignore-eos # one less than it takes
   grep -q slower stderr && fail 'advice after 15 tokens'
@@ -67,7 +67,7 @@ print(ms < 50 and "brief" or "lasting")
 END
   for nodes in 10 30 100 300; do
     for tokens in 16 40; do
-      page "wrong$nodes" "for t = 1, $nodes do tree:add(0, 1000 + t) end"
+      policy "wrong$nodes" "for t = 1, $nodes do tree:add(0, 1000 + t) end"
       succeeds "./wrong$nodes.lua" -p 'It was a dark night' -n $tokens --ignore-eos --json r.json
       if [ "$("$dtrun" run brief.lua)" = brief ]; then
         brief=$((brief + 1))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Gemma 4's assistant as a draft on the command line: a tiny random pair, whose guesses are taken now and then and change nothing.
-# assistant.sh DTRUN SOURCE_DIR TEST_READERS
+# assistant.sh DTRUN SOURCE_DIR TEST_CROSS_ATTENTION
 . "$(dirname "$0")/helpers.sh"
 writer=$(realpath "$3")
 pair=(-m target -md assistant --backend cpu -t 1)

@@ -125,16 +125,16 @@ it_tells_of_a_failed_run_its_failure_alone() {
   export XDG_CACHE_HOME=$PWD/file
   printf '{"prompt": "%s"}\n' 'The ship' 'It was' >prompts.jsonl
   for scope in sequence batch; do
-    cat >page.lua <<LUA
-local Page = require "dt.policy".define { name = "page", doc = "fails in the end", scope = "$scope", uses = { costs = true } }
-function Page:draft()
+    cat >policy.lua <<LUA
+local Mine = require "dt.policy".define { name = "mine", doc = "fails in the end", scope = "$scope", uses = { costs = true } }
+function Mine:draft()
   self.made = (self.made or 0) + 1
   assert(self.made < 4, "no fourth")
 end
-return Page
+return Mine
 LUA
     for texts in '--text=The ship' --prompts=prompts.jsonl; do
-      run "$dtrun" ./page.lua "$texts" -n 8 -t 1 -q
+      run "$dtrun" ./policy.lua "$texts" -n 8 -t 1 -q
       [ "$status" -eq 3 ] || fail "$scope, $texts: exit status $status, expected 3"
       grep -q 'no fourth$' stderr || fail "$scope, $texts: not told"
       ! grep -v 'no fourth$' stderr || fail "$scope, $texts: something else is told"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What dtrun does when the GPU fails it: run with dtrun_emu, whose device fails as CUDA_EMU_FAULTS says (tests/cuda_emu/faults.h).
-# cuda.sh DTRUN_EMU SOURCE_DIR TEST_READERS
+# cuda.sh DTRUN_EMU SOURCE_DIR TEST_CROSS_ATTENTION
 . "$(dirname "$0")/helpers.sh"
 writer=$(realpath "$3")
 prompt=(-p 'The old man went down to the' -n 12)

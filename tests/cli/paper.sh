@@ -15,9 +15,9 @@ it_runs_every_experiment() {
   grep -q 'over plain decoding' memory/report.md || fail 'memory: no comparison'
   [ -s batch-tasks.jsonl ] || fail 'batch: no runs of batch_tasks'
   grep -q 'paper batch_tasks' batch/report.md || fail 'batch: its report is without batch_tasks'
-  grep -q 'speed-up by sequences at once' batch/report.md || fail 'batch: no scale'
+  grep -q 'speedup by sequences at once' batch/report.md || fail 'batch: no scale'
   for name in 'T = 0' 'T = 1' 'T = 1, uncoupled'; do
-    grep -qx "$name: Speed-up by set (prompt included):" temperature/report.md || fail "temperature: no table of $name"
+    grep -qx "$name: Speedup by set (prompt included):" temperature/report.md || fail "temperature: no table of $name"
   done
 }
 # weights: the most that a run of linear held in memory-quick.jsonl

@@ -23,7 +23,7 @@ SH
 starts() { run env PATH="$PWD/tree/bin:$PATH" DTRUN_GPU_DEVICE="$PWD/${gpu:-nowhere}" tree/scripts/quickstart "$@"; }
 said() { grep -qE "$1" stderr || fail "not said: $1"; }
 
-it_shows_the_gain_of_the_default_policy_and_the_same_text() {
+it_shows_the_speedup_of_the_default_policy_and_the_same_text() {
   stage
   echo 'dtrun: rate 131.5 tokens/s, ar 98.1 tokens/s, prompt included: 1.34x, same 120 tokens, median of 3 rounds' >tree/told
   starts
@@ -38,11 +38,11 @@ it_shows_the_gain_of_the_default_policy_and_the_same_text() {
   said '^  The same text, 1.34x as fast.$'
   [ "$(grep -cE '^  [0-9]+ s$' stderr)" -eq 4 ] || fail 'not the time of packages, build, model and text'
 }
-it_shows_no_gain_where_the_speeds_show_none() {
+it_shows_no_speedup_where_the_speeds_show_none() {
   stage
   echo 'dtrun: rate 250.7 tokens/s, ar 275.8 tokens/s, prompt included: 1.07x, same 219 tokens, median of 3 rounds' >tree/told
   starts
-  said 'and no faster: '
+  said 'and no speedup: '
   ! grep -q '1.07x' stderr || fail 'a ratio that the speeds contradict'
 }
 it_shows_the_toy_models_where_no_real_one_is_wanted() {
@@ -53,7 +53,7 @@ it_shows_the_toy_models_where_no_real_one_is_wanted() {
   grep -qE '^-p .* --compare ar$' tree/dtrun.log || fail 'not the toy models'
   said '^  with its draft +131.5 tokens/s$'
 }
-it_says_why_where_nothing_is_gained_and_shows_no_loss() {
+it_says_why_there_is_no_speedup_and_shows_no_loss() {
   stage
   for told in 'dtrun: slower than plain decoding (0.93x, prompt included): a pass over 3 rows takes 2.1 times one over a single row here; try: dtrun ar' \
     'dtrun: the machine was busy in 5 of the rounds (steal): they count, and the ratio is rough' ''; do
@@ -61,15 +61,15 @@ it_says_why_where_nothing_is_gained_and_shows_no_loss() {
     starts --no-model
     [ "$status" -eq 0 ] || fail "exit status $status"
     case $told in
-      *slower*) said 'and no faster: a pass over 3 rows takes 2.1 times one over a single row here; a larger model would gain' ;;
-      *busy*) said 'and no faster: the machine was busy; a larger model would gain' ;;
-      *) said 'and no faster: guesses cost here what they bring; a larger model would gain' ;;
+      *slower*) said 'and no speedup: a pass over 3 rows takes 2.1 times one over a single row here; a larger model would be faster' ;;
+      *busy*) said 'and no speedup: the machine was busy; a larger model would be faster' ;;
+      *) said 'and no speedup: drafting costs as much as it saves here; a larger model would be faster' ;;
     esac
     grep -qE '0\.93x|92\.1' stderr && fail 'a loss is shown'
   done
   sed -i 's/0.93x, same/1.01x, same/' tree/told
   starts --no-model
-  said 'and no faster'
+  said 'and no speedup'
   sed -i 's/1.01x, same/1.02x, same/; s/rate 92.1/rate 100.1/' tree/told
   starts --no-model
   said '^  The same text, 1.02x as fast.$'

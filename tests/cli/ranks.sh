@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A target that ranks share, under a real mpirun on this host, more ranks than processors:
-# ranks.sh DTRUN SOURCE RANKS_LOGITS TEST_READERS
+# ranks.sh DTRUN SOURCE RANKS_LOGITS TEST_CROSS_ATTENTION
 . "$(dirname "$0")/helpers.sh"
 logits=$(realpath "$3")
 writer=$(realpath "$4")

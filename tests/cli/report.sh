@@ -18,7 +18,7 @@ it_writes_tables_figures_and_one_page_that_needs_no_other_file() {
   grep -q '^| dynatree D0=3 ' sample/report.md || fail 'no table'
   grep -q '^dynatree D0=3 & ' sample/report.tex || fail 'no table for LaTeX'
   grep -qE '^"sample","novels","dynatree D0=3",speedup,3,[0-9.]+,[0-9.]+,[0-9.]+,[0-9.]+$' sample/report.csv || fail 'no numbers'
-  grep -q '!\[Speed-up\](sample-speedup.svg)' sample/report.md || fail 'no figure in the Markdown'
+  grep -q '!\[Speedup\](sample-speedup.svg)' sample/report.md || fail 'no figure in the Markdown'
   for name in speedup speed depth time; do
     [ -s "sample/sample-$name.svg" ] && [ -s "sample/sample-$name.png" ] || fail "no figure sample-$name"
   done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# dtrun serve, by curl: texts are those of the command line; refusals, keys, clients that leave, pages of Lua, ends.
+# dtrun serve, by curl: texts are those of the command line; refusals, keys, clients that leave, policies in requests, ends.
 . "$(dirname "$0")/helpers.sh"
 [ -x "$(dirname "$dtrun")/dtrun-serve" ] || { echo 'skipped: built without libmicrohttpd (libmicrohttpd-dev)'; exit 77; }
 command -v curl >/dev/null || { echo 'skipped: no curl'; exit 77; }
@@ -277,22 +277,22 @@ it_has_the_bounds_that_it_states() {
   post /v1/completions @long
   [ "$code" = 413 ] || fail "a body of 8 MiB and a byte: $code"
 }
-it_runs_a_page_of_Lua() {
+it_runs_a_policy_of_the_request() {
   serve
-  page() { echo 'local P = require(\"dt.policy\").define {name = \"mine\", doc = \"d\"} function P:draft(tree) '"$1"' end return P'; }
-  with() { echo '{"prompt": "'"$dark"'", "max_tokens": 20, "dtrun": {"source": "'"$(page "$1")"'"}}'; }
+  policy() { echo 'local P = require(\"dt.policy\").define {name = \"mine\", doc = \"d\"} function P:draft(tree) '"$1"' end return P'; }
+  with() { echo '{"prompt": "'"$dark"'", "max_tokens": 20, "dtrun": {"source": "'"$(policy "$1")"'"}}'; }
   gets /v1/completions "$(with 'tree:draft_step(tree.root) tree:branch(tree.root, 2)')"
   value a.choices[1].text >here
   [ "$(value a.choices[1].dtrun.policy)" = mine ] || fail "not told: $(<answer)"
   "$dtrun" ar -q -t 1 -p "$dark" -n 20 >there
   same_text here there
-  refused 400 invalid_request_error 'page.lua:1: oops' "$(with 'error(\"oops\")')"
+  refused 400 invalid_request_error 'policy.lua:1: oops' "$(with 'error(\"oops\")')"
   refused 400 invalid_request_error 'ran longer than 0.02 s' "$(with 'while true do end')"
   refused 400 invalid_request_error 'ran longer than 0.02 s' "$(with 'end function P:init() while true do end')"
   refused 400 invalid_request_error 'io' "$(with 'io.open(\"/etc/passwd\")')"
   gets /v1/policies/check '{"source": "return 1 +"}'
   [ "$(value a.error.line)" = 1 ] || fail "$(<answer)"
-  gets /v1/policies/check "{\"source\": \"$(page '')\"}"
+  gets /v1/policies/check "{\"source\": \"$(policy '')\"}"
   [ "$(value a.name)" = mine ] || fail "$(<answer)"
   [ "$(grep -cvE 'serving|^dtrun: POST /v1/completions 400 in' server.log)" = 0 ] || fail "it prints: $(<server.log)"
 }

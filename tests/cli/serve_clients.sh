@@ -27,7 +27,7 @@ it_bears_texts_of_eight_mebibytes() {
   serve --template chatml -np 4
   "$python" "$source_dir/tests/serve/extremes.py" "$url" long >said 2>&1 || fail "$(tail -n 5 said)"
 }
-it_keeps_requests_from_hostile_pages() {
+it_keeps_requests_from_hostile_policies() {
   serve -np 4
   "$python" "$source_dir/tests/serve/hostile.py" "$url" >said 2>&1 || fail "$(tail -n 5 said)"
 }

@@ -112,12 +112,12 @@ it_searches_in_shards_and_goes_on() {
   export XDG_CONFIG_HOME=$PWD/config
   local tune=(run tune linear --settings 6 --save-anyway -n 6 --repeats 1 --chars 60 -t 1 --prompt "$novels"/0[1-4].txt)
   shards 2 t.jsonl "${tune[@]}"
-  grep -qE '^best of shard 2/2: linear K=[0-9]+, speed-up after the prompt [0-9.]+x on prompts seen$' stdout || fail 'no best of a shard'
+  grep -qE '^best of shard 2/2: linear K=[0-9]+, speedup after the prompt [0-9.]+x on prompts seen$' stdout || fail 'no best of a shard'
   [ ! -e config ] || fail 'a shard has kept a preset'
   succeeds run merge t.jsonl t-*of2.jsonl
   cp t.jsonl merged.jsonl
   succeeds "${tune[@]}" --out t.jsonl
-  grep -qE '^speed-up after the prompt on 2 prompts not seen: tuned [0-9.]+x, defaults [0-9.]+x$' stdout || fail 'the comparison'
+  grep -qE '^speedup after the prompt on 2 prompts not seen: tuned [0-9.]+x, defaults [0-9.]+x$' stdout || fail 'the comparison'
   [ -n "$(find config/dtrun/presets -name "linear-*.json" -size +0)" ] || fail 'no preset'
   head -n "$(wc -l <merged.jsonl)" t.jsonl | same_text merged.jsonl /dev/stdin
   [ "$(grep -c '"arm"' t.jsonl)" -le $(($(grep -c '"arm"' merged.jsonl) + 6)) ] || fail 'it has searched again'

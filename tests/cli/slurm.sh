@@ -52,7 +52,7 @@ it_loses_nothing_of_a_task_that_is_killed() {
   same_text expected found
   # Plain decoding of each shard, and again where the second went on on the other node.
   [[ "$(wc -l <sweep.jsonl)" =~ ^45[56]$ ]] || fail 'expected 450 settings, and plain decoding of each shard'
-  grep -q 'compared with plain decoding of another node' sweep/report.md && fail 'speed-ups of one node to another'
+  grep -q 'compared with plain decoding of another node' sweep/report.md && fail 'speedups of one node to another'
   grep -q '"job": "[0-9]*_[1-4]", "node": "n1"' sweep.jsonl && grep -q '"job": "[0-9]*_[1-4]", "node": "n2"' sweep.jsonl || fail 'runs do not say where they were made'
   grep -qE 'Runs were made in 4 shards on 2 nodes \(n1: [0-9]+, n2: [0-9]+\)\.' sweep/report.md || fail 'the report does not say where'
 }

@@ -22,7 +22,7 @@ it_keeps_what_it_found_as_a_preset_of_this_policy_pair_and_machine() {
   refuses 2 "linear: no preset 'tuned' for this pair and machine: run .dtrun run tune linear. first" \
     linear --preset tuned --text hello -n 4 -t 1
   succeeds "${tune[@]}" linear --prompt "$novels"/0[1-4].txt
-  grep -qE '^speed-up after the prompt on 2 prompts not seen: tuned [0-9.]+x, defaults [0-9.]+x$' stdout || fail 'the comparison'
+  grep -qE '^speedup after the prompt on 2 prompts not seen: tuned [0-9.]+x, defaults [0-9.]+x$' stdout || fail 'the comparison'
   local k
   k=$(sed -n 's/^tuned: linear K=//p' stdout)
   [ -n "$k" ] || fail 'the setting'

@@ -10,7 +10,7 @@ the tree as "parent>token ..." in the order of creation, and the nodes that are 
 """
 import functools, itertools, json, math, pathlib
 import numpy as np
-from rate import COSTS, DEAR, UNEVEN, Rate
+from rate import COSTS, EXPENSIVE, UNEVEN, Rate
 
 VOCAB = 14
 random = np.random.default_rng(7)
@@ -37,7 +37,7 @@ class Tree:
     def __init__(self, text, pair, left=None):
         self.text, self.pair, self.left = text, pair, left
         self.parent, self.token, self.p, self.depth = [-1], [text[-1]], [1.0], [0]
-        self.kept, self.rests = None, False
+        self.kept, self.pauses = None, False
 
     def path(self, u):
         return [] if u == 0 else self.path(self.parent[u]) + [self.token[u]]
@@ -347,7 +347,7 @@ class Echo:
 def described(tree):
     shape = " ".join(f"{tree.parent[v]}>{tree.token[v]}" for v in range(1, len(tree.token)))
     kept = " ".join(str(v) for v in (range(1, len(tree.token)) if tree.kept is None else tree.kept))
-    return {"tree": shape, "kept": kept} | ({"rests": True} if tree.rests else {})
+    return {"tree": shape, "kept": kept} | ({"pauses": True} if tree.pauses else {})
 
 
 def alone(pair, policy, prompt, iterations, tokens):
@@ -412,12 +412,12 @@ def main():
         prompt = [int(t) for t in random.integers(0, VOCAB, 9)]
         cases.append({"policy": "rate", "pair": "uneven " + pair, "params": {}, "prompt": prompt, "tokens": 900,
                       "iterations": alone(pairs[pair], Rate(UNEVEN), prompt, 40, 900)})
-    for pair in named:  # the draft model is not asked: it rests where the text does not repeat itself
-        pairs["dear " + pair] = pairs[pair] | {"costs": DEAR}
+    for pair in named:  # the draft model is not asked: it pauses where the text does not repeat itself
+        pairs["expensive " + pair] = pairs[pair] | {"costs": EXPENSIVE}
         for length, tokens in [(6, 700), (500, 300)]:
             prompt = [int(t) for t in random.integers(0, VOCAB, length)]
-            cases.append({"policy": "rate", "pair": "dear " + pair, "params": {}, "prompt": prompt, "tokens": tokens,
-                          "iterations": alone(pairs[pair], Rate(DEAR), prompt, 60, tokens)})
+            cases.append({"policy": "rate", "pair": "expensive " + pair, "params": {}, "prompt": prompt, "tokens": tokens,
+                          "iterations": alone(pairs[pair], Rate(EXPENSIVE), prompt, 60, tokens)})
     out = {"vocab": VOCAB, "costs": COSTS, "pairs": pairs, "cases": cases}
     path = pathlib.Path(__file__).parent / "policies.json"
     path.write_text(json.dumps(out, separators=(",", ":")).replace('{"policy"', '\n{"policy"') + "\n")

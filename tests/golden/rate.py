@@ -3,12 +3,12 @@ written anew and as plainly as possible."""
 import math
 import numpy as np
 
-COSTS = {"rows": [1, 257], "target": [1.0, 9.0], "draft": [0.125, 1.125], "walk": [0.0005, 0.003, 0.02]}
+COSTS = {"rows": [1, 257], "target": [1.0, 9.0], "draft": [0.125, 1.125], "cache_miss": [0.0005, 0.003, 0.02]}
 # a draft pass costs more than a token is worth, a row half of that
-DEAR = COSTS | {"target": [1.0, 131.7], "draft": [2.0, 3.0], "walk": [0.011, 0.053, 0.31]}
-# a second row is almost free, a third dear, and a fourth cheap
+EXPENSIVE = COSTS | {"target": [1.0, 131.7], "draft": [2.0, 3.0], "cache_miss": [0.011, 0.053, 0.31]}
+# a second row is almost free, a third expensive, and a fourth cheap
 UNEVEN = {"rows": [1, 2, 3, 4, 257], "target": [1.0, 1.013, 1.371, 1.427, 11.3], "draft": [0.121, 0.127, 0.183, 0.197, 1.317],
-          "walk": [0.0007, 0.0031, 0.019]}
+          "cache_miss": [0.0007, 0.0031, 0.019]}
 
 
 class Calibration:
@@ -44,14 +44,14 @@ class Calibration:
             self.share = min(max(self.came / self.shares, 0.05), 1)
 
 
-class Account:
-    """What drafts may lose, in target passes. The pair's account begins with 10, gains 1 % of each token and the page's time (a quarter of a
-    walk) that plain decoding takes and an iteration at rest does not, and holds at most 32. A text may lose 5 % of its tokens, or of 200."""
+class LossBudget:
+    """What drafts may lose, in target passes. The pair's budget begins with 10, gains 1 % of each token and the policy's overhead (a quarter
+    of a cache miss) that plain decoding takes and a paused iteration does not, and holds at most 32. A text may lose 5 % of its tokens, or of 200."""
 
-    def __init__(self, walks):
-        self.walks = walks
+    def __init__(self, misses):
+        self.misses = misses
         self.credit, self.loss = 10.0, 0.01
-        self.balance, self.tokens, self.rest, self.cold = 0.0, 0, 0, True
+        self.balance, self.tokens, self.pause_left, self.cold = 0.0, 0, 0, True
 
     def left(self):
         return min(self.credit, self.balance + 0.05 * max(self.tokens, 200))
@@ -64,20 +64,20 @@ class Account:
         self.tokens += n
         self.adds(self.loss * n)
 
-    def budget(self, plain, page, row):
-        """Milliseconds that this iteration may lose; None: no page and row, and it rests."""
-        look, self.loss = page + row, 0.01 + 0.25 * self.walks[1] / plain
-        wake = max(1.25 * self.walks[2] - page, 0.0) / plain
+    def budget(self, plain, overhead, row):
+        """Milliseconds that this iteration may lose; None: not even overhead and a row, so it pauses."""
+        look, self.loss = overhead + row, 0.01 + 0.25 * self.misses[1] / plain
+        resume = max(1.25 * self.misses[2] - overhead, 0.0) / plain
         if self.cold:
-            self.balance, self.cold = self.balance - wake, False
-            self.adds(-wake)
-        self.look, self.again = look / plain, look / plain + wake
+            self.balance, self.cold = self.balance - resume, False
+            self.adds(-resume)
+        self.look, self.again = look / plain, look / plain + resume
         return self.left() * plain if self.covers(self.look) else None
 
     def covers(self, passes):
-        """Whether so many may be lost; else it rests until a look after the rest may."""
+        """Whether this many may be lost. If not, it pauses until a look after the pause may."""
         if passes > self.left():
-            self.rest = math.ceil(max((self.again - self.credit) / self.loss, (self.again - self.balance) / 0.05 - self.tokens)) - 1
+            self.pause_left = math.ceil(max((self.again - self.credit) / self.loss, (self.again - self.balance) / 0.05 - self.tokens)) - 1
         return passes <= self.left()
 
     def stake(self, left, row, p):
@@ -146,23 +146,23 @@ def between(n, rows, ms):
 
 class Rate:
     def __init__(self, costs=COSTS):
-        again, after, _ = costs["walk"]
-        page, step, node = 2 * after, 0.85 * after, 4 * again
-        self.verify = lambda n: between(n, costs["rows"], costs["target"]) + page + (n - 1) * node
+        again, after, _ = costs["cache_miss"]
+        overhead, step, node = 2 * after, 0.85 * after, 4 * again
+        self.verify = lambda n: between(n, costs["rows"], costs["target"]) + overhead + (n - 1) * node
         self.reading = lambda n: between(n, costs["rows"], costs["draft"]) if n > 0 else 0.0
         self.pass_ms = lambda n: self.reading(n) + step
         self.rows = lambda nodes, n: self.verify(nodes + 1 + n) - self.verify(nodes + 1)  # n rows more
         self.row = lambda nodes: min(self.rows(nodes, n) / n for n in range(1, 5))
-        self.page, self.node = page, node
-        self.account, self.copies, self.calibration = Account(costs["walk"]), Copies(), Calibration()
-        plain, sums = self.verify(1) - page, [sum(0.8 ** i for i in range(1, depth + 1)) for depth in range(9)]
+        self.overhead, self.node = overhead, node
+        self.loss_budget, self.copies, self.calibration = LossBudget(costs["cache_miss"]), Copies(), Calibration()
+        plain, sums = self.verify(1) - overhead, [sum(0.8 ** i for i in range(1, depth + 1)) for depth in range(9)]
         self.promise = max(sums[depth] - (self.rows(0, depth) + max(depth - 1, 0) * self.pass_ms(1)) / plain for depth in range(9))
         self.expected = max(0.0, 0.8 - self.row(1) / plain)
         self.brings, self.asked, self.idle, self.pause, self.reach = [self.promise, self.expected], [3, 3], 0, 4, 0.0
         self.tokens, self.ms = 3.0, self.verify(1)
         self.read = 0  # tokens of the text that the draft model has rows of
-        self.quiet, self.needs = 0, 16  # iterations to rest, unless so many last tokens stood before
-        self.rested, self.priced = 0, 0  # iterations; length up to which prices are those of now
+        self.quiet, self.needs = 0, 16  # iterations to pause, unless this many last tokens occur earlier
+        self.paused, self.valid_until = 0, 0  # iterations; length up to which costs are valid
 
     def repays(self, R, gain, length, left):
         """Whether what passes gain until the text ends is as much as reading takes, of all before the text's last token."""
@@ -176,36 +176,36 @@ class Rate:
     def silence(self, length, left):
         """How many iterations to come ask nothing, even if plain decoding's rate is all that is reached, unless there is a
         copy that is worth its row then."""
-        R, tries = 1 / (self.verify(1) - self.page), self.idle >= self.pause
+        R, tries = 1 / (self.verify(1) - self.overhead), self.idle >= self.pause
         self.needs = next((e for e in range(1, 17) if self.copies.q(("alone", e)) >= R * self.row(0)), 16)
         if self.passes or self.pays(R, 1.0, tries, length, left):
             return 0
-        most = self.priced + 1 - length
+        most = self.valid_until + 1 - length
         return most if tries or not self.pays(R, 1.0, True, length, left) else min(most, self.pause - self.idle)
 
-    def rests(self, text):
-        """The account's rest, or one that ends when as many of the text's last tokens stood before as copies need."""
+    def pauses(self, text):
+        """The loss budget's pause, or one that ends when as many of the text's last tokens occur earlier as copies need."""
         n = self.needs
         again = any(text[i:i + n] == text[-n:] for i in range(len(text) - n))
-        if self.account.rest > 0:
-            self.account.rest -= 1
+        if self.loss_budget.pause_left > 0:
+            self.loss_budget.pause_left -= 1
         elif self.quiet > 0 and not again:
             self.quiet -= 1
         else:
             self.quiet = 0
             return False
-        self.rested += 1
+        self.paused += 1
         return True
 
-    def awake(self, text):
-        """The iterations at rest were plain ones."""
-        self.account.begins(1 + self.rested)
-        self.account.cold = self.account.cold or self.rested > 0
-        for _ in range(self.rested):
-            self.tokens, self.ms = 0.98 * self.tokens + 1, 0.98 * self.ms + self.verify(1) - self.page
-        self.idle, self.rested = self.idle + self.rested, 0
-        if len(text) > self.priced:
-            self.priced = math.ceil(len(text) / 128) * 128
+    def resume(self, text):
+        """The paused iterations were plain ones."""
+        self.loss_budget.begins(1 + self.paused)
+        self.loss_budget.cold = self.loss_budget.cold or self.paused > 0
+        for _ in range(self.paused):
+            self.tokens, self.ms = 0.98 * self.tokens + 1, 0.98 * self.ms + self.verify(1) - self.overhead
+        self.idle, self.paused = self.idle + self.paused, 0
+        if len(text) > self.valid_until:
+            self.valid_until = math.ceil(len(text) / 128) * 128
 
     def is_worth(self, R, rest, n, depth, budget, tree):
         ms = self.pass_ms(n)
@@ -217,17 +217,17 @@ class Rate:
 
     def grow(self, tree):
         self.spent, self.passes, self.drafted_ms, tree.kept = None, [], 0.0, []
-        tree.rests = self.rests(tree.text)
-        if tree.rests:
+        tree.pauses = self.pauses(tree.text)
+        if tree.pauses:
             return
-        self.awake(tree.text)
-        budget = self.account.budget(self.verify(1) - self.page, self.page, self.rows(0, 1))
+        self.resume(tree.text)
+        budget = self.loss_budget.budget(self.verify(1) - self.overhead, self.overhead, self.rows(0, 1))
         if budget is None:
             return
-        R, budget = max(self.tokens / self.ms, 1 / (self.verify(1) - self.page)), budget - self.page
+        R, budget = max(self.tokens / self.ms, 1 / (self.verify(1) - self.overhead)), budget - self.overhead
         self.says, alpha, of_pass, level, open_, depth = {}, {0: 1.0}, {}, [0], 1.0, 0
         self.copies.find(tree.text)
-        stake = self.account.stake(budget, self.rows(0, 1), 1)
+        stake = self.loss_budget.stake(budget, self.rows(0, 1), 1)
         while depth < tree.left - 1:
             tip = level[-1]
             token, equal = self.copies.offer()
@@ -281,7 +281,7 @@ class Rate:
     def choose(self, tree, alpha, of_pass, R, left):
         """Verifies as many of the likeliest nodes as add most tokens, less R for each ms of their rows."""
         order, most, k, total = sorted(list(alpha)[1:], key=lambda v: (-alpha[v], v)), 0.0, 0, 0.0
-        stake = self.account.stake(left, self.rows(0, 1), alpha[order[0]] if order else 0)
+        stake = self.loss_budget.stake(left, self.rows(0, 1), alpha[order[0]] if order else 0)
         for i, v in enumerate(order, 1):
             total, ms = total + alpha[v], self.rows(0, i)
             if ms <= stake and total - R * ms > most:
@@ -320,10 +320,10 @@ class Rate:
                 break
             self.read += 1
         self.tokens, self.ms = 0.98 * self.tokens + len(accepted) + 1, 0.98 * self.ms + self.spent
-        self.account.spend(self.spent, self.verify(1) - self.page, len(accepted))
-        if self.account.rest == 0 and len(tree.token) == 1:
+        self.loss_budget.spend(self.spent, self.verify(1) - self.overhead, len(accepted))
+        if self.loss_budget.pause_left == 0 and len(tree.token) == 1:
             quiet = self.silence(len(tree.text) + len(accepted) + 1, tree.left - len(accepted) - 1)
-            self.quiet = quiet if quiet > 0 and self.account.covers(self.account.again) else 0
+            self.quiet = quiet if quiet > 0 and self.loss_budget.covers(self.loss_budget.again) else 0
         self.copies.observe(tree, accepted)
         self.reach = max(0.9 * self.reach, len(accepted))
         for u, token in zip([0] + accepted, [tree.token[v] for v in accepted] + [bonus]):

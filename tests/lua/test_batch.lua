@@ -187,48 +187,48 @@ function TestBatch.test_a_draft_step_tells_how_many_sequences_share_its_pass()
   lu.assertEquals(numbers(1), { { 1, 0, -1, -1 }, { 1, 0, -1, -1 }, { 1, 0, 1, -1 }, { 1, 0, 1, 1 } })
 end
 
--- A policy that drafts, and then rests for some iterations: what it saw of each call, and its own time.
-local RESTS = [[
+-- A policy that drafts, and then pauses for some iterations: what it saw of each call, and its own time.
+local PAUSES = [[
   function P:draft(tree)
     tree:draft_step(0)
     tree:branch(0, 1)
     self.calls = (self.calls or 0) + 1
     tree.seq:log("calls", self.calls)
-    tree.seq:rest(%s)
+    tree.seq:pause(%s)
   end]]
 
-function TestBatch.test_while_a_policy_rests_iterations_are_plain_and_it_is_not_called()
+function TestBatch.test_while_a_policy_pauses_iterations_are_plain_and_it_is_not_called()
   local pair, list = fake(), prompts(7)
   local options = { tokens = 30, ignore_eos = true }
   local expected = alone(pair, list, options)
-  for rest, most in pairs { ["0"] = 30, ["1"] = 15, ["4"] = 6, ["1 << 62"] = 1 } do
-    local text = source(RESTS:format(rest))
+  for pause, most in pairs { ["0"] = 30, ["1"] = 15, ["4"] = 6, ["1 << 62"] = 1 } do
+    local text = source(PAUSES:format(pause))
     for _, slots in ipairs { 1, 3 } do
       local results, failures = pair:generate_batch(merged(options, { source = text, prompts = list, slots = slots }))
       lu.assertEquals(failures, {})
-      assert_same(results, expected, "rest")
+      assert_same(results, expected, "pause")
       for _, result in ipairs(results) do
         local stats, calls = result.stats, result.stats.log.calls.last
         lu.assertTrue(calls <= most)
-        lu.assertTrue(stats.iterations >= calls + (calls - 1) * math.min(tonumber(rest) or 30, 30))
+        lu.assertTrue(stats.iterations >= calls + (calls - 1) * math.min(tonumber(pause) or 30, 30))
       end
     end
   end
 end
 
--- 1 2 .. 20, again and again: the policy's calls, by the length of the text, and the longest rest.
-function TestBatch.test_a_rest_ends_where_the_last_tokens_stood_before()
+-- 1 2 .. 20, again and again: the policy's calls, by the length of the text, and the longest pause.
+function TestBatch.test_a_pause_ends_when_the_last_tokens_occur_earlier()
   local target = {}
   for t = 1, 20 do target[tostring(t)] = { [t % 20 + 1] = 1.0 } end
   local pair = assert(dt.fake { vocab = 30, context = 99, target = target })
-  local function calls(rest)
+  local function calls(pause)
     local log = assert(pair:generate { prompt = " 1", tokens = 40, ignore_eos = true, source = ([[
       local P = require "dt.policy".define { name = "p", uses = { draft = false } }
       function P:draft(tree)
-        tree.seq:log("rested", tree.seq:rested())
-        tree.seq:rest(%s)
+        tree.seq:log("paused", tree.seq:paused())
+        tree.seq:pause(%s)
       end
-      return P]]):format(rest) }).stats.log.rested
+      return P]]):format(pause) }).stats.log.paused
     return { log.n, log.most }
   end
   lu.assertEquals(calls "30, 3", { 1 + 18, 21 }) -- at 1, and from 1 .. 20 1 2 3 on
@@ -238,21 +238,21 @@ function TestBatch.test_a_rest_ends_where_the_last_tokens_stood_before()
   lu.assertEquals(calls "0, 3", { 40, 0 })
 end
 
-function TestBatch.test_rests_are_counted_from_0()
+function TestBatch.test_wrong_pauses_are_refused()
   local pair = fake()
   local function fails(text)
-    local request = { policy = "p.lua", prompt = " 1", tokens = 3, source = source(RESTS:format(text)) }
+    local request = { policy = "p.lua", prompt = " 1", tokens = 3, source = source(PAUSES:format(text)) }
     return select(2, pair:generate(request)).message
   end
-  lu.assertStrContains(fails "-1", "seq:rest: n = -1 is below 0")
-  lu.assertStrContains(fails "0.5", "seq:rest: n")
-  lu.assertStrContains(fails "1, -1", "seq:rest: equal = -1 is out of range: 0..64")
-  lu.assertStrContains(fails "1, 65", "seq:rest: equal = 65 is out of range: 0..64")
-  lu.assertStrContains(fails "1, 'a'", "seq:rest: equal")
+  lu.assertStrContains(fails "-1", "seq:pause: n = -1 is below 0")
+  lu.assertStrContains(fails "0.5", "seq:pause: n")
+  lu.assertStrContains(fails "1, -1", "seq:pause: equal = -1 is out of range: 0..64")
+  lu.assertStrContains(fails "1, 65", "seq:pause: equal = 65 is out of range: 0..64")
+  lu.assertStrContains(fails "1, 'a'", "seq:pause: equal")
 end
 
--- All sequences of a policy of scope "batch" rest together, as long as the least of them wants to.
-function TestBatch.test_a_batch_rests_while_all_of_its_sequences_do()
+-- All sequences of a policy of scope "batch" pause together, as long as the shortest of their pauses.
+function TestBatch.test_a_batch_pauses_while_all_of_its_sequences_do()
   local pair, list = fake(), prompts(3)
   local options = { tokens = 30, ignore_eos = true }
   local results = assert(pair:generate_batch(merged(options, { prompts = list, slots = 3, policy = "p.lua", source = [[
@@ -262,11 +262,11 @@ function TestBatch.test_a_batch_rests_while_all_of_its_sequences_do()
       self.calls = (self.calls or 0) + 1
       for b = 1, #batch do
         batch[b].seq:log("calls", self.calls)
-        batch[b].seq:rest(b + 1)
+        batch[b].seq:pause(b + 1)
       end
     end
     return P]] })))
-  assert_same(results, alone(pair, list, options), "a batch rests")
+  assert_same(results, alone(pair, list, options), "a batch pauses")
   lu.assertEquals(results[1].stats.log.calls.last, 10)
 end
 

@@ -1,14 +1,14 @@
--- The bounds of the box as policies/REFERENCE.md states them, one below and one above; and a page that overwrites
+-- The bounds of the box as policies/REFERENCE.md states them, one below and one above; and a policy that overwrites
 -- all it can reach.
 local dt = require "dt"
 local lu = require "luaunit"
 
 local pair = assert(dt.fake { vocab = 50, context = 400, draft = {} })
 
-local PAGE = [[
+local SOURCE = [[
 local policy = require "dt.policy"
 %s
-local P = policy.define { name = "page", uses = { draft = false } }
+local P = policy.define { name = "mine", uses = { draft = false } }
 function P:init() %s end
 function P:draft(tree) %s end
 return P
@@ -20,7 +20,7 @@ local function generate(source, more)
   return pair:generate(request)
 end
 
-local function run(code, more) return generate(PAGE:format("", code, ""), more) end
+local function run(code, more) return generate(SOURCE:format("", code, ""), more) end
 
 local function refused(expected, result, failure)
   lu.assertNil(result)
@@ -38,9 +38,9 @@ local function bound(form, most, expected, above)
 end
 
 function TestBounds.test_instructions()
-  local page, form = "if not self.done then self.done = true %s end", "for _ = 1, %d do end"
-  lu.assertNotNil(generate(PAGE:format("", "", page:format(form:format(19990000)))))
-  refused("20 million instructions", generate(PAGE:format("", "", form:format(20010000))))
+  local code, form = "if not self.done then self.done = true %s end", "for _ = 1, %d do end"
+  lu.assertNotNil(generate(SOURCE:format("", "", code:format(form:format(19990000)))))
+  refused("20 million instructions", generate(SOURCE:format("", "", form:format(20010000))))
 end
 
 function TestBounds.test_memory() -- 56 bytes for each table, and 4 MiB for the list
@@ -73,8 +73,8 @@ function TestBounds.test_arguments()
 end
 
 function TestBounds.test_the_file()
-  local page = PAGE:format("", "", "")
-  local function padded(size) return page .. (" "):rep(size - #page) end
+  local source = SOURCE:format("", "", "")
+  local function padded(size) return source .. (" "):rep(size - #source) end
   lu.assertNotNil(generate(padded(65536)))
   local result, failure = generate(padded(65537))
   lu.assertNil(result)
@@ -84,12 +84,12 @@ end
 
 function TestBounds.test_parameters()
   local form = [[local t = {} for i = 1, %d do t[i] = { "p" .. i, i } end policy.define { name = "x", params = t }]]
-  local function define(n) return generate(PAGE:format(form:format(n), "", "")) end
+  local function define(n) return generate(SOURCE:format(form:format(n), "", "")) end
   lu.assertNotNil(define(64))
   refused("65 parameters are more than 64", define(65))
 end
 
--- One text of a page, in one place after the other, with 32 KiB less the other texts' bytes, and one more.
+-- One text of a policy, in one place after the other, with 32 KiB less the other texts' bytes, and one more.
 function TestBounds.test_bytes_of_a_description()
   local places = {
     { "name = ('x'):rep(%d)", 0 },
@@ -101,21 +101,21 @@ function TestBounds.test_bytes_of_a_description()
   }
   for _, place in ipairs(places) do
     local form, rest = place[1], place[2]
-    local function define(n) return generate(PAGE:format("policy.define { " .. form:format(n) .. " }", "", "")) end
+    local function define(n) return generate(SOURCE:format("policy.define { " .. form:format(n) .. " }", "", "")) end
     lu.assertNotNil(define(32768 - rest), form)
     refused("32769 bytes, more than 32768", define(32769 - rest))
   end
 end
 
 function TestBounds.test_one_long_text_in_many_places_counts_in_each()
-  refused("more than 32768", generate(PAGE:format([[
+  refused("more than 32768", generate(SOURCE:format([[
     local doc, t = ("x"):rep(1000), {}
     for i = 1, 60 do t[i] = { "p" .. i, 1, doc = doc } end
     policy.define { name = "x", params = t }]], "", "")))
 end
 
 function TestBounds.test_seconds_of_a_run()
-  local slow = PAGE:format("zeros = ('\\0'):rep(65536)", "", "for _ = 1, 100 do local _ = zeros < zeros end")
+  local slow = SOURCE:format("zeros = ('\\0'):rep(65536)", "", "for _ = 1, 100 do local _ = zeros < zeros end")
   refused("used up its seconds", generate(slow, { policy_seconds = 0.1, tokens = 300 }))
   lu.assertNotNil(generate(slow, { policy_seconds = 1000, tokens = 20 }))
   local start = os.clock()
@@ -128,9 +128,9 @@ end
 
 -- Who waits for a pass that has nothing to do must not keep the others waiting.
 function TestBounds.test_empty_passes_in_a_batch_are_none()
-  local page = PAGE:gsub("uses = { draft = false }", ""):format("", "", "while true do tree:draft_step(0) end")
+  local source = SOURCE:gsub("uses = { draft = false }", ""):format("", "", "while true do tree:draft_step(0) end")
   local start = os.clock()
-  local results, failures = pair:generate_batch { source = page, prompts = { " 1", " 2" }, tokens = 2 }
+  local results, failures = pair:generate_batch { source = source, prompts = { " 1", " 2" }, tokens = 2 }
   lu.assertEquals(#results, 2)
   lu.assertStrContains(failures[1].message, "ran longer")
   lu.assertStrContains(failures[2].message, "ran longer")
@@ -242,8 +242,8 @@ return P
 
 local HERE = "overwrite()"
 
--- The page with everything overwritten at the place of that number; 0: nowhere.
-local function page(place)
+-- The policy with everything overwritten at the place of that number; 0: nowhere.
+local function overwriting(place)
   local code = { OVERWRITE, "", "", "", "", "" }
   if place == 1 then code[1] = OVERWRITE .. " local define = policy.define overwrite() policy.define = define"
   elseif place > 1 then code[place] = HERE end
@@ -251,7 +251,7 @@ local function page(place)
 end
 
 local function described(place, more)
-  local request = { source = page(place) }
+  local request = { source = overwriting(place) }
   for name, value in pairs(more or {}) do request[name] = value end
   local info, failure = pair:policy(request)
   if info then info.source = nil end -- of another text it is another one
@@ -274,10 +274,10 @@ function TestOverwriting.test_the_description_stays()
 end
 
 function TestOverwriting.test_result_and_trace_stay()
-  local plain = assert(generate(page(0), { tokens = 30, preset = "long" }))
+  local plain = assert(generate(overwriting(0), { tokens = 30, preset = "long" }))
   for place = 1, 6 do
     local trace = os.tmpname()
-    local result, failure = generate(page(place), { tokens = 30, preset = "long", trace = trace })
+    local result, failure = generate(overwriting(place), { tokens = 30, preset = "long", trace = trace })
     lu.assertNotNil(result, failure and failure.message)
     lu.assertEquals(result.tokens, plain.tokens)
     lu.assertEquals(result.params, plain.params)
@@ -303,7 +303,7 @@ end
 
 TestEscapes = {}
 
-function TestEscapes.test_texts_of_a_page_are_shown_without_control_characters()
+function TestEscapes.test_texts_of_a_policy_are_shown_without_control_characters()
   local evil = "\27[31m\r\n\t\u{9b}31m\0"
   local source = ([[
     local policy = require "dt.policy"

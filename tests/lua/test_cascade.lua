@@ -317,7 +317,7 @@ function TestRateOfTwo.test_asks_the_cheaper_one_where_both_are_right()
   end
 end
 
-function TestRateOfTwo.test_asks_the_one_that_is_right_though_it_is_dearer()
+function TestRateOfTwo.test_asks_the_one_that_is_right_though_it_is_more_expensive()
   for good = 1, 2 do
     local right, ms = { never, never }, { 0.2, 0.2 }
     right[good], ms[good] = often, 1.0
@@ -336,7 +336,7 @@ function TestRateOfTwo.test_asks_the_other_now_and_then_to_see()
 end
 
 -- A table that knows of one draft only: the other is not asked, and nothing fails.
-function TestRateOfTwo.test_asks_none_that_has_no_price()
+function TestRateOfTwo.test_asks_none_that_has_no_cost()
   local first, target = probe.circle()
   local costs = { contexts = { 128 }, rows = { 1, 9 }, target = { { 10.0, 10.8 } }, draft = { { 0.5, 0.6 } } }
   local pair = probe.fake(first, target, { draft2 = {}, costs = costs })

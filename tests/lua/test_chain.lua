@@ -27,7 +27,7 @@ end
 local MODELS = { vocab = 9, context = 60, target = { [""] = { [1] = 0.9 } },
                  draft = { [""] = { [1] = 0.5, [2] = 0.25 }, ["1"] = { [2] = 1.0 }, ["2"] = { [3] = 1.0 } } }
 
--- Runs `body` as the first draft of a text of so many tokens; the page's own assertions fail the test.
+-- Runs `body` as the first draft of a text of so many tokens; the policy's own assertions fail the test.
 local function draft(body, tokens, how, more)
   local models = {}
   for key, value in pairs(MODELS) do models[key] = value end
@@ -114,7 +114,7 @@ function TestChain.test_mistakes_raise_and_name_the_argument()
     tree:keep(1)
     raises("tree:draft_chain: draft_step: keep has settled the tree; verify_tree comes next", c, tree, 0, 1) ]]
   local pair <close> = assert(dt.fake(MODELS))
-  local page = PRELUDE .. [[
+  local with = PRELUDE .. [[
     function P:init(seq)
       raises("tree:draft_chain: nothing can be drafted in init", seq.tree.draft_chain, seq.tree, 0, 1)
     end
@@ -129,7 +129,7 @@ function TestChain.test_mistakes_raise_and_name_the_argument()
              tree.draft_chain, tree, 0, 0)
     end
     return P ]]
-  for _, source in ipairs { page, without } do
+  for _, source in ipairs { with, without } do
     local result, err = pair:generate { policy = "test.lua", source = source, prompt = " 7", tokens = 2 }
     if not result then lu.fail(err.message) end
   end
@@ -147,9 +147,9 @@ local LOOP = [[
     node = first
   end ]]
 local CALL = "local least, k = %s, %d tree:draft_chain(tree.root, k, least)"
-local PAGE = [[
+local SOURCE = [[
   local policy = require "dt.policy"
-  local P = policy.define { name = "page", uses = { calibrate = true } }
+  local P = policy.define { name = "mine", uses = { calibrate = true } }
   function P:draft(tree) %s end
   return P ]]
 
@@ -164,7 +164,7 @@ local function iterations(path)
 end
 
 local function request(body, least, k)
-  return { policy = "page.lua", source = PAGE:format(body:format(least, k)), tokens = 60, ignore_eos = true }
+  return { policy = "mine.lua", source = SOURCE:format(body:format(least, k)), tokens = 60, ignore_eos = true }
 end
 
 function TestChain.test_its_trace_is_that_of_draft_steps_one_by_one()

@@ -44,7 +44,7 @@ function TestCosts.test_the_first_draft_pass_of_an_iteration_has_a_time_of_its_o
                        "costs:first: there is no draft model")
 end
 
-function TestCosts.test_each_draft_model_has_prices_of_its_own()
+function TestCosts.test_each_draft_model_has_costs_of_its_own()
   local costs = { contexts = { 128 }, rows = { 1, 9 }, target = { { 1.0, 3.0 } }, draft = { { 0.5, 1.5 } },
                   draft2 = { { 0.125, 1.125 } }, first = { 0.75 }, first2 = { 0.25 } }
   local pair = fake { costs = costs, draft2 = {} }
@@ -63,11 +63,11 @@ function TestCosts.test_each_draft_model_has_prices_of_its_own()
   end
 end
 
--- Each model's first pass of an iteration has the price of a first one, also behind passes of the other.
+-- Each model's first pass of an iteration has the cost of a first one, also after passes of the other.
 function TestCosts.test_a_clock_counts_passes_of_each_draft_model()
   local costs = { contexts = { 128 }, rows = { 1, 9 }, target = { { 64.0, 72.0 } }, draft = { { 8.0, 16.0 } },
                   draft2 = { { 1.0, 3.0 } }, first = { 32.0 }, first2 = { 2.0 } }
-  local page = [[
+  local source = [[
     local P = require "dt.policy".define { name = "p", uses = { costs = true } }
     local SECOND = { model = 2 }
     function P:draft(tree)
@@ -84,14 +84,14 @@ function TestCosts.test_a_clock_counts_passes_of_each_draft_model()
       error("<" .. table.concat(at, " ") .. ">", 0)
     end
     return P ]]
-  local result, err = fake { costs = costs, draft2 = {} }:generate { prompt = " 7", tokens = 9, source = page }
+  local result, err = fake { costs = costs, draft2 = {} }:generate { prompt = " 7", tokens = 9, source = source }
   lu.assertNil(result)
   lu.assertStrContains(err.message, "<2.0 3.0 35.0 43.0>")
 end
 
 -- What a policy keeps, a later text of the same pair recalls; another policy does not, nor another way of sampling.
 function TestCosts.test_a_policy_recalls_what_it_kept_in_an_earlier_text()
-  local function page(more)
+  local function source_of(more)
     return [[
       local P = require "dt.policy".define { name = "p", uses = { costs = true } }
       function P:init()
@@ -105,7 +105,7 @@ function TestCosts.test_a_policy_recalls_what_it_kept_in_an_earlier_text()
   local pair = fake { costs = "learn" }
   local function found(options)
     options.prompt, options.tokens = " 7", 3
-    options.source = page(options.more or "")
+    options.source = source_of(options.more or "")
     options.more = nil
     return select(2, pair:generate(options)).message:match "<(.*)>"
   end
@@ -188,7 +188,7 @@ function TestCosts.test_what_is_learned_can_change_and_a_table_cannot()
   lu.assertStrContains(in_policy(fake(), "self.costs:revision()"), "<0>")
   lu.assertStrContains(in_policy(fake(), "self.costs.revision({})"), "costs expected, got table")
   local seen = tonumber(in_policy(fake { costs = "learn" }, "self.costs:revision()"):match "<(%d+)>")
-  lu.assertTrue(seen >= 1) -- the reckoning was bettered by a first look
+  lu.assertTrue(seen >= 1) -- the first look corrected the estimate
 end
 
 function TestCosts.test_a_result_says_what_its_policy_counted_with()
@@ -220,16 +220,16 @@ function TestCosts.test_without_a_draft_model_there_are_no_costs_of_drafting()
                        "costs:draft: there is no draft model")
 end
 
-function TestCosts.test_a_walk_takes_longer_the_more_target_passes_are_between()
-  local costs = { walk = { 0.25, 0.5, 2.0 } }
+function TestCosts.test_a_cache_miss_takes_longer_the_more_target_passes_are_between()
+  local costs = { cache_miss = { 0.25, 0.5, 2.0 } }
   for name, value in pairs(TABLE) do costs[name] = value end
   local pair = fake { costs = costs }
   for passes, ms in pairs { [0] = "<0.25>", "<0.5>", "<2.0>", [1 << 30] = "<2.0>" } do
-    lu.assertStrContains(in_policy(pair, ("self.costs:walk(%d)"):format(passes)), ms)
+    lu.assertStrContains(in_policy(pair, ("self.costs:cache_miss(%d)"):format(passes)), ms)
   end
-  lu.assertStrContains(in_policy(fake(), "self.costs:walk(0)"), "<0.00075>") -- a table that does not tell
-  costs.walk = { 1.0, 2.0 }
-  lu.assertErrorMsgContains("costs: walk needs three times", fake, { costs = costs })
+  lu.assertStrContains(in_policy(fake(), "self.costs:cache_miss(0)"), "<0.00075>") -- a table that does not tell
+  costs.cache_miss = { 1.0, 2.0 }
+  lu.assertErrorMsgContains("costs: cache_miss needs three times", fake, { costs = costs })
 end
 
 function TestCosts.test_bad_arguments_name_function_and_argument()
@@ -246,9 +246,9 @@ function TestCosts.test_bad_arguments_name_function_and_argument()
     ["self.costs:draft(1)"] = "costs:draft: context must be an integer of at least 0",
     ["self.costs:draft(1, 1, 0)"] = "costs:draft: batch must be an integer of at least 1",
     ["self.costs.target({}, 1, 1)"] = "costs expected, got table",
-    ["self.costs:walk()"] = "costs:walk: passes must be an integer of at least 0",
-    ["self.costs:walk(-1)"] = "costs:walk: passes must be an integer of at least 0",
-    ["self.costs.walk({}, 1)"] = "costs expected, got table",
+    ["self.costs:cache_miss()"] = "costs:cache_miss: passes must be an integer of at least 0",
+    ["self.costs:cache_miss(-1)"] = "costs:cache_miss: passes must be an integer of at least 0",
+    ["self.costs.cache_miss({}, 1)"] = "costs expected, got table",
     ["self.costs.sequences({})"] = "costs expected, got table",
     ["getmetatable(self.costs).__index.x"] = "attempt to index a boolean value",
   } do

@@ -57,7 +57,7 @@ function TestDoors.test_seq_has_the_temperature()
 end
 
 function TestDoors.test_seq_says_whether_there_is_a_draft_model()
-  local page = HEAD .. [[
+  local source = HEAD .. [[
     local P = policy.define { name = "p", uses = { draft = %s } }
     function P:draft(tree)
       if tree.seq.drafts ~= %s then error(tostring(tree.seq.drafts)) end
@@ -69,7 +69,7 @@ function TestDoors.test_seq_says_whether_there_is_a_draft_model()
   for _, there in ipairs { true, false } do
     for uses, drafts in pairs { ["true"] = true, ["false"] = false, ['"optional"'] = there } do
       local pair <close> = assert(dt.fake { vocab = 12, context = 60, draft = there and {} })
-      local result, err = pair:generate { source = page:format(uses, drafts), prompt = " 1", tokens = 3 }
+      local result, err = pair:generate { source = source:format(uses, drafts), prompt = " 1", tokens = 3 }
       if uses == "true" and not there then
         lu.assertStrContains(err.message, "p needs a draft model: give --draft DIR")
       else
@@ -151,7 +151,7 @@ function TestDoors.test_a_list_has_1_to_64_numbers()
   list_is("{ 3 }, one_of = { 1 }", "policy.define: test: w: one_of is not for lists")
 end
 
--- What is given stays in the result, whatever the page does with its tables.
+-- What is given stays in the result, whatever the policy does with its tables.
 function TestDoors.test_the_result_keeps_the_list_that_was_given()
   local result = passes([[
     local default = { 3, 2, 1 }

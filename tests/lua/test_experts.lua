@@ -148,7 +148,7 @@ function TestExperts.test_a_scripted_target_whose_experts_make_no_sense_is_refus
   end
 end
 
--- What policy.experts expects, of passes that are made up.
+-- What policy.experts expects, of hypothetical passes.
 function TestExperts.test_a_policy_expects_as_many_experts_as_passes_of_late_read()
   local costs = { sequences = function() return 2 end }
   local function ids() return { { 1, 5 }, {}, { 0, 3 } } end

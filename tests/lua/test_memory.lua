@@ -35,14 +35,14 @@ end
 
 function TestMemory.test_a_later_run_finds_what_an_earlier_one_left()
   local pair <close> = pair_of()
-  local page = "local n = m:get('runs') or 0 if n ~= seq:token(1) then error(n) end m:set('runs', n + 1) m:set(n, n)"
+  local source = "local n = m:get('runs') or 0 if n ~= seq:token(1) then error(n) end m:set('runs', n + 1) m:set(n, n)"
   for i = 0, 3 do
-    local result = remembering(pair, page, { prompt = " " .. i })
+    local result = remembering(pair, source, { prompt = " " .. i })
     lu.assertEquals(result.memory, i == 0 and 0 or i + 1) -- as many entries as there were
     lu.assertNil(result.corpus)
   end
   pair:forget()
-  lu.assertEquals(remembering(pair, page, { prompt = " 0" }).memory, 0)
+  lu.assertEquals(remembering(pair, source, { prompt = " 0" }).memory, 0)
 end
 
 local function read(name)
@@ -376,13 +376,13 @@ function TestCorpus.test_without_files_there_are_the_text_and_earlier_outputs()
 end
 
 function TestCorpus.test_an_optional_one_is_there_only_with_files()
-  local page = "local P = policy.define { name = 'test', uses = { draft = false, corpus = 'optional' } }\n"
+  local source = "local P = policy.define { name = 'test', uses = { draft = false, corpus = 'optional' } }\n"
     .. "function P:init() self.has = self.corpus ~= nil if self.has ~= %s then error('has') end end"
   local pair <close> = pair_of()
-  for _ = 1, 2 do lu.assertNil(run(pair, page:format(false)).corpus) end
+  for _ = 1, 2 do lu.assertNil(run(pair, source:format(false)).corpus) end
   with_files({ { 1, 2, 3 } }, function(of_files)
-    lu.assertEquals(run(of_files, page:format(true)).corpus.earlier, 0)
-    lu.assertEquals(run(of_files, page:format(true)).corpus.earlier, 4)
+    lu.assertEquals(run(of_files, source:format(true)).corpus.earlier, 0)
+    lu.assertEquals(run(of_files, source:format(true)).corpus.earlier, 4)
   end)
   local _, failure = pair:generate { policy = "x", prompt = " 1", source = HEAD
     .. "return policy.define { name = 'x', uses = { corpus = 'always' } }" }

@@ -29,7 +29,7 @@ function TestHelpers.test_a_window_forgets_what_is_older_than_its_size()
   lu.assertErrorMsgContains("size must be an integer of at least 1", policy.window, 0)
 end
 
-TestAccount = {}
+TestLossBudget = {}
 
 local CREDIT, LOSS, SAVED, TEXT, SHORT, STEP = 10, 0.01, 32, 0.05, 200, 0.05
 
@@ -40,14 +40,14 @@ local function ledger(store)
 end
 
 -- Of straight lines: the first pass, each further row; a draft pass that begins an iteration costs 0.05 more.
-local function account(target_row, draft, draft_row, sequences, store)
+local function loss_budget(target_row, draft, draft_row, sequences, store)
   local kept = ledger(store or {})
-  return policy.account {
+  return policy.loss_budget {
     target = function(_, rows) return 1 + target_row * (rows - 1) end,
     draft = function(_, rows) return draft + draft_row * (rows - 1) end,
     first = function() return draft + 0.05 end,
     sequences = function() return sequences or 1 end,
-    walk = function(_, passes) return passes == 0 and STEP / 67 or error "another walk" end,
+    cache_miss = function(_, passes) return passes == 0 and STEP / 67 or error "another number" end,
     recall = kept.recall, keep = kept.keep,
   }
 end
@@ -56,7 +56,7 @@ end
 local function try(a, iterations, rows, accepted)
   local tries, balances = {}, {}
   for i = 1, iterations do
-    if not a:rests() and a:affords(100) then
+    if not a:pauses() and a:affords(100) then
       a:pass(1)
       a:close(rows, accepted)
       tries[#tries + 1] = i
@@ -71,7 +71,7 @@ end
 local function texts(n, tokens, accepted)
   local store, gains, lengths = {}, {}, {}
   for text = 1, n do
-    local a = account(0.01, 0.15, 0, 1, store)
+    local a = loss_budget(0.01, 0.15, 0, 1, store)
     while a.tokens < tokens do try(a, 1, 4, accepted(text)) end
     gains[text], lengths[text] = a.balance, a.tokens
   end
@@ -89,7 +89,7 @@ local function check_promises(gains, lengths, most)
   return gain, tokens
 end
 
-function TestAccount.test_useless_drafts_cost_the_opening_credit_and_one_percent_over_all_texts()
+function TestLossBudget.test_useless_drafts_cost_the_opening_credit_and_one_percent_over_all_texts()
   local gains, lengths = texts(20, 400, function() return 0 end)
   local gain, tokens = check_promises(gains, lengths)
   lu.assertTrue(gain < -CREDIT - LOSS * tokens + 1, gain) -- it is used up
@@ -97,9 +97,9 @@ function TestAccount.test_useless_drafts_cost_the_opening_credit_and_one_percent
   lu.assertTrue(gains[20] > -LOSS * 400 - 0.5, gains[20])
 end
 
-function TestAccount.test_drafts_that_turn_useless_cost_five_percent_of_a_text_until_earlier_gains_are_lost()
+function TestLossBudget.test_drafts_that_turn_useless_cost_five_percent_of_a_text_until_earlier_gains_are_lost()
   local gains, lengths = texts(20, 200, function(text) return text <= 5 and 1 or 0 end)
-  lu.assertTrue(gains[5] > 60) -- of which the account saves 32 passes
+  lu.assertTrue(gains[5] > 60) -- of which the budget saves 32 passes
   for text = 6, 8 do lu.assertTrue(gains[text] < -0.9 * TEXT * SHORT, text) end
   for text = 11, 20 do lu.assertTrue(gains[text] > -LOSS * 200 - 0.5, text) end
   for text, g in ipairs(gains) do lu.assertTrue(g >= -TEXT * math.max(SHORT, lengths[text]) - 0.28, text) end
@@ -108,7 +108,7 @@ function TestAccount.test_drafts_that_turn_useless_cost_five_percent_of_a_text_u
   lu.assertTrue(lost <= SAVED + LOSS * 15 * 200 + 0.28, lost)
 end
 
-function TestAccount.test_drafts_that_are_right_in_the_first_text_only_never_cost_more_than_that_text_gained()
+function TestLossBudget.test_drafts_that_are_right_in_the_first_text_only_never_cost_more_than_that_text_gained()
   local gains, lengths = texts(40, 200, function(text) return text == 1 and 1 or 0 end)
   local gain, tokens = 0, 0
   for text, g in ipairs(gains) do gain, tokens = gain + g, tokens + lengths[text] end
@@ -116,87 +116,88 @@ function TestAccount.test_drafts_that_are_right_in_the_first_text_only_never_cos
   check_promises(gains, lengths, SAVED)
 end
 
-function TestAccount.test_sequences_at_once_share_the_pairs_account()
+function TestLossBudget.test_sequences_at_once_share_the_pairs_budget()
   local store = {}
-  local one, two = account(0, 0.15, 0, 1, store), account(0, 0.15, 0, 1, store)
+  local one, two = loss_budget(0, 0.15, 0, 1, store), loss_budget(0, 0.15, 0, 1, store)
   local tries = 0
   for _ = 1, 60 do tries = tries + #try(one, 1, 1, 0) + #try(two, 1, 1, 0) end
   lu.assertTrue(tries * 0.25 <= CREDIT + 120 * LOSS + 0.5 and tries * 0.25 >= CREDIT, tries)
 end
 
-function TestAccount.test_a_new_policy_object_begins_with_the_credit_where_nothing_is_kept()
-  for _ = 1, 2 do lu.assertEquals(#try(account(0, 0.15, 0), 40, 1, 0), 40) end -- 40 * 0.25 = 10
-  lu.assertTrue(#try(account(0, 0.15, 0), 60, 1, 0) < 45)
+function TestLossBudget.test_a_new_policy_object_begins_with_the_credit_where_nothing_is_kept()
+  for _ = 1, 2 do lu.assertEquals(#try(loss_budget(0, 0.15, 0), 40, 1, 0), 40) end -- 40 * 0.25 = 10
+  lu.assertTrue(#try(loss_budget(0, 0.15, 0), 60, 1, 0) < 45)
 end
 
-function TestAccount.test_what_the_draft_model_missed_has_its_price()
-  local cheap, dear = try(account(0, 0.15, 0), 2000, 1, 0), try(account(0, 0.15, LOSS), 2000, 1, 0)
-  lu.assertEquals(cheap[40], dear[40])
-  lu.assertEquals({ #cheap > 100, #dear < 45 }, { true, true }) -- the price rises as fast as the account
+function TestLossBudget.test_what_the_draft_model_missed_has_its_cost()
+  local cheap, expensive = try(loss_budget(0, 0.15, 0), 2000, 1, 0), try(loss_budget(0, 0.15, LOSS), 2000, 1, 0)
+  lu.assertEquals(cheap[40], expensive[40])
+  lu.assertEquals({ #cheap > 100, #expensive < 45 }, { true, true }) -- the cost rises as fast as the budget
 end
 
-function TestAccount.test_the_first_pass_must_be_affordable()
-  local function first(draft) return #try(account(0, draft, 0), 1, 1, 0) end
+function TestLossBudget.test_the_first_pass_must_be_affordable()
+  local function first(draft) return #try(loss_budget(0, draft, 0), 1, 1, 0) end
   lu.assertEquals({ first(CREDIT - 0.05 - STEP - 1e-9), first(CREDIT + LOSS - 0.05 - STEP + 1e-9) }, { 1, 0 })
-  local dear = account(0, CREDIT + 6 * LOSS - 0.05 - STEP - 1e-9, 0) -- more than a text of SHORT tokens may lose
-  lu.assertEquals(#try(dear, SHORT + 1, 1, 0), 0)
-  lu.assertEquals(#try(dear, 1, 1, 0), 1)
+  -- more than a text of SHORT tokens may lose
+  local expensive = loss_budget(0, CREDIT + 6 * LOSS - 0.05 - STEP - 1e-9, 0)
+  lu.assertEquals(#try(expensive, SHORT + 1, 1, 0), 0)
+  lu.assertEquals(#try(expensive, 1, 1, 0), 1)
 end
 
-function TestAccount.test_good_times_leave_so_much_and_no_more()
+function TestLossBudget.test_good_times_leave_so_much_and_no_more()
   local store = {}
-  try(account(0, 0.15, 0, 1, store), 100, 1, 5)
-  lu.assertEquals(store.account, { SAVED })
+  try(loss_budget(0, 0.15, 0, 1, store), 100, 1, 5)
+  lu.assertEquals(store.loss_budget, { SAVED })
 end
 
-function TestAccount.test_it_owes_what_drafts_have_not_brought_yet()
-  local a = account(0, 0.15, 0)
-  lu.assertFalse(a:rests() or a:owes())
+function TestLossBudget.test_it_owes_what_drafts_have_not_brought_yet()
+  local a = loss_budget(0, 0.15, 0)
+  lu.assertFalse(a:pauses() or a:owes())
   try(a, 1, 1, 0)
   lu.assertTrue(a:owes())
   try(a, 1, 1, 1)
   lu.assertFalse(a:owes())
 end
 
-function TestAccount.test_an_iteration_has_its_page_and_the_first_row_or_rests()
+function TestLossBudget.test_an_iteration_has_its_overhead_and_the_first_row_or_pauses()
   local function budget(left)
-    local a = account(0, 0.15, 0)
+    local a = loss_budget(0, 0.15, 0)
     a.balance = left - TEXT * SHORT
-    return a:budget { plain = 1, page = 0.125, verify = { 1.125, 1.5 }, saved = 0, wake = 0 }
+    return a:budget { plain = 1, overhead = 0.125, verify = { 1.125, 1.5 }, saved = 0, resume = 0 }
   end
   lu.assertAlmostEquals(budget(0.5 + 1e-9), 0.5, 1e-6)
   lu.assertNil(budget(0.5 - 1e-9))
 end
 
-function TestAccount.test_the_longest_pass_takes_what_one_iteration_may_stake_if_all_is_sure()
-  local a = account(0, 0.15, 0)
+function TestLossBudget.test_the_longest_pass_takes_what_one_iteration_may_stake_if_all_is_sure()
+  local a = loss_budget(0, 0.15, 0)
   local function longest(left)
     a.balance = left - TEXT * SHORT
-    a:budget { plain = 1, page = 0.125, verify = { 1.125, 1.5 }, saved = 0, wake = 0 }
+    a:budget { plain = 1, overhead = 0.125, verify = { 1.125, 1.5 }, saved = 0, resume = 0 }
     return a.longest - 1.125
   end
-  lu.assertAlmostEquals(longest(4.125), 2, 1e-12) -- the page's time is not for rows
+  lu.assertAlmostEquals(longest(4.125), 2, 1e-12) -- the overhead is not for rows
   lu.assertAlmostEquals(longest(0.625), 0.375, 1e-12) -- a row
 end
 
-function TestAccount.test_one_iteration_stakes_as_large_a_part_as_the_guess_is_likely_or_a_row()
-  local a, row = account(0, 0.15, 0), 0.25
+function TestLossBudget.test_one_iteration_stakes_as_large_a_part_as_the_guess_is_likely_or_a_row()
+  local a, row = loss_budget(0, 0.15, 0), 0.25
   lu.assertEquals({ a:stake(4, row, 1), a:stake(4, row, 0.5), a:stake(4, row, 0.125) }, { 2, 2, 0.5 })
   lu.assertEquals({ a:stake(4, row, 0.0625), a:stake(4, row, 0.0625 - 1e-9), a:stake(4, row, 0) }, { 0.25, 0.25, 0.25 })
   lu.assertEquals({ a:stake(0.25, row, 0.5), a:stake(0.125, row, 0.5) }, { 0.25, 0.125 }) -- a row, if there is one
 end
 
-function TestAccount.test_a_page_takes_longer_for_more_sequences()
+function TestLossBudget.test_overhead_grows_with_the_sequences()
   local function first(sequences)
-    return #try(account(0, CREDIT - 0.05 - 3.5 * STEP, 0, sequences), 1, 1, 0)
+    return #try(loss_budget(0, CREDIT - 0.05 - 3.5 * STEP, 0, sequences), 1, 1, 0)
   end
   lu.assertEquals({ first(3), first(4) }, { 1, 0 })
 end
 
-function TestAccount.test_a_draft_pass_that_few_sequences_share_has_its_whole_price()
+function TestLossBudget.test_a_draft_pass_that_few_sequences_share_has_its_whole_cost()
   local function took(k)
-    local a = account(0, 0.15, 0.01, 4)
-    lu.assertFalse(a:rests())
+    local a = loss_budget(0, 0.15, 0.01, 4)
+    lu.assertFalse(a:pauses())
     lu.assertTrue(a:affords(100))
     a:pass(1, k)
     local first = a.took
@@ -210,22 +211,22 @@ function TestAccount.test_a_draft_pass_that_few_sequences_share_has_its_whole_pr
   lu.assertEquals(took(), took(4))
 end
 
-TestPrices = {}
+TestPassCosts = {}
 
--- Costs of s sequences whose passes take no time, but the page.
-local function walks(again, after, rested, s)
-  local list = { [0] = again, after, rested }
+-- Costs of s sequences whose passes take no time; only the policy's overhead does.
+local function misses(again, after, paused, s)
+  local list = { [0] = again, after, paused }
   return { revision = function() return 1 end, sequences = function() return s end, models = function() return 1 end,
-           target = function(_, n) return n end, walk = function(_, passes) return list[passes] end,
+           target = function(_, n) return n end, cache_miss = function(_, passes) return list[passes] end,
            first = function() return 0 end, draft = function() return 0 end }
 end
 
-function TestPrices.test_a_page_takes_so_many_walks_over_memory()
+function TestPassCosts.test_overhead_is_a_multiple_of_cache_misses()
   local seq = { length = function() return 1 end, models = 1 }
   for s = 1, 2 do
-    local p = policy.prices(walks(1, 8, 64, s), seq)
-    lu.assertAlmostEquals(p.page, 16 * s, 1e-12)
-    lu.assertAlmostEquals(p.wake, (80 - 16) * s, 1e-12)
+    local p = policy.pass_costs(misses(1, 8, 64, s), seq)
+    lu.assertAlmostEquals(p.overhead, 16 * s, 1e-12)
+    lu.assertAlmostEquals(p.resume, (80 - 16) * s, 1e-12)
     lu.assertAlmostEquals(p.saved, 2 * s, 1e-12)
     lu.assertAlmostEquals(p.verify[1] - p.plain, 16 * s, 1e-12)
     lu.assertAlmostEquals(p.plain, 1, 1e-12)
@@ -234,34 +235,34 @@ function TestPrices.test_a_page_takes_so_many_walks_over_memory()
     lu.assertAlmostEquals(p.models[1][s].first, 6.8 * s, 1e-12)
     lu.assertAlmostEquals(p.models[1][s].draft[3], 6.8 * s, 1e-12)
   end
-  lu.assertEquals(policy.prices(walks(1, 8, 12.8, 1), seq).wake, 0) -- after a rest it takes no less
+  lu.assertEquals(policy.pass_costs(misses(1, 8, 12.8, 1), seq).resume, 0) -- after a pause it takes no less
 end
 
-function TestPrices.test_a_row_shares_the_price_of_up_to_four()
-  local costs = walks(0, 0, 0, 1)
+function TestPassCosts.test_a_row_shares_the_cost_of_up_to_four()
+  local costs = misses(0, 0, 0, 1)
   local ms = { 10, 14, 15, 15.5, 15.75, 15.875, 20 }
   function costs.target(_, n) return ms[n] or 20 + 9 * (n - 7) end
-  local row = policy.prices(costs, { length = function() return 1 end, models = 1 }).row
+  local row = policy.pass_costs(costs, { length = function() return 1 end, models = 1 }).row
   lu.assertAlmostEquals(row[0], 5.75 / 4, 1e-12) -- not 5.875 / 5
   lu.assertAlmostEquals(row[1], 1.875 / 4, 1e-12)
-  lu.assertAlmostEquals(row[2], 0.875 / 3, 1e-12) -- the fourth would be dear
+  lu.assertAlmostEquals(row[2], 0.875 / 3, 1e-12) -- the fourth would be expensive
   lu.assertAlmostEquals(row[5], 4.125, 1e-12)
 end
 
-function TestPrices.test_a_node_is_worth_its_row_if_the_account_may_lose_as_many()
-  local prices = policy.prices(walks(0, 0, 0, 1), { length = function() return 1 end, models = 1 })
-  lu.assertTrue(prices:worth(0.25, 0.25, 2, { longest = 4 }))
-  lu.assertFalse(prices:worth(0.25, 0.25 - 1e-9, 2, { longest = 4 }))
-  lu.assertFalse(prices:worth(0.25, 0.25, 2, { longest = 4 - 1e-9 }))
+function TestPassCosts.test_a_node_is_worth_its_row_if_the_loss_budget_may_lose_as_many()
+  local pass_costs = policy.pass_costs(misses(0, 0, 0, 1), { length = function() return 1 end, models = 1 })
+  lu.assertTrue(pass_costs:worth(0.25, 0.25, 2, { longest = 4 }))
+  lu.assertFalse(pass_costs:worth(0.25, 0.25 - 1e-9, 2, { longest = 4 }))
+  lu.assertFalse(pass_costs:worth(0.25, 0.25, 2, { longest = 4 - 1e-9 }))
 end
 
-function TestPrices.test_nodes_that_are_not_verified_took_the_page_their_time()
-  local prices = policy.prices(walks(0.03125, 0, 0, 1), { length = function() return 1 end, models = 1 })
+function TestPassCosts.test_nodes_that_are_not_verified_have_overhead_too()
+  local pass_costs = policy.pass_costs(misses(0.03125, 0, 0, 1), { length = function() return 1 end, models = 1 })
   local alpha, best, kept = { [0] = 1, 0.5, 0.75, 0.25 }, {}, nil
   local tree = { keep = function(_, k) kept = k end,
                  best = function(_, _, _, _, list) table.move({ 2, 1, 3 }, 1, 3, 1, list) end }
   local function choose(left)
-    local k, ms = prices:choose(tree, 3, alpha, 0.25, account(0, 0.15, 0), left, best)
+    local k, ms = pass_costs:choose(tree, 3, alpha, 0.25, loss_budget(0, 0.15, 0), left, best)
     return { k, ms, kept }
   end
   lu.assertEquals(choose(1.125), { 1, 1.375, 1 })   -- a row, and the nodes of three
@@ -269,24 +270,24 @@ function TestPrices.test_nodes_that_are_not_verified_took_the_page_their_time()
   lu.assertEquals(choose(1.125 - 1e-9), { 0, 0.375, 0 })
 end
 
-function TestPrices.test_what_sequences_share_costs_each_its_part_and_what_one_reads_makes_all_wait()
+function TestPassCosts.test_what_sequences_share_costs_each_its_part_and_what_one_reads_makes_all_wait()
   local costs = { revision = function() return 1 end, sequences = function() return 6 end,
                   models = function() return 1 end, target = function() return 1 end,
                   first = function(_, _, k) return 4 + k end,
-                  draft = function(_, n, _, k) return 2 + n * k end, walk = function() return 0.01 end }
-  local prices = policy.prices(costs, { length = function() return 1 end, models = 1 })
-  local own = 6 * 0.0085 -- a draft pass of the pages of all
+                  draft = function(_, n, _, k) return 2 + n * k end, cache_miss = function() return 0.01 end }
+  local pass_costs = policy.pass_costs(costs, { length = function() return 1 end, models = 1 })
+  local own = 6 * 0.0085 -- the overhead of a draft pass, of all sequences
   for k, expected in pairs { [1] = { 30, 42 }, [2] = { 18, 36 }, [6] = { 10, 32 } } do
-    local price = prices.models[1][k]
-    lu.assertAlmostEquals(price.first - own, expected[1], 1e-12)
-    lu.assertAlmostEquals(price.draft[5] - own, expected[2], 1e-12)
+    local cost = pass_costs.models[1][k]
+    lu.assertAlmostEquals(cost.first - own, expected[1], 1e-12)
+    lu.assertAlmostEquals(cost.draft[5] - own, expected[2], 1e-12)
   end
-  lu.assertEquals({ prices:reading(1, 0), prices:reading(1, 5) }, { 0, 42 })
+  lu.assertEquals({ pass_costs:reading(1, 0), pass_costs:reading(1, 5) }, { 0, 42 })
 end
 
 TestPace = {}
 
--- A pass of plain decoding takes 2 ms, one with the page 2.5.
+-- A pass of plain decoding takes 2 ms, one with overhead 2.5.
 local function pace() return policy.pace { plain = 2, verify = { 2.5 } } end
 
 function TestPace.test_begins_with_three_tokens_a_pass_and_forgets_them()
@@ -304,15 +305,15 @@ function TestPace.test_is_plain_decodings_at_least()
   lu.assertEquals(p:begin(1, 0), 1 / 2)
 end
 
-function TestPace.test_iterations_at_rest_were_plain_ones()
-  local rested, made = pace(), pace()
+function TestPace.test_paused_iterations_were_plain_ones()
+  local paused, made = pace(), pace()
   for _ = 1, 5 do made:observe(1, 2) end
-  lu.assertAlmostEquals(rested:begin(1, 5), made:begin(1, 0), 1e-12)
+  lu.assertAlmostEquals(paused:begin(1, 5), made:begin(1, 0), 1e-12)
 end
 
-function TestPace.test_goes_with_the_prices()
+function TestPace.test_goes_with_the_costs()
   lu.assertAlmostEquals(pace():begin(1.2, 0), 3 / (1.2 * 2.5), 1e-12)
-  local p = pace() -- what comes at rest has the new price already
+  local p = pace() -- what comes in a pause has the new cost already
   lu.assertAlmostEquals(p:begin(1.2, 1), (0.98 * 3 + 1) / (0.98 * 1.2 * 2.5 + 2), 1e-12)
 end
 
@@ -322,12 +323,12 @@ local function guesses(first, brings, text)
   local model = { first = first, draft = setmetatable({}, { __index = function() return first end }) }
   local models = setmetatable({}, { __index = function() return model end })
   local verify = { 1, 1, 1.4, 2.4, 3.4, 4.4, 5.4, 6.4, 7.4 }
-  local prices = { plain = 1, verify = verify, row = { [0] = 0, 0.4 }, sequences = 1, models = { models },
+  local pass_costs = { plain = 1, verify = verify, row = { [0] = 0, 0.4 }, sequences = 1, models = { models },
                    until_length = 128, reading = function() return text.reading or 0 end, costs = ledger({}),
                    revision = 0 }
   local seq = { length = function() return text.length end, left = function() return 100 end,
                 unread = function() return 0 end }
-  local g = require "dt.policy.guesses"(prices, seq, function() return {} end, 1)
+  local g = require "dt.policy.guesses"(pass_costs, seq, function() return {} end, 1)
   g.brings[1] = brings or g.brings[1]
   g:begin(9, 0)
   return g
@@ -335,7 +336,7 @@ end
 
 TestGuesses = {}
 
-function TestGuesses.test_are_quiet_until_prices_change_or_they_try_again()
+function TestGuesses.test_are_quiet_until_costs_change_or_they_try_again()
   local text = { length = 100 }
   lu.assertEquals(guesses(0.5, nil, text):quiet(1), 0) -- 0.8 tokens are worth it
   lu.assertEquals(guesses(0.81, nil, text):quiet(1), 29) -- nor ever, up to 128 tokens
@@ -359,11 +360,11 @@ end
 -- A file of a busy machine says that two rows take nine passes; the first passes show that they do not.
 function TestGuesses.test_what_is_expected_of_a_draft_that_was_not_asked_follows_the_learned_costs()
   local g = guesses(0.5, nil, { length = 100 })
-  local right = g.prices.verify
-  g.prices.verify, g.prices.revision = { 1, 9, 9, 9, 9, 9, 9, 9, 9 }, 1
+  local right = g.pass_costs.verify
+  g.pass_costs.verify, g.pass_costs.revision = { 1, 9, 9, 9, 9, 9, 9, 9, 9 }, 1
   g:begin(9, 0)
   lu.assertEquals(g:quiet(1), 16) -- rather than 29: it looks again soon
-  g.prices.verify, g.prices.revision = right, 2
+  g.pass_costs.verify, g.pass_costs.revision = right, 2
   g:begin(9, 16)
   lu.assertEquals(g:quiet(1), 0)
 end

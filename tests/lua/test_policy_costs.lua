@@ -154,9 +154,9 @@ end
 
 function TestCast.test_allow_empty_stops_drafting_where_it_does_not_pay()
   local draft, target = probe.circle(0.5)
-  local dear = fake(draft, target, { costs = line(1.0, 0.01, 2.0, 0.01) })
-  lu.assertEquals(probe.tree(dear, "cast", nil, 5), "||||")
-  lu.assertNotEquals(probe.tree(dear, "cast", { allow_empty = false }), "")
+  local expensive = fake(draft, target, { costs = line(1.0, 0.01, 2.0, 0.01) })
+  lu.assertEquals(probe.tree(expensive, "cast", nil, 5), "||||")
+  lu.assertNotEquals(probe.tree(expensive, "cast", { allow_empty = false }), "")
   local cheap = fake(draft, target, { costs = line(1.0, 0.01, 0.01, 0.01) })
   lu.assertNotEquals(probe.tree(cheap, "cast"), "")
 end
@@ -177,7 +177,7 @@ function TestCast.test_what_is_drafted_on_credit_is_verified_if_it_pays_at_all()
     kept[i] = 0
     for _, node in ipairs(iteration.nodes) do kept[i] = kept[i] + (node.kept and 1 or 0) end
   end
-  lu.assertEquals(table.concat(kept), "010000") -- the first is free, and then the account is in credit
+  lu.assertEquals(table.concat(kept), "010000") -- the first is free, and then the loss budget is in credit
 end
 
 function TestCast.test_presets_are_the_papers_settings()
@@ -189,7 +189,7 @@ function TestCast.test_presets_are_the_papers_settings()
   lu.assertFalse(select(2, probe.trace(pair, "caddtree", nil, 1, { preset = "paper" })).params.pause)
 end
 
-TestAccount = {}
+TestLossBudget = {}
 
 -- Levels drafted in each of so many iterations. The draft model is sure of a circle; the target says 1 each time or,
 -- with `right`, goes round too.
@@ -209,9 +209,9 @@ end
 local CHAIN = { cast = { top_k = 1, max_depth = 3, C = 1.0 }, caddtree = { top_k = 1, depth = 3 } }
 local PAPER = { cast = { allow_empty = false }, caddtree = { pause = false } }
 
-function TestAccount.test_drafts_that_never_come_true_are_tried_with_one_level_and_then_seldom()
+function TestLossBudget.test_drafts_that_never_come_true_are_tried_with_one_level_and_then_seldom()
   for policy, params in pairs(CHAIN) do
-    -- 0.2 and 0.05 for the page of each level, 0.002 for each token that the draft model missed
+    -- 0.2 and 0.05 of overhead for each level, 0.002 for each token that the draft model missed
     local list = levels(policy, params, line(1.0, 1e-6, 0.2, 0.002), 600)
     local took, tries, missed = 0, 0, 0
     for i, n in ipairs(list) do
@@ -225,7 +225,7 @@ function TestAccount.test_drafts_that_never_come_true_are_tried_with_one_level_a
   end
 end
 
-function TestAccount.test_the_papers_rule_always_drafts()
+function TestLossBudget.test_the_papers_rule_always_drafts()
   for policy, params in pairs(CHAIN) do
     for i, n in ipairs(levels(policy, with(params, PAPER[policy]), line(1.0, 1e-6, 0.2, 0.002), 100)) do
       lu.assertTrue(n > 0, policy .. i)
@@ -233,14 +233,14 @@ function TestAccount.test_the_papers_rule_always_drafts()
   end
 end
 
-function TestAccount.test_drafts_that_come_true_are_never_paused()
+function TestLossBudget.test_drafts_that_come_true_are_never_paused()
   for policy, params in pairs(CHAIN) do
     local costs, always = line(1.0, 1e-6, 0.2, 0.002), with(params, PAPER[policy])
     lu.assertEquals(levels(policy, params, costs, 100, true), levels(policy, always, costs, 100, true))
   end
 end
 
-function TestAccount.test_a_draft_model_too_dear_for_the_credit_is_never_asked()
+function TestLossBudget.test_a_draft_model_too_expensive_for_the_credit_is_never_asked()
   local function first(draft) return levels("cast", { C = 0.1 }, line(1.0, 1e-6, draft, 1e-6), 1, true)[1] end
   lu.assertEquals({ first(9.96) > 0, first(9.93) > 0 }, { false, true })
 end
@@ -328,7 +328,7 @@ function TestRate.test_reads_a_long_prompt_where_the_tokens_that_may_come_repay_
   end
   local R = 3 / 1.007
   local brings, accepted = 0, 0
-  for depth = 1, 8 do -- 0.003 of a row and of a draft pass are the page's
+  for depth = 1, 8 do -- 0.003 of a row and of a draft pass are overhead
     accepted = accepted + 0.8 ^ depth
     brings = math.max(brings, accepted - depth * 0.013 - (depth - 1) * 0.103)
   end
@@ -415,7 +415,7 @@ function TestRate.test_a_copy_goes_on_with_what_it_copied()
   lu.assertTrue(n[2] > 3 and n[5] > 3)
 end
 
--- Milliseconds of a run by the costs of its pair, the page's time left out, in target passes of one row.
+-- Milliseconds of a run by the costs of its pair, policy overhead left out, in target passes of one row.
 local function passes(pair, costs, options)
   local ms, all = 0, assert(pair:generate(options)).stats.iterations
   for _, iteration in ipairs(probe.trace(pair, "rate", nil, all, options)) do
@@ -433,10 +433,10 @@ local function passes(pair, costs, options)
   return ms / costs.target[1][1]
 end
 
-function TestRate.test_loses_no_more_than_its_account_allows()
+function TestRate.test_loses_no_more_than_its_loss_budget_allows()
   -- guesses are never right, however sure; of copies every third is
   local wrong, target = straight(0.95)
-  local loops, most = {}, 195 + 10 -- 5 % of 200 tokens; a table's account begins with as much
+  local loops, most = {}, 195 + 10 -- 5 % of 200 tokens; a table's loss budget begins with as much
   for t = 1, 197 do loops[tostring(t)] = { [t % 7 + (t % 3 == 0 and t // 9 or 0) + 1] = 1.0 } end
   for row, draft in pairs { [0.01] = 0.05, [0.05] = 0.3, [0.2] = 0.02, [0.4] = 0.5 } do
     local costs = line(1.0, row, draft, 0.01)
@@ -453,14 +453,14 @@ function TestRate.test_what_wrong_guesses_of_the_draft_model_lost_copies_win_bac
   -- 1 .. 60, of which the draft model, however sure, guesses nothing, then 61 .. 80 again and again
   local wrong, target = straight(0.95)
   target[80] = 61
-  local costs = line(10.0, 1.0, 1.0, 0.1) -- beside which the page takes next to nothing
+  local costs = line(10.0, 1.0, 1.0, 0.1) -- compared with which overhead is negligible
   local options = { policy = "rate", prompt = " 1", tokens = 200, ignore_eos = true }
   local took = passes(fake(wrong, target, { vocab = 200, costs = costs }), costs, options)
   lu.assertTrue(took < 140, took)
 end
 
 -- Of a text by costs of passes that take so many ms, and of each further row: the numbers of the iterations in which
--- the page was called, and of the first that had a copy; and the rows of copies.
+-- the policy was called, and of the first that had a copy; and the rows of copies.
 local function calls(target, tokens, ms, row)
   local pair <close> = assert(require "dt".fake { vocab = 100, context = 600, target = target,
                                                   costs = line(ms, row, 50 * ms, row) })
@@ -468,14 +468,14 @@ local function calls(target, tokens, ms, row)
   local called, copied, rows = {}, nil, 0
   local all = assert(pair:generate(options)).stats.iterations
   for i, iteration in ipairs(probe.trace(pair, "rate", nil, all, options)) do
-    if iteration.ms.policy > 0 then called[#called + 1] = i end -- one at rest takes no time
+    if iteration.ms.policy > 0 then called[#called + 1] = i end -- a paused one takes no time
     if not copied and #iteration.nodes > 1 then copied = i end
     for _, node in ipairs(iteration.nodes) do rows = rows + (node.kept and 1 or 0) end
   end
   return called, copied, rows
 end
 
-function TestRate.test_rests_until_there_is_a_copy()
+function TestRate.test_pauses_until_there_is_a_copy()
   local target = {} -- 4 .. 98, then 4 .. 98 again: after 4 there is a copy
   for t = 4, 98 do target[tostring(t)] = { [t < 98 and t + 1 or 4] = 1.0 } end
   for _, ms in ipairs { 1.0, 0.1, 0.02 } do
@@ -495,7 +495,7 @@ local function never_right()
   return target
 end
 
-function TestRate.test_wakes_for_copies_of_a_kind_that_is_worth_its_row()
+function TestRate.test_resumes_for_copies_of_a_kind_that_is_worth_its_row()
   local called = calls(never_right(), 120, 1.0, 0.25) -- after wrong ones of one token such ones are worth none
   lu.assertEquals(called, { 1, 4, 6 })
 end
@@ -504,9 +504,10 @@ function TestRate.test_its_own_time_counts_as_a_loss()
   local target = never_right()
   for _, ms in ipairs { 1.0, 0.1, 0.02 } do
     local called, _, rows = calls(target, 185, ms, ms / 100)
-    local page, wake, row, saved = 0.007, 0.0155, ms / 100 + 0.003, 0.25 * 0.0035 -- by a table that tells of no walks
+    -- by a table without cache misses
+    local overhead, resume, row, saved = 0.007, 0.0155, ms / 100 + 0.003, 0.25 * 0.0035
     local lost, last = 0, -1
-    for _, i in ipairs(called) do lost, last = lost + page + (i > last + 1 and wake or 0), i end
+    for _, i in ipairs(called) do lost, last = lost + overhead + (i > last + 1 and resume or 0), i end
     lost = lost + rows * row
     local may = 10 * ms + 185 * (0.01 * ms + saved)
     lu.assertTrue(lost <= may, ("%g ms: %g of %g"):format(ms, lost, may))
@@ -552,7 +553,7 @@ function TestRate.test_copies_from_a_corpus_too_where_files_are_given()
   os.remove(path)
 end
 
--- Two sources of the page's own: `wrong` is thought better, `right` is.
+-- Two sources of the policy's own: `wrong` is thought better, `right` is.
 local SOURCES = [[
 local policy = require "dt.policy"
 local Two = policy.define { name = "two", uses = { draft = false } }

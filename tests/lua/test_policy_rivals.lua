@@ -21,13 +21,13 @@ for name, pair in pairs(golden.pairs) do
   pairs_of[name] = assert(dt.fake {
     vocab = golden.vocab, context = 2000, draft = rules(pair.draft), target = rules(pair.target),
     costs = { contexts = { 128 }, rows = costs.rows, target = { costs.target }, draft = { costs.draft },
-              walk = costs.walk },
+              cache_miss = costs.cache_miss },
   })
 end
 
 local function text_of(prompt) return " " .. table.concat(prompt, " ") end
 
--- An iteration of a trace as the golden file has it. The page of one at rest is not called, and takes no time.
+-- An iteration of a trace as the golden file has it. In a paused one the policy is not called and takes no time.
 local function described(iteration)
   local shape, kept, nodes = {}, {}, iteration.nodes
   for v = 1, #nodes - 1 do
@@ -35,7 +35,7 @@ local function described(iteration)
     if nodes[v + 1].kept then kept[#kept + 1] = v end
   end
   return { tree = table.concat(shape, " "), kept = table.concat(kept, " "),
-           rests = iteration.ms.policy == 0 or nil }
+           pauses = iteration.ms.policy == 0 or nil }
 end
 
 local function check_alone(case, what)

@@ -129,7 +129,7 @@ function TestSummary.test_each_way_of_sampling_gets_tables_and_bars_of_its_own()
   local texts = table.concat(names_of(document, "text"), "\n")
   lu.assertStrContains(texts, "Fastest on T = 0: linear 3.00x [3.00, 3.00]")
   lu.assertStrContains(texts, "Fastest on T = 1: linear 2.00x [2.00, 2.00]")
-  lu.assertStrContains(texts, "T = 1: Speed-up by set (prompt included):")
+  lu.assertStrContains(texts, "T = 1: Speedup by set (prompt included):")
   for _, item in ipairs(document) do
     if item.figure and item.figure.name == "x-speedup" then
       lu.assertEquals(item.figure.series, { "T = 0", "T = 1" })
@@ -349,13 +349,13 @@ function TestFigure.test_parts_of_the_time_have_their_own_colours()
 end
 
 function TestFigure.test_a_narrow_layout_breaks_titles_has_fewer_marks_and_labels_above_bars()
-  local title = "Speed-up of everything that was tried, by the number of tokens generated"
+  local title = "Speedup of everything that was tried, by the number of tokens generated"
   local rows = { { label = "ar", { y = 1, text = "1.00x" } }, { label = "linear", { y = 2, text = "2.00x" } } }
   local all = { { kind = "bars", name = "b", title = title, xlabel = "x", mark = 1, series = { "s" }, rows = rows },
     { kind = "lines", name = "l", title = title, xlabel = "x", ylabel = "y",
       series = { curve("a", { 1, 2, 3, 2, 1, 2, 3, 4, 5, 6, 7, 8 }, 1000) } } }
   local narrow, wide = figure.script(all, true), figure.script(all)
-  lu.assertStrContains(narrow, [[title "Speed-up of everything that was tried, by the\012number of tokens generated"]])
+  lu.assertStrContains(narrow, [[title "Speedup of everything that was tried, by the\012number of tokens generated"]])
   lu.assertStrContains(wide, ('title "%s"'):format(title))
   lu.assertStrContains(narrow, "unset ytics")
   lu.assertStrContains(narrow, '$names << END_OF_DATA\n0 0.5 "ar"\n0 1.5 "linear"\n')
@@ -386,7 +386,7 @@ function TestReport.test_it_begins_with_what_was_found_and_ends_with_what_was_ru
   local document = report.document({ file(runs) }, { "m" })
   lu.assertEquals(document[1].heading, "What was found: test")
   local found = document[3].table
-  lu.assertEquals(found.columns, { "", "speed-up (prompt included)", "tokens/s (prompt included)", "tokens/iteration" })
+  lu.assertEquals(found.columns, { "", "speedup (prompt included)", "tokens/s (prompt included)", "tokens/iteration" })
   lu.assertEquals({ found.rows[1][1], found.rows[2][1], found.rows[3][1] }, { "fast", "slow", "ar" })
   lu.assertEquals(document[4].text, "On m, cpu, 1 threads; target t.")
   lu.assertTrue(document[#document - 1].folded and document[#document].table.facts)
@@ -462,7 +462,7 @@ function TestReport.test_lengths_are_lines_and_settings_lines_and_maps()
     "m-settings-1-D", "m-settings-1-B-D" })
   local map = figures_of(document)["m-settings-1-B-D"]
   lu.assertEquals(map.cells, { { 2.01, 2.02 }, { 3.01, 3.02 } })
-  lu.assertEquals(map.title, "fixed_tree: speed-up by B and D")
+  lu.assertEquals(map.title, "fixed_tree: speedup by B and D")
 end
 
 function TestReport.test_what_is_not_drawn_is_said()
@@ -478,7 +478,7 @@ function TestReport.test_what_is_not_drawn_is_said()
   lu.assertStrContains(text, "Figures of arms show 4 of 33: plain decoding and the fastest others, at most 3 of a "
     .. "kind. Without t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11 and 17 more, which are in report.csv.")
   lu.assertStrContains(text, "Of fixed_tree, 6 of 10 maps of two settings are drawn.")
-  lu.assertStrContains(text, "![fixed_tree: speed-up by B and C, best of the other settings](m-settings-1-B-C.svg)")
+  lu.assertStrContains(text, "![fixed_tree: speedup by B and C, best of the other settings](m-settings-1-B-C.svg)")
 end
 
 function TestReport.test_studies_are_drawn_one_by_one()
@@ -543,7 +543,7 @@ function TestReport.test_speeds_say_that_the_prompt_is_in_them()
   local headings = 0
   for _, item in ipairs(document) do
     for _, name in ipairs(item.table and item.table.columns or {}) do
-      if name:match "^tokens/s" or name:match "^speed%-up" then
+      if name:match "^tokens/s" or name:match "^speedup" then
         headings = headings + 1
         lu.assertStrContains(name, " (prompt included)")
       end
@@ -560,7 +560,7 @@ function TestReport.test_without_plain_decoding_there_are_speeds_but_no_speedups
   local text = page.markdown(document, true)
   lu.assertStrContains(text, "Plain decoding was not run")
   lu.assertStrContains(text, "tokens/s")
-  lu.assertNotStrContains(text, "| speed-up")
+  lu.assertNotStrContains(text, "| speedup")
 end
 
 function TestReport.test_a_reference_is_a_column_of_its_own()

@@ -45,9 +45,10 @@ function TestWindow.test_its_bounds()
   lu.assertNotEquals(tokens_of { window = 1 }, all)
   local logits = {} -- a token more or less is seen
   for _, window in ipairs { 313, 314, 315 } do
-    local page = "local P = require('dt.policy').define { name = 'x', uses = { draft = false, target = 2 } }\n"
+    local source = "local P = require('dt.policy').define { name = 'x', uses = { draft = false, target = 2 } }\n"
       .. "function P:observe(_, out) error(('<%.17g>'):format(select(2, out:candidates(0, 1))), 0) end return P"
-    local _, failure = target:generate { policy = "x", source = page, prompt = prompt_of "novels/02", window = window }
+    local _, failure = target:generate { policy = "x", source = source, prompt = prompt_of "novels/02",
+                                            window = window }
     logits[#logits + 1] = failure.message:match "<.*>"
   end
   lu.assertNotEquals(logits[1], logits[2])

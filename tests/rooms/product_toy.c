@@ -1,4 +1,4 @@
-/* A made-up format, of weights of the made-up type: the blocks of the outputs' rows, one output behind the other. */
+/* A synthetic format, of weights of the synthetic type: the blocks of the outputs' rows, one output after the other. */
 #include "variant.h"
 
 static size_t toy_bytes(int k) { return CPU_PANEL * dt_row_bytes(DT_TOY, (size_t)k); }

@@ -1,4 +1,4 @@
-/* In a tree with the made-up family, type and formats: they work, and nobody else had to know of them. */
+/* In a tree with the synthetic family, type and formats: they work, and nobody else had to know of them. */
 #include "cpu.h"
 #include "model/model.h"
 #include "reference_forward.h"
@@ -109,7 +109,7 @@ static void it_is_said_to_be_supported(void **state) {
   }
 }
 
-/* A matrix in blocks of the made-up type. */
+/* A matrix in blocks of the synthetic type. */
 static dt_matrix encoded(const dt_matrix *m, dt_source *source) {
   int n = m->rows * m->cols;
   double *numbers = reference_numbers(m);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A made-up family, weight type, rounding and CPU format join a copy of the tree by a file each and a line in a list each; the copy is
+# A synthetic family, weight type, rounding and CPU format join a copy of the tree by a file each and a line in a list each; the copy is
 # built and tries them.   rooms.sh DTRUN SOURCE_DIR
 . "$(dirname "$0")/../cli/helpers.sh"
 rooms=$source_dir/tests/rooms
@@ -28,20 +28,20 @@ CMAKE
   cmake -S . -B build -DBUILD_TESTING=OFF -DKERNEL_OPTIMIZATION=-O1 >log 2>&1 &&
     cmake --build build --target rooms -j 2 >>log 2>&1 || { tail -30 log; fail 'the copy does not build'; }
   ! grep -q 'warning:' log || fail "$(grep 'warning:' log | head -5)"
-  build/rooms 2>&1 || fail 'the made-up ones do not work'
+  build/rooms 2>&1 || fail 'the synthetic ones do not work'
 }
 
 # A field of requests that the engine has and nobody can ask for: with its row, every front end takes it, and names it in its own way.
 it_takes_a_field_by_its_row() {
   cp -r "$source_dir"/{CMakeLists.txt,LICENSE,README.md,runtime,lua,scripts,policies,models} . || exit 1
-  line lua/request/fields.c 'FIELD_STOP, .*\},' '{"candidates", "--candidates", NULL, "candidates", FIELD_WHOLE, SEQ(candidates), SAMPLED, "N", "a made-up field", NULL},'
+  line lua/request/fields.c 'FIELD_STOP, .*\},' '{"candidates", "--candidates", NULL, "candidates", FIELD_WHOLE, SEQ(candidates), SAMPLED, "N", "a synthetic field", NULL},'
   cmake -S . -B build -DBUILD_TESTING=OFF -DKERNEL_OPTIMIZATION=-O1 >log 2>&1 &&
     cmake --build build -j 2 >>log 2>&1 || { tail -30 log; fail 'the copy does not build'; }
   dtrun=$PWD/build/dtrun
   unset DTRUN_HOME
   succeeds ar -p hi -n 2 -q --candidates 3
   refuses 2 '--candidates: 99 is out of range: 0..32' ar -p hi -n 2 --candidates 99
-  "$dtrun" --help | grep -q -- '--candidates N .*a made-up field' || fail 'help lacks it'
+  "$dtrun" --help | grep -q -- '--candidates N .*a synthetic field' || fail 'help lacks it'
   "$dtrun" complete --candi | grep -q -- '--candidates' || fail 'no completion'
   printf '/set candidates 99\n/exit\n' | "$dtrun" chat ar -m models/mini-target --template chatml -q 2>&1 | grep -q '/set candidates: 99 is out of range' || fail 'no /set'
   echo 'local dt = require "dt"

@@ -1,4 +1,4 @@
-/* A made-up family: names of its own, a sequential residual, nothing optional. */
+/* A synthetic family: names of its own, a sequential residual, nothing optional. */
 #include "model/family.h"
 
 static dt_status read(const keys *k, config *c) {

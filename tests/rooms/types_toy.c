@@ -1,4 +1,4 @@
-/* A made-up weight type: blocks of 16 numbers, a scale in f32 and 16 bytes. */
+/* A synthetic weight type: blocks of 16 numbers, a scale in f32 and 16 bytes. */
 #include "model/types_decode.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
-"""Hostile pages of Lua, several at once: none reads another request's text, prompt or memory, the corpus, or what an earlier page left.
+"""Hostile policies, several at once: none reads another request's text, prompt or memory, the corpus, or what an earlier policy left.
 
-hostile.py URL; Python's own modules only. A page leaves marks wherever it can write, looks for those of others wherever it can read, and ends with an error
-that begins with LEAK when it finds one. Controls: a page that looks for its own marks finds them, and so do later texts of one request in its memory and
+hostile.py URL; Python's own modules only. A policy leaves marks wherever it can write, looks for those of others wherever it can read, and ends with an error
+that begins with LEAK when it finds one. Controls: a policy that looks for its own marks finds them, and so do later texts of one request in its memory and
 corpus. Status 1: a leak, a control that found nothing, or another text.
 """
 
@@ -18,7 +18,7 @@ PROMPT = "It was a dark night, and"
 CLIENTS, TURNS = 6, 6
 numbers = itertools.count(1)
 
-PAGE = r"""
+SOURCE = r"""
 local MARK, CONTROL = "MARK%d", "%s"
 local error, type, require, pcall, rawset, next, tostring, getmetatable = error, type, require, pcall, rawset, next, tostring, getmetatable
 local policy = require "dt.policy"
@@ -43,7 +43,7 @@ local function walk(value, where, seen)
 end
 local function look(object, tree)
   local seen = {}
-  for where, value in next, { _G = _G, module = policy, page = Hostile, object = object or "", text = "", tree = tree or "", seq = tree and tree.seq or "" } do
+  for where, value in next, { _G = _G, module = policy, own = Hostile, object = object or "", text = "", tree = tree or "", seq = tree and tree.seq or "" } do
     walk(value, where, seen)
   end
 end
@@ -58,7 +58,7 @@ end
 
 look()
 if CONTROL == "names" then error("NAMES " .. names, 0) end
-for _, name in next, { "os", "io", "debug", "package", "dt", "dt.json", "linear", "rate", "policies/linear", "../policies/linear", "/etc/passwd", "page" } do
+for _, name in next, { "os", "io", "debug", "package", "dt", "dt.json", "linear", "rate", "policies/linear", "../policies/linear", "/etc/passwd", "policy" } do
   if pcall(require, name) then error("LEAK: require " .. name, 0) end
 end
 for _, name in next, { "io", "os", "debug", "package", "load", "loadfile", "dofile", "loadstring", "collectgarbage", "coroutine" } do
@@ -119,11 +119,11 @@ def ask(body, prompt=PROMPT):
 
 def text_of(answer):
     """Its text, or its error without the line."""
-    return answer["choices"][0]["text"] if "choices" in answer else re.sub(r"^page\.lua:\d+: ", "", answer["error"]["message"])
+    return answer["choices"][0]["text"] if "choices" in answer else re.sub(r"^policy\.lua:\d+: ", "", answer["error"]["message"])
 
 
-def page(control="none", prompt=PROMPT):
-    return ask({"dtrun": {"source": PAGE % (next(numbers), control)}}, prompt)
+def hostile(control="none", prompt=PROMPT):
+    return ask({"dtrun": {"source": SOURCE % (next(numbers), control)}}, prompt)
 
 
 def want(fine, *said):
@@ -132,7 +132,7 @@ def want(fine, *said):
 
 
 def names():
-    return text_of(page("names"))
+    return text_of(hostile("names"))
 
 
 plain = text_of(ask({"dtrun": {"policy": "ar"}}))
@@ -140,9 +140,9 @@ sampled = {"temperature": 1.2, "seed": 5, "dtrun": {"policy": "suffix"}}
 secret = text_of(ask(sampled))
 before = names()
 want(before.startswith("NAMES ") and int(before.split()[1]) > 50, before)
-want(text_of(page("mark")).startswith("LEAK: MARK"), "a page does not find its own marks")
+want(text_of(hostile("mark")).startswith("LEAK: MARK"), "a policy does not find its own marks")
 for control, found in (("memory", "in the memory"), ("corpus", "the corpus has")):
-    said = text_of(page(control, [PROMPT] * 20))
+    said = text_of(hostile(control, [PROMPT] * 20))
     want(found in said, "a later text of the same request does not find it:", control, said)
 
 wrong = []
@@ -152,8 +152,8 @@ def client(i):
     for turn in range(TURNS):
         kind = (i + turn) % 3
         if kind == 0 and text_of(ask(sampled)) != secret:
-            wrong.append("another text beside hostile pages")
-        said = plain if kind == 0 else text_of(page()) if kind == 1 else text_of(ask({"dtrun": {"source": ENDLESS % ("init" if turn % 2 else "draft")}}))
+            wrong.append("another text next to hostile policies")
+        said = plain if kind == 0 else text_of(hostile()) if kind == 1 else text_of(ask({"dtrun": {"source": ENDLESS % ("init" if turn % 2 else "draft")}}))
         if (kind == 1 and said != plain) or (kind == 2 and "ran longer than 0.02 s" not in said):
             wrong.append(said)
 
@@ -164,11 +164,11 @@ for t in threads:
 for t in threads:
     t.join()
 want(not wrong, wrong[:3])
-want(names() == before, "a page left something behind:", before, names())
+want(names() == before, "a policy left something:", before, names())
 
 # Guesses that a trace shows come from no other request's text.
 shared = ask({"dtrun": {"policy": "suffix"}})["choices"][0]["dtrun"]
 want(shared["corpus"]["earlier"] > 0, "the server remembers nothing")
 traced = ask({"dtrun": {"policy": "suffix", "trace": True}})["choices"][0]["dtrun"]
 want(traced["corpus"]["earlier"] == 0, "a trace shows guesses from other texts:", traced["corpus"])
-print(f"{CLIENTS * TURNS} requests beside hostile pages; {before.lower()}")
+print(f"{CLIENTS * TURNS} requests next to hostile policies; {before.lower()}")

@@ -24,7 +24,7 @@ TEXTS = [
 LONG = "Once there was a girl who had a red ball and a blue one, and she took them to the river. " * 6
 TEXTS += [LONG + end for end in ("The ball", "The girl", "And then she saw a dog that")]  # which begin alike
 POLICIES = ["ar", "linear", "rate", "dynatree", "cast", "suffix", "prompt_lookup", "eagle2", "opt_tree"]
-PAGE = """local P = require("dt.policy").define { name = "mine", doc = "d" }
+SOURCE = """local P = require("dt.policy").define { name = "mine", doc = "d" }
 function P:draft(tree)
   local node = tree.root
   for _ = 1, math.min(2, tree:depth_room()) do
@@ -56,7 +56,7 @@ def request(r):
     if r.random() < 0.15:
         body["response_format"] = {"type": "json_object"}
     if r.random() < 0.8:
-        body["dtrun"] = {"policy": r.choice(POLICIES)} if r.random() < 0.8 else {"source": PAGE}
+        body["dtrun"] = {"policy": r.choice(POLICIES)} if r.random() < 0.8 else {"source": SOURCE}
     return body
 
 

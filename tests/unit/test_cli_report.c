@@ -1,4 +1,4 @@
-/* The line after an answer in a chat: speed, and the gain over plain decoding. */
+/* The line after an answer in a chat: speed, and the speedup over plain decoding. */
 #include "cli/report.h"
 #include "unit.h"
 
@@ -7,11 +7,11 @@
 static const char *line_of(int generated, double total_ms, double plain) {
   static char line[80];
   dtl_result r = {.stats = {.generated = generated, .ttft_ms = 100, .total_ms = total_ms}};
-  report_gain(&r, plain, line, sizeof line);
+  report_speedup(&r, plain, line, sizeof line);
   return line;
 }
 
-static void it_tells_speed_with_the_prompt_and_gain_after_it(void **state) {
+static void it_tells_speed_with_the_prompt_and_speedup_after_it(void **state) {
   (void)state;
   assert_string_equal(line_of(31, 1000, 57), "31 tokens/s, 1.9x"); /* 30 passes of 57 ms in 900 ms */
   assert_string_equal(line_of(31, 1000, 30), "31 tokens/s, 1.0x");
@@ -26,7 +26,7 @@ static void it_tells_tenths_below_ten(void **state) {
   assert_string_equal(line_of(201, 20000, 0), "10 tokens/s");
 }
 
-static void it_tells_no_gain_where_little_is_known(void **state) {
+static void it_tells_no_speedup_where_little_is_known(void **state) {
   (void)state;
   assert_string_equal(line_of(31, 1000, 0), "31 tokens/s");
   assert_string_equal(line_of(15, 1000, 60), "15 tokens/s");
@@ -37,8 +37,8 @@ static void it_tells_no_gain_where_little_is_known(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(it_tells_speed_with_the_prompt_and_gain_after_it),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(it_tells_speed_with_the_prompt_and_speedup_after_it),
                                      cmocka_unit_test(it_tells_tenths_below_ten),
-                                     cmocka_unit_test(it_tells_no_gain_where_little_is_known)};
+                                     cmocka_unit_test(it_tells_no_speedup_where_little_is_known)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,7 +90,7 @@ static void families_that_it_does_not_compute_are_refused(void **state) {
 static void heads_that_it_does_not_compute_are_refused(void **state) {
   (void)state;
   size_t size;
-  char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "readers.json", &size), *folder = temp_folder();
+  char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "cross_attention.json", &size), *folder = temp_folder();
   cJSON *cases = cJSON_Parse(text);
   model_shape shape = cuda_shape(2);
   shape.hidden = 60, shape.vocab = 107;

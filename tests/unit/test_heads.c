@@ -1,4 +1,4 @@
-/* Draft heads of every layout, and early exits, against PyTorch (tests/golden/make_heads.py, make_readers.py,
+/* Draft heads of every layout, and early exits, against PyTorch (tests/golden/make_heads.py, make_cross_attention.py,
  * make_mtp.py, make_exits.py): what they say after each node of a tree, over
  * iterations with accepted and rejected rows; the trees that EAGLE-2 grows; that the target's numbers stay what they
  * are.
@@ -518,10 +518,10 @@ static void guesses_know_the_noise_of_the_token_they_guess(void **state) {
 static void add_cases(const char *file) {
   size_t size;
   char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", file, &size);
-  cJSON *readers = cJSON_Parse(text);
+  cJSON *more = cJSON_Parse(text);
   free(text);
-  while (cJSON_GetArraySize(readers)) cJSON_AddItemToArray(cases, cJSON_DetachItemFromArray(readers, 0));
-  cJSON_Delete(readers);
+  while (cJSON_GetArraySize(more)) cJSON_AddItemToArray(cases, cJSON_DetachItemFromArray(more, 0));
+  cJSON_Delete(more);
 }
 
 int main(int argc, char **argv) {
@@ -531,7 +531,7 @@ int main(int argc, char **argv) {
   char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "golden.json", &size);
   cases = cJSON_Parse(text);
   free(text);
-  if (!on_gpu) add_cases("readers.json"), add_cases("mtp.json"), add_cases("exits.json");
+  if (!on_gpu) add_cases("cross_attention.json"), add_cases("mtp.json"), add_cases("exits.json");
   const struct CMUnitTest tests[] = {cmocka_unit_test(heads_say_what_pytorch_computes),
                                      cmocka_unit_test(a_layer_off_guesses_otherwise),
                                      cmocka_unit_test(a_target_with_a_head_computes_the_same_bits),

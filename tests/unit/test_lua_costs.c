@@ -85,14 +85,14 @@ static void a_pass_takes_longer_by_the_experts_that_it_reads(void **state) {
   assert_true(costs_target(&c, 2, 128, 1000) == costs_pass(&c, c.target, 2, 128));
 }
 
-static void an_expert_is_priced_by_passes_that_read_more_and_fewer(void **state) {
+static void the_cost_of_an_expert_is_estimated_from_passes_that_read_more_and_fewer(void **state) {
   (void)state;
   /* an expert takes 0.25 ms; 4 rows were not measured, and 16 read hardly more */
   dtl_costs c = {.batch = 1, .n_contexts = 1, .n_rows = 5, .context = {128}, .rows = {1, 2, 4, 8, 16}};
   const int usual[] = {8, 14, 28, 27, 60}, more[] = {0, 4, 0, 30, 6};
   const double longer[] = {0, 1, 0, 7.5, 9}, times[] = {3, 5.5, 11, 15, 31};
   memcpy(c.target[0], times, sizeof times);
-  costs_price_experts(&c, usual, more, longer);
+  costs_estimate_experts(&c, usual, more, longer);
   const double experts[] = {8, 14, 28, 28, 60}; /* none falls */
   for (int i = 0; i < 5; i++) {
     assert_float_equal(c.experts[i], experts[i], 1e-12);
@@ -100,29 +100,29 @@ static void an_expert_is_priced_by_passes_that_read_more_and_fewer(void **state)
   }
   assert_null(costs_wrong(&c));
   const int just[] = {0, 4, 0, 30, 7}; /* a tenth more does tell, here with its neighbour */
-  costs_price_experts(&c, usual, just, longer);
+  costs_estimate_experts(&c, usual, just, longer);
   assert_float_equal(c.expert[4], 16.5 / 37, 1e-12);
   const int none[5] = {0}, late[] = {0, 0, 0, 30, 0};
-  costs_price_experts(&c, usual, late, longer);
+  costs_estimate_experts(&c, usual, late, longer);
   assert_float_equal(c.expert[1], 0.25, 1e-12); /* known with more rows only */
-  costs_price_experts(&c, usual, none, longer);
+  costs_estimate_experts(&c, usual, none, longer);
   const double whole[] = {3 / 8.0, 5.5 / 14, 11 / 28.0, 15 / 28.0, 31 / 60.0}; /* 28 / 52 is more than all of a pass */
   for (int i = 0; i < 5; i++) assert_float_equal(c.expert[i], whole[i], 1e-12);
   const int same[] = {8, 8, 8, 8, 8};
-  costs_price_experts(&c, same, none, longer);
+  costs_estimate_experts(&c, same, none, longer);
   for (int i = 0; i < 5; i++) assert_true(c.expert[i] == 0);
   const double shorter[] = {0, -1, 0, -7.5, 0};
-  costs_price_experts(&c, usual, more, shorter);
+  costs_estimate_experts(&c, usual, more, shorter);
   for (int i = 0; i < 5; i++) assert_true(c.expert[i] == 0);
 }
 
-static void a_walk_takes_longer_the_more_passes_are_between(void **state) {
+static void a_miss_takes_longer_the_more_passes_are_between(void **state) {
   (void)state;
-  dtl_costs c = parsed(ONE_ROW ", \"walk\": [0.25, 0.5, 2]}");
-  assert_true(costs_walk(&c, 0) == 0.25 && costs_walk(&c, 1) == 0.5);
-  assert_true(costs_walk(&c, 2) == 2 && costs_walk(&c, 1 << 30) == 2);
+  dtl_costs c = parsed(ONE_ROW ", \"cache_miss\": [0.25, 0.5, 2]}");
+  assert_true(costs_cache_miss(&c, 0) == 0.25 && costs_cache_miss(&c, 1) == 0.5);
+  assert_true(costs_cache_miss(&c, 2) == 2 && costs_cache_miss(&c, 1 << 30) == 2);
   c = parsed(ONE_ROW "}"); /* as on another machine */
-  for (int i = 0; i < DTL_COST_WALKS; i++) assert_true(costs_walk(&c, i) == COSTS_WALK[i]);
+  for (int i = 0; i < DTL_COST_MISSES; i++) assert_true(costs_cache_miss(&c, i) == COSTS_CACHE_MISS[i]);
 }
 
 static void a_context_counts_as_the_next_multiple_of_128(void **state) {
@@ -154,7 +154,7 @@ static void disturbed_times_become_strictly_increasing_from_below(void **state) 
 #define FIRST_TIMES " needs a time per context, none below the draft's of one row, to 1e9 ms"
 #define COUNTS "experts needs a count per row, none falling, from 1 to 1e9"
 #define EXPERT "expert needs a time per row, from 0 to 1e9 ms"
-#define WALK "walk needs three times, none falling, from 0 to 1e9 ms"
+#define CACHE_MISS "cache_miss needs three times, none less than the one before, from 0 to 1e9 ms"
 static void a_table_that_is_none_is_refused_with_the_reason(void **state) {
   (void)state;
   static const char *const cases[][2] = {
@@ -197,13 +197,13 @@ static void a_table_that_is_none_is_refused_with_the_reason(void **state) {
       {TWO_ROWS ", \"experts\": [8, 9], \"expert\": [1, -1e-9]}", EXPERT},
       {TWO_ROWS ", \"experts\": [8, 9], \"expert\": [1, 1000000000.0001]}", EXPERT},
       {TWO_ROWS ", \"experts\": [8, 9], \"expert\": 1}", EXPERT},
-      {ONE_ROW ", \"walk\": [1, 2]}", WALK},
-      {ONE_ROW ", \"walk\": [1, 2, 3, 4]}", WALK},
-      {ONE_ROW ", \"walk\": [1, 3, 2.999]}", WALK},
-      {ONE_ROW ", \"walk\": [-1e-9, 1, 2]}", WALK},
-      {ONE_ROW ", \"walk\": [1, 2, 1000000000.0001]}", WALK},
-      {ONE_ROW ", \"walk\": [1, \"2\", 3]}", WALK},
-      {ONE_ROW ", \"walk\": 1}", WALK},
+      {ONE_ROW ", \"cache_miss\": [1, 2]}", CACHE_MISS},
+      {ONE_ROW ", \"cache_miss\": [1, 2, 3, 4]}", CACHE_MISS},
+      {ONE_ROW ", \"cache_miss\": [1, 3, 2.999]}", CACHE_MISS},
+      {ONE_ROW ", \"cache_miss\": [-1e-9, 1, 2]}", CACHE_MISS},
+      {ONE_ROW ", \"cache_miss\": [1, 2, 1000000000.0001]}", CACHE_MISS},
+      {ONE_ROW ", \"cache_miss\": [1, \"2\", 3]}", CACHE_MISS},
+      {ONE_ROW ", \"cache_miss\": 1}", CACHE_MISS},
       {"{\"contexts\": [128], \"rows\": [1], \"target\": [[1000000000.0001]]}", "target needs " TIMES},
       {"{\"contexts\": [128], \"rows\": [1], \"target\": [[0.000000999]]}", "target needs " TIMES},
   };
@@ -226,8 +226,8 @@ static void the_least_and_the_largest_time_and_batch_are_taken(void **state) {
   assert_true(c.experts[0] == 1 && c.experts[1] == 1e9 && c.expert[0] == 0 && c.expert[1] == 1e9);
   c = parsed(TWO_ROWS ", \"experts\": [8, 8], \"expert\": [1, 1]}"); /* all rows may share theirs */
   assert_true(c.experts[1] == 8);
-  c = parsed(ONE_ROW ", \"walk\": [0, 1e9, 1e9]}");
-  assert_true(costs_walk(&c, 0) == 0 && costs_walk(&c, 1) == 1e9);
+  c = parsed(ONE_ROW ", \"cache_miss\": [0, 1e9, 1e9]}");
+  assert_true(costs_cache_miss(&c, 0) == 0 && costs_cache_miss(&c, 1) == 1e9);
   c = parsed(ONE_ROW ", \"draft\": [[1]], \"first\": [1e9]}");
   assert_true(c.first[0][0] == 1e9 && c.draft_sample == 0);
 }
@@ -248,14 +248,14 @@ static void what_is_kept_is_served_to_its_key_alone(void **state) {
   assert_memory_equal(back.target[1], c.target[1], sizeof(double) * 3);
   assert_true(back.first[0][0] == c.first[0][0] && back.first[0][1] == c.first[0][1]);
   assert_true(back.target_sample == 0.125 && back.draft_sample == 0.25);
-  assert_memory_equal(back.walk, COSTS_WALK, sizeof back.walk);
+  assert_memory_equal(back.cache_miss, COSTS_CACHE_MISS, sizeof back.cache_miss);
   assert_true(back.experts[0] == 0 && back.expert[2] == 0); /* as in files of versions that knew none */
-  c.walk[0] = 1.0 / 3, c.walk[1] = 0.5, c.walk[2] = 2;
+  c.cache_miss[0] = 1.0 / 3, c.cache_miss[1] = 0.5, c.cache_miss[2] = 2;
   memcpy(c.experts, experts, sizeof experts), memcpy(c.expert, expert, sizeof expert);
   assert_null(costs_store(&place, &c));
   assert_null(costs_load(&place, &back));
   assert_memory_equal(back.experts, c.experts, sizeof experts);
-  assert_memory_equal(back.walk, c.walk, sizeof c.walk);
+  assert_memory_equal(back.cache_miss, c.cache_miss, sizeof c.cache_miss);
   c.drafts = 2, memcpy(c.draft[1], c.draft[0], sizeof c.draft[0]), memcpy(c.first[1], c.first[0], sizeof c.first[0]);
   c.draft[1][1][0] /= 3;
   assert_null(costs_store(&place, &c));
@@ -267,7 +267,7 @@ static void what_is_kept_is_served_to_its_key_alone(void **state) {
   temp_remove(folder);
 }
 
-#define TABLE_WITHOUT_A_WALK "\"contexts\": [128], \"rows\": [1], \"target\": [[1]]}"
+#define TABLE_WITHOUT_MISSES "\"contexts\": [128], \"rows\": [1], \"target\": [[1]]}"
 static void a_table_of_an_older_version_is_refused_for_its_key(void **state) {
   (void)state;
   dtl_costs c = parsed(TABLE), back;
@@ -275,8 +275,8 @@ static void a_table_of_an_older_version_is_refused_for_its_key(void **state) {
   const char *wrong = costs_parse(json, "vm, CPU, 2 threads", &back);
   assert_string_equal(wrong, "it was measured by an older version, or on another machine or model");
   assert_null(costs_parse(json, NULL, &back)); /* given by somebody who knows what it is of */
-  assert_string_equal(costs_parse("{\"key\": \"vm\", " TABLE_WITHOUT_A_WALK, "vm", &back), wrong);
-  assert_null(costs_parse("{\"key\": \"vm\", \"walk\": [0, 0, 0], " TABLE_WITHOUT_A_WALK, "vm", &back));
+  assert_string_equal(costs_parse("{\"key\": \"vm\", " TABLE_WITHOUT_MISSES, "vm", &back), wrong);
+  assert_null(costs_parse("{\"key\": \"vm\", \"cache_miss\": [0, 0, 0], " TABLE_WITHOUT_MISSES, "vm", &back));
   free(json);
 }
 
@@ -385,7 +385,8 @@ static void measuring_gives_a_time_for_every_size_and_tells_how_far_it_is(void *
   for (int d = 0; d < 2; d++) assert_true(c.first[d][0] >= c.draft[d][0][0]);
   assert_true(c.target_sample >= 0 && c.draft_sample >= 0);
   assert_true(c.experts[0] == 0 && c.expert[0] == 0);
-  assert_true(c.walk[0] > 0 && c.walk[1] >= c.walk[0] && c.walk[2] >= c.walk[1] && c.walk[2] < 10);
+  assert_true(c.cache_miss[0] > 0 && c.cache_miss[1] >= c.cache_miss[0] && c.cache_miss[2] >= c.cache_miss[1] &&
+              c.cache_miss[2] < 10);
   dt_pair_close(pair);
 }
 
@@ -412,7 +413,7 @@ static void where_no_terminal_is_progress_is_a_line_every_ten_seconds(void **sta
   fclose(file), close(terminal);
 }
 
-static void measuring_counts_experts_and_prices_them(void **state) {
+static void measuring_counts_experts_and_estimates_their_cost(void **state) {
   (void)state;
   for (int room = 0; room < 2; room++) { /* without it no chain of equal rows fits */
     dt_pair *pair;
@@ -528,8 +529,8 @@ int main(void) {
       cmocka_unit_test(the_first_draft_pass_costs_so_much_more_than_another),
       cmocka_unit_test(fewer_sequences_than_measured_are_parts_of_a_row),
       cmocka_unit_test(a_pass_takes_longer_by_the_experts_that_it_reads),
-      cmocka_unit_test(an_expert_is_priced_by_passes_that_read_more_and_fewer),
-      cmocka_unit_test(a_walk_takes_longer_the_more_passes_are_between),
+      cmocka_unit_test(the_cost_of_an_expert_is_estimated_from_passes_that_read_more_and_fewer),
+      cmocka_unit_test(a_miss_takes_longer_the_more_passes_are_between),
       cmocka_unit_test(a_context_counts_as_the_next_multiple_of_128),
       cmocka_unit_test(disturbed_times_become_strictly_increasing_from_below),
       cmocka_unit_test(a_table_that_is_none_is_refused_with_the_reason),
@@ -542,7 +543,7 @@ int main(void) {
       cmocka_unit_test(several_sequences_are_measured_together),
       cmocka_unit_test(measuring_gives_a_time_for_every_size_and_tells_how_far_it_is),
       cmocka_unit_test(where_no_terminal_is_progress_is_a_line_every_ten_seconds),
-      cmocka_unit_test(measuring_counts_experts_and_prices_them),
+      cmocka_unit_test(measuring_counts_experts_and_estimates_their_cost),
       cmocka_unit_test(a_disturbed_table_is_measured_again_and_reported_if_that_does_not_help),
       cmocka_unit_test(a_disturbed_table_serves_ten_minutes),
       cmocka_unit_test(measuring_can_be_interrupted_and_fails_with_what_the_engine_says),

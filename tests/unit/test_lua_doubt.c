@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A reckoning of 4 ms for a pass of the target, 1 for one of the draft, and 6 % of these for each further row. */
+/* An estimate of 4 ms for a pass of the target, 1 for one of the draft, and 6 % of these for each further row. */
 static lessons *begun(void) {
   lessons *l = malloc(sizeof *l);
   learned_begin(l, &(learned_guess){.target_bytes = 4e6,
@@ -34,8 +34,8 @@ static void a_file_of_a_busy_machine_is_doubted_at_once_and_mended_by_the_first_
   (void)state;
   static const char file[] =
       "{\"schema\":\"dtrun.learned/"
-      "1\",\"key\":\"k\",\"target\":[[1,128,63.9,16],[4,128,136.1,1]],\"draft\":[[4,128,30.8,1]],"
-      "\"first\":[[1,128,1.89,1]],\"walk\":[[0.004,8],[40,1],[0.07,3]]}";
+      "2\",\"key\":\"k\",\"target\":[[1,128,63.9,16],[4,128,136.1,1]],\"draft\":[[4,128,30.8,1]],"
+      "\"first\":[[1,128,1.89,1]],\"cache_miss\":[[0.004,8],[40,1],[0.07,3]]}";
   lessons *l = malloc(sizeof *l);
   learned_begin(l, &(learned_guess){.target_bytes = 9.8e7,
                                     .draft_bytes = {1.2e7},
@@ -52,7 +52,7 @@ static void a_file_of_a_busy_machine_is_doubted_at_once_and_mended_by_the_first_
   double plain = shown(l, LEARNED_TARGET, 1, 128);
   assert_true(plain > 5 && plain < 11);
   assert_true(shown(l, LEARNED_DRAFT, 4, 128) < plain / 2);
-  assert_true(l->shown.walk[2] < 0.1);
+  assert_true(l->shown.cache_miss[2] < 0.1);
   for (int i = 0; i < 2; i++) learned_pass(l, LEARNED_TARGET, 1, 128, 0, 9.6);
   learned_look(l);
   assert_true(apart(shown(l, LEARNED_TARGET, 1, 128), 9.6) < 0.02);
@@ -61,9 +61,9 @@ static void a_file_of_a_busy_machine_is_doubted_at_once_and_mended_by_the_first_
   free(l);
 }
 
-/* A draft that is dear for good is believed after a few passes, doubted after many without one, and believed again at
+/* A draft that stays expensive is believed after a few passes, doubted after many without one, and believed again at
  * once. */
-static void a_dear_draft_is_tried_again_after_a_while(void **state) {
+static void an_expensive_draft_is_tried_again_after_a_while(void **state) {
   (void)state;
   lessons *l = begun();
   for (int i = 0; i < 40; i++) learned_pass(l, LEARNED_TARGET, 1, 128, 0, 4);
@@ -119,7 +119,7 @@ static void passes_of_one_size_show_that_others_were_disturbed(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_file_of_a_busy_machine_is_doubted_at_once_and_mended_by_the_first_passes),
-      cmocka_unit_test(a_dear_draft_is_tried_again_after_a_while),
+      cmocka_unit_test(an_expensive_draft_is_tried_again_after_a_while),
       cmocka_unit_test(a_plain_iteration_is_due_after_many_trees),
       cmocka_unit_test(passes_of_one_size_show_that_others_were_disturbed),
   };

@@ -1,4 +1,4 @@
-/* What passes cost as it is learned: fed with made-up passes, kept and read, and in runs of a scripted pair. */
+/* What passes cost as it is learned: fed with synthetic passes, kept and read, and in runs of a scripted pair. */
 #include "unit.h"
 
 #include "dtrun_fake.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <unistd.h>
 
-/* A reckoning of 4 ms for a pass of the target, 1 and 0.25 for one of a draft, and 6 % of these for each further
+/* An estimate of 4 ms for a pass of the target, 1 and 0.25 for one of a draft, and 6 % of these for each further
  * row. */
 static const learned_guess GUESS = {.target_bytes = 4e6,
                                     .draft_bytes = {1e6, 2.5e5},
@@ -34,7 +34,7 @@ static lessons *begun_with(int drafts) {
 
 static lessons *begun(void) { return begun_with(1); }
 
-/* What passes truly cost: more than reckoned at every size, and otherwise by rows and context. */
+/* What passes truly cost: more than estimated at every size, and otherwise by rows and context. */
 static double truth(learned_kind kind, double rows, int context) {
   if (kind == LEARNED_TARGET) return 5 + 0.7 * (rows - 1) + 0.001 * context;
   if (kind == LEARNED_DRAFT2 || kind == LEARNED_FIRST2)
@@ -70,7 +70,7 @@ static double shown(const lessons *l, learned_kind kind, double rows, int contex
   return costs_pass(&l->shown, kind == LEARNED_TARGET ? l->shown.target : l->shown.draft[draft], rows, context);
 }
 
-static void a_reckoning_grows_with_bytes_rows_and_context(void **state) {
+static void an_estimate_grows_with_bytes_rows_and_context(void **state) {
   (void)state;
   lessons *l = begun();
   assert_true(apart(l->shown.target[0][0], 4) < 0.01 && apart(l->shown.draft[0][0][0], 1) < 0.02);
@@ -228,9 +228,9 @@ static void a_pass_of_fewer_sequences_is_a_part_of_a_row(void **state) {
   learned_begin(l, &guess);
   assert_int_equal(l->shown.rows[l->shown.n_rows - 1], 64); /* 512 rows in all */
   for (int i = 0; i < 20; i++)
-    learned_pass(l, LEARNED_TARGET, 0.25, 128, 0, 3 * costs_pass(&l->reckoned, l->reckoned.target, 0.25, 128));
+    learned_pass(l, LEARNED_TARGET, 0.25, 128, 0, 3 * costs_pass(&l->estimated, l->estimated.target, 0.25, 128));
   learned_look(l);
-  assert_true(apart(l->shown.target[0][0], 3 * l->reckoned.target[0][0]) < 0.01);
+  assert_true(apart(l->shown.target[0][0], 3 * l->estimated.target[0][0]) < 0.01);
   free(l);
 }
 
@@ -255,18 +255,18 @@ static void what_was_learned_is_kept_and_read(void **state) {
 
 static void a_file_that_is_none_is_left_aside_whole(void **state) {
   (void)state;
-#define HEAD "{\"schema\":\"dtrun.learned/1\",\"key\":\"k\","
+#define HEAD "{\"schema\":\"dtrun.learned/2\",\"key\":\"k\","
 #define REST "\"draft\":[],\"first\":[]}"
 #define REST_OF "\"draft\":[],\"first\":[],"
 #define EXPERTS "experts is no list of [rows, mean, passes] with an expert of two sums"
-#define WALKS "walk is no list of three [ms, times]"
+#define MISSES "cache_miss is no list of three [ms, times]"
 #define TARGET "target is no list of [rows, context, ms, times]"
   static const char *const cases[][2] = {
       {"", "it is no JSON object"},
-      {"{\"schema\":\"dtrun.learned/1\",\"key\":\"k\",\"target\":[[1,128,0.2", "it is no JSON object"}, /* torn */
-      {"{\"schema\":\"dtrun.costs/2\"}", "its schema is not dtrun.learned/1"},
-      {"{\"schema\":\"dtrun.learned/1\",\"key\":\"other\"}", "it was learned on another machine or model"},
-      {"{\"schema\":\"dtrun.learned/1\"}", "it was learned on another machine or model"},
+      {"{\"schema\":\"dtrun.learned/2\",\"key\":\"k\",\"target\":[[1,128,0.2", "it is no JSON object"}, /* torn */
+      {"{\"schema\":\"dtrun.costs/2\"}", "its schema is not dtrun.learned/2"},
+      {"{\"schema\":\"dtrun.learned/2\",\"key\":\"other\"}", "it was learned on another machine or model"},
+      {"{\"schema\":\"dtrun.learned/2\"}", "it was learned on another machine or model"},
       {HEAD REST, TARGET},
       {HEAD "\"target\":[[1,128,1,1],[1,128,1]]," REST, TARGET},
       {HEAD "\"target\":[[1,128,1,1],[1,128,1,0]]," REST, TARGET},
@@ -289,12 +289,12 @@ static void a_file_that_is_none_is_left_aside_whole(void **state) {
       {HEAD "\"target\":[]," REST_OF "\"experts\":[[1,8,1]],\"expert\":[0,1.01]}", EXPERTS},
       {HEAD "\"target\":[]," REST_OF "\"experts\":[[1,8,1]],\"expert\":[0,-0.01]}", EXPERTS},
       {HEAD "\"target\":[]," REST_OF "\"experts\":[[1,8,1]],\"expert\":[1e10,1]}", EXPERTS},
-      {HEAD "\"target\":[]," REST_OF "\"walk\":[[1,1],[1,1]]}", WALKS},
-      {HEAD "\"target\":[]," REST_OF "\"walk\":[[1,1],[1,1],[1]]}", WALKS},
-      {HEAD "\"target\":[]," REST_OF "\"walk\":[[1,1],[1,1],[1,33]]}", WALKS},
-      {HEAD "\"target\":[]," REST_OF "\"walk\":[[1,1],[1,1],[1001,1]]}", WALKS},
-      {HEAD "\"target\":[]," REST_OF "\"walk\":[[1,1],[1,1],[0,1]]}", WALKS},
-      {HEAD "\"target\":[]," REST_OF "\"walk\":[[1,1],[1,1],[1,\"1\"]]}", WALKS},
+      {HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1,1],[1,1]]}", MISSES},
+      {HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1,1],[1,1],[1]]}", MISSES},
+      {HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1,1],[1,1],[1,33]]}", MISSES},
+      {HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1,1],[1,1],[1001,1]]}", MISSES},
+      {HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1,1],[1,1],[0,1]]}", MISSES},
+      {HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1,1],[1,1],[1,\"1\"]]}", MISSES},
       {HEAD "\"target\":[],\"draft\":[]}", "first is no list of [rows, context, ms, times]"},
   };
   lessons *l = begun();
@@ -306,8 +306,9 @@ static void a_file_that_is_none_is_left_aside_whole(void **state) {
   }
   assert_null(learned_parse(l, HEAD "\"target\":[[1,128,8,32],[1000000,0,1e8,1]]," REST, "k"));
   assert_int_equal(l->passes, 2);
-  assert_null(learned_parse(l, HEAD "\"target\":[]," REST_OF "\"walk\":[[1e-6,0],[0.25,32],[1e3,1]]}", "k"));
-  assert_true(l->walk[0].n == 0 && l->walk[1].n == 8 && l->walk[2].n == 0); /* the last one was interrupted */
+  assert_null(learned_parse(l, HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1e-6,0],[0.25,32],[1e3,1]]}", "k"));
+  assert_true(l->cache_miss[0].n == 0 && l->cache_miss[1].n == 8 &&
+              l->cache_miss[2].n == 0); /* the last one was interrupted */
   assert_null(learned_parse(
       l, HEAD "\"target\":[]," REST_OF "\"experts\":[[1,1,32],[8,1e9,1],[9,8,1]],\"expert\":[-1e9,1]}", "k"));
   assert_true(l->count[0].mean == 1 && l->count[0].n == 8 && l->count[7].mean == 1e9 &&
@@ -347,11 +348,11 @@ static void feed_experts(lessons *l, int passes, double each) {
 
 static void what_experts_cost_is_learned_from_passes_that_read_more_or_fewer(void **state) {
   (void)state;
-  for (int dear = 0; dear < 2; dear++) {
+  for (int expensive = 0; expensive < 2; expensive++) {
     lessons *l = begun();
     state_of_chance = 7;
     assert_true(l->shown.experts[0] == 0);
-    double each = dear ? 0.1 : 0.01;
+    double each = expensive ? 0.1 : 0.01;
     feed_experts(l, 1200, each);
     const dtl_costs *c = &l->shown;
     assert_null(costs_wrong(c));
@@ -359,7 +360,7 @@ static void what_experts_cost_is_learned_from_passes_that_read_more_or_fewer(voi
     for (int rows = 1; rows <= 16; rows *= 2) {
       double usual = 8 * pow(rows, 0.8), found = costs_target(c, rows, 128, usual);
       if (apart(found, 3 + 0.2 * rows + each * usual) > 0.06) fail_msg("%d rows: %g", rows, found);
-      if (rows > 1 && dear) /* if it is a small part of a pass, that is lost in noise */
+      if (rows > 1 && expensive) /* if it is a small part of a pass, that is lost in noise */
         assert_true(apart(costs_target(c, rows, 128, usual + 20) - found, 20 * each) < 0.25);
     }
     free(l);
@@ -400,7 +401,7 @@ static void keep_note(void *user, const char *line) {
   snprintf(noted, sizeof noted, "%s", line);
 }
 
-static const char PAGE[] =
+static const char SOURCE[] =
     "local P = require('dt.policy').define { name = 'p', uses = { costs = true } }\n"
     "function P:draft(tree)\n"
     "  local c = self.costs\n"
@@ -410,11 +411,11 @@ static const char PAGE[] =
     "end\n"
     "return P";
 
-static dtl_result generated(dt_pair *pair, const char *page, dtl_learned *learning, const dtl_costs *table) {
+static dtl_result generated(dt_pair *pair, const char *source, dtl_learned *learning, const dtl_costs *table) {
   dtl_policy *policy;
   dtl_result result;
   dt_error why = {0};
-  dtl_policy_options how = {.policy = "p", .source = page, .source_len = strlen(page)};
+  dtl_policy_options how = {.policy = "p", .source = source, .source_len = strlen(source)};
   if (dtl_policy_open(&how, &policy, &why)) fail_msg("%s", why.message);
   dtl_request request = {.prompts = &(dtl_prompt){.text = " 1 2", .len = 4}, .n = 1, .seq = {.max_tokens = 40}};
   request.learned = learning, request.costs = table;
@@ -435,13 +436,13 @@ static void a_run_learns_and_says_so(void **state) {
   dt_pair *pair = scripted();
   dtl_learned *learning = dtl_learned_open(pair, &(dtl_learning){.note = keep_note});
   assert_true(dtl_learned_plain(learning, 10) == 0);
-  dtl_result result = generated(pair, PAGE, learning, NULL);
+  dtl_result result = generated(pair, SOURCE, learning, NULL);
   assert_string_equal(result.costs, "learn");
   double plain = dtl_learned_plain(learning, 10);
   assert_true(plain > 0 && plain < 1000);
   dtl_result_free(&result);
   dtl_learned_close(learning);
-  result = generated(pair, PAGE, NULL, NULL); /* for this request only */
+  result = generated(pair, SOURCE, NULL, NULL); /* for this request only */
   assert_string_equal(result.costs, "learn");
   dtl_result_free(&result);
   dtl_costs table = {.batch = 1,
@@ -453,7 +454,7 @@ static void a_run_learns_and_says_so(void **state) {
                      .target = {{1, 2}},
                      .draft = {{{1, 2}}},
                      .first = {{1}}};
-  result = generated(pair, PAGE, NULL, &table);
+  result = generated(pair, SOURCE, NULL, &table);
   assert_string_equal(result.costs, "table");
   dtl_result_free(&result);
   result = generated(pair, "local P = require('dt.policy').define { name = 'p' } function P:draft() end return P", NULL,
@@ -609,7 +610,7 @@ static void where_nothing_can_be_kept_it_is_told_and_the_run_goes_on(void **stat
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_reckoning_grows_with_bytes_rows_and_context),
+      cmocka_unit_test(an_estimate_grows_with_bytes_rows_and_context),
       cmocka_unit_test(a_hundred_iterations_teach_the_truth_though_a_third_is_disturbed),
       cmocka_unit_test(one_pass_that_was_put_off_changes_nothing),
       cmocka_unit_test(what_slows_down_for_good_is_seen),

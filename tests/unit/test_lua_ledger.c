@@ -23,14 +23,14 @@ static void assert_list(ledger *l, const char *policy, const char *name, int n, 
 static void a_policy_finds_its_own_lists_only(void **state) {
   (void)state;
   ledger *l = opened();
-  assert_true(ledger_set(ledger_of(l, "one"), "account", (double[]){1.5}, 1));
-  assert_true(ledger_set(ledger_of(l, "two"), "account", (double[]){2.5, 3.5}, 2));
-  assert_true(ledger_set(ledger_of(l, "two"), "account", (double[]){4, 5, 6}, 3));
-  assert_list(l, "one", "account", 1, (double[]){1.5});
-  assert_list(l, "two", "account", 3, (double[]){4, 5, 6});
+  assert_true(ledger_set(ledger_of(l, "one"), "loss_budget", (double[]){1.5}, 1));
+  assert_true(ledger_set(ledger_of(l, "two"), "loss_budget", (double[]){2.5, 3.5}, 2));
+  assert_true(ledger_set(ledger_of(l, "two"), "loss_budget", (double[]){4, 5, 6}, 3));
+  assert_list(l, "one", "loss_budget", 1, (double[]){1.5});
+  assert_list(l, "two", "loss_budget", 3, (double[]){4, 5, 6});
   assert_list(l, "one", "copies", 0, NULL);
-  assert_true(ledger_set(ledger_of(l, "two"), "account", NULL, 0));
-  assert_list(l, "two", "account", 0, NULL);
+  assert_true(ledger_set(ledger_of(l, "two"), "loss_budget", NULL, 0));
+  assert_list(l, "two", "loss_budget", 0, NULL);
   ledger_close(l);
 }
 
@@ -98,7 +98,7 @@ static void a_damaged_file_is_ignored_whole(void **state) {
   ledger *l = opened();
   ledger_set(ledger_of(l, "p"), "x", (double[]){1, 2}, 2);
   char *good = ledger_json(l);
-  const char *const damage[][3] = {{"dtrun.ledger/1", "dtrun.ledger/2", "its schema is not dtrun.ledger/1"},
+  const char *const damage[][3] = {{"dtrun.ledger/2", "dtrun.ledger/1", "its schema is not dtrun.ledger/2"},
                                    {"greedy", "sampled", "it was learned on another machine or model"},
                                    {"[1,2]", "[]", "a list is not 1 to 256 finite numbers"},
                                    {"[1,2]", "[1,null]", "a list is not 1 to 256 finite numbers"},

@@ -87,7 +87,7 @@ static void check_taken(size_t before, size_t least, size_t most) {
   if (taken < least || taken > most) fail_msg("%zu bytes, expected %zu to %zu", taken, least, most);
 }
 
-/* 64 MB by the page's count: more than that lies in no table, and no table takes more than 80. */
+/* 64 MB by the policy's count: more than that lies in no table, and no table takes more than 80. */
 static void a_full_table_takes_no_more_than_80_mb(void **state) {
   (void)state;
   if (RESIDENT_MEANS_NOTHING) skip();

@@ -1,4 +1,4 @@
-/* What a page can reach, each with its worst argument (tests/lua/worst.txt): a row that would run for ever is ended
+/* What a policy can reach, each with its worst argument (tests/lua/worst.txt): a row that would run for ever is ended
  * within a second of processor time after Ctrl-C, and within three by itself, and takes no more than 32 MB, or 64 where
  * it leaves holes between what it keeps. With the argument "long" every row runs until the box ends it, and an init
  * that never returns. */
@@ -57,12 +57,12 @@ static void read_rows(void) {
   assert_true(n_rows > 50);
 }
 
-static char *page_of(const row *r) {
+static char *source_of(const row *r) {
   bool batch = strncmp(r->name, "batch:", 6) == 0;
-  char *page;
+  char *source;
   assert_true(
       asprintf(
-          &page,
+          &source,
           "local policy = require 'dt.policy'\n"
           "local P = policy.define { name = 'row', uses = { costs = true, target = 8, memory = true, corpus = true }, "
           "scope = '%s' }\n"
@@ -72,10 +72,10 @@ static char *page_of(const row *r) {
           "return P\n",
           batch ? "batch" : "sequence", r->code, batch ? "batch" : "tree", batch ? "batch[1]" : "tree",
           r->code + r->first) > 0);
-  return page;
+  return source;
 }
 
-/* ---- running a page ---------------------------------------------------------------------------------------------- */
+/* ---- running a policy -------------------------------------------------------------------------------------------- */
 
 static dt_pair *fake_pair(void) {
   dt_fake_options options = {.vocab = 50, .context = 4400, .eos = -1};
@@ -109,8 +109,9 @@ static const dtl_costs costs = {.batch = 1,
                                 .draft = {{{1, 2}}},
                                 .first = {{1}}};
 
-static dtl_policy *generate(dt_pair *pair, const char *page, dtl_result *result, dt_error *err) {
-  dtl_policy_options options = {.policy = "row", .source = page, .source_len = strlen(page), .interrupt = &interrupted};
+static dtl_policy *generate(dt_pair *pair, const char *source, dtl_result *result, dt_error *err) {
+  dtl_policy_options options = {
+      .policy = "row", .source = source, .source_len = strlen(source), .interrupt = &interrupted};
   dtl_prompt prompt = {.text = " 1 2 3", .len = 6};
   dtl_request request = {
       .prompts = &prompt, .n = 1, .seq = {.max_tokens = 4300}, .costs = &costs, .interrupt = &interrupted};
@@ -131,7 +132,7 @@ static long peak_kib(void) {
 /* In a process of its own, whose exit status says that all is well. */
 static void run_row(const row *r) {
   double most = to_the_end ? 3 : 1;
-  char *page = page_of(r);
+  char *source = source_of(r);
   dt_pair *pair = fake_pair();
   dtl_result result = {0};
   dt_error err = {0};
@@ -142,10 +143,10 @@ static void run_row(const row *r) {
   setitimer(ITIMER_PROF, &timer, NULL);
   long before = peak_kib();
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &interrupted_at);
-  dtl_policy *policy = generate(pair, page, &result, &err);
+  dtl_policy *policy = generate(pair, source, &result, &err);
   double seconds = seconds_since(&interrupted_at);
   long kib = peak_kib() - before;
-  if (!policy) wrong = "the page is none";
+  if (!policy) wrong = "the text is no policy";
   if (interrupted && strcmp(result.finish_reason, "interrupted") && strcmp(result.finish_reason, "policy"))
     wrong = "interrupted";
   if (!interrupted && err.status != DT_EPOLICY) wrong = "not ended as a policy's fault";
@@ -167,8 +168,8 @@ static void run_row(const row *r) {
 static void init_is_ended_after_50_times_a_calls_instructions(void **state) {
   (void)state;
   for (int more = 0; more < 2 && to_the_end; more++) {
-    char page[300];
-    snprintf(page, sizeof page,
+    char source[300];
+    snprintf(source, sizeof source,
              "local P = require('dt.policy').define { name = 'x', uses = { draft = false } }\n"
              "function P:init() for _ = 1, %d do end end\n"
              "function P:draft() error('drafts', 0) end return P",
@@ -176,7 +177,7 @@ static void init_is_ended_after_50_times_a_calls_instructions(void **state) {
     dt_pair *pair = fake_pair();
     dtl_result result;
     dt_error err = {0};
-    dtl_policy *policy = generate(pair, page, &result, &err);
+    dtl_policy *policy = generate(pair, source, &result, &err);
     assert_non_null(strstr(err.message, more ? "longer than 100 s (or 1000 million instructions) in init" : "drafts"));
     dtl_policy_close(policy);
     dtl_result_free(&result);
@@ -251,10 +252,10 @@ static int check_box(lua_State *L) {
 
 /* What a call into the policy is given. */
 static void check_objects(const char *scope) {
-  char page[300];
-  snprintf(page, sizeof page,
+  char source[300];
+  snprintf(source, sizeof source,
            "return require('dt.policy').define { name = 'x', uses = { costs = true }, scope = '%s' }", scope);
-  dtl_policy_options options = {.policy = "row", .source = page, .source_len = strlen(page)};
+  dtl_policy_options options = {.policy = "row", .source = source, .source_len = strlen(source)};
   dtl_prompt prompt = {.text = " 1 2 3", .len = 6};
   dtl_request request = {.prompts = &prompt, .n = 1, .seq = {.max_tokens = 4}, .costs = &costs};
   dt_pair *pair = fake_pair();
@@ -288,7 +289,7 @@ static void check_objects(const char *scope) {
   dt_pair_close(pair);
 }
 
-static void whatever_a_page_can_reach_has_a_row(void **state) {
+static void whatever_a_policy_can_reach_has_a_row(void **state) {
   (void)state;
   check_objects("sequence");
   check_objects("batch");
@@ -306,7 +307,7 @@ int main(int argc, char **argv) {
   to_the_end = argc > 1 && strcmp(argv[1], "long") == 0;
   read_rows();
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(whatever_a_page_can_reach_has_a_row),
+      cmocka_unit_test(whatever_a_policy_can_reach_has_a_row),
       cmocka_unit_test(init_is_ended_after_50_times_a_calls_instructions),
       cmocka_unit_test(every_row_is_ended_in_time),
   };

@@ -6,7 +6,7 @@
 --   lines   ylabel, series = { {label =, points = { {x =, y =, low =, high =}, .. }} }, mark; of = the arm or policy
 --           that a series shows if its label differs, faint = true for the less important of two
 --   heat    ylabel, zlabel, xs, ys (sorted values), cells[iy][ix] = a ratio or nil; colours change at 1
--- low and high, the ends of an error bar, may be nil. mark is a value at which a line is drawn: 1 means no gain.
+-- low and high, the ends of an error bar, may be nil. mark is a value at which a line is drawn: 1 means no speedup.
 -- Rows of bars and series of lines are arms, with plain = true for plain decoding: an arm has one colour and shape in
 -- all figures of a script, and a series of bars has a shade of it.
 -- Numbers are beside the bars, and the key is above them, where no line passes.

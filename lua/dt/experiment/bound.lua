@@ -95,9 +95,9 @@ function bound.of(pair, request, plain, costs, times)
 end
 
 -- The speed of a bound: that of plain decoding, whose time after the prompt shrinks as the costs say.
-local function speed_of(stats, gain)
+local function speed_of(stats, speedup)
   local tokens, prompt = stats.tokens_per_iteration * stats.iterations, stats.time_ms.prompt
-  return 1000 * tokens / (prompt + (1000 * tokens / stats.tokens_per_second - prompt) / gain)
+  return 1000 * tokens / (prompt + (1000 * tokens / stats.tokens_per_second - prompt) / speedup)
 end
 
 -- The run of a bound; plain: the runs of plain decoding of the same text.

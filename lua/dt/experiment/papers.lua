@@ -114,7 +114,7 @@ end
 
 return {
   main = {
-    doc = "throughput, speed-up, latency of linear, fixed tree, DynaTree, rate, StreamingLLM (DynaTree, tables 1, 2)",
+    doc = "throughput, speedup, latency of linear, fixed tree, DynaTree, rate, StreamingLLM (DynaTree, tables 1, 2)",
     sets = BOTH, tokens = { LENGTH },
     arms = { linear8, linear5, fixed, dynatree, dynatree9, rate, streaming_ar, streaming },
   },
@@ -166,7 +166,7 @@ return {
     },
   },
   tasks = {
-    doc = "speed-up on six tasks: linear, eagle2, eagle3, cast, DynaTree and rate (CAST, table 1)",
+    doc = "speedup on six tasks: linear, eagle2, eagle3, cast, DynaTree and rate (CAST, table 1)",
     sets = TASKS, tokens = { 1024 }, stops = true, arms = { linear5, eagle2, eagle3, cast_paper, cast, dynatree, rate },
   },
   cast_ablation = {
@@ -179,17 +179,17 @@ return {
     },
   },
   cast_figures = {
-    doc = "accepted length against summed probability; speed-up by verified tokens (CAST, figures 3 and 4)",
+    doc = "accepted length against summed probability; speedup by verified tokens (CAST, figures 3 and 4)",
     sets = { "humaneval" }, tokens = { 1024 }, stops = true, traced = eagle3,
     arms = every("eagle2", "eagle3", { total = { 5, 10, 20, 30, 40, 50, 60, 80, 100 } }),
   },
   batch = {
-    doc = "speed-up by the number of sequences at once, 1 to 32 (CAST, figure 5), and batch_tasks",
+    doc = "speedup by the number of sequences at once, 1 to 32 (CAST, figure 5), and batch_tasks",
     sets = TASKS, tokens = { 1024 }, mixed = true, batches = { 1, 2, 4, 8, 16, 32 }, prompts = 32, also = "batch_tasks",
     arms = { eagle2, dynatree, cast },
   },
   batch_tasks = {
-    doc = "speed-up on six tasks, eight sequences at once (CAST, table 2)",
+    doc = "speedup on six tasks, eight sequences at once (CAST, table 2)",
     sets = TASKS, tokens = { 1024 }, stops = true, batches = { 8 }, prompts = 8, sampling = { GREEDY, SAMPLED },
     arms = { eagle2, eagle3, dynatree, cast_batch, cast },
   },
@@ -199,7 +199,7 @@ return {
     sampling = { GREEDY, WARM }, arms = all_policies(),
   },
   temperature = {
-    doc = "speed-up on six tasks at temperatures 0 and 1, drafts coupled to the noise and not (CAST, table 1)",
+    doc = "speedup on six tasks at temperatures 0 and 1, drafts coupled to the noise and not (CAST, table 1)",
     sets = TASKS, tokens = { 1024 }, stops = true, sampling = { GREEDY, SAMPLED, UNCOUPLED },
     arms = { linear5, eagle2, dynatree, cast, rate },
   },

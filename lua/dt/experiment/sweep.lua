@@ -129,7 +129,7 @@ end
 
 -- The table of the first k of a ranking, as text.
 function sweep.table(ranking, k)
-  local lines = { "speed-up  tokens/iteration  acceptance  tokens/s  setting (speeds: prompt included)" }
+  local lines = { "speedup   tokens/iteration  acceptance  tokens/s  setting (speeds: prompt included)" }
   for i = 1, math.min(k, #ranking) do
     local arm = ranking[i]
     lines[i + 1] = ("%7.3fx %17.3f %11s %9.1f  %s"):format(arm.speedup, arm.tokens_per_iteration,

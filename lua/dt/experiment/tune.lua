@@ -181,7 +181,7 @@ local function decoding_speed(run)
   return tokens / (tokens / stats.tokens_per_second - (times and times.prompt or 0) / 1000)
 end
 
--- The arms that have run all of these texts `repeats` times from the repeat `first` on, each with its speed-up of
+-- The arms that have run all of these texts `repeats` times from the repeat `first` on, each with its speedup of
 -- decoding, mean over texts: { { arm =, shard =, setting =, mean = }, ... }, in the order in which they ran. Of
 -- repeated runs the fastest counts, for plain decoding too, since a disturbance only slows a run. A run is compared
 -- with plain decoding of its own shard and node.
@@ -221,7 +221,7 @@ end
 
 -- ---- the preset ----------------------------------------------------------------------------------------------------
 
--- nil, or the setups that are faster than the setting found, as text. found: speed-ups of decoding on texts that the
+-- nil, or the setups that are faster than the setting found, as text. found: speedups of decoding on texts that the
 -- search did not see, { tuned =, defaults = }.
 function tune.faster(found)
   local list = {}

@@ -10,9 +10,9 @@ local PAUSE, LONGEST_PAUSE, AGAIN = 8, 128, 1
 local Either = {}
 Either.__index = Either
 
-function Either:begin(budget, rested)
+function Either:begin(budget, paused)
   self.passes, self.ms, self.budget = 0, 0, budget
-  for m = 1, 2 do self[m]:begin(budget, rested) end
+  for m = 1, 2 do self[m]:begin(budget, paused) end
 end
 
 -- Returns the model that is expected to add more beyond its cost, and the other one.

@@ -1,5 +1,5 @@
--- policy.guesses(prices, seq): decides whether a pass of the draft model or head pays for itself, and makes it. With
--- two draft models an iteration uses one of them (either.lua).
+-- policy.guesses(pass_costs, seq): decides whether a pass of the draft model or head pays for itself, and makes it.
+-- With two draft models an iteration uses one of them (either.lua).
 --
 -- What a pass will add is not known before it runs, so it is estimated from earlier passes. For each of two kinds of
 -- passes, `brings` is an average of the tokens that a pass added for each token that was expected to reach it, less the
@@ -12,7 +12,7 @@
 -- and R the pace in tokens per ms. What a pass added is counted by alpha, the probability that a node is accepted, not
 -- by what was accepted: that varies less, and policy.calibration calibrates alpha by what was accepted.
 --
---   g:begin(budget, rested)  begins an iteration, after `rested` iterations of a pause; budget: the ms that its draft
+--   g:begin(budget, paused)  begins an iteration, after `paused` iterations of a pause; budget: the ms that its draft
 --                            passes and a row may take. g.budget is that number, g.ms the time of its passes so far
 --   g:worth(R, open, n, depth) -> boolean   whether a pass over a level of n nodes at this depth pays for itself. First
 --                            passes must also pay for the tokens that the draft model has yet to process: the prompt
@@ -45,49 +45,49 @@ local function clip(x, low, high) return max(low, min(x, high)) end
 -- of the first pass, with the best length of the chain,
 --   max over d of  p + p^2 + ... + p^d - (ms of d rows and of d - 1 later passes) / (ms of a plain pass)
 -- and of a later pass, p less the cost of a row.
-local function expected(prices, model, p)
-  local verify, draft = prices.verify, prices.models[model][1].draft
+local function expected(pass_costs, model, p)
+  local verify, draft = pass_costs.verify, pass_costs.models[model][1].draft
   local accepted, best = 0, 0
   for depth = 1, draft and DEEPEST or 0 do
     accepted = accepted + p ^ depth
-    best = max(best, accepted - (verify[depth + 1] - verify[1] + (depth - 1) * draft[1]) / prices.plain)
+    best = max(best, accepted - (verify[depth + 1] - verify[1] + (depth - 1) * draft[1]) / pass_costs.plain)
   end
-  return best, max(0, p - prices.row[1] / prices.plain)
+  return best, max(0, p - pass_costs.row[1] / pass_costs.plain)
 end
 
 local Guesses = {}
 Guesses.__index = Guesses
 
-function Guesses:begin(budget, rested)
-  self.passes, self.ms, self.budget, self.idle = 0, 0, budget, self.idle + rested
-  if self.revision ~= self.prices.revision then self:expect() end
+function Guesses:begin(budget, paused)
+  self.passes, self.ms, self.budget, self.idle = 0, 0, budget, self.idle + paused
+  if self.revision ~= self.pass_costs.revision then self:expect() end
 end
 
 -- Computes what a new pair is expected to add, again when costs have changed: what was learned on a busy machine may be
 -- corrected later. Until the draft is used, if earlier texts have taught nothing, this is all that is known about it.
 function Guesses:expect()
-  local promise, deeper = expected(self.prices, self.model, self.right)
+  local promise, deeper = expected(self.pass_costs, self.model, self.right)
   if self.untried then self.brings[1], self.brings[2] = promise, deeper end
-  self.promise, self.expected, self.revision = promise, deeper, self.prices.revision
+  self.promise, self.expected, self.revision = promise, deeper, self.pass_costs.revision
 end
 
 -- How many sequences will share the first pass of an iteration (which = 1) or a later one (2): as many as last time.
-function Guesses:sharers(which) return min(self.shared[which], self.prices.sequences) end
+function Guesses:sharers(which) return min(self.shared[which], self.pass_costs.sequences) end
 
 -- Cost in ms of the next pass, over n nodes, if k sequences share it.
 function Guesses:takes(n, k)
-  local price = self.prices.models[self.model][k]
-  return self.passes == 0 and price.first or price.draft[n]
+  local cost = self.pass_costs.models[self.model][k]
+  return self.passes == 0 and cost.first or cost.draft[n]
 end
 
 -- Tokens that the first pass of an iteration is expected to add beyond its cost. brings: used instead of brings[1].
 function Guesses:gain(R, open, brings)
-  return (brings or self.brings[1]) * open - R * self.prices.models[self.model][self:sharers(1)].first
+  return (brings or self.brings[1]) * open - R * self.pass_costs.models[self.model][self:sharers(1)].first
 end
 
 function Guesses:worth(R, open, n, depth)
-  local prices = self.prices
-  local row = prices.verify[2] - prices.verify[1]
+  local pass_costs = self.pass_costs
+  local row = pass_costs.verify[2] - pass_costs.verify[1]
   local most = self:takes(n, 1) + row -- the budget must cover it even if no other sequence shares it
   if self.ms + most > self.budget then return false end
   if self.passes > 0 then
@@ -100,15 +100,15 @@ end
 -- expected to add, and is shared by all sequences, which have paused for the same time.
 function Guesses:pays(R, open, tries)
   local brings = tries and max(self.brings[1], self.promise) or self.brings[1]
-  local gain = brings * open - R * self:takes(1, tries and self.prices.sequences or self:sharers(1))
+  local gain = brings * open - R * self:takes(1, tries and self.pass_costs.sequences or self:sharers(1))
   return gain >= 0 and self:repays(R, gain)
 end
 
 -- 0 while passes may pay. Otherwise the time until the next trial or until costs may have changed.
 function Guesses:quiet(R)
   if self.passes > 0 or self:pays(R, 1, self.idle >= self.pause) then return 0 end
-  local left = self.prices.until_length + 1 - self.seq:length() -- until costs change with the length of the text
-  if self.untried and self.prices.revision > 0 then left = min(left, SOON) end -- learned costs may be corrected soon
+  local left = self.pass_costs.until_length + 1 - self.seq:length() -- until costs change with the length of the text
+  if self.untried and self.pass_costs.revision > 0 then left = min(left, SOON) end -- they may be corrected soon
   return self.idle < self.pause and self:pays(R, 1, true) and min(left, self.pause - self.idle) or left
 end
 
@@ -116,8 +116,8 @@ end
 -- the tokens that it has not seen: at first, the whole prompt. The text has about seq:left() / (R * verify[1]) more
 -- iterations, since R * verify[1] is the number of tokens in the time of one target pass.
 function Guesses:repays(R, gain)
-  local prices, seq = self.prices, self.seq
-  return gain * seq:left() / (R * prices.verify[1]) >= R * prices:reading(self.model, seq:unread(self.model))
+  local pass_costs, seq = self.pass_costs, self.seq
+  return gain * seq:left() / (R * pass_costs.verify[1]) >= R * pass_costs:reading(self.model, seq:unread(self.model))
 end
 
 function Guesses:draft(tree, level, n, open)
@@ -131,7 +131,7 @@ function Guesses:draft(tree, level, n, open)
 end
 
 function Guesses:least(R)
-  local draft = self.prices.models[self.model][self:sharers(2)].draft
+  local draft = self.pass_costs.models[self.model][self:sharers(2)].draft
   return R * (draft[2] - draft[1]) / max(self.brings[2], LITTLE)
 end
 
@@ -147,7 +147,7 @@ end
 -- for a new pair, so that a later pass will be tried again. brings[1] learns the net of all passes less the cost of the
 -- later ones.
 function Guesses:settle(R, alpha, best, k)
-  local passes, net, brings, verify, below = self.passes, self.net, self.brings, self.prices.verify, 0
+  local passes, net, brings, verify, below = self.passes, self.net, self.brings, self.pass_costs.verify, 0
   if passes == 0 then -- without a pass there is nothing to learn
     self.idle = self.idle + 1
     return
@@ -178,14 +178,14 @@ function Guesses:keep()
   local known, brings, asked = self.known, self.brings, self.asked
   self.calibration:state(known)
   known[STATE + 1], known[STATE + 2], known[STATE + 3], known[STATE + 4] = brings[1], brings[2], asked[1], asked[2]
-  self.prices.costs:keep(self.name, known)
+  self.pass_costs.costs:keep(self.name, known)
 end
 
 -- Reads what earlier texts taught (costs:keep): the state of policy.calibration, then brings and asked. The calibration
 -- that comes with a draft (calibration.json, models/HEADS.md) has, after that state, only the share of likeliest
 -- guesses that are right. Returns the list, that share, brings and asked; nil for what is unknown.
-local function recall(prices, name)
-  local known = prices.costs:recall(name)
+local function recall(pass_costs, name)
+  local known = pass_costs.costs:recall(name)
   local n = known and #known
   if n == STATE + 1 then return known, clip(known[n], 0, 1) end
   if n ~= STATE + 4 then return nil end
@@ -193,11 +193,11 @@ local function recall(prices, name)
     { clip(known[n - 1], 0, RECALLED), clip(known[n], 0, RECALLED) }
 end
 
-return function(prices, seq, calibration, model)
+return function(pass_costs, seq, calibration, model)
   local name = "guesses" .. model
-  local known, right, brings, asked = recall(prices, name)
+  local known, right, brings, asked = recall(pass_costs, name)
   local g = setmetatable({
-    prices = prices, seq = seq, model = model, options = { model = model }, name = name,
+    pass_costs = pass_costs, seq = seq, model = model, options = { model = model }, name = name,
     calibration = calibration(true, known), known = known or {},
     right = right or seq.coupled and RIGHT.sampled or RIGHT.greedy,
     untried = not brings, brings = brings or {}, asked = asked or { KNOWN, KNOWN },

@@ -2,7 +2,7 @@
 --
 -- A second result, out of policies' reach, is the host's half: it opens a policy's object and calls into it. In the box
 -- there is policy.calibration, too, which is C (lua/box/calibration_object.c); a driver has no tree to calibrate.
-local account = require "dt.policy.account"
+local loss_budget = require "dt.policy.loss_budget"
 local copies = require "dt.policy.copies"
 local either = require "dt.policy.either"
 local experts = require "dt.policy.experts"
@@ -10,11 +10,11 @@ local forced = require "dt.policy.forced"
 local guesses = require "dt.policy.guesses"
 local pace = require "dt.policy.pace"
 local params = require "dt.policy.params"
-local prices = require "dt.policy.prices"
+local pass_costs = require "dt.policy.pass_costs"
 local sources = require "dt.policy.sources"
 
--- A page may overwrite every table it sees: what is called here is taken once, when this is loaded. What a page gives
--- is read once, and without its metamethods.
+-- A policy may overwrite every table it sees, so functions called here are taken once, when this is loaded. What a
+-- policy passes is read once and without its metamethods.
 local error, ipairs, next, setmetatable, type = error, ipairs, next, setmetatable, type
 local concat, floor, format = table.concat, math.floor, string.format
 local byte, lower, sub = string.byte, string.lower, string.sub
@@ -292,8 +292,8 @@ function Window:mean()
 end
 
 -- Parts of policies, each in a file of its own.
-policy.account, policy.copies, policy.experts, policy.forced = account, copies, experts, forced
-policy.pace, policy.prices, policy.sources = pace, prices, sources
+policy.copies, policy.experts, policy.forced, policy.loss_budget = copies, experts, forced, loss_budget
+policy.pace, policy.pass_costs, policy.sources = pace, pass_costs, sources
 function policy.guesses(p, seq)
   local one = guesses(p, seq, policy.calibration, 1)
   return #p.models > 1 and either(one, guesses(p, seq, policy.calibration, 2)) or one

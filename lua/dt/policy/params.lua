@@ -2,8 +2,8 @@
 -- (--set NAME=VALUE) or from values, checked, and described. Used by dt.policy and dt.args. A list has the bounds of
 -- its numbers, which are all integers if its default has no others.
 --
--- Policies' pages reach nothing of this: what is called here is taken once, when it is loaded, and what a page gives is
--- read once, without its metamethods.
+-- Policies cannot reach any of this: functions called here are taken once, when this is loaded, and what a policy
+-- passes is read once and without its metamethods.
 local error, ipairs, next, rawget, rawlen = error, ipairs, next, rawget, rawlen
 local tonumber, tostring, type = tonumber, tostring, type
 local concat, format, sort = table.concat, string.format, table.sort

@@ -8,7 +8,7 @@
 --
 -- Settings are dealt like cards, one to each shard in turn, in the order of a hash of their labels: every process deals
 -- in the same way, shares differ by at most one setting, and neighbours in a grid, which take similar times, are
--- spread. Every shard runs plain decoding itself, on each of its nodes: a speed-up is a ratio of two speeds of one
+-- spread. Every shard runs plain decoding itself, on each of its nodes: a speedup is a ratio of two speeds of one
 -- machine.
 local record = require "dt.record"
 

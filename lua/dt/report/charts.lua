@@ -97,7 +97,7 @@ function charts.time_stack(s, arms, options)
   return options
 end
 
--- Speed-up (merit[arm], as described) by one setting: at each value the best of the other settings, and their mean.
+-- Speedup (merit[arm], as described) by one setting: at each value the best of the other settings, and their mean.
 function charts.setting_lines(merit, arms, setting, options)
   local of = summary.kind(arms[1])
   local best = { label = "best of the other settings", of = of, points = {} }
@@ -113,7 +113,7 @@ function charts.setting_lines(merit, arms, setting, options)
   end
   for _, series in ipairs { best, mean } do table.sort(series.points, function(a, b) return a.x < b.x end) end
   options.kind, options.xlabel, options.series = "lines", setting.name, { best, mean }
-  if #arms == #setting.values then options.series = { { label = "speed-up", of = of, points = best.points } } end
+  if #arms == #setting.values then options.series = { { label = "speedup", of = of, points = best.points } } end
   return options
 end
 
@@ -152,10 +152,10 @@ function charts.probability(s, options)
   return #options.series > 0 and options or nil
 end
 
--- The speed-up at each pair of values of two settings; if others vary too, the best of these, as the title says. nil if
+-- The speedup at each pair of values of two settings; if others vary too, the best of these, as the title says. nil if
 -- too few were run to make a map.
 function charts.heat_map(merit, arms, x, y, options)
-  options.kind, options.xlabel, options.ylabel, options.zlabel = "heat", x.name, y.name, "speed-up"
+  options.kind, options.xlabel, options.ylabel, options.zlabel = "heat", x.name, y.name, "speedup"
   options.xs, options.ys, options.cells = x.values, y.values, {}
   local filled, several = 0, false
   for iy, y_value in ipairs(y.values) do

@@ -34,7 +34,7 @@ local INCLUDED = " (prompt included)" -- in the heading of a speed, or of a rati
 columns.plain, columns.ratio, columns.INCLUDED = plain, ratio, INCLUDED
 
 columns.SPEED = {
-  { "tokens/s" .. INCLUDED, "speed", spread "%.1f" }, { "speed-up" .. INCLUDED, "speedup", ratio },
+  { "tokens/s" .. INCLUDED, "speed", spread "%.1f" }, { "speedup" .. INCLUDED, "speedup", ratio },
   { "TTFT, ms", "ttft", spread "%.2f" }, { "TPOT, ms", "tpot", spread "%.3f" },
 }
 columns.VERIFICATION = {

@@ -94,12 +94,12 @@ local function headline(s, view)
     ratio(speedup(best)), ratio(lead), second.label)
 end
 
--- The fastest arms and plain decoding, the fastest first: the speed-up of each view, and its causes.
+-- The fastest arms and plain decoding, the fastest first: the speedup of each view, and its causes.
 local function found_table(s, views)
   local arms = s:ranked(s:few(s.arms, MOST_FOUND))
   local t = columns.rows(arms)
   for _, view in ipairs(views) do
-    local heading = "speed-up" .. INCLUDED .. (#views > 1 and ", " .. view.label or "")
+    local heading = "speedup" .. INCLUDED .. (#views > 1 and ", " .. view.label or "")
     columns.add(t, s, arms, view.where, { heading, "speedup", ratio })
   end
   for _, column in ipairs {
@@ -121,7 +121,7 @@ local function findings(document, s, views)
   if s.arms[1].plain then
     for _, view in ipairs(sentences) do add(document, "text", headline(s, view)) end
   else
-    add(document, "text", "Plain decoding was not run, so there are no speed-ups.")
+    add(document, "text", "Plain decoding was not run, so there are no speedups.")
   end
   add(document, "table", found_table(s, views))
 end
@@ -134,13 +134,13 @@ local function speed_tables(document, s, views, rows)
     add(document, "text", view.label .. ":")
     add(document, "table", columns.by_metric(s, rows, view.where, list, reference))
     for _, scale in ipairs(s.scales) do
-      add(document, "text", ("%s, speed-up by %s%s:"):format(view.label, SCALES[scale.name] or scale.name, INCLUDED))
+      add(document, "text", ("%s, speedup by %s%s:"):format(view.label, SCALES[scale.name] or scale.name, INCLUDED))
       add(document, "table", columns.by_value(s, rows, view.where, scale.name, scale.values, "speedup", ratio))
     end
   end
   if #s.sets <= 2 then return end
   for _, view in ipairs(#s.samplings > 1 and views or { { where = {} } }) do
-    add(document, "text", ("%sSpeed-up by set%s:"):format(view.label and view.label .. ": " or "", INCLUDED))
+    add(document, "text", ("%sSpeedup by set%s:"):format(view.label and view.label .. ": " or "", INCLUDED))
     local t = columns.by_value(s, rows, view.where, "set", s.sets, "speedup", ratio)
     columns.add(t, s, rows, view.where, { "all", "speedup", ratio })
     columns.add(t, s, rows, view.where, { "tokens/iteration", "tokens_per_iteration", plain "%.2f" })
@@ -153,7 +153,7 @@ end
 
 local function speed_bars(document, s, arms, stem, of)
   add(document, "figure", charts.bars(s, arms, "speedup", { name = stem .. "-speedup", mark = 1, form = "%.2fx",
-    title = "Speed-up" .. of,
+    title = "Speedup" .. of,
     xlabel = "speed relative to plain decoding, prompt included (95 % interval of the mean)" }))
   add(document, "figure", charts.bars(s, arms, "speed", { name = stem .. "-speed", form = "%.0f",
     title = "Throughput" .. of,
@@ -168,8 +168,8 @@ local function speed_lines(document, s, arms, views, stem, of)
       local xlabel = SCALES[scale.name] or scale.name
       local title = ("%%s by %s, %s%s"):format(xlabel, view.label, of)
       add(document, "figure", charts.scale_lines(s, faster, view.where, scale, "speedup", { name = name .. "-speedup",
-        title = title:format "Speed-up", mark = 1, xlabel = xlabel,
-        ylabel = "times plain decoding, prompt included" }))
+        title = title:format "Speedup", mark = 1, xlabel = xlabel,
+        ylabel = "speedup over plain decoding, prompt included" }))
       add(document, "figure", charts.scale_lines(s, arms, view.where, scale, "speed", { name = name .. "-speed",
         title = title:format "Throughput", xlabel = xlabel, ylabel = "tokens per second, prompt included" }))
     end
@@ -178,7 +178,7 @@ end
 
 local function speed_section(document, s, stem, views, rows)
   add(document, "heading", "Speed")
-  add(document, "text", "Mean and standard deviation over prompts. Speed-up: mean ratio to plain decoding of the same "
+  add(document, "text", "Mean and standard deviation over prompts. Speedup: mean ratio to plain decoding of the same "
     .. "prompt, with its 95 % bootstrap interval. TTFT: time to the first token. "
     .. "TPOT: time per further token.")
   for g, arms in ipairs(s:studies()) do
@@ -248,8 +248,8 @@ local function setting_figures(s, arms, stem)
   for _, arm in ipairs(arms) do merit[arm] = s:merit(arm) end
   for _, x in ipairs(settings) do
     add(figures, "figure", charts.setting_lines(merit, arms, x, { name = stem .. "-" .. x.name, mark = 1,
-      title = ("%s: speed-up by %s"):format(kind, x.name),
-      ylabel = "times plain decoding, prompt included" }))
+      title = ("%s: speedup by %s"):format(kind, x.name),
+      ylabel = "speedup over plain decoding, prompt included" }))
   end
   if #settings == 1 then
     add(figures, "figure", charts.arm_lines(s, arms, settings[1], "tokens_per_iteration", {
@@ -260,7 +260,7 @@ local function setting_figures(s, arms, stem)
     for k = i + 1, #settings do
       local y = settings[k]
       maps[#maps + 1] = charts.heat_map(merit, arms, x, y, { name = ("%s-%s-%s"):format(stem, x.name, y.name),
-        title = ("%s: speed-up by %s and %s"):format(kind, x.name, y.name) })
+        title = ("%s: speedup by %s and %s"):format(kind, x.name, y.name) })
     end
   end
   for i = 1, math.min(#maps, MOST_HEAT_MAPS) do add(figures, "figure", maps[i]) end

@@ -220,7 +220,7 @@ end
 
 -- The statistics over texts of a metric by name, or nil. "speedup" is the mean of the ratios to plain decoding of the
 -- same text; "against" that of the ratios to the arm `reference` (in another shard or node: the ratio of both
--- speed-ups); "memory" is the peak's ratio to plain decoding's.
+-- speedups); "memory" is the peak's ratio to plain decoding's.
 function Summary:describe(metric, where, reference)
   local f = METRICS[metric]
   if metric == "speedup" then
@@ -239,7 +239,7 @@ function Summary:describe(metric, where, reference)
   return statistics.describe(per_case(self:select(where), f))
 end
 
--- The measure that ranks arms: the speed-up, or the speed if plain decoding did not run.
+-- The measure that ranks arms: the speedup, or the speed if plain decoding did not run.
 function Summary:merit(arm, where)
   where = summary.with(where, { arm = arm.label })
   return self:describe("speedup", where) or self:describe("speed", where) or { mean = 0 }

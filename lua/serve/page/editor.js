@@ -1,4 +1,4 @@
-// The box for a page of Lua: line numbers, and the mark of the line that has a mistake.
+// The box for a policy's text: line numbers, and the mark of the line that has a mistake.
 import { byId, make } from "./dom.js";
 import { own, policies, setOwn } from "./policy.js";
 
@@ -19,9 +19,9 @@ function number() {
   place();
 }
 
-// Marks a mistake by its message: "page.lua:5: ..." has its line. "" takes the mark away.
+// Marks a mistake by its message: "policy.lua:5: ..." has its line. "" takes the mark away.
 export function mark(message, line) {
-  wrong = line || Number(/page\.lua:(\d+):/.exec(message)?.[1]) || 0;
+  wrong = line || Number(/policy\.lua:(\d+):/.exec(message)?.[1]) || 0;
   says.classList.toggle("error", !!message);
   says.textContent = message;
   text.setAttribute("aria-invalid", !!message);

@@ -166,13 +166,13 @@ async function run() {
   setBusy(false);
 }
 
-let failed; // the page of one's own whose error is shown
+let failed; // the text of your policy whose error is shown
 
-// An error of one's own page is told at its line, too.
+// Shows an error of your policy at its line, too.
 function fail(error) {
   tell(byId("play-error"), error.message);
   failed = usesOwn() ? own.text : undefined;
-  if (!(error instanceof Refusal) || !/^(policy )?page\.lua|page\.lua:\d+:/.test(error.message)) return;
+  if (!(error instanceof Refusal) || !/^(policy )?policy\.lua|policy\.lua:\d+:/.test(error.message)) return;
   mark(error.message);
   byId("own").scrollIntoView({ block: "nearest" });
 }
@@ -185,7 +185,7 @@ const toBytes = text => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAl
 function link() {
   const state = {
     prompt: byId("prompt").value, temperature: byId("play-temperature").value, seed: byId("play-seed").value, tokens: byId("play-tokens").value,
-    policies: [first.state(), second.state()], page: usesOwn() ? own.text : undefined,
+    policies: [first.state(), second.state()], source: usesOwn() ? own.text : undefined,
   };
   return location.origin + "/#playground=" + toText(new TextEncoder().encode(JSON.stringify(state)));
 }
@@ -198,7 +198,7 @@ async function openLink() {
     const state = JSON.parse(new TextDecoder().decode(toBytes(held[1])));
     for (const [id, name] of [["prompt", "prompt"], ["play-temperature", "temperature"], ["play-seed", "seed"], ["play-tokens", "tokens"]])
       byId(id).value = String(state[name] ?? byId(id).value);
-    if (typeof state.page === "string") await setText(state.page);
+    if (typeof state.source === "string") await setText(state.source);
     first.choose(state.policies[0]);
     second.choose(state.policies[1]);
   } catch {
@@ -223,7 +223,7 @@ export async function openPlayground(about) {
   second.onChange(change);
   await openEditor();
   await openLink();
-  own.told.push(() => { // the error of a page that is another now
+  own.told.push(() => { // the text has changed since the error
     if (failed !== undefined && own.text !== failed) tell(byId("play-error"), "");
     if (own.text !== failed) failed = undefined;
   });

@@ -1,8 +1,8 @@
-// Choosing a policy and its parameters: installed ones, and the page of Lua that is written in the playground.
+// Choosing a policy and its parameters: installed ones, and the one that is written in the playground.
 import { count, make } from "./dom.js";
 import { get, post } from "./server.js";
 
-export const OWN = "your page"; // no policy has a blank in its name
+export const OWN = "your policy"; // no policy has a blank in its name
 
 const FIRST_PAGE = `-- A chain of guesses that also offers the runner-up wherever the draft model is unsure.
 local policy = require "dt.policy"
@@ -21,7 +21,7 @@ end
 return Hedge
 `;
 
-// The page of one's own: its text, what the server said of it ({name, params, ..} or {error}), and who wants to know.
+// Your policy: its text, what the server says of it ({name, params, ..} or {error}), and who wants to know.
 export const own = { text: FIRST_PAGE, about: null, told: [] };
 
 let asked = 0;
@@ -83,7 +83,7 @@ export async function chooser(place, label, first, hasDraft) {
 
   function show() {
     const policy = about(), before = params();
-    doc.textContent = select.value === OWN ? own.about?.error ? "It has a mistake." : "A page of Lua that you write in the playground." : policy.doc;
+    doc.textContent = select.value === OWN ? own.about?.error ? "It has a mistake." : "A policy that you write in the playground." : policy.doc;
     const names = policy?.presets || [];
     presetField.hidden = !names.length;
     preset.replaceChildren(make("option", { value: "" }, "none"), ...names.map(name => make("option", {}, name)));

@@ -1,11 +1,11 @@
 """A pass of so many rows, as one that verifies guesses: the root and a chain of guesses, the same ids for each program. With experts a pass
-takes as long as those that its rows wake, so guesses are alike, one token over and over, or unlike, and their distinct experts are counted."""
+takes as long as those that its rows select, so guesses are alike, one token over and over, or unlike, and their distinct experts are counted."""
 import json, statistics
 from . import Request, prompts
 
 PASSES = 8  # of a size in a turn
 FIRST, STEP = 1000, 37  # guesses: ids that every vocabulary has, which no text goes on with
-PAGE = """
+SOURCE = """
 local policy = require "dt.policy"
 local Rows = policy.define { name = "rows", uses = { draft = false }, params = { { "rows", 1, min = 1, max = 64 }, { "apart", 0 } } }
 function Rows:draft(tree)
@@ -43,7 +43,7 @@ class Passes:
     def guesses(rows, kind): return [FIRST + i * (STEP if kind == "unlike" else 0) for i in range(rows - 1)]
 
     def ours(self, text, rows, kind):
-        arm = {"policy": "rows.lua", "source": PAGE, "params": {"rows": rows, "apart": STEP if kind == "unlike" else 0}}
+        arm = {"policy": "rows.lua", "source": SOURCE, "params": {"rows": rows, "apart": STEP if kind == "unlike" else 0}}
         asked = {**arm, "prompt": text, "tokens": PASSES + rows - 1, "ignore_eos": True}
         log = self.dtrun.ask(self.dtrun.process, asked)["stats"]["log"]
         return log["ms"]["mean"], log["experts"]["mean"]

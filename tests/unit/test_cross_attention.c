@@ -1,8 +1,8 @@
-/* Gemma 4's assistants that are no heads of their target, each with its line; and passes that a reader's rows cannot
- * make. What assistants say: test_heads.c.
+/* Gemma 4's assistants that are no heads of their target, each with its line; and passes that a cross-attention head's
+ * rows cannot make. What assistants say: test_heads.c.
  *
- *   test_readers                 runs the tests
- *   test_readers write FOLDER    writes an assistant and its target, for the command line: FOLDER/assistant/,
+ *   test_cross_attention                 runs the tests
+ *   test_cross_attention write FOLDER    writes an assistant and its target, for the command line: FOLDER/assistant/,
  *       FOLDER/target/ */
 #include "dtrun.h"
 #include "golden_logits.h"
@@ -12,7 +12,7 @@
 
 #include <sys/stat.h>
 
-static cJSON *wanted; /* the first of readers.json */
+static cJSON *wanted; /* the first of cross_attention.json */
 static dt_error why;
 
 static void write_into(const char *folder, const cJSON *of) {
@@ -132,7 +132,7 @@ static void a_pass_keeps_to_the_targets_rows(void **state) {
     if (!strstr(why.message, wrong[i].says)) fail_msg("'%s' does not say '%s'", why.message, wrong[i].says);
   }
   assert_int_equal(pass_at(pair, cache, NULL, 4, 1, 0), DT_EINPUT);
-  assert_non_null(strstr(why.message, "rows of a reader see a cache of the target's"));
+  assert_non_null(strstr(why.message, "rows of a cross-attention head see a cache of the target's"));
   pair->ops->free_cache(cache), pair->ops->free_cache(target);
   dt_pair_close(pair);
 }
@@ -149,7 +149,7 @@ static void write_both(const char *folder) {
 
 int main(int argc, char **argv) {
   size_t size;
-  char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "readers.json", &size);
+  char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "cross_attention.json", &size);
   cJSON *cases = cJSON_Parse(text);
   free(text);
   wanted = cases->child;

@@ -1,23 +1,23 @@
--- Random policy pages (random_page.lua), alone and in batches, greedy and sampled: what a page does to its trees must
+-- Random policies (random_policy.lua), alone and in batches, greedy and sampled: what a policy does to its trees must
 -- never change the tokens, and all that it may end with is a policy's failure, after a beginning of plain decoding's.
--- dtrun run tests/exact/random_pages.lua [--pages 300] [--seed 1] [--loaded 25]
+-- dtrun run tests/exact/random_policies.lua [--policies 300] [--seed 1] [--loaded 25]
 --
--- Page i has the seed --seed + i - 1, so --pages 1 --seed S runs that of the seed S again. Most run on scripted pairs;
+-- Policy i has the seed --seed + i - 1, so --policies 1 --seed S repeats that of seed S. Most run on scripted pairs;
 -- those whose seed divides by --loaded on a loaded one, which --target, --draft, --draft2, --weights and --activations
 -- choose. Some pairs have a second draft.
 local dt = require "dt"
 
 local opts = dt.args {
-  doc = "compares the tokens of random policy pages with plain decoding's",
+  doc = "compares the tokens of random policies with plain decoding's",
   options = {
-    { "pages", 300, min = 1, doc = "pages" },
-    { "seed", 1, doc = "of the first page" },
-    { "loaded", 25, min = 1, doc = "one page in so many runs on the loaded pair" },
-    { "show", false, doc = "print each page before it runs" },
+    { "policies", 300, min = 1, doc = "policies" },
+    { "seed", 1, doc = "of the first policy" },
+    { "loaded", 25, min = 1, doc = "one policy in so many runs on the loaded pair" },
+    { "show", false, doc = "print each policy before it runs" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
-local random_page = dofile(HERE .. "random_page.lua")
+local random_policy = dofile(HERE .. "random_policy.lua")
 local costs = dofile(HERE .. "costs.lua")
 local TEXT = "It was a dark night and the old man went down to the harbour to look for the ship, the ship that was gone"
 
@@ -54,7 +54,7 @@ local function random_prompt(pair)
   return " " .. table.concat(ids, " ")
 end
 
--- How a page is run. Where many tokens are wanted the tree can be deep; pages end such a run soon.
+-- How a policy is run. Where many tokens are wanted the tree can be deep; policies end such a run soon.
 local function random_request(pair)
   local deep = pair ~= loaded and chance(0.3)
   local request = { tokens = deep and 1000 or math.random(1, pair == loaded and 24 or 100), ignore_eos = chance(0.5),
@@ -71,11 +71,11 @@ local function random_request(pair)
   return request
 end
 
--- What a page, or its run, may use: how many did.
+-- What a policy, or its run, may use: how many did.
 local KINDS = { memory = "memory = true", corpus = "corpus = true", candidates = "target = ", lists = "self.L" }
 local used = { memory = 0, corpus = 0, candidates = 0, lists = 0, windows = 0, prefixes = 0 }
 
--- A prompt as a page's run takes it: the text, or its pass done before, by no drafter.
+-- A prompt as a policy's run takes it: the text, or its pass done before, by no drafter.
 local function done_before(pair, text, request)
   if not chance(0.25) then return text end
   used.prefixes = used.prefixes + 1
@@ -117,13 +117,13 @@ local function count(result, failure)
   sum.drafted, sum.accepted = sum.drafted + result.stats.drafted, sum.accepted + result.stats.accepted
 end
 
-local function page_of(source) return { source = source, params = chance(0.3) and { L = "1,4" } or nil } end
+local function request_of(source) return { source = source, params = chance(0.3) and { L = "1,4" } or nil } end
 
 local function run_alone(pair, source, request)
   local prompt = random_prompt(pair)
   local expected = assert(pair:generate(with(request, { policy = "ar", prompt = prompt })))
   prompt = done_before(pair, prompt, request)
-  local result, failure = pair:generate(with(with(request, page_of(source)), { prompt = prompt }))
+  local result, failure = pair:generate(with(with(request, request_of(source)), { prompt = prompt }))
   result = result or failure.partial
   count(result, failure)
   return wrong(expected, result, failure)
@@ -144,32 +144,32 @@ local function run_batch(pair, source, request)
   end
   sum.batches = sum.batches + 1
   local slots = math.random(1, #prompts)
-  local done, failure = pair:generate_batch(with(with(request, page_of(source)), { prompts = prompts,
+  local done, failure = pair:generate_batch(with(with(request, request_of(source)), { prompts = prompts,
                                             slots = slots, on_done = on_done }))
   return mistake or not done and wrong(nil, nil, failure)
 end
 
 local start, mistakes = dt.clock(), 0
-for seed = opts.seed, opts.seed + opts.pages - 1 do
+for seed = opts.seed, opts.seed + opts.policies - 1 do
   math.randomseed(seed, 1)
   local pair = seed % opts.loaded == 0 and loaded or PAIRS[math.random(#PAIRS)]
   local run, request, next_seed = chance(0.4) and run_batch or run_alone, random_request(pair), math.random(1 << 30)
-  local source = random_page(seed, pair.target.vocab)
+  local source = random_policy(seed, pair.target.vocab)
   for kind, text in pairs(KINDS) do used[kind] = used[kind] + (source:find(text, 1, true) and 1 or 0) end
   used.windows = used.windows + (request.window and 1 or 0)
-  if opts.show then print(("-- the page of the seed %d\n%s"):format(seed, source)) end
+  if opts.show then print(("-- the policy of the seed %d\n%s"):format(seed, source)) end
   math.randomseed(next_seed)
   local what = run(pair, source, request)
   if what then
     mistakes = mistakes + 1
-    print(("WRONG: the page of the seed %d, vocabulary %d, context %d%s: %s\n%s"):format(seed, pair.target.vocab,
+    print(("WRONG: the policy of the seed %d, vocabulary %d, context %d%s: %s\n%s"):format(seed, pair.target.vocab,
       pair.target.context, run == run_batch and ", in a batch" or "", what, source))
   end
 end
-print(("%d pages from the seed %d in %.1f s, %d of them in batches: %d tokens, %d nodes verified, %d accepted; "
-  .. "%d sequences ended by their page: %d mistakes"):format(opts.pages, opts.seed, (dt.clock() - start) / 1000,
+print(("%d policies from the seed %d in %.1f s, %d of them in batches: %d tokens, %d nodes verified, %d accepted; "
+  .. "%d sequences ended by their policy: %d mistakes"):format(opts.policies, opts.seed, (dt.clock() - start) / 1000,
   sum.batches, sum.tokens, sum.drafted, sum.accepted, sum.ended, mistakes))
-print(("%d pages used memory, %d a corpus, %d the target's candidates, %d lists of its parameters, %d a window; "
+print(("%d policies used memory, %d a corpus, %d the target's candidates, %d lists of its parameters, %d a window; "
   .. "%d prompts were a prefix"):format(used.memory, used.corpus, used.candidates, used.lists, used.windows,
   used.prefixes))
 os.exit(mistakes == 0)

@@ -1,7 +1,7 @@
-"""Make heads/readers.json: what Gemma 4's assistants say after the nodes of trees, by transformers' Gemma4AssistantForCausalLM (f32), for
+"""Make heads/cross_attention.json: what Gemma 4's assistants say after the nodes of trees, by transformers' Gemma4AssistantForCausalLM (f32), for
 tiny random assistants beside tiny random targets. Run it from anywhere, with torch, transformers >= 5.24, numpy and gguf installed:
 
-    python tests/golden/make_readers.py
+    python tests/golden/make_cross_attention.py
 
 The file is as make_heads.py's. The assistant is called as SinglePositionMultiTokenCandidateGenerator calls it: a node's row gets the
 target's scaled embedding of its token and the feature of the row before it (the root: the target's, of the last committed row), at the
@@ -14,7 +14,7 @@ from make_families import formula, model_of, numbers_of, set_weights, weights_of
 import make_heads
 from make_heads import NearTie, Tree, run
 
-OUT = pathlib.Path(__file__).resolve().parent / "heads/readers.json"
+OUT = pathlib.Path(__file__).resolve().parent / "heads/cross_attention.json"
 make_heads.NEAR = 0.003  # no GPU runs these
 TEXT = {"architectures": ["Gemma4ForCausalLM"], "model_type": "gemma4_text", "rms_norm_eps": 1e-06, "tie_word_embeddings": True,
         "hidden_activation": "gelu_pytorch_tanh", "max_position_embeddings": 128, "use_bidirectional_attention": None, "eos_token_id": 0,
@@ -50,7 +50,7 @@ CASES = {
 }
 
 
-class ReaderTree(Tree):
+class CrossAttentionTree(Tree):
     def __init__(self, head, streams, tokens):
         self.head, self.nodes, self.rows = head, [(-1, tokens[-1])], {}
         self.feature, self.position = streams[len(tokens) - 2][0], len(tokens) - 1
@@ -68,8 +68,8 @@ class ReaderTree(Tree):
         return self.rows[u][1]
 
 
-class Reader:
-    tree = ReaderTree
+class CrossAttention:
+    tree = CrossAttentionTree
 
     def __init__(self, spec, target):
         self.target, self.ids = target, list(range(spec["text"]["vocab_size"]))
@@ -94,7 +94,7 @@ def fill(model, dtype, wide):
 def make(name, spec):
     model = model_of(spec["target"])
     listed = fill(model, "F32", 1)
-    head = Reader(spec, model)
+    head = CrossAttention(spec, model)
     for seed in range(200):
         try: prompt, iterations = run(spec, model, head, seed, spec["n"])
         except NearTie: continue

@@ -1,6 +1,6 @@
-/* A reader as a drafter: see draft.h and dt_head_kind. It keeps no rows of a text: its rows see those of the target. Of
- * a tree it keeps the features of the nodes drafted from. A node's row reads that of its parent, so each level of the
- * tree takes a pass of its own; the root's row reads the feature of the target's last row. */
+/* A cross-attention head as a drafter: see draft.h and dt_head_kind. It keeps no rows of a text: its rows see those of
+ * the target. Of a tree it keeps the features of the nodes drafted from. A node's row reads that of its parent, so each
+ * level of the tree takes a pass of its own; the root's row reads the feature of the target's last row. */
 #include "backend/pass.h"
 #include "draft/draft.h"
 #include "draft/results.h"
@@ -33,13 +33,13 @@ typedef struct {
   int32_t *node;   /* [most] of each row */
   int32_t *wanted; /* [most] rows, in this order */
   draft_results results;
-} draft_reader;
+} draft_cross_attention;
 
 /* ---- a tree ------------------------------------------------------------------------------------------------------ */
 
-static void reader_begin(drafter *base, int seq, int length) {
+static void cross_attention_begin(drafter *base, int seq, int length) {
   (void)length;
-  features_of *q = &((draft_reader *)base)->seq[seq];
+  features_of *q = &((draft_cross_attention *)base)->seq[seq];
   memset(q->slot, 0xff, (size_t)q->nodes * sizeof *q->slot);
   q->nodes = q->used = 0;
 }
@@ -53,7 +53,7 @@ static int node_at(const dt_tree *t, int u, int level) {
 
 /* Whether a row for node u can be computed now: the text has a row before its last, the guess a position in the
  * context, and the parent a feature. `room`: how many more nodes of the tree may be drafted from. */
-static bool can_guess(const draft_reader *d, int seq, const draft_text *text, int u, int room) {
+static bool can_guess(const draft_cross_attention *d, int seq, const draft_text *text, int u, int room) {
   const dt_tree *t = text->tree;
   const features_of *q = &d->seq[seq];
   return t->draft[d->which][u] < 0 && q->slot[u] < 0 && room > 0 && text->length >= 2 &&
@@ -61,7 +61,7 @@ static bool can_guess(const draft_reader *d, int seq, const draft_text *text, in
 }
 
 /* Slots from the root's position on hold features of its tree. */
-static void add_node(draft_reader *d, int seq, const draft_text *text, int u) {
+static void add_node(draft_cross_attention *d, int seq, const draft_text *text, int u) {
   features_of *q = &d->seq[seq];
   int position = text->length - 1, parent = u ? q->slot[text->tree->parent[u]] : -1;
   q->slot[u] = position + q->used++;
@@ -72,7 +72,7 @@ static void add_node(draft_reader *d, int seq, const draft_text *text, int u) {
   *path = q->slot[u];
 }
 
-static void take_result(const draft_reader *d, dt_tree *t, int u, int result) {
+static void take_result(const draft_cross_attention *d, dt_tree *t, int u, int result) {
   dt_tree_draft *to = dt_tree_new_draft(t, u, d->which);
   if (!to) return;
   draft_results_read(&d->results, result, to);
@@ -80,7 +80,7 @@ static void take_result(const draft_reader *d, dt_tree *t, int u, int result) {
 }
 
 /* Runs the collected rows, all of one level, and counts the time since *start for their sequences. */
-static dt_status run(draft_reader *d, const draft_text *texts, int level, double *start, dt_error *err) {
+static dt_status run(draft_cross_attention *d, const draft_text *texts, int level, double *start, dt_error *err) {
   if (d->rows.n == 0) return DT_OK;
   dt_rows rows = pass_rows(&d->rows);
   rows.features = d->target;
@@ -111,8 +111,8 @@ static dt_status run(draft_reader *d, const draft_text *texts, int level, double
 }
 
 /* Runs passes for nodes at one level of the trees. */
-static dt_status step_level(draft_reader *d, const draft_text *texts, const dt_node_ref *nodes, int n, int level,
-                            double *start, dt_error *err) {
+static dt_status step_level(draft_cross_attention *d, const draft_text *texts, const dt_node_ref *nodes, int n,
+                            int level, double *start, dt_error *err) {
   dt_status status = DT_OK;
   pass_begin(&d->rows, 2);
   for (int seq = 0; seq < d->sequences && !status; seq++) {
@@ -129,8 +129,9 @@ static dt_status step_level(draft_reader *d, const draft_text *texts, const dt_n
   return status ? status : run(d, texts, level, start, err);
 }
 
-static dt_status reader_step(drafter *base, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {
-  draft_reader *d = (draft_reader *)base;
+static dt_status cross_attention_step(drafter *base, const draft_text *texts, const dt_node_ref *nodes, int n,
+                                      dt_error *err) {
+  draft_cross_attention *d = (draft_cross_attention *)base;
   double start = dt_clock_ms();
   int deepest = 0;
   dt_status status = DT_OK;
@@ -145,8 +146,8 @@ static dt_status reader_step(drafter *base, const draft_text *texts, const dt_no
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
-static void reader_close(drafter *base) {
-  draft_reader *d = (draft_reader *)base;
+static void cross_attention_close(drafter *base) {
+  draft_cross_attention *d = (draft_cross_attention *)base;
   for (int i = 0; d->seq && i < d->sequences; i++) free(d->seq[i].slot);
   if (d->cache) d->pair->ops->free_cache(d->cache);
   pass_close(&d->rows);
@@ -155,21 +156,21 @@ static void reader_close(drafter *base) {
   free(d);
 }
 
-static const draft_ops reader_ops = {.close = reader_close,
-                                     .start = rowless_start,
-                                     .prompt = rowless_prompt,
-                                     .rows = rowless_rows,
-                                     .blank = rowless_blank,
-                                     .save = rowless_save,
-                                     .restore = rowless_restore,
-                                     .forget = rowless_forget,
-                                     .begin = reader_begin,
-                                     .step = reader_step,
-                                     .keep = rowless_keep};
+static const draft_ops cross_attention_ops = {.close = cross_attention_close,
+                                              .start = rowless_start,
+                                              .prompt = rowless_prompt,
+                                              .rows = rowless_rows,
+                                              .blank = rowless_blank,
+                                              .save = rowless_save,
+                                              .restore = rowless_restore,
+                                              .forget = rowless_forget,
+                                              .begin = cross_attention_begin,
+                                              .step = cross_attention_step,
+                                              .keep = rowless_keep};
 
 /* A row at level L has L guesses on its path, all drafted from: no more than DT_TREE_DRAFTS - L rows are there, so that
  * a quarter of the square of DT_TREE_DRAFTS is the most. */
-static dt_status open_rows(draft_reader *d, dt_error *err) {
+static dt_status open_rows(draft_cross_attention *d, dt_error *err) {
   size_t most = (size_t)d->most;
   d->seq = calloc((size_t)d->sequences, sizeof *d->seq);
   d->node = malloc(most * sizeof *d->node);
@@ -186,25 +187,26 @@ static dt_status open_rows(draft_reader *d, dt_error *err) {
   return status ? status : draft_results_open(&d->results, d->most, most * DT_TREE_DRAFTS / 4, err);
 }
 
-dt_status draft_reader_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,
-                            const dt_cache *target, drafter **out, dt_error *err) {
-  draft_reader *d = calloc(1, sizeof *d);
+dt_status draft_cross_attention_open(const dt_pair *pair, int which, int sequences, int context,
+                                     const dt_sampling *sampling, const dt_cache *target, drafter **out,
+                                     dt_error *err) {
+  draft_cross_attention *d = calloc(1, sizeof *d);
   if (!d) return dt_fail_memory(err, "a drafter", sizeof *d);
   const pair_draft *draft = &pair->draft[which];
-  *d = (draft_reader){.base.ops = &reader_ops,
-                      .pair = pair,
-                      .draft = draft,
-                      .which = which,
-                      .sequences = sequences,
-                      .context = context < draft->info.context ? context : draft->info.context,
-                      .vocab = pair->target_info.vocab,
-                      .target = target,
-                      .sampling = sampling,
-                      .most = (sequences < PASS_SEQUENCES ? sequences : PASS_SEQUENCES) * DT_TREE_DRAFTS};
+  *d = (draft_cross_attention){.base.ops = &cross_attention_ops,
+                               .pair = pair,
+                               .draft = draft,
+                               .which = which,
+                               .sequences = sequences,
+                               .context = context < draft->info.context ? context : draft->info.context,
+                               .vocab = pair->target_info.vocab,
+                               .target = target,
+                               .sampling = sampling,
+                               .most = (sequences < PASS_SEQUENCES ? sequences : PASS_SEQUENCES) * DT_TREE_DRAFTS};
   dt_status status = open_rows(d, err);
   if (!status) status = pair->ops->create_cache(draft->weights, sequences, d->context + DT_TREE_DRAFTS, &d->cache, err);
   if (status)
-    reader_close(&d->base);
+    cross_attention_close(&d->base);
   else
     *out = &d->base;
   return status;

@@ -1,10 +1,10 @@
--- A policy page made at random from a seed. It calls all of policies/REFERENCE.md, with arguments good and bad:
+-- A policy made at random from a seed. It calls all of policies/REFERENCE.md, with arguments good and bad:
 --
---   local random_page = dofile "random_page.lua"
---   local source = random_page(7, 50)   -- the page of the seed 7, for a pair with 50 tokens
+--   local random_policy = dofile "random_policy.lua"
+--   local source = random_policy(7, 50)   -- the policy of the seed 7, for a pair with 50 tokens
 --
--- Most calls that may raise stand in a pcall, some do not: then the page ends its run, as pages may. So that a run is
--- short whatever its trees are like, each page grows none, or raises, after some iterations.
+-- Most calls that may raise are made in a pcall. Some are not, and then the policy ends its run. So that a run is short
+-- whatever its trees are like, each policy grows none, or raises, after some iterations.
 
 -- What fills a tree to the engine's bounds; `t` is the tree, %d a size.
 local SHAPES = {
@@ -47,7 +47,7 @@ local NAMES = { "'a'", "'x.y-z_9'", "('n'):rep(math.random(40))", "'n' .. math.r
 local READS = { "p", "logp", "cumlogp", "depth", "parent", "token", "confidence", "entropy", "accepted",
                 "drafted", "forced" }
 
--- Available to every page; what is `kept` survives an iteration, so that stale objects are used.
+-- Available to every policy; what is `kept` survives an iteration, so that stale objects are used.
 local HEAD = [[
 local policy = require "dt.policy"
 local vocab, kept, turns = %d, {}, 0
@@ -69,7 +69,7 @@ local function closed(t)
   return list
 end
 local P = policy.define {
-  name = "page", scope = "%s", uses = { draft = %s, costs = %s%s%s%s }, presets = { two = { K = 2 } },
+  name = "random", scope = "%s", uses = { draft = %s, costs = %s%s%s%s }, presets = { two = { K = 2 } },
   params = { { "K", 3, min = 1, max = 9, doc = "a number" }, { "rebuild", %s }, { "L", { %s } } },
 }]]
 
@@ -101,7 +101,7 @@ local CALLS = {
   function(b) return ("t:%s(%s)"):format(pick(READS), node(b)) end,
   function(b) return ("t:tag(%s, %s)"):format(node(b), argument(NAMES, b)) end,
   function(b) return ("t.seq:log(%s, %s)"):format(argument(NAMES, b), argument({ "t:size()", "0.5" }, b)) end,
-  function(b) return ("t.seq:rest(%s)"):format(argument({ "0", "1", "3" }, b)) end,
+  function(b) return ("t.seq:pause(%s)"):format(argument({ "0", "1", "3" }, b)) end,
   function(b) return ("t:candidate(%s, %s)"):format(node(b), integer(b)) end,
   function(b) return ("t:allowed(%s, %s)"):format(node(b), integer(b)) end,
   function(b) return ("policy.expand(t, %s, %s, %s)"):format(list(b), integer(b), integer(b)) end,
@@ -126,7 +126,7 @@ local CALLS = {
     return ("self.costs:%s(%s, %s%s)"):format(who, integer(b), integer(b), more)
   end,
   function(b) return ("self.costs:target(1, 1, nil, %s)"):format(integer(b)) end,
-  function(b) -- what a page finds is what earlier pages, or none, left: the pages run in one process
+  function(b) -- what a policy finds is what earlier policies, or none, left: the policies run in one process
     return ("self.memory:set(%s, %s) self.memory:room()"):format(argument(KEYS, b), argument(VALUES, b))
   end,
   function(b) return ("t:add(%s, self.memory:get(%s) or 1)"):format(node(b), argument(KEYS, b)) end,
@@ -168,7 +168,7 @@ local function add_growth(lines, name)
   add(lines, "end")
 end
 
--- A step of the page's own: detours around draft, verify and commit.
+-- A step of the policy's own: detours around draft, verify and commit.
 local function add_step(lines, batch)
   add(lines, "function P:step(s)")
   if not batch and chance(0.5) then

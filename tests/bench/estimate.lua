@@ -1,5 +1,5 @@
--- How long a pass should take, reckoned from a model that one H200 and one H100 were measured for.
--- dtrun run tests/bench/reckon.lua [-v]
+-- How long a pass should take, estimated from a model that one H200 and one H100 were measured for.
+-- dtrun run tests/bench/estimate.lua [-v]
 -- From the table of the machine code (tests/sass/table.txt) come how many blocks fit a multiprocessor and how a block
 -- is cut (the numbers in its name); from the shape the bytes and the blocks; the rest is in NUMBERS, each with where it
 -- is from. A product takes as long as the slowest of three: its weights from memory; what passes from the second-level
@@ -9,7 +9,7 @@
 local dt = require "dt"
 
 local opts = dt.args {
-  doc = "what passes should take on an A100, H100 and H200, by reckoning",
+  doc = "what passes should take on an A100, H100 and H200, estimated",
   options = {
     { "verbose", false, short = "v", doc = "every kernel of a pass, and where the numbers are from" },
   },
@@ -47,7 +47,7 @@ local DEVICES = {
   { name = "H100", arch = "sm_90", memory = 3.35e12, units = 132, clock = 1.755e9, cache = 5.5e12,
     peak = 2048 * of "mma_sync", early = true },
   { name = "A100", arch = "sm_80", memory = 2.04e12, units = 108, clock = 1.41e9, cache = 3.6e12, peak = 1024 },
-  -- its second-level cache is assumed as fast as an H100's; passes of more than 32 rows are not reckoned
+  -- its second-level cache is assumed as fast as an H100's; passes of more than 32 rows are not estimated
   { name = "4090", arch = "sm_80", memory = 1.008e12, units = 128, clock = 2.52e9, cache = 5.5e12, peak = 256,
     few = true },
 }
@@ -206,7 +206,7 @@ local function begin(device, rows, context, weights)
   return pass
 end
 
-local function reckon(device, model, rows, context, draft)
+local function estimate(device, model, rows, context, draft)
   local pass = begin(device, rows, context, model.weights)
   local q = (model.heads + 2 * model.kv_heads) * model.dim
   for layer = 1, model.layers do
@@ -268,7 +268,7 @@ for _, entry in ipairs(PASSES) do
   local model, rows, bar, draft = entry[1], entry[2], entry[3], entry[4]
   local passes, cells = {}, {}
   for i, device in ipairs(DEVICES) do
-    passes[i] = (rows <= 32 or not device.few) and reckon(device, model, rows, CONTEXT, draft)
+    passes[i] = (rows <= 32 or not device.few) and estimate(device, model, rows, CONTEXT, draft)
     cells[i] = passes[i] and ("%.0f"):format(passes[i].total) or "-"
   end
   local failed = bar and passes[1].total > bar
