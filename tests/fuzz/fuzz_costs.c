@@ -46,7 +46,8 @@ static void check_rest(const dtl_costs *c) {
       }
   for (int i = 0; i < DTL_COST_MISSES; i++)
     if (!(c->cache_miss[i] >= (i ? c->cache_miss[i - 1] : 0)) || !isfinite(c->cache_miss[i] * 4096 * 256)) abort();
-  if (!(c->target_sample >= 0 && c->draft_sample >= 0 && isfinite((c->target_sample + c->draft_sample) * 4096 * 256))) abort();
+  if (!(c->target_sample >= 0 && c->draft_sample >= 0 && isfinite((c->target_sample + c->draft_sample) * 4096 * 256)))
+    abort();
 }
 
 /* What is taken in whole teaches, and can be written and read again. */

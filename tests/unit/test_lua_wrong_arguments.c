@@ -520,7 +520,7 @@ static void tables_of_costs(void **unused) {
   for (int field = 0; field < 9; field++) {
     double *const place[] = {&wrong.draft[1][1][1], &wrong.first[1][0],  &wrong.target[1][1],
                              &wrong.draft[0][0][0], &wrong.first[0][1],  &wrong.target_sample,
-                             &wrong.draft_sample,     &wrong.target[0][0], &wrong.cache_miss[0]};
+                             &wrong.draft_sample,   &wrong.target[0][0], &wrong.cache_miss[0]};
     for (size_t i = 0; i < sizeof TIMES / sizeof *TIMES; i++) {
       wrong = table;
       *place[field] = TIMES[i];
