@@ -255,6 +255,9 @@ dtl_cost_measuring dtl_cost_measuring_shown(const volatile sig_atomic_t *interru
  * still disturbed is used for ten minutes. */
 dt_status dtl_measure_costs(dt_pair *pair, const dtl_cost_measuring *how, dtl_costs *costs, dt_error *err);
 
+/* The median of n numbers, which it sorts. NaN: there are none. */
+double dtl_median(double *list, int n);
+
 /* Learned costs begin as an estimate from the models' sizes, and from a quarter of a second of passes if these are
  * short. Each pass of a run improves them. They are kept in the user's cache folder, one file for each pair, machine
  * and way of running; programs, builds and contexts share it. For one thread at a time, like the pair; close it before

@@ -48,7 +48,7 @@ static double measure_plain(const job *j, const dtl_result *r) {
     n++;
   }
   dt_session_close(session);
-  return ok ? median(ms, n) : 0;
+  return ok ? dtl_median(ms, n) : 0;
 }
 
 static bool is_plain(const dtl_policy *policy) { return strcmp(dtl_policy_describe(policy)->name, "ar") == 0; }

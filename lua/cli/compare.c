@@ -56,16 +56,6 @@ static int run_round(const job *j, bool other_first, const outcome *mine, outcom
   return status;
 }
 
-static int by_size(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-double median(double *list, int n) {
-  qsort(list, (size_t)n, sizeof *list, by_size);
-  return n % 2 ? list[n / 2] : (list[n / 2 - 1] + list[n / 2]) / 2;
-}
-
 /* Counts the undisturbed rounds; *ms is their total time. */
 static int count_quiet(const round_speeds *all, int n, double *ms) {
   int quiet = 0;
@@ -87,9 +77,9 @@ static void sum_up(const round_speeds *all, int n, int wanted, comparison *c) {
     speed[c->rounds] = all[i].speed, other[c->rounds] = all[i].other;
     ratio[c->rounds++] = all[i].other > 0 ? all[i].speed / all[i].other : 0;
   }
-  c->speed = median(speed, c->rounds);
-  c->other = median(other, c->rounds);
-  c->ratio = median(ratio, c->rounds);
+  c->speed = dtl_median(speed, c->rounds);
+  c->other = dtl_median(other, c->rounds);
+  c->ratio = dtl_median(ratio, c->rounds);
 }
 
 /* Whether enough rounds ran: the requested number (or, without one, enough time) was undisturbed, or too many were

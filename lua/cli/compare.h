@@ -18,6 +18,4 @@ typedef struct {
  * the rounds that ended are summed up, if there are any. Returns an exit status. */
 int compare_policies(const job *j, const outcome *mine, outcome *other, comparison *out);
 
-double median(double *list, int n); /* of n >= 1; sorts them */
-
 #endif

@@ -1,7 +1,7 @@
 /* The cost of cache misses: see cache_miss.h. */
 #include "measure/cache_miss.h"
 
-#include <stdlib.h>
+#include "measure/median.h"
 
 #define FLUSHES_MS 2.0 /* a pass of this time leaves nothing of a policy in the caches: one is like several */
 
@@ -31,15 +31,10 @@ dt_status cache_miss_measure(cache_miss_times *w, bench *b, int context, dt_erro
   return status;
 }
 
-static int by_size(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* The medians of all times: a policy meets the same disturbances. */
 void cache_miss_costs(cache_miss_times *w, double *cache_miss) {
   for (int i = 0; i < DTL_COST_MISSES; i++) {
-    qsort(w->ms[i], (size_t)w->n, sizeof *w->ms[i], by_size);
+    sort_ascending(w->ms[i], w->n);
     double median = w->ms[i][w->n / 2];
     cache_miss[i] = i && cache_miss[i - 1] > median ? cache_miss[i - 1] : median;
   }

@@ -1,15 +1,8 @@
 /* The times of a place, and the estimate for its passes: see learned.h. */
 #include "measure/learned.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "measure/median.h"
 
 #define QUANTILE 0.35
-
-static int by_size(const void *a, const void *b) {
-  float x = *(const float *)a, y = *(const float *)b;
-  return (x > y) - (x < y);
-}
 
 void place_add(learned_place *p, double ratio) {
   p->ratio[p->next] = (float)ratio;
@@ -19,11 +12,11 @@ void place_add(learned_place *p, double ratio) {
 }
 
 double place_counted(learned_place *p) {
-  float sorted[LEARNED_KEPT];
+  double sorted[LEARNED_KEPT];
   if (!p->stale) return (double)p->counts;
-  memcpy(sorted, p->ratio, sizeof sorted);
-  qsort(sorted, (size_t)p->n, sizeof *sorted, by_size);
-  p->counts = sorted[(int)(QUANTILE * (p->n - 1) + 0.5)];
+  for (int i = 0; i < p->n; i++) sorted[i] = (double)p->ratio[i];
+  sort_ascending(sorted, p->n);
+  p->counts = (float)sorted[(int)(QUANTILE * (p->n - 1) + 0.5)];
   p->stale = false;
   return (double)p->counts;
 }

@@ -10,6 +10,7 @@
 #include "measure/bench.h"
 #include "measure/cache_miss.h"
 #include "measure/costs.h"
+#include "measure/median.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -51,16 +52,11 @@ typedef struct {
   double spent;   /* ms */
 } samples;
 
-static int by_size(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* The median of the undisturbed times, which are below DISTURBED times the fastest. Counts the other times. */
 static double undisturbed_median(double *list, int n, int *disturbed) {
-  qsort(list, (size_t)n, sizeof *list, by_size);
+  sort_ascending(list, n);
   for (; list[n - 1] > DISTURBED * list[0]; n--) ++*disturbed;
-  return n % 2 ? list[n / 2] : (list[n / 2 - 1] + list[n / 2]) / 2;
+  return dtl_median(list, n);
 }
 
 static bool enough(const samples *s) {

@@ -270,6 +270,9 @@ static void calibration(void **unused) {
   for
     EACH(n, BATCHES) REFUSED(dtl_measure_costs(pair, &(dtl_cost_measuring){.batch = *n}, &costs, err), "batch: ");
   REFUSED(dtl_measure_costs(pair, &(dtl_cost_measuring){.context = 1}, &costs, err), "context");
+  assert_true(isnan(dtl_median(NULL, 3)) && isnan(dtl_median((double[]){1}, 0)) &&
+              isnan(dtl_median((double[]){1}, -1)));
+  assert_true(dtl_median((double[]){3, 1, 2}, 3) == 2 && dtl_median((double[]){4, 1, 3, 2}, 4) == 2.5);
 }
 
 static void learning(void **unused) {
