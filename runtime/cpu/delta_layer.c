@@ -31,8 +31,8 @@ dt_status delta_check(const dt_rows *rows, dt_error *err) {
     if (of < base || far)
       return dt_fail(
           err, DT_EINPUT,
-          "forward: row %d at position %d, slot %d: delta layers need the text's first %d rows in slots of the "
-          "same numbers, and at most %d slots from there on",
+          "forward: row %d (position %d, slot %d): delta layers need each of the text's first %d rows in the slot with "
+          "its own number, and this row in one of the %d slots that follow",
           i, rows->position[i], rows->slot[i], base, CPU_DELTA_RING);
   }
   return DT_OK;

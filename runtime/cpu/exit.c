@@ -5,15 +5,15 @@
 #include <stdlib.h>
 
 static const char *refusal(const dt_weights *whole) {
-  return whole->ranks          ? "ranks share its layers: run it without mpirun"
-         : whole->delta.all    ? "it has delta layers, whose rows lie in a ring that is too short for a draft's"
-         : whole->shape.inputs ? "its layers read inputs that are laid out for all of them"
+  return whole->ranks          ? "its layers are split across ranks; run dtrun without mpirun"
+         : whole->delta.all    ? "it has delta layers, whose row buffer has no room for the rows of a draft"
+         : whole->shape.inputs ? "its layers read per-layer inputs, which are stored for the whole model only"
                                : NULL;
 }
 
 dt_status cpu_first_layers(const dt_weights *whole, int layers, dt_weights **out, dt_error *err) {
   if (layers < 1 || layers >= whole->shape.layers)
-    return dt_fail(err, DT_EINPUT, "exit: %d layers of %d are out of range: at least 1, and fewer than all", layers,
+    return dt_fail(err, DT_EINPUT, "exit: got %d of %d layers, expected at least 1 and fewer than all", layers,
                    whole->shape.layers);
   if (refusal(whole))
     return dt_fail(err, DT_EINPUT, "exit: the target's first layers cannot draft: %s", refusal(whole));

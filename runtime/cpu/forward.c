@@ -72,7 +72,7 @@ static void run_pass(const cpu_member *me, void *context) {
 static dt_status check_given(const dt_weights *w, const dt_rows *rows, dt_error *err) {
   const dt_cache *from = rows->features;
   if (from && from->weights != w->head.target)
-    return dt_fail(err, DT_EINPUT, "forward: features of another model than the head's target");
+    return dt_fail(err, DT_EINPUT, "forward: the features belong to a model other than the head's target");
   dt_limits given = from ? cpu_limits(from) : (dt_limits){0};
   if (w->head.kind == DT_HEAD_CROSS_ATTENTION) return check_reading(rows, from ? &given : NULL, err);
   return check_features(rows, w->head.distances, from ? &given : NULL, err);
@@ -80,10 +80,10 @@ static dt_status check_given(const dt_weights *w, const dt_rows *rows, dt_error 
 
 dt_status cpu_forward(dt_weights *w, dt_cache *cache, const dt_rows *rows, const dt_out *out, dt_error *err) {
   if (out && (out->want == DT_WANT_NOTHING || out->n == 0)) out = NULL;
-  dt_status status = cache->weights == w ? DT_OK : dt_fail(err, DT_EINPUT, "forward: the cache is of another model");
+  dt_status status = cache->weights == w ? DT_OK : dt_fail(err, DT_EINPUT, "forward: the cache belongs to another model");
   if (status == DT_OK) status = check_pass(rows, out, cpu_limits(cache), err);
   if (status == DT_OK && out && w->ids && out->want != DT_WANT_TOPK)
-    status = dt_fail(err, DT_EINPUT, "forward: a model with %d of its output rows has candidates only", w->n_ids);
+    status = dt_fail(err, DT_EINPUT, "forward: a model loaded with only %d of its output rows can return candidates only", w->n_ids);
   if (status == DT_OK && w->delta.all) status = delta_check(rows, err);
   if (status == DT_OK && w->head.target) status = check_given(w, rows, err);
   if (status != DT_OK) return status;

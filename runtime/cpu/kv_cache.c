@@ -37,7 +37,7 @@ static void layout(dt_cache *c) {
 
 dt_status cpu_create_cache(dt_weights *w, int sequences, int slots, dt_cache **out, dt_error *err) {
   if (sequences < 1 || slots < 1)
-    return dt_fail(err, DT_EINPUT, "cache: %d sequences of %d slots, both must be at least 1", sequences, slots);
+    return dt_fail(err, DT_EINPUT, "cache: got %d sequences of %d slots, both must be at least 1", sequences, slots);
   dt_cache *c = calloc(1, sizeof *c);
   if (!c) return dt_fail_memory(err, "a cache", sizeof *c);
   c->weights = w;
@@ -108,7 +108,7 @@ static void carry(const dt_cache *c, int sequence, int first, int n, char *out, 
 dt_status cpu_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **out, dt_error *err) {
   dt_status status = check_slots("snapshot", sequence, NULL, 0, cpu_limits(c), err);
   if (status != DT_OK) return status;
-  if (n < 0 || n > c->slots) return dt_fail(err, DT_EINPUT, "snapshot: %d slots, the cache has %d", n, c->slots);
+  if (n < 0 || n > c->slots) return dt_fail(err, DT_EINPUT, "snapshot: got %d slots, but the cache has %d", n, c->slots);
   const dt_weights *w = c->weights;
   size_t slots = (size_t)n * (w->slot_bytes + feature_bytes(w));
   int base = delta_newest(c, sequence, n);
@@ -136,8 +136,8 @@ dt_status cpu_restore(dt_cache *c, int sequence, const dt_snapshot *s, dt_error 
   const dt_weights *w = c->weights;
   if (s->layers != w->shape.layers || s->keys != w->slot_bytes || s->feature != feature_bytes(w) ||
       s->deltas != w->delta.row)
-    return dt_fail(err, DT_EINPUT, "restore: the snapshot is of another model");
-  if (s->n > c->slots) return dt_fail(err, DT_EINPUT, "restore: %d slots, the cache has %d", s->n, c->slots);
+    return dt_fail(err, DT_EINPUT, "restore: the snapshot belongs to another model");
+  if (s->n > c->slots) return dt_fail(err, DT_EINPUT, "restore: the snapshot has %d slots, but the cache has %d", s->n, c->slots);
   size_t slots = (size_t)s->n * (w->slot_bytes + feature_bytes(w));
   carry(c, sequence, 0, s->n, (char *)s->data, true);
   delta_restart(c, sequence, s->base);

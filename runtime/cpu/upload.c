@@ -548,7 +548,7 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
   const char *dtype = how ? how->dtype : NULL;
   int as = 0;
   while (dtype && as < ASKED_FOR && strcmp(asked_for[as].name, dtype)) as++;
-  if (as == ASKED_FOR) return dt_fail(err, DT_EINPUT, "weights: the type '%.40s' is unknown to the CPU", dtype);
+  if (as == ASKED_FOR) return dt_fail(err, DT_EINPUT, "weights: the CPU backend does not support the type '%.40s'", dtype);
   dt_weights *w = calloc(1, sizeof *w);
   if (!w) return dt_fail_memory(err, "a model", sizeof *w);
   w->backend = backend;
@@ -588,7 +588,7 @@ dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, const dt_holdi
                      dt_error *err) {
   dt_status status = check_model(d, err);
   if (status == DT_OK && d->shape.experts && d->path && backend->ranks)
-    status = dt_fail(err, DT_EINPUT, "model: it has experts, which ranks do not share: run it without mpirun");
+    status = dt_fail(err, DT_EINPUT, "model: a model with experts cannot be split across ranks; run dtrun without mpirun");
   return status ? status : upload(backend, d, NULL, NULL, how, out, err);
 }
 
@@ -598,12 +598,12 @@ static dt_status check_read(const dt_head_desc *head, const dt_weights *target, 
     const dt_shape own = dt_shape_of(&head->model.shape, &head->model.layer[i]);
     int of = layer_read(target, head->model.layer[i].window > 0);
     if (of < 0)
-      return dt_fail(err, DT_EINPUT, "head: layer %d reads a layer %s a window, and the target has none", i,
+      return dt_fail(err, DT_EINPUT, "head: layer %d needs a target layer %s a window, but the target has none", i,
                      head->model.layer[i].window ? "with" : "without");
     const dt_shape *there = &target->layer[of].shape;
     if (there->kv_heads != own.kv_heads || there->head_dim != own.head_dim)
       return dt_fail(err, DT_EINPUT,
-                     "head: layer %d reads %d key heads of %d numbers, the target's layer %d has %d of %d", i,
+                     "head: layer %d needs %d key heads of %d numbers, but the target's layer %d has %d of %d", i,
                      own.kv_heads, own.head_dim, of, there->kv_heads, there->head_dim);
   }
   return DT_OK;
@@ -613,11 +613,11 @@ dt_status cpu_upload_head(dt_backend *backend, const dt_head_desc *head, const c
                           dt_weights **out, dt_error *err) {
   dt_status status = check_head(head, &target->shape, err);
   if (status == DT_OK && target->ids)
-    status = dt_fail(err, DT_EINPUT, "head: its target has %d of its output rows", target->n_ids);
+    status = dt_fail(err, DT_EINPUT, "head: the target is loaded with only %d of its output rows", target->n_ids);
   if (status == DT_OK && target->ranks)
     status = dt_fail(err, DT_EINPUT,
-                     "head: it reads rows of its target's, of which %d ranks have a part each: run it without mpirun, "
-                     "or give a draft model",
+                     "head: it reads rows of the target, which is split across %d ranks; run dtrun without mpirun, "
+                     "or use a draft model",
                      target->ranks->count);
   if (status == DT_OK && is_cross_attention(head)) status = check_read(head, target, err);
   if (status == DT_OK) status = upload(backend, &head->model, head, target, &(dt_holding){.dtype = dtype}, out, err);

@@ -96,6 +96,6 @@ const cpu_kernels *cpu_find_kernels(const char *variant, dt_error *err) {
   }
   if (!variant) return best;
   cpu_variants(names);
-  dt_fail(err, DT_EINPUT, "backend cpu:%s: no such variant on this machine, which has %s", variant, names);
+  dt_fail(err, DT_EINPUT, "backend cpu:%s: no such variant on this machine (available: %s)", variant, names);
   return NULL;
 }

@@ -59,7 +59,7 @@ static void each_fault_has_its_line(void **state) {
       {true, "hidden_size_per_layer_input", "4", "layer_input"},
       {true, "enable_moe_block", "true", "num_experts is missing"},
       {true, "num_global_key_value_heads", "2",
-       "head: layer 2 reads 2 key heads of 32 numbers, the target's layer 5 has 1 of 32"},
+       "head: layer 2 needs 2 key heads of 32 numbers, but the target's layer 5 has 1 of 32"},
       {true, "num_hidden_layers", "0", "num_hidden_layers"},
   };
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {

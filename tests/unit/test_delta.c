@@ -93,7 +93,7 @@ static void rows_that_reach_too_far_are_refused(void **state) {
   assert_int_equal(delta_base_of(128), 64);
   ok(check_row(100, 32 + 511, 100, 0, &err));
   fails(check_row(100, 32 + 512, 100, 0, &err), DT_EINPUT,
-        "at position 100, slot 544: delta layers need the text's first 32");
+        "(position 100, slot 544): delta layers need each of the text's first 32");
   ok(check_row(0, 5000, 0, 0, &err)); /* it reads no other row */
   ok(check_row(100, 100, 31, 31, &err));
   ok(check_row(100, 100, 32, 200, &err));

@@ -156,7 +156,7 @@ static void layers_that_cannot_draft_are_refused(void **state) {
   (void)state;
   char *delta = family_folder("qwen35", 0), *inputs = family_folder("gemma4_inputs", 0);
   refused(delta, (dt_pair_options){.draft = "exit:1"}, "cannot draft: it has delta layers");
-  refused(inputs, (dt_pair_options){.draft = "exit:1"}, "cannot draft: its layers read inputs");
+  refused(inputs, (dt_pair_options){.draft = "exit:1"}, "cannot draft: its layers read per-layer inputs");
   temp_remove(delta), temp_remove(inputs);
 }
 

@@ -168,7 +168,7 @@ static void a_gpu_and_ranks_refuse_them_in_one_line(void **state) {
   ok(dt_cpu_ops.open(&(dt_backend_options){.threads = 1, .ranks = &ranks}, &b, &err));
   m->desc.path = "model";
   fails(dt_cpu_ops.upload(b, &m->desc, NULL, &w, &err), DT_EINPUT,
-        "model: it has experts, which ranks do not share: run it without mpirun");
+        "model: a model with experts cannot be split across ranks; run dtrun without mpirun");
   dt_cpu_ops.close(b);
   m->layer[1].expert = NULL, m->layer[1].sinks = m->layer[1].norm2;
   fails(check_plain(&m->desc, "a GPU", &err), DT_EINPUT,
