@@ -1,4 +1,4 @@
-/* Memory of weights, caches and scratch: see cpu_arena in internal.h. */
+/* The memory of weights, caches and scratch buffers: see cpu_arena in internal.h. */
 #include "internal.h"
 
 #include <string.h>
@@ -12,8 +12,8 @@ void *cpu_take(cpu_arena *arena, size_t bytes) {
   return p;
 }
 
-/* Touches the pages on all threads, so that the first pass need not wait until they are cleared. If it fails, nothing
- * else changes. */
+/* Touches the pages on all threads, so that the first pass does not wait for them to be cleared. A failure is
+ * harmless. */
 static void populate(const cpu_member *me, void *context) {
   const cpu_arena *arena = context;
   int first, last;

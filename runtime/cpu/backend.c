@@ -1,4 +1,4 @@
-/* Opening and closing, the vtable, memory, and the bandwidth probe of the CPU backend. */
+/* The CPU backend: opening and closing it, its function table, its memory, and the bandwidth probe. */
 #include "cpu.h"
 #include "internal.h"
 
@@ -69,10 +69,10 @@ typedef struct {
   const cpu_kernels *kernels;
   float *data;
   int chunks;
-  volatile float sink; /* so that the sums are not optimized away */
+  volatile float sink; /* keeps the sums from being optimized away */
 } probe;
 
-enum { PROBE_CHUNK = 1 << 14 }; /* numbers */
+enum { PROBE_CHUNK = 1 << 14 }; /* floats in a chunk */
 
 static void probe_fill(const cpu_member *me, void *context) {
   probe *p = context;

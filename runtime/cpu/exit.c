@@ -1,5 +1,5 @@
-/* The first layers of a model as a model of its own: see first_layers in backend.h. It has the whole model's weights
- * and, since the two never run at once, its scratch. */
+/* An early exit: the first layers of a model as a model of their own (see first_layers in backend.h). It uses the
+ * weights of the whole model and also its scratch memory, since the two never run at the same time. */
 #include "internal.h"
 
 #include <stdlib.h>

@@ -264,7 +264,8 @@ dt_status cpu_team_open(int threads, cpu_team **out, dt_error *err) {
   if (started < threads - 1) {
     end_workers(t, started);
     free_team(t);
-    return dt_fail(err, DT_EDEVICE, "threads: cannot start %d threads, the system allows only %d more; use fewer", threads, started);
+    return dt_fail(err, DT_EDEVICE, "threads: cannot start %d threads, the system allows only %d more; use fewer",
+                   threads, started);
   }
   *out = t;
   return DT_OK;

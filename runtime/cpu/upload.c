@@ -548,7 +548,8 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
   const char *dtype = how ? how->dtype : NULL;
   int as = 0;
   while (dtype && as < ASKED_FOR && strcmp(asked_for[as].name, dtype)) as++;
-  if (as == ASKED_FOR) return dt_fail(err, DT_EINPUT, "weights: the CPU backend does not support the type '%.40s'", dtype);
+  if (as == ASKED_FOR)
+    return dt_fail(err, DT_EINPUT, "weights: the CPU backend does not support the type '%.40s'", dtype);
   dt_weights *w = calloc(1, sizeof *w);
   if (!w) return dt_fail_memory(err, "a model", sizeof *w);
   w->backend = backend;
@@ -588,7 +589,8 @@ dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, const dt_holdi
                      dt_error *err) {
   dt_status status = check_model(d, err);
   if (status == DT_OK && d->shape.experts && d->path && backend->ranks)
-    status = dt_fail(err, DT_EINPUT, "model: a model with experts cannot be split across ranks; run dtrun without mpirun");
+    status =
+        dt_fail(err, DT_EINPUT, "model: a model with experts cannot be split across ranks; run dtrun without mpirun");
   return status ? status : upload(backend, d, NULL, NULL, how, out, err);
 }
 
