@@ -53,8 +53,7 @@ VI void one_end_cell(const quant_format *f, const quant_factors *of, const quant
  * 2600 and 2399. */
 #if !defined(SIMD_NEON)
 VI int one_most_by_vectors(const quant_format *f) { return f->group < QUANT_BLOCK ? 16 : 12; }
-#else /* SMMLA is estimated to be faster from the second tile of vectors on, by counting instructions; this is not     \
-       * measured */
+#else /* estimated from instruction counts, not measured: SMMLA is faster from the second tile of vectors on */
 VI int one_most_by_vectors(const quant_format *f) { return (void)f, 4; }
 #endif
 

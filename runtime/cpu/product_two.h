@@ -19,8 +19,7 @@ VI v16 two_end_cell(const quant_format *f, const quant_factors *of, v16 acc, v16
  * 92 ms in tiles, 14 rows 105 ms and 102 ms. */
 #if !defined(SIMD_NEON)
 enum { TILES_TWO_FROM = 12 };
-#else /* SMMLA is estimated to be faster from the second tile of vectors on, by counting instructions; this is not     \
-       * measured */
+#else /* estimated from instruction counts, not measured: SMMLA is faster from the second tile of vectors on */
 enum { TILES_TWO_FROM = 2 };
 #endif
 
