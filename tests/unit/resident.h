@@ -1,4 +1,4 @@
-/* How much memory this process takes now. */
+/* How much memory this process uses at the moment. */
 #ifndef RESIDENT_H
 #define RESIDENT_H
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* What the sanitizers keep of freed memory makes it say nothing. */
+/* Meaningless with sanitizers, which keep freed memory. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define RESIDENT_MEANS_NOTHING 1
 #elif defined(__has_feature)
