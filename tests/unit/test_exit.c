@@ -1,5 +1,5 @@
-/* Early exits: the target's first layers as its draft. What they say is what a model of that number of layers with the
- * same weights says, bit by bit, in each family; PyTorch's word on it is in test_heads. */
+/* Early exits: the target's first layers as its draft. Their guesses are those of a model that has only these layers,
+ * bit by bit, in each family. test_heads compares them with PyTorch. */
 #include "dtrun.h"
 #include "golden_logits.h"
 #include "pair/pair.h"
@@ -16,7 +16,7 @@ static char *folder_of(const cJSON *files) {
   return folder;
 }
 
-/* The checkpoint of a family in tests/golden/logits, with its first layers only if `layers` is not 0. */
+/* The checkpoint of a family in tests/golden/logits; if `layers` is not 0, with only that many layers. */
 static char *family_folder(const char *family, int layers) {
   char path[256];
   size_t size;
@@ -46,7 +46,7 @@ static dt_session *open_drafting(const char *target, const char *draft, const ch
   return session;
 }
 
-/* Two children of the root, two of the first, a chain below: all drafted from, in two steps. */
+/* Adds two children of the root, two of the first child, and a chain below. All are drafted from, in two steps. */
 static void grow(dt_session *session) {
   static const int parent[NODES] = {0, 0, 1, 1, 3, 5};
   dt_tree *tree = dt_seq_tree(session, 0);
@@ -66,7 +66,7 @@ static void commit(dt_session *session) {
   ok(dt_commit(session, &seq, 1, 0, &block, &err));
 }
 
-/* Returns how many layers the whole model has. */
+/* Returns the number of layers of the whole model. */
 static int expect_the_same(const char *family, int layers, const char *backend) {
   char *folder = family_folder(family, 0), *cut = family_folder(family, layers), name[16];
   dt_pair *pair[2];

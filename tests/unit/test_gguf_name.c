@@ -1,4 +1,4 @@
-/* Which .gguf file a short name means. */
+/* Which .gguf file a short name refers to. */
 #include "model/gguf_name.h"
 #include "unit.h"
 
