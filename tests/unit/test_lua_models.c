@@ -1,4 +1,4 @@
-/* Models that lie here, listed and removed: calls with wrong arguments. tests/cli/models.sh does the rest. */
+/* Listing and removing models on this machine: calls with wrong arguments. tests/cli/models.sh tests the rest. */
 #include "wrong_arguments.h"
 
 #include "host.h"

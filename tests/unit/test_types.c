@@ -1,4 +1,4 @@
-/* The table of types, and its decoders against what the gguf package made of random blocks
+/* The table of types, and its decoders compared with the results of the gguf package for random blocks
  * (tests/golden/make_types.py). */
 #include "model/types.h"
 #include "unit.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The bytes of a file of tests/golden/types, malloc'd. */
+/* The bytes of a file of tests/golden/types; malloc'd. */
 static uint8_t *golden(const char *prefix, const char *type, size_t *size) {
   enum { MOST = 1 << 14 };
   char path[256];
@@ -65,7 +65,7 @@ static void rounded_numbers_have_the_blocks_of_the_gguf_package(void **state) {
   assert_int_equal(rounded, 2);
 }
 
-/* Its scale is NaN, so that the model's results are; numbers too small for a scale become 0. */
+/* Such a block gets the scale NaN, so that the model's results become NaN. Numbers too small for a scale become 0. */
 static void what_is_not_finite_is_not_hidden(void **state) {
   (void)state;
   const dt_dtype types[] = {DT_Q8_0, DT_Q4_1};
