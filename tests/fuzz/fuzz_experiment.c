@@ -1,4 +1,4 @@
-/* Any bytes as an experiment file: what record.read takes, a report can be made of. */
+/* Any bytes as an experiment file. If record.read accepts it, a report can be made from it. */
 #include "fuzz_lua.h"
 
 static const char reader[] =

@@ -1,5 +1,5 @@
-/* Any bytes as the file of one shard, and its runs dealt to two: what merge.together takes, merge.missing can name the
- * rest of. */
+/* Any bytes as the file of one shard, whose runs are divided among two. If merge.together accepts them, merge.missing
+ * can name the missing runs. */
 #include "fuzz_lua.h"
 
 static const char reader[] = "local merge, record = require 'dt.merge', require 'dt.record'\n"
