@@ -5,11 +5,11 @@
 local dt = require "dt"
 
 local opts = dt.args {
-  doc = "the time of passes with penalties, with log-probabilities, and with nothing asked for",
+  doc = "compares the time of passes with penalties, with log-probabilities, and with neither",
   options = {
-    { "rounds", 9, min = 3, max = 99, doc = "runs of each, in turn" },
+    { "rounds", 9, min = 3, max = 99, doc = "runs of each, alternating" },
     { "tokens", 100, short = "n", min = 2, max = 1000, doc = "tokens of a run" },
-    { "other", nil, type = "string", doc = "another dtrun to compare with where nothing is asked for" },
+    { "other", nil, type = "string", doc = "another build of dtrun to compare with, with neither" },
   },
 }
 local PROMPT = "It was a dark night, and the old man went down to the harbour to look for the ship."
@@ -62,6 +62,6 @@ if opts.other then
     if round % 2 == 0 then mine[round] = run_of "/proc/$PPID/exe" end
     ratio[round] = mine[round] / other[round]
   end
-  print(("nothing, beside the other build: %.4f and %.4f ms, ratio %.4f"):format(median(mine), median(other),
+  print(("neither, compared with the other build: %.4f ms and %.4f ms, ratio %.4f"):format(median(mine), median(other),
     median(ratio)))
 end

@@ -31,7 +31,7 @@ fi
 llama=${LLAMA:-build/peers/llama.cpp}
 
 try() { echo "## $*"; "$@" || echo "FAILED: $* (status $?)"; }
-there() { [ -e "$1" ] || { echo "SKIPPED: there is no $1"; return 1; }; }
+there() { [ -e "$1" ] || { echo "SKIPPED: $1 is not installed"; return 1; }; }
 
 # The names of this machine's variants, the slowest first.
 variants() { run "$build/dtrun" ar -p It --backend none 2>&1 | grep -oE 'cpu:[a-z0-9]+' | cut -d: -f2; }

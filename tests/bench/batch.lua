@@ -7,12 +7,12 @@ local dt = require "dt"
 local statistics = require "dt.statistics"
 
 local opts = dt.args {
-  doc = "throughput of plain decoding by batch size, and of another policy beside it",
+  doc = "throughput of plain decoding and of another policy, by batch size",
   options = {
-    { "at", "1,8,32", doc = "how many sequences at once" },
-    { "tokens", 48, short = "n", min = 2, doc = "tokens of each" },
+    { "at", "1,8,32", doc = "numbers of sequences at once, separated by commas" },
+    { "tokens", 48, short = "n", min = 2, doc = "tokens per sequence" },
     { "rounds", 3, min = 1, doc = "runs of each" },
-    { "policy", "cast", doc = "what is run beside plain decoding; ar: nothing" },
+    { "policy", "cast", doc = "a policy to compare with plain decoding; ar: none" },
   },
 }
 
@@ -31,7 +31,7 @@ for hash in dt.check(batches.alone(pair, prompts, options)):gmatch "%S+" do expe
 local function speed(policy, size)
   options.policy = policy
   local result = dt.check(batches.generate(pair, table.move(prompts, 1, size, 1, {}), options))
-  assert(result.stats.output_hash == table.concat(expected, " ", 1, size), policy .. ": another output")
+  assert(result.stats.output_hash == table.concat(expected, " ", 1, size), policy .. ": the output differs")
   return result.stats.tokens_per_second, result.stats.tokens_per_iteration
 end
 

@@ -186,7 +186,7 @@ static void measure(const char *name, subject *s, const char *type, int count, d
 /* Of a shape, the model with few inner columns and few ids: they do not matter here. */
 static dt_weights *upload(dt_backend *b, const char *name) {
   shape_model *m = shape_model_new(name, DT_F16);
-  if (!m) must(dt_fail(&err, DT_EINPUT, "no shape %s", name));
+  if (!m) must(dt_fail(&err, DT_EINPUT, "bench_attention: unknown shape %s", name));
   m->desc.shape.inter = m->desc.shape.vocab = FEW;
   dt_matrix *cut[] = {&m->desc.embed, &m->desc.unembed};
   for (int i = 0; i < 2; i++) cut[i]->rows = cut[i]->group = cut[i]->stride = FEW;

@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
   for (int i = first; i < argc && n < most; i++)
     if (!add_file(pair, argv[i], all, most, &n)) return 2;
   double encoded = now() - start;
-  if (n < 1000) return fail("the files have fewer than 1000 tokens") ? 0 : 2;
+  if (n < 1000) return fail("the files have fewer than 1000 tokens, which is too few") ? 0 : 2;
   size_t own = n;
   if (n < most) go_on(all, n, most);
   for (int i = 0; i < QUESTIONS; i++) ask(all, most, end[i]);
@@ -113,8 +113,8 @@ int main(int argc, char **argv) {
   double looked = (now() - start) / QUESTIONS;
   for (int i = 0; i < CHECKED; i++)
     if (suffixes_longest(&s, end[i], END, END).length != search(s.token, most, end[i]))
-      return fail("the longest is not the longest") ? 0 : 1;
-  printf("tokens %zu (%zu of the files, encoded in %.1f s), index %.2f s, %.2f bytes a token, "
+      return fail("the index missed the longest match") ? 0 : 1;
+  printf("tokens %zu (%zu of the files, encoded in %.1f s), index %.2f s, %.2f bytes per token, "
          "look-up %.2f us, longest %.1f tokens on average; %d answers checked\n",
          most, own, encoded, built, (double)bytes / (double)most, looked * 1e6, (double)sum / QUESTIONS, CHECKED);
   suffixes_close(&s);

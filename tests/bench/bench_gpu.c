@@ -41,7 +41,8 @@ static void *room(size_t bytes) {
 
 static shape_model *shape_of(const char *name, const char *type) {
   shape_model *shape = shape_model_new(name, dt_type_named(type));
-  if (!shape) fprintf(stderr, "bench_gpu: no shape %s of %s, or no memory\n", name, type), exit(2);
+  if (!shape)
+    fprintf(stderr, "bench_gpu: there is no shape %s with type %s, or memory does not suffice\n", name, type), exit(2);
   return shape;
 }
 
@@ -124,7 +125,7 @@ static void prompts(const dt_backend_ops *ops, dt_backend *b, const char *name, 
   puts("prompt,shape,type,tokens,way,ms,tokens_per_s");
   for (int i = 0; i < n; i++) {
     int length = atoi(lengths[i]);
-    if (length < 1) fprintf(stderr, "bench_gpu: '%s' is no length\n", lengths[i]), exit(2);
+    if (length < 1) fprintf(stderr, "bench_gpu: '%s' is not a valid length\n", lengths[i]), exit(2);
     must(ops->create_cache(s.weights, 1, length, &s.cache, &err));
     for (int own = 0; own < 2; own++) time_prompt(&s, name, type, length, !own);
     ops->free_cache(s.cache);

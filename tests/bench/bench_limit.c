@@ -362,7 +362,7 @@ static void describe_processor(void) {
   while (file && fgets(line, sizeof line, file))
     if (sscanf(line, "model name : %255[^\n]", name) == 1) break;
   if (file) fclose(file);
-  printf("# %s, %ld cores, last-level cache of %ld MB as it says\n", name, sysconf(_SC_NPROCESSORS_ONLN),
+  printf("# %s, %ld cores, last-level cache of %ld MB (as reported)\n", name, sysconf(_SC_NPROCESSORS_ONLN),
          sysconf(_SC_LEVEL3_CACHE_SIZE) >> 20);
 }
 
@@ -399,7 +399,7 @@ int main(int argc, char **argv) {
   must(ops->open(&options, &backend, &err));
   describe_processor();
   printf("# %s, %d threads, weights %s\n", ops->describe(backend), options.threads,
-         weights_dtype ? weights_dtype : "as they are");
+         weights_dtype ? weights_dtype : "unchanged");
   printf("model,pass,context,rows,repeats,median_us,best_us,read_mb,rows_per_s,gb_per_s,share\n");
   for (; optind < argc; optind++) {
     const char *slash = strrchr(argv[optind], '/'), *name = slash && slash[1] ? slash + 1 : argv[optind];

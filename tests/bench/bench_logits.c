@@ -30,7 +30,7 @@ static void check(int fine, const char *what) {
 static int read_text(char *line, int32_t ids[MOST]) {
   int n = 0;
   for (char *word = strtok(line, " \n"); word; word = strtok(NULL, " \n")) {
-    check(n < MOST, "a text of more than 4096 tokens");
+    check(n < MOST, "a text has more than 4096 tokens");
     ids[n++] = (int32_t)strtol(word, NULL, 10);
   }
   return n;
@@ -68,8 +68,7 @@ int main(int argc, char **argv) {
                       one,   1,           false,      {0},  NULL,       0};
       dt_out out = {.want = DT_WANT_LOGITS, .n = count, .row = row, .logits = logits};
       must(ops->forward(weights, cache, &rows, &out, &err), &err);
-      check(fwrite(logits, sizeof *logits * vocab, (size_t)count, stdout) == (size_t)count,
-            "the logits cannot be written");
+      check(fwrite(logits, sizeof *logits * vocab, (size_t)count, stdout) == (size_t)count, "cannot write the logits");
     }
     fflush(stdout);
   }

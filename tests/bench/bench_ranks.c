@@ -75,7 +75,7 @@ static dt_ranks *join_ranks(void) {
   void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
   dt_mpi_join_fn *join = NULL;
   if (module) *(void **)&join = dlsym(module, DT_MPI_JOIN);
-  if (!join) fprintf(stderr, "bench_ranks: no %s: is Open MPI there?\n", path), exit(1);
+  if (!join) fprintf(stderr, "bench_ranks: cannot open %s; is Open MPI installed?\n", path), exit(1);
   return join();
 }
 
@@ -188,7 +188,8 @@ int main(int argc, char **argv) {
     if (option == '?') return 2;
   }
   dt_ranks *ranks = join_ranks();
-  if (ranks->count > MOST_RANKS) return fprintf(stderr, "bench_ranks: at most %d ranks\n", MOST_RANKS), 1;
+  if (ranks->count > MOST_RANKS)
+    return fprintf(stderr, "bench_ranks: too many ranks, expected at most %d\n", MOST_RANKS), 1;
   timed_ranks t = {.ranks = {.rank = ranks->rank, .count = ranks->count, .gather = gather}, .real = ranks};
   for (int i = optind; i < argc; i++) {
     shape_model *shape = shape_model_new(argv[i], DT_F16);

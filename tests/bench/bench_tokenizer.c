@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
   opening = now() - opening;
   char *text = read_all(argv[2], &len);
   if (!text) {
-    fprintf(stderr, "%s: cannot be read\n", argv[2]);
+    fprintf(stderr, "%s: cannot read the file\n", argv[2]);
     tok_close(t);
     return 2;
   }

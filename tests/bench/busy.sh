@@ -46,11 +46,11 @@ against() {
     'BEGIN { printf "%-44s %7.0f / %7.0f tokens/s = %.3f  (at least %s)\n", what, a, b, a / b, least; exit a / b < least }'
 }
 status=0
-against "beside $others: two threads to one" busy.two busy.one 0.9 || status=1
-against 'alone: two threads to one' idle.two idle.one 1 || status=1
+against "next to $others busy: two threads / one" busy.two busy.one 0.9 || status=1
+against 'alone: two threads / one' idle.two idle.one 1 || status=1
 if [ $# -ge 2 ]; then
-  against 'alone: two threads to before' idle.two idle.before.two 0.98 || status=1
-  against 'alone: one thread to before' idle.one idle.before.one 0.98 || status=1
-  against "beside $others: two threads to before" busy.two busy.before.two 1 || status=1
+  against 'alone: two threads / two before' idle.two idle.before.two 0.98 || status=1
+  against 'alone: one thread / one before' idle.one idle.before.one 0.98 || status=1
+  against "next to $others busy: two threads / two before" busy.two busy.before.two 1 || status=1
 fi
 exit $status

@@ -4,11 +4,11 @@ local dt = require "dt"
 
 local opts = dt.args {
   costs = "table",
-  doc = "the time of verify passes with the target's candidates, and without",
+  doc = "compares the time of verify passes with and without the target's candidates",
   options = {
-    { "nodes", 32, min = 1, max = 256, doc = "drafted nodes of each tree" },
-    { "k", 4, min = 1, max = 32, doc = "candidates of each row" },
-    { "rounds", 9, min = 3, max = 99, doc = "runs of each, in turn" },
+    { "nodes", 32, min = 1, max = 256, doc = "drafted nodes per tree" },
+    { "k", 4, min = 1, max = 32, doc = "candidates per row" },
+    { "rounds", 9, min = 3, max = 99, doc = "runs of each, alternating" },
     { "tokens", 40, short = "n", min = 2, max = 1000, doc = "tokens of a run" },
   },
 }
@@ -44,11 +44,11 @@ for round = 1, opts.rounds do
   local without, hash = run ""
   local told, same = run(uses)
   local again = run ""
-  assert(hash == same, "the tokens differ")
+  assert(hash == same, "candidates: the tokens differ with and without candidates")
   plain[#plain + 1], with[#with + 1] = without, told
   ratios[round] = told / ((without + again) / 2)
 end
 local line = "%s, %d threads, %d nodes, k = %d: "
-  .. "%.3f ms a verify pass, with candidates %.3f ms: %.4f times, median of %d rounds"
+  .. "%.3f ms per verify pass, %.3f ms with candidates: ratio %.4f, median of %d rounds"
 print(line:format(pair.backend, pair.threads, opts.nodes, opts.k, median(plain), median(with), median(ratios),
                   opts.rounds))

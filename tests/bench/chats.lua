@@ -9,7 +9,7 @@ local statistics = require "dt.statistics"
 
 local opts = dt.args {
   costs = "table",
-  doc = "tokens per iteration and speed of policies on chats, beside plain decoding",
+  doc = "tokens per iteration and speed of policies on chats, compared with plain decoding",
   rest = "POLICY[:PRESET|NAME=VALUE,..]",
   options = {
     { "tokens", 64, short = "n", min = 2, max = 1000, doc = "tokens generated from each" },
@@ -80,7 +80,7 @@ for p, prompt in ipairs(prompts) do
     if i == 0 then plain, plain_speed = result, speed end
     if result.stats.output_hash ~= plain.stats.output_hash then
       wrong = wrong + 1
-      print(("WRONG: %s, prompt %d: other tokens than ar's"):format(arm.label, p))
+      print(("WRONG: %s, prompt %d: the tokens differ from ar's"):format(arm.label, p))
     end
     for _, group in ipairs { prompt.group, "all" } do
       local sum, stats = sum_of(group, arm.label), result.stats
@@ -106,5 +106,5 @@ for _, group in ipairs { "code", "others", "all" } do
       table.concat(split, " ")))
   end
 end
-print(("  tokens: %s"):format(wrong == 0 and "those of ar, every time" or ("WRONG %d times"):format(wrong)))
+print(("  tokens: %s"):format(wrong == 0 and "identical to ar's in every run" or ("WRONG %d times"):format(wrong)))
 os.exit(wrong == 0)

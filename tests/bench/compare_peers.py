@@ -44,26 +44,26 @@ ALL_ARMS = sorted({arm for arms in ARMS.values() for arm in arms} - {"plain"})
 
 
 def parse():
-    parser = argparse.ArgumentParser(description="llama.cpp, ik_llama.cpp and transformers beside dtrun, alternating")
+    parser = argparse.ArgumentParser(description="Compares llama.cpp, ik_llama.cpp and transformers with dtrun, in alternating runs.")
     parser.add_argument("--target", default=str(ROOT / "models/mini-target"))
-    parser.add_argument("--draft", default=str(ROOT / "models/mini-draft"), help="none: without")
-    parser.add_argument("--policy", action="append", help="repeatable (rate, dynatree and linear:K=4; of --contexts none)")
-    parser.add_argument("--llama-cpp", metavar="PROGRAM", help="a llama-server, perhaps with flags")
-    parser.add_argument("--ik-llama", metavar="PROGRAM", help="the same")
-    parser.add_argument("--arms", nargs="*", choices=ALL_ARMS, default=ALL_ARMS, help="of the servers' speculation (all)")
-    parser.add_argument("--peers", nargs="*", default=["llama_cpp", "transformers"], help="of these (both)")
-    parser.add_argument("--prompts", type=int, default=4, help="texts, taken in turn from both folders (4)")
-    parser.add_argument("--chats", type=int, nargs=2, metavar=("CODE", "OTHERS"), help="instead: of humaneval, and of each of five other sets")
-    parser.add_argument("--contexts", type=int, nargs="+", metavar="N", help="instead: plain decoding after so many tokens")
-    parser.add_argument("--rows", type=int, nargs="+", metavar="N", help="instead: passes over so many rows")
+    parser.add_argument("--draft", default=str(ROOT / "models/mini-draft"), help="draft model; none: no draft model")
+    parser.add_argument("--policy", action="append", help="a policy of dtrun; may be repeated (default: rate, dynatree and linear:K=4; none with --contexts)")
+    parser.add_argument("--llama-cpp", metavar="PROGRAM", help="a llama-server of llama.cpp, possibly with flags")
+    parser.add_argument("--ik-llama", metavar="PROGRAM", help="a llama-server of ik_llama.cpp, possibly with flags")
+    parser.add_argument("--arms", nargs="*", choices=ALL_ARMS, default=ALL_ARMS, help="the servers' kinds of speculation to run (default: all)")
+    parser.add_argument("--peers", nargs="*", default=["llama_cpp", "transformers"], help="Python modules to compare with (default: both)")
+    parser.add_argument("--prompts", type=int, default=4, help="number of texts, taken from both folders alternately (default: 4)")
+    parser.add_argument("--chats", type=int, nargs=2, metavar=("CODE", "OTHERS"), help="use chats instead: this many of humaneval, and of each of five other sets")
+    parser.add_argument("--contexts", type=int, nargs="+", metavar="N", help="measure plain decoding after this many tokens instead")
+    parser.add_argument("--rows", type=int, nargs="+", metavar="N", help="measure passes over this many rows instead")
     parser.add_argument("--tokens", type=int, default=200)
     parser.add_argument("--temp", type=float, default=0.0)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--dtrun", type=pathlib.Path, default=ROOT / "build/dtrun")
-    parser.add_argument("--dtrun-options", default="", help="further options of dtrun, such as --cache-dtype f16")
-    parser.add_argument("--out", type=pathlib.Path, help="a file to append a line of JSON per run to")
+    parser.add_argument("--dtrun-options", default="", help="more options for dtrun, such as --cache-dtype f16")
+    parser.add_argument("--out", type=pathlib.Path, help="a file to which a line of JSON is appended for each run")
     options = parser.parse_args()
     options.root = ROOT
     options.context = 128  # of passes by rows
@@ -82,7 +82,7 @@ def machine():
 def installed(name, options):
     if name not in options.peers: return False
     if importlib.util.find_spec(name): return True
-    print(f"not installed, left out: {name}")
+    print(f"{name} is not installed and is left out")
     return False
 
 
@@ -118,7 +118,7 @@ def measured(made, options):
 def main():
     options = parse()
     for program in filter(None, (options.llama_cpp, options.ik_llama)):
-        if not shutil.which(shlex.split(program)[0]): fail(f"no program {shlex.split(program)[0]}; a llama-server is asked for")
+        if not shutil.which(shlex.split(program)[0]): fail(f"cannot find {shlex.split(program)[0]}; give the path of a llama-server")
     made = []
     try:
         for engine in engines(options, max(options.contexts) + options.tokens if options.contexts else 2048): made.append(engine)

@@ -9,9 +9,9 @@
 local dt = require "dt"
 
 local opts = dt.args {
-  doc = "what passes should take on an A100, H100 and H200, estimated",
+  doc = "estimates how long passes take on an A100, H100 and H200",
   options = {
-    { "verbose", false, short = "v", doc = "every kernel of a pass, and where the numbers are from" },
+    { "verbose", false, short = "v", doc = "also prints every kernel of a pass, and the sources of the numbers" },
   },
   models = false,
 }
@@ -21,20 +21,20 @@ local HERE = arg[0]:match "^(.*/)" or "./"
 
 local NUMBERS = {
   memory = { 0.88, "of the data sheet's bandwidth: a streaming sum on an H200 reads 4.2 of 4.8 TB/s; assumed for all" },
-  mma_sync = { 0.63, "of wgmma's peak is what mma.sync reaches on Hopper (arXiv 2402.13499)" },
-  shared = { 128, "bytes a clock and multiprocessor, read or written (32 banks of 4 bytes)" },
-  step = { 500, "clocks of a step that nothing hides: a barrier, and the first operands (fitted to an H200)" },
-  row = { 0.15, "us more of a product for each of up to 32 rows (fitted to an H200)" },
-  crowded = { 0.35, "the same of up to 64 rows" },
-  issue = { 1.75, "clocks of a scheduler for an instruction of a loop over packed weights (fitted to an H200)" },
-  boundary = { 0.2, "us from a kernel's end to what waits for it, by dependent launch in a graph (fitted to an H200)" },
-  independent = { 0.6, "us more without dependent launches: 1.3 is what a tiny kernel in a graph takes as a whole" },
-  norm = { 2.8, "us: a load, two sums over the block, a store (an H200, by leaving it out)" },
-  attention = { 2.5, "us: keys, values, fences (fitted to an H200, by leaving it out, and to an H100)" },
-  share = { 2, "us more for each block of the fullest multiprocessor (the same)" },
+  mma_sync = { 0.63, "of wgmma's peak: what mma.sync reaches on Hopper (arXiv 2402.13499)" },
+  shared = { 128, "bytes per clock and multiprocessor, read or written (32 banks of 4 bytes)" },
+  step = { 500, "clocks of a step that do not overlap: a barrier, and the first operands (fitted to an H200)" },
+  row = { 0.15, "additional us of a product for each row, up to 32 rows (fitted to an H200)" },
+  crowded = { 0.35, "the same, up to 64 rows" },
+  issue = { 1.75, "clocks of a scheduler per instruction of a loop over packed weights (fitted to an H200)" },
+  boundary = { 0.2, "us from a kernel's end to the dependent launch that waits for it in a graph (fitted to an H200)" },
+  independent = { 0.6, "additional us without dependent launches: a tiny kernel in a graph takes 1.3 us in all" },
+  norm = { 2.8, "us: a load, two sums over the block, a store (from runs on an H200 without norms)" },
+  attention = { 2.5, "us: keys, values, fences (fitted to an H100, and to runs on an H200 without attention)" },
+  share = { 2, "additional us for each block of the fullest multiprocessor (fitted likewise)" },
   trip = { 0.4, "us to the second-level cache and back (fitted to an H100, which loaded a row's parts one by one)" },
-  candidates = { 11, "us: top-k and log-sum-exp of the logits of 8 rows (by counting stages in logits.cu)" },
-  host = { 9, "us: rows copied up, graph launched, results awaited (assumed)" },
+  candidates = { 11, "us: top-k and log-sum-exp of the logits of 8 rows (from the number of stages in logits.cu)" },
+  host = { 9, "us: copying rows to the device, launching the graph, waiting for results (assumed)" },
 }
 local function of(name) return NUMBERS[name][1] end
 
@@ -98,7 +98,7 @@ local function find(device, pattern)
     local arch, name, blocks = line:match "^(sm_%d+)%s+(.->)%s.-(%d+)$"
     if arch == device.arch and name:match(pattern) then return { name = name, blocks = tonumber(blocks) } end
   end
-  error(("%s has no blocks of a kernel %s for %s"):format(TABLE, pattern, device.arch))
+  error(("%s does not list the blocks of a kernel %s for %s"):format(TABLE, pattern, device.arch))
 end
 
 -- ---- kernels, in microseconds ----
@@ -243,7 +243,7 @@ local PASSES = {
 local CONTEXT = 512
 
 if opts.verbose then
-  print "Put in, beside the data sheets' (memory, multiprocessors, clock; the cache's rate as measured on an H100):"
+  print "Numbers used, apart from data sheets (memory, multiprocessors, clock) and the cache's rate measured on an H100:"
   local names = {}
   for name in pairs(NUMBERS) do names[#names + 1] = name end
   table.sort(names)
@@ -259,7 +259,7 @@ local function tell(name, rows, cells, bar)
   local line = row_of(name, rows, cells)
   print(line .. (bar or ""))
   if not readme:find(line, 1, true) then
-    print "    cuda/README.md says otherwise"
+    print "    cuda/README.md has another line"
     missed = missed + 1
   end
 end

@@ -10,10 +10,10 @@ local by_table = dofile(HERE .. "by_table.lua")
 local opts = dt.args {
   doc = "speeds of policies on synthetic targets with experts, by a table of costs",
   options = {
-    { "texts", 3, min = 1, max = 100, doc = "texts for each number" },
+    { "texts", 3, min = 1, max = 100, doc = "texts per combination" },
     { "tokens", 200, short = "n", min = 10, max = 500, doc = "tokens of each" },
     { "policies", "linear K=1, linear K=2, linear K=3, linear K=4, dynatree, cast, cast C=1, caddtree, rate",
-      doc = "and their parameters, beside plain decoding" },
+      doc = "policies with their parameters, in addition to plain decoding" },
   },
 }
 
@@ -128,7 +128,7 @@ local function row(cells) print("| " .. table.concat(cells, " | ") .. " |") end
 
 -- Distinct experts of chains, as many times as of one row.
 local function print_overlap()
-  print "### Distinct experts of a chain, times those of one row\n"
+  print "### Distinct experts of a chain, as a multiple of those of one row\n"
   local sizes = { 2, 4, 8, 16 }
   row { "target", "experts kept", "2 rows", "4", "8", "16" }
   row { "---", "---", "---", "---", "---", "---" }
@@ -148,7 +148,7 @@ end
 
 local function print_speeds(target, texts_of, arms)
   for _, machine in ipairs(MACHINES) do
-    print(("\n### %s: a row costs %g %% of a pass beside its bytes, a draft pass %g %%\n"):format(
+    print(("\n### %s: apart from reading, a row costs %g %% of a pass; a draft pass costs %g %%\n"):format(
       target.name, 100 * machine.row, 100 * machine.draft))
     local head, rule = { "right", "kept" }, { "---", "---" }
     for _, arm in ipairs(arms) do head[#head + 1], rule[#rule + 1] = arm.label, "---" end

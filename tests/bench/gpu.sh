@@ -65,14 +65,14 @@ pack() (
   XZ_OPT=-9 tar -cJf "$archive" -C build/gpu dtrun-gpu # -9 sees that the programs hold the same kernels
   size=$(du -m "$archive" | cut -f 1)
   if [ "$size" -gt $most_mb ] && [ -e "$tree/model.gguf" ]; then
-    echo "gpu.sh: with $GGUF the archive has $size MB, more than $most_mb: it goes without" >&2
+    echo "gpu.sh: with $GGUF the archive would have $size MB, more than $most_mb MB, so $GGUF is left out" >&2
     rm "$tree/model.gguf"
     XZ_OPT=-9 tar -cJf "$archive" -C build/gpu dtrun-gpu
     size=$(du -m "$archive" | cut -f 1)
   fi
   echo "$archive: $size MB; unpacked $(du -sm "$tree" | cut -f 1) MB; for $*"
   [ "$size" -le $most_mb ] && return
-  echo "gpu.sh: the archive has $size MB, more than $most_mb: pack fewer architectures" >&2
+  echo "gpu.sh: the archive has $size MB, more than $most_mb MB; pack fewer architectures" >&2
   exit 1
 )
 
@@ -81,7 +81,7 @@ pack() (
 say() { printf '%s\n' "$*" | tee -a "$out/gpu.txt"; }
 file_of() { echo "$out/${1//[^A-Za-z0-9_.-]/-}.txt"; }
 has() { "$python" -c "import $1" 2>/dev/null || { say "SKIPPED: $2 ($python has no ${1//,/, or no })"; return 1; }; }
-finds() { command -v "$1" >/dev/null || { say "SKIPPED: $2 ($1 is not here)"; return 1; }; }
+finds() { command -v "$1" >/dev/null || { say "SKIPPED: $2 ($1 is not installed)"; return 1; }; }
 
 # within SECONDS COMMAND...: its exit status; 124 or 137: it was cut off. What it prints comes line by line.
 within() { timeout -k 5 "$1" stdbuf -oL -eL "${@:2}"; }
@@ -105,11 +105,11 @@ step() {
   file=$(file_of "$name")
   [ "$rest" ] && grep -qxF "$name" "$finished" && return
   if [ "$left" -lt 3 ]; then
-    say "LEFT: $name (the time is over: gpu.sh run rest)"
+    say "LEFT: $name (out of time; gpu.sh run rest continues)"
     return
   fi
   if [[ $1 = "$bin"/* && ! -x $1 ]]; then
-    say "SKIPPED: $name (${1##*/} is not here)"
+    say "SKIPPED: $name (${1##*/} does not exist)"
     return
   fi
   [ "$limit" -le "$left" ] || limit=$left
@@ -118,7 +118,7 @@ step() {
   case $status in
     0) why="passed: $name" ;;
     77) why="SKIPPED: $name: $(tail -n 1 "$file")" ;;
-    124 | 137) why="SLOW: $name: cut off after $limit s" ;;
+    124 | 137) why="SLOW: $name: stopped after $limit s" ;;
     *)
       why="FAILED: $name: status $status"
       [ "$kind" = ask ] || why+="; $(mended $((limit + start - SECONDS)) "$@")"
@@ -177,7 +177,7 @@ loading() {
 
 make_pair() {
   [ -d "$target" ] && return
-  has torch,safetensors 'the synthetic pair and all that is measured on it' || return
+  has torch,safetensors 'the synthetic pair and all measurements with it' || return
   step test 'the synthetic pair' 90 "$python" scripts/training/make_synthetic_pair.py --target pythia-2.8b \
     --draft pythia-70m --agreement 0.8 --second 0.1 --seed 1 "$pairs"
   [ -d "$target" ]
@@ -194,7 +194,7 @@ policies() {
 llama() {
   local turn bench=${LLAMA_BENCH:-llama-bench}
   finds "$bench" 'llama-bench in turns with dtrun' || return 0
-  [ -e "$model" ] || { say 'SKIPPED: llama-bench in turns with dtrun (there is no model.gguf)'; return; }
+  [ -e "$model" ] || { say 'SKIPPED: llama-bench in turns with dtrun (model.gguf does not exist)'; return; }
   for turn in 1 2 3; do
     step ask "llama-bench, turn $turn" 30 "$bench" -m "$model" -ngl 99 -p 0 -n 128 -r 1
     step ask "dtrun, turn $turn" 30 "$bin/dtrun" ar --backend cuda -m "$model" -md none -p "$prompt" -n "$few" \
@@ -255,7 +255,7 @@ print(*(lib for folder in folders for lib in glob.glob(folder + "/*/lib")), sep=
   local device about=name,driver_version,memory.total
   device=$(nvidia-smi --query-gpu=$about --format=csv,noheader 2>/dev/null || echo 'no nvidia-smi')
   say "# $device, commit $(cat commit 2>/dev/null || echo '?'): $*"
-  ! ldd "$bin/dtrun" | grep 'not found' || { say 'FAILED: the machine lacks these libraries'; return 1; }
+  ! ldd "$bin/dtrun" | grep 'not found' || { say 'FAILED: these libraries are missing'; return 1; }
   for part in "$@"; do
     say "=== $part, after $SECONDS s"
     "$part"
@@ -296,7 +296,7 @@ case ${1:-} in
     for part in "$@"; do [[ " ${parts[*]} ${more[*]} rest " = *" $part "* ]] || usage; done
     bin=${GPU_PROGRAMS:-$PWD/bin}
     if ! [ -x "$bin/dtrun" ]; then
-      echo "gpu.sh: $bin/dtrun is not here: gpu.sh pack makes an archive of it, where nvcc is" >&2
+      echo "gpu.sh: $bin/dtrun does not exist; make an archive with gpu.sh pack on a machine with nvcc" >&2
       exit 1
     fi
     [[ " $* " != *' rest '* ]] || rest=yes

@@ -14,13 +14,13 @@ printf '#!/bin/sh\necho "llama-bench: 1 token/s"\n' >"$work/path/llama-bench"
 chmod +x "$work"/path/*
 
 tests/bench/gpu.sh run kernel >/dev/null 2>&1
-[ $? = 2 ] || fail 'a part that there is not'
+[ $? = 2 ] || fail 'an unknown part is not refused'
 
 # ---- on the emulated device ----
 
 OUT=$work/emulated PATH=$work/path:$PATH tests/bench/gpu.sh rehearse "$build" >"$work/printed" 2>&1 ||
   fail "$(<"$work/printed")"
-cmp -s "$work/printed" "$work/emulated/gpu.txt" || fail 'gpu.txt has not what was printed'
+cmp -s "$work/printed" "$work/emulated/gpu.txt" || fail 'gpu.txt differs from what was printed'
 says emulated '^# a stand-in, 1, commit .*: exact rows wgmma prompts memory loading policies llama sanitize$'
 for step in smoke test_cuda_{forward,sample,exact,prompt} test_heads linear 'linear sampling' 'dynatree sampling' \
   'eagle2 head' 'rows F16' 'rows Q4_K' 'rows Q4_K in groups' wgmma 'prompts F16' 'prompts Q4_K' memory 'loading F16' \
@@ -28,12 +28,12 @@ for step in smoke test_cuda_{forward,sample,exact,prompt} test_heads linear 'lin
   says emulated "^passed: $step \([0-9]+ s\)$"
 done
 says_not emulated '^(FAILED|SLOW|LEFT)'
-says emulated '^SKIPPED: the synthetic pair and all that is measured on it'
+says emulated '^SKIPPED: the synthetic pair and all measurements with it'
 for rows in 1 65 257; do
-  grep -qE "^tiny,verify,512,$rows," "$work/emulated/rows-Q4_K-in-groups.txt" || fail "no pass of $rows rows"
+  grep -qE "^tiny,verify,512,$rows," "$work/emulated/rows-Q4_K-in-groups.txt" || fail "there is no pass of $rows rows"
 done
-grep -q '^wgmma: the same bits' "$work/emulated/wgmma.txt" || fail 'wgmma: the emulated device computes both alike'
-grep -q '^memory,first again,.*,ran$' "$work/emulated/memory.txt" || fail 'memory: no pass at the end'
+grep -q '^wgmma: the same bits' "$work/emulated/wgmma.txt" || fail 'wgmma: the bits should be the same on the emulated device'
+grep -q '^memory,first again,.*,ran$' "$work/emulated/memory.txt" || fail 'memory: the last pass did not run'
 grep -E '^passed: |^=== ' "$work/emulated/gpu.txt"
 
 # ---- stand-ins ----
@@ -70,7 +70,7 @@ says broken '^FAILED: test_cuda_sample: status 1; passes with DTRUN_NO_PDL=1, wi
 says broken '^FAILED: test_cuda_exact: status 1; passes with DTRUN_NO_PDL=1 DTRUN_NO_GRAPH=1 '
 says broken '^FAILED: test_cuda_prompt: status 3; fails in every way '
 says broken '^SKIPPED: test_cuda_heads: no GPU '
-says broken '^SKIPPED: test_cuda_q8 .*is not here'
+says broken '^SKIPPED: test_cuda_q8 .*does not exist'
 says broken '^passed: matrix '
 
 # What hangs costs itself only, and the time that is over leaves the rest for another run.
@@ -80,7 +80,7 @@ stand_in bench_gpu 'sleep 1000'
 BUDGET=14 rehearse slow rows wgmma prompts memory
 says slow '^passed: rows Q4_K in groups '
 says slow '^begun$'
-says slow '^SLOW: wgmma: cut off after [0-9]+ s'
+says slow '^SLOW: wgmma: stopped after [0-9]+ s'
 says slow '^LEFT: prompts Q4_K '
 stand_in bench_gpu 'exit 0'
 rm "$work/ran"

@@ -57,7 +57,7 @@ class Dtrun:
         self.process.stdin.flush()
         size = len(ids) * self.vocab * 4
         found = self.process.stdout.read(size)
-        if len(found) < size: raise SystemExit("kl: bench_logits ended")
+        if len(found) < size: raise SystemExit("kl: bench_logits failed")
         return torch.from_numpy(np.frombuffer(found, np.float32).reshape(len(ids), self.vocab).copy())
 
 
@@ -88,11 +88,11 @@ class Account:
 
 @torch.no_grad()
 def main():
-    parser = argparse.ArgumentParser(description="KL divergence from f32, of dtrun and of llama.cpp")
+    parser = argparse.ArgumentParser(description="Measures the KL divergence of dtrun and of llama.cpp from f32.")
     parser.add_argument("model")
     parser.add_argument("--texts", type=int, default=20)
     parser.add_argument("--tokens", type=int, default=96)
-    parser.add_argument("--weights", help="as dtrun takes them (as they are)")
+    parser.add_argument("--weights", help="as for dtrun --weights (default: unchanged)")
     parser.add_argument("--logits", default=str(ROOT / "build/tests/bench_logits"))
     options = parser.parse_args()
     torch.set_num_threads(2)

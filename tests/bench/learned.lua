@@ -5,19 +5,19 @@
 local dt = require "dt"
 
 local opts = dt.args {
-  doc = "compares costs that are learned with a measured table, or with plain decoding",
+  doc = "compares learned costs with a measured table, or with plain decoding",
   rest = "POLICY",
   options = {
-    { "prompts", 8, min = 1, max = 40, doc = "texts, taken in turn from both folders" },
+    { "prompts", 8, min = 1, max = 40, doc = "texts, taken from both folders alternately" },
     { "tokens", 300, short = "n", min = 101, max = 2000, doc = "tokens of each" },
-    { "repeats", 4, min = 1, max = 20, doc = "of each side and text; the fastest counts" },
-    { "useless", false, doc = "the draft is useless: beside plain decoding, all tokens" },
-    { "verbose", false, short = "v", doc = "a line for each text" },
+    { "repeats", 4, min = 1, max = 20, doc = "runs of each side and text; the fastest counts" },
+    { "useless", false, doc = "the draft is useless: compares with plain decoding, over all tokens" },
+    { "verbose", false, short = "v", doc = "prints a line for each text" },
   },
 }
 local HERE, FROM = arg[0]:match "^(.*/)" or "./", 100
 local cache = os.getenv "XDG_CACHE_HOME"
-dt.check(cache and cache ~= "" or nil, "learned: XDG_CACHE_HOME must name a folder that may be emptied")
+dt.check(cache and cache ~= "" or nil, "learned: set XDG_CACHE_HOME to a folder that may be emptied")
 
 local function forget()
   assert(os.execute(("rm -f '%s'/dtrun/learned-*.json '%s'/dtrun/costs-*.json"):format(cache, cache)))
@@ -89,7 +89,7 @@ for _, policy in ipairs(policies) do
       end
     end
     ratios[p] = other / mine
-    if opts.verbose then print(("%s %d: %.3f ms a token, the other side %.3f"):format(policy, p, mine, other)) end
+    if opts.verbose then print(("%s %d: %.3f ms per token, the other side %.3f ms"):format(policy, p, mine, other)) end
   end
   table.sort(ratios)
   local n = #ratios

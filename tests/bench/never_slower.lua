@@ -17,18 +17,18 @@ local statistics = require "dt.statistics"
 local opts = dt.args {
   costs = "table",
   rest = "POLICY",
-  doc = "the slowest text of a policy beside plain decoding",
+  doc = "compares a policy with plain decoding, on its slowest text",
   options = {
     { "prompts", 20, min = 1, max = 20, doc = "texts, each with its own seed" },
-    { "sets", many = "FILE.jsonl", doc = "so many texts of each of these sets instead of novels" },
-    { "questions", nil, type = "string", doc = "a file of questions (.jsonl) instead of novels, put in ChatML" },
+    { "sets", many = "FILE.jsonl", doc = "sets of texts to use instead of novels; --prompts texts of each" },
+    { "questions", nil, type = "string", doc = "a file of questions (.jsonl) to use instead of novels, in ChatML" },
     { "tokens", 200, short = "n", min = 2, max = 1000, doc = "tokens of each" },
-    { "repeats", 3, min = 1, max = 20, doc = "of both for each text" },
-    { "temps", "0,0.8,1", doc = "temperatures, with commas" },
-    { "slots", "1,8", doc = "numbers of texts at once, with commas" },
-    { "by_table", false, doc = "by the table only, on a busy machine" },
+    { "repeats", 3, min = 1, max = 20, doc = "runs of both for each text" },
+    { "temps", "0,0.8,1", doc = "temperatures, separated by commas" },
+    { "slots", "1,8", doc = "numbers of texts at once, separated by commas" },
+    { "by_table", false, doc = "uses the table only, for a busy machine" },
     { "as", "pair", doc = "the name of the pair in the table" },
-    { "out", nil, type = "string", doc = "a file that keeps finished lines" },
+    { "out", nil, type = "string", doc = "a file that stores finished lines" },
     { "cost_table", nil, type = "string", doc = "a table of costs (dtrun run costs --json) instead of a measured one" },
   },
 }
@@ -36,7 +36,7 @@ local POLICY = opts.rest[1] or "rate"
 
 local function numbers(text)
   local list = {}
-  for word in text:gmatch "[^,]+" do list[#list + 1] = dt.check(tonumber(word), "never_slower: numbers with commas") end
+  for word in text:gmatch "[^,]+" do list[#list + 1] = dt.check(tonumber(word), "never_slower: expected numbers and commas") end
   return list
 end
 
@@ -135,7 +135,7 @@ local function line(temp, slots)
   return ("%d | %s | %s | %s |"):format(math.max(#by_clock, #by_costs), cell(by_clock), cell(error_of), cell(by_costs))
 end
 
-print(("%s beside plain decoding, %d tokens, %s, %d threads: the least and the median of texts (of batches)"):format(
+print(("%s compared with plain decoding, %d tokens, %s, %d threads: minimum and median over texts (or batches)"):format(
   POLICY, opts.tokens, pair.backend, pair.threads))
 print "| pair | temperature | at once | texts | by the clock | the clock's error | by the table |"
 print "|---|---|---|---|---|---|---|"

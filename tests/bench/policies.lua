@@ -8,10 +8,10 @@ local opts = dt.args {
   costs = "table",
   doc = "speeds of some policies with one pair, and a check that their tokens are the same",
   options = {
-    { "prompts", 10, min = 1, max = 40, doc = "prompts, taken in turn from both folders" },
-    { "tokens", 500, short = "n", min = 2, max = 1500, doc = "tokens generated from each" },
+    { "prompts", 10, min = 1, max = 40, doc = "prompts, taken from both folders alternately" },
+    { "tokens", 500, short = "n", min = 2, max = 1500, doc = "tokens generated per prompt" },
     { "temp", 0.0, min = 0, max = 100, doc = "temperature" },
-    { "policies", "linear fixed_tree dynatree", doc = "policies, beside ar" },
+    { "policies", "linear fixed_tree dynatree", doc = "policies, in addition to ar" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
@@ -69,5 +69,5 @@ local held = memory.weights + memory.caches
 print(("  memory: weights %.1f MB, caches %.1f MB; %s"):format(memory.weights / 1e6, memory.caches / 1e6,
   memory.device and ("allocated on the device %.1f MB, %.3f of that"):format(memory.device / 1e6, memory.device / held)
   or ("of the process at most %.1f MB"):format(memory.host / 1e6)))
-print(("  tokens: %s"):format(wrong == 0 and "those of ar, every time" or ("WRONG %d times"):format(wrong)))
+print(("  tokens: %s"):format(wrong == 0 and "identical to ar's in every run" or ("WRONG %d times"):format(wrong)))
 os.exit(wrong == 0)

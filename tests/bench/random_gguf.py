@@ -26,7 +26,7 @@ def parse():
     parser.add_argument("out")
     for name, value in SHAPE.items(): parser.add_argument("--" + name.replace("_", "-"), type=int, default=value)
     options = parser.parse_args()
-    if options.hidden % BLOCK or options.inter % BLOCK or options.hidden % options.heads: parser.error("hidden and inter must divide by 256, hidden by heads")
+    if options.hidden % BLOCK or options.inter % BLOCK or options.hidden % options.heads: parser.error("hidden and inter must be multiples of 256, and hidden a multiple of heads")
     if not options.head: options.head = options.hidden // options.heads
     return options
 

@@ -12,17 +12,17 @@ local experiment = require "dt.experiment"
 local figure = require "dt.draw.figure"
 
 local opts = dt.args {
-  doc = "predicted against accepted, by bins of the probability of a guess",
+  doc = "compares predicted with actual acceptance, in bins of the probability of a guess",
   options = {
-    { "prompts", 16, min = 1, max = 20, doc = "novels to go on with, or texts of each set, each with its own seed" },
-    { "files", many = "FILE", doc = "texts instead of the novels" },
-    { "sets", many = "FILE.jsonl", doc = "sets of texts instead of the novels" },
-    { "template", "", doc = "chatml: wrap texts in ChatML" },
+    { "prompts", 16, min = 1, max = 20, doc = "novels to continue, or texts of each set, each with its own seed" },
+    { "files", many = "FILE", doc = "files with texts to use instead of the novels" },
+    { "sets", many = "FILE.jsonl", doc = "sets of texts to use instead of the novels" },
+    { "template", "", doc = "chatml: puts texts in ChatML" },
     { "tokens", 200, short = "n", min = 2, max = 1000, doc = "tokens of each" },
     { "temp", 0.0, min = 0, max = 100, doc = "temperature" },
-    { "share", false, doc = "calibrate as rate does, which learns a share too" },
-    { "policy", nil, type = "string", doc = "a policy whose nodes are looked at, by their tags" },
-    { "figure", nil, type = "string", doc = "a folder for a figure of it" },
+    { "share", false, doc = "calibrates as rate does, which also learns a share" },
+    { "policy", nil, type = "string", doc = "a policy whose nodes are counted, by their tags" },
+    { "figure", nil, type = "string", doc = "a folder for a figure" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
@@ -139,12 +139,12 @@ if opts.policy then
   os.remove(trace)
   table.sort(names)
   if #names == 0 then
-    print(("%s, %d texts, %d tokens each, temperature %g: it guessed nothing"):format(opts.policy, #list, opts.tokens,
-      opts.temp))
+    print(("%s, %d texts, %d tokens each, temperature %g: the policy guessed nothing"):format(opts.policy, #list,
+      opts.tokens, opts.temp))
   end
   for _, name in ipairs(names) do
     print(("%s, %d texts, %d tokens each, temperature %g: %s"):format(opts.policy, #list, opts.tokens, opts.temp, name))
-    print "bin        guesses   said   true  error"
+    print "bin        guesses   pred   true  error"
     lines { of[name] }
   end
   return
@@ -166,21 +166,21 @@ os.remove(trace)
 results[#results + 1] = once
 
 print(("%d texts, %d tokens each, temperature %g"):format(#list, opts.tokens, opts.temp))
-print "              as the draft says it               calibrated                          calibrated, each once"
-print "bin        guesses   said   true  error    guesses   said   true  error    guesses   said   true  error"
+print "              as the draft predicts              calibrated                          calibrated, each once"
+print "bin        guesses   pred   true  error    guesses   pred   true  error    guesses   pred   true  error"
 lines(results)
 
 if opts.figure then
-  local series = { { label = "as said", points = { { x = 0, y = 0 }, { x = 1, y = 1 } } } }
+  local series = { { label = "perfect", points = { { x = 0, y = 0 }, { x = 1, y = 1 } } } }
   for i, bins in ipairs(results) do
     local points = {}
     for _, bin in ipairs(bins) do
       if bin.n >= LEAST then points[#points + 1] = { x = bin.said / bin.n, y = bin.true_ / bin.n } end
     end
-    series[i + 1] = { label = ({ "the draft's word", "calibrated", "each once" })[i], points = points }
+    series[i + 1] = { label = ({ "the draft", "calibrated", "each once" })[i], points = points }
   end
   local name = ("reliability-%g"):format(opts.temp)
   dt.check(figure.draw({ { kind = "lines", name = name, title = ("Guesses at temperature %g"):format(opts.temp),
-                           xlabel = "probability that was said", ylabel = "part that came true", series = series,
+                           xlabel = "predicted probability", ylabel = "share that was right", series = series,
                            caption = "" } }, opts.figure))
 end

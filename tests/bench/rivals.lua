@@ -10,11 +10,11 @@ local opts = dt.args {
   costs = "table",
   doc = "tokens per iteration and speed of the newer policies on the tasks",
   options = {
-    { "prompts", 2, min = 1, max = 10, doc = "prompts of each of the six tasks" },
-    { "tokens", 64, short = "n", min = 2, max = 1000, doc = "tokens generated from each" },
+    { "prompts", 2, min = 1, max = 10, doc = "prompts per task (of six)" },
+    { "tokens", 64, short = "n", min = 2, max = 1000, doc = "tokens generated per prompt" },
     { "policies", "token_recycling,lookahead,suffix,prompt_lookup,linear,talon,sequoia,adaptive,caddtree,rate",
-      doc = "names with commas between them" },
-    { "template", "", doc = "chatml: wrap prompts in ChatML" },
+      doc = "names separated by commas" },
+    { "template", "", doc = "chatml: puts prompts in ChatML" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"

@@ -15,17 +15,17 @@ local dt = require "dt"
 local statistics = require "dt.statistics"
 
 local opts = dt.args {
-  doc = "plain decoding, rate and other policies in turn, and what no chain could exceed",
+  doc = "compares plain decoding, rate and other policies, and estimates a bound for chains",
   options = {
-    { "prompts", 16, min = 1, max = 20, doc = "texts to go on with, each with its own seed" },
-    { "sets", many = "FILE.jsonl", doc = "so many texts of each of these sets instead of novels" },
-    { "questions", nil, type = "string", doc = "a file of questions (.jsonl) instead of novels, put in ChatML" },
+    { "prompts", 16, min = 1, max = 20, doc = "texts to continue, each with its own seed" },
+    { "sets", many = "FILE.jsonl", doc = "sets of texts to use instead of novels; --prompts texts of each" },
+    { "questions", nil, type = "string", doc = "a file of questions (.jsonl) to use instead of novels, in ChatML" },
     { "tokens", 200, short = "n", min = 2, max = 1000, doc = "tokens of each" },
     { "slots", 1, min = 1, max = 20, doc = "texts at once" },
     { "temp", 0.8, min = 0, max = 100, doc = "temperature" },
     { "rounds", 4, min = 1, max = 100, doc = "runs of each arm and text" },
-    { "arms", "linear K=1, linear K=2, hf_assisted", doc = "policies beside rate, each with a preset or parameters" },
-    { "by_table", false, doc = "time by the table of costs, not by the clock (one text at a time)" },
+    { "arms", "linear K=1, linear K=2, hf_assisted", doc = "policies to compare with rate, with presets or parameters" },
+    { "by_table", false, doc = "takes times from the table of costs, not from the clock (one text at a time)" },
     { "cost_table", nil, type = "string", doc = "a table of costs (dtrun run costs --json) instead of a measured one" },
   },
 }
@@ -41,8 +41,8 @@ dt.check(costs, times)
 
 -- Lists of prefixes that a run is over: one each, or all.
 local groups, texts, of_all = {}, by_table.texts(opts), opts.slots > 1
-dt.check(not (of_all and opts.by_table) or nil, "sampling: --by-table is of one text at a time: leave out --slots")
-dt.check(#texts >= opts.slots or nil, ("sampling: %d texts do not fill %d slots"):format(#texts, opts.slots))
+dt.check(not (of_all and opts.by_table) or nil, "sampling: --by-table runs one text at a time; leave out --slots")
+dt.check(#texts >= opts.slots or nil, ("sampling: there are only %d texts for %d slots"):format(#texts, opts.slots))
 for first = 1, of_all and 1 or #texts do
   groups[first] = dt.check(batches.open(pair, of_all and texts or { texts[first] }))
 end
@@ -109,6 +109,6 @@ for _, arm in ipairs(arms) do
     of_all and "" or (" and %.1f us of Lua"):format(1000 * arm.policy_ms / arm.iterations)))
 end
 if pair.draft and not of_all then
-  print(("a chain that knew its first wrong guess: %.3fx plain"):format(bound()))
+  print(("bound for a chain that stops before its first wrong guess: %.3fx plain"):format(bound()))
 end
 if TRACE then os.remove(TRACE) end

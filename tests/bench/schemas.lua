@@ -7,8 +7,8 @@ local dt = require "dt"
 local opts = dt.args {
   doc = "speeds and times of passes under schemas",
   options = {
-    { "rounds", 5, min = 1, max = 99, doc = "runs of each, in turn" },
-    { "tokens", 400, short = "n", min = 2, max = 4000, doc = "tokens of a text, at most" },
+    { "rounds", 5, min = 1, max = 99, doc = "runs of each, alternating" },
+    { "tokens", 400, short = "n", min = 2, max = 4000, doc = "maximum number of tokens of a text" },
     { "temp", 0, type = "number", min = 0, max = 100, doc = "temperature" },
   },
 }
@@ -77,7 +77,7 @@ for p, prompt in ipairs(PROMPTS) do
       local i = (round + k) % #ARMS + 1
       local result = run(pair, prompt, ARMS[i])
       plain = plain or result.stats.output_hash
-      assert(result.stats.output_hash == plain, "the tokens differ")
+      assert(result.stats.output_hash == plain, "schemas: the tokens differ")
       if round > 0 then time[i][round] = seconds(result) end
       if round == 1 then
         made[i], passes[i] = made[i] + #result.tokens, passes[i] + result.stats.iterations

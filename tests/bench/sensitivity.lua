@@ -10,13 +10,13 @@ local by_table = dofile(HERE .. "by_table.lua")
 
 local opts = dt.args {
   costs = "table",
-  doc = "how much rate's speed changes when each of its numbers is halved or doubled",
+  doc = "measures how rate's speed changes when each of its numbers is halved or doubled",
   options = {
-    { "prompts", 10, min = 1, max = 20, doc = "texts to go on with, each with its own seed" },
-    { "sets", many = "FILE.jsonl", doc = "so many texts of each of these sets instead of novels" },
-    { "questions", nil, type = "string", doc = "a file of questions (.jsonl) instead of novels, put in ChatML" },
+    { "prompts", 10, min = 1, max = 20, doc = "texts to continue, each with its own seed" },
+    { "sets", many = "FILE.jsonl", doc = "sets of texts to use instead of novels; --prompts texts of each" },
+    { "questions", nil, type = "string", doc = "a file of questions (.jsonl) to use instead of novels, in ChatML" },
     { "tokens", 200, short = "n", min = 2, max = 1000, doc = "tokens of each" },
-    { "temps", "0,0.8", doc = "temperatures, with commas" },
+    { "temps", "0,0.8", doc = "temperatures, separated by commas" },
     { "cost_table", nil, type = "string", doc = "a table of costs (dtrun run costs --json) instead of a measured one" },
   },
 }
@@ -86,7 +86,7 @@ local function ms_of(source, temp)
 end
 
 local temps, base = {}, {}
-for temp in opts.temps:gmatch "[^,]+" do temps[#temps + 1] = assert(tonumber(temp), "temps: numbers with commas") end
+for temp in opts.temps:gmatch "[^,]+" do temps[#temps + 1] = assert(tonumber(temp), "temps: expected numbers and commas") end
 for i, temp in ipairs(temps) do base[i] = ms_of(policy_with(), temp) end
 
 local function changed(file, place, factor)

@@ -4,7 +4,7 @@
 -- the text's first N tokens as text; or {"identity": true}, answered with pair:identity().
 local dt = require "dt"
 
-local opts = dt.args { doc = "answers each line of JSON, options of pair:generate, with the result as a line" }
+local opts = dt.args { doc = "reads options of pair:generate, a JSON object per line, and answers each with a line" }
 local pair = assert(dt.load(opts.load))
 
 local function answer(asked)

@@ -53,7 +53,7 @@ def ready(p, port):
                 return p, port()
         except (OSError, ValueError):
             pass
-    sys.exit("no server")
+    sys.exit("the server did not start")
 
 
 def start(places):
@@ -177,8 +177,8 @@ def prefix(n):
     p.terminate()
     p.wait()
     cold, placed, displaced = (statistics.median(times[1:]) * 1e3 for times in (cold, placed, displaced))  # the first ones learn costs
-    print(f"a prefix of {n} tokens: first token after {cold:.0f} ms; with its rows in place {placed:.1f} ms ({100 * placed / cold:.2f} %), "
-          f"displaced {displaced:.1f} ms ({100 * displaced / cold:.2f} %)")
+    print(f"a prefix of {n} tokens: first token after {cold:.0f} ms; cached in its slot {placed:.1f} ms ({100 * placed / cold:.2f} %), "
+          f"cached but displaced {displaced:.1f} ms ({100 * displaced / cold:.2f} %)")
 
 
 def speeds():

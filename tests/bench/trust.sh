@@ -30,7 +30,7 @@ measure() {
     --repeats 4 --best 0 --out "$folder/$1.jsonl" 2>/dev/null >&2 || exit 1
   quieten
   "$dtrun" run report "$folder/$1.jsonl" >/dev/null || exit 1
-  echo "$1: $(grep '^The machine was busy' "$folder/$1/report.md" || echo 'nothing disturbed')"
+  echo "$1: $(grep '^The machine was busy' "$folder/$1/report.md" || echo 'nothing was disturbed')"
 }
 measure quiet 0
 measure busy 1
@@ -38,7 +38,7 @@ measure crowded "$(nproc)"
 
 # The report says so, and intervals of the speedups overlap.
 for name in busy crowded; do
-  grep -q '^The machine was busy' "$folder/$name/report.md" || { echo "$name: not noticed"; failed=1; }
+  grep -q '^The machine was busy' "$folder/$name/report.md" || { echo "$name: the report does not say that the machine was busy"; failed=1; }
   paste -d, <(grep ',speedup,' "$folder/quiet/report.csv") <(grep ',speedup,' "$folder/$name/report.csv") | awk -F, -v name=$name '$2 == "\"\"" {
     apart = $8 > $18 || $17 > $9
     printf "%s: quiet %.2f [%.2f, %.2f], %s %.2f [%.2f, %.2f]%s\n", $3, $6, $8, $9, name, $15, $17, $18, apart ? " APART" : ""

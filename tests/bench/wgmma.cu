@@ -213,7 +213,7 @@ int main(int argc, char **argv) {
   int blocks = argc > 1 ? atoi(argv[1]) : 2048, n = 0, major = 0;
   setvbuf(stdout, nullptr, _IOLBF, 0);
   if (blocks < 1) return fputs("usage: wgmma [BLOCKS]\n", stderr), 2;
-  if (cudaGetDeviceCount(&n) != cudaSuccess || n < 1) return puts("skipped: there is no GPU here"), 77;
+  if (cudaGetDeviceCount(&n) != cudaSuccess || n < 1) return puts("skipped: there is no GPU"), 77;
   must(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
   if (major != 9) return puts("skipped: only devices of compute capability 9.x have wgmma"), 77;
   device d = {};

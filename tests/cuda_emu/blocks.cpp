@@ -91,7 +91,7 @@ void fiber_main() {
 #endif
   (*body)();
   if (dependent && !running->waited) die("a thread of a dependent launch ended without waiting");
-  if (!running->copies.empty()) die("a thread ended with copies to shared memory under way");
+  if (!running->copies.empty()) die("a thread ended before its copies to shared memory were complete");
   running->state = DONE;
   leave_to_scheduler(true);
 }
@@ -113,7 +113,7 @@ char *stack_of(unsigned fiber) {
   char **stack = &stacks[fiber];
   if (!*stack)
     *stack = static_cast<char *>(mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  if (*stack == MAP_FAILED) die("no memory for a fiber");
+  if (*stack == MAP_FAILED) die("out of memory for a fiber");
   return *stack;
 }
 
@@ -141,7 +141,7 @@ bool resolve(thread *warp, unsigned n) {
     bool all = true;
     for (unsigned j = 0; j < 32; j++) {
       if (!(t->mask >> j & 1)) continue;
-      if (j >= n) die("%s: lane %u is in the mask and not in the block", t->op->name, j);
+      if (j >= n) die("%s: lane %u is in the mask but not in the block", t->op->name, j);
       thread *peer = &warp[j];
       if (peer->state == DONE || peer->state == AT_BARRIER)
         die("%s: lane %u is in the mask of lane %u but has left for %s", t->op->name, j, i,

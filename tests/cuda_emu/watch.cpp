@@ -34,7 +34,7 @@ struct stretch {
 std::vector<stretch> unfinished; /* what earlier kernels have written since then */
 
 void protect(unsigned char *at, size_t bytes, int protection) {
-  if (mprotect(at, bytes, protection)) die("mprotect: no watch is kept");
+  if (mprotect(at, bytes, protection)) die("mprotect failed; cannot watch device memory");
 }
 
 std::map<unsigned char *, region>::iterator region_of(unsigned char *at) {
@@ -67,7 +67,7 @@ void *watched_memory(size_t bytes) {
   void *p[2] = {MAP_FAILED, MAP_FAILED};
   for (int i = 0; i < 2 && file >= 0 && !ftruncate(file, (off_t)bytes); i++)
     p[i] = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (p[1] == MAP_FAILED) die("no memory for the device");
+  if (p[1] == MAP_FAILED) die("out of memory for the device");
   close(file);
   unsigned char *at = static_cast<unsigned char *>(p[0]);
   regions[at] = {bytes, static_cast<unsigned char *>(p[1]) - at, true};

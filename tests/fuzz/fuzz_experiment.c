@@ -16,7 +16,7 @@ static const char reader[] =
     "  page.markdown(document, true)\n"
     "  page.html(document, function() return '<svg></svg>' end)\n"
     "  for word in script:gmatch '%f[%w]%a+%f[%W]' do\n"
-    "    assert(word ~= 'inf' and word ~= 'nan', 'a figure of no number')\n"
+    "    assert(word ~= 'inf' and word ~= 'nan', 'a figure contains inf or nan')\n"
     "  end\n"
     "end\n";
 

@@ -145,7 +145,7 @@ def main():
                 if wrong:
                     refused += 1
                     print("WRONG: case %d, temperature %g: %r: %s" % (text["case"], text["temp"], text["text"], wrong))
-        print("%d texts that ended, %d refused by the checkers" % (ended, refused))
+        print("%d complete texts, %d of them refused by the checkers" % (ended, refused))
     sys.exit(1 if failed or refused or not ended else 0)
 
 

@@ -145,7 +145,7 @@ def check(program, path):
             same = [i for i, (_, text) in enumerate(expected) if "\ufffd" not in text]
             good &= compare(f"texts, {kind}", [given[i] for i in same], [expected[i][1] for i in same], [found[i][1] for i in same])
             begun = [text for text in given if not text.startswith(("<s>", "<bos>", "<|begin_of_text|>"))]  # these get no second one
-            good &= compare(f"with what begins a text, {kind}", begun, [t.encode(text).ids for text in begun],
+            good &= compare(f"with the ids that begin a text, {kind}", begun, [t.encode(text).ids for text in begun],
                             [ids for ids, _ in ours(program, file, begun, begin=True)[1]])
             if found_head[2] != head[2]:
                 print("  the fingerprints differ")

@@ -103,5 +103,5 @@ def widened(path):
         p.copy_(torch.from_numpy(np.ascontiguousarray(x, np.float32).reshape(p.shape)))
     factors = tensors.pop("rope_freqs.weight", None)
     if factors is not None: model.model.rotary_emb.inv_freq /= torch.from_numpy(np.array(factors.data))
-    assert not tensors, f"tensors that no one has asked for: {sorted(tensors)}"
+    assert not tensors, f"unused tensors: {sorted(tensors)}"
     return model

@@ -22,8 +22,8 @@ local dt = require "dt"
 local opts = dt.args {
   doc = "checks the machine code of the CUDA backend",
   options = {
-    { "renew", false, doc = "writes the table, in place of comparing with it" },
-    { "steps", nil, type = "integer", min = 1, max = 16, doc = "for kernels that do not say in their names how many" },
+    { "renew", false, doc = "writes the table instead of comparing with it" },
+    { "steps", nil, type = "integer", min = 1, max = 16, doc = "the number of steps, for kernels whose names lack it" },
   },
   rest = "LIBRARY",
   models = false,
@@ -63,7 +63,7 @@ local function find_cuobjdump()
   for _, place in ipairs(places) do
     if output_of(("%s --version"):format(place)) then return place end
   end
-  skip "no cuobjdump: the CUDA toolkit has one, and the Python package triton (CUOBJDUMP or PYTHON says where)"
+  skip "cannot find cuobjdump; it is in the CUDA toolkit and in the Python package triton (set CUOBJDUMP or PYTHON)"
 end
 
 -- Names of the enumeration values that occur in symbols: internal.cuh and device.cuh.
@@ -151,7 +151,8 @@ local function compare(fresh)
   local old = file and file:read "a" or ""
   if file then file:close() end
   if old:match "^[^\n]*" ~= fresh:match "^[^\n]*" then
-    print(("table.txt is not compared: it says '%s', this is '%s'"):format(old:match "^[^\n]*", fresh:match "^[^\n]*"))
+    print(("table.txt is not compared: it was written for '%s', this is '%s'"):format(old:match "^[^\n]*",
+      fresh:match "^[^\n]*"))
     return true
   end
   local known, same = {}, true
@@ -163,7 +164,7 @@ local function compare(fresh)
   for line in old:gmatch "[^\n]+" do
     if known[line] then print("gone: " .. line) same = false end
   end
-  if not same then print "table.txt is another: look at what changed, then renew it (--renew) in the same commit" end
+  if not same then print "table.txt differs; check what changed, then renew it (--renew) in the same commit" end
   return same
 end
 
@@ -325,9 +326,9 @@ local function check_waits(cuobjdump, library)
     local name = readable(symbol)
     local steps = opts.steps or tonumber(name:match "(%d+), %a+>$")
     local loops, outside, per_step = loops_of(code)
-    local found = not steps and { "its name does not say how many steps" }
+    local found = not steps and { "its name does not give the number of steps" }
       or steps < LEAST and { "fewer than " .. LEAST .. " steps" }
-      or outside > 0 and { outside .. " tensor-core instructions outside of the loop" } or {}
+      or outside > 0 and { outside .. " tensor-core instructions outside the loop" } or {}
     if #loops == 0 then found = { "no loop with tensor-core instructions" } end
     for _, loop in ipairs(#found == 0 and loops or {}) do
       for _, line in ipairs(early_waits(code, loop, steps, per_step)) do found[#found + 1] = line end
@@ -344,11 +345,11 @@ local function check_waits(cuobjdump, library)
   end)
   for arch, all in pairs(reads) do
     local believed = all > 0 and unexplained[arch] == 0
-    print(("%s  %s the bits explain %d of %d reads of what was loaded"):format(believed and "ok  " or "FAIL", arch,
+    print(("%s  %s the bits account for %d of %d reads of loaded values"):format(believed and "ok  " or "FAIL", arch,
       all - unexplained[arch], all))
     if not believed then wrong = wrong + 1 end
   end
-  if kernels == 0 then print "FAIL  no kernel k_matmul in the library" end
+  if kernels == 0 then print "FAIL  the library has no kernel k_matmul" end
   return kernels > 0 and wrong == 0
 end
 
@@ -386,7 +387,7 @@ local function check_loads(cuobjdump, library, name, least, loads_of)
     if loads < least then wrong = wrong + 1 end
     print(("%s  %s %s: %d loads together"):format(loads < least and "FAIL" or "ok  ", arch, readable(symbol), loads))
   end)
-  if kernels == 0 then print(("FAIL  no such kernel %s in the library"):format(name)) end
+  if kernels == 0 then print(("FAIL  the library has no kernel %s"):format(name)) end
   return kernels > 0 and wrong == 0
 end
 
@@ -399,7 +400,7 @@ end
 
 local library = opts.rest[1]
 if not library then
-  io.stderr:write "check.lua: which library? give build/cuda/cuda/libdtrun_cuda.a\n"
+  io.stderr:write "check.lua: expected a library, such as build/cuda/cuda/libdtrun_cuda.a\n"
   os.exit(2)
 end
 local nvcc = output_of "nvcc --version || /usr/local/cuda/bin/nvcc --version"

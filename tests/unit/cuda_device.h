@@ -17,7 +17,7 @@ static const bool emulated = false;
 /* Ends a test program as skipped if there is no GPU. */
 static inline void cuda_device_or_skip(void) {
   if (dt_cuda_ops.present()) return;
-  puts("skipped: there is no GPU here");
+  puts("skipped: there is no GPU");
   exit(77);
 }
 

@@ -85,7 +85,7 @@ static void logits_and_greedy_tokens_are_those_of_transformers(void **state) {
   const char *variant = NULL;
   d.ops = backend_find(of->backend, &variant, &err);
   if (!d.ops) fail_msg("%s", err.message);
-  if (!d.ops->present()) printf("skipped: %s is not here\n", of->backend), exit(77);
+  if (!d.ops->present()) printf("skipped: %s does not exist\n", of->backend), exit(77);
   dt_backend_options options = {.variant = variant, .threads = 2};
   if (strcmp(d.ops->name, "cpu") == 0) options.cache_dtype = "f32"; /* the oracle does not round keys */
   must(d.ops->open(&options, &d.backend, &err), &err);

@@ -15,7 +15,7 @@ source_of() {
   case $1 in
   llama.cpp)
     python3 -m pip download -q --no-deps --no-binary :all: -d "$folder" "$llama_package" ||
-      { echo "build.sh: $llama_package cannot be fetched from PyPI" >&2; exit 1; }
+      { echo "build.sh: cannot download $llama_package from PyPI" >&2; exit 1; }
     tar -xzf "$folder"/llama_cpp_python-*.tar.gz -C "$folder"
     echo "$folder"/llama_cpp_python-*/vendor/llama.cpp
     ;;
@@ -26,7 +26,7 @@ source_of() {
     echo "$folder/ik_llama.cpp.source"
     ;;
   *)
-    echo "build.sh: no peer '$1': llama.cpp or ik_llama.cpp" >&2
+    echo "build.sh: unknown peer '$1', expected llama.cpp or ik_llama.cpp" >&2
     exit 2
     ;;
   esac

@@ -39,7 +39,7 @@ def write_gguf(folder, path):
 
     config = json.loads((folder / "config.json").read_text())
     arch = {"gpt_neox": "gptneox", "mistral": "llama"}.get(config["model_type"], config["model_type"])
-    if config.get("rope_scaling"): fail("a checkpoint with rope_scaling: give its GGUF file as --target")
+    if config.get("rope_scaling"): fail("the checkpoint has rope_scaling, which is not supported; give its GGUF file as --target")
     writer = gguf.GGUFWriter(path, arch)
     write_keys(writer, config, arch == "gptneox")
     writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)

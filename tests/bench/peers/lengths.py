@@ -47,7 +47,7 @@ class Lengths:
 
     def show(self):
         mine = self.found["dtrun ar"]
-        print(f"\nTokens/s and seconds of loading, medians of {self.options.repeats}; behind each, how many times as fast dtrun is")
+        print(f"\nTokens/s, and seconds of loading, medians of {self.options.repeats}. After each, how many times as fast dtrun is")
         print(f"{'':24}" + "".join(f"{what:>22}" for what in mine))
         for label, values in self.found.items():
             print(f"{label:24}" + "".join(self.cell(mine[what], values.get(what), what) for what in mine))

@@ -24,7 +24,7 @@ class Library:
         params.n_threads = params.n_threads_batch = options.threads
         params.no_perf = False
         self.context = llama_cpp.llama_init_from_model(self.model, params)
-        if not self.context: fail("llama.cpp did not load the GGUF")
+        if not self.context: fail("llama.cpp cannot load the GGUF file")
         self.vocab = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(self.model))
         info = llama_cpp.llama_print_system_info().decode()
         self.flags = [f"llama.cpp library {llama_cpp.__version__}, built {'with' if 'AMX_INT8 = 1' in info else 'without'} AMX: {info}"]

@@ -59,7 +59,7 @@ class Passes:
 
     def show(self):
         print(f"\nMilliseconds of a pass after {self.options.context} tokens, medians of {self.options.repeats} means of {PASSES} passes; "
-              "behind theirs, how many times as fast dtrun is")
+              "after llama.cpp's, how many times as fast dtrun is")
         print(f"{'rows':>6}{'guesses':>10}{'experts':>10}{'dtrun':>10}{'of one row':>12}{'llama.cpp':>12}")
         one = statistics.median(self.found[min(self.found, key=lambda size: size[0])]["dtrun"])
         for (rows, kind), found in self.found.items():

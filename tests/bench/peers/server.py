@@ -70,7 +70,7 @@ def check_memory(commands):
     facts = dict(line.split(":") for line in pathlib.Path("/proc/meminfo").read_text().splitlines())
     free = int(facts["MemAvailable"].split()[0]) * 1024
     if needed > 0.8 * free:
-        fail(f"{len(commands)} servers need some {needed / 2**30:.1f} GB, {free / 2**30:.1f} GB are free: choose fewer with --arms, or run fewer programs")
+        fail(f"{len(commands)} servers need about {needed / 2**30:.1f} GB, but only {free / 2**30:.1f} GB are free; choose fewer with --arms, or stop other programs")
 
 
 class Servers:
@@ -92,7 +92,7 @@ class Servers:
                  "temperature": request.temp, "top_k": request.top_k, "samplers": ["top_k", "temperature"], "repeat_penalty": 1.0,
                  "ignore_eos": not request.until_end}
         answer = server.ask("POST", "/completion", asked)
-        if answer is None: fail("llama-server ended")
+        if answer is None: fail("llama-server ended unexpectedly")
         timings = answer["timings"]
         if timings["prompt_n"] != len(request.ids): fail(f"llama-server read {timings['prompt_n']} of {len(request.ids)} tokens")
         return {"tokens": self.tokens(server, answer), "first_from_prompt": 1, "prompt_seconds": timings["prompt_ms"] / 1e3,

@@ -52,8 +52,8 @@ class Rounds:
         self.show_ratios()
 
     def show_arms(self):
-        print("\nSpeed: all tokens over all time, prompt pass included. Over its own plain decoding, beside it: the median. Texts: how many of them\n"
-              "differ from its own plain decoding's, and the first token that does: the earliest, the median.")
+        print("\nSpeed: all tokens / all time, including the prompt pass. Of plain: the median speedup over the program's own plain decoding. Texts: how many\n"
+              "differ from its own plain decoding's, and the first token that differs: the earliest, the median.")
         print(f"{'':28} {'tokens/s':>8} {'of plain':>8} {'ms/token':>8} {'prompt/s':>8}  texts that differ    as dtrun's plain")
         for label, runs in self.runs.items():
             speed = sum(run["new_tokens"] for run in runs) / sum(run["seconds"] for run in runs)
@@ -75,6 +75,6 @@ class Rounds:
         theirs = [label for label, engine, _ in self.arms if not isinstance(engine, Dtrun)]
         if not theirs: return
         width = max(map(len, ours)) + 2
-        print("\nSpeed of ours over theirs, the median of pairs that stood side by side:")
+        print("\nSpeed of dtrun / speed of the others, medians over adjacent runs:")
         print(f"{'':28}" + "".join(f"{label:>{width}}" for label in ours))
         for label in theirs: print(f"{label:28}" + "".join(f"{self.ratio(mine, label):{width - 1}.2f}x" for mine in ours))
