@@ -1,6 +1,6 @@
--- What penalties and log-probabilities cost: plain decoding with and without them, in turn, and the time of its passes;
--- with --other also the same run, with nothing asked for, of this program and of another build, in turn, each in a
--- process of its own.
+-- What penalties and log-probabilities cost: plain decoding with and without them, alternating, and the time of its
+-- passes. With --other it also runs plain decoding with neither on this build and on another one, alternating, each in
+-- a process of its own.
 -- dtrun run tests/bench/adjustments.lua [--rounds 9] [-n 100] [--other DTRUN] [-m MODEL]
 local dt = require "dt"
 
@@ -30,7 +30,7 @@ local times, ratios = {}, {}
 for i in ipairs(ARMS) do times[i], ratios[i] = {}, {} end
 opts.load.draft = false
 local pair = dt.check(dt.load(opts.load))
-for round = 0, opts.rounds do -- the first is no run that counts
+for round = 0, opts.rounds do -- the first round warms up and does not count
   local now = {}
   for k = 1, #ARMS do
     local i = (round + k) % #ARMS + 1

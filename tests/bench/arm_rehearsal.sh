@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# arm.sh does its parts on any machine, with hardly any numbers: so its logic is tested here. llama.cpp's programs are stand-ins
-# that answer as they do.  arm_rehearsal.sh SOURCE BUILD
+# Tests the logic of arm.sh: runs its parts on any machine, with hardly any numbers. llama.cpp's programs are replaced
+# by stand-ins that answer in the same way.  arm_rehearsal.sh SOURCE BUILD
 # shellcheck source=tests/bench/rehearsal.sh
 . "$(dirname "$0")/rehearsal.sh"
 
@@ -28,7 +28,7 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])
 PYTHON
 chmod +x "$work/llama.cpp/bin"/*
 
-# rehearse FOLDER PART...: its archive, unpacked in FOLDER/results
+# rehearse FOLDER PART...: runs parts, and unpacks their archive in FOLDER/results
 rehearse() {
   local folder=$work/$1
   shift
@@ -54,7 +54,7 @@ done
 grep -qE '^llama.cpp plain +[0-9.]+ ' "$work/all/results/peers.txt" || fail "peers.txt has no llama.cpp: $(<"$work/all/results/peers.txt")"
 grep -qE '^dtrun rate +[0-9.]+ ' "$work/all/results/peers.txt" || fail 'peers.txt has no dtrun'
 
-# What fails says so, in the archive too.
+# Failures are reported as such, also in the archive.
 printf '#!/bin/sh\nexit 1\n' >"$work/llama.cpp/bin/llama-server"
 rehearse broken peers
 grep -q '^FAILED: python3 tests/bench/compare_peers.py' "$work/broken.said" || fail "no failure is reported: $(<"$work/broken.said")"

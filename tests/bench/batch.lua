@@ -1,6 +1,6 @@
--- Several sequences at once beside one: throughput of plain decoding at each batch size over that of one sequence, and
--- of cast over plain decoding at the same size; runs alternate, and outputs are compared with those of the sequences
--- alone.
+-- Several sequences at once, compared with one: the throughput of plain decoding at each batch size over that of one
+-- sequence, and that of cast over plain decoding at the same size. Runs alternate, and outputs are compared with those
+-- of the sequences alone.
 --   dtrun run tests/bench/batch.lua [-m TARGET -md DRAFT] [--at 1,8,32] [-n 48] [--rounds 3] [--policy cast]
 local batches = require "dt.batches"
 local dt = require "dt"
@@ -38,7 +38,7 @@ end
 local plain, ratios, per_iteration = {}, {}, {} -- by size
 for _, size in ipairs(sizes) do
   plain[size], ratios[size] = {}, {}
-  for round = 0, opts.rounds do -- round 0 warms up: caches of this size are new
+  for round = 0, opts.rounds do -- round 0 warms up, since caches of this size are new
     local ar, other, tokens
     if round % 2 == 1 then ar = speed("ar", size) end
     if opts.policy ~= "ar" then other, tokens = speed(opts.policy, size) end

@@ -1,4 +1,5 @@
--- What uses = { target = k } costs: the same trees with and without it, in turn, and the time of their verify passes.
+-- What uses = { target = k } costs: the same trees with and without it, alternating, and the time of their verify
+-- passes.
 -- dtrun run tests/bench/candidates.lua [--nodes 32] [--k 4] [--rounds 9] [-m MODEL]
 local dt = require "dt"
 
@@ -25,7 +26,7 @@ load.draft = false
 local pair = dt.check(dt.load(load))
 local prefix = assert(pair:prefix "It was a dark night, and the old man went down to the harbour to look for the ship.")
 
--- Milliseconds of a verify pass.
+-- The milliseconds of a verify pass.
 local function run(uses)
   local result = assert(pair:generate { policy = "rows.lua", source = SOURCE:format(uses, opts.nodes), prompt = prefix,
                                         tokens = opts.tokens, ignore_eos = true })

@@ -1,6 +1,6 @@
 -- Policies on chats: the tasks' prompts as questions to a pair that was trained on conversations (ChatML: Qwen,
--- SmolLM2). Every policy's tokens must be those of `ar`. Printed are tokens per iteration, the speed over plain
--- decoding after the prompt (the median over prompts of ratios that stood side by side) and milliseconds of an
+-- SmolLM2). The tokens of every policy must be those of `ar`. Prints tokens per iteration, the speedup over plain
+-- decoding after the prompt (the median over prompts of the ratios of adjacent runs), and the milliseconds of an
 -- iteration, for code and for the rest.
 --   dtrun run tests/bench/chats.lua -m TARGET -md DRAFT [POLICY[:PRESET|NAME=VALUE,..]...] [-n 64] [--code 10]
 --     [--others 4] [--temp 0.8]
@@ -74,7 +74,7 @@ for p, prompt in ipairs(prompts) do
     for _, arm in ipairs(arms) do run(arm, prefix, 8, p) end -- warms up
   end
   local plain, plain_speed
-  for i = 0, #arms - 1 do -- plain decoding first; who follows whom changes from prompt to prompt
+  for i = 0, #arms - 1 do -- plain decoding first; the order of the others changes from prompt to prompt
     local arm = arms[i == 0 and 1 or 2 + (i + p) % (#arms - 1)]
     local result, speed = run(arm, prefix, opts.tokens, p)
     if i == 0 then plain, plain_speed = result, speed end

@@ -15,7 +15,7 @@ local HERE = arg[0]:match "^(.*/)" or "./"
 local POLICIES = { "linear", "hf_assisted", "fixed_tree", "dynatree", "eagle2", "specinfer" }
 
 local pair = assert(dt.load(opts.load))
-local iterations = { [true] = {}, [false] = {} } -- by coupled, then by policy
+local iterations = { [true] = {}, [false] = {} } -- index: coupled, then the policy
 for p = 1, opts.prompts do
   local folder = p % 2 == 1 and "wikitext2" or "novels"
   local file = assert(io.open(("%s../../scripts/prompts/%s/%02d.txt"):format(HERE, folder, (p + 1) // 2), "rb"))

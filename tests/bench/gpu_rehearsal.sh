@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# gpu.sh runs on a machine that may be lent for minutes only, once. So all of it is run here: on the emulated device,
-# and with stand-ins for its programs that fail, hang or are killed in the ways that it must tell apart.
+# gpu.sh may get a machine only once, for minutes. Therefore all of it is tested here: on the emulated device, and with
+# stand-ins for its programs that fail, hang or are killed in all the ways that it must distinguish.
 # gpu_rehearsal.sh SOURCE BUILD
 # shellcheck source=tests/bench/rehearsal.sh
 . "$(dirname "$0")/rehearsal.sh"
@@ -8,7 +8,7 @@ says() { grep -qE "$2" "$work/$1/gpu.txt" || fail "$1 does not say '$2': $(<"$wo
 says_not() { ! grep -E "$2" "$work/$1/gpu.txt" || fail "$1 says '$2'"; }
 
 mkdir -p "$work/bin" "$work/path"
-printf '#!/bin/sh\nexit 1\n' >"$work/path/python3" # finds no torch
+printf '#!/bin/sh\nexit 1\n' >"$work/path/python3" # has no torch
 printf '#!/bin/sh\necho "a stand-in, 1"\n' >"$work/path/nvidia-smi"
 printf '#!/bin/sh\necho "llama-bench: 1 token/s"\n' >"$work/path/llama-bench"
 chmod +x "$work"/path/*
@@ -38,7 +38,7 @@ grep -E '^passed: |^=== ' "$work/emulated/gpu.txt"
 
 # ---- stand-ins ----
 
-stand_in() { # PROGRAM COMMANDS: it notes that it ran
+stand_in() { # PROGRAM COMMANDS: replaces a program; it records that it ran
   printf '#!/bin/sh\necho "%s" >>"%s/ran"\n%s\n' "$1" "$work" "$2" >"$work/bin/$1"
   chmod +x "$work/bin/$1"
 }
@@ -73,7 +73,7 @@ says broken '^SKIPPED: test_cuda_heads: no GPU '
 says broken '^SKIPPED: test_cuda_q8 .*does not exist'
 says broken '^passed: matrix '
 
-# What hangs costs itself only, and the time that is over leaves the rest for another run.
+# A step that hangs costs only itself. When the time is over, the remaining steps are left for another run.
 stand_ins
 stand_in wgmma 'echo begun; sleep 1000'
 stand_in bench_gpu 'sleep 1000'
@@ -90,7 +90,7 @@ says rest '^passed: prompts Q4_K '
 says rest '^passed: test_cuda_forward '
 grep -qE '^(bench_limit|wgmma)$' "$work/ran" && fail 'a step that has a result ran again'
 
-# A kill in the middle of a step: what was printed until then is there, though the program buffers what goes to a file.
+# If a step is killed, what it printed before is kept, although the program buffers its output to files.
 stand_ins
 # shellcheck disable=SC2016
 stand_in bench_gpu 'awk '\''BEGIN { print "a first line"; print "a second line"; while (1) n++ }'\'

@@ -36,7 +36,9 @@ local POLICY = opts.rest[1] or "rate"
 
 local function numbers(text)
   local list = {}
-  for word in text:gmatch "[^,]+" do list[#list + 1] = dt.check(tonumber(word), "never_slower: expected numbers and commas") end
+  for word in text:gmatch "[^,]+" do
+    list[#list + 1] = dt.check(tonumber(word), "never_slower: expected numbers separated by commas")
+  end
   return list
 end
 

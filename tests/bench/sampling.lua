@@ -24,7 +24,7 @@ local opts = dt.args {
     { "slots", 1, min = 1, max = 20, doc = "texts at once" },
     { "temp", 0.8, min = 0, max = 100, doc = "temperature" },
     { "rounds", 4, min = 1, max = 100, doc = "runs of each arm and text" },
-    { "arms", "linear K=1, linear K=2, hf_assisted", doc = "policies to compare with rate, with presets or parameters" },
+    { "arms", "linear K=1, linear K=2, hf_assisted", doc = "policies to compare with rate, with preset or parameters" },
     { "by_table", false, doc = "takes times from the table of costs, not from the clock (one text at a time)" },
     { "cost_table", nil, type = "string", doc = "a table of costs (dtrun run costs --json) instead of a measured one" },
   },

@@ -86,7 +86,7 @@ local function ms_of(source, temp)
 end
 
 local temps, base = {}, {}
-for temp in opts.temps:gmatch "[^,]+" do temps[#temps + 1] = assert(tonumber(temp), "temps: expected numbers and commas") end
+for temp in opts.temps:gmatch "[^,]+" do temps[#temps + 1] = assert(tonumber(temp), "temps: expected numbers") end
 for i, temp in ipairs(temps) do base[i] = ms_of(policy_with(), temp) end
 
 local function changed(file, place, factor)

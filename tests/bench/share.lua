@@ -79,7 +79,7 @@ end
 if best then
   local mean = 0
   for i = 3, #arms do mean = math.max(mean, arms[i].mean) end
-  print(("%s compared with the best other policy, %s: %.3fx; with the best mean over texts: %.3fx"):format(arms[2].label,
+  print(("%s compared with the best other policy, %s: %.3fx; the best mean over texts: %.3fx"):format(arms[2].label,
     best.label, best.ms / arms[2].ms, arms[2].mean / mean))
   print(("its worst text, number %d: %.3fx of the best other on that text"):format(worst_text, worst))
 end
