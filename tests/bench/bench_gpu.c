@@ -181,8 +181,7 @@ static int memory(const dt_backend_ops *ops, dt_backend *b, const char *name, co
   bool fine = went(&s, b, "first", first, run_pass(&s, first)) && run_shapes(&s, b, context, most);
   int length = context < 2 * CHUNK ? context : 2 * CHUNK;
   const tree_pass prompt = {.n = length};
-  fine &=
-      went(&s, b, "prompt", prompt, run_text(&s, length, true)); /* also after a failure: does the device still work? */
+  fine &= went(&s, b, "prompt", prompt, run_text(&s, length, true)); /* even after a failure */
   fine &= went(&s, b, "first again", first, run_pass(&s, first));
   ops->free_cache(s.cache);
   ops->free_weights(s.weights);

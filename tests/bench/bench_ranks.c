@@ -8,8 +8,7 @@
  *     rank 0 in gathers, which includes waiting for slower ranks
  *   gather,bytes,us        the median of a gather of this many bytes in all, one after the other
  *   bandwidth,GB/s         a streaming sum over memory by rank 0 with the threads of all ranks
- * Every rank runs this program. To use TCP, as between machines, instead of shared memory: mpirun --mca btl tcp,self.
- */
+ * All ranks run this program. To use TCP instead of shared memory, as between machines: mpirun --mca btl tcp,self. */
 #include "cpu/cpu.h"
 #include "model/model.h"
 #include "ranks/mpi.h"

@@ -1,6 +1,6 @@
--- Are learned costs as good as measured ones? Each text is generated with costs learned from nothing and with a full
--- table, in turns: the time from its 100th token on is compared. With --useless, a draft whose guesses are wrong,
--- learned costs are compared with plain decoding, over all tokens.
+-- Are learned costs as good as measured ones? Each text is generated with costs that are learned from scratch and with
+-- a complete table, alternately; the time from its 100th token on is compared. With --useless, a draft whose guesses
+-- are wrong, learned costs are compared with plain decoding, over all tokens.
 --   XDG_CACHE_HOME=$(mktemp -d) dtrun run tests/bench/learned.lua [POLICY...] [-m TARGET] [-md DRAFT] [--prompts 8]
 local dt = require "dt"
 
@@ -38,8 +38,8 @@ local function loaded(costs)
   return dt.check(dt.load(options))
 end
 
--- Milliseconds a token of a run: of all but the first, or of those behind `bytes` of its text, up to its last piece:
--- behind it the first run of a kind writes its file of costs, once.
+-- The milliseconds per token of a run: of all tokens but the first or, if `bytes` is given, of those after `bytes` of
+-- its text. The time ends with the last piece, since after it the first run of a kind writes its file of costs, once.
 local function run(pair, policy, text, bytes)
   local seen, at, last = 0, nil, nil
   local result = dt.check(pair:generate {
@@ -54,7 +54,7 @@ local function run(pair, policy, text, bytes)
   return (last - at) / (opts.tokens - FROM), result
 end
 
--- The same with a pair that is loaded anew, and warm: nothing is learned of that. costs: as of dt.load.
+-- The same with a pair that is loaded again and warmed up, without learning from that. costs: see dt.load.
 local function run_fresh(costs, policy, text, bytes)
   forget()
   local pair <close> = loaded(costs)

@@ -1,5 +1,5 @@
--- Policies over some prompts with one pair, in turn: their speeds, where the time of an iteration goes, whether
--- they gave the tokens of `ar`, and what memory the pair took.
+-- Policies on some prompts with one pair, alternately: their speeds, where the time of an iteration goes, whether they
+-- give the tokens of `ar`, and how much memory the pair takes.
 -- dtrun run tests/bench/policies.lua [-m DIR -md DIR --backend NAME] [--prompts 10] [-n 500] [--policies "linear rate"]
 local dt = require "dt"
 local statistics = require "dt.statistics"
@@ -26,7 +26,7 @@ for _, name in ipairs(POLICIES) do
   for _, part in ipairs(PARTS) do time[name][part] = 0 end
 end
 
-for p = 0, opts.prompts do -- the first is run twice: once to warm up
+for p = 0, opts.prompts do -- the first prompt is run twice, first to warm up
   local i = math.max(p, 1)
   local path = ("%s../../scripts/prompts/%s/%02d.txt"):format(HERE, i % 2 == 1 and "wikitext2" or "novels",
     (i + 1) // 2)

@@ -1,9 +1,10 @@
--- Does p mean what it says? Guesses after every accepted token: how likely they were said to be, and how many came
--- true, in ten bins of p; as the draft model says it, and calibrated by what was learned on the way. Texts that loop
--- repeat the same guesses, right or wrong, over and over; so there is a third count, of each calibrated guess once: the
--- same token after the same eight of a text. The error is twice the standard error of what came true less what was said
--- to, where texts, not guesses, are what is drawn at random.
--- With --policy it is that policy's own nodes instead, apart for each source that it names (tree:tag).
+-- Does p mean what it says? For guesses after every accepted token, compares the predicted probabilities with how many
+-- of the guesses came true, in ten bins of p; with the draft model's probabilities, and calibrated with what was
+-- learned on the way. Texts that loop repeat the same guesses, right or wrong, over and over. Therefore there is a
+-- third count, of each calibrated guess once; a guess is the same if the token and the eight tokens before it are. The
+-- error is twice the standard error of the difference between the numbers that came true and that were predicted, if
+-- texts, and not guesses, are the random samples. With --policy, that policy's own nodes are counted instead,
+-- separately for each source that it names (tree:tag).
 -- dtrun run tests/bench/reliability.lua [--prompts 16] [--tokens 200] [--temp 1] [--figure FOLDER]
 --   [--share] [--policy rate] [--files FILE...] [--sets scripts/prompts/tasks/*.jsonl] [--template chatml]
 --   [-m TARGET -md DRAFT]
@@ -28,10 +29,11 @@ local opts = dt.args {
 local HERE = arg[0]:match "^(.*/)" or "./"
 local CHATML = "<|im_start|>user\n%s<|im_end|>\n<|im_start|>assistant\n"
 local CHILDREN, DEPTH = 8, 3
-local LEAST = 50 -- guesses of a bin that is drawn
-local SAME = 8 -- tokens before a guess, and it is the same
+local LEAST = 50 -- minimum number of guesses of a bin in the figure
+local SAME = 8 -- tokens that must also be equal for guesses to count as the same
 
--- Level by level the likeliest child, with some siblings that are verified too. Its sums are told by the trace.
+-- Adds the likeliest child level by level, with some siblings, which are verified as well. The trace reports its
+-- probabilities.
 local SOURCE = [[
 local policy = require "dt.policy"
 local Wide = policy.define { name = "wide", params = { { "calibrate", false, doc = "learn a scale" } } }
@@ -64,7 +66,7 @@ local function add(bins, text, p, accepted)
   of.n, of.more = of.n + 1, of.more + (accepted and 1 or 0) - p
 end
 
--- Counts a text's guesses in bins_of(node), and in `once` those after what they did not come after before.
+-- Counts a text's guesses in bins_of(node). `once` counts only guesses with a context that has not occurred before.
 local function count(bins_of, once, text, result, file)
   local tokens, seen = table.move(result.prompt_ids, 1, #result.prompt_ids, 1, {}), {}
   table.move(result.tokens, 1, #result.tokens, #tokens + 1, tokens)
@@ -85,7 +87,7 @@ local function count(bins_of, once, text, result, file)
   end
 end
 
--- Twice the standard error of the part that came true less the part that was said to.
+-- Twice the standard error of the share that came true minus the predicted share.
 local function error_of(bin)
   local mean, sum = (bin.true_ - bin.said) / bin.n, 0
   for _, of in pairs(bin.texts) do sum = sum + (of.more - mean * of.n) ^ 2 end

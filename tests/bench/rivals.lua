@@ -1,9 +1,9 @@
--- Tokens per iteration and speed of the newer policies beside rate, linear and plain decoding, on the tasks.
+-- Tokens per iteration and speed of the newer policies, compared with rate, linear and plain decoding, on the tasks.
 -- dtrun run tests/bench/rivals.lua [--prompts 2] [--tokens 64] [--template chatml] [-m MODEL -md MODEL]
 --
--- Every policy runs a prompt before the next prompt comes, in an order that rotates. Speeds count what follows the
--- prompt pass and are ratios to plain decoding's on the same prompt, of which the median is shown; on a busy machine
--- only tokens per iteration mean anything.
+-- Every policy runs a prompt before the next prompt comes, in an order that rotates. Speeds are measured after the
+-- prompt pass, as ratios to plain decoding's on the same prompt; the median is shown. On a busy machine only tokens per
+-- iteration mean anything.
 local dt = require "dt"
 
 local opts = dt.args {

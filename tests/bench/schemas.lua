@@ -1,6 +1,6 @@
--- What a schema costs and brings: plain decoding under a schema of ten fixed keys, the same with guesses of forced text
--- alone, and rate, in turn; then the time of a pass of plain decoding without masks, with those of that schema, and of
--- one of free strings, nested lists and recursion.
+-- What a schema costs and gains: plain decoding with a schema of ten fixed keys, the same with guesses of forced text
+-- only, and rate, alternately. Then the time of a pass of plain decoding without masks, with those of that schema, and
+-- with those of a schema with free strings, nested lists and recursion.
 -- dtrun run tests/bench/schemas.lua [--rounds 5] [-m MODEL] [-md DRAFT]
 local dt = require "dt"
 
@@ -62,7 +62,7 @@ local function seconds(result)
   return (t.draft + t.verify + t.commit + t.policy + t.other) / 1000
 end
 
--- Milliseconds of a pass of plain decoding.
+-- The milliseconds of a pass of plain decoding.
 local function pass(result) return result.stats.time_ms.verify / result.stats.iterations end
 
 local pair = dt.check(dt.load(opts.load))
@@ -71,7 +71,7 @@ for _, arm in ipairs(ARMS) do arm.json_schema = KEYS end
 local ratios, made, passes = { {}, {}, {} }, { 0, 0, 0 }, { 0, 0, 0 }
 for p, prompt in ipairs(PROMPTS) do
   local time = { {}, {}, {} }
-  for round = 0, opts.rounds do -- the first is no run that counts
+  for round = 0, opts.rounds do -- the first round warms up and does not count
     local plain
     for k = 0, #ARMS - 1 do
       local i = (round + k) % #ARMS + 1

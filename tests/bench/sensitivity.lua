@@ -1,9 +1,9 @@
--- Is there nothing to tune in rate? Each of its numbers, in its file and in the parts of dt.policy that it is made of,
--- is halved and doubled: the speed, by the table of costs, over that with the number as it is.
+-- Is there really nothing to tune in rate? Each of its numbers, in its file and in the parts of dt.policy that it uses,
+-- is halved and doubled. Prints the speed, by the table of costs, relative to that with the original number.
 --   dtrun run tests/bench/sensitivity.lua [--temps 0,0.8] [--prompts 10] [--cost-table FILE] [-m TARGET -md DRAFT]
 --
--- The policy is assembled again with one number changed: a part's text precedes the policy's own and replaces the part
--- of dt.policy.
+-- The policy is assembled again with one number changed: the text of a part is put before the policy's own, and
+-- replaces the part of dt.policy.
 local dt = require "dt"
 local HERE = arg[0]:match "^(.*/)" or "./"
 local by_table = dofile(HERE .. "by_table.lua")
@@ -20,7 +20,7 @@ local opts = dt.args {
     { "cost_table", nil, type = "string", doc = "a table of costs (dtrun run costs --json) instead of a measured one" },
   },
 }
--- Each behind those that it requires.
+-- Each part comes after those that it requires.
 local PARTS = { "loss_budget", "copies", "sources", "experts", "pass_costs", "pace", "guesses" }
 
 local function read(path)
@@ -33,7 +33,7 @@ for _, part in ipairs(PARTS) do
   files[#files + 1] = { name = part, text = read(("lua/dt/policy/%s.lua"):format(part)) }
 end
 
--- The numbers of a text's constants: { name =, value =, first =, last = place in the text }.
+-- The numbers of a text's constants: { name =, value =, first =, last = position in the text }.
 local function numbers(text)
   local list = {}
   for at, names, values in text:gmatch "()\nlocal ([%u_][%u%d_, ]*) = ([^\n]*)" do
@@ -92,7 +92,7 @@ for i, temp in ipairs(temps) do base[i] = ms_of(policy_with(), temp) end
 local function changed(file, place, factor)
   local now, cells = tonumber(place.value), {}
   local value = now * factor
-  if now > 0.5 and now < 1 and factor > 1 then value = 1 - (1 - now) / factor end -- a part: its rest is halved
+  if now > 0.5 and now < 1 and factor > 1 then value = 1 - (1 - now) / factor end -- for a share, 1 - value is halved
   if math.type(now) == "integer" then value = math.max(1, math.ceil(value)) end
   for i, temp in ipairs(temps) do
     cells[i] = ("%+.1f %%"):format(100 * (base[i] / ms_of(policy_with(file, place, tostring(value)), temp) - 1))

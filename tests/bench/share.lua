@@ -1,10 +1,10 @@
--- The oracle's share: how much of what could be had does a policy get? By the table of costs, without the machine's
--- noise and without policy overhead: plain decoding, policies, and the most that a chain and a tree could reach that
--- knew what comes.
+-- How close do policies come to an oracle? By the table of costs, without the machine's noise and without policy
+-- overhead, compares plain decoding, policies, and the best that a chain and a tree could do if they knew the text to
+-- come.
 --   dtrun run tests/bench/share.lua [--temp 0.8] [--arms "rate, linear K=2, dynatree narrow"] [--prompts 20]
 --     [--sets scripts/prompts/tasks/*.jsonl] [--questions FILE.jsonl] [--cost-table FILE] [-m TARGET -md DRAFT]
 --
--- The first arm is the one that counts; the best of the others is said beside it. The bounds are those of dt.bound.
+-- The first arm is the one of interest; it is compared with the best of the others. dt.bound computes the bounds.
 local bound = require "dt.bound"
 local dt = require "dt"
 local by_table = dofile((arg[0]:match "^(.*/)" or "./") .. "by_table.lua")
@@ -34,7 +34,7 @@ for _, arm in ipairs(arms) do arm.ms, arm.least, arm.iterations, arm.mean = 0, m
 local chain, tree, texts = 0, 0, by_table.texts(opts)
 local worst, worst_text = math.huge, 0 -- of a text: the first arm's speed over that of the best other arm
 
--- A run of a text, traced: its result, the time by the table, and its iterations.
+-- Runs a text with a trace. Returns its result, the time by the table, and its iterations.
 local function run(request, prefix, seed)
   local options = { prompt = prefix, tokens = opts.tokens, ignore_eos = true, temp = opts.temp, seed = seed,
                     trace = file }
