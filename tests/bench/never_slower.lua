@@ -54,7 +54,7 @@ dt.check(costs, times)
 local ARMS = { "ar", POLICY, "ar" }
 local trace, texts = os.tmpname(), by_table.texts(opts)
 
--- Milliseconds after the prompt, and a hash of the text.
+-- The milliseconds after the prompt, and a hash of the text.
 local function single(policy, prefix, temp, seed, traced)
   pair:forget()
   local result = dt.check(pair:generate { policy = policy, prompt = prefix, tokens = opts.tokens, ignore_eos = true,
@@ -64,8 +64,8 @@ local function single(policy, prefix, temp, seed, traced)
   return ms, result.stats.output_hash
 end
 
--- Plain decoding's time over the policy's, by the table, with policy overhead: of each iteration the least of all
--- repeats, in turns, for other programs only add time.
+-- The ratio of plain decoding's time to the policy's, by the table, with policy overhead. For each iteration the
+-- smallest overhead of all repeats counts, since other programs only add time.
 local function ratio_by_costs(prefix, temp, seed)
   local passes, overheads = {}, { {}, {} }
   for _ = 1, opts.repeats do
@@ -93,8 +93,8 @@ local function several(policy, prefixes, temp, seed, slots, tokens)
   return result.stats.output_hash and 1 / result.stats.tokens_per_second, result.stats.output_hash
 end
 
--- Plain decoding's time over the policy's and over its own: the fastest of the repeats of each, in turns that each
--- begin with another. run(policy) -> ms, hash.
+-- The ratios of plain decoding's time to the policy's and to its own. The fastest of the repeats of each counts; each
+-- turn begins with another one. run(policy) -> ms, hash.
 local function ratios_of(run, number)
   local best, first = { math.huge, math.huge, math.huge }, nil
   for i = 0, #ARMS * opts.repeats - 1 do
