@@ -76,7 +76,7 @@ newest=max,sve=off
 part() {
   on $newest 'every variant compared with scalar: test_cpu_isa, a part' emulated tests/test_cpu_isa quick
   on $newest 'every variant compared with scalar: test_cpu_kernels' emulated tests/test_cpu_kernels
-  on $newest 'a row's bits do not depend on the other rows of its pass, a part' emulated tests/test_cpu_exact quick
+  on $newest 'the bits of a row do not depend on the other rows of its pass, a part' emulated tests/test_cpu_exact quick
   on cortex-a72 'hashes of logits' emulated tests/test_cpu_logits_hash quick neon
   on neoverse-n1 'hashes of logits' emulated tests/test_cpu_logits_hash quick dotprod
   on $newest 'hashes of logits' emulated tests/test_cpu_logits_hash quick i8mm
@@ -95,7 +95,7 @@ part() {
 }
 long() {
   on $newest 'every variant compared with scalar: test_cpu_isa' emulated tests/test_cpu_isa
-  on $newest 'a row's bits do not depend on the other rows of its pass' emulated tests/test_cpu_exact
+  on $newest 'the bits of a row do not depend on the other rows of its pass' emulated tests/test_cpu_exact
   for variant in scalar neon dotprod i8mm; do on $newest 'the exactness matrix' matrix $variant --prompts 2 -n 24; done
   on $newest 'tokens of quantized models' quantized
   on $newest 'hashes of logits' emulated tests/test_cpu_logits_hash

@@ -107,8 +107,8 @@ end
 
 local file = os.tmpname()
 
--- The tokens of a pass, the speedup over plain decoding, and the experts of a pass as a multiple of those of one row;
--- over all texts.
+-- The tokens of a pass, the speedup over plain decoding, and the number of experts of a pass divided by that
+-- of one row; over all texts.
 local function measure(target, kept, costs, texts, arm)
   local passes, tokens, ms, plain, read = 0, 0, 0, 0, 0
   for i, text in ipairs(texts) do
@@ -129,9 +129,9 @@ end
 
 local function row(cells) print("| " .. table.concat(cells, " | ") .. " |") end
 
--- Prints the distinct experts of chains, as a multiple of those of one row.
+-- Prints the number of distinct experts of chains, divided by that of one row.
 local function print_overlap()
-  print "### Distinct experts of a chain, as a multiple of those of one row\n"
+  print "### Distinct experts of a chain, divided by those of one row\n"
   local sizes = { 2, 4, 8, 16 }
   row { "target", "experts kept", "2 rows", "4", "8", "16" }
   row { "---", "---", "---", "---", "---", "---" }

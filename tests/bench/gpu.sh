@@ -86,8 +86,8 @@ finds() { command -v "$1" >/dev/null || { say "SKIPPED: $2 ($1 is not installed)
 # within SECONDS COMMAND...: returns its exit status; 124 or 137: it was stopped. Its output comes line by line.
 within() { timeout -k 5 "$1" stdbuf -oL -eL "${@:2}"; }
 
-# mended SECONDS COMMAND...: says in which of three ways a test that failed passes.
-mended() {
+# passes_with SECONDS COMMAND...: says in which of three ways a test that failed passes.
+passes_with() {
   local end=$((SECONDS + $1)) way ways=('DTRUN_NO_PDL=1' 'DTRUN_NO_GRAPH=1' 'DTRUN_NO_PDL=1 DTRUN_NO_GRAPH=1') found=''
   shift
   for way in "${ways[@]}"; do
@@ -121,7 +121,7 @@ step() {
     124 | 137) why="SLOW: $name: stopped after $limit s" ;;
     *)
       why="FAILED: $name: status $status"
-      [ "$kind" = ask ] || why+="; $(mended $((limit + start - SECONDS)) "$@")"
+      [ "$kind" = ask ] || why+="; $(passes_with $((limit + start - SECONDS)) "$@")"
       ;;
   esac
   if [ "$kind" = ask ]; then

@@ -186,7 +186,7 @@ class Rate:
         return most if tries or not self.pays(R, 1.0, True, length, left) else min(most, self.pause - self.idle)
 
     def pauses(self, text):
-        """Pauses as the loss budget requires, or until as many of the text's last tokens occur earlier as copies need."""
+        """Pauses as the loss budget requires, or until enough of the text's last tokens for a copy occur earlier."""
         n = self.needs
         again = any(text[i:i + n] == text[-n:] for i in range(len(text) - n))
         if self.loss_budget.pause_left > 0:
