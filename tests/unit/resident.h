@@ -22,7 +22,7 @@
 static inline size_t resident(void) {
   long pages = 0;
   FILE *file = fopen("/proc/self/statm", "r");
-  if (!file || fscanf(file, "%*d %ld", &pages) != 1) fail_msg("no /proc/self/statm");
+  if (!file || fscanf(file, "%*d %ld", &pages) != 1) fail_msg("cannot read /proc/self/statm");
   fclose(file);
   return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
 }

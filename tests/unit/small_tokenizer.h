@@ -101,7 +101,7 @@ static inline bool same_ids(const tok *t, const char *text, size_t len, bool beg
 }
 
 static inline void expect_ids_of(const tok *t, const char *text, size_t len, const int32_t *expected, int n_expected) {
-  if (!same_ids(t, text, len, false, expected, n_expected)) fail_msg("other ids for \"%s\"", text);
+  if (!same_ids(t, text, len, false, expected, n_expected)) fail_msg("wrong ids for \"%s\"", text);
 }
 #define EXPECT_IDS(t, text, ...)                                                                                       \
   expect_ids_of(t, text, sizeof(text) - 1, (const int32_t[]){__VA_ARGS__},                                             \

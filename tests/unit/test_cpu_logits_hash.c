@@ -156,11 +156,12 @@ typedef void result_fn(const char *variant, const char *model_name, const char *
 
 static void compare(const char *variant, const char *model_name, const char *prompt, int tokens, hashes found) {
   hashes expected = golden_of(model_name, prompt);
-  if (found.prompt != expected.prompt) fail_msg("%s, %s, %s: other logits in the prompt", variant, model_name, prompt);
+  if (found.prompt != expected.prompt)
+    fail_msg("%s, %s, %s: the logits of the prompt differ", variant, model_name, prompt);
   if (tokens >= FEW_TOKENS && found.few != expected.few)
-    fail_msg("%s, %s, %s: other logits in %d tokens", variant, model_name, prompt, FEW_TOKENS);
+    fail_msg("%s, %s, %s: the logits of %d tokens differ", variant, model_name, prompt, FEW_TOKENS);
   if (tokens >= TOKENS && found.many != expected.many)
-    fail_msg("%s, %s, %s: other logits in %d tokens", variant, model_name, prompt, TOKENS);
+    fail_msg("%s, %s, %s: the logits of %d tokens differ", variant, model_name, prompt, TOKENS);
 }
 
 static void print(const char *variant, const char *model_name, const char *prompt, int tokens, hashes found) {

@@ -63,7 +63,7 @@ static void caches_in_q8_cost_what_they_cost_on_the_cpu(void **state) {
           *both = logits_held(&dt_cuda_ops, "q8", &m->desc, &n);
     double d = logits_difference(both, plain, (size_t)n);
     double most = hypot(logits_difference(q8, plain, (size_t)n), logits_difference(narrow, plain, (size_t)n));
-    if (d > 1.1 * most) fail_msg("%s: the logits differ by %g of their size, not %g", shape.name, d, most);
+    if (d > 1.1 * most) fail_msg("%s: the logits differ by %g of their size, expected %g", shape.name, d, most);
     free(plain), free(q8), free(narrow), free(both);
     random_model_free(m);
   }

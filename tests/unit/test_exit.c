@@ -82,7 +82,8 @@ static int expect_the_same(const char *family, int layers, const char *backend) 
     for (int u = 0; u <= NODES; u++) {
       const dt_tree_draft *x = dt_tree_draft_of(dt_seq_tree(session[0], 0), u);
       const dt_tree_draft *y = dt_tree_draft_of(dt_seq_tree(session[1], 0), u);
-      if (!x || !y || !x->count || memcmp(x, y, sizeof *x)) fail_msg("%s, %s, node %d: other guesses", family, name, u);
+      if (!x || !y || !x->count || memcmp(x, y, sizeof *x))
+        fail_msg("%s, %s, node %d: the guesses differ", family, name, u);
     }
     for (int i = 0; i < 2; i++) commit(session[i]);
   }

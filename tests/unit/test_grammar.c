@@ -134,7 +134,8 @@ static void masks_have_single_tokens(const vocabulary *v, const char *gbnf, int 
       int some = 0;
       for (int32_t id = 0; id < WORDS; id++) {
         bool may = masks_allow(m, at, id, n == 0);
-        if ((mask[id / 64] >> id % 64 & 1) != may) fail_msg("%s: token %d after %d others", gbnf, id, n);
+        if ((mask[id / 64] >> id % 64 & 1) != may)
+          fail_msg("%s: the mask is wrong for token %d after %d others", gbnf, id, n);
         allowed += may, refused += !may;
         if (may && random_next(&r) % (unsigned)++some == 0) next = masks_step(m, at, id, n == 0);
       }

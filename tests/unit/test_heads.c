@@ -357,7 +357,7 @@ static void expect_same_drafts(dt_session *session, int a, int b, const char *na
     assert_int_equal(x->count, y->count);
     bool same = !memcmp(x->token, y->token, sizeof x->token) && !memcmp(x->logp, y->logp, sizeof x->logp) &&
                 x->confidence == y->confidence && x->entropy == y->entropy;
-    if (!same) fail_msg("%s: after node %d sequences %d and %d have other guesses", name, u, a, b);
+    if (!same) fail_msg("%s: after node %d the guesses of sequences %d and %d differ", name, u, a, b);
   }
 }
 

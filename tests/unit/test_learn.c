@@ -62,7 +62,7 @@ static dt_tree_learner taught(dt_tree *t, dt_tree_calibration truth, int rounds,
 }
 
 static void near(double x, double expected, double most) {
-  if (!(fabs(x - expected) <= most)) fail_msg("%g, not %g", x, expected);
+  if (!(fabs(x - expected) <= most)) fail_msg("%g, expected %g", x, expected);
 }
 
 static void guesses_come_to_be_true_as_often_as_they_say(void **state) {

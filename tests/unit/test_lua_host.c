@@ -44,7 +44,7 @@ static dtl_policy *opened(const dtl_policy_options *options) {
 static void refused(const dtl_policy_options *options, dt_status kind, const char *message) {
   dtl_policy *policy;
   dt_error err = {0};
-  if (!dtl_policy_open(options, &policy, &err)) fail_msg("opened, instead of: %s", message);
+  if (!dtl_policy_open(options, &policy, &err)) fail_msg("the policy opened, expected: %s", message);
   assert_string_equal(err.message, message);
   assert_int_equal(err.status, kind);
 }

@@ -143,7 +143,7 @@ static void a_run_of_passes_of_one_size_bends_nothing(void **state) {
   learned_look(l);
   for (int rows = 1; rows < 16; rows++) {
     double more = shown(l, LEARNED_TARGET, rows + 1, 500) - shown(l, LEARNED_TARGET, rows, 500);
-    if (apart(more, 0.9 * 0.7) > 0.4) fail_msg("the row after %d costs %g, not %g", rows, more, 0.9 * 0.7);
+    if (apart(more, 0.9 * 0.7) > 0.4) fail_msg("the row after %d costs %g, expected %g", rows, more, 0.9 * 0.7);
     assert_true(apart(shown(l, LEARNED_TARGET, rows, 500), 0.9 * truth(LEARNED_TARGET, rows, 500)) < 0.05);
   }
   free(l);

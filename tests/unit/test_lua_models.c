@@ -8,7 +8,7 @@
 
 static bool never_asked(void *user, const char *path, uint64_t bytes) {
   (void)user, (void)path, (void)bytes;
-  fail_msg("asked of what is not there");
+  fail_msg("asked about models that do not exist");
   return false;
 }
 

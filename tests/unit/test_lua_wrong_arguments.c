@@ -426,7 +426,7 @@ static void requests(void **unused) {
 
 static void never_told(void *user, const int32_t *ids, const dtl_logprob *logprobs, int n) {
   (void)user, (void)ids, (void)logprobs, (void)n;
-  fail_msg("told of several prompts");
+  fail_msg("a listener was called for several prompts");
 }
 
 static void several_prompts(void **unused) {

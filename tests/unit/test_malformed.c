@@ -32,7 +32,7 @@ static void change_key(cJSON *config, const char *key, const char *value) {
   cJSON_DeleteItemFromObjectCaseSensitive(config, key);
   if (*value == '-' && !value[1]) return;
   cJSON *item = cJSON_Parse(value);
-  if (!item) fail_msg("%s: %s is no JSON", key, value);
+  if (!item) fail_msg("%s: %s is not valid JSON", key, value);
   cJSON_AddItemToObject(config, key, item);
 }
 

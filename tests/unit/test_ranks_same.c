@@ -171,7 +171,7 @@ static void a_byte_of_any_tensor_is_told(void **state) {
       }
       flip(bad, "model.safetensors", tensor->offset + place[i]);
     }
-    if (!some) fail_msg("no byte of %s is told", name);
+    if (!some) fail_msg("no changed byte of %s is reported", name);
     tensors++;
     at = tensor->offset + tensor->size;
   }

@@ -130,7 +130,7 @@ static void check_distribution(const char *name, dt_seq_options o, bool trees) {
   for (uint64_t seed = 0; seed < seeds; seed++) count[outcome(s, &o, seed, trees, &accepted)]++;
   for (int i = 0; i < OUTCOMES; i++) {
     double expected = p[i] * (double)seeds;
-    if (p[i] == 0 && count[i] > 0) fail_msg("%s: outcome %d is impossible and came %ld times", name, i, count[i]);
+    if (p[i] == 0 && count[i] > 0) fail_msg("%s: outcome %d is impossible but occurred %ld times", name, i, count[i]);
     if (p[i] > 0) chi_square_add(&x, (double)count[i], expected);
   }
   printf("%s: chi-square %.1f of %d outcomes, critical %.1f; %.2f accepted per text\n", name, x.sum, x.bins,

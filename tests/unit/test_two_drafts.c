@@ -43,7 +43,7 @@ static void expect_the_same_guesses(trio *t, int seq, int u, int draft) {
   dt_tree *both = dt_seq_tree(t->s[0], seq);
   assert_true(dt_tree_use_draft(both, u, draft));
   const dt_tree_draft *x = dt_tree_draft_of(both, u), *y = dt_tree_draft_of(dt_seq_tree(t->s[1 + draft], seq), u);
-  if (!y || memcmp(x, y, sizeof *x)) fail_msg("node %d, draft %d: other guesses than alone", u, draft);
+  if (!y || memcmp(x, y, sizeof *x)) fail_msg("node %d, draft %d: the guesses differ from those alone", u, draft);
 }
 
 /* Adds a child to node u of all three trees. */

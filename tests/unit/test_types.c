@@ -35,7 +35,7 @@ static void every_type_but_f32_has_the_bits_of_the_gguf_package(void **state) {
     float *numbers = malloc(n * sizeof *numbers);
     memcpy(unaligned + 1, bytes, encoded);
     t->decode(unaligned + 1, n, numbers);
-    if (memcmp(numbers, bytes + encoded, n * sizeof *numbers)) fail_msg("%s: other bits", t->name);
+    if (memcmp(numbers, bytes + encoded, n * sizeof *numbers)) fail_msg("%s: the bits differ", t->name);
     assert_int_equal(dt_row_bytes((dt_dtype)i, n), encoded);
     free(unaligned), free(numbers), free(bytes);
   }
@@ -58,7 +58,7 @@ static void rounded_numbers_have_the_blocks_of_the_gguf_package(void **state) {
     for (size_t b = 0; b < encoded / (size_t)t->bytes; b++)
       if (memcmp(blocks + 1 + b * (size_t)t->bytes, bytes + n * sizeof *numbers + b * (size_t)t->bytes,
                  (size_t)t->bytes))
-        fail_msg("%s: block %zu has other bits", t->name, b);
+        fail_msg("%s: the bits of block %zu differ", t->name, b);
     free(numbers), free(blocks), free(bytes);
     rounded++;
   }

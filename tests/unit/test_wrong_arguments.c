@@ -51,7 +51,8 @@ static state look(void) {
     state before_ = look(), after_;                                                                                    \
     ANSWERS(call, wanted, part);                                                                                       \
     after_ = look();                                                                                                   \
-    if (memcmp(&before_, &after_, sizeof before_)) fail_msg("%d: %s: something has changed", __LINE__, #call);         \
+    if (memcmp(&before_, &after_, sizeof before_))                                                                     \
+      fail_msg("%d: %s: the refused call changed something", __LINE__, #call);                                         \
   } while (0)
 
 #define NULL_REFUSED(call) REFUSED(call, DT_EINPUT, "is NULL")

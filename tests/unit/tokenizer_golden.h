@@ -48,7 +48,7 @@ static inline int golden_kind(const cJSON *golden, const char *name, int32_t *be
     *n_begin = golden_ids(cJSON_GetObjectItem(kind, "begin"), begin);
     return entry;
   }
-  fail_msg("no kind %s", name);
+  fail_msg("kinds.json has no kind %s", name);
   return 0;
 }
 
@@ -62,7 +62,7 @@ static inline void expect_golden_ids(const tok *t, const cJSON *golden, const ch
     const char *text = cJSON_GetArrayItem(c, 0)->valuestring;
     const cJSON *expected = cJSON_GetArrayItem(c, entry);
     int n = golden_ids(cJSON_IsArray(expected) ? expected : cJSON_GetObjectItem(expected, "ids"), plain);
-    if (!same_ids(t, text, strlen(text), false, plain, n)) fail_msg("%s: other ids for \"%s\"", name, text);
+    if (!same_ids(t, text, strlen(text), false, plain, n)) fail_msg("%s: wrong ids for \"%s\"", name, text);
     bool begun = n >= n_begin && memcmp(ids, plain, (size_t)n_begin * sizeof *ids) == 0;
     assert_true(same_ids(t, text, strlen(text), true, begun ? plain : ids, begun ? n : n_begin + n));
     count++;

@@ -38,10 +38,10 @@ static inline void check_message(const char *message, int line, const char *call
     dt_error told_ = {.status = DT_OK}, *err = &told_;                                                                 \
     int answer_ = (int)(call);                                                                                         \
     if (answer_ != (int)(wanted)) fail_msg("%d: %s: %d (%s)", __LINE__, #call, answer_, told_.message);                \
-    if (told_.status != (wanted)) fail_msg("%d: %s: told %d", __LINE__, #call, (int)told_.status);                     \
+    if (told_.status != (wanted)) fail_msg("%d: %s: the error has status %d", __LINE__, #call, (int)told_.status);     \
     check_message(told_.message, __LINE__, #call, part);                                                               \
     err = NULL;                                                                                                        \
-    if ((int)(call) != answer_) fail_msg("%d: %s: another answer without an error to fill", __LINE__, #call);          \
+    if ((int)(call) != answer_) fail_msg("%d: %s: without an error to fill the answer differs", __LINE__, #call);      \
   } while (0)
 
 /* ---- what is declared -------------------------------------------------------------------------------------------- */
