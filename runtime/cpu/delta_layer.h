@@ -27,8 +27,7 @@ static inline int delta_base_of(int position) {
   return position < CPU_DELTA_LAG ? 0 : (position - CPU_DELTA_LAG) / CPU_DELTA_STEP * CPU_DELTA_STEP;
 }
 
-/* These find their way in a sequence's store of one layer: the store, a row of its ring, and a base. head: a value
- * head. */
+/* The store that a sequence keeps for one layer, a row in its ring, and the base of a value head at a position. */
 static inline float *delta_store(const dt_cache *c, int sequence, const cpu_layer *l) {
   return c->deltas + (size_t)sequence * c->weights->delta.all + l->delta->at;
 }

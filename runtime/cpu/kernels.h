@@ -41,6 +41,7 @@ typedef struct {
   size_t key_at, delta_at, rate_at;
 } cpu_delta_head;
 
+/* One row and one value head of a delta layer: the inputs, and where the results go. */
 typedef struct {
   const float *q, *k, *v;  /* [key_dim] normalized to length 1, q also scaled; [value_dim] */
   float strength;          /* beta */
