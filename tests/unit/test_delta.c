@@ -97,7 +97,7 @@ static void rows_that_reach_too_far_are_refused(void **state) {
   ok(check_row(0, 5000, 0, 0, &err)); /* it reads no other row */
   ok(check_row(100, 100, 31, 31, &err));
   ok(check_row(100, 100, 32, 200, &err));
-  fails(check_row(100, 100, 31, 200, &err), DT_EINPUT, "rows in slots of the same numbers");
+  fails(check_row(100, 100, 31, 200, &err), DT_EINPUT, "rows in the slot with its own number");
 }
 
 static void a_gpu_refuses_them_in_one_line(void **state) {
