@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The tests of the full tier that changed files call for, by needs_full.txt: one expression for ctest -R, or nothing.
-#   needs_full.sh [REV]     changed since REV; without it, since the branch left origin's main, or in the last commit
+# Prints which tests of the full tier changed files require, according to needs_full.txt: one expression for ctest -R,
+# or nothing.
+#   needs_full.sh [REV]     files changed since REV; without it, since the branch left origin's main, or in the last commit
 set -u
 cd "$(dirname "$0")/.." || exit 1
 since=${1:-$(git merge-base origin/main HEAD 2>/dev/null)}

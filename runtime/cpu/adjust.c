@@ -1,9 +1,9 @@
-/* The logit adjustments of a row: see backend/adjustment.h. */
+/* Applies the logit adjustments of a row: see backend/adjustment.h. */
 #include "chunk.h"
 
 #include <math.h>
 
-/* The first id of a block, and the one behind its last. */
+/* The first id of a block, and the end of its range of ids (exclusive). */
 static int32_t first_id(const int32_t *ids, int from) { return ids ? ids[from] : from; }
 static int32_t end_id(const int32_t *ids, int from, int count) { return first_id(ids, from + count - 1) + 1; }
 
@@ -17,7 +17,7 @@ bool cpu_is_adjusted(const dt_row_adjustments *s, const int32_t *ids, int from, 
   return s->allowed || any_of(s->text, s->n_text, first, end) || any_of(s->path, s->n_path, first, end);
 }
 
-/* A word bans all of its ids, or mostly few. */
+/* Bans ids. A word with all bits set bans 64 ids at once; most words ban only a few. */
 static void ban(const dt_row_adjustments *s, const int32_t *ids, int from, int count, float *logits) {
   for (int i = 0, n; i < count; i += n) {
     int32_t id = first_id(ids, from + i);

@@ -1,4 +1,4 @@
-/* Memory of weights, caches and scratch: see cpu_arena in internal.h. */
+/* The memory of weights, caches and scratch buffers: see cpu_arena in internal.h. */
 #include "internal.h"
 
 #include <string.h>
@@ -12,8 +12,8 @@ void *cpu_take(cpu_arena *arena, size_t bytes) {
   return p;
 }
 
-/* Touches the pages on all threads, so that the first pass need not wait until they are cleared. If it fails, nothing
- * else changes. */
+/* Touches the pages on all threads, so that the first pass does not wait for them to be cleared. A failure is
+ * harmless. */
 static void populate(const cpu_member *me, void *context) {
   const cpu_arena *arena = context;
   int first, last;
@@ -29,7 +29,7 @@ dt_status cpu_arena_open(cpu_arena *arena, const char *what, cpu_team *team, siz
   size_t mapped = arena->size + (arena->size >= HUGE_PAGE ? HUGE_PAGE : 0);
   size_t left = cpu_bytes_free(NULL);
   if (arena->size > left)
-    return dt_fail(err, DT_ENOMEM, "out of memory: %s need%s %.3g GiB and %.3g are free", what,
+    return dt_fail(err, DT_ENOMEM, "out of memory: %s need%s %.3g GiB, but only %.3g GiB are free", what,
                    what[strlen(what) - 1] == 's' ? "" : "s", (double)arena->size / (1 << 30), (double)left / (1 << 30));
   char *p = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return dt_fail_memory(err, what, arena->size);

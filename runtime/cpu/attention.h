@@ -1,15 +1,17 @@
-/* Attention of a few rows over the keys of one head. Positions are logical: a row takes its keys in the order 0, 1, ..
- * whatever slots hold them. A score is sixteen partial sums over the dimensions, added in the order of v_sum. The
- * softmax's sum is sixteen partial sums over positions (position modulo 16). An output is one accumulator per
- * dimension, fma over positions in order.
+/* Attention of a few rows over the keys of one head.
  *
- * Each attention_*.c includes this for one type of cache. Before, it defines CACHE, the type's name; LINES, the lines
- * of 64 bytes in four times sixteen numbers; row_bytes and write_row, as in cpu_cache_type; and load_sixteen, which
- * widens numbers d..d+15 of a row without error. */
+ * Positions are logical: a row reads its keys in the order 0, 1, .., whatever slots hold them. Every number has one
+ * fixed order of operations: a score is sixteen partial sums over the dimensions, added in the order of v_sum; the
+ * softmax's sum is sixteen partial sums over the positions (position modulo 16); an output is one accumulator per
+ * dimension, with one fma for each position in order.
+ *
+ * Each attention_*.c includes this file for one type of cache. Before that it defines CACHE (the type's name), LINES
+ * (the number of 64-byte lines in 64 numbers), row_bytes and write_row (as in cpu_cache_type), and load_sixteen, which
+ * widens the numbers d..d+15 of a row exactly. */
 #include "vmath.h"
 
-/* A group is as many rows as the registers hold. All groups read sixteen keys, or the values of SPAN positions, before
- * any group reads the next ones, so that all groups but the first find them in the L1 cache. */
+/* A group is as many rows as fit into registers. All groups read the same sixteen keys, or the values of the same SPAN
+ * positions, before any group reads the next ones. All groups but the first therefore find them in the L1 cache. */
 #if defined(__AVX512F__)
 enum { GROUP_ROWS = 6 };
 #else
@@ -17,10 +19,11 @@ enum { GROUP_ROWS = 1 };
 #endif
 enum { SPAN = 64 };
 
-/* One group alone computes as fast as memory delivers, so it prefetches keys and values this many bytes ahead. */
+/* A single group is memory-bound, so it prefetches keys and values this many bytes ahead. */
 enum { AHEAD = 8192 };
 
-/* scores[r * ld + i] becomes row r's score of key i of sixteen. With `asks` it prefetches the keys AHEAD of these. */
+/* Sets scores[r * ld + i] to row r's score for key i, for sixteen keys. With `asks` it also prefetches the keys AHEAD
+ * bytes further on. */
 VI void dots(const int n, const bool asks, const cpu_attention_row *rows, const char *const key[16], int dim,
              float *scores, size_t ld) {
   const char *next = key[0] + AHEAD;
@@ -57,11 +60,11 @@ VI int slot_of(const cpu_attention_row *row, int position) {
 
 VI int keys_of(const cpu_attention_row *row) { return row->prefix + row->path_len; }
 
-/* The first position of the sixteen that a row begins in. */
+/* The first position of the sixteen that contain the row's first position. */
 VI int begin_of(const cpu_attention_row *row) { return row->begin & ~15; }
 
-/* Replaces scores[first..keys-1] by exp(score - largest) and returns 1 / their sum; first is a multiple of 16. A sink
- * counts among the scores, and is the last that is added. */
+/* Replaces scores[first..keys-1] by exp(score - largest) and returns 1 / their sum. first is a multiple of 16. A sink
+ * counts as one more score, and its term is added last. */
 VI float softmax(float *scores, int first, int keys, const float *sink) {
   int whole = keys & ~15;
   for (int i = keys; i & 15; i++) scores[i] = -INFINITY;
@@ -83,14 +86,14 @@ VI float softmax(float *scores, int first, int keys, const float *sink) {
   return 1.0f / v_sum(sum);
 }
 
-/* A span of positions that rows of a group share, and its place: with `fresh` each row's own positions come before,
- * with `last` come after. */
+/* A span of positions that the rows of a group share. `fresh`: it is the first span, so each row adds its own earlier
+ * positions before it. `last`: it is the last span, so each row adds its own later positions after it. */
 typedef struct {
   int from, to;
   bool fresh, last;
 } span;
 
-/* Adds the values of a row's positions from..to-1, in any slots. */
+/* Adds the values of a row's positions from..to-1, which may lie in any slots. */
 VI void weigh_own(const int width, const char *values, int dim, int first, const cpu_attention_row *row, int from,
                   int to, const float *scores, v16 acc[4]) {
   for (int p = from; p < to; p++) {
@@ -101,9 +104,8 @@ VI void weigh_own(const int width, const char *values, int dim, int first, const
   }
 }
 
-/* Computes columns first..first + 16 width - 1 of the outputs of n rows. It adds the positions of a span, which are the
- * same slots for all rows, to the sums of the positions before. At the end it multiplies the sums by `scale`. `asks`:
- * as in dots. */
+/* Computes columns first..first + 16 width - 1 of the outputs of n rows: it adds the positions of a span, whose slots
+ * are the same for all rows, to the sums so far. At the end it multiplies the sums by `scale`. `asks`: see dots. */
 VI void weigh(const int n, const int width, const char *values, int dim, int first, const cpu_attention_row *rows,
               const span *s, bool asks, const float *scores, size_t ld, const float *scale) {
   const int from = s->from, to = s->to;
@@ -177,7 +179,7 @@ static dots_fn *const dots_of[2][GROUP_ROWS] = {{dots1}, {asking_dots1}};
 static weigh_fn *const weigh_of[GROUP_ROWS] = {weigh1};
 #endif
 
-/* Computes one row's scores of its keys first..last-1; first is a multiple of 16. The keys may lie in any slots. */
+/* Computes one row's scores for its keys first..last-1, which may lie in any slots. first is a multiple of 16. */
 static void score_own(const char *keys, int dim, const cpu_attention_row *row, int first, int last, float *scores) {
   const char *key[16];
   int count = keys_of(row);
@@ -190,7 +192,8 @@ static void score_own(const char *keys, int dim, const cpu_attention_row *row, i
   }
 }
 
-/* Sets the scores of the positions that the window hides from the row, and of those before it begins. */
+/* Sets the scores of positions that the row does not see: those hidden by the window, and those before the row
+ * begins. */
 static void hide(const cpu_attention_row *row, float *scores, float score) {
   for (int p = row->hidden; p < row->seen; p++) scores[p] = score;
   for (int p = begin_of(row); p < row->begin; p++) scores[p] = score;
@@ -201,8 +204,8 @@ static void cap_scores(const cpu_attention_row *row, float *scores) {
     v_store(scores + p, v_cap(v_load(scores + p), row->cap));
 }
 
-/* The positions first..common-1 that are the same slots for all rows of a group, none before a row's begin; first is a
- * multiple of 16. */
+/* The positions first..common-1, which are in the same slots for all rows of a group and not before any row's begin.
+ * first is a multiple of 16. */
 typedef struct {
   int first, common;
 } shared;
@@ -217,8 +220,8 @@ static shared shared_by(const cpu_attention_row *rows, int n) {
   return s.first <= s.common ? s : (shared){0, 0};
 }
 
-/* With several groups the arithmetic takes longer than the memory. Group g of `groups` prefetches its part of the
- * sixteen keys after the next sixteen, and its part of the values of these sixteen positions. */
+/* Several groups are compute-bound. Group g of `groups` therefore prefetches its share of the sixteen keys after the
+ * next sixteen, and its share of the values of these sixteen positions. */
 static void fetch_ahead(const char *keys, const char *values, int p, int dim, int g, int groups) {
   const int lines = (int)(row_bytes(dim) / 4);
   const size_t next = (size_t)(p + 32) * row_bytes(dim), same = (size_t)p * row_bytes(dim);
@@ -232,7 +235,7 @@ static void attend(const char *keys, const char *values, int dim, const cpu_atte
                    size_t ld) {
   enum { GROUPS = (CPU_ATTENTION_ROWS + GROUP_ROWS - 1) / GROUP_ROWS };
   int groups = (n + GROUP_ROWS - 1) / GROUP_ROWS, longest = 0, lowest = 0, highest = 0;
-  int begin[GROUPS + 1]; /* group g is of rows begin[g]..begin[g+1]-1, as many in each as can be */
+  int begin[GROUPS + 1]; /* group g is rows begin[g]..begin[g+1]-1; the sizes of groups differ by at most 1 */
   shared of[GROUPS];
   for (int g = 0; g <= groups; g++) begin[g] = n * g / groups;
   for (int g = 0; g < groups; g++) {
@@ -265,7 +268,7 @@ static void attend(const char *keys, const char *values, int dim, const cpu_atte
       cap_scores(rows + r, score);
       hide(rows + r, score, -INFINITY);
       scale[r] = softmax(score, first, keys_of(rows + r), rows[r].sink);
-      hide(rows + r, score, 0); /* the softmax of minus infinity is not zero */
+      hide(rows + r, score, 0); /* v_exp(-inf) is 2^-126, not 0 */
     }
   for (int done = 0; done == 0 || done < longest; done += SPAN)
     for (int g = 0; g < groups; g++) {

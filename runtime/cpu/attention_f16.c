@@ -6,7 +6,7 @@ enum { LINES = 2 };
 
 static size_t row_bytes(int dim) { return (size_t)dim * sizeof(uint16_t); }
 
-/* Writes the nearest f16. Numbers from 65520 on, which would become infinite, become NaN. */
+/* Writes the nearest f16. Numbers from 65520 on, which would become infinite, become NaN instead. */
 static void write_row(const float *x, int dim, char *row) {
   for (int d = 0; d < dim; d += 16) {
     v16 a = v_load(x + d);

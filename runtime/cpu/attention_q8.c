@@ -1,5 +1,5 @@
-/* Attention over caches of 8 bits. A row is its codes, then a scale in f16 for each 32 of them; the last scale may be
- * for 16. A number is code * scale, which f32 holds exactly. */
+/* Attention over caches with 8 bits per number. A row holds its codes and after them an f16 scale for each 32 codes
+ * (the last scale may be for 16). A number is code * scale, which f32 represents exactly. */
 #include "variant.h"
 
 #define CACHE q8
@@ -7,7 +7,8 @@ enum { LINES = 1, GROUP = 32, MOST = 127 };
 
 static size_t row_bytes(int dim) { return (size_t)dim + (size_t)((dim + GROUP - 1) / GROUP) * sizeof(uint16_t); }
 
-/* Returns the least f16, at least 2^-24, that times MOST is not below `largest`; *wide is the same number in f32. */
+/* Returns the smallest f16, at least 2^-24, whose product with MOST is not below `largest`. *wide is the same number as
+ * f32. */
 static uint16_t scale_for(float largest, float *wide) {
   uint16_t half[16];
   float back[16];

@@ -1,11 +1,10 @@
-/* How much memory may still be taken: the memory that the system has available, within the limit of the process's
- * control group. */
+/* How much more memory may be taken: what the system has available, within the limit of the process's control group. */
 #include "internal.h"
 
 #include <stdint.h>
 #include <stdio.h>
 
-/* Reads the number that `format` finds in the first line that has it; false: no line has it. */
+/* Reads a number with `format` from the first line that matches. Returns false if no line does. */
 static bool read_number(const char *path, const char *format, unsigned long long *value) {
   char line[256];
   bool found = false;

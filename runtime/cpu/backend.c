@@ -1,4 +1,4 @@
-/* Opening and closing, the vtable, memory, and the bandwidth probe of the CPU backend. */
+/* The CPU backend: opening and closing it, its function table, its memory, and the bandwidth probe. */
 #include "cpu.h"
 #include "internal.h"
 
@@ -23,11 +23,11 @@ static dt_status cpu_open(const dt_backend_options *options, dt_backend **out, d
   const cpu_kernels *kernels = cpu_find_kernels(options->variant, err);
   if (!kernels) return DT_EINPUT;
   if (options->threads < 1 || options->threads > MAX_THREADS)
-    return dt_fail(err, DT_EINPUT, "threads: %d given, 1 to %d are possible", options->threads, MAX_THREADS);
+    return dt_fail(err, DT_EINPUT, "threads: got %d, expected 1 to %d", options->threads, MAX_THREADS);
   int type = 0;
   while (type < CPU_CACHES && options->cache_dtype && strcmp(options->cache_dtype, CACHE_DTYPES[type])) type++;
   if (type == CPU_CACHES)
-    return dt_fail(err, DT_EINPUT, "caches: the type '%.40s' is unknown to the CPU", options->cache_dtype);
+    return dt_fail(err, DT_EINPUT, "caches: the CPU backend does not support the type '%.40s'", options->cache_dtype);
   dt_backend *b = calloc(1, sizeof *b);
   if (!b) return dt_fail_memory(err, "the CPU backend", sizeof *b);
   b->kernels = kernels;
@@ -69,10 +69,10 @@ typedef struct {
   const cpu_kernels *kernels;
   float *data;
   int chunks;
-  volatile float sink; /* so that the sums are not optimized away */
+  volatile float sink; /* keeps the sums from being optimized away */
 } probe;
 
-enum { PROBE_CHUNK = 1 << 14 }; /* numbers */
+enum { PROBE_CHUNK = 1 << 14 }; /* floats in a chunk */
 
 static void probe_fill(const cpu_member *me, void *context) {
   probe *p = context;

@@ -1,4 +1,4 @@
-/* One pass: the state that its threads share, and its steps. */
+/* One forward pass: the state that its threads share, and its steps. */
 #ifndef DT_CPU_CHUNK_H
 #define DT_CPU_CHUNK_H
 
@@ -10,52 +10,52 @@ typedef struct {
   dt_cache *cache;
   const dt_rows *rows;
   const dt_out *out;
-  const cpu_matrix *unembed; /* that of w or, in a Medusa head, of the pass's distance */
+  const cpu_matrix *unembed; /* that of w or, in a Medusa head, the one for the pass's distance */
 } cpu_pass;
 
-/* At most CPU_ROWS rows of a pass, as one thread sees them. */
+/* A chunk: at most CPU_ROWS rows of a pass, as one thread sees them. */
 struct cpu_chunk {
   const cpu_pass *p;
   const cpu_member *me;
-  int first, n;           /* rows first..first+n-1 of the pass */
-  int wanted, wanted_n;   /* results wanted..wanted+wanted_n-1 are of these rows */
-  const cpu_layer *layer; /* that runs; NULL: none yet */
-  float *sums;            /* [CPU_ROWS][CPU_LOGIT_BLOCK] of this thread */
+  int first, n;           /* the chunk is rows first..first+n-1 of the pass */
+  int wanted, wanted_n;   /* results wanted..wanted+wanted_n-1 belong to these rows */
+  const cpu_layer *layer; /* the current layer; NULL: none yet */
+  float *sums;            /* [CPU_ROWS][CPU_LOGIT_BLOCK] for this thread only */
 };
 
 /* ---- embed.c ----------------------------------------------------------------------------------------------------- */
 
-/* Writes a token's row of the embedding to x; this rank must have the row (cpu_has_id). */
+/* Writes a token's embedding to x. This rank must have that row of the matrix (cpu_has_id). */
 void cpu_embed(const dt_weights *w, int token, float *x);
-/* Computes what the layers read of each token beside x; x must be complete. */
+/* Computes each token's per-layer inputs from x, which must be complete. */
 void cpu_find_inputs(const cpu_chunk *c);
 
 /* ---- draft_head.c ------------------------------------------------------------------------------------------------ */
 
-/* Fills x with the rows that enter a draft head's layer, and fills the input of its attention heads. All threads leave
- * with x complete. */
+/* Fills x with the rows that enter a draft head's layer, and fills the input of its attention heads. x is complete when
+ * it returns. */
 void cpu_begin_head(const cpu_chunk *c);
-/* Keeps the features that a cross-attention head makes of its rows. */
+/* Stores the features that a cross-attention head computes for its rows. */
 void cpu_end_head(const cpu_chunk *c);
-/* Copies this thread's share of the rows of x to the cache's features, if these keep the stream that enters this
+/* Copies this thread's share of the rows of x to the cache's features, if the cache keeps the stream before this
  * layer. */
 void cpu_tap(const cpu_chunk *c, int layer);
 
 /* ---- gather.c ---------------------------------------------------------------------------------------------------- */
 
-/* Buffers of a chunk's rows that ranks fill together, each rank a part. */
+/* The buffers of a chunk's rows that ranks fill together, each rank a part of them. */
 typedef enum {
-  CPU_EMBEDDED, /* x: a rank has whole rows, those of the tokens of which it has the embedding */
+  CPU_EMBEDDED, /* x: a rank has whole rows, for the tokens whose embedding it has */
   CPU_ATTENDED, /* cat: attention output, by heads */
   CPU_INNER,    /* cat, after the attention output: the MLP's inner row */
   CPU_STREAM,   /* x */
-  CPU_ADDED,    /* normed: what a norm precedes that is added to x */
+  CPU_ADDED,    /* normed: what is normalized before it is added to x */
   CPU_QUERIES,  /* wide */
   CPU_KEYS,     /* wide, after the queries */
-  CPU_LOGITS    /* logits of the wanted rows */
+  CPU_LOGITS    /* logits of the rows that the caller wants results of */
 } cpu_gathered;
 
-/* Waits for all threads. If ranks share the model, also exchanges their parts of this buffer. */
+/* A barrier for all threads. If ranks share the model, they also exchange their parts of this buffer. */
 void cpu_gather(const cpu_chunk *c, cpu_gathered what);
 
 /* Whether a rank with this part of the model has the token's embedding. */
@@ -63,7 +63,7 @@ static inline bool cpu_has_id(const cpu_mine *its, int token) {
   return token >= its->ids.first && token < its->ids.first + its->ids.count;
 }
 
-/* The MLP's inner row lies right after the attention output, so that one product can take both. */
+/* The MLP's inner row. It comes right after the attention output, so that one product can take both as its input. */
 static inline float *cpu_inner_of(const dt_weights *w) {
   return w->scratch.cat + (size_t)w->shape.heads * (size_t)w->shape.head_dim;
 }
@@ -72,18 +72,19 @@ static inline float *cpu_inner_of(const dt_weights *w) {
 
 void cpu_parallel_layer(const cpu_chunk *c, int layer);
 void cpu_sequential_layer(const cpu_chunk *c, int layer);
-/* For a last layer whose output is not needed: writes its keys and values only. */
+/* Writes only the keys and values of a layer. This is enough for the last layer if nobody needs its output. */
 void cpu_keys_and_values(const cpu_chunk *c, int layer);
 
 /* ---- expert_layer.c ---------------------------------------------------------------------------------------------- */
 
-/* Adds a layer's experts of the rows x, w->ldx apart, to the residual stream or, if a norm or an MLP stands between,
- * writes their sums to normed. The router reads the rows `by`. The caller waits for the other threads. */
+/* Runs a layer's experts on the rows x, which are scratch.ldx floats apart. The router reads the rows `by`. The sum of
+ * the experts is added to the residual stream or, if it is normalized or joined with an MLP first, written to normed.
+ * The caller waits for the other threads. */
 void cpu_run_experts(const cpu_chunk *c, int layer, const float *x, const float *by);
 
 /* ---- heads.c ----------------------------------------------------------------------------------------------------- */
 
-/* Computes cosines and sines for the positions of rows first..last-1; all heads and layers share them. */
+/* Computes the cosines and sines for the positions of rows first..last-1. All heads and layers share them. */
 void cpu_find_angles(const cpu_chunk *c, int first, int last);
 
 /* Rotates queries and keys, writes keys and values to the cache and, unless write_only, the attention output to cat. */
@@ -91,12 +92,12 @@ void cpu_attend(const cpu_chunk *c, int layer, bool write_only);
 
 /* ---- delta_layer.c: see delta_layer.h ---------------------------------------------------------------------------- */
 
-/* Computes a delta layer of the rows that norm1 left in x: writes what enters o to cat. */
+/* Runs a delta layer on the rows x, the output of norm1. Writes the input of o to cat. */
 void cpu_run_delta(const cpu_chunk *c, int layer, const float *x);
 
 /* ---- multiply.c -------------------------------------------------------------------------------------------------- */
 
-/* A product with `matrix`: rows of x in, rows of out out. */
+/* A product: rows of x times `matrix` give rows of out. */
 typedef struct {
   const cpu_matrix *matrix;
   const float *x;
@@ -106,32 +107,33 @@ typedef struct {
   size_t ldo;
 } cpu_product;
 
-/* Computes `count` products, at most CPU_PRODUCTS, in one phase: all their panels are shared out among the threads. */
+/* Computes `count` products (at most CPU_PRODUCTS) in one phase: the panels of all of them are shared out among the
+ * threads. */
 void cpu_multiply(const cpu_chunk *c, const cpu_product *products, int count);
 
-/* Prepared rows. */
+/* Rows that are prepared for a product's format. */
 typedef struct {
   const char *at;
   size_t step; /* bytes */
   int n;
 } cpu_input;
 
-/* Any number of products with these rows in the place of their x. */
+/* Computes any number of products, with the prepared rows in[i] instead of products[i].x. */
 void cpu_multiply_prepared(const cpu_chunk *c, const cpu_product *products, const cpu_input *in, int count);
 
-/* The place in w->prepared of a row that all threads use, prepared for a product's format. */
+/* Where a row that all threads use is stored in w->prepared, prepared for the format of this product. */
 char *cpu_prepared_row(const dt_weights *w, int product, int row);
 
 /* ---- adjust.c ---------------------------------------------------------------------------------------------------- */
 
-/* Whether any of ids from..from+count-1 is adjusted; and adjusting the logits of these ids. With `ids`, a
- * list of rising ids, these are its elements from..from+count-1. */
+/* cpu_is_adjusted says whether any of the ids from..from+count-1 is adjusted; cpu_adjust adjusts their logits. If `ids`
+ * is given, a list of rising ids, the elements from..from+count-1 of that list are meant. */
 bool cpu_is_adjusted(const dt_row_adjustments *s, const int32_t *ids, int from, int count);
 void cpu_adjust(const dt_row_adjustments *s, const int32_t *ids, int from, int count, float *logits);
 
 /* ---- pass_results.c ---------------------------------------------------------------------------------------------- */
 
-/* Computes the final norm of the wanted rows, their logits of ids 0..ids-1, and the results that the caller wants. */
+/* Computes the final norm of the wanted rows, their logits for ids 0..ids-1, and the results that the caller wants. */
 void cpu_write_results(const cpu_chunk *c, int ids);
 
 #endif

@@ -1,4 +1,4 @@
-/* Functions over arrays, and the sum that measures the read bandwidth. */
+/* Kernels over arrays, and the sum with which the read bandwidth is measured. */
 #include "variant.h"
 
 #include "vmath.h"
@@ -35,7 +35,7 @@ void V(cpu_activate)(dt_act_kind act, const float *x, size_t n, float *y) {
   case DT_ACT_SILU:
     for (size_t i = 0; i < n; i += 16) v_store(y + i, v_silu(v_load(x + i)));
     break;
-  case DT_ACT_CLAMPED: /* of x and 0, which only a gate has */
+  case DT_ACT_CLAMPED: /* its second input, which only gates have, is 0 here */
     for (size_t i = 0; i < n; i += 16) v_store(y + i, v_clamped(v_load(x + i), v_set1(0.0f)));
     break;
   }

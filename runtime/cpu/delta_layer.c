@@ -26,13 +26,13 @@ dt_status delta_check(const dt_rows *rows, dt_error *err) {
   for (int i = 0; i < rows->n; i++) {
     int base = delta_base_of(rows->position[i]), of = rows->prefix[i] < base ? rows->prefix[i] : base;
     while (of < base && slot_of(rows, i, of) == of) of++;
-    bool far = rows->position[i] > base &&
-               rows->slot[i] - base >= CPU_DELTA_RING; /* it would lie in the place of one that it reads */
+    bool far =
+        rows->position[i] > base && rows->slot[i] - base >= CPU_DELTA_RING; /* it would overwrite a row that it reads */
     if (of < base || far)
       return dt_fail(
           err, DT_EINPUT,
-          "forward: row %d at position %d, slot %d: delta layers need the text's first %d rows in slots of the "
-          "same numbers, and at most %d slots from there on",
+          "forward: row %d (position %d, slot %d): delta layers need each of the text's first %d rows in the slot with "
+          "its own number, and this row in one of the %d slots that follow",
           i, rows->position[i], rows->slot[i], base, CPU_DELTA_RING);
   }
   return DT_OK;
@@ -45,8 +45,8 @@ void delta_passed(dt_cache *c, const dt_rows *rows) {
   }
 }
 
-/* Adds this thread's share of the numbers of all rows to the rings, and mixes them with those of the three rows before
- * each. */
+/* Adds this thread's share of the numbers of all rows to the rings, and convolves them with those of the three rows
+ * before each. */
 static void mix(const cpu_chunk *c, const cpu_layer *l) {
   const dt_weights *w = c->p->w;
   const dt_rows *rows = c->p->rows;
@@ -71,7 +71,7 @@ static void mix(const cpu_chunk *c, const cpu_layer *l) {
   }
 }
 
-/* The rates and strengths of this thread's share of rows. */
+/* Computes rates and strengths for this thread's share of the rows. */
 static void find_rates(const cpu_chunk *c, const cpu_layer *l) {
   const dt_weights *w = c->p->w;
   int first, last;
@@ -85,7 +85,7 @@ static void find_rates(const cpu_chunk *c, const cpu_layer *l) {
   }
 }
 
-/* The base of a head at a position, made if need be. NULL: zero. */
+/* The base of a head at a position, computed now if it does not exist yet. NULL: the state is zero. */
 static const float *find_base(const dt_weights *w, const cpu_delta_head *h, float *store, int head, int position) {
   if (position == 0) return NULL;
   float *base = delta_base(w, store, head, position);
@@ -98,19 +98,19 @@ static const float *find_base(const dt_weights *w, const cpu_delta_head *h, floa
   return base;
 }
 
-/* The key head of a value head; both counted among this rank's. */
+/* The key head that a value head shares. Both numbers count the heads of this rank. */
 static int key_head_of(const dt_weights *w, int head) {
   return w->shape.delta_tiled ? head % w->delta.keys.count : head / (w->delta.values / w->delta.keys.count);
 }
 
-/* The place of a value head among those of all ranks. */
+/* The number of a value head among the heads of all ranks. */
 static int whole_head(const dt_weights *w, int head) {
   const cpu_range *keys = &w->delta.keys;
   if (!w->shape.delta_tiled) return keys->first * (w->delta.values / keys->count) + head;
   return head / keys->count * w->shape.delta_key_heads + keys->first + head % keys->count;
 }
 
-/* One value head of rows r..r+n-1, which have one base. */
+/* Computes one value head for rows r..r+n-1, which have the same base. */
 static void run_rows(const cpu_chunk *c, const cpu_layer *l, const cpu_delta_head *h, int head, int r, int n) {
   const dt_weights *w = c->p->w;
   const dt_shape *s = &w->shape;
@@ -142,7 +142,7 @@ static void run_rows(const cpu_chunk *c, const cpu_layer *l, const cpu_delta_hea
   }
 }
 
-/* How many rows from r on have one base. */
+/* The number of consecutive rows from r on that have the same base. */
 static int with_one_base(const cpu_chunk *c, int r) {
   const dt_rows *rows = c->p->rows;
   const int first = c->first + r, left = c->n - r, most = left < CPU_DELTA_TOGETHER ? left : CPU_DELTA_TOGETHER;
@@ -153,7 +153,7 @@ static int with_one_base(const cpu_chunk *c, int r) {
   return n;
 }
 
-/* The queries and keys of a key head, of all rows. */
+/* Prepares the queries and keys of a key head for all rows. */
 static void prepare_keys(const cpu_chunk *c, const cpu_layer *l, int head) {
   const dt_weights *w = c->p->w;
   int n = w->shape.delta_key_dim;
@@ -167,8 +167,8 @@ static void prepare_keys(const cpu_chunk *c, const cpu_layer *l, int head) {
   }
 }
 
-/* A thread takes whole key heads with all value heads that share them, and their rows in order: a row's delta needs
- * those of its path. */
+/* Runs this thread's heads. A thread takes whole key heads with all value heads that share them, and computes their
+ * rows in order, since a row's delta depends on the deltas of its path. */
 static void run_heads(const cpu_chunk *c, const cpu_layer *l) {
   const dt_weights *w = c->p->w;
   const dt_shape *s = &w->shape;
@@ -216,7 +216,7 @@ void delta_move(dt_cache *c, int sequence, const int32_t *from, const int32_t *t
   }
 }
 
-/* The first delta layer: all layers, and their heads, have made the same bases. */
+/* The first delta layer. It can stand for all layers, since they (and their heads) have the same bases. */
 static const cpu_layer *first_delta(const dt_weights *w) {
   const cpu_layer *l = w->layer;
   while (!l->delta) l++;
@@ -235,7 +235,7 @@ int delta_newest(const dt_cache *c, int sequence, int rows) {
   return c->since[sequence] <= newest ? newest : -1;
 }
 
-/* Forgets all bases but that of this position. */
+/* Forgets all bases except the one at position `but`. */
 static void forget_bases(dt_cache *c, int sequence, int but) {
   const dt_weights *w = c->weights;
   for (int layer = 0; layer < w->shape.layers; layer++) {

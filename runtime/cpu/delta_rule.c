@@ -1,4 +1,4 @@
-/* The numbers of delta layers: see delta_layer.h. */
+/* The kernels of delta layers: see delta_layer.h. */
 #include "variant.h"
 
 #include "vmath.h"
@@ -29,7 +29,7 @@ void V(cpu_delta_mix)(const float *const tap[DT_DELTA_TAPS], const float *weight
   }
 }
 
-/* softplus(x) = ln(1 + e^x), which is x above 20 in f32 */
+/* softplus(x) = ln(1 + e^x), which in f32 equals x for x above 20 */
 void V(cpu_delta_rates)(const float *a, const float *shift, const float *decay, int n, float *rate, float *b) {
   for (int i = 0; i < n; i += 16) {
     v16 x = v_add(v_load(a + i), v_load(shift + i)), cut = v_set1(20.0f);
@@ -45,10 +45,10 @@ VI float dot(const float *a, const float *b, int n) {
   return v_sum(sum);
 }
 
-enum { ROOM = (CPU_DELTA_ROWS + 16) / 16 * 16 }; /* a row's ancestors and its base */
+enum { ROOM = (CPU_DELTA_ROWS + 16) / 16 * 16 }; /* room for a row's ancestors and its base */
 
-/* decay[j]: e to the sum of the rates after ancestor j up to the row; decay[n]: from the base on. Sums begin at the
- * base. */
+/* decay[j] = e to the sum of the rates after ancestor j up to the row itself; decay[n] is the same from the base on.
+ * Sums begin at the base. */
 VI void decays(const cpu_delta_head *h, const float *const *row, int n, float own, float decay[ROOM]) {
   float sum = 0.0f;
   for (int j = 0; j < n; j++) decay[j] = sum += row[j][h->rate_at];
@@ -61,8 +61,8 @@ VI void decays(const cpu_delta_head *h, const float *const *row, int n, float ow
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-/* Rows, and vectors of columns, whose sums stay in registers: the rows share what is loaded of the base and of
- * ancestors. */
+/* The number of rows, and of vectors of columns, whose sums stay in registers. The rows share what is loaded of the
+ * base and of their ancestors. */
 #if defined(__AVX512F__)
 enum { TILE_ROWS = 4, MOST_LANES = 4 };
 #define LANES(rows) ((rows) > 2 ? 2 : 4)
@@ -76,12 +76,12 @@ enum { TILE_ROWS = 1, MOST_LANES = 1 };
 #define EACH_ROW _Pragma("GCC unroll 4") for (int r = 0; r < rows; r++)
 #define EACH_LANE _Pragma("GCC unroll 4") for (int l = 0; l < lanes; l++)
 
-/* What a row's sums take of each ancestor's delta, of the base (decay[n]) and of its own delta. */
+/* The factors by which a row's sums take each ancestor's delta, the base (decay[n]) and the row's own delta. */
 typedef struct {
   float decay[ROOM], by_k[ROOM], by_q[ROOM], own;
 } row_factors;
 
-/* The factors of ancestors from..from+15: sixteen keys by k and q. */
+/* Computes the factors of ancestors from..from+15: the products of sixteen keys with k and q. */
 VI void find_factors(const cpu_delta_head *h, const cpu_delta_row *x, int from, row_factors *f) {
   const float *key[16];
   v16 by_k[4], by_q[4];
@@ -105,7 +105,7 @@ VI void find_factors(const cpu_delta_head *h, const cpu_delta_row *x, int from, 
   v_store(f->by_q + from, v_mul(decay, v_sums16(by_q[0], by_q[1], by_q[2], by_q[3])));
 }
 
-/* Sums of a row: s by its key, which its delta is made of, and y by its query. */
+/* The sums of a row: s with its key, from which its delta is computed, and y with its query. */
 typedef struct {
   v16 s[MOST_LANES], y[MOST_LANES];
 } row_sums;
@@ -115,8 +115,8 @@ VI void add(const int lanes, float k, float q, const v16 *of, row_sums *to) {
   EACH_LANE to->s[l] = v_fma(by_k, of[l], to->s[l]), to->y[l] = v_fma(by_q, of[l], to->y[l]);
 }
 
-/* 16 * `lanes` numbers of the deltas and of y, from `at` on, of rows that share their first `shared` ancestors. A row
- * may be an ancestor of one after it. */
+/* Computes 16 * `lanes` numbers, from `at` on, of the deltas and of y of some rows. The rows share their first `shared`
+ * ancestors. A row may be an ancestor of a later one. */
 VI void columns(const int rows, const int lanes, const cpu_delta_head *h, const float *base, const cpu_delta_row *x,
                 const row_factors *f, int shared, int at) {
   v16 of[MOST_LANES];
@@ -194,7 +194,7 @@ void V(cpu_delta_rows)(const cpu_delta_head *h, const float *base, const cpu_del
 
 enum { KEYS = 4 }; /* keys whose sums share what is loaded of a row's delta */
 
-/* Sixteen numbers of each of KEYS keys; by[j][key..]: what they take of row j's delta. */
+/* Computes sixteen numbers of each of KEYS keys. by[j][key..] are the factors by which they take row j's delta. */
 VI void move_base(const cpu_delta_head *h, const float *before, float decay, const float *const row[CPU_DELTA_STEP],
                   int key, float (*by)[16], int at, float *base) {
   v16 sum[KEYS];
@@ -218,7 +218,7 @@ void V(cpu_delta_base)(const cpu_delta_head *h, const float *before, const float
   const int last = CPU_DELTA_STEP - 1;
   decays(h, row, last, row[last][h->rate_at], decay);
   float of_base = decay[last];
-  decay[last] = 1.0f; /* of the last row itself */
+  decay[last] = 1.0f; /* the last row itself does not decay */
   for (int key = 0; key < h->key_dim; key += KEYS) {
     if (key % 16 == 0)
       for (int j = 0; j <= last; j++) v_store(by[j], v_mul(v_set1(decay[j]), v_load(row[j] + h->key_at + (size_t)key)));

@@ -1,17 +1,18 @@
-/* Draft heads: the features that caches keep of a model's rows, and the steps of a head before its layer. */
+/* Draft heads: the features of a model's rows that caches store, and the steps of a head before its layer. */
 #include "chunk.h"
 
 #include <string.h>
 
 static float *row(float *rows, size_t ld, int r) { return rows + (size_t)r * ld; }
 
-/* A row as long as one of x, for this thread only. */
+/* A scratch row of this thread, as long as a row of x. */
 static float *spare_row(const cpu_chunk *c) {
   const dt_weights *w = c->p->w;
   return w->scratch.own + (size_t)c->me->thread * 2 * CPU_OWN_ROWS * w->scratch.ldx;
 }
 
-/* y = norm(x) * weight. May read up to 15 numbers behind x and weight, and write as many behind y. */
+/* y = norm(x) * weight. May read up to 15 numbers past the end of x and weight, and write up to 15 past the end of
+ * y. */
 static void normalize(const dt_weights *w, const float *x, const float *weight, int n, float *y) {
   w->backend->kernels->norm(w->shape.norm, x, weight, NULL, n, w->shape.norm_eps, y);
 }
@@ -54,8 +55,8 @@ static const float *given_feature(const cpu_pass *p, int i) {
   return cpu_feature_of(p->rows->features, p->rows->sequence[i], p->rows->slot[i]);
 }
 
-/* Writes a feature as fc reads it. The norm of a stream writes whole vectors of sixteen; the next stream overwrites the
- * excess. */
+/* Writes a feature in the form that fc reads. The norm of a stream writes whole vectors of sixteen; the next stream
+ * overwrites the excess. */
 static void normalize_given(const dt_weights *w, const float *feature, float *to) {
   const cpu_head *h = &w->head;
   int width = h->target->shape.hidden;
@@ -81,7 +82,7 @@ static void multiply(const cpu_chunk *c, const float *x, size_t ldx) {
   cpu_wait(c->me);
 }
 
-/* x = fc(embedding and feature side by side) */
+/* x = fc([embedding, feature]) */
 static void begin_eagle(const cpu_chunk *c, int first, int last) {
   const dt_weights *w = c->p->w;
   const cpu_head *h = &w->head;
@@ -99,7 +100,7 @@ static void begin_eagle(const cpu_chunk *c, int first, int last) {
   multiply(c, w->scratch.pair, w->scratch.ldpair);
 }
 
-/* x = fc(the target's embedding and the feature side by side) */
+/* x = fc([the target's embedding, feature]) */
 static void begin_cross_attention(const cpu_chunk *c, int first, int last) {
   const dt_weights *w = c->p->w;
   const cpu_head *h = &w->head;
@@ -116,7 +117,7 @@ static void begin_cross_attention(const cpu_chunk *c, int first, int last) {
   multiply(c, w->scratch.pair, w->scratch.ldpair);
 }
 
-/* x is the feature. The layer's heads read the norms of the embedding and of the feature side by side. */
+/* x = the feature. The layer's heads read the normalized embedding, followed by the normalized feature. */
 static void begin_eagle3(const cpu_chunk *c, int first, int last) {
   const dt_weights *w = c->p->w;
   const cpu_head *h = &w->head;
@@ -141,7 +142,7 @@ static void begin_eagle3(const cpu_chunk *c, int first, int last) {
   cpu_wait(c->me);
 }
 
-/* x is the feature, changed by the blocks of the pass's distance. */
+/* x = the feature after the blocks for the pass's distance. */
 static void run_medusa(const cpu_chunk *c, int first, int last) {
   const dt_weights *w = c->p->w;
   const cpu_head *h = &w->head;

@@ -1,4 +1,4 @@
-/* Rows of the embedding matrix, and inputs of layers. */
+/* Rows of the embedding matrix, and per-layer inputs. */
 #include "chunk.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ void cpu_embed(const dt_weights *w, int token, float *x) {
   for (size_t i = 0; w->shape.embed_scale != 0 && i < hidden; i++) x[i] *= w->shape.embed_scale;
 }
 
-/* Turns a token's projections into its inputs, layer by layer: see dt_model_desc. `own`: scratch. */
+/* Turns a token's projections into the per-layer inputs, layer by layer: see dt_model_desc. `own` is scratch memory. */
 static void blend(const dt_weights *w, int token, float *own, float *inputs) {
   int n = w->shape.inputs;
   size_t all = (size_t)w->shape.layers * (size_t)n;

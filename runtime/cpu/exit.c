@@ -1,19 +1,19 @@
-/* The first layers of a model as a model of its own: see first_layers in backend.h. It has the whole model's weights
- * and, since the two never run at once, its scratch. */
+/* An early exit: the first layers of a model as a model of their own (see first_layers in backend.h). It uses the
+ * weights of the whole model and also its scratch memory, since the two never run at the same time. */
 #include "internal.h"
 
 #include <stdlib.h>
 
 static const char *refusal(const dt_weights *whole) {
-  return whole->ranks          ? "ranks share its layers: run it without mpirun"
-         : whole->delta.all    ? "it has delta layers, whose rows lie in a ring that is too short for a draft's"
-         : whole->shape.inputs ? "its layers read inputs that are laid out for all of them"
+  return whole->ranks          ? "its layers are split across ranks; run dtrun without mpirun"
+         : whole->delta.all    ? "it has delta layers, whose row buffer has no room for the rows of a draft"
+         : whole->shape.inputs ? "its layers read per-layer inputs, which are stored for the whole model only"
                                : NULL;
 }
 
 dt_status cpu_first_layers(const dt_weights *whole, int layers, dt_weights **out, dt_error *err) {
   if (layers < 1 || layers >= whole->shape.layers)
-    return dt_fail(err, DT_EINPUT, "exit: %d layers of %d are out of range: at least 1, and fewer than all", layers,
+    return dt_fail(err, DT_EINPUT, "exit: got %d of %d layers, expected at least 1 and fewer than all", layers,
                    whole->shape.layers);
   if (refusal(whole))
     return dt_fail(err, DT_EINPUT, "exit: the target's first layers cannot draft: %s", refusal(whole));

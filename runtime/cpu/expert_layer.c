@@ -1,16 +1,17 @@
-/* A layer's experts. A row and an expert that it chose are a pair. The pairs of an expert lie together, so that its
- * weights are read once for all of them and not at all where no row chose it; a product gives a row the same bits
- * whatever else is in the pass. */
+/* The experts of a layer. A row and an expert that it chose are a pair. Pairs are sorted by expert, so that an expert's
+ * weights are read once for all rows that chose it, and not at all if no row did. A product gives a row the same bits
+ * whatever other rows are in the pass. */
 #include "chunk.h"
 
 #include <string.h>
 
-/* Pairs first..first+n-1 are of this expert. */
+/* The pairs first..first+n-1 are those of one expert. */
 typedef struct {
   int expert, first, n;
 } group;
 
-/* The `chosen` largest of n numbers, by rising id; ties go to the lower id. Returns the largest. */
+/* Finds the `chosen` largest of n numbers and writes their ids in rising order; ties go to the lower id. Returns the
+ * largest number. */
 static float take(const float *number, int n, int chosen, int32_t *id) {
   bool taken[DT_EXPERTS] = {false};
   float largest = 0;
@@ -30,7 +31,8 @@ static void exp_all(const dt_weights *w, float p[DT_EXPERTS]) {
   w->backend->kernels->exp(p, (size_t)(w->shape.experts + 15) / 16 * 16, p);
 }
 
-/* Takes the experts whose router gives the largest numbers; p is by softmax, but for its divisor, which is returned. */
+/* Chooses the experts with the largest router logits. p becomes their softmax without its divisor, which is
+ * returned. */
 static float take_by_softmax(const dt_weights *w, const float *logits, int32_t *id, float p[DT_EXPERTS]) {
   const int n = w->shape.experts;
   float largest = take(logits, n, w->shape.chosen, id), sum = 0;
@@ -40,7 +42,7 @@ static float take_by_softmax(const dt_weights *w, const float *logits, int32_t *
   return sum;
 }
 
-/* The same by sigmoids, which have no divisor. */
+/* The same with sigmoids, whose divisor is 1. */
 static float take_by_sigmoid(const dt_weights *w, const cpu_layer *l, const float *logits, int32_t *id,
                              float p[DT_EXPERTS]) {
   const int n = w->shape.experts;
@@ -55,7 +57,7 @@ static float take_by_sigmoid(const dt_weights *w, const cpu_layer *l, const floa
   return 1;
 }
 
-/* The experts that a row takes and their weights, by rising id: see dt_layer. */
+/* Chooses a row's experts and computes their weights, in the order of rising ids: see dt_layer. */
 static void choose(const dt_weights *w, const cpu_layer *l, const float *logits, int32_t *id, float *weight) {
   const dt_shape *s = &w->shape;
   float p[DT_EXPERTS] = {0}, scaled[DT_EXPERTS];
@@ -74,7 +76,8 @@ static void choose(const dt_weights *w, const cpu_layer *l, const float *logits,
   }
 }
 
-/* Sorts the pairs by expert: pair i of all rows' lists goes to place[i]. Returns the number of groups. */
+/* Sorts the pairs by expert: place[i] is where pair i goes (pairs are numbered row by row). Returns the number of
+ * groups. */
 static int group_pairs(const cpu_chunk *c, group groups[DT_EXPERTS], int *place) {
   const dt_weights *w = c->p->w;
   int next[DT_EXPERTS] = {0}, pairs = c->n * w->shape.chosen, count = 0, first = 0;
@@ -109,7 +112,7 @@ static void put_rows(const cpu_chunk *c, const cpu_layer *l, const int *place, c
   cpu_wait(c->me);
 }
 
-/* Multiplies the rows at their places: with gates and ups to inner rows, or with downs to `out`. */
+/* Multiplies the rows at their places: with gates and ups, giving inner rows, or with downs, giving `out`. */
 static void multiply_groups(const cpu_chunk *c, const cpu_layer *l, const group *groups, int count, bool inner) {
   const cpu_routes *routes = &c->p->w->scratch.routes;
   const size_t ldx = c->p->w->scratch.ldx;
@@ -128,7 +131,7 @@ static void multiply_groups(const cpu_chunk *c, const cpu_layer *l, const group 
   cpu_wait(c->me);
 }
 
-/* Adds up the pairs of each row, by rising id, in this thread's share of the columns. */
+/* Adds up the pairs of each row, in the order of rising expert ids, for this thread's share of the columns. */
 static void add_pairs(const cpu_chunk *c, const cpu_layer *l, const int *place) {
   const dt_weights *w = c->p->w;
   const int chosen = w->shape.chosen, hidden = w->shape.hidden;
@@ -151,7 +154,7 @@ static void add_pairs(const cpu_chunk *c, const cpu_layer *l, const int *place) 
   }
 }
 
-/* Writes what the caller wants to know of the rows' experts. */
+/* Writes the numbers of the chosen experts to the results, if the caller wants them. */
 static void tell(const cpu_chunk *c, int layer, int groups) {
   const dt_weights *w = c->p->w;
   const dt_out *out = c->p->out;

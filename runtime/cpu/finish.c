@@ -1,4 +1,4 @@
-/* The last step of a product: bias, activation, and the place of its sums. */
+/* The last step of a product: adds the bias, applies the activation, and writes the sums to their place. */
 #include "variant.h"
 
 #include "vmath.h"

@@ -1,5 +1,6 @@
-/* One pass. Every thread runs the same phases. Between phases the team waits; in a phase each thread takes a share of
- * the outputs, heads or rows. A share never cuts a sum, so the number of threads cannot change a bit. */
+/* A forward pass. Every thread runs the same phases. Between phases the team waits at a barrier; in a phase each thread
+ * takes a share of the outputs, heads or rows. A sum is never split between threads, so the number of threads cannot
+ * change a bit. */
 #include "chunk.h"
 #include "delta_layer.h"
 
@@ -18,15 +19,16 @@ static void begin(const cpu_chunk *c) {
   if (w->shape.inputs) cpu_find_inputs(c);
 }
 
-/* Whether the cache keeps streams behind the last layer with keys even for rows without wanted results. A head's own
- * stream is not needed there. */
+/* Whether the cache keeps streams after the last layer that has keys, even for rows whose results nobody wants. The
+ * streams of a head are not needed for such rows. */
 static bool keeps_ends(const dt_weights *w) {
   bool any = false;
   for (int t = 0; t < w->taps; t++) any |= w->tap[t] >= w->writing;
   return any && !w->head.target;
 }
 
-/* Runs all layers; if nothing else is needed, only up to the last one with keys, and of that keys and values only. */
+/* Runs all layers. If only the cache must be filled, it stops at the last layer with keys, and computes only the keys
+ * and values of that layer. */
 static void run_layers(cpu_chunk *c) {
   const dt_weights *w = c->p->w;
   bool ends = keeps_ends(w), whole = c->wanted_n > 0 || ends;
@@ -41,7 +43,7 @@ static void run_layers(cpu_chunk *c) {
   }
   if (whole) cpu_tap(c, layers), cpu_tap(c, layers + 1);
   if (whole && w->head.post.data) cpu_end_head(c);
-  if (c->wanted_n == 0 && ends) cpu_wait(c->me); /* x belongs to the next chunk from here on */
+  if (c->wanted_n == 0 && ends) cpu_wait(c->me); /* after this, x belongs to the next chunk */
 }
 
 static void run_pass(const cpu_member *me, void *context) {
@@ -72,7 +74,7 @@ static void run_pass(const cpu_member *me, void *context) {
 static dt_status check_given(const dt_weights *w, const dt_rows *rows, dt_error *err) {
   const dt_cache *from = rows->features;
   if (from && from->weights != w->head.target)
-    return dt_fail(err, DT_EINPUT, "forward: features of another model than the head's target");
+    return dt_fail(err, DT_EINPUT, "forward: the features belong to a model other than the head's target");
   dt_limits given = from ? cpu_limits(from) : (dt_limits){0};
   if (w->head.kind == DT_HEAD_CROSS_ATTENTION) return check_reading(rows, from ? &given : NULL, err);
   return check_features(rows, w->head.distances, from ? &given : NULL, err);
@@ -80,10 +82,12 @@ static dt_status check_given(const dt_weights *w, const dt_rows *rows, dt_error 
 
 dt_status cpu_forward(dt_weights *w, dt_cache *cache, const dt_rows *rows, const dt_out *out, dt_error *err) {
   if (out && (out->want == DT_WANT_NOTHING || out->n == 0)) out = NULL;
-  dt_status status = cache->weights == w ? DT_OK : dt_fail(err, DT_EINPUT, "forward: the cache is of another model");
+  dt_status status =
+      cache->weights == w ? DT_OK : dt_fail(err, DT_EINPUT, "forward: the cache belongs to another model");
   if (status == DT_OK) status = check_pass(rows, out, cpu_limits(cache), err);
   if (status == DT_OK && out && w->ids && out->want != DT_WANT_TOPK)
-    status = dt_fail(err, DT_EINPUT, "forward: a model with %d of its output rows has candidates only", w->n_ids);
+    status = dt_fail(err, DT_EINPUT,
+                     "forward: a model loaded with only %d of its output rows can return candidates only", w->n_ids);
   if (status == DT_OK && w->delta.all) status = delta_check(rows, err);
   if (status == DT_OK && w->head.target) status = check_given(w, rows, err);
   if (status != DT_OK) return status;

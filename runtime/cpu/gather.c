@@ -1,5 +1,6 @@
-/* A model that ranks share: each rank's part of it, and the exchange of their parts of a chunk's rows. Outputs are cut
- * between units only, so that a rank's panels and blocks of ids are the same as in one process. */
+/* Models that ranks share: which part of the model each rank has, and how ranks exchange their parts of a chunk's
+ * rows. Outputs are split between whole units only, so that a rank's panels and blocks of ids are the same as in one
+ * process. */
 #include "chunk.h"
 
 #include <string.h>
@@ -31,19 +32,20 @@ cpu_mine cpu_mine_of(const dt_shape *s, int rank, int ranks) {
 typedef struct {
   float *rows;
   size_t ld;
-  int n, width; /* numbers of a whole row */
+  int n, width; /* n rows, each of `width` numbers */
 } table;
 
-/* A range of columns, and as many in each of the n - 1 that begin `step` columns after the one before. */
+/* n ranges of columns with the same length; each begins `step` columns after the one before. */
 typedef struct {
   cpu_range one;
   int n, step;
 } runs;
 
-/* The shape of the layer that runs; before the first, what ranks exchange has the same width in all. */
+/* The shape of the current layer. Before the first layer the model's shape will do: what ranks exchange there has the
+ * same width in all layers. */
 static const dt_shape *shape_of(const cpu_chunk *c) { return c->layer ? &c->layer->shape : &c->p->w->shape; }
 
-/* Numbers that a layer gives to o. */
+/* The width of the input of o. */
 static int attended(const cpu_chunk *c) {
   const dt_shape *s = shape_of(c);
   return c->layer->delta ? s->delta_value_heads * s->delta_value_dim : s->heads * s->head_dim;
@@ -57,7 +59,7 @@ static table table_of(const cpu_chunk *c, cpu_gathered what) {
   case CPU_INNER: return (table){cpu_inner_of(w), w->scratch.ldcat, c->n, s->inter};
   case CPU_LOGITS: return (table){w->scratch.logits, w->scratch.ldlogits, c->wanted_n, s->vocab};
   case CPU_QUERIES: return (table){w->scratch.wide, w->scratch.ldwide, c->n, s->heads * s->head_dim};
-  /* Ranks may share key heads: together they have no more of them than query heads. */
+  /* Ranks may share key heads, but all ranks together never have more key heads than query heads. */
   case CPU_KEYS:
     return (table){w->scratch.wide + w->scratch.wide_keys_at, w->scratch.ldwide, c->n, s->heads * s->head_dim};
   case CPU_ADDED: return (table){w->scratch.normed, w->scratch.ldx, c->n, s->hidden};
@@ -67,7 +69,7 @@ static table table_of(const cpu_chunk *c, cpu_gathered what) {
   return (table){w->scratch.x, w->scratch.ldx, c->n, s->hidden};
 }
 
-/* Columns of a delta layer's value heads. Where they are tiled, a rank has some of each tile. */
+/* The columns of a rank's value heads in a delta layer. If they are tiled, a rank has some columns of each tile. */
 static runs delta_columns_of(const dt_shape *s, const cpu_mine *its) {
   int tiles = s->delta_value_heads / s->delta_key_heads, first = its->delta_keys.first * s->delta_value_dim;
   int count = its->delta_keys.count * s->delta_value_dim;
@@ -95,8 +97,8 @@ static runs columns_of(const cpu_chunk *c, cpu_gathered what, const cpu_mine *it
   return (runs){some_columns_of(c, what, its, r), 1, 0};
 }
 
-/* Copies a rank's part of these rows to the wire or, if `back`, from it; wire NULL: copies nothing. Returns the count
- * of numbers. */
+/* Copies a rank's part of these rows to the wire or, with `back`, from it; if wire is NULL it copies nothing. Returns
+ * the number of floats. */
 static size_t carry(const cpu_chunk *c, cpu_gathered what, const table *t, int rank, cpu_range rows, float *wire,
                     bool back) {
   cpu_mine its = cpu_mine_of(shape_of(c), rank, c->p->w->ranks->count);
@@ -111,7 +113,7 @@ static size_t carry(const cpu_chunk *c, cpu_gathered what, const table *t, int r
   return at;
 }
 
-/* Exchanges these rows, as many as fit on the wire. */
+/* Exchanges these rows; they must fit on the wire. */
 static void gather_some(const cpu_chunk *c, cpu_gathered what, const table *t, cpu_range rows) {
   const dt_weights *w = c->p->w;
   dt_ranks *ranks = w->ranks;

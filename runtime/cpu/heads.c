@@ -1,11 +1,11 @@
-/* Heads of a layer: rotation, writing to the cache, attention. */
+/* The heads of a layer: rotation, writing keys and values to the cache, attention. */
 #include "chunk.h"
 
 #include <math.h>
 #include <string.h>
 
-/* The cosines of the chunk's row r, by inv_freq or local_freq; its sines lie after them. Two buffers take turns, since
- * a thread may still rotate rows of one chunk when another thread begins the next. */
+/* The cosines for the chunk's row r, by inv_freq or local_freq, followed by the sines. Two buffers alternate, since a
+ * thread may still rotate rows of one chunk when another thread begins the next chunk. */
 static float *angles(const cpu_chunk *c, bool local, int r) {
   const dt_weights *w = c->p->w;
   int turn = c->first / CPU_ROWS % 2;
@@ -31,8 +31,8 @@ void cpu_find_angles(const cpu_chunk *c, int first, int last) {
   }
 }
 
-/* Rotates the first rotary_dims numbers of a head of row r. Pairs are split halves: number j with number j +
- * rotary_dims / 2. */
+/* Rotates the first rotary_dims numbers of a head of row r. A pair is two numbers half of these dimensions apart:
+ * number j and number j + rotary_dims / 2. */
 static void rotate(const cpu_chunk *c, const cpu_layer *l, int r, float *head) {
   bool local = l->window > 0 && c->p->w->local_freq;
   int pairs = l->shape.rotary_dims / 2;
@@ -49,7 +49,7 @@ static void normalize(const cpu_chunk *c, const cpu_layer *l, const float *norm,
   if (norm) k->norm(DT_NORM_RMS, head, norm, NULL, l->shape.head_dim, l->shape.norm_eps, head);
 }
 
-/* Prepares a query or a key for attention: the norm, if the model has one, then the rotation. */
+/* Prepares a query or a key for attention: applies the norm, if the model has one, then the rotation. */
 static void turn(const cpu_chunk *c, const cpu_layer *l, const float *norm, int r, float *head) {
   if (!l->shape.wide_norms) normalize(c, l, norm, head);
   if (!l->still) rotate(c, l, r, head);
@@ -71,20 +71,20 @@ static void write_cache(const cpu_chunk *c, int layer, int r, int head) {
   }
 }
 
-/* The heads of this rank that share one key head, for a chunk's rows. Pair i is row i / heads with head i % heads, so
- * that the pairs of one sequence lie together. */
+/* The (row, head) pairs of this rank's heads that share one key head, for a chunk's rows. Pair i is row i / heads with
+ * head i % heads, so that the pairs of one sequence are consecutive. */
 typedef struct {
   int layer, kv_head, first, heads;
 } pairs_of;
 
-/* Computes attention for pairs from i on, before `last`: as many pairs of one sequence as the kernel takes side by
- * side. Returns their number. */
+/* Computes attention for pairs from i on, up to `last` (exclusive): as many pairs of one sequence as the kernel takes
+ * at once. Returns their number. */
 static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
   const dt_weights *w = c->p->w;
   const dt_rows *rows = c->p->rows;
   const cpu_layer *l = &w->layer[a.layer];
   bool cross_attention =
-      w->head.target && w->head.kind == DT_HEAD_CROSS_ATTENTION; /* it sees rows of the target's and no path */
+      w->head.target && w->head.kind == DT_HEAD_CROSS_ATTENTION; /* it sees rows of the target only */
   const dt_cache *cache = c->p->cache, *seen = cross_attention ? rows->features : cache;
   cpu_attention_row row[CPU_ATTENTION_ROWS];
   float *result[CPU_ATTENTION_ROWS];
@@ -117,12 +117,12 @@ static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
     w->backend->kernels->gate(w->scratch.gates + (size_t)r * w->scratch.ldgates + (size_t)head * dim, l->dim,
                               row[j].out);
   }
-  for (int j = 0; dim > head_dim && j < n; j++) /* cat has heads without padding, as the columns of o */
+  for (int j = 0; dim > head_dim && j < n; j++) /* heads are not padded in cat, as the columns of o are not */
     memcpy(result[j], row[j].out, head_dim * sizeof *result[j]);
   return n;
 }
 
-/* Computes pairs first..last-1; all pairs of one key head come before those of the next. */
+/* Computes pairs first..last-1. All pairs of one key head come before those of the next. */
 static void attend(const cpu_chunk *c, int layer, int first, int last) {
   const cpu_layer *l = &c->p->w->layer[layer];
   int group = l->shape.heads / l->shape.kv_heads, end = l->mine.heads.first + l->mine.heads.count;
@@ -135,12 +135,12 @@ static void attend(const cpu_chunk *c, int layer, int first, int last) {
   }
 }
 
-/* Writes the layer's own keys and values, then computes attention. If key heads can be shared out evenly, each thread
- * takes whole key heads with all heads that share them, and reads only what it wrote itself. Otherwise pairs of rows
- * and heads are shared out, after a barrier. */
+/* Writes the layer's own keys and values, then computes attention. If the key heads can be divided evenly, each thread
+ * takes whole key heads with all heads that share them; then it reads only what it wrote itself. Otherwise (row, head)
+ * pairs are divided among the threads, after a barrier. */
 void cpu_attend(const cpu_chunk *c, int layer, bool write_only) {
   const cpu_layer *l = &c->p->w->layer[layer];
-  int first, last, rows = l->k.data ? c->n : 0; /* to write */
+  int first, last, rows = l->k.data ? c->n : 0; /* rows to write */
   int heads = l->mine.heads.count, kv_heads = l->mine.kv_heads.count, group = l->shape.heads / l->shape.kv_heads;
   if (kv_heads % c->me->threads == 0 && heads == kv_heads * group) {
     cpu_share(c->me, kv_heads, &first, &last);

@@ -1,5 +1,5 @@
-/* Keys and values: creating, moving, saving and restoring them. The keys of one head lie slot by slot, so that
- * attention reads a prefix in one stream. */
+/* Keys and values: creating, moving, saving and restoring them. The keys of one head are stored slot by slot, so that
+ * attention reads a prefix as one stream. */
 #include "delta_layer.h"
 
 #include <stdlib.h>
@@ -9,14 +9,14 @@ struct dt_snapshot {
   int layers, n;
   size_t keys, feature; /* bytes of a slot's keys and values, and of its feature */
   size_t bytes;         /* of data */
-  size_t deltas;        /* of a row of delta layers; what these keep comes last in data */
-  int base;             /* of that: its base's position; -1: it cannot be gone on from */
+  size_t deltas;        /* size of a row of delta layers in bytes; their part comes last in data */
+  int base;             /* position of their base; -1: decoding cannot continue from it */
   size_t *account;
   char data[]; /* as `carry` lays them out */
 };
 
-/* The system clears a page when it is first written. A cache larger than this may never be filled. A smaller one is
- * cleared when it is created, so that the first text need not wait for it. */
+/* The system clears a page when it is first written. A cache larger than this may never be filled, so its pages are
+ * left to the system. A smaller one is cleared when it is created, so that the first text does not wait for it. */
 #define CLEARED_AT_ONCE ((size_t)64 << 20)
 
 static size_t feature_bytes(const dt_weights *w) { return w->ldfeature * sizeof(float); }
@@ -37,7 +37,7 @@ static void layout(dt_cache *c) {
 
 dt_status cpu_create_cache(dt_weights *w, int sequences, int slots, dt_cache **out, dt_error *err) {
   if (sequences < 1 || slots < 1)
-    return dt_fail(err, DT_EINPUT, "cache: %d sequences of %d slots, both must be at least 1", sequences, slots);
+    return dt_fail(err, DT_EINPUT, "cache: got %d sequences of %d slots, both must be at least 1", sequences, slots);
   dt_cache *c = calloc(1, sizeof *c);
   if (!c) return dt_fail_memory(err, "a cache", sizeof *c);
   c->weights = w;
@@ -65,7 +65,8 @@ void cpu_free_cache(dt_cache *c) {
   free(c);
 }
 
-/* The number of lists of rows that a layer has, keys and values of all its heads; they lie one after the other. */
+/* The number of lists of rows that a layer has (keys and values of all its heads); the lists are consecutive in
+ * memory. */
 static int lists_of(const dt_weights *w, int layer) {
   const cpu_layer *l = &w->layer[layer];
   return l->k.data ? 2 * l->mine.kv_heads.count : 0;
@@ -90,8 +91,7 @@ dt_status cpu_move(dt_cache *c, int sequence, const int32_t *from, const int32_t
   return DT_OK;
 }
 
-/* Copies n slots from `first` on to `out` or, if `back`, from it: all lists of rows, one after the other, then
- * features. */
+/* Copies n slots from `first` on to `out` or, with `back`, from it: first all lists of rows, then the features. */
 static void carry(const dt_cache *c, int sequence, int first, int n, char *out, bool back) {
   const dt_weights *w = c->weights;
   for (int layer = 0; layer < w->shape.layers; layer++) {
@@ -108,7 +108,8 @@ static void carry(const dt_cache *c, int sequence, int first, int n, char *out, 
 dt_status cpu_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **out, dt_error *err) {
   dt_status status = check_slots("snapshot", sequence, NULL, 0, cpu_limits(c), err);
   if (status != DT_OK) return status;
-  if (n < 0 || n > c->slots) return dt_fail(err, DT_EINPUT, "snapshot: %d slots, the cache has %d", n, c->slots);
+  if (n < 0 || n > c->slots)
+    return dt_fail(err, DT_EINPUT, "snapshot: got %d slots, but the cache has %d", n, c->slots);
   const dt_weights *w = c->weights;
   size_t slots = (size_t)n * (w->slot_bytes + feature_bytes(w));
   int base = delta_newest(c, sequence, n);
@@ -136,8 +137,9 @@ dt_status cpu_restore(dt_cache *c, int sequence, const dt_snapshot *s, dt_error 
   const dt_weights *w = c->weights;
   if (s->layers != w->shape.layers || s->keys != w->slot_bytes || s->feature != feature_bytes(w) ||
       s->deltas != w->delta.row)
-    return dt_fail(err, DT_EINPUT, "restore: the snapshot is of another model");
-  if (s->n > c->slots) return dt_fail(err, DT_EINPUT, "restore: %d slots, the cache has %d", s->n, c->slots);
+    return dt_fail(err, DT_EINPUT, "restore: the snapshot belongs to another model");
+  if (s->n > c->slots)
+    return dt_fail(err, DT_EINPUT, "restore: the snapshot has %d slots, but the cache has %d", s->n, c->slots);
   size_t slots = (size_t)s->n * (w->slot_bytes + feature_bytes(w));
   carry(c, sequence, 0, s->n, (char *)s->data, true);
   delta_restart(c, sequence, s->base);

@@ -1,10 +1,11 @@
-/* A layer with a parallel residual, and one with a sequential residual. Between phases the team waits, and ranks that
- * share the model exchange their parts. */
+/* A layer with a parallel residual, and one with a sequential residual. Between phases the team waits at a barrier, and
+ * ranks that share the model exchange their parts. */
 #include "chunk.h"
 
 #include <string.h>
 
-/* The norm of the rows of x. Few rows: each thread computes all for itself; else they are shared out. */
+/* Normalizes the rows of x. If there are few, each thread computes all of them for itself; otherwise they are shared
+ * out. */
 static const float *normalize(const cpu_chunk *c, int which, const float *weight, const float *bias) {
   const dt_weights *w = c->p->w;
   float *own = w->scratch.own + ((size_t)c->me->thread * 2 + (size_t)which) * CPU_OWN_ROWS * w->scratch.ldx;
@@ -35,8 +36,8 @@ static cpu_product to_inner(const dt_weights *w, const cpu_layer *l, const float
                        w->scratch.ldcat};
 }
 
-/* The product whose result is added to the residual stream: at once or, where a norm stands between, by
- * end_residual. */
+/* A product whose result is added to the residual stream. If a norm comes in between, end_residual adds it; otherwise
+ * the product itself does. */
 static cpu_product to_residual(const dt_weights *w, const cpu_matrix *m, const float *x, const float *norm) {
   float *to = norm ? w->scratch.normed : w->scratch.x;
   return (cpu_product){m, x, w->scratch.ldcat, norm ? CPU_STORE : CPU_ADD, to + w->mine.hidden.first, w->scratch.ldx};
@@ -75,7 +76,7 @@ void cpu_parallel_layer(const cpu_chunk *c, int layer) {
   end_residual(c, NULL);
 }
 
-/* Copies this rank's heads of row r between qkv, where each is padded, and wide. */
+/* Copies this rank's heads of row r from qkv, where each head is padded, to wide, or back. */
 static void carry_heads(const dt_weights *w, const cpu_layer *l, int r, cpu_range heads, int at, int wide_at,
                         bool back) {
   size_t n = (size_t)l->shape.head_dim;
@@ -86,7 +87,7 @@ static void carry_heads(const dt_weights *w, const cpu_layer *l, int r, cpu_rang
   }
 }
 
-/* Normalizes the queries, and the keys, of all heads together. */
+/* Normalizes the queries of all heads together, and likewise the keys. */
 static void normalize_wide(const cpu_chunk *c, const cpu_layer *l) {
   const dt_weights *w = c->p->w;
   const dt_shape *s = &l->shape;
@@ -108,7 +109,7 @@ static void normalize_wide(const cpu_chunk *c, const cpu_layer *l) {
   cpu_wait(c->me);
 }
 
-/* Multiplies q, k and v with the first norm of x, or with x, or with the rows that a draft head prepared. */
+/* Multiplies q, k and v with the first norm of x, with x itself, or with the rows that a draft head prepared. */
 static void multiply_heads(const cpu_chunk *c, const cpu_layer *l) {
   const dt_weights *w = c->p->w;
   bool paired = w->head.target && w->head.kind == DT_HEAD_EAGLE3;
@@ -129,7 +130,8 @@ static void multiply_heads(const cpu_chunk *c, const cpu_layer *l) {
   if (w->shape.wide_norms) normalize_wide(c, l);
 }
 
-/* Attention, or a delta layer's sums, all of which are needed for its rows in the ring, too. */
+/* Attention, or the sums of a delta layer, which cannot be skipped with write_only: its rows in the ring need all of
+ * them. */
 static void attend(const cpu_chunk *c, int layer, bool write_only) {
   const cpu_layer *l = &c->p->w->layer[layer];
   if (l->delta) {
@@ -142,7 +144,7 @@ static void attend(const cpu_chunk *c, int layer, bool write_only) {
   cpu_attend(c, layer, write_only);
 }
 
-/* x += norm(out(act(gate(x)) * inputs)); each rank computes all of the gate's few numbers */
+/* x += norm(out(act(gate(x)) * inputs)); each rank computes the whole gate, which has few numbers */
 static void add_inputs(const cpu_chunk *c, const cpu_layer *l, int layer) {
   const dt_weights *w = c->p->w;
   const cpu_product gate = {&l->input_gate, w->scratch.x,   w->scratch.ldx,
@@ -170,7 +172,7 @@ static void scale_stream(const cpu_chunk *c, float scale) {
   cpu_wait(c->me);
 }
 
-/* Stores what the MLP gives beside experts. */
+/* Runs the MLP of a layer that has both an MLP and experts. */
 static void run_beside(const cpu_chunk *c, const cpu_layer *l, const float *x) {
   const dt_weights *w = c->p->w;
   const cpu_matrix *gate = &l->routing.mlp_gate;
@@ -183,14 +185,14 @@ static void run_beside(const cpu_chunk *c, const cpu_layer *l, const float *x) {
   cpu_wait(c->me);
 }
 
-/* A row of it times the sigmoid of its gate. */
+/* Multiplies a row of that MLP's output by the sigmoid of its gate. */
 static void gate_beside(const dt_weights *w, int r, float *beside) {
   float e[16] = {-w->scratch.routes.gate[(size_t)r * CPU_PANEL]};
   w->backend->kernels->exp(e, 16, e);
   for (int i = 0; i < w->shape.hidden; i++) beside[i] *= 1 / (1 + e[0]);
 }
 
-/* Joins it with the sum of the experts: into normed or, if no norm follows, the stream. */
+/* Adds that MLP's output to the sum of the experts. The result goes to normed or, if no norm follows, to the stream. */
 static void join_beside(const cpu_chunk *c, const cpu_layer *l) {
   const dt_weights *w = c->p->w;
   const dt_shape *s = &w->shape;
@@ -211,7 +213,7 @@ static void join_beside(const cpu_chunk *c, const cpu_layer *l) {
   }
 }
 
-/* Experts, beside an MLP or alone; x are the rows behind norm2. */
+/* Runs the experts and, if the layer has one, the MLP. x: the rows after norm2. */
 static void run_experts(const cpu_chunk *c, const cpu_layer *l, int layer, const float *x) {
   const cpu_routing *by = &l->routing;
   const float *routed = x;
@@ -224,8 +226,8 @@ static void run_experts(const cpu_chunk *c, const cpu_layer *l, int layer, const
   if (l->up.data) join_beside(c, l);
 }
 
-/* x += o(attention(norm1(x))), x += down(act(up(norm2(x)))) or experts; each norm may be absent, and each block end in
- * one; then inputs and a scale, if the layer has them */
+/* x += o(attention(norm1(x))); x += down(act(up(norm2(x)))), or experts. Each norm may be absent, and each block may
+ * end with a norm. Per-layer inputs and a scale follow if the layer has them. */
 void cpu_sequential_layer(const cpu_chunk *c, int layer) {
   const dt_weights *w = c->p->w;
   const cpu_layer *l = &w->layer[layer];

@@ -1,17 +1,17 @@
-/* Reduces logits block by block of ids to the largest scores and the parts of the softmax sums, so that the logits of a
- * large vocabulary need not all be in memory. */
+/* Reduces logits, block by block of ids, to the largest scores and to parts of the softmax sums. The logits of a large
+ * vocabulary therefore need not all be in memory. */
 #include "variant.h"
 
 #include "vmath.h"
 
 #include <float.h>
 
-/* Fills the last vector of sixteen with numbers that never win. */
+/* Fills up the last vector of sixteen with numbers that never win. */
 static void pad(float *x, int count) {
   for (int i = count; i & 15; i++) x[i] = -INFINITY;
 }
 
-/* The largest score of each of 32 disjoint sets of a block's ids; and whether a score is NaN. */
+/* The largest scores of 32 disjoint sets of a block's ids, and whether a score is NaN. */
 typedef struct {
   v16 even, odd;
   unsigned nan;
@@ -36,8 +36,8 @@ float V(cpu_largest)(float *logits, int count) {
   return v_hmax(v_max(m.even, m.odd));
 }
 
-/* Adds exp(logit - base) of the first n of sixteen logits, and its product with logit - base, to sums in lanes. The
- * result for NaN is undefined; rank reports NaN. */
+/* Adds exp(logit - base) of the first n of sixteen logits, and its product with logit - base, to the sums, lane by
+ * lane. The result for NaN is undefined; rank reports NaN. */
 VI void add_exps(v16 logits, int n, float base, const bool weighs, v16 *sum, v16 *weighted) {
   v16 d = v_max(v_set1(VMATH_EXP_MIN), v_sub(logits, v_set1(base)));
   v16 e = v_exp_within(d);
@@ -65,7 +65,7 @@ void V(cpu_softmax_sum)(float *logits, int count, float largest, cpu_softmax_par
   softmax_part(logits, count, largest, false, part);
 }
 
-/* Among equal scores the first to come stays first; ids come in rising order. */
+/* Among equal scores the first one inserted stays first; ids come in rising order. */
 static void insert(cpu_top *top, int k, float score, float logit, int32_t id) {
   int at = top->count < k ? top->count++ : k - 1;
   for (; at > 0 && top->score[at - 1] < score; at--) {
@@ -78,8 +78,8 @@ static void insert(cpu_top *top, int k, float score, float logit, int32_t id) {
   top->id[at] = id;
 }
 
-/* A lower bound of a block's k-th largest score: the smallest maximum among k or more disjoint sets of ids. There are
- * 32 sets at first; the fewer sets, the nearer the bound. */
+/* A lower bound of a block's k-th largest score: the smallest of the maxima of k or more disjoint sets of ids. It
+ * begins with 32 sets and merges them; the fewer sets, the tighter the bound. */
 VI float floor_of(v16 even, v16 odd, int k) {
   if (k > 16) return -v_hmax(v_sub(v_set1(0.0f), v_min(even, odd)));
   float most[16];
@@ -100,7 +100,7 @@ float V(cpu_rank)(float *scores, const float *logits, int first, int count, int 
 
   float least = top->count == k ? top->score[k - 1] : -INFINITY; /* only larger scores enter */
   if (!(largest > least)) return largest;
-  float floor = k == 1 ? largest : floor_of(m.even, m.odd, k); /* smaller scores need no test */
+  float floor = k == 1 ? largest : floor_of(m.even, m.odd, k); /* smaller scores cannot enter */
   for (int i = 0; i < count; i += 16) {
     v16 l = v_load(scores + i);
     unsigned mask = v_gt_mask(l, v_set1(least)) & ~v_gt_mask(v_set1(floor), l);

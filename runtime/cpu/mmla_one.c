@@ -1,4 +1,4 @@
-/* Products of many rows with quantized matrices by SMMLA, rows rounded to one digit: quant.h has the definition. */
+/* Products of many rows with quantized matrices by SMMLA, with rows rounded to one digit (defined in quant.h). */
 #include "product_mmla.h"
 #include "product_one.h"
 
@@ -36,7 +36,7 @@ VI void add_cell(const int rows, const quant_format *f, one_finer *add_finer, co
   const quant_one *x[MMLA_ROWS];
   v16 t[MMLA_ROWS];
   EACH_ROW {
-    const size_t row = (size_t)(r < n ? r : 0); /* an odd row is paired with the first, whose sums stay as they are */
+    const size_t row = (size_t)(r < n ? r : 0); /* an odd row is paired with the first one */
     x[r] = (const quant_one *)(first + row * step);
     t[r] = one_begin_cell(f, sums + row * ld);
   }

@@ -1,4 +1,4 @@
-/* Products of many rows with quantized matrices by SMMLA, rows rounded to two digits: quant.h has the definition. */
+/* Products of many rows with quantized matrices by SMMLA, with rows rounded to two digits (defined in quant.h). */
 #include "product_mmla.h"
 #include "product_two.h"
 

@@ -1,12 +1,12 @@
-/* Products of rows and matrices: prepares rows for the formats, and shares the panels out among the threads. */
+/* Products of rows and matrices: prepares the rows for the formats, and shares out the panels among the threads. */
 #include "chunk.h"
 
 char *cpu_prepared_row(const dt_weights *w, int product, int row) {
   return w->scratch.prepared + ((size_t)product * CPU_ROWS + (size_t)row) * w->scratch.prepared_bytes;
 }
 
-/* Prepares the rows of a product. Few rows: each thread prepares all for itself. Else they are shared out, and *shared
- * becomes true: the caller must wait for the other threads. */
+/* Prepares the rows of a product. If there are few, each thread prepares all of them for itself. Otherwise they are
+ * shared out and *shared becomes true: the caller must then wait for the other threads. */
 static cpu_input prepare(const cpu_chunk *c, int index, const cpu_product *p, bool *shared) {
   const dt_weights *w = c->p->w;
   const cpu_format *f = p->matrix->format;

@@ -1,9 +1,9 @@
-/* Layer norm and RMS norm of one row: sixteen partial sums (index modulo 16), combined in the order of v_sum. */
+/* Layer norm and RMS norm of one row: sixteen partial sums (index modulo 16), added in the order of v_sum. */
 #include "variant.h"
 
 void V(cpu_norm)(dt_norm_kind kind, const float *x, const float *weight, const float *bias, int hidden, float eps,
                  float *y) {
-  int whole = hidden & ~15, rest = hidden & 15; /* the arrays have room for a whole last vector */
+  int whole = hidden & ~15, rest = hidden & 15; /* arrays have room for a whole last vector */
   v16 mean = v_set1(0.0f);
   if (kind == DT_NORM_LAYER) {
     v16 sum = v_set1(0.0f);

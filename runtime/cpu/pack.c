@@ -1,4 +1,4 @@
-/* Packs rows of a checkpoint's matrices into panels. All threads work, each on panels of its own. */
+/* Packs rows of a checkpoint's matrices into panels. All threads take part, each with its own panels. */
 #include "internal.h"
 
 #include <stdatomic.h>
@@ -9,11 +9,11 @@ typedef struct {
   const cpu_matrix *to;
   const cpu_piece *piece;
   int pieces;
-  const dt_matrix *rows; /* the source of a copy */
+  const dt_matrix *rows; /* the source of a plain copy */
   cpu_range copied;
   char *copy;
   atomic_flag *failed;
-  dt_error *err; /* the first failure of any thread */
+  dt_error *err; /* the first error of any thread */
 } job;
 
 static void report(const job *j, const dt_error *err) {
@@ -29,7 +29,7 @@ static dt_status run(const dt_backend *b, void (*share)(const cpu_member *, void
   return first.status;
 }
 
-/* The row of the source that becomes an output; -1: none. */
+/* The row of the source that becomes this output; -1 if none does. */
 static int row_of(const cpu_piece *p, int output) {
   if (p->only) return output < p->count ? p->only[output] : -1;
   int at = p->first + output - p->to.output;
@@ -39,7 +39,7 @@ static int row_of(const cpu_piece *p, int output) {
   return between || row >= p->source->rows ? -1 : row;
 }
 
-/* A thread's buffers: the rows of a panel as the format takes them, rows as the file has them, and one row of
+/* A thread's buffers: the rows of a panel as the format takes them, rows as the file stores them, and one row of
  * floats. */
 typedef struct {
   char *rows, *raw;
@@ -59,7 +59,7 @@ static void convert(const dt_matrix *s, const char *from, dt_dtype takes, float 
   }
 }
 
-/* Reads `count` rows of a source into outputs j.. of a panel. */
+/* Reads `count` rows of a source, which become outputs j, j + 1, .. of a panel. */
 static dt_status read_some(const job *work, const cpu_piece *p, int row, int count, int j, const buffers *b,
                            dt_error *err) {
   const dt_matrix *s = p->source;

@@ -1,20 +1,20 @@
-/* The results of a pass: logits, the best ids with their probabilities, the sampled id. */
+/* The results of a pass: logits, the best ids with their probabilities, and the sampled id. */
 #include "chunk.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Two softmaxes of a row: of its scores and, if these differ from its logits, of the logits. */
+/* A row has two softmaxes: over its scores and, if these differ from its logits, over the logits. */
 typedef enum { OF_SCORES, OF_LOGITS } softmax_kind;
 
-/* The parts of a block lie together, since one thread writes them: two threads that write to one cache line would slow
- * each other down. */
+/* The parts of one block are consecutive, since one thread writes them: two threads that write to the same cache line
+ * would slow each other down. */
 enum { NEXT_BLOCK = 2 * CPU_ROWS };
 static cpu_softmax_part *part_of(const dt_weights *w, int block, softmax_kind kind, int row) {
   return w->scratch.parts + (size_t)block * NEXT_BLOCK + (size_t)kind * CPU_ROWS + (size_t)row;
 }
 
-/* How the token after the j-th wanted row is sampled; NULL: it is not sampled. */
+/* How the token after the j-th wanted row is sampled; NULL if it is not sampled. */
 static const dt_sampling *sampling_of(const cpu_chunk *c, int j) {
   const dt_out *out = c->p->out;
   if (!out->sampling) return NULL;
@@ -22,13 +22,13 @@ static const dt_sampling *sampling_of(const cpu_chunk *c, int j) {
   return s->temp > 0.0f ? s : NULL;
 }
 
-/* The adjustments of the j-th wanted row's logits; NULL: none. */
+/* The logit adjustments of the j-th wanted row; NULL if there are none. */
 static const dt_row_adjustments *adjustments_of(const cpu_chunk *c, int j) {
   const dt_row_adjustments *all = c->p->out->adjustments, *s = all ? &all[c->wanted + j] : NULL;
   return s && (s->allowed || s->n_text + s->n_path > 0) ? s : NULL;
 }
 
-/* Whether some ids are not allowed; then the filter needs all logits. */
+/* Whether sampling excludes some ids (top-p etc.). The filter then needs all logits. */
 static bool is_filtered(const cpu_chunk *c, const dt_sampling *s) {
   dt_want want = c->p->out->want;
   return s && (want == DT_WANT_ARGMAX || want == DT_WANT_BOTH) && sample_is_filtered(s);
@@ -39,8 +39,8 @@ static cpu_top *list_of(const dt_weights *w, int thread, int row, softmax_kind k
   return w->scratch.top + ((size_t)thread * CPU_ROWS + (size_t)row) * 2 + kind;
 }
 
-/* Makes scores of the logits of listed ids, as the kernel does for consecutive ids: it computes the noise of each run
- * of 64 ids that has one of them. */
+/* Turns the logits of listed ids into scores, as the kernel does for consecutive ids. The noise is computed for each
+ * run of 64 ids that contains a listed one. */
 static void add_noise_to(const cpu_kernels *k, const dt_sampling *s, int32_t position, const int32_t *id, int count,
                          const float *logits, float *scores) {
   enum { RUN = 64 };
@@ -53,14 +53,17 @@ static void add_noise_to(const cpu_kernels *k, const dt_sampling *s, int32_t pos
   }
 }
 
-/* Reduces one block of logits of the j-th wanted row, ids from..from+count-1 (or these places of the model's list of
- * ids), to the result that the caller wants:
- *   LOGITS, or a filter (top-p ..)   stores the block: the filter must see all ids
- *   BOTH                             the k best logits without adjustments, the block's part of their softmax, and the
- * logit of a given id; if the row is sampled or adjusted, also as ARGMAX ARGMAX                           the id of the
- * largest score TOPK                             the k best scores, the block's part of their softmax and, if wanted,
- * of that of the logits A score is the logit with its adjustment or, if the row is sampled, the adjusted logit /
- * temperature + noise. */
+/* Reduces a block of logits of the j-th wanted row to the result that the caller wants. The block is ids
+ * from..from+count-1 (or, if the model has a list of ids, these elements of the list). By what is wanted:
+ *
+ *   LOGITS    stores the block
+ *   ARGMAX    the id of the largest score
+ *   TOPK      the k best scores, the block's part of their softmax and, if wanted, of the softmax of the logits
+ *   BOTH      the k best logits without adjustments, the block's part of their softmax, and the logit of a given id;
+ *             if the row is sampled or adjusted, also as ARGMAX
+ *
+ * A sampling filter (top-p etc.) must see all ids, so with one the block is stored, too. A score is the logit with its
+ * adjustment; if the row is sampled, it is the adjusted logit / temperature + noise. */
 static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int count) {
   const dt_weights *w = c->p->w;
   const dt_out *out = c->p->out;
@@ -89,7 +92,7 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
   int32_t position = c->p->rows->position[out->row[c->wanted + j]];
   if (w->head.target) position += (w->head.kind != DT_HEAD_CROSS_ATTENTION) + c->p->rows->distance;
   float adjusted[CPU_LOGIT_BLOCK];
-  const float *told = logits; /* the logits that are reported with scores; drafted candidates report adjusted ones */
+  const float *told = logits; /* the logits to report; for drafted candidates the adjusted ones */
   if (adjustments && cpu_is_adjusted(adjustments, w->ids, from, count)) {
     logits = memcpy(adjusted, logits, (size_t)count * sizeof *logits);
     cpu_adjust(adjustments, w->ids, from, count, adjusted);
@@ -108,7 +111,7 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
   if (s && out->top_own) k->softmax_sum(logits, count, k->largest(logits, count), own);
 }
 
-/* Ranks that share a model exchange the logits of their blocks; rank 0 reduces all of them. */
+/* If ranks share the model, they exchange the logits of their blocks, and rank 0 reduces all of them. */
 static void reduce_gathered(const cpu_chunk *c, int ids) {
   const dt_weights *w = c->p->w;
   int first, last;
@@ -121,7 +124,7 @@ static void reduce_gathered(const cpu_chunk *c, int ids) {
                    ids - from < CPU_LOGIT_BLOCK ? ids - from : CPU_LOGIT_BLOCK);
 }
 
-/* Computes the final norm of the wanted rows and their logits, and reduces these block by block. */
+/* Computes the final norm of the wanted rows and their logits, and reduces the logits block by block. */
 static void reduce_logits(const cpu_chunk *c, int ids) {
   const dt_weights *w = c->p->w;
   const dt_out *out = c->p->out;
@@ -172,7 +175,8 @@ static void reduce_logits(const cpu_chunk *c, int ids) {
   if (w->ranks) reduce_gathered(c, ids);
 }
 
-/* ln x for x >= 1 in double, as 2 artanh((m - 1) / (m + 1)); without libm, whose last bit differs between machines. */
+/* ln x for x >= 1 in double precision, as 2 artanh((m - 1) / (m + 1)). It does not use libm, whose last bit differs
+ * between machines. */
 static double natural_log(double x) {
   int exponent;
   double m = frexp(x, &exponent); /* in [1/2, 1) */
@@ -182,12 +186,12 @@ static double natural_log(double x) {
   return (double)exponent * 0.69314718055994531 + 2.0 * s * sum;
 }
 
-/* Merges the lists of all threads: the k largest scores of a row and their ids. */
+/* Merges the lists of all threads into the k largest scores of a row and their ids. */
 static void merge_tops(const cpu_chunk *c, int row, softmax_kind kind, int k, cpu_top *merged) {
   int threads = c->me->threads;
   merged->count = 0, merged->nan = false;
   for (int t = 0; t < threads;
-       t++) { /* ids rise with the thread, so among equal scores the first to enter stays first */
+       t++) { /* ids rise with the thread number, so among equal scores the first one to enter stays first */
     const cpu_top *list = list_of(c->p->w, t, row, kind);
     merged->nan |= list->nan;
     for (int i = 0; i < list->count; i++) {
@@ -232,8 +236,8 @@ static void write_candidates(const dt_out *out, size_t result, const cpu_top *to
   }
 }
 
-/* Samples a token among the allowed ids. All logits are stored, without adjustments. *own: the unadjusted logit of the
- * token. */
+/* Samples a token among the allowed ids. All logits have been stored, without adjustments. *own becomes the token's
+ * unadjusted logit. */
 static int32_t sample_filtered(const cpu_chunk *c, int j, const dt_sampling *s, float *own) {
   const dt_weights *w = c->p->w;
   const dt_row_adjustments *adjustments = adjustments_of(c, j);
@@ -251,7 +255,7 @@ static int32_t sample_filtered(const cpu_chunk *c, int j, const dt_sampling *s, 
   return id;
 }
 
-/* The token after the j-th wanted row; *own: its unadjusted logit. */
+/* Chooses the token after the j-th wanted row. *own becomes its unadjusted logit. */
 static int32_t choose(const cpu_chunk *c, int j, const dt_sampling *s, float *own) {
   cpu_top top;
   if (is_filtered(c, s)) return sample_filtered(c, j, s, own);

@@ -1,11 +1,11 @@
-/* Shared by products in AMX tiles: their shapes, and the product of two tiles. */
+/* Shared by the products that use AMX tiles: the shapes of tiles, and the product of two tiles. */
 #ifndef DT_CPU_PRODUCT_AMX_H
 #define DT_CPU_PRODUCT_AMX_H
 
 #include "quant.h"
 #include "simd.h"
 
-enum { AMX_ROWS = 16 }; /* rows of a tile at most: rows of x, or their sums, sixteen outputs each */
+enum { AMX_ROWS = 16 }; /* maximum number of rows of a tile: rows of x, or their sums for sixteen outputs */
 
 typedef struct {
   uint8_t palette, start, reserved[14];
@@ -13,7 +13,7 @@ typedef struct {
   uint8_t rows[16];
 } amx_shapes;
 
-/* Tiles 0 to 3 are sums; 4 and 5 are rows of x, row_bytes each; 6 and 7 are weights. */
+/* Configures the tiles: 0 to 3 hold sums, 4 and 5 rows of x (row_bytes each), 6 and 7 weights. */
 VI void amx_shape(int rows, int row_bytes) {
   amx_shapes c = {.palette = 1};
   for (int i = 0; i < 8; i++) {
@@ -23,8 +23,8 @@ VI void amx_shape(int rows, int row_bytes) {
   _tile_loadconfig(&c);
 }
 
-/* Tile `sums` = rows of x, `step` bytes apart, times weights. The intrinsics need literal tile numbers, hence a
- * macro. */
+/* Sets tile `sums` to rows of x, which are `step` bytes apart, times weights. This is a macro because the intrinsics
+ * need literal tile numbers. */
 #define AMX_MULTIPLY(product, sums, rows, weights, x, step, at)                                                        \
   do {                                                                                                                 \
     _tile_loadd(rows, x, step);                                                                                        \

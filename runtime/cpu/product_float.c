@@ -1,10 +1,11 @@
-/* Weights in f32, f16 and bf16: element (k, j) of a panel lies at [k * 32 + j]. A lane is an output. Every output has
- * one accumulator, to which fma adds its products in the order k = 0, 1, .., K-1. A tile is some rows by some vectors
- * of sixteen outputs, held in registers. So the cut into tiles and blocks of k cannot change a bit. */
+/* Weights in f32, f16 and bf16. Element (k, j) of a panel is at [k * 32 + j]; a lane is an output. Every output has one
+ * accumulator, to which fma adds its products in the order k = 0, 1, .., K-1. A tile is a number of rows by a number of
+ * vectors of sixteen outputs, held in registers. Because of the fixed order, the division into tiles and into blocks of
+ * k cannot change a bit. */
 #include "variant.h"
 
-/* Tiles as (rows, columns of sixteen outputs, log2 of these), with as many accumulators as there are registers. A pass
- * of one row takes several panels at once, so that enough chains of fma overlap. */
+/* The shapes of tiles: (rows, columns of sixteen outputs, log2 of the columns). Each has as many accumulators as there
+ * are registers. A pass over one row takes several panels at once, so that enough chains of fma overlap. */
 // clang-format off
 #if defined(__AVX512F__)
 enum { TILE_ROWS = 14 };
@@ -12,7 +13,7 @@ enum { TILE_ROWS = 14 };
   X(1, 8, 3, T) X(1, 4, 2, T) X(1, 2, 1, T) X(2, 8, 3, T) X(2, 4, 2, T) X(2, 2, 1, T) X(3, 4, 2, T) X(3, 2, 1, T)      \
   X(4, 4, 2, T) X(4, 2, 1, T) X(5, 4, 2, T) X(5, 2, 1, T) X(6, 4, 2, T) X(6, 2, 1, T) X(7, 2, 1, T) X(8, 2, 1, T)      \
   X(9, 2, 1, T) X(10, 2, 1, T) X(11, 2, 1, T) X(12, 2, 1, T) X(13, 2, 1, T) X(14, 2, 1, T)
-#elif defined(__AVX2__) || defined(SIMD_NEON) /* as many numbers in registers */
+#elif defined(__AVX2__) || defined(SIMD_NEON) /* registers hold equally many floats in total */
 enum { TILE_ROWS = 6 };
 #define TILES(X, T)                                                                                                    \
   X(1, 4, 2, T) X(1, 2, 1, T) X(2, 2, 1, T) X(3, 1, 0, T) X(4, 1, 0, T) X(5, 1, 0, T) X(6, 1, 0, T)
@@ -22,16 +23,16 @@ enum { TILE_ROWS = 4 };
 #endif
 // clang-format on
 
-enum { K_BLOCK = 256 }; /* with more rows than a tile has, 256 x 32 weights stay in the L1 cache for all tiles */
+enum { K_BLOCK = 256 }; /* with more rows than one tile has, 256 x 32 weights stay in the L1 cache for all tiles */
 
-/* Weights are prefetched, so that memory does not pause while the processor computes. Rows that fit one tile: AHEAD
- * lines ahead, past the ends of pages and panels. More rows: the next block of k, spread over the tiles of this
- * block. */
+/* Weights are prefetched, so that memory is busy while the processor computes. If the rows fit one tile, AHEAD lines
+ * ahead, past the ends of pages and panels. With more rows, the next block of k is prefetched, spread over the tiles of
+ * the current block. */
 enum { AHEAD = 24 };
 
-/* Few rows take several panels at once. If the panels are short, the hardware prefetcher finds their streams too late.
- * So FEW_AHEAD lines of each panel are prefetched and, before its end, the first lines of the panel that comes next.
- * This makes longer panels that come from memory slower, so they go without. */
+/* Few rows take several panels at once. If the panels are short, the hardware prefetcher detects their streams too
+ * late. Therefore FEW_AHEAD lines of each panel are prefetched and, before its end, the first lines of the panel that
+ * comes next. For longer panels that come from memory this would be slower, so they are not prefetched. */
 enum { FEW_ROWS = 3, SHORT_PANEL = 512, FEW_AHEAD = 40 };
 
 enum { F32, F16, BF16 };
@@ -44,9 +45,9 @@ VI v16 load_weights(const char *p, int type) {
   return v_load((const float *)p);
 }
 
-/* sums[r][16 c + lane] = (resume ? sums : 0) + the sum over k of x * weight; column c is half c % 2 of panel c / 2.
- * Prefetches `ahead`, which moves on by `step` bytes for each k. Few rows prefetch in each panel, and in short ones
- * only. */
+/* sums[r][16 c + lane] = (resume ? sums : 0) + the sum over k of x * weight. Column c is half c % 2 of panel c / 2. The
+ * address `ahead` is prefetched and advances by `step` bytes for each k. With few rows each panel is prefetched
+ * instead, if the panels are short. */
 VI void tile(const int rows, const int columns, const int type, const char *weights, size_t panel_bytes, const float *x,
              size_t ldx, int k, float *sums, size_t ld, int resume, const char *ahead, size_t step) {
   const size_t line = CPU_PANEL * bytes_of(type), half = line / 2;
@@ -97,8 +98,8 @@ TILES(DEFINE_TILE, BF16)
 #define NAME_TILE(R, C, L, T) [T][R][L] = tile_##R##x##C##_##T,
 static tile_fn *const tiles[3][TILE_ROWS + 1][4] = {TILES(NAME_TILE, F32) TILES(NAME_TILE, F16) TILES(NAME_TILE, BF16)};
 
-/* All columns of `count` panels for at most TILE_ROWS rows, in the widest tiles possible. `ahead` as for a tile; NULL:
- * the lines behind those that a tile reads. */
+/* Computes all columns of `count` panels for at most TILE_ROWS rows, in tiles as wide as possible. `ahead`: see tile;
+ * NULL: the lines after those that a tile reads. */
 static void tile_columns(int type, const char *weights, size_t panel_bytes, int count, const float *x, size_t ldx,
                          int rows, int k, float *sums, size_t ld, int resume, const char *ahead, size_t step) {
   size_t line = CPU_PANEL * bytes_of(type);
@@ -113,7 +114,7 @@ static void tile_columns(int type, const char *weights, size_t panel_bytes, int 
   }
 }
 
-/* One panel for more rows than a tile has: block by block of k, and tile by tile in each block. */
+/* Computes one panel for more rows than a tile has: one block of k after the other, and in each block all tiles. */
 static void panel_many_rows(int type, const char *weights, const float *x, size_t ldx, int n, int k, float *sums,
                             size_t ld) {
   int count = (n + TILE_ROWS - 1) / TILE_ROWS;
@@ -121,7 +122,7 @@ static void panel_many_rows(int type, const char *weights, const float *x, size_
   for (int k0 = 0; k0 < k; k0 += K_BLOCK) {
     int length = k - k0 < K_BLOCK ? k - k0 : K_BLOCK;
     const char *block = weights + (size_t)k0 * line, *next = block + (size_t)length * line;
-    for (int t = 0; t < count; t++, next += (size_t)length * step) { /* tiles of nearly equal height */
+    for (int t = 0; t < count; t++, next += (size_t)length * step) { /* the heights of tiles differ by at most 1 */
       int first = n * t / count, rows = n * (t + 1) / count - first;
       tile_columns(type, block, 0, 1, x + (size_t)first * ldx + k0, ldx, rows, length, sums + (size_t)first * ld, ld,
                    k0 > 0, next, step);

@@ -1,6 +1,6 @@
-/* Shared by products of many rows with SMMLA, which multiplies two rows of x by two outputs, eight numbers of each. The
- * codes of a cell, minus their zero, are unpacked once for all rows: for each eight numbers, eight registers of two
- * outputs. */
+/* Shared by products of many rows with SMMLA. This instruction multiplies two rows of x by two outputs, eight numbers
+ * of each. The codes of a cell, minus their zero, are unpacked once for all rows: each eight numbers of a strip become
+ * eight registers of two outputs. */
 #ifndef DT_CPU_PRODUCT_MMLA_H
 #define DT_CPU_PRODUCT_MMLA_H
 
@@ -8,12 +8,13 @@
 
 enum {
   MMLA_ROWS = 4,                         /* rows of a tile: two pairs, whose sums fill half of the registers */
-  MMLA_EIGHT = 8 * QUANT_OUTPUTS,        /* bytes of eight numbers of a strip */
-  MMLA_CELL = QUANT_CELL * QUANT_OUTPUTS /* bytes of a strip's cell */
+  MMLA_EIGHT = 8 * QUANT_OUTPUTS,        /* bytes of eight numbers of each output of a strip */
+  MMLA_CELL = QUANT_CELL * QUANT_OUTPUTS /* bytes of an unpacked cell of a strip */
 };
 
 VI void mmla_unpack_block(const quant_format *f, const uint8_t *block, int8_t *to) {
-  const int8x16_t zero = vdupq_n_s8((int8_t)(quant_is_small(f) ? f->zero : 0)); /* others are minus their zero */
+  const int8x16_t zero =
+      vdupq_n_s8((int8_t)(quant_is_small(f) ? f->zero : 0)); /* others are already minus their zero */
 #pragma GCC unroll 4
   for (int eight = 0; eight < QUANT_BLOCK / 8; eight++) {
     const i16 first = quant_code(f, block, 2 * eight), second = quant_code(f, block, 2 * eight + 1);
@@ -38,12 +39,12 @@ VI int32x4_t mmla_upper(int32x4_t a, int32x4_t b) {
   return vreinterpretq_s32_s64(vzip2q_s64(vreinterpretq_s64_s32(a), vreinterpretq_s64_s32(b)));
 }
 
-/* sum[r] = the sum of code * digit over a group, exactly: codes of the group, as unpacked, and its digits of each
- * row. */
+/* sum[r] = the sum of code * digit over a group, exactly. `codes` are the group's unpacked codes, `digits` the digits
+ * of each row. */
 VI void mmla_group(const int rows, const quant_format *f, const int8_t *codes, const int8_t *const digits[MMLA_ROWS],
                    i16 sum[MMLA_ROWS]) {
   const int pairs = rows / 2;
-  int32x4_t part[MMLA_ROWS / 2][8]; /* of two rows and two outputs */
+  int32x4_t part[MMLA_ROWS / 2][8]; /* each for two rows and two outputs */
 #pragma GCC unroll 2
   for (int p = 0; p < pairs; p++)
 #pragma GCC unroll 8
@@ -70,12 +71,13 @@ VI void mmla_group(const int rows, const quant_format *f, const int8_t *codes, c
   }
 }
 
-/* A kernel adds a cell of a strip to the sums of a tile: n rows at x, `step` bytes apart, 1 to MMLA_ROWS. */
+/* A kernel adds a cell of a strip to the sums of a tile. The tile is the n rows (1 to MMLA_ROWS) at x, `step` bytes
+ * apart. */
 typedef void mmla_kernel(const quant_cell *c, const int8_t *codes, const char *x, size_t step, int n, float *sums,
                          size_t ld);
 
-/* sums = n rows of x times `count` panels of m. All strips take a cell while its digits are in the L1 cache; `cell` is
- * the bytes of a cell of a row. */
+/* sums = n rows of x times `count` panels of m. All strips use a cell while its digits are in the L1 cache. `cell` is
+ * the size of a row's cell in bytes. */
 VI void mmla_walk(const quant_format *f, mmla_kernel *two_rows, mmla_kernel *four_rows, size_t cell,
                   const cpu_matrix *m, int first, int count, const char *x, size_t step, int n, float *sums,
                   size_t ld) {

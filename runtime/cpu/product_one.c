@@ -1,10 +1,10 @@
-/* Products with quantized matrices, rows rounded to one digit: quant.h has the definition. A few rows at a time keep
+/* Products with quantized matrices, with rows rounded to one digit (defined in quant.h). A few rows at a time keep
  * their sums in registers while a part of a strip is read. */
 #include "product_one.h"
 
-/* Rows, and strips of a panel, that share loaded data; the number of registers limits them. All rows share the unpacked
- * codes. Two strips share the fours of x, since the processor computes only as many dot products in a cycle as it
- * loads. */
+/* The shapes of tiles: the number of rows, and of strips of a panel, that share loaded data. The number of registers
+ * limits them. All rows share the unpacked codes. Two strips share the fours of x, because the processor computes no
+ * more dot products in a cycle than it loads operands. */
 #if defined(__AVX512F__)
 enum { TILE_ROWS = 6, TILE_STRIPS = 2 };
 #elif defined(__AVX2__)
@@ -17,10 +17,10 @@ enum { TILE_ROWS = 1, TILE_STRIPS = 1 };
 
 /* ---- rows of x --------------------------------------------------------------------------------------------------- */
 
-/* Of the blocks of a cell, block b in lane b. Lanes past the last block are zero. */
+/* Numbers of the blocks of a cell: block b in lane b. Lanes past the last block are zero. */
 typedef struct {
   v16 scale, inverse;
-  unsigned finite, fine; /* a bit for each block */
+  unsigned finite, fine; /* one bit for each block */
 } block_scales;
 
 /* The sum, or the largest number, of each of sixteen vectors. */
@@ -38,7 +38,7 @@ VI block_scales scales_of(const float *x, const int blocks) {
   for (int b = 0; b < blocks; b++) {
     v16 first = v_load(x + QUANT_BLOCK * b), second = v_load(x + QUANT_BLOCK * b + 16);
     largest[b] = v_max(v_abs(first), v_abs(second)), total[b] = v_add(v_abs(first), v_abs(second));
-    bool finite = !v_nan_mask(v_fma(second, zero, v_mul(first, zero))); /* infinity times zero is NaN, too */
+    bool finite = !v_nan_mask(v_fma(second, zero, v_mul(first, zero))); /* NaN, or infinity times zero */
     s.finite |= (unsigned)finite << b;
   }
   v16 most = OF_SIXTEEN(v_largest4, v_largest16, largest);
@@ -55,7 +55,8 @@ VI block_scales scales_of(const float *x, const int blocks) {
   return s;
 }
 
-/* Rounds what a first digit leaves of sixteen numbers; returns the sum of the finer digits. */
+/* Rounds the remainders of sixteen numbers, after their first digit, to finer digits. Returns the sum of these
+ * digits. */
 VI int32_t round_finer(const quant_format *f, v16 left, int at, quant_one *to) {
   i16 r = i_nearest(v_mul(left, v_set1(1 << QUANT_FINER)));
   i_store_i8(to->finer + at, r);
@@ -64,7 +65,7 @@ VI int32_t round_finer(const quant_format *f, v16 left, int at, quant_one *to) {
   return sum;
 }
 
-/* Rounds the sums of a cell's groups to 16 bits with one scale. */
+/* Rounds the sums of a cell's groups to 16 bits with a common scale. */
 VI void round_sums(v16 sums, quant_one *to) {
   float most = v_hmax(v_abs(sums));
   int32_t whole[16] = {0};
@@ -77,12 +78,12 @@ VI void round_sums(v16 sums, quant_one *to) {
   for (int i = 0; i < QUANT_BLOCKS; i++) to->extra[i] = quant_pair(whole[2 * i], whole[2 * i + 1]);
 }
 
-/* All sums over lanes are taken at once, in registers. */
+/* Rounds the blocks of a cell. All sums over lanes are computed at once, in registers. */
 VI void round_blocks(const quant_format *f, const float *x, const int blocks, quant_one *to) {
   const int halves = QUANT_BLOCK / 16, per_block = QUANT_BLOCK / f->group;
   const block_scales s = scales_of(x, blocks);
   float scale[16], inverse[16], finer_sums[16] = {0};
-  v16 digits[16]; /* of a group, added to sixteen numbers */
+  v16 digits[16]; /* the digits of a group, added up to sixteen numbers */
   v_store(scale, s.scale), v_store(inverse, s.inverse);
   memcpy(to->scale, scale, sizeof to->scale);
   memset(to->extra, 0, sizeof to->extra);
@@ -139,12 +140,12 @@ VI void round_cell(const quant_format *f, const float *x, int groups, quant_one 
 
 typedef const quant_one *tile_rows[TILE_ROWS];
 
-/* Numbers of each row and strip of a tile. */
+/* The integer sums for each row and strip of a tile. */
 typedef i16 tile_sums[TILE_ROWS][TILE_STRIPS];
 typedef v16 tile_floats[TILE_ROWS][TILE_STRIPS];
 
-/* How many fours of a group i_pairs can add within 16 bits, each at most 2 * 127 * the largest code; 0: i_dot4 is
- * faster, or a code too large. */
+/* How many fours of a group i_pairs can add within 16 bits. A four adds at most 2 * 127 * the largest code to each sum.
+ * 0 if i_dot4 is faster or a code is too large. */
 VI int fours_of_pairs(const quant_format *f) {
   if (!SIMD_PAIRS || !quant_is_small(f)) return 0;
   const int largest = f->values == QUANT_ITSELF ? (1 << f->bits) - 1 : 2 * f->zero;
@@ -181,7 +182,7 @@ VI void sum_block(const int rows, const int strips, const quant_format *f, const
   }
 }
 
-/* Adds a block's group, or both of its groups, to t. */
+/* Adds the group of a block, or both of its groups, to t. */
 VI void add_block(const int rows, const int strips, const quant_format *f, const quant_cell c[TILE_STRIPS], int b,
                   const tile_rows x, tile_floats t) {
   tile_sums sum[2];
@@ -235,7 +236,7 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, one_fi
 
 #define KERNEL(name, rows, strips)                                                                                     \
   static void name##_##rows##x##strips(const quant_part *p) { few_rows(rows, strips, &name, name##_finer, p); }
-#if defined(__AVX512F__) /* rows are shared out evenly, so no tile of several has a single row */
+#if defined(__AVX512F__) /* rows are divided evenly, so if there are several tiles none has a single row */
 #define KERNELS(name)                                                                                                  \
   KERNEL(name, 1, 1)                                                                                                   \
   KERNEL(name, 2, 2)                                                                                                   \

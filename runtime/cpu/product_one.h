@@ -1,16 +1,17 @@
-/* Shared by all products of one digit: a few rows at a time, and more in AMX tiles or by SMMLA. */
+/* Shared by all products with rows of one digit: by vectors for a few rows at a time, in AMX tiles or by SMMLA for
+ * more. */
 #ifndef DT_CPU_PRODUCT_ONE_H
 #define DT_CPU_PRODUCT_ONE_H
 
 #include "product_quant.h"
 
-/* The value that a cell's sum begins with: with f16 scales the sum of the cells before, since they need no factor of
- * the cell. */
+/* What the sum of a cell begins with. With f16 scales it is the sum of the cells before, since no factor of the cell
+ * follows. */
 VI v16 one_begin_cell(const quant_format *f, const float *acc) {
   return quant_is_whole(f) ? v_set1(0.0f) : v_load(acc);
 }
 
-/* Returns t with the finer digits of a row added, if it has any. */
+/* Returns t plus the finer digits of a row, if the row has any. */
 VI v16 one_add_finer(const quant_format *f, const quant_cell *c, const quant_one *x, v16 t) {
   const int per_block = QUANT_BLOCK / f->group;
   for (int b = 0; b < c->blocks; b++) {
@@ -33,7 +34,7 @@ VI v16 one_add_finer(const quant_format *f, const quant_cell *c, const quant_one
   return t;
 }
 
-/* The same as a function, for few rows. */
+/* The type of one_add_finer for one format, to be called when there are few rows. */
 typedef v16 one_finer(const quant_cell *c, const quant_one *x, v16 t);
 #define ONE_DEFINE_FINER(name)                                                                                         \
   static __attribute__((noinline)) v16 name##_finer(const quant_cell *c, const quant_one *x, v16 t) {                  \
@@ -46,12 +47,13 @@ VI void one_end_cell(const quant_format *f, const quant_factors *of, const quant
   v_store(acc, t);
 }
 
-/* Number of rows above which AMX tiles are faster: 12, or 16 if a block has two groups, whose sums leave the tiles
- * separately. Microseconds on a Xeon (tests/bench/bench_products.c), by vectors and in tiles: Q4_K 12 rows 984 and 959,
- * 16 rows 1240 and 1000; Q6_K 16 rows 1395 and 1462, 32 rows 2600 and 2399. */
+/* The number of rows above which AMX tiles are faster than vectors: 12, or 16 if a block has two groups, whose sums
+ * must leave the tiles separately. Measured on a Xeon in microseconds, by vectors and in tiles
+ * (tests/bench/bench_products.c): Q4_K 12 rows 984 and 959, 16 rows 1240 and 1000; Q6_K 16 rows 1395 and 1462, 32 rows
+ * 2600 and 2399. */
 #if !defined(SIMD_NEON)
 VI int one_most_by_vectors(const quant_format *f) { return f->group < QUANT_BLOCK ? 16 : 12; }
-#else /* SMMLA pays from the second tile by vectors on, by counts of instructions: no machine has measured it */
+#else /* estimated from instruction counts, not measured: SMMLA is faster from the second tile of vectors on */
 VI int one_most_by_vectors(const quant_format *f) { return (void)f, 4; }
 #endif
 

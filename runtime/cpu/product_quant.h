@@ -1,5 +1,5 @@
-/* Shared by all products with quantized matrices, of one digit and of two, a few rows at a time, in AMX tiles and by
- * SMMLA: codes and scales for vectors, and the loop over a matrix. */
+/* Shared by all products with quantized matrices, whether x has one digit or two, and whether they use vectors, AMX
+ * tiles or SMMLA: how vectors of codes and scales are loaded, and the loop over a matrix. */
 #ifndef DT_CPU_PRODUCT_QUANT_H
 #define DT_CPU_PRODUCT_QUANT_H
 
@@ -11,31 +11,32 @@
 
 /* ---- weights ----------------------------------------------------------------------------------------------------- */
 
-/* Whether codes are below 128. Others are minus 128, the zero of these formats, where dot products are signed. */
+/* Whether all codes are below 128. Where dot products are signed, other codes are stored minus 128, which is the zero
+ * of their formats. */
 VI bool quant_is_small(const quant_format *f) { return f->bits < 8 && f->values != QUANT_IQ4; }
 
 static const uint8_t quant_signed_iq4[16] = {129, 152, 173, 191, 207, 221, 234, 246, 1, 13, 25, 38, 53, 69, 89, 113};
 
-/* Unpacks four `four` (0..7) of a block, for sixteen outputs. */
+/* Unpacks four number `four` (0..7) of a block, for sixteen outputs. */
 VI i16 quant_code(const quant_format *f, const uint8_t *block, const int four) {
   if (f->bits == 8) {
     i16 code = i_load(block + QUANT_LINE * four);
     return SIMD_SIGNED ? i_xor(code, i_set1((int32_t)0x80808080)) : code;
   }
-  const int lines = f->bits < 4 ? 2 : 4, upper = f->bits - lines; /* lower bits, in as many lines; bits in a plane */
+  const int lines = f->bits < 4 ? 2 : 4, upper = f->bits - lines; /* numbers of lower and upper bits */
   i16 line = i_load(block + QUANT_LINE * (four % lines));
   i16 low = i_and(four < lines ? line : i_right(line, four / lines * lines), lines == 2 ? 0x03030303 : 0x0f0f0f0f);
   if (SIMD_SIGNED && f->values == QUANT_IQ4) return i_look_up(quant_signed_iq4, low);
   if (f->values != QUANT_ITSELF) return i_look_up(quant_table(f), low);
   if (upper == 0) return low;
   i16 plane = i_load(block + QUANT_LINE * (upper == 1 ? lines : lines + four / 4));
-  const int from = upper == 1 ? four : four % 4 * 2; /* position of the upper bits, which move above the lower */
+  const int from = upper == 1 ? four : four % 4 * 2; /* where the upper bits are, which move above the lower ones */
   i16 high = from < lines ? i_left(plane, lines - from) : i_right(plane, from - lines);
   return i_or(low, i_and(high, (upper == 1 ? 0x01010101 : 0x03030303) << lines));
 }
 
-/* The number that a group's sum begins with, of a row's `extra`: -zero * (sum of q), unless the codes are minus
- * zero. */
+/* What the integer sum of a group begins with, taken from a row's `extra`: -zero * (sum of q), or 0 if the codes are
+ * stored minus their zero. */
 VI int32_t quant_extra(const quant_format *f, const int32_t *extra) {
   return f->zero && !(SIMD_SIGNED && !quant_is_small(f)) ? *extra : 0;
 }
@@ -56,8 +57,9 @@ VI v16 quant_minimum(const quant_cell *c, int group) {
   return v_load_f16((const uint16_t *)c->minima + (size_t)QUANT_OUTPUTS * (size_t)group);
 }
 
-/* isum * scale in one step, if a block has one whole scale. The integer sum begins with the bits of the float 1.5 *
- * 2^23, so that its bits are the float 1.5 * 2^23 + isum; `less` is -1.5 * 2^23 * scale. All of it is exact. */
+/* These three compute isum * scale in one step, if a block has one integer scale. The integer sum begins with the bits
+ * of the float 1.5 * 2^23. The result's bits are therefore the float 1.5 * 2^23 + isum, and adding `less`, -1.5 * 2^23
+ * * scale, removes the first term. All of this is exact. */
 VI int32_t quant_begin(const quant_format *f) { return quant_is_whole(f) && f->group == QUANT_BLOCK ? 0x4b400000 : 0; }
 
 VI v16 quant_less(v16 scale) { return v_mul(scale, v_set1(-0x1.8p23f)); }
@@ -66,14 +68,14 @@ VI v16 quant_scaled(i16 sum, v16 scale, v16 less) { return v_fma(i_as_float(sum)
 
 VI v16 quant_f16(const uint8_t *line) { return v_load_f16((const uint16_t *)line); }
 
-/* The factors at the end of a cell of whole scales, the same for all rows: d and, with whole minima, dmin and the
+/* The factors at the end of a cell with integer scales, the same for all rows: d and, with integer minima, dmin and the
  * minima of groups 2i and 2i + 1, 16 bits each. */
 typedef struct {
   v16 d, dmin;
   i16 minima[QUANT_BLOCKS];
 } quant_factors;
 
-/* Pairs of groups in a cell. */
+/* The number of pairs of groups in a cell. */
 VI int quant_pairs(const quant_format *f) { return QUANT_CELL / f->group / 2; }
 
 VI quant_factors quant_factors_of(const quant_format *f, const quant_cell *c) {
@@ -91,7 +93,7 @@ VI quant_factors quant_factors_of(const quant_format *f, const quant_cell *c) {
   return of;
 }
 
-/* The sum over a cell's groups of a whole minimum times a sum of 16 bits; `pairs` has two sums each. */
+/* The sum over a cell's groups of an integer minimum times a 16-bit sum. Each element of `pairs` has two such sums. */
 VI v16 quant_whole_minima(const quant_format *f, const quant_factors *of, const int32_t *pairs) {
   i16 sum = i_set1(0);
 #pragma GCC unroll 8
@@ -113,38 +115,39 @@ VI v16 quant_float_at(const int32_t *p) {
   return v_set1(x);
 }
 
-/* Two sums of 16 bits in one word, the first in the lower half. */
+/* Packs two 16-bit sums into one word, the first in the lower half. */
 VI int32_t quant_pair(int32_t first, int32_t second) {
   return (int32_t)((uint32_t)first & 0xffff) | (int32_t)((uint32_t)second << 16);
 }
 
-/* *largest = the largest |x|, n a multiple of 16; false: a number is not finite. */
+/* Sets *largest to the largest |x| of n numbers, n a multiple of 16. Returns false if a number is not finite. */
 VI bool quant_largest(const float *x, int n, float *largest) {
   v16 most = v_set1(0.0f), zero = v_set1(0.0f), all = zero;
   for (int i = 0; i < n; i += 16) {
     v16 v = v_load(x + i);
     most = v_max(v_abs(v), most);
-    all = v_fma(v, zero, all); /* NaN if any number is not finite */
+    all = v_fma(v, zero, all); /* becomes NaN if any number is not finite */
   }
   *largest = v_hmax(most);
   return !v_nan_mask(all);
 }
 
-/* The factor that maps numbers of at most `most` to whole numbers of at most `limit`; 0 if all numbers are 0. */
+/* The factor that maps numbers up to `most` to integers up to `limit`; 0 if all numbers are 0. */
 VI float quant_inverse(float most, int limit) { return most > 0.0f ? fminf((float)limit / most, 0x1p126f) : 0.0f; }
 
 /* ---- the loop over a matrix -------------------------------------------------------------------------------------- */
 
-/* The work of a kernel: some cells of strips that lie `apart` bytes from each other, and rows `step` bytes apart. */
+/* The work of a kernel: some cells of strips, which are `apart` bytes from each other, and rows, which are `step` bytes
+ * apart. */
 typedef struct {
   const uint8_t *weights;
   size_t apart;
-  int cells, left;      /* left: the numbers of k that remain where the cells begin */
-  const uint8_t *ahead; /* prefetched meanwhile, for each strip: */
-  int lines;            /* lines at each block; 0: as many bytes as a block takes, with its share of scales */
+  int cells, left;      /* left: how many inputs of the row remain from the first cell on */
+  const uint8_t *ahead; /* where to prefetch, for each strip */
+  int lines;            /* lines to prefetch at each block; 0: as many bytes as a block and its scales have */
   const char *rows;     /* the first row, at the first cell */
   size_t step;
-  float *sums; /* [rows][ld] of the cells before */
+  float *sums; /* [rows][ld] the sums over the cells before */
   size_t ld;
 } quant_part;
 
@@ -153,26 +156,27 @@ typedef void quant_kernel(const quant_part *p);
 enum {
   QUANT_TALLEST = 6,
   QUANT_STRIPS = CPU_PANEL / QUANT_OUTPUTS,
-  QUANT_PART_CELLS = 1, /* cells of a strip that all rows take before the next: three fill the L1 cache of a Zen 4 */
+  QUANT_PART_CELLS = 1, /* cells of a strip that all rows use before the next: three fill the L1 cache of a Zen 4 */
 };
 
-/* A single row prefetches its weights this number of bytes ahead, past the ends of cells and strips. Two threads of a
- * Xeon then read 33 GB/s (Q4_K, codes alone), with 8192 bytes 25, with 1024 bytes 28. A Zen 3 wants more than 2560. */
+/* For a single row, weights are prefetched this number of bytes ahead, past the ends of cells and strips. With 2560
+ * bytes two threads of a Xeon read 33 GB/s (Q4_K, codes alone), with 8192 bytes 25, with 1024 bytes 28. A Zen 3 needs
+ * more. */
 #if defined(__AVX2__) && !defined(__AVX512F__)
 enum { QUANT_AHEAD = 4608 };
 #else
 enum { QUANT_AHEAD = 2560 };
 #endif
 
-/* The kernels of a format: one for a single row and one strip, and one for each tile of up to `rows` rows and `strips`
- * strips. */
+/* The kernels of a format: `alone` for a single row and one strip, and one for each tile of up to `rows` rows and
+ * `strips` strips. */
 typedef struct {
   int rows, strips;
-  size_t cell; /* bytes of a cell of a row */
+  size_t cell; /* size of a row's cell in bytes */
   quant_kernel *alone, *tile[QUANT_TALLEST];
 } quant_kernels;
 
-/* Prefetches, at each block, lines that are needed later; returns where to go on. */
+/* Called at each block: prefetches lines that are needed later. Returns where to continue at the next block. */
 VI const uint8_t *quant_ask_ahead(const quant_format *f, const quant_part *p, const int strips, const uint8_t *ahead) {
   if (p->lines == 0) {
     const size_t share = quant_layout_of(f, QUANT_CELL).bytes / QUANT_BLOCKS;
@@ -187,9 +191,9 @@ VI const uint8_t *quant_ask_ahead(const quant_format *f, const quant_part *p, co
 
 /* sums[r][..] = n rows of x times `count` panels of m from `first` on.
  *
- * A single row reads each strip from end to end. More rows form `heights` tiles of nearly equal height. The strips are
- * cut into parts of QUANT_PART_CELLS cells; all tiles use a part while it is in the L1 cache, and each tile prefetches
- * its share (`lines`) of the next part. */
+ * A single row reads each strip from end to end. Several rows form `heights` tiles, whose numbers of rows differ by at
+ * most 1. The strips are divided into parts of QUANT_PART_CELLS cells. All tiles use a part while it is in the L1
+ * cache, and each tile prefetches its share (`lines`) of the next part. */
 VI void quant_walk(const quant_format *f, const quant_kernels *k, const cpu_matrix *m, int first, int count,
                    const char *x, size_t step, int n, float *sums, size_t ld) {
   const size_t strip_bytes = quant_strip_bytes(f, m->k), cell_bytes = quant_layout_of(f, QUANT_CELL).bytes;
@@ -232,9 +236,9 @@ VI void quant_unpack_output(const quant_format *f, const char *panel, int k, int
                out);
 }
 
-/* Defines the cpu_format named cpu_format_<called>, for weights in the quant_format `name` and `activations` bits of x.
- * It takes a type of cells of x, round_cell(format, x, groups, cell), the kernels, and `tiles`: statements that may
- * compute everything and return. */
+/* Defines the cpu_format cpu_format_<called>, for weights in the quant_format `name` and x rounded to `activations`
+ * bits. `cell` is the type of a cell of x, which round_cell(format, x, groups, cell) fills. `kernels` are the format's
+ * quant_kernels. `tiles` are statements that may compute the product in another way and return. */
 #define QUANT_DEFINE(called, name, type, activations, cell, kernels, tiles)                                            \
   static size_t called##_panel_bytes(int k) { return QUANT_STRIPS * quant_strip_bytes(&name, k); }                     \
   static void called##_pack(char *panel, int k, const char *const row[CPU_PANEL]) {                                    \

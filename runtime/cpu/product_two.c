@@ -1,8 +1,10 @@
-/* Products with quantized matrices, rows rounded to two digits: quant.h has the definition. A few rows at a time keep
- * their sums in registers while a part of a panel is read, short enough to stay in the L1 cache for all of them. */
+/* Products with quantized matrices, with rows rounded to two digits (defined in quant.h). A few rows at a time keep
+ * their sums in registers while a part of a panel is read; the part is short enough to stay in the L1 cache for all of
+ * them. */
 #include "product_two.h"
 
-/* Rows, and strips of a panel, that share loaded data; the number of registers limits them. */
+/* The shapes of tiles: the number of rows, and of strips of a panel, that share loaded data. The number of registers
+ * limits them. */
 #if defined(__AVX512F__)
 enum { TILE_ROWS = 4, TILE_STRIPS = 2 };
 #elif defined(__AVX2__) || defined(SIMD_NEON)
@@ -13,7 +15,7 @@ enum { TILE_ROWS = 1, TILE_STRIPS = 1 };
 
 /* ---- rows of x --------------------------------------------------------------------------------------------------- */
 
-/* Rounds a group to its two digits; returns the sum of the rounded numbers. */
+/* Rounds a group to its two digits. Returns the sum of the rounded numbers. */
 VI int32_t round_group(const quant_format *f, const float *x, v16 inverse, int8_t *digits) {
   const int32_t half = 1 << (f->shift - 1), rest = (1 << f->shift) - 1;
   i16 sum = i_set1(0);
@@ -86,7 +88,7 @@ VI void sum_group(const int rows, const int strips, const quant_format *f, const
   EACH_ROW EACH_STRIP sum[r][s] = i_add(i_left(high[r][s], f->shift), sum[r][s]);
 }
 
-/* Adds a cell to the sums so far; returns where prefetching goes on. */
+/* Adds a cell to the sums so far. Returns where prefetching continues. */
 VI const uint8_t *add_cell(const int rows, const int strips, const quant_format *f, const quant_part *p,
                            const quant_cell c[TILE_STRIPS], const tile_rows x, const uint8_t *ahead) {
   const int per_block = QUANT_BLOCK / f->group;
@@ -137,7 +139,7 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, const 
 
 #define KERNEL(name, rows, strips)                                                                                     \
   static void name##_##rows##x##strips(const quant_part *p) { few_rows(rows, strips, &name, p); }
-#if defined(__AVX512F__) /* rows are shared out evenly, so no tile of several has a single row */
+#if defined(__AVX512F__) /* rows are divided evenly, so if there are several tiles none has a single row */
 #define KERNELS(name)                                                                                                  \
   KERNEL(name, 1, 1)                                                                                                   \
   KERNEL(name, 2, 2)                                                                                                   \

@@ -1,4 +1,4 @@
-/* Lays the codes, scales and minima of a file's blocks out for sixteen outputs at a time: see quant.h. */
+/* Rearranges the codes, scales and minima of a file's blocks for sixteen outputs at a time: see quant.h. */
 #include "quant.h"
 
 #include "model/types_decode.h"
@@ -10,10 +10,11 @@
 
 static void put_four(uint8_t *line, int output, uint32_t four) { memcpy(line + 4 * output, &four, sizeof four); }
 
-/* Lower bits of a code, in as many lines; and bits in a plane. */
+/* The number of lower bits of a code, which is also their number of lines; and the number of bits in a plane of upper
+ * bits. */
 static int lower(int bits) { return bits < 4 ? 2 : 4; }
 
-/* Writes four codes at a time, as the bytes of a word: no shift carries a bit from one byte into the next. */
+/* Writes four codes at a time, as the bytes of a word. No shift carries a bit from one byte into the next. */
 static void put_codes(int bits, const uint8_t *code, int output, uint8_t *to) {
   const int lines = lower(bits), upper = bits - lines;
   uint32_t four[8], line[8] = {0};
@@ -44,7 +45,7 @@ static float f16_at(const uint8_t *line, int output) {
   return x;
 }
 
-/* Place of a byte of two groups: those of groups 2 i and 2 i + 1 lie side by side. */
+/* Where a byte goes when two groups are interleaved: those of groups 2i and 2i + 1 alternate output by output. */
 static size_t side_by_side(int group, int output) { return (size_t)(32 * (group / 2) + 2 * output + group % 2); }
 
 static size_t byte_scale(const quant_format *f, int group, int output) {
@@ -78,8 +79,8 @@ void quant_pack(const quant_format *f, const void *blocks, int k, int output, ui
   }
 }
 
-/* A weight of the group is (code - zero) * scale + minimum, computed with the operations of the decoders of types.h, in
- * their order. A minimum of minus zero changes nothing. */
+/* The scale and minimum of a group: a weight is (code - zero) * scale + minimum. They are computed with the operations
+ * of the decoders in types.h, in the same order. A minimum of -0 changes nothing. */
 typedef struct {
   float scale, minimum;
 } group_scale;

@@ -1,5 +1,5 @@
-/* Samples a token as sample.h defines it: the noise, sixteen ids at a time, and the set of allowed ids. Probabilities
- * are summed as whole numbers, so that the order of summation does not matter. */
+/* Samples a token as sample.h defines it: the noise for sixteen ids at a time, and the set of allowed ids.
+ * Probabilities are summed as integers, so that the order of summation does not matter. */
 #include "variant.h"
 
 #include "vmath.h"
@@ -14,7 +14,7 @@ enum {
 }; /* ids of a run share sixteen counters: see sample_bits */
 
 /* The random bits of ids first..first+63: lane l of bits[w] belongs to id first + 16 w + l. This is sample_philox with
- * one counter in each lane. */
+ * one counter per lane. */
 VI void run_bits(uint64_t seed, int32_t position, int first, i16 bits[WORDS]) {
   static const int32_t lane[LANES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   i16 a = i_add(i_set1(first / WORDS), i_load((const uint8_t *)lane)), b = i_set1(position);
@@ -33,7 +33,8 @@ VI v16 u_of(i16 bits) {
   return v_min(u, v_set1(1.0f - 0x1p-24f));
 }
 
-/* G = -ln(-ln(1 - u)). For a small u, 1 - u loses digits of u; ln(1 - u) u / (1 - (1 - u)) corrects that (Kahan). */
+/* G = -ln(-ln(1 - u)). For a small u, 1 - u loses digits of u; the expression ln(1 - u) u / (1 - (1 - u)) corrects that
+ * (Kahan). */
 VI v16 gumbel(v16 u) {
   v16 zero = v_set1(0.0f), one = v_set1(1.0f);
   v16 rest = v_sub(one, u), taken = v_sub(one, rest);
@@ -41,14 +42,14 @@ VI v16 gumbel(v16 u) {
   return v_sub(zero, v_log(v_if_gt(taken, zero, exact, u)));
 }
 
-/* An upper bound of G. G is at most -ln u, and the bits of a float, read as a whole number, are at most 2^23 (127 + its
+/* An upper bound of G. G is at most -ln u, and the bits of a float, read as an integer, are at most 2^23 (127 + its
  * log2). 88.031 is 127 ln 2 plus 0.0013, which is more than the sum of all rounding errors. */
 VI v16 gumbel_at_most(v16 u) { return v_fma(i_to_float(i_bits(u)), v_set1(-0x1p-23f * 0.693147181f), v_set1(88.031f)); }
 
 void V(cpu_add_noise)(const dt_sampling *s, int32_t position, int first, int count, const float *logits,
                       float *scores) {
   v16 scale = v_set1(1.0f / s->temp);
-  for (int i = 0; i < count; i += RUNS * RUN) { /* several runs at once: each is a long chain of operations */
+  for (int i = 0; i < count; i += RUNS * RUN) { /* several runs at once, since each is a long chain of operations */
     i16 bits[RUNS * WORDS];
     for (int r = 0; r < RUNS; r++) run_bits(s->seed, position, first + i + r * RUN, bits + r * WORDS);
     for (int w = 0; w < RUNS * WORDS && i + w * LANES < count; w++)
@@ -56,8 +57,8 @@ void V(cpu_add_noise)(const dt_sampling *s, int32_t position, int first, int cou
   }
 }
 
-/* Computes the noise only where its upper bound could lift an id above the best score so far: with more noise the fma
- * gives no less. A NaN counts as possible, since it compares as not below. */
+/* Computes the noise only where its upper bound could lift an id above the best score so far: a larger noise gives no
+ * smaller result of the fma. A NaN counts as possible, since it does not compare as below. */
 void V(cpu_sample_among)(const dt_sampling *s, int32_t position, int first, int count, const float *logits,
                          const float *own, cpu_top *top) {
   v16 scale = v_set1(1.0f / s->temp);
@@ -79,7 +80,7 @@ void V(cpu_sample_among)(const dt_sampling *s, int32_t position, int first, int 
 
 /* ---- the allowed ids --------------------------------------------------------------------------------------------- */
 
-/* The last allowed id, in the order of falling logits; ties by lower id. */
+/* The last allowed id in the order of falling logits; ties by lower id. */
 typedef struct {
   float logit;
   int32_t id;
@@ -87,12 +88,12 @@ typedef struct {
 
 static bool is_allowed(cut c, float logit, int id) { return logit > c.logit || (logit == c.logit && id <= c.id); }
 
-/* A whole number that rises with the logit. Both zeros have the same key. */
+/* An integer that rises with the logit. Both zeros have the same key. */
 static uint32_t key_of(float logit) {
   uint32_t bits;
   logit += 0.0f;
   memcpy(&bits, &logit, sizeof bits);
-  return bits ^ (uint32_t)((int32_t)bits >> 31 | INT32_MIN); /* negative: invert all bits; else: set the sign bit */
+  return bits ^ (uint32_t)((int32_t)bits >> 31 | INT32_MIN); /* negative: invert all bits; otherwise set the sign bit */
 }
 
 static float logit_of(uint32_t key) {
@@ -102,14 +103,14 @@ static float logit_of(uint32_t key) {
   return logit;
 }
 
-/* Walks the ids in the order of falling logits until their weights sum up to `need` (weight NULL: each id weighs 1),
- * and returns the id reached. It finds the key's digits from the highest down; each digit takes one pass over the
- * logits that share the digits before it. */
+/* Goes through the ids in the order of falling logits until their weights sum up to `need` (weight NULL: each id weighs
+ * 1). Returns the id reached. It finds the digits of that id's key from the highest down; each digit takes one pass
+ * over the logits that share the digits before it. */
 static cut reach(const float *logits, int n, const uint32_t *weight, uint64_t need) {
   enum { DIGIT = 11, VALUES = 1 << DIGIT };
   static const int shifts[] = {21, 10, 0};
-  uint32_t low = 0, high = UINT32_MAX; /* the keys that have the digits found so far */
-  uint64_t ahead = 0;                  /* the weights of larger keys */
+  uint32_t low = 0, high = UINT32_MAX; /* the range of keys that have the digits found so far */
+  uint64_t ahead = 0;                  /* the sum of the weights of larger keys */
   for (int d = 0; d < 3; d++) {
     uint64_t sum[VALUES] = {0};
     v16 least = v_set1(d ? logit_of(low) : -INFINITY), most = v_set1(d ? logit_of(high) : INFINITY);
@@ -118,7 +119,7 @@ static cut reach(const float *logits, int n, const uint32_t *weight, uint64_t ne
       unsigned inside = 0xffff & ~(v_gt_mask(least, l) | v_gt_mask(l, most));
       for (; inside; inside &= inside - 1) {
         int at = i + __builtin_ctz(inside);
-        uint32_t key = key_of(logits[at]); /* the key decides: zeros of both signs and NaN bounds get here too */
+        uint32_t key = key_of(logits[at]); /* the key decides: zeros of both signs and NaN bounds also pass that test */
         if (at < n && key >= low && key <= high) sum[(key - low) >> shifts[d]] += weight ? weight[at] : 1;
       }
     }
@@ -133,8 +134,8 @@ static cut reach(const float *logits, int n, const uint32_t *weight, uint64_t ne
   return c;
 }
 
-/* weight[i] = p(i) / (the largest p) in units of 2^-30, 0 if i is not allowed. Returns the sum. weight has room for
- * whole vectors of sixteen. */
+/* weight[i] = p(i) / (the largest p) in units of 2^-30, or 0 if i is not allowed. Returns their sum. weight has room
+ * for whole vectors of sixteen. */
 static uint64_t weigh(const dt_sampling *s, const float *logits, int n, float largest, cut c, uint32_t *weight) {
   uint64_t sum = 0;
   v16 base = v_set1(largest), scale = v_set1(1.0f / s->temp), zero = v_set1(0.0f);
@@ -158,7 +159,7 @@ static cut allowed(const dt_sampling *s, const float *logits, int n, float large
     double need = (double)s->top_p * (double)weigh(s, logits, n, largest, c, weight);
     c = reach(logits, n, weight, need > 1.0 ? (uint64_t)ceil(need) : 1);
   }
-  if (s->min_p > 0.0f) { /* p >= min_p * largest p, in logarithms */
+  if (s->min_p > 0.0f) { /* p >= min_p * (the largest p), in logarithms */
     float ln[LANES], scale = 1.0f / s->temp, least = largest;
     v_store(ln, v_log(v_set1(s->min_p)));
     for (int i = 0; i < n; i++)

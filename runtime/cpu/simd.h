@@ -1,7 +1,8 @@
-/* Sixteen f32 lanes, in four implementations. Every kernel is written once in these operations and compiled once per
- * variant (VARIANT is scalar, avx2, avx512, avx512vnni, amx, neon, dotprod or i8mm). So all variants perform the same
- * operations in the same order and give the same bits. Three rules keep it so: each operation is IEEE-754 and rounds
- * once; sums across lanes have one fixed order (v_sum); nothing depends on the width of a register. */
+/* Vectors of sixteen f32 lanes, in four implementations. Every kernel is written once with these operations and
+ * compiled once per variant (VARIANT is scalar, avx2, avx512, avx512vnni, amx, neon, dotprod or i8mm). All variants
+ * therefore perform the same operations in the same order and give the same bits. Three rules ensure this: each
+ * operation is IEEE-754 and rounds once; sums across lanes have one fixed order (v_sum); nothing depends on the width
+ * of a register. */
 #ifndef DT_CPU_SIMD_H
 #define DT_CPU_SIMD_H
 
@@ -16,12 +17,12 @@
 #if defined(__AVX2__) || defined(SIMD_NEON)
 #define VI static inline __attribute__((always_inline))
 #else
-#define VI static inline /* of loops over lanes: to inline all of them takes gcc minutes */
+#define VI static inline /* for loops over lanes: gcc would need minutes to inline all of them */
 #endif
 
-/* Whether i_dot4 takes the bytes of w as signed: then codes of weights are held minus 128 where they reach 128. */
+/* Whether i_dot4 takes the bytes of w as signed. Codes of weights that reach 128 are then stored minus 128. */
 #if defined(SIMD_NEON) || defined(__AVX2__) && !defined(__AVX512F__)
-/* SIMD_NEON is a flag of ours: AArch64 always has NEON, which the scalar variant must not use. */
+/* SIMD_NEON is a flag of this build: AArch64 always has NEON, but the scalar variant must not use it. */
 #define SIMD_SIGNED 1
 #else
 #define SIMD_SIGNED 0
@@ -37,7 +38,7 @@
 #include "simd_scalar.h"
 #endif
 
-/* The first n lanes of a; zero in the other lanes. */
+/* Keeps the first n lanes of a and sets the other lanes to zero. */
 VI v16 v_first(v16 a, int n) {
   float f[16];
   v_store(f, a);

@@ -1,4 +1,4 @@
-/* v16 in two AVX registers: lanes 0..7 and 8..15. simd_scalar.h defines each operation. */
+/* v16 as two AVX registers: lanes 0..7 and 8..15. simd_scalar.h defines each operation. */
 #include <immintrin.h>
 
 typedef struct {
@@ -177,8 +177,8 @@ VI __m256i simd_four(i_fours x, const int four) {
   memcpy(&digits, x + 4 * four, sizeof digits);
   return _mm256_set1_epi32(digits);
 }
-/* maddubs takes one operand without a sign: |w| * (x with the sign of w). Pairs of products fit 16 bits, since |x| is
- * at most 127. */
+/* maddubs takes one operand as unsigned, hence |w| * (x with the sign of w). Pairs of products fit 16 bits, since |x|
+ * is at most 127. */
 VI __m256i simd_dot4(__m256i a, __m256i w, __m256i x) {
   __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
   return _mm256_add_epi32(a, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
@@ -209,8 +209,8 @@ VI i16 i_multiply(i16 a, uint32_t x, i16 *low) {
   return simd_ipair(simd_multiply(a.lo, by, &low->lo), simd_multiply(a.hi, by, &low->hi));
 }
 VI i16 i_bits(v16 a) { return simd_ipair(_mm256_castps_si256(a.lo), _mm256_castps_si256(a.hi)); }
-/* The float 2^39 + 2^16 * (upper half) and the float 2^23 + (lower half) are exact. So is the difference of the first
- * and 2^39 + 2^23; the final sum rounds once. */
+/* The floats 2^39 + 2^16 * (upper half) and 2^23 + (lower half) are exact. So is the difference of the first and 2^39 +
+ * 2^23. Only the final sum rounds. */
 VI __m256 simd_to_float_unsigned(__m256i a) {
   __m256i upper = _mm256_or_si256(_mm256_srli_epi32(a, 16), _mm256_set1_epi32(0x53000000));
   __m256i lower = _mm256_blend_epi16(a, _mm256_set1_epi32(0x4b000000), 0xaa);

@@ -1,4 +1,4 @@
-/* v16 in one AVX-512 register. simd_scalar.h defines each operation. */
+/* v16 as one AVX-512 register. simd_scalar.h defines each operation. */
 #include <immintrin.h>
 
 typedef __m512 v16;

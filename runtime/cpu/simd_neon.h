@@ -1,5 +1,6 @@
-/* v16 in four NEON registers: lanes 0..3, 4..7, 8..11 and 12..15. simd_scalar.h defines each operation. Sums across
- * lanes are written out, since FADDV's order is its own; a maximum is a comparison, since FMAX knows NaN and -0. */
+/* v16 as four NEON registers: lanes 0..3, 4..7, 8..11 and 12..15. simd_scalar.h defines each operation. Sums across
+ * lanes are written out, since FADDV adds in another order. A maximum is a comparison, since FMAX treats NaN and -0
+ * differently. */
 #include <arm_neon.h>
 
 typedef struct {
@@ -38,7 +39,7 @@ VI v16 v_add(v16 x, v16 y) { SIMD_MAP2(vaddq_f32, x, y); }
 VI v16 v_sub(v16 x, v16 y) { SIMD_MAP2(vsubq_f32, x, y); }
 VI v16 v_mul(v16 x, v16 y) { SIMD_MAP2(vmulq_f32, x, y); }
 VI v16 v_div(v16 x, v16 y) { SIMD_MAP2(vdivq_f32, x, y); }
-VI v16 v_fma(v16 x, v16 y, v16 z) { SIMD_MAP3(vfmaq_f32, z, x, y); } /* its first argument is the sum */
+VI v16 v_fma(v16 x, v16 y, v16 z) { SIMD_MAP3(vfmaq_f32, z, x, y); } /* vfmaq's first argument is the summand */
 VI float32x4_t simd_max(float32x4_t x, float32x4_t y) { return vbslq_f32(vcgtq_f32(x, y), x, y); }
 VI float32x4_t simd_min(float32x4_t x, float32x4_t y) { return vbslq_f32(vcltq_f32(x, y), x, y); }
 VI v16 v_max(v16 x, v16 y) { SIMD_MAP2(simd_max, x, y); }
@@ -64,7 +65,7 @@ VI float32x4_t simd_split2(float32x4_t x, float32x4_t *m) {
 VI v16 v_split2(v16 x, v16 *m) {
   return (v16){simd_split2(x.a, &m->a), simd_split2(x.b, &m->b), simd_split2(x.c, &m->c), simd_split2(x.d, &m->d)};
 }
-/* A bit for each of sixteen comparisons, which are all ones or all zeros. */
+/* One bit for each of sixteen comparisons, whose results are all ones or all zeros. */
 VI unsigned simd_mask(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
   static const uint8_t bit[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
   uint8x16_t all = vcombine_u8(vmovn_u16(vcombine_u16(vmovn_u32(a), vmovn_u32(b))),
@@ -79,7 +80,7 @@ VI unsigned v_nan_mask(v16 x) {
   return 0xffff ^ simd_mask(vceqq_f32(x.a, x.a), vceqq_f32(x.b, x.b), vceqq_f32(x.c, x.c), vceqq_f32(x.d, x.d));
 }
 
-/* Pairs of registers that hold lanes 0, 1 of both, 2, 3 of both, and the even and the odd lanes of both. */
+/* Rearrange the lanes of two registers: lanes 0 and 1 of both; lanes 2 and 3 of both; the even lanes; the odd lanes. */
 VI float32x4_t simd_lower(float32x4_t x, float32x4_t y) {
   return vreinterpretq_f32_f64(vzip1q_f64(vreinterpretq_f64_f32(x), vreinterpretq_f64_f32(y)));
 }
@@ -87,7 +88,7 @@ VI float32x4_t simd_upper(float32x4_t x, float32x4_t y) {
   return vreinterpretq_f32_f64(vzip2q_f64(vreinterpretq_f64_f32(x), vreinterpretq_f64_f32(y)));
 }
 
-/* Sums, and largest lanes: of one vector, and of sixteen. */
+/* Defines sums, and largest lanes: for one vector, and for sixteen at once. */
 #define SIMD_SIXTEEN(one, four, sixteen, op)                                                                           \
   VI float32x4_t four##_part(v16 x) { return op(op(x.a, x.c), op(x.b, x.d)); }                                         \
   VI v16 four(v16 x, v16 y, v16 z, v16 w) {                                                                            \
@@ -117,7 +118,7 @@ typedef struct {
   return (i16) { f(x.a), f(x.b), f(x.c), f(x.d) }
 #define SIMD_IMAP2(f, x, y)                                                                                            \
   return (i16) { f(x.a, y.a), f(x.b, y.b), f(x.c, y.c), f(x.d, y.d) }
-/* The same for an f with another argument, one for all. */
+/* The same for an f with a second argument, which is the same for all registers. */
 #define SIMD_IMAP_BY(f, x, by)                                                                                         \
   return (i16) { f(x.a, by), f(x.b, by), f(x.c, by), f(x.d, by) }
 
@@ -169,7 +170,7 @@ VI int32x4_t simd_left(int32x4_t x, int n) { return vreinterpretq_s32_u32(vreint
 VI int32x4_t simd_right(int32x4_t x, int n) { return vreinterpretq_s32_u32(vreinterpretq_u32_s32(x) >> n); }
 VI i16 i_left(i16 x, int n) { SIMD_IMAP_BY(simd_left, x, n); }
 VI i16 i_right(i16 x, int n) { SIMD_IMAP_BY(simd_right, x, n); }
-/* Rows share the halves of w, which the compiler narrows once. */
+/* All rows use the same halves of w, which the compiler narrows only once. */
 VI int32x4_t simd_dot2(int32x4_t sum, int32x4_t w, int16x4_t x) {
   return vmlal_lane_s16(vmlal_lane_s16(sum, vmovn_s32(w), x, 0), vshrn_n_s32(w, 16), x, 1);
 }
@@ -179,8 +180,8 @@ VI i16 i_dot2(i16 sum, i16 w, int32_t x) {
                simd_dot2(sum.d, w.d, pair)};
 }
 
-/* Codes are signed here (SIMD_SIGNED): the dot product that every ARM has takes bytes of one kind. Four fours of x are
- * in a register, of which an instruction takes one. */
+/* Codes are signed here (SIMD_SIGNED), because the dot product that every ARM processor with dotprod has takes two
+ * operands of the same kind. A register holds four fours of x; an instruction uses one of them. */
 typedef int8x16_t i_fours;
 VI i_fours i_fours_at(const int8_t *p) { return vld1q_s8(p); }
 #if defined(__ARM_FEATURE_DOTPROD)
@@ -193,7 +194,7 @@ VI int32x4_t simd_dot4(int32x4_t sum, int32x4_t w, i_fours x, const int four) {
   default: return vdotq_laneq_s32(sum, codes, x, 3);
   }
 }
-#else /* two products of a code and a digit, which is never -128, fit 16 bits */
+#else /* the sum of two products of a code and a digit fits 16 bits, since a digit is never -128 */
 VI int32x4_t simd_dot4(int32x4_t sum, int32x4_t w, i_fours x, const int four) {
   int8x16_t codes = vreinterpretq_s8_s32(w);
   int8x8_t digits = vreinterpret_s8_s32(vdup_n_s32(vreinterpretq_s32_s8(x)[four]));

@@ -1,4 +1,4 @@
-/* v16 in plain C: the definition, which the other three implementations must match to the bit. */
+/* v16 in plain C. This is the definition, which the other three implementations must match to the bit. */
 typedef struct {
   float f[16];
 } v16;
@@ -37,7 +37,7 @@ VI float simd_from_f16(uint16_t h) {
 VI v16 v_load_f16(const uint16_t *p) { SIMD_EACH(simd_from_f16(p[i])); }
 VI v16 v_set1_f16(const uint16_t *p) { SIMD_EACH(simd_from_f16(*p)); }
 
-/* Rounds to the nearest half, ties to even; from 65520 on, infinity. */
+/* Rounds to the nearest f16, ties to even; numbers from 65520 on become infinity. */
 VI uint16_t simd_to_f16(float x) {
   uint32_t bits = simd_bits(x), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
   if (rest > 0x7f800000) return (uint16_t)(sign | 0x7e00 | (rest >> 13 & 0x01ff)); /* NaN: set its quiet bit */
@@ -66,7 +66,7 @@ VI v16 v_copysign(v16 a, v16 sign) {
 }
 /* a > b ? x : y in each lane; y if either is NaN. */
 VI v16 v_if_gt(v16 a, v16 b, v16 x, v16 y) { SIMD_EACH(a.f[i] > b.f[i] ? x.f[i] : y.f[i]); }
-/* test if test is NaN, else a. */
+/* test where test is NaN, otherwise a. */
 VI v16 v_keep_nan(v16 test, v16 a) { SIMD_EACH(test.f[i] != test.f[i] ? test.f[i] : a.f[i]); }
 /* a * 2^n; n is in the low mantissa bits of t (vmath.h). The result must be a normal number. */
 VI v16 v_scale2(v16 a, v16 t) { SIMD_EACH(simd_float(simd_bits(a.f[i]) + (simd_bits(t.f[i]) << 23))); }
@@ -93,7 +93,7 @@ VI unsigned v_nan_mask(v16 a) {
   return m;
 }
 
-/* The sum of the lanes in its fixed order: first i + (i + 8), then + 4, + 2, + 1. */
+/* The sum of the lanes in a fixed order: lanes i and i + 8 first, then i + 4, i + 2, i + 1. */
 VI float v_sum(v16 a) {
   for (int width = 8; width; width /= 2)
     for (int i = 0; i < width; i++) a.f[i] = a.f[i] + a.f[i + width];
@@ -105,8 +105,8 @@ VI float v_hmax(v16 a) {
   return a.f[0];
 }
 
-/* Sixteen v_sum at once: v_sums16(g0..g3) with gj = v_sums4 of vectors j, 4 + j, 8 + j, 12 + j gives the sums of
- * vectors 0..15. v_largest4 and v_largest16 give their v_hmax. */
+/* Sixteen v_sum at once: v_sums16(g0..g3), where gj = v_sums4 of vectors j, 4 + j, 8 + j, 12 + j, gives the sums of
+ * vectors 0..15. v_largest4 and v_largest16 do the same with v_hmax. */
 #define SIMD_SIXTEEN(four, sixteen, op)                                                                                \
   VI v16 four(v16 a, v16 b, v16 c, v16 d) {                                                                            \
     v16 r;                                                                                                             \
@@ -134,7 +134,7 @@ SIMD_SIXTEEN(v_sums4, v_sums16, simd_add)
 SIMD_SIXTEEN(v_largest4, v_largest16, simd_larger)
 #undef SIMD_SIXTEEN
 
-/* Sixteen int32. Where weights are loaded, each is four bytes. */
+/* Sixteen int32. When weights are loaded, each lane is four bytes. */
 typedef struct {
   int32_t i[16];
 } i16;
@@ -156,7 +156,7 @@ VI i16 i_load_pairs(const uint8_t *p) {
   return r;
 }
 VI v16 v_load_i8(const int8_t *p) { SIMD_EACH((float)p[i]); }
-/* The bytes of a, all below 16, as places in a table. */
+/* Looks up the bytes of a, all below 16, in a table. */
 VI i16 i_look_up(const uint8_t table[16], i16 a) {
   uint8_t u[64];
   memcpy(u, a.i, sizeof u);
@@ -164,8 +164,8 @@ VI i16 i_look_up(const uint8_t table[16], i16 a) {
   memcpy(a.i, u, sizeof u);
   return a;
 }
-/* Half of 2^(byte - 127), exactly. Below 2^-126 the bits (byte + 1) << 21 are right, and above the larger:
- * type_half_power. */
+/* Half of 2^(byte - 127), exactly. Below 2^-126 the bits are (byte + 1) << 21; the larger of the two bit patterns is
+ * always the right one: see type_half_power. */
 VI v16 v_load_half_power(const uint8_t *p) {
   v16 r;
   for (int i = 0; i < 16; i++) {
@@ -182,7 +182,7 @@ VI i16 i_or(i16 a, i16 b) {
   for (int i = 0; i < 16; i++) a.i[i] |= b.i[i];
   return a;
 }
-/* Bits move, without a sign. */
+/* Stores the bits of all lanes. */
 VI void i_store(int32_t *p, i16 a) { memcpy(p, a.i, sizeof a.i); }
 /* Stores the low byte of each lane. */
 VI void i_store_i8(int8_t *p, i16 a) {
@@ -193,7 +193,7 @@ VI int32_t i_sum(i16 a) {
   for (int i = 0; i < 16; i++) sum += a.i[i];
   return sum;
 }
-/* Rounds to the nearest, ties to even; |a| < 2^22. Adding 1.5 * 2^23 leaves no bits for a fraction. */
+/* Rounds to the nearest integer, ties to even; |a| < 2^22. Adding 1.5 * 2^23 leaves no bits for a fraction. */
 VI i16 i_nearest(v16 a) {
   i16 r;
   for (int i = 0; i < 16; i++) r.i[i] = (int32_t)((a.f[i] + 12582912.0f) - 12582912.0f);
@@ -220,8 +220,8 @@ VI i16 i_add(i16 a, i16 b) {
 /* Four fours of a row of x: sixteen signed bytes. */
 typedef const int8_t *i_fours;
 VI i_fours i_fours_at(const int8_t *p) { return p; }
-/* a + the products of four unsigned bytes of w and the signed bytes of four 0..3 of x, which are at least -127; exact,
- * without saturation. */
+/* a + the products of four unsigned bytes of w and the signed bytes of four number `four` (0..3) of x. Those are at
+ * least -127. The result is exact, without saturation. */
 VI i16 i_dot4(i16 a, i16 w, i_fours x, const int four) {
   uint8_t u[64];
   memcpy(u, w.i, sizeof u);
@@ -229,8 +229,9 @@ VI i16 i_dot4(i16 a, i16 w, i_fours x, const int four) {
     for (int j = 0; j < 4; j++) a.i[i] += (int32_t)u[4 * i + j] * x[4 * four + j];
   return a;
 }
-/* The same products, added to halves of lanes where that is faster than i_dot4 (SIMD_PAIRS). Sums of bytes 0 and 1, and
- * of 2 and 3, must fit 16 bits, and bytes of w be below 128. i_add_pairs adds both halves to a. */
+/* The same products, added to 16-bit halves of lanes; used where that is faster than i_dot4 (SIMD_PAIRS). The sums of
+ * products 0 and 1, and of 2 and 3, must fit 16 bits, and the bytes of w must be below 128. i_add_pairs adds both
+ * halves to a. */
 #define SIMD_PAIRS 0
 VI i16 i_pairs(i16 pairs, i16 w, i_fours x, const int four) { return i_dot4(pairs, w, x, four); }
 VI i16 i_add_pairs(i16 a, i16 pairs) { return i_add(a, pairs); }
@@ -238,7 +239,7 @@ VI i16 i_xor(i16 a, i16 b) {
   for (int i = 0; i < 16; i++) a.i[i] ^= b.i[i];
   return a;
 }
-/* a * x, unsigned, 64 bits: returns the upper halves, writes the lower halves to *low. */
+/* The unsigned 64-bit product a * x: returns the upper halves and writes the lower halves to *low. */
 VI i16 i_multiply(i16 a, uint32_t x, i16 *low) {
   for (int i = 0; i < 16; i++) {
     uint64_t product = (uint64_t)(uint32_t)a.i[i] * x;
@@ -246,7 +247,7 @@ VI i16 i_multiply(i16 a, uint32_t x, i16 *low) {
   }
   return a;
 }
-/* The bits of floats. */
+/* The bits of floats, as integers. */
 VI i16 i_bits(v16 a) {
   i16 r;
   memcpy(r.i, a.f, sizeof r.i);

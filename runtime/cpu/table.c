@@ -1,4 +1,4 @@
-/* The table of a variant's kernels; compiled once per variant. */
+/* The table of a variant's kernels. It is compiled once per variant. */
 #include "variant.h"
 
 #define NAME_(x) #x

@@ -1,11 +1,12 @@
 /* The threads of a backend: see team.h. Each worker sleeps on a word of its own, so that a call wakes only the workers
- * it needs. A barrier is one counter, and one word on which all members wait.
+ * that it needs. A barrier is one counter, and one word on which all members wait.
  *
- * Memory may be ordered weakly (ARM). What a member wrote before a barrier is seen behind it: members arrive with
- * acquire and release in a row, the last of them releases the word, and the others acquire it. That the counter is 0
- * again is seen with the word. A worker acquires its turn, and with it what the caller wrote, `body` and the phase too,
- * which the caller had seen itself: no relaxed load of the phase finds an older one. The caller reads what workers
- * wrote (`waited`) behind the last barrier. */
+ * Memory may be ordered weakly (ARM). What a member wrote before a barrier is visible to the others after it: members
+ * count their arrival with acquire and release in one chain, the last of them releases the word, and the others acquire
+ * it. Whoever sees the new word also sees that the counter is 0 again. A worker acquires its turn, and with it
+ * everything that the caller wrote before: `body`, and also the phase, which the caller itself had seen. A relaxed load
+ * of the phase therefore never returns an older one. The caller reads what workers wrote (`waited`) after the last
+ * barrier. */
 #include "team.h"
 
 #include <linux/futex.h>
@@ -22,10 +23,10 @@
 #include <unistd.h>
 
 enum { MICROSECOND = 1000, MILLISECOND = 1000 * MICROSECOND };
-enum { SPIN = 50 * MICROSECOND, LOOKS = 64 /* tests of the awaited word between two readings of the clock */ };
+enum { SPIN = 50 * MICROSECOND, LOOKS = 64 /* LOOKS: tests of the awaited word between two readings of the clock */ };
 enum { STACK = 1 << 20 };
 
-/* A number, and the threads that wait for it to change. */
+/* A number, and how many threads sleep until it changes. */
 typedef struct {
   _Alignas(64) atomic_int value;
   atomic_int asleep; /* threads that stopped spinning */
@@ -33,37 +34,37 @@ typedef struct {
 
 typedef struct {
   word turn;            /* changes when the worker has something to do */
-  atomic_int processor; /* processor on which it began its last turn; -1: unknown */
+  atomic_int processor; /* the processor on which it began its last turn; -1: unknown */
   cpu_team *team;
   pthread_t id;
   int index;
 } worker;
 
 /* How many threads run a function. If other processes use our processors, threads mostly wait for each other, and fewer
- * threads are faster. Then half of the threads pause; a pause doubles if the rest soon wait again. */
+ * threads are faster. Half of the threads then pause. The pause is doubled if the remaining threads soon wait again. */
 typedef struct {
   int threads;
-  int64_t ran, waited; /* ns of the last calls; ns that the member that waited longest waited in them */
+  int64_t ran, waited; /* ns that the last calls took; ns of them that the member that waited longest spent waiting */
   int64_t until, pause;
 } crew;
 
 enum {
-  LEAST = 2 * MILLISECOND, /* ns of calls before they are judged */
-  MOST = 8 * MILLISECOND,  /* ns of calls after which earlier calls count half */
+  LEAST = 2 * MILLISECOND, /* ns that calls must have taken before they are judged */
+  MOST = 8 * MILLISECOND,  /* ns after which earlier calls count half */
   SHORTEST_PAUSE = 40 * MILLISECOND,
   LONGEST_PAUSE = 1280 * MILLISECOND
 };
 
 struct cpu_team {
   _Alignas(64) atomic_int arrived;
-  atomic_int processor; /* processor of the caller */
+  atomic_int processor; /* the caller's processor */
   word phase;
-  void (*body)(const cpu_member *, void *); /* NULL: workers end */
+  void (*body)(const cpu_member *, void *); /* NULL: workers must end */
   void *context;
   crew crew;
   int threads;
-  cpu_set_t allowed; /* processors that we may use; empty: not known */
-  int64_t *waited;   /* [threads] ns that each waited in this call */
+  cpu_set_t allowed; /* processors that this process may use; empty: unknown */
+  int64_t *waited;   /* [threads] ns that each member has waited in this call */
   worker *workers;   /* [threads - 1] */
 };
 
@@ -81,13 +82,13 @@ static bool changes_soon(word *w, int value) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
-    __asm__ volatile("isb"); /* rests about as long; "yield" does nothing on most of these processors */
+    __asm__ volatile("isb"); /* pauses about as long; "yield" does nothing on most of these processors */
 #endif
   }
   return false;
 }
 
-/* Waits until the word changes. Returns how many nanoseconds it waited if it slept, else 0. */
+/* Waits until the word changes. Returns for how many nanoseconds if it slept, otherwise 0. */
 static int64_t wait_while(word *w, int value) {
   if (changes_soon(w, value)) return 0;
   int64_t start = now();
@@ -101,14 +102,13 @@ static int64_t wait_while(word *w, int value) {
 }
 
 static void change(word *w, int value) {
-  atomic_store(&w->value, value); /* these two and the sleeper's are sequentially consistent: either we see it, or it
-                                     sees the new value */
+  atomic_store(&w->value, value); /* seq_cst like the sleeper's: we see it asleep or it sees the value */
   if (atomic_load(&w->asleep)) syscall(SYS_futex, &w->value, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
 static int phase_of(cpu_team *t) { return atomic_load_explicit(&t->phase.value, memory_order_relaxed); }
 
-/* Counts a member that reached the barrier; false: others are still to come. */
+/* Counts a member that reached the barrier. Returns false if other members have not arrived yet. */
 static bool arrive(const cpu_member *member, int phase) {
   cpu_team *t = member->team;
   if (atomic_fetch_add_explicit(&t->arrived, 1, memory_order_acq_rel) + 1 < member->threads) return false;
@@ -117,7 +117,7 @@ static bool arrive(const cpu_member *member, int phase) {
   return true;
 }
 
-/* Waits at a barrier; returns the time as wait_while does. */
+/* Waits at a barrier. Returns the time as wait_while does. */
 static int64_t wait_for_all(const cpu_member *member) {
   if (member->threads == 1) return 0;
   cpu_team *t = member->team;
@@ -132,9 +132,10 @@ void cpu_wait(const cpu_member *member) {
 
 void cpu_wait_for_ranks(const cpu_member *member) { wait_for_all(member); }
 
-/* The system may wake a worker on the processor of the thread that wakes it, even if another processor is idle, and let
- * both take turns there for many milliseconds. So a worker that finds itself there excludes, for itself, the processors
- * of the members before it. */
+/* Moves a worker away from a processor that another member uses. The system may wake a worker on the processor of the
+ * thread that wakes it, even if another processor is idle, and let both alternate there for many milliseconds. A worker
+ * that finds itself in this situation therefore excludes the processors of the members before it from its own affinity
+ * mask. */
 static void move_apart(worker *me) {
   cpu_team *t = me->team;
   int here = sched_getcpu();
@@ -158,7 +159,7 @@ static void *work(void *context) {
     cpu_member member = {t, me->index, t->crew.threads};
     move_apart(me);
     t->body(&member, t->context);
-    arrive(&member, phase_of(t)); /* no wait: the caller waits for all members, workers for their next turn */
+    arrive(&member, phase_of(t)); /* does not wait: the caller waits for all members, a worker for its turn */
   }
 }
 
@@ -169,7 +170,7 @@ static void call(cpu_team *t, int workers) {
   }
 }
 
-/* Adjusts the number of threads after a call that took `ran` nanoseconds and ended at `end`. */
+/* Adjusts the number of threads after a call that took `ran` nanoseconds and ended at the time `end`. */
 static void judge(cpu_team *t, int64_t ran, int64_t end) {
   crew *c = &t->crew;
   int64_t most = 0;
@@ -212,7 +213,7 @@ void cpu_team_run(cpu_team *t, void (*body)(const cpu_member *, void *), void *c
   judge(t, end - start, end);
 }
 
-/* Starts the workers with all signals blocked: the program's own threads handle them. */
+/* Starts the workers. They block all signals, so that the program's own threads handle these. */
 static int start_workers(cpu_team *t) {
   sigset_t all, before;
   pthread_attr_t attributes;
@@ -264,7 +265,8 @@ dt_status cpu_team_open(int threads, cpu_team **out, dt_error *err) {
   if (started < threads - 1) {
     end_workers(t, started);
     free_team(t);
-    return dt_fail(err, DT_EDEVICE, "threads: %d given, the system allows only %d more: give fewer", threads, started);
+    return dt_fail(err, DT_EDEVICE, "threads: cannot start %d threads, the system allows only %d more; use fewer",
+                   threads, started);
   }
   *out = t;
   return DT_OK;

@@ -1,14 +1,14 @@
-/* Products of many rows with quantized matrices in AMX tiles, rows rounded to one digit: quant.h has the definition. A
+/* Products of many rows with quantized matrices in AMX tiles, with rows rounded to one digit (defined in quant.h). A
  * tile is sixteen rows by sixteen outputs. The codes of a cell, minus their zero, are unpacked once for all rows. */
 #include "product_amx.h"
 #include "product_one.h"
 
-/* The scales of a tile of rows in one cell, gathered from the rows. */
+/* The scales of the rows of a tile in one cell, gathered from these rows. */
 typedef struct {
   float scale[QUANT_BLOCKS][AMX_ROWS], minimum[QUANT_BLOCKS][AMX_ROWS]; /* quant_one's extra, for QUANT_F16_MIN */
 } row_scales;
 
-/* A cell, its unpacked weights, and a tile of rows that lie `step` bytes apart. */
+/* A cell, its unpacked weights, and a tile of rows, which are `step` bytes apart. */
 typedef struct {
   quant_cell cell;
   const uint8_t *weights;
@@ -16,7 +16,7 @@ typedef struct {
   const row_scales *scales;
   size_t step;
   int n;
-  const uint8_t *ahead; /* prefetched meanwhile, `lines` lines for each four groups */
+  const uint8_t *ahead; /* where to prefetch, `lines` lines for each four groups */
   int lines;
 } tile;
 
@@ -39,7 +39,7 @@ VI void gather_scales(const quant_format *f, const quant_one *row, size_t step, 
     }
 }
 
-/* Adds block b to t. The sums of its group, or of its two groups, are in first and second: [16][16]. */
+/* Adds block b to t. first and second hold the sums of its group or groups, [16][16] each. */
 VI void finish_block(const int rows, const quant_format *f, const tile *w, int b, const int32_t *first,
                      const int32_t *second, v16 t[AMX_ROWS]) {
   const float *sx = w->scales->scale[b];
@@ -63,7 +63,7 @@ VI void finish_block(const int rows, const quant_format *f, const tile *w, int b
   }
 }
 
-/* Starts the products of group g, with sums in tile `sums`; the other two tiles hold the operands. */
+/* Starts the products of group g, whose sums go to tile `sums`. The other two tiles hold the operands. */
 #define START(g, sums, rows_tile, weights_tile)                                                                        \
   do {                                                                                                                 \
     const int8_t *digits_ = w->row->digit + f->group * (g);                                                            \
@@ -74,7 +74,7 @@ VI void finish_block(const int rows, const quant_format *f, const tile *w, int b
       AMX_MULTIPLY(_tile_dpbsud, sums, rows_tile, weights_tile, digits_, w->step, weights_);                           \
   } while (0)
 
-/* Takes four groups at a time, each with its own tile of sums: first the products, which take long to arrive, then the
+/* Takes four groups at a time, each with its own tile of sums: first the products, which have a long latency, then the
  * ends of these groups, which the processor overlaps with the next products. */
 VI void add_groups(const int rows, const quant_format *f, const tile *w, v16 t[AMX_ROWS]) {
   int32_t part[4][AMX_ROWS * QUANT_OUTPUTS] __attribute__((aligned(64)));
@@ -97,7 +97,7 @@ VI void add_groups(const int rows, const quant_format *f, const tile *w, v16 t[A
   }
 }
 
-/* Adds one cell to sums, for a tile of at most `rows` rows. */
+/* Adds one cell to the sums of a tile of at most `rows` rows. */
 VI void add_cell(const int rows, const quant_format *f, one_finer *add_finer, const tile *w, float *sums, size_t ld) {
   v16 t[AMX_ROWS];
   EACH_ROW t[r] = one_begin_cell(f, sums + (size_t)(r < w->n ? r : 0) * ld);
@@ -114,7 +114,7 @@ VI void add_cell(const int rows, const quant_format *f, one_finer *add_finer, co
 
 enum { MOST_TILES = 4 }; /* tiles of rows at once: their scales stay in the L1 cache */
 
-/* Rows 0..n-1, n at most MOST_TILES * AMX_ROWS. */
+/* Computes rows 0..n-1; n is at most MOST_TILES * AMX_ROWS. */
 VI void multiply(const quant_format *f, one_finer *add_finer, const cpu_matrix *m, int first, int count, const char *x,
                  size_t step, int n, float *sums, size_t ld) {
   const int tiles = (n + AMX_ROWS - 1) / AMX_ROWS, height = (n + tiles - 1) / tiles, k = m->k;
@@ -126,14 +126,14 @@ VI void multiply(const quant_format *f, one_finer *add_finer, const cpu_matrix *
   const int lines = ((int)(quant_layout_of(f, QUANT_CELL).bytes / QUANT_LINE) + shares - 1) / shares;
   amx_shape(height, f->group);
   for (int r = 0; r < n; r++) memset(sums + (size_t)r * ld, 0, (size_t)count * CPU_PANEL * sizeof *sums);
-  for (int at = 0; at < k; at += QUANT_CELL) { /* all strips of a cell, while its digits are in the L1 cache */
+  for (int at = 0; at < k; at += QUANT_CELL) { /* all strips use a cell while its digits are in the L1 cache */
     quant_cell c = {.bytes = 0};
     for (int i = 0, from = 0; i < tiles; i++, from += height)
       gather_scales(f, (const quant_one *)(x + (size_t)from * step), step, n - from < height ? n - from : height,
                     &scales[i]);
     for (int s = 0; s < QUANT_STRIPS * count; s++) {
       c = quant_cell_at(f, strips + (size_t)s * strip_bytes, k - at);
-      /* The strip's next cell or, after its last, the first of the next panels. */
+      /* The strip's next cell or, after its last one, the first cell of the next panels. */
       const uint8_t *next =
           c.codes + (k - at > QUANT_CELL ? c.bytes : (QUANT_STRIPS * count - 1) * strip_bytes + c.bytes);
       for (int b = 0; b < c.blocks; b++)

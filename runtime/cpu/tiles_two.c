@@ -1,12 +1,14 @@
-/* Products of many rows with quantized matrices in AMX tiles, rows rounded to two digits: quant.h has the definition. A
- * tile is sixteen rows by sixteen outputs. The codes of a cell are unpacked once for all rows: for each group (code -
- * zero) << shift, then code - zero, matching a row's high and low digits, so that one product of tiles adds up both
- * digits. Codes of 8 bits, a table's values among them, have no room to be shifted: they take two products, whose sums
- * are added. */
+/* Products of many rows with quantized matrices in AMX tiles, with rows rounded to two digits (defined in quant.h). A
+ * tile is sixteen rows by sixteen outputs.
+ *
+ * The codes of a cell are unpacked once for all rows. For each group, (code - zero) << shift comes first and code -
+ * zero second. This matches the high and low digits of a row, so that a single product of tiles adds up both digits.
+ * Codes of 8 bits, and values of a table, leave no room for a shift. They take two products, whose sums are combined
+ * afterwards. */
 #include "product_amx.h"
 #include "product_two.h"
 
-/* Shifted codes would not fit bytes: the two digits take two products, whose sums are added. */
+/* Whether shifted codes would not fit into bytes, so that the two digits take two products. */
 VI bool is_joined(const quant_format *f) { return f->zero << f->shift > 128; }
 
 /* ---- weights ----------------------------------------------------------------------------------------------------- */
@@ -23,13 +25,13 @@ VI void unpack_block(const quant_format *f, const uint8_t *block, uint8_t *to) {
   }
 }
 
-/* For two products: the codes themselves, which in formats of 8 bits need no unpacking. */
+/* For two products: unpacks the codes themselves. Formats of 8 bits do not need this. */
 VI void unpack_codes(const quant_format *f, const uint8_t *block, uint8_t *to) {
 #pragma GCC unroll 8
   for (int t = 0; t < 8; t++) _mm512_store_si512(to + QUANT_LINE * t, quant_code(f, block, t));
 }
 
-/* The weights of a cell as tiles take them: unpacked into `to`, or as they are. */
+/* The weights of a cell in the form that tiles take: unpacked into `to`, or as they are stored. */
 VI const uint8_t *tile_weights(const quant_format *f, const quant_cell *c, uint8_t *to) {
   if (f->bits == 8) return c->codes;
   for (int b = 0; b < c->blocks; b++) {
@@ -44,7 +46,7 @@ VI const uint8_t *tile_weights(const quant_format *f, const quant_cell *c, uint8
 
 /* ---- products ---------------------------------------------------------------------------------------------------- */
 
-/* A cell, its unpacked weights, and a tile of rows that lie `step` bytes apart. */
+/* A cell, its unpacked weights, and a tile of rows, which are `step` bytes apart. */
 typedef struct {
   quant_cell cell;
   const uint8_t *weights;
@@ -57,7 +59,7 @@ VI const quant_two *row_of(const tile *t, int r) {
   return (const quant_two *)((const char *)t->row + (size_t)(r < t->n ? r : 0) * t->step);
 }
 
-/* Adds group g to t; sums, and low for two products: [16][16]. */
+/* Adds group g to t. `sums`, and `low` in the case of two products, are [16][16]. */
 VI void finish_group(const quant_format *f, const tile *w, int g, const int32_t *sums, const int32_t *low,
                      v16 t[AMX_ROWS]) {
   v16 scale = quant_scale(f, &w->cell, g), minimum = f->scales == QUANT_F16_MIN ? quant_minimum(&w->cell, g) : scale;
@@ -74,15 +76,14 @@ VI void finish_group(const quant_format *f, const tile *w, int g, const int32_t 
   }
 }
 
-/* A pipeline over groups. The intrinsics need literal tile numbers, so four turns are written out. Turn g multiplies
- * group g, turn g + 1 stores its sums, and turn g + 3 adds them to t, when the store has arrived:
+/* A pipeline over groups. The intrinsics need literal tile numbers, so the code of four turns is written out. Turn g
+ * multiplies group g, turn g + 1 stores its sums, and turn g + 3 adds them to t, when the store has completed:
  *
  *   turn     multiplies: sums, rows, weights     stores sums of g - 1     finishes sums of g - 3
  *   0        0         4     6                   3                        1
  *   1        1         5     7                   0                        2
  *   2        2         4     6                   1                        3
- *   3        3         5     7                   2                        0
- */
+ *   3        3         5     7                   2                        0 */
 #define START(g, sums, rows, weights_tile)                                                                             \
   if ((g) < groups) {                                                                                                  \
     const int8_t *digits_ = w->row->digits + 2 * f->group * (g);                                                       \
@@ -115,7 +116,7 @@ VI void shifted_groups(const quant_format *f, const tile *w, v16 t[AMX_ROWS]) {
   }
 }
 
-/* The same with two tiles of sums for each group: one of the high digits, one of the low digits. */
+/* The same with two tiles of sums for each group: one for the high digits and one for the low digits. */
 #define TURN_BOTH(g, high, low, stored_high, stored_low)                                                               \
   do {                                                                                                                 \
     if ((g) < groups) {                                                                                                \
@@ -139,7 +140,7 @@ VI void joined_groups(const quant_format *f, const tile *w, v16 t[AMX_ROWS]) {
   }
 }
 
-/* Adds one cell to sums, for a tile of rows. */
+/* Adds one cell to the sums of a tile of rows. */
 VI void add_cell(const quant_format *f, const tile *w, float *sums, size_t ld) {
   v16 t[AMX_ROWS];
 #pragma GCC unroll 16
@@ -165,7 +166,7 @@ VI void multiply(const quant_format *f, const cpu_matrix *m, int first, int coun
   uint8_t weights[QUANT_CELL * QUANT_OUTPUTS * 2] __attribute__((aligned(64)));
   amx_shape(height, is_joined(f) ? f->group : 2 * f->group);
   for (int r = 0; r < n; r++) memset(sums + (size_t)r * ld, 0, (size_t)count * CPU_PANEL * sizeof *sums);
-  for (int at = 0; at < k; at += QUANT_CELL) { /* all strips of a cell, while its digits are in the L1 cache */
+  for (int at = 0; at < k; at += QUANT_CELL) { /* all strips use a cell while its digits are in the L1 cache */
     quant_cell c = {.bytes = 0};
     for (int s = 0; s < 2 * count; s++) {
       c = quant_cell_at(f, strips + (size_t)s * strip_bytes, k - at);

@@ -1,4 +1,5 @@
-/* Loads weights into panels. The layout code runs twice: once to measure, once to take the memory and fill it. */
+/* Loads weights into panels. The code that lays them out runs twice: once to measure the memory, and once to allocate
+ * and fill it. */
 #include "chunk.h"
 #include "delta_layer.h"
 #include "internal.h"
@@ -9,20 +10,20 @@
 
 static int round_up(int n, int to) { return (n + to - 1) / to * to; }
 
-/* The state of an upload. It keeps the first failure, after which nothing more is done. */
+/* The state of an upload. After the first error, which it keeps, nothing more is loaded. */
 typedef struct {
   dt_weights *w;
   const dt_model_desc *desc;
   const dt_head_desc *head; /* NULL: the model is not a head */
-  const cpu_format *asked;  /* format to which larger matrices are rounded; NULL: none */
-  int activations;          /* bits to which quantized matrices round x: 8, 16 */
+  const cpu_format *asked;  /* the format to which larger matrices are rounded; NULL: they keep their types */
+  int activations;          /* bits to which quantized matrices round x: 8 or 16 */
   dt_status status;
   dt_error *err;
 } builder;
 
 static bool is_filling(const builder *b) { return b->w->weights_arena.base && b->status == DT_OK; }
 
-/* Takes a vector of the model, with room for a whole last sixteen; NULL if the model has none. */
+/* Loads a vector of the model, with room up to a multiple of 16 numbers. Returns NULL if the model does not have it. */
 static float *take_vector(builder *b, const dt_matrix *source) {
   if (!source->source) return NULL;
   float *v = cpu_take(&b->w->weights_arena, (size_t)round_up(source->rows, 16) * sizeof *v);
@@ -32,7 +33,8 @@ static float *take_vector(builder *b, const dt_matrix *source) {
 
 static bool is_cross_attention(const dt_head_desc *head) { return head && head->kind == DT_HEAD_CROSS_ATTENTION; }
 
-/* The target's last layer with keys of its own that has a window, or none; -1: it has no such layer. */
+/* The target's last layer that has its own keys and, as `windowed` says, a window or none; -1 if there is no such
+ * layer. */
 static int layer_read(const dt_weights *target, bool windowed) {
   int of = target->shape.layers - 1;
   while (of >= 0 && (!target->layer[of].k.data || (target->layer[of].window > 0) != windowed)) of--;
@@ -41,7 +43,7 @@ static int layer_read(const dt_weights *target, bool windowed) {
 
 /* ---- matrices ---------------------------------------------------------------------------------------------------- */
 
-/* A source, its bias (NULL: it has none), and their place in a matrix; or the rows to take of it (NULL: all). */
+/* A source of a matrix: weights, an optional bias (NULL: none), and where they go; `only` selects rows (NULL: all). */
 typedef struct {
   const dt_matrix *weights, *bias;
   cpu_place to;
@@ -49,11 +51,11 @@ typedef struct {
   const int32_t *only; /* [outputs] */
 } part;
 
-enum { MOST_PARTS = 3 }; /* of a matrix */
+enum { MOST_PARTS = 3 }; /* maximum number of parts of a matrix */
 
 static cpu_place whole(const dt_matrix *m) { return (cpu_place){0, m->rows, 0}; }
 
-/* Adds a bias, if the model has one, to the outputs that its matrix's rows become. */
+/* Adds a bias, if the model has one, to the outputs that the rows of its matrix become. */
 static void add_bias(builder *b, const cpu_matrix *m, cpu_range mine, const part *p) {
   if (!p->bias || !p->bias->source || b->status != DT_OK) return;
   float *v = malloc((size_t)p->bias->rows * sizeof *v);
@@ -66,7 +68,7 @@ static void add_bias(builder *b, const cpu_matrix *m, cpu_range mine, const part
   free(v);
 }
 
-/* The format that keeps rows of this type as they are; f32 if there is none. */
+/* The format that keeps rows of this type as they are stored; f32 if there is none. */
 static const cpu_format *format_taking(const builder *b, dt_dtype dtype) {
   const cpu_format *const *formats = b->w->backend->kernels->format;
   for (int i = 0; i < CPU_FORMATS; i++) {
@@ -76,15 +78,15 @@ static const cpu_format *format_taking(const builder *b, dt_dtype dtype) {
   return formats[0];
 }
 
-/* Whether parts are rounded to a type: their rows must be whole blocks of it, and smaller afterwards. */
+/* Whether parts are rounded to a type. Their rows must consist of whole blocks of it, and become smaller. */
 static bool is_rounded(const dt_type *to, const dt_type *from, const part *parts, int count) {
   for (int i = 0; i < count; i++)
     if (parts[i].weights->cols % to->numbers) return false;
   return to->bytes * from->numbers < from->bytes * to->numbers;
 }
 
-/* The format of a matrix of these parts: the rounded type that the user chose, if it applies; else the format that
- * keeps all parts as they are, or f32. */
+/* The format of a matrix made of these parts: the type that the user chose for rounding, if it applies; otherwise the
+ * format that keeps all parts as they are stored, or f32. */
 static const cpu_format *format_of(const builder *b, const part *parts, int count) {
   const cpu_format *widened = b->w->backend->kernels->format[0], *f = format_taking(b, parts[0].weights->dtype);
   for (int i = 1; i < count; i++)
@@ -93,7 +95,7 @@ static const cpu_format *format_of(const builder *b, const part *parts, int coun
   return b->asked && is_rounded(dt_type_of(b->asked->takes), dt_type_of(f->takes), parts, count) ? b->asked : f;
 }
 
-/* Builds a matrix of these outputs, counted over all outputs that the parts make together. */
+/* Builds a matrix with these outputs, which are numbered over all parts together. */
 static cpu_matrix build(builder *b, cpu_range outputs, int k, const part *parts, int count) {
   dt_weights *w = b->w;
   cpu_matrix m = {
@@ -114,7 +116,7 @@ static cpu_matrix build(builder *b, cpu_range outputs, int k, const part *parts,
   return m;
 }
 
-/* A matrix whose outputs are heads, each padded; none if the layer has none. */
+/* Builds a matrix whose outputs are heads, each padded. The matrix is empty if the layer does not have it. */
 static cpu_matrix build_heads(builder *b, int head_dim, cpu_range heads, const dt_matrix *weights,
                               const dt_matrix *bias) {
   int dim = round_up(head_dim, 16);
@@ -123,7 +125,7 @@ static cpu_matrix build_heads(builder *b, int head_dim, cpu_range heads, const d
                &(part){weights, bias, {0, head_dim, dim}, 0, NULL}, 1);
 }
 
-/* `mine` of the gates, with the outputs that they multiply; a bias may be NULL. */
+/* Builds the part `mine` of the gates, together with the outputs that they multiply. A bias may be NULL. */
 static cpu_matrix build_gated(builder *b, cpu_range mine, const dt_matrix *gate, const dt_matrix *gate_bias,
                               const dt_matrix *up, const dt_matrix *up_bias) {
   const part parts[] = {{gate, gate_bias, {0, 16, CPU_PANEL}, 0, NULL}, {up, up_bias, {16, 16, CPU_PANEL}, 0, NULL}};
@@ -140,7 +142,8 @@ static cpu_matrix build_up(builder *b, const dt_layer *l, cpu_range mine) {
   return build(b, mine, l->up.cols, &(part){&l->up, &l->up_bias, whole(&l->up), 0, NULL}, 1);
 }
 
-/* The router and the MLP's gate are held in f32, however the other matrices are. */
+/* Builds a layer's experts. The router and the gate of the MLP are stored in f32, whatever the format of the other
+ * matrices. */
 static void build_experts(builder *b, const dt_layer *l, cpu_layer *out) {
   const dt_shape *s = &b->w->shape;
   const cpu_format *asked = b->asked;
@@ -167,17 +170,18 @@ static void build_experts(builder *b, const dt_layer *l, cpu_layer *out) {
                                .mlp_gate = mlp_gate};
 }
 
-/* The rows of this rank's value heads; the rows of all, `each` of a head, begin at row `first` of the matrix. */
+/* The rows of this rank's value heads. The rows of all value heads, `each` per head, begin at row `first` of the
+ * matrix. */
 static dt_matrix delta_values(const dt_weights *w, dt_matrix all, int first, int each) {
   const dt_shape *s = &w->shape;
   const cpu_range *keys = &w->delta.keys;
-  int of_key = s->delta_tiled ? 1 : s->delta_value_heads / s->delta_key_heads; /* side by side */
+  int of_key = s->delta_tiled ? 1 : s->delta_value_heads / s->delta_key_heads; /* adjacent ones */
   dt_matrix mine = dt_some_rows(all, first + keys->first * of_key * each, w->delta.values * each);
   if (s->delta_tiled) mine.group = keys->count * each, mine.stride = s->delta_key_heads * each;
   return mine;
 }
 
-/* Of the rows of queries, keys and values side by side: this rank's. */
+/* This rank's rows of a matrix that has queries, keys and values one after the other. */
 typedef struct {
   dt_matrix of[MOST_PARTS];
 } delta_rows_of;
@@ -198,7 +202,7 @@ static cpu_matrix build_mixed(builder *b, const dt_matrix *in) {
   return build(b, (cpu_range){0, b->w->delta.mixed}, in->cols, parts, MOST_PARTS);
 }
 
-/* The weights of a convolution's rows, one row of taps after the other. */
+/* Reads the weights of a convolution's rows and stores them tap by tap. */
 static void read_taps(builder *b, dt_matrix rows, float *taps) {
   size_t n = (size_t)rows.rows, ld = b->w->delta.ldin;
   rows.rows *= DT_DELTA_TAPS, rows.group *= DT_DELTA_TAPS, rows.stride *= DT_DELTA_TAPS, rows.cols = 1;
@@ -239,7 +243,7 @@ static cpu_delta *build_delta(builder *b, const dt_layer *l) {
   return out;
 }
 
-/* Which ranks have which part of a model, or of a layer, of this shape. */
+/* Which part of a model, or of a layer, with this shape this rank has. */
 static cpu_mine mine_of(const dt_weights *w, const dt_shape *s) {
   return cpu_mine_of(s, w->ranks ? w->ranks->rank : 0, w->ranks ? w->ranks->count : 1);
 }
@@ -400,7 +404,7 @@ static void build_model(builder *b) {
   w->local_freq = take_angles(b, s->local_dims ? s->local_dims : s->rotary_dims, d->local_freq);
 }
 
-/* How the rows, bases and stores of delta layers are laid out, in numbers. */
+/* Computes how rows, bases and stores of delta layers are laid out, in floats. */
 static void lay_out_deltas(dt_weights *w) {
   const dt_shape *s = &w->shape;
   cpu_deltas *d = &w->delta;
@@ -459,7 +463,7 @@ static void build_scratch(dt_weights *w) {
   int dim = round_up(s->head_dim, 16), keys = round_up(w->mine.kv_heads.count * dim, CPU_PANEL);
   k->keys_at = round_up(w->mine.heads.count * dim, CPU_PANEL);
   k->values_at = k->keys_at + keys;
-  /* Sixteen numbers more, so that rows whose length is a power of two do not share a few sets of the L1 cache. */
+  /* Sixteen more numbers, because rows whose length is a power of two would share a few sets of the L1 cache. */
   k->ldx = (size_t)round_up(s->hidden, CPU_PANEL) + 16;
   k->ldqkv = (size_t)(k->values_at + keys);
   int inner = s->heads * s->head_dim + round_up(s->inter, CPU_PANEL), inputs = round_up(s->inputs, CPU_PANEL);
@@ -532,23 +536,25 @@ static const struct {
 } asked_for[] = {CPU_ASKED_LIST(ASKED)};
 enum { ASKED_FOR = sizeof asked_for / sizeof *asked_for };
 
-/* Makes caches created from now on keep features of so many numbers. A norm may read sixteen numbers past the end. */
+/* Makes caches created from now on store features of this many numbers. A norm may read sixteen numbers past the
+ * end. */
 static void keep_features(dt_weights *w, int numbers) { w->ldfeature = (size_t)round_up(numbers, 16) + 16; }
 
-/* The same of these streams. */
+/* The same, with the features of these streams. */
 static void keep_streams(dt_weights *w, const int *tap, int taps) {
   memcpy(w->tap, tap, (size_t)taps * sizeof *tap);
   w->taps = taps;
   keep_features(w, taps * w->shape.hidden);
 }
 
-/* Uploads a model or a head that was checked. */
+/* Uploads a model or a head that has been checked. */
 static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_head_desc *head, const dt_weights *target,
                         const dt_holding *how, dt_weights **out, dt_error *err) {
   const char *dtype = how ? how->dtype : NULL;
   int as = 0;
   while (dtype && as < ASKED_FOR && strcmp(asked_for[as].name, dtype)) as++;
-  if (as == ASKED_FOR) return dt_fail(err, DT_EINPUT, "weights: the type '%.40s' is unknown to the CPU", dtype);
+  if (as == ASKED_FOR)
+    return dt_fail(err, DT_EINPUT, "weights: the CPU backend does not support the type '%.40s'", dtype);
   dt_weights *w = calloc(1, sizeof *w);
   if (!w) return dt_fail_memory(err, "a model", sizeof *w);
   w->backend = backend;
@@ -588,22 +594,23 @@ dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, const dt_holdi
                      dt_error *err) {
   dt_status status = check_model(d, err);
   if (status == DT_OK && d->shape.experts && d->path && backend->ranks)
-    status = dt_fail(err, DT_EINPUT, "model: it has experts, which ranks do not share: run it without mpirun");
+    status =
+        dt_fail(err, DT_EINPUT, "model: a model with experts cannot be split across ranks; run dtrun without mpirun");
   return status ? status : upload(backend, d, NULL, NULL, how, out, err);
 }
 
-/* Whether the target has the keys that a cross-attention head's layers read. */
+/* Checks that the target has the keys that the layers of a cross-attention head read. */
 static dt_status check_read(const dt_head_desc *head, const dt_weights *target, dt_error *err) {
   for (int i = 0; i < head->model.shape.layers; i++) {
     const dt_shape own = dt_shape_of(&head->model.shape, &head->model.layer[i]);
     int of = layer_read(target, head->model.layer[i].window > 0);
     if (of < 0)
-      return dt_fail(err, DT_EINPUT, "head: layer %d reads a layer %s a window, and the target has none", i,
+      return dt_fail(err, DT_EINPUT, "head: layer %d needs a target layer %s a window, but the target has none", i,
                      head->model.layer[i].window ? "with" : "without");
     const dt_shape *there = &target->layer[of].shape;
     if (there->kv_heads != own.kv_heads || there->head_dim != own.head_dim)
       return dt_fail(err, DT_EINPUT,
-                     "head: layer %d reads %d key heads of %d numbers, the target's layer %d has %d of %d", i,
+                     "head: layer %d needs %d key heads of %d numbers, but the target's layer %d has %d of %d", i,
                      own.kv_heads, own.head_dim, of, there->kv_heads, there->head_dim);
   }
   return DT_OK;
@@ -613,11 +620,11 @@ dt_status cpu_upload_head(dt_backend *backend, const dt_head_desc *head, const c
                           dt_weights **out, dt_error *err) {
   dt_status status = check_head(head, &target->shape, err);
   if (status == DT_OK && target->ids)
-    status = dt_fail(err, DT_EINPUT, "head: its target has %d of its output rows", target->n_ids);
+    status = dt_fail(err, DT_EINPUT, "head: the target is loaded with only %d of its output rows", target->n_ids);
   if (status == DT_OK && target->ranks)
     status = dt_fail(err, DT_EINPUT,
-                     "head: it reads rows of its target's, of which %d ranks have a part each: run it without mpirun, "
-                     "or give a draft model",
+                     "head: it reads rows of the target, which is split across %d ranks; run dtrun without mpirun, "
+                     "or use a draft model",
                      target->ranks->count);
   if (status == DT_OK && is_cross_attention(head)) status = check_read(head, target, err);
   if (status == DT_OK) status = upload(backend, &head->model, head, target, &(dt_holding){.dtype = dtype}, out, err);

@@ -1,4 +1,4 @@
-/* The names of a variant's kernels: V(name) is name_scalar, name_avx2, .. */
+/* The names of a variant's kernels: V(name) becomes name_scalar, name_avx2, .. */
 #ifndef DT_CPU_VARIANT_H
 #define DT_CPU_VARIANT_H
 

@@ -1,4 +1,4 @@
-/* The variants that were compiled, and those of them that this machine can run. */
+/* The variants that were compiled, and which of them this machine can run. */
 #include "built.h" /* CPU_BUILT(X): see CMakeLists.txt */
 #include "cpu.h"
 #include "kernels.h"
@@ -24,7 +24,7 @@ static bool supports_f16c(void) { /* clang 14's __builtin_cpu_supports does not 
   return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
 
-/* Linux saves a thread's tile registers only after the process has requested it. */
+/* Linux saves the tile registers of a thread only after the process has requested it. */
 static bool supports_amx(void) {
   enum { REQUEST = 0x1023, TILE_DATA = 18, TILES = 1 << 24, INT8 = 1 << 25 }; /* arch_prctl(2), leaf 7 of cpuid */
   unsigned a, b, c, d;
@@ -96,6 +96,6 @@ const cpu_kernels *cpu_find_kernels(const char *variant, dt_error *err) {
   }
   if (!variant) return best;
   cpu_variants(names);
-  dt_fail(err, DT_EINPUT, "backend cpu:%s: no such variant on this machine, which has %s", variant, names);
+  dt_fail(err, DT_EINPUT, "backend cpu:%s: no such variant on this machine (available: %s)", variant, names);
   return NULL;
 }

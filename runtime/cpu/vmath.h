@@ -1,16 +1,16 @@
 /* exp, ln, erf and the activations on sixteen lanes: polynomials with explicit fma. They are minimax fits whose
- * coefficients were rounded to f32 one by one. tests/unit/test_cpu_kernels.c states and tests their errors against libm
- * in double. */
+ * coefficients were rounded to f32 one by one. tests/unit/test_cpu_kernels.c states their errors against libm in double
+ * precision, and tests them. */
 #ifndef DT_CPU_VMATH_H
 #define DT_CPU_VMATH_H
 
 #include "simd.h"
 
-#define VMATH_EXP_MIN -87.3f /* smaller arguments count as this: exp gives 2^-126, the smallest normal number */
+#define VMATH_EXP_MIN -87.3f /* smaller arguments are raised to this: exp gives 2^-126, the smallest normal number */
 #define VMATH_EXP_MAX 88.0f
 
-/* exp(x) for VMATH_EXP_MIN <= x <= VMATH_EXP_MAX, at most 1.1 ulp off; undefined for NaN. x = n ln 2 + r: adding 1.5 *
- * 2^23 rounds x / ln 2 to the integer n and leaves it in the low mantissa bits. */
+/* exp(x) for VMATH_EXP_MIN <= x <= VMATH_EXP_MAX, with an error of at most 1.1 ulp; undefined for NaN. x = n ln 2 + r:
+ * adding 1.5 * 2^23 rounds x / ln 2 to the integer n and leaves it in the low bits of the mantissa. */
 VI v16 v_exp_within(v16 x) {
   const v16 magic = v_set1(12582912.0f);
   v16 t = v_fma(x, v_set1(1.44269504f), magic);
@@ -26,12 +26,13 @@ VI v16 v_exp_within(v16 x) {
   return v_scale2(v_add(p, v_set1(1.0f)), t);
 }
 
-/* exp(x); an x outside the bounds counts as the nearer bound. NaN gives NaN. */
+/* exp(x). An x outside the bounds counts as the nearer bound. NaN gives NaN. */
 VI v16 v_exp(v16 x) {
   return v_keep_nan(x, v_exp_within(v_min(v_set1(VMATH_EXP_MAX), v_max(v_set1(VMATH_EXP_MIN), x))));
 }
 
-/* ln(x) of a positive normal number, at most 1.1 ulp off. x = m 2^n with m near 1; the polynomial fits ln m. */
+/* ln(x) of a positive normal number, with an error of at most 1.1 ulp. x = m 2^n with m near 1; the polynomial
+ * approximates ln m. */
 VI v16 v_log(v16 x) {
   v16 m, n = v_split2(x, &m);
   v16 f = v_sub(m, v_set1(1.0f)), s = v_mul(f, f);
@@ -48,7 +49,8 @@ VI v16 v_log(v16 x) {
   return v_fma(n, v_set1(0.693145752f), v_add(f, high));
 }
 
-/* erf(x), at most 1.5 ulp off: an odd polynomial near 0; further out 1 - exp(-(t + t Q(t))) of t = |x|. */
+/* erf(x), with an error of at most 1.5 ulp: an odd polynomial near 0; further out 1 - exp(-(t + t Q(t))) with t =
+ * |x|. */
 VI v16 v_erf(v16 x) {
   v16 t = v_abs(x), s = v_mul(x, x);
   v16 p = v_set1(-5.959501723e-04f);
@@ -77,7 +79,7 @@ VI v16 v_gelu_erf(v16 x) { /* x/2 (1 + erf(x / sqrt 2)) */
   return v_mul(v_mul(x, v_set1(0.5f)), v_add(v_set1(1.0f), e));
 }
 
-/* cap * tanh(x / cap) = cap * (1 - 2 / (1 + exp(2x / cap))), at most 2.1e-7 cap off */
+/* cap * tanh(x / cap) = cap * (1 - 2 / (1 + exp(2x / cap))), with an error of at most 2.1e-7 cap */
 VI v16 v_cap(v16 x, float cap) {
   v16 e = v_exp(v_mul(v_div(x, v_set1(cap)), v_set1(2.0f)));
   v16 tanh = v_sub(v_set1(1.0f), v_div(v_set1(2.0f), v_add(e, v_set1(1.0f))));
@@ -88,7 +90,7 @@ VI v16 v_silu(v16 x) { /* x / (1 + exp(-x)) */
   return v_div(x, v_add(v_set1(1.0f), v_exp(v_sub(v_set1(0.0f), x))));
 }
 
-VI v16 v_clamped(v16 gate, v16 up) { /* (u + 1) g / (1 + exp(-1.702 g)) of g and u cut to 7: see DT_ACT_CLAMPED */
+VI v16 v_clamped(v16 gate, v16 up) { /* (u + 1) g / (1 + exp(-1.702 g)), g and u limited to 7: see DT_ACT_CLAMPED */
   v16 limit = v_set1(7.0f), g = v_keep_nan(gate, v_min(limit, gate));
   v16 u = v_keep_nan(up, v_min(limit, v_max(v_set1(-7.0f), up)));
   v16 e = v_exp(v_mul(g, v_set1(-1.702f)));

@@ -1,15 +1,15 @@
--- What penalties and log-probabilities cost: plain decoding with and without them, in turn, and the time of its passes;
--- with --other also the same run, with nothing asked for, of this program and of another build, in turn, each in a
--- process of its own.
+-- What penalties and log-probabilities cost: plain decoding with and without them, alternating, and the time of its
+-- passes. With --other it also runs plain decoding with neither on this build and on another one, alternating, each in
+-- a process of its own.
 -- dtrun run tests/bench/adjustments.lua [--rounds 9] [-n 100] [--other DTRUN] [-m MODEL]
 local dt = require "dt"
 
 local opts = dt.args {
-  doc = "the time of passes with penalties, with log-probabilities, and with nothing asked for",
+  doc = "compares the time of passes with penalties, with log-probabilities, and with neither",
   options = {
-    { "rounds", 9, min = 3, max = 99, doc = "runs of each, in turn" },
+    { "rounds", 9, min = 3, max = 99, doc = "runs of each, alternating" },
     { "tokens", 100, short = "n", min = 2, max = 1000, doc = "tokens of a run" },
-    { "other", nil, type = "string", doc = "another dtrun to compare with where nothing is asked for" },
+    { "other", nil, type = "string", doc = "another build of dtrun to compare with, with neither" },
   },
 }
 local PROMPT = "It was a dark night, and the old man went down to the harbour to look for the ship."
@@ -30,7 +30,7 @@ local times, ratios = {}, {}
 for i in ipairs(ARMS) do times[i], ratios[i] = {}, {} end
 opts.load.draft = false
 local pair = dt.check(dt.load(opts.load))
-for round = 0, opts.rounds do -- the first is no run that counts
+for round = 0, opts.rounds do -- the first round warms up and does not count
   local now = {}
   for k = 1, #ARMS do
     local i = (round + k) % #ARMS + 1
@@ -62,6 +62,6 @@ if opts.other then
     if round % 2 == 0 then mine[round] = run_of "/proc/$PPID/exe" end
     ratio[round] = mine[round] / other[round]
   end
-  print(("nothing, beside the other build: %.4f and %.4f ms, ratio %.4f"):format(median(mine), median(other),
+  print(("neither, compared with the other build: %.4f ms and %.4f ms, ratio %.4f"):format(median(mine), median(other),
     median(ratio)))
 end

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# All that an ARM machine can say of dtrun, in one command and one archive:
+# Everything that an ARM machine can tell about dtrun, in one command and one archive:
 #
-#   tests/bench/arm.sh [PART]...     in a clone, on the machine (Debian installs what is missing); one part, or all:
+#   tests/bench/arm.sh [PART]...     in a clone, on the machine (on Debian it installs what is missing); PART or all:
 #     check     builds, the narrow tests, all hashes of logits, exactness on small models         (about 15 minutes)
 #     kernels   every variant: products and attention alone, passes of real and random models     (about 20 minutes)
 #     policies  plain decoding and policies: the bundled pair and SmolLM2 with its head           (about 5 minutes)
-#     peers     llama.cpp, built from source, on the same model, by its own benchmark and beside dtrun as a server
-#               (about 20 minutes; it needs pip, which Debian has in python3-pip)
+#     peers     llama.cpp, built from source, on the same model: by its own benchmark, and compared with dtrun as a
+#               server (about 20 minutes; it needs pip, which Debian has in python3-pip)
 #
-# The archive is OUT/arm-DATE.tar.gz (the environment's OUT; else build/arm): what each part printed, the processor, the
-# commit. What a part cannot do here says SKIPPED or FAILED there, and the next part goes on. The minutes are guesses: no ARM
-# machine has run it. QUICK=1 is for a rehearsal (arm_rehearsal.sh): it measures hardly anything, on the bundled models.
+# The archive is OUT/arm-DATE.tar.gz (from the environment variable OUT; default: build/arm). It contains what each part
+# printed, the processor and the commit. A part reports what it cannot do as SKIPPED or FAILED, and the next part
+# continues. The minutes are estimates, since this has not run on an ARM machine yet. QUICK=1 is for a rehearsal
+# (arm_rehearsal.sh): it measures hardly anything, with the bundled models.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 parts=("$@")
@@ -31,9 +32,9 @@ fi
 llama=${LLAMA:-build/peers/llama.cpp}
 
 try() { echo "## $*"; "$@" || echo "FAILED: $* (status $?)"; }
-there() { [ -e "$1" ] || { echo "SKIPPED: there is no $1"; return 1; }; }
+there() { [ -e "$1" ] || { echo "SKIPPED: $1 is not installed"; return 1; }; }
 
-# The names of this machine's variants, the slowest first.
+# The names of this machine's variants, slowest first.
 variants() { run "$build/dtrun" ar -p It --backend none 2>&1 | grep -oE 'cpu:[a-z0-9]+' | cut -d: -f2; }
 
 check() {

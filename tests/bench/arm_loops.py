@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Estimates the inner loops of the ARM kernels from their machine code, since no ARM machine has measured them:
+"""Estimates the speed of the ARM kernels' inner loops from their machine code, since it has not been measured on an ARM
+machine:
 
     tests/bench/arm_loops.py [BUILD]      build/arm64; prints a table
 
-A loop multiplies some rows by a block: 32 numbers of 16 outputs. Its instructions are counted by kind. The cycles are what
-llvm-mca (LLVM 19) says of the loop with its tables of Neoverse N1 and V1; for Apple's M1 the larger of three bounds, since
-LLVM has no table of it: SIMD instructions over 4 pipes, loads and stores over 3, all over 8 (dougallj.github.io/applecpu).
-Bytes a cycle: what a single row reads of the weights.
+A loop multiplies some rows by a block: 32 inputs of 16 outputs. Its instructions are counted by kind. The cycles are
+those that llvm-mca (LLVM 19) computes with its tables of Neoverse N1 and V1. LLVM has no table of Apple's M1, so
+there they are the largest of three bounds: SIMD instructions over 4 pipes, loads and stores over 3, all instructions
+over 8 (dougallj.github.io/applecpu). Bytes per cycle: the weights that a single row reads.
 """
 import re
 import subprocess
@@ -17,7 +18,7 @@ BLOCK = 32 * 16  # products of a row and a block
 BYTES = {"q4_0": 288, "q4_k": 272 + 10, "q6_k": 416 + 4, "q8_0": 544}  # of a block: codes, scales, a part of the cell's
 KERNELS = [("dotprod", "product_one", "1x1", 1), ("dotprod", "product_one", "4x1", 4), ("i8mm", "mmla_one", "4", 4),
            ("neon", "product_one", "1x1", 1), ("neon", "product_one", "4x1", 4)]
-DOTS = {"dotprod": "sdot", "i8mm": "smmla", "neon": r"smull2?\s+\S+8h"}  # each product of four, or a half of it
+DOTS = {"dotprod": "sdot", "i8mm": "smmla", "neon": r"smull2?\s+\S+8h"}  # each instruction computes a product of four, or half of it
 
 
 def function(build, variant, file, name):
@@ -29,7 +30,7 @@ def function(build, variant, file, name):
 
 
 def loop(code, dot):
-    """The shortest loop that holds the dot products and no call: from the target of a branch back to the branch."""
+    """The shortest loop that contains the dot products and no call: from the target of a branch back to the branch."""
     loops = []
     for i, (at, text) in enumerate(code):
         m = re.match(r"(?:b\.\w+|cbn?z \w+,|b)\s+([0-9a-f]+) <", text.replace("\t", " "))
@@ -52,7 +53,7 @@ def kind(text, dot):
 
 
 def estimated_by_mca(lines, cpu):
-    """Cycles of a turn, branches left out."""
+    """The cycles of one iteration, without branches."""
     plain = [re.sub(r"#(-?\d+)", r"#\1", t) for t in lines if not re.match(r"(b|b\.\w+|cbn?z|adrp|nop)\b", t)]
     run = subprocess.run(["llvm-mca-19", "-mtriple=aarch64", f"-mcpu={cpu}", "-mattr=+i8mm,+dotprod", "-iterations=100"],
                          input="\n".join(plain), capture_output=True, text=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# arm.sh does its parts on any machine, with hardly any numbers: so its logic is tested here. llama.cpp's programs are stand-ins
-# that answer as they do.  arm_rehearsal.sh SOURCE BUILD
+# Tests the logic of arm.sh: runs its parts on any machine, with hardly any numbers. llama.cpp's programs are replaced
+# by stand-ins that answer in the same way.  arm_rehearsal.sh SOURCE BUILD
 # shellcheck source=tests/bench/rehearsal.sh
 . "$(dirname "$0")/rehearsal.sh"
 
@@ -28,34 +28,34 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])
 PYTHON
 chmod +x "$work/llama.cpp/bin"/*
 
-# rehearse FOLDER PART...: its archive, unpacked in FOLDER/results
+# rehearse FOLDER PART...: runs parts, and unpacks their archive in FOLDER/results
 rehearse() {
   local folder=$work/$1
   shift
   QUICK=1 OUT=$folder BUILD=$build LLAMA=$work/llama.cpp tests/bench/arm.sh "$@" >"$folder.said" 2>&1 || fail "arm.sh: $(<"$folder.said")"
   mkdir "$folder/results"
-  tar -xzf "$folder"/arm-*.tar.gz --strip-components 1 -C "$folder/results" || fail 'no archive'
+  tar -xzf "$folder"/arm-*.tar.gz --strip-components 1 -C "$folder/results" || fail 'no archive was written'
 }
 
 tests/bench/arm.sh kernel >/dev/null 2>&1
-[ $? = 2 ] || fail 'a part that there is not'
+[ $? = 2 ] || fail 'an unknown part is not refused'
 
 rehearse all kernels policies peers
 grep -hE '^(FAILED|SKIPPED)' "$work/all.said" "$work"/all/results/*.txt && fail "$(cat "$work"/all/results/*.txt)"
-grep -qE '^[0-9a-f]{40}$' "$work/all/results/machine.txt" || fail 'no commit'
+grep -qE '^[0-9a-f]{40}$' "$work/all/results/machine.txt" || fail 'machine.txt has no commit'
 variants=$("$build/dtrun" ar -p It --backend none 2>&1 | grep -oE 'cpu:[a-z0-9]+' | cut -d: -f2 | grep -v scalar)
 for variant in $variants; do
-  [ "$(grep -cE "^$variant +q4_k/(8|16) +rounding" "$work/all/results/kernels.txt")" = 2 ] || fail "no products of $variant"
-  [ "$(grep -cE "^## run .*/bench_(attention|limit) -v $variant " "$work/all/results/kernels.txt")" = 3 ] || fail "no passes of $variant"
+  [ "$(grep -cE "^$variant +q4_k/(8|16) +rounding" "$work/all/results/kernels.txt")" = 2 ] || fail "kernels.txt has no products of $variant"
+  [ "$(grep -cE "^## run .*/bench_(attention|limit) -v $variant " "$work/all/results/kernels.txt")" = 3 ] || fail "kernels.txt has no passes of $variant"
 done
-for said in 'tokens: those of ar, every time' '^rate .*[0-9]x'; do
-  grep -qE "$said" "$work/all/results/policies.txt" || fail "no policies: $(<"$work/all/results/policies.txt")"
+for said in 'tokens: identical to ar' '^rate .*[0-9]x'; do
+  grep -qE "$said" "$work/all/results/policies.txt" || fail "policies.txt has no policies: $(<"$work/all/results/policies.txt")"
 done
-grep -qE '^llama.cpp plain +[0-9.]+ ' "$work/all/results/peers.txt" || fail "no llama.cpp: $(<"$work/all/results/peers.txt")"
-grep -qE '^dtrun rate +[0-9.]+ ' "$work/all/results/peers.txt" || fail 'no dtrun beside llama.cpp'
+grep -qE '^llama.cpp plain +[0-9.]+ ' "$work/all/results/peers.txt" || fail "peers.txt has no llama.cpp: $(<"$work/all/results/peers.txt")"
+grep -qE '^dtrun rate +[0-9.]+ ' "$work/all/results/peers.txt" || fail 'peers.txt has no dtrun'
 
-# What fails says so, in the archive too.
+# Failures are reported as such, also in the archive.
 printf '#!/bin/sh\nexit 1\n' >"$work/llama.cpp/bin/llama-server"
 rehearse broken peers
-grep -q '^FAILED: python3 tests/bench/compare_peers.py' "$work/broken.said" || fail "nothing failed: $(<"$work/broken.said")"
-grep -q '^FAILED' "$work/broken/results/peers.txt" || fail 'the archive lacks the failure'
+grep -q '^FAILED: python3 tests/bench/compare_peers.py' "$work/broken.said" || fail "no failure is reported: $(<"$work/broken.said")"
+grep -q '^FAILED' "$work/broken/results/peers.txt" || fail 'the archive does not contain the failure'

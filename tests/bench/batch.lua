@@ -1,18 +1,18 @@
--- Several sequences at once beside one: throughput of plain decoding at each batch size over that of one sequence, and
--- of cast over plain decoding at the same size; runs alternate, and outputs are compared with those of the sequences
--- alone.
+-- Several sequences at once, compared with one: the throughput of plain decoding at each batch size over that of one
+-- sequence, and that of cast over plain decoding at the same size. Runs alternate, and outputs are compared with those
+-- of the sequences alone.
 --   dtrun run tests/bench/batch.lua [-m TARGET -md DRAFT] [--at 1,8,32] [-n 48] [--rounds 3] [--policy cast]
 local batches = require "dt.batches"
 local dt = require "dt"
 local statistics = require "dt.statistics"
 
 local opts = dt.args {
-  doc = "throughput of plain decoding by batch size, and of another policy beside it",
+  doc = "throughput of plain decoding and of another policy, by batch size",
   options = {
-    { "at", "1,8,32", doc = "how many sequences at once" },
-    { "tokens", 48, short = "n", min = 2, doc = "tokens of each" },
+    { "at", "1,8,32", doc = "numbers of sequences at once, separated by commas" },
+    { "tokens", 48, short = "n", min = 2, doc = "tokens per sequence" },
     { "rounds", 3, min = 1, doc = "runs of each" },
-    { "policy", "cast", doc = "what is run beside plain decoding; ar: nothing" },
+    { "policy", "cast", doc = "a policy to compare with plain decoding; ar: none" },
   },
 }
 
@@ -31,14 +31,14 @@ for hash in dt.check(batches.alone(pair, prompts, options)):gmatch "%S+" do expe
 local function speed(policy, size)
   options.policy = policy
   local result = dt.check(batches.generate(pair, table.move(prompts, 1, size, 1, {}), options))
-  assert(result.stats.output_hash == table.concat(expected, " ", 1, size), policy .. ": another output")
+  assert(result.stats.output_hash == table.concat(expected, " ", 1, size), policy .. ": the output differs")
   return result.stats.tokens_per_second, result.stats.tokens_per_iteration
 end
 
 local plain, ratios, per_iteration = {}, {}, {} -- by size
 for _, size in ipairs(sizes) do
   plain[size], ratios[size] = {}, {}
-  for round = 0, opts.rounds do -- round 0 warms up: caches of this size are new
+  for round = 0, opts.rounds do -- round 0 warms up, since caches of this size are new
     local ar, other, tokens
     if round % 2 == 1 then ar = speed("ar", size) end
     if opts.policy ~= "ar" then other, tokens = speed(opts.policy, size) end

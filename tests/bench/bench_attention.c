@@ -1,12 +1,11 @@
-/* Attention alone, compared with the limits of the machine: bench_attention [-t THREADS] [-v VARIANT] [-r ROUNDS] [-c
- * CONTEXT]
- * [-n ROWS]
+/* Attention alone, compared with the limits of the machine:
+ * bench_attention [-t THREADS] [-v VARIANT] [-r ROUNDS] [-c CONTEXT] [-n ROWS]
  *
- * CSV, a line per shape, type of cache, context and number of rows: all layers of a pass, keys and values written and
- * the heads attended to, without the products around them. `bytes_ms`: a streaming sum over the same keys and values,
- * by the same threads, right before; `products_ms`: the multiplications, at the rate of a loop that does nothing else;
- * `share`: the time through the larger of the two. A pass's rows are a tree's: one prefix, each row its own path slot.
- * Medians of ROUNDS (5). */
+ * Prints CSV with a line per shape, type of cache, context and number of rows. It measures all layers of a pass: keys
+ * and values are written and the heads attend, without the products before and after. `bytes_ms`: a streaming sum over
+ * the same keys and values by the same threads, right before. `products_ms`: the multiplications, at the rate of a loop
+ * that does nothing else. `share`: the larger of the two, divided by the time. The rows of a pass are those of a tree:
+ * a common prefix, and a path slot for each row. Medians of ROUNDS (5). */
 #include "cpu/chunk.h"
 #include "cpu/cpu.h"
 #include "shapes.h"
@@ -77,7 +76,7 @@ __attribute__((target("avx2,fma"))) static float multiply_256(void) {
 }
 #endif
 
-static volatile float sink; /* so that sums are not optimized away */
+static volatile float sink; /* keeps the sums from being optimized away */
 
 static void multiply(const cpu_member *me, void *lanes) {
   (void)me;
@@ -88,7 +87,7 @@ static void multiply(const cpu_member *me, void *lanes) {
 #endif
 }
 
-/* Multiplications with an addition, each of one number, per second of all threads; 0: not known. */
+/* Multiply-add operations of single numbers per second, by all threads together; 0: unknown. */
 static double multiplications(const dt_backend *b) {
   int lanes = 0;
 #ifdef __x86_64__
@@ -142,7 +141,7 @@ static void stream(const cpu_member *me, void *context) {
                                            (size_t)(last - first) * cpu_row_bytes(w, 0) / sizeof(float));
 }
 
-/* Keys and values of about 2^-7; the queries of up to a half. */
+/* Fills keys and values with numbers of about 2^-7, and queries with numbers up to 1/2. */
 static void fill(subject *s) {
   const dt_weights *w = s->w;
   uint64_t state = 1;
@@ -183,10 +182,10 @@ static void measure(const char *name, subject *s, const char *type, int count, d
   fflush(stdout);
 }
 
-/* Of a shape, the model with few inner columns and few ids: they do not matter here. */
+/* The model of a shape with few inner columns and few ids, which do not matter here. */
 static dt_weights *upload(dt_backend *b, const char *name) {
   shape_model *m = shape_model_new(name, DT_F16);
-  if (!m) must(dt_fail(&err, DT_EINPUT, "no shape %s", name));
+  if (!m) must(dt_fail(&err, DT_EINPUT, "bench_attention: unknown shape %s", name));
   m->desc.shape.inter = m->desc.shape.vocab = FEW;
   dt_matrix *cut[] = {&m->desc.embed, &m->desc.unembed};
   for (int i = 0; i < 2; i++) cut[i]->rows = cut[i]->group = cut[i]->stride = FEW;
@@ -196,7 +195,7 @@ static dt_weights *upload(dt_backend *b, const char *name) {
   }
   dt_weights *w;
   must(dt_cpu_ops.upload(b, &m->desc, NULL, &w, &err));
-  w->scale = 1; /* queries are turned in place again and again */
+  w->scale = 1; /* queries are rotated in place again and again */
   shape_model_free(m);
   return w;
 }

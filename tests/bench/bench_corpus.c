@@ -1,7 +1,7 @@
-/* What policies look texts up in: bench_corpus MODEL [--tokens N] TEXT-FILE... Encodes the files and, where they are
- * shorter than N tokens (ten million), goes on with pieces of them in random order; then builds the index and looks up
- * ends of 64 tokens, pieces of two places of the text put together. Every hundredth answer is compared with a plain
- * search. */
+/* The index in which policies look up texts: bench_corpus MODEL [--tokens N] TEXT-FILE... Encodes the files and, if
+ * they have fewer than N tokens (ten million), continues with pieces of them in random order. Then it builds the index
+ * and looks up sequences of 64 tokens, each put together from pieces of two places of the text. Every hundredth answer
+ * is compared with a simple search. */
 #include "dtrun.h"
 #include "lookup/suffixes.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#define END 64 /* tokens of a question */
+#define END 64 /* tokens of a query */
 #define QUESTIONS 100000
 #define CHECKED 20
 
@@ -21,7 +21,7 @@ static double now(void) {
 }
 
 static uint64_t state = 88172645463325252u;
-static size_t below(size_t n) { /* xorshift: the same every time */
+static size_t below(size_t n) { /* xorshift: the same numbers in every run */
   state ^= state << 13, state ^= state >> 7, state ^= state << 17;
   return (size_t)(state % n);
 }
@@ -50,7 +50,7 @@ static bool add_file(const dt_pair *pair, const char *path, int32_t *all, size_t
   return true;
 }
 
-/* Pieces of 20 to 219 tokens of what there is, until there are `most`. */
+/* Adds pieces of 20 to 219 tokens of the text so far, until there are `most` tokens. */
 static void go_on(int32_t *all, size_t n, size_t most) {
   size_t have = n;
   while (n < most) {
@@ -70,7 +70,7 @@ static void ask(const int32_t *all, size_t n, int32_t *end) {
   }
 }
 
-/* The longest by looking everywhere. */
+/* The longest match, found by looking at every place. */
 static int search(const int32_t *all, size_t n, const int32_t *end) {
   int longest = 0;
   for (size_t place = 0; place < n; place++) {
@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
   for (int i = first; i < argc && n < most; i++)
     if (!add_file(pair, argv[i], all, most, &n)) return 2;
   double encoded = now() - start;
-  if (n < 1000) return fail("the files have fewer than 1000 tokens") ? 0 : 2;
+  if (n < 1000) return fail("the files have fewer than 1000 tokens, which is too few") ? 0 : 2;
   size_t own = n;
   if (n < most) go_on(all, n, most);
   for (int i = 0; i < QUESTIONS; i++) ask(all, most, end[i]);
@@ -113,8 +113,8 @@ int main(int argc, char **argv) {
   double looked = (now() - start) / QUESTIONS;
   for (int i = 0; i < CHECKED; i++)
     if (suffixes_longest(&s, end[i], END, END).length != search(s.token, most, end[i]))
-      return fail("the longest is not the longest") ? 0 : 1;
-  printf("tokens %zu (%zu of the files, encoded in %.1f s), index %.2f s, %.2f bytes a token, "
+      return fail("the index missed the longest match") ? 0 : 1;
+  printf("tokens %zu (%zu of the files, encoded in %.1f s), index %.2f s, %.2f bytes per token, "
          "look-up %.2f us, longest %.1f tokens on average; %d answers checked\n",
          most, own, encoded, built, (double)bytes / (double)most, looked * 1e6, (double)sum / QUESTIONS, CHECKED);
   suffixes_close(&s);

@@ -1,14 +1,14 @@
-/* Questions to a GPU that need more than passes side by side (bench_limit has those). gpu.sh asks them.
+/* Measurements on a GPU that need more than a comparison of passes (bench_limit does that). gpu.sh runs them.
  *
- *   bench_gpu prompts SHAPE TYPE LENGTH...   a prompt of each length: whole chunks by cuBLASLt, where it is, and by our
- *       own kernels
- *   bench_gpu memory SHAPE TYPE ROWS         a session of the largest context that fits, then passes of new shapes,
+ *   bench_gpu prompts SHAPE TYPE LENGTH...   a prompt of each length: whole chunks by cuBLASLt, if it is installed, and
+ *                                            by our own kernels
+ *   bench_gpu memory SHAPE TYPE ROWS         a session with the largest context that fits, then passes of new shapes,
  *                                            each with a graph, of up to ROWS rows; a prompt, whose library takes
- *                                            memory too; and the first pass again
- *   bench_gpu loading SHAPE TYPE...          seconds that a model takes to load, by parts
+ *                                            memory, too; and the first pass again
+ *   bench_gpu loading SHAPE TYPE...          the seconds that a model takes to load, by parts
  *
- * -b BACKEND: before these (cuda). SHAPE is one of shapes.h, TYPE of its matrices F16, Q4_K, ... Lines of CSV, written
- * as they come. Exit status 1: a pass failed; the line says where. */
+ * -b BACKEND goes before these (default: cuda). SHAPE is one of shapes.h, TYPE the type of its matrices: F16, Q4_K, ...
+ * Prints lines of CSV as soon as they are known. Exit status 1: a pass failed; the line says where. */
 #include "pair/backends.h"
 #include "session/room.h"
 #include "shapes.h"
@@ -41,7 +41,8 @@ static void *room(size_t bytes) {
 
 static shape_model *shape_of(const char *name, const char *type) {
   shape_model *shape = shape_model_new(name, dt_type_named(type));
-  if (!shape) fprintf(stderr, "bench_gpu: no shape %s of %s, or no memory\n", name, type), exit(2);
+  if (!shape)
+    fprintf(stderr, "bench_gpu: there is no shape %s with type %s, or memory does not suffice\n", name, type), exit(2);
   return shape;
 }
 
@@ -54,7 +55,7 @@ typedef struct {
   int vocab;
 } subject;
 
-/* Runs a text of n rows from the beginning: as a prompt or, otherwise, as a tree's rows are computed. */
+/* Runs a text of n rows from the beginning: as a prompt, or as the rows of a tree are computed. */
 static dt_status run_text(const subject *s, int n, bool as_prompt) {
   int32_t *all = room((size_t)n * 4 * sizeof *all), *token = all, *at = all + n, *zero = at + n, *one = zero + n;
   for (int i = 0; i < n; i++) token[i] = i * 7 % FEW_IDS, at[i] = i, one[i] = 1;
@@ -73,7 +74,7 @@ static dt_status run_text(const subject *s, int n, bool as_prompt) {
   return status;
 }
 
-/* A pass over a tree of n leaves below `prefix` positions, which wants this of the first `wanted`. */
+/* A pass over a tree of n leaves after `prefix` positions, which wants these results of the first `wanted` leaves. */
 typedef struct {
   int prefix, n, wanted;
   dt_want want;
@@ -107,7 +108,7 @@ static dt_status run_pass(const subject *s, tree_pass p) {
 /* ---- prompts ----------------------------------------------------------------------------------------------------- */
 
 static void time_prompt(const subject *s, const char *shape, const char *type, int length, bool as_prompt) {
-  must(run_text(s, length < 2 * CHUNK ? length : 2 * CHUNK, as_prompt)); /* loads what it needs */
+  must(run_text(s, length < 2 * CHUNK ? length : 2 * CHUNK, as_prompt)); /* loads what the passes need */
   double start = now();
   must(run_text(s, length, as_prompt));
   double seconds = now() - start;
@@ -124,7 +125,7 @@ static void prompts(const dt_backend_ops *ops, dt_backend *b, const char *name, 
   puts("prompt,shape,type,tokens,way,ms,tokens_per_s");
   for (int i = 0; i < n; i++) {
     int length = atoi(lengths[i]);
-    if (length < 1) fprintf(stderr, "bench_gpu: '%s' is no length\n", lengths[i]), exit(2);
+    if (length < 1) fprintf(stderr, "bench_gpu: '%s' is not a valid length\n", lengths[i]), exit(2);
     must(ops->create_cache(s.weights, 1, length, &s.cache, &err));
     for (int own = 0; own < 2; own++) time_prompt(&s, name, type, length, !own);
     ops->free_cache(s.cache);
@@ -135,7 +136,7 @@ static void prompts(const dt_backend_ops *ops, dt_backend *b, const char *name, 
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* The largest context of which a session says that its caches fit. */
+/* The largest context whose caches fit, according to a session. */
 static int largest_context(const dt_pair *pair) {
   int fits = 0, below = MOST_CONTEXT;
   while (below - fits > 1) {
@@ -147,7 +148,7 @@ static int largest_context(const dt_pair *pair) {
 
 static double megabytes_free(const subject *s, const dt_backend *b) { return (double)s->ops->bytes_free(b) * 1e-6; }
 
-/* Says how a pass went; false: it failed. */
+/* Reports how a pass went. Returns false if it failed. */
 static bool went(const subject *s, const dt_backend *b, const char *what, tree_pass p, dt_status status) {
   printf("memory,%s,%d,%d,%d,%d%s,%.1f,%s\n", what, p.prefix, p.n, p.wanted, (int)p.want, p.sampled ? " sampled" : "",
          megabytes_free(s, b), status ? err.message : "ran");
@@ -180,7 +181,7 @@ static int memory(const dt_backend_ops *ops, dt_backend *b, const char *name, co
   bool fine = went(&s, b, "first", first, run_pass(&s, first)) && run_shapes(&s, b, context, most);
   int length = context < 2 * CHUNK ? context : 2 * CHUNK;
   const tree_pass prompt = {.n = length};
-  fine &= went(&s, b, "prompt", prompt, run_text(&s, length, true)); /* asked also after a failure: does it go on? */
+  fine &= went(&s, b, "prompt", prompt, run_text(&s, length, true)); /* even after a failure */
   fine &= went(&s, b, "first again", first, run_pass(&s, first));
   ops->free_cache(s.cache);
   ops->free_weights(s.weights);
@@ -190,7 +191,7 @@ static int memory(const dt_backend_ops *ops, dt_backend *b, const char *name, co
 
 /* ---- loading ----------------------------------------------------------------------------------------------------- */
 
-/* Seconds to upload the model with so many layers, and all of its ids or FEW_IDS. */
+/* Seconds to upload the model with this number of layers, and with all of its ids or only FEW_IDS. */
 static double upload_seconds(const dt_backend_ops *ops, dt_backend *b, const shape_model *shape, int layers, bool all) {
   dt_model_desc d = shape->desc;
   dt_weights *w;
@@ -215,7 +216,7 @@ static double weights_of_layer(const dt_layer *l) {
   return sum;
 }
 
-/* Seconds to read the rows of a matrix, and nothing more: here a copy from memory. */
+/* Seconds only to read the rows of a matrix, which here means to copy them from memory. */
 static double read_seconds(const dt_matrix *m) {
   size_t row = dt_row_bytes(m->dtype, (size_t)m->cols);
   int most = (int)(READ_BYTES / row);
@@ -231,7 +232,7 @@ static double read_seconds(const dt_matrix *m) {
 }
 
 static void load(const dt_backend_ops *ops, dt_backend *b, const char *name, const char *type) {
-  enum { LONG = 40 }; /* seconds: more are told from the parts alone */
+  enum { LONG = 40 }; /* seconds: if the whole takes longer, only the parts are measured */
   shape_model *shape = shape_of(name, type);
   int layers = shape->desc.shape.layers;
   const dt_matrix *unembed = &shape->desc.unembed;

@@ -1,32 +1,34 @@
-/* How near a pass is to the limit of the machine:
+/* How close passes are to the limit of the machine:
  * bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-q TYPE] [-w TYPE] [-c CONTEXT] [-k] [-a] [-p] [-r]
  * MODEL...
  *
- * MODEL is a folder, or the name of a shape (shapes.h: pythia-70m, pythia-2.8b, ..): then a model of random numbers.
- * CSV, a line per model, pass, context and number of rows. What a pass must read is the weights without the input
- * embedding, and the keys and values of its context; the limit is the bandwidth of a streaming sum over memory by the
- * same threads, measured around each model's passes; `share` is the one through the other. Shares above 1 mean that the
- * model, or a part of it, stays in a cache. All passes of a model take turns, each after one of its kind that is not
- * counted, so that a slow minute of the machine falls on all. A pass's rows are a tree's: one prefix, each row its own
- * path slot.
+ * MODEL is a folder, or the name of a shape (shapes.h: pythia-70m, pythia-2.8b, ..), which gives a model of random
+ * numbers. Prints CSV with a line per model, pass, context and number of rows. A pass must read the weights except for
+ * the input embedding, and the keys and values of its context. The limit is the bandwidth of a streaming sum over
+ * memory by the same threads, measured before and after each model's passes; `share` is the first divided by the
+ * second. A share above 1 means that the model, or a part of it, stays in a cache. All passes of a model take turns,
+ * and each follows one of its kind that is not counted, so that a slow minute of the machine affects all of them
+ * equally. The rows of a pass are those of a tree: a common prefix, and a path slot for each row.
  *
- *   verify   argmax of every row       draft   32 candidates of every row
- *   sampled    of every row a token by top-p, at temperature 1
+ *   verify   argmax of every row
+ *   draft    32 candidates of every row
+ *   sampled  a token of every row, sampled with top-p at temperature 1
  *   prompt   keys and values only
- *   text     on a GPU: the same rows, not marked as a prompt, computed as a tree's are
- *   split    a verify pass of one row by operation: what it costs less when the model has no more than 32 inner columns
- *            (a type's block), 256 ids or one layer, or the context 16 positions. "matrices": qkv and output, with
- *            norms and barriers; "pass": the rest
+ *   text     on a GPU: the same rows, not marked as a prompt, so computed as those of a tree
+ *   split    a verify pass of one row by operation: how much less it takes if the model has no more than 32 inner
+ *            columns (a block of the type), 256 ids or one layer, or if the context has 16 positions. "matrices": qkv
+ *            and output, with norms and barriers; "pass": the rest
  *
- * -b: as dtrun's --backend (cpu).  -s: seconds for each model's passes (20), and as many for the split.
- * -q Q4_K, ..: shapes have matrices of this type's blocks (F16).
- * -w q8, -w q4: with weights rounded to that.
- * -c: the longest context, above 512 (2048); of a model, at most its own.
- * -k: instead of all these, verify passes with caches of each type that the backend knows ("verify f16"), in turn.
- * -a: the same of activations ("verify 8"), with 1 to 64 rows, and a prompt.
- * -p: passes only, without the split.
- * -r: instead, verify passes of 1, 8 and 16 rows at the longest context, and of numbers of rows about where a GPU's
- * kernels change. */
+ * -b: the backend, as for dtrun --backend (cpu)
+ * -s: seconds for the passes of each model (20), and the same again for the split
+ * -q Q4_K, ..: the matrices of shapes have blocks of this type (F16)
+ * -w q8, -w q4: weights are rounded to this type
+ * -c: the longest context, more than 512 (2048); for a model at most its own
+ * -k: only verify passes with caches of each type that the backend supports ("verify f16"), alternating
+ * -a: the same for activations ("verify 8"), with 1 to 64 rows, and a prompt
+ * -p: passes only, without the split
+ * -r: only verify passes of 1, 8 and 16 rows at the longest context, and of numbers of rows around which the kernels of
+ *     a GPU change */
 #include "model/model.h"
 #include "pair/backends.h"
 #include "shapes.h"
@@ -41,8 +43,8 @@ enum { MOST_ROWS = 512, PROMPT_ROWS = 512, MOST_REPEATS = 1000, CANDIDATES = 32,
 enum { FEW_INNER = 32, FEW_IDS = 256, FEW_POSITIONS = 16 };
 
 static dt_error err;
-static const char *weights_dtype; /* what weights are rounded to; NULL: they stay */
-static int longest = 2048;        /* context */
+static const char *weights_dtype; /* the type to which weights are rounded; NULL: they are not */
+static int longest = 2048;        /* longest context */
 
 static void must(dt_status status) {
   if (status == DT_OK) return;
@@ -66,7 +68,7 @@ typedef struct {
   int vocab, context;
 } subject;
 
-/* One kind of pass, and the seconds it took each time. A prompt begins at position 0. */
+/* One kind of pass, and the seconds of each of its runs. A prompt begins at position 0. */
 typedef struct {
   const char *pass;
   const subject *on;
@@ -130,8 +132,8 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* All cases in turn until the time is over, at least three times; without time, once and cold. Then each one's times
- * are in order. */
+/* Runs all cases alternately until the time is over, at least three times; if `seconds` is 0, once, without warming up.
+ * Afterwards the times of each case are sorted. */
 static void measure(pass_case *cases, int count, double seconds) {
   double end = now() + seconds;
   int least = seconds > 0 ? 3 : 1;
@@ -156,7 +158,7 @@ static double bytes_of(const dt_matrix *m) {
                    : 0;
 }
 
-/* The matrices; norms, biases and scales are too small to count. */
+/* The bytes of the matrices; norms, biases and scales are too small to matter. */
 static double weight_bytes(const dt_model_desc *d) {
   double sum = bytes_of(&d->unembed);
   for (int i = 0; i < d->shape.layers; i++) {
@@ -220,7 +222,8 @@ static void time_rows(const char *name, const dt_model_desc *d, const subject *s
   print_passes(name, d, cases, ROWS, bandwidth, key_bytes);
 }
 
-/* Few rows at long contexts, where the caches weigh most. The type's name stands behind the pass's. */
+/* Compares types of caches, with few rows at long contexts, where caches matter most. The name of the type follows the
+ * name of the pass. */
 static void compare_caches(const char *name, const dt_model_desc *d, const dt_backend_ops *ops,
                            dt_backend_options options, double seconds) {
   static pass_case cases[MOST_CASES];
@@ -254,7 +257,7 @@ static void compare_caches(const char *name, const dt_model_desc *d, const dt_ba
   }
 }
 
-/* The definition's name stands behind the pass's. */
+/* Compares definitions of activations. The name of the definition follows the name of the pass. */
 static void compare_activations(const char *name, const dt_model_desc *d, const dt_backend_ops *ops,
                                 dt_backend *backend, double seconds) {
   static pass_case cases[MOST_CASES];
@@ -277,7 +280,7 @@ static void compare_activations(const char *name, const dt_model_desc *d, const 
   for (int i = 0; i < kinds; i++) subject_close(&on[i]);
 }
 
-/* The model with less of something. Rows are views of the whole one's: what they hold does not matter here. */
+/* A model with less of something. Its rows are views of the whole model's rows; their contents do not matter here. */
 typedef struct {
   dt_model_desc desc;
   dt_layer layer[MOST_LAYERS];
@@ -301,8 +304,8 @@ static void cut_ids(cut_model *m) {
 
 static void cut_layers(cut_model *m) { m->desc.shape.layers = 1; }
 
-/* Seconds that a pass of one row costs less on the cut model, alternating with the whole one; *whole: what that
- * costs. */
+/* How many seconds less a pass of one row takes on the cut model, alternating with the whole one. *whole: the seconds
+ * on the whole model. */
 static double saved_by(void (*cut)(cut_model *), dt_backend *backend, const dt_model_desc *d, const subject *s,
                        double seconds, double *whole) {
   static cut_model m;
@@ -362,14 +365,14 @@ static void describe_processor(void) {
   while (file && fgets(line, sizeof line, file))
     if (sscanf(line, "model name : %255[^\n]", name) == 1) break;
   if (file) fclose(file);
-  printf("# %s, %ld cores, last-level cache of %ld MB as it says\n", name, sysconf(_SC_NPROCESSORS_ONLN),
+  printf("# %s, %ld cores, last-level cache of %ld MB (as reported)\n", name, sysconf(_SC_NPROCESSORS_ONLN),
          sysconf(_SC_LEVEL3_CACHE_SIZE) >> 20);
 }
 
 int main(int argc, char **argv) {
   dt_backend_options options = {.variant = NULL, .threads = 2};
   const char *backend_name = "cpu", *variant = NULL;
-  setvbuf(stdout, NULL, _IOLBF, 0); /* what was printed stays if it is killed */
+  setvbuf(stdout, NULL, _IOLBF, 0); /* if the program is killed, the lines so far are not lost */
   double seconds = 20;
   dt_dtype shapes_dtype = DT_F16;
   bool caches = false, activations = false, splits = true, rows_only = false;
@@ -399,7 +402,7 @@ int main(int argc, char **argv) {
   must(ops->open(&options, &backend, &err));
   describe_processor();
   printf("# %s, %d threads, weights %s\n", ops->describe(backend), options.threads,
-         weights_dtype ? weights_dtype : "as they are");
+         weights_dtype ? weights_dtype : "unchanged");
   printf("model,pass,context,rows,repeats,median_us,best_us,read_mb,rows_per_s,gb_per_s,share\n");
   for (; optind < argc; optind++) {
     const char *slash = strrchr(argv[optind], '/'), *name = slash && slash[1] ? slash + 1 : argv[optind];

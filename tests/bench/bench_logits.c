@@ -1,10 +1,10 @@
-/* What a model says after every token of some texts, for kl.py.
+/* A model's logits after every token of some texts, for kl.py.
  *
  * bench_logits MODEL [WEIGHTS [BACKEND [ACTIVATIONS [CACHE]]]] <ids >logits
  *
- * Each line of ids is a text; its logits, [tokens][vocab] in f32, follow each other on the standard output. The prompt
- * is computed as a tree's rows are: 64 at a time at most. WEIGHTS, ACTIVATIONS and CACHE: as --weights, --activations
- * and --cache-dtype take them; weights '-': as they are. */
+ * Each line of ids is a text. Its logits, [tokens][vocab] in f32, are written to standard output one text after the
+ * other. The prompt is computed as the rows of a tree are, at most 64 at a time. WEIGHTS, ACTIVATIONS and CACHE are the
+ * values of --weights, --activations and --cache-dtype; weights '-' means unchanged. */
 #include "model/model.h"
 #include "pair/backends.h"
 
@@ -26,11 +26,11 @@ static void check(int fine, const char *what) {
   exit(1);
 }
 
-/* The ids of a line. */
+/* Reads the ids of a line. */
 static int read_text(char *line, int32_t ids[MOST]) {
   int n = 0;
   for (char *word = strtok(line, " \n"); word; word = strtok(NULL, " \n")) {
-    check(n < MOST, "a text of more than 4096 tokens");
+    check(n < MOST, "a text has more than 4096 tokens");
     ids[n++] = (int32_t)strtol(word, NULL, 10);
   }
   return n;
@@ -68,8 +68,7 @@ int main(int argc, char **argv) {
                       one,   1,           false,      {0},  NULL,       0};
       dt_out out = {.want = DT_WANT_LOGITS, .n = count, .row = row, .logits = logits};
       must(ops->forward(weights, cache, &rows, &out, &err), &err);
-      check(fwrite(logits, sizeof *logits * vocab, (size_t)count, stdout) == (size_t)count,
-            "the logits cannot be written");
+      check(fwrite(logits, sizeof *logits * vocab, (size_t)count, stdout) == (size_t)count, "cannot write the logits");
     }
     fflush(stdout);
   }

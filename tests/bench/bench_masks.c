@@ -1,6 +1,6 @@
-/* The cost of masks: bench_masks MODEL [times]. For each case, along a text under a schema, the microseconds of a
- * token's mask and step: the mean and the most, each the least of a number of runs (9). A run has no states of another.
- */
+/* The cost of masks: bench_masks MODEL [times]. For each case, along a text with a schema, it prints the microseconds
+ * of a token's mask and step: the mean and the maximum, each the smallest of several runs (9). No run uses states of
+ * another. */
 #include "grammar/masks.h"
 #include "grammar/schema.h"
 #include "pair/pair.h"
@@ -65,7 +65,7 @@ static void must(dt_status status, const dt_error *err) {
   exit(1);
 }
 
-/* Masks along the ids. */
+/* Computes masks along the ids. */
 static void along(const vocabulary *v, const char *gbnf, const int32_t *ids, int n, double *mean, double *most) {
   dt_error err;
   masks *m;
@@ -101,7 +101,7 @@ static void measure(dt_pair *pair, const vocabulary *v, const char *name, const 
   free(gbnf), free(ids);
 }
 
-/* A choice among names. */
+/* A schema that is a choice among names. */
 static char *enumeration(void) {
   size_t len;
   char *text;

@@ -1,11 +1,11 @@
-/* Products with quantized matrices, alone: how near they come to what the processor can do.
+/* Products with quantized matrices alone: how close they come to the limit of the processor.
  *
- *   bench_products [OUTPUTS K [VARIANT [FORMAT]]]      the shape of a matrix (8960 1536: an inner one of a 1.5B)
+ *   bench_products [OUTPUTS K [VARIANT [FORMAT]]]      the shape of a matrix (8960 1536: an inner matrix of a 1.5B)
  *
- * One thread. For every variant, format and definition: nanoseconds to round a row of K numbers; and for 1 to 64 rows:
- * microseconds, G products (a multiplication and an addition) in a second, and where the processor has VNNI their share
- * of its peak: sixteen independent chains of dot products in registers. Small shapes stay in the cache; large ones wait
- * for memory. */
+ * Uses one thread. For every variant, format and definition it prints the nanoseconds to round a row of K numbers; and
+ * for 1 to 64 rows the microseconds, the G products (multiply-adds) per second and, on processors with VNNI, their
+ * share of its peak, which is measured with sixteen independent chains of dot products in registers. Small shapes stay
+ * in the cache; large ones are memory-bound. */
 #include "cpu.h"
 #include "dtrun.h"
 #include "kernels.h"
@@ -54,7 +54,7 @@ static double time_of(const cpu_matrix *m, const char *rows, size_t step, int n,
   return best;
 }
 
-/* Rounds the rows; ms for each, the best of some times. */
+/* Rounds the rows. Returns the ms per row, the best of several runs. */
 static double time_of_rounding(const cpu_format *f, const float *x, int k, char *rows, size_t step) {
   double best = HUGE_VAL;
   for (int i = 0; i < 10; i++) {
@@ -103,7 +103,7 @@ int main(int argc, char **argv) {
   if (!codes || !x) return 1;
   for (size_t i = 0; i < CPU_PANEL * sizeof(float) * (size_t)k; i++) {
     state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-    codes[i] = (char)((state & 0x1b) | 0x20); /* as a scale normal in every format */
+    codes[i] = (char)((state & 0x1b) | 0x20); /* a normal number if read as a scale of any format */
   }
   for (int i = 0; i < MOST_ROWS * k; i++) {
     state ^= state << 13, state ^= state >> 7, state ^= state << 17;

@@ -1,15 +1,14 @@
-/* What ranks that share a model pay for it: mpirun -n R bench_ranks [-t THREADS] [-s SECONDS] MODEL...
+/* What sharing a model across ranks costs and gains: mpirun -n R bench_ranks [-t THREADS] [-s SECONDS] MODEL...
  *
- * MODEL is a folder or file, or the name of a shape (shapes.h). CSV:
+ * MODEL is a folder or file, or the name of a shape (shapes.h). Prints CSV:
  *   pass,MODEL,rows,whole_ms,shared_ms,ratio,gathers,kilobytes,gather_ms
- *     medians of passes in turn, at a context of 512
- *     whole: rank 0 alone, with the threads of all ranks together; shared: R ranks of THREADS (1) threads each; ratio:
- *     whole to shared, above 1 is faster; kilobytes: what the gathers of a pass put together; gather_ms: rank 0's time
- *     in them, in which it also waits for whoever is slower
- *   gather,bytes,us        the median of one gather of so many bytes in all, one after the other
- *   bandwidth,GB/s         a streaming sum over memory by rank 0 with the threads of all
- * Every rank runs this same program. Over TCP, as between machines, instead of shared memory: mpirun --mca btl
- * tcp,self. */
+ *     medians of alternating passes, at a context of 512
+ *     whole: rank 0 alone, with as many threads as all ranks together; shared: R ranks with THREADS (1) threads each;
+ *     ratio: whole / shared, so above 1 is faster; kilobytes: the data of all gathers of a pass; gather_ms: the time of
+ *     rank 0 in gathers, which includes waiting for slower ranks
+ *   gather,bytes,us        the median of a gather of this many bytes in all, one after the other
+ *   bandwidth,GB/s         a streaming sum over memory by rank 0 with the threads of all ranks
+ * All ranks run this program. To use TCP instead of shared memory, as between machines: mpirun --mca btl tcp,self. */
 #include "cpu/cpu.h"
 #include "model/model.h"
 #include "ranks/mpi.h"
@@ -52,7 +51,7 @@ static double median(double *took, int n) {
 /* ---- gathers that are timed -------------------------------------------------------------------------------------- */
 
 typedef struct {
-  dt_ranks ranks; /* first: what the backend sees */
+  dt_ranks ranks; /* must be first, since the backend sees only this member */
   dt_ranks *real;
   double seconds, bytes;
   long count;
@@ -75,7 +74,7 @@ static dt_ranks *join_ranks(void) {
   void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
   dt_mpi_join_fn *join = NULL;
   if (module) *(void **)&join = dlsym(module, DT_MPI_JOIN);
-  if (!join) fprintf(stderr, "bench_ranks: no %s: is Open MPI there?\n", path), exit(1);
+  if (!join) fprintf(stderr, "bench_ranks: cannot open %s; is Open MPI installed?\n", path), exit(1);
   return join();
 }
 
@@ -108,7 +107,7 @@ static void run(const subject *s, int context, int count, bool want) {
   must(dt_cpu_ops.forward(s->weights, s->cache, &rows, want ? &out : NULL, &err));
 }
 
-/* ranks NULL: whole. */
+/* If ranks is NULL, the model is whole. */
 static subject open_subject(dt_model_desc desc, int threads, dt_ranks *ranks) {
   subject s;
   desc.path = ranks ? "shared" : NULL;
@@ -126,13 +125,13 @@ static void close_subject(subject *s) {
 }
 
 static double timed_pass(const subject *s, int rows) {
-  run(s, CONTEXT, rows, true); /* so that the weights' way into the caches is paid by neither */
+  run(s, CONTEXT, rows, true); /* loads the weights into the caches, so that neither run pays for it */
   double start = now();
   run(s, CONTEXT, rows, true);
   return now() - start;
 }
 
-/* Both in turn. Rank 0 says whether there is another round; others follow. */
+/* Runs both alternately. Rank 0 decides whether there is another round; the others follow. */
 static void compare(const char *name, const dt_model_desc *desc, int threads, double seconds, timed_ranks *t) {
   dt_ranks *ranks = t->real;
   subject shared = open_subject(*desc, threads, &t->ranks), whole = {0};
@@ -147,7 +146,7 @@ static void compare(const char *name, const dt_model_desc *desc, int threads, do
       meet(ranks);
       t->seconds = t->bytes = 0, t->count = 0;
       together[n] = timed_pass(&shared, rows_of[i]);
-      gathering[n++] = t->seconds / 2; /* of two passes */
+      gathering[n++] = t->seconds / 2; /* for two passes */
       more[0] = n < MOST_ROUNDS && (n < 3 || now() < end);
       int bytes[MOST_RANKS] = {sizeof *more}, offset[MOST_RANKS] = {0};
       ranks->gather(ranks, more, bytes, offset);
@@ -188,7 +187,8 @@ int main(int argc, char **argv) {
     if (option == '?') return 2;
   }
   dt_ranks *ranks = join_ranks();
-  if (ranks->count > MOST_RANKS) return fprintf(stderr, "bench_ranks: at most %d ranks\n", MOST_RANKS), 1;
+  if (ranks->count > MOST_RANKS)
+    return fprintf(stderr, "bench_ranks: too many ranks, expected at most %d\n", MOST_RANKS), 1;
   timed_ranks t = {.ranks = {.rank = ranks->rank, .count = ranks->count, .gather = gather}, .real = ranks};
   for (int i = optind; i < argc; i++) {
     shape_model *shape = shape_model_new(argv[i], DT_F16);

@@ -1,5 +1,5 @@
-/* Encoding speed: bench_tokenizer TOKENIZER.JSON TEXT-FILE [times]. Prints the best of the runs, and a hash of the ids,
- * so that two builds can be seen to do the same work. */
+/* Encoding speed: bench_tokenizer TOKENIZER.JSON TEXT-FILE [times]. Prints the best of several runs, and a hash of the
+ * ids, which shows whether two builds do the same work. */
 #include "text/tokenizer.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
   opening = now() - opening;
   char *text = read_all(argv[2], &len);
   if (!text) {
-    fprintf(stderr, "%s: cannot be read\n", argv[2]);
+    fprintf(stderr, "%s: cannot read the file\n", argv[2]);
     tok_close(t);
     return 2;
   }

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# How the speed holds beside other busy processes: busy.sh [-o OTHERS] [-r ROUNDS] [-n TOKENS] DTRUN [BEFORE]
+# How speed holds next to other busy processes: busy.sh [-o OTHERS] [-r ROUNDS] [-n TOKENS] DTRUN [BEFORE]
 #
-# On a machine with two processors that is otherwise idle. Tokens/s of `linear` with one and with two threads, alone and beside
-# so many loops of equal priority (1); BEFORE, another build, takes its turn in every round. Medians over the rounds (15).
-# Fails unless two threads beside the loops make 0.9 of what one makes there, and alone 0.98 of what BEFORE makes.
+# Meant for a machine with two processors that is otherwise idle. Measures tokens/s of `linear` with one and with two
+# threads, alone and next to OTHERS (1) busy loops of equal priority. BEFORE is another build, which takes its turn in
+# every round. Prints medians over the rounds (15). Fails unless two threads next to the loops reach 0.9 of the speed of
+# one thread there, and, alone, 0.98 of the speed of BEFORE.
 set -u
 others=1 rounds=15 tokens=200
 while getopts o:r:n: option; do
@@ -40,17 +41,17 @@ for ((i = 0; i < rounds; i++)); do
 done
 
 median() { sort -g "$work/$1" | awk '{ x[NR] = $1 } END { print (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 }'; }
-# against WHAT NAME NAME LEAST: the ratio of two medians, which is to be at least LEAST
+# against WHAT NAME NAME LEAST: prints the ratio of two medians; fails if it is below LEAST
 against() {
   awk -v what="$1" -v a="$(median "$2")" -v b="$(median "$3")" -v least="$4" \
     'BEGIN { printf "%-44s %7.0f / %7.0f tokens/s = %.3f  (at least %s)\n", what, a, b, a / b, least; exit a / b < least }'
 }
 status=0
-against "beside $others: two threads to one" busy.two busy.one 0.9 || status=1
-against 'alone: two threads to one' idle.two idle.one 1 || status=1
+against "next to $others busy: two threads / one" busy.two busy.one 0.9 || status=1
+against 'alone: two threads / one' idle.two idle.one 1 || status=1
 if [ $# -ge 2 ]; then
-  against 'alone: two threads to before' idle.two idle.before.two 0.98 || status=1
-  against 'alone: one thread to before' idle.one idle.before.one 0.98 || status=1
-  against "beside $others: two threads to before" busy.two busy.before.two 1 || status=1
+  against 'alone: two threads / two before' idle.two idle.before.two 0.98 || status=1
+  against 'alone: one thread / one before' idle.one idle.before.one 0.98 || status=1
+  against "next to $others busy: two threads / two before" busy.two busy.before.two 1 || status=1
 fi
 exit $status

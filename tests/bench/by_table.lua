@@ -1,8 +1,8 @@
--- Shared by benchmarks that estimate from a table of costs: dofile(arg[0]:match "^(.*/)" .. "by_table.lua").
+-- Shared by benchmarks that estimate times from a table of costs: dofile(arg[0]:match "^(.*/)" .. "by_table.lua").
 --
 --   by_table.arms("rate, linear K=2, dynatree narrow")   -- { { label =, policy =, preset =, params = {} }, .. }
 --   by_table.texts(opts)                                 -- novels, texts of --sets, or --questions in ChatML
---   by_table.ms(file, costs, times, temp)                -- of a traced run, by a table of costs; and its iterations
+--   by_table.ms(file, costs, times, temp)                -- the ms of a traced run, by a table; and its iterations
 local dt = require "dt"
 local experiment = require "dt.experiment"
 
@@ -30,7 +30,7 @@ function by_table.arms(list)
   return arms
 end
 
--- opts: prompts, sets, questions.
+-- opts may have prompts, sets and questions.
 function by_table.texts(opts)
   local list = {}
   if opts.questions then
@@ -50,7 +50,7 @@ function by_table.texts(opts)
   return list
 end
 
--- A level of nodes that were drafted from is a pass. times: the second result of dt.measure_costs.
+-- A level of nodes that were drafted from is one pass. times: the second result of dt.measure_costs.
 function by_table.ms(file, costs, times, temp)
   local ms, iterations = 0, {}
   local function sampling(rows, each) return temp > 0 and rows * each or 0 end
@@ -75,7 +75,7 @@ function by_table.ms(file, costs, times, temp)
   return ms, iterations
 end
 
--- A table of --cost-table in opts.load, where it is given.
+-- Puts the table of --cost-table into opts.load, if the option is given.
 function by_table.load(opts)
   if opts.cost_table then
     local file <close> = assert(io.open(opts.cost_table, "rb"))

@@ -1,6 +1,6 @@
 -- Policies on chats: the tasks' prompts as questions to a pair that was trained on conversations (ChatML: Qwen,
--- SmolLM2). Every policy's tokens must be those of `ar`. Printed are tokens per iteration, the speed over plain
--- decoding after the prompt (the median over prompts of ratios that stood side by side) and milliseconds of an
+-- SmolLM2). The tokens of every policy must be those of `ar`. Prints tokens per iteration, the speedup over plain
+-- decoding after the prompt (the median over prompts of the ratios of adjacent runs), and the milliseconds of an
 -- iteration, for code and for the rest.
 --   dtrun run tests/bench/chats.lua -m TARGET -md DRAFT [POLICY[:PRESET|NAME=VALUE,..]...] [-n 64] [--code 10]
 --     [--others 4] [--temp 0.8]
@@ -9,7 +9,7 @@ local statistics = require "dt.statistics"
 
 local opts = dt.args {
   costs = "table",
-  doc = "tokens per iteration and speed of policies on chats, beside plain decoding",
+  doc = "tokens per iteration and speed of policies on chats, compared with plain decoding",
   rest = "POLICY[:PRESET|NAME=VALUE,..]",
   options = {
     { "tokens", 64, short = "n", min = 2, max = 1000, doc = "tokens generated from each" },
@@ -74,13 +74,13 @@ for p, prompt in ipairs(prompts) do
     for _, arm in ipairs(arms) do run(arm, prefix, 8, p) end -- warms up
   end
   local plain, plain_speed
-  for i = 0, #arms - 1 do -- plain decoding first; who follows whom changes from prompt to prompt
+  for i = 0, #arms - 1 do -- plain decoding first; the order of the others changes from prompt to prompt
     local arm = arms[i == 0 and 1 or 2 + (i + p) % (#arms - 1)]
     local result, speed = run(arm, prefix, opts.tokens, p)
     if i == 0 then plain, plain_speed = result, speed end
     if result.stats.output_hash ~= plain.stats.output_hash then
       wrong = wrong + 1
-      print(("WRONG: %s, prompt %d: other tokens than ar's"):format(arm.label, p))
+      print(("WRONG: %s, prompt %d: the tokens differ from ar's"):format(arm.label, p))
     end
     for _, group in ipairs { prompt.group, "all" } do
       local sum, stats = sum_of(group, arm.label), result.stats
@@ -106,5 +106,5 @@ for _, group in ipairs { "code", "others", "all" } do
       table.concat(split, " ")))
   end
 end
-print(("  tokens: %s"):format(wrong == 0 and "those of ar, every time" or ("WRONG %d times"):format(wrong)))
+print(("  tokens: %s"):format(wrong == 0 and "identical to ar's in every run" or ("WRONG %d times"):format(wrong)))
 os.exit(wrong == 0)

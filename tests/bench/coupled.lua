@@ -4,10 +4,10 @@ local dt = require "dt"
 
 local opts = dt.args {
   costs = "table",
-  doc = "tokens per iteration of drafting coupled to the sampling noise, and not",
+  doc = "compares tokens per iteration of drafting with and without coupling to the sampling noise",
   options = {
-    { "prompts", 20, min = 1, max = 40, doc = "prompts, taken in turn from both folders; each has its own seed" },
-    { "tokens", 100, short = "n", min = 2, max = 1000, doc = "tokens sampled from each" },
+    { "prompts", 20, min = 1, max = 40, doc = "prompts, taken from both folders alternately; each has its own seed" },
+    { "tokens", 100, short = "n", min = 2, max = 1000, doc = "tokens sampled per prompt" },
     { "temp", 1.0, min = 0.001, max = 100, doc = "temperature" },
   },
 }
@@ -15,7 +15,7 @@ local HERE = arg[0]:match "^(.*/)" or "./"
 local POLICIES = { "linear", "hf_assisted", "fixed_tree", "dynatree", "eagle2", "specinfer" }
 
 local pair = assert(dt.load(opts.load))
-local iterations = { [true] = {}, [false] = {} } -- by coupled, then by policy
+local iterations = { [true] = {}, [false] = {} } -- index: coupled, then the policy
 for p = 1, opts.prompts do
   local folder = p % 2 == 1 and "wikitext2" or "novels"
   local file = assert(io.open(("%s../../scripts/prompts/%s/%02d.txt"):format(HERE, folder, (p + 1) // 2), "rb"))
@@ -28,7 +28,7 @@ for p = 1, opts.prompts do
         policy = policy, prompt = prefix, tokens = opts.tokens, ignore_eos = true, seed = p, temp = opts.temp,
         coupled = coupled,
       }).stats
-      assert(stats.output_hash == (hash or stats.output_hash), policy .. ": another output")
+      assert(stats.output_hash == (hash or stats.output_hash), policy .. ": the output differs")
       hash = stats.output_hash
       iterations[coupled][policy] = (iterations[coupled][policy] or 0) + stats.iterations
     end

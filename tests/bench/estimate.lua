@@ -1,17 +1,18 @@
--- How long a pass should take, estimated from a model that one H200 and one H100 were measured for.
+-- Estimates how long a pass should take, with a model that is fitted to measurements on one H200 and one H100.
 -- dtrun run tests/bench/estimate.lua [-v]
--- From the table of the machine code (tests/sass/table.txt) come how many blocks fit a multiprocessor and how a block
--- is cut (the numbers in its name); from the shape the bytes and the blocks; the rest is in NUMBERS, each with where it
--- is from. A product takes as long as the slowest of three: its weights from memory; what passes from the second-level
--- cache to the multiprocessors; and the steps of the fullest multiprocessor. Numbers that are fitted to an H200 hold
--- all that kernels hide of each other there. Fails (exit status 1) when a bar is missed, or cuda/README.md says other
--- numbers: a change of the kernels that costs must say so.
+--
+-- The table of the machine code (tests/sass/table.txt) gives the number of blocks per multiprocessor, and a block's
+-- part of the work (in the kernel's name). The shape gives the bytes and the number of blocks. The rest is in NUMBERS,
+-- each with its source. A product takes as long as the slowest of three things: reading its weights from memory; moving
+-- data from the second-level cache to the multiprocessors; and the steps of the fullest multiprocessor. Numbers that
+-- are fitted to an H200 include all overlap between kernels there. The script fails (exit status 1) if a bar is missed,
+-- or if cuda/README.md has other numbers: a change that makes kernels slower must say so.
 local dt = require "dt"
 
 local opts = dt.args {
-  doc = "what passes should take on an A100, H100 and H200, estimated",
+  doc = "estimates how long passes take on an A100, H100 and H200",
   options = {
-    { "verbose", false, short = "v", doc = "every kernel of a pass, and where the numbers are from" },
+    { "verbose", false, short = "v", doc = "also prints every kernel of a pass, and the sources of the numbers" },
   },
   models = false,
 }
@@ -21,38 +22,39 @@ local HERE = arg[0]:match "^(.*/)" or "./"
 
 local NUMBERS = {
   memory = { 0.88, "of the data sheet's bandwidth: a streaming sum on an H200 reads 4.2 of 4.8 TB/s; assumed for all" },
-  mma_sync = { 0.63, "of wgmma's peak is what mma.sync reaches on Hopper (arXiv 2402.13499)" },
-  shared = { 128, "bytes a clock and multiprocessor, read or written (32 banks of 4 bytes)" },
-  step = { 500, "clocks of a step that nothing hides: a barrier, and the first operands (fitted to an H200)" },
-  row = { 0.15, "us more of a product for each of up to 32 rows (fitted to an H200)" },
-  crowded = { 0.35, "the same of up to 64 rows" },
-  issue = { 1.75, "clocks of a scheduler for an instruction of a loop over packed weights (fitted to an H200)" },
-  boundary = { 0.2, "us from a kernel's end to what waits for it, by dependent launch in a graph (fitted to an H200)" },
-  independent = { 0.6, "us more without dependent launches: 1.3 is what a tiny kernel in a graph takes as a whole" },
-  norm = { 2.8, "us: a load, two sums over the block, a store (an H200, by leaving it out)" },
-  attention = { 2.5, "us: keys, values, fences (fitted to an H200, by leaving it out, and to an H100)" },
-  share = { 2, "us more for each block of the fullest multiprocessor (the same)" },
+  mma_sync = { 0.63, "of wgmma's peak: what mma.sync reaches on Hopper (arXiv 2402.13499)" },
+  shared = { 128, "bytes per clock and multiprocessor, read or written (32 banks of 4 bytes)" },
+  step = { 500, "clocks of a step that do not overlap: a barrier, and the first operands (fitted to an H200)" },
+  row = { 0.15, "additional us of a product for each row, up to 32 rows (fitted to an H200)" },
+  crowded = { 0.35, "the same, up to 64 rows" },
+  issue = { 1.75, "clocks of a scheduler per instruction of a loop over packed weights (fitted to an H200)" },
+  boundary = { 0.2, "us from a kernel's end to the dependent launch that waits for it in a graph (fitted to an H200)" },
+  independent = { 0.6, "additional us without dependent launches: a tiny kernel in a graph takes 1.3 us in all" },
+  norm = { 2.8, "us: a load, two sums over the block, a store (from runs on an H200 without norms)" },
+  attention = { 2.5, "us: keys, values, fences (fitted to an H100, and to runs on an H200 without attention)" },
+  share = { 2, "additional us for each block of the fullest multiprocessor (fitted likewise)" },
   trip = { 0.4, "us to the second-level cache and back (fitted to an H100, which loaded a row's parts one by one)" },
-  candidates = { 11, "us: top-k and log-sum-exp of the logits of 8 rows (by counting stages in logits.cu)" },
-  host = { 9, "us: rows copied up, graph launched, results awaited (assumed)" },
+  candidates = { 11, "us: top-k and log-sum-exp of the logits of 8 rows (from the number of stages in logits.cu)" },
+  host = { 9, "us: copying rows to the device, launching the graph, waiting for results (assumed)" },
 }
 local function of(name) return NUMBERS[name][1] end
 
--- Data sheets: bytes a second of memory, multiprocessors, clock, products a clock and multiprocessor; dependent
--- launches. The second-level cache's rate is what chipsandcheese.com measured on an H100 (PCIe), for the A100 in
--- proportion to its clocks.
+-- From data sheets: bytes per second of memory, multiprocessors, clock, products per clock and multiprocessor; and
+-- whether there are dependent launches. The rate of the second-level cache is the one that chipsandcheese.com measured
+-- on an H100 (PCIe); for the A100 it is scaled by the clock.
 local DEVICES = {
   { name = "H200", arch = "sm_90", memory = 4.8e12, units = 132, clock = 1.755e9, cache = 5.5e12,
     peak = 2048 * of "mma_sync", early = true },
   { name = "H100", arch = "sm_90", memory = 3.35e12, units = 132, clock = 1.755e9, cache = 5.5e12,
     peak = 2048 * of "mma_sync", early = true },
   { name = "A100", arch = "sm_80", memory = 2.04e12, units = 108, clock = 1.41e9, cache = 3.6e12, peak = 1024 },
-  -- its second-level cache is assumed as fast as an H100's; passes of more than 32 rows are not estimated
+  -- its second-level cache is assumed to be as fast as an H100's; passes of more than 32 rows are not estimated
   { name = "4090", arch = "sm_80", memory = 1.008e12, units = 128, clock = 2.52e9, cache = 5.5e12, peak = 256,
     few = true },
 }
 
--- Bytes of a tile in a step, and instructions of a warp for it in the loop of 8 rows, counted in sm_90's machine code.
+-- The bytes of a tile in a step, and a warp's instructions for it in the loop of 8 rows, counted in sm_90's machine
+-- code.
 local F16, K4 = { bytes = 1024, instructions = 0 }, { bytes = 320, instructions = 66 }
 
 local MODELS = {
@@ -62,7 +64,7 @@ local MODELS = {
             vocab = 50304 },
   llama = { name = "Llama-3.1-8B", layers = 32, hidden = 4096, heads = 32, kv_heads = 8, dim = 128, inter = 14336,
             vocab = 128256, sequential = true },
-  -- its draft head, on rows of a tree: q, k and v read the token's embedding and what the head made before
+  -- its draft head, on rows of a tree: q, k and v read the token's embedding and the head's previous output
   eagle3 = { name = "its EAGLE-3", layers = 1, hidden = 4096, heads = 32, kv_heads = 8, dim = 128, inter = 14336,
              vocab = 32000, sequential = true, paired = true },
 }
@@ -75,7 +77,7 @@ local function packed(model, name)
 end
 MODELS.pythia_q4, MODELS.llama_q4 = packed(MODELS.pythia, "2.8B, Q4_0"), packed(MODELS.llama, "8B, Q4_K")
 
--- Constants of the sources, by name.
+-- Reads constants of the sources, by name.
 local function constant(file, name)
   for line in assert(io.lines(HERE .. "../../cuda/" .. file)) do
     local value = line:match("[ ,]" .. name .. " = (%d+)")
@@ -91,21 +93,21 @@ local MULTIPROCESSORS, LEAST_STEPS = constant("internal.cuh", "MULTIPROCESSORS")
 local TILE_WARPS, WIDEST_NT = constant("matmul.cu", "TILE_WARPS"), constant("matmul.cu", "WIDEST_NT")
 local WIDE_ROWS = constant("internal.cuh", "WIDE_ROWS")
 
--- The kernel of an architecture whose name matches: its name, and how many blocks fit a multiprocessor.
+-- Finds the kernel of an architecture whose name matches: its name, and how many blocks fit a multiprocessor.
 local TABLE = HERE .. "../sass/table.txt"
 local function find(device, pattern)
   for line in assert(io.lines(TABLE)) do
     local arch, name, blocks = line:match "^(sm_%d+)%s+(.->)%s.-(%d+)$"
     if arch == device.arch and name:match(pattern) then return { name = name, blocks = tonumber(blocks) } end
   end
-  error(("%s has no blocks of a kernel %s for %s"):format(TABLE, pattern, device.arch))
+  error(("%s does not list the blocks of a kernel %s for %s"):format(TABLE, pattern, device.arch))
 end
 
 -- ---- kernels, in microseconds ----
 
 local function up(a, b) return (a + b - 1) // b end
 
--- A matrix as upload.cu lays it out; `second` tiles read other rows than the first.
+-- A matrix as upload.cu lays it out. `second` tiles read other rows than the first ones.
 local function matrix(outputs, k, apart, second)
   local m = { tiles = up(outputs, 16), steps = up(k, 32), second = second or 0, splits = 1 }
   local most = math.min(MULTIPROCESSORS // up(m.tiles, TILES), m.steps // LEAST_STEPS, PARTIALS)
@@ -113,7 +115,8 @@ local function matrix(outputs, k, apart, second)
   return m
 end
 
--- Of a product whose warps share the steps: its blocks; bytes that pass from the second-level cache; seconds by steps.
+-- For a product whose warps share the steps: its blocks, the bytes that move from the second-level cache, and the
+-- seconds by steps.
 local function columns_of(m, tiles) return up(m.tiles - m.second, tiles) + up(m.second, tiles) end
 local function many_rows(device, m, finish, rows)
   local nt, row_warps, deep = 2, 4, constant("matmul.cu", "WIDE_DEEP")
@@ -127,7 +130,8 @@ local function many_rows(device, m, finish, rows)
   local row_blocks, columns = up(rows, 8 * nt * row_warps), columns_of(m, TILES)
   local blocks = row_blocks * columns * m.splits
   local read, written = warps * (2 * tiles + nt) * 512, (2 * TILES + nt * row_warps) * 512
-  -- A step of so many blocks at once on a multiprocessor, by its fullest tensor core of four or by shared memory.
+  -- The time of a step of `at_once` blocks on a multiprocessor, by the fullest of its four tensor cores or by shared
+  -- memory.
   local function step(at_once)
     local tensor = up(at_once * warps, 4) * 2 * nt * tiles * 2048 / (device.peak / 4)
     return math.max(tensor, at_once * (read + written) / of "shared") + of "step"
@@ -145,7 +149,7 @@ end
 local function product(pass, name, m, finish)
   local device = pass.device
   m.bytes = m.tiles * m.steps * pass.weights.bytes
-  local alone, extra = columns_of(m, TILES) * m.splits, 0 -- as choose() in matmul.cu
+  local alone, extra = columns_of(m, TILES) * m.splits, 0 -- as choose() in matmul.cu does
   local blocks, through, clocks = m.tiles * m.splits, m.bytes, 0
   if pass.rows > 64 or pass.rows > 32 and alone <= MULTIPROCESSORS and alone > MULTIPROCESSORS * 9 // 10 then
     blocks, through, clocks = many_rows(device, m, finish, pass.rows)
@@ -167,15 +171,15 @@ local function norm(pass, model, parts)
   pass:add("norm", pass.boundary + of "norm" + bytes / pass.device.cache * 1e6)
 end
 
--- Heads that share their keys and a block, as in turns.h.
+-- The number of heads that share keys and a block, as in turns.h.
 local function heads_together(group)
   local heads = math.min(group, OWN)
   while group % heads > 0 or GROUP % heads > 2 do heads = heads - 1 end
   return heads
 end
 
--- Blocks as rows.cu makes units: rows of a tree behind a prefix of `context` positions. Each block reads from the
--- second-level cache; memory is read once. At last one block adds up the parts of all its lines.
+-- Blocks as rows.cu forms units: rows of a tree after a prefix of `context` positions. Each block reads from the
+-- second-level cache; memory is read once. In the end one block adds up the parts of all its lines.
 local function attention(pass, model)
   local n, shared = pass.rows, pass.context // SPLIT
   local joined = heads_together(model.heads // model.kv_heads)
@@ -233,7 +237,7 @@ local function estimate(device, model, rows, context, draft)
   return pass
 end
 
--- Rows, and the bars of the H200.
+-- Models, numbers of rows, and the bars for the H200.
 local PASSES = {
   { MODELS.pythia, 1, 1750 }, { MODELS.pythia, 16 }, { MODELS.pythia, 32 }, { MODELS.pythia, 64, 3500 },
   { MODELS.pythia, 144 }, { MODELS.pythia, 257, 10000 }, { MODELS.pythia_q4, 1, 1150 }, { MODELS.draft, 8, 120, true },
@@ -243,7 +247,7 @@ local PASSES = {
 local CONTEXT = 512
 
 if opts.verbose then
-  print "Put in, beside the data sheets' (memory, multiprocessors, clock; the cache's rate as measured on an H100):"
+  print "Numbers used, apart from data sheets (memory, multiprocessors, clock) and the cache's rate (measured, H100):"
   local names = {}
   for name in pairs(NUMBERS) do names[#names + 1] = name end
   table.sort(names)
@@ -254,12 +258,12 @@ local missed = 0
 local function row_of(name, rows, cells)
   return ("%-14s %5s  %10s %10s %10s %10s"):format(name, rows, table.unpack(cells))
 end
--- One line of the table, which cuda/README.md has too.
+-- Prints a line of the table, which must be in cuda/README.md as well.
 local function tell(name, rows, cells, bar)
   local line = row_of(name, rows, cells)
   print(line .. (bar or ""))
   if not readme:find(line, 1, true) then
-    print "    cuda/README.md says otherwise"
+    print "    cuda/README.md has another line"
     missed = missed + 1
   end
 end
@@ -277,7 +281,7 @@ for _, entry in ipairs(PASSES) do
   if opts.verbose then
     print "    of which, on the H200, the second layer and what follows the last:"
     local lines, layer = passes[1].lines, (model.sequential and 7 or 4) + (model.paired and 1 or 0)
-    local first = math.min(model.layers - 1, 1) * layer -- where there is but one, that
+    local first = math.min(model.layers - 1, 1) * layer -- the only one, if there is just one
     for i = first + 1, first + layer do print(lines[i]) end
     for i = #lines - 3, #lines do print(lines[i]) end
   end

@@ -1,6 +1,7 @@
--- When does speculation pay if each row selects additional experts, and with which policy? All is drawn and counted by
--- a table, so the numbers repeat on any machine: a scripted text whose guesses come true as often as the draft says, a
--- scripted target whose rows take experts (dt.fake), and passes that take the time of the bytes that they read.
+-- When does speculation pay if each row selects additional experts, and with which policy? Everything is simulated with
+-- a table, so the numbers are the same on any machine: a scripted text whose guesses come true as often as the draft
+-- predicts, a scripted target whose rows choose experts (dt.fake), and passes that take the time of the bytes that they
+-- read.
 --   dtrun run tests/bench/experts.lua [--texts 3] [--tokens 200]
 local dt = require "dt"
 
@@ -10,32 +11,32 @@ local by_table = dofile(HERE .. "by_table.lua")
 local opts = dt.args {
   doc = "speeds of policies on synthetic targets with experts, by a table of costs",
   options = {
-    { "texts", 3, min = 1, max = 100, doc = "texts for each number" },
+    { "texts", 3, min = 1, max = 100, doc = "texts per combination" },
     { "tokens", 200, short = "n", min = 10, max = 500, doc = "tokens of each" },
     { "policies", "linear K=1, linear K=2, linear K=3, linear K=4, dynatree, cast, cast C=1, caddtree, rate",
-      doc = "and their parameters, beside plain decoding" },
+      doc = "policies with their parameters, in addition to plain decoding" },
   },
 }
 
--- Megabytes that a pass reads: of one expert, and of all else; layers, experts, and those that a row takes. At 4.8 bits
--- a weight (Q4_K_M), of gpt-oss 4.25 (MXFP4) and 8.5 beside experts. A dense model of the same bytes for one row is
--- there to compare with.
+-- The megabytes that a pass reads for one expert and for everything else; the numbers of layers, of experts, and of
+-- experts that a row chooses. Weights have 4.8 bits (Q4_K_M); for gpt-oss 4.25 bits (MXFP4) in experts and 8.5 in the
+-- rest. A dense model that reads the same bytes for one row is added for comparison.
 local TARGETS = {
   { name = "8 of 128", layers = 48, of = 128, chosen = 8, expert = 2.83, rest = 800 },   -- Qwen3-30B-A3B
   { name = "4 of 32", layers = 24, of = 32, chosen = 4, expert = 13.2, rest = 1290 },    -- gpt-oss-20b
   { name = "dense", layers = 1, of = 1, chosen = 1, expert = 0, rest = 1887 },
 }
-local KEPT = { 0, 0.41, 0.75 }    -- experts of the token before that a row keeps
-local RIGHT = { 0.6, 0.75, 0.9 }  -- first guesses that come true
--- What a row costs beside its bytes, and a draft pass, of a target pass over one row: many cores that wait for memory,
--- and few that do not; a head, and a small model.
+local KEPT = { 0, 0.41, 0.75 }    -- share of the previous token's experts that a row keeps
+local RIGHT = { 0.6, 0.75, 0.9 }  -- share of first guesses that come true
+-- The costs of a row, apart from reading, and of a draft pass, as shares of a target pass over one row: many cores that
+-- are memory-bound, and few that are not; a head, and a small model.
 local MACHINES = { { row = 0.02, draft = 0.05 }, { row = 0.15, draft = 0.05 }, { row = 0.15, draft = 0.2 } }
-local SPEED = 20                  -- megabytes a millisecond; ratios do not depend on it
-local LAYERS = 8                  -- that are scripted: all are drawn alike, so each stands for several
+local SPEED = 20                  -- megabytes per millisecond; ratios do not depend on it
+local LAYERS = 8                  -- scripted layers; since all are simulated alike, each represents several
 local WIDTH = 4                   -- guesses after each token
 local SURE, UNSURE = 0.97, 0.4    -- the draft's own two kinds of first guesses
 
--- {token = probability} with `first` on the first of four tokens, and what is left shared by halves.
+-- Returns {token = probability}: the first of four tokens has `first`, and each next one half of what remains.
 local function guesses(tokens, first)
   local p, left = { [tokens[1]] = first }, 1 - first
   for rank = 2, WIDTH do
@@ -54,8 +55,9 @@ local function drawn(tokens, p)
   return tokens[#tokens]
 end
 
--- Draft and target of a text. Each token of the text comes once in it, and after every token of the vocabulary the
--- draft has four guesses of its own. One of them is what comes next, as likely as the draft says.
+-- The draft and the target of a text. Each token occurs once in the text, and after every token of the vocabulary the
+-- draft has four guesses of its own. One of them is the token that follows, with the probability that the draft gives
+-- it.
 local function script(tokens, right, seed)
   math.randomseed(seed)
   local vocab, sure = WIDTH * (tokens + 80), (right - UNSURE) / (SURE - UNSURE)
@@ -76,7 +78,7 @@ local function script(tokens, right, seed)
     target[tostring(at)] = { [next] = 1.0 }
     at = next
   end
-  for token = 0, vocab - 1 do -- beside it: wrong guesses go on with tokens of anywhere
+  for token = 0, vocab - 1 do -- off the text, wrong guesses continue with any tokens
     if not draft[tostring(token)] then
       local list, has = {}, { [token] = true }
       while #list < WIDTH do
@@ -89,7 +91,7 @@ local function script(tokens, right, seed)
   return { vocab = vocab, draft = draft, target = target, prompt = " " .. first }
 end
 
--- Times of passes of 1 to 64 rows, each with as many experts as independent choices would select.
+-- The times of passes of 1 to 64 rows, each with as many experts as independent choices would select.
 local function table_of(target, machine)
   local one = (target.rest + target.layers * target.chosen * target.expert) / SPEED
   local each = target.expert * target.layers / LAYERS / SPEED
@@ -105,7 +107,8 @@ end
 
 local file = os.tmpname()
 
--- Tokens of a pass, speed over plain decoding, and experts of a pass over those of one row; of all texts together.
+-- The tokens of a pass, the speedup over plain decoding, and the number of experts of a pass divided by that
+-- of one row; over all texts.
 local function measure(target, kept, costs, texts, arm)
   local passes, tokens, ms, plain, read = 0, 0, 0, 0, 0
   for i, text in ipairs(texts) do
@@ -126,9 +129,9 @@ end
 
 local function row(cells) print("| " .. table.concat(cells, " | ") .. " |") end
 
--- Distinct experts of chains, as many times as of one row.
+-- Prints the number of distinct experts of chains, divided by that of one row.
 local function print_overlap()
-  print "### Distinct experts of a chain, times those of one row\n"
+  print "### Distinct experts of a chain, divided by those of one row\n"
   local sizes = { 2, 4, 8, 16 }
   row { "target", "experts kept", "2 rows", "4", "8", "16" }
   row { "---", "---", "---", "---", "---", "---" }
@@ -148,7 +151,7 @@ end
 
 local function print_speeds(target, texts_of, arms)
   for _, machine in ipairs(MACHINES) do
-    print(("\n### %s: a row costs %g %% of a pass beside its bytes, a draft pass %g %%\n"):format(
+    print(("\n### %s: apart from reading, a row costs %g %% of a pass; a draft pass costs %g %%\n"):format(
       target.name, 100 * machine.row, 100 * machine.draft))
     local head, rule = { "right", "kept" }, { "---", "---" }
     for _, arm in ipairs(arms) do head[#head + 1], rule[#rule + 1] = arm.label, "---" end

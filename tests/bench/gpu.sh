@@ -1,34 +1,34 @@
 #!/usr/bin/env bash
-# Tests of the CUDA backend and questions to a real GPU, for a machine that may lack our Debian packages and may be
-# lent for fifteen minutes only:
+# Tests of the CUDA backend and measurements on a real GPU, for a machine that may lack our Debian packages and may be
+# available for fifteen minutes only:
 #
-#   gpu.sh pack [ARCHITECTURE]...  where nvcc is: builds for these (90-real: H100, H200; 80-real: A100; 120-real: RTX
-#                                  50; ...) and writes an archive of less than 60 MB
-#   gpu.sh run [PART]...           where the GPU is, in the unpacked archive (tar xf, or python3 -m tarfile -e)
-#   gpu.sh run rest                the steps that have no result yet, after a run that was cut off
-#   gpu.sh rehearse BUILD          all parts on the emulated device of a build, at tiny sizes
+#   gpu.sh pack [ARCHITECTURE]...  on a machine with nvcc: builds for these architectures (90-real: H100, H200; 80-real:
+#                                  A100; 120-real: RTX 50; ...) and writes an archive of less than 60 MB
+#   gpu.sh run [PART]...           on the machine with the GPU, in the unpacked archive (tar xf, or python3 -m tarfile -e)
+#   gpu.sh run rest                the steps that have no result yet, after a run that was stopped
+#   gpu.sh rehearse BUILD          all parts on the emulated device of a build, with tiny sizes
 #
 # The parts, in this order (estimated seconds on an H100):
-#     exact     all tests of the backend on the device, policies against plain decoding                       (90)
+#     exact     all tests of the backend on the device, policies compared with plain decoding                  (90)
 #     rows      passes of 1, 8 and 16 rows at 16,383; 1 to 257 rows at 512; F16, Q4_K, Q4_K in groups of 64  (110)
 #     wgmma     whether wgmma has mma.sync's bits                                                              (5)
 #     prompts   prompts of 2k, 16k and 64k tokens, by cuBLASLt and by our own kernels                        (130)
-#     memory    a session of the largest context, then passes of new shapes until memory ends                 (30)
+#     memory    a session of the largest context, then passes of new shapes until memory is full               (30)
 #     loading   how long a model takes to load, by parts                                                     (100)
-#     policies  policies with the bundled pair, and with a synthetic pair of 2.8B and 70M where torch is      (90)
-#     llama     llama-bench and dtrun in turns, where a llama-bench is                                        (20)
+#     policies  policies with the bundled pair and, if torch is installed, a synthetic pair of 2.8B and 70M    (90)
+#     llama     llama-bench and dtrun, alternating, if llama-bench is installed                                (20)
 #     sanitize  memory checker; race checker on test_cuda_exact's rows, last, since it is slow               (140)
-# Only if they are named: kernels (each kernel of a plain token, as ncu times it), peers (transformers).
+# Only if they are named: kernels (each kernel of a plain token, timed by ncu), peers (transformers).
 #
-# Every step has a limit, and the whole run one of 800 seconds by its own clock. A step that fails or is cut off costs
-# itself only. What a step prints goes straight into OUT/STEP.txt, line by line; OUT/gpu.txt gets its result when it
-# ends. So a run that is killed loses nothing that was written. A test that fails is run again, within its limit,
-# without overlap (DTRUN_NO_PDL), without graphs (DTRUN_NO_GRAPH) and without both, and its line says which mends it.
-# What is missing is reported as SKIPPED.
+# Every step has a time limit, and the whole run has one of 800 seconds. A step that fails or is stopped does not affect
+# the others. What a step prints is written to OUT/STEP.txt at once, line by line; when it ends, OUT/gpu.txt gets its
+# result. A run that is killed therefore loses nothing that was written. A test that fails is run again, within its
+# limit, without overlap (DTRUN_NO_PDL), without graphs (DTRUN_NO_GRAPH), and without both; its line says with which of
+# these it passes. Steps for which something is missing are reported as SKIPPED.
 #
-# Environment: OUT (results), BUDGET (800, seconds), FINISHED (a file: the steps that have results), PYTHON, PAIRS
+# Environment: OUT (results), BUDGET (800, seconds), FINISHED (a file that lists the steps with results), PYTHON, PAIRS
 # (build/pairs: a folder for the synthetic pair), GPU_PROGRAMS (bin), LLAMA_BENCH (its path), GGUF (pack: a real model
-# that goes along if it fits; small golden ones always do).
+# that is added if it fits; small golden ones are always added).
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 parts=(exact rows wgmma prompts memory loading policies llama sanitize)
@@ -51,10 +51,10 @@ pack() (
   cmake --build "$build" --target "${programs[@]}"
   rm -rf "$tree" && mkdir -p "$tree/bin/lib"
   for name in "${programs[@]}"; do
-    file=${name/_serve/-serve} # as the program is called
+    file=${name/_serve/-serve} # the program's name
     strip -o "$tree/bin/$file" "$(find "$build" -name "$file" -type f -perm -u+x | head -n 1)"
   done
-  # Everything but the C library, which must be the machine's own.
+  # All libraries except for the C library, which must be the machine's own.
   ldd "$tree"/bin/dtrun{,-serve} "$tree"/bin/test_cuda_exact |
     awk '$2 == "=>" && $3 ~ "^/" && $1 !~ "^lib(c|m|dl|pthread|rt)\\.so" { print $3 }' | sort -u |
     xargs -I{} cp -L {} "$tree/bin/lib/"
@@ -62,17 +62,17 @@ pack() (
     tests/golden/{heads,logits,sampling} | grep -v '^tests/bench/results' | xargs cp --parents -t "$tree"
   git rev-parse --short HEAD >"$tree/commit"
   [ -z "${GGUF:-}" ] || cp -L "$GGUF" "$tree/model.gguf"
-  XZ_OPT=-9 tar -cJf "$archive" -C build/gpu dtrun-gpu # -9 sees that the programs hold the same kernels
+  XZ_OPT=-9 tar -cJf "$archive" -C build/gpu dtrun-gpu # -9 finds that the programs contain the same kernels
   size=$(du -m "$archive" | cut -f 1)
   if [ "$size" -gt $most_mb ] && [ -e "$tree/model.gguf" ]; then
-    echo "gpu.sh: with $GGUF the archive has $size MB, more than $most_mb: it goes without" >&2
+    echo "gpu.sh: with $GGUF the archive would have $size MB, more than $most_mb MB, so $GGUF is left out" >&2
     rm "$tree/model.gguf"
     XZ_OPT=-9 tar -cJf "$archive" -C build/gpu dtrun-gpu
     size=$(du -m "$archive" | cut -f 1)
   fi
   echo "$archive: $size MB; unpacked $(du -sm "$tree" | cut -f 1) MB; for $*"
   [ "$size" -le $most_mb ] && return
-  echo "gpu.sh: the archive has $size MB, more than $most_mb: pack fewer architectures" >&2
+  echo "gpu.sh: the archive has $size MB, more than $most_mb MB; pack fewer architectures" >&2
   exit 1
 )
 
@@ -81,13 +81,13 @@ pack() (
 say() { printf '%s\n' "$*" | tee -a "$out/gpu.txt"; }
 file_of() { echo "$out/${1//[^A-Za-z0-9_.-]/-}.txt"; }
 has() { "$python" -c "import $1" 2>/dev/null || { say "SKIPPED: $2 ($python has no ${1//,/, or no })"; return 1; }; }
-finds() { command -v "$1" >/dev/null || { say "SKIPPED: $2 ($1 is not here)"; return 1; }; }
+finds() { command -v "$1" >/dev/null || { say "SKIPPED: $2 ($1 is not installed)"; return 1; }; }
 
-# within SECONDS COMMAND...: its exit status; 124 or 137: it was cut off. What it prints comes line by line.
+# within SECONDS COMMAND...: returns its exit status; 124 or 137: it was stopped. Its output comes line by line.
 within() { timeout -k 5 "$1" stdbuf -oL -eL "${@:2}"; }
 
-# mended SECONDS COMMAND...: which of three ways makes a test pass that failed.
-mended() {
+# passes_with SECONDS COMMAND...: says in which of three ways a test that failed passes.
+passes_with() {
   local end=$((SECONDS + $1)) way ways=('DTRUN_NO_PDL=1' 'DTRUN_NO_GRAPH=1' 'DTRUN_NO_PDL=1 DTRUN_NO_GRAPH=1') found=''
   shift
   for way in "${ways[@]}"; do
@@ -98,18 +98,18 @@ mended() {
   [ "$found" ] && echo "passes${found#,}" || echo 'fails in every way'
 }
 
-# step test|ask NAME SECONDS COMMAND...: runs a step and reports how it went; of `ask`, also what it printed.
+# step test|ask NAME SECONDS COMMAND...: runs a step and reports how it went; for `ask`, also what it printed.
 step() {
   local kind=$1 name=$2 limit=$(($3 * slack)) file start=$SECONDS status=0 left=$((budget - SECONDS)) why=''
   shift 3
   file=$(file_of "$name")
   [ "$rest" ] && grep -qxF "$name" "$finished" && return
   if [ "$left" -lt 3 ]; then
-    say "LEFT: $name (the time is over: gpu.sh run rest)"
+    say "LEFT: $name (out of time; gpu.sh run rest continues)"
     return
   fi
   if [[ $1 = "$bin"/* && ! -x $1 ]]; then
-    say "SKIPPED: $name (${1##*/} is not here)"
+    say "SKIPPED: $name (${1##*/} does not exist)"
     return
   fi
   [ "$limit" -le "$left" ] || limit=$left
@@ -118,10 +118,10 @@ step() {
   case $status in
     0) why="passed: $name" ;;
     77) why="SKIPPED: $name: $(tail -n 1 "$file")" ;;
-    124 | 137) why="SLOW: $name: cut off after $limit s" ;;
+    124 | 137) why="SLOW: $name: stopped after $limit s" ;;
     *)
       why="FAILED: $name: status $status"
-      [ "$kind" = ask ] || why+="; $(mended $((limit + start - SECONDS)) "$@")"
+      [ "$kind" = ask ] || why+="; $(passes_with $((limit + start - SECONDS)) "$@")"
       ;;
   esac
   if [ "$kind" = ask ]; then
@@ -177,7 +177,7 @@ loading() {
 
 make_pair() {
   [ -d "$target" ] && return
-  has torch,safetensors 'the synthetic pair and all that is measured on it' || return
+  has torch,safetensors 'the synthetic pair and all measurements with it' || return
   step test 'the synthetic pair' 90 "$python" scripts/training/make_synthetic_pair.py --target pythia-2.8b \
     --draft pythia-70m --agreement 0.8 --second 0.1 --seed 1 "$pairs"
   [ -d "$target" ]
@@ -194,7 +194,7 @@ policies() {
 llama() {
   local turn bench=${LLAMA_BENCH:-llama-bench}
   finds "$bench" 'llama-bench in turns with dtrun' || return 0
-  [ -e "$model" ] || { say 'SKIPPED: llama-bench in turns with dtrun (there is no model.gguf)'; return; }
+  [ -e "$model" ] || { say 'SKIPPED: llama-bench in turns with dtrun (model.gguf does not exist)'; return; }
   for turn in 1 2 3; do
     step ask "llama-bench, turn $turn" 30 "$bench" -m "$model" -ngl 99 -p 0 -n 128 -r 1
     step ask "dtrun, turn $turn" 30 "$bin/dtrun" ar --backend cuda -m "$model" -md none -p "$prompt" -n "$few" \
@@ -209,7 +209,7 @@ sanitize() {
   step test racecheck 120 "${checker[@]}" racecheck "$bin/test_cuda_exact" 'rows_that*'
 }
 
-# The first 1,600 kernels warm up and read the prompt; then come passes of one row.
+# The first 1,600 kernels warm up and read the prompt. Passes of one row follow.
 kernels() {
   finds ncu 'the time of each kernel' && make_pair || return 0
   step test ncu 60 env DTRUN_NO_GRAPH=1 DTRUN_NO_PDL=1 ncu --clock-control none --cache-control none \
@@ -233,7 +233,7 @@ real_sizes() {
   short=(--prompts 4 -n 300)
 }
 
-# What the emulated device does in three minutes: few tests, since all of them run there as unit.test_cuda_*, and no
+# What the emulated device can do in three minutes: few tests, since all of them run there as unit.test_cuda_*, and no
 # matrix of policies, since that is gpu.exact.matrix.
 tiny_sizes() {
   shape=tiny long=514 lengths=520 each=0 blocks=1 few=6 most=9 full=(CUDA_EMU_FAULTS='1 6e7 -1')
@@ -246,7 +246,7 @@ tiny_sizes() {
 run() {
   local part
   mkdir -p "$out"
-  # cuBLASLt, which long prompts ask for: the toolkit's, or the one of Python's packages.
+  # cuBLASLt, which long prompts use: the toolkit's, or the one of Python's packages.
   LD_LIBRARY_PATH=$bin/lib:/usr/local/cuda/lib64:$("$python" -c 'import glob, importlib.util as u
 spec = u.find_spec("nvidia")
 folders = spec.submodule_search_locations if spec else ()
@@ -255,7 +255,7 @@ print(*(lib for folder in folders for lib in glob.glob(folder + "/*/lib")), sep=
   local device about=name,driver_version,memory.total
   device=$(nvidia-smi --query-gpu=$about --format=csv,noheader 2>/dev/null || echo 'no nvidia-smi')
   say "# $device, commit $(cat commit 2>/dev/null || echo '?'): $*"
-  ! ldd "$bin/dtrun" | grep 'not found' || { say 'FAILED: the machine lacks these libraries'; return 1; }
+  ! ldd "$bin/dtrun" | grep 'not found' || { say 'FAILED: these libraries are missing'; return 1; }
   for part in "$@"; do
     say "=== $part, after $SECONDS s"
     "$part"
@@ -263,7 +263,7 @@ print(*(lib for folder in folders for lib in glob.glob(folder + "/*/lib")), sep=
   say "=== done after $SECONDS s"
 }
 
-# rehearse BUILD: links the emulated programs to the names that the archive has.
+# rehearse BUILD: makes links to the emulated programs, with the names that the archive has.
 rehearse() {
   local name file
   bin=$(mktemp -d)
@@ -273,7 +273,7 @@ rehearse() {
     [ "$file" ] || file=$(find "$1/tests" -name "$name" -type f -perm -u+x | head -n 1)
     [ -z "$file" ] || ln -s "$(realpath "$file")" "$bin/$name"
   done
-  finished=$bin/finished slack=20 budget=$((20 * budget)) # a busy machine proves nothing against a step
+  finished=$bin/finished slack=20 budget=$((20 * budget)) # slack: on a busy machine a slow step is no failure
   : >"$finished"
   tiny_sizes
   run "${parts[@]}"
@@ -296,7 +296,7 @@ case ${1:-} in
     for part in "$@"; do [[ " ${parts[*]} ${more[*]} rest " = *" $part "* ]] || usage; done
     bin=${GPU_PROGRAMS:-$PWD/bin}
     if ! [ -x "$bin/dtrun" ]; then
-      echo "gpu.sh: $bin/dtrun is not here: gpu.sh pack makes an archive of it, where nvcc is" >&2
+      echo "gpu.sh: $bin/dtrun does not exist; make an archive with gpu.sh pack on a machine with nvcc" >&2
       exit 1
     fi
     [[ " $* " != *' rest '* ]] || rest=yes

@@ -1,4 +1,4 @@
-"""The kernels of a plain token as ncu timed them: python gpu_kernels.py kernels.csv (see gpu.sh)."""
+"""Prints the kernels of a plain token with the times of ncu: python gpu_kernels.py kernels.csv (see gpu.sh)."""
 import collections
 import csv
 import sys

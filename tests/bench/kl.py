@@ -1,13 +1,15 @@
-"""How far are quantized weights, as dtrun and llama.cpp compute with them, from the same weights in f32?
+"""How far are the results of quantized weights in dtrun and in llama.cpp from those of the same weights in f32?
 
     python tests/bench/kl.py MODEL.gguf [--texts 20] [--tokens 96] [--weights q8] [--logits build/tests/bench_logits]
 
-needs torch, transformers, gguf, numpy and llama-cpp-python. The oracle is transformers on the file's blocks, widened to f32. After each
-token of the texts (novels, articles and tasks of scripts/prompts in turn) distributions are compared with the oracle's: dtrun's with
-weights as they are held (or --weights), by activations and caches, and llama.cpp's on the same file, whose caches are in f16. Printed are the mean
-divergence KL(oracle || it) in nats, the largest difference of two logits' distance from the oracle's (how far apart a logit may be
-pushed from the oracle's best one), how many of the likeliest tokens differ, and the largest margin of the oracle where one does. Exit
-status 1 where a mean of dtrun's is above llama.cpp's, or a token differs where the margin is above what the logits moved by.
+Needs torch, transformers, gguf, numpy and llama-cpp-python. The oracle is transformers with the file's blocks,
+widened to f32. After each token of the texts (novels, articles and tasks of scripts/prompts alternately), the
+distribution over tokens is compared with the oracle's: dtrun's, with weights as they are stored or rounded
+(--weights), for several types of activations and caches; and llama.cpp's on the same file, with caches in f16.
+Prints the mean divergence KL(oracle || it) in nats; the largest change of a logit's distance from the oracle's best
+logit; how many of the likeliest tokens differ; and the oracle's largest margin where one differs. The exit status is
+1 if a mean of dtrun's is above llama.cpp's, or if a token differs although the margin is larger than the changes of
+logits.
 """
 import argparse, ctypes, json, pathlib, subprocess, sys
 import numpy as np
@@ -57,12 +59,12 @@ class Dtrun:
         self.process.stdin.flush()
         size = len(ids) * self.vocab * 4
         found = self.process.stdout.read(size)
-        if len(found) < size: raise SystemExit("kl: bench_logits ended")
+        if len(found) < size: raise SystemExit("kl: bench_logits failed")
         return torch.from_numpy(np.frombuffer(found, np.float32).reshape(len(ids), self.vocab).copy())
 
 
 class Account:
-    """Of one engine against the oracle, over all positions."""
+    """Compares one engine with the oracle, over all positions."""
 
     def __init__(self):
         self.kl, self.moved, self.differ, self.margin = [], 0.0, 0, 0.0
@@ -88,11 +90,11 @@ class Account:
 
 @torch.no_grad()
 def main():
-    parser = argparse.ArgumentParser(description="KL divergence from f32, of dtrun and of llama.cpp")
+    parser = argparse.ArgumentParser(description="Measures the KL divergence of dtrun and of llama.cpp from f32.")
     parser.add_argument("model")
     parser.add_argument("--texts", type=int, default=20)
     parser.add_argument("--tokens", type=int, default=96)
-    parser.add_argument("--weights", help="as dtrun takes them (as they are)")
+    parser.add_argument("--weights", help="as for dtrun --weights (default: unchanged)")
     parser.add_argument("--logits", default=str(ROOT / "build/tests/bench_logits"))
     options = parser.parse_args()
     torch.set_num_threads(2)

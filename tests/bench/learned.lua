@@ -1,23 +1,23 @@
--- Are learned costs as good as measured ones? Each text is generated with costs learned from nothing and with a full
--- table, in turns: the time from its 100th token on is compared. With --useless, a draft whose guesses are wrong,
--- learned costs are compared with plain decoding, over all tokens.
+-- Are learned costs as good as measured ones? Each text is generated with costs that are learned from scratch and with
+-- a complete table, alternately; the time from its 100th token on is compared. With --useless, a draft whose guesses
+-- are wrong, learned costs are compared with plain decoding, over all tokens.
 --   XDG_CACHE_HOME=$(mktemp -d) dtrun run tests/bench/learned.lua [POLICY...] [-m TARGET] [-md DRAFT] [--prompts 8]
 local dt = require "dt"
 
 local opts = dt.args {
-  doc = "compares costs that are learned with a measured table, or with plain decoding",
+  doc = "compares learned costs with a measured table, or with plain decoding",
   rest = "POLICY",
   options = {
-    { "prompts", 8, min = 1, max = 40, doc = "texts, taken in turn from both folders" },
+    { "prompts", 8, min = 1, max = 40, doc = "texts, taken from both folders alternately" },
     { "tokens", 300, short = "n", min = 101, max = 2000, doc = "tokens of each" },
-    { "repeats", 4, min = 1, max = 20, doc = "of each side and text; the fastest counts" },
-    { "useless", false, doc = "the draft is useless: beside plain decoding, all tokens" },
-    { "verbose", false, short = "v", doc = "a line for each text" },
+    { "repeats", 4, min = 1, max = 20, doc = "runs of each side and text; the fastest counts" },
+    { "useless", false, doc = "the draft is useless: compares with plain decoding, over all tokens" },
+    { "verbose", false, short = "v", doc = "prints a line for each text" },
   },
 }
 local HERE, FROM = arg[0]:match "^(.*/)" or "./", 100
 local cache = os.getenv "XDG_CACHE_HOME"
-dt.check(cache and cache ~= "" or nil, "learned: XDG_CACHE_HOME must name a folder that may be emptied")
+dt.check(cache and cache ~= "" or nil, "learned: set XDG_CACHE_HOME to a folder that may be emptied")
 
 local function forget()
   assert(os.execute(("rm -f '%s'/dtrun/learned-*.json '%s'/dtrun/costs-*.json"):format(cache, cache)))
@@ -38,8 +38,8 @@ local function loaded(costs)
   return dt.check(dt.load(options))
 end
 
--- Milliseconds a token of a run: of all but the first, or of those behind `bytes` of its text, up to its last piece:
--- behind it the first run of a kind writes its file of costs, once.
+-- The milliseconds per token of a run: of all tokens but the first or, if `bytes` is given, of those after `bytes` of
+-- its text. The time ends with the last piece, since after it the first run of a kind writes its file of costs, once.
 local function run(pair, policy, text, bytes)
   local seen, at, last = 0, nil, nil
   local result = dt.check(pair:generate {
@@ -54,7 +54,7 @@ local function run(pair, policy, text, bytes)
   return (last - at) / (opts.tokens - FROM), result
 end
 
--- The same with a pair that is loaded anew, and warm: nothing is learned of that. costs: as of dt.load.
+-- The same with a pair that is loaded again and warmed up, without learning from that. costs: see dt.load.
 local function run_fresh(costs, policy, text, bytes)
   forget()
   local pair <close> = loaded(costs)
@@ -89,7 +89,7 @@ for _, policy in ipairs(policies) do
       end
     end
     ratios[p] = other / mine
-    if opts.verbose then print(("%s %d: %.3f ms a token, the other side %.3f"):format(policy, p, mine, other)) end
+    if opts.verbose then print(("%s %d: %.3f ms per token, the other side %.3f ms"):format(policy, p, mine, other)) end
   end
   table.sort(ratios)
   local n = #ratios

@@ -1,5 +1,5 @@
--- Policies over some prompts with one pair, in turn: their speeds, where the time of an iteration goes, whether
--- they gave the tokens of `ar`, and what memory the pair took.
+-- Policies on some prompts with one pair, alternately: their speeds, where the time of an iteration goes, whether they
+-- give the tokens of `ar`, and how much memory the pair takes.
 -- dtrun run tests/bench/policies.lua [-m DIR -md DIR --backend NAME] [--prompts 10] [-n 500] [--policies "linear rate"]
 local dt = require "dt"
 local statistics = require "dt.statistics"
@@ -8,10 +8,10 @@ local opts = dt.args {
   costs = "table",
   doc = "speeds of some policies with one pair, and a check that their tokens are the same",
   options = {
-    { "prompts", 10, min = 1, max = 40, doc = "prompts, taken in turn from both folders" },
-    { "tokens", 500, short = "n", min = 2, max = 1500, doc = "tokens generated from each" },
+    { "prompts", 10, min = 1, max = 40, doc = "prompts, taken from both folders alternately" },
+    { "tokens", 500, short = "n", min = 2, max = 1500, doc = "tokens generated per prompt" },
     { "temp", 0.0, min = 0, max = 100, doc = "temperature" },
-    { "policies", "linear fixed_tree dynatree", doc = "policies, beside ar" },
+    { "policies", "linear fixed_tree dynatree", doc = "policies, in addition to ar" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
@@ -26,7 +26,7 @@ for _, name in ipairs(POLICIES) do
   for _, part in ipairs(PARTS) do time[name][part] = 0 end
 end
 
-for p = 0, opts.prompts do -- the first is run twice: once to warm up
+for p = 0, opts.prompts do -- the first prompt is run twice, first to warm up
   local i = math.max(p, 1)
   local path = ("%s../../scripts/prompts/%s/%02d.txt"):format(HERE, i % 2 == 1 and "wikitext2" or "novels",
     (i + 1) // 2)
@@ -69,5 +69,5 @@ local held = memory.weights + memory.caches
 print(("  memory: weights %.1f MB, caches %.1f MB; %s"):format(memory.weights / 1e6, memory.caches / 1e6,
   memory.device and ("allocated on the device %.1f MB, %.3f of that"):format(memory.device / 1e6, memory.device / held)
   or ("of the process at most %.1f MB"):format(memory.host / 1e6)))
-print(("  tokens: %s"):format(wrong == 0 and "those of ar, every time" or ("WRONG %d times"):format(wrong)))
+print(("  tokens: %s"):format(wrong == 0 and "identical to ar's in every run" or ("WRONG %d times"):format(wrong)))
 os.exit(wrong == 0)

@@ -1,15 +1,21 @@
-"""A GGUF file of Q4_K_M's kinds of weights, all random, in the shape of Qwen2.5-7B: for times and memory of a size of which no file is here.
+"""Writes a GGUF file with the types of a Q4_K_M file and random weights, in the shape of Qwen2.5-7B, to measure times
+and memory for a size of which no real file is available.
 
     python tests/bench/random_gguf.py FROM.gguf TO.gguf [--hidden 3584 --inter 18944 --layers 28 --heads 28 --kv-heads 4]
-    python tests/bench/random_gguf.py FROM.gguf TO.gguf --experts 128 --chosen 8 --hidden 2048 --inter 768 --layers 48 --heads 32 --kv-heads 4 --head 128
-    python tests/bench/random_gguf.py FROM.gguf TO.gguf --delta-heads 16 --delta-keys 16 --hidden 2048 --inter 6144 --layers 24 --heads 8 --kv-heads 2 --head 256
+    python tests/bench/random_gguf.py FROM.gguf TO.gguf --experts 128 --chosen 8 --hidden 2048 --inter 768 --layers 48
+        --heads 32 --kv-heads 4 --head 128
+    python tests/bench/random_gguf.py FROM.gguf TO.gguf --delta-heads 16 --delta-keys 16 --hidden 2048 --inter 6144
+        --layers 24 --heads 8 --kv-heads 2 --head 256
 
-With --delta-heads it is a Qwen3.5, here in the shape of the 2B, in 8 bits. With --experts it is a Qwen3-MoE, here in the shape of Qwen3-30B-A3B; fewer layers fit where memory is short. How alike its rows choose says
-nothing of real models: a time of several rows means little without the number of distinct experts.
+With --delta-heads it is a Qwen3.5, here in the shape of the 2B, in 8 bits. With --experts it is a Qwen3-MoE, here in
+the shape of Qwen3-30B-A3B; use fewer layers if memory is short. Its rows do not choose experts as those of real
+models do, so the time of several rows means little without the number of distinct experts.
 
-needs numpy and gguf. Tokenizer and other metadata are FROM's, a qwen2 file. Its text means nothing, so no speedup of a draft is measured with it.
-Tokens that are not plain letters have zeros in the output matrix and so never come: llama.cpp's server fails on text that is not UTF-8.
-As in Q4_K_M files output, half of the value matrices and of the down projections are Q6_K. Numbers have the size that keeps activations near 1.
+Needs numpy and gguf. The tokenizer and other metadata are those of FROM, a qwen2 file. The text has no meaning, so
+the file cannot be used to measure the speedup of a draft. Tokens other than plain letters have zeros in the output
+matrix and so never occur: llama.cpp's server fails on text that is not UTF-8. As in real Q4_K_M files the output
+matrix, half of the value matrices and half of the down projections are Q6_K. Weights have a size that keeps
+activations near 1.
 """
 import argparse
 import numpy as np
@@ -26,7 +32,7 @@ def parse():
     parser.add_argument("out")
     for name, value in SHAPE.items(): parser.add_argument("--" + name.replace("_", "-"), type=int, default=value)
     options = parser.parse_args()
-    if options.hidden % BLOCK or options.inter % BLOCK or options.hidden % options.heads: parser.error("hidden and inter must divide by 256, hidden by heads")
+    if options.hidden % BLOCK or options.inter % BLOCK or options.hidden % options.heads: parser.error("hidden and inter must be multiples of 256, and hidden a multiple of heads")
     if not options.head: options.head = options.hidden // options.heads
     return options
 
@@ -35,8 +41,8 @@ def f16(x): return np.frombuffer(np.float16(x).tobytes(), np.uint8)
 
 
 def blocks(rng, kind, n, size):
-    """n blocks of 256 numbers of some `size`; layouts as in ggml-common.h: Q4_K d, dmin, 12 bytes of scales, 128 of codes; Q6_K 128 and 64
-    bytes of codes, 16 scales, d."""
+    """Returns n blocks of 256 numbers of some `size`. Layouts as in ggml-common.h: Q4_K d, dmin, 12 bytes of scales,
+    128 of codes; Q6_K 128 and 64 bytes of codes, 16 scales, d."""
     if kind == Type.Q8_0:  # eight blocks of 32: d and codes
         block = rng.integers(0, 256, (n, 8, 34), np.uint8)
         block[:, :, 0:2] = f16(size / 74)
@@ -79,7 +85,7 @@ def main():
     more = lambda i: i < options.layers // 8 or i >= 7 * options.layers // 8 or (i - options.layers // 8) % 3 == 2  # llama.cpp's choice of Q6_K
 
     def matrix(name, rows, cols, kind=least, kept=None, experts=None):
-        pool = blocks(rng, kind, 4096, cols**-0.5)  # repeated: drawing five thousand million numbers takes minutes
+        pool = blocks(rng, kind, 4096, cols**-0.5)  # repeated, since generating five thousand million numbers takes minutes
         rows = int(rows) * (experts or 1)
         data = np.resize(pool, (rows * cols // BLOCK, pool.shape[1])).reshape(rows, -1)
         if kept is not None: data[~kept] = 0

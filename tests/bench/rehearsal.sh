@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2034
-# What rehearsals of scripts for other machines begin with, given SOURCE BUILD: it goes to the source, and has a folder to work in.
+# Shared by rehearsals of scripts for other machines, with arguments SOURCE BUILD: changes to the source folder and
+# makes a folder to work in.
 set -u
 cd "$1" || exit 1
 build=$2

@@ -1,9 +1,10 @@
--- Does p mean what it says? Guesses after every accepted token: how likely they were said to be, and how many came
--- true, in ten bins of p; as the draft model says it, and calibrated by what was learned on the way. Texts that loop
--- repeat the same guesses, right or wrong, over and over; so there is a third count, of each calibrated guess once: the
--- same token after the same eight of a text. The error is twice the standard error of what came true less what was said
--- to, where texts, not guesses, are what is drawn at random.
--- With --policy it is that policy's own nodes instead, apart for each source that it names (tree:tag).
+-- Does p mean what it says? For guesses after every accepted token, compares the predicted probabilities with how many
+-- of the guesses came true, in ten bins of p; with the draft model's probabilities, and calibrated with what was
+-- learned on the way. Texts that loop repeat the same guesses, right or wrong, over and over. Therefore there is a
+-- third count, of each calibrated guess once; a guess is the same if the token and the eight tokens before it are. The
+-- error is twice the standard error of the difference between the numbers that came true and that were predicted, if
+-- texts, and not guesses, are the random samples. With --policy, that policy's own nodes are counted instead,
+-- separately for each source that it names (tree:tag).
 -- dtrun run tests/bench/reliability.lua [--prompts 16] [--tokens 200] [--temp 1] [--figure FOLDER]
 --   [--share] [--policy rate] [--files FILE...] [--sets scripts/prompts/tasks/*.jsonl] [--template chatml]
 --   [-m TARGET -md DRAFT]
@@ -12,26 +13,27 @@ local experiment = require "dt.experiment"
 local figure = require "dt.draw.figure"
 
 local opts = dt.args {
-  doc = "predicted against accepted, by bins of the probability of a guess",
+  doc = "compares predicted with actual acceptance, in bins of the probability of a guess",
   options = {
-    { "prompts", 16, min = 1, max = 20, doc = "novels to go on with, or texts of each set, each with its own seed" },
-    { "files", many = "FILE", doc = "texts instead of the novels" },
-    { "sets", many = "FILE.jsonl", doc = "sets of texts instead of the novels" },
-    { "template", "", doc = "chatml: wrap texts in ChatML" },
+    { "prompts", 16, min = 1, max = 20, doc = "novels to continue, or texts of each set, each with its own seed" },
+    { "files", many = "FILE", doc = "files with texts to use instead of the novels" },
+    { "sets", many = "FILE.jsonl", doc = "sets of texts to use instead of the novels" },
+    { "template", "", doc = "chatml: puts texts in ChatML" },
     { "tokens", 200, short = "n", min = 2, max = 1000, doc = "tokens of each" },
     { "temp", 0.0, min = 0, max = 100, doc = "temperature" },
-    { "share", false, doc = "calibrate as rate does, which learns a share too" },
-    { "policy", nil, type = "string", doc = "a policy whose nodes are looked at, by their tags" },
-    { "figure", nil, type = "string", doc = "a folder for a figure of it" },
+    { "share", false, doc = "calibrates as rate does, which also learns a share" },
+    { "policy", nil, type = "string", doc = "a policy whose nodes are counted, by their tags" },
+    { "figure", nil, type = "string", doc = "a folder for a figure" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
 local CHATML = "<|im_start|>user\n%s<|im_end|>\n<|im_start|>assistant\n"
 local CHILDREN, DEPTH = 8, 3
-local LEAST = 50 -- guesses of a bin that is drawn
-local SAME = 8 -- tokens before a guess, and it is the same
+local LEAST = 50 -- minimum number of guesses of a bin in the figure
+local SAME = 8 -- tokens that must also be equal for guesses to count as the same
 
--- Level by level the likeliest child, with some siblings that are verified too. Its sums are told by the trace.
+-- Adds the likeliest child level by level, with some siblings, which are verified as well. The trace reports its
+-- probabilities.
 local SOURCE = [[
 local policy = require "dt.policy"
 local Wide = policy.define { name = "wide", params = { { "calibrate", false, doc = "learn a scale" } } }
@@ -64,7 +66,7 @@ local function add(bins, text, p, accepted)
   of.n, of.more = of.n + 1, of.more + (accepted and 1 or 0) - p
 end
 
--- Counts a text's guesses in bins_of(node), and in `once` those after what they did not come after before.
+-- Counts a text's guesses in bins_of(node). `once` counts only guesses with a context that has not occurred before.
 local function count(bins_of, once, text, result, file)
   local tokens, seen = table.move(result.prompt_ids, 1, #result.prompt_ids, 1, {}), {}
   table.move(result.tokens, 1, #result.tokens, #tokens + 1, tokens)
@@ -85,7 +87,7 @@ local function count(bins_of, once, text, result, file)
   end
 end
 
--- Twice the standard error of the part that came true less the part that was said to.
+-- Twice the standard error of the share that came true minus the predicted share.
 local function error_of(bin)
   local mean, sum = (bin.true_ - bin.said) / bin.n, 0
   for _, of in pairs(bin.texts) do sum = sum + (of.more - mean * of.n) ^ 2 end
@@ -139,12 +141,12 @@ if opts.policy then
   os.remove(trace)
   table.sort(names)
   if #names == 0 then
-    print(("%s, %d texts, %d tokens each, temperature %g: it guessed nothing"):format(opts.policy, #list, opts.tokens,
-      opts.temp))
+    print(("%s, %d texts, %d tokens each, temperature %g: the policy guessed nothing"):format(opts.policy, #list,
+      opts.tokens, opts.temp))
   end
   for _, name in ipairs(names) do
     print(("%s, %d texts, %d tokens each, temperature %g: %s"):format(opts.policy, #list, opts.tokens, opts.temp, name))
-    print "bin        guesses   said   true  error"
+    print "bin        guesses   pred   true  error"
     lines { of[name] }
   end
   return
@@ -166,21 +168,21 @@ os.remove(trace)
 results[#results + 1] = once
 
 print(("%d texts, %d tokens each, temperature %g"):format(#list, opts.tokens, opts.temp))
-print "              as the draft says it               calibrated                          calibrated, each once"
-print "bin        guesses   said   true  error    guesses   said   true  error    guesses   said   true  error"
+print "              as the draft predicts              calibrated                          calibrated, each once"
+print "bin        guesses   pred   true  error    guesses   pred   true  error    guesses   pred   true  error"
 lines(results)
 
 if opts.figure then
-  local series = { { label = "as said", points = { { x = 0, y = 0 }, { x = 1, y = 1 } } } }
+  local series = { { label = "perfect", points = { { x = 0, y = 0 }, { x = 1, y = 1 } } } }
   for i, bins in ipairs(results) do
     local points = {}
     for _, bin in ipairs(bins) do
       if bin.n >= LEAST then points[#points + 1] = { x = bin.said / bin.n, y = bin.true_ / bin.n } end
     end
-    series[i + 1] = { label = ({ "the draft's word", "calibrated", "each once" })[i], points = points }
+    series[i + 1] = { label = ({ "the draft", "calibrated", "each once" })[i], points = points }
   end
   local name = ("reliability-%g"):format(opts.temp)
   dt.check(figure.draw({ { kind = "lines", name = name, title = ("Guesses at temperature %g"):format(opts.temp),
-                           xlabel = "probability that was said", ylabel = "part that came true", series = series,
+                           xlabel = "predicted probability", ylabel = "share that was right", series = series,
                            caption = "" } }, opts.figure))
 end

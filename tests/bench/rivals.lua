@@ -1,20 +1,20 @@
--- Tokens per iteration and speed of the newer policies beside rate, linear and plain decoding, on the tasks.
+-- Tokens per iteration and speed of the newer policies, compared with rate, linear and plain decoding, on the tasks.
 -- dtrun run tests/bench/rivals.lua [--prompts 2] [--tokens 64] [--template chatml] [-m MODEL -md MODEL]
 --
--- Every policy runs a prompt before the next prompt comes, in an order that rotates. Speeds count what follows the
--- prompt pass and are ratios to plain decoding's on the same prompt, of which the median is shown; on a busy machine
--- only tokens per iteration mean anything.
+-- Every policy runs a prompt before the next prompt comes, in an order that rotates. Speeds are measured after the
+-- prompt pass, as ratios to plain decoding's on the same prompt; the median is shown. On a busy machine only tokens per
+-- iteration mean anything.
 local dt = require "dt"
 
 local opts = dt.args {
   costs = "table",
   doc = "tokens per iteration and speed of the newer policies on the tasks",
   options = {
-    { "prompts", 2, min = 1, max = 10, doc = "prompts of each of the six tasks" },
-    { "tokens", 64, short = "n", min = 2, max = 1000, doc = "tokens generated from each" },
+    { "prompts", 2, min = 1, max = 10, doc = "prompts per task (of six)" },
+    { "tokens", 64, short = "n", min = 2, max = 1000, doc = "tokens generated per prompt" },
     { "policies", "token_recycling,lookahead,suffix,prompt_lookup,linear,talon,sequoia,adaptive,caddtree,rate",
-      doc = "names with commas between them" },
-    { "template", "", doc = "chatml: wrap prompts in ChatML" },
+      doc = "names separated by commas" },
+    { "template", "", doc = "chatml: puts prompts in ChatML" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"

@@ -1,14 +1,14 @@
--- What a schema costs and brings: plain decoding under a schema of ten fixed keys, the same with guesses of forced text
--- alone, and rate, in turn; then the time of a pass of plain decoding without masks, with those of that schema, and of
--- one of free strings, nested lists and recursion.
+-- What a schema costs and gains: plain decoding with a schema of ten fixed keys, the same with guesses of forced text
+-- only, and rate, alternately. Then the time of a pass of plain decoding without masks, with those of that schema, and
+-- with those of a schema with free strings, nested lists and recursion.
 -- dtrun run tests/bench/schemas.lua [--rounds 5] [-m MODEL] [-md DRAFT]
 local dt = require "dt"
 
 local opts = dt.args {
   doc = "speeds and times of passes under schemas",
   options = {
-    { "rounds", 5, min = 1, max = 99, doc = "runs of each, in turn" },
-    { "tokens", 400, short = "n", min = 2, max = 4000, doc = "tokens of a text, at most" },
+    { "rounds", 5, min = 1, max = 99, doc = "runs of each, alternating" },
+    { "tokens", 400, short = "n", min = 2, max = 4000, doc = "maximum number of tokens of a text" },
     { "temp", 0, type = "number", min = 0, max = 100, doc = "temperature" },
   },
 }
@@ -62,7 +62,7 @@ local function seconds(result)
   return (t.draft + t.verify + t.commit + t.policy + t.other) / 1000
 end
 
--- Milliseconds of a pass of plain decoding.
+-- The milliseconds of a pass of plain decoding.
 local function pass(result) return result.stats.time_ms.verify / result.stats.iterations end
 
 local pair = dt.check(dt.load(opts.load))
@@ -71,13 +71,13 @@ for _, arm in ipairs(ARMS) do arm.json_schema = KEYS end
 local ratios, made, passes = { {}, {}, {} }, { 0, 0, 0 }, { 0, 0, 0 }
 for p, prompt in ipairs(PROMPTS) do
   local time = { {}, {}, {} }
-  for round = 0, opts.rounds do -- the first is no run that counts
+  for round = 0, opts.rounds do -- the first round warms up and does not count
     local plain
     for k = 0, #ARMS - 1 do
       local i = (round + k) % #ARMS + 1
       local result = run(pair, prompt, ARMS[i])
       plain = plain or result.stats.output_hash
-      assert(result.stats.output_hash == plain, "the tokens differ")
+      assert(result.stats.output_hash == plain, "schemas: the tokens differ")
       if round > 0 then time[i][round] = seconds(result) end
       if round == 1 then
         made[i], passes[i] = made[i] + #result.tokens, passes[i] + result.stats.iterations

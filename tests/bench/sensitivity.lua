@@ -1,26 +1,26 @@
--- Is there nothing to tune in rate? Each of its numbers, in its file and in the parts of dt.policy that it is made of,
--- is halved and doubled: the speed, by the table of costs, over that with the number as it is.
+-- Is there really nothing to tune in rate? Each of its numbers, in its file and in the parts of dt.policy that it uses,
+-- is halved and doubled. Prints the speed, by the table of costs, relative to that with the original number.
 --   dtrun run tests/bench/sensitivity.lua [--temps 0,0.8] [--prompts 10] [--cost-table FILE] [-m TARGET -md DRAFT]
 --
--- The policy is assembled again with one number changed: a part's text precedes the policy's own and replaces the part
--- of dt.policy.
+-- The policy is assembled again with one number changed: the text of a part is put before the policy's own, and
+-- replaces the part of dt.policy.
 local dt = require "dt"
 local HERE = arg[0]:match "^(.*/)" or "./"
 local by_table = dofile(HERE .. "by_table.lua")
 
 local opts = dt.args {
   costs = "table",
-  doc = "how much rate's speed changes when each of its numbers is halved or doubled",
+  doc = "measures how rate's speed changes when each of its numbers is halved or doubled",
   options = {
-    { "prompts", 10, min = 1, max = 20, doc = "texts to go on with, each with its own seed" },
-    { "sets", many = "FILE.jsonl", doc = "so many texts of each of these sets instead of novels" },
-    { "questions", nil, type = "string", doc = "a file of questions (.jsonl) instead of novels, put in ChatML" },
+    { "prompts", 10, min = 1, max = 20, doc = "texts to continue, each with its own seed" },
+    { "sets", many = "FILE.jsonl", doc = "sets of texts to use instead of novels; --prompts texts of each" },
+    { "questions", nil, type = "string", doc = "a file of questions (.jsonl) to use instead of novels, in ChatML" },
     { "tokens", 200, short = "n", min = 2, max = 1000, doc = "tokens of each" },
-    { "temps", "0,0.8", doc = "temperatures, with commas" },
+    { "temps", "0,0.8", doc = "temperatures, separated by commas" },
     { "cost_table", nil, type = "string", doc = "a table of costs (dtrun run costs --json) instead of a measured one" },
   },
 }
--- Each behind those that it requires.
+-- Each part comes after those that it requires.
 local PARTS = { "loss_budget", "copies", "sources", "experts", "pass_costs", "pace", "guesses" }
 
 local function read(path)
@@ -33,7 +33,7 @@ for _, part in ipairs(PARTS) do
   files[#files + 1] = { name = part, text = read(("lua/dt/policy/%s.lua"):format(part)) }
 end
 
--- The numbers of a text's constants: { name =, value =, first =, last = place in the text }.
+-- The numbers of a text's constants: { name =, value =, first =, last = position in the text }.
 local function numbers(text)
   local list = {}
   for at, names, values in text:gmatch "()\nlocal ([%u_][%u%d_, ]*) = ([^\n]*)" do
@@ -86,13 +86,13 @@ local function ms_of(source, temp)
 end
 
 local temps, base = {}, {}
-for temp in opts.temps:gmatch "[^,]+" do temps[#temps + 1] = assert(tonumber(temp), "temps: numbers with commas") end
+for temp in opts.temps:gmatch "[^,]+" do temps[#temps + 1] = assert(tonumber(temp), "temps: expected numbers") end
 for i, temp in ipairs(temps) do base[i] = ms_of(policy_with(), temp) end
 
 local function changed(file, place, factor)
   local now, cells = tonumber(place.value), {}
   local value = now * factor
-  if now > 0.5 and now < 1 and factor > 1 then value = 1 - (1 - now) / factor end -- a part: its rest is halved
+  if now > 0.5 and now < 1 and factor > 1 then value = 1 - (1 - now) / factor end -- for a share, 1 - value is halved
   if math.type(now) == "integer" then value = math.max(1, math.ceil(value)) end
   for i, temp in ipairs(temps) do
     cells[i] = ("%+.1f %%"):format(100 * (base[i] / ms_of(policy_with(file, place, tostring(value)), temp) - 1))

@@ -1,10 +1,12 @@
--- A loaded pair that another program asks for runs, so that no time holds loading.  dtrun run tests/bench/serve.lua
--- Each line of standard input is a JSON object; each answer is a line too. An object is the options of pair:generate,
--- answered with the result, in which policies remember nothing of earlier ones; {"cut": TEXT, "to": N}, answered with
--- the text's first N tokens as text; or {"identity": true}, answered with pair:identity().
+-- Keeps a pair loaded and runs requests of another program, so that no measured time contains loading.
+-- dtrun run tests/bench/serve.lua
+-- Each line of standard input is a JSON object, and each answer is a line, too. An object is either the options of
+-- pair:generate, which is answered with the result (policies remember nothing of earlier requests); {"cut": TEXT, "to":
+-- N}, which is answered with the text's first N tokens as text; or {"identity": true}, which is answered with
+-- pair:identity().
 local dt = require "dt"
 
-local opts = dt.args { doc = "answers each line of JSON, options of pair:generate, with the result as a line" }
+local opts = dt.args { doc = "reads options of pair:generate, a JSON object per line, and answers each with a line" }
 local pair = assert(dt.load(opts.load))
 
 local function answer(asked)

@@ -1,13 +1,16 @@
-"""dtrun serve beside dtrun --prompts and llama.cpp's server, in turns; what a long prompt does to texts that stream; and what the prefix cache saves.
+"""Compares dtrun serve with dtrun --prompts and llama.cpp's server, alternately; measures how a long prompt affects
+texts that stream, and how much time the prefix cache saves.
 
     server.py DTRUN MODEL PROMPTS.jsonl [--peer LLAMA_SERVER]   speed
     server.py DTRUN MODEL PROMPTS.jsonl --stall N | --prefix N
 
-Speed: the same chats, 64 tokens each, at 1, 4 and 8 at once, three rounds of each side in turns, of which the median counts; loading is left out.
-Each prompt of a round begins with a number that no other round has, so that they share no cached tokens but those of the template's beginning; all
-sides of a round have the same ones. The peer has two threads, and decodes plainly. Stall: the longest wait between two pieces of four streams while a prompt of N tokens runs, and without it.
-Prefix: the time to the first token of a prompt of N + 8 tokens whose first N are cached, in its place or displaced by another text, next to the
-time without. Python's own modules only.
+Speed: the same chats, 64 tokens each, with 1, 4 and 8 at once, in three rounds of each side, alternately; the median
+counts, and loading is left out. Each prompt of a round begins with a number that no other round has, so that prompts
+share no cached tokens except for the beginning of the template; all sides of a round have the same prompts. The peer
+has two threads and decodes plainly. Stall: the longest wait between two pieces of four streams while a prompt of N
+tokens runs, and without it. Prefix: the time to the first token of a prompt of N + 8 tokens whose first N are
+cached, in its slot or displaced by another text, compared with the time without a cache. Uses Python's own modules
+only.
 """
 
 import argparse
@@ -43,7 +46,7 @@ def post(port, route, body):
 
 
 def ready(p, port):
-    """Waits until it answers; port() fails with ValueError or OSError while there is none."""
+    """Waits until the server answers. port() fails with ValueError or OSError while it does not run yet."""
     for _ in range(600):
         time.sleep(0.1)
         try:
@@ -53,7 +56,7 @@ def ready(p, port):
                 return p, port()
         except (OSError, ValueError):
             pass
-    sys.exit("no server")
+    sys.exit("the server did not start")
 
 
 def start(places):
@@ -72,7 +75,7 @@ def start_peer(places):
 
 
 def stream(port, body, route="/v1/chat/completions"):
-    """Times of pieces, and the number of tokens."""
+    """Returns the times of pieces, and the number of tokens."""
     c, answer = post(port, route, {**body, "stream": True, "stream_options": {"include_usage": True}})
     times, n = [], 0
     for line in answer:
@@ -159,7 +162,7 @@ def stall(long_prompt):
 
 
 def prefix(n):
-    """Each time in turns, with tokens of its own."""
+    """Measures each time alternately, with tokens of its own."""
     p, port = start(1)
 
     def first(body):
@@ -172,21 +175,21 @@ def prefix(n):
         ids = [1000 + (i * 7 + turn) % 5000 for i in range(n)]
         cold.append(first(ids + [2000 + turn] * 8))
         placed.append(first(ids + [3000 + turn] * 8))
-        first([4000 + turn] * 40)  # it takes the only place
+        first([4000 + turn] * 40)  # it takes the only slot
         displaced.append(first(ids + [3500 + turn] * 8))
     p.terminate()
     p.wait()
-    cold, placed, displaced = (statistics.median(times[1:]) * 1e3 for times in (cold, placed, displaced))  # the first ones learn costs
-    print(f"a prefix of {n} tokens: first token after {cold:.0f} ms; with its rows in place {placed:.1f} ms ({100 * placed / cold:.2f} %), "
-          f"displaced {displaced:.1f} ms ({100 * displaced / cold:.2f} %)")
+    cold, placed, displaced = (statistics.median(times[1:]) * 1e3 for times in (cold, placed, displaced))  # during the first runs, costs are learned
+    print(f"a prefix of {n} tokens: first token after {cold:.0f} ms; cached in its slot {placed:.1f} ms ({100 * placed / cold:.2f} %), "
+          f"cached but displaced {displaced:.1f} ms ({100 * displaced / cold:.2f} %)")
 
 
 def speeds():
     for clients in options.clients:
         servers = [start(clients)] + ([start_peer(clients)] if options.peer else [])
         for p, port in servers:
-            served(port, clients, numbered())  # costs of passes are learned
-            p.send_signal(19)  # stopped
+            served(port, clients, numbered())  # pass costs are learned
+            p.send_signal(19)  # SIGSTOP
         runs, there = [[] for _ in servers], []
         for _ in range(ROUNDS):
             asked = numbered()
@@ -194,7 +197,7 @@ def speeds():
                 p.send_signal(18)
                 times.append(served(port, clients, asked))
                 p.send_signal(19)
-            alone(clients, asked)  # after a pause a virtual machine gives a new process its memory slowly: not counted
+            alone(clients, asked)  # not counted: after a pause a virtual machine gives a new process its memory slowly
             there.append(alone(clients, asked))
         for p, _ in servers:
             p.send_signal(18)

@@ -1,4 +1,4 @@
-/* Models of known shapes without files, for benchmarks of passes: every matrix is a view of the same random numbers, or
+/* Models of known shapes without files, for benchmarks of passes. All matrices are views of the same random numbers or
  * blocks. */
 #ifndef BENCH_SHAPES_H
 #define BENCH_SHAPES_H
@@ -15,7 +15,7 @@ enum { SHAPE_LAYERS = 32, SHAPE_PAIRS = 64 };
 static const struct {
   const char *name;
   int layers, hidden, heads, kv_heads, inter, vocab;
-  bool llama; /* a gate, RMS norms, a sequential residual, no biases; else GPT-NeoX */
+  bool llama; /* true: a gate, RMS norms, a sequential residual, no biases; false: GPT-NeoX */
 } bench_shapes[] = {{"tiny", 2, 256, 4, 2, 256, 300, true}, /* for rehearsals */
                     {"pythia-70m", 6, 512, 8, 8, 2048, 50304, false},
                     {"pythia-410m", 24, 1024, 16, 16, 4096, 50304, false},
@@ -49,7 +49,7 @@ static inline dt_matrix shape_few_rows(dt_matrix m, int rows) {
   return m;
 }
 
-/* Blocks of random bytes; false: no memory. */
+/* Makes blocks of random bytes. Returns false if memory does not suffice. */
 static inline bool shape_blocks(shape_model *m, dt_dtype dtype, size_t count) {
   size_t bytes = dt_row_bytes(dtype, count), block = (size_t)dt_type_of(dtype)->bytes;
   if (!(m->blocks = malloc(bytes))) return false;
@@ -63,7 +63,7 @@ static inline bool shape_blocks(shape_model *m, dt_dtype dtype, size_t count) {
   return true;
 }
 
-/* Matrices of another type than F16; vectors stay. */
+/* Gives matrices another type than F16; vectors keep theirs. */
 static inline void shape_in_blocks(shape_model *m, dt_dtype dtype) {
   dt_matrix *whole[] = {&m->desc.embed, &m->desc.unembed};
   for (int i = 0; i < 2; i++) whole[i]->source = &m->block_source, whole[i]->dtype = dtype;
@@ -75,8 +75,8 @@ static inline void shape_in_blocks(shape_model *m, dt_dtype dtype) {
   }
 }
 
-/* The model of that name, with matrices of a type of which its sizes are whole blocks. To be freed with
- * shape_model_free; NULL: there is no such shape, or no memory. */
+/* The model of that name, with matrices of this type; its sizes must be whole blocks of the type. Free it with
+ * shape_model_free. Returns NULL if there is no such shape, or memory does not suffice. */
 static inline shape_model *shape_model_new(const char *name, dt_dtype dtype) {
   size_t s = 0, count = sizeof bench_shapes / sizeof *bench_shapes;
   while (s < count && strcmp(bench_shapes[s].name, name)) s++;
@@ -91,7 +91,7 @@ static inline shape_model *shape_model_new(const char *name, dt_dtype dtype) {
   m->numbers = malloc(most * sizeof *m->numbers), m->ones = malloc((size_t)inter * sizeof *m->ones);
   if (!m->numbers || !m->ones) return free(m->numbers), free(m->ones), free(m), NULL;
   uint64_t state = 1;
-  for (size_t i = 0; i < most; i++) { /* 2^-7 to 2^-6, of both signs */
+  for (size_t i = 0; i < most; i++) { /* 2^-7 to 2^-6, with both signs */
     state = state * 6364136223846793005u + 1442695040888963407u;
     m->numbers[i] = (uint16_t)((state >> 33 & 0x83ff) | 0x2000);
   }

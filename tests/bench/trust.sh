@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# trust.sh [DTRUN] [FOLDER]: can the measurements of this machine be relied on? Ten comparisons of plain decoding with itself, and
-# one experiment of 60 runs three times: quiet, beside a busy process, and beside one on every processor. Minutes; results stay
-# in FOLDER.
+# trust.sh [DTRUN] [FOLDER]: can measurements on this machine be trusted? Compares plain decoding with itself ten times,
+# and runs an experiment of 60 runs three times: quiet, next to a busy process, and next to one on every processor.
+# Takes minutes; the results stay in FOLDER.
 set -u
 dtrun=$(realpath "${1:-build/dtrun}")
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
@@ -10,7 +10,7 @@ mkdir -p "$folder" && cd "$source_dir" || exit 1
 models=(--target models/mini-target --draft models/mini-draft)
 failed=0
 
-# Wants 0.98x to 1.02x each time.
+# Each ratio must be from 0.98 to 1.02.
 for i in {1..10}; do
   "$dtrun" ar --compare ar "${models[@]}" -p 'It was a dark night, and' -n 400 --ignore-eos --json - 2>>"$folder/same.txt" |
     awk -F '[:,]' '/"compare"/ { for (i = 1; i < NF; i++) if ($i ~ /"speedup"/) printf "%.3f\n", $(i + 1) }'
@@ -19,7 +19,7 @@ done | tee "$folder/ratios.txt" | awk '{ if ($1 < 0.98 || $1 > 1.02) bad++; prin
 loops=()
 quieten() { [ ${#loops[@]} -eq 0 ] || { kill "${loops[@]}"; wait "${loops[@]}" 2>/dev/null; loops=(); }; }
 trap quieten EXIT
-# measure NAME OTHERS: the experiment beside so many loops, 3 arms x 5 texts x 4
+# measure NAME OTHERS: runs the experiment next to OTHERS busy loops, 3 arms x 5 texts x 4
 measure() {
   for ((i = 0; i < $2; i++)); do
     while :; do :; done &
@@ -30,15 +30,15 @@ measure() {
     --repeats 4 --best 0 --out "$folder/$1.jsonl" 2>/dev/null >&2 || exit 1
   quieten
   "$dtrun" run report "$folder/$1.jsonl" >/dev/null || exit 1
-  echo "$1: $(grep '^The machine was busy' "$folder/$1/report.md" || echo 'nothing disturbed')"
+  echo "$1: $(grep '^The machine was busy' "$folder/$1/report.md" || echo 'nothing was disturbed')"
 }
 measure quiet 0
 measure busy 1
 measure crowded "$(nproc)"
 
-# The report says so, and intervals of the speedups overlap.
+# The report must say that the machine was busy, and the intervals of the speedups must overlap.
 for name in busy crowded; do
-  grep -q '^The machine was busy' "$folder/$name/report.md" || { echo "$name: not noticed"; failed=1; }
+  grep -q '^The machine was busy' "$folder/$name/report.md" || { echo "$name: the report does not say that the machine was busy"; failed=1; }
   paste -d, <(grep ',speedup,' "$folder/quiet/report.csv") <(grep ',speedup,' "$folder/$name/report.csv") | awk -F, -v name=$name '$2 == "\"\"" {
     apart = $8 > $18 || $17 > $9
     printf "%s: quiet %.2f [%.2f, %.2f], %s %.2f [%.2f, %.2f]%s\n", $3, $6, $8, $9, name, $15, $17, $18, apart ? " APART" : ""

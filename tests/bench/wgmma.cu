@@ -1,19 +1,19 @@
-/* Does wgmma give mma.sync's bits?  wgmma [BLOCKS (2048)]
+/* Does wgmma give the same bits as mma.sync?  wgmma [BLOCKS (2048)]
  *
  * The products of a pass (cuda/matmul.cu) use mma.sync m16n8k16. Hopper's wgmma m64nNk16 with A in registers has the
- * same fragments and would be the kernel for 65 rows and more, if each sum over k has the same bits: a row's bits must
- * not depend on the number of rows. Here both instructions sum the same numbers over 64 steps of 16, and every step's
- * sums are compared. A line for each type, N and kind of numbers (CSV); then "same" or "DIFFERENT". Exit status 0: it
- * is known now; 77: the device has no wgmma.
+ * same fragments. It could be used for 65 rows and more if each sum over k has the same bits, since a row's bits must
+ * not depend on the number of rows. This program sums the same numbers with both instructions over 64 steps of 16, and
+ * compares the sums after every step. It prints a line for each type, N and kind of numbers (CSV), and then "same" or
+ * "DIFFERENT". Exit status 0: the question is answered; 77: the device has no wgmma.
  *
- * The comparison is tested by itself first: one flipped bit must be found. On the emulated device both are the same
- * arithmetic. */
+ * First the comparison itself is tested: it must find a single flipped bit. On the emulated device both instructions
+ * use the same arithmetic. */
 #include "launch.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { STEPS = 64, GROUP_THREADS = 128, CORE = 64 /* numbers of a core matrix: 8 rows of 8 */ };
+enum { STEPS = 64, GROUP_THREADS = 128, CORE = 64 /* CORE: numbers of a core matrix, 8 rows of 8 */ };
 
 enum { PLAIN, WIDE, CANCELLING, SUBNORMAL, SUNK, SPARSE, TIES, KINDS };
 static const char *const kind_names[KINDS] = {"random",      "2^-14 to 2^13", "cancelling", "subnormal",
@@ -27,7 +27,7 @@ __host__ __device__ static unsigned mix(unsigned x) {
   return x ^ x >> 16;
 }
 
-/* A number of the type with this sign, power of two and fraction (of 10 bits; BF16 takes 7 of them). */
+/* A number of the type with this sign, power of two and fraction (of 10 bits, 7 of which BF16 uses). */
 template <number TYPE> __host__ __device__ static uint16_t number_of(unsigned sign, int power, unsigned fraction) {
   if (TYPE == BF16) return (uint16_t)(sign << 15 | (unsigned)(power + 127) << 7 | (fraction & 0x3ff) >> 3);
   if (power < -14) return (uint16_t)(sign << 15 | (fraction & 0x3ff) >> (-15 - power)); /* subnormal */
@@ -41,7 +41,7 @@ __host__ __device__ static uint16_t number_at(int kind, unsigned seed, int side,
   unsigned sign = bits >> 31, fraction = bits & 0x3ff, some = bits >> 10 & 0xffff;
   switch (kind) {
   case WIDE: return number_of<TYPE>(sign, (int)(some % 28) - 14, fraction);
-  case CANCELLING: { /* of each two k the second product is the first one's negative, but for its last bits */
+  case CANCELLING: { /* in each pair of k the second product is minus the first one, except for its last bits */
     unsigned pair = mix(seed * 4u + (unsigned)side + mix((unsigned)(row << 16 | k / 2)));
     unsigned last = side == 1 && k % 2 ? bits & 1 : 0;
     return number_of<TYPE>((pair >> 31) ^ (unsigned)(side == 0 ? k % 2 : 0), (int)(pair >> 10 & 0xffff) % 8 - 4,
@@ -66,7 +66,7 @@ template <number TYPE> __host__ __device__ static unsigned two_at(int kind, unsi
 inline void warpgroup_begin() { __syncthreads(); }
 inline void warpgroup_end() { __syncthreads(); }
 
-/* b: core matrices of 8 rows by 8 k, two side by side for each 8 rows. */
+/* b: core matrices of 8 rows by 8 k, two next to each other for each 8 rows. */
 template <number TYPE, int N> inline void wgmma(float *d, const unsigned *a, const uint16_t *b) {
   int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
   for (int j = 0; j < N / 8; j++) {
@@ -78,15 +78,15 @@ template <number TYPE, int N> inline void wgmma(float *d, const unsigned *a, con
 
 #elif defined(__CUDA_ARCH_FEAT_SM90_ALL) || !defined(__CUDA_ARCH__)
 
-/* What the threads wrote to shared memory is seen by the instruction. */
+/* Makes what the threads wrote to shared memory visible to the instruction. */
 __device__ static void warpgroup_begin() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   __syncthreads();
 }
 __device__ static void warpgroup_end() { __syncthreads(); }
 
-/* Where B lies: rows of 16 bytes, 8 of them together; 128 bytes on the next 8 k, 256 bytes on the next 8 rows; not
- * swizzled. */
+/* Describes the layout of B: rows of 16 bytes, 8 of them together; the next 8 k are 128 bytes further, the next 8 rows
+ * 256 bytes; not swizzled. */
 __device__ static uint64_t descriptor_of(const uint16_t *b) {
   uint64_t at = (uint64_t)__cvta_generic_to_shared(b);
   return (at & 0x3ffff) >> 4 | (uint64_t)(128 >> 4) << 16 | (uint64_t)(256 >> 4) << 32;
@@ -94,7 +94,7 @@ __device__ static uint64_t descriptor_of(const uint16_t *b) {
 
 #define D4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define D16(i) D4(i), D4(i + 4), D4(i + 8), D4(i + 12)
-/* The instruction and the wait for it are one statement, so that nothing reads its sums in between. */
+/* The instruction and the wait for it are a single statement, so that nothing reads its sums in between. */
 #define WGMMA(n, type, sums, ra, desc, one, ...)                                                                       \
   asm volatile("{ .reg .pred p; setp.ne.b32 p, " one ", 0;\n"                                                          \
                "wgmma.fence.sync.aligned;\n"                                                                           \
@@ -120,7 +120,7 @@ template <number TYPE, int N> __device__ static void wgmma(float *d, const unsig
     WGMMA(64, "bf16", SUMS_64, "%32, %33, %34, %35", "%36", "%37", D16(0), D16(16));
 }
 
-#else /* compiled for a device that has none: not run there */
+#else /* compiled for a device without it, and not run there */
 
 __device__ static void warpgroup_begin() {}
 __device__ static void warpgroup_end() {}
@@ -133,11 +133,11 @@ template <number TYPE, int N> __device__ static void wgmma(float *, const unsign
 struct found {
   unsigned long long sums, different;
   unsigned step;
-  float wgmma, mma; /* of one that differs */
+  float wgmma, mma; /* two sums that differ */
 };
 
-/* Both sums of a block's own numbers, compared after every step. `control`: wgmma's are replaced by mma.sync's, but for
- * one bit. */
+/* Computes both sums of a block's own numbers and compares them after every step. With `control` wgmma's sums are
+ * replaced by mma.sync's with one flipped bit. */
 template <number TYPE, int N> static __global__ void k_compare(int kind, unsigned seed, bool control, found *to) {
   DYNAMIC_SHARED(uint16_t, b);
   dependency_release();
@@ -196,7 +196,7 @@ template <number TYPE, int N> static const found &compare(device *d, int kind, i
   return d->here;
 }
 
-/* A line for each kind of numbers; returns how many sums differ. */
+/* Prints a line for each kind of numbers. Returns how many sums differ. */
 template <number TYPE, int N> static unsigned long long compare_kinds(device *d, int blocks) {
   unsigned long long different = 0;
   for (int kind = 0; kind < KINDS; kind++) {
@@ -213,7 +213,7 @@ int main(int argc, char **argv) {
   int blocks = argc > 1 ? atoi(argv[1]) : 2048, n = 0, major = 0;
   setvbuf(stdout, nullptr, _IOLBF, 0);
   if (blocks < 1) return fputs("usage: wgmma [BLOCKS]\n", stderr), 2;
-  if (cudaGetDeviceCount(&n) != cudaSuccess || n < 1) return puts("skipped: there is no GPU here"), 77;
+  if (cudaGetDeviceCount(&n) != cudaSuccess || n < 1) return puts("skipped: there is no GPU"), 77;
   must(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
   if (major != 9) return puts("skipped: only devices of compute capability 9.x have wgmma"), 77;
   device d = {};

@@ -40,7 +40,7 @@ it_names_the_variants_of_this_machine() {
     run "$dtrun" ar -p It -n 1 --backend cpu:$name && [ "$status" -eq 0 ] && have+="${have:+, }cpu:$name"
   done
   refuses 2 "no backend 'x' in this build, on this machine: auto, (cuda, )?cpu \($have\)$" ar -p It --backend x
-  refuses 2 "backend cpu:x: no such variant on this machine, which has $have$" ar -p It --backend cpu:x
+  refuses 2 "backend cpu:x: no such variant on this machine \(available: $have\)$" ar -p It --backend cpu:x
   run "$dtrun" doctor
   says "backend: .*; there are ${have//, / }$"
 }

@@ -112,10 +112,10 @@ it_refuses_draft_heads() {
   mkdir head
   succeeds run "$source_dir/tests/cli/make_head.lua" head
   ranks 2 "$dtrun" linear -p x -t 1 --draft head
-  says_one_line 2 "head: it reads rows of its target's, of which 2 ranks have a part each"
+  says_one_line 2 "head: it reads rows of the target, which is split across 2 ranks"
   "$writer" write . || fail 'no assistant of Gemma 4'
   ranks 2 "$dtrun" linear --text FACE -n 4 -t 1 -m target -md assistant
-  says_one_line 2 "head: it reads rows of its target's, of which 2 ranks have a part each"
+  says_one_line 2 "head: it reads rows of the target, which is split across 2 ranks"
 }
 it_runs_two_draft_models() {
   succeeds ar -p 'The sea' -n 20 -t 1
@@ -124,7 +124,7 @@ it_runs_two_draft_models() {
   [ "$status" -eq 0 ] || fail "exit status $status"
   same_text expected stdout
   ranks 2 "$dtrun" cascade -p x -t 1 -md2 exit:2
-  says_one_line 2 "exit: the target's first layers cannot draft: ranks share its layers"
+  says_one_line 2 "exit: the target's first layers cannot draft: its layers are split across ranks"
 }
 it_starts_programs_that_are_alone() {
   cat >child.lua <<LUA

@@ -1,4 +1,4 @@
-/* Threads as fibers, the blocks of a grid, and what the threads of a block do together. x86-64 only. */
+/* Emulates threads as fibers, the blocks of a grid, and the collective operations of a block's threads. x86-64 only. */
 #include "emu.h"
 
 #include <cstdarg>
@@ -24,7 +24,7 @@ asm(".text\n"
 namespace emu {
 namespace {
 
-enum { STACK = 256 << 10, RESIDENT = 4096 }; /* threads of blocks that interleave */
+enum { STACK = 256 << 10, RESIDENT = 4096 }; /* RESIDENT: threads of blocks that interleave */
 enum state { READY, AT_COLLECTIVE, AT_BARRIER, AT_WAIT, DONE };
 
 struct copy {
@@ -44,8 +44,8 @@ struct thread {
   unsigned mask;
   void *arg;
   bool waited;
-  std::vector<copy> copies; /* under way */
-  int groups;               /* of copies, committed */
+  std::vector<copy> copies; /* copies that have begun */
+  int groups;               /* committed groups of copies */
 };
 
 struct block {
@@ -91,7 +91,7 @@ void fiber_main() {
 #endif
   (*body)();
   if (dependent && !running->waited) die("a thread of a dependent launch ended without waiting");
-  if (!running->copies.empty()) die("a thread ended with copies to shared memory under way");
+  if (!running->copies.empty()) die("a thread ended before its copies to shared memory were complete");
   running->state = DONE;
   leave_to_scheduler(true);
 }
@@ -113,7 +113,7 @@ char *stack_of(unsigned fiber) {
   char **stack = &stacks[fiber];
   if (!*stack)
     *stack = static_cast<char *>(mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  if (*stack == MAP_FAILED) die("no memory for a fiber");
+  if (*stack == MAP_FAILED) die("out of memory for a fiber");
   return *stack;
 }
 
@@ -131,7 +131,7 @@ void start(thread *t, unsigned i, char *stack) {
   t->fake_stack = nullptr;
 }
 
-/* Applies the collectives of a warp that are complete; says whether there was one. */
+/* Applies the collectives of a warp that are complete. Returns whether there was one. */
 bool resolve(thread *warp, unsigned n) {
   bool any = false;
   for (unsigned i = 0; i < n; i++) {
@@ -141,7 +141,7 @@ bool resolve(thread *warp, unsigned n) {
     bool all = true;
     for (unsigned j = 0; j < 32; j++) {
       if (!(t->mask >> j & 1)) continue;
-      if (j >= n) die("%s: lane %u is in the mask and not in the block", t->op->name, j);
+      if (j >= n) die("%s: lane %u is in the mask but not in the block", t->op->name, j);
       thread *peer = &warp[j];
       if (peer->state == DONE || peer->state == AT_BARRIER)
         die("%s: lane %u is in the mask of lane %u but has left for %s", t->op->name, j, i,
@@ -163,8 +163,8 @@ bool resolve(thread *warp, unsigned n) {
   return any;
 }
 
-/* Lets the block's threads run until all have ended, all hold before they read what other kernels write, or one of them
- * gives way to other blocks. */
+/* Runs the block's threads until all have ended, all are about to read what other kernels write, or one of them lets
+ * other blocks run. */
 void turn(block *b) {
   unsigned count = (unsigned)b->threads.size();
   current = b, blockIdx = b->index, gave_way = false;
@@ -191,7 +191,7 @@ void turn(block *b) {
   }
 }
 
-/* Blocks that are there together: one after the other, or taking turns. */
+/* Runs blocks that are resident at the same time: one after the other, or taking turns. */
 void run_together(unsigned count) {
   if (watching && dependent) {
     watch_hide();

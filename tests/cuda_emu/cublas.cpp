@@ -1,4 +1,4 @@
-/* Matrix products as cuBLASLt's: see cublasLt.h. Only out = transposed(a) b. */
+/* Matrix products with the interface of cuBLASLt: see cublasLt.h. Supports only out = transposed(a) b. */
 #include <cublasLt.h>
 
 #include "device.cuh"

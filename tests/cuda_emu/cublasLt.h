@@ -1,5 +1,5 @@
-/* The part of cuBLASLt that cuda/gemm.cu uses, on the processor. Strict about what a device may refuse: matrices and
- * their columns at multiples of 16 bytes, or no algorithm is found. */
+/* The part of cuBLASLt that cuda/gemm.cu uses, on the processor. It refuses whatever a device may refuse: if matrices
+ * and their columns do not begin at multiples of 16 bytes, no algorithm is found. */
 #ifndef CUBLASLT_EMU_H
 #define CUBLASLT_EMU_H
 

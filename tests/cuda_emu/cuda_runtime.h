@@ -1,18 +1,20 @@
-/* The part of CUDA that cuda/ uses, on the processor: put this folder before the toolkit's on the include path, define
- * CUDA_EMU, and compile the same .cu files as C++. Every thread of a block is a fiber; blocks run one after the other
- * and launches at once, so the emulation finds wrong logic and, under the address sanitizer, wrong addresses. Shared
- * memory is dynamic only, of exactly the size asked for and full of NaN; so is fresh device memory.
+/* The part of CUDA that cuda/ uses, on the processor. To use it, put this folder before the toolkit's on the include
+ * path, define CUDA_EMU, and compile the same .cu files as C++.
  *
- * With CUDA_EMU_WATCH in the environment,
- * - a dependent launch that reads before it waits what the kernels before it write finds it full of NaN, and any write
- *   of its to device memory before that is an error;
- * - blocks take turns: at a fence or an atomic on device memory the others go on, and until then, or to the grid's end,
- *   what a block wrote is seen by itself only;
- * - blocks come last first, and in every other one warps and lanes do, which shows most barriers that are missing.
+ * Every thread of a block is a fiber. Blocks run one after the other, and launches run at once, so the emulation finds
+ * wrong logic and, under the address sanitizer, wrong addresses. Shared memory is always dynamic, has exactly the
+ * requested size, and is filled with NaN, as is fresh device memory.
  *
- * Strict where a device is lenient: a collective whose threads do not all arrive, or arrive at different ones, a
- * barrier that some thread of the block has left, and a dependent launch whose thread ends without waiting are errors,
- * reported in a line before the program ends. */
+ * With CUDA_EMU_WATCH in the environment:
+ * - If a dependent launch reads, before it waits, what earlier kernels write, it finds NaN. If it writes to device
+ *   memory before it waits, this is an error.
+ * - Blocks take turns: at a fence, or an atomic operation on device memory, other blocks run. Until then, or until the
+ *   end of the grid, only the block itself sees what it wrote.
+ * - Blocks run last first, and in every second block so do warps and lanes. This reveals most missing barriers.
+ *
+ * The emulation is strict where a device is lenient. These are errors, which are reported in one line before the
+ * program ends: a collective whose threads do not all arrive, or arrive at different ones; a barrier that some thread
+ * of the block has left; and a dependent launch whose thread ends without waiting. */
 #ifndef CUDA_EMU_H
 #define CUDA_EMU_H
 
@@ -64,7 +66,7 @@ inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z,
 inline dim3 threadIdx, blockIdx, blockDim, gridDim; /* of the running fiber */
 
 namespace emu {
-/* What the threads of one warp do together: apply() gets every lane's argument (null: not in the mask). */
+/* An operation of the threads of one warp together. apply() gets every lane's argument (null: not in the mask). */
 struct collective {
   const char *name;
   void (*apply)(void *const arg[32], unsigned mask);
@@ -73,11 +75,11 @@ void arrive(const collective *c, unsigned mask, void *arg);
 void barrier();
 void waited();
 void fence();
-void atomic(const void *p, size_t bytes); /* has been changed by one */
+void atomic(const void *p, size_t bytes); /* an atomic operation has changed it */
 unsigned char *shared_memory();
-unsigned char *shared_memory(int bytes); /* of exactly so many */
-/* Copies, of up to 16 bytes, that land when their thread waits for their group, and no sooner: until then their place
- * holds NaN. */
+unsigned char *shared_memory(int bytes); /* of exactly this size */
+/* Copies of up to 16 bytes. They complete when their thread waits for their group, and no earlier; until then the
+ * destination holds NaN. */
 void copy_begin(void *to, const void *from, size_t bytes);
 void copies_commit();
 void copies_wait(int left);

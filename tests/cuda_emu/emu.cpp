@@ -1,4 +1,4 @@
-/* The runtime's calls: see cuda_runtime.h. */
+/* The calls of the runtime: see cuda_runtime.h. */
 #include "emu.h"
 #include "faults.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 enum { MAX_THREADS = 1024, SHARED_DEFAULT = 48 << 10 };
 
-/* Of a block, as an H100 has it; with CUDA_EMU_SMALL in the environment as most have it. */
+/* Shared memory per block: as on an H100 or, with CUDA_EMU_SMALL in the environment, as on most devices. */
 const int shared_most = getenv("CUDA_EMU_SMALL") ? 99 << 10 : 227 << 10;
 
 std::map<const void *, int> shared_allowed;

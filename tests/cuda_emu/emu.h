@@ -1,4 +1,4 @@
-/* What the files of the emulated device share: see cuda_runtime.h. */
+/* Shared by the files of the emulated device: see cuda_runtime.h. */
 #ifndef CUDA_EMU_INTERNAL_H
 #define CUDA_EMU_INTERNAL_H
 
@@ -6,36 +6,36 @@
 
 namespace emu {
 
-/* blocks.cpp: runs all blocks of a grid, to their ends. */
+/* blocks.cpp: runs all blocks of a grid to their ends. */
 void run_blocks(const cudaLaunchConfig_t &, bool dependent, const std::function<void()> &kernel);
 
-/* watch.cpp: what is seen of device memory with CUDA_EMU_WATCH in the environment. */
+/* watch.cpp: controls which writes to device memory are visible, with CUDA_EMU_WATCH in the environment. */
 extern const bool watching;
 
-/* Memory that kernels write to, where only they are watched. */
+/* Memory that is watched, and to which only kernels write. */
 void *watched_memory(size_t bytes);
 void free_watched(void *);
 
-/* No kernel is under way: what was written is there for all that come. */
+/* No kernel is running any more: what was written is visible to all that follow. */
 void watch_settle();
 
-/* A kernel begins, and has ended: what its blocks kept to themselves is seen by all. */
+/* A kernel begins or has ended; at its end, what only single blocks saw becomes visible to all. */
 void watch_begin();
 void watch_end();
 
-/* Blocks that have not waited are about to run: they find what earlier kernels wrote full of NaN, and any write of
- * theirs is an error. Then they have waited. */
+/* Blocks are about to run that have not waited: they find NaN where earlier kernels wrote, and any write of theirs is
+ * an error. The second function is called when they have waited. */
 void watch_hide();
 void watch_reveal();
 
-/* A block is about to run on, or stops running: until it fences, its writes are seen by itself only. */
+/* A block is about to continue, or stops running. Until it fences, only the block itself sees its writes. */
 struct byte_written {
   unsigned char *at, value;
 };
 void watch_enter(const std::vector<byte_written> &own);
 void watch_leave(std::vector<byte_written> *own);
 
-/* The running block's writes so far are seen by all from now on; or one of them, if it is to device memory. */
+/* All writes of the running block so far become visible; or a single one, if it is to device memory. */
 void watch_publish();
 bool watch_publish(const void *, size_t bytes);
 

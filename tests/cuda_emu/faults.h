@@ -1,15 +1,15 @@
-/* What an emulated device should fail at, for the tests of failures. The environment's CUDA_EMU_FAULTS, the three
- * numbers below with blanks between them, goes before it. */
+/* What an emulated device should fail at, for tests of failures. The environment variable CUDA_EMU_FAULTS, which has
+ * the three numbers below separated by spaces, takes precedence. */
 #ifndef CUDA_EMU_FAULTS_H
 #define CUDA_EMU_FAULTS_H
 
 #include <stddef.h>
 
 typedef struct {
-  int devices;   /* 0: none, -1: the driver is too old, -2: there is no driver */
-  size_t memory; /* bytes the device has */
-  int launches;  /* so many kernels run before one fails and the device with it; -1: none fails */
-  int lacks;     /* some of: */
+  int devices;   /* number of devices; 0: none, -1: the driver is too old, -2: there is no driver */
+  size_t memory; /* the device's memory in bytes */
+  int launches;  /* kernels that run before one fails, and the device with it; -1: none fails */
+  int lacks;     /* what the device does not support, any of: */
 } faults;
 enum {
   EMU_DEPENDENT = 1,
@@ -21,9 +21,9 @@ enum {
 #ifdef __cplusplus
 extern "C" {
 #endif
-void emu_faults(faults f); /* also mends a device that failed */
+void emu_faults(faults f); /* also repairs a device that has failed */
 size_t emu_allocated(void);
-int emu_used(void); /* which of these were used since the last emu_faults() */
+int emu_used(void); /* which of these have been used since the last emu_faults() */
 #ifdef __cplusplus
 }
 #endif

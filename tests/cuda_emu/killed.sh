@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# killed.sh SAYS PROGRAM [TEST]: the program, made of a source with a mistake in it, must fail with an output that matches SAYS:
-# under CUDA_EMU_WATCH, or, with DTRUN_GUARD, under the sanitizers, which do not see the watch's memory.
+# killed.sh SAYS PROGRAM [TEST]: the program, which is built from a source with a mistake in it, must fail with an
+# output that matches SAYS. It runs under CUDA_EMU_WATCH or, with DTRUN_GUARD, under the sanitizers, which cannot check
+# the watch's memory.
 says=$1
 shift
 [ -n "${DTRUN_GUARD:-}" ] || export CUDA_EMU_WATCH=1
 output=$("$@" 2>&1)
 status=$?
-[ "$status" -ne 0 ] || { echo "not noticed: $*"; exit 1; }
+[ "$status" -ne 0 ] || { echo "the mistake was not noticed: $*"; exit 1; }
 grep -qE -- "$says" <<<"$output" && exit 0
-echo "ended with status $status, and not with '$says':"
+echo "ended with status $status, but its output has no '$says':"
 tail -20 <<<"$output"
 exit 1

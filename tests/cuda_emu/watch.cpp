@@ -1,6 +1,6 @@
-/* Device memory under watch. Kernels find it write-protected: the first write to a page faults, and its content is
- * kept, so that what a block has written is known and can be taken back while other blocks run. It is mapped twice:
- * what the emulation itself does to it goes through the mapping that is never protected. */
+/* Watched device memory. Kernels find it write-protected. The first write to a page faults, and the page's old content
+ * is saved; so it is known what a block has written, and it can be taken back while other blocks run. The memory is
+ * mapped twice: the emulation itself accesses it through a second mapping, which is never protected. */
 #include "emu.h"
 
 #include <csignal>
@@ -14,27 +14,27 @@ const bool watching = getenv("CUDA_EMU_WATCH") != nullptr;
 
 namespace {
 
-constexpr size_t PAGE = 4096, GRAIN = 256; /* to which arenas round: take() in cuda/internal.cuh */
+constexpr size_t PAGE = 4096, GRAIN = 256; /* GRAIN: arenas are rounded up to this: take() in cuda/internal.cuh */
 typedef std::map<unsigned char *, std::vector<unsigned char>> pages;
 
 struct region {
   size_t bytes;
-  ptrdiff_t open; /* from the kernels' mapping to the other */
-  bool fresh;     /* not yet protected */
+  ptrdiff_t open; /* distance from the kernels' mapping to the other one */
+  bool fresh;     /* not protected yet */
 };
 std::map<unsigned char *, region> regions;
-enum { IDLE, HIDDEN, RUNNING } mode;  /* what the first write to a page is: the host's, an error, or a block's */
-std::vector<unsigned char *> written; /* pages that the host wrote */
-pages settled;                        /* those that kernels wrote since the device was quiet, as they were then */
-pages others;                         /* those that the running block wrote, as the other blocks see them */
+enum { IDLE, HIDDEN, RUNNING } mode;  /* who writes to a page first: the host, nobody (an error), or a block */
+std::vector<unsigned char *> written; /* pages that the host has written */
+pages settled;                        /* pages that kernels have written since the device was idle, as they were then */
+pages others;                         /* pages that the running block has written, as the other blocks see them */
 struct stretch {
   unsigned char *at;
   unsigned char kept[GRAIN];
 };
-std::vector<stretch> unfinished; /* what earlier kernels wrote since then */
+std::vector<stretch> unfinished; /* what earlier kernels have written since then */
 
 void protect(unsigned char *at, size_t bytes, int protection) {
-  if (mprotect(at, bytes, protection)) die("mprotect: no watch is kept");
+  if (mprotect(at, bytes, protection)) die("mprotect failed; cannot watch device memory");
 }
 
 std::map<unsigned char *, region>::iterator region_of(unsigned char *at) {
@@ -49,7 +49,7 @@ unsigned char *open(unsigned char *at) { return at + region_of(at)->second.open;
 void on_write(int, siginfo_t *info, void *) {
   unsigned char *at = static_cast<unsigned char *>(info->si_addr);
   if (region_of(at) == regions.end()) {
-    signal(SIGSEGV, SIG_DFL); /* it is none of ours: again, and for good */
+    signal(SIGSEGV, SIG_DFL); /* not our memory: fault again, without this handler */
     return;
   }
   if (mode == HIDDEN) die("a thread writes to device memory before it waits");
@@ -67,7 +67,7 @@ void *watched_memory(size_t bytes) {
   void *p[2] = {MAP_FAILED, MAP_FAILED};
   for (int i = 0; i < 2 && file >= 0 && !ftruncate(file, (off_t)bytes); i++)
     p[i] = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (p[1] == MAP_FAILED) die("no memory for the device");
+  if (p[1] == MAP_FAILED) die("out of memory for the device");
   close(file);
   unsigned char *at = static_cast<unsigned char *>(p[0]);
   regions[at] = {bytes, static_cast<unsigned char *>(p[1]) - at, true};

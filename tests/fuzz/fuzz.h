@@ -1,4 +1,4 @@
-/* What the fuzz targets share. A target is one function that must hold for any bytes: it aborts where a promise is
+/* Shared by the fuzz targets. A target is one function that must hold for any bytes; it aborts if a promise is
  * broken. */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -14,17 +14,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* The path of a file that holds these bytes until the next call; it lies in memory. */
+/* The path of a file in memory that contains these bytes until the next call. */
 static inline const char *fuzz_file(const uint8_t *bytes, size_t size) {
   static int fd = -1;
   static char path[32];
   if (fd < 0) fd = memfd_create("fuzz", 0);
-  if (fd < 0 || pwrite(fd, bytes, size, 0) != (ssize_t)size || ftruncate(fd, (off_t)size)) abort(); /* its pages stay */
+  if (fd < 0 || pwrite(fd, bytes, size, 0) != (ssize_t)size || ftruncate(fd, (off_t)size)) abort(); /* pages stay */
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   return path;
 }
 
-/* A message is one line that names the file. */
+/* Checks that a message is one line that names the file. */
 static inline void fuzz_check_message(const char *message, const char *file) {
   if (!strstr(message, file)) abort();
   for (const char *c = message; *c; c++)

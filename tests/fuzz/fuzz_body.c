@@ -1,6 +1,6 @@
-/* Any bytes as a request's body: what is taken is an object whose texts have no NUL character and whose names differ;
- * the rest is refused in one line. cJSON, which forgives more, reads all that is taken, and to the same value again
- * after printing. */
+/* Any bytes as the body of a request. What is accepted is an object whose texts have no NUL character and whose names
+ * differ; everything else is refused in one line. cJSON, which is more lenient, reads everything that is accepted, and
+ * reads the same value again after printing it. */
 #include "fuzz.h"
 
 #include "serve/body.h"

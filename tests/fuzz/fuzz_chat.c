@@ -1,5 +1,5 @@
-/* Any bytes as a chat template, a NUL, a system text, a NUL and a message: what opens writes a conversation that has
- * the message. */
+/* Any bytes as a chat template, a NUL, a system text, a NUL and a message. If the template opens, the conversation that
+ * it writes contains the message. */
 #include "fuzz.h"
 
 #include "text/chat_layout.h"

@@ -8,7 +8,7 @@
 
 static void check_rotation(const rotation *r, int dims) {
   float freq[256];
-  if (dims > 512) return; /* takes long, and is computed alike */
+  if (dims > 512) return; /* larger ones take long, and are computed in the same way */
   rotation_fill(r, dims, freq);
   for (int j = 0; j < dims / 2; j++)
     if (!isfinite(freq[j]) || freq[j] < 0) abort();

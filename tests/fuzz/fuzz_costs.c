@@ -1,5 +1,5 @@
-/* Any bytes as a table of what passes cost, as what was learned of that (what is taken gives times that can be counted
- * with), or as a ledger (what is taken can be written and read again). */
+/* Any bytes as a table of pass costs, as learned costs (what is accepted gives finite positive times), and as a ledger
+ * (what is accepted can be written and read again). */
 #include "fuzz.h"
 
 #include "measure/learned.h"
@@ -19,7 +19,7 @@ static void check_times(const dtl_costs *c, const costs_of ms) {
   }
 }
 
-/* Whatever number of experts: a time that can be counted with, and with the usual number the usual one. */
+/* With any number of experts the time is valid, and with the usual number it is the usual time. */
 static void check_experts(const dtl_costs *c) {
   static const double experts[] = {1e-9, 1, 8, 1000.5, 1e9};
   for (double rows = 1; rows <= 4096; rows *= 2) {
@@ -33,7 +33,7 @@ static void check_experts(const dtl_costs *c) {
   }
 }
 
-/* A draft's first pass of an iteration is none of the cheap ones, and sampling takes no time away. */
+/* A draft's first pass in an iteration is not cheaper than the others, and sampling does not reduce the time. */
 static void check_rest(const dtl_costs *c) {
   static const int contexts[] = {0, 128, 100000, 1 << 30};
   for (int d = 0; d < c->drafts; d++)
@@ -50,7 +50,7 @@ static void check_rest(const dtl_costs *c) {
     abort();
 }
 
-/* What is taken in whole teaches, and can be written and read again. */
+/* Learned costs that are accepted can be used, written and read again. */
 static void check_learned(const char *text) {
   const learned_guess guess = {.target_bytes = 1e8,
                                .draft_bytes = {1e7, 2e6},

@@ -1,4 +1,4 @@
-/* Any bytes as an experiment file: what record.read takes, a report can be made of. */
+/* Any bytes as an experiment file. If record.read accepts it, a report can be made from it. */
 #include "fuzz_lua.h"
 
 static const char reader[] =
@@ -16,7 +16,7 @@ static const char reader[] =
     "  page.markdown(document, true)\n"
     "  page.html(document, function() return '<svg></svg>' end)\n"
     "  for word in script:gmatch '%f[%w]%a+%f[%W]' do\n"
-    "    assert(word ~= 'inf' and word ~= 'nan', 'a figure of no number')\n"
+    "    assert(word ~= 'inf' and word ~= 'nan', 'a figure contains inf or nan')\n"
     "  end\n"
     "end\n";
 

@@ -1,4 +1,4 @@
-/* Any bytes as a GGUF file, and as a model in one: what is accepted must lie inside of it. */
+/* Any bytes as a GGUF file, and as a model in one. What is accepted must lie inside the file. */
 #include "fuzz.h"
 
 #include "model/gguf.h"
@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-static volatile char byte; /* reading is what may crash */
+static volatile char byte; /* reading is what could crash */
 
 static void read_values(const gguf *g) {
   static const char *const key[] = {"a", "general.alignment", "general.architecture", "tokenizer.ggml.tokens"};

@@ -1,4 +1,4 @@
-/* The reader of grammars, and the masks of a small vocabulary along a text: bytes before a NUL are the grammar, those
+/* The parser of grammars, and the masks of a small vocabulary along a text. Bytes before a NUL are the grammar, those
  * after it the text. States have little memory, so that no grammar takes long. */
 #include "fuzz.h"
 
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       int32_t id = data[i] % WORDS;
       bool in_mask = masks_of_text(m, place, false)[0] >> id & 1;
       if (masks_failure(m, NULL)) break;
-      bool allowed = masks_allow(m, masks_state(m, place), id, false); /* false also if there is no room to see it */
+      bool allowed = masks_allow(m, masks_state(m, place), id, false); /* also false if memory does not suffice */
       if (allowed && !in_mask) abort();
       if (!id) continue;
       masks_take(m, place, id, false);

@@ -1,5 +1,5 @@
-/* Any bytes as a draft head's files: a GGUF file, or config.json, a zero byte and model.safetensors. What is accepted
- * has the shapes that a backend checks, and its tensors can be read. */
+/* Any bytes as the files of a draft head: a GGUF file, or config.json, a zero byte and model.safetensors. What is
+ * accepted has the shapes that a backend checks, and its tensors can be read. */
 #include "fuzz.h"
 
 #include "backend/check.h"

@@ -1,4 +1,4 @@
-/* Any bytes as the list of a repository's files: what is taken stays below its folder. */
+/* Any bytes as the list of a repository's files. What is accepted stays below its folder. */
 #include "fuzz.h"
 
 #include "pull/listing.h"

@@ -1,5 +1,5 @@
-/* For targets whose reader is a module of lua/dt: a driver's Lua in this process. libFuzzer does not see which lines of
- * Lua an input reaches, so they are counted for it. */
+/* For targets whose parser is a module of lua/dt: runs a driver's Lua in this process. libFuzzer does not see which
+ * lines of Lua an input reaches, so they are counted for it. */
 #ifndef FUZZ_LUA_H
 #define FUZZ_LUA_H
 
@@ -9,22 +9,22 @@
 enum { FUZZ_LINES = 1024 };
 __attribute__((section("__libfuzzer_extra_counters"), used)) static uint8_t fuzz_lines[FUZZ_LINES];
 
-/* By the number of the line alone, which a line's event comes with: asking Lua for more takes half the time of a
- * run. */
+/* Counts lines by their number only, which comes with a line's event. Asking Lua for more would take half of a run's
+ * time. */
 static inline void fuzz_count_line(lua_State *L, lua_Debug *ar) {
   (void)L;
   fuzz_lines[ar->currentline % FUZZ_LINES]++;
 }
 
-/* Lua's own garbage is none that leaked; looking for it after every run takes ten times as long as the run. A
- * quarantine that holds what a run frees is enough: a large one asks the kernel for new pages all the time. */
+/* Lua's garbage is not a leak, and searching for leaks after every run would take ten times as long as the run. The
+ * quarantine need only hold what one run frees; a large one would keep asking the kernel for new pages. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
   return "detect_leaks=0:quarantine_size_mb=1:thread_local_quarantine_size_kb=16";
 }
 
-/* `reader` is a chunk that returns a function of a path, which gives nil, or why it refuses the file. Whatever it
- * raises, it must not. */
+/* `reader` is a chunk that returns a function of a path. The function returns nil or the reason why it refuses the
+ * file, and must never raise an error. */
 static inline void fuzz_lua(const char *reader, const char *path) {
   static lua_State *L;
   if (!L) {

@@ -1,5 +1,5 @@
-/* Any bytes as the file of one shard, and its runs dealt to two: what merge.together takes, merge.missing can name the
- * rest of. */
+/* Any bytes as the file of one shard, whose runs are divided among two. If merge.together accepts them, merge.missing
+ * can name the missing runs. */
 #include "fuzz_lua.h"
 
 static const char reader[] = "local merge, record = require 'dt.merge', require 'dt.record'\n"
@@ -10,9 +10,9 @@ static const char reader[] = "local merge, record = require 'dt.merge', require 
                              "  for i, run in ipairs(file.runs) do table.insert(parts[1 + i % 2].runs, run) end\n"
                              "  local whole, unfit = merge.together(parts, { path, path })\n"
                              "  if not whole then return unfit end\n"
-                             "  assert(#whole.runs <= #file.runs, 'a run is there twice')\n"
+                             "  assert(#whole.runs <= #file.runs, 'a run occurs twice')\n"
                              "  local missing = merge.missing(whole.shards, whole.runs)\n"
-                             "  assert(missing == nil or #missing > 0, 'nothing is named')\n"
+                             "  assert(missing == nil or #missing > 0, 'missing runs are not named')\n"
                              "  assert(merge.grouped({ file }, { path }))\n"
                              "end\n";
 

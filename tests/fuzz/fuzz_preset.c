@@ -1,4 +1,4 @@
-/* Any bytes as a preset: what is taken is texts, and the same when it is written and read again. */
+/* Any bytes as a preset. What is accepted consists of texts, and stays the same when it is written and read again. */
 #include "fuzz.h"
 
 #include "files/json_text.h"
@@ -38,7 +38,7 @@ static void check_same(const preset *a, const preset *b) {
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   preset p;
   if (!preset_parse((const char *)bytes, size, &p)) {
-    preset again = read_again(&p), third = read_again(&again); /* twice: written is U+FFFD for what is no UTF-8 */
+    preset again = read_again(&p), third = read_again(&again); /* twice: invalid UTF-8 is written as U+FFFD */
     check_same(&again, &third);
     preset_free(&again), preset_free(&third);
   }

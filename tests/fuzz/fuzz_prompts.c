@@ -1,4 +1,4 @@
-/* Any bytes as a file of --prompts: each prompt is what one of its lines says, whole. */
+/* Any bytes as a file for --prompts. Each prompt is the whole content of one of its lines. */
 #include "fuzz.h"
 
 #include "cli/prompts.h"

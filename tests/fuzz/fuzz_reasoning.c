@@ -1,11 +1,11 @@
-/* The first byte chooses a layout, the second how many bytes a piece has; the rest is an answer, which has the same
- * parts in pieces as whole. */
+/* The first byte chooses a layout, the second the size of a piece in bytes. The rest is an answer, which must have the
+ * same parts in pieces as whole. */
 #include "fuzz.h"
 
 #include "text/reasoning.h"
 
 typedef struct {
-  char *text; /* of both kinds, each part behind a byte that tells which */
+  char *text; /* parts of both kinds, each after a byte that gives its kind */
   size_t n, bytes;
   bool reasoning;
 } heard;
@@ -19,7 +19,7 @@ static bool hear(void *user, bool reasoning, const char *bytes, size_t len) {
   return true;
 }
 
-/* Writes the parts into room for three times the answer. */
+/* Writes the parts into `room`, which is three times as long as the answer. */
 static size_t parts(const dt_chat *chat, bool held, const char *answer, size_t len, size_t piece, char *room) {
   heard h = {.text = room};
   dt_reasoning *t;

@@ -1,6 +1,6 @@
-/* The compiler of regular expressions, as whole texts and in schemas: a grammar that it makes is one that the reader of
- * grammars takes, or too large for it. Bytes before a NUL are the expression; with those after it as the text the
- * masks of single bytes move on. */
+/* The compiler of regular expressions, as whole texts and in schemas. A grammar that it makes is accepted by the parser
+ * of grammars, or is too large for it. Bytes before a NUL are the expression; those after it are a text along which
+ * masks of single bytes advance. */
 #include "fuzz.h"
 
 #include "grammar/masks.h"
@@ -19,8 +19,8 @@ static const char *byte_of(const void *of, int32_t id, bool first, char buffer[1
   return buffer;
 }
 
-/* Whether something is repeated a hundred times or more: its grammar takes long to read, and fuzz_grammar reads
- * such. */
+/* Whether something is repeated a hundred times or more. The parser takes long for the grammar of such an expression;
+ * fuzz_grammar covers these. */
 static bool is_large(const char *regex) {
   while ((regex = strchr(regex, '{')))
     if (strspn(++regex, "0123456789") > 2 || strspn(regex, "0123456789,") > 4) return true;

@@ -1,4 +1,4 @@
-/* Any bytes as a safetensors file: what is accepted must lie inside of it. */
+/* Any bytes as a safetensors file. What is accepted must lie inside the file. */
 #include "fuzz.h"
 
 #include "model/safetensors.h"

@@ -1,4 +1,4 @@
-/* The compiler of JSON schemas: a grammar that it makes is one that the reader of grammars takes, or too large for
+/* The compiler of JSON schemas. A grammar that it makes is accepted by the parser of grammars, or is too large for
  * it. */
 #include "fuzz.h"
 

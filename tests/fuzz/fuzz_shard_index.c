@@ -1,4 +1,4 @@
-/* Any bytes as a model.safetensors.index.json, beside two shards of one tensor each: "a" in one, "b" in two. */
+/* Any bytes as a model.safetensors.index.json, next to two shards with one tensor each: "a" in one, "b" in two. */
 #include "fuzz.h"
 
 #include "model/safetensors.h"

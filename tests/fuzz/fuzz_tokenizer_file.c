@@ -1,4 +1,4 @@
-/* Any bytes as a tokenizer.json: what opens encodes any text. */
+/* Any bytes as a tokenizer.json. If it opens, it encodes any text. */
 #include "fuzz.h"
 
 #include "text/tokenizer.h"
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   int32_t *ids;
   int n;
   status = tok_encode(t, text, sizeof text - 1, true, &ids, &n, &err);
-  if (status && !strstr(err.message, "limit")) abort(); /* a pattern may take too long */
+  if (status && !strstr(err.message, "limit")) abort(); /* a pattern may exceed its time limit */
   for (int i = 0; !status && i < n; i++)
     if (ids[i] < 0 || ids[i] >= tok_size(t)) abort();
   if (!status) free(ids);

@@ -1,4 +1,4 @@
-/* Any bytes as a GGUF file with a tokenizer: what opens encodes any text. */
+/* Any bytes as a GGUF file with a tokenizer. If it opens, it encodes any text. */
 #include "fuzz.h"
 
 #include "text/load_gguf.h"

@@ -1,4 +1,4 @@
-/* Any bytes as a text for the bundled tokenizer: its tokens stand for UTF-8, and a stream shows all of it. */
+/* Any bytes as a text for the bundled tokenizer. The text of its tokens is UTF-8, and a stream shows all of it. */
 #include "fuzz.h"
 
 #include "text/text.h"

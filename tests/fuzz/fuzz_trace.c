@@ -1,4 +1,4 @@
-/* Any bytes as a trace: what trace.read takes, a page can be made of (dot itself is left out). */
+/* Any bytes as a trace. If trace.read accepts it, a page can be made from it (without running dot). */
 #include "fuzz_lua.h"
 
 static const char reader[] =

@@ -1,7 +1,7 @@
-"""Make the families' seeds in corpus/config and corpus/gguf, of the golden models (tests/golden/make_families.py): a folder's
-config.json as it is, and a GGUF file with its keys and the names of its tensors, all sizes an eighth, two layers and zeros.
-Files that are longer than what tests/fuzz/run.sh tries are left out.
-Run it from anywhere, with gguf 0.19.0 and numpy installed:
+"""Make the seeds for families in corpus/config and corpus/gguf from the golden models (tests/golden/make_families.py):
+a folder's config.json as it is, and a GGUF file with its keys and the names of its tensors, where all sizes are
+divided by eight, there are two layers, and the weights are zeros. Files longer than the limit of tests/fuzz/run.sh
+are left out. Run it from anywhere, with gguf 0.19.0 and numpy installed:
 
     python tests/fuzz/make_seeds.py
 """

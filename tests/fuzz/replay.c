@@ -1,4 +1,4 @@
-/* Runs a fuzz target over the files of a folder: what is left of fuzzing where there is no libFuzzer. */
+/* Runs a fuzz target over the files of a folder. This takes the place of fuzzing if there is no libFuzzer. */
 #include "fuzz.h"
 
 #include <dirent.h>
@@ -12,11 +12,11 @@ static int replay(const char *path) {
     return 0;
   }
   size_t size = (size_t)info.st_size;
-  uint8_t *bytes = malloc(size + !size); /* exactly: the sanitizers see a read behind the end */
+  uint8_t *bytes = malloc(size + !size); /* the exact size, so that sanitizers notice a read past the end */
   if (!bytes || fread(bytes, 1, size, file) != size) abort();
   fclose(file);
   printf("%s\n", path);
-  fflush(stdout); /* the last line is the input that aborts */
+  fflush(stdout); /* so that the last line names the input that aborts */
   LLVMFuzzerTestOneInput(bytes, size);
   free(bytes);
   return 1;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fuzzes: tests/fuzz/run.sh RUNS|SECONDSs TARGET...   (run.sh 10000000 config costs; run.sh 60s config)
-# Needs `cmake --preset fuzz && cmake --build --preset fuzz`. What it finds lies in build/fuzz/found/TARGET, what fails in
-# build/fuzz/failed/TARGET-*; the last lines say how many executions there were and how many a second.
+# Fuzzes targets: tests/fuzz/run.sh RUNS|SECONDSs TARGET...   (run.sh 10000000 config costs; run.sh 60s config)
+# Needs `cmake --preset fuzz && cmake --build --preset fuzz`. What it finds goes to build/fuzz/found/TARGET, what fails to
+# build/fuzz/failed/TARGET-*. The last lines say how many executions there were, and how many per second.
 set -eu
 cd "$(dirname "$0")/../.."
 [ $# -ge 2 ] || { sed -n '2s/^# //p' "$0" >&2; exit 2; }
@@ -10,12 +10,12 @@ case $1 in *s) amount=-max_total_time=${1%s} ;; esac
 shift
 for name in "$@"; do
   found=build/fuzz/found/$name longest=8192
-  case $name in # what is longer only takes longer
+  case $name in # longer inputs only take longer
   tokenizer_text) longest=256 ;; # any text is valid
-  regex | schema | grammar) longest=512 ;; # so many choices, groups, properties, rules
+  regex | schema | grammar) longest=512 ;; # enough for all limits of choices, groups, properties and rules
   trace) longest=2048 ;;         # a head, three iterations, an end
   merge) longest=4096 ;;         # a head and four runs
-  preset) longest=1024 ;;        # a source and all settings that a policy may have
+  preset) longest=1024 ;;        # a source, and as many settings as a policy may have
   esac
   dictionary=tests/fuzz/dictionary/$name.txt
   mkdir -p "$found" build/fuzz/failed

@@ -1,12 +1,18 @@
 """Does dtrun compute what Hugging Face transformers computes for a checkpoint on this machine?
 
-    python tests/golden/check_checkpoint.py MODEL [-n TOKENS] [--tolerance T] [--dtrun PATH] [--backend NAME] [--prompt FILE ...]
+    python tests/golden/check_checkpoint.py MODEL [-n TOKENS] [--tolerance T] [--dtrun PATH] [--backend NAME]
+        [--prompt FILE ...]
 
-MODEL is a folder with config.json, tokenizer.json and safetensors weights (a downloaded Pythia, for instance), or a GGUF file, whose
-blocks the gguf package widens. Needs torch, transformers, tokenizers and gguf, and memory for the model in f32 (4 bytes per parameter). For every prompt dtrun generates greedily, and transformers (f32,
-CPU) reads prompt and tokens in one pass. A token is right if it is the oracle's best one there, or within T of it (--tolerance, in
-logits: rounding decides near a tie, and a backend with 16-bit activations rounds more). Prompt ids are compared with the `tokenizers`
-package (not a GGUF file's: check_tokenizers.py does that), and the prompts' logits with transformers' by build/tests/test_golden_logits. Prints what differs, then one verdict line; exit status 0 if all is the same, 1 if not.
+MODEL is a folder with config.json, tokenizer.json and safetensors weights (a downloaded Pythia, for instance), or a
+GGUF file, whose blocks the gguf package widens. Needs torch, transformers, tokenizers and gguf, and memory for the
+model in f32 (4 bytes per parameter).
+
+For every prompt dtrun generates greedily, and transformers (f32, CPU) reads prompt and tokens in one pass. A token
+is right if it is the oracle's best one, or if its logit is within T of the best one (--tolerance; rounding decides
+near a tie, and a backend with 16-bit activations rounds more). Prompt ids are compared with the `tokenizers` package
+(for GGUF files, check_tokenizers.py does that), and the prompts' logits with transformers' by
+build/tests/test_golden_logits. Prints what differs, and then one verdict line. The exit status is 0 if everything is
+the same, otherwise 1.
 """
 import argparse, json, pathlib, subprocess, sys, tempfile
 import torch
@@ -27,7 +33,7 @@ PROMPTS = [
 
 
 def generate(args, text):
-    """dtrun's result for one prompt."""
+    """Returns dtrun's result for one prompt."""
     command = [args.dtrun, "ar", "-m", args.folder, "-p", text, "-n", str(args.tokens), "--json", "-", "--ignore-eos", "-q"]
     if args.backend: command += ["--backend", args.backend]
     done = subprocess.run(command, capture_output=True)
@@ -43,7 +49,7 @@ def first_difference(ids, expected):
 
 @torch.no_grad()
 def judge(model, prompt_ids, tokens, tolerance):
-    """-> (near ties among the tokens, description of the first wrong token or None)"""
+    """Returns the number of near ties among the tokens, and a description of the first wrong token or None."""
     ids = torch.tensor([prompt_ids + tokens])
     logits = model(input_ids=ids, use_cache=False).logits[0, len(prompt_ids) - 1 : -1].float()
     best = logits.max(dim=-1)
@@ -55,7 +61,7 @@ def judge(model, prompt_ids, tokens, tolerance):
 
 
 def judge_logits(model, path, prompts, dtrun):
-    """Whether the prompts' logits are within what the unit tests allow."""
+    """Whether the prompts' logits are within the tolerance of the unit tests."""
     make_logits.OUT = pathlib.Path(tempfile.mkdtemp())
     make_logits.make("real", model, [(f"prompt {i}", ids) for i, ids in enumerate(prompts)], 4, model=str(path.resolve()))
     done = subprocess.run([pathlib.Path(dtrun).parent / "tests/test_golden_logits", make_logits.OUT / "real"], capture_output=True, text=True)

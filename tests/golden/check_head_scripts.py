@@ -1,13 +1,16 @@
-"""Does a head in training compute what it will compute at work, and does convert_head.py keep what it converts? By hand, in seconds:
+"""Does a head in training compute the same as when it is used, and does convert_head.py keep what it converts? Run it
+by hand; it takes seconds:
 
     pip install torch transformers safetensors numpy
     python tests/golden/check_head_scripts.py
 
-A tiny random target, a random head. On one side three unrolled steps of scripts/training/train_head.py for two conversations at once; on
-the other the file that it saves, run a row at a time as a draft is run: rows with true features for the committed tokens, then a chain of
-guesses, each from its parent's output, in plain float32 numpy. Prints the largest difference of the logits at every guess of every step,
-relative to their size: the training computes in bfloat16, so that some hundredths are right and a wrong row, mask or position is not.
-Then pickles: heads of each kind keep every bit and lose their prefix; what is no head, and what would run something, is refused.
+Uses a tiny random target and a random head. One side is three unrolled steps of scripts/training/train_head.py for
+two conversations at once. The other side is the file that it saves, run row by row as a draft runs: rows with true
+features for the committed tokens, then a chain of guesses, each from its parent's output, in plain float32 numpy.
+Prints the largest difference of the logits at every guess of every step, relative to their size. The training
+computes in bfloat16, so some hundredths are right; a wrong row, mask or position gives more. Then it converts
+pickles: heads of each kind keep every bit and lose their prefix; a file that is not a head, or that would run
+something, is refused.
 """
 import os, pathlib, subprocess, sys, tempfile
 import numpy as np
@@ -25,7 +28,7 @@ CONFIG = {"hidden_size": HIDDEN, "target_hidden_size": HIDDEN, "intermediate_siz
 
 
 class AtWork:
-    """The head's file; its cache has a row for each row it was given."""
+    """The head's file. Its cache has a row for each row that it was given."""
 
     def __init__(self, folder, embed):
         self.t = {n: t.float().numpy() for n, t in load_file(folder + "/model.safetensors").items()}
@@ -40,7 +43,7 @@ class AtWork:
         return np.concatenate((a * np.cos(angle) - b * np.sin(angle), b * np.cos(angle) + a * np.sin(angle)), 1)
 
     def row(self, feature, token, position):
-        """(logits, output) of one row; a true feature is three layers wide, a guessed one as wide as the head."""
+        """Returns (logits, output) of one row. A true feature is three layers wide, a guessed one as wide as the head."""
         t, D, at = self.t, CONFIG["head_dim"], "midlayer."
         f = t["fc.weight"] @ feature if len(feature) == 3 * HIDDEN else feature
         both = np.concatenate((self.norm(self.embed[token], at + "input_layernorm"), self.norm(f, at + "hidden_norm")))
@@ -59,7 +62,8 @@ class AtWork:
 
 
 def chain(folder, embed, c, committed):
-    """Logits of a chain of guesses after `committed` rows with true features, the conversation's own tokens being what is drafted."""
+    """Returns the logits of a chain of guesses after `committed` rows with true features. The conversation's own tokens
+    are drafted."""
     work = AtWork(folder, embed)
     for i in range(committed): logits, x = work.row(c["features"][i].float().numpy(), c["ids"][i + 1], i)
     told = [logits]
@@ -74,7 +78,7 @@ class Hostile:
 
 
 def convert(content, name, config="{}"):
-    """(exit code, what it says, the tensors) of convert_head.py on a pickle."""
+    """Returns (exit code, output, tensors) of convert_head.py for a pickle."""
     with tempfile.TemporaryDirectory() as folder:
         torch.save(content, f"{folder}/{name}")
         if config: pathlib.Path(folder, "config.json").write_text(config)

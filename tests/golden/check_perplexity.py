@@ -1,10 +1,12 @@
-"""Compares dtrun run perplexity with llama.cpp's llama-perplexity on the same file, text, windows and strides, and --logprobs with Hugging
-Face transformers' on the file's blocks widened to f32 (widen_gguf.py). Needs torch, transformers, gguf and llama.cpp's program:
+"""Compares dtrun run perplexity with llama.cpp's llama-perplexity on the same file, text, windows and strides; and
+--logprobs with Hugging Face transformers on the file's blocks, widened to f32 (widen_gguf.py). Needs torch,
+transformers, gguf and llama.cpp's program:
 
     python tests/golden/check_perplexity.py DTRUN LLAMA_PERPLEXITY TEXT MODEL.gguf .. [-c 448] [--stride 128]
 
-llama.cpp rounds a window up to a multiple of 256: c + stride / 2 should be one. Prints each difference; fails above 0.5 % of a perplexity,
-or 0.001 of a log-probability with weights and caches in f32, too.
+llama.cpp rounds a window up to a multiple of 256, so c + stride / 2 should be such a multiple. Prints each
+difference. Fails if a perplexity differs by more than 0.5 %, or a log-probability by more than 0.001 with weights
+and caches in f32.
 """
 import argparse, json, pathlib, re, subprocess, sys
 
@@ -18,7 +20,7 @@ def printed(*command):
 
 
 def by_llama_cpp(program, path, text, window, stride):
-    """Its figure after the last window, and of how many tokens."""
+    """Returns its result after the last window, and for how many tokens."""
     more = ["--ppl-stride", stride] if stride else []
     said = printed(program, "-m", path, "-f", text, "-c", window, "-t", 2, "-b", window + stride // 2, *more)
     at, value = re.findall(r"\[(\d+)\]([0-9.]+)", said)[-1]
@@ -43,7 +45,7 @@ def check_perplexity(o, path):
     return good
 
 
-# Weights and caches as numbers, activations: beside the exact ones, how far other settings stray.
+# Types of weights and caches, and bits of activations: the exact ones, and other settings to see how far they are off.
 SETTINGS = [("f32", "f32", 8), ("f32", "f16", 8), ("f32", "q8", 8), (None, "f32", 16), (None, "f32", 8), (None, "f16", 8)]
 
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Random JSON schemas and grammars: every text that ends is taken by a checker that others wrote (python-jsonschema; the module
-regex for grammars, which are written as both), and tests/exact/schemas.lua compares the texts of policies and batches.
+"""Random JSON schemas and grammars: every complete text must be accepted by a checker of other authors
+(python-jsonschema; for grammars, which are written in both languages, the module regex). tests/exact/schemas.lua
+compares the texts of policies and batches.
 
     pip install jsonschema regex
-    tests/golden/check_schemas.py build/dtrun [--schemas 200] [--grammars 50] [--stride 1] [--part 1/1] [-m MODEL] [-md DRAFT]
+    tests/golden/check_schemas.py build/dtrun [--schemas 200] [--grammars 50] [--stride 1] [--part 1/1] [-m MODEL]
+        [-md DRAFT]
 """
 import argparse
 import json
@@ -72,7 +74,7 @@ def random_schema(r):
 
 
 def expression(r, depth):
-    """The same in both languages."""
+    """Writes the same expression in both languages."""
     kind = r.randrange(7) if depth else r.randrange(3)
     if kind == 0:
         text = r.choice(["yes", "no", "the ", "42", "a.b", "(x)", "é", "日本", "line\n", "- "])
@@ -95,7 +97,7 @@ def expression(r, depth):
 
 def random_grammar(r):
     a, b = expression(r, 2), expression(r, 1)
-    if r.random() < 0.3:  # rules within themselves
+    if r.random() < 0.3:  # rules that contain themselves
         return ('root ::= x "." \nx ::= "(" x ")" | %s\n' % b[0], r"(?P<x>\((?&x)\)|%s)\." % b[1])
     return "root ::= %s y \".\"\ny ::= %s\n" % (a[0], b[0]), a[1] + "(?:" + b[1] + ")\\."
 
@@ -145,7 +147,7 @@ def main():
                 if wrong:
                     refused += 1
                     print("WRONG: case %d, temperature %g: %r: %s" % (text["case"], text["temp"], text["text"], wrong))
-        print("%d texts that ended, %d refused by the checkers" % (ended, refused))
+        print("%d complete texts, %d of them refused by the checkers" % (ended, refused))
     sys.exit(1 if failed or refused or not ended else 0)
 
 

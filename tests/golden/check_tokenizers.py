@@ -1,14 +1,16 @@
-"""Compares dtrun's tokenizers with Hugging Face's `tokenizers` and llama.cpp's vectors, on real vocabularies. By hand:
+"""Compares dtrun's tokenizers with Hugging Face's `tokenizers` and llama.cpp's vectors, on real vocabularies. Run it by
+hand:
 
     pip download --no-binary :all: --no-deps llama-cpp-python==0.3.36 && tar xzf llama_cpp_python-0.3.36.tar.gz
     pip install tokenizers==0.23.3 gguf
     python tests/golden/check_tokenizers.py [--every-character] build/tests/encode_texts \\
       llama_cpp_python-0.3.36/vendor/llama.cpp/models/ggml-vocab-*.gguf MODEL.gguf ...
 
-For each GGUF file that dtrun reads: its ids against FILE.inp and .out, if they lie beside it; then a tokenizer.json is made of the file's
-tables, and dtrun's ids and texts, from the GGUF file and from the tokenizer.json, against `tokenizers` on the same; both must have one
-fingerprint. With --every-character the texts hold all of Unicode (minutes per file). Prints what differs and counts; exits 1 if anything
-differs."""
+For each GGUF file that dtrun reads, it compares dtrun's ids with FILE.inp and FILE.out, if these are in the same
+folder. Then it makes a tokenizer.json from the file's tables, and compares dtrun's ids and texts, from the GGUF file
+and from the tokenizer.json, with those of `tokenizers`; both must have the same fingerprint. With --every-character
+the texts contain all of Unicode (minutes per file). Prints what differs, and counts. The exit status is 1 if
+anything differs."""
 import os
 import random
 import struct
@@ -29,7 +31,7 @@ DIGITS = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True),
 CODER = pre_tokenizers.Sequence([*(pre_tokenizers.Split(Regex(r), "isolated") for r in
                                    ("[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+")),
                                  pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
-# pre: the split, whether NFC, whether ignore_merges
+# pre: the split, whether there is NFC, whether there is ignore_merges
 KNOWN = {"gpt-2": (GPT2, False, False), "mpt": (GPT2, True, False), "olmo": (GPT2, True, False), "smollm": (DIGITS, False, False),
          "starcoder": (DIGITS, False, False), "refact": (DIGITS, False, False), "command-r": (DIGITS, True, False),
          "llama-bpe": (by_regex(LLAMA3), False, True), "qwen2": (by_regex(QWEN2), True, False), "tekken": (by_regex(TEKKEN), False, True),
@@ -38,7 +40,7 @@ KNOWN = {"gpt-2": (GPT2, False, False), "mpt": (GPT2, True, False), "olmo": (GPT
 
 
 def generated(n):
-    """Random texts: characters of every assigned block, words and pieces of them, blanks and digits in runs."""
+    """Random texts: characters of every assigned block, words and pieces of them, runs of spaces and digits."""
     draw = random.Random(11)
     assigned = [chr(c) for c in range(1, 0x32000) if unicodedata.category(chr(c)) not in ("Cn", "Cs", "Co")]
     words = words_of_prompts()
@@ -54,7 +56,7 @@ def generated(n):
 
 
 def of_every_character():
-    """Each code point between letters, digits, spaces and symbols; a few to a text."""
+    """Every code point next to letters, digits, spaces and symbols; a few in each text."""
     points = [chr(c) for c in range(1, 0x110000) if not 0xd800 <= c < 0xe000]
     for i in range(0, len(points), 16):
         yield "\n.a".join(f"x{c}y 1{c} {c}{c}'{c}. {c}1" for c in points[i:i + 16])
@@ -78,11 +80,11 @@ def ours(program, path, list_of_texts, begin=False):
 
 
 def rebuilt(fields):
-    """The tokenizer.json of a GGUF file's tables."""
+    """Makes a tokenizer.json from the tables of a GGUF file."""
     get = lambda key, default=None: fields["tokenizer.ggml." + key].contents() if "tokenizer.ggml." + key in fields else default
     tokens, types = get("tokens"), get("token_type")
     rows = [(i, t, kind) for i, (t, kind) in enumerate(zip(tokens, types)) if t != f"[PAD{i}]"]
-    phi3 = get("model") == "llama" and fields["general.architecture"].contents() == "phi3"  # its white space goes with them
+    phi3 = get("model") == "llama" and fields["general.architecture"].contents() == "phi3"  # these take the white space after them
     added = [AddedToken(t, special=kind != USER_DEFINED, normalized=False, rstrip=phi3 and t not in ("<unk>", "<s>", "<|endoftext|>"))
              for _, t, kind in rows if kind in (UNKNOWN, CONTROL, USER_DEFINED)]
     vocab = {t: i for i, t, _ in rows}
@@ -141,11 +143,12 @@ def check(program, path):
         for kind, file in (("GGUF", path), ("tokenizer.json", made)):
             found_head, found = ours(program, file, given)
             good &= compare(f"ids, {kind}", given, [ids for ids, _ in expected], [ids for ids, _ in found])
-            # a run of byte tokens that is no UTF-8 is shown otherwise: as its good characters and U+FFFD for the rest
+            # a run of byte tokens that is not UTF-8 is decoded differently: as its valid characters, and U+FFFD for the
+            # rest
             same = [i for i, (_, text) in enumerate(expected) if "\ufffd" not in text]
             good &= compare(f"texts, {kind}", [given[i] for i in same], [expected[i][1] for i in same], [found[i][1] for i in same])
-            begun = [text for text in given if not text.startswith(("<s>", "<bos>", "<|begin_of_text|>"))]  # these get no second one
-            good &= compare(f"with what begins a text, {kind}", begun, [t.encode(text).ids for text in begun],
+            begun = [text for text in given if not text.startswith(("<s>", "<bos>", "<|begin_of_text|>"))]  # these do not get a second one
+            good &= compare(f"with the ids that begin a text, {kind}", begun, [t.encode(text).ids for text in begun],
                             [ids for ids, _ in ours(program, file, begun, begin=True)[1]])
             if found_head[2] != head[2]:
                 print("  the fingerprints differ")

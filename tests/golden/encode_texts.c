@@ -1,6 +1,6 @@
-/* For check_tokenizers.py: encode_texts TOKENIZER.JSON|MODEL.GGUF begin|plain. Standard input holds texts, each after its length (u32).
- * For each text one line: its ids, then a tab, then in hexadecimal the text that they stand for. The first line says how many
- * ids there are, the ends of a text, and the fingerprint. */
+/* For check_tokenizers.py: encode_texts TOKENIZER.JSON|MODEL.GGUF begin|plain. Standard input has texts, each after its
+ * length (u32). For each text prints a line: its ids, a tab, and in hexadecimal the text that these ids decode to. The
+ * first line has the number of ids, the ids that end a text, and the fingerprint. */
 #include "text/load_gguf.h"
 #include "text/tokenizer.h"
 

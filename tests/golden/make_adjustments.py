@@ -1,12 +1,14 @@
-"""Make adjustments.json: what other programs' penalties, biases and bans make of some logits behind a text. Run it from anywhere, with torch,
-transformers and llama-cpp-python installed:
+"""Make adjustments.json: the logits after some text, as changed by other programs' penalties, biases and bans. Run it
+from anywhere, with torch, transformers and llama-cpp-python installed:
 
     python tests/golden/make_adjustments.py
 
-Of each case the ids of a prompt and of the tokens generated behind it, a setting, the logits before, and those after:
-  transformers  its own processors in the order in which generate() uses them: sequence_bias, repetition_penalty, min_new_tokens
-  llama.cpp     its sampler of penalties over all generated tokens, which are OpenAI's presence and frequency penalties then, and its
-                sampler of biases
+Each case has the ids of a prompt and of the tokens generated after it, a setting, the logits before, and the logits
+after:
+    transformers  its own processors in the order in which generate() uses them: sequence_bias, repetition_penalty,
+                  min_new_tokens
+    llama.cpp     its sampler of penalties over all generated tokens, which gives OpenAI's presence and frequency
+                  penalties, and its sampler of biases
 """
 import ctypes, json, pathlib, random
 import llama_cpp
@@ -18,7 +20,7 @@ VOCAB, CASES = 40, 24
 
 
 class Chosen(transformers.GenerationMixin):
-    """What generate() would do with the logits, without a model behind it."""
+    """What generate() would do with the logits, without a model."""
     config = transformers.PretrainedConfig()
 
 

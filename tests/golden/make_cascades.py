@@ -1,11 +1,11 @@
-"""Make cascades.json: the trees that the policy cascade grows on scripted pairs with two drafts, from its rule written anew and as
-plainly as possible, with the trees of make_policies.py. Run it from anywhere:
+"""Make cascades.json: the trees that the policy cascade grows on scripted pairs with two drafts. They are computed from
+its rule, implemented again as simply as possible, with the trees of make_policies.py. Run it from anywhere:
 
     python tests/golden/make_cascades.py
 
-The first draft's own text is known beforehand: its likeliest tokens, one after the other. A round is a chain of the second draft from
-the last token of that text that is there; as much of the text is kept as the chain begins with, and one token of it more. Read by
-tests/lua/test_cascade.lua.
+The first draft's own text is known beforehand: its likeliest tokens, one after the other. A round is a chain of the
+second draft from the last existing token of that text. The tokens with which the chain begins like the text are
+kept, and one more token of the text. Read by tests/lua/test_cascade.lua.
 """
 import json, pathlib
 from make_policies import VOCAB, Tree, alone, random, table
@@ -46,7 +46,7 @@ def main():
     pairs = {}
     for name, sure in [("sure", 5), ("unsure", 1.5)]:
         pairs[name] = {"draft": table(1, 6, sure), "target": table(2, 4, 3)}
-        other = table(1, 6, sure)  # the second draft is the first in two contexts of three
+        other = table(1, 6, sure)  # the second draft equals the first in two contexts of three
         pairs[name]["draft2"] = {c: p if int(c) % 3 else other[c] for c, p in pairs[name]["draft"].items()}
     cases = []
     for K, reviewed, tail in [(3, 4, 2), (1, 5, 0), (4, 9, 3), (8, 6, 1), (2, 0, 4), (2, 1, 1)]:

@@ -1,12 +1,14 @@
 """Conversations as Hugging Face transformers writes them: tests/golden/chat/golden.json, for tests/unit/test_chat.c.
 
-usage: make_chat.py [FOLDER]      with FOLDER: also those of its files *.jinja, into FOLDER/golden.json (published templates)
+usage: make_chat.py [FOLDER]      with FOLDER: also writes FOLDER/golden.json for the published templates FOLDER/*.jinja
 
-The ids of all conversations are those of apply_chat_template with a small tokenizer of the model's kind (tests/golden/tokenizer/kinds)
-that has the template's own tokens added; of SmolLM2's also those with the tokenizer in models/SmolLM2-135M-Instruct.Q4_1.gguf
-(scripts/get-model).
-The templates below say what the published ones say of system, user and assistant, in the same words where a layout is
-recognized by them; what those say of tools is left out. Needs transformers, torch, gguf and jinja2.
+The ids of all conversations come from apply_chat_template with a small tokenizer of the model's kind
+(tests/golden/tokenizer/kinds) to which the template's own tokens are added. For SmolLM2 there are also the ids of
+the tokenizer in models/SmolLM2-135M-Instruct.Q4_1.gguf (scripts/get-model).
+
+The templates below contain what the published ones contain for system, user and assistant, in the same words if a
+layout is recognized by them. What the published ones contain for tools is left out. Needs transformers, torch, gguf
+and jinja2.
 """
 import datetime, json, pathlib, sys
 
@@ -130,7 +132,7 @@ PHI4_MINI = ("{% for message in messages %}{{ '<|' + message['role'] + '|>' + me
 PHI4 = ("{% for message in messages %}{% if (message['role'] == 'system') %}{{'<|im_start|>system<|im_sep|>' + message['content'] + '<|im_end|>'}}"
         "{% elif (message['role'] == 'user') %}{{'<|im_start|>user<|im_sep|>' + message['content'] + '<|im_end|>'}}{% elif (message['role'] == 'assistant') %}"
         "{{'<|im_start|>assistant<|im_sep|>' + message['content'] + '<|im_end|>'}}{% endif %}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant<|im_sep|>' }}{% endif %}")
-# Gemma's, in our own words
+# Gemma's template, in our own words
 GEMMA = ("{{ bos_token }}{% set ns = namespace(first='') %}{% for m in messages %}{% if m.role == 'system' %}SYSTEM{% else %}"
          "{{ '<start_of_turn>' + ('user' if m.role == 'user' else 'model') + '\n' + ns.first + m.content|trim + '<end_of_turn>\n' }}{% set ns.first = '' %}"
          "{% endif %}{% endfor %}{{ '<start_of_turn>model\n' }}")
@@ -153,7 +155,8 @@ OLMO2 = ("{{ bos_token }}{% for message in messages %}{% if message['role'] == '
          "{{ '<|user|>\n' + message['content'] + '\n' }}{% elif message['role'] == 'assistant' %}{{ '<|assistant|>\n'  + message['content'] + eos_token + '\n' }}{% endif %}"
          "{% if loop.last and add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}{% endfor %}")
 
-# text alone, without functions; of the instructed models the system text is two literals, and those that think end a given one
+# text only, without functions; the instructed models have two literals as system text, and those that think complete a
+# given one
 OLMO3_BEGIN = "{%- set has_system = messages|selectattr('role', 'equalto', 'system')|list|length > 0 -%}{%- if not has_system -%}{{- '<|im_start|>system\n"
 OLMO3_TURNS = ("{%- elif message['role'] == 'user' -%}{{- '<|im_start|>user\n' + message['content'] + '<|im_end|>\n' -}}{%- elif message['role'] == 'assistant' -%}"
                "{{- '<|im_start|>assistant\n' -}}{{- message['content'] -}}{%- if not loop.last -%}{{- '<|im_end|>' + '\n' -}}{%- else -%}{{- eos_token -}}{%- endif -%}"
@@ -177,7 +180,7 @@ GLM45 = r"""[gMASK]<sop>{%- for m in messages %}{%- if m.role == "system" %}{{- 
 {%- elif m.role == "user" %}{{- "<|user|>\n" + m.content }}{%- elif m.role == "assistant" %}{%- set content = m.content.split('</think>')[-1].strip() %}
 {{- "<|assistant|>\n<think></think>" + ("\n" + content if content else "") }}{%- endif %}{%- endfor %}{%- if add_generation_prompt %}{{- "<|assistant|>" }}{%- endif %}"""
 
-# name of the model -> what it is recognized as, its template, its tokens
+# name of the model -> the layout as which it is recognized, its template, its tokens
 TEMPLATES = {
     "smollm2": ("chatml", "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou are a helpful AI assistant named "
                 "SmolLM, trained by Hugging Face<|im_end|>\n' }}{% endif %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}"
@@ -231,7 +234,7 @@ TEMPLATES = {
     "gpt-oss": ("harmony", HARMONY, "", "<|return|>"), "glm4.5": ("glm4.5", GLM45, "", "<|endoftext|>"),
     "olmo3": ("chatml", OLMO3, "", "<|endoftext|>"), "olmo3-think": ("chatml", OLMO3_THINK, "", "<|endoftext|>"),
 }
-# layout -> the kind of tokenizer that models with it have, and what such a model adds to it
+# layout -> the kind of tokenizer that models with it have, and the tokens that such a model adds
 CHATML, SENTENCEPIECE = ["<|im_start|>", "<|im_end|>"], ["<s>", "</s>"]
 HEADERS = ["<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"]
 MARKS, SYSTEM_MARKS = ["[INST]", "[/INST]"], ["[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"]
@@ -291,7 +294,7 @@ def small_tokenizer(layout, template, bos, eos):
 
 
 def describe(model, layout, template, bos, eos):
-    """What golden.json says of a template. Without a layout, of a published one: texts alone."""
+    """Returns golden.json's entry of a template. If there is no layout, it is a published one, and has texts only."""
     entry = {"model": model, "layout": layout, "template": template}
     if layout:
         entry["tokenizer"], entry["added"], tokenizer = small_tokenizer(layout, template, bos, eos)
@@ -299,7 +302,7 @@ def describe(model, layout, template, bos, eos):
     for system, turns in CONVERSATIONS:
         case = {"system": system, "turns": turns, "text": render(template, system, turns, bos, eos)}
         if layout and case["text"] is not None:
-            how = {"add_generation_prompt": True}  # the compiled template is that of render(), with its date
+            how = {"add_generation_prompt": True}  # the compiled template is render()'s, with its date
             assert tokenizer.apply_chat_template(messages_of(system, turns), tokenize=False, **how) == case["text"], model
             ids = tokenizer.apply_chat_template(messages_of(system, turns), return_dict=False, **how)
             case["small_ids"] = " ".join(map(str, ids))

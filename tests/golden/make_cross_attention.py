@@ -1,11 +1,13 @@
-"""Make heads/cross_attention.json: what Gemma 4's assistants say after the nodes of trees, by transformers' Gemma4AssistantForCausalLM (f32), for
-tiny random assistants beside tiny random targets. Run it from anywhere, with torch, transformers >= 5.24, numpy and gguf installed:
+"""Make heads/cross_attention.json: what Gemma 4's assistants guess after the nodes of trees, computed by transformers'
+Gemma4AssistantForCausalLM (f32), for tiny random assistants of tiny random targets. Run it from anywhere, with
+torch, transformers >= 5.24, numpy and gguf installed:
 
     python tests/golden/make_cross_attention.py
 
-The file is as make_heads.py's. The assistant is called as SinglePositionMultiTokenCandidateGenerator calls it: a node's row gets the
-target's scaled embedding of its token and the feature of the row before it (the root: the target's, of the last committed row), at the
-root's position, and the keys and values of exactly the committed rows.
+The file has the format of make_heads.py's. The assistant is called as SinglePositionMultiTokenCandidateGenerator
+calls it: a node's row gets the target's scaled embedding of its token, and the feature of the row before it (for the
+root: the target's, of the last committed row), at the root's position, and the keys and values of exactly the
+committed rows.
 """
 import json, pathlib
 import torch
@@ -15,7 +17,7 @@ import make_heads
 from make_heads import NearTie, Tree, run
 
 OUT = pathlib.Path(__file__).resolve().parent / "heads/cross_attention.json"
-make_heads.NEAR = 0.003  # no GPU runs these
+make_heads.NEAR = 0.003  # GPUs do not run these
 TEXT = {"architectures": ["Gemma4ForCausalLM"], "model_type": "gemma4_text", "rms_norm_eps": 1e-06, "tie_word_embeddings": True,
         "hidden_activation": "gelu_pytorch_tanh", "max_position_embeddings": 128, "use_bidirectional_attention": None, "eos_token_id": 0,
         "bos_token_id": 0, "pad_token_id": 0, "attention_k_eq_v": False}
@@ -80,7 +82,8 @@ class CrossAttention:
 
 
 def fill(model, dtype, wide):
-    """Sets all weights by formula; returns them as they are listed. wide: powers of two by which logits lie further apart."""
+    """Sets all weights by formula, and returns them as golden files list them. wide: powers of two that spread logits
+    further."""
     tensors, listed = {}, []
     for key, p in weights_of(model):
         a, base, e = numbers_of(key, list(p.shape), True, True, False)

@@ -1,10 +1,10 @@
-"""Make heads/exits.json: as make_heads.py makes golden.json, for early exits, which are no heads: the target's first layers, its final
-norm and its output. Each is computed by transformers (f32) as a model of so many layers that has the target's weights. Run it from
-anywhere, with torch and transformers installed:
+"""Make heads/exits.json: like make_heads.py's golden.json, for early exits, which are not heads: the target's first
+layers, its final norm and its output. Each is computed by transformers (f32) as a model with that number of layers
+and the target's weights. Run it from anywhere, with torch and transformers installed:
 
     python tests/golden/make_exits.py
 
-A case has no head's files: "exit" says how many layers draft.
+A case has no files of a head: "exit" is the number of layers that draft.
 """
 import json
 import torch

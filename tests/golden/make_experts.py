@@ -1,6 +1,7 @@
-"""Make the logits/ of families that have more with their experts than an MLP's place: what transformers (f32, CPU, eager attention)
-computes for tiny gpt-oss, GLM-4.5 and Gemma 4 models, from Hugging Face's files (MXFP4 as published, and others) and from GGUF files. Run it
-from anywhere, with what make_families.py needs, which says of the files what is the same here:
+"""Make the logits/ of families that have more for their experts than an MLP has: what transformers (f32, CPU, eager
+attention) computes for tiny gpt-oss, GLM-4.5 and Gemma 4 models, from Hugging Face's files (MXFP4 as published, and
+others) and from GGUF files. Run it from anywhere; it needs what make_families.py needs, which also describes the
+common parts of the files:
 
     python tests/golden/make_experts.py [NAME ...]
 """
@@ -19,7 +20,7 @@ GEMMA4 = {"architectures": ["Gemma4ForCausalLM"], "model_type": "gemma4_text", "
           "hidden_activation": "gelu_pytorch_tanh", "enable_moe_block": True, "hidden_size_per_layer_input": 0, "num_kv_shared_layers": 0}
 YARN = {"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0}
 MXFP4 = {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn", "model.layers.*.mlp.router", "lm_head"]}
-# config.json as it is written, in the spellings in use; "_": how the files are laid out
+# config.json as it is written, with the key names in use; "_": the layout of the files
 FOLDERS = {
     "gpt_oss": {
         "_": {"dtype": "BF16", "lengths": [3, 61], "mxfp4": True, "shards": 2}, **GPT_OSS, "quantization_config": MXFP4,
@@ -40,7 +41,7 @@ FOLDERS = {
         "sliding_window": 7, "layer_types": ["full_attention", "full_attention"],
         "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}, "eos_token_id": 2},
 }
-# GLM-4.5's have tensors of a layer that predicts further on, which transformers leaves out too
+# GLM-4.5's files contain tensors of a layer that predicts further tokens, which transformers also leaves out
 FOLDERS |= {
     "glm4_moe": {
         "_": {"dtype": "BF16", "lengths": [3, 61], "further": True}, **GLM, "num_hidden_layers": 4, "hidden_size": 72,
@@ -66,7 +67,7 @@ FOLDERS |= {
         "max_position_embeddings": 96, "sliding_window": 7, "num_experts": 4, "top_k_experts": 1, "moe_intermediate_size": 50,
         "layer_types": ["sliding_attention", "sliding_attention", "full_attention"], "eos_token_id": 1},
 }
-# tensor types in turn, quantized with gguf-py; the tokenizer is that of write_bytes
+# tensor types, used alternately, quantized with gguf-py; the tokenizer is that of write_bytes
 FILES = {
     "gguf_gpt_oss": {
         "_": {"types": ["Q8_0", "MXFP4", "F16"], "experts": ["MXFP4"], "lengths": [3, 61]}, **GPT_OSS,
@@ -110,7 +111,7 @@ def is_scale(key): return key.endswith(("layer_scalar", "router.scale", "per_exp
 
 
 def weights_of(model):
-    """Parameters, and buffers that are weights too."""
+    """Returns parameters, and buffers that are weights, too."""
     return [*model.named_parameters(), *((n, b) for n, b in model.named_buffers() if is_correction(n) or is_scale(n))]
 
 
@@ -121,7 +122,7 @@ def set_weights(model, tensors):
 
 
 def size_of(spec, key, shape):
-    """Deviation of random numbers: a clamp must cut some of gpt-oss's gates."""
+    """The standard deviation of random numbers: a clamp must cut some of gpt-oss's gates."""
     if is_correction(key): return 0.1
     if "bias" in key or "sinks" in key: return 0.5
     if "norm" in key or is_scale(key): return 0.2
@@ -134,11 +135,11 @@ def size_of(spec, key, shape):
 # ---- folders ----
 
 def in_folder(spec, layout, key, shape):
-    """A parameter's tensors, each with its numbers' formula, and the parameter."""
+    """Returns a parameter's tensors, each with the formula of its numbers, and the parameter."""
     dtype = layout["dtype"]
     if layout.get("mxfp4") and is_of_experts(key) and not key.endswith("bias"):
         n, cols, rows = shape
-        e = round(np.log2(size_of(spec, key, [cols]) / 3)) + 127  # the numbers of four bits have a deviation of 3
+        e = round(np.log2(size_of(spec, key, [cols]) / 3)) + 127  # numbers of four bits have a standard deviation of 3
         listed = [[f"{key}_blocks", "U8", [n, rows, cols // 32, 16], 127, 127, 0], [f"{key}_scales", "U8", [n, rows, cols // 32], 1, e, 0]]
         codes, scales = (torch.from_numpy(formula(name, size, *how).astype(np.uint8)) for name, _, size, *how in listed)
         return listed, convert_moe_packed_tensors(codes, scales, dtype=torch.float32).numpy()
@@ -214,7 +215,8 @@ def write_glm(writer, spec, further):
 
 
 def in_file(spec, key, shape):
-    """Names, as the converter has them before gguf-py's map, and shapes of a parameter's tensors; how the parameter is made of them."""
+    """Returns the names (as the converter has them before gguf-py's map) and shapes of a parameter's tensors, and how
+    the parameter is made from them."""
     if spec["model_type"] == "gpt_oss" and is_of_experts(key):
         bias = key.endswith("bias")
         name = key.replace("_bias", ".bias") if bias else key + ".weight"
@@ -223,7 +225,7 @@ def in_file(spec, key, shape):
         if "down_proj" in key: return [(name, turned)], lambda parts: back(parts[0])
         half = [turned[0], turned[1] // 2, *turned[2:]]
         return ([(name.replace("gate_up", part), half) for part in ("gate", "up")],
-                lambda parts: back(np.stack(parts, 2).reshape(turned)))  # rows of gates and ups take turns
+                lambda parts: back(np.stack(parts, 2).reshape(turned)))  # rows of gates and ups alternate
     if key.endswith("router.scale"): return [(key.replace("router.scale", "router.proj.scale"), shape)], lambda parts: parts[0]
     if key.endswith("per_expert_scale"): return [(key.replace("router.per_expert_scale", "experts.down_proj.scale"), shape)], lambda parts: parts[0]
     if key.endswith("gate_up_proj") and not is_gemma(spec):
@@ -248,7 +250,7 @@ def make_file(seed, name, spec):
         for where, shape in pieces:
             x = rng.standard_normal(shape) * size_of(spec, key, shape) + ("norm" in key or is_scale(key))
             kind, which = "F32", "experts" if is_of_experts(key) else "types"
-            if len(shape) > 1 and "bias" not in key and "router" not in key and ".gate." not in key:  # the converter keeps the others in F32
+            if len(shape) > 1 and "bias" not in key and "router" not in key and ".gate." not in key:  # the converter stores the others in F32
                 kind = layout[which][turn[which] % len(layout[which])]
                 turn[which] += 1
             data = gguf.quants.quantize(np.ascontiguousarray(x.reshape(-1, shape[-1]), np.float32), T[kind])

@@ -1,16 +1,18 @@
-"""Make the rest of logits/: what transformers (f32, CPU, eager attention) computes for tiny Llama, Mistral, Qwen2, Qwen3 and
-GPT-NeoX models, from Hugging Face's files and from GGUF files. Run it from anywhere, with torch, transformers, safetensors,
-gguf 0.19.0 and numpy installed:
+"""Make the rest of logits/: what transformers (f32, CPU, eager attention) computes for tiny Llama, Mistral, Qwen2,
+Qwen3 and GPT-NeoX models, from Hugging Face's files and from GGUF files. Run it from anywhere, with torch,
+transformers, safetensors, gguf 0.19.0 and numpy installed:
 
     python tests/golden/make_families.py [NAME ...]
 
-Beside what make_logits.py says of golden.json and golden.bin:
-- The models of FOLDERS have no weights in the tree, since their widths are those of real models. golden.json has config.json
-  ("config"), the number of shards, and per tensor its name, type, shape and the numbers a, base and e: element i is
-  (base + k) * 2^-e, where k in -a..a is the i-th number of a splitmix64 that starts from the name's FNV-1a hash. At most 8
-  bits: exact in every type. tests/unit/formula_checkpoint.h writes the files.
-- The models of FILES are logits/NAME/model.gguf: written by gguf-py, or random blocks of a type it does not quantize to. The
-  oracle computes with what gguf-py says the blocks are, with rows put back where the converter moved them.
+make_logits.py describes golden.json and golden.bin. In addition:
+- The models of FOLDERS have no weights in the source tree, since their widths are those of real models. golden.json has
+  config.json ("config"), the number of shards, and for each tensor its name, type, shape and the numbers a, base and e:
+  element i is (base + k) * 2^-e, where k in -a..a is the i-th number of a splitmix64 generator that starts from the
+  FNV-1a hash of the name. Numbers have at most 8 bits, so they are exact in every type.
+  tests/unit/formula_checkpoint.h writes the files.
+- The models of FILES are logits/NAME/model.gguf: written by gguf-py, or random blocks of a type to which it cannot
+  quantize. The oracle computes with the numbers that gguf-py decodes from the blocks, with rows put back where the
+  converter moved them.
 """
 import json, pathlib, sys
 import gguf
@@ -22,7 +24,7 @@ from make_logits import OUT, ROOT, make, random_cases
 from widen_gguf import ZIPPED, restored, value_heads
 
 COMMON = {"hidden_act": "silu", "num_hidden_layers": 2}
-# config.json as it is written, in the spellings in use; "_": how the files are laid out
+# config.json as it is written, with the key names in use; "_": the layout of the files
 FOLDERS = {
     "llama576": {
         "_": {"dtype": "F16", "lengths": [3, 41]}, "architectures": ["LlamaForCausalLM"], "model_type": "llama",
@@ -226,8 +228,8 @@ FOLDERS = {
 }
 GEMMA4_ROTATIONS = {"full_attention": {"rope_type": "proportional", "rope_theta": 1000000.0, "partial_rotary_factor": 0.25},
                     "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}
-# tensor types in turn; a "+" quantizes random numbers with gguf-py, otherwise blocks are random; "bytes": a tokenizer whose
-# tokens are the 256 bytes, "th" and an end
+# tensor types, used alternately; with "+" random numbers are quantized with gguf-py, otherwise blocks are random;
+# "bytes": the tokenizer has the 256 bytes, "th" and an end as tokens
 FILES = {
     "gguf_llama": {
         "_": {"types": ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "F16",
@@ -340,7 +342,7 @@ def is_head(name): return name in ("lm_head.weight", "embed_out.weight")
 
 
 def weights_of(model):
-    """What a checkpoint has: parameters, and buffers of one number that are weights too."""
+    """Returns what a checkpoint contains: parameters, and buffers of one number that are weights, too."""
     return [*model.named_parameters(), *((n, b) for n, b in model.named_buffers() if n.endswith("layer_scalar"))]
 
 
@@ -375,20 +377,22 @@ def adds_one(spec, key):  # to its norms' weights
 
 
 def numbers_of(name, shape, tied, gemma, plus):
-    """a, base, e: of a scale at which every part of a layer moves the logits, which spread over several units."""
+    """Returns a, base and e, with a scale at which every part of a layer moves the logits, and logits spread over
+    several units."""
     if "norm" in name and name.endswith("weight"): return 63, 0 if plus else 128, 7
     if name.endswith("layer_scalar"): return 40, 100, 7
     if name.endswith("bias"): return 127, 0, 8
     if name.endswith("A_log"): return 100, -150, 6
     if "embed_tokens" in name and not tied and not gemma: return 127, 0, 6
     size = 3 if is_head(name) or tied and "embed_tokens" in name else 1.5
-    if gemma and "embed_tokens." in name: size = 0.4  # it is scaled: it must not outweigh the layers
+    if gemma and "embed_tokens." in name: size = 0.4  # it is scaled, and must not outweigh the layers
     return 127, 0, round(np.log2(73 * shape[-1] ** 0.5 / size))
 
 
 def as_files_have(spec, merged, name, shape):
-    """The tensors that a parameter is in Hugging Face's files, each with the part of the parameter that it is: one, but for experts,
-    which transformers merges when it reads them. It also writes them merged if it is told to save what it holds."""
+    """Returns the tensors of a parameter in Hugging Face's files, each with its part of the parameter. It is one
+    tensor, except for experts, which transformers merges when it reads them; it also writes them merged when it
+    saves the model in memory."""
     if spec["model_type"] == "mixtral" and not merged: name = name.replace(".mlp.", ".block_sparse_moe.")
     if len(shape) < 3 or merged or "conv1d" in name: return [(name, list(shape), ())]
     gate, up, down = ("w1", "w3", "w2") if spec["model_type"] == "mixtral" else ("gate_proj", "up_proj", "down_proj")
@@ -415,7 +419,8 @@ def make_folder(seed, name, spec):
 
 # ---- GGUF ----
 
-# where the f16 factors of a block lie, and the second one's ratio to the first at which the numbers' mean is about 0
+# where a block has its f16 factors, and the ratio of the second to the first at which the mean of the numbers is about
+# 0
 FACTORS = {"Q4_0": ([0], 0), "Q4_1": ([0, 2], -7.5), "Q5_0": ([0], 0), "Q5_1": ([0, 2], -15.5), "Q8_0": ([0], 0), "Q2_K": ([80, 82], 1.5),
            "Q3_K": ([108], 0), "Q4_K": ([0, 2], 7.5), "Q5_K": ([0, 2], 15.5), "Q6_K": ([208], 0), "IQ4_NL": ([0], 0), "IQ4_XS": ([0], 0)}
 
@@ -435,12 +440,12 @@ def random_blocks(rng, kind, rows, cols, deviation):
 
 
 def permuted(weights, heads):
-    """As llama.cpp's converter has queries and keys of architecture llama."""
+    """Arranges queries and keys of the architecture llama as llama.cpp's converter does."""
     return weights.reshape(heads, 2, weights.shape[0] // heads // 2, *weights.shape[1:]).swapaxes(1, 2).reshape(weights.shape)
 
 
 def parts_apart(qkv, heads):
-    """As the converter has GPT-NeoX's: all queries, all keys, all values."""
+    """Arranges GPT-NeoX's as the converter does: all queries, all keys, all values."""
     return qkv.reshape(heads, 3, -1, *qkv.shape[1:]).swapaxes(0, 1).reshape(qkv.shape)
 
 
@@ -510,7 +515,8 @@ def write_delta(writer, spec):
 
 
 def write_gemma4(writer, spec):
-    """As the converter has it: sizes of layers without a window have the usual names, those of the others end in "swa"."""
+    """Writes keys as the converter does: sizes of layers without a window have the usual names, those of the others end
+    in "swa"."""
     config = model_of(spec).config
     layers, shared = spec["num_hidden_layers"], spec["num_kv_shared_layers"]
     local = [t == "sliding_attention" for t in config.layer_types]
@@ -540,7 +546,7 @@ def write_gemma4(writer, spec):
 
 def write_bytes(writer):
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    others = [b for b in range(256) if b not in printable]  # GPT-2 shows the n-th of them as the character 256 + n
+    others = [b for b in range(256) if b not in printable]  # GPT-2 represents the n-th of them by the character 256 + n
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("gpt-2")
     writer.add_token_list([chr(b if b in printable else 256 + others.index(b)) for b in range(256)] + ["th", "<end>"])
@@ -550,7 +556,7 @@ def write_bytes(writer):
 
 
 def rope_factors(spec):
-    """As the converter writes them for llama3."""
+    """The factors that the converter writes for llama3."""
     s, dims = spec["rope_scaling"], spec["hidden_size"] // spec["num_attention_heads"]
     low, high = s["original_max_position_embeddings"] / s["low_freq_factor"], s["original_max_position_embeddings"] / s["high_freq_factor"]
     factors = []
@@ -578,13 +584,13 @@ def make_file(seed, name, spec):
     matrices = 0
 
     def add_matrix(key, where, shape):
-        """A random one; returns its numbers as the model has them."""
+        """Adds a random tensor. Returns its numbers as the model has them."""
         nonlocal matrices
         cols = shape[-1]
         embedding = "embed" in key and not is_head(key)
         deviation = 1 if embedding and not spec["tie_word_embeddings"] else (3 if embedding or is_head(key) else 1.5) / cols ** 0.5
         if is_gemma(spec) and embedding and "per_layer" not in key: deviation /= 8
-        routes = ".gate." in key or "shared_expert_gate" in key  # the converter keeps these in F32
+        routes = ".gate." in key or "shared_expert_gate" in key  # the converter stores these in F32
         kind = "F32+" if routes else layout["types"][matrices % len(layout["types"])]
         matrices += not routes
         rows = int(np.prod(shape[:-1]))
@@ -612,7 +618,7 @@ def make_file(seed, name, spec):
             if key.endswith("layer_scalar"): where, x = where + ".weight", x * 0.3 + 0.8
             there = value_heads(spec, key, -np.exp(x) if key.endswith("A_log") else x, False) if "linear_attn" in key else rearranged(spec, key, x.astype(np.float32))
             writer.add_tensor(where, there.astype(np.float32))
-            tensors[key] = x.astype(np.float32) - (adds_one(spec, key) and "norm" in key)  # the converter has added it
+            tensors[key] = x.astype(np.float32) - (adds_one(spec, key) and "norm" in key)  # the converter adds it
         elif "conv1d" in key:
             tensors[key] = (rng.standard_normal(p.shape) * 0.6).astype(np.float32)
             writer.add_tensor(where, value_heads(spec, key, tensors[key][:, 0], False))

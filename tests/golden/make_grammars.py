@@ -1,13 +1,13 @@
-"""Make grammars.json: which texts other programs say that recursive grammars, regular expressions and bounds of integers take. Run it from
-anywhere, with xgrammar, quickjs and jsonschema installed:
+"""Make grammars.json: which texts other programs accept for recursive grammars, regular expressions and bounds of
+integers. Run it from anywhere, with xgrammar, quickjs and jsonschema installed:
 
     python tests/golden/make_grammars.py
 
-  grammars    GBNF, written by hand and at random, as xgrammar reads it
-  regexes     ECMA-262 with the flag u, as QuickJS matches it: "takes" as a whole, "finds" anywhere in the text
-  integers    schemas with bounds, as jsonschema validates them
+    grammars    GBNF, written by hand and at random, as xgrammar parses it
+    regexes     ECMA-262 with the flag u, as QuickJS matches it: "takes" as a whole, "finds" anywhere in the text
+    integers    schemas with bounds, as jsonschema validates them
 
-Of each the texts and a string of a 1 (taken) or 0 for each of them.
+Each has texts, and a string with a 1 (accepted) or 0 for each of them.
 """
 import json, pathlib, random
 import jsonschema, quickjs, xgrammar
@@ -51,7 +51,8 @@ def mutated(rng, text):
 
 
 class RandomGrammar:
-    """Rules r0 (the root), r1, .. A choice calls only later rules before its first letter, so no rule begins with itself."""
+    """Rules r0 (the root), r1, .. Before its first letter a choice uses only later rules, so no rule begins with
+    itself."""
     def __init__(self, rng):
         self.rng, self.n = rng, rng.randrange(1, 5)
         self.rules = [[self.items(i) for _ in range(rng.randrange(1, 4))] + [[("t", rng.choice("ab01"))]] for i in range(self.n)]
@@ -109,7 +110,7 @@ def grammars():
         yield {"grammar": grammar, "texts": texts, "takes": "".join("01"[accepts(read, t)] for t in texts)}
 
 
-PATTERNS = [  # as people write them
+PATTERNS = [  # patterns as people write them
     "^[a-z]+$", "[0-9]", "^[A-Z][a-z]{2,5}$", r"^\d{4}-\d{2}-\d{2}$", r"^[^@\s]+@[^@\s]+\.[a-z]{2,}$", r"^#(?:[0-9a-f]{3}){1,2}$", "^a|b$", "a|^$", "", "^", "$", "^$",
     r"^(?<year>\d{2})/(\d)$", r"^\+?[0-9 ()-]{3,}$", r"^\w+(\.\w+)*$", r"^[\w.-]+$", r'^"[^"]*"$', r"^\\[tn]$", r"^[\t\n ]*$", r"^\S+\s\S+$", r"^\D\W$", r"^.$", r"^.{2}$", r"\.",
     r"^[^\x00-\x1f]+$", r"^[^]$", r"^\u{1F600}?$", "^\\ud83d\\ude00$", "^é😀?$", r"^[é-ü]$", r"^(a|ab)(c|bcd)(d*)$", r"^(a*)*b$", r"^(a?){3}$", r"^(|a)+$", "^a{0}$", "^(ab){2,}?c+?$", r"^[\]\\^]$",

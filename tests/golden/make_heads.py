@@ -1,17 +1,19 @@
-"""Make heads/golden.json: what draft heads of every layout say after the nodes of trees, computed in PyTorch (f32) from the
-published descriptions of EAGLE-1 to EAGLE-3 and of Medusa, for tiny random heads beside tiny random targets. Run it from anywhere, with
-torch, transformers, numpy and gguf installed:
+"""Make heads/golden.json: what draft heads of every layout guess after the nodes of trees, computed in PyTorch (f32)
+from the published descriptions of EAGLE-1 to EAGLE-3 and of Medusa, for tiny random heads of tiny random targets.
+Run it from anywhere, with torch, transformers, numpy and gguf installed:
 
     python tests/golden/make_heads.py
 
-Per case: "target" and "head", config and weights by formula (see make_families.py; integers of d2t and t2d are written out) or, in the
-place of "head", "file", a GGUF file beside golden.json, which the oracle reads with the gguf package as its matrices were rounded; the
-"layers" to ask for where the files do not say, the prompt, and iterations. An iteration has the tree's nodes as [parent, token]
-(node 0 is the root, the last committed token), what the head says after each that is drafted from (ids by falling probability,
-their log-probabilities over its vocabulary, the entropy; none where a head has no guess so deep), the tree of EAGLE-2 (top_k 3, depth 3, total 7) as [parent, token] of
-those verified, and the tokens that plain greedy decoding commits where the given tree is verified.
+A case has "target" and "head", with config and weights by formula (see make_families.py; integers of d2t and t2d are
+written out). Instead of "head" it may have "file", a GGUF file next to golden.json, which the oracle reads with the
+gguf package, with its matrices rounded. It also has the "layers" to ask for if the files do not list them, the
+prompt, and iterations. An iteration has the tree's nodes as [parent, token] (node 0 is the root, the last committed
+token); the head's guesses after each node that is drafted from (ids by falling probability, their log-probabilities
+over its vocabulary, and the entropy; nothing if a head has no guess at this depth); the verified nodes of EAGLE-2's
+tree (top_k 3, depth 3, total 7) as [parent, token]; and the tokens that plain greedy decoding commits when the given
+tree is verified.
 
-The oracle keeps nothing from one iteration to the next: every row is computed anew from the whole text.
+The oracle stores nothing between iterations: every row is computed again from the whole text.
 """
 import json, math, pathlib
 import gguf
@@ -22,7 +24,7 @@ from make_families import formula, model_of, numbers_of, set_weights
 
 OUT = pathlib.Path(__file__).resolve().parent / "heads/golden.json"
 KEPT = 32
-NEAR = 0.02  # what a GPU that multiplies in F16 may be off by: where something hangs on less, another text is taken
+NEAR = 0.02  # how much a GPU that multiplies in F16 may be off: if less than this decides something, another text is used
 
 LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "rms_norm_eps": 1e-05, "tie_word_embeddings": False,
          "max_position_embeddings": 128, "eos_token_id": 0, "rope_theta": 500000.0, "hidden_act": "silu"}
@@ -39,7 +41,7 @@ def target(hidden, heads, kv, layers, vocab, inter=48):
 
 HEAD = {"model_type": "llama", "num_hidden_layers": 1, "rms_norm_eps": 1e-06, "hidden_act": "silu", "max_position_embeddings": 96}
 
-# "_": how the head's files are laid out: names of the layer, which tensors there are, how d2t is written
+# "_": the layout of the head's files: names of the layer, which tensors there are, how d2t is written
 CASES = {
     "eagle3, SafeAILab": {
         "target": target(40, 5, 1, 8, 97), "taps": [2, 4, 5], "theta": 10000.0,
@@ -172,12 +174,13 @@ class Head:
     def make(self, name, shape):
         if "file" in self.layout: return self.make_for_file(name, shape)
         a, base, e = numbers_of(name, shape, False, False, False)
-        how = (a, base, e + (not self.third and len(shape) > 1))  # without norms features would grow from row to row
+        how = (a, base, e + (not self.third and len(shape) > 1))  # without norms, features would grow from row to row
         self.t[name] = torch.from_numpy(formula(name, shape, *how))
         self.listed.append([name, self.layout["dtype"], shape, *how])
 
     def make_for_file(self, name, shape):
-        """As the file has it: matrices rounded, what they were rounded to is computed with; rows of q and k zipped."""
+        """Returns weights as the file has them: matrices are rounded, and the rounded numbers are used; rows of q and k
+        are zipped."""
         rng, c = np.random.default_rng(len(self.t)), self.c
         x = rng.standard_normal(shape).astype(np.float32)
         if len(shape) == 1: x = 1 + 0.2 * x
@@ -239,7 +242,7 @@ class Head:
         return rms(y, self.t[norm], self.c["rms_norm_eps"]) if norm in self.t else y
 
     def from_target(self, streams):
-        """The target's streams of a row as the head goes on with them."""
+        """Combines the target's streams of a row in the way in which the head continues with them."""
         if not self.third: return streams[0]
         eps = self.c["rms_norm_eps"]
         if self.layout.get("fc_norm"): streams = [rms(s, self.t[self.stream_norm(i)], eps) for i, s in enumerate(streams)]
@@ -248,7 +251,7 @@ class Head:
         return self.t["fc.weight"] @ f + self.t.get("fc.bias", 0)
 
     def row(self, f, token, position, keys):
-        """keys: [(k, v)] of the rows it sees. Returns the feature that it makes, its logits and its own (k, v)."""
+        """keys: [(k, v)] of the rows that it sees. Returns its feature, its logits and its own (k, v)."""
         eps, layer, t = self.c["rms_norm_eps"], self.layer, self.t
         if self.third:
             e = rms(self.embedding(token), t[layer + "input_layernorm.weight"], eps)
@@ -274,7 +277,7 @@ class Head:
 
 
 class Medusa:
-    """Guesses of one feature, a list for each distance."""
+    """The guesses of one feature, a list for each distance."""
     def __init__(self, spec):
         self.spec, self.t, self.listed = spec, {}, []
         H, V = spec["target"]["hidden_size"], spec["target"]["vocab_size"]
@@ -295,7 +298,7 @@ class Medusa:
 # ---- the target ----
 
 def streams_of(spec, model, tokens):
-    """Per row of the text the streams that the head reads, and the logits."""
+    """Returns, for each row of the text, the streams that the head reads, and the logits."""
     body = model.gpt_neox if spec["target"]["model_type"] == "gpt_neox" else model.model
     entering, last = {}, {}
     hooks = [layer.register_forward_pre_hook(lambda m, a, k, i=i: entering.__setitem__(i, (a[0] if a else k["hidden_states"])[0].clone()), with_kwargs=True)
@@ -326,7 +329,7 @@ def said(head, logits):
 
 
 class Tree:
-    """Nodes over a text, with the head's row of each that is drafted from."""
+    """Nodes after a text, with the head's row for each that is drafted from."""
     def __init__(self, head, streams, tokens):
         self.head, self.nodes, self.rows = head, [(-1, tokens[-1])], {}
         self.n, self.keys = len(tokens), []
@@ -352,7 +355,7 @@ class Tree:
 
 
 class MedusaTree(Tree):
-    """What is said after a node depends on how deep it is."""
+    """The guesses after a node depend on its depth."""
     def __init__(self, head, streams, tokens):
         self.head, self.nodes = head, [(-1, tokens[-1])]
         self.feature = streams[len(tokens) - 2][0]
@@ -388,7 +391,8 @@ def eagle2(head, streams, tokens, top_k=3, depth=3, total=7):
 
 
 def iteration(spec, model, head, tokens, rng, right):
-    """A tree with `right` of the tokens to come, wrong ones beside and below them, and what is committed then."""
+    """Makes a tree that has `right` of the next tokens, and wrong tokens next to and below them. Also returns what is
+    committed then."""
     text = list(tokens)
     for _ in range(right + 1): text.append(next_token(streams_of(spec, model, text)[1][-1]))
     truth = text[len(tokens):]

@@ -1,4 +1,5 @@
-"""Make the logits/ of Qwen3.5 with experts, as make_families.py makes those of other families, and with what it needs:
+"""Make the logits/ of Qwen3.5 with experts, in the way in which make_families.py makes those of other families. It
+needs the same packages:
 
     python tests/golden/make_hybrids.py [NAME ...]
 """

@@ -1,12 +1,14 @@
-"""Make logits/: what Hugging Face transformers computes (f32, CPU, eager attention) for the bundled pair and for tiny random
-GPT-NeoX models of awkward shapes. Run it from anywhere, with torch, transformers, tokenizers, safetensors and numpy installed:
+"""Make logits/: what Hugging Face transformers computes (f32, CPU, eager attention) for the bundled pair and for tiny
+random GPT-NeoX models with awkward shapes. Run it from anywhere, with torch, transformers, tokenizers, safetensors
+and numpy installed:
 
     python tests/golden/make_logits.py [NAME ...]
 
-Each logits/NAME/ gets golden.json (the model's folder from the repository's root, and per case the input ids, the positions
-whose logits are kept, the greedy continuation and the oracle's margin between its two best tokens at each step) and golden.bin
-(those logits: f32 little endian, [case][position][vocabulary]). The random models' checkpoints lie there too, and are written
-only when absent, so that goldens can be made anew with other versions for the same weights.
+Each logits/NAME/ gets golden.json and golden.bin. golden.json has the model's folder relative to the repository's
+root and, for each case, the input ids, the positions whose logits are stored, the greedy continuation, and the
+oracle's margin between its two best tokens at each step. golden.bin has those logits: f32, little endian,
+[case][position][vocabulary]. The random models' checkpoints are in the same folders and are written only if they do
+not exist, so that golden files can be made again with other versions for the same weights.
 """
 import json, pathlib, sys
 import numpy as np
@@ -20,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 OUT = ROOT / "tests/golden/logits"
 PROMPTS = ["wikitext2/01", "wikitext2/09", "novels/02", "novels/13", "novels/20"]
 
-# config.json as it is written, in the spellings in use; "_": how the file is laid out
+# config.json as it is written, with the key names in use; "_": the layout of the file
 RANDOM = {
     "head80": {
         "_": {"dtype": torch.float16, "lengths": [3, 29]},
@@ -54,7 +56,7 @@ def save(tensors, path):
 
 
 def random_checkpoint(folder, spec, seed):
-    """Weights of a scale at which every part of a layer moves the logits, which spread over several units."""
+    """Sets weights with a scale at which every part of a layer moves the logits, and logits spread over several units."""
     layout = spec.pop("_")
     folder.mkdir(parents=True)
     config = {"architectures": ["GPTNeoXForCausalLM"], "model_type": "gpt_neox", **spec}
@@ -63,7 +65,7 @@ def random_checkpoint(folder, spec, seed):
     model = transformers.GPTNeoXForCausalLM(transformers.AutoConfig.from_pretrained(folder))
     tensors = {}
     for name, p in model.named_parameters():
-        if name in ("embed_out.weight", "lm_head.weight"):  # transformers has used both; real Pythia files have the former
+        if name in ("embed_out.weight", "lm_head.weight"):  # transformers has used both names; real Pythia files have the former
             name = layout.get("head", "embed_out") + ".weight"
         x = torch.randn(p.shape, generator=generator)
         if "norm" in name: x = 0.2 * x + (1 if name.endswith("weight") else 0)
@@ -71,7 +73,7 @@ def random_checkpoint(folder, spec, seed):
         elif name in ("embed_out.weight", "lm_head.weight") or spec["tie_word_embeddings"] and "embed_in" in name: x = x * 3 / p.shape[1] ** 0.5
         elif "embed_in" not in name: x = x * 1.5 / p.shape[1] ** 0.5
         tensors[name] = x.to(layout["dtype"])
-    if layout.get("masks"):  # what real Pythia files carry beside the weights
+    if layout.get("masks"):  # real Pythia files contain these in addition to the weights
         n = spec["max_position_embeddings"]
         for i in range(spec["num_hidden_layers"]):
             at = f"gpt_neox.layers.{i}.attention."
@@ -92,7 +94,7 @@ def random_checkpoint(folder, spec, seed):
 
 @torch.no_grad()
 def run(model, ids, n_greedy):
-    """Logits of all positions of ids, the greedy continuation, and the margin of each of its tokens."""
+    """Returns the logits of all positions of ids, the greedy continuation, and the margin of each of its tokens."""
     out = model(input_ids=torch.tensor([ids]), use_cache=True)
     logits, last, greedy, margins = out.logits[0], out.logits[0, -1], [], []
     while len(greedy) < n_greedy:
@@ -109,7 +111,7 @@ def load(folder):
 
 
 def make(name, oracle, cases, n_greedy, **more):
-    """logits/NAME/golden.*; `more` is added to golden.json: where the model is, or how to make it."""
+    """Writes logits/NAME/golden.*. `more` is added to golden.json: where the model is, or how to make it."""
     kept, listed = [], []
     for title, ids in cases:
         logits, greedy, margins = run(oracle, ids, n_greedy)

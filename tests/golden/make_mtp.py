@@ -1,11 +1,12 @@
-"""Make heads/mtp.json: as make_heads.py makes golden.json, for the MTP layer that the own files of Qwen3.5 and GLM-4.5 have. transformers
-leaves it out; it is computed here in PyTorch (f32) from descriptions of vLLM (qwen3_5_mtp.py, qwen3_next_mtp.py) and SGLang
-(glm4_moe_nextn.py). Run it from anywhere, with torch and transformers installed:
+"""Make heads/mtp.json: like make_heads.py's golden.json, for the MTP layers in the files of Qwen3.5 and GLM-4.5.
+transformers leaves these layers out. They are computed here in PyTorch (f32), following vLLM (qwen3_5_mtp.py,
+qwen3_next_mtp.py) and SGLang (glm4_moe_nextn.py). Run it from anywhere, with torch and transformers installed:
 
     python tests/golden/make_mtp.py
 
-A case has no head's files: "own" says that they are the target's. With "file" these are a GGUF file beside mtp.json, as llama.cpp's
-converter writes it (the gguf package is needed too): the layer that drafts is behind the others and counted with them.
+A case has no files of a head: "own" means that the layer is in the target's files. With "file" these are a GGUF file
+next to mtp.json, as llama.cpp's converter writes it (this needs the gguf package as well): the layer that drafts
+comes after the others and is counted with them.
 """
 import json
 import gguf
@@ -140,7 +141,7 @@ class Mtp:
 
 
 class Glm(Mtp):
-    """The layer of GLM-4.5, as SGLang's glm4_moe_nextn.py describes it; it may have an embedding and an output of its own."""
+    """The layer of GLM-4.5, as in SGLang's glm4_moe_nextn.py. It may have its own embedding and output."""
     gated, plus = 1, 0
 
     def name_of(self, name):
@@ -176,7 +177,7 @@ class Glm(Mtp):
 
 
 def apart(tensors):
-    """Experts' gates and ups apart, as the converter has them."""
+    """Separates the gates and ups of experts, as the converter does."""
     for key, x in tensors.items():
         if not key.endswith("gate_up_proj"): yield key + ".weight" * key.endswith("down_proj"), x
         else: yield from ((key.replace("gate_up", part) + ".weight", half) for part, half in zip(("gate", "up"), np.split(x, 2, 1)))
@@ -201,7 +202,7 @@ def write(spec, tensors, head):
         if key.endswith("A_log"): x = -np.exp(x)
         if "norm" in key and adds_one(c, key): x = x + 1
         if "conv1d" in key: x = x[:, 0]
-        if "shared_expert_gate" in key: x = x[0]  # as llama-quantize leaves it
+        if "shared_expert_gate" in key: x = x[0]  # the shape that llama-quantize leaves
         if "linear_attn" in key: x = value_heads(c, key, x, False)
         matrix = x.ndim > 1 and "conv1d" not in key and "mlp.gate." not in key
         writer.add_tensor(where, np.ascontiguousarray(x).astype(np.float16 if matrix else np.float32))

@@ -1,4 +1,5 @@
-"""Conversations whose roles come in any order, as Hugging Face transformers writes them: tests/golden/chat/orders.json, for tests/unit/test_chat.c.
+"""Conversations whose roles come in any order, as Hugging Face transformers writes them: tests/golden/chat/orders.json,
+for tests/unit/test_chat.c.
 
 The templates are those of make_chat.py that write each message with its role. Needs transformers and jinja2.
 """

@@ -1,12 +1,13 @@
-"""Make policies.json: the trees that token_recycling, sequoia, caddtree, talon, adaptive, lookahead, suffix, echo and rate grow on
-scripted pairs, each from its rule written anew and as plainly as possible: the papers', and of rate its formula (rate.py). Run it
-from anywhere:
+"""Make policies.json: the trees that token_recycling, sequoia, caddtree, talon, adaptive, lookahead, suffix, echo and
+rate grow on scripted pairs. Each is computed from its rule, implemented again as simply as possible: the rules of
+the papers, and the formula of rate (rate.py). Run it from anywhere:
 
     python tests/golden/make_policies.py
 
-Both models of a pair are tables: after the last token of a text the draft model has a distribution, after the last two the target
-has one; of each a few tokens are named, the others share what is left. A case is a policy with its parameters and, per iteration,
-the tree as "parent>token ..." in the order of creation, and the nodes that are verified. Read by tests/lua/test_policy_rivals.lua.
+Both models of a pair are tables: the draft model has a distribution after each last token of a text, the target one
+after each pair of last tokens. Each table names a few tokens; the others share the remaining probability. A case is
+a policy with its parameters and, for each iteration, the tree as "parent>token ..." in the order of creation, and
+the nodes that are verified. Read by tests/lua/test_policy_rivals.lua.
 """
 import functools, itertools, json, math, pathlib
 import numpy as np
@@ -17,7 +18,7 @@ random = np.random.default_rng(7)
 
 
 def table(order, named, sure):
-    """{context: {token: p}}: p falls, and differs from any other by enough that rounding decides nothing."""
+    """Returns {context: {token: p}}. p falls, and differs from any other by enough that rounding decides nothing."""
     rules = {}
     for context in itertools.product(range(VOCAB), repeat=order):
         p = np.sort(random.random(named) + 0.01)[::-1] ** sure
@@ -56,12 +57,12 @@ class Tree:
         return len(self.token) - 1
 
     def candidates(self, u, draft="draft"):
-        """(token, p) of a draft model after u, likeliest first."""
+        """Returns (token, p) of a draft model after u, likeliest first."""
         p = law(self.pair[draft], self.text + self.path(u), 1)
         return sorted(enumerate(p), key=lambda c: (-c[1], c[0]))
 
     def says(self, u):
-        """The target's tokens after u, likeliest first."""
+        """Returns the target's tokens after u, likeliest first."""
         p = law(self.pair["target"], self.text + self.path(u), 2)
         return sorted(range(VOCAB), key=lambda t: (-p[t], t))
 
@@ -69,7 +70,7 @@ class Tree:
         return sorted(nodes, key=lambda u: (-self.p[u], u))
 
     def accept(self):
-        """The accepted nodes, and the target's token after the last."""
+        """Returns the accepted nodes, and the target's token after the last one."""
         kept = set(range(len(self.token))) if self.kept is None else {0} | set(self.kept)
         u, path = 0, []
         while True:
@@ -83,9 +84,10 @@ class Tree:
 # ---- shapes: which ranks follow which, for a given number of nodes ----
 
 def sequoia_value(p, total, depth):
-    """Sequoia's dynamic program: the most expected tokens of `total` nodes on at most `depth` levels below a node."""
+    """Sequoia's dynamic program: the largest expected number of tokens for `total` nodes on at most `depth` levels
+    below a node."""
     @functools.lru_cache(None)
-    def value(n, d, b):  # of n nodes that are its children from rank b on, and what is below these
+    def value(n, d, b):  # of n nodes: its children from rank b on, and what is below these
         if n == 0 or d == 0 or b >= len(p):
             return 0.0
         return max(p[b] * (1 + value(m - 1, d - 1, 0)) + value(n - m, d, b + 1) for m in range(1, n + 1))
@@ -94,8 +96,9 @@ def sequoia_value(p, total, depth):
 
 
 def shape(p, total, depth):
-    """A tree of that value, as paths of ranks from 0 on, level by level: there are several, since products have no order. This one
-    takes the likeliest node that can follow, of equals that of the parent that was taken first."""
+    """Returns a tree of that value, as paths of ranks from 0 on, level by level. There are several, since products have
+    no order. This one takes the likeliest possible node each time and, among equal ones, the one whose parent was
+    taken first."""
     taken = {(): 1.0}
     for _ in range(total):
         could = [(x * p[r], u + (r,)) for u, x in taken.items() if len(u) < depth
@@ -271,7 +274,7 @@ class Lookahead:
 
 
 class Suffix:
-    """ArcticInference 0.3.0, suffix_tree.cc, with the suffix tree replaced by counting."""
+    """ArcticInference 0.3.0, suffix_tree.cc, with counting instead of the suffix tree."""
     def __init__(self, depth, factor, offset, min_p, chain):
         self.__dict__.update(locals())
 
@@ -284,7 +287,7 @@ class Suffix:
             for e in places(words):
                 if e < len(text):
                     count[text[e]] = count.get(text[e], 0) + 1
-            return sorted(count.items(), key=lambda c: -c[1])  # of equals the one seen first: the latest
+            return sorted(count.items(), key=lambda c: -c[1])  # among equal ones the one seen first, which is the latest
 
         out, open_, pushed = [], [(1.0, 0, tuple(text[-m:]), -1, None)], 0
         while len(out) < most and open_:
@@ -366,7 +369,7 @@ def main():
     pairs = {"sure": {"draft": table(1, 6, 5), "target": table(2, 4, 3)},
              "unsure": {"draft": table(1, 8, 1.5), "target": table(2, 4, 3)},
              "loop": {"draft": table(1, 6, 5), "target": table(2, 4, 3)}}
-    for context, p in pairs["loop"]["target"].items():  # mostly a Markov chain: what was said is said again
+    for context, p in pairs["loop"]["target"].items():  # mostly a Markov chain, so that the text repeats itself
         if random.random() < 0.8:
             p.clear()
             p[str((3 * int(context.split()[-1]) + 1) % VOCAB)] = 0.75
@@ -404,7 +407,7 @@ def main():
                           "first": [described(t) for t in trees]})
     for _ in range(5):
         case("rate", Rate, {}, 16, tokens=1900)
-    for length, tokens in [(300, 25), (600, 50), (900, 70)]:  # what is to be read before the first guess
+    for length, tokens in [(300, 25), (600, 50), (900, 70)]:  # the text that must be read before the first guess
         case("rate", Rate, {}, 16, length, tokens)
     named = list(pairs)
     for pair in named:
@@ -412,7 +415,7 @@ def main():
         prompt = [int(t) for t in random.integers(0, VOCAB, 9)]
         cases.append({"policy": "rate", "pair": "uneven " + pair, "params": {}, "prompt": prompt, "tokens": 900,
                       "iterations": alone(pairs[pair], Rate(UNEVEN), prompt, 40, 900)})
-    for pair in named:  # the draft model is not asked: it pauses where the text does not repeat itself
+    for pair in named:  # the draft model is not used: it pauses where the text does not repeat itself
         pairs["expensive " + pair] = pairs[pair] | {"costs": EXPENSIVE}
         for length, tokens in [(6, 700), (500, 300)]:
             prompt = [int(t) for t in random.integers(0, VOCAB, length)]

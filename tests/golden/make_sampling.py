@@ -1,13 +1,13 @@
-"""Make logits/mini-target/sampling.json: the exact probabilities with which Hugging Face transformers (f32, CPU, eager attention)
-would sample the next two tokens after a few texts, with its own processors in its own order, and OpenAI's formula of presence and frequency,
-which it lacks. Run it from anywhere:
+"""Make logits/mini-target/sampling.json: the exact probabilities with which Hugging Face transformers (f32, CPU, eager
+attention) would sample the next two tokens after a few texts. It uses transformers' own processors in their own
+order, and OpenAI's formula of presence and frequency penalties, which transformers lacks. Run it from anywhere:
 
     python tests/golden/make_sampling.py
 
-Per case the input ids; per setting of a case `after`: the law of the next token after the ids, and after the ids and each of the
-two likeliest next tokens. A law is the likeliest ids (at most 64), their probabilities, and the other ids that may come (absent:
-all may). Whether an id at the very edge is allowed, rounding decides: where many are allowed, such ids are among the others;
-where few are, a text of another length is taken.
+A case has the input ids and, for each setting, `after`: the distribution of the next token after the ids, and after
+the ids and each of the two likeliest next tokens. A distribution has the likeliest ids (at most 64), their
+probabilities, and the other ids that may occur (absent: all may). Rounding decides whether an id at the very edge is
+allowed. If many ids are allowed, such ids are listed with the others; if few are, a text of another length is used.
 """
 import json, pathlib
 import torch
@@ -17,8 +17,8 @@ from tokenizers import Tokenizer
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODEL = "models/mini-target"
 LISTED = 64
-CASES = [("wikitext2/01", 31), ("novels/02", 60)]  # and the least length of the text
-EDGE = 1e-3  # of a logit
+CASES = [("wikitext2/01", 31), ("novels/02", 60)]  # the text, and its minimum length
+EDGE = 1e-3  # for a logit
 SETTINGS = [
     {"temp": 0.5}, {"temp": 1.0}, {"temp": 1.5},
     {"temp": 0.5, "top_p": 0.9}, {"temp": 1.0, "top_p": 0.9}, {"temp": 1.5, "top_p": 0.9},
@@ -29,7 +29,8 @@ SETTINGS = [
 
 
 class Counted:
-    """OpenAI's penalties: presence + frequency * c is taken from a token that was generated c > 0 times behind n tokens of prompt."""
+    """OpenAI's penalties: a token that was generated c > 0 times, after n tokens of prompt, loses presence + frequency
+    * c."""
 
     def __init__(self, setting, n): self.presence, self.frequency, self.n = setting.get("presence", 0), setting.get("frequency", 0), n
 
@@ -43,7 +44,7 @@ def processors(model, setting, n):
                                            top_p=setting.get("top_p", 1.0), min_p=setting.get("min_p"), repetition_penalty=setting.get("repeat"),
                                            sequence_bias=[[[i], float("-inf") if b is None else b] for i, b in setting["bias"]] if "bias" in setting else None)
     listed = model._get_logits_processor(generation_config=config, input_ids_seq_length=1, device="cpu")
-    if "presence" in setting:  # in front of the temperature, which is left out where it is 1
+    if "presence" in setting:  # before the temperature, which is left out if it is 1
         filters = (transformers.TemperatureLogitsWarper, transformers.TopPLogitsWarper)
         at = next((i for i, p in enumerate(listed) if isinstance(p, filters)), len(listed))
         listed.insert(at, Counted(setting, n))
@@ -51,7 +52,8 @@ def processors(model, setting, n):
 
 
 def law(logits, ids, process):
-    """Of the token after these, in double precision; None: rounding might decide which ids are listed."""
+    """Returns the distribution of the token after these, in double precision; None if rounding might decide which ids
+    are listed."""
     def processed(scale):
         return process(torch.tensor([ids]), scale * logits.double()[None])[0]
 
@@ -67,7 +69,7 @@ def law(logits, ids, process):
 
 
 def laws(model, ids):
-    """Of all settings; None if one has none."""
+    """Returns the distributions of all settings; None if one has none."""
     after = [[]] + [[t] for t in torch.topk(model(torch.tensor([ids])).logits[0, -1], 2).indices.tolist()]
     logits = [model(torch.tensor([ids + tokens])).logits[0, -1] for tokens in after]
     settings = []

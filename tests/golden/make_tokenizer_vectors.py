@@ -1,16 +1,17 @@
-"""Writes the texts and ids of tests/golden/tokenizer/, which Hugging Face's `tokenizers` gives.
+"""Writes the texts and ids of tests/golden/tokenizer/, which come from Hugging Face's `tokenizers`.
 
     python tests/golden/make_tokenizer_vectors.py        (made with tokenizers 0.23.3, Python 3.11: Unicode 14)
 
-golden.json: the real tokenizers of this repository. A case is [text, GPT-NeoX ids, bundled pair's ids] and, where NFC changes
-the text, a fourth entry: the changed text. NFC is that of `tokenizers`. Its tables are older than Unicode 14: it does not know
-the combining class of 98 marks that came with Unicode 10 to 14 (U+07FD, U+0898..089F, U+1DF6, ...), so the characters used here
-are those on whose NFC it and Python agree. Unassigned characters are left out too. A text with a NUL is not written here: a C
-string cannot hold it.
+golden.json is for the real tokenizers of this repository. A case is [text, GPT-NeoX ids, bundled pair's ids] and, if
+NFC changes the text, a fourth entry: the changed text. NFC is that of `tokenizers`. Its tables are older than
+Unicode 14: it does not know the combining class of 98 marks that came with Unicode 10 to 14 (U+07FD, U+0898..089F,
+U+1DF6, ...). Only characters are used here for which it and Python agree on NFC. Unassigned characters are left out,
+too. There is no text with a NUL, because a C string cannot contain it.
 
-kinds/NAME.json: small tokenizers of other kinds (tokenizer_kinds.py). kinds.json: {"kinds": [{"name", "begin": ids before every
-text}], "cases": [[text, ids of the first kind, ids of the second, ...]], "decoded": [[kind, ids, text]]}. Where the ids do not
-stand for their text again, they are {"ids": [...], "text": "..."}; without "text", what they stand for is not compared."""
+kinds/NAME.json are small tokenizers of other kinds (tokenizer_kinds.py). kinds.json is {"kinds": [{"name", "begin":
+ids before every text}], "cases": [[text, ids of the first kind, ids of the second, ...]], "decoded": [[kind, ids,
+text]]}. If ids do not decode to their text again, they are {"ids": [...], "text": "..."}; without "text", the
+decoded text is not compared."""
 import json
 import os
 import random
@@ -53,7 +54,7 @@ def write_golden():
     for text in usable(cases(words_of_prompts())):
         case = [text, ids_of(neox, text), ids_of(mini, text)]
         changed = NFC.normalize_str(text)
-        # across an added token nothing composes, so there the texts would have to be changed piece by piece
+        # nothing composes across an added token, so these texts would have to be changed piece by piece
         if changed != text and "<|" not in text:
             case.append(changed)
         lines.append(compact(case))
@@ -62,7 +63,8 @@ def write_golden():
 
 
 def shown_otherwise(tokenizer):
-    """Added tokens that `tokenizers` decodes to their normalized string since 0.23; dtrun, as older versions do, to their own."""
+    """Returns the added tokens that `tokenizers` since 0.23 decodes to their normalized string. Like older versions,
+    dtrun decodes them to their own."""
     return {i for i, token in tokenizer.get_added_tokens_decoder().items()
             if token.normalized and tokenizer.normalizer and tokenizer.normalizer.normalize_str(token.content) != token.content}
 
@@ -76,7 +78,7 @@ def kind_case(tokenizer, text):
 
 
 def random_ids(kinds):
-    """Ids in any order, where every run of byte tokens is UTF-8."""
+    """Ids in any order; every run of byte tokens is UTF-8."""
     draw = random.Random(3)
     for name, tokenizer in kinds.items():
         for _ in range(40):

@@ -1,10 +1,12 @@
-"""Make window.json: what Hugging Face transformers (f32, CPU, eager attention) generates greedily from the bundled models when a
-token sees the first `sinks` tokens and the last `window`, itself among them, all of them at their own positions: a mask, and no
-cache, so that each step is computed anew. Run it from anywhere, with torch, transformers and tokenizers installed:
+"""Make window.json: what Hugging Face transformers (f32, CPU, eager attention) generates greedily from the bundled
+models if a token sees only the first `sinks` tokens and the last `window` tokens, including itself, all of them at
+their own positions. It uses a mask and no cache, so each step is computed again. Run it from anywhere, with torch,
+transformers and tokenizers installed:
 
     python tests/golden/make_window.py
 
-Of each case it keeps the tokens and the margin between the two best at each step, up to the first margin below TIE.
+For each case it stores the tokens and the margin between the two best at each step, up to the first margin below
+TIE.
 """
 import json, pathlib
 import torch

@@ -1,5 +1,5 @@
-"""rate for make_policies.py: the formula of policies/rate.lua and its parts, with the learning of runtime/tree/calibration_learn.c, at temperature 0,
-written anew and as plainly as possible."""
+"""rate for make_policies.py: the formula of policies/rate.lua and its parts, with the learning of
+runtime/tree/calibration_learn.c, at temperature 0, implemented again as simply as possible."""
 import math
 import numpy as np
 
@@ -12,7 +12,7 @@ UNEVEN = {"rows": [1, 2, 3, 4, 257], "target": [1.0, 1.013, 1.371, 1.427, 11.3],
 
 
 class Calibration:
-    """Calibrates the draft model's candidates, and learns slope, shift and share from the tokens that come."""
+    """Calibrates the draft model's candidates, and learns slope, shift and share from the tokens that follow."""
 
     def __init__(self):
         self.slope, self.shift, self.share = 1.0, 0.0, 1.0
@@ -28,7 +28,7 @@ class Calibration:
                 for i, ((t, _), w) in enumerate(zip(candidates, weight))]
 
     def learn(self, candidates, token, slope, shift, share):
-        """slope, shift, share: those that the candidates were calibrated with."""
+        """slope, shift, share: the numbers with which the candidates were calibrated."""
         tokens, p = [t for t, _ in candidates], [x for _, x in candidates]
         i, first = tokens.index(token), min(max(p[0], 1e-6), 1 - 1e-6)
         odds = (math.log(first / (1 - first)) - shift) / slope
@@ -45,8 +45,9 @@ class Calibration:
 
 
 class LossBudget:
-    """What drafts may lose, in target passes. The pair's budget begins with 10, gains 1 % of each token and the policy's overhead (a quarter
-    of a cache miss) that plain decoding takes and a paused iteration does not, and holds at most 32. A text may lose 5 % of its tokens, or of 200."""
+    """How much drafts may lose, in target passes. The pair's budget begins with 10. It gains 1 % of each token, and the
+    policy overhead (a quarter of a cache miss) that a paused iteration avoids and plain decoding would take. It
+    holds at most 32. A text may lose 5 % of its tokens, or of 200 if it has fewer."""
 
     def __init__(self, misses):
         self.misses = misses
@@ -60,12 +61,12 @@ class LossBudget:
         self.credit = min(self.credit + passes, 32)
 
     def begins(self, n):
-        """n iterations, each with a token of its own."""
+        """Counts n iterations, each with a token of its own."""
         self.tokens += n
         self.adds(self.loss * n)
 
     def budget(self, plain, overhead, row):
-        """Milliseconds that this iteration may lose; None: not even overhead and a row, so it pauses."""
+        """Returns the milliseconds that this iteration may lose; None: not even overhead and a row, so it pauses."""
         look, self.loss = overhead + row, 0.01 + 0.25 * self.misses[1] / plain
         resume = max(1.25 * self.misses[2] - overhead, 0.0) / plain
         if self.cold:
@@ -75,13 +76,13 @@ class LossBudget:
         return self.left() * plain if self.covers(self.look) else None
 
     def covers(self, passes):
-        """Whether this many may be lost. If not, it pauses until a look after the pause may."""
+        """Whether this many may be lost. If not, it pauses until a look after the pause may be."""
         if passes > self.left():
             self.pause_left = math.ceil(max((self.again - self.credit) / self.loss, (self.again - self.balance) / 0.05 - self.tokens)) - 1
         return passes <= self.left()
 
     def stake(self, left, row, p):
-        """The part p of what is left, half at most, or a row."""
+        """Returns the share p of what is left, at most half, or a row."""
         return min(left, max(row, min(p, 0.5) * left))
 
     def spend(self, ms, plain, accepted):
@@ -91,7 +92,8 @@ class LossBudget:
 
 
 class Copies:
-    """Tokens that followed the text's last tokens before; right[kind] / seen[kind] is how often those of a kind came true."""
+    """Tokens that followed earlier occurrences of the text's last tokens. right[kind] / seen[kind] is how often those
+    of a kind came true."""
 
     def __init__(self):
         self.right, self.seen, self.first = {}, {}, None
@@ -117,7 +119,7 @@ class Copies:
         self.nodes = []  # (node, kind) of this iteration's copies
 
     def offer(self):
-        """The token that is copied next, and its place among copies; what it copies may be copies."""
+        """Returns the token that is copied next, and its place among copies. What it copies may be copies."""
         if self.place is None:
             return None, None
         self.place += 1
@@ -139,7 +141,7 @@ class Copies:
 
 
 def between(n, rows, ms):
-    """Of n rows, on straight lines; more rows than the table has lie on the last one."""
+    """Returns the cost of n rows by linear interpolation; beyond the last entry of the table the last line continues."""
     i = min(max(sum(r <= n for r in rows) - 1, 0), len(rows) - 2)
     return ms[i] + (n - rows[i]) * (ms[i + 1] - ms[i]) / (rows[i + 1] - rows[i])
 
@@ -151,7 +153,7 @@ class Rate:
         self.verify = lambda n: between(n, costs["rows"], costs["target"]) + overhead + (n - 1) * node
         self.reading = lambda n: between(n, costs["rows"], costs["draft"]) if n > 0 else 0.0
         self.pass_ms = lambda n: self.reading(n) + step
-        self.rows = lambda nodes, n: self.verify(nodes + 1 + n) - self.verify(nodes + 1)  # n rows more
+        self.rows = lambda nodes, n: self.verify(nodes + 1 + n) - self.verify(nodes + 1)  # the cost of n more rows
         self.row = lambda nodes: min(self.rows(nodes, n) / n for n in range(1, 5))
         self.overhead, self.node = overhead, node
         self.loss_budget, self.copies, self.calibration = LossBudget(costs["cache_miss"]), Copies(), Calibration()
@@ -160,22 +162,22 @@ class Rate:
         self.expected = max(0.0, 0.8 - self.row(1) / plain)
         self.brings, self.asked, self.idle, self.pause, self.reach = [self.promise, self.expected], [3, 3], 0, 4, 0.0
         self.tokens, self.ms = 3.0, self.verify(1)
-        self.read = 0  # tokens of the text that the draft model has rows of
-        self.quiet, self.needs = 0, 16  # iterations to pause, unless this many last tokens occur earlier
-        self.paused, self.valid_until = 0, 0  # iterations; length up to which costs are valid
+        self.read = 0  # how many tokens of the text the draft model has rows of
+        self.quiet, self.needs = 0, 16  # iterations to pause, unless this many of the last tokens occur earlier
+        self.paused, self.valid_until = 0, 0  # paused iterations; length up to which costs are valid
 
     def repays(self, R, gain, length, left):
-        """Whether what passes gain until the text ends is as much as reading takes, of all before the text's last token."""
+        """Whether the gain of passes until the text ends pays for reading everything before the text's last token."""
         return gain * left / (R * self.verify(1)) >= R * self.reading(length - 1 - self.read)
 
     def pays(self, R, rest, tries, length, left):
-        """Whether a first pass is worth its time."""
+        """Whether a first pass pays for its time."""
         gain = max(self.brings[0], self.promise if tries else 0.0) * rest - R * self.pass_ms(1)
         return gain >= 0 and self.repays(R, gain, length, left)
 
     def silence(self, length, left):
-        """How many iterations to come ask nothing, even if plain decoding's rate is all that is reached, unless there is a
-        copy that is worth its row then."""
+        """How many coming iterations do not draft, even if only plain decoding's rate is reached, unless there is a
+        copy that pays for its row then."""
         R, tries = 1 / (self.verify(1) - self.overhead), self.idle >= self.pause
         self.needs = next((e for e in range(1, 17) if self.copies.q(("alone", e)) >= R * self.row(0)), 16)
         if self.passes or self.pays(R, 1.0, tries, length, left):
@@ -184,7 +186,7 @@ class Rate:
         return most if tries or not self.pays(R, 1.0, True, length, left) else min(most, self.pause - self.idle)
 
     def pauses(self, text):
-        """The loss budget's pause, or one that ends when as many of the text's last tokens occur earlier as copies need."""
+        """Pauses as the loss budget requires, or until enough of the text's last tokens for a copy occur earlier."""
         n = self.needs
         again = any(text[i:i + n] == text[-n:] for i in range(len(text) - n))
         if self.loss_budget.pause_left > 0:
@@ -198,7 +200,7 @@ class Rate:
         return True
 
     def resume(self, text):
-        """The paused iterations were plain ones."""
+        """Counts the paused iterations as plain ones."""
         self.loss_budget.begins(1 + self.paused)
         self.loss_budget.cold = self.loss_budget.cold or self.paused > 0
         for _ in range(self.paused):
@@ -279,7 +281,7 @@ class Rate:
         self.choose(tree, alpha, of_pass, R, budget - self.drafted_ms)
 
     def choose(self, tree, alpha, of_pass, R, left):
-        """Verifies as many of the likeliest nodes as add most tokens, less R for each ms of their rows."""
+        """Verifies the likeliest nodes, in the number that adds most tokens, minus R for each ms of their rows."""
         order, most, k, total = sorted(list(alpha)[1:], key=lambda v: (-alpha[v], v)), 0.0, 0, 0.0
         stake = self.loss_budget.stake(left, self.rows(0, 1), alpha[order[0]] if order else 0)
         for i, v in enumerate(order, 1):
@@ -295,8 +297,9 @@ class Rate:
         self.brings[which] += (0.01 + 1 / self.asked[which]) * (brought - self.brings[which])
 
     def settle(self, alpha, of_pass, R, kept):
-        """What passes have brought: the tokens of their nodes less what rows cost, and the first what those below bring, less
-        their time; kept: likeliest first. What is known of passes below the first fades while there are none."""
+        """Learns what passes have gained: the tokens of their nodes minus the cost of rows and, for the first pass, the
+        gain of those below minus their time. kept: likeliest first. What is known of passes below the first fades
+        while there are none."""
         if not self.passes:
             self.idle += 1
             return
@@ -315,7 +318,7 @@ class Rate:
     def observe(self, tree, accepted, bonus):
         if self.spent is None:
             return
-        for v in accepted if self.passes else []:  # accepted nodes that were drafted from have rows, up to the first that was not
+        for v in accepted if self.passes else []:  # accepted nodes that were drafted from have rows, up to the first one that was not
             if v not in self.says:
                 break
             self.read += 1

@@ -1,7 +1,9 @@
-"""Splits a GGUF file into parts as llama.cpp's gguf-split does: split_gguf.py FILE PARTS STEM [empty]. Python's own modules only.
+"""Splits a GGUF file into parts as llama.cpp's gguf-split does: split_gguf.py FILE PARTS STEM [empty]. Uses Python's
+own modules only.
 
-Writes STEM-00001-of-0000N.gguf ..: the first with all keys, each with split.no, split.count and split.tensors.count; the tensors in their order, about as many bytes
-in each. empty: the first part has no tensors (gguf-split --no-tensor-first-split).
+Writes STEM-00001-of-0000N.gguf ..: the first part has all keys, each part has split.no, split.count and
+split.tensors.count. Tensors keep their order, with about the same number of bytes in each part. empty: the first
+part has no tensors (gguf-split --no-tensor-first-split).
 """
 
 import struct
@@ -66,7 +68,7 @@ shares, filled = [[] for _ in range(parts)], 0
 into = shares[1:] if empty else shares
 for i, body in enumerate(bodies):
     left = len(bodies) - i
-    share = max(min(filled * len(into) // (len(data) - base), len(into) - 1), len(into) - left)  # none is left without a tensor
+    share = max(min(filled * len(into) // (len(data) - base), len(into) - 1), len(into) - left)  # no part is left without a tensor
     into[share].append(i)
     filled += len(body)
 for part, share in enumerate(shares):

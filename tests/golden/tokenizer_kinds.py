@@ -1,8 +1,10 @@
-"""Small tokenizers of the kinds that people's models have, trained on the bundled prompts: each is the JSON of a tokenizer.json.
+"""Small tokenizers of the kinds that people's models have, trained on the bundled prompts. Each is the JSON of a
+tokenizer.json.
 
-make() returns {name: json object}. Byte-level ones: llama3, qwen2, smollm, tekken. Of characters, as SentencePiece makes them: llama2 (a space
-put before every section), metaspace_first, _always, _never and _cut (other ways to do so), unknown (bytes that are missing), spm (merges
-by score), phi3, gemma. joined: pieces that end with what parts them."""
+make() returns {name: json object}. Byte-level ones: llama3, qwen2, smollm, tekken. Ones of characters, as
+SentencePiece makes them: llama2 (puts a space before every section), metaspace_first, _always, _never and _cut
+(other ways to do so), unknown (some bytes are missing), spm (merges by score), phi3, gemma. joined: pieces end with
+their separators."""
 import copy
 import json
 import random
@@ -17,7 +19,7 @@ UPPER, LOWER, ENDING = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}
 O200K = (rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}*{LOWER}+{ENDING}|[^\r\n\p{{L}}\p{{N}}]?{UPPER}+{LOWER}*{ENDING}"
          r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 QWEN35 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
-# What the prompts lack, so that characters of more than one byte meet in merges.
+# Text that the prompts lack, so that merges contain characters of more than one byte.
 MORE = ["\u00e9t\u00e9 na\u00efve caf\u00e9 \u00fcber " * 8, "\u4f60\u597d\u4e16\u754c " * 8, "\u043f\u0440\u0438\u0432\u0435\u0442 \u043c\u0438\u0440 " * 8,
         "\U0001f600\U0001f680 " * 8, "don't I'll we've it's 1234 5678 2024 " * 8, "int main() {\n    return 0;\n}\n" * 8,
         "a\r\nb\r\n\r\nc\t\td  e    f\n\n\n" * 8]
@@ -54,7 +56,7 @@ def plain(t):
 
 
 def llama3(texts):
-    """ignore_merges, and 40 tokens that no merge makes any more: as whole words they are still found."""
+    """With ignore_merges, and 40 tokens that no merge makes any more: they are still found as whole words."""
     t = byte_level(texts, by_regex(LLAMA3))
     t.add_special_tokens([special("<|begin_of_text|>"), special("<|end_of_text|>"), special("<|eot_id|>")])
     t.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), begun_by(t, "<|begin_of_text|>")])
@@ -69,7 +71,7 @@ def llama3(texts):
 
 
 def qwen2(texts):
-    """Merges written "a b", as older files have them."""
+    """With merges written as "a b", as in older files."""
     t = byte_level(texts, by_regex(QWEN2), normalizers.NFC())
     t.add_special_tokens([special("<|endoftext|>"), special("<|im_start|>"), special("<|im_end|>")])
     t.add_tokens([AddedToken("<think>", normalized=False, special=False), AddedToken("e\u0301\u4f60", normalized=True, special=False)])
@@ -99,7 +101,7 @@ def o200k(texts):
 
 
 def cl100k(texts):
-    """A split that throws away what its pattern does not match: nothing."""
+    """With a split that removes what its pattern does not match, which is nothing."""
     t = byte_level(texts, pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(LLAMA3), "removed", invert=True),
                                                    pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]))
     t.add_special_tokens([special("<|endoftext|>"), special("<|im_start|>"), special("<|im_sep|>"), special("<|im_end|>")])
@@ -107,7 +109,7 @@ def cl100k(texts):
 
 
 def joined(texts):
-    """Strings as patterns, one of which a regular expression would read otherwise."""
+    """With strings as patterns, one of which has another meaning as a regular expression."""
     t = byte_level(texts, pre_tokenizers.Sequence([pre_tokenizers.Split(" ", "merged_with_previous"), pre_tokenizers.Split("...", "isolated"),
                                                    pre_tokenizers.Split(Regex("[.!\n]"), "merged_with_previous"),
                                                    pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]))
@@ -115,7 +117,8 @@ def joined(texts):
 
 
 def characters(texts, specials):
-    """Tokens of characters, of which the first are the specials and a token for each byte. The later a token, the lower its score."""
+    """Tokens of characters. The first are the special tokens and one for each byte. The later a token, the lower its
+    score."""
     t = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
     t.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never", split=True)
     specials = specials + [f"<0x{b:02X}>" for b in range(256)]
@@ -127,7 +130,7 @@ def characters(texts, specials):
 
 
 def phi3(texts):
-    """Llama 2's, with tokens that take the white space behind them."""
+    """Llama 2's, with tokens that take the white space after them."""
     plain_ones, others = ["<unk>", "<s>", "<|endoftext|>"], ["<|assistant|>", "<|system|>", "<|end|>", "<|user|>"]
     t = characters(texts, [*plain_ones, "</s>", *others])
     t.pre_tokenizer = None
@@ -139,7 +142,7 @@ def phi3(texts):
 
 
 def gemma(texts):
-    """No space before a text; runs of white space are tokens, the longest first."""
+    """No space is put before a text. Runs of white space are tokens, the longest first."""
     controls = ["<pad>", "<eos>", "<bos>", "<unk>", "<start_of_turn>", "<end_of_turn>", "<|turn>", "<turn|>"]
     runs = [blank * n for blank in "\n\u2581\t" for n in (7, 6, 5, 4, 3, 2)]
     t = characters(texts, [*controls, *runs])
@@ -153,7 +156,7 @@ def gemma(texts):
 
 
 def llama2(texts):
-    """Characters and 256 byte tokens; an unusual one of every kind of added token."""
+    """Characters and 256 byte tokens, with an unusual one of every kind of added token."""
     t = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
     t.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always", split=True)
     specials = ["<unk>", "<s>", "</s>", *(f"<0x{b:02X}>" for b in range(256))]
@@ -173,7 +176,7 @@ def llama2(texts):
 
 
 def merges_of(scores):
-    """As transformers makes them of a SentencePiece model: {token: (id, score)}."""
+    """As transformers makes them from a SentencePiece model: {token: (id, score)}."""
     merges = []
     for whole, (_, score) in scores.items():
         halves = [(whole[:i], whole[i:]) for i in range(1, len(whole)) if whole[:i] in scores and whole[i:] in scores]
@@ -183,7 +186,7 @@ def merges_of(scores):
 
 
 def spm(base):
-    """What a GGUF file can say: merges by score (the later the token, the lower), three special tokens."""
+    """What a GGUF file can represent: merges by score (the later the token, the lower), three special tokens."""
     made = copy.deepcopy(base)
     made["added_tokens"] = [token for token in made["added_tokens"] if token["content"] in ("<unk>", "<s>", "</s>")]
     made["model"]["merges"] = merges_of({token: (i, -i) for token, i in made["model"]["vocab"].items()})
@@ -201,7 +204,7 @@ def metaspace(base, scheme, cut=False):
 
 
 def unknown(base):
-    """Two byte tokens are missing: characters that need them are unknown, one by one."""
+    """Two byte tokens are missing. Each character that needs them is unknown."""
     made = copy.deepcopy(base)
     for b in (0xE4, 0xBD):
         made["model"]["vocab"][f"<gone {b}>"] = made["model"]["vocab"].pop(f"<0x{b:02X}>")

@@ -1,4 +1,5 @@
-"""Texts that tokenizers stumble over, for make_tokenizer_vectors.py and check_tokenizers.py. Seeded: always the same texts."""
+"""Texts that are difficult for tokenizers, for make_tokenizer_vectors.py and check_tokenizers.py. They are seeded, so
+always the same."""
 import os
 import random
 import unicodedata
@@ -51,7 +52,7 @@ def cases(words):
             for text in ("it'%s", "it'%s so", "IT'%s", " '%s", "'%s", "''%s", "it\u2019%s", "1'%s", "it '%s9"):
                 yield text.replace("%s", case(suffix))
 
-    # added tokens in the text, whole and in part, and text that NFC would change across them
+    # added tokens in the text, whole and partial, and text that NFC would change across them
     for text in ("<|endoftext|>", "a<|endoftext|>b", " <|endoftext|> ", "<|endoftext|><|padding|>", "<|endoftext|", "<|padding|>\n",
                  "<|<|endoftext|>|>", "<|ENDOFTEXT|>", "<|endof  text|>", "x  <|endoftext|>  y", "e<|endoftext|>\u0301",
                  "<|endoftext|>\u0338", "\u0338<|padding|>\u0301  \u0301"):
@@ -93,7 +94,7 @@ def cases(words):
 
 
 def kind_cases(words):
-    """A few hundred texts for the kinds of tokenizer_kinds.py: some of the above, and their own traps."""
+    """A few hundred texts for the kinds of tokenizer_kinds.py: some of the above, and difficult cases for these kinds."""
     draw = random.Random(7)
     every = [text for text in cases(words) if len(text) <= 120]
     yield from draw.sample(every, 130)

@@ -1,5 +1,6 @@
-"""A GGUF file as the transformers model (f32, CPU, eager attention) that it was converted from, its blocks widened by gguf-py:
-the oracle of check_checkpoint.py. Llama, Qwen2, Qwen3, GPT-NeoX, SmolLM3, Granite, OLMo 2 and 3, Phi-3, Gemma 2 and 3."""
+"""Loads a GGUF file as the transformers model (f32, CPU, eager attention) from which it was converted, with its blocks
+widened by gguf-py: the oracle of check_checkpoint.py. Supports Llama, Qwen2, Qwen3, GPT-NeoX, SmolLM3, Granite, OLMo
+2 and 3, Phi-3, Gemma 2 and 3."""
 import gguf
 import numpy as np
 import torch
@@ -7,21 +8,22 @@ import transformers
 
 
 ZIPPED = ["llama", "mixtral", "granite", "smollm3"]
-LARGEST = {"gemma2": 46, "gemma3": 62}  # layers of the models whose attention scale is of hidden / heads numbers
+LARGEST = {"gemma2": 46, "gemma3": 62}  # layers of the models whose attention scale uses hidden / heads numbers
 
 
 def put_back(weights, heads):
-    """llama.cpp's converter zips the halves of every head of architecture llama's queries and keys."""
+    """Undoes llama.cpp's converter, which zips the halves of every head of the architecture llama's queries and keys."""
     return weights.reshape(heads, weights.shape[0] // heads // 2, 2, *weights.shape[1:]).swapaxes(1, 2).reshape(weights.shape)
 
 
 def parts_together(qkv, heads):
-    """And it takes GPT-NeoX's queries, keys and values apart."""
+    """Undoes the converter's separation of GPT-NeoX's queries, keys and values."""
     return qkv.reshape(3, heads, -1, *qkv.shape[1:]).swapaxes(0, 1).reshape(qkv.shape)
 
 
 def value_heads(spec, name, x, back):
-    """llama.cpp's converter puts the value heads of linear attention that share a key head apart: the first of each, then the second."""
+    """llama.cpp's converter separates the value heads of linear attention that share a key head: first the first of
+    each, then the second. This does the same or, with `back`, undoes it."""
     key_heads, heads = spec["linear_num_key_heads"], spec["linear_num_value_heads"]
     if name.endswith("linear_attn.norm.weight"): return x
     at = 2 * key_heads * spec["linear_key_head_dim"] if "in_proj_qkv" in name or "conv1d" in name else 0
@@ -60,9 +62,9 @@ def config_of(key):
 
 
 def further(arch, spec, own):
-    """What a family has beside the keys of all; its name in transformers."""
+    """Returns the settings that a family has in addition to those of all, and its name in transformers."""
     head = spec.get("head_dim", spec["hidden_size"] // spec["num_attention_heads"])
-    if arch in ("smollm3", "phi3"): spec["pad_token_id"] = 0  # theirs is beyond a small vocabulary
+    if arch in ("smollm3", "phi3"): spec["pad_token_id"] = 0  # its id is outside of a small vocabulary
     if arch == "granite":
         spec |= {"embedding_multiplier": own("embedding_scale", 1.0), "residual_multiplier": own("residual_scale", 1.0),
                  "attention_multiplier": own("attention.scale", 0.0) or head ** -0.5, "logits_scaling": own("logit_scale", 1.0)}
@@ -103,5 +105,5 @@ def widened(path):
         p.copy_(torch.from_numpy(np.ascontiguousarray(x, np.float32).reshape(p.shape)))
     factors = tensors.pop("rope_freqs.weight", None)
     if factors is not None: model.model.rotary_emb.inv_freq /= torch.from_numpy(np.array(factors.data))
-    assert not tensors, f"tensors that no one has asked for: {sorted(tensors)}"
+    assert not tensors, f"unused tensors: {sorted(tensors)}"
     return model

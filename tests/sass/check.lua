@@ -1,42 +1,47 @@
--- What nvcc made of the CUDA backend.  dtrun run tests/sass/check.lua LIBRARY [--renew]
+-- Checks what nvcc made of the CUDA backend.  dtrun run tests/sass/check.lua LIBRARY [--renew]
+--
 -- Four things are read from LIBRARY (build/cuda/cuda/libdtrun_cuda.a) with cuobjdump:
--- 1. The loops of the matrix products (kernels k_matmul...): no instruction may wait for a load from device memory
---    that was issued fewer steps before than the kernel says, with the last number of its name. A step is the tensor
---    core's work on 32 k: two instructions for each accumulator. Loops are run through by the control bits: every
---    instruction says on which of six counters it waits, and a load which one it counts up; copies to shared memory
---    are waited for by groups. That the bits mean this on an architecture is seen from what is read after it was
---    loaded: they must say of all of it that it was waited for.
--- 2. The norms (kernels k_norm) of four columns a thread and more: after the wait for the kernel before, the parts of
---    several columns are loaded before the first is added: one trip to memory, where a chain of loads has one a part.
--- 3. Attention (kernels k_attention): behind the addition that finds a row's last part, several parts are loaded before
---    the first is used. An H100 showed what loads behind branches cost: a trip a part, most of a pass at long contexts.
--- 4. Registers, stack (what is spilled), shared memory, threads, and how many blocks fit a multiprocessor, of every
---    kernel: those in table.txt, which --renew writes. They are one nvcc's: with another they are not compared.
--- Without nvcc or cuobjdump it is skipped (exit status 77).
+-- 1. The loops of the matrix products (kernels k_matmul...): no instruction may wait for a load from device memory that
+--    was issued fewer steps earlier than the last number of the kernel's name says. A step is the tensor core's work on
+--    32 k: two instructions for each accumulator. Loops are followed by their control bits: every instruction says for
+--    which of six counters it waits, and a load which counter it increments; copies to shared memory are waited for in
+--    groups. Whether the bits have this meaning on an architecture is checked with the instructions that read what was
+--    loaded: the bits must say that they wait for it.
+-- 2. The norms (kernels k_norm) with four columns per thread or more: after the wait for the previous kernel, the parts
+--    of several columns are loaded before the first of them is added. This takes one access time of the memory, where a
+--    chain of loads takes one per part.
+-- 3. Attention (kernels k_attention): after the addition that finds a row's last part, several parts are loaded before
+--    the first is used. On an H100, loads after branches took one access time per part, which was most of a pass at
+--    long contexts.
+-- 4. Registers, stack (spilled registers), shared memory, threads, and the number of blocks per multiprocessor, for
+--    each kernel: they must be those in table.txt, which --renew writes. The table holds for one version of nvcc; it is
+--    not compared with the result of another one.
+-- Without nvcc or cuobjdump the check is skipped (exit status 77).
 local dt = require "dt"
 
 local opts = dt.args {
   doc = "checks the machine code of the CUDA backend",
   options = {
-    { "renew", false, doc = "writes the table, in place of comparing with it" },
-    { "steps", nil, type = "integer", min = 1, max = 16, doc = "for kernels that do not say in their names how many" },
+    { "renew", false, doc = "writes the table instead of comparing with it" },
+    { "steps", nil, type = "integer", min = 1, max = 16, doc = "the number of steps, for kernels whose names lack it" },
   },
   rest = "LIBRARY",
   models = false,
 }
 local TABLE = (arg[0]:match "^(.*/)" or "./") .. "table.txt"
 
--- Of a multiprocessor: bytes of shared memory, threads, and the bytes that cuobjdump counts into a block's own.
+-- For a multiprocessor: bytes of shared memory, threads, and the bytes that cuobjdump adds to a block's own.
 local UNITS = {
   sm_80 = { shared = 164 << 10, threads = 2048, counted = 0 },
   sm_90 = { shared = 228 << 10, threads = 2048, counted = 1024 },
   sm_100 = { shared = 228 << 10, threads = 2048, counted = 1024 },
   sm_120 = { shared = 100 << 10, threads = 1536, counted = 1024 },
 }
-local LEAST = 2 -- steps; of 64 rows one is 64 products of a warp, of 144 some 500 clocks; a load takes up to 1400
+-- Steps. With 64 rows a step is 64 products of a warp, with 144 rows some 500 clocks; a load takes up to 1400 clocks.
+local LEAST = 2
 local COLUMNS, TOGETHER = 4, 24 -- of a norm's thread: the parts of three columns; other loops have up to 16 loads
-local PARTS = 8 -- of a row, of 16 bytes each
-local PASSES = 12 -- of a loop in another, as many as that it comes to rest
+local PARTS = 8 -- of a row, with 16 bytes each
+local PASSES = 12 -- of an inner loop; after this number the waits no longer change
 local REGISTERS, BLOCKS, RESERVED, PARTITIONS = 65536, 32, 1024, 4
 
 local function skip(reason)
@@ -58,19 +63,19 @@ local function find_cuobjdump()
   for _, place in ipairs(places) do
     if output_of(("%s --version"):format(place)) then return place end
   end
-  skip "no cuobjdump: the CUDA toolkit has one, and the Python package triton (CUOBJDUMP or PYTHON says where)"
+  skip "cannot find cuobjdump; it is in the CUDA toolkit and in the Python package triton (set CUOBJDUMP or PYTHON)"
 end
 
--- Names of the values of enumerations that stand in symbols: internal.cuh and device.cuh.
+-- Names of the enumeration values that occur in symbols: internal.cuh and device.cuh.
 local VALUES = {
   ["6number"] = { "F16", "BF16" },
   ["7packing"] = { "BITS16", "BITS4", "BITS5", "BITS6", "BITS8" },
   ["4held"] = { "HELD_16", "HELD_Q8" },
 }
 
--- k_matmul<BF16, BITS16, 1, 4, store> of _Z8k_matmulIL6number1EL7packing0ELi1ELi4E5storeEv7productT3_
+-- Turns _Z8k_matmulIL6number1EL7packing0ELi1ELi4E5storeEv7productT3_ into k_matmul<BF16, BITS16, 1, 4, store>.
 local function readable(symbol)
-  local function take(text) -- what a length stands before, and what is behind it
+  local function take(text) -- the text that a length precedes, and the rest
     local length, rest = text:match "^(%d+)(.*)$"
     return rest:sub(1, tonumber(length)), rest:sub(tonumber(length) + 1)
   end
@@ -95,7 +100,8 @@ end
 
 local ROW = "%-6s  %-45s %9s %5s %7s %7s %6s"
 
--- By symbol, from the PTX: threads, and the shared memory that the launch gives (DYNAMIC_SHARED_OF in device.cuh).
+-- Reads the PTX: for each symbol its threads, and the shared memory that the launch adds (DYNAMIC_SHARED_OF in
+-- device.cuh).
 local function read_ptx(cuobjdump, library)
   local found, entry = {}, nil
   for line in assert(io.popen(("%s -ptx '%s'"):format(cuobjdump, library))):lines() do
@@ -145,7 +151,8 @@ local function compare(fresh)
   local old = file and file:read "a" or ""
   if file then file:close() end
   if old:match "^[^\n]*" ~= fresh:match "^[^\n]*" then
-    print(("table.txt is not compared: it says '%s', this is '%s'"):format(old:match "^[^\n]*", fresh:match "^[^\n]*"))
+    print(("table.txt is not compared: it was written for '%s', this is '%s'"):format(old:match "^[^\n]*",
+      fresh:match "^[^\n]*"))
     return true
   end
   local known, same = {}, true
@@ -157,13 +164,13 @@ local function compare(fresh)
   for line in old:gmatch "[^\n]+" do
     if known[line] then print("gone: " .. line) same = false end
   end
-  if not same then print "table.txt is another: look at what changed, then renew it (--renew) in the same commit" end
+  if not same then print "table.txt differs; check what changed, then renew it (--renew) in the same commit" end
   return same
 end
 
 -- ---- the waits ----
 
--- Calls back with arch, symbol and the instructions of each kernel of that name.
+-- Calls back with arch, symbol and instructions for each kernel of that name.
 local function each_kernel(cuobjdump, library, name, callback)
   local arch, symbol, code, pending
   local function done()
@@ -187,9 +194,10 @@ local function each_kernel(cuobjdump, library, name, callback)
   done()
 end
 
--- Loops with tensor-core instructions, each as the order in which its instructions run: the innermost ones; where a
--- loop's first pass stands before it, also the loop around both, with several passes of the inner one. And how many of
--- these instructions are in none of them, and how many a step has.
+-- Finds the loops with tensor-core instructions. Each is a list of its instructions in the order in which they run.
+-- These are the innermost loops and, if a loop's first pass is written out before it, also the loop around both, with
+-- several passes of the inner one. Also returns how many of the tensor-core instructions are in none of the loops, and
+-- how many a step has.
 local function loops_of(code)
   local index, all, inner, orders, outside = {}, {}, {}, {}, 0
   local function holds(loop, i) return loop[1] <= i and i <= loop[2] end
@@ -228,7 +236,7 @@ local function loops_of(code)
     end
     if among(inner, loop[1]) == loop or peeled[loop] then orders[#orders + 1] = order end
   end
-  -- An accumulator may stay in one register or pass from one to another.
+  -- An accumulator may stay in one register, or move from one to another.
   local accumulator, per_step = {}, 0
   local function root(register)
     while accumulator[register] and accumulator[register] ~= register do register = accumulator[register] end
@@ -244,7 +252,7 @@ local function loops_of(code)
   return orders, outside, per_step
 end
 
--- What a loop waits for too early, as lines; every branch forward is taken to fall through.
+-- Returns, as lines, where a loop waits too early. Every forward branch is assumed not to be taken.
 local function early_waits(code, order, steps, per_step)
   local on, open, groups, found, products, step = {}, {}, {}, {}, 0, 0
   for counter = 0, 5 do on[counter] = {} end
@@ -258,7 +266,7 @@ local function early_waits(code, order, steps, per_step)
     end
   end
   for _ = 1, 3 * steps + 4 do
-    local ends = products -- when this pass through the order is over
+    local ends = products -- the number of products when this pass through the order has ended
     for _, i in ipairs(order) do ends = ends + (code[i].op:match "^HMMA" and 1 or 0) end
     for _, i in ipairs(order) do
       local one = code[i]
@@ -286,8 +294,8 @@ local function early_waits(code, order, steps, per_step)
   return found
 end
 
--- How often something reads what was loaded, and how often the bits do not say that it waits for that: never, or they
--- mean something else on this architecture.
+-- Counts how often something reads what was loaded, and how often the bits do not say that it waits for this. The
+-- second number must be 0; otherwise the bits mean something else on this architecture.
 local function reads_of(code)
   local counter_of, reads, unexplained = {}, 0, 0
   for _, one in ipairs(code) do
@@ -318,9 +326,9 @@ local function check_waits(cuobjdump, library)
     local name = readable(symbol)
     local steps = opts.steps or tonumber(name:match "(%d+), %a+>$")
     local loops, outside, per_step = loops_of(code)
-    local found = not steps and { "its name does not say how many steps" }
+    local found = not steps and { "its name does not give the number of steps" }
       or steps < LEAST and { "fewer than " .. LEAST .. " steps" }
-      or outside > 0 and { outside .. " tensor-core instructions outside of the loop" } or {}
+      or outside > 0 and { outside .. " tensor-core instructions outside the loop" } or {}
     if #loops == 0 then found = { "no loop with tensor-core instructions" } end
     for _, loop in ipairs(#found == 0 and loops or {}) do
       for _, line in ipairs(early_waits(code, loop, steps, per_step)) do found[#found + 1] = line end
@@ -337,15 +345,15 @@ local function check_waits(cuobjdump, library)
   end)
   for arch, all in pairs(reads) do
     local believed = all > 0 and unexplained[arch] == 0
-    print(("%s  %s the bits explain %d of %d reads of what was loaded"):format(believed and "ok  " or "FAIL", arch,
+    print(("%s  %s the bits account for %d of %d reads of loaded values"):format(believed and "ok  " or "FAIL", arch,
       all - unexplained[arch], all))
     if not believed then wrong = wrong + 1 end
   end
-  if kernels == 0 then print "FAIL  no kernel k_matmul in the library" end
+  if kernels == 0 then print "FAIL  the library has no kernel k_matmul" end
   return kernels > 0 and wrong == 0
 end
 
--- The longest row of loads after the wait, with no sum between.
+-- The longest sequence of loads after the wait, with no addition in between.
 local function loads_together(code)
   local run, longest, waited = 0, 0, false
   for _, one in ipairs(code) do
@@ -354,10 +362,10 @@ local function loads_together(code)
     if one.op:match "^FADD" or one.op:match "^ACQBULK" then run = 0 end
     longest = math.max(longest, run)
   end
-  return waited and longest or nil -- before sm_90 there is no wait
+  return waited and longest or nil -- before sm_90 kernels do not wait
 end
 
--- The longest row of loads of 16 bytes behind the last atomic addition, with no branch between.
+-- The longest sequence of loads of 16 bytes after the last atomic addition, with no branch in between.
 local function parts_together(code)
   local run, longest = 0, 0
   for _, one in ipairs(code) do
@@ -368,7 +376,8 @@ local function parts_together(code)
   return longest
 end
 
--- Every kernel whose symbol has `name` must have at least so many loads together; where loads_of is nil, any number.
+-- Every kernel whose symbol contains `name` must have at least `least` loads together; if loads_of returns nil, any
+-- number will do.
 local function check_loads(cuobjdump, library, name, least, loads_of)
   local kernels, wrong = 0, 0
   each_kernel(cuobjdump, library, name, function(arch, symbol, code)
@@ -378,20 +387,20 @@ local function check_loads(cuobjdump, library, name, least, loads_of)
     if loads < least then wrong = wrong + 1 end
     print(("%s  %s %s: %d loads together"):format(loads < least and "FAIL" or "ok  ", arch, readable(symbol), loads))
   end)
-  if kernels == 0 then print(("FAIL  no such kernel %s in the library"):format(name)) end
+  if kernels == 0 then print(("FAIL  the library has no kernel %s"):format(name)) end
   return kernels > 0 and wrong == 0
 end
 
 local function check_norms(cuobjdump, library)
   return check_loads(cuobjdump, library, "6k_normI", TOGETHER, function(code, kernel)
-    local columns = tonumber(kernel:match "(%d+)>$") -- of a thread
+    local columns = tonumber(kernel:match "(%d+)>$") -- columns per thread
     return columns >= COLUMNS and loads_together(code) or nil
   end)
 end
 
 local library = opts.rest[1]
 if not library then
-  io.stderr:write "check.lua: which library? give build/cuda/cuda/libdtrun_cuda.a\n"
+  io.stderr:write "check.lua: expected a library, such as build/cuda/cuda/libdtrun_cuda.a\n"
   os.exit(2)
 end
 local nvcc = output_of "nvcc --version || /usr/local/cuda/bin/nvcc --version"

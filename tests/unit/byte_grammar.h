@@ -1,4 +1,4 @@
-/* Grammars over single bytes, as tests ask them. */
+/* Grammars over single bytes, and the questions that tests ask of them. */
 #ifndef BYTE_GRAMMAR_H
 #define BYTE_GRAMMAR_H
 
@@ -27,7 +27,7 @@ static inline masks *read_grammar(const vocabulary *v, const char *gbnf) {
   return m;
 }
 
-/* Whether the grammar takes all of the text. */
+/* Whether the grammar accepts the whole text. */
 static inline bool takes(masks *m, const char *text) {
   int place = masks_enter(m);
   int32_t at = masks_state(m, place);

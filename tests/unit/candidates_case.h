@@ -1,5 +1,5 @@
-/* What a pass says of the next token, with the noise of sample.h and without, against the definition in double; and
- * that a pass that wants both says what two would. */
+/* Compares what a pass reports about the next token, with and without the noise of sample.h, with the definition in
+ * double precision. Also checks that a pass that wants both reports what two separate passes would. */
 #ifndef CANDIDATES_CASE_H
 #define CANDIDATES_CASE_H
 
@@ -18,7 +18,7 @@ static void near_definition(const char *what, double is, double should, double e
   if (!(fabs(is - should) < error)) fail_msg("%s: %.9g, not %.9g", what, is, should);
 }
 
-/* Row i, of ids 0..vocab-1 with these logits, in a sequence that samples so. */
+/* Checks row i of the candidates against these logits of ids 0..vocab-1, in a sequence that samples as `s` says. */
 static void check_candidates(const candidates *c, int i, const float *logits, int vocab, const dt_sampling *s,
                              double error) {
   double *score = malloc(sizeof *score * (size_t)vocab), sum = 0, own_sum = 0, entropy = 0, largest = -INFINITY;
@@ -41,8 +41,8 @@ static void check_candidates(const candidates *c, int i, const float *logits, in
   free(score);
 }
 
-/* The first rows of `l`, one of each sequence at position 0, with the noise and without; `noisy` gets what was said
- * with it. Only the first ids take part. */
+/* Checks the candidates of the first rows of `l` (one row per sequence, at position 0), with the noise and without it.
+ * `noisy` gets what was reported with noise. Only ids below `vocab` take part. */
 static void candidates_are_those_of_the_definition(rig *r, row_list *l, int vocab, double error, candidates *noisy) {
   int32_t index[CANDIDATES_ROWS];
   dt_sampling sampling[CANDIDATES_ROWS];
@@ -81,8 +81,8 @@ static void candidates_are_those_of_the_definition(rig *r, row_list *l, int voca
   free(logits);
 }
 
-/* The same rows: who wants both has the argmax and, of all ids, the candidates without noise, in the first k of 1, 8,
- * 32; in rows that are filtered, that are not, and that do not sample. */
+/* For the same rows: a pass that wants both has the same argmax and, over all ids, the same candidates without noise,
+ * for k = 1, 8 and 32. Some rows are filtered, some are not, and some do not sample. */
 static void both_are_the_argmax_and_the_quiet_candidates(rig *r, row_list *l, int vocab) {
   int32_t index[CANDIDATES_ROWS], argmax[CANDIDATES_ROWS], expected[CANDIDATES_ROWS];
   dt_sampling sampling[CANDIDATES_ROWS];

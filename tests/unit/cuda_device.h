@@ -1,4 +1,4 @@
-/* Which device the tests of the CUDA backend run on, and the models they run there. */
+/* The device that tests of the CUDA backend run on, and the models that they run there. */
 #ifndef CUDA_DEVICE_H
 #define CUDA_DEVICE_H
 
@@ -14,21 +14,21 @@ static const bool emulated = true;
 static const bool emulated = false;
 #endif
 
-/* Without a GPU a program of such tests ends here, as skipped. */
+/* Ends a test program as skipped if there is no GPU. */
 static inline void cuda_device_or_skip(void) {
   if (dt_cuda_ops.present()) return;
-  puts("skipped: there is no GPU here");
+  puts("skipped: there is no GPU");
   exit(77);
 }
 
-/* The plain random shapes, with f32 weights, which the backend refuses, made bf16. */
+/* The plain random shapes. The backend does not support f32 weights, so those become bf16. */
 static inline model_shape cuda_shape(int i) {
   model_shape shape = random_shapes[i];
   if (shape.dtype == DT_F32) shape.dtype = DT_BF16;
   return shape;
 }
 
-/* The root of the mean square of the difference, in units of that of the CPU's logits. */
+/* The root mean square of the difference, relative to the root mean square of the CPU's logits. */
 static inline double logits_difference(const float *a, const float *b, size_t n) {
   double d = 0, size = 0;
   for (size_t i = 0; i < n; i++) {
@@ -39,7 +39,7 @@ static inline double logits_difference(const float *a, const float *b, size_t n)
   return sqrt(d / size);
 }
 
-/* What 16-bit activations may make of that. */
+/* How large that difference may be, due to 16-bit activations. */
 static inline double rounding_of(dt_dtype dtype) { return dtype == DT_F16 ? 1.5e-3 : 8e-3; }
 
 #endif

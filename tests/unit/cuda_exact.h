@@ -1,6 +1,6 @@
-/* What promise 1 asks of the CUDA backend, for each type of caches: the bits of a row do not depend on the rows next to
- * it, its place among them, or the slots its keys lie in. Held against plain decoding on the same device. `caches` as
- * in dt_backend_options. */
+/* Promise 1 on the CUDA backend, for each type of caches: the bits of a row do not depend on the rows next to it, on
+ * its index among them, or on the slots of its keys. The reference is plain decoding on the same device. `caches`: see
+ * dt_backend_options. */
 #ifndef CUDA_EXACT_H
 #define CUDA_EXACT_H
 
@@ -8,7 +8,7 @@
 #include "tree_case.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-enum { MOST = 34 }; /* rows of a tree that the emulation can afford where models are not tiny */
+enum { MOST = 34 }; /* maximum number of tree rows for the emulation, if models are not tiny */
 #else
 enum { MOST = 66 };
 #endif
@@ -19,7 +19,7 @@ static inline rig rig_holding(const char *caches, const dt_model_desc *desc, int
   return rig_open_with(&dt_cuda_ops, (dt_backend_options){.threads = 1, .cache_dtype = caches}, desc, sequences, slots);
 }
 
-/* `some`: a few n; else all up to 64. Always the whole tree. */
+/* Checks batches of n rows: a few n with `some`, otherwise all up to 64; always the whole tree. */
 static inline void check_prefix(const dt_model_desc *desc, const char *caches, int prefix, int nodes, bool some,
                                 dt_window window) {
   const int few[] = {1, 2, 7, 9, 16, 17, 33, 64, 65};
@@ -38,7 +38,8 @@ static inline void check_prefix(const dt_model_desc *desc, const char *caches, i
   rig_close(&plain), rig_close(&r);
 }
 
-/* The prompt, in passes of any size and with another sequence's rows in between, leaves the same cache. */
+/* Checks that a prompt leaves the same cache whatever the size of its passes, even with rows of another sequence in
+ * between. */
 static inline void check_text(const dt_model_desc *desc, const char *caches) {
   enum { LENGTH = 150 };
   rig plain = rig_holding(caches, desc, 1, LENGTH), r = rig_holding(caches, desc, 2, LENGTH);
@@ -69,8 +70,8 @@ static inline void check_text(const dt_model_desc *desc, const char *caches) {
   rig_close(&plain), rig_close(&r);
 }
 
-/* A model whose values differ in size from token to token by 2^24, or 2^120 in BF16: each token's embedding is one
- * number, which meets a column of v of a size of its own. */
+/* A model whose values differ in size from token to token by 2^24, or by 2^120 in BF16. Each token's embedding is a
+ * single number, which is multiplied with a column of v of a size of its own. */
 static inline random_model *uneven_model(const model_shape *shape) {
   random_model *m = random_model_new(shape, 14);
   int h = shape->hidden, fraction = shape->dtype == DT_F16 ? 10 : 7, bias = shape->dtype == DT_F16 ? 15 : 127;
@@ -88,7 +89,7 @@ static inline random_model *uneven_model(const model_shape *shape) {
   return m;
 }
 
-/* Moved rows serve as if they had been computed where they are. */
+/* Checks that moved rows behave as if they had been computed in their new slots. */
 static inline void check_moves(const char *caches) {
   model_shape shape = cuda_shape(1);
   random_model *m = random_model_new(&shape, 10);

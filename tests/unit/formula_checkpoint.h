@@ -1,5 +1,5 @@
-/* A checkpoint folder whose weights come from a formula (tests/golden/make_families.py), so that models of a real
- * model's width need no room in the tree. */
+/* A checkpoint folder whose weights come from a formula (tests/golden/make_families.py). Models with the width of real
+ * ones therefore take no space in the source tree. */
 #ifndef FORMULA_CHECKPOINT_H
 #define FORMULA_CHECKPOINT_H
 
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The i-th number of a splitmix64 that starts from the name's FNV-1a hash. */
+/* The i-th number of a splitmix64 generator that starts from the FNV-1a hash of the name. */
 static inline uint64_t formula_bits(const char *name, uint64_t i) {
   uint64_t z = 0xcbf29ce484222325u;
   for (; *name; name++) z = (z ^ (unsigned char)*name) * 0x100000001b3u;
@@ -19,7 +19,7 @@ static inline uint64_t formula_bits(const char *name, uint64_t i) {
   return z ^ z >> 31;
 }
 
-/* x as the type has it, which must be exact; returns its bytes. */
+/* Writes x in this type, which must represent it exactly. Returns the number of bytes. */
 static inline size_t formula_encode(const char *dtype, float x, unsigned char *to) {
   uint32_t bits;
   memcpy(&bits, &x, 4);
@@ -37,7 +37,7 @@ typedef struct {
   cJSON *header;
 } formula_shard;
 
-/* Integers as they are listed. */
+/* Adds integers, which are listed one by one. */
 static inline void formula_add_integers(formula_shard *shard, const char *dtype, const cJSON *numbers) {
   for (const cJSON *number = numbers->child; number; number = number->next) {
     int64_t x = (int64_t)number->valuedouble;
@@ -57,7 +57,7 @@ static inline void formula_add_numbers(formula_shard *shard, const char *name, c
   }
 }
 
-/* tensor: [name, type, shape, a, base, e], or [name, type, shape, integers] */
+/* Adds a tensor: [name, type, shape, a, base, e] or [name, type, shape, integers]. */
 static inline void formula_add(formula_shard *shard, const cJSON *tensor) {
   const char *name = cJSON_GetArrayItem(tensor, 0)->valuestring, *dtype = cJSON_GetArrayItem(tensor, 1)->valuestring;
   const cJSON *shape = cJSON_GetArrayItem(tensor, 2), *fourth = cJSON_GetArrayItem(tensor, 3);
@@ -92,7 +92,7 @@ static inline void formula_write_json(const char *folder, const char *name, cons
   free(text);
 }
 
-/* config.json and weights of golden.json's config, shards and tensors. */
+/* Writes config.json and the weights, from the config, shards and tensors of a golden.json. */
 static inline void formula_checkpoint(const char *folder, const cJSON *golden) {
   int shards = cJSON_GetObjectItem(golden, "shards")->valueint;
   cJSON *index = cJSON_CreateObject(), *map = cJSON_AddObjectToObject(index, "weight_map");
@@ -115,7 +115,8 @@ static inline void formula_checkpoint(const char *folder, const cJSON *golden) {
   cJSON_Delete(index);
 }
 
-/* The same in a temporary folder; dtype: of all tensors but those of integers, NULL: as `of` says. */
+/* Does the same in a temporary folder. dtype: the type of all tensors except for integers; NULL: the type that `of`
+ * gives. */
 static inline char *formula_folder(const cJSON *of, const char *dtype) {
   char *folder = temp_folder();
   cJSON *held = cJSON_Duplicate(of, true);

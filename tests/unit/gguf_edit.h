@@ -1,4 +1,4 @@
-/* A GGUF file with one thing in it changed: a key, or what it says of a tensor. */
+/* Changes one thing in a GGUF file: a key, or a property of a tensor. */
 #ifndef GGUF_EDIT_H
 #define GGUF_EDIT_H
 
@@ -9,7 +9,7 @@
 
 enum { GGUF_KEYS_BEGIN = 24, GGUF_COUNT_AT = 16, GGUF_ALIGNMENT = 32 };
 
-/* Where a text with its length before it begins, past both; NULL: it is not there. */
+/* Where a text that is preceded by its length begins, after the text itself; NULL if it does not occur. */
 static inline unsigned char *edit_find(gguf_file *f, const char *text) {
   gguf_file wanted = {0};
   file_string(&wanted, text);
@@ -18,7 +18,7 @@ static inline unsigned char *edit_find(gguf_file *f, const char *text) {
   return at ? at + 8 + strlen(text) : NULL;
 }
 
-/* The number that a text begins with, in the bytes of a type's name: "u32", "i32", "f32", "bool". */
+/* Writes the number at the beginning of a text in the type with this name: "u32", "i32", "f32", "bool". */
 static inline void edit_number(gguf_file *f, const char *type, const char *text) {
   if (*type == 'f')
     file_put(f, &(float){strtof(text, NULL)}, 4);
@@ -30,7 +30,8 @@ static inline gguf_type edit_type(const char *type) {
   return *type == 'b' ? GGUF_BOOL : *type == 'f' ? GGUF_F32 : *type == 'i' ? GGUF_I32 : GGUF_U32;
 }
 
-/* "u32 7", "i32 -1", "f32 nan", "bool 1", "str text"; of a list "u32s 1,2,3", "bools 1,0" and so on, "strs text". */
+/* Writes a value: "u32 7", "i32 -1", "f32 nan", "bool 1", "str text"; for lists "u32s 1,2,3", "bools 1,0" and so on,
+ * "strs text". */
 static inline void edit_value(gguf_file *f, const char *key, const char *value) {
   const char *text = strchr(value, ' ') + 1;
   bool list = text[-2] == 's';
@@ -50,13 +51,13 @@ static inline void edit_value(gguf_file *f, const char *key, const char *value) 
   }
 }
 
-/* Gives the key this value; "-": takes the key out. It need not have been there. */
+/* Gives the key this value, or removes the key if value is "-". The key need not exist before. */
 static inline void edit_key(gguf_file *f, const char *key, const char *value) {
   unsigned char *old = edit_find(f, key);
-  if (old) old[-1] = '~'; /* another name */
+  if (old) old[-1] = '~'; /* renames it */
   gguf_file added = {0};
   if (*value != '-') edit_value(&added, key, value);
-  size_t filled = added.size + 8 + 1 + 4 + 8; /* and a key that fills it up, so that the tensors keep their alignment */
+  size_t filled = added.size + 8 + 1 + 4 + 8; /* another key fills the space, so that tensors stay aligned */
   char rest[GGUF_ALIGNMENT + 1] = "";
   memset(rest, ' ', (GGUF_ALIGNMENT - filled % GGUF_ALIGNMENT) % GGUF_ALIGNMENT);
   file_key_string(&added, "~", rest);
@@ -68,8 +69,8 @@ static inline void edit_key(gguf_file *f, const char *key, const char *value) {
   free(added.bytes);
 }
 
-/* "-": the tensor has another name; "swap": its two sizes are exchanged; "type 7": it has that type; "rank 3": this
- * number of sizes. */
+/* Changes a tensor. "-": gives it another name; "swap": exchanges its two sizes; "type 7": gives it this type; "rank
+ * 3": gives it this number of sizes. */
 static inline bool edit_tensor(gguf_file *f, const char *name, const char *what) {
   unsigned char *info = edit_find(f, name), size[8];
   if (!info) return false;
@@ -81,7 +82,7 @@ static inline bool edit_tensor(gguf_file *f, const char *name, const char *what)
   return true;
 }
 
-/* "f32 7": the first number of the tensor's data, which is in 32 bits. */
+/* Sets the first number of the tensor's data, which is in 32 bits, as in "f32 7". */
 static inline bool edit_data(gguf_file *f, const char *name, const char *what) {
   dt_error err;
   gguf *g = NULL;

@@ -1,4 +1,4 @@
-/* A GGUF file being written, piece by piece, so that a test can get any piece wrong. */
+/* Writes a GGUF file piece by piece, so that a test can make a mistake in any piece. */
 #ifndef GGUF_FILE_H
 #define GGUF_FILE_H
 
@@ -33,7 +33,7 @@ static inline void file_head(gguf_file *f, uint32_t version, uint64_t tensors, u
   file_u64(f, keys);
 }
 
-/* A key and its type; the value comes next. */
+/* Writes a key and its type. The value must follow. */
 static inline void file_key(gguf_file *f, const char *key, gguf_type type) {
   file_string(f, key);
   file_u32(f, type);
@@ -61,7 +61,7 @@ static inline void file_key_strings(gguf_file *f, const char *key, const char *c
   for (uint64_t i = 0; i < n; i++) file_string(f, value[i]);
 }
 
-/* The info of a tensor of ne0 x ne1 numbers; ne1 = 0: one dimension. */
+/* Writes the info of a tensor of ne0 x ne1 numbers; with ne1 = 0 it has one dimension. */
 static inline void file_tensor(gguf_file *f, const char *name, uint32_t ggml, uint64_t ne0, uint64_t ne1,
                                uint64_t offset) {
   file_string(f, name);
@@ -72,7 +72,7 @@ static inline void file_tensor(gguf_file *f, const char *name, uint32_t ggml, ui
   file_u64(f, offset);
 }
 
-/* Zeros up to a multiple of the alignment, then so many more. */
+/* Writes zeros up to a multiple of the alignment, and then n more. */
 static inline void file_data(gguf_file *f, size_t alignment, size_t n) {
   size_t begin = (f->size + alignment - 1) / alignment * alignment;
   f->bytes = realloc(f->bytes, begin + n);

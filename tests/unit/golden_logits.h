@@ -1,5 +1,5 @@
-/* What transformers computed (tests/golden/make_logits.py, make_families.py): read for the tests, which cannot go on
- * without it. */
+/* Reads what transformers computed (tests/golden/make_logits.py, make_families.py). A test fails if it cannot be
+ * read. */
 #ifndef GOLDEN_LOGITS_H
 #define GOLDEN_LOGITS_H
 
@@ -13,19 +13,19 @@
 #include <string.h>
 
 typedef struct {
-  const char *name;    /* of the case */
-  int n;               /* input ids */
+  const char *name;    /* name of the case */
+  int n;               /* number of input ids */
   int32_t *ids;        /* [n] */
-  int n_positions;     /* whose logits were kept */
+  int n_positions;     /* number of positions whose logits were stored */
   int32_t *positions;  /* [n_positions] ascending */
   const float *logits; /* [n_positions][vocab] */
   int n_greedy;
-  int32_t *greedy; /* [n_greedy] what follows the ids */
-  float *margins;  /* [n_greedy] between the oracle's two best tokens there */
+  int32_t *greedy; /* [n_greedy] the tokens that follow the ids */
+  float *margins;  /* [n_greedy] the difference between the oracle's two best logits there */
 } golden_case;
 
 typedef struct {
-  char model[512]; /* folder or file; if that is made: its folder, temporary */
+  char model[512]; /* folder or file; made: its temporary folder, if there is one */
   bool made;
   int vocab, n;
   golden_case *cases; /* [n] */
@@ -54,7 +54,7 @@ static inline int32_t *golden_ints(const cJSON *list, int *n) {
   return out;
 }
 
-/* Of tests/golden/logits/NAME, or of a folder anywhere. */
+/* Reads tests/golden/logits/NAME, or a folder with a path. */
 static inline golden golden_read(const char *name) {
   golden g = {0};
   size_t size;

@@ -1,13 +1,13 @@
-/* Malformed checkpoints: test_malformed.c says how they are made. */
+/* Malformed checkpoints. test_malformed.c describes how they are made. */
 #ifndef MALFORMED_H
 #define MALFORMED_H
 
 typedef struct {
-  const char *base; /* of tests/golden/logits */
-  const char *at;   /* a key of config.json or of the GGUF file, there without its architecture; or a tensor */
+  const char *base; /* a model of tests/golden/logits */
+  const char *at;   /* a key of config.json or of the GGUF file (without its architecture), or a tensor */
   const char
-      *value; /* "-": it is taken out; otherwise see change_key, change_tensor, edit_value, edit_tensor, edit_data */
-  const char *says; /* the message has this in it */
+      *value; /* "-": it is removed; otherwise see change_key, change_tensor, edit_value, edit_tensor, edit_data */
+  const char *says; /* the message contains this */
 } malformed;
 
 #define WHOLE "expected a whole number from 1 to"

@@ -1,4 +1,5 @@
-/* Numbers of any type, and blocks of any bytes with scales that make them sane, for models of random weights. */
+/* Random numbers of any type, and blocks of random bytes with scales that keep their numbers in a sane range, for
+ * models with random weights. */
 #ifndef RANDOM_BLOCK_H
 #define RANDOM_BLOCK_H
 
@@ -7,12 +8,12 @@
 #include <math.h>
 #include <string.h>
 
-/* The number in type F32, BF16 or F16. */
+/* Writes the number as F32, BF16 or F16. */
 static inline void put_random(dt_dtype dtype, float x, char *to) {
   uint32_t bits;
   memcpy(&bits, &x, 4);
   uint16_t half = (uint16_t)(bits >> 16);
-  if (dtype == DT_F16) /* cut to 10 bits of fraction; too small a number becomes zero */
+  if (dtype == DT_F16) /* the fraction is cut to 10 bits; numbers that are too small become zero */
     half =
         (uint16_t)((bits >> 16 & 0x8000) | ((bits & 0x7fffffff) < 0x38800000 ? 0 : ((bits >> 13) & 0x3ffff) - 0x1c000));
   if (dtype == DT_F32)
@@ -21,7 +22,7 @@ static inline void put_random(dt_dtype dtype, float x, char *to) {
     memcpy(to, &half, 2);
 }
 
-/* How far from zero the numbers of a block with the scale 1 are, and where its f16 scale and minimum lie; -1: none. */
+/* How large the numbers of a block with scale 1 are, and where its f16 scale and minimum are; -1: it has none. */
 typedef struct {
   dt_dtype dtype;
   float steps;
@@ -38,7 +39,7 @@ static inline block_kind block_kind_of(dt_dtype dtype) {
   return (block_kind){dtype, 12, -1, -1}; /* MXFP4 */
 }
 
-/* Any bytes make a block; gives it scales and minima such that its numbers are about as large as `size`, and normal. */
+/* Gives a block of random bytes such scales and minima that its numbers are normal and about as large as `size`. */
 static inline void scale_block(dt_dtype dtype, float size, char *block) {
   const block_kind kind = block_kind_of(dtype);
   if (kind.scale >= 0) put_random(DT_F16, size / kind.steps, block + kind.scale);

@@ -1,4 +1,4 @@
-/* Small models of random weights in memory, of any shape, for the tests of backends. */
+/* Small models in memory with random weights and any shape, for tests of backends. */
 #ifndef RANDOM_MODEL_H
 #define RANDOM_MODEL_H
 
@@ -15,13 +15,14 @@ typedef struct {
   dt_dtype dtype;
   dt_norm_kind norm;
   dt_act_kind act;
-  bool parallel, gated, biased, interleaved; /* interleaved: q, k and v rows of a head lie together, as in GPT-NeoX */
+  bool parallel, gated, biased, interleaved; /* interleaved: q, k and v rows of a head are adjacent, as in GPT-NeoX */
   bool biased_qkv, normed_heads;
 } model_shape;
 
 enum { RANDOM_CONTEXT = 1024, RANDOM_LAYERS = 4, RANDOM_EXPERTS = 7 };
 
-/* Awkward on purpose: nothing is a multiple of what it is cut into, and every switch of the layer is used. */
+/* Awkward on purpose: no size is a multiple of the parts into which it is divided, and every option of a layer is
+ * used. */
 static const model_shape random_shapes[] = {
     {"neox f16, head 80/20", 1031, 240, 2, 3, 3, 80, 501, 20, DT_F16, DT_NORM_LAYER, DT_ACT_GELU_ERF, true, false, true,
      true, false, false},
@@ -48,20 +49,20 @@ static const model_shape random_shapes[] = {
     {"qwen2 q2_k", 300, 256, 2, 4, 2, 64, 512, 64, DT_Q2_K, DT_NORM_RMS, DT_ACT_SILU, false, true, false, false, true,
      false},
 };
-enum { RANDOM_SHAPES = sizeof random_shapes / sizeof *random_shapes, PLAIN_SHAPES = 6 /* the others are quantized */ };
+enum { RANDOM_SHAPES = sizeof random_shapes / sizeof *random_shapes, PLAIN_SHAPES = 6 /* the rest is quantized */ };
 
 typedef struct {
   dt_model_desc desc;
   dt_layer layer[RANDOM_LAYERS];
   dt_expert expert[RANDOM_LAYERS][RANDOM_EXPERTS];
   float inv_freq[64];
-  dt_source owned[RANDOM_LAYERS * 32 + 8]; /* each the numbers of one matrix */
+  dt_source owned[RANDOM_LAYERS * 32 + 8]; /* each has the numbers of one matrix */
   int count;
   uint64_t state;
   dt_dtype dtype;
 } random_model;
 
-/* A block of any bytes, of numbers about as large as `size`. */
+/* Writes a block of random bytes whose numbers are about as large as `size`. */
 static inline void put_random_block(random_model *m, dt_dtype dtype, float size, char *block) {
   for (int i = 0; i < dt_type_of(dtype)->bytes; i++) block[i] = (char)random_next(&m->state);
   scale_block(dtype, size, block);
@@ -83,13 +84,13 @@ static inline dt_matrix random_in(random_model *m, dt_dtype dtype, int rows, int
   return (dt_matrix){.source = source, .dtype = dtype, .rows = rows, .cols = cols, .group = rows, .stride = rows};
 }
 
-/* Of a quantized model vectors have 32 bits. */
+/* A random matrix. The vectors of a quantized model have 32 bits. */
 static inline dt_matrix random_matrix(random_model *m, int rows, int cols, float size, float offset) {
   bool quantized = dt_type_of(m->dtype)->numbers > 1;
   return random_in(m, quantized && cols == 1 ? DT_F32 : m->dtype, rows, cols, size, offset);
 }
 
-/* One of those for which files of Q4_K take Q6_K; other mixtures are ours. */
+/* A matrix of a kind for which files of Q4_K use Q6_K. Mixtures of other types do not occur in files. */
 static inline dt_matrix random_finer(random_model *m, int rows, int cols, float size) {
   dt_dtype of = m->dtype;
   dt_dtype finer = of == DT_Q4_K ? DT_Q6_K : of == DT_IQ4_XS ? DT_Q3_K : of == DT_MXFP4 ? DT_IQ4_NL : of;
@@ -105,7 +106,7 @@ static inline random_model *random_model_new(const model_shape *s, uint64_t seed
   for (int i = 0; i < s->layers; i++) {
     dt_layer *l = &m->layer[i];
     l->norm1 = random_matrix(m, h, 1, 0.3f, 1.0f), l->norm2 = random_matrix(m, h, 1, 0.3f, 1.0f);
-    if (s->interleaved) { /* one matrix, seen three ways */
+    if (s->interleaved) { /* one matrix with three views */
       dt_matrix all = random_matrix(m, 3 * a, h, 0.2f, 0.0f), bias = random_matrix(m, 3 * a, 1, 0.2f, 0.0f);
       dt_matrix *part[3] = {&l->q, &l->k, &l->v}, *part_bias[3] = {&l->q_bias, &l->k_bias, &l->v_bias};
       for (int p = 0; p < 3; p++) {

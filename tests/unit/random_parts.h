@@ -1,5 +1,5 @@
-/* Random models with every part of a layer that most families lack: windows, norms after the blocks, scales, caps,
- * experts. */
+/* Random models with the parts of a layer that most families do not have: windows, norms after the blocks, scales,
+ * caps, experts. */
 #ifndef RANDOM_PARTS_H
 #define RANDOM_PARTS_H
 
@@ -10,7 +10,7 @@ static inline void random_norms_behind(random_model *m, dt_layer *l) {
   l->o_norm = random_matrix(m, h, 1, 0.3f, 1.0f), l->down_norm = random_matrix(m, h, 1, 0.3f, 1.0f);
 }
 
-/* As Gemma has them: norms on both sides of a block, two rotations, caps, one layer of two with a window. */
+/* Parts of Gemma: norms before and after a block, two rotations, caps, a window in every second layer. */
 static inline void random_gemma(random_model *m) {
   static const float local_freq[64] = {1, 0.7f, 0.4f, 0.2f, 0.1f};
   dt_shape *s = &m->desc.shape;
@@ -20,7 +20,7 @@ static inline void random_gemma(random_model *m) {
   m->layer[0].window = 7;
 }
 
-/* As OLMo has them, norms only after the blocks and of all heads together; with Granite's scales, a layer without
+/* Parts of OLMo: norms only after the blocks, and norms over all heads together. Also Granite's scales, a layer without
  * rotation, and a window longer than a block of sixteen keys. */
 static inline void random_olmo(random_model *m) {
   dt_shape *s = &m->desc.shape;
@@ -35,7 +35,7 @@ static inline void random_olmo(random_model *m) {
   m->layer[0].window = 37, m->layer[1].still = true;
 }
 
-/* Gives a layer sizes of its own; keys of its own if `keys_of` is 0. */
+/* Gives a layer its own sizes; it has its own keys if `keys_of` is 0. */
 static inline void random_sizes(random_model *m, dt_layer *l, int kv_heads, int head_dim, int inter, int keys_of) {
   l->kv_heads = kv_heads, l->head_dim = head_dim, l->inter = inter, l->keys_of = keys_of;
   const dt_shape s = dt_shape_of(&m->desc.shape, l);
@@ -52,8 +52,8 @@ static inline void random_sizes(random_model *m, dt_layer *l, int kv_heads, int 
   l->down = random_matrix(m, h, s.inter, 0.1f, 0.0f);
 }
 
-/* As Gemma 4 has them: layers with heads and MLPs of several sizes, two that read keys of others, values normed, keys
- * that are values, and inputs and a scale of every layer. */
+/* Parts of Gemma 4: layers whose heads and MLPs have several sizes, two layers that read the keys of others, normalized
+ * values, keys that are also the values, and for every layer inputs and a scale. */
 static inline random_model *random_gemma4(uint64_t seed) {
   enum { INPUTS = 20 };
   static const float local_freq[12] = {1, 0.7f, 0.4f, 0.2f, 0.1f};
@@ -82,8 +82,8 @@ static inline random_model *random_gemma4(uint64_t seed) {
   return m;
 }
 
-/* Experts of `inter` numbers, three for a row, in the place of the MLPs of layers first, first + 1, .. or in addition
- * to them. */
+/* Adds experts of `inter` numbers, three of which a row chooses, to the layers first, first + 1, .. They replace the
+ * MLPs or, with `beside`, run in addition to them. */
 static inline void random_experts(random_model *m, int first, int inter, bool chosen_only, bool beside) {
   dt_shape *s = &m->desc.shape;
   const int n = RANDOM_EXPERTS, h = s->hidden;
@@ -101,7 +101,7 @@ static inline void random_experts(random_model *m, int first, int inter, bool ch
   }
 }
 
-/* As gpt-oss has them: experts with biases and a clamped activation, sinks, and a window of one layer in two. */
+/* Parts of gpt-oss: experts with biases and a clamped activation, sinks, and a window in every second layer. */
 static inline void random_gpt_oss(random_model *m) {
   dt_shape *s = &m->desc.shape;
   s->act = DT_ACT_CLAMPED;
@@ -121,7 +121,8 @@ static inline void random_gpt_oss(random_model *m) {
   }
 }
 
-/* As GLM-4.5 has them: behind a dense layer experts beside one that all rows share, chosen by sigmoids. */
+/* Parts of GLM-4.5: the first layer is dense, the others have experts chosen by sigmoids, and an expert that all rows
+ * share. */
 static inline void random_glm(random_model *m) {
   dt_shape *s = &m->desc.shape;
   random_experts(m, 1, 27, true, true);
@@ -129,14 +130,15 @@ static inline void random_glm(random_model *m) {
   m->layer[1].router_correction = random_in(m, DT_F32, s->experts, 1, 0.3f, 0.0f);
 }
 
-/* As Qwen3.5 has them: beside one that all rows share and that has a gate. */
+/* Parts of Qwen3.5: experts, and in addition one that all rows share and that has a gate. */
 static inline void random_gated_experts(random_model *m) {
   random_experts(m, 0, 27, true, true);
   for (int i = 0; i < m->desc.shape.layers; i++)
     m->layer[i].mlp_gate = random_matrix(m, 1, m->desc.shape.hidden, 0.3f, 0.0f);
 }
 
-/* As Gemma 4 has them: beside an MLP, with norms of their own, and a scale of each. */
+/* Parts of Gemma 4 with experts: the experts run in addition to an MLP, with norms of their own and a scale for
+ * each. */
 static inline void random_gemma4_experts(random_model *m) {
   dt_shape *s = &m->desc.shape;
   random_experts(m, 0, 27, true, true);
@@ -150,7 +152,7 @@ static inline void random_gemma4_experts(random_model *m) {
   }
 }
 
-enum { RANDOM_SHARED = 3, RANDOM_PARTS = 9 }; /* those that ranks share come first */
+enum { RANDOM_SHARED = 3, RANDOM_PARTS = 9 }; /* the first RANDOM_SHARED ones can be split across ranks */
 static const char *const random_part_names[RANDOM_PARTS] = {
     "as Gemma",   "as OLMo",    "as Gemma 4",          "experts behind a dense layer", "quantized experts",
     "as gpt-oss", "as GLM-4.5", "as Gemma 4, experts", "as Qwen3.5, experts"};

@@ -1,5 +1,5 @@
-/* The canonical model straight from its formulas, in double precision: slow, plain, and what a backend is held against.
- * Whole sequences only: token i attends to tokens 0..i. */
+/* The canonical model computed directly from its formulas in double precision: slow and simple. Backends are compared
+ * with it. It computes whole sequences only; token i attends to tokens 0..i. */
 #ifndef REFERENCE_FORWARD_H
 #define REFERENCE_FORWARD_H
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A matrix as it is in double, [rows][cols]; malloc'd. */
+/* The numbers of a matrix as doubles, [rows][cols]; malloc'd. */
 static double *reference_numbers(const dt_matrix *m) {
   size_t row = dt_row_bytes(m->dtype, (size_t)m->cols), n = (size_t)m->rows * (size_t)m->cols;
   char *raw = malloc((size_t)m->rows * row);
@@ -23,7 +23,7 @@ static double *reference_numbers(const dt_matrix *m) {
   return numbers;
 }
 
-/* A vector, of zeros where the model has none. */
+/* A vector, or zeros if the model does not have it. */
 static double *reference_vector(const dt_matrix *m, int n) {
   return m->source ? reference_numbers(m) : calloc((size_t)n, sizeof(double));
 }
@@ -63,12 +63,12 @@ static double reference_act(dt_act_kind act, double x) {
   case DT_ACT_GELU_ERF: return x * 0.5 * (1 + erf(x / sqrt(2)));
   case DT_ACT_GELU_TANH: return x * 0.5 * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
   case DT_ACT_SILU: return x / (1 + exp(-x));
-  case DT_ACT_CLAMPED: break; /* not of these models */
+  case DT_ACT_CLAMPED: break; /* these models do not use it */
   }
   return NAN;
 }
 
-/* Every head divided by its root mean square, if the layer does so. */
+/* Divides every head by its root mean square, if the layer does this. */
 static void reference_norm_heads(const dt_model_desc *d, const dt_matrix *weight, double *x, int heads) {
   int hd = d->shape.head_dim;
   double *scale = reference_vector(weight, hd);
@@ -80,7 +80,8 @@ static void reference_norm_heads(const dt_model_desc *d, const dt_matrix *weight
   free(scale);
 }
 
-/* The first rotary_dims of every head, as split halves: (a, b) -> (a cos - b sin, b cos + a sin). */
+/* Rotates the first rotary_dims numbers of every head, where a pair is two numbers half of them apart: (a, b) -> (a cos
+ * - b sin, b cos + a sin). */
 static void reference_rotate(const dt_model_desc *d, double *x, int heads, int n) {
   int half = d->shape.rotary_dims / 2;
   for (int i = 0; i < n; i++)

@@ -1,4 +1,4 @@
-/* How much memory this process takes now. */
+/* How much memory this process uses at the moment. */
 #ifndef RESIDENT_H
 #define RESIDENT_H
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* What the sanitizers keep of freed memory makes it say nothing. */
+/* Meaningless with sanitizers, which keep freed memory. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define RESIDENT_MEANS_NOTHING 1
 #elif defined(__has_feature)
@@ -22,7 +22,7 @@
 static inline size_t resident(void) {
   long pages = 0;
   FILE *file = fopen("/proc/self/statm", "r");
-  if (!file || fscanf(file, "%*d %ld", &pages) != 1) fail_msg("no /proc/self/statm");
+  if (!file || fscanf(file, "%*d %ld", &pages) != 1) fail_msg("cannot read /proc/self/statm");
   fclose(file);
   return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
 }

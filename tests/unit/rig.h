@@ -1,4 +1,4 @@
-/* A backend with one model and one cache, and passes over it that a test can write in a line. */
+/* A backend with one model and one cache, and passes over it that a test can write in one line. */
 #ifndef RIG_H
 #define RIG_H
 
@@ -13,7 +13,7 @@ typedef struct {
   dt_weights *weights;
   dt_cache *cache;
   int vocab;
-  dt_window window; /* of the passes of rig_run */
+  dt_window window; /* for passes of rig_run */
 } rig;
 
 static inline rig rig_open_rounded(const dt_backend_ops *ops, dt_backend_options options, const dt_model_desc *desc,
@@ -43,7 +43,7 @@ static inline void rig_close(rig *r) {
   r->ops->close(r->backend);
 }
 
-/* Rows by growing arrays; path lists of at most ROW_PATH slots. */
+/* Rows in growing arrays. A row's path has at most ROW_PATH slots. */
 enum { MAX_ROWS = 320, ROW_PATH = 24 };
 typedef struct {
   int n;
@@ -58,12 +58,12 @@ static inline void row_add(row_list *l, int sequence, int32_t token, int prefix,
   memcpy(l->path[i], path, sizeof *path * (size_t)path_len);
 }
 
-/* Plain decoding: slot = position, all before it is the prefix. */
+/* Adds a row of plain decoding: its slot is its position, and all positions before it are the prefix. */
 static inline void row_add_plain(row_list *l, int sequence, int32_t token, int position) {
   row_add(l, sequence, token, position, &(int32_t){position}, 1);
 }
 
-/* A random tree of n nodes below a prefix, up to 128, in slots in another order; tokens are below 90. */
+/* Adds a random tree of n nodes, up to 128, below a prefix. The slots are in another order; tokens are below 90. */
 static inline void row_add_tree(row_list *l, int sequence, int prefix, int n, uint64_t seed) {
   int32_t path[128][ROW_PATH];
   int depth[128];
@@ -90,7 +90,7 @@ static inline dt_rows rows_of(const row_list *l) {
                    .path_stride = ROW_PATH};
 }
 
-/* Tokens at positions `first`.. of a sequence, each in the slot of its position. Good until the next call. */
+/* Rows for tokens from position `first` on, each in the slot with its position's number. Valid until the next call. */
 enum { MOST_TEXT = 600 };
 static inline dt_rows text_rows(const int32_t *token, int sequence, int first, int n) {
   static int32_t at[MOST_TEXT], one[MOST_TEXT], in[MOST_TEXT];
@@ -106,7 +106,7 @@ static inline dt_rows text_rows(const int32_t *token, int sequence, int first, i
                    .path_stride = 1};
 }
 
-/* Runs the rows and returns the logits of all, [n][vocab], malloc'd; or, if they are not wanted, only writes the
+/* Runs the rows. Returns the logits of all of them, [n][vocab], malloc'd; without want_logits it only writes the
  * cache. */
 static inline float *rig_run(rig *r, const row_list *l, bool want_logits) {
   dt_rows rows = rows_of(l);

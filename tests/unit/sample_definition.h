@@ -1,4 +1,4 @@
-/* The definition of sample.h in double, which the backends' samples are compared with. */
+/* The definition of sample.h in double precision. The samples of backends are compared with it. */
 #ifndef SAMPLE_DEFINITION_H
 #define SAMPLE_DEFINITION_H
 
@@ -21,7 +21,7 @@ static inline int definition_order(const void *a, const void *b) {
   return i - j;
 }
 
-/* The token, and how many ids are allowed. */
+/* Returns the token. *allowed: how many ids are allowed. */
 static inline int definition_sampled(const dt_sampling *s, int position, const float *logits, int n, int *allowed) {
   static int order[DEFINITION_IDS];
   static double weight[DEFINITION_IDS];

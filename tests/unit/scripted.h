@@ -1,5 +1,5 @@
-/* Scripted pairs, whose models read their text back from cache slots: a wrong slot, prefix, path or move changes what
- * comes out. */
+/* Scripted pairs. Their models read their text back from cache slots, so a wrong slot, prefix, path or move changes the
+ * output. */
 #ifndef SCRIPTED_H
 #define SCRIPTED_H
 
@@ -33,7 +33,7 @@ static inline void start(dt_session *s, int seq, int tokens) {
   ok(dt_seq_start(s, seq, PROMPT, 8, &(dt_seq_options){.max_tokens = tokens}, &err));
 }
 
-/* One iteration without a tree. */
+/* Runs one iteration without a tree. */
 static inline void plain_iteration(dt_session *s, int seq) {
   dt_verdict v;
   dt_committed c;
@@ -43,7 +43,7 @@ static inline void plain_iteration(dt_session *s, int seq) {
   assert_int_equal(c.n, 1);
 }
 
-/* The tokens of plain decoding, prompt included: malloc'd. */
+/* The tokens of plain decoding, including the prompt; malloc'd. */
 static inline int32_t *plain(dt_pair *pair, int tokens, int *n) {
   dt_session *s = session(pair, 1, false);
   start(s, 0, tokens);

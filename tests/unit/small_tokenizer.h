@@ -1,5 +1,5 @@
-/* A small tokenizer.json to change and open: 256 bytes' symbols (ids = bytes), five tokens, four merges, one added
- * token. */
+/* A small tokenizer.json for tests to change and open: symbols for 256 bytes (ids = bytes), five tokens, four merges,
+ * one added token. */
 #ifndef SMALL_TOKENIZER_H
 #define SMALL_TOKENIZER_H
 
@@ -28,7 +28,7 @@ static const char TAIL[] = "\"ab\":256,\"abc\":257,\"aa\":258,\"\xC4\xA0"
                            "a\":259,\"bc\":260},"
                            "\"merges\":[\"a b\",\"ab c\",\"a a\",\"\xC4\xA0 a\"]}}";
 
-/* The file's text with the first `from` replaced by `to` (NULL: as it is). malloc'd. */
+/* The file's text with the first `from` replaced by `to` (unchanged if `to` is NULL). malloc'd. */
 static inline char *small_json(const char *from, const char *to) {
   char *json = malloc(16384), *at = json;
   int next = 0x100;
@@ -48,7 +48,8 @@ static inline char *small_json(const char *from, const char *to) {
   return changed;
 }
 
-/* Quadratic time would be minutes for a million bytes; the limit leaves room for the sanitizers and a busy machine. */
+/* Checks that encoding is fast. With quadratic time a million bytes would take minutes; the limit leaves room for
+ * sanitizers and a busy machine. */
 static inline void expect_quick(const tok *t, const char *text, size_t n) {
   int32_t *ids = NULL;
   int n_ids;
@@ -59,7 +60,7 @@ static inline void expect_quick(const tok *t, const char *text, size_t n) {
   free(ids);
 }
 
-/* Opens n bytes as a tokenizer.json. The message, without the path and the ": " after it, is left in err. */
+/* Opens n bytes as a tokenizer.json. err gets the message without the path and the ": " after it. */
 static inline dt_status open_bytes(const char *bytes, size_t n, tok **t, dt_error *err) {
   char *folder = temp_folder(), path[256];
   snprintf(path, sizeof path, "%s/tokenizer.json", folder);
@@ -100,7 +101,7 @@ static inline bool same_ids(const tok *t, const char *text, size_t len, bool beg
 }
 
 static inline void expect_ids_of(const tok *t, const char *text, size_t len, const int32_t *expected, int n_expected) {
-  if (!same_ids(t, text, len, false, expected, n_expected)) fail_msg("other ids for \"%s\"", text);
+  if (!same_ids(t, text, len, false, expected, n_expected)) fail_msg("wrong ids for \"%s\"", text);
 }
 #define EXPECT_IDS(t, text, ...)                                                                                       \
   expect_ids_of(t, text, sizeof(text) - 1, (const int32_t[]){__VA_ARGS__},                                             \

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A new empty folder; its path is malloc'd. */
+/* Creates an empty folder; its path is malloc'd. */
 static inline char *temp_folder(void) {
   char *path = strdup("/tmp/dtrun_test_XXXXXX");
   if (!mkdtemp(path)) perror(path), exit(1);
@@ -20,7 +20,7 @@ static inline int temp_remove_entry(const char *path, const struct stat *info, i
   return remove(path);
 }
 
-/* Removes the folder with all that is in it, and frees its path. */
+/* Removes the folder with everything in it, and frees its path. */
 static inline void temp_remove(char *folder) {
   nftw(folder, temp_remove_entry, 8, FTW_DEPTH | FTW_PHYS);
   free(folder);

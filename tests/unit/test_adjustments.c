@@ -1,5 +1,5 @@
-/* Logit adjustments: against other programs' processors (tests/golden/make_adjustments.py); of paths against the text
- * that they make; and what a pass of the CPU makes of them, in every variant. */
+/* Logit adjustments: compared with other programs' processors (tests/golden/make_adjustments.py); for paths, compared
+ * with the text that a path makes; and what a pass of the CPU makes of them, in every variant. */
 #include "golden_logits.h"
 #include "rig.h"
 
@@ -89,7 +89,7 @@ static bool rises(const dt_adjustment *list, int n) {
   return true;
 }
 
-/* A random tree of 40 nodes: each row's adjustments are those of a text that its path was appended to. */
+/* In a random tree of 40 nodes, each row's adjustments are those of the text with the row's path appended. */
 static void a_path_is_adjusted_as_the_text_that_it_makes(void **state) {
   (void)state;
   enum { NODES = 40 };
@@ -119,7 +119,7 @@ static void a_path_is_adjusted_as_the_text_that_it_makes(void **state) {
     row_adjustments_begin(&rows);
     for (int v = 0, node; v < NODES; v++) {
       int parent = v && seed % 3 ? (int)(random_next(&r) % (uint32_t)v) : v - 1;
-      while (tree->nodes <= v) /* its parent may have that child */
+      while (tree->nodes <= v) /* its parent may already have that child */
         ok(dt_tree_add(tree, parent, (int32_t)(random_next(&r) % IDS), -1, &node, &err));
       row_adjustments_put(&rows, v, &s, tree, v);
       assert_true(rises(rows.row[v].text, rows.row[v].n_text) && rises(rows.row[v].path, rows.row[v].n_path));
@@ -151,7 +151,7 @@ static void a_path_is_adjusted_as_the_text_that_it_makes(void **state) {
 
 /* ---- what is refused --------------------------------------------------------------------------------------------- */
 
-/* Of four ids, one of which ends a text. */
+/* Checks adjustments for a vocabulary of four ids, one of which ends a text. */
 static dt_status check(const dt_adjustments *asked, const dt_seq_options *o, const int32_t *ends, dt_error *err) {
   dt_status status = adjustments_check(asked, o, err);
   return status ? status : adjustments_check_ids(asked, 4, ends, 1, err);
@@ -204,7 +204,8 @@ static int token_of(const dt_sampling *s, const float *logits, int n) {
   return s->temp > 0 ? definition_sampled(s, 0, logits, n, &allowed) : best;
 }
 
-/* The j-th row has its own adjustments, the first none; what is asked of it shows them and nothing else. */
+/* Each row has its own adjustments, except for the first one, which has none. Its results show these adjustments and
+ * nothing else. */
 static void check_pass(rig *r, row_list *l) {
   dt_adjustment text[ROWS][4], path[ROWS][2];
   size_t words = (size_t)(r->vocab + 63) / 64;
@@ -224,14 +225,14 @@ static void check_pass(rig *r, row_list *l) {
     for (int k = 0; k < 4; k++)
       text[j][k] =
           (dt_adjustment){.id = 3 * k + j % 2, .bias = k == 2 ? -INFINITY : (float)k, .repeat = 1.3f, .minus = 0.5f};
-    if (best > 12 && best < third) { /* the likeliest is banned by the path, which hides what the text says of it */
+    if (best > 12 && best < third) { /* the path bans the likeliest one, which overrides the text's adjustment of it */
       text[j][3] = (dt_adjustment){.id = best, .bias = 50, .repeat = 1};
       path[j][0] = (dt_adjustment){.id = best, .bias = -INFINITY, .repeat = 1};
     } else {
       path[j][0] = (dt_adjustment){.id = 20, .bias = 1, .repeat = 0.5f};
     }
     path[j][1] = (dt_adjustment){.id = third, .bias = 1.5f, .repeat = 1.1f};
-    for (size_t k = 0; k < words; k++) /* whole words of each kind too */
+    for (size_t k = 0; k < words; k++) /* also words with all bits equal, of each kind */
       allowed[(size_t)j * words + k] = k % 3 == 1   ? UINT64_MAX
                                        : k % 3 == 2 ? 0
                                                     : (uint64_t)random_next(&bits) << 32 | 1;

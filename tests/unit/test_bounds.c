@@ -1,5 +1,5 @@
-/* Every bound that dtrun.h states, at it, one below and one above, alone and in batches; and what calls refuse. On a
- * scripted pair, whose models read their text back from cache slots. */
+/* Every bound that dtrun.h states: at the bound, one below and one above, alone and in batches; and what calls refuse.
+ * It uses a scripted pair, whose models read their text back from cache slots. */
 #include "unit.h"
 
 #include "dtrun_fake.h"
@@ -27,7 +27,7 @@ static dt_session *session(dt_pair *pair, int sequences) {
   return s;
 }
 
-/* Sequence i has a text of its own. */
+/* Starts sequence i with a text of its own. */
 static void start(dt_session *s, int seq, int i) {
   int32_t prompt[] = {3, 1, 4, 1, 5, i};
   ok(dt_seq_start(s, seq, prompt, 6, &(dt_seq_options){.max_tokens = -1}, &err));
@@ -39,7 +39,7 @@ static int add(dt_tree *t, int u, int32_t token) {
   return v;
 }
 
-/* n nodes: one level, a chain, or combs of a chain and leaves. */
+/* Shapes of a tree with n nodes: one level, a chain, or combs of a chain and leaves. */
 typedef enum { WIDE, DEEP, COMB, SHAPES } outline;
 static void grow(dt_tree *t, outline shape, int n) {
   ok(dt_tree_limit(t, DT_TREE_ENTRIES, &err));
@@ -56,7 +56,7 @@ static int with_candidates(const dt_tree *t) {
 static void draft_all(dt_session *s, int sequences) {
   int n = 0, nodes = dt_seq_tree(s, 0)->nodes;
   dt_node_ref *refs = malloc((size_t)(sequences * nodes) * sizeof *refs);
-  for (int v = 0; v < nodes; v++) /* the sequences' nodes mixed */
+  for (int v = 0; v < nodes; v++) /* mixes the nodes of the sequences */
     for (int seq = 0; seq < sequences; seq++) refs[n++] = (dt_node_ref){.seq = seq, .node = v};
   ok(dt_draft_step(s, refs, n, &err));
   free(refs);
@@ -79,7 +79,7 @@ static void at_most_512_nodes_are_drafted_from_whatever_the_shape(void **state) 
       draft_all(s, 1);
       assert_int_equal(with_candidates(t), want);
       for (int u = 0; u < t->nodes; u++) assert_int_equal(dt_tree_draft_of(t, u)->count > 0, u < want);
-      draft_all(s, 1); /* again: nothing is left to do */
+      draft_all(s, 1); /* a second time, when nothing is left to do */
       ok(dt_tree_keep_best(t, 1, &err));
       ok(dt_verify_tree(s, &seq, 1, &v, &err));
       ok(dt_commit(s, &seq, 1, 0, &c, &err));
@@ -97,7 +97,7 @@ static void the_bound_holds_over_many_small_steps(void **state) {
   start(s, 0, 0);
   grow(t, COMB, 700);
   for (int v = t->nodes - 1; v >= 0; v -= 3)
-    ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = v}, 1, &err)); /* the deepest first */
+    ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = v}, 1, &err)); /* the deepest one first */
   assert_int_equal(with_candidates(t), 468); /* the root, the chain's 350, every third leaf */
   for (int v = 0; v < t->nodes; v++) ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = v}, 1, &err));
   assert_int_equal(with_candidates(t), DT_TREE_DRAFTS);
@@ -113,12 +113,12 @@ static void a_chain_is_drafted_from_with_all_its_ancestors_or_not_at_all(void **
   dt_session *s = session(pair, 1);
   dt_tree *t = dt_seq_tree(s, 0);
   for (int depth = DT_TREE_DRAFTS - 2; depth <= DT_TREE_DRAFTS + 1; depth++) {
-    start(s, 0, 0); /* the last committed token has no row yet and takes a place */
+    start(s, 0, 0); /* the last committed token has no row yet, so it takes up room */
     grow(t, DEEP, depth);
     ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = depth}, 1, &err));
     assert_int_equal(dt_tree_draft_of(t, depth)->count > 0, depth <= DT_TREE_DRAFTS - 1);
     assert_int_equal(with_candidates(t), depth <= DT_TREE_DRAFTS - 1 ? depth + 1 : 1);
-    ok(dt_rollback(s, 0, &err)); /* now it has one, as part of the text */
+    ok(dt_rollback(s, 0, &err)); /* now it has a row, as part of the text */
     grow(t, DEEP, depth);
     ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = depth}, 1, &err));
     assert_int_equal(dt_tree_draft_of(t, depth)->count > 0, depth <= DT_TREE_DRAFTS);
@@ -132,7 +132,7 @@ static void a_chain_is_drafted_from_with_all_its_ancestors_or_not_at_all(void **
   dt_pair_close(pair);
 }
 
-/* More rows than one pass takes, in each of the three kinds of passes. */
+/* Gives more rows than a pass can take, in each of the three kinds of passes. */
 static void a_crowd_is_served_in_several_passes_as_each_alone(void **state) {
   (void)state;
   dt_pair *pair = fake((dt_fake_options){0});
@@ -285,7 +285,7 @@ static void a_sequence_cannot_be_named_twice(void **state) {
   dt_pair *pair = fake((dt_fake_options){0});
   dt_session *s = session(pair, 3);
   for (int i = 0; i < 3; i++) start(s, i, i);
-  dt_node_ref refs[] = {{.seq = 1}, {.seq = 2}, {.seq = 1}}; /* nodes may be */
+  dt_node_ref refs[] = {{.seq = 1}, {.seq = 2}, {.seq = 1}}; /* nodes may be named twice */
   ok(dt_draft_step(s, refs, 3, &err));
   fails(dt_verify_tree(s, twice, 4, v, &err), DT_ESTATE, "verify_tree: sequence 2 is named twice");
   ok(dt_verify_tree(s, once, 3, v, &err));
@@ -314,7 +314,7 @@ static void what_the_target_gave_nan_for_cannot_be_committed(void **state) {
   fails(dt_commit(s, &seqs[1], 1, 0, c, &err), DT_ESTATE, "verify_tree comes next");
   assert_int_equal(dt_seq_length(s, 0), 6);
   ok(dt_commit(s, &seqs[0], 1, 0, c, &err));
-  fails(dt_verify_tree(s, &seqs[1], 1, v, &err), DT_EDEVICE, "returned NaN"); /* it says so each time */
+  fails(dt_verify_tree(s, &seqs[1], 1, v, &err), DT_EDEVICE, "returned NaN"); /* it reports this each time */
   ok(dt_rollback(s, 1, &err));
   dt_session_close(s);
   dt_pair_close(pair);
@@ -355,7 +355,7 @@ static void a_token_that_the_draft_lacks_never_reaches_it(void **state) {
   for (int i = 0; i < 80; i++) prompt[i] = i % 2 ? 899 : 900 + i;
   prompt[40] = VOCAB - 1;
   ok(dt_seq_start(s, 0, prompt, 80, &(dt_seq_options){.max_tokens = 20}, &err));
-  assert_int_equal(spy.draft_rows, 0); /* until it is asked */
+  assert_int_equal(spy.draft_rows, 0); /* nothing until the draft is used */
   int v = add(dt_seq_tree(s, 0), 0, 900);
   ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = v}, 1, &err));
   assert_int_equal(spy.draft_rows, 79 + 2);
@@ -393,7 +393,7 @@ static void a_prompt_that_the_draft_has_no_room_for_is_not_run_through_it(void *
   dt_pair_close(pair);
 }
 
-/* The draft's part of a prompt comes with the first draft step, is of no iteration, and comes once. */
+/* The draft computes the prompt once, with the first draft step. This belongs to no iteration. */
 static void the_draft_reads_the_prompt_when_it_is_first_asked(void **state) {
   (void)state;
   int seq = 0;
@@ -413,7 +413,7 @@ static void the_draft_reads_the_prompt_when_it_is_first_asked(void **state) {
   dt_seq_stats(s, 0, &asked);
   assert_true(asked.prompt_ms > plain.prompt_ms);
   assert_int_equal(asked.draft_passes, 1);
-  assert_int_equal(asked.draft_rows, 2); /* the prompt's last token, and the one behind it */
+  assert_int_equal(asked.draft_rows, 2); /* the prompt's last token, and the one after it */
   ok(dt_rollback(s, 0, &err));
   ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = 0}, 1, &err));
   dt_seq_stats(s, 0, &again);
@@ -431,12 +431,12 @@ static void a_draft_pass_that_failed_leaves_no_trace(void **state) {
   dt_node_ref refs[400] = {{.seq = 0}};
   start(s, 0, 0);
   grow(t, COMB, 400);
-  spy.fail = 1; /* the prompt's pass, and then the step's after it */
+  spy.fail = 1; /* first the prompt's pass, and then the step's pass after it */
   fails(dt_draft_step(s, refs, 1, &err), DT_EDEVICE, "told to fail");
   spy.fail = 2;
   fails(dt_draft_step(s, refs, 1, &err), DT_EDEVICE, "told to fail");
   for (int i = 0; i < 400; i++) refs[i] = (dt_node_ref){.seq = 0, .node = i + 1};
-  for (int turn = 0; turn < 40; turn++) { /* together more slots than the cache has */
+  for (int turn = 0; turn < 40; turn++) { /* both together need more slots than the cache has */
     spy.fail = 1;
     fails(dt_draft_step(s, refs, 400, &err), DT_EDEVICE, "told to fail");
     assert_int_equal(with_candidates(t), 0);

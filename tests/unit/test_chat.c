@@ -1,5 +1,5 @@
-/* Conversations against what Hugging Face transformers writes (tests/golden/make_chat.py). With a file as argument:
- * against that one instead, whose templates need not be known. */
+/* Conversations, compared with what Hugging Face transformers writes (tests/golden/make_chat.py). With a file as
+ * argument, compares with that file instead; dtrun need not know its templates. */
 #include "temp_files.h"
 #include "unit.h"
 
@@ -32,7 +32,7 @@ static const char *string(const cJSON *object, const char *key) {
 
 static dt_message message(const char *text) { return (dt_message){text, strlen(text)}; }
 
-/* The small tokenizer of the model's kind with what such a model adds to it; NULL where no ids are given. */
+/* The small tokenizer of the model's kind, with the tokens that the model adds; NULL if the case has no ids. */
 static tok *open_tokenizer(const cJSON *t) {
   const char *kind = string(t, "tokenizer");
   if (!kind) return NULL;
@@ -80,7 +80,7 @@ static void check_ids(const tok *tokenizer, const char *model, const char *text,
   free(ids);
 }
 
-/* Returns how many conversations' ids were compared. */
+/* Returns for how many conversations the ids were compared. */
 static int check_case(const dt_chat *chat, const tok *tokenizer, const char *model, const cJSON *c, const char *today) {
   dt_message turns[8], system = {0};
   const cJSON *list = cJSON_GetObjectItemCaseSensitive(c, "turns"), *turn;
@@ -133,12 +133,12 @@ static void conversations_are_what_transformers_writes(void **state) {
   cJSON_Delete(golden);
 }
 
-/* What the layout `name` writes of one turn, with nobody's system text. */
+/* What the layout `name` writes for one turn, without a system text. */
 static dt_role role_of(const char *name) {
   return strcmp(name, "system") == 0 ? DT_SYSTEM : strcmp(name, "assistant") == 0 ? DT_ASSISTANT : DT_USER;
 }
 
-/* A text of messages in any order of roles. */
+/* Checks a text of messages whose roles come in any order. */
 static void check_order(const dt_chat *chat, const char *model, const cJSON *c, const char *today) {
   dt_message list[8];
   dt_role roles[8];
@@ -174,7 +174,7 @@ static void roles_come_in_any_order(void **state) {
   cJSON_Delete(golden);
 }
 
-/* Layouts that do not take any order refuse all but turns. */
+/* Layouts that do not support other orders refuse everything except turns. */
 static void other_orders_are_refused_where_a_layout_has_none(void **state) {
   (void)state;
   const dt_message turns[] = {message("a"), message("b"), message("c")};
@@ -233,7 +233,8 @@ static void a_layout_can_be_named(void **state) {
   says("deepseek-r1", "<｜begin▁of▁sentence｜><｜User｜>hi<｜Assistant｜><think>\n");
 }
 
-/* Of past answers of gpt-oss the final message is shown, and nothing of one that ended before it. */
+/* For past answers of gpt-oss, only the final message is written; nothing is written for an answer that ended before
+ * it. */
 static void past_reasoning_of_harmony_is_left_out(void **state) {
   (void)state;
   dt_chat *chat;
@@ -261,7 +262,7 @@ static void a_message_is_bytes(void **state) {
   char *text;
   size_t len;
   ok(dt_chat_open("llama2", NULL, &chat, &err));
-  dt_message turn = {" \0\xff\xa0 ", 5}; /* bytes that are no white space, nor UTF-8, stay */
+  dt_message turn = {" \0\xff\xa0 ", 5}; /* bytes that are neither white space nor UTF-8 stay */
   ok(dt_chat_text(chat, NULL, &turn, NULL, 1, NULL, &text, &len, &err));
   assert_int_equal(len, strlen("<s>[INST] ") + 3 + strlen(" [/INST]"));
   assert_memory_equal(text, "<s>[INST] \0\xff\xa0 [/INST]", len);

@@ -13,7 +13,7 @@ static ssize_t keep(void *cookie, const char *bytes, size_t n) {
   return (ssize_t)n;
 }
 
-/* Standard output while the texts come one by one, up to NULL. */
+/* Collects standard output while the texts come one by one, up to NULL. */
 static void show(const char *const *texts) {
   FILE *before = stdout;
   words w = {0};
@@ -33,7 +33,7 @@ static void show(const char *const *texts) {
 static void it_shows_whole_words(void **state) {
   (void)state;
   SHOWS("The |Mountaine |ends.|", "The", " Mount", "aine ", "en",
-        "ds."); /* at once: nothing waits behind a full stop */
+        "ds."); /* at once: nothing is held back after a full stop */
   SHOWS("one two |three|", "one two thr", "ee");
   SHOWS("\n|a\n|b|", "\n", "a\n", "b");
   SHOWS("it's |well-known |snake_case|", "it", "'s ", "well", "-known ", "snake", "_case");
@@ -57,8 +57,8 @@ static void it_never_ends_within_a_character(void **state) {
   SHOWS("\xE4\xBD\xA0|\xE5\xA5\xBD|", "\xE4\xBD", "\xA0\xE5", "\xA5\xBD");       /* each a word */
   SHOWS("don\xE2\x80\x99t |", "don", "\xE2\x80\x99", "t ");                      /* an apostrophe */
   SHOWS("\xE2\x80\x9C|so\xE2\x80\x9D|", "\xE2\x80", "\x9C", "so\xE2\x80\x9D");   /* quotes */
-  SHOWS("\xED\x95\x9C\xEA\xB5\xAD |\xED|", "\xED\x95\x9C", "\xEA\xB5\xAD \xED"); /* Korean; cut off at the end */
-  SHOWS("ab\xFF|c|", "ab\xFF", "c");                                             /* no UTF-8: not held back */
+  SHOWS("\xED\x95\x9C\xEA\xB5\xAD |\xED|", "\xED\x95\x9C", "\xEA\xB5\xAD \xED"); /* Korean, cut off at the end */
+  SHOWS("ab\xFF|c|", "ab\xFF", "c");                                             /* not UTF-8: not held back */
 }
 
 int main(void) {

@@ -262,7 +262,7 @@ static void mistakes_in_experts_are_named(void **state) {
 }
 
 #define GEMMA4 OF("gemma4_text") ",\"hidden_size_per_layer_input\":0,\"num_key_value_heads\":2"
-/* Six layers: the default's, five with a window and one without, and two of three each. */
+/* Six layers. The default has five with a window and one without; here each kind has three. */
 #define HALVES                                                                                                         \
   ",\"layer_types\":[\"sliding_attention\",\"full_attention\",\"sliding_attention\",\"full_attention\","               \
   "\"sliding_attention\",\"full_attention\"]"
@@ -290,7 +290,7 @@ static void last_layers_of_gemma_4_read_keys_of_their_kind(void **state) {
   c = reads("{" GEMMA4 HALVES ",\"attention_k_eq_v\":true,\"num_global_key_value_heads\":1,\"global_head_dim\":32}");
   for (int i = 0; i < 6; i++) assert_true(c.kv_heads[i] == 2 - i % 2 && c.head_dim[i] == (i % 2 ? 32 : 256));
   c = reads("{" GEMMA4 HALVES ",\"num_global_key_value_heads\":1}");
-  assert_int_equal(c.kv_heads[1], 2); /* without attention_k_eq_v the key says nothing */
+  assert_int_equal(c.kv_heads[1], 2); /* without attention_k_eq_v the key has no effect */
   c = reads("{" GEMMA4 HALVES
             ",\"per_layer_config\":{\"1\":{\"head_dim\":8},\"3\":{\"head_dim\":8},\"5\":{\"head_dim\":8,"
             "\"num_key_value_heads\":1}}}");
@@ -419,7 +419,7 @@ static void other_architectures_are_named_and_refused(void **state) {
   fails("{\"architectures\":[\"GPTNeoXForTokenClassification\"],\"model_type\":\"gpt_neox\"," SIZES "}",
         "architecture \"GPTNeoXForTokenClassification\" is not supported; supported: \"gpt_neox\"");
   fails("{" SIZES "}", "model_type is missing; supported: \"gpt_neox\"");
-  fails("{" SIZES "}", "\"qwen3_moe\", \"mixtral\""); /* the list ends whole */
+  fails("{" SIZES "}", "\"qwen3_moe\", \"mixtral\""); /* the list is not cut off */
   reads("{\"model_type\":\"gpt_neox\"," SIZES "}");
   reads("{\"architectures\":[\"GPTNeoXForCausalLM\"]," SIZES "}");
 }

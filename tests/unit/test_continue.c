@@ -1,5 +1,5 @@
-/* A sequence that goes on with a longer prompt gives what one that starts with that prompt gives, whatever it did
- * before. */
+/* A sequence that continues with a longer prompt gives the same text as one that starts with that prompt, whatever it
+ * did before. */
 #include "unit.h"
 
 #include "dtrun.h"
@@ -32,7 +32,7 @@ static dt_pair *hybrid(void) {
   return pair;
 }
 
-/* Positions of a session: LONG in models that have so many. */
+/* The context of a session: LONG if the model has that many positions. */
 static int context_of(const dt_pair *pair) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
@@ -46,7 +46,7 @@ static dt_session *session(dt_pair *pair, bool draft) {
   return s;
 }
 
-/* One iteration of at most `depth` guesses in a chain of two branches; some end before their commit. */
+/* Runs one iteration of at most `depth` guesses in a chain of two branches. Some iterations end before their commit. */
 static void iterate(dt_session *s, uint64_t *seed, int depth) {
   int seq = 0, first = 0, last;
   dt_verdict v;
@@ -68,7 +68,7 @@ static void run(dt_session *s, uint64_t *seed, int iterations, int deepest) {
     iterate(s, seed, (int)(random_next(seed) % (uint32_t)(deepest + 1)));
 }
 
-/* What plain decoding gives of the prompt: n tokens in all, malloc'd. */
+/* The tokens of plain decoding after the prompt: n tokens in all, malloc'd. */
 static int32_t *plain(dt_pair *pair, const int32_t *prompt, int n_prompt, const dt_seq_options *options, int *n) {
   dt_session *s = session(pair, false);
   uint64_t seed = 0;
@@ -83,7 +83,7 @@ static int32_t *plain(dt_pair *pair, const int32_t *prompt, int n_prompt, const 
   return tokens;
 }
 
-/* Runs what a start in pieces left of the prompt. */
+/* Runs the part of the prompt that a start in pieces left. */
 static void run_prompt(dt_session *s, uint64_t *seed) {
   int left;
   ok(dt_seq_prompt(s, 0, 0, &left, &err));
@@ -94,8 +94,8 @@ static void run_prompt(dt_session *s, uint64_t *seed) {
   }
 }
 
-/* Turns of one conversation: part of the text so far, and a few tokens more. forgets: it may keep nothing of a text
- * that goes on otherwise. Returns how often something was cached. */
+/* Runs the turns of one conversation: each is a part of the text so far and a few more tokens. forgets: the cache may
+ * drop a text that continues differently. Returns how often something was cached. */
 static int converse(dt_pair *pair, bool draft, uint64_t seed, int turns, int vocab, bool forgets) {
   int32_t prompt[LONG] = {3, 1, 4, 1, 5};
   int n = forgets ? 500 : 5, cached = 0, deepest = draft ? 5 : 0;
@@ -105,7 +105,7 @@ static int converse(dt_pair *pair, bool draft, uint64_t seed, int turns, int voc
         .max_tokens = 30, .ignore_eos = true, .sampling = {.seed = seed, .temp = random_next(&seed) % 2 ? 0.8f : 0}};
     options.piece = (int)(random_next(&seed) % 12);
     int length = turn ? dt_seq_length(s, 0) : 0, expected = 0;
-    if (turn) { /* it keeps what is left of the old text, but for the last token, which never had a row */
+    if (turn) { /* everything left of the old text is cached, except for the last token, which never had a row */
       n = 1 + (int)(random_next(&seed) % (uint32_t)length);
       memcpy(prompt, dt_seq_tokens(s, 0), (size_t)n * sizeof *prompt);
       expected = n < length ? n : length - 1;
@@ -119,8 +119,8 @@ static int converse(dt_pair *pair, bool draft, uint64_t seed, int turns, int voc
     assert_int_equal(st.prompt_tokens, n);
     cached += st.cached_tokens > 0;
     if (!forgets || st.cached_tokens)
-      assert_in_range(st.cached_tokens, expected, n - 1); /* more where a random token is the one that stood there */
-    if (turn % 3 == 2) {                                  /* some are left in the middle */
+      assert_in_range(st.cached_tokens, expected, n - 1); /* more if a random token happens to equal the old one */
+    if (turn % 3 == 2) {                                  /* some sequences stop in the middle of a turn */
       run(s, &seed, 3, deepest);
       continue;
     }
@@ -146,7 +146,7 @@ static void it_gives_what_one_run_on_the_whole_text_gives(void **state) {
   int cached = 0, turns = 0;
   pair = hybrid();
   for (uint64_t seed = 1; seed <= 20; seed++, turns += 5) cached += converse(pair, seed % 4 != 0, seed, 5, 258, true);
-  assert_in_range(cached, turns / 5, turns * 3 / 5); /* the first turns keep nothing, and of the others some */
+  assert_in_range(cached, turns / 5, turns * 3 / 5); /* the first turns find nothing cached, some of the others do */
   dt_pair_close(pair);
 }
 

@@ -1,10 +1,10 @@
-/* Ids that a row may not have, of blocks of logits: against each id alone. */
+/* Banned ids in blocks of logits: the result is compared with banning each id alone. */
 #include "chunk.h"
 #include "unit.h"
 
 #include <math.h>
 
-/* Blocks of ids, all or some, that begin and end anywhere in words of bits; ids outside of the block keep their
+/* Blocks of ids, all or only some, which begin and end anywhere in words of bits. Ids outside of the block keep their
  * logits. */
 static void a_block_loses_each_id_that_is_not_allowed(void **state) {
   (void)state;
@@ -12,7 +12,7 @@ static void a_block_loses_each_id_that_is_not_allowed(void **state) {
   uint64_t allowed[IDS / 64] = {UINT64_MAX, 0, UINT64_C(1) << 63, UINT64_MAX, 1, UINT64_MAX >> 1}, r = 3;
   for (int w = 6; w < IDS / 64; w++) allowed[w] = (uint64_t)random_next(&r) << 32 | random_next(&r);
   dt_row_adjustments row = {.allowed = allowed};
-  int32_t ids[IDS]; /* two of three */
+  int32_t ids[IDS]; /* two of three ids */
   for (int i = 0; i < IDS; i++) ids[i] = i / 2 * 3 + i % 2;
   for (int some = 0; some < 2; some++)
     for (int from = 0; from < 200; from++)

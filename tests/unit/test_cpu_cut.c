@@ -1,5 +1,6 @@
-/* An output matrix with some rows only: candidates are those of the whole model among these ids, with the noise that
- * belongs to them, and the same bits in every variant, in any company, on any number of threads. */
+/* An output matrix that has only some of its rows. Candidates are those of the whole model among these ids, with the
+ * noise that belongs to the ids. They have the same bits in every variant, next to any other rows, with any number of
+ * threads. */
 #include "cpu.h"
 #include "kernels.h"
 #include "model/model.h"
@@ -14,7 +15,7 @@ typedef struct {
   float logp[ROWS][MOST], own[ROWS][MOST], confidence[ROWS], entropy[ROWS];
 } candidates;
 
-/* The last rows' adjustments: of ids that are listed and of some that are not; one is banned. */
+/* The adjustments of the last rows: some ids are listed, some are not, and one is banned. */
 static const dt_adjustment text_adjustments[] = {{0, 2, 1, 0},
                                                  {1, -INFINITY, 1, 0},
                                                  {4, 1, 1.5f, 0.5f},
@@ -34,7 +35,7 @@ static double adjusted(int row, int32_t id, float logit) {
   return (double)logit;
 }
 
-/* Of rows first..first+n-1 of the text, with temperatures of 0, 0.5, 1, .. by row: each is a sequence of its own. */
+/* Runs rows first..first+n-1 of the text, with temperatures 0, 0.5, 1, .. by row. Each row is a sequence of its own. */
 static void run(rig *r, int first, int n, int vocab, candidates *to) {
   dt_sampling sampling[ROWS];
   int32_t index[ROWS];
@@ -63,7 +64,7 @@ static void run(rig *r, int first, int n, int vocab, candidates *to) {
 
 static void near(double is, double should) { assert_true(fabs(is - should) < 1e-4 * (1 + fabs(should))); }
 
-/* Row i against the logits of the whole model. */
+/* Compares row i with the logits of the whole model. */
 static void check_row(const candidates *c, int i, const float *logits, const int32_t *ids, int n) {
   double *score = malloc(sizeof *score * (size_t)n), sum = 0, own = 0, largest = -INFINITY;
   int possible = 0;
@@ -138,7 +139,7 @@ static void candidates_are_those_among_the_listed_ids(void **state) {
   }
 }
 
-/* As the ids that target and draft share do. */
+/* As with the ids that target and draft have in common. */
 static void only_ids_below_a_bound_take_part(void **state) {
   (void)state;
   random_model *m = random_model_new(&random_shapes[0], 9);
@@ -156,7 +157,7 @@ static void only_ids_below_a_bound_take_part(void **state) {
   random_model_free(m);
 }
 
-/* A pass reads less, and the embeddings are all there. */
+/* A pass reads less memory, although all embeddings exist. */
 static void fewer_rows_are_held(void **state) {
   (void)state;
   model *m = NULL;
@@ -203,7 +204,7 @@ static void whatever_is_no_candidate_is_refused(void **state) {
   int32_t argmax, row = 0;
   dt_out out = {.want = DT_WANT_ARGMAX, .n = 1, .row = &row, .argmax = &argmax};
   fails(r.ops->forward(r.weights, r.cache, &rows, &out, &err), DT_EINPUT,
-        "a model with 2 of its output rows has candidates only");
+        "a model loaded with only 2 of its output rows can return candidates only");
   rig_close(&r);
   random_model_free(m);
 }

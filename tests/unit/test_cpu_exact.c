@@ -1,8 +1,8 @@
-/* Promise 1 on the CPU backend: the bits of a row do not depend on the rows next to it, its place among them, the slots
- * its keys lie in, or the number of threads. Everything is held against plain decoding, one row at a time on one
- * thread.
- *   test_cpu_exact [quick]      quick: in scripts/test and under an emulator; a few numbers of rows after one prefix,
- *                               of the bundled pair the draft */
+/* Promise 1 on the CPU backend: the bits of a row do not depend on the rows next to it, on its index among them, on the
+ * slots of its keys, or on the number of threads. The reference is plain decoding, one row at a time on one thread.
+ *
+ *   test_cpu_exact [quick]      quick (in scripts/test and under an emulator): a few numbers of rows after one prefix;
+ *                               of the bundled pair only the draft */
 #include "cpu.h"
 #include "kernels.h"
 #include "model/model.h"
@@ -12,14 +12,15 @@
 static const dt_holding as_it_is = {0};
 static bool quick;
 
-/* Whether batches of n are checked. */
+/* Whether batches of n rows are checked. */
 static bool is_checked(int n, bool few) {
   if (few) return n == 1 || n == 2 || n == 5 || n == 16 || n == 33 || n == 65 || n == NODES;
   return n <= 65 || n == 128 || n == NODES;
 }
 
-/* Every n up to 64 and some beyond, every row of each, with one and two threads, at the first prefix also with three,
- * which share heads and panels unevenly. The sanitizers and emulators are slow: there a few n and prefixes must do. */
+/* Checks every n up to 64 and some larger ones, every row of each, with one and two threads; after the first prefix
+ * also with three, which share heads and panels unevenly. Under sanitizers and emulators, which are slow, it checks
+ * only a few n and prefixes. */
 static void check_model(const dt_model_desc *desc, const char *cache_dtype, dt_holding how, const int *prefixes,
                         int prefix_count) {
 #if defined(__SANITIZE_ADDRESS__)
@@ -50,7 +51,8 @@ static void check_model(const dt_model_desc *desc, const char *cache_dtype, dt_h
 
 static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
   (void)state;
-  const int prefixes[] = {16, 300, 1, 15, 17, 63, 255}; /* attention goes by 16 positions; trees reach 23 further */
+  /* Attention takes 16 positions at a time; trees reach 23 further. */
+  const int prefixes[] = {16, 300, 1, 15, 17, 63, 255};
   for (int s = 0; s < RANDOM_SHAPES; s++) {
     random_model *m = random_model_new(&random_shapes[s], 7);
     check_model(&m->desc, "f32", as_it_is, prefixes, (int)(sizeof prefixes / sizeof *prefixes));
@@ -88,7 +90,8 @@ static void so_it_has_on_the_bundled_pair(void **state) {
   }
 }
 
-/* The first layer's keys and values do not depend on the caches: in another type they are those of f32, rounded. */
+/* The keys and values of the first layer do not depend on the type of caches: in any type they are the f32 ones,
+ * rounded. */
 static void check_rounded(const char *type, const cpu_cache_type *held) {
   for (int s = 0; s < RANDOM_SHAPES; s++) {
     random_model *m = random_model_new(&random_shapes[s], 6);
@@ -124,7 +127,7 @@ static void rows_in_other_types_are_those_in_f32_rounded(void **state) {
   for (int i = 0; i < CPU_CACHES; i++) check_rounded(cpu_variant(0)->cache[i]->name, cpu_variant(0)->cache[i]);
 }
 
-/* The prompt, in chunks of any size and with another sequence's rows in between, leaves the same cache. */
+/* A prompt leaves the same cache whatever the size of its chunks, even with rows of another sequence in between. */
 static void a_prompt_pass_has_the_bits_of_plain_decoding(void **state) {
   (void)state;
   enum { LENGTH = 150 };
@@ -167,7 +170,7 @@ static void a_prompt_pass_has_the_bits_of_plain_decoding(void **state) {
   }
 }
 
-/* Candidates, argmax and logits of the same rows agree, whatever else is wanted and however many rows there are. */
+/* Candidates, argmax and logits of the same rows agree, whatever else is wanted, with any number of rows. */
 static void results_agree_with_each_other(void **state) {
   (void)state;
   enum { N = 70, K = 32 };
@@ -258,7 +261,7 @@ static void moved_rows_serve_as_if_computed_there(void **state) {
   for (int i = 0; dt_cpu_ops.cache_dtypes[i]; i++) check_moves(dt_cpu_ops.cache_dtypes[i]);
 }
 
-/* A NaN in the weights shows in the results of the rows it reaches, and only there. */
+/* A NaN in the weights shows in the results of the rows that it reaches, and only there. */
 static void a_nan_is_reported_and_does_not_spread_to_other_rows(void **state) {
   (void)state;
   model_shape shape = random_shapes[2];
@@ -293,7 +296,7 @@ static void a_nan_is_reported_and_does_not_spread_to_other_rows(void **state) {
   random_model_free(m);
 }
 
-/* Logits of tokens 0..n-1 of a text, and the bytes that the weights take. */
+/* The logits of tokens 0..n-1 of a text, and the size of the weights in bytes. */
 static float *logits_of(const dt_model_desc *desc, int n, size_t *bytes) {
   rig r = rig_open(&dt_cpu_ops, NULL, 2, desc, 1, 16);
   row_list l = {0};
@@ -317,7 +320,7 @@ static void tied_embeddings_are_held_once_and_give_the_bits_of_two_copies(void *
     float *expected = logits_of(&untied, N, &twice), *got = logits_of(&m->desc, N, &once);
     assert_memory_equal(expected, got, sizeof *got * N * (size_t)random_shapes[s].vocab);
     size_t embedding = dt_row_bytes(m->dtype, (size_t)random_shapes[s].vocab * (size_t)random_shapes[s].hidden);
-    if (twice < 2 << 20) assert_int_equal(twice - once, (embedding + 63) / 64 * 64); /* larger ones take huge pages */
+    if (twice < 2 << 20) assert_int_equal(twice - once, (embedding + 63) / 64 * 64); /* larger ones use huge pages */
     free(expected), free(got);
     random_model_free(m);
   }

@@ -1,6 +1,7 @@
-/* Every variant of the CPU backend that this machine can run gives the bits of the plain C one.
- *   test_cpu_isa [quick]      quick: in scripts/test and under an emulator; the types of caches and weights in turn, of
- *                             the bundled pair the draft */
+/* Every variant of the CPU backend that this machine can run gives the same bits as the plain C variant.
+ *
+ *   test_cpu_isa [quick]      quick (in scripts/test and under an emulator): caches and weights are of each type in
+ *                             turn; of the bundled pair only the draft */
 #include "cpu.h"
 #include "kernels.h"
 #include "model/model.h"
@@ -12,7 +13,7 @@ static bool quick;
 
 enum { PROMPT = 37, TREE = 21, K = 8 };
 
-/* All that a run on a variant gave. */
+/* All results of a run on a variant. */
 typedef struct {
   float *logits;
   int32_t id[TREE][K], best[TREE];
@@ -93,7 +94,7 @@ static void compare_variants(const dt_model_desc *desc, const char *cache_dtype,
   free_outcome(&plain);
 }
 
-/* With each type of caches, or the one whose turn it is. */
+/* Compares with each type of caches, or only with the one whose turn it is. */
 static void compare_in_caches(const dt_model_desc *desc, int turn, const char *name) {
   for (int i = 0; dt_cpu_ops.cache_dtypes[i]; i++)
     if (!quick || turn % CPU_CACHES == i) compare_variants(desc, dt_cpu_ops.cache_dtypes[i], as_it_is, name);

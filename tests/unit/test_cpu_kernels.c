@@ -1,4 +1,4 @@
-/* The CPU kernels of every variant against plain formulas in double precision. */
+/* The CPU kernels of every variant, compared with plain formulas in double precision. */
 #include "kernels.h"
 #include "unit.h"
 
@@ -12,7 +12,7 @@
 
 static float uniform(uint64_t *state) { return (float)(random_next(state) & 0xffffff) / 8388608.0f - 1.0f; }
 
-/* The distance from the true value in units of the last place of a float there. */
+/* The distance from the true value in units of a float's last place there. */
 static double ulps(float got, double expected) {
   int exponent;
   frexp(expected, &exponent);
@@ -22,7 +22,7 @@ static double ulps(float got, double expected) {
 
 typedef void map_fn(const cpu_kernels *, const float *, size_t, float *);
 
-/* The largest error of a function over [low, high], in ulps if the result is of size `at_least` or larger, else in ulps
+/* The largest error of a function over [low, high], in ulps of the result; for results smaller than `at_least`, in ulps
  * of at_least. */
 static double worst(const cpu_kernels *k, map_fn *map, double (*truth)(double), float low, float high,
                     double at_least) {
@@ -112,7 +112,7 @@ static void functions_keep_nan_and_saturate(void **state) {
   }
 }
 
-/* The weights of output 5 of a panel that holds `n` numbers of 16 bits in a format, as f32. */
+/* The weights of output 5 of a panel that holds `n` numbers of 16 bits in a format, converted back to f32. */
 static void packed_and_unpacked(const cpu_format *f, const uint16_t *numbers, int n, float *out) {
   char *panel = calloc(1, f->panel_bytes(n));
   const char *row[CPU_PANEL] = {[5] = (const char *)numbers};
@@ -161,7 +161,8 @@ static uint16_t narrowed(const cpu_kernels *k, float x) {
   return half[0];
 }
 
-/* At every half, at the middle between it and the next, and right and left of that; what lies between is monotonous. */
+/* Checks every f16, the middle between it and the next, and the neighbours of that middle. In between, rounding is
+ * monotonic. */
 static void a_number_becomes_the_nearest_half_of_two_the_even_one_and_nan_where_none_is_near(void **state) {
   (void)state;
   EACH_VARIANT(k) {
@@ -169,7 +170,7 @@ static void a_number_becomes_the_nearest_half_of_two_the_even_one_and_nan_where_
       uint16_t pair[16] = {(uint16_t)i, (uint16_t)(i + 1)};
       float value[16];
       dt_type_of(DT_F16)->decode(pair, 16, value);
-      if (i == 0x7bff) value[1] = 65536.0f; /* which infinity stands for when it comes to rounding */
+      if (i == 0x7bff) value[1] = 65536.0f; /* for rounding, this is the number after the largest one */
       float middle = (value[0] + value[1]) / 2;
       assert_int_equal(narrowed(k, value[0]), i);
       assert_int_equal(narrowed(k, -value[0]), i | 0x8000);
@@ -204,7 +205,7 @@ static void all_variants_round_any_bits_to_the_same_half(void **state) {
   free(bits), free(x), free(plain), free(other);
 }
 
-/* Panels of bf16, so that the exact weights are easy to make; all row counts and group sizes. */
+/* Uses panels of bf16, so that exact weights are easy to make. Checks all numbers of rows and group sizes. */
 static void products_are_those_of_the_formula(void **state) {
   (void)state;
   enum { K = 300, PANELS = 5, ROWS = 64, LD = CPU_GROUP * CPU_PANEL };
@@ -262,22 +263,22 @@ static void norms_are_those_of_the_formulas(void **state) {
   }
 }
 
-/* A row of q8, taken apart as its definition says. */
+/* Decodes a row of q8 as its definition says. */
 static float of_codes(const char *row, int dim, int i) {
   float scale[1];
   dt_type_of(DT_F16)->decode(row + dim + i / 32 * 2, 1, scale);
   return (float)(int8_t)row[i] * scale[0];
 }
 
-/* Writes the numbers, and makes them what was written. */
+/* Writes the numbers, and replaces them by what was stored. */
 static void hold(const cpu_cache_type *type, float *numbers, int dim, char *row) {
   type->write(numbers, dim, row);
   if (strcmp(type->name, "f16") == 0) dt_type_of(DT_F16)->decode(row, (size_t)dim, numbers);
   for (int i = 0; strcmp(type->name, "q8") == 0 && i < dim; i++) numbers[i] = of_codes(row, dim, i);
 }
 
-/* No number is off by more than half a step, the scale, which is the least f16 that reaches the largest number: a 127th
- * of that, up to the next of 11 bits or, of small numbers, to the next multiple of 2^-24. */
+/* No number is off by more than half a step. A step is the scale, which is the smallest f16 that is enough for the
+ * largest number: 1/127 of it, rounded up to 11 bits or, if it is small, to a multiple of 2^-24. */
 static void a_row_of_8_bits_is_near_and_the_same_in_all_variants(void **state) {
   (void)state;
   enum { DIM = 80, EXPONENTS = 160 };
@@ -304,7 +305,8 @@ static void a_row_of_8_bits_is_near_and_the_same_in_all_variants(void **state) {
   }
 }
 
-/* 127 times the largest f16 can be held, what is larger cannot: all 32 are NaN then, the others are not. */
+/* 127 times the largest f16 can be stored, but nothing larger: all 32 numbers are NaN then, and those of other groups
+ * are not. */
 static void a_group_of_8_bits_that_has_no_scale_is_nan(void **state) {
   (void)state;
   const float most = 127 * 65504.0f, wrong[] = {nextafterf(most, INFINITY), -nextafterf(most, INFINITY), INFINITY, NAN};
@@ -334,7 +336,7 @@ static void check_attention(int type) {
   EACH_VARIANT(k) {
     const cpu_cache_type *held = k->cache[type], *f32 = cache_called(k, "f32");
     for (int i = 0; i < SLOTS * DIM; i++) keys[i] = uniform(&seed), values[i] = uniform(&seed);
-    for (int slot = 0; slot < SLOTS; slot++) { /* and in f32 what the type made of them */
+    for (int slot = 0; slot < SLOTS; slot++) { /* and the same in f32, after rounding to the type */
       hold(held, keys + slot * DIM, DIM, held_keys + (size_t)slot * held->row_bytes(DIM));
       hold(held, values + slot * DIM, DIM, held_values + (size_t)slot * held->row_bytes(DIM));
     }
@@ -386,7 +388,7 @@ static int by_logit(const void *a, const void *b) {
   return i - j;
 }
 
-/* Reduces `count` logits block by block; a copy, as the kernel writes behind the last one. */
+/* Reduces `count` logits block by block. It uses a copy, since the kernel writes past the last logit. */
 enum { STEP = 3 }; /* between the parts of two blocks */
 static void reduce(const cpu_kernels *k, const float *logits, int count, int most, cpu_top *top,
                    cpu_softmax_part *parts) {
@@ -426,7 +428,7 @@ static void candidates_are_those_of_a_sort_with_ties_by_lower_id(void **state) {
       cpu_softmax_part parts[32 * STEP];
       for (int i = 0; i < 32 * STEP; i++)
         parts[i] =
-            (cpu_softmax_part){NAN, NAN, NAN}; /* what lies behind the last block must not count, nor between two */
+            (cpu_softmax_part){NAN, NAN, NAN}; /* what is stored after the last block, or between two, must not count */
       cpu_top top;
       reduce(k, logits, ids, most, &top, parts);
       assert_int_equal(top.count, ids < most ? ids : most);

@@ -1,15 +1,16 @@
-/* One golden hash serves every machine: the logits of every position of real prompts, and of the tokens that follow by
- * plain decoding, are the same bits on every variant of the CPU backend, and those of tests/golden/logits_hash.txt.
- * Caches are in f32, of the first prompts also in the other types ("/f16", "/q8"). Quantized weights are those of
- * random models, their rows of x rounded to one digit ("/8") and to two ("/16"); of the further families the golden
- * models (tests/golden/logits) are computed.
+/* One golden hash serves every machine: the logits for every position of real prompts, and for the tokens that follow
+ * by plain decoding, have the same bits on every variant of the CPU backend. tests/golden/logits_hash.txt has the
+ * hashes. Caches are f32; for the first prompts the other types are checked as well ("/f16", "/q8"). Quantized weights
+ * are those of random models, with rows of x rounded to one digit ("/8") and to two ("/16"). The other families use the
+ * golden models (tests/golden/logits).
  *
- *   test_cpu_logits_hash           4 prompts and 64 tokens; scalar, which is slow, and all under the sanitizers:
- *                                  1 prompt
- *   test_cpu_logits_hash all       all 40 prompts and 200 tokens; scalar: 4 prompts and 64 tokens
- *   test_cpu_logits_hash quick [V..] of the bundled models mini-draft alone, 1 prompt; of these variants, else
- *                                  of all but scalar
- *   test_cpu_logits_hash print     prints what logits_hash.txt should hold */
+ *   test_cpu_logits_hash           4 prompts and 64 tokens; for scalar, which is slow, and for all variants under
+ *                                  sanitizers: 1 prompt
+ *   test_cpu_logits_hash all       all 40 prompts and 200 tokens; for scalar: 4 prompts and 64 tokens
+ *   test_cpu_logits_hash quick [VARIANT..]
+ *                                  only mini-draft of the bundled models, and 1 prompt; all variants except for scalar,
+ *                                  unless some are given
+ *   test_cpu_logits_hash print     prints what logits_hash.txt should contain */
 #include "cpu.h"
 #include "golden_logits.h"
 #include "kernels.h"
@@ -75,10 +76,10 @@ static const char *const family_names[] = {"smollm3",
 enum {
   FAMILY_NAMES = sizeof family_names / sizeof *family_names,
   FAMILY_PROMPT = 31,
-  FAMILY_MOST = 170, /* of delta layers, too: from it on bases change at 96, 128, 160, and behind it at 192 and 224 */
+  FAMILY_MOST = 170, /* for delta layers, too: bases change at 96, 128, 160 in the prompt, at 192, 224 after it */
 };
 
-/* FNV-1a 64 of the logits so far: those of the prompt's positions, and with `few` and `many` tokens after it. */
+/* FNV-1a 64 of the logits so far: after the prompt's positions, and after `few` and `many` more tokens. */
 typedef struct {
   uint64_t prompt, few, many;
 } hashes;
@@ -89,7 +90,7 @@ static uint64_t fnv1a(uint64_t hash, const void *data, size_t n) {
   return hash;
 }
 
-static char *prompt_name(int i) { /* in turn from both folders; a static buffer */
+static char *prompt_name(int i) { /* alternates between both folders; a static buffer */
   static char name[32];
   snprintf(name, sizeof name, "%s/%02d", i % 2 ? "novels" : "wikitext2", i / 2 + 1);
   return name;
@@ -108,7 +109,7 @@ static int32_t *read_prompt(const tok *t, const char *name, int *n) {
   return ids;
 }
 
-/* The prompt in passes of many rows, then `tokens` passes of one row. */
+/* Runs the prompt in passes of many rows, then `tokens` passes of one row. */
 static hashes run(rig *r, const int32_t *ids, int n, int tokens) {
   uint64_t hash = FNV_START;
   hashes found = {0};
@@ -150,16 +151,17 @@ static hashes golden_of(const char *model_name, const char *prompt) {
   return (hashes){0};
 }
 
-/* What is done with each result: compared with the golden one, or printed. */
+/* What is done with each result: it is compared with the golden one, or printed. */
 typedef void result_fn(const char *variant, const char *model_name, const char *prompt, int tokens, hashes found);
 
 static void compare(const char *variant, const char *model_name, const char *prompt, int tokens, hashes found) {
   hashes expected = golden_of(model_name, prompt);
-  if (found.prompt != expected.prompt) fail_msg("%s, %s, %s: other logits in the prompt", variant, model_name, prompt);
+  if (found.prompt != expected.prompt)
+    fail_msg("%s, %s, %s: the logits of the prompt differ", variant, model_name, prompt);
   if (tokens >= FEW_TOKENS && found.few != expected.few)
-    fail_msg("%s, %s, %s: other logits in %d tokens", variant, model_name, prompt, FEW_TOKENS);
+    fail_msg("%s, %s, %s: the logits of %d tokens differ", variant, model_name, prompt, FEW_TOKENS);
   if (tokens >= TOKENS && found.many != expected.many)
-    fail_msg("%s, %s, %s: other logits in %d tokens", variant, model_name, prompt, TOKENS);
+    fail_msg("%s, %s, %s: the logits of %d tokens differ", variant, model_name, prompt, TOKENS);
 }
 
 static void print(const char *variant, const char *model_name, const char *prompt, int tokens, hashes found) {
@@ -231,7 +233,7 @@ static void run_families(const char *variant, int threads, result_fn *result) {
 
 typedef struct {
   const char *variant;
-  int models, prompts, tokens; /* of the bundled models the first ones */
+  int models, prompts, tokens; /* models: how many of the bundled models */
 } subject;
 
 static void run_all(const subject *s, int threads, result_fn *result) {
@@ -253,7 +255,7 @@ static bool is_among(const char *name, char **names, int n) {
   return false;
 }
 
-/* One test per variant; those that this machine lacks are named. */
+/* Runs one test per variant; names those that this machine lacks. */
 static int test_variants(bool all, bool quick, char **only, int n_only) {
   const char *const known[] = {"scalar", "avx2", "avx512", "avx512vnni", "amx", "neon", "dotprod", "i8mm"};
   enum { KNOWN = sizeof known / sizeof *known };

@@ -1,4 +1,4 @@
-/* What the CPU backend takes of memory, and when. */
+/* How much memory the CPU backend takes, and when. */
 #include "cpu.h"
 #include "random_model.h"
 #include "resident.h"

@@ -1,5 +1,5 @@
-/* Quantized matrices on the CPU: packed and unpacked without loss, their products what quant.h says, and the same bits
- * in every variant, for any number of rows, wherever a row stands. */
+/* Quantized matrices on the CPU: they are packed and unpacked without loss, and their products are those that quant.h
+ * defines, with the same bits in every variant, for any number of rows, whatever a row's index. */
 #include "kernels.h"
 #include "quant.h"
 #include "unit.h"
@@ -12,12 +12,12 @@ enum { PANELS = 5, OUTPUTS = PANELS * CPU_PANEL, ROWS = 70 };
 
 typedef struct {
   quant_format is;
-  int activations; /* 8: one digit, 16: two */
+  int activations; /* 8: one digit, 16: two digits */
   int k;
   char *file;   /* [OUTPUTS] rows of blocks */
   float *x;     /* [ROWS][k] */
-  cpu_matrix m; /* of the variant asked last */
-  char *rows;   /* [ROWS] rounded, step bytes apart */
+  cpu_matrix m; /* for the variant used last */
+  char *rows;   /* [ROWS] rounded rows, step bytes apart */
   size_t step;
 } subject;
 
@@ -28,7 +28,7 @@ static void f16_into(float x, char *to) { /* small and normal */
   memcpy(to, &half, 2);
 }
 
-/* Sets the scales of a block in f16, and MXFP4's exponent. */
+/* Sets the scales of a block: f16, and MXFP4's exponent. */
 static void random_scales(dt_dtype dtype, uint64_t *state, char *block) {
   float scale = 0.001f * (float)(1 + random_next(state) % 60), minimum = 0.002f * (float)(1 + random_next(state) % 20);
   if (dtype == DT_MXFP4) {
@@ -78,7 +78,7 @@ static subject subject_new(quant_format is, int activations, int k) {
   s.x = malloc(sizeof(float) * ROWS * (size_t)k);
   for (int i = 0; i < ROWS * k; i++) {
     float u = (float)(random_next(&state) & 0xffff) / 32768.0f - 1.0f;
-    s.x[i] = i % 97 ? u : i % 3 ? 9.0f * u : 90.0f * u; /* some stand out, as in real rows */
+    s.x[i] = i % 97 ? u : i % 3 ? 9.0f * u : 90.0f * u; /* some are much larger, as in real rows */
   }
   return s;
 }
@@ -89,7 +89,7 @@ static void subject_free(subject *s) { free(s->file), free(s->x), free(s->m.data
 static const quant_format formats[] = {QUANT_FORMATS(ENTRY)};
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-/* Rows of whole cells, and, where blocks are short, with a last cell of two blocks and of one. */
+/* Rows of whole cells and, if blocks are short, with a last cell of two blocks and of one block. */
 static int lengths_of(quant_format f, int k[3]) {
   k[0] = 512, k[1] = 576, k[2] = 32;
   return dt_type_of(f.dtype)->numbers == QUANT_CELL ? 1 : 3;
@@ -116,7 +116,7 @@ static void weights_come_back_as_the_reference_decoder_gives_them(void **state) 
   }
 }
 
-/* Bytes of the file: the bounds that issue and guide state. */
+/* Compares with the size in the file; the guide states these bounds. */
 static void matrices_are_hardly_larger_than_in_the_file(void **state) {
   (void)state;
   EACH_SUBJECT(s) {
@@ -127,7 +127,7 @@ static void matrices_are_hardly_larger_than_in_the_file(void **state) {
   }
 }
 
-/* Number i of a rounded row: its q, the most that is, and how many share its scale. */
+/* Number i of a rounded row: its q, the maximum of q, and how many numbers share its scale. */
 typedef struct {
   int q, limit, shared;
   double scale;
@@ -149,7 +149,7 @@ static rounded rounded_at(const subject *s, const char *row, int i) {
   return (rounded){high * (1 << s->is.shift) + low, s->is.limit, QUANT_CELL, (double)cell->scale};
 }
 
-/* The row that a rounded one stands for. */
+/* Computes the numbers that a rounded row represents. */
 static void read_rounded(const subject *s, int r, double *x) {
   for (int i = 0; i < s->k; i++) {
     rounded is = rounded_at(s, s->rows + (size_t)r * s->step, i);
@@ -190,7 +190,7 @@ static void products_are_those_of_weights_and_rounded_rows(void **state) {
       s.m.format->unpack(s.m.data + s.m.format->panel_bytes(s.k) * (size_t)(o / CPU_PANEL), s.k, o % CPU_PANEL, w);
       double expected = 0, size = 0;
       for (int i = 0; i < s.k; i++) expected += (double)w[i] * x[i], size += fabs((double)w[i] * x[i]);
-      /* One digit rounds sums for whole minima again, to 2^-16 of the largest. */
+      /* With one digit the sums for integer minima are rounded once more, to 2^-16 of the largest one. */
       double bound = s.activations == 8 && quant_has_whole_minima(&s.is) ? 3e-5 : 1e-6;
       assert_true(fabs((double)sums[o] - expected) <= bound * size);
     }
@@ -198,7 +198,7 @@ static void products_are_those_of_weights_and_rounded_rows(void **state) {
   }
 }
 
-/* Against plain C, row by row: every variant, some numbers of rows, first panels and groups of panels. */
+/* Compares every variant with plain C, row by row: some numbers of rows, first panels and groups of panels. */
 static void all_variants_give_the_same_bits_for_any_number_of_rows(void **state) {
   (void)state;
   EACH_SUBJECT(s) {
@@ -227,7 +227,8 @@ static void all_variants_give_the_same_bits_for_any_number_of_rows(void **state)
   }
 }
 
-/* Codes and digits at both ends: no variant's sum may exceed the bits that it takes (simd.h: i_pairs). */
+/* Codes and digits at both ends of their ranges: in no variant may a sum exceed the bits that it has (simd.h:
+ * i_pairs). */
 static void the_largest_sums_have_the_same_bits_in_all_variants(void **state) {
   (void)state;
   static const unsigned char ends[] = {0xff, 0x00, 0x80, 0x77};

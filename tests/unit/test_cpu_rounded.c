@@ -1,4 +1,4 @@
-/* Weights rounded when they are loaded: the model is, to the bit, the one whose files have them rounded. */
+/* Weights that are rounded when they are loaded: the model has the same bits as one whose files have them rounded. */
 #include "cpu.h"
 #include "model/model.h"
 #include "random_model.h"
@@ -8,7 +8,7 @@
 
 enum { ROWS = 12, LAYERS = 8 };
 
-/* The logits of some rows; *bytes: what the weights take. malloc'd. */
+/* The logits of some rows, malloc'd; *bytes: the size of the weights. */
 static float *logits_of(const dt_model_desc *d, const char *dtype, const char *held, size_t *bytes) {
   rig r = rig_open_rounded(&dt_cpu_ops, (dt_backend_options){.threads = 2}, d, (dt_holding){.dtype = dtype}, 1, ROWS);
   row_list all = {0};
@@ -27,7 +27,7 @@ static void assert_same(const float *a, const float *b, const dt_model_desc *d) 
 static dt_source sources[LAYERS * 8 + 1];
 static int used;
 
-/* The matrix in blocks of its own, rounded. */
+/* The matrix, rounded, in blocks of its own. */
 static dt_matrix rounded(const dt_matrix *m, dt_dtype dtype) {
   size_t n = (size_t)m->rows * (size_t)m->cols;
   char *raw = malloc((size_t)m->rows * dt_row_bytes(m->dtype, (size_t)m->cols));
@@ -60,7 +60,7 @@ static void check_bundled(const char *folder, const char *dtype, dt_dtype type) 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) *all[i] = rounded(all[i], type);
   }
   d.layer = layer;
-  d.unembed = rounded(&plain->unembed, type); /* not the embedding, of which a pass reads a row */
+  d.unembed = rounded(&plain->unembed, type); /* not the embedding, of which a pass reads single rows */
 
   size_t bytes, held_bytes, plain_bytes;
   char held[8];
@@ -84,7 +84,7 @@ static void a_model_is_the_one_that_was_rounded_before(void **state) {
   }
 }
 
-/* What has as few bits already stays as it is, and so do rows that are no whole blocks. */
+/* Matrices that already have no more bits stay as they are, and so do rows that do not consist of whole blocks. */
 static void nothing_is_rounded_to_more_bits_or_to_parts_of_blocks(void **state) {
   (void)state;
   size_t bytes;
@@ -101,7 +101,7 @@ static void nothing_is_rounded_to_more_bits_or_to_parts_of_blocks(void **state) 
     bool is_q4 = !memcmp(plain, q4, ROWS * (size_t)m->desc.shape.vocab * sizeof *plain);
     bool is_f32 = !memcmp(plain, f32, ROWS * (size_t)m->desc.shape.vocab * sizeof *plain);
     if (type == DT_Q4_1) assert_true(is_q8 && is_q4);
-    if (type == DT_Q4_K || type == DT_Q8_0) assert_true(is_q8 && !is_q4); /* the first has matrices in Q6_K */
+    if (type == DT_Q4_K || type == DT_Q8_0) assert_true(is_q8 && !is_q4); /* Q4_K models have some matrices in Q6_K */
     assert_true(is_f32 == (dt_type_of(type)->numbers == 1));
     free(plain), free(q8), free(q4), free(f32);
     random_model_free(m);
@@ -115,7 +115,7 @@ static void an_unknown_type_is_refused(void **state) {
   dt_weights *w;
   ok(dt_cpu_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
   fails(dt_cpu_ops.upload(b, &m->desc, &(dt_holding){.dtype = "q5"}, &w, &err), DT_EINPUT,
-        "weights: the type 'q5' is unknown to the CPU");
+        "weights: the CPU backend does not support the type 'q5'");
   dt_cpu_ops.close(b);
   random_model_free(m);
 }

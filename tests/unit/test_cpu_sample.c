@@ -1,5 +1,5 @@
-/* Sampling on the CPU, every variant: the bits, the noise, and the tokens and candidates against the definition in
- * sample.h, in double. */
+/* Sampling on the CPU, in every variant: the random bits, the noise, and the tokens and candidates, compared with the
+ * definition in sample.h in double precision. */
 #include "candidates_case.h"
 #include "cpu.h"
 #include "kernels.h"
@@ -38,7 +38,7 @@ static void noise_is_that_of_the_definition_and_the_same_bits_in_every_variant(v
       k->add_noise(&s, position, first, count, logits, scores);
       for (int i = 0; i < count; i++) {
         double scaled = (double)logits[i] / (double)s.temp, g = definition_noise(s.seed, position, first + i);
-        /* u is a float: where it is near 1, which makes G the least it can be, it lacks digits. */
+        /* u is a float and lacks digits near 1, where G is smallest. */
         double of_u = 0x1p-24 * exp(exp(-g)) * exp(g);
         assert_true(fabs((double)scores[i] - scaled - g) < 3e-7 * (1 + fabs(scaled) + fabs(g)) + of_u || g < -2.7);
       }
@@ -48,7 +48,7 @@ static void noise_is_that_of_the_definition_and_the_same_bits_in_every_variant(v
   }
 }
 
-/* Block by block of `step` ids, as results of a pass are made. */
+/* Samples block by block of `step` ids, as passes do. */
 static void the_best_are_equal(const cpu_kernels *k, const dt_sampling *s, const float *logits, int n, int step) {
   static float block[PADDED], scores[PADDED];
   cpu_top all = {.count = 0}, some = {.count = 0};
@@ -78,7 +78,7 @@ static void the_best_is_found_without_looking_at_all_noise(void **state) {
     if (seed % 3 == 0) logits[seed % (uint64_t)n] = seed % 2 ? NAN : INFINITY;
     if (seed % 10 == 1)
       for (int i = 0; i < n; i++) logits[i] = -INFINITY;
-    if (seed % 4 == 0) { /* of each run the id with the most noise, whose score is just above those before */
+    if (seed % 4 == 0) { /* in each run the id with the most noise, so that its score is just above the earlier ones */
       s.temp = 1;
       memset(logits, 0, sizeof logits);
       cpu_variant(0)->add_noise(&s, 9, 0, n, logits, noise);
@@ -108,7 +108,7 @@ static void draws_are_those_of_the_definition(void **state) {
                      .top_k = random_next(&r) % 2 ? 0 : 1 + (int)(random_next(&r) % (uint32_t)(n + 2)),
                      .top_p = top_ps[random_next(&r) % 6],
                      .min_p = min_ps[random_next(&r) % 3]};
-    for (int i = 0; i < n; i++) /* many ties with both zeros, or none */
+    for (int i = 0; i < n; i++) /* many ties, including zeros of both signs, or none */
       logits[i] = seed % 2 ? ((float)(random_next(&r) % 5) - 2) * (random_next(&r) % 2 ? 1.0f : -1.0f)
                            : 16 * uniform(&r) * uniform(&r) - 3;
     int expected = definition_sampled(&s, (int)seed, logits, n, &allowed);

@@ -1,5 +1,5 @@
-/* Gemma 4's assistants that are no heads of their target, each with its line; and passes that a cross-attention head's
- * rows cannot make. What assistants say: test_heads.c.
+/* Gemma 4's assistants that are not heads of their target, each refused with a message; and passes that the rows of a
+ * cross-attention head cannot make. test_heads.c compares what assistants guess.
  *
  *   test_cross_attention                 runs the tests
  *   test_cross_attention write FOLDER    writes an assistant and its target, for the command line: FOLDER/assistant/,
@@ -12,7 +12,7 @@
 
 #include <sys/stat.h>
 
-static cJSON *wanted; /* the first of cross_attention.json */
+static cJSON *wanted; /* the first case of cross_attention.json */
 static dt_error why;
 
 static void write_into(const char *folder, const cJSON *of) {
@@ -46,7 +46,7 @@ static void expect_refused(const cJSON *head, const char *layers, const char *sa
 static void each_fault_has_its_line(void **state) {
   (void)state;
   static const struct {
-    bool of_text; /* in text_config */
+    bool of_text; /* the key is in text_config */
     const char *key, *value, *says;
   } faults[] = {
       {false, "use_ordered_embeddings", "true", "use_ordered_embeddings: an assistant that looks at some clusters"},
@@ -59,7 +59,7 @@ static void each_fault_has_its_line(void **state) {
       {true, "hidden_size_per_layer_input", "4", "layer_input"},
       {true, "enable_moe_block", "true", "num_experts is missing"},
       {true, "num_global_key_value_heads", "2",
-       "head: layer 2 reads 2 key heads of 32 numbers, the target's layer 5 has 1 of 32"},
+       "head: layer 2 needs 2 key heads of 32 numbers, but the target's layer 5 has 1 of 32"},
       {true, "num_hidden_layers", "0", "num_hidden_layers"},
   };
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
@@ -88,7 +88,7 @@ static void each_missing_tensor_has_its_line(void **state) {
   }
 }
 
-/* A pass of one row at `position` whose path is `length` slots long. */
+/* Runs a pass of one row at `position`, whose path has `length` slots. */
 static dt_status pass_at(const dt_pair *pair, dt_cache *cache, const dt_cache *features, int position, int length,
                          int distance) {
   const int32_t token = 1, sequence = 0, slot = 12, prefix = position + 1 - length,

@@ -1,8 +1,8 @@
-/* Promise 1 on the CUDA backend: the bits of a row do not depend on the rows next to it, its place among them, or the
- * slots its keys lie in. Held against plain decoding on the same device. */
+/* Promise 1 on the CUDA backend: the bits of a row do not depend on the rows next to it, on its index among them, or on
+ * the slots of its keys. The reference is plain decoding on the same device. */
 #include "cuda_exact.h"
 
-/* An attention's parts begin at multiples of 128. What the emulation can afford is less than what a GPU can. */
+/* The parts of an attention begin at multiples of 128. The emulation can afford fewer cases than a GPU. */
 static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
   (void)state;
   const int prefixes[] = {1, 126, 128, 250, 500};
@@ -18,8 +18,8 @@ static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
   }
 }
 
-/* With many heads, rows of a tree share what they have in common of the part where its prefix ends, and all the same
- * bits; also where a window hides some of that. */
+/* With many heads, rows of a tree share the work for the part in which their common prefix ends, and still get the same
+ * bits; also if a window hides some of that part. */
 static void rows_that_share_work_have_the_bits_of_plain_decoding(void **state) {
   (void)state;
   const int prefixes[] = {126, 131, 128, 245};
@@ -31,7 +31,8 @@ static void rows_that_share_work_have_the_bits_of_plain_decoding(void **state) {
   random_model_free(m);
 }
 
-/* So many outputs that a block of up to 64 rows takes 9 tiles of 16; other models here are so small that it takes 3. */
+/* Has so many outputs that a block for up to 64 rows takes 9 tiles of 16. Other models here are so small that it takes
+ * 3. */
 static void blocks_of_many_tiles_have_the_bits_of_plain_decoding(void **state) {
   (void)state;
   model_shape shape = cuda_shape(3);
@@ -49,11 +50,11 @@ static void a_prompt_pass_has_the_bits_of_plain_decoding(void **state) {
   random_model_free(m);
 }
 
-/* In a pass of many rows a value may meet the weight zero where a row alone has no such product: so the device must add
- * a product that is zero without loss, however large or small its neighbours are. */
+/* In a pass of many rows a value may be multiplied by a weight of zero where a single row has no such product. The
+ * device must therefore add a zero product without loss, however large or small its neighbours are. */
 static void values_of_all_sizes_have_the_bits_of_plain_decoding(void **state) {
   (void)state;
-  for (int s = 4; s < 6; s++) { /* F16, BF16; without biases, so that sizes stay */
+  for (int s = 4; s < 6; s++) { /* F16 and BF16, without biases, so that the sizes of numbers stay */
     model_shape shape = cuda_shape(s);
     shape.layers = 1, shape.biased_qkv = false;
     random_model *m = uneven_model(&shape);
@@ -64,7 +65,7 @@ static void values_of_all_sizes_have_the_bits_of_plain_decoding(void **state) {
   }
 }
 
-/* The same rows: argmax and candidates are those of the logits. */
+/* For the same rows, argmax and candidates are those of the logits. */
 static void results_are_those_of_the_logits(void **state) {
   (void)state;
   enum { N = 20, K = 32 };
@@ -113,7 +114,7 @@ static void moved_rows_serve_as_if_computed_there(void **state) {
   check_moves(NULL);
 }
 
-/* Of the rows that share a pass, only those of the token whose embedding is NaN are reported. */
+/* If the embedding of a token is NaN, only the rows of this token are reported, and not the others of the pass. */
 static void a_nan_does_not_spread_to_other_rows(void **state) {
   (void)state;
   model_shape shape = cuda_shape(3);
@@ -137,7 +138,7 @@ static void a_nan_does_not_spread_to_other_rows(void **state) {
   random_model_free(m);
 }
 
-int main(int argc, char **argv) { /* the tests whose names match, if a pattern is given */
+int main(int argc, char **argv) { /* runs only the tests whose names match a pattern, if one is given */
   cuda_device_or_skip();
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {

@@ -1,5 +1,5 @@
-/* What the CUDA backend says when it cannot do what is asked: one line each, the CPU backend offered by name, nothing
- * left behind. Devices that fail are emulated; what needs none of that also runs on a GPU. */
+/* What the CUDA backend reports when it cannot do what is asked: one line each, which offers the CPU backend by name,
+ * and nothing is left behind. Devices that fail are emulated; the other tests also run on a GPU. */
 #include "cuda_device.h"
 #include "golden_logits.h"
 #include "model/head.h"
@@ -32,8 +32,8 @@ static void models_it_cannot_compute_are_refused(void **state) {
         "caches: the type 'f16' is unknown to the GPU");
 }
 
-/* Golden models of every further family: what has no more parts than Llama is taken, the others are refused in one
- * line. */
+/* Golden models of every further family. Those whose layers have no more parts than Llama's are accepted, the others
+ * are refused in one line. */
 static void families_that_it_does_not_compute_are_refused(void **state) {
   (void)state;
   static const struct {
@@ -86,7 +86,7 @@ static void families_that_it_does_not_compute_are_refused(void **state) {
   dt_cuda_ops.close(b);
 }
 
-/* Gemma 4's assistants, of a target that it computes. */
+/* Gemma 4's assistants, for a target that the backend supports. */
 static void heads_that_it_does_not_compute_are_refused(void **state) {
   (void)state;
   size_t size;
@@ -113,7 +113,7 @@ static void heads_that_it_does_not_compute_are_refused(void **state) {
   free(text);
 }
 
-/* MTP layers have norms of the token, of the feature and before the layer. A head without them is taken. */
+/* MTP layers normalize the token, the feature and the input of the layer. A head without these norms is accepted. */
 static void heads_with_norms_before_their_layer_are_refused(void **state) {
   (void)state;
   model_shape shape = cuda_shape(5);
@@ -146,7 +146,7 @@ static void heads_with_norms_before_their_layer_are_refused(void **state) {
   random_model_free(m);
 }
 
-/* The tables of angles are those of a session's context, not of all positions that the model has. */
+/* The tables of angles are as long as a session's context, and not as long as the model's. */
 static void a_model_of_a_long_context_takes_no_more_memory(void **state) {
   (void)state;
   static const int contexts[] = {64, 1010000};
@@ -179,7 +179,7 @@ static void no_device_is_said_at_once(void **state) {
   emu_faults(sound);
 }
 
-/* Whatever does not fit: the model, its scratch, the cache. All memory is given back each time. */
+/* Whatever does not fit (the model, its scratch memory, the cache), all memory is given back. */
 static void a_full_device_fails_the_load_or_the_session(void **state) {
   (void)state;
   model_shape shape = cuda_shape(3);
@@ -214,7 +214,7 @@ static void a_full_device_fails_the_load_or_the_session(void **state) {
   random_model_free(m);
 }
 
-/* From the kernel that fails on, every call fails at once, and closing still works. */
+/* After the kernel that fails, every call fails at once, and closing still works. */
 static void a_device_that_fails_in_mid_run_ends_it(void **state) {
   (void)state;
   model_shape shape = cuda_shape(3);
@@ -236,7 +236,8 @@ static void a_device_that_fails_in_mid_run_ends_it(void **state) {
   random_model_free(m);
 }
 
-/* `refused`: the driver refused something, and its reason is told. */
+/* Checks the description of a backend. `refused`: the driver refused something, and the description gives the
+ * reason. */
 static void expect_said(const dt_backend *b, int used, bool refused) {
   char said[99];
   snprintf(said, sizeof said, ", %s graphs, %s overlap%s", used & EMU_GRAPHS ? "with" : "without",
@@ -244,7 +245,8 @@ static void expect_said(const dt_backend *b, int used, bool refused) {
   assert_non_null(strstr(dt_cuda_ops.describe(b), said));
 }
 
-/* The logits of some rows on a device opened now, which says that it uses these of EMU_DEPENDENT and EMU_GRAPHS. */
+/* The logits of some rows on a newly opened device, which must report that it uses these of EMU_DEPENDENT and
+ * EMU_GRAPHS. */
 static float *logits_now(const random_model *m, int used, bool refused) {
   rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 20);
   expect_said(r.backend, used, refused);
@@ -255,8 +257,8 @@ static float *logits_now(const random_model *m, int used, bool refused) {
   return logits;
 }
 
-/* Graphs and dependent launches: what a device refuses, or the environment forbids, is not used, is reported, and
- * changes no bit. */
+/* Graphs and dependent launches: if the device refuses them or the environment forbids them, they are not used. This is
+ * reported and changes no bit. */
 static void what_only_saves_time_can_be_done_without(void **state) {
   (void)state;
   enum { BOTH = EMU_DEPENDENT | EMU_GRAPHS };
@@ -298,7 +300,7 @@ static void a_device_that_fails_at_its_first_kernels_ends_the_load(void **state)
   dt_backend *b = NULL;
   dt_weights *w = NULL;
   dt_error said;
-  const char *failed = "loading a model"; /* by kernels too, which come first */
+  const char *failed = "loading a model"; /* kernels fail first, then also other calls */
   for (int kernel = 0; strstr(failed, "loading a model"); kernel++) {
     ok(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
     emu_faults((faults){1, (size_t)1 << 40, kernel, 0});

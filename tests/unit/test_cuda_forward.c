@@ -1,12 +1,13 @@
-/* The CUDA backend against the CPU backend, which is held against the formulas: logits within a tolerance that follows
- * from 16-bit activations, on every switch of the layer. On an emulated device, or on the GPU. */
+/* The CUDA backend compared with the CPU backend, which is tested against the formulas: logits differ by no more than
+ * 16-bit activations explain, with every option of a layer. Runs on an emulated device or on the GPU. */
 #include "cpu.h"
 #include "cuda.h"
 #include "cuda_device.h"
 #include "random_model.h"
 #include "rig.h"
 
-/* A prompt in several passes, then a small tree. Wide rows add up more roundings: `times` what others may differ by. */
+/* Runs a prompt in several passes, then a small tree. `times`: wide rows add up more rounding errors, so they may
+ * differ by this multiple. */
 static void check_shape(model_shape shape, double times, dt_window window) {
   random_model *m = random_model_new(&shape, 7);
   rig cpu = rig_open(&dt_cpu_ops, NULL, 2, &m->desc, 1, 200), gpu = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 200);
@@ -37,7 +38,7 @@ static void logits_are_those_of_the_cpu(void **state) {
   for (int s = 0; s < PLAIN_SHAPES; s++) check_shape(cuda_shape(s), 1, ALL);
 }
 
-/* The logits of a text, malloc'd, by a backend that holds keys and values in this type. */
+/* The logits of a text (malloc'd), from a backend that stores keys and values in this type. */
 static float *logits_held(const dt_backend_ops *ops, const char *caches, const dt_model_desc *desc, int *n) {
   rig r = rig_open_with(ops, (dt_backend_options){.threads = 2, .cache_dtype = caches}, desc, 1, 140);
   uint64_t seed = 3;
@@ -49,8 +50,8 @@ static float *logits_held(const dt_backend_ops *ops, const char *caches, const d
   return logits;
 }
 
-/* Two roundings part its logits from those of the CPU with caches in f32, as if by chance: that of activations to 16
- * bits, and that of caches to q8. Each is measured without the other. */
+/* Two roundings make its logits differ from those of the CPU with f32 caches, independently of each other: activations
+ * are rounded to 16 bits, and caches to q8. Each is measured without the other. */
 static void caches_in_q8_cost_what_they_cost_on_the_cpu(void **state) {
   (void)state;
   for (int s = 0; s < PLAIN_SHAPES; s++) {
@@ -62,13 +63,13 @@ static void caches_in_q8_cost_what_they_cost_on_the_cpu(void **state) {
           *both = logits_held(&dt_cuda_ops, "q8", &m->desc, &n);
     double d = logits_difference(both, plain, (size_t)n);
     double most = hypot(logits_difference(q8, plain, (size_t)n), logits_difference(narrow, plain, (size_t)n));
-    if (d > 1.1 * most) fail_msg("%s: the logits differ by %g of their size, not %g", shape.name, d, most);
+    if (d > 1.1 * most) fail_msg("%s: the logits differ by %g of their size, expected %g", shape.name, d, most);
     free(plain), free(q8), free(narrow), free(both);
     random_model_free(m);
   }
 }
 
-/* Its attention needs more shared memory than a kernel has unasked. */
+/* The attention needs more shared memory than a kernel gets by default. */
 static void the_widest_heads_are_computed(void **state) {
   (void)state;
   model_shape shape = cuda_shape(3);
@@ -76,7 +77,7 @@ static void the_widest_heads_are_computed(void **state) {
   check_shape(shape, 1, ALL);
 }
 
-/* A norm's threads have several columns each. */
+/* Each thread of a norm has several columns. */
 static void wide_rows_are_computed(void **state) {
   (void)state;
   model_shape shape = cuda_shape(3);
@@ -84,8 +85,8 @@ static void wide_rows_are_computed(void **state) {
   check_shape(shape, 2, ALL);
 }
 
-/* The rows have positions up to 142: all keys of their first 128, which a warp or all warps of a block take, may be
- * hidden. */
+/* The rows have positions up to 142, so the window may hide all of the first 128 keys, which one warp or all warps of a
+ * block process. */
 static void a_window_hides_the_same_keys(void **state) {
   (void)state;
   check_shape(cuda_shape(3), 1, (dt_window){9, 0});
@@ -93,7 +94,7 @@ static void a_window_hides_the_same_keys(void **state) {
   check_shape(cuda_shape(1), 1, (dt_window){20, 50});
 }
 
-/* Rows whose keys are 7 to 9, and 16 or 17, parts of 128: a thread loads eight parts at a time. */
+/* The keys of rows form 7 to 9, and 16 or 17, parts of 128. A thread loads eight parts at a time. */
 static void rows_of_many_parts_are_computed(void **state) {
   (void)state;
 #if defined(__SANITIZE_ADDRESS__)

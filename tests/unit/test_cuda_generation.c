@@ -1,5 +1,6 @@
-/* A text that the CUDA backend generates with the bundled target, held against the CPU backend: every token is the one
- * that the CPU's logits choose, or one that they hold for as good but for the rounding of 16-bit activations. */
+/* A text that the CUDA backend generates with the bundled target, compared with the CPU backend. Every token is the one
+ * that the CPU's logits choose, or one with a logit that differs from it by no more than the rounding of 16-bit
+ * activations. */
 #include "cpu.h"
 #include "cuda.h"
 #include "cuda_device.h"
@@ -8,7 +9,7 @@
 #include "rig.h"
 
 enum { PROMPT = 12, MOST = PROMPT + 200 };
-#define TOLERANCE 0.03f /* of logits whose deviation is about 3 */
+#define TOLERANCE 0.03f /* for logits with a standard deviation of about 3 */
 
 static void run_text(rig *r, const int32_t *token, int first, int n, dt_out *out) {
   dt_rows rows = text_rows(token, 0, first, n);
@@ -17,7 +18,7 @@ static void run_text(rig *r, const int32_t *token, int first, int n, dt_out *out
 
 static void tokens_are_those_of_the_cpu(void **state) {
   (void)state;
-  const int length = emulated ? PROMPT + 24 : MOST; /* what the emulation can afford */
+  const int length = emulated ? PROMPT + 24 : MOST; /* the emulation is slow */
   golden g = golden_read("mini-target");
   int32_t token[MOST + 1], all[MOST];
   assert_true(g.cases[0].n >= PROMPT);

@@ -1,13 +1,13 @@
-/* Heads that share their keys, several of which a block of attention computes together, have the bits of heads with
- * keys of their own: a model is held against itself with a copy of each key and value head for every query head. There
- * no two heads share a block. */
+/* A block of attention computes several heads together if they share their keys. They get the same bits as heads with
+ * keys of their own: a model is compared with itself with a copy of the key and value head for each query head. In that
+ * model no two heads share a block. */
 #include "cuda_device.h"
 #include "rig.h"
 
 #include <string.h>
 
 #if defined(__SANITIZE_ADDRESS__)
-static const int counts[] = {1, 3, 17, 64}; /* rows of a sequence in a pass */
+static const int counts[] = {1, 3, 17, 64}; /* rows of one sequence in a pass */
 enum { SHAPES = 3 };
 #else
 static const int counts[] = {1, 2, 3, 4, 5, 16, 17, 64};
@@ -15,7 +15,7 @@ enum { SHAPES = 8 };
 #endif
 enum { COUNTS = sizeof counts / sizeof *counts, SLOTS = 330 };
 
-/* Each `height` rows `times` times. */
+/* Repeats each group of `height` rows `times` times. */
 static dt_matrix repeated(random_model *m, dt_matrix of, int height, int times) {
   size_t row = dt_row_bytes(of.dtype, (size_t)of.cols), bytes = (size_t)of.rows * row, head = (size_t)height * row;
   char *data = malloc(bytes * (size_t)times);
@@ -38,7 +38,7 @@ static random_model *ungrouped(const model_shape *shape, uint64_t seed) {
   return m;
 }
 
-/* A pass in both; its rows' logits. */
+/* Runs a pass in both models and compares the logits of its rows. */
 static void expect_same(rig *grouped, rig *apart, const row_list *l, const char *what) {
   float *got = rig_run(grouped, l, true), *expected = rig_run(apart, l, true);
   size_t row = sizeof *got * (size_t)grouped->vocab;
@@ -50,8 +50,8 @@ static void expect_same(rig *grouped, rig *apart, const row_list *l, const char 
   free(got), free(expected);
 }
 
-/* Two sequences, after 126 and 250 positions: a tree of n rows next to n rows of a text, in one pass; then the other
- * way round. */
+/* Uses two sequences, after 126 and 250 positions: a tree of n rows and n rows of a text in one pass, and then vice
+ * versa. */
 static void check_shape(model_shape shape, dt_window window) {
   static const int before[2] = {126, 250};
   random_model *m = random_model_new(&shape, 31), *copies = ungrouped(&shape, 31);
@@ -76,13 +76,13 @@ static void check_shape(model_shape shape, dt_window window) {
   random_model_free(m), random_model_free(copies);
 }
 
-/* With 64 rows in each of two sequences, rows of a tree share what they have in common of a part. */
+/* With 64 rows in each of two sequences, the rows of a tree share work within a part of the keys. */
 static void heads_of_a_group_have_the_bits_of_heads_alone(void **state) {
   (void)state;
   static const int heads[8][3] = {{10, 5, 40}, {20, 5, 16}, {8, 1, 128}, {3, 1, 64},
                                   {6, 1, 32},  {10, 2, 24}, {14, 2, 16}, {12, 1, 80}};
   for (int i = 0; i < SHAPES; i++) {
-    model_shape shape = cuda_shape(i % 2 ? 4 : 2); /* F16 with biases, BF16 */
+    model_shape shape = cuda_shape(i % 2 ? 4 : 2); /* F16 with biases, or BF16 */
     shape.layers = 1, shape.heads = heads[i][0], shape.kv_heads = heads[i][1];
     shape.head_dim = shape.rotary_dims = heads[i][2];
     check_shape(shape, i == 1 ? (dt_window){40, 3} : (dt_window){0});

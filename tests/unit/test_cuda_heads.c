@@ -1,5 +1,5 @@
-/* What the CUDA backend keeps of its rows for a draft head, by the plainest of heads: one that multiplies the stream
- * which enters a layer with the target's output. How whole heads do on it, test_heads.c shows. */
+/* What the CUDA backend stores of its rows for a draft head. The test uses the simplest of heads: it multiplies the
+ * stream that enters a layer by the target's output matrix. test_heads runs whole heads on the backend. */
 #include "cpu.h"
 #include "cuda.h"
 #include "cuda_device.h"
@@ -10,7 +10,7 @@ enum { CHUNK = 512, LENGTH = CHUNK + 9, SEQUENCES = 2 };
 typedef struct {
   rig target;
   dt_weights *head;
-  dt_cache *cache; /* the head's */
+  dt_cache *cache; /* the head's cache */
 } tapped;
 
 static dt_head_desc plainest(const random_model *m, int layer) {
@@ -54,7 +54,7 @@ static dt_rows text(int sequence, int first, int n, bool prompt) {
   return rows;
 }
 
-/* What the head makes of the features in these slots, malloc'd. */
+/* What the head computes from the features in these slots; malloc'd. */
 static float *guesses(tapped *t, int sequence, const int32_t *slot, int n) {
   row_list l = {0};
   int32_t all[MAX_ROWS];
@@ -67,8 +67,8 @@ static float *guesses(tapped *t, int sequence, const int32_t *slot, int n) {
   return logits;
 }
 
-/* Those of the rows of a prompt's chunk, of what is left of it and of a tree's, where they have been moved to another
- * place, taken, and put back in another sequence; each with the keys and values beside it. */
+/* Does this for the rows of a prompt's chunk, for the rest of the prompt and for a tree, after they have been moved,
+ * saved and restored in another sequence, each time together with their keys and values. */
 static float *run_texts(const dt_backend_ops *ops, const random_model *m, int layer) {
   static const int32_t slots[] = {0, 100, 255, 256, CHUNK - 1, CHUNK, LENGTH - 4, LENGTH - 3, LENGTH - 2};
   enum { SLOTS = sizeof slots / sizeof *slots };
@@ -100,7 +100,7 @@ static float *run_texts(const dt_backend_ops *ops, const random_model *m, int la
   }
   float *said = guesses(&t, 1, slots, SLOTS);
   said = realloc(said, (SLOTS + 1) * (size_t)t.target.vocab * sizeof *said);
-  float *end = rig_run(&plain, &tree, true); /* what the target itself says after the tree's last row */
+  float *end = rig_run(&plain, &tree, true); /* the target's own logits after the tree's last row */
   memcpy(said + SLOTS * (size_t)t.target.vocab, end + 2 * (size_t)t.target.vocab, (size_t)t.target.vocab * sizeof *end);
   free(end);
   rig_close(&plain), close_tapped(&t);
@@ -115,7 +115,7 @@ static void check_shape(model_shape shape, int layer) {
   double d = logits_difference(got, expected, SAID * vocab), most = 2 * rounding_of(shape.dtype);
   if (d > most)
     fail_msg("%s, layer %d: the guesses differ by %g of their size, at most %g", shape.name, layer, d, most);
-  /* Of what lies after the final norm, the target's output says what it said itself, to the bit. */
+  /* From the stream after the final norm, the head must get the target's own logits, to the bit. */
   if (layer == shape.layers + 1) assert_memory_equal(got + (SAID - 1) * vocab, got + SAID * vocab, vocab * sizeof *got);
   free(expected), free(got);
   random_model_free(m);

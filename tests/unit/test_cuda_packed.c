@@ -1,13 +1,13 @@
-/* Matrices whose weights stay codes of 4 to 8 bits give the bits of the same matrices widened to F16 when they are
- * loaded (DTRUN_WIDEN), for every number of rows, and in the chunks of a prompt. What the numbers are is said by
- * test_cuda_forward, against the CPU. */
+/* Matrices whose weights stay codes of 4 to 8 bits give the same bits as the same matrices widened to F16 on load
+ * (DTRUN_WIDEN), for every number of rows and in the chunks of a prompt. test_cuda_forward compares the numbers
+ * themselves with the CPU. */
 #include "cpu.h"
 #include "cuda_device.h"
 #include "tree_case.h"
 
 enum { CHUNK = 512, WIDEST = 257 };
 
-/* Without the finer type that files take for some matrices: all in one type. */
+/* The shape without the finer type that files use for some matrices: all matrices have one type. */
 static model_shape shape_of(dt_dtype dtype) {
   bool large = dt_type_of(dtype)->numbers > 32;
   model_shape shape = {.name = dt_type_of(dtype)->name,
@@ -29,7 +29,7 @@ static model_shape shape_of(dt_dtype dtype) {
 static const dt_dtype packed_types[] = {DT_Q4_0, DT_Q4_1, DT_Q4_K, DT_Q5_0, DT_Q5_1, DT_Q5_K, DT_Q6_K, DT_Q8_0};
 enum { TYPES = sizeof packed_types / sizeof *packed_types };
 
-/* Both ways of keeping the weights: packed, widened. */
+/* The two ways of storing the weights: packed and widened. */
 typedef struct {
   rig packed, widened;
 } both_ways;
@@ -54,7 +54,7 @@ static void check_slots(both_ways *b, const char *what, int first, int end) {
   }
 }
 
-/* A pass over the first n tokens of a text. */
+/* Runs a pass over the first n tokens of a text. */
 static void check_rows(both_ways *b, const char *what, int n) {
   row_list l = {0};
   for (int p = 0; p < n; p++) row_add_plain(&l, 0, (p * 29 + n) % b->packed.vocab, p);
@@ -66,7 +66,7 @@ static void check_rows(both_ways *b, const char *what, int n) {
   check_slots(b, what, 0, n);
 }
 
-/* A prompt's chunk, whose numbers are unpacked for the library. */
+/* Runs a chunk of a prompt, for which codes are unpacked for the library. */
 static void check_chunk(both_ways *b, const char *what) {
   static int32_t token[CHUNK];
   for (int p = 0; p < CHUNK; p++) token[p] = p * 13 % 71;
@@ -97,8 +97,9 @@ static void packed_rows_have_the_bits_of_widened_ones(void **state) {
   }
 }
 
-/* Of a Q4_K model v has 6 bits: where it begins with a tile of 16 outputs it is a matrix of its own, else q, k and v
- * are widened together. With norms of heads, and with k of another type than q, which files do not have. */
+/* In a Q4_K model v has 6 bits. If it begins at a tile of 16 outputs it is a matrix of its own; otherwise q, k and v
+ * are widened together. The test has norms of heads, and a k with another type than q, which does not occur in
+ * files. */
 static void a_matrix_of_unlike_parts_has_the_bits_of_a_widened_one(void **state) {
   (void)state;
   for (int i = 0; i < 4; i++) {
@@ -112,7 +113,7 @@ static void a_matrix_of_unlike_parts_has_the_bits_of_a_widened_one(void **state)
     check_rows(&b, shape.name, 3), check_rows(&b, shape.name, 40);
     check_chunk(&b, shape.name);
     assert_string_equal(b.packed.ops->weight_dtype(b.packed.weights), "mixed");
-    if (i == 0) { /* nothing of it is widened: q, k, o, gate and up have 5 bits, v, down and unembed 7 */
+    if (i == 0) { /* nothing is widened: q, k, o, gate and up have 5 bits, v, down and unembed 7 */
       double saved = 256.0 * (256 + 64 + 256 + 2 * 512) * (16 - 5) / 8 + 256.0 * (64 + 512 + 80) * (16 - 7) / 8;
       double packed = (double)b.packed.ops->memory(b.packed.backend).weights,
              widened = (double)b.widened.ops->memory(b.widened.backend).weights;
@@ -123,8 +124,8 @@ static void a_matrix_of_unlike_parts_has_the_bits_of_a_widened_one(void **state)
   }
 }
 
-/* The families of quantized random models: matrices of several types, of which some must be widened; two inputs side by
- * side. */
+/* The shapes of quantized random models: matrices of several types, some of which must be widened, and products with
+ * two inputs. */
 static void mixtures_have_the_bits_of_widened_ones(void **state) {
   (void)state;
   for (int s = PLAIN_SHAPES; s < RANDOM_SHAPES; s++) {
@@ -146,8 +147,8 @@ static void check_wide(model_shape shape, int rows, int more_rows) {
   random_model_free(m);
 }
 
-/* The rings of the products of few rows have up to 16 steps of 32 k for each of four slices. Where outputs are many, a
- * block takes two tiles of 16. */
+/* In products of few rows, a ring has up to 16 steps of 32 k for each of four slices. With many outputs, a block takes
+ * two tiles of 16. */
 static void rings_that_are_filled_again_have_the_bits_of_widened_ones(void **state) {
   (void)state;
   const dt_dtype types[] = {DT_Q4_0, DT_Q5_0, DT_Q8_0, DT_Q6_K};
@@ -161,7 +162,7 @@ static void rings_that_are_filled_again_have_the_bits_of_widened_ones(void **sta
   check_wide(shape, 3, 12);
 }
 
-/* So many outputs that a block of up to 64 rows takes 9 tiles of 16. */
+/* Has so many outputs that a block for up to 64 rows takes 9 tiles of 16. */
 static void blocks_of_many_tiles_have_the_bits_of_widened_ones(void **state) {
   (void)state;
   model_shape shape = shape_of(DT_Q4_0);
@@ -198,7 +199,7 @@ static void a_prompts_chunk_has_the_bits_of_a_widened_one(void **state) {
   }
 }
 
-/* Logits near the CPU's: the codes are those of the file. */
+/* Logits are close to the CPU's, so the codes are those of the file. */
 static void packed_logits_are_near_those_of_the_cpu(void **state) {
   (void)state;
   for (int i = 0; i < TYPES; i++) {
@@ -219,7 +220,7 @@ static void packed_logits_are_near_those_of_the_cpu(void **state) {
   }
 }
 
-/* Bytes of a matrix are those of its type, about: the model has 16 bits for embeddings only. */
+/* Matrices take about the bytes of their type; only the embeddings have 16 bits. */
 static void packed_weights_take_less_memory(void **state) {
   (void)state;
   const dt_dtype types[] = {DT_Q4_0, DT_Q5_0, DT_Q6_K, DT_Q8_0};
@@ -233,7 +234,7 @@ static void packed_weights_take_less_memory(void **state) {
     size_t packed = b.packed.ops->memory(b.packed.backend).weights,
            widened = b.widened.ops->memory(b.widened.backend).weights;
     int q = shape.heads * shape.head_dim, kv = shape.kv_heads * shape.head_dim;
-    double numbers = 512.0 * (q + 2 * kv + q + 3 * 1536 + 64); /* each a multiple of 16 outputs */
+    double numbers = 512.0 * (q + 2 * kv + q + 3 * 1536 + 64); /* each is a multiple of 16 outputs */
     assert_true(fabs((double)(widened - packed) - numbers * (16 - bits[i]) / 8) < 4096);
     assert_string_equal(b.packed.ops->weight_dtype(b.packed.weights), names[i]);
     assert_string_equal(b.widened.ops->weight_dtype(b.widened.weights), "f16");
@@ -242,7 +243,7 @@ static void packed_weights_take_less_memory(void **state) {
   }
 }
 
-int main(int argc, char **argv) { /* the tests whose names match, if a pattern is given */
+int main(int argc, char **argv) { /* runs only the tests whose names match a pattern, if one is given */
   cuda_device_or_skip();
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {

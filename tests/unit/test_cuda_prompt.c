@@ -1,5 +1,5 @@
-/* Prompts on the CUDA backend, whose whole chunks go another way than other rows: near the CPU backend's results, the
- * same bits each time, and what follows them as plain decoding would have it. */
+/* Prompts on the CUDA backend. Whole chunks of a prompt are computed in another way than other rows. The results are
+ * close to the CPU backend's and have the same bits in every run, and what follows them is as in plain decoding. */
 #include "cpu.h"
 #include "cuda.h"
 #include "cuda_device.h"
@@ -7,7 +7,7 @@
 
 enum { CHUNK = 512, REST = 21, LENGTH = CHUNK + REST, NEXT = 1 };
 
-/* Tokens `first`.. of the same text in a sequence. */
+/* Rows for tokens from `first` on of the same text in a sequence. */
 static dt_rows some_text(int sequence, int first, int n, bool prompt) {
   static int32_t token[LENGTH + NEXT];
   for (int i = 0; i < n; i++) token[i] = (first + i) * 13 % 89;
@@ -21,7 +21,7 @@ static void run_text(rig *r, int sequence, int first, int n, bool prompt, dt_out
   ok(r->ops->forward(r->weights, r->cache, &rows, out, &err));
 }
 
-/* The logits of the row behind the prompt, malloc'd. */
+/* The logits of the row after the prompt; malloc'd. */
 static float *logits_behind(rig *r) {
   float *logits = malloc(sizeof *logits * (size_t)r->vocab);
   dt_out out = {.want = DT_WANT_LOGITS, .n = 1, .row = (int32_t[]){0}, .logits = logits};
@@ -57,11 +57,11 @@ static void check_logits_behind(model_shape shape, const char *caches, double mo
 static void logits_behind_a_long_prompt_are_those_of_the_cpu(void **state) {
   (void)state;
   for (int s = 0; s < PLAIN_SHAPES; s++) check_logits_behind(cuda_shape(s), NULL, rounding_of(cuda_shape(s).dtype));
-  check_logits_behind(cuda_shape(5), "q8", 0.02); /* some codes differ by one, as test_cuda_forward.c says */
+  check_logits_behind(cuda_shape(5), "q8", 0.02); /* some codes differ by one: see test_cuda_forward.c */
 }
 
-/* Whatever the device did in between. That the chunk does go another way is what other bits than the tree's rows
- * show. */
+/* Whatever the device did in between. Since the bits differ from those of the tree's rows, the chunk is really computed
+ * in another way. */
 static void a_prompt_has_the_same_bits_each_time(void **state) {
   (void)state;
   model_shape shape = cuda_shape(0);
@@ -98,7 +98,7 @@ static void what_follows_the_chunks_is_as_decoded(void **state) {
   check_behind_chunks("q8");
 }
 
-/* Rows of a text share the work of their attention; here a group of them crosses into the third part of 128
+/* Rows of a text share the work of their attention. Here a group of them extends into the third part of 128
  * positions. */
 static void a_text_is_as_decoded_however_it_is_cut(void **state) {
   (void)state;
@@ -114,7 +114,7 @@ static void a_text_is_as_decoded_however_it_is_cut(void **state) {
   random_model_free(m);
 }
 
-/* Two rows that follow each other, the first not where the second looks for it. */
+/* Two consecutive rows, the first of which is not in the slot where the second looks for it. */
 static void rows_in_other_slots_are_no_text(void **state) {
   (void)state;
   enum { AT = 10, ELSEWHERE = 15 };
@@ -131,7 +131,7 @@ static void rows_in_other_slots_are_no_text(void **state) {
   random_model_free(m);
 }
 
-/* Rows of 70 numbers do not lie at multiples of 16 bytes: here the emulated library refuses, a GPU's may. */
+/* Rows of 70 numbers do not begin at multiples of 16 bytes. The emulated library refuses them; a GPU's may. */
 static void a_model_that_the_library_refuses_is_computed(void **state) {
   (void)state;
   model_shape shape = cuda_shape(3);
@@ -146,7 +146,7 @@ static void a_model_that_the_library_refuses_is_computed(void **state) {
 }
 
 #if defined(CUDA_EMU)
-/* Nothing but long prompts needs the library. */
+/* Only long prompts need the library. */
 static void without_the_library_a_prompt_is_as_decoded(void **state) {
   (void)state;
   model_shape shape = cuda_shape(0);
@@ -183,7 +183,7 @@ static void a_prompt_begins_at_its_beginning(void **state) {
 }
 
 #if defined(CUDA_EMU)
-/* In a kernel before the library's first product, behind it, and in a group's rows. */
+/* It fails in a kernel before the library's first product, in one after it, and in a group's rows. */
 static void a_device_that_fails_in_a_prompt_ends_it(void **state) {
   (void)state;
   model_shape shape = cuda_shape(3);

@@ -1,6 +1,6 @@
-/* Caches in q8 on the CUDA backend: rows as the CPU rounds the same numbers, in their bytes, and the bits of plain
- * decoding in every batch. The other tests of the backend hold caches in 16 bits; test_cuda_forward and _prompt compare
- * both with the CPU. */
+/* Caches in q8 on the CUDA backend: rows are rounded as the CPU rounds the same numbers, byte for byte, and have the
+ * bits of plain decoding in every batch. The other tests of the backend use caches in 16 bits; test_cuda_forward and
+ * _prompt compare both with the CPU. */
 #include "cuda_exact.h"
 #include "kernels.h"
 
@@ -14,10 +14,11 @@ static const cpu_cache_type *cpu_q8(void) {
   return NULL;
 }
 
-/* Bytes of a row of so many numbers: codes, scales of 2 bytes for each 32, filled up to a multiple of 8. */
+/* The size in bytes of a row of `dim` numbers: codes, and a scale of 2 bytes for each 32 of them, padded to a multiple
+ * of 8. */
 static size_t bytes_of(int dim) { return ((size_t)dim + 2 * (((size_t)dim + 31) / 32) + 7) / 8 * 8; }
 
-/* A row of 16 bits, and the row of q8 that holds the same. */
+/* Compares a row of 16-bit numbers with the row of q8 that stores the same. */
 static void check_row(const char *wide, dt_dtype dtype, const unsigned char *held, int dim) {
   float x[256];
   char expected[256 + 16];
@@ -29,8 +30,8 @@ static void check_row(const char *wide, dt_dtype dtype, const unsigned char *hel
   assert_memory_equal(held + dim, expected + dim, cpu_q8()->row_bytes(dim) - (size_t)dim);
 }
 
-/* Runs a text and a tree after it in both types of caches. There is one layer, so its keys and values are of the same
- * numbers. */
+/* Runs a text and a tree after it with both types of caches. There is only one layer, so both store the same keys and
+ * values. */
 static void check_rows(random_model *m, int dim) {
   enum { TEXT = 40, TREE = 30 };
   rig wide = rig_holding(NULL, &m->desc, 2, TEXT + TREE), held = rig_holding(Q8, &m->desc, 2, TEXT + TREE);
@@ -55,7 +56,8 @@ static void check_rows(random_model *m, int dim) {
   rig_close(&wide), rig_close(&held);
 }
 
-/* Heads are filled up with zeros to one of six widths. Of 32 numbers that share a scale the last may be 16. */
+/* Heads are padded with zeros to one of six widths. The last group of numbers that share a scale may be 16 instead of
+ * 32. */
 static void rows_are_rounded_as_the_cpu_rounds_them(void **state) {
   (void)state;
   static const int sizes[][2] = {{2, 32},  {30, 32}, {32, 32},   {34, 64},   {64, 64},   {66, 80},  {80, 80},
@@ -70,7 +72,8 @@ static void rows_are_rounded_as_the_cpu_rounds_them(void **state) {
   }
 }
 
-/* So small that their scale is the least, 2^-24, or so large that F16 has none, and all 32 are NaN. */
+/* Numbers so small that their scale is the smallest, 2^-24, or so large that F16 has no scale for them and all 32 are
+ * NaN. */
 static void numbers_of_all_sizes_are_rounded_as_the_cpu_rounds_them(void **state) {
   (void)state;
   for (int s = 4; s < 6; s++) {
@@ -82,15 +85,15 @@ static void numbers_of_all_sizes_are_rounded_as_the_cpu_rounds_them(void **state
   }
 }
 
-/* Values in F16 of 65,440, 65,472 and 65,504, the largest. 127 times the scale of the last two on the CPU, 516, would
- * be an infinity in F16; so here 515.5 serves all three. */
+/* F16 values of 65,440, 65,472 and 65,504, the largest one. On the CPU the scale of the last two is 516, and 127 times
+ * this is infinite in F16; here all three have the scale 515.5 instead. */
 static void the_largest_numbers_of_f16_stay_finite(void **state) {
   (void)state;
   static const float values[] = {8180, 8184, 8188}; /* an eighth of them */
   model_shape shape = cuda_shape(3);
   shape.biased = false;
   int h = shape.hidden, n = (int)(sizeof values / sizeof *values);
-  assert_int_equal(h, 64); /* so a row that is one number has that number's sign times 8 after its norm */
+  assert_int_equal(h, 64); /* so if a row is a single number, its norm turns this into 8 with the same sign */
   random_model *m = random_model_new(&shape, 16);
   uint16_t *embed = (uint16_t *)m->desc.embed.source->bytes, *norm = (uint16_t *)m->layer[0].norm1.source->bytes;
   uint16_t *v = (uint16_t *)m->layer[0].v.source->bytes;
@@ -109,7 +112,7 @@ static void the_largest_numbers_of_f16_stay_finite(void **state) {
     char *numbers = rig_slot(&wide, 0, p, &len);
     unsigned char *codes = rig_slot(&held, 0, p, &len);
     float value, scale;
-    dt_type_of(DT_F16)->decode(numbers + 2 * 32, 1, &value); /* behind the key, whose 16 numbers are filled up to 32 */
+    dt_type_of(DT_F16)->decode(numbers + 2 * 32, 1, &value); /* after the key, whose 16 numbers are padded to 32 */
     dt_type_of(DT_F16)->decode((char *)codes + bytes_of(32) + 32, 1, &scale);
     assert_true(value == 8 * values[p]);
     assert_true(codes[bytes_of(32)] == 127 + 128 && scale == 515.5f);
@@ -120,8 +123,8 @@ static void the_largest_numbers_of_f16_stay_finite(void **state) {
   random_model_free(m);
 }
 
-/* Bytes of a slot, here and in 16 bits. The widths whose scales fill up 8 bytes take the 8.5 bits a number of which the
- * guides speak. */
+/* The size of a slot in bytes, in q8 and in 16 bits. The guides' 8.5 bits per number hold for widths whose scales fill
+ * whole groups of 8 bytes. */
 static void a_slot_takes_its_codes_and_scales(void **state) {
   (void)state;
   static const struct { int dim, bytes; } widths[] = {{32, 40}, {64, 72}, {80, 88}, {96, 104}, {128, 136}, {256, 272}};
@@ -142,7 +145,7 @@ static void a_slot_takes_its_codes_and_scales(void **state) {
   }
 }
 
-/* Every shape, with the sanitizers two of them; the whole tree of the smallest. */
+/* Runs every shape, with sanitizers two of them; the whole tree for the smallest shape. */
 static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
   (void)state;
   static const int prefixes[PLAIN_SHAPES] = {1, 126, 128, 250, 3, 60};
@@ -173,7 +176,7 @@ static void a_prompt_pass_has_the_bits_of_plain_decoding(void **state) {
   random_model_free(m);
 }
 
-/* As in test_cuda_exact.c, as far as q8 can hold them. */
+/* As in test_cuda_exact.c, as far as q8 can represent the values. */
 static void values_of_all_sizes_have_the_bits_of_plain_decoding(void **state) {
   (void)state;
   model_shape shape = cuda_shape(4);

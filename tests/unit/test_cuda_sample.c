@@ -1,11 +1,11 @@
-/* Sampling on the CUDA backend: tokens against the definition in sample.h, given the backend's own logits; candidates
- * with the noise; the same whichever rows share the pass. */
+/* Sampling on the CUDA backend: tokens compared with the definition in sample.h, applied to the backend's own logits;
+ * candidates with noise; the same results whichever rows share the pass. */
 #include "candidates_case.h"
 #include "cuda_device.h"
 
 enum { VOCAB = 2300, ROWS = CANDIDATES_ROWS, MANY = 64 };
 
-/* A model with many equal logits, of both zeros too, in three blocks of ids. */
+/* A model with many equal logits, including zeros of both signs, in three blocks of ids. */
 static random_model *model_with_ties(void) {
   model_shape shape = cuda_shape(3);
   shape.vocab = VOCAB;
@@ -18,7 +18,7 @@ static random_model *model_with_ties(void) {
   return m;
 }
 
-/* One row of each of ROWS sequences. */
+/* Adds one row for each of ROWS sequences. */
 static void rows_add(row_list *l, int first, int count, uint64_t seed) {
   for (int i = first; i < first + count; i++) row_add_plain(l, i, (int32_t)((seed * 31 + (uint64_t)i * 7) % VOCAB), 0);
 }
@@ -26,13 +26,13 @@ static void rows_add(row_list *l, int first, int count, uint64_t seed) {
 static dt_sampling some_sampling(uint64_t *r) {
   static const float top_ps[] = {0, 0.3f, 0.5f, 0.8f, 0.95f, 1}, min_ps[] = {0, 0, 0.02f, 0.2f};
   return (dt_sampling){.seed = (uint64_t)random_next(r) << 32 | random_next(r),
-                       .temp = (float)(random_next(r) % 6), /* 0: not sampled */
+                       .temp = (float)(random_next(r) % 6), /* 0: the row is not sampled */
                        .top_k = random_next(r) % 2 ? 0 : 1 << random_next(r) % 12,
                        .top_p = top_ps[random_next(r) % 6],
                        .min_p = min_ps[random_next(r) % 4]};
 }
 
-/* Samples the token of each row; its sampling is that of its sequence. */
+/* Samples the token of each row, with the sampling of its sequence. */
 static void sample(rig *r, const row_list *l, const dt_sampling *sampling, int32_t *sampled) {
   int32_t index[MANY];
   for (int i = 0; i < l->n; i++) index[i] = i;
@@ -41,7 +41,7 @@ static void sample(rig *r, const row_list *l, const dt_sampling *sampling, int32
   ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
 }
 
-/* Holds the token of a row against the definition; returns how many ids are allowed. */
+/* Compares the token of a row with the definition. Returns how many ids are allowed. */
 static int check_sampled(const dt_sampling *s, const float *logits, int vocab, int32_t sampled) {
   int allowed = vocab, expected = 0;
   if (s->temp > 0)
@@ -84,7 +84,8 @@ static void draws_are_those_of_the_definition_alone_or_together(void **state) {
   random_model_free(m);
 }
 
-/* Of the largest logit that several ids have: the number of ids down to the last of these; *last: that id. */
+/* Finds the largest logit that several ids have. Returns the number of ids down to the last of these; *last is that
+ * id. */
 static int end_of_ties(const float *logits, int *last) {
   int end = VOCAB + 1;
   for (int id = 0; id < VOCAB; id++) {
@@ -99,7 +100,7 @@ static int end_of_ties(const float *logits, int *last) {
   return end;
 }
 
-/* The allowed ids end one before the last of one score, at it, one behind it. */
+/* Several ids have the same score. The allowed ids end one before the last of these, at it, or one after it. */
 static void ids_of_one_score_are_allowed_up_to_the_last(void **state) {
   (void)state;
   random_model *m = model_with_ties();
@@ -138,19 +139,19 @@ static uint16_t f16(float x) {
   return bits;
 }
 enum { MINUS_INFINITY = 0xfc00 };
-static uint16_t falling(int id) { return f16((float)(id * 1021 % 2049) / 128); } /* each another one, from 0 to 16 */
+static uint16_t falling(int id) { return f16((float)(id * 1021 % 2049) / 128); } /* all different, from 0 to 16 */
 static uint16_t steep(int id) { return f16(32 * (float)(id * 1021 % 2049) - 32768); }
 static uint16_t equal(int id) { return (void)id, f16(1); }
-/* Each for more ids than a list has room for. */
+/* Each of these logits belongs to more ids than a list has room for. */
 static uint16_t heaps(int id) { return f16(id % 8 == 0 ? 2 : id % 2 ? 1 : 0.5f); }
-static uint16_t zero(int id) { return id % 2 ? 0x8000 : 0; } /* of both signs */
+static uint16_t zero(int id) { return id % 2 ? 0x8000 : 0; } /* zeros of both signs */
 static uint16_t sparse(int id) { return id % 3 == 1 ? falling(id) : MINUS_INFINITY; }
 static uint16_t minus_infinity(int id) { return (void)id, MINUS_INFINITY; }
 
 typedef struct {
   random_model *model;
   rig r;
-  row_list rows; /* MANY, one of each sequence */
+  row_list rows; /* MANY rows, one for each sequence */
   float *logits;
 } chosen;
 
@@ -176,7 +177,8 @@ static void chosen_close(chosen *c) {
   random_model_free(c->model);
 }
 
-/* Every filter with every other, at its ends; rows without filters, or without a sample, among them. */
+/* Combines every filter with every other one, at the ends of their ranges. Among them are rows without filters, and
+ * rows that are not sampled. */
 static void samplings_at_the_ends(int vocab, dt_sampling sampling[MANY]) {
   const int top_ks[] = {0, 1, (vocab + 1) / 2, vocab - 1, vocab, vocab + 1};
   static const float top_ps[] = {0, 0.5f, 0.999f}, min_ps[] = {0, 0.1f, 1};
@@ -189,7 +191,7 @@ static void samplings_at_the_ends(int vocab, dt_sampling sampling[MANY]) {
                          : (dt_sampling){.seed = (uint64_t)i, .temp = (float)(i % 3), .top_k = i % 3 == 1 ? 3 : 0};
 }
 
-/* Numbers of ids at the bounds of a block's share; lists that hold the ids in question, and that do not. */
+/* Tests numbers of ids at the bounds of a block's share, and lists with and without room for the ids in question. */
 static void filters_at_their_ends_sample_as_the_definition(void **state) {
   (void)state;
   static const struct {
@@ -205,7 +207,7 @@ static void filters_at_their_ends_sample_as_the_definition(void **state) {
     samplings_at_the_ends(vocab, sampling);
     sample(&c.r, &c.rows, sampling, together);
     for (int i = 0; i < MANY; i++) check_sampled(&sampling[i], c.logits + i * vocab, vocab, together[i]);
-    for (int n = 8; n >= 1; n -= 7) { /* in passes of as many rows, more blocks share a row */
+    for (int n = 8; n >= 1; n -= 7) { /* in passes of 8 rows and of 1; with fewer rows, more blocks share a row */
       row_list few = {0};
       int first = (int)(m * 8) % (MANY - 8);
       for (int i = first; i < first + n; i++) row_add_plain(&few, i, i % vocab, 0);
@@ -216,7 +218,7 @@ static void filters_at_their_ends_sample_as_the_definition(void **state) {
   }
 }
 
-/* Top-p a little below and above the share of the first 1 to 8 ids: these are allowed, or one more. */
+/* Sets top-p a little below and above the probability of the first 1 to 8 ids: these are allowed, or one more. */
 static void top_p_ends_where_its_share_is_reached(void **state) {
   (void)state;
   enum { IDS = 1025, ROUNDS = 8 };
@@ -233,7 +235,7 @@ static void top_p_ends_where_its_share_is_reached(void **state) {
       double share = 0, sum = 0;
       for (int id = 0; id < IDS; id++) largest = logits[id] > largest ? logits[id] : largest;
       for (int id = 0; id < IDS; id++) sum += exp((double)(logits[id] - largest) / (double)temp);
-      for (int k = 0; k < first + more; k++) { /* from the largest on */
+      for (int k = 0; k < first + more; k++) { /* from the largest one on */
         float next = -INFINITY;
         for (int id = 0; id < IDS; id++)
           if (logits[id] < least && logits[id] > next) next = logits[id], last[i] = id;

@@ -1,14 +1,14 @@
-/* Where contexts are long, the rows of a pass take turns at their attention: how many at once, what memory they take,
- * and that all have the bits of plain decoding. Here DTRUN_TURN makes turns short, so that short contexts have
- * several. */
+/* If contexts are long, the rows of a pass take turns at their attention. Tests how many rows a turn has, how much
+ * memory they take, and that all rows have the bits of plain decoding. DTRUN_TURN makes turns short, so that short
+ * contexts have several. */
 #include "cuda_device.h"
 #include "tree_case.h"
 #include "turns.h"
 
-enum { ROWS = 288, PART = 128 }; /* rows of a pass, at most; keys of a part */
+enum { ROWS = 288, PART = 128 }; /* maximum number of rows of a pass; keys of a part */
 
 #if defined(__SANITIZE_ADDRESS__)
-static const int turns[] = {48}; /* of so many rows */
+static const int turns[] = {48}; /* rows of a turn */
 static const bool few = true;
 #else
 static const int turns[] = {16, 48, 112};
@@ -36,17 +36,18 @@ static void a_turn_has_the_rows_whose_parts_fit(void **state) {
   assert_int_equal(rows_of_turn(ROWS, row, 8 * 80 * row - 1), 64);
   assert_int_equal(rows_of_turn(ROWS, row, 8 * 80 * row + 1), 80);
   assert_int_equal(rows_of_turn(ROWS, 32 * mib, 0), 16);
-  assert_int_equal(rows_of_turn(ROWS, 33 * mib, 0), 16); /* never fewer */
+  assert_int_equal(rows_of_turn(ROWS, 33 * mib, 0), 16); /* never fewer than 16 */
   size_t all = 512 * mib / ROWS;
   assert_int_equal(rows_of_turn(ROWS, all, 0), ROWS);
   assert_int_equal(rows_of_turn(ROWS, all + 1, 0), ROWS - 16);
   assert_int_equal(rows_of_turn(ROWS, 0, 0), ROWS);
-  assert_int_equal(rows_of_turn(48, row, 0), 48); /* where fewer are asked for */
+  assert_int_equal(rows_of_turn(48, row, 0), 48); /* unless fewer are asked for */
   assert_int_equal(rows_of_turn(47, row, 0), 32);
   assert_int_equal(rows_of_turn(1, row, 0), 16);
 }
 
-/* The most of a group of which whole numbers fill the group, and all but two of the 16 places. */
+/* How many heads of a group a block takes: the largest divisor of the group's size whose multiples fill at least 14 of
+ * a block's 16 rows. */
 static void a_block_has_the_heads_that_fill_it(void **state) {
   (void)state;
   static const int heads[][2] = {{1, 1}, {2, 2},  {3, 3},  {4, 4},  {5, 5},  {6, 3},  {7, 7},  {8, 8},
@@ -54,8 +55,7 @@ static void a_block_has_the_heads_that_fill_it(void **state) {
   for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) assert_int_equal(heads_together(heads[i][0]), heads[i][1]);
 }
 
-/* Models of 32 heads, 32 layers and caches of 16 bits. At contexts that were measured, a pass has one turn, as it
- * always had. */
+/* Models of 32 heads, 32 layers and 16-bit caches. At the contexts that benchmarks measure, a pass has one turn. */
 static void long_contexts_take_bounded_memory(void **state) {
   (void)state;
   static const struct {
@@ -77,7 +77,7 @@ static void long_contexts_take_bounded_memory(void **state) {
   }
 }
 
-/* To the byte, whatever the context, the number of sequences and the turn. */
+/* The reported memory is exact, whatever the context, the number of sequences and the turn. */
 static void the_memory_that_is_told_is_taken(void **state) {
   (void)state;
   static const int cases[][3] = {{ROWS, 1, 40}, {ROWS, 3, 700}, {16, 1, 40}, {16, 3, 700}, {48, 2, 1000}};
@@ -125,8 +125,8 @@ static void a_tree_in_turns_has_the_bits_of_plain_decoding(void **state) {
 
 enum { SEQUENCES = 3, MIXED = 400 };
 
-/* Two trees and a text between them, in one pass: turns end within each. Then a part of that, and all again, as passes
- * whose graphs differ. Returns the logits of all three. */
+/* Runs one pass with two trees and a text between them, so that turns end within each. Then runs a part of it, and all
+ * of it again, as passes with different graphs. Returns the logits of all three. */
 static float *mixed_logits(rig *r, int *n) {
   static const int before[SEQUENCES] = {130, 100, 250};
   row_list all = {0}, some = {0};
@@ -184,7 +184,7 @@ static void sequences_that_share_a_turn_keep_their_bits(void **state) {
   random_model_free(m);
 }
 
-/* Its chunks, too, whose rows lie in two groups. */
+/* Also for chunks whose rows belong to two groups. */
 static void a_prompt_in_turns_leaves_the_same_cache(void **state) {
   (void)state;
   enum { LENGTH = 512 + 40 };
@@ -206,7 +206,7 @@ static void a_prompt_in_turns_leaves_the_same_cache(void **state) {
   random_model_free(m);
 }
 
-/* DTRUN_ROWS lowers the number of rows of a pass: more rows are several passes. */
+/* DTRUN_ROWS lowers the number of rows of a pass. More rows are split into several passes. */
 static void a_pass_in_groups_has_the_bits_of_plain_decoding(void **state) {
   (void)state;
   enum { PREFIX = 40 };
@@ -229,7 +229,7 @@ static void a_pass_in_groups_has_the_bits_of_plain_decoding(void **state) {
 }
 
 #if defined(CUDA_EMU)
-/* Kernels of a pass over n rows: one less, and the device fails. */
+/* The number of kernels in a pass over n rows: the device fails if it may run only one less. */
 static int kernels_of_pass(const random_model *m, int n) {
   row_list l = {0};
   int kernels = 0;

@@ -1,5 +1,5 @@
-/* Models with delta layers: what is refused, and how deep trees may be. What they compute is compared in
- * test_delta_trees, test_golden_logits, test_heads, test_continue and exact.quantized. */
+/* Models with delta layers: what is refused, and how deep trees may be. Their results are compared in test_delta_trees,
+ * test_golden_logits, test_heads, test_continue and exact.quantized. */
 #include "backend/check.h"
 #include "cpu.h"
 #include "delta_layer.h"
@@ -14,7 +14,7 @@
 
 #define FILE_OF SOURCE_DIR "/tests/golden/logits/gguf_qwen35/model.gguf"
 
-/* A description that a test may change. */
+/* A model description that a test may change. */
 typedef struct {
   model *m;
   dt_model_desc desc;
@@ -67,8 +67,8 @@ static void layers_that_do_not_fit_are_refused(void **state) {
   close_model(&o);
 }
 
-/* Row 0 of a pass: at this position in this slot, after a prefix of the text in its own slots, so that slots from the
- * prefix on are its path's, which begins with `first`. */
+/* Checks row 0 of a pass, at this position in this slot. Its prefix is text in slots of the same numbers; its path
+ * begins with slot `first` and continues with the slots from the prefix on. */
 static dt_status check_row(int position, int slot, int prefix, int first, dt_error *err) {
   int32_t token = 5, sequence = 0, path[128], length = position - prefix + 1;
   for (int i = 0; i < length; i++) path[i] = first + i;
@@ -93,11 +93,11 @@ static void rows_that_reach_too_far_are_refused(void **state) {
   assert_int_equal(delta_base_of(128), 64);
   ok(check_row(100, 32 + 511, 100, 0, &err));
   fails(check_row(100, 32 + 512, 100, 0, &err), DT_EINPUT,
-        "at position 100, slot 544: delta layers need the text's first 32");
+        "(position 100, slot 544): delta layers need each of the text's first 32");
   ok(check_row(0, 5000, 0, 0, &err)); /* it reads no other row */
   ok(check_row(100, 100, 31, 31, &err));
   ok(check_row(100, 100, 32, 200, &err));
-  fails(check_row(100, 100, 31, 200, &err), DT_EINPUT, "rows in slots of the same numbers");
+  fails(check_row(100, 100, 31, 200, &err), DT_EINPUT, "rows in the slot with its own number");
 }
 
 static void a_gpu_refuses_them_in_one_line(void **state) {
@@ -108,7 +108,7 @@ static void a_gpu_refuses_them_in_one_line(void **state) {
   close_model(&o);
 }
 
-/* A chain of so many nodes is what there is room for. */
+/* Checks that there is room for a chain of this many nodes, and no more. */
 static void expect_deepest(dt_session *s, int wanted, int deepest) {
   static const int32_t prompt[] = {3, 1, 4};
   int u = 0;
@@ -127,14 +127,14 @@ static void trees_have_64_levels_at_most(void **state) {
   dt_pair_describe(pair, &info);
   assert_int_equal(info.target.deepest, 64);
   ok(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 200}, &s, &err));
-  expect_deepest(s, 64, 63); /* a token less than are wanted */
+  expect_deepest(s, 64, 63); /* one token less than wanted */
   expect_deepest(s, 65, 64);
   expect_deepest(s, 66, 64);
   dt_session_close(s);
   dt_pair_close(pair);
 }
 
-/* A blank text's rows are made of one row, in a slot that the ring has another row's place for. */
+/* The rows of a blank text are copies of one row, in a slot for which the ring stores another row. */
 static void a_blank_text_may_be_longer_than_the_ring(void **state) {
   (void)state;
   dt_pair *pair;
@@ -164,7 +164,7 @@ static void generate(dt_session *s, int seq, int32_t *tokens, int n) {
   memcpy(tokens, dt_seq_tokens(s, seq), (size_t)n * sizeof *tokens);
 }
 
-/* Of a prefix far before a text's end the rings have lost the rows: they are computed anew. */
+/* The rings no longer have the rows of a prefix far before the end of its text. They are computed again. */
 static void a_prefix_starts_a_text_wherever_it_was_cut(void **state) {
   (void)state;
   enum { LENGTH = 700, MORE = 20 };
@@ -190,7 +190,7 @@ static void a_prefix_starts_a_text_wherever_it_was_cut(void **state) {
   dt_pair_close(pair);
 }
 
-/* Sessions compare it with the memory that is free before they open. */
+/* Sessions compare this size with the free memory before they open. */
 static void what_their_rows_and_states_take_is_told_before(void **state) {
   (void)state;
   enum { SEQUENCES = 4, SLOTS = 300 };
@@ -201,7 +201,7 @@ static void what_their_rows_and_states_take_is_told_before(void **state) {
   ok(dt_cpu_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
   ok(dt_cpu_ops.upload(b, &o.desc, &(dt_holding){0}, &w, &err));
   size_t told = dt_cpu_ops.cache_bytes(w, SLOTS), without = dt_cpu_ops.cache_bytes(w, 0);
-  assert_true(without > 512 * 3 * 368 * sizeof(float)); /* three layers; 368 numbers of a row, and states */
+  assert_true(without > 512 * 3 * 368 * sizeof(float)); /* three layers; 368 numbers per row, and states */
   ok(dt_cpu_ops.create_cache(w, SEQUENCES, SLOTS, &c, &err));
   size_t takes = dt_cpu_ops.memory(b).caches;
   assert_true(takes >= SEQUENCES * told);
@@ -223,12 +223,12 @@ static void a_target_without_an_mtp_layer_says_so(void **state) {
         "head_layers: the target's MTP layer reads what lies after its final norm");
 }
 
-/* A whole number's key without its architecture, or a tensor: see edit_tensor. */
+/* A change: the key of an integer (without its architecture), or a tensor (see edit_tensor). */
 typedef struct {
   const char *at, *value;
 } change;
 
-/* A file whose MTP layer has experts, with some things changed. */
+/* Opens a file whose MTP layer has experts, after some changes. */
 static dt_status open_changed_file(const char *file, const char *family, const change *changes, int n, dt_pair **pair,
                                    dt_error *err) {
   gguf_file f = {0};
@@ -254,12 +254,12 @@ static dt_status open_changed(const change *changes, int n, dt_pair **pair, dt_e
   return open_changed_file("mtp_moe.gguf", "qwen35moe", changes, n, pair, err);
 }
 
-/* It may have an embedding and an output of its own. */
+/* The layer may have its own embedding and output. */
 static void one_of_glm_is_refused_likewise(void **state) {
   (void)state;
   static const struct {
     change change;
-    const char *says; /* NULL: it is taken */
+    const char *says; /* NULL: it is accepted */
   } wrong[] = {
       {{"blk.2.nextn.eh_proj.weight", "-"}, "has no MTP layer: give another draft, or none"},
       {{"blk.2.nextn.hnorm.weight", "-"}, "tensor blk.2.nextn.hnorm.weight is missing"},
@@ -295,7 +295,7 @@ static void an_mtp_layer_that_does_not_fit_is_refused(void **state) {
       {{"blk.4.ffn_gate_inp.weight", "-"}, "tensor blk.4.ffn_gate_inp.weight is missing"},
       {{"blk.4.ffn_up_exps.weight", "-"}, "tensor blk.4.ffn_up_exps.weight is missing"},
       {{"blk.4.ffn_gate_inp_shexp.weight", "-"}, "tensor blk.4.ffn_gate_inp_shexp.weight is missing"},
-      {{"nextn_predict_layers", "2"}, "has no MTP layer"}, /* blk.3 is not one */
+      {{"nextn_predict_layers", "2"}, "has no MTP layer"}, /* blk.3 is not an MTP layer */
   };
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     dt_pair *pair;

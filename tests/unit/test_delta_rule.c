@@ -1,4 +1,4 @@
-/* The numbers of delta layers: rows give the same bits alone and together, on every variant, and those of the
+/* The kernels of delta layers: rows have the same bits alone and together, in every variant, and agree with the
  * recurrence of a state in double precision:
  *   S = e^g S; u = beta (v - S k); S = S + k u; y = S q. */
 #include "kernels.h"
@@ -11,16 +11,16 @@ enum { MOST = 128, NODES = CPU_DELTA_TOGETHER, ROW = 2 * MOST + 1, TEXT = CPU_DE
 
 typedef double state[MOST][MOST];
 
-/* A token: a row of the ring, and what makes it one. */
+/* A token: a row of the ring, and the inputs from which it is computed. */
 typedef struct {
   float ring[ROW], q[MOST], k[MOST], v[MOST], y[MOST], strength;
 } token;
 
-/* A text, and nodes behind it: node i's parent is a node before it, -1: the text. */
+/* A text, and nodes after it. The parent of node i is an earlier node or, if -1, the text. */
 typedef struct {
   cpu_delta_head h;
   float base[MOST * MOST];
-  bool zero; /* the text begins without a state */
+  bool zero; /* the state at the beginning of the text is zero */
   int n, parent[NODES];
   token text[TEXT], node[NODES];
 } tree;
@@ -61,7 +61,7 @@ static cpu_delta_row row_of(tree *t, token *own, int node, const float **seen) {
   return r;
 }
 
-/* Computes all tokens: nodes in calls of so many. */
+/* Computes all tokens, the nodes in calls of `together` rows. */
 static void compute(const cpu_kernels *kernels, tree *t, int together) {
   const float *base = t->zero ? NULL : t->base, *seen[NODES][CPU_DELTA_ROWS];
   for (int i = 0; i < t->n; i++) {

@@ -1,6 +1,6 @@
-/* Trees over delta layers: random ones of up to 256 nodes, over texts that cross the positions where the layers' bases
- * change, with rollbacks, rebuilds, batches and windows. Tokens and the bits of their log-probabilities are plain
- * decoding's. */
+/* Trees over delta layers: random trees of up to 256 nodes, after texts that cross the positions where the layers'
+ * bases change, with rollbacks, rebuilds, batches and windows. Tokens and the bits of their log-probabilities are those
+ * of plain decoding. */
 #include "unit.h"
 
 #include "dtrun.h"
@@ -35,7 +35,7 @@ static void read_text(const dt_session *s, int seq, int prompt, text *out) {
   for (int i = prompt; i < LENGTH; i++) ok(dt_seq_logprobs(s, seq, i, &out->logp[i], &token, &top, &n, &err));
 }
 
-/* A prompt of random bytes, and what plain decoding makes of it. */
+/* A prompt of random bytes, and its continuation by plain decoding. */
 static text plain(dt_pair *pair, dt_window window, int prompt, uint64_t seed) {
   text t = {{0}, {0}};
   int seq = 0;
@@ -54,7 +54,7 @@ static text plain(dt_pair *pair, dt_window window, int prompt, uint64_t seed) {
   return t;
 }
 
-/* Up to `nodes` of them: a chain of the text's own tokens, its nodes among others of random tokens. */
+/* Adds up to `nodes` nodes: a chain of the text's own tokens, each among nodes with random tokens. */
 static void grow(dt_session *s, int seq, const text *t, int nodes, uint64_t *seed) {
   dt_tree *tree = dt_seq_tree(s, seq);
   int at = dt_seq_length(s, seq), chain = 0, deepest = (int)(random_next(seed) % 65), v;
@@ -69,10 +69,10 @@ static void grow(dt_session *s, int seq, const text *t, int nodes, uint64_t *see
 }
 
 typedef struct {
-  int largest, longest; /* tree, and accepted path */
+  int largest, longest; /* the largest tree, and the longest accepted path */
 } seen;
 
-/* One iteration of the sequences that run. */
+/* Runs one iteration of the sequences that are running. */
 static void iterate(dt_session *s, int n, const text *texts, uint64_t *seed, seen *all) {
   int seqs[SEQUENCES], running = 0;
   dt_verdict v[SEQUENCES];
@@ -88,11 +88,11 @@ static void iterate(dt_session *s, int n, const text *texts, uint64_t *seed, see
     if (v[i].drafted > all->largest) all->largest = v[i].drafted;
     if (v[i].accepted > all->longest) all->longest = v[i].accepted;
   }
-  if (random_next(seed) % 4 == 0) return; /* the tree is dropped, verified as it is */
+  if (random_next(seed) % 4 == 0) return; /* drops the tree after it has been verified */
   ok(dt_commit(s, seqs, running, random_next(seed) % 3 ? 0 : DT_COMMIT_REBUILD, c, &err));
 }
 
-/* Texts side by side, one of which begins beside a position where a base changes. */
+/* Runs several texts at once. One of them begins near a position where a base changes. */
 static void expect_plain(dt_pair *pair, dt_window window, int n, int prompt, uint64_t seed, seen *all) {
   static text texts[SEQUENCES], found;
   const int prompts[] = {prompt, 1 + (int)(seed % 90)};

@@ -1,5 +1,5 @@
-/* Early exits: the target's first layers as its draft. What they say is what a model of that number of layers with the
- * same weights says, bit by bit, in each family; PyTorch's word on it is in test_heads. */
+/* Early exits: the target's first layers as its draft. Their guesses are those of a model that has only these layers,
+ * bit by bit, in each family. test_heads compares them with PyTorch. */
 #include "dtrun.h"
 #include "golden_logits.h"
 #include "pair/pair.h"
@@ -16,7 +16,7 @@ static char *folder_of(const cJSON *files) {
   return folder;
 }
 
-/* The checkpoint of a family in tests/golden/logits, with its first layers only if `layers` is not 0. */
+/* The checkpoint of a family in tests/golden/logits; if `layers` is not 0, with only that many layers. */
 static char *family_folder(const char *family, int layers) {
   char path[256];
   size_t size;
@@ -46,7 +46,7 @@ static dt_session *open_drafting(const char *target, const char *draft, const ch
   return session;
 }
 
-/* Two children of the root, two of the first, a chain below: all drafted from, in two steps. */
+/* Adds two children of the root, two of the first child, and a chain below. All are drafted from, in two steps. */
 static void grow(dt_session *session) {
   static const int parent[NODES] = {0, 0, 1, 1, 3, 5};
   dt_tree *tree = dt_seq_tree(session, 0);
@@ -66,7 +66,7 @@ static void commit(dt_session *session) {
   ok(dt_commit(session, &seq, 1, 0, &block, &err));
 }
 
-/* Returns how many layers the whole model has. */
+/* Returns the number of layers of the whole model. */
 static int expect_the_same(const char *family, int layers, const char *backend) {
   char *folder = family_folder(family, 0), *cut = family_folder(family, layers), name[16];
   dt_pair *pair[2];
@@ -82,7 +82,8 @@ static int expect_the_same(const char *family, int layers, const char *backend) 
     for (int u = 0; u <= NODES; u++) {
       const dt_tree_draft *x = dt_tree_draft_of(dt_seq_tree(session[0], 0), u);
       const dt_tree_draft *y = dt_tree_draft_of(dt_seq_tree(session[1], 0), u);
-      if (!x || !y || !x->count || memcmp(x, y, sizeof *x)) fail_msg("%s, %s, node %d: other guesses", family, name, u);
+      if (!x || !y || !x->count || memcmp(x, y, sizeof *x))
+        fail_msg("%s, %s, node %d: the guesses differ", family, name, u);
     }
     for (int i = 0; i < 2; i++) commit(session[i]);
   }
@@ -156,7 +157,7 @@ static void layers_that_cannot_draft_are_refused(void **state) {
   (void)state;
   char *delta = family_folder("qwen35", 0), *inputs = family_folder("gemma4_inputs", 0);
   refused(delta, (dt_pair_options){.draft = "exit:1"}, "cannot draft: it has delta layers");
-  refused(inputs, (dt_pair_options){.draft = "exit:1"}, "cannot draft: its layers read inputs");
+  refused(inputs, (dt_pair_options){.draft = "exit:1"}, "cannot draft: its layers read per-layer inputs");
   temp_remove(delta), temp_remove(inputs);
 }
 

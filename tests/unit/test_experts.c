@@ -1,6 +1,6 @@
-/* Experts: which ones a row takes, and what is refused. That rows have the same bits in every batch is in
- * test_cpu_exact, on every variant in test_cpu_isa; that they are transformers' numbers is in test_golden_logits; what
- * files get wrong in test_malformed. */
+/* Experts: which ones a row chooses, and what is refused. Other tests check that rows have the same bits in every batch
+ * (test_cpu_exact) and on every variant (test_cpu_isa), that the numbers are those of transformers
+ * (test_golden_logits), and what can be wrong in files (test_malformed). */
 #include "backend/check.h"
 #include "backend/ranks.h"
 #include "cpu.h"
@@ -18,7 +18,7 @@ static float *logits_of(random_model *m) {
   return logits;
 }
 
-/* Turns the sign of an expert's last matrix. */
+/* Changes the sign of an expert's last matrix. */
 static void turn(random_model *m, int expert) {
   const dt_matrix *down = &m->layer[1].expert[expert].down;
   uint16_t *at = (uint16_t *)((char *)down->source->bytes + down->offset);
@@ -45,7 +45,7 @@ static void ties_go_to_the_lowest_ids(void **state) {
   random_model_free(m);
 }
 
-/* The last expert's number is above the others', which are equal, in some rows and below in others. */
+/* The logit of the last expert is larger than the others, which are equal, in some rows, and smaller in other rows. */
 static void a_row_takes_the_largest(void **state) {
   (void)state;
   random_model *m = random_parts_new(3, 5);
@@ -59,8 +59,8 @@ static void a_row_takes_the_largest(void **state) {
   random_model_free(m);
 }
 
-/* A correction of GLM's router that lifts the last expert above the others lets every row take it, with the weight that
- * it has without. */
+/* A correction in GLM's router that lifts the last expert above the others makes every row choose it, with the weight
+ * that it has without the correction. */
 static void a_correction_only_chooses(void **state) {
   (void)state;
   random_model *m = random_parts_new(6, 5);
@@ -81,7 +81,7 @@ static void a_correction_only_chooses(void **state) {
   random_model_free(m);
 }
 
-/* What a test changes of a model. */
+/* A change to a model. */
 typedef struct {
   dt_model_desc desc;
   dt_layer layer[RANDOM_LAYERS];
@@ -168,7 +168,7 @@ static void a_gpu_and_ranks_refuse_them_in_one_line(void **state) {
   ok(dt_cpu_ops.open(&(dt_backend_options){.threads = 1, .ranks = &ranks}, &b, &err));
   m->desc.path = "model";
   fails(dt_cpu_ops.upload(b, &m->desc, NULL, &w, &err), DT_EINPUT,
-        "model: it has experts, which ranks do not share: run it without mpirun");
+        "model: a model with experts cannot be split across ranks; run dtrun without mpirun");
   dt_cpu_ops.close(b);
   m->layer[1].expert = NULL, m->layer[1].sinks = m->layer[1].norm2;
   fails(check_plain(&m->desc, "a GPU", &err), DT_EINPUT,

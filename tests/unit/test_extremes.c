@@ -1,5 +1,5 @@
-/* Models of extreme shapes and values behind the public API: whatever they compute, random trees give what plain
- * decoding gives, token by token, and end where it ends. */
+/* Models with extreme shapes and values, used through the public API. Whatever they compute, random trees give what
+ * plain decoding gives, token by token, and end where it ends. */
 #include "random_model.h"
 
 #include "cpu.h"
@@ -44,7 +44,7 @@ static void nan_after_the_last_token(random_model *m) {
 }
 static void nan_everywhere(random_model *m) { fill(&m->desc.final_norm, NAN); }
 static void nan_keys(random_model *m) { put(&m->layer[0].k, 0, NAN); }
-/* Of some rows larger than f16 holds, of some larger than 8 bits hold. */
+/* Some rows have numbers larger than f16 can store, and some larger than 8 bits can store. */
 static void large_cached_values(random_model *m) { put(&m->layer[0].v, 0, 1e8f); }
 static void an_infinite_logit(random_model *m) { put(&m->desc.unembed, 0, INFINITY); }
 static void infinities_that_meet(random_model *m) {
@@ -112,7 +112,7 @@ enum { MOST = 64 };
 typedef struct {
   int n;
   int32_t token[MOST];
-  dt_status status; /* DT_OK, or how the verify pass failed that ended it */
+  dt_status status; /* DT_OK, or the error of the verify pass that ended the run */
   dt_error failure;
   int accepted;
 } outcome;
@@ -131,7 +131,7 @@ static void grow(dt_session *s, uint64_t *seed) {
   ok(dt_tree_keep_best(t, (int)(random_next(seed) % 20), &err));
 }
 
-/* seed 0: plain decoding. */
+/* seed 0 means plain decoding. */
 static outcome generate(dt_pair *pair, const dt_sampling *sampling, uint64_t seed) {
   outcome o = {0};
   bool trees = seed > 0;
@@ -162,7 +162,7 @@ static const dt_sampling SAMPLINGS[] = {{0},
                                         {.seed = 7, .temp = 100, .top_k = 3, .min_p = 0.1f}};
 enum { N_SAMPLINGS = sizeof SAMPLINGS / sizeof *SAMPLINGS };
 
-/* Tokens accepted in all. */
+/* Returns the number of accepted tokens. */
 static int compare_runs(const char *variant, const char *caches, const model_shape *shape, int context, int edit,
                         int edit_draft) {
   models m;

@@ -1,4 +1,4 @@
-/* The guide's table of families is what the code has: each family, its names in files, the backends that compute it,
+/* The guide's table of families agrees with the code: each family, its names in files, the backends that support it,
  * and the models that were compared with transformers (test_golden_logits.c).
  *
  *   test_families          compares
@@ -15,7 +15,7 @@ enum { MOST = 64 };
 
 typedef struct {
   int folders, files;
-  bool plain; /* a GPU computes one of them */
+  bool plain; /* a GPU supports one of them */
 } compared;
 
 static void look_at(const char *name, compared of[MOST]) {

@@ -1,4 +1,5 @@
-/* What model files say of whom they belong to (dt_model_look, dt_draft_fits), and a draft that need not be loaded. */
+/* What model files say about the models that they belong to (dt_model_look, dt_draft_fits), and a draft that need not
+ * be loaded. */
 #include "dtrun.h"
 #include "unit.h"
 
@@ -33,7 +34,7 @@ static void a_head_fits_the_target_that_it_names(void **state) {
   dt_model_facts target = facts_of(MODELS "mini-target");
   assert_int_equal(fit(target, MODELS "mini-head"), DT_FITS_HEAD);
   assert_int_equal(fit(target, MODELS "smollm2-head"), DT_FITS_NOT);
-  target.bytes = 0; /* of no matter */
+  target.bytes = 0; /* this does not matter */
   assert_int_equal(fit(target, MODELS "mini-head"), DT_FITS_HEAD);
   target.norm++;
   assert_int_equal(fit(target, MODELS "mini-head"), DT_FITS_NOT);
@@ -45,7 +46,7 @@ static void a_model_fits_if_it_is_small_kin(void **state) {
   assert_int_equal(fit(target, MODELS "mini-draft"), DT_FITS_MODEL);
   assert_int_equal(fit(draft, MODELS "mini-target"), DT_FITS_NOT);
   assert_int_equal(fit(target, MODELS "mini-target"), DT_FITS_NOT);
-  for (int more = -1; more <= 1; more++) { /* half of its bytes */
+  for (int more = -1; more <= 1; more++) { /* a draft may have half of its bytes */
     dt_model_facts t = target;
     t.bytes = 2 * draft.bytes + (uint64_t)more;
     assert_int_equal(fit(t, MODELS "mini-draft"), more < 0 ? DT_FITS_NOT : DT_FITS_MODEL);
@@ -54,7 +55,7 @@ static void a_model_fits_if_it_is_small_kin(void **state) {
   family.family = "llama", tokenizer.tokenizer++, itself.norm = draft.norm;
   assert_int_equal(fit(family, MODELS "mini-draft"), DT_FITS_NOT);
   assert_int_equal(fit(tokenizer, MODELS "mini-draft"), DT_FITS_NOT);
-  assert_int_equal(fit(itself, MODELS "mini-draft"), DT_FITS_NOT); /* in fewer bits */
+  assert_int_equal(fit(itself, MODELS "mini-draft"), DT_FITS_NOT); /* with fewer bits */
 }
 
 static void what_is_no_draft_fits_nothing(void **state) {

@@ -1,4 +1,4 @@
-/* GGUF files made by hand: what is read, and every fault that is refused. */
+/* GGUF files made by hand: what is read from them, and every fault that is refused. */
 #include "gguf_file.h"
 #include "temp_files.h"
 #include "unit.h"
@@ -190,7 +190,7 @@ static void a_header_without_end_is_refused(void **state) {
   file_u64(&f, 300u << 20);
   temp_write(folder, "m.gguf", f.bytes, f.size);
   snprintf(path, sizeof path, "%s/m.gguf", folder);
-  assert_int_equal(truncate(path, 400 << 20), 0); /* a hole: takes no room */
+  assert_int_equal(truncate(path, 400 << 20), 0); /* a hole, which takes no space on disk */
   gguf *g = NULL;
   fails(gguf_open(path, &g, &err), DT_EINPUT,
         "the header has more than 268435456 bytes, expected fewer (in the key text)");
@@ -285,7 +285,7 @@ static void bad_metadata_is_refused(void **state) {
   }
 }
 
-/* A file of one tensor, which is wrong. */
+/* Checks a file with one tensor, which is wrong. */
 static void tensor_fails(const char *name, uint32_t ggml, uint64_t ne0, uint64_t ne1, uint64_t offset,
                          const char *part) {
   gguf_file f = {0};
@@ -341,7 +341,7 @@ static void tensors_lie_in_order_without_overlaps_and_holes(void **state) {
 
 static void an_alignment_of_its_own_is_followed(void **state) {
   (void)state;
-  for (size_t n = 0; n < 8; n++) { /* one of these headers ends where the data begin, without padding */
+  for (size_t n = 0; n < 8; n++) { /* one of these headers ends exactly where the data begin, without padding */
     gguf_file f = {0};
     file_head(&f, 3, 2, 2);
     file_key_u32(&f, "general.alignment", 8);
@@ -372,7 +372,7 @@ static void bytes_are_no_part_of_a_model(void **state) {
 
 static char folder[64];
 
-/* Writes part `number` of `count` under a name, with one tensor of 8 numbers; `tensors`: of all parts. */
+/* Writes part `number` of `count` under a name, with one tensor of 8 numbers. `tensors`: the number in all parts. */
 static void write_part(const char *name, uint16_t number, uint16_t count, int32_t tensors, const char *tensor) {
   gguf_file f = {0};
   char path[128];
@@ -435,13 +435,13 @@ static void a_model_in_parts_is_opened_by_any_of_them(void **state) {
   unlink(path);
   parts_fail("m-00001-of-00003.gguf", "m-00002-of-00003.gguf: no such file (part 2 of 3 of a model)");
   parts_fail("m-00003-of-00003.gguf", "m-00002-of-00003.gguf: no such file (part 2 of 3 of a model)");
-  write_part("m-00002-of-00003.gguf", 1, 3, 3, "two"); /* another number, */
+  write_part("m-00002-of-00003.gguf", 1, 3, 3, "two"); /* wrong number, */
   parts_fail("m-00001-of-00003.gguf", "m-00002-of-00003.gguf: it is part 1 of 3, expected part 2 of 3 of a model");
   parts_fail("m-00002-of-00003.gguf",
              "m-00002-of-00003.gguf: it is part 1 of 3 of a model, expected a name that ends in");
-  write_part("m-00002-of-00003.gguf", 2, 2, 3, "two"); /* count, */
+  write_part("m-00002-of-00003.gguf", 2, 2, 3, "two"); /* wrong count, */
   parts_fail("m-00001-of-00003.gguf", "m-00002-of-00003.gguf: it is part 2 of 2, expected part 2 of 3 of a model");
-  write_part("m-00002-of-00003.gguf", 2, 3, 3, "one"); /* or tensor */
+  write_part("m-00002-of-00003.gguf", 2, 3, 3, "one"); /* or a tensor that another part has */
   parts_fail("m-00001-of-00003.gguf", "tensor one: listed twice");
   write_part("m-00002-of-00003.gguf", 2, 3, 3, "two");
   write_part("m-00001-of-00003.gguf", 1, 3, 4, "one");

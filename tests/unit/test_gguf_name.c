@@ -1,4 +1,4 @@
-/* Which .gguf file a short name means. */
+/* Which .gguf file a short name refers to. */
 #include "model/gguf_name.h"
 #include "unit.h"
 
@@ -38,7 +38,7 @@ static void a_kind_of_weights_is_a_whole_word_of_a_name(void **state) {
       {"m-00001-of-00003.gguf", "m-00001-of-00002.gguf"},
   };
   for (size_t i = 0; i < sizeof fit / sizeof *fit; i++)
-    if (!gguf_answers(fit[i][0], fit[i][1])) fail_msg("%s is no %s", fit[i][0], fit[i][1]);
+    if (!gguf_answers(fit[i][0], fit[i][1])) fail_msg("%s is not found as %s", fit[i][0], fit[i][1]);
   for (size_t i = 0; i < sizeof unfit / sizeof *unfit; i++)
     if (gguf_answers(unfit[i][0], unfit[i][1])) fail_msg("%s is %s", unfit[i][0], unfit[i][1]);
 }

@@ -1,5 +1,5 @@
-/* Grammars, regular expressions and bounds of integers against other programs' verdicts: golden/make_grammars.py has
- * the programs. */
+/* Grammars, regular expressions and bounds of integers, compared with the verdicts of other programs;
+ * golden/make_grammars.py lists these. */
 #include "byte_grammar.h"
 
 #include "grammar/regex.h"
@@ -29,7 +29,7 @@ static const char *text_of(const cJSON *of, const char *name) {
   return text;
 }
 
-/* As JSON in its one spelling: cJSON leaves DEL as it is. */
+/* Writes the text as JSON in the one form that grammars accept. cJSON does not escape DEL. */
 static void spell(const char *text, char *out, size_t room) {
   cJSON string = {.type = cJSON_String, .valuestring = (char *)text};
   char *at = out;
@@ -40,7 +40,7 @@ static void spell(const char *text, char *out, size_t room) {
   }
 }
 
-/* Every text of the case, against the verdicts of that name. */
+/* Compares every text of the case with the verdicts of this name. */
 static void compare(const cJSON *of, const char *what, const char *gbnf, const char *verdicts, bool as_json) {
   vocabulary *v = bytes();
   masks *m = read_grammar(v, gbnf);

@@ -1,8 +1,8 @@
-/* A backend against what Hugging Face transformers computes: logits of a prompt pass, and greedy decoding.
+/* A backend compared with what Hugging Face transformers computes: the logits of a prompt pass, and greedy decoding.
  *
- *   test_golden_logits           what is in tests/golden/logits, on the CPU
- *   test_golden_logits cuda [SKIP]   on a GPU, or on the emulated device, but for tests whose names match SKIP
- *   test_golden_logits FOLDER    golden.json and golden.bin there: see tests/golden/check_checkpoint.py */
+ *   test_golden_logits               the models in tests/golden/logits, on the CPU
+ *   test_golden_logits cuda [SKIP]   on a GPU or on the emulated device, except for tests whose names match SKIP
+ *   test_golden_logits FOLDER        golden.json and golden.bin in that folder: see tests/golden/check_checkpoint.py */
 #include "golden_logits.h"
 #include "model/model.h"
 #include "pair/backends.h"
@@ -24,7 +24,7 @@ static void must(dt_status status, const dt_error *err) {
   if (status != DT_OK) fail_msg("%s", err->message);
 }
 
-/* Tokens at positions first.. of sequence 0; out->row indexes into them. */
+/* Runs tokens at positions first.. of sequence 0. out->row contains indices of these tokens. */
 static void run(device *d, const int32_t *token, int n, int first, const dt_out *out) {
   dt_rows rows = text_rows(token, 0, first, n);
   dt_error err = {0};
@@ -51,8 +51,8 @@ static float check_prompt_logits(device *d, const golden_case *c) {
   return worst;
 }
 
-/* Token by token after the prompt, which lies in the cache but for its last token. Where the oracle was near a tie,
- * either choice is right, and the oracle's token is taken as the one to go on from. */
+/* Decodes token by token after the prompt. The cache has all of the prompt except for its last token. Where the
+ * oracle's two best logits are nearly equal, either token is right, and decoding continues with the oracle's. */
 static void check_greedy_tokens(device *d, const golden_case *c, float tolerance) {
   int32_t token = c->ids[c->n - 1], first = 0, best;
   for (int j = 0; j < c->n_greedy; j++) {
@@ -63,10 +63,9 @@ static void check_greedy_tokens(device *d, const golden_case *c, float tolerance
   }
 }
 
-/* Quantized weights are multiplied with rows rounded to two digits, or to one; a GPU rounds rows, keys and values to 16
- * bits. */
+/* For quantized weights, rows are rounded to two digits or to one. A GPU rounds rows, keys and values to 16 bits. */
 #define CODES 0.1f
-#define OTHERS 0.5f /* the same where a rounded row takes other experts */
+#define OTHERS 0.5f /* the same if a rounded row chooses other experts */
 #define DIGITS 1.0f
 #define HALVES 0.03f
 #define BRAINS 0.2f
@@ -86,15 +85,15 @@ static void logits_and_greedy_tokens_are_those_of_transformers(void **state) {
   const char *variant = NULL;
   d.ops = backend_find(of->backend, &variant, &err);
   if (!d.ops) fail_msg("%s", err.message);
-  if (!d.ops->present()) printf("skipped: %s is not here\n", of->backend), exit(77);
+  if (!d.ops->present()) printf("skipped: %s does not exist\n", of->backend), exit(77);
   dt_backend_options options = {.variant = variant, .threads = 2};
-  if (strcmp(d.ops->name, "cpu") == 0) options.cache_dtype = "f32"; /* the oracle rounds no keys */
+  if (strcmp(d.ops->name, "cpu") == 0) options.cache_dtype = "f32"; /* the oracle does not round keys */
   must(d.ops->open(&options, &d.backend, &err), &err);
   must(model_open(g.model, &m, &err), &err);
   d.vocab = model_desc(m)->shape.vocab;
   assert_int_equal(d.vocab, g.vocab);
   must(d.ops->upload(d.backend, model_desc(m), &of->how, &d.weights, &err), &err);
-  model_close(m); /* the backend keeps nothing of the file */
+  model_close(m); /* the backend does not need the file any more */
   float worst = 0;
   for (int i = 0; i < g.n; i++) {
     const golden_case *c = &g.cases[i];
@@ -121,7 +120,7 @@ static void logits_and_greedy_tokens_are_those_of_transformers(void **state) {
     }                                                                                                                  \
   }
 
-/* Weights of 32 bits, or of several types, the GPU refuses; blocks it widens to 16. */
+/* The GPU refuses weights of 32 bits or of several types. It widens blocks to 16 bits. */
 static int test_cuda(const char *skip) {
   const struct CMUnitTest tests[] = {
       GOLDEN_IN("mini-draft", "cuda", NULL, HALVES), GOLDEN_IN("mini-target", "cuda", NULL, HALVES),
@@ -138,7 +137,7 @@ static int test_cuda(const char *skip) {
 int main(int argc, char **argv) {
   if (argc > 1 && !strcmp(argv[1], "cuda")) return test_cuda(argv[2]);
   if (argc > 1) {
-    subject given = {argv[1], "cpu", {"f32", NULL}, TOLERANCE}; /* the oracle widens blocks too */
+    subject given = {argv[1], "cpu", {"f32", NULL}, TOLERANCE}; /* the oracle widens blocks, too */
     const struct CMUnitTest one[] = {{argv[1], logits_and_greedy_tokens_are_those_of_transformers, NULL, NULL, &given}};
     return cmocka_run_group_tests(one, NULL, NULL);
   }

@@ -1,11 +1,12 @@
-/* Two tokens sampled after a text have the probabilities of Hugging Face transformers (tests/golden/
- * make_sampling.py), and no id that transformers forbids ever comes: the bundled pair, through the whole engine, with a
- * tree of coupled guesses.  test_golden_sampling [SEEDS (1000) [BACKEND (auto)]]
+/* Two tokens sampled after a text have the probabilities that Hugging Face transformers gives
+ * (tests/golden/make_sampling.py), and no id that transformers forbids ever occurs. It uses the bundled pair and the
+ * whole engine, with a tree of coupled guesses.
+ *   test_golden_sampling [SEEDS (1000) [BACKEND (auto)]]
  *
- * Per text and setting, chi-square at level 0.001 of the first token and, after each of the two likeliest, of the
- * second; ids that less than 5 are expected of are counted together. Power at 60 outcomes: 99 % against frequencies
- * that are off by 30 % (root mean square, relative) at 1000 seeds, by 7 % at 20000. Seeds are fixed: a run's result is
- * always the same. */
+ * For each text and setting there is a chi-square test at level 0.001 of the first token and, after each of the two
+ * likeliest first tokens, of the second. Ids that are expected less than 5 times are counted together. With 60
+ * outcomes, the power is 99 % against frequencies that are off by 30 % (root mean square, relative) at 1000 seeds, or
+ * by 7 % at 20000. Seeds are fixed, so a run's result is always the same. */
 #include "chi_square.h"
 #include "golden_logits.h"
 #include "unit.h"
@@ -21,9 +22,9 @@ static int seeds = 1000;
 #endif
 static const char *backend = "auto";
 
-/* What may come next, and how likely the first `listed` ids are. */
+/* Which tokens may come next, and the probabilities of the first `listed` ids. */
 typedef struct {
-  int32_t token; /* that this comes after; -1: the text itself */
+  int32_t token; /* the token before; -1: the text itself */
   int listed;
   int32_t *ids;
   double p[LISTED];
@@ -55,7 +56,7 @@ static void law_count(law *l, int32_t id, const char *name) {
 
 static void check_law(law *l, const char *name) {
   chi_square x = {0};
-  long sampled = l->rest, rest = l->rest; /* rest: of ids that are too rare for a bin of their own */
+  long sampled = l->rest, rest = l->rest; /* rest: for ids that are too rare for a bin of their own */
   for (int i = 0; i < l->listed; i++) sampled += l->count[i];
   double rare = (double)sampled;
   for (int i = 0; i < l->listed; i++) {
@@ -76,7 +77,7 @@ static void check_law(law *l, const char *name) {
   free(l->ids), free(l->may_come);
 }
 
-/* Sequences 0..n-1, begun already, to their ends. */
+/* Runs sequences 0..n-1, which have begun, to their ends. */
 static void run(dt_session *s, int n, long *accepted) {
   int alive[PLACES], count;
   dt_verdict verdicts[PLACES];
@@ -117,7 +118,7 @@ static void check_setting(dt_session *s, const dt_prefix *prefix, const cJSON *s
                                    .presence = number(setting, "presence"),
                                    .frequency = number(setting, "frequency"),
                                    .bias = bias};
-  const cJSON *list = cJSON_GetObjectItem(setting, "bias"); /* null: it is banned */
+  const cJSON *list = cJSON_GetObjectItem(setting, "bias"); /* null: the id is banned */
   for (const cJSON *b = list ? list->child : NULL; b; b = b->next)
     bias[o.adjustments.n_bias++] =
         (dt_bias){cJSON_GetArrayItem(b, 0)->valueint,

@@ -1,5 +1,5 @@
-/* Grammars: against the C library's regular expressions, which are another automaton; masks against single tokens;
- * bounds and messages. */
+/* Grammars: compared with the C library's regular expressions, which use another automaton; masks compared with single
+ * tokens; bounds and messages. */
 #include "byte_grammar.h"
 
 #include "grammar/gbnf.h"
@@ -47,7 +47,7 @@ static void it_reads_what_llama_cpp_writes(void **state) {
   vocabulary_close(v);
 }
 
-/* The same random expression in both languages. */
+/* Writes the same random expression in both languages. */
 static void write_both(uint64_t *r, int depth, char *gbnf, char *regex) {
   char *g = gbnf + strlen(gbnf), *x = regex + strlen(regex);
   switch (depth ? random_next(r) % 6 : random_next(r) % 2) {
@@ -121,7 +121,7 @@ static vocabulary *read_words(const words *w) {
   return v;
 }
 
-/* Along random texts. */
+/* Compares along random texts. */
 static void masks_have_single_tokens(const vocabulary *v, const char *gbnf, int turns) {
   uint64_t r = {11};
   masks *m = read_grammar(v, gbnf);
@@ -134,7 +134,8 @@ static void masks_have_single_tokens(const vocabulary *v, const char *gbnf, int 
       int some = 0;
       for (int32_t id = 0; id < WORDS; id++) {
         bool may = masks_allow(m, at, id, n == 0);
-        if ((mask[id / 64] >> id % 64 & 1) != may) fail_msg("%s: token %d after %d others", gbnf, id, n);
+        if ((mask[id / 64] >> id % 64 & 1) != may)
+          fail_msg("%s: the mask is wrong for token %d after %d others", gbnf, id, n);
         allowed += may, refused += !may;
         if (may && random_next(&r) % (unsigned)++some == 0) next = masks_step(m, at, id, n == 0);
       }
@@ -160,13 +161,14 @@ static void a_mask_has_the_tokens_that_are_allowed_one_by_one(void **state) {
   vocabulary_close(v);
 }
 
-/* Letters that a grammar takes alike, in tokens up to and above the length at which they count as such, and others. */
+/* Some tokens consist of letters that a grammar does not distinguish, with lengths up to and above the one at which
+ * they are handled as such. Other tokens contain other letters. */
 static void masks_of_letters_depend_on_the_room_left(void **state) {
   (void)state;
   static const char *const of[] = {
       "root ::= \"!\" | [^!\\x00-\\x1F]{0,70} \"!\"",        /* a bounded string */
       "root ::= [^!]* \"!\"",                                /* an endless one */
-      "root ::= ([e-t]{3} [e-o] | [e-t]{3} [e-f0!])* \"!\"", /* where places differ behind some letters */
+      "root ::= ([e-t]{3} [e-o] | [e-t]{3} [e-f0!])* \"!\"", /* places that differ only after some letters */
       "root ::= [e-s]{0,40} \"!\" root",                     /* 15 letters, 16 and 17 */
       "root ::= [e-t]{0,40} \"!\" root",
       "root ::= [e-u]{0,40} \"!\" root",
@@ -175,7 +177,7 @@ static void masks_of_letters_depend_on_the_room_left(void **state) {
   uint64_t r = {13};
   words w = {0};
   for (int i = 0; i < WORDS; i++) {
-    int n = (int)(i % 4 ? random_next(&r) % 10 : random_next(&r) % 38); /* few are long */
+    int n = (int)(i % 4 ? random_next(&r) % 10 : random_next(&r) % 38); /* only a few are long */
     for (int k = 0; k < n; k++) w.text[i][k] = "efghijklmnop"[random_next(&r) % 12];
     if (n && random_next(&r) % 3 == 0) w.text[i][random_next(&r) % (unsigned)n] = "!0z\n\xc3\xa9"[random_next(&r) % 6];
   }
@@ -184,8 +186,8 @@ static void masks_of_letters_depend_on_the_room_left(void **state) {
   vocabulary_close(v);
 }
 
-/* Places in repetitions, far from their ends and near, in each other and in recursion, in tokens shorter and longer
- * than what is left. */
+/* Places in repetitions, far from their ends and near them, in nested repetitions and in recursion, with tokens shorter
+ * and longer than what is left. */
 static void masks_of_repetitions_depend_on_the_items_left(void **state) {
   (void)state;
   static const char *const of[] = {
@@ -196,7 +198,7 @@ static void masks_of_repetitions_depend_on_the_items_left(void **state) {
       "root ::= ([e-p] [!0]?){3,60} \" \" root",
       "root ::= ([e-p]? \"!\"?){40,60} \" \"", /* items that may be empty */
       "root ::= ([e-p]? \"!\"?){5} (\" \" \"0\"?){0,5} \" \"",
-      "root ::= ([e-p] | [e-p] [e-p]){0,40} \"!\"", /* two ways to read most texts */
+      "root ::= ([e-p] | [e-p] [e-p]){0,40} \"!\"", /* most texts can be parsed in two ways */
       "root ::= ([e-h]{1,9} | \" \" [e-p]{2,12}){0,40} \"!\"",
       "root ::= (\" \"? [e-p]{1,12} \"!\"){4,9} \"0\"",
       "root ::= ([e-p]{0,5} (\" \" [e-p]{5,9}){0,7} \"!\"){0,6} \"0\"",
@@ -273,7 +275,7 @@ static void forced_text_is_all_that_may_follow(void **state) {
   vocabulary_close(v);
 }
 
-/* A state for each set of places of the last a's. */
+/* It needs a state for each set of positions of a in the last 13 letters. */
 static const char many_states[] = "root ::= [ab]* \"a\" [ab]{13} \"!\"";
 
 static void a_text_goes_on_where_guesses_find_no_room(void **state) {
@@ -289,7 +291,7 @@ static void a_text_goes_on_where_guesses_find_no_room(void **state) {
       int32_t at = masks_state(small, of_small);
       for (int k = 0; k < GUESSES && at != MASKS_NOWHERE; k++)
         at = masks_step(small, at, "ab"[random_next(&r) % 2], false);
-      refused += at == MASKS_NOWHERE; /* the grammar allows all of them */
+      refused += at == MASKS_NOWHERE; /* the grammar accepts all of them */
     }
     assert_memory_equal(masks_of_text(small, of_small, false), masks_of_text(large, of_large, false), MASK * 8);
     int32_t next = "ab"[random_next(&r) % 2];
@@ -364,7 +366,7 @@ static void mistakes_and_bounds_are_one_line(void **state) {
   reads(repeated("root ::= \"a\"", " | \"a\"", 16000, ""), NULL);
 }
 
-/* A grammar with so many parts: of one item repeated often, and empty texts. */
+/* A grammar with exactly this many parts: one item repeated often, and empty texts. */
 static void parts_are_counted_exactly(void **state) {
   (void)state;
   rules r;

@@ -1,7 +1,6 @@
-/* Draft heads of every layout, and early exits, against PyTorch (tests/golden/make_heads.py, make_cross_attention.py,
- * make_mtp.py, make_exits.py): what they say after each node of a tree, over
- * iterations with accepted and rejected rows; the trees that EAGLE-2 grows; that the target's numbers stay what they
- * are.
+/* Draft heads of every layout, and early exits, compared with PyTorch (tests/golden/make_heads.py,
+ * make_cross_attention.py, make_mtp.py, make_exits.py): their guesses after each node of a tree, over iterations with
+ * accepted and rejected rows; the trees that EAGLE-2 grows; and that the target's numbers do not change.
  *
  *   test_heads         on the CPU
  *   test_heads cuda    on the GPU, or (tests/CMakeLists.txt) on an emulated one */
@@ -15,14 +14,14 @@
 
 static cJSON *cases;
 
-/* The backend, and what its log-probabilities may be off by. A GPU multiplies rows of 16 bits (F16: at most 0.01 to
- * 0.17 of what goes down to -20 was seen, twenty times as much with BF16), and takes targets of 16 bits only: the
- * cases' numbers are such that both types have them all. */
+/* The backend, and how much its log-probabilities may be off. A GPU multiplies rows of 16 bits. With F16, differences
+ * of at most 0.01 to 0.17 were seen, in log-probabilities down to -20; with BF16, twenty times as much. It supports
+ * 16-bit targets only, so the cases use numbers that both types represent exactly. */
 static const char *backend = "cpu";
 static bool on_gpu;
 static double tolerance = 2e-3;
 
-/* What takes an emulated device long it does of a head of each kind: cases FIRST, FIRST + STEP, .. */
+/* Tests that are slow on an emulated device run one head of each kind there: cases FIRST, FIRST + STEP, .. */
 #define FIRST (on_gpu ? 2 : 0)
 #define STEP (on_gpu ? 3 : 1)
 
@@ -32,12 +31,12 @@ static const cJSON *get(const cJSON *object, const char *name) {
   return item;
 }
 
-/* A case's target and head, opened. */
+/* A case's target and head, after they have been opened. */
 typedef struct {
   const cJSON *wanted;
-  int exit; /* layers of the target that draft; 0: a head does */
+  int exit; /* number of target layers that draft; 0: a head drafts */
   char *folder, *head;
-  char target[256]; /* the folder or, if the target's files are one, this */
+  char target[256]; /* the folder, or this file of it that holds the target */
   dt_pair *pair;
 } subject;
 
@@ -46,12 +45,12 @@ static const char *layers_of(const cJSON *wanted) {
   return layers ? layers->valuestring : NULL;
 }
 
-/* dtype: of its numbers; NULL: as they are listed. */
+/* dtype: the type of its numbers; NULL: as the case lists them. */
 static subject open_reading(int i, const char *layers, const char *dtype, const char *with, const char *cache_dtype,
                             const char *weights) {
   subject s = {.wanted = cJSON_GetArrayItem(cases, i)};
   const cJSON *exits = cJSON_GetObjectItem(s.wanted, "exit"), *file = cJSON_GetObjectItem(s.wanted, "file");
-  bool own = cJSON_HasObjectItem(s.wanted, "own"); /* the target's files have it */
+  bool own = cJSON_HasObjectItem(s.wanted, "own"); /* the head is in the target's files */
   s.folder = own && file ? temp_folder() : formula_folder(get(s.wanted, "target"), dtype);
   if (exits) s.exit = exits->valueint;
   s.head = file || own || exits ? temp_folder() : formula_folder(get(s.wanted, "head"), NULL);
@@ -80,12 +79,12 @@ static subject open_held(int i, const char *dtype, const char *with, const char 
   return open_reading(i, layers_of(cJSON_GetArrayItem(cases, i)), dtype, with, cache_dtype, weights);
 }
 
-/* Of one type and the other in turn, where it must be one. Heads are made what their targets are. */
+/* Where the type must be one of two, cases alternate between them. Heads have the types of their targets. */
 static subject open_subject(int i, const char *cache_dtype) {
   return open_held(i, on_gpu ? i % 2 ? "BF16" : "F16" : NULL, backend, cache_dtype, NULL);
 }
 
-/* Positions of a session: past a base of delta layers in targets that have them. */
+/* The context of a session: beyond a base of delta layers if the target has such layers. */
 static int context_of(const subject *s) { return cJSON_HasObjectItem(s->wanted, "own") ? 140 : 90; }
 
 static void close_subject(subject *s) {
@@ -100,7 +99,7 @@ static void start(dt_session *session, int seq, const cJSON *wanted, int tokens)
   free(prompt);
 }
 
-/* What the head said after a node is what is expected: ids may change places where they are as likely as each other. */
+/* Compares the head's guesses after a node with the expected ones. Ids with equal probabilities may be swapped. */
 static double compare_draft(const dt_tree *tree, const cJSON *draft, const char *name) {
   int node = get(draft, "node")->valueint, n;
   const dt_tree_draft *said = dt_tree_draft_of(tree, node);
@@ -122,7 +121,7 @@ static double compare_draft(const dt_tree *tree, const cJSON *draft, const char 
   return worst;
 }
 
-/* Adds the tree's nodes; all of them are drafted from, in two steps: those below first, which pulls in those above. */
+/* Adds the tree's nodes. All of them are drafted from, in two steps: first those below, which need those above. */
 static void grow(dt_session *session, int seq, const cJSON *iteration) {
   dt_tree *tree = dt_seq_tree(session, seq);
   dt_node_ref refs[32];
@@ -165,7 +164,7 @@ static void grow_eagle2(dt_session *session, int seq) {
   ok(dt_tree_keep_best(tree, 7, &err));
 }
 
-/* The way from the root to a node as text. */
+/* The path from the root to a node as text. */
 static void path_of(const dt_tree *tree, int u, char *out) {
   if (u == 0) return;
   path_of(tree, tree->parent[u], out);
@@ -233,8 +232,8 @@ static void heads_say_what_pytorch_computes(void **state) {
 
 /* ---- the layers that are read are the right ones ----------------------------------------------------------------- */
 
-/* Of a hundred nodes, after how many the likeliest token is PyTorch's, where the head reads these layers; and how far
- * its log-probability is off at most. */
+/* Returns after how many of a hundred nodes the likeliest token is PyTorch's if the head reads these layers. *off: the
+ * largest difference of its log-probability. */
 static double right_guesses(int i, const char *layers, double *off) {
   subject s = open_reading(i, layers, NULL, "cpu", "f32", "f32");
   dt_session *session;
@@ -261,15 +260,16 @@ static double right_guesses(int i, const char *layers, double *off) {
   return 100.0 * right / all;
 }
 
-/* All layers one later or one earlier lose guesses; of one of them at least the test above would tell. */
+/* With all layers one later or one earlier, guesses get worse. If just one layer is off, at least the test above
+ * notices it. */
 static void a_layer_off_guesses_otherwise(void **state) {
   (void)state;
-  if (on_gpu) skip(); /* the CPU shows which layers they are */
+  if (on_gpu) skip(); /* testing the choice of layers on the CPU is enough */
   for (int i = 0; i < cJSON_GetArraySize(cases); i++) {
     const cJSON *wanted = cJSON_GetArrayItem(cases, i);
     const cJSON *read = cJSON_GetObjectItem(wanted, "read");
     const char *list = read ? strstr(read->valuestring, "layers ") : NULL;
-    if (!list) continue; /* EAGLE-1 and Medusa read behind the final norm; an exit reads no features */
+    if (!list) continue; /* EAGLE-1 and Medusa read after the final norm; an exit reads no features */
     int layer[DT_TAPS], taps = 0, last = get(get(get(wanted, "target"), "config"), "num_hidden_layers")->valueint;
     for (const char *at = list + 6; at; at = strchr(at + 1, ',')) layer[taps++] = atoi(at + 1);
     double by_how_much;
@@ -298,7 +298,7 @@ static void a_layer_off_guesses_otherwise(void **state) {
 
 enum { TEXT = 70, SLOTS = 80 };
 
-/* The logits of a text's rows, in two passes, and then all slots' keys and values. */
+/* Computes the logits of a text's rows, in two passes, and then all slots' keys and values. */
 static void run_target(const dt_pair *pair, float *logits, void **slot, size_t *len) {
   const dt_backend_ops *ops = pair->ops;
   dt_cache *cache;
@@ -309,7 +309,7 @@ static void run_target(const dt_pair *pair, float *logits, void **slot, size_t *
     int32_t wanted[TEXT];
     for (int p = at; p < TEXT && p < at + 66; p++) wanted[l.n] = l.n, row_add_plain(&l, 0, p * 7 % vocab, p);
     dt_rows rows = rows_of(&l);
-    /* first without asking for anything but the last row's */
+    /* first without wanting results except for the last row's */
     int32_t last = l.n - 1;
     ok(ops->forward(pair->target, cache, &rows,
                     &(dt_out){.want = DT_WANT_LOGITS, .n = 1, .row = &last, .logits = logits}, &err));
@@ -357,12 +357,12 @@ static void expect_same_drafts(dt_session *session, int a, int b, const char *na
     assert_int_equal(x->count, y->count);
     bool same = !memcmp(x->token, y->token, sizeof x->token) && !memcmp(x->logp, y->logp, sizeof x->logp) &&
                 x->confidence == y->confidence && x->entropy == y->entropy;
-    if (!same) fail_msg("%s: after node %d sequences %d and %d have other guesses", name, u, a, b);
+    if (!same) fail_msg("%s: after node %d the guesses of sequences %d and %d differ", name, u, a, b);
   }
 }
 
-/* Sequence 0 starts, 1 starts from its prefix, 2 goes on from another text that begins alike, 3 starts and computes
- * what it commits again; their trees grow together. */
+/* Sequence 0 starts; 1 starts from its prefix; 2 continues from another text that begins in the same way; 3 starts and
+ * computes what it commits again. Their trees grow together. */
 static void run_four(int i, const char *cache_dtype) {
   subject s = open_subject(i, cache_dtype);
   const char *name = get(s.wanted, "name")->valuestring;
@@ -384,7 +384,7 @@ static void run_four(int i, const char *cache_dtype) {
   if (n > 4) other[n - 3]++;
   ok(dt_seq_start(session, 2, other, n + 9, &options, &err));
   for (int j = 0; j < 2;
-       j++) { /* rows behind the text that both begin with are there, and must not be taken for its own */
+       j++) { /* the rows after the common beginning of both texts still exist, and must not be taken for its own */
     int seq = 2;
     ok(dt_rollback(session, 2, &err));
     grow_eagle2(session, 2);
@@ -431,7 +431,7 @@ static void heads_say_the_same_however_a_text_came(void **state) {
 
 #define WANTED (on_gpu ? 16 : 40)
 
-/* What a sequence says; grown: with EAGLE-2's trees. */
+/* The output of a sequence; grown: with EAGLE-2's trees. */
 static void generate(dt_session *session, const int *seqs, int n, bool grown) {
   dt_verdict verdicts[3];
   dt_committed blocks[3];
@@ -478,7 +478,7 @@ static void tokens_are_those_of_plain_decoding(void **state) {
   }
 }
 
-/* Where tokens are sampled, a head's guesses are ranked with the noise of the very token that they guess. */
+/* If tokens are sampled, a head's guesses are ranked with the noise of the token that they guess. */
 static void expect_noise(int place) {
   const dt_sampling sampling = {.temp = 0.7f, .seed = 11};
   subject s = open_subject(place, NULL);
@@ -511,10 +511,10 @@ static void expect_noise(int place) {
 static void guesses_know_the_noise_of_the_token_they_guess(void **state) {
   (void)state;
   for (int i = FIRST; i < cJSON_GetArraySize(cases); i += STEP)
-    if (i) expect_noise(i); /* the first one's prompt is too short */
+    if (i) expect_noise(i); /* the first case's prompt is too short */
 }
 
-/* Heads whose targets run on CPUs only. */
+/* Adds heads whose targets run on the CPU only. */
 static void add_cases(const char *file) {
   size_t size;
   char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", file, &size);

@@ -1,5 +1,5 @@
-/* What a layer has of its own - sizes, keys of another, inputs - must fit the model, and a backend that computes none
- * of it says so by name. */
+/* What a layer has of its own (sizes, the keys of another layer, inputs) must fit the model. A backend that does not
+ * support such a part names it. */
 #include "backend/check.h"
 #include "random_parts.h"
 
@@ -34,7 +34,7 @@ static void layers_that_do_not_fit_are_refused(void **state) {
   WITH(l[0].head_dim, 26, "layer 0: q is");
   WITH(l[1].keys_of, 2, "layer 1: it cannot read the keys of layer 1");
   WITH(l[1].keys_of, -1, "layer 1: it cannot read the keys of layer -2");
-  WITH(l[3].keys_of, 3, "layer 3: it cannot read the keys of layer 2"); /* which has none of its own */
+  WITH(l[3].keys_of, 3, "layer 3: it cannot read the keys of layer 2"); /* that layer has no keys of its own */
   WITH(l[3].keys_of, 1, "layer 3: the keys of layer 0 have another shape");
   WITH(l[3].k, l[1].k, "layer 3: keys or values, although it reads those of layer 1");
   WITH(l[3].keys_of, 0, "layer 3: norms of queries and keys, expected both or none");
@@ -43,15 +43,15 @@ static void layers_that_do_not_fit_are_refused(void **state) {
   WITH(l[1].scale, l[1].input_norm, "layer 1: scale is 100 x 1, expected 1 x 1");
   WITH(s->inputs, 0, "embedding of inputs is 331 x 80, expected 331 x 0");
   WITH(s->inputs, -1, "-1 inputs of a layer");
-  WITH(s->inputs, 1 << 22, "embedding of inputs is");  /* four layers together have the most that there may be, */
-  WITH(s->inputs, (1 << 22) + 1, "inputs of a layer"); /* or more */
+  WITH(s->inputs, 1 << 22, "embedding of inputs is");  /* four layers together have the maximum, */
+  WITH(s->inputs, (1 << 22) + 1, "inputs of a layer"); /* or one more */
   WITH(s->local_dims, -2, "-2 rotary dimensions of one with a window");
   WITH(s->parallel_residual, true, "layer 0: norms behind a parallel residual");
   WITH(m->desc.inputs_norm, (dt_matrix){0}, "no norm of inputs");
   random_model_free(m);
 }
 
-/* A plain model with one thing more. */
+/* A plain model with one additional part. */
 static void what_a_backend_lacks_is_named(void **state) {
   (void)state;
   random_model *m = random_model_new(&random_shapes[5], 2);

@@ -1,5 +1,5 @@
-/* What dt_tree_calibrate takes is learned: on a tree of one node whose draft scores and own words are drawn at random,
- * and what comes from the same model with numbers of ours, which are to be found. */
+/* dt_tree_calibrate's numbers are learned: on a tree of one node whose draft scores and log-probabilities are random.
+ * What follows is sampled from the same model with known numbers, which must be found. */
 #include "unit.h"
 
 #include "tree/tree.h"
@@ -20,7 +20,7 @@ static int more_likely_first(const void *a, const void *b) {
   return (x < y) - (x > y);
 }
 
-/* The two steps of tree.h, written down plainly, of N ids with these scores and own words. */
+/* The two steps of tree.h, written in a simple way, for N ids with these scores and log-probabilities of the draft. */
 static void probabilities(const double *score, const double *own, dt_tree_calibration s, choice *c) {
   double sum = 0;
   for (int i = 0; i < N; i++) c[i] = (choice){i, exp((score[i] + s.lean * own[i]) / 0.6)};
@@ -38,7 +38,7 @@ static void give(dt_tree *t, const choice *c, const double *own) {
   for (int i = 0; i < N; i++) d->token[i] = c[i].id, d->logp[i] = (float)log(c[i].p), d->own[i] = (float)own[c[i].id];
 }
 
-/* NOBODY comes where the others do not get their share. */
+/* NOBODY follows when none of the others does. */
 enum { NOBODY = N };
 static dt_tree_learner taught(dt_tree *t, dt_tree_calibration truth, int rounds, bool coupled) {
   dt_tree_learner l = dt_tree_learner_new(true);
@@ -62,7 +62,7 @@ static dt_tree_learner taught(dt_tree *t, dt_tree_calibration truth, int rounds,
 }
 
 static void near(double x, double expected, double most) {
-  if (!(fabs(x - expected) <= most)) fail_msg("%g, not %g", x, expected);
+  if (!(fabs(x - expected) <= most)) fail_msg("%g, expected %g", x, expected);
 }
 
 static void guesses_come_to_be_true_as_often_as_they_say(void **state) {
@@ -121,7 +121,7 @@ static void a_learner_resumes_with_what_another_one_knew_and_less_evidence(void 
   assert_true(again.slopes >= fresh.slopes && again.shifts >= fresh.shifts && again.shares >= fresh.shares);
   dt_tree_reset(*state, 0, 4, N);
   ok(dt_tree_calibrate_learned(&again, *state, true, &err));
-  near(((dt_tree *)*state)->calibration.slope, l.slope, 1e-12); /* not that of a new learner */
+  near(((dt_tree *)*state)->calibration.slope, l.slope, 1e-12); /* and not of a new learner */
   assert_true(dt_tree_learner_resume(false, numbers).share == 1);
 }
 
@@ -138,7 +138,7 @@ static void a_learner_takes_no_numbers_that_none_could_have(void **state) {
   }
 }
 
-/* The same said again and again, of ids 0, 1 and 2, and the same coming. */
+/* Teaches the same guess of ids 0, 1 and 2, with the same token following, again and again. */
 static dt_tree_learner told(dt_tree *t, double first, const double *own, int32_t came) {
   const choice c[N] = {{0, first}, {1, 0.8 * (1 - first)}, {2, 0.2 * (1 - first)}};
   dt_tree_learner l = dt_tree_learner_new(true);
@@ -164,8 +164,8 @@ static void what_is_learned_has_bounds(void **state) {
   assert_true(told(*state, 0.5, falling, 1).share == 1);
 }
 
-/* A node that was not drafted from, or could not be, teaches nothing; a token that was no candidate only that the first
- * was wrong. */
+/* A node that was not drafted from, or could not be, teaches nothing. A token that was not among the candidates teaches
+ * only that the first candidate was wrong. */
 static void what_was_not_guessed_teaches_little(void **state) {
   const double own[N] = {-1, -2, -3};
   const choice c[N] = {{0, 0.5}, {1, 0.3}, {2, 0.2}};

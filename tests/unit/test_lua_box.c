@@ -1,5 +1,5 @@
-/* Hostile policies, tests/lua/bad/: each ends the run as a policy error with the message that its file announces, in
- * time and within memory, after exactly what plain decoding would have printed until then. */
+/* Hostile policies, tests/lua/bad/: each ends the run with a policy error and the message that its file announces,
+ * within the limits of time and memory, after the exact output that plain decoding would have given until then. */
 #include "unit.h"
 
 #include "dtrun_fake.h"
@@ -15,8 +15,8 @@
 
 #define TOKENS 40
 #define PROMPT " 1 2 3"
-#define SECONDS_MAX 3.0         /* of processor time: other processes do not count */
-#define MEMORY_MAX (200L << 10) /* KiB, all cases together */
+#define SECONDS_MAX 3.0         /* processor time, so that other processes do not count */
+#define MEMORY_MAX (200L << 10) /* KiB for all cases together */
 
 typedef struct {
   char bytes[4096];
@@ -31,7 +31,7 @@ static bool collect(void *user, const char *bytes, size_t len) {
   return true;
 }
 
-/* One sequence: what it fails of is the run's failure. */
+/* Runs one sequence. If it fails, the run fails. */
 static bool generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *result, dt_error *err) {
   if (dtl_generate(pair, policy, request, result, err)) return false;
   if (result->failed) *err = result->failure;
@@ -45,7 +45,7 @@ static dt_pair *fake_pair(void) {
   return pair;
 }
 
-/* Opens the policy and generates; its tokens are *result's. */
+/* Opens the policy and generates. *result has the tokens. */
 static bool run(dt_pair *pair, const dtl_policy_options *options, output *out, dtl_result *result, dt_error *err) {
   dtl_policy *policy;
   memset(result, 0, sizeof *result);
@@ -75,7 +75,7 @@ static char *read_text(const char *path) {
   return text;
 }
 
-/* What the file says after "-- expect: ". */
+/* Copies what the file says after "-- expect: ". */
 static void announced(const char *text, char *expect, size_t size) {
   const char *at = strstr(text, "-- expect: ");
   assert_non_null(at);
@@ -107,7 +107,7 @@ static void check_bad(dt_pair *pair, const char *path, const char *at, const dtl
   }
   assert_true(result.n_tokens < TOKENS);
   assert_memory_equal(result.tokens, plain->tokens, sizeof(int32_t) * (size_t)result.n_tokens);
-  if (settable) { /* streamed: the same bytes as in the result, a prefix of plain decoding's */
+  if (settable) { /* the streamed bytes are those of the result, and a prefix of plain decoding's */
     assert_int_equal(out.len, result.text_len);
     assert_memory_equal(out.bytes, result.text, out.len);
     assert_memory_equal(out.bytes, plain->text, out.len);
@@ -140,7 +140,7 @@ static void every_hostile_policy_ends_with_what_it_announces(void **state) {
     check_bad(pair, files.gl_pathv[i], "1", &plain);
     check_bad(pair, files.gl_pathv[i], "5", &plain);
   }
-#ifndef __SANITIZE_ADDRESS__ /* it keeps freed memory back */
+#ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer keeps freed memory */
   assert_true(peak_kib() - before < MEMORY_MAX);
 #else
   (void)before;
@@ -149,7 +149,7 @@ static void every_hostile_policy_ends_with_what_it_announces(void **state) {
   dtl_result_free(&plain);
   dt_pair_close(pair);
   assert_int_equal(chdir("/"), 0);
-  assert_int_equal(rmdir(folder), 0); /* fails when a policy touched a file */
+  assert_int_equal(rmdir(folder), 0); /* fails if a policy created a file */
 }
 
 static void bytecode_is_refused(void **state) {

@@ -1,5 +1,5 @@
-/* What programs in other languages call: JSON in, JSON out (dtl_bridge_call). The Python module's test goes through all
- * of it. */
+/* What programs in other languages call: JSON in, JSON out (dtl_bridge_call). The Python module's test covers all of
+ * it. */
 #include "unit.h"
 
 #include "host.h"
@@ -49,7 +49,7 @@ static void a_listener_ends_the_text(void **state) {
   assert_int_equal(pieces, 3);
   assert_non_null(strstr(answer, "\"finish_reason\": \"interrupted\""));
   dtl_bridge_free(answer);
-  pieces = 0; /* of several prompts too: none begins any more */
+  pieces = 0; /* with several prompts, too: no further one begins */
   answer = call(bridge, "generate_batch",
                 "{\"pair\": 1, \"policy\": \"ar\", \"prompts\": [\"a\", \"b\", \"c\", \"d\", \"e\"], \"slots\": 1, "
                 "\"tokens\": 2}",
@@ -73,7 +73,7 @@ static void mistakes_are_told(void **state) {
   dtl_bridge_close(NULL);
 }
 
-/* A listener that asks its own bridge, and would close it. */
+/* A listener that calls its own bridge, and tries to close it. */
 static bool ask(void *user, const char *bytes, size_t len) {
   (void)bytes, (void)len;
   says(user, "a call is at work: call again when it has returned", "version", "{}");
@@ -94,7 +94,7 @@ static void a_listener_cannot_call(void **state) {
 static int signals;
 static void hear(int number) { signals += number == SIGUSR1; }
 
-/* At its second piece. */
+/* Interrupts at its second piece. */
 static bool strike(void *user, const char *bytes, size_t len) {
   (void)bytes, (void)len;
   return ++*(int *)user != 2 || raise(SIGUSR1) == 0;
@@ -113,7 +113,7 @@ static void a_signal_interrupts_and_goes_to_its_handler(void **state) {
   dtl_bridge_free(answer);
   assert_int_equal(pieces, 2);
   assert_int_equal(signals, 1);
-  says(bridge, "interrupted", "generate", options); /* until it is taken back */
+  says(bridge, "interrupted", "generate", options); /* until the interrupt is taken back */
   dtl_bridge_interrupt(bridge, false);
   assert_true(dtl_bridge_catch(bridge, 0));
   raise(SIGUSR1);
@@ -124,7 +124,7 @@ static void a_signal_interrupts_and_goes_to_its_handler(void **state) {
   assert_false(dtl_bridge_catch(bridge, SIGKILL));
   assert_false(dtl_bridge_catch(NULL, SIGUSR1));
   assert_true(dtl_bridge_catch(bridge, SIGUSR1));
-  dtl_bridge_close(bridge); /* catches no more */
+  dtl_bridge_close(bridge); /* does not catch signals any more */
   raise(SIGUSR1);
   assert_int_equal(signals, 3);
 }

@@ -1,4 +1,4 @@
-/* The cost of cache misses: measured, learned and kept. */
+/* The cost of cache misses: how it is measured, learned and stored. */
 #include "unit.h"
 
 #include "dtrun_fake.h"
@@ -35,7 +35,7 @@ static lessons *begun(void) {
   return l;
 }
 
-/* After a pass of twice the time, which makes costs new. */
+/* Checks the misses after a pass that takes twice the time, which makes new costs. */
 static void assert_misses(lessons *l, double again, double after, double paused) {
   const double expected[] = {again, after, paused};
   for (int i = 0; i < 40; i++) learned_pass(l, LEARNED_TARGET, 1, 128, 0, 2 * l->shown.target[0][0]);
@@ -47,7 +47,7 @@ static void the_cost_of_a_miss_is_learned(void **state) {
   (void)state;
   lessons *l = begun(), *back = begun();
   assert_misses(l, COSTS_CACHE_MISS[0], COSTS_CACHE_MISS[1], COSTS_CACHE_MISS[2]);
-  for (int i = 0; i < 20; i++) { /* every third is disturbed; none of 0, without end or beyond 0.25 ms counts */
+  for (int i = 0; i < 20; i++) { /* every third one is disturbed; 0, infinity and more than 0.25 ms never count */
     learned_cache_miss(l, 0, 0.004), learned_cache_miss(l, 1, i % 3 ? 0.02 : 0.2),
         learned_cache_miss(l, 2 + 7 * (i % 2), 0.05);
     learned_cache_miss(l, 1, 0), learned_cache_miss(l, 1, NAN), learned_cache_miss(l, 1, INFINITY),
@@ -75,7 +75,8 @@ static void a_measured_table_teaches_its_misses(void **state) {
   free(l), free(t);
 }
 
-/* The cache misses of costs after that many more target passes, and passes of twice the time, which make costs new. */
+/* The cost of cache misses after this many more target passes and then passes that take twice the time, which make new
+ * costs. */
 static const double *misses_after(course *c, int passes, double *ms) {
   const int *revision;
   for (int i = 0; i < passes; i++) learn_cache_miss(c);
@@ -96,7 +97,7 @@ static void a_run_times_misses_after_its_8th_target_pass_and_the_next_and_none_u
   assert_memory_equal(misses_after(c, 7, &ms), COSTS_CACHE_MISS, sizeof first);
   memcpy(first, misses_after(c, 1, &ms), sizeof first);
   assert_true(first[0] != COSTS_CACHE_MISS[0] && first[2] != COSTS_CACHE_MISS[2]);
-  assert_true(first[1] == COSTS_CACHE_MISS[1] || first[1] == first[0]); /* none falls */
+  assert_true(first[1] == COSTS_CACHE_MISS[1] || first[1] == first[0]); /* they never decrease */
   const double *cache_miss = misses_after(c, 1, &ms);
   assert_true(cache_miss[0] == first[0] && cache_miss[1] != COSTS_CACHE_MISS[1] && cache_miss[2] >= first[2]);
   memcpy(first, cache_miss, sizeof first);

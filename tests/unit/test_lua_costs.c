@@ -1,4 +1,4 @@
-/* Tables of what passes cost: straightened, looked up, written, read, kept and measured. */
+/* Tables of pass costs: how they are smoothed, looked up, written, read, stored and measured. */
 #include "unit.h"
 
 #include "dtrun_fake.h"
@@ -29,7 +29,7 @@ static void between_measured_rows_and_contexts_costs_are_straight_lines(void **s
   dtl_costs c = parsed(TABLE);
   assert_float_equal(costs_pass(&c, c.target, 1, 128), 1, 1e-12);
   assert_float_equal(costs_pass(&c, c.target, 6, 128), 3, 1e-12);
-  assert_float_equal(costs_pass(&c, c.target, 14, 128), 5, 1e-12); /* beyond the last, the slope goes on */
+  assert_float_equal(costs_pass(&c, c.target, 14, 128), 5, 1e-12); /* beyond the last entry, the slope continues */
   assert_float_equal(costs_pass(&c, c.target, 2, 640), 3, 1e-12);
   assert_float_equal(costs_pass(&c, c.draft[0], 1, 5000), 0.25, 1e-12);
 }
@@ -46,7 +46,7 @@ static void the_first_draft_pass_costs_so_much_more_than_another(void **state) {
   c = parsed("{\"batch\": 2, \"contexts\": [128, 1152], \"rows\": [1, 2], \"target\": [[1, 2], [1, 2]],"
              " \"draft\": [[2, 4], [4, 8]], \"draft2\": [[0.5, 0.75], [1, 1.5]], \"first2\": [0.625, 2]}");
   assert_int_equal(c.drafts, 2);
-  assert_float_equal(costs_first(&c, 0, 2, 1), 2, 1e-12); /* without a list as another one */
+  assert_float_equal(costs_first(&c, 0, 2, 1), 2, 1e-12); /* without a list of its own it has the other draft's */
   assert_float_equal(costs_first(&c, 1, 2, 1), 0.625, 1e-12);
   assert_float_equal(costs_first(&c, 1, 4, 1152), 2.5, 1e-12);
   assert_float_equal(costs_pass(&c, c.draft[1], 2, 128), 0.75, 1e-12);
@@ -58,11 +58,12 @@ static void fewer_sequences_than_measured_are_parts_of_a_row(void **state) {
       parsed("{\"batch\": 8, \"contexts\": [128], \"rows\": [1, 2], \"target\": [[3, 5]], \"draft\": [[1, 4]]}");
   assert_int_equal(c.batch, 8);
   assert_float_equal(costs_pass(&c, c.target, 0.5, 128), 2, 1e-12);
-  assert_float_equal(costs_pass(&c, c.draft[0], 0.5, 128), 0.5, 1e-12); /* the line is below 0: a share of the whole */
+  assert_float_equal(costs_pass(&c, c.draft[0], 0.5, 128), 0.5, 1e-12); /* the line would be below 0: a share instead */
   assert_float_equal(costs_pass(&c, c.target, 1.5, 128), 4, 1e-12);
 }
 
-/* 8 distinct experts in a pass of one row, 14 in one of two; one more takes 0.125 ms, in passes of nine rows 0.0625. */
+/* A pass of one row has 8 distinct experts, a pass of two rows 14. Each additional expert takes 0.125 ms, in passes of
+ * nine rows 0.0625 ms. */
 static const char EXPERTS[] =
     "{\"contexts\": [128], \"rows\": [1, 2, 9], \"target\": [[4, 5, 9]], \"experts\": [8, 14, 50],"
     " \"expert\": [0.125, 0.125, 0.0625]}";
@@ -70,14 +71,14 @@ static const char EXPERTS[] =
 static void a_pass_takes_longer_by_the_experts_that_it_reads(void **state) {
   (void)state;
   dtl_costs c = parsed(EXPERTS);
-  assert_float_equal(costs_target(&c, 2, 128, 0), 5, 1e-12); /* as many as usual */
+  assert_float_equal(costs_target(&c, 2, 128, 0), 5, 1e-12); /* the usual number */
   assert_float_equal(costs_target(&c, 2, 128, 14), 5, 1e-12);
   assert_float_equal(costs_target(&c, 2, 128, 16), 5.25, 1e-12);
   assert_float_equal(costs_target(&c, 2, 128, 8), 4.25, 1e-12);
   assert_float_equal(costs_target(&c, 1, 128, 9.5), 4.1875, 1e-12);
   assert_float_equal(costs_target(&c, 5.5, 128, 33), 7 + 0.09375, 1e-12); /* halfway between 2 and 9 */
   assert_float_equal(costs_target(&c, 0.5, 128, 12), 3.5 + 0.5, 1e-12);   /* below the first and */
-  assert_float_equal(costs_target(&c, 16, 128, 66), 9 + 4 + 1, 1e-12);    /* beyond the last: the nearest's */
+  assert_float_equal(costs_target(&c, 16, 128, 66), 9 + 4 + 1, 1e-12);    /* beyond the last: the nearest one's */
   assert_float_equal(costs_target(&c, 9, 128, 1e9), 9 + 0.0625 * (1e9 - 50), 1e-3);
   c.expert[2] = 1e9;
   assert_true(costs_target(&c, 9, 128, 1) == 1e-6); /* a table that makes no sense still gives a time */
@@ -87,26 +88,26 @@ static void a_pass_takes_longer_by_the_experts_that_it_reads(void **state) {
 
 static void the_cost_of_an_expert_is_estimated_from_passes_that_read_more_and_fewer(void **state) {
   (void)state;
-  /* an expert takes 0.25 ms; 4 rows were not measured, and 16 read hardly more */
+  /* an expert takes 0.25 ms; 4 rows were not measured, and 16 rows read hardly more experts than 8 */
   dtl_costs c = {.batch = 1, .n_contexts = 1, .n_rows = 5, .context = {128}, .rows = {1, 2, 4, 8, 16}};
   const int usual[] = {8, 14, 28, 27, 60}, more[] = {0, 4, 0, 30, 6};
   const double longer[] = {0, 1, 0, 7.5, 9}, times[] = {3, 5.5, 11, 15, 31};
   memcpy(c.target[0], times, sizeof times);
   costs_estimate_experts(&c, usual, more, longer);
-  const double experts[] = {8, 14, 28, 28, 60}; /* none falls */
+  const double experts[] = {8, 14, 28, 28, 60}; /* they never decrease */
   for (int i = 0; i < 5; i++) {
     assert_float_equal(c.experts[i], experts[i], 1e-12);
     assert_float_equal(c.expert[i], 0.25, 1e-12);
   }
   assert_null(costs_wrong(&c));
-  const int just[] = {0, 4, 0, 30, 7}; /* a tenth more does tell, here with its neighbour */
+  const int just[] = {0, 4, 0, 30, 7}; /* a tenth more is enough, here together with its neighbour */
   costs_estimate_experts(&c, usual, just, longer);
   assert_float_equal(c.expert[4], 16.5 / 37, 1e-12);
   const int none[5] = {0}, late[] = {0, 0, 0, 30, 0};
   costs_estimate_experts(&c, usual, late, longer);
-  assert_float_equal(c.expert[1], 0.25, 1e-12); /* known with more rows only */
+  assert_float_equal(c.expert[1], 0.25, 1e-12); /* known only for more rows */
   costs_estimate_experts(&c, usual, none, longer);
-  const double whole[] = {3 / 8.0, 5.5 / 14, 11 / 28.0, 15 / 28.0, 31 / 60.0}; /* 28 / 52 is more than all of a pass */
+  const double whole[] = {3 / 8.0, 5.5 / 14, 11 / 28.0, 15 / 28.0, 31 / 60.0}; /* 28 / 52 is more than the whole */
   for (int i = 0; i < 5; i++) assert_float_equal(c.expert[i], whole[i], 1e-12);
   const int same[] = {8, 8, 8, 8, 8};
   costs_estimate_experts(&c, same, none, longer);
@@ -224,7 +225,7 @@ static void the_least_and_the_largest_time_and_batch_are_taken(void **state) {
   assert_true(c.first[0][0] == 1 && c.target_sample == 0 && c.draft_sample == 1e9);
   c = parsed(TWO_ROWS ", \"experts\": [1, 1e9], \"expert\": [0, 1e9]}");
   assert_true(c.experts[0] == 1 && c.experts[1] == 1e9 && c.expert[0] == 0 && c.expert[1] == 1e9);
-  c = parsed(TWO_ROWS ", \"experts\": [8, 8], \"expert\": [1, 1]}"); /* all rows may share theirs */
+  c = parsed(TWO_ROWS ", \"experts\": [8, 8], \"expert\": [1, 1]}"); /* all rows may share their experts */
   assert_true(c.experts[1] == 8);
   c = parsed(ONE_ROW ", \"cache_miss\": [0, 1e9, 1e9]}");
   assert_true(costs_cache_miss(&c, 0) == 0 && costs_cache_miss(&c, 1) == 1e9);
@@ -249,7 +250,7 @@ static void what_is_kept_is_served_to_its_key_alone(void **state) {
   assert_true(back.first[0][0] == c.first[0][0] && back.first[0][1] == c.first[0][1]);
   assert_true(back.target_sample == 0.125 && back.draft_sample == 0.25);
   assert_memory_equal(back.cache_miss, COSTS_CACHE_MISS, sizeof back.cache_miss);
-  assert_true(back.experts[0] == 0 && back.expert[2] == 0); /* as in files of versions that knew none */
+  assert_true(back.experts[0] == 0 && back.expert[2] == 0); /* as in files of versions without experts */
   c.cache_miss[0] = 1.0 / 3, c.cache_miss[1] = 0.5, c.cache_miss[2] = 2;
   memcpy(c.experts, experts, sizeof experts), memcpy(c.expert, expert, sizeof expert);
   assert_null(costs_store(&place, &c));
@@ -274,7 +275,7 @@ static void a_table_of_an_older_version_is_refused_for_its_key(void **state) {
   char *json = costs_json(&c, "dtrun 0.1.0 9d96a35-dirty 0123456789abcdef, vm, CPU, 2 threads");
   const char *wrong = costs_parse(json, "vm, CPU, 2 threads", &back);
   assert_string_equal(wrong, "it was measured by an older version, or on another machine or model");
-  assert_null(costs_parse(json, NULL, &back)); /* given by somebody who knows what it is of */
+  assert_null(costs_parse(json, NULL, &back)); /* given by someone who knows which models it belongs to */
   assert_string_equal(costs_parse("{\"key\": \"vm\", " TABLE_WITHOUT_MISSES, "vm", &back), wrong);
   assert_null(costs_parse("{\"key\": \"vm\", \"cache_miss\": [0, 0, 0], " TABLE_WITHOUT_MISSES, "vm", &back));
   free(json);
@@ -415,7 +416,7 @@ static void where_no_terminal_is_progress_is_a_line_every_ten_seconds(void **sta
 
 static void measuring_counts_experts_and_estimates_their_cost(void **state) {
   (void)state;
-  for (int room = 0; room < 2; room++) { /* without it no chain of equal rows fits */
+  for (int room = 0; room < 2; room++) { /* without room no chain of equal rows fits */
     dt_pair *pair;
     dt_fake_options options = {
         .vocab = 300, .context = room ? 40 : 3, .eos = -1, .layers = 3, .experts = 64, .chosen = 4};
@@ -429,14 +430,14 @@ static void measuring_counts_experts_and_estimates_their_cost(void **state) {
       assert_true(c.experts[i] >= c.experts[i - 1] && c.experts[i] <= all);
       assert_true(c.expert[i] >= 0 && c.expert[i] * c.experts[i] <= c.target[0][i] * (1 + 1e-12));
     }
-    assert_true(c.experts[1] > 16); /* unlike rows */
+    assert_true(c.experts[1] > 16); /* different rows */
     assert_null(costs_wrong(&c));
     dt_pair_close(pair);
   }
 }
 
 static int asked;
-/* Each second answer says that nothing was computed meanwhile. */
+/* Every second answer says that nothing was computed in between. */
 static dtl_usage usage_of_a_busy_machine(bool children) {
   (void)children;
   return (dtl_usage){.wall_ms = 1000.0 * asked++, .switches = 1000L * asked};

@@ -7,7 +7,7 @@
 
 static char why[DTL_WHY];
 
-/* Between 0 and these. */
+/* Judges a measurement from 0 to these numbers. */
 static bool disturbed(double wall, double cpu, long switches, double steal, bool computes) {
   dtl_usage before = {0}, after = {.wall_ms = wall, .cpu_ms = cpu, .switches = switches, .steal_ms = steal};
   return dtl_disturbed(&before, &after, computes, why, sizeof why);
@@ -26,7 +26,7 @@ static void more_than_25_switches_a_second_disturb_but_never_two(void **state) {
   assert_false(disturbed(1000, 1000, 25, 0, true));
   assert_true(disturbed(1000, 1000, 26, 0, true));
   assert_string_equal(why, "put off a processor 26 times in 1.00 s");
-  assert_false(disturbed(1000, 2000, 50, 0, true)); /* two threads, each a second */
+  assert_false(disturbed(1000, 2000, 50, 0, true)); /* two threads, one second each */
   assert_true(disturbed(1000, 2000, 51, 0, true));
   assert_false(disturbed(10, 10, 2, 0, true));
   assert_true(disturbed(10, 10, 3, 0, true));
@@ -38,7 +38,7 @@ static void more_than_two_hundredths_stolen_disturb(void **state) {
   assert_false(disturbed(2000, 2000, 0, 40 * n, true));
   assert_true(disturbed(2000, 2000, 0, 41 * n, true));
   assert_string_equal(why, "2 % of the processors' time stolen");
-  assert_false(disturbed(100, 100, 0, 25, true)); /* too short to tell */
+  assert_false(disturbed(100, 100, 0, 25, true)); /* too short to judge */
 }
 
 static void what_a_process_uses_is_counted(void **state) {

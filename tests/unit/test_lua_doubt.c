@@ -1,4 +1,4 @@
-/* What becomes of times that disturbed passes taught. */
+/* What happens to times that were learned from disturbed passes. */
 #include "unit.h"
 
 #include "measure/learned.h"
@@ -6,7 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* An estimate of 4 ms for a pass of the target, 1 for one of the draft, and 6 % of these for each further row. */
+/* Starts with an estimate of 4 ms for a pass of the target, 1 ms for a pass of the draft, and 6 % of these for each
+ * further row. */
 static lessons *begun(void) {
   lessons *l = malloc(sizeof *l);
   learned_begin(l, &(learned_guess){.target_bytes = 4e6,
@@ -28,8 +29,8 @@ static double shown(const lessons *l, learned_kind kind, double rows, int contex
 
 static double apart(double a, double b) { return fabs(a / b - 1); }
 
-/* A first run on a busy machine left such a file: a pass over one row of a target takes 9.6 ms when nothing else
- * runs. */
+/* Such a file is left by a first run on a busy machine. When nothing else runs, a target's pass over one row takes 9.6
+ * ms. */
 static void a_file_of_a_busy_machine_is_doubted_at_once_and_mended_by_the_first_passes(void **state) {
   (void)state;
   static const char file[] =
@@ -56,20 +57,20 @@ static void a_file_of_a_busy_machine_is_doubted_at_once_and_mended_by_the_first_
   for (int i = 0; i < 2; i++) learned_pass(l, LEARNED_TARGET, 1, 128, 0, 9.6);
   learned_look(l);
   assert_true(apart(shown(l, LEARNED_TARGET, 1, 128), 9.6) < 0.02);
-  assert_true(shown(l, LEARNED_TARGET, 4, 128) < 1.5 * 9.6); /* 136 ms are more than four passes take */
+  assert_true(shown(l, LEARNED_TARGET, 4, 128) < 1.5 * 9.6); /* 136 ms is more than four passes take */
   assert_true(shown(l, LEARNED_DRAFT, 4, 128) < 0.5 * 9.6);
   free(l);
 }
 
-/* A draft that stays expensive is believed after a few passes, doubted after many without one, and believed again at
- * once. */
+/* A draft that stays expensive is believed after a few passes, doubted after many iterations without one, and believed
+ * again at once. */
 static void an_expensive_draft_is_tried_again_after_a_while(void **state) {
   (void)state;
   lessons *l = begun();
   for (int i = 0; i < 40; i++) learned_pass(l, LEARNED_TARGET, 1, 128, 0, 4);
   learned_pass(l, LEARNED_DRAFT, 1, 128, 0, 20);
   learned_look(l);
-  assert_true(shown(l, LEARNED_DRAFT, 1, 128) < 2.1); /* twice what its bytes let expect */
+  assert_true(shown(l, LEARNED_DRAFT, 1, 128) < 2.1); /* twice what its size lets expect */
   for (int i = 0; i < 4; i++) learned_pass(l, LEARNED_DRAFT, 1, 128, 0, 20);
   learned_look(l);
   assert_true(apart(shown(l, LEARNED_DRAFT, 1, 128), 20) < 0.02);
@@ -99,7 +100,7 @@ static void a_plain_iteration_is_due_after_many_trees(void **state) {
   free(l);
 }
 
-/* The time of a pass over one row cannot be more than that of a pass over five, nor five rows take longer than five
+/* A pass over one row cannot take longer than a pass over five rows, and a pass over five rows not longer than five
  * passes. */
 static void passes_of_one_size_show_that_others_were_disturbed(void **state) {
   (void)state;

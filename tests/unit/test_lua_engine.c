@@ -1,5 +1,5 @@
-/* Requests that come and go in an engine: each gets the text that it gets alone, whatever comes, goes and fails next to
- * it. */
+/* Requests that come and go in an engine: each gets the same text as when it is alone, whatever happens to other
+ * requests. */
 #include "wrong_arguments.h"
 
 #include "dtrun_fake.h"
@@ -44,14 +44,14 @@ static dtl_policy *opened(const char *name) {
   return policy;
 }
 
-/* One request, and how it ended. */
+/* A request, and how it ended. */
 typedef struct {
-  int policy, text, cancel_after; /* bytes of text at which it is cancelled; 0: never */
+  int policy, text, cancel_after; /* cancel_after: bytes of text after which it is cancelled; 0: never */
   dt_seq_options seq;
   char *got;
   size_t n_got;
   volatile sig_atomic_t interrupt;
-  bool stop; /* it ends by on_text, not by the flag */
+  bool stop; /* it is ended by on_text, not by the flag */
   int ended;
   int32_t *tokens;
   int n_tokens;
@@ -131,7 +131,7 @@ static void run_alone(dt_pair *pair, dtl_policy *const *policies, order *o, dtl_
   dtl_result_free(&result);
 }
 
-/* Each of the requests, which come in random order and at random times, beside others. */
+/* Runs the requests, which come in random order and at random times, next to each other. */
 static void come_and_go(dt_pair *pair, dtl_policy *const *policies, uint64_t seed, double piece_ms, int slots,
                         size_t kept) {
   order orders[REQUESTS], alone[REQUESTS];
@@ -200,7 +200,7 @@ static bool note(void *user, int prompt, dtl_result *r) {
   assert_int_equal(prompt, 0);
   *o = (outcome){o->ended + 1, r->n_prompt,      r->stats.cached_tokens,
                  r->n_tokens,  r->finish_reason, r->failed ? r->failure.status : DT_OK};
-  return false; /* which nobody minds */
+  return false; /* nobody reads it */
 }
 
 static dt_pair *scripted(void) {
@@ -233,7 +233,7 @@ static void a_prompt_keeps_the_rows_of_an_earlier_one(void **state) {
   begin(engine, policy, 100, &a);
   while (dtl_engine_step(engine)) {}
   assert_int_equal(a.cached, 0);
-  begin(engine, policy, 5, &other); /* too little of it is there: it takes another place */
+  begin(engine, policy, 5, &other); /* too little of it is cached, so it takes another slot */
   while (dtl_engine_step(engine)) {}
   begin(engine, policy, 120, &b);
   while (dtl_engine_step(engine)) {}
@@ -244,7 +244,8 @@ static void a_prompt_keeps_the_rows_of_an_earlier_one(void **state) {
   dt_pair_close(pair);
 }
 
-/* A text of 100 ids, then one of 60 others in its place, then the first again: rows that it keeps. */
+/* Runs a text of 100 ids, then one of 60 others in its slot, then the first one again. Returns how many of its rows
+ * were cached. */
 static int cached_of_a_displaced(dt_pair *pair, size_t prefix_cache_bytes, bool alone, size_t *bytes) {
   outcome o = {0};
   dtl_policy *policy = opened("linear");
@@ -280,12 +281,13 @@ static void the_prefix_cache_is_bounded(void **state) {
   assert_int_equal(cached_of_a_displaced(pair, bytes - 1, false, &same), 0);
   assert_int_equal(same, 0);
   assert_int_equal(cached_of_a_displaced(pair, 0, false, &same), 0);
-  assert_int_equal(cached_of_a_displaced(pair, SIZE_MAX, true, &same), 0); /* it leaves none, and takes none */
+  assert_int_equal(cached_of_a_displaced(pair, SIZE_MAX, true, &same), 0); /* it caches nothing, and uses nothing */
   assert_int_equal(same, 0);
   dt_pair_close(pair);
 }
 
-/* The rows of a text that still runs serve one that begins so; of two that come at once, the second waits for them. */
+/* The rows of a text that is still running serve another text with the same beginning. If two such texts come at once,
+ * the second one waits for the first one's rows. */
 static void rows_of_a_running_text_serve_others(void **state) {
   (void)state;
   outcome a = {0}, b = {0}, c = {0};
@@ -316,7 +318,7 @@ static void a_long_prompt_lets_others_go_on(void **state) {
   dtl_engine *engine = engine_of(pair, 2);
   begin(engine, policy, 2, &text);
   dtl_engine_step(engine);
-  begin(engine, policy, 290, &prompt); /* pieces of 32 rows at first, then of 16 */
+  begin(engine, policy, 290, &prompt); /* pieces of 32 rows first, then of 16 */
   for (int i = 0; i < 6; i++) assert_int_equal(dtl_engine_step(engine), i < 5 ? 2 : 1);
   assert_int_equal(text.ended, 1);
   while (dtl_engine_step(engine)) {}
@@ -326,7 +328,7 @@ static void a_long_prompt_lets_others_go_on(void **state) {
   dt_pair_close(pair);
 }
 
-/* Those that end in the time of a piece; a long one waits for the next. */
+/* Those that end within the time of a piece begin together; a long one waits for the next piece. */
 static void short_prompts_begin_together(void **state) {
   (void)state;
   outcome a = {0}, b = {0}, long_one = {0};
@@ -436,7 +438,7 @@ static void it_refuses_wrong_arguments(void **state) {
   assert_int_equal(dtl_engine_room(engine), 1);
   assert_int_equal(dtl_engine_begin(engine, policy, &asked, NULL), DT_OK);
   assert_int_equal(dtl_engine_room(engine), 0);
-  dtl_engine_close(engine); /* with a request that never ran, and nobody to tell */
+  dtl_engine_close(engine); /* closes with a request that never ran, which nobody gets to know */
   dtl_policy_close(policy);
   dt_pair_close(pair);
 }

@@ -1,4 +1,4 @@
-/* Looking for the draft that belongs to a target, and what is told of loading. */
+/* Finding the draft that belongs to a target, and what is reported about loading. */
 #include "models/found.h"
 #include "models/hub.h"
 #include "models/load.h"
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char *folder; /* of models */
+static char *folder; /* the folder of models */
 
 static void model(const char *name, const char *of) {
   char path[512], to[512];
@@ -17,7 +17,7 @@ static void model(const char *name, const char *of) {
   assert_int_equal(symlink(to, path), 0);
 }
 
-/* A folder that holds a config.json without a model. */
+/* Makes a folder with a config.json but no model. */
 static void no_model(const char *name) {
   char path[256];
   snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -72,8 +72,8 @@ static void a_target_that_nothing_was_made_for_has_none(void **state) {
   assert_null(found_draft(path, FOUND_ANY));
 }
 
-/* The target is looked at too: with FOUND_MOST - 2 others the draft is the last one, with one more nothing after it is
- * seen. */
+/* The target counts, too: next to FOUND_MOST - 2 other models the draft is the last one looked at, and with one more it
+ * is not found. */
 static void so_many_files_are_looked_at(void **state) {
   (void)state;
   model("a", "mini-target");

@@ -17,7 +17,7 @@
 #define HEAD "local policy = require 'dt.policy'\nlocal P = policy.define "
 #define PROMPT " 1 2 3"
 
-/* One sequence: what it fails of is the run's failure. */
+/* Runs one sequence. If it fails, the run fails. */
 static bool generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *result, dt_error *err) {
   if (dtl_generate(pair, policy, request, result, err)) return false;
   if (result->failed) *err = result->failure;
@@ -44,7 +44,7 @@ static dtl_policy *opened(const dtl_policy_options *options) {
 static void refused(const dtl_policy_options *options, dt_status kind, const char *message) {
   dtl_policy *policy;
   dt_error err = {0};
-  if (!dtl_policy_open(options, &policy, &err)) fail_msg("opened, instead of: %s", message);
+  if (!dtl_policy_open(options, &policy, &err)) fail_msg("the policy opened, expected: %s", message);
   assert_string_equal(err.message, message);
   assert_int_equal(err.status, kind);
 }
@@ -54,7 +54,7 @@ static void refuses_source(const char *source, dt_status kind, const char *messa
   refused(&options, kind, message);
 }
 
-/* Generates 20 tokens under the source. */
+/* Generates 20 tokens with this policy source. */
 static bool generated(dt_pair *pair, const char *source, dtl_result *result, dt_error *err) {
   dtl_policy_options options = from(source);
   dtl_policy *policy = opened(&options);
@@ -215,7 +215,7 @@ static void a_policy_error_names_file_and_line(void **state) {
   assert_string_equal(err.message, "test.lua:3: attempt to concatenate a nil value");
   assert_string_equal(err.file, "test.lua");
   assert_int_equal(err.line, 3);
-  /* a long name is shortened by Lua, not by us; an error object without a place still has one */
+  /* a long name is shortened by Lua, not by us; an error object that has no position gets one */
   options.policy = "/a/path/that/is/a/good/deal/longer/than/the/sixty/bytes/that/Lua/leaves/for/it/policy.lua";
   options.source = "\nerror({})";
   options.source_len = strlen(options.source);
@@ -401,7 +401,7 @@ static void write_file(const char *path, const char *text) {
   assert_int_equal(fclose(file), 0);
 }
 
-/* The same text again, each time in a fresh object, whatever became of its files. */
+/* Generates the same text again, each time with a new object, whatever happened to its files. */
 static void a_policy_serves_any_number_of_runs_as_it_was_written(void **state) {
   (void)state;
   dt_pair *pair = fake_pair();
@@ -561,7 +561,7 @@ static void models_come_from_options_then_environment_then_the_bundle(void **sta
                        DT_OK); /* the target comes first */
   assert_non_null(strstr(err.message, "./T"));
   assert_null(strstr(err.message, "draft"));
-  assert_int_equal(dtl_resolve_models("./T", NULL, DTL_ANY_DRAFT, &t, &d, &err), DT_OK); /* and may do without */
+  assert_int_equal(dtl_resolve_models("./T", NULL, DTL_ANY_DRAFT, &t, &d, &err), DT_OK); /* and may be alone */
   assert_null(d);
   free(t);
   setenv("DTRUN_TARGET", "./ET", 1);
@@ -572,7 +572,7 @@ static void models_come_from_options_then_environment_then_the_bundle(void **sta
   unsetenv("DTRUN_TARGET"), unsetenv("DTRUN_DRAFT");
 }
 
-/* The exit status of a driver with this text. */
+/* The exit status of a driver with this source. */
 static int driver_status(const char *text, const volatile sig_atomic_t *interrupt) {
   char path[] = "/tmp/dtrun_driver_XXXXXX.lua";
   int fd = mkstemps(path, 4);

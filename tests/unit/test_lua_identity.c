@@ -1,4 +1,4 @@
-/* What models are told apart by. */
+/* How models are distinguished. */
 #include "unit.h"
 
 #include "files/identity.h"
@@ -10,7 +10,7 @@
 
 #define ENDS 65536
 #define PIECE 4096
-#define WHOLE (2 * ENDS + 64 * PIECE) /* bytes: no more, and all of a file counts */
+#define WHOLE (2 * ENDS + 64 * PIECE) /* bytes: up to this size, all of a file counts */
 
 static char path[300];
 
@@ -26,7 +26,7 @@ static kept model_at(const char *where) {
 
 static bool same(kept a, kept b) { return !strcmp(a.text, b.text); }
 
-/* The digest of a file of `size` bytes, all 0 but the one at `at`; -1: none. */
+/* The digest of a file of `size` bytes, all of which are 0 except for the one at `at` (-1: none). */
 static kept digest_of(const char *folder, size_t size, long at) {
   char *bytes = calloc(size, 1);
   if (at >= 0) bytes[at] = 1;
@@ -65,7 +65,7 @@ static void of_a_large_file_its_ends_and_64_pieces_count(void **state) {
 static void of_a_folder_names_and_contents_count_and_hidden_files_do_not(void **state) {
   (void)state;
   char *folder = temp_folder();
-  assert_string_equal(model_at(folder).text, ""); /* nothing is there */
+  assert_string_equal(model_at(folder).text, ""); /* there is no model */
   temp_write(folder, "config.json", "{}", 2);
   kept plain = model_at(folder);
   temp_write(folder, ".cache", "x", 1);
@@ -75,7 +75,7 @@ static void of_a_folder_names_and_contents_count_and_hidden_files_do_not(void **
   temp_remove(folder);
   char *other = temp_folder();
   temp_write(other, "config.json", "{}", 2);
-  assert_true(same(model_at(other), plain)); /* wherever it lies */
+  assert_true(same(model_at(other), plain)); /* in whatever folder it is */
   temp_remove(other);
   assert_string_equal(model_at("/nowhere").text, "");
   assert_string_equal(model_at(NULL).text, "");
@@ -98,7 +98,7 @@ static char *read_text(const char *name, size_t *len) {
   return text;
 }
 
-/* Two texts with one FNV-1a 64 are two texts still, as policies and as their modules. */
+/* Two texts with the same FNV-1a 64 are still two texts, both as policies and as their modules. */
 static void twins_are_told_apart(void **state) {
   (void)state;
   size_t n, m;
@@ -115,7 +115,7 @@ static void twins_are_told_apart(void **state) {
   free(keeper), free(thief);
 }
 
-/* BLAKE2b-256 of what a digest is made of: its kind, then the bytes. */
+/* A digest is BLAKE2b-256 of its kind, followed by the bytes. */
 static void a_digest_is_blake2b(void **state) {
   (void)state;
   digest d;

@@ -1,4 +1,4 @@
-/* What passes cost as it is learned: fed with synthetic passes, kept and read, and in runs of a scripted pair. */
+/* How pass costs are learned: from synthetic passes, stored and read, and in runs of a scripted pair. */
 #include "unit.h"
 
 #include "dtrun_fake.h"
@@ -11,8 +11,8 @@
 #include <math.h>
 #include <unistd.h>
 
-/* An estimate of 4 ms for a pass of the target, 1 and 0.25 for one of a draft, and 6 % of these for each further
- * row. */
+/* An estimate of 4 ms for a pass of the target, 1 ms and 0.25 ms for a pass of the drafts, and 6 % of these for each
+ * further row. */
 static const learned_guess GUESS = {.target_bytes = 4e6,
                                     .draft_bytes = {1e6, 2.5e5},
                                     .target_token = 10,
@@ -34,7 +34,7 @@ static lessons *begun_with(int drafts) {
 
 static lessons *begun(void) { return begun_with(1); }
 
-/* What passes truly cost: more than estimated at every size, and otherwise by rows and context. */
+/* The true costs of passes: higher than estimated at every size, with another dependence on rows and context. */
 static double truth(learned_kind kind, double rows, int context) {
   if (kind == LEARNED_TARGET) return 5 + 0.7 * (rows - 1) + 0.001 * context;
   if (kind == LEARNED_DRAFT2 || kind == LEARNED_FIRST2)
@@ -42,13 +42,14 @@ static double truth(learned_kind kind, double rows, int context) {
   return (kind == LEARNED_FIRST ? 1.9 : 1.2) + 0.15 * (rows - 1);
 }
 
-/* Of so many rows, or of the only one of a first pass. */
+/* The number of rows, which is always 1 for a first pass. */
 static int rows_of(int kind, int rows) { return kind == LEARNED_FIRST || kind == LEARNED_FIRST2 ? 1 : rows; }
 
 static uint64_t state_of_chance;
 static double chance(void) { return random_next(&state_of_chance) / 2147483648.0; }
 
-/* As many runs of passes as a text has, with noise, and `bad` of them disturbed: up to forty times as long. */
+/* Feeds as many runs of passes as a text has, with noise. A share `bad` of them is disturbed and takes up to forty
+ * times as long. */
 static void feed(lessons *l, int iterations, double bad) {
   static const int sizes[] = {1, 3, 5, 9, 17, 24};
   for (int i = 0; i < iterations; i++) {
@@ -124,7 +125,7 @@ static void what_slows_down_for_good_is_seen(void **state) {
   free(l);
 }
 
-/* A first look of eight rounds, as learn.c makes it. */
+/* A first look of eight rounds, as learn.c takes it. */
 static void look(lessons *l) {
   static const int sizes[] = {1, 2, 4, 8, 16};
   for (int i = 0; i < 40; i++)
@@ -136,13 +137,13 @@ static void a_run_of_passes_of_one_size_bends_nothing(void **state) {
   (void)state;
   lessons *l = begun();
   look(l);
-  /* the machine became faster; a size that comes once comes cold */
+  /* the machine became faster; a size that comes only once comes with cold caches */
   for (int i = 0; i < 32; i++) learned_pass(l, LEARNED_TARGET, 4, 500, 0, 0.9 * truth(LEARNED_TARGET, 4, 500));
   learned_pass(l, LEARNED_TARGET, 5, 500, 0, truth(LEARNED_TARGET, 5, 500));
   learned_look(l);
   for (int rows = 1; rows < 16; rows++) {
     double more = shown(l, LEARNED_TARGET, rows + 1, 500) - shown(l, LEARNED_TARGET, rows, 500);
-    if (apart(more, 0.9 * 0.7) > 0.4) fail_msg("the row after %d costs %g, not %g", rows, more, 0.9 * 0.7);
+    if (apart(more, 0.9 * 0.7) > 0.4) fail_msg("the row after %d costs %g, expected %g", rows, more, 0.9 * 0.7);
     assert_true(apart(shown(l, LEARNED_TARGET, rows, 500), 0.9 * truth(LEARNED_TARGET, rows, 500)) < 0.05);
   }
   free(l);
@@ -172,7 +173,7 @@ static void costs_stay_the_same_between_revisions(void **state) {
   free(l);
 }
 
-/* Strictly increasing in rows, not falling with the context, and numbers that can be counted with. */
+/* Checks that costs strictly increase with rows, do not decrease with the context, and are finite. */
 static void check(const lessons *l) {
   const dtl_costs *c = &l->shown;
   for (int k = 0; k < c->n_contexts; k++)
@@ -246,7 +247,7 @@ static void what_was_learned_is_kept_and_read(void **state) {
       assert_true(apart(shown(back, (learned_kind)kind, rows, 128), shown(l, (learned_kind)kind, rows, 128)) < 0.06);
   free(json), free(l), free(back);
   l = begun(), back = begun_with(2);
-  json = learned_json(l, "k"); /* of a single draft: it has nothing to say of a second */
+  json = learned_json(l, "k"); /* for a single draft: it has no numbers for a second one */
   assert_null(strstr(json, "draft2"));
   assert_null(learned_parse(l, json, "k"));
   assert_string_equal(learned_parse(back, json, "k"), "draft2 is no list of [rows, context, ms, times]");
@@ -263,7 +264,7 @@ static void a_file_that_is_none_is_left_aside_whole(void **state) {
 #define TARGET "target is no list of [rows, context, ms, times]"
   static const char *const cases[][2] = {
       {"", "it is no JSON object"},
-      {"{\"schema\":\"dtrun.learned/2\",\"key\":\"k\",\"target\":[[1,128,0.2", "it is no JSON object"}, /* torn */
+      {"{\"schema\":\"dtrun.learned/2\",\"key\":\"k\",\"target\":[[1,128,0.2", "it is no JSON object"}, /* cut off */
       {"{\"schema\":\"dtrun.costs/2\"}", "its schema is not dtrun.learned/2"},
       {"{\"schema\":\"dtrun.learned/2\",\"key\":\"other\"}", "it was learned on another machine or model"},
       {"{\"schema\":\"dtrun.learned/2\"}", "it was learned on another machine or model"},
@@ -312,7 +313,7 @@ static void a_file_that_is_none_is_left_aside_whole(void **state) {
   assert_null(learned_parse(
       l, HEAD "\"target\":[]," REST_OF "\"experts\":[[1,1,32],[8,1e9,1],[9,8,1]],\"expert\":[-1e9,1]}", "k"));
   assert_true(l->count[0].mean == 1 && l->count[0].n == 8 && l->count[7].mean == 1e9 &&
-              l->more == 1); /* 9 rows: no size */
+              l->more == 1); /* 9 rows is not a size of the table */
   free(l);
 }
 
@@ -328,15 +329,15 @@ static void a_measured_table_teaches(void **state) {
   assert_true(apart(shown(l, LEARNED_TARGET, 1, 128), 6.5) < 0.01 &&
               apart(shown(l, LEARNED_TARGET, 8, 128), 17) < 0.01);
   assert_true(apart(shown(l, LEARNED_DRAFT, 8, 128), 5) < 0.01 && apart(shown(l, LEARNED_FIRST, 1, 128), 4.25) < 0.01);
-  t->batch = 2; /* of no use */
+  t->batch = 2; /* not a valid table */
   learned_begin(l, &GUESS);
   learned_table(l, t, false, false);
   assert_int_equal(l->passes, 0);
   free(t), free(l);
 }
 
-/* A target's passes after 128 tokens, of `ms` and 0.02 for each expert; a row of a pass takes 8 of them, some of which
- * others have. */
+/* Feeds passes of a target after 128 tokens, each of `ms` and 0.02 ms for each expert. A row chooses 8 experts, some of
+ * which other rows also choose. */
 static void feed_experts(lessons *l, int passes, double each) {
   static const int rows[] = {1, 2, 4, 8};
   for (int i = 0; i < passes; i++) {
@@ -360,7 +361,7 @@ static void what_experts_cost_is_learned_from_passes_that_read_more_or_fewer(voi
     for (int rows = 1; rows <= 16; rows *= 2) {
       double usual = 8 * pow(rows, 0.8), found = costs_target(c, rows, 128, usual);
       if (apart(found, 3 + 0.2 * rows + each * usual) > 0.06) fail_msg("%d rows: %g", rows, found);
-      if (rows > 1 && expensive) /* if it is a small part of a pass, that is lost in noise */
+      if (rows > 1 && expensive) /* if it is a small part of a pass, it is lost in the noise */
         assert_true(apart(costs_target(c, rows, 128, usual + 20) - found, 20 * each) < 0.25);
     }
     free(l);
@@ -478,7 +479,7 @@ static void runs_of_one_kind_share_a_course(void **state) {
                        uncoupled = {.sampling = {.temp = 1}, .uncoupled = true}, plain = {.uncoupled = true};
   course *c = course_of(learning, 1, &greedy);
   assert_ptr_equal(course_of(learning, 1, &greedy), c);
-  assert_ptr_equal(course_of(learning, 1, &plain), c); /* without sampling there is no noise to know */
+  assert_ptr_equal(course_of(learning, 1, &plain), c); /* without sampling there is no noise that could be known */
   assert_ptr_not_equal(course_of(learning, 2, &greedy), c);
   course *noise = course_of(learning, 1, &sampled);
   assert_ptr_not_equal(noise, c);
@@ -487,7 +488,7 @@ static void runs_of_one_kind_share_a_course(void **state) {
   dt_pair_close(pair);
 }
 
-/* Of the bundled draft as a target of its own, which is small. */
+/* The bundled draft as a target of its own; it is small. */
 static dt_pair *bundled(void) {
   dt_pair *pair;
   ok(dt_pair_open(&(dt_pair_options){.target = SOURCE_DIR "/models/mini-draft", .threads = 1, .backend = "cpu"}, &pair,
@@ -512,7 +513,7 @@ static dtl_result bundled_run(dtl_learned *learning, dt_pair *pair) {
   return result;
 }
 
-/* The one file in folder/dtrun. */
+/* The only file in folder/dtrun. */
 static char *only_file(const char *folder) {
   char *path, command[400];
   if (asprintf(&path, "%s/found", folder) < 0) fail_msg("no memory");
@@ -554,7 +555,7 @@ static void what_was_learned_is_found_again_and_a_torn_file_left_aside(void **st
   temp_remove(folder);
 }
 
-/* What cJSON's next allocation finds. */
+/* An allocator that makes cJSON's next allocation fail. */
 static void *no_memory(size_t size) {
   (void)size;
   errno = ENOMEM;
@@ -582,7 +583,7 @@ static void without_memory_no_file_is_taken_for_a_torn_one(void **state) {
   assert_non_null(strstr(why.message, "out of memory: what was learned of costs in "));
   assert_string_equal(noted, "");
   assert_int_equal(learn_course(learning, 1, &greedy, false, &c, &why), DT_OK);
-  assert_true(dtl_learned_plain(learning, 1) > 0); /* the file is as it was */
+  assert_true(dtl_learned_plain(learning, 1) > 0); /* the file has not changed */
   dtl_learned_close(learning);
   dt_pair_close(pair);
   unsetenv("XDG_CACHE_HOME");

@@ -1,4 +1,4 @@
-/* Ledgers: what policies keep about a pair, in memory and as a file. */
+/* Ledgers: what policies store about a pair, in memory and in a file. */
 #include "unit.h"
 
 #include "measure/ledger.h"
@@ -67,7 +67,7 @@ static void the_policy_used_least_recently_makes_room(void **state) {
     snprintf(policy, sizeof policy, "policy %d", i);
     assert_true(ledger_set(ledger_of(l, policy), "x", (double[]){i}, 1));
   }
-  assert_list(l, "policy 0", "x", 1, (double[]){0}); /* used: policy 1 is the oldest now */
+  assert_list(l, "policy 0", "x", 1, (double[]){0}); /* it was used, so policy 1 is the oldest one now */
   assert_list(l, "another", "x", 0, NULL);
   assert_list(l, "policy 0", "x", 1, (double[]){0});
   assert_list(l, "policy 1", "x", 0, NULL);
@@ -86,7 +86,7 @@ static void a_file_has_the_same_lists_and_order_of_use(void **state) {
   char *json = ledger_json(l);
   assert_null(ledger_parse(again, json));
   assert_list(again, "policy 1", "x", 3, (double[]){6, -1e300, 0.1});
-  assert_list(again, "another", "x", 0, NULL); /* makes room */
+  assert_list(again, "another", "x", 0, NULL); /* was removed to make room */
   assert_list(again, "policy 4", "x", 3, (double[]){1, -1e300, 0.1});
   assert_list(again, "policy 3", "x", 0, NULL); /* was the oldest */
   free(json);
@@ -140,7 +140,7 @@ static void a_new_policy_begins_with_the_drafts_calibration(void **state) {
   assert_true(ledger_set(ledger_of(l, "new"), "copy", (double[]){8}, 1));
   assert_list(l, "another", "copy", 1, (double[]){3});
   assert_list(l, "new", "copy", 1, (double[]){8});
-  assert_null(ledger_begin_with(l, good, "sampled without the noise")); /* not measured: nothing more */
+  assert_null(ledger_begin_with(l, good, "sampled without the noise")); /* not measured: it gets nothing more */
   static const char *const bad[] = {"",
                                     "[]",
                                     "{}",

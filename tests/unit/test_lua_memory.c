@@ -1,5 +1,5 @@
-/* What policies keep between their runs: a table against a plain list of what it should hold, the memory that a full
- * one takes of the process, and that what is forgotten goes back to the system. */
+/* What policies remember between their runs: a table compared with a simple list of its contents, how much memory a
+ * full table takes, and that forgotten contents return to the system. */
 #include "lookup/memory.h"
 #include "resident.h"
 
@@ -11,7 +11,7 @@
 
 static memory_bytes key_of(const int *i) { return (memory_bytes){i, sizeof *i}; }
 
-/* Random sets and drops, often of what is there, so that holes arise and entries move together. */
+/* Sets and drops random keys, often existing ones, so that holes arise and entries are moved together. */
 static void a_table_holds_what_was_put_in_last(void **state) {
   (void)state;
   static unsigned char text[LONGEST + 256], first[KEYS];
@@ -49,7 +49,7 @@ static void a_table_holds_what_was_put_in_last(void **state) {
   assert_false(memory_forget(&t));
 }
 
-/* Values of `len` bytes until there is no room; each key from `from` on. How many there were. */
+/* Adds values of `len` bytes, with keys from `from` on, until there is no room. Returns how many there were. */
 static int fill(memory_table *t, int from, size_t len) {
   char *value = calloc(1, len + 1);
   int i = from;
@@ -68,7 +68,8 @@ static int fill(memory_table *t, int from, size_t len) {
   return i - from;
 }
 
-/* Fills it with blocks of one size, takes most out, and fills it with larger ones, which fit into no hole. */
+/* Fills the table with values of one size, removes most of them, and fills it with larger ones, which fit into no
+ * hole. */
 static void leave_holes(memory_table *t) {
   static const size_t sizes[] = {2, 500, 7000, 64000};
   int from = 0;
@@ -87,7 +88,7 @@ static void check_taken(size_t before, size_t least, size_t most) {
   if (taken < least || taken > most) fail_msg("%zu bytes, expected %zu to %zu", taken, least, most);
 }
 
-/* 64 MB by the policy's count: more than that lies in no table, and no table takes more than 80. */
+/* No table contains more than 64 MB by the policy's count, and none takes more than 80 MB of memory. */
 static void a_full_table_takes_no_more_than_80_mb(void **state) {
   (void)state;
   if (RESIDENT_MEANS_NOTHING) skip();
@@ -97,7 +98,7 @@ static void a_full_table_takes_no_more_than_80_mb(void **state) {
   check_taken(before, 60 * MB, 66 * MB);
   assert_true(memory_forget(&t));
   check_taken(before, 0, 2 * MB);
-  fill(&t, 0, 2); /* as many entries as there can be */
+  fill(&t, 0, 2); /* the maximum number of entries */
   check_taken(before, 20 * MB, 80 * MB);
   assert_true(memory_forget(&t));
   leave_holes(&t);
@@ -124,7 +125,7 @@ static void what_is_forgotten_goes_back_to_the_system(void **state) {
   }
   size_t outputs = (size_t)MEMORY_POLICIES * 40 * 20001 * 9;
   check_taken(before, MEMORY_POLICIES * 40 * MB + outputs, MEMORY_POLICIES * 80 * MB + outputs + 8 * MB);
-  memory_of(memory, "another"); /* the one that ran longest ago makes room */
+  memory_of(memory, "another"); /* the one that ran longest ago is removed */
   check_taken(before, 0, (MEMORY_POLICIES - 1) * (80 * MB + 40 * 20001 * 9) + 8 * MB);
   dtl_memory_forget(memory);
   check_taken(before, 0, 4 * MB);

@@ -1,4 +1,4 @@
-/* Models that lie here, listed and removed: calls with wrong arguments. tests/cli/models.sh does the rest. */
+/* Listing and removing models on this machine: calls with wrong arguments. tests/cli/models.sh tests the rest. */
 #include "wrong_arguments.h"
 
 #include "host.h"
@@ -8,7 +8,7 @@
 
 static bool never_asked(void *user, const char *path, uint64_t bytes) {
   (void)user, (void)path, (void)bytes;
-  fail_msg("asked of what is not there");
+  fail_msg("asked about models that do not exist");
   return false;
 }
 

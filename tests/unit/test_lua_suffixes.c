@@ -1,4 +1,4 @@
-/* The index of texts against a search that looks everywhere, and how much of earlier outputs is kept. */
+/* The index of texts, compared with a search that looks everywhere, and how much of earlier outputs is stored. */
 #include "lookup/corpus.h"
 #include "unit.h"
 
@@ -11,7 +11,7 @@ static int below(int n) {
   return (int)(state % (uint64_t)n);
 }
 
-/* How many of the last `most` of end[..n-1] stand at a place of the texts and before it. */
+/* How many of the last tokens of end[..n-1], at most `most`, occur in the text at `place` and right before it. */
 static int common(const int32_t *text, int place, const int32_t *end, int n, int most) {
   int m = 0;
   while (m < most && m < n && m <= place && text[place - m] == end[n - 1 - m]) m++;
@@ -27,7 +27,7 @@ static int longest(const int32_t *text, int size, const int32_t *end, int n, int
   return best;
 }
 
-/* Just the places where the last m tokens stand are told. */
+/* Checks that exactly those places are reported at which an occurrence of the last m tokens ends. */
 static void check_places(const suffixes *s, suffixes_match match, const int32_t *end, int n, int m) {
   int count = 0;
   for (int place = 0; place < (int)s->n; place++) count += common(s->token, place, end, n, m) == m;
@@ -62,7 +62,7 @@ static void the_longest_end_and_all_its_places_are_found(void **unused) {
     check(1 + below(i % 10 ? 200 : 3000), 1 + below(i % 2 ? 3 : 60), 1 + below(30), 1 + below(30), i % 3);
 }
 
-/* A text of one token alone: all places look alike for as far as is looked. */
+/* In a text that repeats a single token, all places look alike within the length that is compared. */
 static void at_most_64_tokens_are_looked_at(void **unused) {
   (void)unused;
   int32_t *text = calloc(1000, sizeof *text), end[100] = {0};
@@ -87,7 +87,7 @@ static void a_text_of_nothing_has_no_places(void **unused) {
   suffixes_close(&s);
 }
 
-/* Wherever an output has come to lie, its end is found there, once. */
+/* Wherever an output has been stored, its end is found there, once. */
 static void outputs_are_found_however_they_are_joined(void **unused) {
   (void)unused;
   corpus_outputs o = {0};
@@ -115,7 +115,7 @@ static void outputs_are_bounded(void **unused) {
   corpus_outputs o = {0};
   int32_t *token = malloc(CORPUS_OUTPUTS * sizeof *token);
   for (unsigned i = 0; i < CORPUS_OUTPUTS; i++) token[i] = below(1 << 20);
-  corpus_add(&o, token, (int)CORPUS_OUTPUTS); /* an end of a text more */
+  corpus_add(&o, token, (int)CORPUS_OUTPUTS); /* one more end of a text */
   assert_int_equal(o.tokens, 0);
   corpus_add(&o, token, (int)CORPUS_OUTPUTS - 3);
   assert_int_equal(o.tokens, CORPUS_OUTPUTS - 2);

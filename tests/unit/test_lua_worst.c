@@ -1,7 +1,7 @@
-/* What a policy can reach, each with its worst argument (tests/lua/worst.txt): a row that would run for ever is ended
- * within a second of processor time after Ctrl-C, and within three by itself, and takes no more than 32 MB, or 64 where
- * it leaves holes between what it keeps. With the argument "long" every row runs until the box ends it, and an init
- * that never returns. */
+/* Every function that a policy can call, each with its worst argument (tests/lua/worst.txt). A row that would run for
+ * ever is ended within a second of processor time after Ctrl-C, or within three by itself, and takes at most 32 MB, or
+ * 64 MB if it leaves holes between what it stores. With the argument "long" every row runs until the box ends it, and
+ * there is an init that never returns. */
 #include "unit.h"
 
 #include "dtrun_fake.h"
@@ -27,9 +27,9 @@
 static bool to_the_end;
 
 typedef struct {
-  char name[200];   /* "string.rep", or several */
-  const char *code; /* init's half, "--", draft's half */
-  int first, len;   /* len bytes from code[first] on are init's */
+  char name[200];   /* as "string.rep", or several names */
+  const char *code; /* init's part, "--", draft's part */
+  int first, len;   /* init's part is len bytes from code[first] on */
 } row;
 
 static char *text;
@@ -129,7 +129,7 @@ static long peak_kib(void) {
   return usage.ru_maxrss;
 }
 
-/* In a process of its own, whose exit status says that all is well. */
+/* Runs a row in a process of its own, whose exit status tells whether all is well. */
 static void run_row(const row *r) {
   double most = to_the_end ? 3 : 1;
   char *source = source_of(r);
@@ -152,7 +152,7 @@ static void run_row(const row *r) {
   if (!interrupted && err.status != DT_EPOLICY) wrong = "not ended as a policy's fault";
   if (!interrupted && !*err.message) wrong = "ended without a line";
   if (strchr(err.message, '\n')) wrong = "more than a line";
-#ifdef __SANITIZE_ADDRESS__ /* it is slow, and keeps freed memory back */
+#ifdef __SANITIZE_ADDRESS__ /* it is slow, and keeps freed memory */
   most *= 5, kib = 0;
 #endif
   if (seconds > most) wrong = "too late";
@@ -164,7 +164,7 @@ static void run_row(const row *r) {
   _exit(wrong != NULL);
 }
 
-/* init may take 50 times what another call may, in instructions: a little less, and more. */
+/* init may take 50 times the instructions of another call: tests a little less, and more. */
 static void init_is_ended_after_50_times_a_calls_instructions(void **state) {
   (void)state;
   for (int more = 0; more < 2 && to_the_end; more++) {
@@ -216,7 +216,7 @@ static void check_row(const char *name) {
   without_row++;
 }
 
-/* The functions of the table on top, and of the tables in it. */
+/* Checks the functions of the table on top of the stack, and of the tables in it. */
 static void check_functions(lua_State *L, const char *prefix) {
   for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
     char name[100];
@@ -229,7 +229,7 @@ static void check_functions(lua_State *L, const char *prefix) {
   }
 }
 
-/* Of the userdata on top, which leaves the stack; that in its field tree has some, too. */
+/* Checks the methods of the userdata on top, and those of its field tree, if it has one. Pops the userdata. */
 static void check_methods(lua_State *L, const char *prefix) {
   assert_true(lua_getmetatable(L, -1));
   lua_getfield(L, -1, "__index");
@@ -250,7 +250,7 @@ static int check_box(lua_State *L) {
   return 0;
 }
 
-/* What a call into the policy is given. */
+/* Checks the objects that a call into the policy gets. */
 static void check_objects(const char *scope) {
   char source[300];
   snprintf(source, sizeof source,

@@ -1,4 +1,4 @@
-/* Every call of the host with every wrong argument: one line each, and what was refused leaves no trace. */
+/* Every call of the host with every wrong argument: each is refused in one line and changes nothing. */
 #include "wrong_arguments.h"
 
 #include "dtrun_fake.h"
@@ -249,7 +249,7 @@ static void usage_and_disturbance(void **unused) {
   for (size_t i = 0; i < sizeof strange / sizeof *strange; i++)
     for (int computes = 0; computes < 2; computes++) {
       const dtl_usage zero = {0};
-      dtl_disturbed(&zero, &strange[i], computes, why, sizeof why); /* some answer */
+      dtl_disturbed(&zero, &strange[i], computes, why, sizeof why); /* any answer will do */
       *why = 0;
       dtl_disturbed(&strange[i], &zero, computes, why, 1);
       assert_string_equal(why, "");
@@ -338,7 +338,7 @@ static void memories_corpora_and_traces(void **unused) {
 
 /* ---- generation -------------------------------------------------------------------------------------------------- */
 
-/* One prompt under a policy of that name, if there is one: what it fails of is the call's failure. */
+/* Generates for one prompt, with the policy of that name if there is one. If the sequence fails, the call fails. */
 static dt_status generates(const char *name, const dtl_request *request, dt_error *err) {
   dtl_policy *policy = NULL;
   dtl_result result = {0};
@@ -429,7 +429,7 @@ static void requests(void **unused) {
 
 static void never_told(void *user, const int32_t *ids, const dtl_logprob *logprobs, int n) {
   (void)user, (void)ids, (void)logprobs, (void)n;
-  fail_msg("told of several prompts");
+  fail_msg("a listener was called for several prompts");
 }
 
 static void several_prompts(void **unused) {
@@ -440,7 +440,7 @@ static void several_prompts(void **unused) {
   dtl_result results[2];
   ok(dt_session_open(pair, &(dt_session_options){.sequences = 1}, &session, &err));
   assert_int_equal(dtl_policy_open(&(dtl_policy_options){.policy = "ar"}, &policy, NULL), DT_OK);
-  for (int i = 0; i < 3; i++) { /* what follows one text only */
+  for (int i = 0; i < 3; i++) { /* options for a single text */
     dtl_request r = {.prompts = two, .n = 2, .slots = 2, .seq = {.max_tokens = TOKENS}};
     if (i == 0) r.on_text = never;
     if (i == 1) r.session = session;
@@ -461,7 +461,7 @@ static void several_prompts(void **unused) {
   dt_session_close(session);
 }
 
-/* What was made for one pair does not serve another. */
+/* Objects made for one pair are refused for another pair. */
 static void things_of_another_pair(void **unused) {
   (void)unused;
   dt_session *session;
@@ -506,8 +506,8 @@ static void tables_of_costs(void **unused) {
                           &wrong.context[1], &wrong.rows[0],    &wrong.rows[1]};
     for
       EACH(n, COUNTS) {
-        if ((field == 4 || field == 6) && *n > 2) continue; /* the second of two that ascend may be as large */
-        if (field == 3 && *n == DTL_SLOTS + 1) continue;    /* 257 tokens are a context, and not the first before 256 */
+        if ((field == 4 || field == 6) && *n > 2) continue; /* the second of two ascending lists may be as large */
+        if (field == 3 && *n == DTL_SLOTS + 1) continue;    /* 257 may be a context, but not the first one before 256 */
         wrong = table;
         *place[field] = *n;
         REFUSED(generates("cast", &r, err), "costs: ");
@@ -606,7 +606,7 @@ static void bridges(void **unused) {
     EACH(number, SIGNALS) assert_false(dtl_bridge_catch(bridge, *number));
   struct sigaction now;
   sigaction(SIGUSR1, NULL, &now);
-  assert_true(now.sa_handler == SIG_DFL); /* nothing was caught */
+  assert_true(now.sa_handler == SIG_DFL); /* no signal was caught */
   dtl_bridge_close(bridge);
   dtl_bridge_close(NULL);
 }

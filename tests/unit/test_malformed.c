@@ -1,5 +1,5 @@
-/* Malformed checkpoints, of every family that takes more than Llama: each is a golden model with one thing in it
- * changed, and each is refused in one line that names the file and says what was found or is expected.
+/* Malformed checkpoints, of every family with more features than Llama. Each is a golden model with one thing changed.
+ * Each is refused in one line that names the file and says what was found or what is expected.
  *
  *   test_malformed                 opens them
  *   test_malformed write FOLDER    writes them, for the command line: FOLDER/NUMBER/ or FOLDER/NUMBER.gguf, and
@@ -16,7 +16,7 @@ static bool is_tensor(const char *at) {
   return strstr(at, ".weight") || strstr(at, ".bias") || strstr(at, ".layers.") || strstr(at, "blk.");
 }
 
-/* Into the tensor's row of golden.json: another shape or type, or no such row. */
+/* Changes the tensor's row of golden.json: gives it another shape or type, or removes it. */
 static void change_tensor(cJSON *tensors, const char *name, const char *value) {
   int i = 0;
   for (cJSON *t = tensors->child; t; t = t->next, i++) {
@@ -32,11 +32,11 @@ static void change_key(cJSON *config, const char *key, const char *value) {
   cJSON_DeleteItemFromObjectCaseSensitive(config, key);
   if (*value == '-' && !value[1]) return;
   cJSON *item = cJSON_Parse(value);
-  if (!item) fail_msg("%s: %s is no JSON", key, value);
+  if (!item) fail_msg("%s: %s is not valid JSON", key, value);
   cJSON_AddItemToObject(config, key, item);
 }
 
-/* A model of Hugging Face's files. */
+/* Writes a model in Hugging Face's format. */
 static void write_folder(const malformed *m, const char *to) {
   size_t size;
   char *text = golden_bytes(m->base, "golden.json", &size);
@@ -69,7 +69,7 @@ static void write_file(const malformed *m, const char *folder, const char *name)
   free(f.bytes);
 }
 
-/* Into the folder, as NUMBER or NUMBER.gguf; returns its path, in a static buffer. */
+/* Writes a model into the folder, as NUMBER or NUMBER.gguf. Returns its path, in a static buffer. */
 static const char *write_one(const malformed *m, const char *folder, int number) {
   static char path[512];
   bool file = !strncmp(m->base, "gguf_", 5);
@@ -102,7 +102,7 @@ static void each_is_refused_in_one_line(void **state) {
   assert_int_equal(wrong, 0);
 }
 
-/* What is changed was right before, so that the change alone is refused. */
+/* Without the change each model is accepted, so it is the change that is refused. */
 static void their_bases_are_accepted(void **state) {
   (void)state;
   for (int i = 0; i < MALFORMED; i++) {
@@ -115,7 +115,7 @@ static void their_bases_are_accepted(void **state) {
   }
 }
 
-/* The numbers next to these are refused, and lists of one number more or less. */
+/* The next numbers are refused, and so are lists with one number more or less. */
 static void values_at_their_bounds_are_accepted(void **state) {
   (void)state;
   static const malformed bounds[] = {{"gguf_gemma4", "rope_freqs.weight", "f32 1e-6", NULL},

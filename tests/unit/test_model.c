@@ -98,7 +98,7 @@ static model *opens(const checkpoint *c) {
   dt_status status = model_open(folder, &m, &err);
   if (status != DT_OK) print_error("%s\n", err.message);
   assert_int_equal(status, DT_OK);
-  temp_remove(folder); /* the open file outlives the name */
+  temp_remove(folder); /* an open file can still be read after it has been removed */
   return m;
 }
 
@@ -129,7 +129,7 @@ static void fused_query_key_value_becomes_views_by_head(void **state) {
   const dt_layer *l = &d->layer[0];
   const dt_matrix *part[] = {&l->q, &l->k, &l->v}, *bias[] = {&l->q_bias, &l->k_bias, &l->v_bias};
   for (int p = 0; p < 3; p++) {
-    /* head_dim 4, 8 columns of 2 bytes: head 0 of part p begins 4p rows in, head 1 is 12 rows on */
+    /* head_dim 4, 8 columns of 2 bytes: head 0 of part p begins 4p rows in, and head 1 12 rows later */
     assert_int_equal(part[p]->offset, l->q.offset + (uint64_t)p * 4 * 8 * 2);
     assert_int_equal(bias[p]->offset, l->q_bias.offset + (uint64_t)p * 4 * 2);
     assert_int_equal(part[p]->rows, 8);
@@ -280,7 +280,7 @@ static void missing_folders_and_files_are_named(void **state) {
   temp_remove(folder);
 }
 
-/* The views are right: the formulas over them give transformers' logits. */
+/* The views are right: the formulas, applied to them, give transformers' logits. */
 static void the_formulas_over_the_views_give_transformers_logits(void **state) {
   golden g = golden_read(*state);
   model *m;
@@ -288,7 +288,7 @@ static void the_formulas_over_the_views_give_transformers_logits(void **state) {
   if (model_open(g.model, &m, &err) != DT_OK) fail_msg("%s", err.message);
   const dt_model_desc *d = model_desc(m);
   assert_int_equal(d->shape.vocab, g.vocab);
-  bool large = d->shape.vocab > 2000; /* the bundled pair: two cases up to their second position, to be quick */
+  bool large = d->shape.vocab > 2000; /* for the bundled pair, which is slow, two cases up to their second position */
   for (int i = 0; i < (large ? 2 : g.n); i++) {
     const golden_case *c = &g.cases[i];
     int n = large ? c->positions[1] + 1 : c->n + c->n_greedy;

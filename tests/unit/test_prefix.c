@@ -1,7 +1,8 @@
 /* Rows that are copied: prefixes of prompts, and of any text, start other sequences. */
 #include "scripted.h"
 
-/* How many rows of the prompt ran, of a text that goes on as a plain one. */
+/* Starts a text and checks that it continues as plain decoding does. Returns how many rows of the prompt were
+ * computed. */
 static int rows_run(dt_session *s, int seq, const int32_t *prompt, int n, const int32_t *want, int length) {
   dt_stats st;
   ok(dt_seq_continue(s, seq, prompt, n, &(dt_seq_options){.max_tokens = length - n}, &err));
@@ -23,7 +24,7 @@ static void saved_rows_serve_other_sequences(void **state) {
   start(s, 0, 30);
   while (dt_seq_finish(s, 0) == DT_RUNNING) plain_iteration(s, 0);
   assert_int_equal(dt_seq_rows(s, 0), n - 1);
-  ok(dt_prefix_save(s, 0, 1000, &all, &err)); /* all that there are */
+  ok(dt_prefix_save(s, 0, 1000, &all, &err)); /* all rows that exist */
   ok(dt_prefix_save(s, 0, 5, &part, &err));
   assert_int_equal(dt_prefix_bytes(all), dt_rows_bytes(s, n - 1));
   assert_int_equal(dt_prefix_bytes(part), dt_rows_bytes(s, 5));
@@ -32,7 +33,7 @@ static void saved_rows_serve_other_sequences(void **state) {
   assert_int_equal(rows_run(s, 1, want, n - 3, want, n), 0);
   ok(dt_seq_adopt(s, 1, part, &err));
   assert_int_equal(rows_run(s, 1, want, 8, want, n), 2);
-  ok(dt_seq_adopt(s, 0, part, &err)); /* and its own sequence */
+  ok(dt_seq_adopt(s, 0, part, &err)); /* also by its own sequence */
   assert_int_equal(rows_run(s, 0, want, 12, want, n), 6);
   dt_prefix_free(all), dt_prefix_free(part);
   dt_session_close(s);
@@ -82,7 +83,7 @@ static void a_prefix_starts_any_number_of_sequences(void **state) {
   dt_prefix_free(prefix);
   dt_session_close(maker);
 
-  maker = session(pair, 1, false); /* which has nothing for a drafter: it reads the prompt itself */
+  maker = session(pair, 1, false); /* it has nothing for a drafter, which reads the prompt itself */
   start(maker, 0, 1);
   ok(dt_prefix_take(maker, 0, &prefix, &err));
   ok(dt_seq_start_from(s, 0, prefix, &(dt_seq_options){.max_tokens = 30}, &err));

@@ -1,4 +1,4 @@
-/* How many threads are the default: what a control group's files say is read from a folder of the test's own. */
+/* The default number of threads. What a control group's files say is read from a folder that the test creates. */
 #include "system/processors.h"
 #include "temp_files.h"
 #include "unit.h"
@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <sys/stat.h>
 
-/* A file of the fake machine, with the folders above it. */
+/* Writes a file of the fake machine, and creates the folders above it. */
 static void put(const char *root, const char *name, const char *text) {
   char path[512];
   snprintf(path, sizeof path, "%s", root);
@@ -64,7 +64,7 @@ static void a_path_from_outside_a_container_means_its_root(void **state) {
                      0.5, 0);
 }
 
-/* With a quota of so many processors. */
+/* Checks the counts with this quota of processors. */
 static void counts_are(const char *max, int usable, int cores) {
   char *root = temp_folder();
   put(root, "proc/self/cgroup", "0::/\n");
@@ -79,7 +79,7 @@ static void threads_are_those_of_the_mask_within_the_quota(void **state) {
   cpu_set_t set;
   assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
   int n = CPU_COUNT(&set);
-  counts_are("max 100000", n, n); /* cores without numbers are cores of their own */
+  counts_are("max 100000", n, n); /* cores without numbers count as different cores */
   counts_are("149000 100000", 1, 1);
   counts_are("10000 100000", 1, 1);
   counts_are("150000 100000", n < 2 ? n : 2, n < 2 ? n : 2);
@@ -103,9 +103,9 @@ static void only_cores_that_keep_up_count(void **state) {
 #define WORTH(...) processors_worth((int[]){__VA_ARGS__}, (int)(sizeof(int[]){__VA_ARGS__} / sizeof(int)))
   assert_int_equal(WORTH(1024), 1);
   assert_int_equal(WORTH(1024, 1024, 1024, 1024), 4);
-  assert_int_equal(WORTH(446, 446, 446, 446, 1024, 1024, 1024, 1024), 4); /* four small before four large */
-  assert_int_equal(WORTH(1024, 870, 870, 870, 300, 300, 300, 300), 4);    /* one of them faster */
-  assert_int_equal(WORTH(1024, 511), 1); /* half as fast: two do as much in a time as one */
+  assert_int_equal(WORTH(446, 446, 446, 446, 1024, 1024, 1024, 1024), 4); /* four small cores before four large ones */
+  assert_int_equal(WORTH(1024, 870, 870, 870, 300, 300, 300, 300), 4);    /* one of the large ones is faster */
+  assert_int_equal(WORTH(1024, 511), 1); /* half as fast: two do no more than one in the same time */
   assert_int_equal(WORTH(1024, 512), 2);
   assert_int_equal(WORTH(1024, 513), 2);
   cpu_set_t set;

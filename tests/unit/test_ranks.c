@@ -1,4 +1,4 @@
-/* Ranks that share a model compute what one alone computes, to the bit: whatever the shape, their number and their
+/* Ranks that share a model compute the same as one process, to the bit, whatever the shape and the numbers of ranks and
  * threads. */
 #include "cpu.h"
 #include "golden_logits.h"
@@ -16,7 +16,7 @@
 
 enum { PROMPT = 70, NODES = 9, K = 8, TOKENS = PROMPT + 1, CHAIN = 6 };
 
-/* Everything that a pass can be asked for, after a prompt, moved rows, another text and a restored snapshot. */
+/* All results that a pass can give, after a prompt, moved rows, another text and a restored snapshot. */
 typedef struct {
   float *logits; /* [NODES][vocab] */
   int32_t argmax[NODES], both[NODES], sampled[NODES], adjusted[NODES], top[NODES][K], top_both[NODES][K];
@@ -29,11 +29,11 @@ typedef struct {
   const dt_model_desc *desc;
   const char *dtype, *cache_dtype;
   int threads;
-  int prompt;       /* tokens, at least 3; 0: PROMPT */
+  int prompt;       /* number of tokens, at least 3; 0: PROMPT */
   outcome *of_rank; /* [ranks] */
 } trial;
 
-/* Other threads than the test's have no way to fail it. */
+/* Only the test's own thread can make it fail, so other threads abort. */
 static void must(dt_status status, const dt_error *why) {
   if (status) fprintf(stderr, "%s\n", why->message), abort();
 }
@@ -42,7 +42,7 @@ static void ask(rig *r, const row_list *l, outcome *o) {
   dt_rows rows = rows_of(l);
   dt_error e;
   int32_t every[NODES];
-  const dt_sampling filtered[2] = {{0}, {.seed = 5, .temp = 0.8f, .top_p = 0.9f}}; /* of each sequence */
+  const dt_sampling filtered[2] = {{0}, {.seed = 5, .temp = 0.8f, .top_p = 0.9f}}; /* for each sequence */
   for (int i = 0; i < NODES; i++) every[i] = i;
   dt_out out = {.n = NODES, .row = every, .k = K, .vocab = r->vocab - 3};
   out.want = DT_WANT_LOGITS, out.logits = o->logits;
@@ -79,7 +79,7 @@ static void read_prompt(rig *r, int sequence, int n, int step) {
   }
 }
 
-/* A rank's part; of one that is alone (NULL), all. */
+/* Computes the part of a rank, or everything if ranks is NULL. */
 static void compute(dt_ranks *ranks, void *context) {
   const trial *t = context;
   outcome *o = &t->of_rank[ranks ? ranks->rank : 0];
@@ -94,7 +94,7 @@ static void compute(dt_ranks *ranks, void *context) {
   const int n = t->prompt;
   must(r.ops->create_cache(r.weights, 2, n + NODES + CHAIN, &r.cache, &e), &e);
   read_prompt(&r, 0, n, 37);
-  int32_t from[] = {n - 1}, to[] = {n - 3}; /* the text is now two tokens shorter, and ends as it did */
+  int32_t from[] = {n - 1}, to[] = {n - 3}; /* the text is now two tokens shorter, and ends with the same token */
   must(r.ops->move(r.cache, 0, from, to, 1, &e), &e);
   dt_snapshot *saved = NULL;
   must(r.ops->snapshot(r.cache, 0, n - 2, &saved, &e), &e);
@@ -174,7 +174,7 @@ static void so_do_they_with_windows_caps_and_norms_of_all_kinds(void **state) {
   }
 }
 
-/* An embedding of its own, and one that is the output's. */
+/* One model has an embedding of its own, the other one shares it with the output. */
 static void so_do_they_with_the_bundled_pair(void **state) {
   (void)state;
   const char *folders[] = {SOURCE_DIR "/models/mini-draft", SOURCE_DIR "/models/mini-target"};
@@ -189,8 +189,9 @@ static void so_do_they_with_the_bundled_pair(void **state) {
   }
 }
 
-/* Of two, two and three key heads, so that some ranks have none; the value heads of a key lie apart in the first model.
- * The trees' rows read states of several positions; of the longest text the first rows are lost. */
+/* Models of two, two and three key heads, so that some ranks have none; in the first model the value heads of a key
+ * head are not adjacent. The trees' rows read states at several positions; of the longest text the first rows are
+ * lost. */
 static void so_do_they_with_linear_attention(void **state) {
   (void)state;
   static const char *const names[] = {"gguf_qwen35", "qwen35", "qwen35_whole"};
@@ -208,7 +209,8 @@ static void so_do_they_with_linear_attention(void **state) {
   }
 }
 
-/* Ranks hold the parts of a whole: what a model of even shape weighs, each has its share of. Norms all have. */
+/* Each rank holds only its part of the model: of a model whose size can be divided evenly, its share. All ranks have
+ * the norms. */
 static void each_holds_its_part(void **state) {
   (void)state;
   const model_shape even = {"even", 4096,        256,         4,     8,    4,     32,    1024,  32,
@@ -233,7 +235,7 @@ static void each_holds_its_part(void **state) {
   random_model_free(m);
 }
 
-/* Nothing is sent of a model that is not shared: a draft model is whole on the rank that runs it. */
+/* Nothing is sent for a model that is not shared: a draft model is whole on the rank that runs it. */
 static void compute_whole(dt_ranks *ranks, void *context) {
   const trial *t = context;
   dt_error e;
@@ -263,7 +265,7 @@ static void what_is_not_shared_is_whole(void **state) {
   random_model_free(m);
 }
 
-/* What rank 0 says to the others, they hear; and less of it is no call. */
+/* The others receive what rank 0 sends; a truncated message is not accepted as a call. */
 static void a_call_arrives_as_it_was_said(void **state) {
   (void)state;
   row_list l = {0};
@@ -308,7 +310,7 @@ static void a_call_arrives_as_it_was_said(void **state) {
   free(message);
 }
 
-/* Rank 1 hears of a version that it has not: nothing is opened anywhere, and all know why. */
+/* Rank 1 has another version. Nothing is opened on any rank, and all report the reason. */
 static void open_one_of_another_version(dt_ranks *ranks, void *context) {
   dt_error *errors = context;
   call_site site = {.ranks = ranks};
@@ -361,14 +363,14 @@ static void be_suspended(void) {
   dt_error e;
   late_watch watch = {.call = is_late_here, .ranks = 3, .seconds = 3, .wait = 3};
   if (late_begin(&watch, &e)) _exit(1);
-  usleep(300000); /* its thread waits by now */
+  usleep(300000); /* by now its thread waits */
   raise(SIGSTOP);
   usleep(300000);
   late_end(&watch);
   _exit(0);
 }
 
-/* As by Ctrl-Z at a terminal: all programs of the mpirun are. */
+/* As with Ctrl-Z at a terminal, which suspends all programs of the mpirun. */
 static void who_was_suspended_is_not_late(void **state) {
   (void)state;
   int status;

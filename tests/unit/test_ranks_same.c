@@ -1,4 +1,5 @@
-/* Ranks with copies of a model: one byte that is another one, wherever it lies, is told before anything is computed. */
+/* Ranks with copies of a model: if a single byte differs, wherever it is, this is reported before anything is
+ * computed. */
 #include "cpu/cpu.h"
 #include "gguf_file.h"
 #include "model/model.h"
@@ -42,7 +43,7 @@ static void load(dt_ranks *ranks, void *context) {
   free(site.made);
 }
 
-/* A file of mini-target, malloc'd; NULL: it has none of that name. */
+/* A file of mini-target, malloc'd; NULL if there is none of that name. */
 static char *bytes_of(const char *name, size_t *n) {
   char path[300];
   snprintf(path, sizeof path, SOURCE_DIR "/models/mini-target/%s", name);
@@ -88,7 +89,7 @@ static void copies_that_are_the_same_are_taken(void **state) {
   temp_remove(a), temp_remove(b);
 }
 
-/* The last of so many ranks is the odd one, or so it looks to rank 0. */
+/* Checks that all ranks report `what` and name the last of `ranks` ranks, which is the odd one as seen from rank 0. */
 static void told_by(int ranks, trial *t, const char *what) {
   char whose[20];
   snprintf(whose, sizeof whose, "rank %d on ", ranks - 1);
@@ -105,7 +106,7 @@ static void told(trial *t, const char *what) { told_by(2, t, what); }
 
 typedef struct {
   const char *folder;
-  witness_record *record; /* [n] what rank 1 of two reads */
+  witness_record *record; /* [n] the bytes that rank 1 of two reads */
   size_t n;
 } reads;
 
@@ -134,8 +135,8 @@ static bool is_read(const reads *r, uint64_t at) {
   return false;
 }
 
-/* The first, the middle and the last byte of each tensor, in the copy of either rank by turns: reported if rank 1
- * computes with it, in any tensor with some. */
+/* Changes the first, the middle and the last byte of each tensor, in the copy of either rank in turn. This is reported
+ * if rank 1 computes with the byte, which is the case for some bytes of any tensor. */
 static void a_byte_of_any_tensor_is_told(void **state) {
   (void)state;
   char *copy[] = {copy_model(), copy_model()};
@@ -170,7 +171,7 @@ static void a_byte_of_any_tensor_is_told(void **state) {
       }
       flip(bad, "model.safetensors", tensor->offset + place[i]);
     }
-    if (!some) fail_msg("no byte of %s is told", name);
+    if (!some) fail_msg("no changed byte of %s is reported", name);
     tensors++;
     at = tensor->offset + tensor->size;
   }
@@ -180,7 +181,7 @@ static void a_byte_of_any_tensor_is_told(void **state) {
   temp_remove(copy[0]), temp_remove(copy[1]);
 }
 
-/* "1" and "0" are digits both: the file stays what it can be read as. */
+/* Replaces a digit by another one, so that the file can still be read. */
 static void a_byte_of_configuration_and_tokenizer_is_told(void **state) {
   (void)state;
   char *copy[] = {copy_model(), copy_model()};
@@ -222,7 +223,7 @@ static void the_odd_one_of_four_is_told(void **state) {
 
 static const char *const shard_name[] = {"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"};
 
-/* mini-target in two files: the first half of its tensors, the others. */
+/* Writes mini-target as two files: the first half of its tensors, and the others. */
 static char *shard_model(void) {
   char *folder = copy_model(), path[300];
   snprintf(path, sizeof path, "%s/model.safetensors", folder);
@@ -276,7 +277,7 @@ static void a_byte_of_either_shard_is_told(void **state) {
     const st_tensor *tensor = st_find(s, name[shard]);
     assert_non_null(strstr(tensor->source->name, shard_name[shard]));
     snprintf(where, sizeof where, "%s: tensor %s", shard_name[shard], name[shard]);
-    for (int i = 0; i < 2; i++) { /* of rank 1's rows, which are the second half */
+    for (int i = 0; i < 2; i++) { /* in the rows of rank 1, which are the second half */
       uint64_t at = tensor->offset + tensor->size / 2 + (uint64_t)i * (tensor->size / 2 - 1);
       flip(copy[1], shard_name[shard], at);
       told(&(trial){.folder = {copy[0], copy[1]}}, where);
@@ -292,10 +293,10 @@ static void a_byte_of_either_shard_is_told(void **state) {
 enum { VOCAB = 512, HIDDEN = 64, INTER = 128, HEADS = 2, PAIRS = HIDDEN / HEADS / 2, F32 = 0 };
 
 typedef struct {
-  uint64_t base, epsilon, stretch; /* where these lie in the file */
+  uint64_t base, epsilon, stretch; /* where these are in the file */
 } places;
 
-/* A llama of one layer; rope_freqs first or last of its tensors. */
+/* Writes a llama of one layer, with rope_freqs as the first or the last of its tensors. */
 static places write_gguf(const char *folder, bool first) {
   static const struct {
     const char *name;
@@ -366,7 +367,7 @@ static void a_byte_of_a_gguf_beside_its_matrices_is_told(void **state) {
 
 /* ---- hashes ------------------------------------------------------------------------------------------------------ */
 
-/* Ranks whose processors differ compare each other's. */
+/* Ranks with different processors compare each other's hashes. */
 static void processors_hash_alike(void **state) {
   (void)state;
   unsigned char key[KEYED_KEY], bytes[5000];

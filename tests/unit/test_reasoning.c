@@ -1,4 +1,4 @@
-/* Answers in parts, however they are cut into pieces. */
+/* Answers with reasoning, a tool call etc. are split into their parts, however the text is cut into pieces. */
 #include "unit.h"
 
 #include "text/reasoning.h"
@@ -6,10 +6,10 @@
 #include <string.h>
 
 typedef struct {
-  char text[512]; /* of all parts, reasoning in braces */
+  char text[512]; /* the text of all parts, with reasoning in braces */
   size_t n;
   bool reasoning;
-  int calls, most; /* after `most` calls no more is wanted */
+  int calls, most; /* after `most` calls it refuses more */
 } heard;
 
 static bool hear(void *user, bool reasoning, const char *bytes, size_t len) {
@@ -106,7 +106,7 @@ static void who_hears_enough_says_so(void **state) {
   ok(dt_chat_open("chatml", NULL, &chat, &err));
   ok(dt_reasoning_open(chat, false, &t, &err));
   heard h = {.most = 1};
-  assert_true(dt_reasoning_add(t, "<think>", 7, hear, &h)); /* tells nothing */
+  assert_true(dt_reasoning_add(t, "<think>", 7, hear, &h)); /* nothing is passed on */
   assert_false(dt_reasoning_add(t, "a</think>b</thi", 15, hear, &h));
   assert_int_equal(h.calls, 2);
   h.most = 3;

@@ -1,4 +1,4 @@
-/* Regular expressions as grammars: messages and bounds. test_golden_grammars.c has their texts. */
+/* Regular expressions as grammars: messages and bounds. test_golden_grammars.c tests which texts they accept. */
 #include "byte_grammar.h"
 
 #include "grammar/gbnf.h"
@@ -69,7 +69,8 @@ static dt_status compile(const char *regex, dt_error *e) {
   return status;
 }
 
-/* NULL: it is a grammar; else a part of the message. */
+/* Checks a regular expression. message NULL: it is accepted; otherwise it is refused with a message that contains
+ * this. */
 static void reads(char *regex, const char *message) {
   if (message)
     fails(compile(regex, &err), DT_EINPUT, message);

@@ -12,7 +12,7 @@
 
 #define ONE "{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}"
 
-/* Header and so many zero bytes of data; malloc'd to the exact size, so that a sanitizer sees a read past the end. */
+/* A header and `data` zero bytes; malloc'd to the exact size, so that a sanitizer notices a read past the end. */
 static unsigned char *build(const char *header, size_t data, size_t *size) {
   size_t length = strlen(header);
   *size = 8 + length + data;
@@ -285,7 +285,7 @@ static void shards_are_read_through_their_index_and_through_links(void **state) 
   temp_remove(folder);
 }
 
-/* A file that is cut short between its checks and the reading of its data is told, not a signal. */
+/* A file that is cut short after it was checked, and before its data is read, gives an error and not a signal. */
 static void a_file_that_is_cut_short_meanwhile_is_an_error(void **state) {
   (void)state;
   char *folder = temp_folder(), path[256];

@@ -1,10 +1,9 @@
-/* What is sampled has the right distribution, through the whole engine, on a scripted pair of 6 tokens: texts of 3
- * tokens under as many seeds as the first argument says (30000) are counted and compared with their exact
- * probabilities.
+/* Samples have the right distribution, through the whole engine, on a scripted pair of 6 tokens. Texts of 3 tokens are
+ * sampled with many seeds (the first argument; 30000 by default), counted, and compared with their exact probabilities.
  *
- * The test is Pearson's chi-square at level 0.001. At a million seeds its power against frequencies that are off by 1.2
- * % (root mean square, relative) is 99 %; at 30000, against 7 %. tests/mutants/sampling.sh breaks the engine in several
- * ways and sees it fail. */
+ * The test is Pearson's chi-square at level 0.001. Its power is 99 % against frequencies that are off by 1.2 % (root
+ * mean square, relative) at a million seeds, or by 7 % at 30000. tests/mutants/sampling.sh breaks the engine in several
+ * ways and checks that this test fails. */
 #include "chi_square.h"
 #include "unit.h"
 
@@ -19,7 +18,7 @@ enum { VOCAB = 6, DEPTH = 3, OUTCOMES = VOCAB * VOCAB * VOCAB, START = 0 };
 
 static uint64_t seeds = 30000;
 
-/* Next tokens after each token; after 1 2 the target has other ideas. */
+/* The probabilities of the next token after each token. After 1 2 the target has others. */
 static const float target_after[VOCAB][VOCAB] = {
     {0.40f, 0.25f, 0.15f, 0.10f, 0.06f, 0.04f}, {0.05f, 0.05f, 0.50f, 0.20f, 0.10f, 0.10f},
     {0.15f, 0.15f, 0.15f, 0.15f, 0.20f, 0.20f}, {0.02f, 0.70f, 0.10f, 0.08f, 0.05f, 0.05f},
@@ -50,7 +49,7 @@ static dt_pair *open_pair(void) {
   return pair;
 }
 
-/* The distribution that tokens are sampled from, by the definition in sample.h. */
+/* The distribution from which tokens are sampled, by the definition in sample.h. */
 static void allowed(const float *p, const dt_sampling *s, double *q) {
   int order[VOCAB];
   double sum = 0, ahead = 0, kept = 0;
@@ -85,7 +84,7 @@ static void exact_probabilities(const dt_sampling *s, double *p) {
   }
 }
 
-/* A full tree: three guesses, then two below each, as deep as there is room. */
+/* Grows a full tree: three guesses, then two below each, as deep as there is room. */
 static void grow(dt_session *s) {
   dt_tree *t = dt_seq_tree(s, 0);
   dt_node_ref level[1 + VOCAB * VOCAB] = {{.seq = 0}};
@@ -98,7 +97,7 @@ static void grow(dt_session *s) {
   }
 }
 
-/* The number of the text that one seed gives. */
+/* The number of the text that a seed gives. */
 static int outcome(dt_session *s, dt_seq_options *o, uint64_t seed, bool trees, long *accepted) {
   static const int32_t prompt[] = {START};
   dt_verdict v;
@@ -131,7 +130,7 @@ static void check_distribution(const char *name, dt_seq_options o, bool trees) {
   for (uint64_t seed = 0; seed < seeds; seed++) count[outcome(s, &o, seed, trees, &accepted)]++;
   for (int i = 0; i < OUTCOMES; i++) {
     double expected = p[i] * (double)seeds;
-    if (p[i] == 0 && count[i] > 0) fail_msg("%s: outcome %d is impossible and came %ld times", name, i, count[i]);
+    if (p[i] == 0 && count[i] > 0) fail_msg("%s: outcome %d is impossible but occurred %ld times", name, i, count[i]);
     if (p[i] > 0) chi_square_add(&x, (double)count[i], expected);
   }
   printf("%s: chi-square %.1f of %d outcomes, critical %.1f; %.2f accepted per text\n", name, x.sum, x.bins,
@@ -163,8 +162,8 @@ static void coupled_trees_sample_from_the_target(void **state) {
   check_distribution("coupled trees, filtered", (dt_seq_options){.sampling = filtered}, true);
 }
 
-/* The three samples of a text are independent: the distribution tells, but only through the texts' own probabilities.
- */
+/* The three samples of a text are independent. The test of the distribution would notice a dependence only through the
+ * texts' probabilities. */
 static void a_seed_gives_one_text_however_it_is_drafted(void **state) {
   (void)state;
   dt_pair *pair = open_pair();

@@ -1,4 +1,4 @@
-/* JSON schemas as grammars: texts that they take, bounds and messages. */
+/* JSON schemas as grammars: texts that they accept, bounds and messages. */
 #include "byte_grammar.h"
 
 #include "grammar/exact_json.h"
@@ -134,7 +134,7 @@ static void texts_of_a_schema_are_those_that_it_takes(void **state) {
   }
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     fails(schema_to_gbnf(bad[i][0], &gbnf, &err), DT_EINPUT, bad[i][1]);
-  char *named = repeated("{\"properties\":{\"", "\xc3\xa9", 200, "\":3}}"); /* a long place is cut between characters */
+  char *named = repeated("{\"properties\":{\"", "\xc3\xa9", 200, "\":3}}"); /* long places are cut between characters */
   dt_error why;
   assert_int_equal(schema_to_gbnf(named, &gbnf, &why), DT_EINPUT);
   assert_non_null(strstr(why.message, "JSON schema, #/properties/\xc3\xa9"));

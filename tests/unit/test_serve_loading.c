@@ -1,4 +1,4 @@
-/* A server answers before its models are there: "loading", with 503, and at once. */
+/* While its models load, a server answers "loading" with status 503, at once. */
 #include "unit.h"
 
 #include "serve/serve.h"
@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Sends a request, and reads the answer as far as it fits. */
+/* Sends a request, and reads as much of the answer as fits. */
 static void ask(int port, const char *request, char *answer, size_t size) {
   struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
   size_t n = 0;

@@ -1,4 +1,4 @@
-/* How much of a trace waits for its reader: 32 MiB, not a byte more. */
+/* How much of a trace may wait for its reader: 32 MiB, and not a byte more. */
 #include "unit.h"
 
 #include "serve/answer.h"
@@ -16,7 +16,7 @@ static void a_trace_has_room_for_32_mib(void **state) {
   assert_false(answer_has_room(most - 10, 11));
   assert_true(answer_has_room(most, 0));
   assert_false(answer_has_room(most, 1));
-  assert_false(answer_has_room(most + 1, 0)); /* text beside it is never left out */
+  assert_false(answer_has_room(most + 1, 0)); /* the answer's text is never left out */
   assert_false(answer_has_room(SIZE_MAX, 1));
   assert_false(answer_has_room(1, SIZE_MAX));
 }

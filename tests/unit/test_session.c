@@ -1,5 +1,5 @@
-/* The state machine and the four primitives, on a scripted pair whose models read their text back from cache slots: a
- * wrong slot, prefix, path or move changes what comes out. */
+/* The state machine and the four primitives, on a scripted pair. Its models read their text back from cache slots, so a
+ * wrong slot, prefix, path or move changes the output. */
 #include "scripted.h"
 
 #include "pair/pair.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Draft steps from random nodes, branches, added tokens, duplicates. */
+/* Runs draft steps on random nodes, branches, adds tokens, and makes duplicates. */
 static void grow_at_random(dt_session *s, int seq, uint64_t *seed) {
   dt_tree *t = dt_seq_tree(s, seq);
   for (int turn = (int)(random_next(seed) % 12); turn > 0; turn--) {
@@ -46,7 +46,7 @@ static void random_trees_give_plain_decodings_tokens(void **state) {
       }
       if (random_next(&r) % 3 == 0) ok(dt_tree_keep_best(dt_seq_tree(s, 0), (int)(random_next(&r) % 9), &err));
       ok(dt_verify_tree(s, &seq, 1, &v, &err));
-      if (random_next(&r) % 7 == 0) continue; /* rolled back after verify */
+      if (random_next(&r) % 7 == 0) continue; /* rolls back after verifying */
       ok(dt_commit(s, &seq, 1, random_next(&r) % 4 ? 0 : DT_COMMIT_REBUILD, &c, &err));
       accepted += c.accepted;
     }
@@ -81,7 +81,7 @@ static void sequences_share_passes_and_keep_apart(void **state) {
       }
     if (!n) break;
     ok(dt_draft_step(s, refs, n, &err));
-    for (int i = 0; i < n; i++) { /* two levels, the sequences' nodes mixed */
+    for (int i = 0; i < n; i++) { /* two levels; the nodes of the sequences are mixed */
       int first, last;
       ok(dt_tree_branch(dt_seq_tree(s, seqs[i]), 0, 2, &first, &last, &err));
       refs[i] = (dt_node_ref){.seq = seqs[i], .node = last >= first ? first : 0};
@@ -168,7 +168,7 @@ static void the_draft_catches_up_after_plain_iterations(void **state) {
   ok(dt_draft_step(fresh, &(dt_node_ref){.seq = 0, .node = 0}, 1, &err));
   const dt_tree_draft *a = dt_tree_draft_of(dt_seq_tree(s, 0), 0), *b = dt_tree_draft_of(dt_seq_tree(fresh, 0), 0);
   assert_memory_equal(a->token, b->token, sizeof a->token);
-  for (int i = 0; i < 2; i++) { /* the last token is none of them */
+  for (int i = 0; i < 2; i++) { /* the last token is not among them */
     plain_iteration(s, 0);
     assert_int_equal(dt_seq_unread(s, 0, 0), i);
   }
@@ -280,7 +280,7 @@ static void a_block_says_where_its_tokens_come_from(void **state) {
   dt_pair *pair = fake((dt_fake_options){.target = target, .n_target = 2});
   dt_session *s = session(pair, 1, false);
   const struct {
-    int guess, second; /* -1: no such node */
+    int guess, second; /* second: -1 means that there is no such node */
     int accepted;
     bool corrected;
   } c[] = {{-1, -1, 0, false}, {5, -1, 1, false}, {9, -1, 0, true}, {5, 7, 2, false}, {5, 9, 1, true}};
@@ -295,7 +295,7 @@ static void a_block_says_where_its_tokens_come_from(void **state) {
     ok(dt_commit(s, &seq, 1, 0, &block, &err));
     assert_int_equal(block.accepted, c[i].accepted);
     assert_int_equal(block.corrected, c[i].corrected);
-    for (int k = 0; k < block.n; k++) /* each token's text is a blank and one digit */
+    for (int k = 0; k < block.n; k++) /* each token's text is a space and a digit */
       assert_int_equal(dt_seq_text_ends(s, 0)[8 + k], 2 * (k + 1));
   }
   dt_session_close(s);
@@ -354,7 +354,7 @@ static void a_closed_session_serves_the_next_of_its_shape_as_if_new(void **state
   s = session(pair, 2, false);
   start(s, 1, 20);
   dt_session_close(s);
-  s = session(pair, 2, true); /* the one kept has no draft cache */
+  s = session(pair, 2, true); /* the one that is kept has no draft cache */
   start(s, 1, 20);
   root.seq = 1;
   ok(dt_draft_step(s, &root, 1, &err));
@@ -384,7 +384,7 @@ static void a_prompt_must_fit(void **state) {
   dt_pair_close(pair);
 }
 
-/* Sequences of one pass have as many candidates as each asked for, on a session that served others before, too. */
+/* Sequences of one pass have as many candidates as each asked for, also in a session that has served others. */
 static void each_sequence_has_the_candidates_that_it_asked_for(void **state) {
   (void)state;
   static const int32_t tokens[] = {7, 3, 9};
@@ -535,9 +535,9 @@ static void sequences_are_refused_that_do_not_fit(void **state) {
         "the caches of 8 sequences with a context of 100 need 0.00781 GiB and 0.00684 are free: at most 7 fit");
   ok(dt_session_open(pair, &(dt_session_options){.sequences = 7, .use_draft = true}, &s, &err));
   dt_session_close(s);
-  ok(dt_session_open(pair, &(dt_session_options){.sequences = 14}, &s, &err)); /* without a draft twice as many */
+  ok(dt_session_open(pair, &(dt_session_options){.sequences = 14}, &s, &err)); /* without a draft twice as many fit */
   dt_session_close(s);
-  small.scratch_bytes = a_mebibyte_for_passes; /* of each model's cache */
+  small.scratch_bytes = a_mebibyte_for_passes; /* for the cache of each model */
   fails(dt_session_open(pair, &(dt_session_options){.sequences = 6, .use_draft = true}, &s, &err), DT_EINPUT,
         "the caches of 6 sequences with a context of 100 need 0.00781 GiB and 0.00684 are free: at most 5 fit");
   ok(dt_session_open(pair, &(dt_session_options){.sequences = 5, .use_draft = true}, &s, &err));

@@ -1,4 +1,4 @@
-/* Messages: one line of a terminal, whatever is put into them. */
+/* Messages are one line of a terminal, whatever text is put into them. */
 #include "unit.h"
 
 static const char *message_of(const char *text) {
@@ -28,7 +28,7 @@ static void a_message_too_long_is_cut(void **state) {
   assert_null(strchr(message, '\n'));
 }
 
-/* One struct serves many calls: a later failure must not be told with the place of an earlier one. */
+/* One struct serves many calls: a later failure must not be reported with the place of an earlier one. */
 static void a_failure_has_no_place_of_an_earlier_one(void **state) {
   (void)state;
   dt_error err = {.status = DT_EPOLICY, .message = "no", .file = "p.lua", .line = 3, .traceback = "p.lua:3: in step\n"};

@@ -1,4 +1,4 @@
-/* The CPU backend's threads: phases end together, and threads that only wait are sent to rest for a while. */
+/* The CPU backend's threads: phases end together, and threads that mostly wait are paused for a while. */
 #include "cpu/team.h"
 #include "unit.h"
 
@@ -11,7 +11,7 @@ typedef struct {
   int wrong[MOST];
 } relay;
 
-/* In each phase a thread writes its own number and reads what all wrote in the phase before. */
+/* In each phase a thread writes its own number and reads the numbers that all threads wrote in the phase before. */
 static void pass_on(const cpu_member *me, void *context) {
   relay *r = context;
   for (int phase = 0; phase < PHASES; phase++) {
@@ -53,7 +53,7 @@ static void a_share_is_somebodys_and_only_his(void **state) {
 
 static void sleep_ms(int ms) { nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL); }
 
-/* The last thread is late, as one is whose processor another process has. */
+/* The last thread is late, as a thread is whose processor is used by another process. */
 static void be_late(const cpu_member *me, void *context) {
   if (me->thread == 0) *(int *)context = me->threads;
   if (me->threads > 1 && me->thread == me->threads - 1) sleep_ms(5);

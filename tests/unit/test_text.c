@@ -1,4 +1,4 @@
-/* The text stream: what is held back, where a stop string cuts, and lossy UTF-8. */
+/* The text stream: what is held back, where a stop string cuts, and invalid UTF-8. */
 #include "text/text.h"
 
 #include <setjmp.h>
@@ -56,7 +56,7 @@ static void half_a_character_is_held_back(void **state) {
   expect_take(&t, false, "\xF0\x9F\x98\x80z");
   push(&t, "\xC3");
   expect_take(&t, false, "");
-  expect_take(&t, true, "\xC3"); /* the end: raw, as it is */
+  expect_take(&t, true, "\xC3"); /* at the end: raw, as it is */
   text_free(&t);
 }
 
@@ -66,7 +66,7 @@ static void bytes_that_can_never_become_a_character_are_shown_raw(void **state) 
   start(&t, 0, NULL);
   push(&t, "\xFF\x80\xC0");
   expect_take(&t, false, "\xFF\x80\xC0");
-  push(&t, "\xE0\x80"); /* E0 80 is overlong: no continuation makes it good */
+  push(&t, "\xE0\x80"); /* E0 80 is overlong: no continuation makes it valid */
   expect_take(&t, false, "\xE0\x80");
   push(&t, "\xED\xA0"); /* a surrogate */
   expect_take(&t, false, "\xED\xA0");
@@ -137,7 +137,7 @@ static void a_failed_start_may_hide_a_later_one(void **state) {
   push(&t, "a");
   expect_take(&t, false, "");
   push(&t, "a");
-  expect_take(&t, false, "a"); /* the second a may begin the stop string */
+  expect_take(&t, false, "a"); /* the second a may be the beginning of the stop string */
   push(&t, "b");
   assert_true(t.stopped);
   expect_take(&t, true, "");
@@ -210,7 +210,7 @@ static void every_way_to_cut_a_text_into_tokens_shows_the_same_text(void **state
   static const char text[] = "a\xC3\xA9 aab\xF0\x9F\x98\x80 abaabaab|rest";
   const char *const stop[] = {"abaab|", "aab|x", "\x80 abb"};
   size_t n = strlen(text);
-  for (unsigned long cuts = 0; cuts < 1ul << 14; cuts++) { /* cut after byte i when bit i % 14 is set */
+  for (unsigned long cuts = 0; cuts < 1ul << 14; cuts++) { /* cuts after byte i if bit i % 14 is set */
     text_stream t;
     dt_error err;
     char shown[sizeof text] = "";

@@ -101,7 +101,7 @@ static void the_bytes_of_the_tokens_are_the_normalized_text(void **state) {
     cJSON_ArrayForEach(c, cJSON_GetObjectItem(golden, "cases")) {
       const char *text = cJSON_GetArrayItem(c, 0)->valuestring;
       const cJSON *changed = cJSON_GetArrayItem(c, 3);
-      if (!changed && strstr(text, "<|")) continue; /* normalized piece by piece: the golden file has no whole text */
+      if (!changed && strstr(text, "<|")) continue; /* normalized piece by piece: the golden file lacks the whole */
       int32_t *ids = NULL;
       int n;
       dt_error err;

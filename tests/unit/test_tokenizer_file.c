@@ -1,4 +1,5 @@
-/* Which tokenizer.json files are refused, and how it is said; which are accepted although they look different. */
+/* Which tokenizer.json files are refused, and with which message; which files are accepted although they look
+ * different. */
 #include "small_tokenizer.h"
 
 static void expect_refusal(const char *from, const char *to, const char *message) {
@@ -10,7 +11,7 @@ static void expect_refusal(const char *from, const char *to, const char *message
   free(json);
 }
 
-/* In place of an element's beginning; the rest of the element becomes an object that nobody reads. */
+/* Replaces the beginning of an element. The rest of the element becomes an object that nobody reads. */
 #define SEQUENCE(list) "{\"type\":\"Sequence\",\"pretokenizers\":[" list "],\"was\":\"\""
 #define SPLIT(pattern, behavior)                                                                                       \
   "{\"type\":\"Split\",\"pattern\":{" pattern "},\"behavior\":" behavior ",\"invert\":false"
@@ -92,7 +93,7 @@ static void what_is_not_implemented_is_refused_by_name(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_refusal(cases[i][0], cases[i][1], cases[i][2]);
 }
 
-/* Oniguruma and PCRE2 would not agree on these. */
+/* Oniguruma and PCRE2 interpret these differently. */
 static void patterns_that_are_read_in_two_ways_are_refused(void **state) {
   (void)state;
   static const char *const cases[][2] = {
@@ -130,7 +131,7 @@ static void what_changes_nothing_is_accepted(void **state) {
       {"\"dropout\":null", "\"dropout\":0.0"},
       {"\"fuse_unk\":false", "\"byte_fallback\":false,\"ignore_merges\":false"},
       {"\"end_of_word_suffix\":null", "\"end_of_word_suffix\":\"\""},
-      {"\"unk_token\":null", "\"unk_token\":\"<unk>\",\"byte_fallback\":true"}, /* every byte is known */
+      {"\"unk_token\":null", "\"unk_token\":\"<unk>\",\"byte_fallback\":true"}, /* the vocabulary has every byte */
       {"\"post_processor\":{\"type\":\"ByteLevel\",", "\"post_processor\":null,\"unknown\":{"},
       {"\"post_processor\":{\"type\":\"ByteLevel\",",
        "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],"},
@@ -143,7 +144,7 @@ static void what_changes_nothing_is_accepted(void **state) {
   }
 }
 
-/* With `spaces` in place of each space, and each of these by two once more where `twice`: does " " have ids? */
+/* Replaces each space by `spaces` spaces and, with `twice`, each of these by two more. Does " " have ids then? */
 static dt_status encode_replaced(int spaces, bool twice) {
   char normalizer[4096], content[2048] = "";
   memset(content, 'a', (size_t)spaces);
@@ -162,7 +163,7 @@ static dt_status encode_replaced(int spaces, bool twice) {
   return status;
 }
 
-static void replacements_do_not_grow_without_end(void **state) { /* 64 bytes for one, and 1024 */
+static void replacements_do_not_grow_without_end(void **state) { /* a replacement of 64 bytes for one, and of 1024 */
   (void)state;
   assert_int_equal(encode_replaced(1087, false), DT_OK);
   assert_int_equal(encode_replaced(1088, false), DT_OK);
@@ -171,7 +172,7 @@ static void replacements_do_not_grow_without_end(void **state) { /* 64 bytes for
   assert_int_equal(encode_replaced(545, true), DT_EINPUT);
 }
 
-static void a_vocabulary_does_not_grow_without_end(void **state) { /* "c" is 64 + 1024 bytes at most */
+static void a_vocabulary_does_not_grow_without_end(void **state) { /* "c" becomes 64 + 1024 bytes at most */
   (void)state;
   for (int n = 1088; n <= 1089; n++) {
     char decoder[2048], content[1100] = "";

@@ -1,4 +1,4 @@
-/* Tokenizers in GGUF files: the same as the tokenizer.json of the same tables; and which are refused. */
+/* Tokenizers in GGUF files: they equal the tokenizer.json with the same tables; and which ones are refused. */
 #include "gguf_file.h"
 #include "text/load_gguf.h"
 #include "tokenizer_golden.h"
@@ -11,13 +11,13 @@ typedef struct {
   int32_t type;
 } token;
 
-/* A file of the tokenizer's keys; NULL leaves a key out. */
+/* The keys of a tokenizer; NULL leaves a key out. */
 typedef struct {
   const char *architecture, *model, *pre, **merges;
   const token *tokens;
   int n_tokens, n_types, n_scores, n_merges;
-  int64_t bos, eos, unknown; /* -1: no key */
-  const char *flag;          /* a key that is true, or false if `flag_off` */
+  int64_t bos, eos, unknown; /* -1: the key is left out */
+  const char *flag;          /* a key whose value is true, or false with `flag_off` */
   bool flag_off;
 } keys;
 
@@ -78,7 +78,7 @@ typedef struct {
   char text[1 << 17];
 } tables;
 
-/* Writes a run of marks as converters do: as spaces. Other strings stay. Returns the end of what it wrote. */
+/* Writes a run of marks as spaces, as converters do. Other strings stay as they are. Returns the end of its output. */
 static char *as_in_a_file(const char **string, char *to) {
   const char *at = *string;
   char *begin = to;
@@ -146,7 +146,7 @@ static void the_two_formats_of_a_tokenizer_are_one(void **state) {
     keys k = tables_of(json, cases[i].model, cases[i].pre, &space);
     if (strcmp(cases[i].model, "gpt2") != 0) k.architecture = cases[i].pre;
     if (k.pre && strcmp(k.pre, "glm4") == 0)
-      k.flag = "tokenizer.ggml.add_bos_token"; /* unlike llama-bpe it has none by itself */
+      k.flag = "tokenizer.ggml.add_bos_token"; /* by default it adds none, unlike llama-bpe */
     if (!cases[i].bos) k.flag = "tokenizer.ggml.add_bos_token", k.flag_off = true;
     if (strcmp(cases[i].kind, "gemma") == 0) k.flag = "tokenizer.ggml.add_space_prefix", k.flag_off = true;
     for (int id = 0; id < k.n_tokens; id++) {
@@ -201,7 +201,7 @@ static void tokens_are_merged_by_score_and_equal_ones_from_the_left(void **state
   (void)state;
   tok *t = open_good(&(keys){SPM_KEYS});
   EXPECT_IDS(t, "bcb", 4, 11);
-  EXPECT_IDS(t, "cbc", 4, 8, 6); /* cb and bc have one score */
+  EXPECT_IDS(t, "cbc", 4, 8, 6); /* cb and bc have the same score */
   EXPECT_IDS(t, "b", 9);
   EXPECT_IDS(t, "a", 4, 3);
   EXPECT_IDS(t, "dd", 4, 0);
@@ -275,11 +275,11 @@ static void a_run_of_spaces_is_a_run_of_marks(void **state) {
   EXPECT_IDS(t, "a   a", 7, 6, 8);
   EXPECT_IDS(t, "\xE2\x96\x81\xE2\x96\x81", 6);
   EXPECT_IDS(t, " \xE2\x96\x81", 6);
-  EXPECT_IDS(t, " x", 9); /* no run */
+  EXPECT_IDS(t, " x", 9); /* not a run */
   assert_memory_equal(tok_bytes(t, 6, true, &len), "  ", 2);
   assert_int_equal(len, 2);
   int n;
-  const int32_t *ends = tok_ends(t, &n); /* </s> is a tag of HTML here */
+  const int32_t *ends = tok_ends(t, &n); /* here </s> is an HTML tag */
   assert_int_equal(n, 2);
   assert_int_equal(ends[0], 1);
   assert_int_equal(ends[1], 4);
@@ -347,7 +347,7 @@ static void what_cannot_be_read_is_refused_by_key(void **state) {
   k[9].merges = NULL;
   k[10].merges = three, k[10].n_merges = 2;
   k[11].merges = one;
-  k[12].eos = 12; /* padding is no token */
+  k[12].eos = 12; /* padding is not a token */
   k[13].bos = -1;
   k[14].n_scores = 12;
   k[15].tokens = nan_score;

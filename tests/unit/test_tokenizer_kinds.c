@@ -1,9 +1,9 @@
-/* Tokenizers of every kind that is read, small ones: the ids and the texts of Hugging Face
- * (tests/golden/tokenizer/kinds.json), and that a text may be had token by token. */
+/* Small tokenizers of every supported kind: they give the ids and texts of Hugging Face
+ * (tests/golden/tokenizer/kinds.json), and a text can be read token by token. */
 #include "text/text.h"
 #include "tokenizer_golden.h"
 
-/* The text of ids, put together by a stream. */
+/* The text of ids, as a stream puts it together. */
 static void expect_text(const tok *t, const char *kind, const int32_t *ids, int n, const char *expected) {
   text_stream stream;
   dt_error err;
@@ -68,7 +68,7 @@ static void byte_tokens_join_to_characters(void **state) {
   int n;
   dt_error err;
   assert_int_equal(tok_encode(t, "\xF0\x9F\x90\xA2", 4, false, &ids, &n, &err), DT_OK);
-  assert_int_equal(n, 5); /* the space before every text, and four bytes */
+  assert_int_equal(n, 5); /* the space that begins every text, and four bytes */
   for (int i = 1; i < 5; i++) {
     size_t len;
     assert_int_equal((unsigned char)*tok_bytes(t, ids[i], false, &len), (unsigned char)"\xF0\x9F\x90\xA2"[i - 1]);
@@ -107,7 +107,7 @@ static void texts_end_with_the_tokens_known_by_name(void **state) {
   tok_close(t);
 }
 
-/* Each text is one word, or a handful: quadratic time would be minutes. */
+/* Each text is a single word, or a few words. With quadratic time encoding would take minutes. */
 static void long_words_are_quick(void **state) {
   (void)state;
   enum { N = 400000 };

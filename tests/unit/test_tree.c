@@ -1,4 +1,4 @@
-/* The token tree, the accepted path, and the slots of a cache: all pure. */
+/* The token tree, the accepted path, and the slots of a cache, which are all pure functions of their inputs. */
 #include "unit.h"
 
 #include "backend/kv.h"
@@ -21,7 +21,7 @@ static int add(dt_tree *t, int u, int32_t token, float logp) {
   return v;
 }
 
-/* Gives u the candidates 10, 11, .. with falling probabilities. */
+/* Gives node u the candidates 10, 11, .. with falling probabilities. */
 static void draft(dt_tree *t, int u, int count) {
   dt_tree_draft *d = dt_tree_new_draft(t, u, 0);
   d->count = count;
@@ -58,7 +58,7 @@ static void no_room_is_a_value(void **state) {
   assert_int_equal(add(t, a, 2, 0), -1); /* too deep */
   add(t, 0, 2, 0);
   assert_int_equal(add(t, 0, 3, 0), -1); /* too many */
-  assert_int_equal(add(t, 0, 2, 0), 2);  /* there already: still found */
+  assert_int_equal(add(t, 0, 2, 0), 2);  /* exists already, so it is still found */
 }
 
 static void branch_adds_the_likeliest_children_that_are_not_there(void **state) {
@@ -88,12 +88,12 @@ static void branch_best_adds_the_likeliest_paths_of_several_nodes(void **state) 
   const int32_t ids[] = {a, b};
   ok(dt_tree_branch_best(t, ids, 2, 4, &first, &last, &err));
   assert_int_equal(last - first + 1, 4);
-  const int parents[] = {a, b, a, b}, tokens[] = {11, 10, 12, 11}; /* a's 10 is there; ties go to a */
+  const int parents[] = {a, b, a, b}, tokens[] = {11, 10, 12, 11}; /* a's 10 exists already; ties go to a */
   for (int i = 0; i < 4; i++) {
     assert_int_equal(t->parent[first + i], parents[i]);
     assert_int_equal(t->token[first + i], tokens[i]);
   }
-  ok(dt_tree_branch_best(t, ids, 2, 99, &first, &last, &err)); /* no more than there are */
+  ok(dt_tree_branch_best(t, ids, 2, 99, &first, &last, &err)); /* no more than exist */
   assert_int_equal(last - first + 1, 3);
   ok(dt_tree_branch_best(t, ids, 2, 1, &first, &last, &err));
   assert_int_equal(last, first - 1);
@@ -111,7 +111,7 @@ static void branch_best_is_cut_by_room_and_depth_and_needs_candidates(void **sta
   fails(dt_tree_branch_best(t, ids, 3, 1, &first, &last, &err), DT_ESTATE, "call draft_step first");
   draft(t, deep, 4), draft(t, a, 4), draft(t, 0, 4);
   ok(dt_tree_branch_best(t, ids, 3, 9, &first, &last, &err));
-  assert_int_equal(last - first + 1, 2); /* none below the deepest level */
+  assert_int_equal(last - first + 1, 2); /* nothing is added below the deepest level */
   assert_int_equal(t->parent[first], 0);
   assert_int_equal(t->parent[last], a);
 }
@@ -160,7 +160,7 @@ static void best_sorts_by_probability_then_by_id(void **state) {
     for (int i = 1; i < n; i++)
       assert_true(t->logp[out[i - 1]] > t->logp[out[i]] ||
                   (t->logp[out[i - 1]] == t->logp[out[i]] && out[i - 1] < out[i]));
-    int above = 0; /* nothing better was left out */
+    int above = 0; /* no better node was left out */
     for (int v = 1; v <= 250 && n; v++)
       above += t->logp[v] > t->logp[out[n - 1]] || (t->logp[v] == t->logp[out[n - 1]] && v < out[n - 1]);
     assert_int_equal(above, n ? n - 1 : 0);
@@ -188,7 +188,7 @@ static void keep_best_is_closed_even_under_ties(void **state) {
     dt_tree_reset(t, 7, 1000, 100000);
     for (int i = 0; i < 200; i++)
       add(t, (int)(random_next(&seed) % (uint32_t)t->nodes), i, -(float)(random_next(&seed) % 2));
-    ok(dt_tree_keep_best(t, 60, &err)); /* fails if the set were not closed */
+    ok(dt_tree_keep_best(t, 60, &err)); /* fails if the set is not closed */
     assert_int_equal(t->n_kept, 60);
   }
 }
@@ -282,7 +282,7 @@ static void slots_of_a_kept_path_close_up(void **state) {
 
 #define tree_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-/* Eight ids of the vocabulary's eight: then nothing is left out, and the calibrated softmax is exact. */
+/* With eight ids of a vocabulary of eight, nothing is left out, and the calibrated softmax is exact. */
 static void a_calibrated_draft_is_the_softmax_of_scores_through_the_scale(void **state) {
   dt_tree *t = *state;
   dt_tree_reset(t, 0, 4, 8);
@@ -309,7 +309,8 @@ static void a_calibrated_draft_is_the_softmax_of_scores_through_the_scale(void *
   assert_memory_equal(&same, &before, sizeof same);
 }
 
-/* Against the two steps of tree.h, written down plainly. The noise of the fourth id is large, so a lean orders anew. */
+/* Compares with the two steps of tree.h, written in a simple way. The noise of the fourth id is large, so a lean
+ * changes the order. */
 static void a_lean_orders_candidates_anew_and_odds_are_those_asked_for(void **state) {
   dt_tree *t = *state;
   const double own[4] = {0.5, 0.3, 0.15, 0.05}, noise[4] = {0, 0.2, 0.1, 2.2};
@@ -334,7 +335,7 @@ static void a_lean_orders_candidates_anew_and_odds_are_those_asked_for(void **st
     sum = 0;
     for (int j = 0; j < 4; j++) sum += p[j] = exp((score[order[j]] + s.lean * log(own[order[j]])) / s.scale);
     double odds = exp(s.shift) * pow(p[0] / (sum - p[0]), s.slope), least = s.share * p[1] / (sum - p[0]);
-    double top = odds > least ? odds / (1 + odds) : least / (1 + least); /* it stays the likeliest */
+    double top = odds > least ? odds / (1 + odds) : least / (1 + least); /* it stays the likeliest one */
     for (int j = 1; j < 4; j++) p[j] *= s.share * (1 - top) / (sum - p[0]);
     p[0] = top;
     double nobody = (1 - top) * (1 - s.share);
@@ -351,7 +352,7 @@ static void a_lean_orders_candidates_anew_and_odds_are_those_asked_for(void **st
   }
 }
 
-/* Ids that cannot be stay impossible, and where nothing else can be the first is certain. */
+/* Impossible ids stay impossible. If no other id is possible, the first one is certain. */
 static void impossible_candidates_stay_so(void **state) {
   dt_tree *t = *state;
   dt_tree_reset(t, 0, 4, 4);

@@ -1,5 +1,5 @@
-/* A second draft in addition to the first: each guesses, and computes, as if it were the only one. The oracle is that
- * draft alone, in a pair and a session of its own that does the same with the same trees. */
+/* A second draft in addition to the first: each guesses and computes as if it were the only one. The reference is that
+ * draft alone, in a pair and a session of its own, which does the same with the same trees. */
 #include "scripted.h"
 
 #include <limits.h>
@@ -8,7 +8,7 @@ enum { SEQUENCES = 2, CONTEXT = 200, ALONE = 2, NODES = 12 };
 
 #define MODEL(name) SOURCE_DIR "/models/" name
 
-/* Both drafts, and each alone. */
+/* Both drafts together, and each alone. */
 typedef struct {
   dt_pair *pair[1 + ALONE];
   dt_session *s[1 + ALONE];
@@ -38,12 +38,12 @@ static void close_trio(trio *t) {
     ok(call);                                                                                                          \
   }
 
-/* A draft reads a node of the trees: beside the other one and alone. */
+/* Drafts from a node of the trees, with both drafts and with this one alone. */
 static void expect_the_same_guesses(trio *t, int seq, int u, int draft) {
   dt_tree *both = dt_seq_tree(t->s[0], seq);
   assert_true(dt_tree_use_draft(both, u, draft));
   const dt_tree_draft *x = dt_tree_draft_of(both, u), *y = dt_tree_draft_of(dt_seq_tree(t->s[1 + draft], seq), u);
-  if (!y || memcmp(x, y, sizeof *x)) fail_msg("node %d, draft %d: other guesses than alone", u, draft);
+  if (!y || memcmp(x, y, sizeof *x)) fail_msg("node %d, draft %d: the guesses differ from those alone", u, draft);
 }
 
 /* Adds a child to node u of all three trees. */
@@ -52,7 +52,7 @@ static void add(trio *t, int seq, int u, int32_t token) {
   EACH_OF(t, dt_tree_add(dt_seq_tree(s, seq), u, token, 0, &v, &err));
 }
 
-/* Grows the trees of both sequences by what the drafts guess in turns; one call has nodes of both drafts. */
+/* Grows the trees of both sequences by the guesses of both drafts in turn; one call has nodes of both. */
 static void grow(trio *t, uint64_t *seed) {
   for (int turn = 0; turn < 5; turn++) {
     dt_node_ref refs[4], alone[ALONE][4];
@@ -74,19 +74,19 @@ static void grow(trio *t, uint64_t *seed) {
   }
 }
 
-/* What the two drafts of one session ran is what they ran alone. */
+/* The two drafts of one session computed the same rows as each of them alone. */
 static void expect_the_same_rows(const trio *t, int seq) {
   dt_stats st[1 + ALONE];
   for (int i = 0; i <= ALONE; i++) dt_seq_stats(t->s[i], seq, &st[i]);
   assert_int_equal(st[0].draft_rows, st[1].draft_rows + st[2].draft_rows);
 }
 
-/* One iteration of both sequences; returns how many guesses of the first were accepted. */
+/* Runs one iteration of both sequences. Returns how many guesses of the first one were accepted. */
 static int iterate(trio *t, uint64_t *seed) {
   int seqs[] = {0, 1}, accepted = 0;
   for (int seq = 0; seq < SEQUENCES; seq++) EACH_OF(t, dt_rollback(s, seq, &err));
-  if (random_next(seed) % 5) grow(t, seed); /* else a plain one */
-  if (random_next(seed) % 6 == 0) {         /* once more */
+  if (random_next(seed) % 5) grow(t, seed); /* otherwise it is a plain iteration */
+  if (random_next(seed) % 6 == 0) {         /* repeats it */
     for (int seq = 0; seq < SEQUENCES; seq++) EACH_OF(t, dt_rollback(s, seq, &err));
     grow(t, seed);
   }
@@ -102,7 +102,7 @@ static int iterate(trio *t, uint64_t *seed) {
   return accepted;
 }
 
-/* Both sequences begin as the first one went, with its rows. */
+/* Starts both sequences with the text and the rows of the first one. */
 static void reuse_rows(trio *t, bool whole) {
   const dt_seq_options o = {.max_tokens = 40, .ignore_eos = true};
   int32_t text[CONTEXT];
@@ -118,7 +118,7 @@ static void reuse_rows(trio *t, bool whole) {
   }
 }
 
-/* A prefix with the rows of the prompt in each draft. */
+/* Starts from a prefix that has the rows of the prompt for each draft. */
 static void start_from_a_prefix(trio *t) {
   const dt_seq_options o = {.max_tokens = 40, .ignore_eos = true};
   for (int i = 0; i <= ALONE; i++) {
@@ -130,7 +130,7 @@ static void start_from_a_prefix(trio *t) {
   }
 }
 
-/* The prompt in pieces, the drafts' rows among them: as many as both need alone. */
+/* Runs the prompt in pieces, including the drafts' rows: as many as both need alone. */
 static void start_in_pieces(trio *t) {
   const dt_seq_options o = {.max_tokens = 40, .ignore_eos = true, .piece = 3, .drafts = true};
   int pieces[1 + ALONE] = {0};
@@ -186,21 +186,21 @@ static void a_node_has_the_guesses_of_the_draft_that_was_asked_last(void **state
   start(s, 0, 100);
   for (int i = 0; i < 3; i++) ok(dt_tree_add(t, v, i, 0, &v, &err));
   ok(dt_draft_step(s, &(dt_node_ref){.node = 3}, 1, &err));
-  for (int u = 0; u <= 3; u++) assert_int_equal(dt_tree_draft_of(t, u)->token[0], 11); /* ancestors, too */
+  for (int u = 0; u <= 3; u++) assert_int_equal(dt_tree_draft_of(t, u)->token[0], 11); /* also from ancestors */
   ok(dt_draft_step(s, &(dt_node_ref){.node = 2, .draft = 1}, 1, &err));
-  for (int u = 0; u <= 3; u++) /* those that have guesses keep them: only node 2 was asked */
+  for (int u = 0; u <= 3; u++) /* nodes with guesses keep them: only node 2 was drafted from */
     assert_int_equal(dt_tree_draft_of(t, u)->token[0], u == 2 ? 22 : 11);
   ok(dt_tree_branch(t, 2, 1, &a, &b, &err));
   assert_int_equal(t->token[a], 22);
   dt_seq_stats(s, 0, &st);
   assert_int_equal(st.draft_rows, 4 + 3);
-  ok(dt_draft_step(s, &(dt_node_ref){.node = 2}, 1, &err)); /* it is known */
+  ok(dt_draft_step(s, &(dt_node_ref){.node = 2}, 1, &err)); /* its guesses exist already */
   ok(dt_draft_step(s, &(dt_node_ref){.node = 1, .draft = 1}, 1, &err));
   assert_int_equal(dt_tree_draft_of(t, 2)->token[0], 11);
   assert_int_equal(dt_tree_draft_of(t, 1)->token[0], 22);
   dt_seq_stats(s, 0, &st);
   assert_int_equal(st.draft_rows, 4 + 3);
-  assert_false(dt_tree_use_draft(t, 3, 1)); /* it has not read that */
+  assert_false(dt_tree_use_draft(t, 3, 1)); /* this draft has not read that node */
   assert_int_equal(dt_tree_draft_of(t, 3)->token[0], 11);
   start(s, 0, 100);
   ok(dt_draft_step(s, &(dt_node_ref){.node = 0, .draft = 1}, 1, &err));
@@ -209,7 +209,7 @@ static void a_node_has_the_guesses_of_the_draft_that_was_asked_last(void **state
   dt_pair_close(pair);
 }
 
-/* Of all drafts together: a tree has room for DT_TREE_DRAFTS results. */
+/* A tree has room for DT_TREE_DRAFTS results, of all drafts together. */
 static void both_drafts_share_the_room_for_results(void **state) {
   (void)state;
   enum { HALF = DT_TREE_DRAFTS / 2 };
@@ -256,7 +256,7 @@ static void a_session_has_the_drafts_of_its_pair(void **state) {
   ok(dt_draft_step(s, &(dt_node_ref){.draft = 1}, 1, &err));
   assert_int_equal(dt_rows_bytes(s, 5) - dt_rows_bytes(one, 5), dt_rows_bytes(s, 5) / 3);
   dt_session_close(s);
-  s = session(pair, 1, false); /* in the memory of the one before */
+  s = session(pair, 1, false); /* in the memory of the session before */
   start(s, 0, 20);
   fails(dt_draft_step(s, &(dt_node_ref){.draft = 1}, 1, &err), DT_ESTATE, "no draft model is in use");
   dt_session_close(s), dt_session_close(one);
@@ -283,7 +283,7 @@ static void a_draft_that_cannot_be_the_second_is_refused(void **state) {
                                  .threads = 1};
       fails(dt_pair_open(&o, &pair, &err), DT_EINPUT, cases[i].why);
     }
-  /* a first draft that is optional alone is not so with a second */
+  /* a first draft that may be missing if it is the only one is required if there is a second */
   const dt_pair_options o = {
       .target = MODEL("mini-target"), .draft = "/nowhere", .draft2 = "exit:3", .draft_optional = true, .threads = 1};
   fails(dt_pair_open(&o, &pair, &err), DT_EINPUT, "/nowhere");

@@ -1,4 +1,4 @@
-/* The table of types, and its decoders against what the gguf package made of random blocks
+/* The table of types, and its decoders compared with the results of the gguf package for random blocks
  * (tests/golden/make_types.py). */
 #include "model/types.h"
 #include "unit.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The bytes of a file of tests/golden/types, malloc'd. */
+/* The bytes of a file of tests/golden/types; malloc'd. */
 static uint8_t *golden(const char *prefix, const char *type, size_t *size) {
   enum { MOST = 1 << 14 };
   char path[256];
@@ -35,7 +35,7 @@ static void every_type_but_f32_has_the_bits_of_the_gguf_package(void **state) {
     float *numbers = malloc(n * sizeof *numbers);
     memcpy(unaligned + 1, bytes, encoded);
     t->decode(unaligned + 1, n, numbers);
-    if (memcmp(numbers, bytes + encoded, n * sizeof *numbers)) fail_msg("%s: other bits", t->name);
+    if (memcmp(numbers, bytes + encoded, n * sizeof *numbers)) fail_msg("%s: the bits differ", t->name);
     assert_int_equal(dt_row_bytes((dt_dtype)i, n), encoded);
     free(unaligned), free(numbers), free(bytes);
   }
@@ -58,14 +58,14 @@ static void rounded_numbers_have_the_blocks_of_the_gguf_package(void **state) {
     for (size_t b = 0; b < encoded / (size_t)t->bytes; b++)
       if (memcmp(blocks + 1 + b * (size_t)t->bytes, bytes + n * sizeof *numbers + b * (size_t)t->bytes,
                  (size_t)t->bytes))
-        fail_msg("%s: block %zu has other bits", t->name, b);
+        fail_msg("%s: the bits of block %zu differ", t->name, b);
     free(numbers), free(blocks), free(bytes);
     rounded++;
   }
   assert_int_equal(rounded, 2);
 }
 
-/* Its scale is NaN, so that the model's results are; numbers too small for a scale become 0. */
+/* Such a block gets the scale NaN, so that the model's results become NaN. Numbers too small for a scale become 0. */
 static void what_is_not_finite_is_not_hidden(void **state) {
   (void)state;
   const dt_dtype types[] = {DT_Q8_0, DT_Q4_1};

@@ -1,4 +1,4 @@
-/* Views of weights, and what an upload says of a file that shrinks while it is read. */
+/* Views of weights, and what an upload reports if a file shrinks while it is read. */
 #include "model/model.h"
 #include "pair/backends.h"
 #include "temp_files.h"
@@ -6,8 +6,8 @@
 
 #include <unistd.h>
 
-/* Rows first..first+count-1 of a view of bytes 0, 1, 2, .. with two bytes a row are those of the source's rows
- * listed. */
+/* Checks rows first..first+count-1 of a view of the bytes 0, 1, 2, .., with two bytes per row: they must be the listed
+ * rows of the source. */
 static void reads(dt_matrix m, int first, int count, const int *rows) {
   uint8_t bytes[256], got[64];
   for (int i = 0; i < 256; i++) bytes[i] = (uint8_t)i;
@@ -24,10 +24,10 @@ static void rows_of_a_view_are_found_where_its_order_says(void **state) {
   (void)state;
   reads((dt_matrix){.rows = 8, .group = 8, .stride = 8}, 0, 8, (const int[]){0, 1, 2, 3, 4, 5, 6, 7});
   reads((dt_matrix){.rows = 8, .group = 8, .stride = 8, .offset = 7}, 3, 2, (const int[]){3, 4});
-  /* q of GPT-NeoX: two heads of four rows, k and v between them */
+  /* q of GPT-NeoX: two heads of four rows, with k and v between them */
   reads((dt_matrix){.rows = 8, .group = 4, .stride = 12}, 0, 8, (const int[]){0, 1, 2, 3, 12, 13, 14, 15});
   reads((dt_matrix){.rows = 8, .group = 4, .stride = 12}, 2, 4, (const int[]){2, 3, 12, 13});
-  /* q of a llama in GGUF: row h D + p D/2 + j lies at h D + 2 j + p */
+  /* q of a llama in GGUF: row h D + p D/2 + j is at h D + 2 j + p */
   reads((dt_matrix){.rows = 12, .group = 6, .stride = 6, .zipped = true}, 0, 12,
         (const int[]){0, 2, 4, 1, 3, 5, 6, 8, 10, 7, 9, 11});
   reads((dt_matrix){.rows = 12, .group = 6, .stride = 6, .zipped = true}, 5, 3, (const int[]){5, 6, 8});
@@ -35,7 +35,7 @@ static void rows_of_a_view_are_found_where_its_order_says(void **state) {
   reads((dt_matrix){.rows = 8, .group = 2, .stride = 2, .zipped = true}, 0, 8, (const int[]){0, 1, 2, 3, 4, 5, 6, 7});
 }
 
-/* Two blocks of MXFP4 in two sources, and what gguf has of them. */
+/* Two blocks of MXFP4 in two sources, and the block that gguf makes of them. */
 static void blocks_whose_scales_are_apart_become_blocks(void **state) {
   (void)state;
   uint8_t codes[64] = {0}, scales[4] = {1, 2, 3, 4}, got[34];
@@ -47,7 +47,7 @@ static void blocks_whose_scales_are_apart_become_blocks(void **state) {
   ok(dt_read_rows(&second, 0, 1, got, &err));
   assert_int_equal(got[0], 3);
   assert_int_equal(got[17], 4);
-  /* numbers 0..3 are 1, 2, 3, 4; 16 and 17 are 5 and 6; of the second block the last is 15 */
+  /* numbers 0..3 are 1, 2, 3, 4; 16 and 17 are 5 and 6; in the second block the last is 15 */
   const uint8_t first[] = {0x51, 0x62, 0x03, 0x04, 0};
   assert_memory_equal(got + 1, first, sizeof first);
   assert_int_equal(got[33], 0xf0);
@@ -55,7 +55,7 @@ static void blocks_whose_scales_are_apart_become_blocks(void **state) {
   fails(dt_read_rows(&second, 0, 1, got, &err), DT_EINPUT, "scales: found 3 bytes, expected at least 4");
 }
 
-/* Of two matrices of 4 outputs and 3 inputs, inputs first: the second, and its odd outputs. */
+/* From two matrices of 4 outputs and 3 inputs, stored input by input: the second one, and its odd outputs. */
 static void rows_that_are_columns_of_the_source_are_gathered(void **state) {
   (void)state;
   float numbers[24], got[12];
@@ -87,7 +87,7 @@ static int reads_of(dt_matrix m, int first, int count) {
   return n;
 }
 
-/* A read of its own for each row takes longer than what is read. */
+/* A separate read for each row would take longer than reading the data. */
 static void half_a_head_is_one_read(void **state) {
   (void)state;
   const dt_matrix zipped = {.rows = 16, .group = 8, .stride = 8, .zipped = true};
@@ -96,7 +96,7 @@ static void half_a_head_is_one_read(void **state) {
   assert_int_equal(reads_of(zipped, 0, 4), 1);
   assert_int_equal(reads_of(zipped, 1, 1), 1);
   assert_int_equal(reads_of(zipped, 3, 2), 2); /* the end of one half and the beginning of the other */
-  assert_int_equal(reads_of(zipped, 7, 2), 1); /* the end of a head and the beginning of the next lie side by side */
+  assert_int_equal(reads_of(zipped, 7, 2), 1); /* the end of a head and the beginning of the next are adjacent */
 }
 
 static void a_view_may_end_where_its_source_does_and_not_behind(void **state) {
@@ -122,7 +122,7 @@ static void a_view_may_end_where_its_source_does_and_not_behind(void **state) {
         "six numbers: found 12 bytes, expected at least 13: it was cut short while it was read");
 }
 
-/* By one byte, or so much that it is another matrix that lacks its rows. */
+/* Cuts the file by one byte, or by so much that another matrix lacks its rows. */
 static void a_file_cut_short_before_its_upload_is_an_error_and_leaves_nothing(void **state) {
   (void)state;
   char *folder = temp_folder(), command[1024], path[256];

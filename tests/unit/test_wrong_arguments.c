@@ -1,5 +1,5 @@
-/* Sessions, their primitives and trees with every wrong argument, and in every wrong state: one line each, and nothing
- * has changed. Pairs: test_wrong_pairs.c. */
+/* Sessions, their primitives and trees with every wrong argument and in every wrong state: each call is refused in one
+ * line and changes nothing. test_wrong_pairs.c tests pairs. */
 #include "wrong_arguments.h"
 
 #include "dtrun.h"
@@ -15,9 +15,9 @@ static const int NO_SEQUENCE[] = {INT_MIN, -1, SEQUENCES, SEQUENCES + 1, INT_MAX
 
 static dt_pair *pair;
 static dt_session *session;
-static dt_tree *tree; /* of RUNNING: drafted from, NODES nodes, not verified */
+static dt_tree *tree; /* RUNNING's tree: drafted from, NODES nodes, not verified */
 
-/* What a refused call must leave as it was. */
+/* The state that a refused call must not change. */
 typedef struct {
   int length[SEQUENCES], left[SEQUENCES], finish[SEQUENCES];
   size_t text_len[SEQUENCES];
@@ -51,7 +51,8 @@ static state look(void) {
     state before_ = look(), after_;                                                                                    \
     ANSWERS(call, wanted, part);                                                                                       \
     after_ = look();                                                                                                   \
-    if (memcmp(&before_, &after_, sizeof before_)) fail_msg("%d: %s: something has changed", __LINE__, #call);         \
+    if (memcmp(&before_, &after_, sizeof before_))                                                                     \
+      fail_msg("%d: %s: the refused call changed something", __LINE__, #call);                                         \
   } while (0)
 
 #define NULL_REFUSED(call) REFUSED(call, DT_EINPUT, "is NULL")
@@ -101,7 +102,7 @@ static void run_to_the_end(int seq) {
   }
 }
 
-/* After all that was refused the text is what it would be. */
+/* After all refused calls the text is the same as without them. */
 static int tear_down(void **unused) {
   (void)unused;
   int32_t text[5 + TOKENS];
@@ -407,11 +408,11 @@ static void bring(sequence_state to) {
   if (to >= FROZEN) commit(RUNNING);
 }
 
-/* Which calls each state takes; the others fail with DT_ESTATE. */
+/* Which calls are allowed in each state; the others fail with DT_ESTATE. */
 static void calls_in_the_wrong_state_are_refused(void **unused) {
   (void)unused;
   static const bool TAKES[STATES][6] = {
-      /* draft_step, verify_tree, commit, rollback, candidates, a change of the tree */
+      /* draft_step, verify_tree, commit, rollback, candidates, a change to the tree */
       [UNSTARTED] = {0, 0, 0, 0, 0, 0}, [OPEN] = {1, 1, 0, 1, 0, 1},   [SEALED] = {0, 1, 0, 1, 0, 0},
       [VERIFIED] = {0, 0, 1, 1, 1, 0},  [FROZEN] = {0, 0, 0, 1, 1, 0}, [FINISHED] = {0, 0, 0, 0, 1, 0}};
   const int32_t *token, one[] = {1};
@@ -453,7 +454,7 @@ static void calls_in_the_wrong_state_are_refused(void **unused) {
   bring(OPEN);
 }
 
-/* A session's tree that the program has made anew as it likes: what does not fit is told by the passes. */
+/* A program has reset a session's tree and filled it in its own way. The passes report what does not fit. */
 static void a_tree_made_anew_by_hand_is_no_danger(void **unused) {
   (void)unused;
   static const int32_t ROOTS[] = {INT32_MIN, -1, 0, VOCAB, INT32_MAX};
@@ -534,7 +535,7 @@ static void trees_refuse_wrong_nodes_and_numbers(void **unused) {
       dt_tree_learner learner = dt_tree_learner_new(true), as_before = learner;
       dt_tree_learn(&learner, tree, *u, 1, true);
       assert_memory_equal(&learner, &as_before, sizeof learner);
-      double numbers[DT_TREE_LEARNER_STATE]; /* of any values: test_learn.c */
+      double numbers[DT_TREE_LEARNER_STATE]; /* with any values: test_learn.c */
       dt_tree_learner_state(&learner, numbers);
       assert_true(dt_tree_learner_resume(true, numbers).slope == learner.slope);
       state after = look();
@@ -552,7 +553,7 @@ static void trees_refuse_wrong_nodes_and_numbers(void **unused) {
   assert_int_equal(dt_tree_best(tree, 1, 1, NODES, NULL), 0);
   assert_int_equal(dt_tree_best(NULL, 1, 1, NODES, list), 0);
   assert_int_equal(dt_tree_best(tree, INT_MAX, 1, NODES, list), NODES);
-  assert_null(dt_tree_new_draft(tree, 0, 0)); /* it has one */
+  assert_null(dt_tree_new_draft(tree, 0, 0)); /* the tree already has one */
   dt_tree_no_draft(tree, 0, 0);
   static const int NO_DRAFT[] = {INT_MIN, -1, DT_DRAFTS, INT_MAX};
   for
@@ -561,7 +562,7 @@ static void trees_refuse_wrong_nodes_and_numbers(void **unused) {
       dt_tree_no_draft(tree, 1, *d);
       assert_false(dt_tree_use_draft(tree, 0, *d));
     }
-  assert_false(dt_tree_use_draft(tree, 0, 1)); /* which has not read it */
+  assert_false(dt_tree_use_draft(tree, 0, 1)); /* this draft has not read that node */
   assert_int_equal(dt_tree_row(tree, 0), -1);  /* not sealed */
   assert_int_equal(dt_tree_size(NULL) + dt_tree_room(NULL) + dt_tree_depth_room(NULL) + dt_tree_draft_room(NULL), 0);
   assert_null(dt_tree_draft_of(NULL, 0));
@@ -576,7 +577,7 @@ static void trees_refuse_wrong_nodes_and_numbers(void **unused) {
   assert_int_equal(dt_tree_row(tree, 2), 1);
   for (int u = 1; u <= NODES; u++) assert_int_equal(dt_tree_row(tree, u), u == 2 ? 1 : -1); /* not kept */
   ok(dt_tree_open(&t, &err));
-  dt_tree_reset(t, 5, INT_MIN, INT_MIN); /* takes none */
+  dt_tree_reset(t, 5, INT_MIN, INT_MIN); /* no node is accepted */
   assert_int_equal(dt_tree_depth_room(t), 0);
   assert_int_equal(dt_tree_add(t, 0, 0, -1, &v, NULL), DT_ESTATE);
   dt_tree_close(t);
@@ -604,7 +605,7 @@ static void calibration_refuses_wrong_numbers(void **unused) {
   dt_tree_learn(NULL, tree, 0, 1, true);
   learner = dt_tree_learner_new(true);
   dt_tree_learn(&learner, NULL, 0, 1, true);
-  dt_tree_learn(&learner, tree, 0, INT32_MIN, true); /* what nobody guessed */
+  dt_tree_learn(&learner, tree, 0, INT32_MIN, true); /* a token that nobody guessed */
   dt_tree_learn(&learner, tree, 0, INT32_MAX, true);
 }
 

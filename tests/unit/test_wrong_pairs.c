@@ -1,5 +1,5 @@
-/* Pairs, their texts and what needs no pair, with every wrong argument: one line each. And that no function of the
- * engine's headers is forgotten here or in test_wrong_arguments.c. */
+/* Pairs, their texts and functions that need no pair, with every wrong argument: each call is refused in one line. Also
+ * checks that no function of the engine's headers is missing here and in test_wrong_arguments.c. */
 #include "wrong_arguments.h"
 
 #include "dtrun.h"
@@ -181,7 +181,7 @@ static void what_is_asked_of_pairs(void **unused) {
   REFUSED(dt_model_chat("nowhere", "nonsense", &chat, &err), DT_EINPUT, "nonsense");
   REFUSED(dt_model_chat("nowhere", NULL, &chat, &err), DT_EINPUT, "nowhere has no chat template");
   assert_false(dt_adjustments_wanted(NULL));
-  dt_clock_skip(-1), dt_clock_skip(NAN), dt_clock_skip(INFINITY); /* which are no times */
+  dt_clock_skip(-1), dt_clock_skip(NAN), dt_clock_skip(INFINITY); /* these are not times */
   dt_pair_close(pair);
 }
 
@@ -252,7 +252,7 @@ static void the_rest(void **unused) {
   NULL_REFUSED(dt_homes(NULL, &n, &err));
   NULL_REFUSED(dt_homes(&homes, NULL, &err));
   assert_false(dt_adjustments_wanted(NULL));
-  dt_clock_skip(-1), dt_clock_skip(NAN), dt_clock_skip(INFINITY); /* which are no times */
+  dt_clock_skip(-1), dt_clock_skip(NAN), dt_clock_skip(INFINITY); /* these are not times */
   dt_error why;
   dt_clean(NULL);
   const char *no_format = NULL;

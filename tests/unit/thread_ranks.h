@@ -1,4 +1,4 @@
-/* Ranks that are threads of one process, for the tests of what ranks compute. */
+/* Ranks that are threads of one process, for tests of what ranks compute. */
 #ifndef THREAD_RANKS_H
 #define THREAD_RANKS_H
 
@@ -18,7 +18,7 @@ typedef struct {
 } thread_world;
 
 typedef struct {
-  dt_ranks ranks; /* first: what callees see */
+  dt_ranks ranks; /* must be first, since callees see only this member */
   thread_world *world;
   void (*body)(dt_ranks *, void *);
   void *context;
@@ -39,7 +39,7 @@ static void *thread_rank_runs(void *context) {
   return NULL;
 }
 
-/* Runs body on so many ranks, rank 0 in this thread. */
+/* Runs body on `count` ranks; rank 0 runs in this thread. */
 static inline void run_ranks(int count, void (*body)(dt_ranks *, void *), void *context) {
   thread_world world = {.data = {NULL}};
   thread_rank rank[MOST_RANKS];

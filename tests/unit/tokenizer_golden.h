@@ -1,4 +1,4 @@
-/* The golden file of small tokenizers, tests/golden/tokenizer/kinds.json, and the tokenizers beside it. */
+/* The golden file of small tokenizers, tests/golden/tokenizer/kinds.json, and the tokenizers in the same folder. */
 #ifndef TOKENIZER_GOLDEN_H
 #define TOKENIZER_GOLDEN_H
 
@@ -37,7 +37,8 @@ static inline int golden_ids(const cJSON *list, int32_t *ids) {
   return n;
 }
 
-/* Which of the file's kinds has this name, its entry in every case, and the ids before every text. */
+/* Finds the kind of this name in the file. Returns its index in the lists of every case, and the ids that begin every
+ * text. */
 static inline int golden_kind(const cJSON *golden, const char *name, int32_t *begin, int *n_begin) {
   const cJSON *kind;
   int entry = 0;
@@ -47,11 +48,11 @@ static inline int golden_kind(const cJSON *golden, const char *name, int32_t *be
     *n_begin = golden_ids(cJSON_GetObjectItem(kind, "begin"), begin);
     return entry;
   }
-  fail_msg("no kind %s", name);
+  fail_msg("kinds.json has no kind %s", name);
   return 0;
 }
 
-/* t's ids are those of the kind for every case, with and without what begins a text. */
+/* Checks that t gives the ids of the kind for every case, with and without the ids that begin a text. */
 static inline void expect_golden_ids(const tok *t, const cJSON *golden, const char *name) {
   static int32_t ids[4096];
   const cJSON *c;
@@ -61,7 +62,7 @@ static inline void expect_golden_ids(const tok *t, const cJSON *golden, const ch
     const char *text = cJSON_GetArrayItem(c, 0)->valuestring;
     const cJSON *expected = cJSON_GetArrayItem(c, entry);
     int n = golden_ids(cJSON_IsArray(expected) ? expected : cJSON_GetObjectItem(expected, "ids"), plain);
-    if (!same_ids(t, text, strlen(text), false, plain, n)) fail_msg("%s: other ids for \"%s\"", name, text);
+    if (!same_ids(t, text, strlen(text), false, plain, n)) fail_msg("%s: wrong ids for \"%s\"", name, text);
     bool begun = n >= n_begin && memcmp(ids, plain, (size_t)n_begin * sizeof *ids) == 0;
     assert_true(same_ids(t, text, strlen(text), true, begun ? plain : ids, begun ? n : n_begin + n));
     count++;

@@ -1,5 +1,5 @@
-/* Promise 1 for a backend: plain decoding along every path of a random tree, and passes over parts of that tree, held
- * against it bit for bit. */
+/* Promise 1 for a backend: plain decoding along every path of a random tree is compared, bit for bit, with passes over
+ * parts of that tree. */
 #ifndef TREE_CASE_H
 #define TREE_CASE_H
 
@@ -7,12 +7,12 @@
 
 #include <math.h>
 
-enum { NODES = 257, SPREAD = 300 }; /* tree nodes; slots they are scattered over */
+enum { NODES = 257, SPREAD = 300 }; /* maximum number of tree nodes; slots among which they are scattered */
 
-/* A random tree of tokens below a prefix, and what plain decoding along each node's path gives. */
+/* A random tree of tokens below a prefix, and the logits that plain decoding gives along each node's path. */
 typedef struct {
   int vocab, prefix, nodes;
-  int parent[NODES], depth[NODES]; /* parent -1: the prefix's last token */
+  int parent[NODES], depth[NODES]; /* parent -1: the last token of the prefix */
   int32_t token[NODES];
   float *logits[NODES];
   void *slot[NODES];
@@ -20,11 +20,11 @@ typedef struct {
   dt_snapshot *prefix_rows;
 } tree_case;
 
-static void plain_rows(rig *r, tree_case *t, int node) { /* this node, then all below it, depth first */
+static void plain_rows(rig *r, tree_case *t, int node) { /* Decodes this node, then all nodes below it, depth first. */
   row_list l = {0};
   row_add_plain(&l, 1, t->token[node], t->prefix + t->depth[node]);
   t->logits[node] = rig_run(r, &l, true);
-  for (int v = 0; v < t->vocab; v++) assert_true(isfinite(t->logits[node][v])); /* or equal bits would mean little */
+  for (int v = 0; v < t->vocab; v++) assert_true(isfinite(t->logits[node][v])); /* equal bits must mean something */
   t->slot[node] = rig_slot(r, 1, t->prefix + t->depth[node], &t->slot_bytes);
   for (int child = node + 1; child < t->nodes; child++)
     if (t->parent[child] == node) plain_rows(r, t, child);
@@ -54,7 +54,7 @@ static void tree_case_free(rig *r, tree_case *t) {
   r->ops->free_snapshot(t->prefix_rows);
 }
 
-/* One pass over the tree's first n nodes in a random order (parents first), scattered over slots of sequence 0. */
+/* Runs one pass over the tree's first n nodes in a random order (parents first), scattered over slots of sequence 0. */
 static void check_batch(rig *r, const tree_case *t, int n, uint64_t seed) {
   int32_t slot[SPREAD], path[ROW_PATH];
   int order[NODES];

@@ -1,4 +1,4 @@
-/* What the unit tests share. */
+/* Shared by all unit tests. */
 #ifndef UNIT_H
 #define UNIT_H
 
@@ -12,14 +12,14 @@
 
 #include "system/status.h"
 
-/* The call must succeed; else its message is shown. `call` passes &err: the variable that this macro declares. */
+/* The call must succeed; otherwise its message is shown. `call` passes &err, a variable that this macro declares. */
 #define ok(call)                                                                                                       \
   do {                                                                                                                 \
     dt_error err = {0};                                                                                                \
     if ((call) != DT_OK) fail_msg("%s: %s", #call, err.message);                                                       \
   } while (0)
 
-/* The call must fail with `code` and a message of one line that contains `text`. `call` passes &err, as in ok. */
+/* The call must fail with `code` and a one-line message that contains `text`. `call` passes &err, as in ok. */
 #define fails(call, code, text)                                                                                        \
   do {                                                                                                                 \
     dt_error err = {0};                                                                                                \
@@ -29,7 +29,7 @@
     if (strchr(err.message, '\n')) fail_msg("%s: the message has several lines", #call);                               \
   } while (0)
 
-/* A small generator for tests: the same numbers everywhere. */
+/* A small random generator for tests; it gives the same numbers on every machine. */
 static inline uint32_t random_next(uint64_t *state) {
   *state = *state * 6364136223846793005u + 1442695040888963407u;
   return (uint32_t)(*state >> 33);

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Builds the servers that compare_peers.py measures, for all that this machine can: tests/bench/peers/build.sh FOLDER [llama.cpp | ik_llama.cpp]...
-# Each becomes FOLDER/NAME/bin/llama-server. The sources are pinned: llama.cpp's are those in llama-cpp-python's package, ik_llama.cpp's a
-# commit of its repository (IK_LLAMA names a copy of it). Needs git, cmake, ninja, a C++ compiler, pip; some ten minutes each on two cores.
+# Builds the servers that compare_peers.py measures, for all instructions of this machine:
+#   tests/bench/peers/build.sh FOLDER [llama.cpp | ik_llama.cpp]...
+# Each becomes FOLDER/NAME/bin/llama-server. The sources are pinned: llama.cpp's are those in the package
+# llama-cpp-python, ik_llama.cpp's a commit of its repository (IK_LLAMA may name a copy of it). Needs git, cmake, ninja,
+# a C++ compiler and pip; each takes some ten minutes on two cores.
 set -eu
 [ $# -ge 1 ] || { sed -n '2s/^# //p' "$0" >&2; exit 2; }
 llama_package=llama-cpp-python==0.3.36
@@ -15,7 +17,7 @@ source_of() {
   case $1 in
   llama.cpp)
     python3 -m pip download -q --no-deps --no-binary :all: -d "$folder" "$llama_package" ||
-      { echo "build.sh: $llama_package cannot be fetched from PyPI" >&2; exit 1; }
+      { echo "build.sh: cannot download $llama_package from PyPI" >&2; exit 1; }
     tar -xzf "$folder"/llama_cpp_python-*.tar.gz -C "$folder"
     echo "$folder"/llama_cpp_python-*/vendor/llama.cpp
     ;;
@@ -26,13 +28,13 @@ source_of() {
     echo "$folder/ik_llama.cpp.source"
     ;;
   *)
-    echo "build.sh: no peer '$1': llama.cpp or ik_llama.cpp" >&2
+    echo "build.sh: unknown peer '$1', expected llama.cpp or ik_llama.cpp" >&2
     exit 2
     ;;
   esac
 }
 
-# AMX tiles crash at ldtilecfg on some virtual machines, so both are built without.
+# AMX tiles crash at ldtilecfg on some virtual machines, so both are built without them.
 no_amx=
 [ "$(uname -m)" != x86_64 ] || no_amx="-mno-amx-int8 -mno-amx-tile -mno-amx-bf16"
 for name in "$@"; do

@@ -1,4 +1,4 @@
-"""A checkpoint's folder as an F16 GGUF file without a tokenizer, for llama.cpp: only ids go in and out."""
+"""Writes a checkpoint's folder as an F16 GGUF file without a tokenizer, for llama.cpp. Only ids go in and out."""
 import json
 from . import fail
 
@@ -24,7 +24,8 @@ def write_keys(writer, config, neox):
 
 
 def rearranged(config, name, x):
-    """Rows as llama.cpp wants them: of GPT-NeoX all q, all k, all v; of Llama's q and k the halves of a head in turn."""
+    """Arranges rows as llama.cpp needs them: for GPT-NeoX all q, all k, all v; in Llama's q and k the halves of a head
+    alternate."""
     heads = config["num_attention_heads"]
     if "query_key_value" in name: return x.reshape(heads, 3, x.shape[0] // heads // 3, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
     if config["model_type"] not in ("llama", "mistral") or not ("q_proj" in name or "k_proj" in name): return x
@@ -33,13 +34,13 @@ def rearranged(config, name, x):
 
 
 def write_gguf(folder, path):
-    """Of Llama, Mistral, Qwen2, Qwen3 or GPT-NeoX, without stretched rotation."""
+    """Supports Llama, Mistral, Qwen2, Qwen3 and GPT-NeoX, without scaled rotation."""
     import gguf, numpy as np
     from safetensors import safe_open
 
     config = json.loads((folder / "config.json").read_text())
     arch = {"gpt_neox": "gptneox", "mistral": "llama"}.get(config["model_type"], config["model_type"])
-    if config.get("rope_scaling"): fail("a checkpoint with rope_scaling: give its GGUF file as --target")
+    if config.get("rope_scaling"): fail("the checkpoint has rope_scaling, which is not supported; give its GGUF file as --target")
     writer = gguf.GGUFWriter(path, arch)
     write_keys(writer, config, arch == "gptneox")
     writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
@@ -50,7 +51,7 @@ def write_gguf(folder, path):
         with safe_open(file, "np") as tensors:
             for name in tensors.keys():
                 where = names.get_name(name, try_suffixes=(".weight", ".bias"))
-                if where:  # else a mask or the like
+                if where:  # otherwise it is a mask or the like
                     x = rearranged(config, name, tensors.get_tensor(name))
                     writer.add_tensor(where, np.ascontiguousarray(x, np.float16 if x.ndim == 2 else np.float32))
     writer.write_header_to_file()

@@ -25,7 +25,7 @@ class Dtrun:
         process.stdin.write(json.dumps(question) + "\n")
         process.stdin.flush()
         answer = process.stdout.readline()
-        result = json.loads(answer) if answer else {"error": "dtrun ended"}
+        result = json.loads(answer) if answer else {"error": "dtrun ended unexpectedly"}
         if "error" in result: fail(result["error"])
         return result
 

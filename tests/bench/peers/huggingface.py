@@ -1,4 +1,5 @@
-"""Hugging Face transformers in this process, in f32 (on a GPU in f16): plain, and with its assisted generation and its prompt lookup."""
+"""Hugging Face transformers in this process, in f32 (f16 on a GPU): plain, with its assisted generation, and with its
+prompt lookup."""
 import os, sys, time
 import torch, transformers
 from . import END
@@ -17,7 +18,7 @@ class HuggingFace:
         self.flags = [f"transformers {transformers.__version__}, torch {torch.__version__}, {torch.get_num_threads()} threads, {self.dtype}"]
 
     def load(self, path):
-        """The model, and the id that ends a text."""
+        """Returns the model, and the id that ends a text."""
         if os.path.isdir(path):
             model = transformers.AutoModelForCausalLM.from_pretrained(path, dtype=self.dtype)
             end = model.generation_config.eos_token_id
@@ -36,12 +37,12 @@ class HuggingFace:
         torch.manual_seed(request.seed)
         with torch.inference_mode():
             start = time.perf_counter()
-            self.target(ids[:, :-1], logits_to_keep=1, use_cache=True).logits.cpu()  # waits
+            self.target(ids[:, :-1], logits_to_keep=1, use_cache=True).logits.cpu()  # waits for the result
             prompt = time.perf_counter() - start
             start = time.perf_counter()
             out = self.target.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=request.tokens, do_sample=bool(request.temp),
                                        eos_token_id=self.end if request.until_end else None, pad_token_id=0, **sampling, **extra)
-            tokens = out[0, len(request.ids):].tolist()  # waits
+            tokens = out[0, len(request.ids):].tolist()  # waits for the result
             seconds = time.perf_counter() - start
         if request.until_end and tokens[-1] == self.end: tokens[-1] = END
         return {"tokens": tokens, "seconds": seconds, "prompt_seconds": prompt}

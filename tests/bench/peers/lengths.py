@@ -7,7 +7,7 @@ class Lengths:
     def __init__(self, engines, options):
         self.arms = [(engine.arms[0][0], engine) for engine in engines]
         self.dtrun, self.options = engines[0], options
-        self.found = {label: {} for label, _ in self.arms}  # label -> what -> values, one for each repeat
+        self.found = {label: {} for label, _ in self.arms}  # label -> what -> values, one per repeat
 
     def add(self, label, what, value):
         self.found[label].setdefault(what, []).append(value)
@@ -24,7 +24,7 @@ class Lengths:
             request = self.request(self.dtrun.cut(text, length), self.options.tokens)
             for label, engine in self.in_turn(): self.read_and_decode(label, engine, request, length)
         loading = [(label, engine) for label, engine in self.arms if hasattr(engine, "first_token")]
-        for repeat in range(self.options.repeats + 1):  # the first one warms the page cache
+        for repeat in range(self.options.repeats + 1):  # the first run only warms the page cache
             for label, engine in loading:
                 seconds = engine.first_token(short)
                 if repeat: self.add(label, "loading", seconds)
@@ -39,7 +39,8 @@ class Lengths:
 
     def read_and_decode(self, label, engine, request, length):
         run = engine.run(engine.arms[0][1], request)
-        # A server's first token comes from the prompt pass, which reads all tokens; ours and a library's read all but the last.
+        # A server's first token comes from the prompt pass, which reads all tokens; dtrun's and the library's read all
+        # but the last.
         decoded = len(run["tokens"]) - run.get("first_from_prompt", 0)
         read = len(request.ids) - 1 + run.get("first_from_prompt", 0)
         self.add(label, f"prompt of {length}", read / run["prompt_seconds"])
@@ -47,7 +48,7 @@ class Lengths:
 
     def show(self):
         mine = self.found["dtrun ar"]
-        print(f"\nTokens/s and seconds of loading, medians of {self.options.repeats}; behind each, how many times as fast dtrun is")
+        print(f"\nTokens/s, and seconds of loading, medians of {self.options.repeats}. After each, how many times as fast dtrun is")
         print(f"{'':24}" + "".join(f"{what:>22}" for what in mine))
         for label, values in self.found.items():
             print(f"{label:24}" + "".join(self.cell(mine[what], values.get(what), what) for what in mine))

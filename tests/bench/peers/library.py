@@ -1,4 +1,4 @@
-"""llama.cpp as a library, in this process: plain decoding, by its own timings, without the choice of the token."""
+"""llama.cpp as a library, in this process: plain decoding, with its own timings, without the choice of the token."""
 import ctypes, os, pathlib, tempfile, time
 import llama_cpp
 import numpy as np
@@ -24,7 +24,7 @@ class Library:
         params.n_threads = params.n_threads_batch = options.threads
         params.no_perf = False
         self.context = llama_cpp.llama_init_from_model(self.model, params)
-        if not self.context: fail("llama.cpp did not load the GGUF")
+        if not self.context: fail("llama.cpp cannot load the GGUF file")
         self.vocab = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(self.model))
         info = llama_cpp.llama_print_system_info().decode()
         self.flags = [f"llama.cpp library {llama_cpp.__version__}, built {'with' if 'AMX_INT8 = 1' in info else 'without'} AMX: {info}"]
@@ -34,7 +34,7 @@ class Library:
         if llama_cpp.llama_decode(self.context, llama_cpp.llama_batch_get_one(array, len(ids))): fail("llama_decode failed")
 
     def decode_rows(self, ids, position):
-        """One pass with the logits of all rows; their context goes on from `position`."""
+        """Runs one pass with the logits of all rows. Their context continues from `position`."""
         batch = llama_cpp.llama_batch_init(len(ids), 0, 1)
         batch.n_tokens = len(ids)
         for i, token in enumerate(ids):
@@ -44,8 +44,8 @@ class Library:
         llama_cpp.llama_batch_free(batch)
 
     def passes(self, ids, guesses, n):
-        """Mean milliseconds of n passes over the last token and guesses, of which none comes true. A recurrent state cannot be
-        taken back by some rows: there the guesses stay in the text."""
+        """Returns the mean milliseconds of n passes over the last token and guesses, none of which comes true. A
+        recurrent state cannot be taken back by some rows; in that case the guesses stay in the text."""
         memory, last, ms = llama_cpp.llama_get_memory(self.context), ids[-1], 0
         llama_cpp.llama_memory_clear(memory, True)
         self.decode(ids[:-1])

@@ -6,14 +6,14 @@ OTHERS = ("alpaca", "gsm8k", "mt_bench", "qa", "sum")
 
 
 def texts(root, n):
-    """From both folders in turn."""
+    """Takes texts from both folders alternately."""
     for i in range(n):
         name = f"{('wikitext2', 'novels')[i % 2]}/{i // 2 + 1:02d}"
         yield name, (root / f"scripts/prompts/{name}.txt").read_text()
 
 
 def chats(root, code, others):
-    """Questions in ChatML, as chats.lua asks them: so many of humaneval, and so many of each other task."""
+    """Questions in ChatML, as chats.lua asks them: `code` questions of humaneval, and `others` of each other task."""
     for task, n in [("humaneval", code), *((task, others) for task in OTHERS)]:
         lines = (root / f"scripts/prompts/tasks/{task}.jsonl").read_text().splitlines()[:n]
         for i, line in enumerate(lines): yield f"{task}/{i + 1}", CHAT.format(json.loads(line)["prompt"])

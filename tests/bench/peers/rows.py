@@ -1,10 +1,11 @@
-"""A pass of so many rows, as one that verifies guesses: the root and a chain of guesses, the same ids for each program. With experts a pass
-takes as long as those that its rows select, so guesses are alike, one token over and over, or unlike, and their distinct experts are counted."""
+"""Measures passes over a given number of rows, like those that verify guesses: the root and a chain of guesses, with
+the same ids for each program. With experts, the time of a pass depends on which ones its rows select. Guesses are
+therefore either alike (one token repeated) or unlike, and their distinct experts are counted."""
 import json, statistics
 from . import Request, prompts
 
-PASSES = 8  # of a size in a turn
-FIRST, STEP = 1000, 37  # guesses: ids that every vocabulary has, which no text goes on with
+PASSES = 8  # passes of a size in a turn
+FIRST, STEP = 1000, 37  # guesses: ids that every vocabulary has, and with which no text continues
 SOURCE = """
 local policy = require "dt.policy"
 local Rows = policy.define { name = "rows", uses = { draft = false }, params = { { "rows", 1, min = 1, max = 64 }, { "apart", 0 } } }
@@ -25,13 +26,13 @@ return Rows
 class Passes:
     def __init__(self, engines, options):
         self.dtrun, self.library, self.options = engines[0], next((e for e in engines[1:] if hasattr(e, "passes")), None), options
-        self.found = {}  # (rows, kind) -> lists of ms, and the distinct experts that ours counted
+        self.found = {}  # (rows, kind) -> lists of ms, and the distinct experts that dtrun counted
 
     def measure(self):
         text = self.dtrun.cut(prompts.long_text(self.options.root), self.options.context)
         ids = self.dtrun.run(self.dtrun.arms[0][1], Request(text, 1))["ids"]
         sizes = [(n, kind) for n in self.options.rows for kind in ("alike", "unlike") if n > 1 or kind == "unlike"]
-        for repeat in range(self.options.repeats + 1):  # the first one warms
+        for repeat in range(self.options.repeats + 1):  # the first run warms up
             for size in sizes:
                 for label in ("dtrun", "llama.cpp") if repeat % 2 else ("llama.cpp", "dtrun"):
                     if label == "dtrun": ms, experts = self.ours(text, *size)
@@ -59,7 +60,7 @@ class Passes:
 
     def show(self):
         print(f"\nMilliseconds of a pass after {self.options.context} tokens, medians of {self.options.repeats} means of {PASSES} passes; "
-              "behind theirs, how many times as fast dtrun is")
+              "after llama.cpp's, how many times as fast dtrun is")
         print(f"{'rows':>6}{'guesses':>10}{'experts':>10}{'dtrun':>10}{'of one row':>12}{'llama.cpp':>12}")
         one = statistics.median(self.found[min(self.found, key=lambda size: size[0])]["dtrun"])
         for (rows, kind), found in self.found.items():

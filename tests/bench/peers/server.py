@@ -1,10 +1,12 @@
-"""llama.cpp and ik_llama.cpp as people run them: their llama-server, one process for each arm, on this machine's loopback only."""
+"""llama.cpp and ik_llama.cpp as people run them: their llama-server, one process for each arm, on the loopback
+interface only."""
 import contextlib, http.client, json, os, pathlib, shlex, socket, subprocess, tempfile, time
 from . import END, fail
 
-# What both are started with: no cache of prompts, since every run reads its prompt; one text at a time.
+# The flags that both are started with: no cache of prompts, since every run must read its prompt; one text at a time.
 COMMON = "--host 127.0.0.1 --cache-ram 0 -np 1"
-# Arms that need the draft model name it {draft}. The defaults of each, and what suits a small draft on two cores or short copies better.
+# Arms that need the draft model contain {draft}. Each program has its defaults, and settings that suit a small draft on
+# two cores, or short copies, better.
 ARMS = {
     "llama.cpp": {
         "plain": "",
@@ -32,7 +34,7 @@ def free_port():
 
 
 class Server:
-    """One process. It is ready when it answers /health."""
+    """A server process. It is ready when it answers /health."""
 
     def __init__(self, command):
         self.port, self.said = free_port(), tempfile.TemporaryFile()
@@ -44,7 +46,7 @@ class Server:
             time.sleep(0.005)
 
     def ask(self, method, path, question=None):
-        """The answer; nothing where it is not ready yet."""
+        """Returns the answer, or nothing if the server is not ready yet."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
         try:
             connection.request(method, path, question and json.dumps(question), {"Content-Type": "application/json"})
@@ -59,22 +61,23 @@ class Server:
         return answer
 
     def close(self):
-        self.process.kill()  # terminated, it would finish its text first
+        self.process.kill()  # SIGTERM would let it finish its text first
         self.process.wait()
         self.said.close()
 
 
 def check_memory(commands):
-    """Every process holds its weights rearranged, so nothing is shared; a machine without room for them would end someone's process."""
+    """Every process holds its weights rearranged, so nothing is shared. On a machine without enough memory the system
+    would kill a process."""
     needed = sum(os.path.getsize(word) for command in commands for word in command if word.endswith(".gguf")) + len(commands) * 200 * 2**20
     facts = dict(line.split(":") for line in pathlib.Path("/proc/meminfo").read_text().splitlines())
     free = int(facts["MemAvailable"].split()[0]) * 1024
     if needed > 0.8 * free:
-        fail(f"{len(commands)} servers need some {needed / 2**30:.1f} GB, {free / 2**30:.1f} GB are free: choose fewer with --arms, or run fewer programs")
+        fail(f"{len(commands)} servers need about {needed / 2**30:.1f} GB, but only {free / 2**30:.1f} GB are free; choose fewer with --arms, or stop other programs")
 
 
 class Servers:
-    """Plain decoding and those arms of one of the two that were asked for."""
+    """Starts plain decoding and the requested arms of one of the two programs."""
 
     def __init__(self, name, program, options, context):
         arms = {label: flags for label, flags in ARMS[name].items() if label in ("plain", *options.arms)}
@@ -92,7 +95,7 @@ class Servers:
                  "temperature": request.temp, "top_k": request.top_k, "samplers": ["top_k", "temperature"], "repeat_penalty": 1.0,
                  "ignore_eos": not request.until_end}
         answer = server.ask("POST", "/completion", asked)
-        if answer is None: fail("llama-server ended")
+        if answer is None: fail("llama-server ended unexpectedly")
         timings = answer["timings"]
         if timings["prompt_n"] != len(request.ids): fail(f"llama-server read {timings['prompt_n']} of {len(request.ids)} tokens")
         return {"tokens": self.tokens(server, answer), "first_from_prompt": 1, "prompt_seconds": timings["prompt_ms"] / 1e3,
@@ -101,7 +104,7 @@ class Servers:
 
     @staticmethod
     def tokens(server, answer):
-        if "tokens" in answer:  # llama.cpp: the last one included
+        if "tokens" in answer:  # llama.cpp includes the last one
             return answer["tokens"][:-1] + [END] if answer["stop_type"] == "eos" else answer["tokens"]
         return server.ask("POST", "/tokenize", {"content": answer["content"]})["tokens"] + [END] * answer["stopped_eos"]
 

@@ -1,11 +1,11 @@
-"""All arms on all prompts: speed, and whether speculation changed a program's own text."""
+"""Runs all arms on all prompts: their speed, and whether speculation changed a program's own text."""
 import json, statistics
 from . import Request
 from .dtrun import Dtrun
 
 
 def first_difference(a, b):
-    """Where two lists part; nothing where they are the same."""
+    """Returns where two lists begin to differ, or nothing if they are equal."""
     same = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
     return None if same == len(a) == len(b) else same
 
@@ -16,10 +16,11 @@ class Rounds:
         self.own_plain = {label: engine.arms[0][0] for label, engine, _ in self.arms}
         self.dtrun = engines[0]
         self.options = options
-        self.runs = {label: [] for label, _, _ in self.arms}  # in the order of prompts and repeats, the same for all
+        self.runs = {label: [] for label, _, _ in self.arms}  # in the order of prompts and repeats, which is the same for all
 
     def prompt(self, name, text, seed):
-        """All arms run a prompt before the next comes, in an order that rotates, so that a slow minute falls on all."""
+        """All arms run a prompt before the next one comes, in an order that rotates, so that a slow minute affects all
+        of them."""
         o = self.options
         request = Request(text, o.tokens, temp=o.temp, seed=seed, until_end=o.chats is not None)
         warm = self.dtrun.run(self.dtrun.arms[0][1], request)
@@ -52,8 +53,8 @@ class Rounds:
         self.show_ratios()
 
     def show_arms(self):
-        print("\nSpeed: all tokens over all time, prompt pass included. Over its own plain decoding, beside it: the median. Texts: how many of them\n"
-              "differ from its own plain decoding's, and the first token that does: the earliest, the median.")
+        print("\nSpeed: all tokens / all time, including the prompt pass. Of plain: the median speedup over the program's own plain decoding. Texts: how many\n"
+              "differ from its own plain decoding's, and the first token that differs: the earliest, the median.")
         print(f"{'':28} {'tokens/s':>8} {'of plain':>8} {'ms/token':>8} {'prompt/s':>8}  texts that differ    as dtrun's plain")
         for label, runs in self.runs.items():
             speed = sum(run["new_tokens"] for run in runs) / sum(run["seconds"] for run in runs)
@@ -66,7 +67,7 @@ class Rounds:
                   f"{alike} of {len(runs)}")
 
     def ratio(self, a, b):
-        """The median of ratios of speed, run by run, which stood side by side."""
+        """Returns the median of the ratios of speeds, over adjacent runs."""
         def speed(run): return run["new_tokens"] / run["seconds"]
         return statistics.median(speed(x) / speed(y) for x, y in zip(self.runs[a], self.runs[b]))
 
@@ -75,6 +76,6 @@ class Rounds:
         theirs = [label for label, engine, _ in self.arms if not isinstance(engine, Dtrun)]
         if not theirs: return
         width = max(map(len, ours)) + 2
-        print("\nSpeed of ours over theirs, the median of pairs that stood side by side:")
+        print("\nSpeed of dtrun / speed of the others, medians over adjacent runs:")
         print(f"{'':28}" + "".join(f"{label:>{width}}" for label in ours))
         for label in theirs: print(f"{label:28}" + "".join(f"{self.ratio(mine, label):{width - 1}.2f}x" for mine in ours))
