@@ -87,17 +87,16 @@ static cause find_cause(const dt_stats *s, const account *a) {
 
 static void tell_cause(char *out, size_t size, cause c, const dt_stats *s, const account *a) {
   switch (c) {
-  case BUSY: snprintf(out, size, "the machine was busy (%s), which says little", a->why); break;
+  case BUSY: snprintf(out, size, "the machine was busy (%s), so this says little", a->why); break;
   case GUESSES: snprintf(out, size, "only %.0f %% of the first guesses were right", 100 * accepted_at(s, 1)); break;
   case DRAFTING:
-    snprintf(out, size, "an iteration drafts for %.2f ms, and plain decoding needs %.2f for a token", a->draft,
-             a->plain);
+    snprintf(out, size, "drafting takes %.2f ms per iteration, plain decoding %.2f ms per token", a->draft, a->plain);
     break;
   case ROWS:
-    snprintf(out, size, "a pass over %.*f rows takes %.1f times one over a single row here", a->rows < 2, a->rows,
+    snprintf(out, size, "a pass over %.*f rows takes %.1f times as long as one over a single row", a->rows < 2, a->rows,
              a->verify / a->plain);
     break;
-  case POLICY: snprintf(out, size, "the policy itself takes %.2f ms of an iteration", a->rest); break;
+  case POLICY: snprintf(out, size, "the policy itself takes %.2f ms per iteration", a->rest); break;
   }
 }
 
@@ -147,16 +146,16 @@ static void write_command(char *line, size_t size, const cli_options *o, const c
 static void explain(const dtl_result *r, const account *a) {
   const dt_stats *s = &r->stats;
   double all = a->draft + a->verify + a->rest;
-  say("plain decoding takes %.3f ms for a token, this run %.3f: %.2fx, %s", a->plain, all / a->committed, a->speed,
+  say("plain decoding takes %.3f ms per token, this run %.3f ms: %.2fx, %s", a->plain, all / a->committed, a->speed,
       a->counts);
-  say("an iteration takes %.3f ms: draft %.3f, verify %.3f (%.1f rows, %.2f times one row), policy and the rest %.3f",
-      all, a->draft, a->verify, a->rows, a->verify / a->plain, a->rest);
-  say("it pays from %.2f tokens per iteration on; there were %.2f", all / a->plain, a->committed);
+  say("an iteration takes %.3f ms: draft %.3f, verify %.3f (%.1f rows, %.2f times one row), policy and other %.3f", all,
+      a->draft, a->verify, a->rows, a->verify / a->plain, a->rest);
+  say("drafting pays from %.2f tokens per iteration; this run had %.2f", all / a->plain, a->committed);
   char depths[400] = "";
   for (int d = 1; d <= 12 && s->verified_at[d]; d++)
     snprintf(depths + strlen(depths), sizeof depths - strlen(depths), "%s%d: %.0f %%", d > 1 ? ", " : "", d,
              100 * accepted_at(s, d));
-  say("a guess was right, of iterations with a tree so deep, at depth %s", depths);
+  say("iterations with a right guess, of those whose tree was deep enough, by depth: %s", depths);
   explain_sources(r, a->plain);
   static const char *const help[] = {
       [BUSY] = "a busy machine: --compare ar, which runs both in turns",
@@ -173,7 +172,7 @@ static void explain(const dtl_result *r, const account *a) {
 /* Of a run without guesses, or too short to time. */
 static void explain_nothing(const job *j, const dtl_result *r) {
   if (r->stats.generated < FEWEST_TOKENS)
-    say("nothing to explain: %d tokens are too few (at least %d: -n)", r->stats.generated, FEWEST_TOKENS);
+    say("nothing to explain: too few tokens: %d (at least %d: -n)", r->stats.generated, FEWEST_TOKENS);
   else if (is_plain(j->policy))
     say("nothing to explain: plain decoding drafts nothing");
   else

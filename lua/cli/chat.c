@@ -38,7 +38,7 @@ static size_t without_blanks(const char *line, size_t n) {
  * lines: *more is then true. False: the message must be dropped; the user has been told why. */
 static bool take_line(talk *t, message *m, const char *line, size_t n, bool *more) {
   if (memchr(line, '\0', n)) {
-    complain(0, "a line with a NUL character, which no text has: it is dropped");
+    complain(0, "the line is dropped: it has a NUL character, which a text cannot have");
     return false;
   }
   bool first = !m->text;
@@ -61,7 +61,7 @@ static message read_message(talk *t) {
     size_t n;
     char *line = line_next(t->lines, first ? "> " : "... ", &n);
     bool ends = !line && !interrupted;
-    if (ends && m.quoted) complain(0, "%s has no end: the question is dropped", QUOTES);
+    if (ends && m.quoted) complain(0, "%s was not closed: the question is dropped", QUOTES);
     if (ends) t->over = true;
     if (ends && m.text && !m.quoted) break; /* the input ends inside a message */
     if (!line || !take_line(t, &m, line, n, &more)) {

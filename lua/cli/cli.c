@@ -167,8 +167,8 @@ dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
       out->model = arg;
     } else if (out->policy) {
       return dt_fail(err, DT_EINPUT,
-                     "unexpected argument '%.100s': the policy is '%.100s', a prompt is given by --prompt or --text",
-                     arg, out->policy);
+                     "unexpected argument '%.100s': the policy is '%.100s'; give a prompt with --prompt or --text", arg,
+                     out->policy);
     } else {
       out->policy = arg;
     }

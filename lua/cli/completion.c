@@ -133,12 +133,12 @@ static void offer_options(const asked *a) {
 
 static void offer_commands(const asked *a) {
   offer(a, "chat", "a conversation at the terminal");
-  offer(a, "serve", "an address for programs, a page for browsers");
+  offer(a, "serve", "a server for programs and browsers");
   offer(a, "run", "run a driver");
-  offer(a, "pull", "bring a model");
-  offer(a, "ls", "models that are here");
-  offer(a, "rm", "remove a model that was pulled");
-  offer(a, "doctor", "what it finds on this machine");
+  offer(a, "pull", "download a model");
+  offer(a, "ls", "list the models on this machine");
+  offer(a, "rm", "remove a pulled model");
+  offer(a, "doctor", "report on this machine");
 }
 
 /* Offers words after pull, ls and rm. False: the first word is none of these. */

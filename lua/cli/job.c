@@ -78,7 +78,8 @@ static int read_grammar_file(cli_options *o) {
     char *text = NULL;
     if (!of[i].file) continue;
     if (o->in.grammar)
-      return complain(EXIT_USAGE, "--grammar, --grammar-file, --json-schema, --json-schema-file, --regex: give one");
+      return complain(EXIT_USAGE,
+                      "--grammar, --grammar-file, --json-schema, --json-schema-file, --regex: give only one of them");
     dt_status status = dtl_read_grammar(of[i].what, of[i].file, &text, &err);
     if (!status) status = request_grammar(&o->in, of[i].form, text, &err);
     free(text);
@@ -132,10 +133,11 @@ static int open_tuned(job *j) {
 static int open_memory(job *j) {
   const cli_options *o = j->options;
   dt_error err;
-  if (!(j->memory = dtl_memory_open())) return complain(EXIT_ENGINE, "out of memory: what policies remember");
+  if (!(j->memory = dtl_memory_open())) return complain(EXIT_ENGINE, "out of memory: the memory of policies");
   if (!o->n_corpus) return 0;
   if (o->policy && !uses_corpus(j->policy) && !uses_corpus(j->other)) {
-    if (!o->quiet) complain(0, "--corpus: %s looks nothing up", dtl_policy_describe(j->policy)->name);
+    if (!o->quiet)
+      complain(0, "--corpus: the policy %s does not search in files", dtl_policy_describe(j->policy)->name);
     return 0;
   }
   return dtl_corpus_open(j->pair, o->corpus, o->n_corpus, &j->corpus, &err) ? complain_of(&err) : 0;
@@ -272,7 +274,7 @@ static const char *misplaced(const cli_options *o) {
 
 int job_open_chat(cli_options *o, job *j) {
   *j = (job){.options = o};
-  if (misplaced(o)) return complain(EXIT_USAGE, "chat: no place for %s: the questions are typed", misplaced(o));
+  if (misplaced(o)) return complain(EXIT_USAGE, "chat does not take %s: questions are typed", misplaced(o));
   if (check_server_options(o)) return EXIT_USAGE;
   say_what_it_means(o);
   int status = open_all(j, TYPED, true);
@@ -291,7 +293,7 @@ static bool wants_table(const cli_options *o) { return o->in.costs && strcmp(o->
 static int open_learned(job *j) {
   dtl_learning how = dtl_learning_shown(&interrupted);
   if (!j->learned) j->learned = dtl_learned_open(j->pair, &how);
-  return j->learned ? 0 : complain(EXIT_ENGINE, "out of memory: what passes cost");
+  return j->learned ? 0 : complain(EXIT_ENGINE, "out of memory: the costs of passes");
 }
 
 int job_costs(job *j) {

@@ -34,7 +34,8 @@ static dt_status read_all(const char *path, size_t most, char **out, size_t *len
       else if (capacity <= most)
         status = dt_fail_memory(err, name, capacity);
       else
-        status = dt_fail(err, DT_EINPUT, "prompt %s: over %zu MiB, which no context holds", name, most >> 20);
+        status =
+            dt_fail(err, DT_EINPUT, "prompt %s: it has over %zu MiB, more than any context holds", name, most >> 20);
     }
     if (!status) n += got = fread(text + n, 1, capacity - 1 - n, file);
   }
@@ -107,7 +108,7 @@ dt_status prompts_add_lines(prompt_list *p, const char *path, dt_error *err) {
     snprintf(name, sizeof name, "%s:%d", path, ++number);
     if (strspn(line, " \t\r") < (size_t)(end - line)) status = add_line(p, name, line, (size_t)(end - line), err);
   }
-  if (!status && p->n == before) status = dt_fail(err, DT_EINPUT, "prompts %s: no line", path);
+  if (!status && p->n == before) status = dt_fail(err, DT_EINPUT, "prompts %s: the file has no lines", path);
   free(text);
   return status;
 }

@@ -21,10 +21,11 @@ static int pull_named(const char *name) {
   if (script)
     status = complain(EXIT_ENGINE, "%s does not start: %s", script, strerror(errno));
   else if (folder)
-    status = complain(EXIT_ENGINE, "scripts/get-model is not installed: set DTRUN_HOME to where it is");
+    status =
+        complain(EXIT_ENGINE, "scripts/get-model was not found: set DTRUN_HOME to the folder that contains scripts/");
   else
-    status = complain(EXIT_USAGE, "no model is called '%.100s': dtrun pull knows %s, and OWNER/NAME of Hugging Face",
-                      name, names);
+    status =
+        complain(EXIT_USAGE, "no model '%.100s': dtrun pull knows %s, and OWNER/NAME of Hugging Face", name, names);
   free(script), free(folder), free(names);
   return status;
 }
@@ -33,7 +34,7 @@ static int pull_from_hub(const char *id) {
   char *cache = dtl_hub_folder(), *argv[] = {NULL, cache, (char *)id, NULL};
   int status = cache ? program_run("dtrun-pull", argv,
                                    "this dtrun was built without pull: install libcurl4-openssl-dev and libssl-dev and "
-                                   "build it again, or hf download brings a model")
+                                   "build it again, or download a model with hf download")
                      : complain(EXIT_ENGINE, "out of memory: a path");
   free(cache);
   return status;

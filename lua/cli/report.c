@@ -71,7 +71,8 @@ static void detail(const dtl_result *r) {
       ratio((double)s->drafted, (double)s->iterations), ratio((double)s->depth_sum, (double)s->iterations),
       s->draft_passes, ratio((double)s->draft_rows, (double)s->draft_passes));
   if (r->ids_without_row)
-    say("%d of the tokenizer's ids have no row in the target: a text with one of them is refused", r->ids_without_row);
+    say("%d of the tokenizer's ids are not in the target's vocabulary: a text with one of them is refused",
+        r->ids_without_row);
   char device[40] = "";
   if (r->device_memory) snprintf(device, sizeof device, ", on the device %.1f", (double)r->device_memory / 1e6);
   say("memory in MB: peak %.1f, weights %.1f, caches %.1f%s; output hash %016" PRIx64, (double)r->peak_memory / 1e6,
@@ -117,5 +118,5 @@ void report_comparison(const job *j, const outcome *a, const outcome *b, const c
       c->speed, b->policy, c->other, c->ratio, a->tokens, c->rounds, c->rounds == 1 ? "" : "s");
   if (c->disturbed)
     say("the machine was busy in %d of the rounds (%s): %s", c->disturbed, c->why,
-        c->rough ? "they count, and the ratio is rough" : "these do not count");
+        c->rough ? "these count too, so the ratio is rough" : "these do not count");
 }

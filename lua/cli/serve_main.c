@@ -93,9 +93,9 @@ static void warn_of_strangers(const cli_options *o, const serve_options *s) {
   bool any = false;
   for (int i = 0; i < o->n_origins; i++) any = any || strcmp(o->origins[i], "*") == 0;
   if (!o->quiet && !s->key && !serve_is_local(s->host))
-    complain(0, "--host %s without --api-key: whoever reaches that address can use this server", s->host);
+    complain(0, "--host %s without --api-key: anyone who can reach that address can use this server", s->host);
   if (!o->quiet && any)
-    complain(0, "--cors '*': pages of any site can use this server%s", s->key ? ", if they have its key" : "");
+    complain(0, "--cors '*': web pages of any site can use this server%s", s->key ? " if they have its key" : "");
 }
 
 static int serve(cli_options *o) {
@@ -113,7 +113,7 @@ static int serve(cli_options *o) {
   server *s;
   job j;
   dt_error err;
-  if (misplaced(o)) return complain(EXIT_USAGE, "serve: no place for %s: requests have them, if any", misplaced(o));
+  if (misplaced(o)) return complain(EXIT_USAGE, "serve does not take %s: requests may have them", misplaced(o));
   if (serve_open(&options, &s, &err)) return complain_of(&err);
   warn_of_strangers(o, &options);
   int status = write_port(o, s);

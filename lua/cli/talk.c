@@ -80,7 +80,7 @@ static void generate_answer(talk *t, const char *text, size_t len, dtl_result *r
   if (dimmed_end(&out)) shown_text(&out, "\n", 1);
   if (out.out.out.lost) t->over = true, t->status = EXIT_ENGINE;
   if (!ok && err.status == DT_ECONTEXT)
-    complain(0, "%s; /reset begins anew", err.message);
+    complain(0, "%s; /reset starts a new conversation", err.message);
   else if (!ok)
     complain_of(&err);
 }
@@ -116,7 +116,7 @@ void talk_again(talk *t) {
   if (t->options->in.request.seq.sampling.temp > 0)
     t->options->in.request.seq.sampling.seed++;
   else
-    say("at temperature 0 the answer is the same; /temp 0.8 samples");
+    say("at temperature 0 the answer would be the same; /temp 0.8 samples");
   dt_message before = t->turns[--t->n];
   if (answer(t))
     free((char *)before.text);
@@ -133,7 +133,7 @@ void talk_system(talk *t, const char *text) {
   dt_error err;
   if (!*text) {
     if (before) puts(before);
-    if (!before) say("no system text but what the template has; /system TEXT gives one");
+    if (!before) say("no system text except the template's own; /system TEXT sets one");
     free(copy);
     return;
   }
@@ -178,7 +178,7 @@ static int set_policy(talk *t, const dtl_policy_options *how) {
   const dtl_policy_info *info = dtl_policy_describe(opened);
   int status = 0;
   if (info->draft == DTL_NEEDS_DRAFT && !t->j.draft)
-    status = complain(EXIT_USAGE, "%s needs a draft model: begin with --draft MODEL", info->name);
+    status = complain(EXIT_USAGE, "%s needs a draft model: start dtrun chat with --draft MODEL", info->name);
   t->j.policy = opened;
   if (!status) status = job_costs(&t->j);
   if (status) t->j.policy = before;
@@ -190,7 +190,7 @@ static int set_policy(talk *t, const dtl_policy_options *how) {
 void talk_policy(talk *t, const char *name) {
   char *copy = strdup(name);
   if (!*name) {
-    complain(0, "/policy: now %s; name another: dtrun --list", dtl_policy_describe(t->j.policy)->name);
+    complain(0, "/policy: the policy is %s; dtrun --list shows all", dtl_policy_describe(t->j.policy)->name);
   } else if (copy && set_policy(t, &(dtl_policy_options){.policy = copy}) == 0) {
     free(t->policy);
     free_settings(t->settings, t->n_settings);
@@ -293,7 +293,7 @@ void talk_list_settings(const talk *t) {
   dtl_clean(grammar, sizeof grammar, t->options->in.grammar ? t->options->in.grammar : "none",
             t->options->in.grammar ? strlen(t->options->in.grammar) : 4);
   printf("grammar %s\n", grammar);
-  if (info->n_params) printf("and of the policy %s:\n", info->name);
+  if (info->n_params) printf("parameters of the policy %s:\n", info->name);
   for (int i = 0; i < info->n_params; i++) {
     char value[200], doc[200];
     const dtl_param *p = &info->params[i];

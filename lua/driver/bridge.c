@@ -101,7 +101,7 @@ static char *refusal(const char *message) {
 char *dtl_bridge_call(dtl_bridge *bridge, const char *function, const char *options, dtl_listener listener,
                       void *user) {
   if (!bridge || !function || !options) return refusal("a call needs a bridge, a function's name and its options");
-  if (bridge->busy) return refusal("a call is at work: call again when it has returned, not from its listener");
+  if (bridge->busy) return refusal("another call is running: call again when it has returned, not from its listener");
   lua_State *L = bridge->L;
   bridge->function = function, bridge->options = options;
   bridge->listener = listener, bridge->user = user;

@@ -82,7 +82,7 @@ static int run(lua_State *L) {
 
 /* The last word on a driver that failed, with its error on top, or was interrupted; else "". */
 static void take_message(lua_State *L, bool failed, bool interrupted, char *out, size_t size) {
-  const char *message = failed ? "(error object is no text)" : "";
+  const char *message = failed ? "(the error is not a text)" : "";
   if (interrupted)
     message = lua_getfield(L, LUA_REGISTRYINDEX, DRIVER_INTERRUPTED) == LUA_TSTRING ? lua_tostring(L, -1) : "";
   else if (failed && lua_tostring(L, -1))

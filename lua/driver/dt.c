@@ -98,7 +98,7 @@ static int lock(lua_State *L) {
   lua_pushboolean(L, true);
   if (free) return 1;
   lua_pushnil(L);
-  lua_pushfstring(L, "%s: another process is writing it: wait for that, or give another file", path);
+  lua_pushfstring(L, "%s: another process is writing this file: wait until it ends, or give another file", path);
   return 2;
 }
 

@@ -92,7 +92,7 @@ static dtl_prompt read_prompt(lua_State *L, const pair_object *pair) {
   dtl_prompt prompt = {0};
   prefix_object *prefix = luaL_testudata(L, -1, PREFIX_TYPE);
   if (prefix) {
-    if (!prefix->prefix) luaL_error(L, "generate: the prompt is a prefix that is closed");
+    if (!prefix->prefix) luaL_error(L, "generate: the prompt is a closed prefix");
     if (prefix->owner != pair) luaL_error(L, "generate: the prompt is a prefix of another pair");
     prompt.prefix = prefix->prefix;
   } else if (is_ids(L)) {
@@ -215,7 +215,7 @@ static dt_status find_costs(lua_State *L, pair_object *pair, const dtl_policy *p
   dtl_learning how = dtl_learning_shown(request->interrupt);
   if (!pair->learned) pair->learned = dtl_learned_open(pair->pair, &how);
   request->learned = pair->learned;
-  return request->learned ? DT_OK : dtl_fail_memory(err, "what passes cost");
+  return request->learned ? DT_OK : dtl_fail_memory(err, "the costs of passes");
 }
 
 /* Opens costs and trace for an open policy, and generates. */

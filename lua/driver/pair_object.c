@@ -12,7 +12,7 @@ static pair_object *push_pair(lua_State *L, int context) {
   pair_object *p = lua_newuserdatauv(L, sizeof *p, 0);
   *p = (pair_object){.context = context};
   luaL_setmetatable(L, PAIR_TYPE);
-  if (!(p->memory = dtl_memory_open())) luaL_error(L, "out of memory: what policies remember");
+  if (!(p->memory = dtl_memory_open())) luaL_error(L, "out of memory: the memory of policies");
   return p;
 }
 

@@ -32,10 +32,11 @@ static dt_status read_ids(const char *path, dt_draft_vocab *out, dt_error *err) 
     if (!end) end = text + len;
     ids[lines++] = number(at, end, 0);
     if (ids[lines - 1] < 0)
-      status = dtl_fail(err, DT_EINPUT, "%s:%d: expected an id and nothing else, as `dtrun run vocab` writes them",
-                        path, lines);
+      status = dtl_fail(err, DT_EINPUT, "%s:%d: expected one id and nothing else, as `dtrun run vocab` writes it", path,
+                        lines);
   }
-  if (!status && !lines) status = dtl_fail(err, DT_EINPUT, "%s: no ids: `dtrun run vocab` makes a list of them", path);
+  if (!status && !lines)
+    status = dtl_fail(err, DT_EINPUT, "%s: the file has no ids: `dtrun run vocab` makes a list of them", path);
   free(text);
   out->ids = ids, out->n_ids = lines;
   return status;

@@ -120,10 +120,11 @@ dt_status hub_gguf(const char *snapshot, const char *id, const char *spec, char 
   free(*path);
   *path = NULL;
   if (spec && fit == 0 && files)
-    return dtl_fail(err, DT_EINPUT, "no file of %s here is called %.80s: dtrun pull %s:%.80s, or name one of: %s", id,
-                    spec, id, spec, listed);
-  if (spec && fit == 0) return dtl_fail(err, DT_EINPUT, "%s has no .gguf file here: dtrun pull %s:%.80s", id, id, spec);
-  if (files) return dtl_fail(err, DT_EINPUT, "%d files of %s are meant: name one, as in %s", fit, id, listed);
+    return dtl_fail(err, DT_EINPUT, "%s has no file %.80s here: run dtrun pull %s:%.80s, or name one of: %s", id, spec,
+                    id, spec, listed);
+  if (spec && fit == 0)
+    return dtl_fail(err, DT_EINPUT, "%s has no .gguf file here: run dtrun pull %s:%.80s", id, id, spec);
+  if (files) return dtl_fail(err, DT_EINPUT, "%d files of %s match: name one of them: %s", fit, id, listed);
   return DT_OK;
 }
 
@@ -144,7 +145,7 @@ static dt_status cached(const char *name, const hub_id *id, char **path, dt_erro
   if (*path && access(*path, F_OK) != 0) free(*path), *path = NULL;
   const char *one = id->spec ? id->spec : id->file;
   if (!status && !*path)
-    status = dtl_fail(err, DT_EINPUT, "%s is neither here nor in %s: dtrun pull %s%s%s brings it", name,
+    status = dtl_fail(err, DT_EINPUT, "%s is neither here nor in %s: dtrun pull %s%s%s downloads it", name,
                       cache ? cache : "the cache", id->id, one ? ":" : "", one ? one : "");
   free(folder), free(snapshot), free(config), free(cache), free(file);
   return status;
@@ -171,7 +172,8 @@ static dt_status inside(char *folder, char **path, dt_error *err) {
   if (one)
     *path = text("%s/%s", folder, names[0]);
   else if (n > 0) {
-    status = dtl_fail(err, DT_EINPUT, "%s is no model but holds %d: name the one that is meant: %s", folder, n, listed);
+    status = dtl_fail(err, DT_EINPUT, "%s is not a model but a folder with %d models: name one of them: %s", folder, n,
+                      listed);
     *path = NULL;
   }
   models_in_free(names, n);
@@ -186,7 +188,8 @@ static dt_status unknown(const char *name, dt_error *err) {
   const char **names = calloc((size_t)n + 1, sizeof *names), *near = NULL;
   for (int i = 0; names && i < n; i++) names[i] = all[i].name;
   bool guess = names && dtl_near(name, strlen(name), names, n, &near, 1);
-  dtl_fail(err, DT_EINPUT, "no model '%.80s': %s%s%sdtrun ls names those that are here, dtrun pull brings others", name,
+  dtl_fail(err, DT_EINPUT,
+           "no model '%.80s': %s%s%sdtrun ls lists the models that are here, dtrun pull downloads others", name,
            guess ? "did you mean " : "", guess ? near : "", guess ? "? " : "");
   free(names), free(all);
   return DT_EINPUT;
@@ -198,7 +201,7 @@ dt_status hub_path(const char *name, char **path, dt_error *err) {
   dt_status status = DT_OK;
   *path = here ? NULL : named_path(name, &known);
   if (*path) return DT_OK;
-  if (known) return dtl_fail(err, DT_EINPUT, "%s is not here: dtrun pull %s brings it", name, name);
+  if (known) return dtl_fail(err, DT_EINPUT, "%s is not here: dtrun pull %s downloads it", name, name);
   if (!here && !is_meant_as_path(name) && hub_parse(name, &id)) {
     status = cached(name, &id, path, err);
     free(id.id);

@@ -28,8 +28,8 @@ static void tell_end(const dt_pair *pair) {
   if (!pair) return;
   dt_pair_describe(pair, &info);
   if (load_took(info.load_ms, text, sizeof text)) fprintf(stderr, "dtrun: %s\n", text);
-  if (info.device_left_out) fprintf(stderr, "dtrun: without the GPU: %s\n", info.device_left_out);
-  if (info.draft_left_out) fprintf(stderr, "dtrun: without the draft that was found: %s\n", info.draft_left_out);
+  if (info.device_left_out) fprintf(stderr, "dtrun: the GPU is not used: %s\n", info.device_left_out);
+  if (info.draft_left_out) fprintf(stderr, "dtrun: the draft that was found is not used: %s\n", info.draft_left_out);
 }
 
 static dt_status open_pair(const dtl_load_options *o, dt_pair_options *pair, dt_pair **out, dt_error *err) {

@@ -92,7 +92,7 @@ static void add_cached(void *user, const char *id, const char *folder) {
   char *snapshot = hub_snapshot(folder), path[PATH_MAX], name[PATH_MAX];
   bool whole = snapshot && snprintf(path, sizeof path, "%s/config.json", snapshot) < (int)sizeof path;
   if (!whole) {
-    add(l, id, folder, true, "a download that did not end: dtrun pull goes on with it");
+    add(l, id, folder, true, "an incomplete download: dtrun pull continues it");
     free(snapshot);
     return;
   }

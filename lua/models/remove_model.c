@@ -114,7 +114,7 @@ static dt_status remove_file(const asked *a, const hub_id *id, const char *folde
     status = take_parts(a, folder, path, err);
   else if (!status)
     status =
-        dtl_fail(err, DT_EINPUT, "%s: nothing of it is whole here; dtrun rm %s removes what there is", id->id, id->id);
+        dtl_fail(err, DT_EINPUT, "%s: its download is incomplete; dtrun rm %s removes what is here", id->id, id->id);
   free(path), free(file), free(snapshot);
   return status;
 }
@@ -126,7 +126,7 @@ static dt_status remove_cached(const asked *a, const hub_id *id, dt_error *err) 
   if (!locks || !cache)
     status = dtl_fail_memory(err, "a path");
   else if (lstat(folder, &info) != 0)
-    status = dtl_fail(err, DT_EINPUT, "%s is not in %s; dtrun ls lists what is", id->id, cache);
+    status = dtl_fail(err, DT_EINPUT, "%s is not in %s; dtrun ls lists the models that are here", id->id, cache);
   else if (id->spec)
     status = remove_file(a, id, folder, locks, err);
   else
@@ -149,17 +149,17 @@ dt_status dtl_remove_model(const char *name, bool (*agree)(void *user, const cha
   if (known && path)
     status = ask_and_take(&a, path, NULL, err);
   else if (known)
-    status = dtl_fail(err, DT_EINPUT, "%s is not here; dtrun ls lists what is", name);
+    status = dtl_fail(err, DT_EINPUT, "%s is not here; dtrun ls lists the models that are", name);
   else if (path)
-    status = dtl_fail(err, DT_EINPUT, "%s came with dtrun, which does not remove it", name);
+    status = dtl_fail(err, DT_EINPUT, "%s is one of dtrun's own models, which dtrun does not remove", name);
   else if (hub_parse(name, &id)) {
     if (id.file)
-      status = dtl_fail(err, DT_EINPUT, "%s: a file of %s goes by dtrun rm %s:%s", name, id.id, id.id, id.file);
+      status = dtl_fail(err, DT_EINPUT, "%s: to remove a file of %s, run dtrun rm %s:%s", name, id.id, id.id, id.file);
     else
       status = remove_cached(&a, &id, err);
     free(id.id);
   } else
-    status = dtl_fail(err, DT_EINPUT, "'%.200s' is no name that dtrun ls shows", name);
+    status = dtl_fail(err, DT_EINPUT, "'%.200s' is not a name that dtrun ls shows", name);
   free(path);
   return status;
 }

@@ -77,7 +77,7 @@ static bool add_prompt(reading *r, int32_t *ids, int n) {
   if (n == 0) return wrong(r, "at least one token");
   if (n >= context) {
     *r->why = refusal_say(400, "exceed_context_size_error",
-                          "%s: it has %d tokens and the context %d: at most %d leave room for one more", r->name, n,
+                          "%s: it has %d tokens and the context %d: at most %d leave room for a new token", r->name, n,
                           context, context - 1);
     r->why->prompt_tokens = n, r->why->context = context;
     return false;
@@ -265,7 +265,7 @@ static bool read_bias(reading *r, const cJSON *v) {
 static bool take_grammar(reading *r, const char *form, const char *text) {
   dt_error err;
   if (r->a->in.grammar) {
-    *r->why = refusal_say(400, INVALID, "grammar, json_schema and response_format: give one of them");
+    *r->why = refusal_say(400, INVALID, "grammar, json_schema and response_format: give only one of them");
     return false;
   }
   return done(r, request_grammar(&r->a->in, form, text, &err), &err);
@@ -384,15 +384,16 @@ static bool read_dtrun(reading *r, const cJSON *v) {
         settings[how.n_settings++] = (dtl_setting){param->string, text};
       }
     } else {
-      *r->why = refusal_say(400, INVALID,
-                            "dtrun.%.100s: expected policy, source or preset, a text, params, an object of at most %d, "
-                            "or trace, true or false",
-                            one->string, MOST_PARAMS);
+      *r->why = refusal_say(
+          400, INVALID,
+          "dtrun.%.100s: expected policy, source or preset (a text), params (an object of at most %d members) "
+          "or trace (true or false)",
+          one->string, MOST_PARAMS);
       return false;
     }
   }
   if (!name && !source) {
-    if (how.preset || how.n_settings) return wrong(r, "a policy beside preset and params");
+    if (how.preset || how.n_settings) return wrong(r, "a policy together with preset and params");
     return true;
   }
   if (name && !is_name(name) && !source) return wrong(r, "the name of an installed policy");
@@ -500,15 +501,15 @@ static bool check_all(reading *r) {
   dt_logprobs *logprobs = &q->seq.logprobs;
   dt_error err;
   r->name = a->is_chat ? "messages" : "prompt";
-  if (!a->n_prompts) return wrong(r, "one: it is missing");
+  if (!a->n_prompts) return wrong(r, "a value, but it is missing");
   if (r->greedy || (q->seq.sampling.temp > 0 && q->seq.sampling.temp < LEAST_TEMP)) q->seq.sampling.temp = 0;
   r->name = "max_tokens";
   if (a->no_tokens && !a->echo) return wrong(r, "at least 1 (or 0 with echo, or -1: until the context ends)");
   if (r->logprobs) logprobs->wanted = cJSON_IsTrue(r->logprobs);
   if (!logprobs->wanted) logprobs->top = 0;
   r->name = "echo";
-  if (a->echo && a->stream) return wrong(r, "no stream with it");
-  if (a->echo && logprobs->wanted && q->answers > 1) return wrong(r, "n = 1 with logprobs");
+  if (a->echo && a->stream) return wrong(r, "stream to be false");
+  if (a->echo && logprobs->wanted && q->answers > 1) return wrong(r, "n = 1 together with logprobs");
   logprobs->prompt = a->echo && logprobs->wanted;
   if (a->is_chat) q->seq.end = dt_chat_end(r->server->chat);
   if (q->answers > ASK_TEXTS || a->n_prompts * q->answers > ASK_TEXTS) {

@@ -137,7 +137,7 @@ static bool scan_number(scan *s, const place *p) {
     fine = digits(s);
   }
   if (fine && s->at < s->end && *s->at >= '0' && *s->at <= '9') fine = false; /* 01 */
-  if (!fine) return wrong_at(s, from, p, BAD "a number that JSON does not have");
+  if (!fine) return wrong_at(s, from, p, BAD "a number that is not valid in JSON");
   return s->at - from <= LONGEST_NUMBER || wrong_at(s, from, p, "a number of more than 63 characters");
 }
 

@@ -255,10 +255,11 @@ static bool has_key(const server *s, struct MHD_Connection *c) {
 /* Whether a request is refused by its headers. */
 static bool is_refused(const server *s, struct MHD_Connection *c, const route *r, refusal *why) {
   if (is_foreign(s, c))
-    *why =
-        refusal_say(403, "invalid_request_error", "a foreign Host or Origin: this server answers its own address only");
+    *why = refusal_say(403, "invalid_request_error",
+                       "the Host or Origin is another site's: this server only answers requests to its own address");
   else if (r && !route_is_public(r) && !has_key(s, c))
-    *why = refusal_say(401, "authentication_error", "no key, or a wrong one: Authorization: Bearer KEY");
+    *why = refusal_say(401, "authentication_error",
+                       "the key is missing or wrong: send the header Authorization: Bearer KEY");
   else
     return !r; /* route_find has said why */
   return true;

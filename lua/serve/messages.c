@@ -35,8 +35,8 @@ static bool read_role(conversation *c, int i, const cJSON *message) {
     return true;
   }
   bool is_call = name && (strcmp(name, "tool") == 0 || strcmp(name, "function") == 0);
-  return wrong(
-      c, i, is_call ? ".role: tools are not supported here" : ".role: expected system, developer, user or assistant");
+  return wrong(c, i,
+               is_call ? ".role: tools are not supported" : ".role: expected system, developer, user or assistant");
 }
 
 /* Appends a text; between two of a list a newline, as llama.cpp's server does. */

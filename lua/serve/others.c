@@ -174,11 +174,11 @@ bool others_pass(const cJSON *field, const char *path, int where, refusal *why) 
     const other_field *o = &others[i];
     if (!(o->where & where) || strcmp(o->name, field->string) != 0) continue;
     if (!o->only || is_among(field, o->only)) return true;
-    *why = *o->only ? refusal_say(400, INVALID, "%s%s: only %s is supported here", path, o->name, o->only)
-                    : refusal_say(400, INVALID, "%s%s: it is not supported here", path, o->name);
+    *why = *o->only ? refusal_say(400, INVALID, "%s%s: only %s is supported", path, o->name, o->only)
+                    : refusal_say(400, INVALID, "%s%s: not supported", path, o->name);
     return false;
   }
-  *why = refusal_say(400, INVALID, "%s%.100s: no such field here", path, field->string);
+  *why = refusal_say(400, INVALID, "%s%.100s: unknown field", path, field->string);
   return false;
 }
 

@@ -52,7 +52,7 @@ bool tokens_of_text(const ask_server *server, const cJSON *body, json_text *out,
       !read_flag(body, "parse_special", &special, why) || !read_flag(body, "with_pieces", &pieces, why))
     return false;
   if (!text || !special) {
-    *why = refusal_say(400, INVALID, text ? "parse_special: only true is supported here" : "content: expected a text");
+    *why = refusal_say(400, INVALID, text ? "parse_special: only true is supported" : "content: expected a text");
     return false;
   }
   if ((begins ? dt_encode : dt_encode_whole)(server->pair, text, strlen(text), &ids, &n, &err)) {

@@ -296,7 +296,8 @@ dt_status work_open(const work_options *o, work **out, dt_error *err) {
   engine.prefix_cache_bytes = o->prefix_cache_bytes;
   dt_status status = dtl_engine_open(o->server->pair, &engine, &w->engine, err);
   if (!status) w->has_thread = pthread_create(&w->thread, NULL, serve, w) == 0;
-  if (!status && !w->has_thread) status = dt_fail(err, DT_EDEVICE, "no thread for the engine: %s", strerror(errno));
+  if (!status && !w->has_thread)
+    status = dt_fail(err, DT_EDEVICE, "cannot start the thread of the engine: %s", strerror(errno));
   if (status)
     work_close(w);
   else
@@ -394,7 +395,7 @@ ticket *work_submit(work *w, ask *a, refusal *why) {
   pthread_mutex_unlock(&w->lock);
   if (!full && !stops) return t;
   *why = stops ? refusal_say(503, "unavailable_error", "the server stops")
-               : refusal_say(503, "unavailable_error", "%d requests wait already: try again", waiting);
+               : refusal_say(503, "unavailable_error", "the queue is full (%d requests): try again later", waiting);
   free_ticket(t);
   return NULL;
 }

@@ -91,8 +91,8 @@ it_does_or_refuses_each_combination() {
   for option in '--logprobs 2' '--logprobs 2 --echo' '--answers 2' '--repeat-penalty 1.2' '--logit-bias 5-inf' '--min-tokens 3'; do
     for with in '--compare ar' '--trace t.html' '-p Once' '--window 16' "-md $source_dir/models/mini-head" '-md none' '--color' '--cache-dtype q8' '--ignore-eos' '--uncoupled' chat; do
       case "$option $with" in
-      *--logprobs*chat) set -- 'chat: no place for --logprobs and --echo' ;;
-      *--answers*chat) set -- 'chat: no place for --answers' ;;
+      *--logprobs*chat) set -- 'chat does not take --logprobs and --echo' ;;
+      *--answers*chat) set -- 'chat does not take --answers' ;;
       *--answers*--color) set -- '--color shows one text: give one prompt, and no --answers' ;;
       *--min-tokens*--ignore-eos) set -- 'min_tokens with ignore_eos: no end-of-text stops the text' ;;
       *) set -- ;;

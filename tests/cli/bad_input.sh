@@ -208,9 +208,9 @@ it_refuses_sampling_out_of_range() {
   for s in -1 18446744073709551616 x; do refuses 2 "--seed '$s': expected a whole number from 0 to 2\^64 - 1" ar --text hello --seed "$s"; done
   refuses 2 'temp: 0.000999 is out of range: 0, or 0.001 to 100' ar --text hello --temp 0.000999
   for t in 0 0.001 0.00101 100; do succeeds ar --text hello -n 2 -q --temp $t; done
-  for t in 1e-300 1e-45 1.17e-38; do refuses 2 "--temp: $t is not 0, but less than 1.18e-38" ar --text hello --temp $t; done
+  for t in 1e-300 1e-45 1.17e-38; do refuses 2 "--temp: $t is too close to 0: the smallest number above 0 is 1.18e-38" ar --text hello --temp $t; done
   refuses 2 'temp: 1.18e-38 is out of range: 0, or 0.001 to 100' ar --text hello --temp 1.18e-38
-  refuses 2 "--min-p: 1e-300 is not 0, but less than" ar --text hello --temp 1 --min-p 1e-300
+  refuses 2 "--min-p: 1e-300 is too close to 0" ar --text hello --temp 1 --min-p 1e-300
 }
 it_refuses_numbers_out_of_range() {
   for n in ten 1.5 ''; do refuses 2 "-n '$n': expected a whole number" ar --text hello -n "$n"; done

@@ -22,7 +22,7 @@ it_takes_the_CPU_where_there_is_no_device() {
 it_says_why_it_takes_the_CPU_beside_a_GPU() {
   faults '-1 1e12 -1'
   succeeds ar "${prompt[@]}"
-  grep -qx 'dtrun: without the GPU: its driver is for CUDA 12.4, this dtrun needs one for CUDA 13.0' stderr || fail "not said: $(<stderr)"
+  grep -qx 'dtrun: the GPU is not used: its driver is for CUDA 12.4, this dtrun needs one for CUDA 13.0' stderr || fail "not said: $(<stderr)"
   succeeds ar "${prompt[@]}" --backend cpu
   ! grep -q 'without the GPU' stderr || fail 'said where the CPU was asked for'
   faults '-2 1e12 -1'
@@ -48,7 +48,7 @@ falls_back() {
   succeeds "$@" -n 12 --backend cpu && cp stdout expected
   succeeds "$@" -n 12 --json result.json
   same_text expected stdout
-  [ "$(grep -c 'GPU' stderr)" = 1 ] && grep -qE "^dtrun: without the GPU: $pattern" stderr || fail "not said, or not in one line: $(<stderr)"
+  [ "$(grep -c 'GPU' stderr)" = 1 ] && grep -qE "^dtrun: the GPU is not used: $pattern" stderr || fail "not said, or not in one line: $(<stderr)"
   grep -qE '"backend":[[:space:]]*"cpu:' result.json || fail 'another backend than the CPU'
 }
 it_takes_the_CPU_for_what_the_GPU_refuses() {
@@ -77,7 +77,7 @@ it_takes_the_CPU_for_a_driver_that_says_what_it_needs() {
   succeeds run perplexity -c 32 --backend cpu text && cp stdout expected
   succeeds run perplexity -c 32 text
   same_text expected stdout
-  grep -q '^dtrun: without the GPU: the backend cuda has no penalties' stderr || fail "not said: $(<stderr)"
+  grep -q '^dtrun: the GPU is not used: the backend cuda has no penalties' stderr || fail "not said: $(<stderr)"
 }
 it_reports_what_no_backend_takes() {
   faults '1 1e12 -1'

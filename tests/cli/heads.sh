@@ -62,7 +62,7 @@ it_leaves_out_what_was_found_and_cannot_be_loaded() {
   cp "$models/mini-head/config.json" home/models/broken/
   echo nonsense >home/models/broken/model.safetensors
   succeeds rate --text 'The old man' -n 5 -m home/models/target --json r.json
-  grep -qE '^dtrun: without the draft that was found: home/models/broken/model.safetensors' stderr || fail 'not said'
+  grep -qE '^dtrun: the draft that was found is not used: home/models/broken/model.safetensors' stderr || fail 'not said'
   grep -qE '"draft":[[:space:]]*null' r.json || fail 'a draft'
   refuses 2 'home/models/broken/model.safetensors' linear --text 'The old man' -n 5 -m home/models/target
 }

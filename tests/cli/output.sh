@@ -71,7 +71,7 @@ it_sums_up_in_one_line_on_standard_error() {
 }
 it_says_why_little_was_drafted() {
   succeeds suffix -p 'The ship' -n 20 --set min_p=1
-  grep -qE '^dtrun: (little|nothing) was drafted: (there is no draft model, and )?the text repeated too little to copy from it$' stderr || fail "$(<stderr)"
+  grep -qE '^dtrun: (little|nothing) was drafted: (there is no draft model, and )?the text repeats itself too little to copy from it$' stderr || fail "$(<stderr)"
   succeeds ar -p 'The ship' -n 20
   [ "$(wc -l <stderr)" -eq 1 ] || fail 'plain decoding is explained'
 }

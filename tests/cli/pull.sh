@@ -76,7 +76,7 @@ it_goes_on_where_it_was_broken_off() {
   goes break 500000
   fails_with 1 'the connection to localhost broke off: .*'
   [ "$(stat -c %s "$weights.incomplete")" -eq 500000 ] || fail 'what came is not kept'
-  refuses 2 'o/mini is neither here nor in hub: dtrun pull o/mini brings it$' ar -m o/mini --text hello
+  refuses 2 'o/mini is neither here nor in hub: dtrun pull o/mini downloads it$' ar -m o/mini --text hello
   rm mode
   pulls
   grep -q 'model.safetensors: 13.7 MB, goes on at 0.5 MB' stderr || fail 'begun anew'

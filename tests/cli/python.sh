@@ -37,9 +37,9 @@ PY
     without_dtrun -m dtrun "${@:2}" >stdout 2>stderr || status=$?
     [ "$status" -ne 0 ] && [ "$(wc -l <stderr)" -eq 1 ] && grep -qE "$1" stderr || fail "${*:2}: status $status, $(cat stderr)"
   }
-  says '^toy is not here: python -m dtrun pull toy brings it$' toy
-  says "^no model 'toi': did you mean toy\\? python -m dtrun pull NAME brings others$" toi
-  says 'hf download o/n \(of the package huggingface_hub\) brings it$' o/n
+  says '^toy is not here: python -m dtrun pull toy downloads it$' toy
+  says "^no model 'toi': did you mean toy\\? python -m dtrun pull NAME downloads others$" toi
+  says 'hf download o/n \(of the package huggingface_hub\) downloads it$' o/n
   says "hf download o/n --include '\\*Q4_0\\*' " o/n:Q4_0
   from_source -m dtrun pull toy >stdout 2>stderr || fail "pull: $(cat stderr)"
   [ "$(<stdout)" = "$PWD/home/models/toy.gguf" ] && same_text wheels/llm_toy/toy.gguf home/models/toy.gguf || fail "pull: $(cat stdout)"

@@ -62,7 +62,7 @@ it_warns_of_strangers() {
   begin --cors https://app.example
   [ "$(wc -l <server.log)" = 1 ] || fail "$(<server.log)"
   begin --cors '*'
-  grep -q "^dtrun: --cors '\*': pages of any site can use this server" server.log || fail "$(<server.log)"
+  grep -q "^dtrun: --cors '\*': web pages of any site can use this server" server.log || fail "$(<server.log)"
 }
 # loud ARGUMENTS..: a server whose lines are in server.log
 loud() {
@@ -85,7 +85,7 @@ it_says_a_line_for_each_request_that_it_refuses() {
   curl -s "$url/v1/completions" -d '{"prompt": ""}' >answer
   line '^dtrun: POST /v1/completions 400 in [0-9]+ ms: prompt: expected at least one token$'
   curl -s "$url/now%0Ahere" >answer
-  line '^dtrun: GET /now.here 404 in [0-9]+ ms: no such address: /now here$'
+  line '^dtrun: GET /now.here 404 in [0-9]+ ms: unknown route: /now here$'
   curl -s "$url/v1/completions" -H 'Origin: https://evil.example' -d "$good" >answer
   line '^dtrun: POST /v1/completions 403 '
   [ "$(wc -l <server.log)" = 4 ] || fail "$(<server.log)"

@@ -125,7 +125,7 @@ it_separates_reasoning_from_content() {
   same_text there here
   refused 400 invalid_request_error '^reasoning_format: expected auto, deepseek or none' "{$asked, \"reasoning_format\": \"x\"}" /v1/chat/completions
   refused 400 invalid_request_error '^reasoning_format: expected' "{$asked, \"reasoning_format\": true}" /v1/chat/completions
-  refused 400 invalid_request_error '^reasoning_format: no such field' '{"prompt": "a", "reasoning_format": "none"}'
+  refused 400 invalid_request_error '^reasoning_format: unknown field' '{"prompt": "a", "reasoning_format": "none"}'
 }
 it_begins_in_reasoning_where_the_template_does() {
   serve --template deepseek-r1
@@ -195,15 +195,15 @@ it_refuses_with_the_reason() {
   refused 400 $bad 'not a JSON object' '[1]'
   refused 400 $bad 'not valid JSON: it ends too early .byte 15' '{"prompt": "a"'
   refused 400 $bad '^prompt: expected one' '{}'
-  refused 400 $bad 'nonsense: no such field' '{"prompt": "a", "nonsense": 1}'
-  refused 400 $bad 'messages: no such field' '{"prompt": "a", "messages": []}'
+  refused 400 $bad 'nonsense: unknown field' '{"prompt": "a", "nonsense": 1}'
+  refused 400 $bad 'messages: unknown field' '{"prompt": "a", "messages": []}'
   refused 400 $bad '^temperature: expected a number' '{"prompt": "a", "temperature": "warm"}'
   refused 400 $bad '^max_tokens: expected at least 1' '{"prompt": "a", "max_tokens": 0}'
   refused 400 $bad '^max_tokens: ' '{"prompt": "a", "max_tokens": 1.5}'
   refused 400 $bad '^stop: expected a text that is not empty' '{"prompt": "a", "stop": ""}'
   refused 400 $bad '^logit_bias' '{"prompt": "a", "logit_bias": {"no such token": 1}}'
   refused 400 $bad 'grammar' '{"prompt": "a", "grammar": "root ::= ("}'
-  refused 400 $bad 'give one of them' '{"prompt": "a", "grammar": "root ::= [a]", "response_format": {"type": "json_object"}}'
+  refused 400 $bad 'give only one of them' '{"prompt": "a", "grammar": "root ::= [a]", "response_format": {"type": "json_object"}}'
   refused 400 $bad 'frob' '{"prompt": "a", "json_schema": {"frob": 1}}'
   refused 400 exceed_context_size_error 'at most 63 leave room' "{\"prompt\": [$(seq -s, 1 64)]}"
   refused 400 $bad '^prompt.0.: expected a whole number from 0 to 4095' '{"prompt": [99999999]}'
@@ -414,7 +414,7 @@ it_refuses_what_its_queue_has_no_room_for() {
   curl -s -o first "$url/v1/completions" -d "$long}" &
   local first=$!
   reaches llamacpp:requests_processing 1
-  refused 503 unavailable_error '1 requests wait already' '{"prompt": "a", "max_tokens": 1}'
+  refused 503 unavailable_error 'the queue is full .1 requests.' '{"prompt": "a", "max_tokens": 1}'
   kill $first
   reaches dtrun:requests_total 1
   gets /v1/completions '{"prompt": "a", "max_tokens": 1}'
@@ -442,10 +442,10 @@ it_finishes_what_runs_when_it_is_told_to_end() {
   tail -n 2 answer | grep -qx 'data: \[DONE\]' || fail 'no last event'
 }
 it_says_why_it_does_not_begin() {
-  refuses 2 'serve: no place for --prompt' serve -p x
-  refuses 2 'serve: no place for --window' serve --window 5
-  refuses 2 'serve: no place for grammars' serve --grammar 'root ::= "a"'
-  refuses 2 'serve: no place for grammars' serve --regex a
+  refuses 2 'serve does not take --prompt' serve -p x
+  refuses 2 'serve does not take --window' serve --window 5
+  refuses 2 'serve does not take grammars' serve --grammar 'root ::= "a"'
+  refuses 2 'serve does not take grammars' serve --regex a
   refuses 2 '--port is an option of dtrun serve' --port 80 -p x
   refuses 2 '--host .*nowhere' serve --host nowhere.invalid
   refuses 2 "--port '65536': expected a whole number from 0 to 65535" serve --port 65536

@@ -52,7 +52,7 @@ it_reads_lines_of_json() {
   echo '{"prompt": ""}' >q.jsonl
   refuses 2 'q.jsonl:1: the prompt is empty' ar --prompts q.jsonl
   echo >q.jsonl
-  refuses 2 'prompts q.jsonl: no line' ar --prompts q.jsonl
+  refuses 2 'prompts q.jsonl: the file has no lines' ar --prompts q.jsonl
   refuses 2 "prompt none.jsonl: No such file" ar --prompts none.jsonl
 }
 it_takes_several_texts() {

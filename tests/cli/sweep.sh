@@ -17,7 +17,7 @@ it_lets_one_process_at_a_time_write_a_file() {
   : >held.jsonl
   run flock held.jsonl "$dtrun" "${sweep[@]}" held.jsonl
   [ "$status" -eq 2 ] || fail "exit status $status, expected 2"
-  says_in_one_line 'held.jsonl: another process is writing it: wait for that, or give another file' sweep
+  says_in_one_line 'held.jsonl: another process is writing this file: wait until it ends, or give another file' sweep
   [ -s held.jsonl ] && fail 'it has written nevertheless'
   local writers=() writer done=0
   for writer in 1 2 3 4; do

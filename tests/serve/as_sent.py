@@ -92,10 +92,10 @@ for given, pattern in (
     ([says("user", [{"type": "image_url", "image_url": {"url": "data:"}}])], r"^messages\[0\].content\[0\]: .*image_url"),
     ([says("user", ["x"])], r"^messages\[0\].content\[0\]: "),
     ([says("user", [{"type": "text"}])], r"^messages\[0\].content\[0\]: "),
-    ([says("user", [{**text, "image_url": "z"}])], r"^messages\[0\].content\[0\].image_url: no such field"),
+    ([says("user", [{**text, "image_url": "z"}])], r"^messages\[0\].content\[0\].image_url: unknown field"),
     ([user, says("assistant", "x", tool_calls=[{"id": "1"}]), user], r"^messages\[1\].tool_calls: only \[\] is supported"),
     ([user, says("assistant", "x", function_call={}), user], r"^messages\[1\].function_call: "),
-    ([says("user", "x", frob=1)], r"^messages\[0\].frob: no such field"),
+    ([says("user", "x", frob=1)], r"^messages\[0\].frob: unknown field"),
 ):
     refused("/apply-template", {"messages": given}, pattern)
     refused(CHAT, {"messages": given}, pattern)
@@ -202,13 +202,13 @@ assert gets("/detokenize", {"tokens": [p["id"] for p in pieces]}) == {"content":
 for route, body, pattern in (
     ("/tokenize", {"content": "a", "parse_special": False}, r"^parse_special: only true is supported"),
     ("/tokenize", {"content": "a", "with_pieces": 1}, r"^with_pieces: expected true or false"),
-    ("/tokenize", {"content": "a", "frob": 1}, r"^frob: no such field"),
+    ("/tokenize", {"content": "a", "frob": 1}, r"^frob: unknown field"),
     ("/tokenize", {}, r"^content: expected a text"),
     ("/detokenize", {"tokens": [1, 99999999]}, r"^tokens\[1\]: expected a whole number from 0 to 4095"),
     ("/detokenize", {"tokens": [1.5]}, r"^tokens\[0\]: expected a whole number"),
     ("/detokenize", {"tokens": "1"}, r"^tokens: expected a list of ids"),
-    ("/apply-template", {"messages": USER, "frob": 1}, r"^frob: no such field"),
-    ("/v1/policies/check", {"source": "", "frob": 1}, r"^frob: no such field"),
+    ("/apply-template", {"messages": USER, "frob": 1}, r"^frob: unknown field"),
+    ("/v1/policies/check", {"source": "", "frob": 1}, r"^frob: unknown field"),
 ):
     refused(route, body, pattern)
 
@@ -229,7 +229,7 @@ for more in ({"tools": [{"type": "function"}]}, {"functions": [{}]}, {"audio": {
 refused(TEXT, {**GOES, "suffix": "b"}, r"^suffix: ")
 assert text_of(gets(CHAT, {**SAYS, "tools": [], "tool_choice": "none", "modalities": ["text"], "functions": None})) == PLAIN_CHAT
 assert streamed({**SAYS, "stream_options": {"include_usage": True, "include_obfuscation": False, "continuous_usage_stats": True}}) == PLAIN_CHAT
-refused(CHAT, {**SAYS, "stream": True, "stream_options": {"frob": 1}}, r"^stream_options.frob: no such field")
+refused(CHAT, {**SAYS, "stream": True, "stream_options": {"frob": 1}}, r"^stream_options.frob: unknown field")
 refused(CHAT, {**SAYS, "stream": True, "stream_options": {"include_usage": 1}}, r"^stream_options: expected include_usage")
 assert ask(TEXT, json.dumps(GOES).encode())[0] == 200
 print("all requests are answered as they should be")

@@ -71,7 +71,7 @@ assert held.choices[0].message.content.lstrip().startswith("{"), held
 
 # Errors by their kinds.
 refused(openai.BadRequestError, "temperature", temperature=1000)
-refused(openai.BadRequestError, "no such field", extra_body={"frobnicate": 1})
+refused(openai.BadRequestError, "unknown field", extra_body={"frobnicate": 1})
 refused(openai.BadRequestError, "no policy", extra_body={"dtrun": {"policy": "nonsense"}})
 try:
     OpenAI(base_url=url + "/v1", api_key="wrong", max_retries=0).completions.create(model=MODEL, prompt=DARK)
