@@ -19,13 +19,13 @@ struct routes {
   int slots;
 };
 
-/* The folder of an absolute path, with its slash; NULL: it has none, or no memory. */
+/* Returns the folder of an absolute path, with its final slash; NULL: it has none, or out of memory. */
 static char *folder_of(const char *path) {
   const char *slash = path && *path == '/' ? strrchr(path, '/') : NULL;
   return slash && slash > path ? strndup(path, (size_t)(slash + 1 - path)) : NULL;
 }
 
-/* Messages for clients name the model as clients do, and other files without their folders. */
+/* Messages to clients call the model by its name for clients, and show other files without their folders. */
 static void find_secrets(ask_server *s, const dt_pair_info *info) {
   const char *const paths[] = {info->draft.path, info->second.path, dtl_policy_describe(s->policy)->path};
   if (info->target.path[0] == '/') s->secrets[0] = (refusal_secret){strdup(info->target.path), s->models[0]};
@@ -118,7 +118,7 @@ static bool run_models(routes *r, const char *body, size_t len, route_answer *ou
   return true;
 }
 
-/* By any name, as requests take it. */
+/* The model is found by any name, as in requests. */
 static bool run_model(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
   const char *slash = strstr(out->url, "/models/");
   (void)body, (void)len, (void)why;
@@ -172,7 +172,7 @@ static bool run_metrics(routes *r, const char *body, size_t len, route_answer *o
 
 /* ---- tokens ------------------------------------------------------------------------------------------------------ */
 
-/* Reads the body of a small route: an object, without other fields than `taken` (NULL: they are looked at later). */
+/* Reads the body of a small route: an object without other fields than `taken` (NULL: they are checked later). */
 static cJSON *object_of(const char *body, size_t len, const char *const *taken, refusal *why) {
   cJSON *root;
   if (!body_read(&(raw_json){body, len}, &root, why)) return NULL;
@@ -237,7 +237,7 @@ static bool run_draw(routes *r, const char *body, size_t len, route_answer *out,
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
 struct route {
-  const char *method, *url; /* url: also without /v1; one that ends in a slash: with a name behind it */
+  const char *method, *url; /* url: also valid without /v1; if it ends in a slash, a name follows */
   bool is_public;
   bool (*run)(routes *r, const char *body, size_t len, route_answer *out, refusal *why);
 };
@@ -271,7 +271,7 @@ const route *route_find(const char *method, const char *url, refusal *why) {
   *why = refusal_say(404, "not_found_error", "unknown route: %.100s", url);
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     if (!is_at(&all[i], url)) continue;
-    const bool head = strcmp(method, "HEAD") == 0 && strcmp(all[i].method, "GET") == 0; /* the same without its body */
+    const bool head = strcmp(method, "HEAD") == 0 && strcmp(all[i].method, "GET") == 0; /* like GET, without the body */
     if (head || strcmp(all[i].method, method) == 0) return &all[i];
     *why = refusal_say(405, INVALID, "%.100s takes %s", url, all[i].method);
   }
