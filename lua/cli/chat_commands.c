@@ -74,7 +74,7 @@ static bool add_message(cJSON *list, const char *role, const char *text, size_t 
   return ok;
 }
 
-/* {"messages": [..]}, malloc'd; NULL: out of memory. */
+/* Returns {"messages": [..]}, malloc'd; NULL: out of memory. */
 static char *conversation(const talk *t) {
   cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "messages");
   const char *system = t->options->system;
@@ -88,7 +88,7 @@ static char *conversation(const talk *t) {
   return text;
 }
 
-/* Asks the user; true: yes. */
+/* Asks the user whether to replace a file; true: yes. */
 static bool agrees(talk *t, const char *path) {
   char question[400];
   size_t n;

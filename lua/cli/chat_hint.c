@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Whether the prompt is no conversation as text, which would have the marks of the chat's layout. */
+/* Returns whether the prompt lacks the marks of the chat's layout, which a conversation written as text would have. */
 static bool is_bare(const dt_chat *chat, const char *prompt) { return !strstr(prompt, dt_chat_end(chat)); }
 
 void chat_hint(const job *j, const outcome *out) {

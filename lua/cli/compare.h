@@ -6,10 +6,9 @@
 
 typedef struct {
   double speed, other, ratio; /* medians over rounds: tokens per second of each policy, and speed / other */
-  int rounds,
-      disturbed;     /* number of rounds that count (0: there is no comparison), and of disturbed rounds among all */
-  char why[DTL_WHY]; /* the cause of the last disturbance */
-  bool rough;        /* too few rounds were undisturbed, so disturbed ones count too */
+  int rounds, disturbed;      /* numbers of rounds that count (0: no comparison), and of disturbed ones */
+  char why[DTL_WHY];          /* the cause of the last disturbance */
+  bool rough;                 /* too few rounds were undisturbed, so disturbed ones count too */
 } comparison;
 
 /* Runs the job's policy and that of --compare, without printing their texts, until enough rounds were undisturbed:

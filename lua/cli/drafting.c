@@ -1,14 +1,14 @@
-/* What drafting brought: see drafting.h. */
+/* Reports how much drafting helped: see drafting.h. */
 #include "cli/drafting.h"
 
 #include "cli/complain.h"
 
 #include <string.h>
 
-#define FEWEST 16   /* tokens; a shorter text says nothing */
-#define LITTLE 0.25 /* verified guesses of an iteration: fewer are worth a line */
+#define FEWEST 16   /* tokens; a shorter text is not judged */
+#define LITTLE 0.25 /* verified guesses per iteration; a run with fewer gets a line */
 
-/* The cost of a draft pass and how often first guesses were right. */
+/* Prints the cost of a draft pass and how often first guesses were right. */
 static void tell_draft(const job *j, const dtl_result *r) {
   const dt_stats *s = &r->stats;
   int context = s->prompt_tokens + s->generated;

@@ -1,4 +1,4 @@
-/* Help and the manual page: see help.h. */
+/* Prints help and the manual page: see help.h. */
 #include "cli/help.h"
 
 #include "cli/options.h"
@@ -77,7 +77,7 @@ void print_help(void) {
   printf("\n%s\nExample: %s\n", defaults, example);
 }
 
-/* Prints text for man: escapes characters that man would read as a command or a typographic sign. */
+/* Prints text for man: escapes characters that man would read as a command or as a typographic sign. */
 static void roff(const char *text) {
   for (const char *c = text; *c; c++) {
     bool begins = c == text || c[-1] == '\n';

@@ -1,4 +1,4 @@
-/* Ctrl-C: see interrupt.h. */
+/* Handles Ctrl-C and other signals: see interrupt.h. */
 #include "cli/interrupt.h"
 
 #include <stdlib.h>

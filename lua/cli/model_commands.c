@@ -9,14 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SHOWN 4096 /* bytes of a name or path, at most */
+#define SHOWN 4096 /* maximum number of bytes of a name or path */
 
 static const char *clean(char *out, const char *text) {
   dtl_clean(out, SHOWN, text, strlen(text));
   return out;
 }
 
-/* "98.4 MB" */
+/* Writes a size such as "98.4 MB". */
 static const char *bytes_text(uint64_t bytes, char *out, size_t size) {
   if (bytes < 1000000000)
     snprintf(out, size, "%.1f MB", (double)bytes / 1e6);

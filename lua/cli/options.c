@@ -1,4 +1,4 @@
-/* The table of options, and looking them up: see options.h. */
+/* The table of options and its lookup: see options.h. */
 #include "cli/options.h"
 
 #include "cli/foreign.h"
@@ -67,9 +67,12 @@ static const option options[] = {
     {"--version", NULL, NULL, FLAG, FIELD(version), 0, 0, "print the version", NULL},
 };
 /* clang-format on */
-enum { N_OPTIONS = sizeof options / sizeof *options, FIELDS_AT = 3 }; /* own options before those of the fields */
+enum {
+  N_OPTIONS = sizeof options / sizeof *options,
+  FIELDS_AT = 3
+}; /* options of this table that come before those of the fields */
 
-/* The options that fields of requests and pairs make, from the first call on, and their number. */
+/* Returns the options made from fields of requests and pairs, and their number. The first call makes them. */
 static const option *field_options(int *n) {
   static option made[REQUEST_FIELDS];
   static int count = 0;
@@ -90,7 +93,8 @@ const option *option_at(int i) {
   return i - n < N_OPTIONS ? &options[i - n] : NULL;
 }
 
-/* The next name of a list with blanks between: its length, and *at after it; 0: there is none. */
+/* Returns the length of the next name in a list, whose names are separated by blanks, and moves *at after it; 0: there
+ * is none. */
 static size_t next_name(const char **at, const char **name) {
   if (!*at) return 0;
   *name = *at + strspn(*at, " ");
@@ -114,8 +118,8 @@ const option *option_find(const char *arg, size_t n) {
   return NULL;
 }
 
-/* The long option that the n characters of `arg` probably mean; false: none. It has the same first letter: a name that
- * differs there is probably another program's option. */
+/* Finds the long option that arg[n] probably means; false: there is none. It must have the same first letter: otherwise
+ * the name probably is another program's option. */
 static bool suggestion(const char *arg, size_t n, char *out, size_t size) {
   enum { MOST = 256, LENGTH = 40 };
   char text[MOST][LENGTH];

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_PROMPT_BYTES (64u << 20) /* far above any context; stops `-f /dev/zero` */
+#define MOST_PROMPT_BYTES (64u << 20) /* far above any context; it stops `-f /dev/zero` */
 #define MOST_LINES_BYTES (1u << 30)
 
 static bool is_standard(const char *path) { return strcmp(path, "-") == 0; }
 
-/* Reads a whole file; malloc'd, with a NUL at its end. */
+/* Reads a whole file into malloc'd memory with a NUL at its end. */
 static dt_status read_all(const char *path, size_t most, char **out, size_t *len, dt_error *err) {
   const char *name = is_standard(path) ? "standard input" : path;
   FILE *file = is_standard(path) ? stdin : fopen(path, "rb");
@@ -55,7 +55,7 @@ static dt_status read_all(const char *path, size_t most, char **out, size_t *len
   return DT_OK;
 }
 
-/* Takes over text, which it frees if there is no memory; copies name. */
+/* Adds a prompt. It takes ownership of text, which it frees if memory runs out, and copies name. */
 static dt_status add(prompt_list *p, const char *name, char *text, size_t len, dt_error *err) {
   prompt_text *grown = text ? realloc(p->list, (size_t)(p->n + 1) * sizeof *grown) : NULL;
   char *named = strdup(name);

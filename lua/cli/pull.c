@@ -1,5 +1,5 @@
-/* dtrun pull: see model_commands.h. Other programs do the work, so that this one starts without a library for networks.
- */
+/* dtrun pull: see model_commands.h. Other programs do the work, so that this program starts without a network
+ * library. */
 #include "cli/model_commands.h"
 
 #include "cli/complain.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Downloads a model that models/pull.txt names. */
+/* Downloads a model that is listed in models/pull.txt. */
 static int pull_named(const char *name) {
   char *script, *folder, *names;
   dt_error err;
@@ -40,7 +40,7 @@ static int pull_from_hub(const char *id) {
   return status;
 }
 
-/* The id in a page's address, which users paste. */
+/* Returns the id in the address of a web page, which users paste. */
 static const char *without_host(const char *name) {
   static const char *const hosts[] = {"https://huggingface.co/", "https://hf.co/", "huggingface.co/", "hf.co/"};
   for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)

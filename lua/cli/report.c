@@ -12,7 +12,7 @@
 
 static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
-/* How fast, and whether drafts helped: plain decoding's speed is that of its passes as learned. */
+/* Prints the speed and the speedup. The speed of plain decoding is that of its passes as they were learned. */
 static void sum_up_one(const job *j, const dtl_result *r, bool disturbed) {
   const dt_stats *s = &r->stats;
   char reason[40] = "", speedup[60] = "";
@@ -51,7 +51,7 @@ void report_speedup(const dtl_result *r, double plain, char *out, size_t size) {
     snprintf(out + n, size - (size_t)n, ", %.1fx", plain * (r->stats.generated - 1) / ms);
 }
 
-/* Says in the summary that the draft was found, not named. */
+/* Writes for the summary that the draft was found, not named. */
 static const char *tell_found(const job *j, char text[300]) {
   *text = '\0';
   if (j->found && j->draft) snprintf(text, 300, "; draft: %s, found", j->draft);
@@ -104,7 +104,7 @@ void report_outcome(const job *j, const outcome *out, int status, bool disturbed
   } else if (!status || status == EXIT_INTERRUPTED) {
     if (j->options->verbose) {
       report_summary(out->results);
-      if (*tell_found(j, found)) say("%s", found + 2); /* without its "; " */
+      if (*tell_found(j, found)) say("%s", found + 2); /* skips its "; " */
       detail(out->results), report_ranks(j->pair);
     }
     sum_up_one(j, out->results, disturbed);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOKENS 512 /* tokens of an answer, by default */
+#define TOKENS 512 /* default maximum number of tokens of an answer */
 
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
 
@@ -34,8 +34,8 @@ void talk_forget(talk *t) { drop_turns(t, 0); }
 
 /* ---- an answer --------------------------------------------------------------------------------------------------- */
 
-/* The speedup is relative to the learned passes of plain decoding. It is not shown if other programs used the
- * processor, which would make it look like a loss. If the default number of tokens cut the answer, the line says so. */
+/* The speedup is relative to the learned time of plain decoding. It is not shown if other programs used the processors,
+ * since it would look like a slowdown. If the default limit cut the answer, the line says so. */
 static void say_speed(const talk *t, const dtl_result *r, const dtl_usage *before) {
   char why[DTL_WHY], line[80], cut[80] = "";
   dtl_usage after = dtl_usage_now(false);
@@ -59,7 +59,7 @@ static void count(talk *t, const dtl_result *r, const dtl_usage *before) {
     say_speed(t, r, before);
 }
 
-/* Runs the policy on the conversation, whose last turn is a question; shows the answer. */
+/* Runs the policy on the conversation, whose last turn is a question, and shows the answer. */
 static void generate_answer(talk *t, const char *text, size_t len, dtl_result *result) {
   dt_error err;
   dimmed out = {0};
@@ -68,7 +68,7 @@ static void generate_answer(talk *t, const char *text, size_t len, dtl_result *r
   request.prompts = &prompt, request.n = 1;
   request.session = t->session;
   request.on_text = dimmed_text, request.user = &out;
-  if (t->options->color) request.on_text = shown_text, request.on_origin = shown_origin; /* token by token */
+  if (t->options->color) request.on_text = shown_text, request.on_origin = shown_origin; /* each token as it comes */
   if (t->terminal && !t->options->color &&
       dt_reasoning_open(t->j.chat, t->options->in.grammar != NULL, &out.parser, &err)) {
     complain_of(&err);
@@ -85,7 +85,8 @@ static void generate_answer(talk *t, const char *text, size_t len, dtl_result *r
     complain_of(&err);
 }
 
-/* Answers the last turn, a question. An interrupted answer stays as far as it came; false: there is no answer. */
+/* Answers the last turn, which is a question. An interrupted answer is kept as far as it came. False: there is no
+ * answer. */
 static bool answer(talk *t) {
   char *text;
   size_t len;
@@ -121,7 +122,7 @@ void talk_again(talk *t) {
   if (answer(t))
     free((char *)before.text);
   else
-    t->turns[t->n++] = before; /* there is room: the turn was there before */
+    t->turns[t->n++] = before; /* there is room, since this turn was there before */
 }
 
 /* ---- the system text --------------------------------------------------------------------------------------------- */
@@ -158,7 +159,7 @@ static void free_settings(dtl_setting *settings, int n) {
   free(settings);
 }
 
-/* A copy with room for one more setting; NULL: out of memory. */
+/* Returns a copy with room for one more setting; NULL: out of memory. */
 static dtl_setting *copy_settings(const dtl_setting *from, int n) {
   dtl_setting *copy = calloc((size_t)n + 1, sizeof *copy);
   for (int i = 0; copy && i < n; i++) {
@@ -170,7 +171,8 @@ static dtl_setting *copy_settings(const dtl_setting *from, int n) {
   return copy;
 }
 
-/* Uses the policy opened with `how` for answers, if it opens and suits this pair; otherwise returns an exit status. */
+/* Uses the policy that `how` opens for answers, if it opens and suits this pair; otherwise it returns an exit
+ * status. */
 static int set_policy(talk *t, const dtl_policy_options *how) {
   dtl_policy *opened, *before = t->j.policy;
   dt_error err;
@@ -229,7 +231,7 @@ static void set_parameter(talk *t, const char *name, const char *value) {
   }
 }
 
-/* "none" ends a grammar; a regular expression reads it as a text. */
+/* "none" turns a grammar off. For regex it is a text like any other. */
 static dt_status set_field(talk *t, const request_field *f, const char *name, const char *value, dt_error *err) {
   request_input *in = &t->options->in, before = *in;
   if (f->kind == FIELD_GRAMMAR && strcmp(value, "none") == 0 && strcmp(f->name, "regex") != 0) {

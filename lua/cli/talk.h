@@ -29,8 +29,7 @@ void talk_again(talk *t);                                 /* gives another answe
 void talk_forget(talk *t);
 void talk_system(talk *t, const char *text);
 void talk_policy(talk *t, const char *name);
-void talk_set(talk *t, const char *name,
-              const char *value); /* sets an option of sampling or a parameter of the policy */
+void talk_set(talk *t, const char *name, const char *value); /* an option, or a parameter of the policy */
 void talk_list_settings(const talk *t);
 
 void talk_close(talk *t);

@@ -55,8 +55,8 @@ int driver_failure(lua_State *L, const dt_error *err);
 /* Pushes nil, kind, message, file, line. */
 int driver_policy_failure(lua_State *L, const dt_error *err);
 
-/* Returns the integer at index i, or the fallback for nil. It raises an error if the number does not fit into an int.
- */
+/* Returns the integer at index i, or the fallback for nil. It raises an error if the number does not fit into an
+ * int. */
 int driver_int(lua_State *L, int i, const char *what, int fallback);
 
 /* Read the table of options at index 2: an integer; the policy with its settings, whose strings stay on the stack. */

@@ -1,4 +1,5 @@
-/* Names of models: see hub.h. The cache's layout: models--ORG--NAME/refs/main names a folder in .../snapshots. */
+/* Finds models by name: see hub.h. Layout of the cache: models--ORG--NAME/refs/main contains the name of a folder in
+ * models--ORG--NAME/snapshots. */
 #include "models/hub.h"
 
 #include "model/gguf_name.h"
@@ -20,7 +21,7 @@ static const char *set(const char *variable) {
   return value && *value ? value : NULL;
 }
 
-/* printf into a malloc'd string; NULL: out of memory. */
+/* Formats a malloc'd string; NULL: out of memory. */
 static char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static char *text(const char *format, ...) {
   char *out;
@@ -31,7 +32,7 @@ static char *text(const char *format, ...) {
   return out;
 }
 
-/* The cache's folder, found as huggingface_hub finds it. */
+/* Returns the cache's folder, found as huggingface_hub finds it. */
 char *hub_cache(void) {
   if (set("HF_HUB_CACHE")) return text("%s", set("HF_HUB_CACHE"));
   if (set("HF_HOME")) return text("%s/hub", set("HF_HOME"));
@@ -41,7 +42,7 @@ char *hub_cache(void) {
 
 char *dtl_hub_folder(void) { return hub_cache(); }
 
-/* The length of the part of an id that begins here; 0: it is not a part. */
+/* Returns the length of the part of an id that begins here; 0: it is not a valid part. */
 static size_t part_length(const char *part) {
   size_t n = strspn(part, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.");
   return part[0] != '.' && (part[n] == '/' || part[n] == ':' || !part[n]) ? n : 0;
@@ -64,7 +65,7 @@ static bool is_folder(const char *path) {
   return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Whether a name is a path: its first folder exists. */
+/* Returns whether a name is a path: its first folder exists. */
 static bool is_meant_as_path(const char *name) {
   char *first = strndup(name, strcspn(name, "/"));
   bool path = first && is_folder(first);
@@ -82,7 +83,7 @@ char *hub_folder(const char *id) {
   return folder;
 }
 
-/* refs/main has one word. */
+/* refs/main contains one word. */
 char *hub_snapshot(const char *folder) {
   char *path = text("%s/refs/main", folder), commit[128];
   FILE *file = path ? fopen(path, "r") : NULL;
@@ -94,7 +95,7 @@ char *hub_snapshot(const char *folder) {
   return ok ? text("%s/snapshots/%s", folder, commit) : NULL;
 }
 
-/* Adds ", PREFIXNAME" to a list, which ends in "..." once it is full. */
+/* Adds ", PREFIXNAME" to a list, which ends in "..." when it is full. */
 static void list(char *out, size_t size, const char *prefix, const char *name) {
   size_t n = strlen(out);
   if (n + strlen(prefix) + strlen(name) + 8 < size)
@@ -128,7 +129,7 @@ dt_status hub_gguf(const char *snapshot, const char *id, const char *spec, char 
   return DT_OK;
 }
 
-/* Finds the model of an id. DT_EINPUT names the missing part. */
+/* Finds the model of an id. DT_EINPUT: the message names the part that is missing. */
 static dt_status cached(const char *name, const hub_id *id, char **path, dt_error *err) {
   char *folder = hub_folder(id->id), *snapshot = folder ? hub_snapshot(folder) : NULL, *file = NULL;
   char *config = snapshot ? text("%s/config.json", snapshot) : NULL, *cache = hub_cache();
@@ -153,8 +154,8 @@ static dt_status cached(const char *name, const hub_id *id, char **path, dt_erro
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* The model in a folder without config.json; the folder itself if it has no model. Takes over folder; *path NULL: out
- * of memory. */
+/* Finds the model in a folder without config.json; if there is none, *path is the folder itself. Takes ownership of
+ * folder. *path NULL: out of memory. */
 static dt_status inside(char *folder, char **path, dt_error *err) {
   char *config = text("%s/config.json", folder), listed[300] = "", prefix[300];
   int n;
@@ -181,7 +182,7 @@ static dt_status inside(char *folder, char **path, dt_error *err) {
   return status;
 }
 
-/* Reports a word that names no model here. */
+/* Reports that a word is not the name of a model here. */
 static dt_status unknown(const char *name, dt_error *err) {
   int n;
   named_model *all = named_all(&n);

@@ -30,8 +30,8 @@ bool hub_parse(const char *name, hub_id *out);
 /* Returns the cache's folder for ORG/NAME, malloc'd; it may not exist. */
 char *hub_folder(const char *id);
 
-/* Returns the folder of the commit that was downloaded last in such a folder, malloc'd; NULL: no download is complete.
- */
+/* Returns the folder of the commit that was downloaded last in such a folder, malloc'd; NULL: no download is
+ * complete. */
 char *hub_snapshot(const char *folder);
 
 /* Finds the only .gguf file in a snapshot that matches `spec` (NULL: any). *path is its path below the snapshot,

@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define OPEN_FOLDERS 16 /* folders that nftw keeps open */
+#define OPEN_FOLDERS 16 /* maximum number of folders that nftw keeps open */
 
-/* Bytes counted by nftw, which passes no argument to its function. */
+/* The bytes that nftw has counted; static since nftw passes no argument to its function. */
 static _Thread_local uint64_t counted;
 
 static int count(const char *path, const struct stat *info, int kind, struct FTW *at) {
@@ -35,7 +35,7 @@ static uint64_t bytes_below(const char *path) {
   return counted;
 }
 
-/* Removes a file or folder, and a second one (NULL: none) if that exists. */
+/* Removes a file or folder, and a second one (or NULL) if that exists. */
 static dt_status take(const char *path, const char *second, dt_error *err) {
   if (nftw(path, take_away, OPEN_FOLDERS, FTW_PHYS | FTW_MOUNT | FTW_DEPTH))
     return dtl_fail(err, DT_EDEVICE, "%s: not all of it can be removed: %s", path, strerror(errno));
@@ -57,7 +57,7 @@ static dt_status ask_and_take(const asked *a, const char *path, const char *seco
   return status;
 }
 
-/* CACHE/.locks/models--ORG--NAME, beside CACHE/models--ORG--NAME; NULL: out of memory. */
+/* Returns CACHE/.locks/models--ORG--NAME for CACHE/models--ORG--NAME; NULL: out of memory. */
 static char *locks_of(const char *folder) {
   char *locks, *slash = strrchr(folder, '/');
   return asprintf(&locks, "%.*s/.locks%s", (int)(slash - folder), folder, slash) < 0 ? NULL : locks;
@@ -71,7 +71,7 @@ static bool find_blob(const char *folder, const char *link, char *blob) {
   return strncmp(blob, blobs, (size_t)n) == 0;
 }
 
-/* Whether it is the last file: then everything else is removed with it. */
+/* Returns whether this is the last file, with which everything else is removed. */
 static bool is_alone(const char *snapshot) {
   int n;
   char config[PATH_MAX], **names = models_in(snapshot, HUB_LEVELS, &n);
@@ -81,7 +81,8 @@ static bool is_alone(const char *snapshot) {
   return n == 1 && !model;
 }
 
-/* Removes a file of a snapshot, or all parts of the model that it is the first of, with the files that they link to. */
+/* Removes a file of a snapshot, or all parts of a model whose first part it is, together with the files that they link
+ * to. */
 static dt_status take_parts(const asked *a, const char *folder, const char *first, dt_error *err) {
   char part[PATH_MAX], blob[PATH_MAX];
   int number, count = 1;

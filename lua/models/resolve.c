@@ -29,7 +29,8 @@ dt_status models_draft(const char *name, char **draft, dt_error *err) {
   return *draft ? DT_OK : dtl_fail_memory(err, "the draft's name");
 }
 
-/* The draft for that target: the named one, the bundled target's own, or one found; NULL: none was found. */
+/* Finds the draft for a target: the named one, the one of the bundled target, or one that is searched for; *draft is
+ * NULL if there is none. */
 static dt_status choose_draft(const char *target_option, const char *target, const char *named, found_kind kind,
                               char **draft, bool *found, dt_error *err) {
   if (named) return models_draft(named, draft, err);

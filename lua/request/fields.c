@@ -16,7 +16,7 @@ enum { ALL = ON_LINE | IN_BODY | IN_DRIVER, SAMPLED = ALL | IN_SET };
 
 /* clang-format off */
 static const request_field fields[] = {
-    /* the pair */
+    /* options of the pair */
     {"target", "-m --target", "--model -hf -hfr --hf-repo", NULL, FIELD_TEXT, PAIR(target), ON_LINE | IN_LOAD,
      "MODEL", "model: a folder, .gguf file or name in dtrun ls (bundled); -m may be left out", NULL},
     {"draft", "-md --draft",
@@ -49,7 +49,7 @@ static const request_field fields[] = {
     {"costs", "--costs", NULL, NULL, FIELD_TEXT, offsetof(request_input, costs), ON_LINE | IN_DRIVER,
      "KIND", "costs of passes: learn from runs, or a measured table (learn)", "learn table"},
 
-    /* the text */
+    /* options of the text */
     {"tokens", "-n --tokens",
      "--n-predict --max-new-tokens --predict --max-tokens --max-completion-tokens --num-predict",
      "max_tokens max_completion_tokens n_predict", FIELD_WHOLE, SEQ(max_tokens), SAMPLED,

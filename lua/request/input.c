@@ -1,4 +1,4 @@
-/* Values of fields: see input.h. */
+/* Reads the values of fields: see input.h. */
 #include "request/input.h"
 
 #include "files/fail.h"
@@ -30,7 +30,7 @@ static dt_status put_whole(int *out, const char *name, double value, dt_error *e
   return DT_OK;
 }
 
-/* A number that a float makes 0 would get another meaning. */
+/* A number that becomes 0 as a float is refused, since 0 may have another meaning. */
 static dt_status put_real(float *out, const char *name, double value, dt_error *err) {
   if (value != 0 && fabs(value) < (double)FLT_MIN)
     return dtl_fail(err, DT_EINPUT, "%s: %g is too close to 0: the smallest number above 0 is %.3g", name, value,

@@ -348,8 +348,8 @@ static bool read_model(reading *r, const cJSON *v) {
 
 #define MOST_PARAMS 64
 
-/* Returns a parameter's value as text; text[size] has room for a number. NULL: it is not a number, a boolean or a text.
- */
+/* Returns a parameter's value as text; text[size] has room for a number. NULL: it is not a number, a boolean or a
+ * text. */
 static const char *param_text(const cJSON *v, char *text, size_t size) {
   if (cJSON_IsString(v)) return v->valuestring;
   if (cJSON_IsBool(v)) return cJSON_IsTrue(v) ? "true" : "false";

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define MOST_BODY (8u << 20)  /* maximum number of bytes of a body */
-#define MOST_CONNECTIONS 1024 /* connections in addition to those in the queue, so that others can ask for /health */
+#define MOST_CONNECTIONS 1024 /* more than wait in the queue, so that others can ask for /health */
 #define IDLE_SECONDS 30       /* seconds that a client may take between two bytes of a request */
 #define PING_MS 1000.0
 #define LOOK_MS 200.0
@@ -178,7 +178,7 @@ static enum MHD_Result respond_stream(struct MHD_Connection *c, incoming *in, ti
     return MHD_NO;
   }
   *s = (stream){t, in};
-  snprintf(in->said, sizeof in->said, ": the client has left"); /* the client has left unless it reads to the end */
+  snprintf(in->said, sizeof in->said, ": the client has left"); /* replaced if the client reads to the end */
   MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream");
   MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
   return send_answer(c, in, 200, r); /* the ticket is left after the answer was sent */

@@ -14,8 +14,7 @@ typedef struct {
   size_t prefix_cache_bytes;  /* maximum size of the prefix cache */
   const char *const *origins; /* [n_origins] origins whose web pages may use the server; "*": all */
   int n_origins;
-  void (*say)(const char *line); /* or NULL; gets a line for each refused request. It is called from any thread, but not
-                                    twice at once */
+  void (*say)(const char *line); /* or NULL; gets a line for each refused request, from any thread, one at a time */
   bool says_all;                 /* lines for all requests, not only refused ones */
 } serve_options;
 

@@ -253,7 +253,7 @@ static void begin_texts(work *w) {
 /* Ends texts whose time is over, or all of them when the server stops. The lock must be held. */
 static void end_late(work *w) {
   double now = dt_clock_ms();
-  refusal stops = refusal_say(503, "unavailable_error", "the server stops");
+  refusal stops = refusal_say(503, "unavailable_error", "the server is shutting down");
   for (ticket *t = w->first, *next; t; t = next) {
     next = t->next;
     if ((t->deadline && now > t->deadline) || (w->stopping && now > w->end))
@@ -394,7 +394,7 @@ ticket *work_submit(work *w, ask *a, refusal *why) {
   }
   pthread_mutex_unlock(&w->lock);
   if (!full && !stops) return t;
-  *why = stops ? refusal_say(503, "unavailable_error", "the server stops")
+  *why = stops ? refusal_say(503, "unavailable_error", "the server is shutting down")
                : refusal_say(503, "unavailable_error", "the queue is full (%d requests): try again later", waiting);
   free_ticket(t);
   return NULL;

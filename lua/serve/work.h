@@ -40,8 +40,8 @@ ticket *work_submit(work *w, ask *a, refusal *why);
 typedef enum { TICKET_WAITS, TICKET_GOES, TICKET_FAILED } ticket_state;
 ticket_state ticket_wait(ticket *t, double ms, refusal *why);
 
-/* Waits for more of a stream, at most `ms`, and reads up to size bytes of it. 0: nothing came; -1: the stream is over.
- */
+/* Waits for more of a stream, at most `ms`, and reads up to size bytes of it. 0: nothing came; -1: the stream is
+ * over. */
 long ticket_read(ticket *t, char *bytes, size_t size, double ms);
 
 /* Writes the whole answer, after ticket_wait has returned TICKET_GOES. */
