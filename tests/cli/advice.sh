@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# "Why no speedup?": the line behind a run that was slower than plain decoding, and --explain. Each policy here wastes one thing.
+# "Why no speedup?": the line after a run that was slower than plain decoding, and --explain. Each policy here wastes one thing.
 . "$(dirname "$0")/helpers.sh"
 
-# policy NAME STATEMENTS: a policy whose draft is these
+# policy NAME STATEMENTS: writes a policy whose draft consists of these statements
 policy() {
   printf 'local P = require("dt.policy").define { name = "%s", params = { { "N", 1, min = 1, max = 9, doc = "" } } }\nfunction P:draft(tree) %s end\nreturn P\n' "$1" "$2" >"$1.lua"
 }
-# advised PATTERN ARGUMENTS...: the last line is the advice
+# advised PATTERN ARGUMENTS...: the last line is advice that matches PATTERN
 advised() {
   local pattern=$1
   shift
   succeeds "$@"
   tail -1 stderr | grep -qE "^dtrun: slower than plain decoding \(0\.[0-9]+x, (prompt included|after the prompt)\): $pattern" || fail "no advice like '$pattern'"
 }
-# Five rounds: a run here takes milliseconds, and a machine that stops for some of them in one round decides nothing.
+# Five rounds: a run here takes milliseconds, so a pause of the machine in one round must not decide the result.
 both='--compare ar --rounds 5'
 
 it_says_that_drafting_is_too_expensive() {
@@ -49,7 +49,7 @@ it_gives_no_advice_where_there_is_nothing_to_advise() {
   succeeds ar -p 'It was a dark night' -n 40
   policy blind 'for t = 100, 300 do tree:add(0, t) end for _ = 1, 1000000 do end'
   grep -q slower stderr && fail 'plain decoding is slower than itself'
-  succeeds ./blind.lua -p 'It was a dark night' -n 15 --ignore-eos # one less than it takes
+  succeeds ./blind.lua -p 'It was a dark night' -n 15 --ignore-eos # one token too few
   grep -q slower stderr && fail 'advice after 15 tokens'
   succeeds ./blind.lua -p 'It was a dark night' -n 16 --ignore-eos
   grep -q slower stderr || fail 'no advice after 16 tokens'

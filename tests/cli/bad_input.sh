@@ -2,7 +2,7 @@
 # Bad input and bad usage end with exit status 2 and one line that says what was wrong, where, and what would be right.
 . "$(dirname "$0")/helpers.sh"
 
-# The draft model, damaged: small. It serves as target, so that nothing else is read.
+# A damaged copy of the draft model, which is small. It is the target, so that nothing else is read.
 damaged() { "$dtrun" run "$source_dir/tests/cli/checkpoint.lua" "$models/mini-draft" damaged "$@" || fail "checkpoint.lua $*"; }
 refuses_damaged() {
   local pattern=$1
@@ -71,7 +71,7 @@ it_refuses_a_second_draft_that_cannot_be_one() {
 }
 
 it_names_the_tensor_whose_numbers_are_not_finite() {
-  # a type of two bytes: all bits of the exponent, with and without others
+  # a type of two bytes: all bits of the exponent, with and without other bits
   refuses_damaged "returned NaN at position [0-9]+: damaged/model.safetensors: tensor $tensor holds NaN" poke $tensor 0 ffff
   refuses_damaged "damaged/model.safetensors: tensor $tensor holds NaN" poke $tensor 20 ff7f
   refuses_damaged "damaged/model.safetensors: tensor gpt_neox.final_layer_norm.weight holds an infinity" poke gpt_neox.final_layer_norm.weight 0 007c007c

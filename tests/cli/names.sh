@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Models by name: folders, files, and ids of Hugging Face in a cache that is made here.
+# Models by name: folders, files, and Hugging Face ids in a cache that this test makes.
 . "$(dirname "$0")/helpers.sh"
 unset HF_HOME HF_HUB_CACHE
 
-# in_cache FOLDER ID MODEL: a bundled model as huggingface_hub would have put it there
+# in_cache FOLDER ID MODEL: puts a bundled model into a cache as huggingface_hub does
 in_cache() {
   local entry=$1/models--${2//\//--}
   mkdir -p "$entry/refs" "$entry/snapshots/0123abcd"
@@ -47,7 +47,7 @@ it_says_what_would_download_an_id_that_is_not_there() {
   refuses 2 ': dtrun pull o/draft downloads it$' linear -m o/n -md o/draft --text hello
   refuses 2 'o/other:Q4_K_M is neither here nor in hf/hub: dtrun pull o/other:Q4_K_M downloads it$' ar -hf o/other:Q4_K_M --text hello
   refuses 2 'o/other is neither here nor in hf/hub: dtrun pull o/other downloads it$' chat ar -hf o/other
-  DTRUN_DRAFT=o/draft runs ar -m o/n # which needs none
+  DTRUN_DRAFT=o/draft runs ar -m o/n # ar needs no draft
   rm hf/hub/models--o--n/refs/main
   refuses 2 ': dtrun pull o/n downloads it$' ar -m o/n --text hello
   echo ../../../.. >hf/hub/models--o--n/refs/main

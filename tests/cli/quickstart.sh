@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# scripts/quickstart: what it says of what it does and of what came out, with cmake, dtrun and the model played by others.
+# scripts/quickstart: what it prints about its steps and their results, with stand-ins for cmake, dtrun and the model.
 . "$(dirname "$0")/helpers.sh"
 
-# The tree of a clone in which everything is there at once; $played is what dtrun prints on standard error.
+# Makes a clone's tree in which everything exists already; $played is what dtrun prints on standard error.
 stage() {
   mkdir -p tree/scripts tree/bin tree/build
   cp "$source_dir/scripts/quickstart" tree/scripts/
@@ -101,7 +101,7 @@ it_shows_what_failed() {
   said 'no gcc'
 }
 
-# A clone on a machine with a GPU, and an nvcc of this release ("": none).
+# Makes a clone on a machine with a GPU and an nvcc of this release ("": no nvcc).
 stage_gpu() {
   stage
   echo 'dtrun: rate 131.5 tokens/s, ar 98.1 tokens/s, prompt included: 1.34x, same 120 tokens, median of 3 rounds' >tree/told

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# dtrun serve: requests as clients send them, by Python.
+# dtrun serve: requests as clients send them, from Python.
 . "$(dirname "$0")/helpers.sh"
 . "$(dirname "$0")/server.sh"
 python=${DTRUN_PYTHON:-python3}
 command -v "$python" >/dev/null || { echo 'skipped: no python3'; exit 77; }
 
-# asks SCRIPT ARGUMENTS...: runs tests/serve/SCRIPT on the server
+# asks SCRIPT ARGUMENTS...: runs tests/serve/SCRIPT with the server's URL
 asks() { "$python" "$source_dir/tests/serve/$1" "$url" "${@:2}" >said 2>&1 || fail "$(tail -n 3 said)"; }
 
 it_ends_an_answer_at_its_token_and_not_at_the_text_of_that() {
@@ -64,7 +64,7 @@ it_warns_of_strangers() {
   begin --cors '*'
   grep -q "^dtrun: --cors '\*': web pages of any site can use this server" server.log || fail "$(<server.log)"
 }
-# loud ARGUMENTS..: a server whose lines are in server.log
+# loud ARGUMENTS..: starts a server whose lines are in server.log
 loud() {
   [ -z "${server:-}" ] || kill "$server"
   rm -f port
@@ -76,7 +76,7 @@ loud() {
 }
 it_says_a_line_for_each_request_that_it_refuses() {
   local good='{"prompt": "a", "max_tokens": 3}'
-  line() { # line PATTERN: it comes within some seconds
+  line() { # line PATTERN: a line that matches comes within some seconds
     for _ in $(seq 250); do grep -qE "$1" server.log && return || sleep 0.02; done
     fail "no line '$1': $(<server.log)"
   }

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# dtrun serve, by curl: texts are those of the command line; refusals, keys, clients that leave, policies in requests, ends.
+# dtrun serve, with curl: texts equal those of the command line; refusals, keys, clients that leave, policies in requests, shutdown.
 . "$(dirname "$0")/helpers.sh"
 [ -x "$(dirname "$dtrun")/dtrun-serve" ] || { echo 'skipped: built without libmicrohttpd (libmicrohttpd-dev)'; exit 77; }
 command -v curl >/dev/null || { echo 'skipped: no curl'; exit 77; }
 dark='It was a dark night, and'
 
-# serve ARGUMENTS...: a server in the background, at $url
+# serve ARGUMENTS...: starts a server in the background, at $url
 serve() {
   [ -z "${server:-}" ] || kill "$server"
   rm -f port
@@ -35,7 +35,7 @@ gets() {
   post "$@"
   [ "$code" = 200 ] || fail "$2: status $code, $(<answer)"
 }
-# value EXPRESSION: of the answer a, in Lua
+# value EXPRESSION: prints the value of a Lua expression in which `a` is the answer
 value() {
   cat >value.lua <<'LUA'
 local dt = require "dt"
@@ -44,7 +44,7 @@ io.write(tostring(load("local a = ... return " .. arg[1])(a)))
 LUA
   "$dtrun" run ./value.lua "$1"
 }
-# joined [KIND]: the text of a stream's events in `answer`; of a chat, KIND may be reasoning_content
+# joined [KIND]: prints the text of a stream's events in `answer`; in a chat, KIND may be reasoning_content
 joined() {
   cat >joined.lua <<'LUA'
 local dt = require "dt"
@@ -58,7 +58,7 @@ LUA
   "$dtrun" run ./joined.lua "${1:-content}"
 }
 count() { curl -s "$url/metrics" | sed -n "s/^$1 //p"; }
-# reaches COUNTER NUMBER: it does so within some seconds
+# reaches COUNTER NUMBER: the counter has this value within some seconds
 reaches() {
   for _ in $(seq 250); do
     [ "$(count "$1")" = "$2" ] && return
@@ -227,7 +227,7 @@ it_refuses_with_the_reason() {
   post /v1/completions '{"prompt": "a", "max_tokens": 1}'
   [ "$code" = 200 ] || fail 'it goes on'
 }
-# bound FIELD VALUE REASON VALUE..: the first value is refused with the reason, the others are not
+# bound FIELD VALUE REASON VALUE..: the first value is refused with the reason, the others are accepted
 bound() {
   local begin='{"max_tokens": 1, "'$1'": '
   [ "$1" = prompt ] || begin='{"prompt": "a", '${begin#?}
@@ -354,7 +354,7 @@ it_keeps_rows_of_prompts() {
   a=$(printf 'The sun was over the hill and the dog was in the water. %.0s' $(seq 8))
   b=$(printf 'Once there was a girl who had a red ball and a blue one. %.0s' $(seq 8))
   body() { echo '{"prompt": "'"$1"'", "max_tokens": 12, "temperature": 0.9, "seed": 3'"${2:-}"'}'; }
-  # texts CACHED..: of prompts a, b, a; the last one without rows of others
+  # texts CACHED..: asks with prompts a, b, a, a (the last without the prefix cache), ..; CACHED: whether tokens were cached
   texts() {
     local expected n=0
     for expected in "$@"; do

@@ -21,7 +21,7 @@ def turn(role, text):
     return f"<|im_start|>{role}\n{text}<|im_end|>\n"
 
 
-# A body is JSON, and nothing else.
+# A body must be JSON.
 for body, pattern in {
     b"": r"it ends too early \(byte 1 ",
     b'{"prompt":"a"': r"it ends too early \(byte 14 ",
@@ -66,7 +66,7 @@ refused(CHAT, b'{"messages":[{"role":"user","content":"a","role":"user"}]}', r"^
 for route, body in {"/tokenize": b'{"content":"a"} x', "/detokenize": b'{"tokens":[1],}', "/apply-template": b'{"messages":[01]}', "/v1/policies/check": b'{"source":"\\u0000"}'}.items():
     refused(route, body, r"\(byte \d+ of the body\)$")
 
-# Messages: roles in any order, as the templates of this layout write them, and their contents.
+# Messages: roles in any order that the templates of this layout allow, and their contents.
 user, assistant, system = says("user", "a"), says("assistant", "b"), says("system", "s")
 for roles in (("system", "user", "user"), ("user", "system"), ("system",), ("user", "assistant"), ("assistant", "user"), ("system", "system", "user"), ("user", "assistant", "assistant", "user")):
     given = [says(role, f"text {i}") for i, role in enumerate(roles)]
@@ -101,7 +101,7 @@ for given, pattern in (
     refused(CHAT, {"messages": given}, pattern)
 assert text_of(gets(CHAT, {"messages": [says("assistant", None, tool_calls=[], refusal=None, audio=None, annotations=[]), *USER], "max_tokens": 2})) is not None
 
-# Numbers at their ends.
+# Numbers at their bounds.
 for least in (1e-4, 1e-9, 0.000999, 1e-300, 0):
     assert text_of(gets(TEXT, {**GOES, "temperature": least})) == PLAIN, least
 for seed in range(4):
@@ -137,7 +137,7 @@ five = gets("/tokenize", {"content": "5"})["tokens"]
 assert text_of(gets(TEXT, {**GOES, "logit_bias": [["5", 1000]]})) == "5555"  # a text in a list, an id as a member's name
 assert text_of(gets(TEXT, {**GOES, "logit_bias": {str(five[0]): 1000}})) == "5555"
 
-# Names of one field.
+# Several names of one field.
 for one, other in (("max_tokens", "n_predict"), ("max_completion_tokens", "max_tokens"), ("repetition_penalty", "repeat_penalty")):
     refused(CHAT, {"messages": USER, one: 4, other: 5}, f"^{one} and {other}: two names of one field")
     gets(CHAT, {"messages": USER, "n_predict": 4, one: 4, other: 4})
@@ -212,7 +212,7 @@ for route, body, pattern in (
 ):
     refused(route, body, pattern)
 
-# Texts that a grammar or a schema leaves no way for: the request's fault, under every policy, and no policy is blamed.
+# A grammar or schema that allows no text is an error of the request under every policy, not of the policy.
 for policy in ("ar", "linear", "rate", "suffix", "dynatree"):
     own = {"dtrun": {"policy": policy}}
     banned = {"grammar": 'root ::= "Q"', "logit_bias": [["Q", False]]}
@@ -223,7 +223,7 @@ bounds = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 
 refused(TEXT, {**GOES, "json_schema": bounds}, r"^JSON schema, #/properties/b: maxLength: .* more than 262144 parts")
 assert text_of(gets(TEXT, {**GOES, "max_tokens": 60, "grammar": '\ufeffroot ::= "yes"'})) == "yes"  # a byte order mark
 
-# What would change the text is refused with a status that no client tries again.
+# Fields that would change the text are refused with a status after which no client tries again.
 for more in ({"tools": [{"type": "function"}]}, {"functions": [{}]}, {"audio": {"voice": "x"}}, {"tool_choice": "required"}, {"n_probs": 2}, {"modalities": ["text", "audio"]}):
     refused(CHAT, {**SAYS, **more}, rf"^{next(iter(more))}: ")
 refused(TEXT, {**GOES, "suffix": "b"}, r"^suffix: ")

@@ -1,4 +1,4 @@
-"""Every field of the published schemas: fields.py URL FIELDS SOURCE [openai], on a server with the layout chatml. Python's own modules only, but for the package
+"""Every field of the published schemas: fields.py URL FIELDS SOURCE [openai], on a server with the layout chatml. Python's own modules only, except for the package
 openai, whose schemas "openai" holds the list against.
 
 FIELDS is fields.txt: each of its fields is sent with a value; what is taken or ignored is answered, what is ignored changes no text, and what is refused is refused by
