@@ -35,7 +35,7 @@ static size_t without_blanks(const char *line, size_t n) {
 }
 
 /* Adds a typed line to the message. *more: further lines follow, since the message is between """ and """, or the line
- * ends in a backslash. False: the message must be dropped, and the user has been told why. */
+ * ends in a backslash. False: the message must be dropped, and a message has said why. */
 static bool take_line(talk *t, message *m, const char *line, size_t n, bool *more) {
   if (memchr(line, '\0', n)) {
     complain(0, "the line is dropped: it has a NUL character, which a text cannot have");

@@ -242,7 +242,7 @@ static int open_all(job *j, job_kind kind, bool chats) {
   if (!status && kind == PROMPTS && chosen && !o->quiet)
     say("policy: rate, since none was named; dtrun --list names all");
   if (!status && kind != PROMPTS && j->found && j->draft && !o->quiet)
-    say("draft: %s, found (--draft none: without)", j->draft);
+    say("draft: %s, found (--draft none: no draft)", j->draft);
   if (!status) status = open_tuned(j);
   return status ? status : open_memory(j);
 }

@@ -12,7 +12,7 @@
 /* clang-format off */
 static const option options[] = {
     {"-f --prompt", NULL, "FILE", PROMPT, 0, 0, 0,
-     "read the prompt from a file, byte for byte; '-', or no prompt: standard input", NULL},
+     "prompt from a file, byte for byte; '-', or no prompt: standard input", NULL},
     {"-p --text", NULL, "TEXT", TEXT, 0, 0, 0, "the prompt itself (repeatable)", NULL},
     {"--prompts", NULL, "FILE.jsonl", STRING, FIELD(prompts), 0, 0,
      "read a prompt from each line {\"prompt\": \"...\"} of a file", NULL},

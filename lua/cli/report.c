@@ -118,5 +118,5 @@ void report_comparison(const job *j, const outcome *a, const outcome *b, const c
       c->speed, b->policy, c->other, c->ratio, a->tokens, c->rounds, c->rounds == 1 ? "" : "s");
   if (c->disturbed)
     say("the machine was busy in %d of the rounds (%s): %s", c->disturbed, c->why,
-        c->rough ? "these count too, so the ratio is rough" : "these do not count");
+        c->rough ? "they count too, so the ratio is rough" : "these do not count");
 }

@@ -11,7 +11,7 @@ void shown_fail(shown *s, const char *what, FILE *file) {
   if (!s->lost) complain(EXIT_ENGINE, "%s: %s", what, strerror(errno));
   clearerr(file);
   s->lost = true;
-  interrupted = 1; /* the reader has gone */
+  interrupted = 1; /* the other end of the pipe is closed */
 }
 
 bool shown_text(void *user, const char *bytes, size_t len) {

@@ -84,8 +84,8 @@ static void add_folder(list *l, const char *folder) {
   models_in_free(names, n);
 }
 
-/* A model in safetensors is listed by its id, as is a single .gguf file. Of several .gguf files, each is listed by id
- * and file name. */
+/* A model in safetensors is listed by its id, as is a single .gguf file. If there are several .gguf files, each is
+ * listed by id and file name. */
 static void add_cached(void *user, const char *id, const char *folder) {
   list *l = user;
   int n, files = 0;

@@ -316,7 +316,7 @@ static bool read_stream_options(reading *r, const cJSON *v) {
   if (!cJSON_IsObject(v)) return wrong(r, "an object");
   static const char *const taken[] = {"include_usage", NULL};
   const cJSON *usage = cJSON_GetObjectItemCaseSensitive(v, "include_usage");
-  if (usage && !cJSON_IsNull(usage) && !cJSON_IsBool(usage)) return wrong(r, "include_usage, true or false");
+  if (usage && !cJSON_IsNull(usage) && !cJSON_IsBool(usage)) return wrong(r, "include_usage to be true or false");
   r->a->usage = cJSON_IsTrue(usage);
   return others_pass_all(v, taken, "stream_options.", IN_STREAM, r->why);
 }
@@ -328,7 +328,7 @@ static bool read_effort(reading *r, const cJSON *v) {
   const char *layout = dt_chat_name(r->server->chat);
   if (!effort) return wrong(r, "a text");
   return !layout || strcmp(layout, "harmony") != 0 || strcmp(effort, "medium") == 0 ||
-         wrong(r, "medium: its template has no other effort here");
+         wrong(r, "medium, the only effort that this model's template supports");
 }
 
 const char *ask_model(const ask_server *server, const char *name) {
@@ -383,7 +383,7 @@ static bool read_dtrun(reading *r, const cJSON *v) {
     } else if (strcmp(one->string, "params") == 0 && cJSON_IsObject(one) && cJSON_GetArraySize(one) <= MOST_PARAMS) {
       cJSON_ArrayForEach(param, one) {
         const char *text = param_text(param, numbers[how.n_settings], sizeof *numbers);
-        if (!text) return wrong(r, "params of numbers, texts, true and false");
+        if (!text) return wrong(r, "params to be numbers, texts, true or false");
         settings[how.n_settings++] = (dtl_setting){param->string, text};
       }
     } else {

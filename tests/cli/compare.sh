@@ -26,7 +26,7 @@ it_takes_medians_of_rounds() {
 }
 it_says_that_a_comparison_was_disturbed() {
   beside_a_busy_process "$dtrun" ar --text 'It was' -n 100 --ignore-eos -t 1 --compare ar --rounds 3
-  grep -qE "^dtrun: the machine was busy in 6 of the rounds $by: these count too, so the ratio is rough\$" stderr || fail 'no word of it'
+  grep -qE "^dtrun: the machine was busy in 6 of the rounds $by: they count too, so the ratio is rough\$" stderr || fail 'no word of it'
   grep -qE 'median of 6 rounds$' stderr || fail 'not twice as many rounds'
 }
 it_repeats_disturbed_runs_of_a_sweep_and_the_report_says_so() {

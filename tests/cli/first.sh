@@ -36,7 +36,7 @@ commands() {
 2|dtrun pull o/n|-m o/n -p hello
 2|is a draft head: name its target with --target|-m $models/smollm2-head -p hello
 2|no config.json in|-m $source_dir/tests -p hello
-2|none lies here that says it is made for|linear -m $models/mini-draft -p hello
+2|none was found here that is made for|linear -m $models/mini-draft -p hello
 2|give --draft DIR|linear -m $models/mini-target --draft none -p hello
 2|no folder nofolder/|-p hello --json nofolder/r.json
 0|tokens/s|-n 6 @

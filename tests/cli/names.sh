@@ -79,9 +79,9 @@ it_looks_at_the_target_before_it_asks_for_a_draft() {
   mkdir odd
   echo '{"model_type": "zebra", "architectures": ["ZebraForCausalLM"]}' >odd/config.json
   refuses 2 '[Zz]ebra' dynatree -m odd --text hello
-  refuses 2 'needs a draft model: give --draft DIR, not none' dynatree -m "$models/mini-target" -md none --text hello
+  refuses 2 'needs a draft model: give --draft DIR instead of --draft none' dynatree -m "$models/mini-target" -md none --text hello
   cp -r "$models/mini-draft" alone
-  refuses 2 'needs a draft model, and none lies here that says it is made for alone: give --draft DIR' dynatree -m alone --text hello
+  refuses 2 'needs a draft model, and none was found here that is made for alone: give --draft DIR' dynatree -m alone --text hello
 }
 it_takes_names_without_an_option() {
   export HF_HOME=hf XDG_DATA_HOME=$PWD/data

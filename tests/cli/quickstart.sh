@@ -56,7 +56,7 @@ it_shows_the_toy_models_where_no_real_one_is_wanted() {
 it_says_why_there_is_no_speedup_and_shows_no_loss() {
   stage
   for told in 'dtrun: slower than plain decoding (0.93x, prompt included): a pass over 3 rows takes 2.1 times as long as one over a single row; try: dtrun ar' \
-    'dtrun: the machine was busy in 5 of the rounds (steal): these count too, so the ratio is rough' ''; do
+    'dtrun: the machine was busy in 5 of the rounds (steal): they count too, so the ratio is rough' ''; do
     { echo 'dtrun: rate 92.1 tokens/s, ar 98.1 tokens/s, prompt included: 0.93x, same 120 tokens, median of 3 rounds'; echo "$told"; } >tree/told
     starts --no-model
     [ "$status" -eq 0 ] || fail "exit status $status"

@@ -194,7 +194,7 @@ it_refuses_with_the_reason() {
   local bad=invalid_request_error
   refused 400 $bad 'not a JSON object' '[1]'
   refused 400 $bad 'not valid JSON: it ends too early .byte 15' '{"prompt": "a"'
-  refused 400 $bad '^prompt: expected one' '{}'
+  refused 400 $bad '^prompt: expected a value, but it is missing' '{}'
   refused 400 $bad 'nonsense: unknown field' '{"prompt": "a", "nonsense": 1}'
   refused 400 $bad 'messages: unknown field' '{"prompt": "a", "messages": []}'
   refused 400 $bad '^temperature: expected a number' '{"prompt": "a", "temperature": "warm"}'
@@ -383,7 +383,7 @@ it_asks_for_its_key() {
   local route
   [ "$(curl -s -o answer -w '%{http_code}' "$url/v1/models")" = 200 ] || fail 'models are public'
   for route in /v1/completions /v1/chat/completions /tokenize /detokenize /apply-template /v1/policies/check; do
-    refused 401 authentication_error 'no key' '{"prompt": "a"}' $route
+    refused 401 authentication_error 'the key is missing or wrong' '{"prompt": "a"}' $route
   done
   for route in /metrics /props /v1/policies; do
     [ "$(curl -s -o answer -w '%{http_code}' "$url$route")" = 401 ] || fail "$route without a key"

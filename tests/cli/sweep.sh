@@ -29,7 +29,7 @@ it_lets_one_process_at_a_time_write_a_file() {
     wait "${writers[writer - 1]}" || status=$?
     case $status in
       0) done=$((done + 1)) ;; # it ran alone, or after another one had finished
-      2) grep -q 'another process is writing it' stderr.$writer || fail "$(cat stderr.$writer)" ;;
+      2) grep -q 'another process is writing this file' stderr.$writer || fail "$(cat stderr.$writer)" ;;
       *) fail "exit status $status: $(cat stderr.$writer)" ;;
     esac
   done

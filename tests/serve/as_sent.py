@@ -29,7 +29,7 @@ for body, pattern in {
     b'{"prompt":"a"} trailing': r"expected nothing after the value \(byte 16 ",
     b'{"prompt":"a"}}': r"expected nothing after the value \(byte 15 ",
     b'{"prompt":"a"}\0': r"expected nothing after the value \(byte 15 ",
-    b'{"prompt":"a","n":01}': r"^n: .*number that JSON does not have \(byte 19 ",
+    b'{"prompt":"a","n":01}': r"^n: .*number that is not valid in JSON \(byte 19 ",
     b'{"prompt":"a","n":+1}': r"^n: .*expected a value",
     b'{"prompt":"a","n":1.}': r"^n: .*number",
     b'{"prompt":"a","n":.5}': r"^n: .*expected a value",
