@@ -71,7 +71,7 @@ static void detail(const dtl_result *r) {
       ratio((double)s->drafted, (double)s->iterations), ratio((double)s->depth_sum, (double)s->iterations),
       s->draft_passes, ratio((double)s->draft_rows, (double)s->draft_passes));
   if (r->ids_without_row)
-    say("%d of the tokenizer's ids are not in the target's vocabulary: a text with one of them is refused",
+    say("ids of the tokenizer that the target's vocabulary lacks: %d; a text with one of them is refused",
         r->ids_without_row);
   char device[40] = "";
   if (r->device_memory) snprintf(device, sizeof device, ", on the device %.1f", (double)r->device_memory / 1e6);

@@ -90,7 +90,7 @@ static const request_field fields[] = {
     {"slots", "-np --parallel", "--max-num-seqs", NULL, FIELD_WHOLE, ASKED(slots), ON_LINE | IN_DRIVER | NO_ZERO,
      "N", "with several prompts: number of texts that are generated at once (8)", NULL},
     {"logprobs", "--logprobs", "--top-logprobs --n-probs", "logprobs top_logprobs", FIELD_LOGPROBS, SEQ(logprobs), ALL,
-     "K", "add log-probabilities of tokens and the K likeliest (0 to 20) to the result", NULL},
+     "K", "log-probabilities of tokens and the K likeliest (0 to 20), in the result", NULL},
     {"echo", "--echo", NULL, NULL, FIELD_FLAG, SEQ(logprobs.prompt), ON_LINE | IN_DRIVER,
      NULL, "with --logprobs: also for the prompt's tokens", NULL},
     {"uncoupled", "--uncoupled", NULL, NULL, FIELD_FLAG, SEQ(uncoupled), ON_LINE | IN_DRIVER,

@@ -25,7 +25,7 @@ it_refuses_an_empty_prompt_file() { : >file; refuses 2 'file: empty' ar --prompt
 it_refuses_an_empty_standard_input() { refuses 2 'standard input: empty' ar --prompt - </dev/null; }
 it_refuses_a_prompt_file_that_is_missing() { refuses 2 'nowhere.txt: No such file' ar --prompt nowhere.txt; }
 it_refuses_a_folder_as_prompt_file() { refuses 2 'directory' ar --prompt .; }
-it_refuses_an_endless_prompt() { refuses 2 'over 64 MiB, which no context holds' ar --prompt /dev/zero; }
+it_refuses_an_endless_prompt() { refuses 2 'over 64 MiB, more than any context holds' ar --prompt /dev/zero; }
 it_refuses_a_prompt_file_that_it_may_not_read() {
   echo hello >file
   chmod 0 file
@@ -135,7 +135,7 @@ it_refuses_only_texts_with_a_token_that_the_model_has_no_row_for() {
   damaged none
   sed -i '0,/"added_tokens": *\[/s//&{"id":4096,"content":"<|more|>","special":true},/' damaged/tokenizer.json
   succeeds ar --target damaged --text hello -n 4 --verbose
-  grep -q '1 of the tokenizer.s ids have no row in the target' stderr || fail 'not said'
+  grep -q 'ids of the tokenizer that the target.s vocabulary lacks: 1;' stderr || fail 'not said'
   refuses 2 "token 4096, '<|more|>'" ar --target damaged --text 'hello<|more|>'
 }
 it_takes_a_draft_with_another_padding_of_the_vocabulary() {
@@ -225,7 +225,7 @@ it_refuses_what_is_no_draft_vocabulary() {
   refuses 2 '--draft-vocab: 4097 is out of range: 1 to 4096' linear --text hello --draft-vocab 4097
   refuses 2 'nowhere.txt: cannot read the list of ids: No such file' linear --text hello --draft-vocab nowhere.txt
   : >ids
-  refuses 2 'ids: no ids: .dtrun run vocab. makes a list of them' linear --text hello --draft-vocab ids
+  refuses 2 'ids: the file has no ids: .dtrun run vocab. makes a list of them' linear --text hello --draft-vocab ids
   for wrong in '12 13' '-1' 'x' '' '99999999999'; do
     printf '7\n%s\n9\n' "$wrong" >ids
     refuses 2 'ids:2: expected an id and nothing else, as .dtrun run vocab. writes them' linear --text hello --draft-vocab ids
