@@ -1,17 +1,20 @@
-/* The Lua side of dtrun: policies in their box, and drivers. It uses the engine through dtrun.h and the few public
- * headers next to it that tests/rules.sh lists.
+/* libdtrun's interface for generating under policies: policies, models on this machine, generation, results, the engine
+ * of a server, drivers, and a bridge for other languages. A policy is a Lua script that decides which tokens are
+ * guessed. The engine below this header, with pairs, sessions and passes, is declared in dtrun.h.
  *
- *   dtl_policy *p;  dt_error err;
- *   if (dtl_policy_open(&(dtl_policy_options){.policy = "dynatree"}, &p, &err)) ...
- *   dt_pair_open(...);                                  // needs no draft if dtl_policy_describe(p)->draft is
- * DTL_NO_DRAFT dtl_request request = {.prompts = &(dtl_prompt){.text = text, .len = len}, .n = 1, .seq = {.max_tokens =
- * 100}}; dtl_result result; bool ok = !dtl_generate(pair, p, &request, &result, &err) && !result.failed;   // the
- * result is filled in any case dtl_result_free(&result);  dtl_policy_close(p);
+ *   dtl_policy *policy;  dt_pair *pair;  dt_error err;
+ *   dtl_policy_open(&(dtl_policy_options){.policy = "dynatree"}, &policy, &err);
+ *   dt_pair_open(...);       // it needs no draft if dtl_policy_describe(policy)->draft is DTL_NO_DRAFT
+ *   dtl_prompt prompt = {.text = text, .len = len};
+ *   dtl_request request = {.prompts = &prompt, .n = 1, .seq = {.max_tokens = 100}};
+ *   dtl_result result;                                      // filled in any case
+ *   bool ok = dtl_generate(pair, policy, &request, &result, &err) == DT_OK && !result.failed;
+ *   dtl_result_free(&result);  dtl_policy_close(policy);
  *
- * A dtl_policy holds a policy's texts, parameters and description. It does not change and serves any number of runs;
- * each run makes its objects in new boxes. One text is a batch with n = 1.
+ * A dtl_policy holds a policy's text, parameters and description. It does not change, and any number of runs can use
+ * it: each run makes its policy objects in new boxes (sandboxed Lua states).
  *
- * Errors and checks of arguments are those of dtrun.h: a call that returns a dt_status answers a bad argument with
+ * Errors and argument checks work as in dtrun.h: a function that returns a dt_status reports a bad argument as
  * DT_EINPUT. */
 #ifndef DTL_HOST_H
 #define DTL_HOST_H
@@ -22,19 +25,19 @@
 
 #pragma GCC visibility push(default) /* libdtrun.so exports these names and hides all others */
 
-/* The kind of a failure as results, drivers and other languages name it: "policy", "input" (DT_EINPUT, DT_EWEIGHTS),
- * "context", "interrupted"; "device" for all others. */
+/* Returns the name of a failure's kind as results, drivers and other languages use it: "policy", "input" (DT_EINPUT and
+ * DT_EWEIGHTS), "context" or "interrupted", and "device" for all others. The string is static. */
 const char *dtl_kind_name(dt_status status);
 
-/* Copies text into out[size] with control characters as blanks, cut at a character's border to fit. Returns its length.
- */
+/* Copies text[len] into out[size] with control characters replaced by blanks. A text that does not fit is cut between
+ * two characters. Returns the length of the copy in bytes. */
 size_t dtl_clean(char *out, size_t size, const char *text, size_t len);
 
-#define DTL_DIGEST 65   /* bytes of a digest (BLAKE2b-256) as text: 64 hexadecimal digits and the NUL */
-#define DTL_SLOTS 256   /* maximum number of sequences at once */
-#define DTL_ANSWERS 256 /* most answers to a prompt */
+#define DTL_DIGEST 65   /* bytes of a BLAKE2b-256 digest as text: 64 hexadecimal digits and a NUL */
+#define DTL_SLOTS 256   /* maximum number of sequences that run at once */
+#define DTL_ANSWERS 256 /* maximum number of answers to a prompt */
 
-#define DTL_TUNED "tuned" /* name of the preset that dtrun run tune finds for one pair and machine */
+#define DTL_TUNED "tuned" /* name of the preset that `dtrun run tune` finds for one pair on one machine */
 
 /* ---- policies ---------------------------------------------------------------------------------------------------- */
 
@@ -43,43 +46,44 @@ typedef struct {
 } dtl_setting;
 
 typedef struct {
-  const char *policy; /* a path (it has a '/' or ends in .lua) or the name of an installed policy */
-  const char *source; /* its text; NULL: read the file. With a source, policy is only its name in messages */
+  const char *policy; /* a path (it contains '/' or ends in .lua) or the name of an installed policy */
+  const char *source; /* the policy's text, which `policy` then only names in messages; NULL: the file's */
   size_t source_len;
-  const dtl_setting *settings; /* override the preset, which overrides the defaults */
+  const dtl_setting *settings; /* [n_settings] they override the preset, which overrides the defaults */
   int n_settings;
   const char *preset;                     /* or NULL */
-  const dt_pair *pair;                    /* the pair that the preset DTL_TUNED must belong to */
-  double seconds;                         /* limit for all calls into one object together; 0: none */
-  double call_seconds;                    /* limit for each call into an object; 0: 2, and 100 for its init */
-  bool quiet;                             /* its print writes nothing */
-  const volatile sig_atomic_t *interrupt; /* or NULL; nonzero ends the opening */
+  const dt_pair *pair;                    /* the pair for which the preset DTL_TUNED must have been found */
+  double seconds;                         /* time limit for all calls into one object together; 0: none */
+  double call_seconds;                    /* time limit for each call into an object; 0: 2 s, and 100 s for its init */
+  bool quiet;                             /* the policy's print writes nothing */
+  const volatile sig_atomic_t *interrupt; /* or NULL; a nonzero value ends the opening */
 } dtl_policy_options;
 
 typedef struct dtl_policy dtl_policy;
 
-/* DTL_ANY_DRAFT: it works with a draft and without. */
+/* Whether a policy uses a draft. DTL_ANY_DRAFT: it works with a draft and without one. */
 typedef enum { DTL_NO_DRAFT, DTL_ANY_DRAFT, DTL_NEEDS_DRAFT } dtl_need;
 
 typedef struct {
   const char *name, *doc;
-  const char *type;      /* "integer", "number", "boolean", "string" */
-  const char *value;     /* its present value as text; NULL: nil */
+  const char *type;      /* "integer", "number", "boolean" or "string" */
+  const char *value;     /* the present value as text; NULL: nil */
   const char *range;     /* "1..64", "one of a, b", or "" */
-  const char *min, *max; /* NULL: none */
-  /* one_of: the allowed values (none: any). tune: a search tries these values, or for a number those from tune[0] to
-   * tune[1]; none: it leaves the parameter alone. */
+  const char *min, *max; /* NULL: no bound */
+  /* one_of: the allowed values; if it is empty, any value is allowed. tune: the values that a search tries; for a
+   * number it has two elements, and the search tries the range from tune[0] to tune[1]. If it is empty, a search leaves
+   * the parameter alone. */
   const char *const *one_of, *const *tune;
   int n_one_of, n_tune;
 } dtl_param;
 
 typedef struct {
-  const char *name, *doc, *path; /* path: its file, or its name */
-  char source[DTL_DIGEST];       /* a digest of its text */
+  const char *name, *doc, *path; /* path: the policy's file, or its name if it was given as a text */
+  char source[DTL_DIGEST];       /* digest of the policy's text */
   dtl_need draft;
   bool uses_costs, uses_memory, uses_corpus;
-  bool corpus_optional; /* uses_corpus only if the request has a corpus */
-  int candidates;       /* how many of the target's it wants after every verified row */
+  bool corpus_optional; /* uses_corpus applies only if the request has a corpus */
+  int candidates;       /* number of the target's likeliest tokens that the policy wants for each verified row */
   bool batch;           /* scope "batch": one object serves all sequences of a batch */
   const dtl_param *params;
   int n_params;
@@ -87,27 +91,30 @@ typedef struct {
   int n_presets;
 } dtl_policy_info;
 
-/* Reads the policy, applies preset and settings, makes one object to run its check, and keeps the description. */
+/* Opens a policy: reads its text, applies preset and settings, makes one object to run the policy's own check, and
+ * keeps the description. Close *out with dtl_policy_close. */
 dt_status dtl_policy_open(const dtl_policy_options *options, dtl_policy **out, dt_error *err);
-void dtl_policy_close(dtl_policy *policy); /* NULL is allowed */
-const dtl_policy_info *dtl_policy_describe(const dtl_policy *policy);
-const char *dtl_policy_text(const dtl_policy *policy, size_t *len); /* of its file */
+void dtl_policy_close(dtl_policy *policy);                            /* NULL is allowed */
+const dtl_policy_info *dtl_policy_describe(const dtl_policy *policy); /* lives as long as the policy */
+const char *dtl_policy_text(const dtl_policy *policy, size_t *len);   /* the text of its file */
 
-/* The names of the Lua files in an installed folder ("policies", "scripts"), sorted, without .lua: *n malloc'd strings
- * in a malloc'd array. Policies that only reproduce a paper (policies/papers) come last. */
+/* Lists the Lua files in an installed folder ("policies" or "scripts") by their names without .lua, sorted. *names is a
+ * malloc'd array of *n malloc'd strings. Policies that only reproduce a paper (policies/papers) come last. */
 dt_status dtl_installed(const char *folder, char ***names, int *n, dt_error *err);
 
 #define DTL_NEAR 8
 
-/* Finds the names closest to n typed characters, the closest first: near[], at most `most` and DTL_NEAR. Returns their
- * number. */
+/* Finds the names that resemble typed[n] most, the closest first, for "did you mean" messages. It writes at most `most`
+ * (and at most DTL_NEAR) of names[n_names] into near[] and returns their number. */
 int dtl_near(const char *typed, size_t n, const char *const *names, int n_names, const char **near, int most);
 
-/* Finds the models to load: from the options, else the environment (DTRUN_TARGET, DTRUN_DRAFT), else the bundled pair.
- * A name is a folder, a file, or a Hugging Face id whose files lie in its cache. If only the target is named, its draft
- * is searched for: next to it, among dtrun's own models and in that cache (dt_draft_fits). The draft "none" prevents
- * that. *draft is NULL if there is no draft or `need` wants none; if `need` asks for one, that is DT_EINPUT. Both are
- * malloc'd. */
+/* Finds the models to load: those that the options name, otherwise those that the environment names (DTRUN_TARGET,
+ * DTRUN_DRAFT), otherwise the bundled pair. A name is a folder, a file, or a Hugging Face id whose files are in its
+ * cache. If only the target is named, a draft that fits it (dt_draft_fits) is searched for: next to the target, among
+ * dtrun's own models, and in that cache. The draft "none" prevents the search.
+ *
+ * *target and *draft are malloc'd paths. *draft is NULL if there is no draft or `need` is DTL_NO_DRAFT. DT_EINPUT: a
+ * model is not here, or `need` is DTL_NEEDS_DRAFT and there is no draft. */
 dt_status dtl_resolve_models(const char *target_option, const char *draft_option, dtl_need need, char **target,
                              char **draft, dt_error *err);
 
@@ -116,80 +123,83 @@ dt_status dtl_resolve_models(const char *target_option, const char *draft_option
 typedef struct {
   char *name;       /* its name for dtl_resolve_models */
   char *path;       /* a folder or a file */
-  const char *kind; /* "target"; "draft": it fits another model of the list; "head"; "unreadable". Static */
-  const char *type; /* "Q4_K", the type of most of its weights; NULL: a head, or unreadable. Static */
-  uint64_t bytes;   /* size of its weights' files; of all files if it is unreadable */
+  const char *kind; /* "target", "draft" (it fits another model of the list), "head" or "unreadable". Static */
+  const char *type; /* type of most of its weights, such as "Q4_K"; NULL for a head and an unreadable model. Static */
+  uint64_t bytes;   /* size of the files with its weights; of all files if it is unreadable */
   bool removable;   /* dtl_remove_model can remove it */
   char *problem;    /* why it is unreadable; NULL: it is readable */
 } dtl_model;
 
-/* Whether a word that is no path is a model's name: of dtrun's own, of those that scripts/get-model brings, or
- * ORG/NAME. The model may not be here. */
+/* Returns whether a word that is not a path is the name of a model: one of dtrun's own, one that scripts/get-model
+ * downloads, or ORG/NAME. The model itself may be missing on this machine. */
 bool dtl_is_model_name(const char *word);
 
-/* Lists dtrun's own models, pulled models, and those in Hugging Face's cache, in this order: *n in a malloc'd array,
- * freed with dtl_models_free. */
+/* Lists dtrun's own models, then pulled models, then those in Hugging Face's cache. *models is a malloc'd array of *n;
+ * free it with dtl_models_free. */
 dt_status dtl_models(dtl_model **models, int *n, dt_error *err);
 void dtl_models_free(dtl_model *models, int n);
 
-/* Removes a model by its name in dtl_models, and nothing else: a pulled file and the file it links to, or the cache's
- * folder of ORG/NAME. agree: called with path and size in bytes; false keeps the model. *removed: whether it was
- * removed. DT_EINPUT: no such name, or one of dtrun's own models. DT_EDEVICE: all or a part of it could not be removed.
- */
+/* Removes the model with this name in dtl_models, and nothing else: a pulled file together with the file that it links
+ * to, or the cache's folder of ORG/NAME. It first calls agree with the path and the size in bytes; if agree returns
+ * false, the model is kept. *removed: whether it was removed. DT_EINPUT: there is no such name, or the model is one of
+ * dtrun's own. DT_EDEVICE: the model, or a part of it, could not be removed. */
 dt_status dtl_remove_model(const char *name, bool (*agree)(void *user, const char *path, uint64_t bytes), void *user,
                            bool *removed, dt_error *err);
 
-/* Finds a model that scripts/get-model brings from a Python package: that script, and the folder for the model, which
- * may not exist yet. *names: all such models' names, separated by blanks. All are malloc'd. *script is NULL if the name
- * is unknown. */
+/* Finds a model that scripts/get-model installs from a Python package. *script is the path of scripts/get-model, or
+ * NULL if the name is unknown; *folder is where the model belongs, which may not exist yet; *names lists all such
+ * models, separated by blanks. All three are malloc'd. */
 dt_status dtl_named_model(const char *name, char **script, char **folder, char **names, dt_error *err);
 
-/* The folder of Hugging Face's cache: $HF_HUB_CACHE, $HF_HOME/hub or ~/.cache/huggingface/hub. malloc'd; NULL: out of
- * memory. */
+/* Returns the folder of Hugging Face's cache: $HF_HUB_CACHE, $HF_HOME/hub or ~/.cache/huggingface/hub. It is malloc'd;
+ * NULL: out of memory. */
 char *dtl_hub_folder(void);
 
 /* ---- the user's files -------------------------------------------------------------------------------------------- */
 
-/* The path of a state file: dtrun/RELATIVE in $XDG_STATE_HOME, or in ~/.local/state. malloc'd; NULL: neither is an
- * absolute path, or out of memory. */
+/* Returns the path of a state file: dtrun/RELATIVE in $XDG_STATE_HOME or in ~/.local/state. It is malloc'd; NULL:
+ * neither of these is an absolute path, or out of memory. */
 char *dtl_state_file(const char *relative);
 
-/* Makes the missing folders before the last '/' of a path; false sets errno (EINVAL: no path). */
+/* Makes the missing folders of a path, up to its last '/'. On failure it returns false and sets errno (EINVAL: not a
+ * path). */
 bool dtl_make_folders(char *path);
 
-/* The id of a text that is one token. DT_EINPUT: the text is several tokens, or none. */
+/* Finds the id of a text that is a single token. DT_EINPUT: the text is several tokens, or none. */
 dt_status dtl_token(const dt_pair *pair, const char *text, size_t len, int32_t *id, dt_error *err);
-/* Reads a bias as llama.cpp does, "15043+1", "15043-2.5", "15043-inf", or with the token's text, " the=-2". DT_EINPUT:
- * neither. */
+/* Reads a bias written as in llama.cpp ("15043+1", "15043-2.5", "15043-inf") or with the token's text (" the=-2").
+ * DT_EINPUT: it is neither. */
 dt_status dtl_bias(const dt_pair *pair, const char *given, dt_bias *out, dt_error *err);
-/* The text of a grammar's or a schema's file (`what`); malloc'd. DT_EINPUT: it cannot be read, or holds a NUL byte. */
+/* Reads the file of a grammar or a schema; `what` names its kind in messages. *text is malloc'd. DT_EINPUT: the file
+ * cannot be read or contains a NUL byte. */
 dt_status dtl_read_grammar(const char *what, const char *path, char **text, dt_error *err);
 
-/* Reads --draft-vocab: a number of ids (the lowest ids, and those of a text that comes with dtrun), or a file with an
- * id on each line. Freed with dtl_draft_vocab_close. DT_EINPUT names file and line. */
+/* Reads the value of --draft-vocab: a number of ids (the lowest ids and those of a text that comes with dtrun), or a
+ * file with one id per line. Free *out with dtl_draft_vocab_close. DT_EINPUT: the message names file and line. */
 dt_status dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dt_error *err);
 void dtl_draft_vocab_close(dt_draft_vocab *vocab); /* zeros are allowed */
 
 typedef struct {
   const char *target, *draft; /* names as in dtl_resolve_models, or NULL */
-  const char *draft2;         /* a second draft's name; NULL or "none": none */
+  const char *draft2;         /* name of a second draft; NULL or "none": there is none */
   dtl_need need;
-  const char *draft_vocab; /* see dtl_draft_vocab_open; NULL: the draft guesses all ids */
-  const dt_message *texts; /* [n_texts] texts whose ids draft_vocab gets too */
+  const char *draft_vocab; /* see dtl_draft_vocab_open; NULL: the draft may guess all ids */
+  const dt_message *texts; /* [n_texts] texts whose ids are added to draft_vocab */
   int n_texts;
-  bool chats;          /* fails, before it loads weights, if there is no layout of conversations: */
-  const char *layout;  /* its name; NULL: the one of the target's chat template */
-  dt_pair_options how; /* the other options; its models and draft_vocab are not read */
-  bool shown; /* tells on standard error that it loads (on a terminal), and the time if that was over a second */
+  bool chats;          /* fail before loading weights if the target has no layout of conversations */
+  const char *layout;  /* name of that layout; NULL: the one of the target's chat template */
+  dt_pair_options how; /* all other options; its models and its draft_vocab are ignored */
+  bool shown;          /* show on standard error that it is loading (at a terminal) and a load time over one second */
 } dtl_load_options;
 
-/* Resolves the names and opens the pair. *found: the draft was searched for, not named. A found draft that cannot be
- * loaded is left out, unless `need` asks for one or a second is named. DTL_NO_DRAFT opens neither. */
+/* Resolves the names and opens the pair. *found: the draft was searched for, not named. A draft that was found but
+ * cannot be loaded is left out, unless `need` requires a draft or a second draft is named. With DTL_NO_DRAFT no draft
+ * is opened. */
 dt_status dtl_load(const dtl_load_options *options, dt_pair **out, bool *found, dt_error *err);
 
 /* ---- conversations ----------------------------------------------------------------------------------------------- */
 
-/* dt_chat_text with a date for templates that have one; NULL: today. */
+/* Writes a conversation as a prompt, as dt_chat_text does. date: for templates that contain one; NULL: today. */
 dt_status dtl_conversation(const dt_chat *chat, const dt_message *system, const dt_message *turns, const dt_role *roles,
                            int n, const char *date, char **text, size_t *len, dt_error *err);
 
@@ -205,9 +215,9 @@ dtl_usage dtl_usage_now(bool children);
 
 #define DTL_WHY 80
 
-/* Whether other programs used the processors between the two, which makes times of that period unreliable; why[size]
- * gets the reason (size: DTL_WHY or more). `computes`: some thread computed all the time, as on a CPU, and did not wait
- * for a GPU or disk. */
+/* Returns whether other programs used the processors between `before` and `after`, which makes times measured in that
+ * period unreliable. why[size], at least DTL_WHY bytes, gets the reason. `computes`: some thread computed the whole
+ * time, as on a CPU, instead of waiting for a GPU or a disk. */
 bool dtl_disturbed(const dtl_usage *before, const dtl_usage *after, bool computes, char *why, size_t size);
 
 /* ---- costs of passes --------------------------------------------------------------------------------------------- */
@@ -216,52 +226,55 @@ bool dtl_disturbed(const dtl_usage *before, const dtl_usage *after, bool compute
 #define DTL_COST_CONTEXTS 8
 #define DTL_COST_MISSES 3
 
-/* Milliseconds of a pass over `batch` sequences, by each sequence's rows and context. Other values are interpolated;
- * few contexts are enough, since attention's time is linear in the context. Of a target with experts these are times of
- * passes that read experts[] distinct ones, of all layers and sequences; one that reads e takes expert[] * (e -
- * experts[]) longer. */
+/* A table of costs: milliseconds of a pass over `batch` sequences, by the rows and the context of each sequence. Values
+ * between the entries are interpolated; few contexts are enough because attention's time is linear in the context.
+ *
+ * If the target has experts, the time of a pass also depends on how many distinct experts it reads, summed over layers
+ * and sequences. target[] then holds for passes that read experts[] of them; a pass that reads e takes
+ * expert[] * (e - experts[]) longer. */
 typedef struct {
   int batch, n_contexts, n_rows;
-  int drafts;                                                /* that the pair has: 0..DT_DRAFTS */
+  int drafts;                                                /* number of drafts of the pair: 0..DT_DRAFTS */
   bool disturbed;                                            /* other programs ran during all measurements */
   int context[DTL_COST_CONTEXTS], rows[DTL_COST_ROWS];       /* ascending */
   double target[DTL_COST_CONTEXTS][DTL_COST_ROWS];           /* strictly increasing in rows */
-  double draft[DT_DRAFTS][DTL_COST_CONTEXTS][DTL_COST_ROWS]; /* a pass of a draft right after another one of it */
-  double first[DT_DRAFTS][DTL_COST_CONTEXTS]; /* its first pass of an iteration, of one row: caches are cold */
+  double draft[DT_DRAFTS][DTL_COST_CONTEXTS][DTL_COST_ROWS]; /* a pass right after one of the same draft */
+  double first[DT_DRAFTS][DTL_COST_CONTEXTS]; /* a draft's first pass of an iteration, one row, cold caches */
   double target_sample, draft_sample;         /* added for each row of all sequences: sampling, and coupled drafting */
-  double experts[DTL_COST_ROWS];              /* by rows; zeros: the target has none, or nobody counted */
-  double expert[DTL_COST_ROWS];               /* ms of one more */
-  double cache_miss[DTL_COST_MISSES]; /* ms of a read of 32 KiB last read 0, 1, more target passes ago, ascending.
-                                       * Policy overhead is a multiple: lua/dt/policy/pass_costs.lua */
+  double experts[DTL_COST_ROWS];              /* by rows; zeros: the target has no experts, or they were not counted */
+  double expert[DTL_COST_ROWS];               /* by rows: ms of one additional expert */
+  double cache_miss[DTL_COST_MISSES];         /* ms of reading 32 KiB that were last read 0, 1 and more target passes
+                                               * ago, ascending. lua/dt/policy/pass_costs.lua estimates policy overhead
+                                               * as a multiple of it */
 } dtl_costs;
 
 typedef struct {
   int context;                                       /* as in dtl_request; 0: the target's */
   int batch;                                         /* sequences at once; 0: 1 */
-  bool fresh;                                        /* measure again and ignore the cache */
-  void (*progress)(void *user, int done, int total); /* or NULL; while measuring; the last time done == total */
-  void (*note)(void *user, const char *line);        /* or NULL; gets warnings: an unreadable cache */
+  bool fresh;                                        /* measure again, ignoring stored tables */
+  void (*progress)(void *user, int done, int total); /* or NULL; called while measuring; at the end done == total */
+  void (*note)(void *user, const char *line);        /* or NULL; gets warnings, such as an unreadable stored table */
   void *user;
   dtl_usage (*usage)(bool children);      /* NULL: dtl_usage_now */
   const volatile sig_atomic_t *interrupt; /* or NULL */
 } dtl_cost_measuring;
 
-/* Options that show notes and progress on standard error; where that is no terminal, a line each ten seconds. `user`
- * points to the clock in ms of the last line, a double of all callers. */
+/* Returns options that show notes and progress on standard error; if that is not a terminal, at most one line of
+ * progress every ten seconds. `user` points to a double that all callers share: the time in ms of the last line. */
 dtl_cost_measuring dtl_cost_measuring_shown(const volatile sig_atomic_t *interrupt);
 
-/* Times of the pair's passes on this machine, from the user's cache folder; if they are not there, they are measured
- * and stored: in some seconds or, with large models, minutes. A disturbed measurement is repeated once; a table that is
- * still disturbed is used for ten minutes. */
+/* Returns the costs of the pair's passes on this machine. They are read from the user's cache folder; if they are not
+ * there, they are measured and stored, which takes some seconds or, with large models, minutes. A disturbed measurement
+ * is repeated once; a table that is still disturbed is used for ten minutes. */
 dt_status dtl_measure_costs(dt_pair *pair, const dtl_cost_measuring *how, dtl_costs *costs, dt_error *err);
 
-/* The median of n numbers, which it sorts. NaN: there are none. */
+/* Returns the median of n numbers, which it sorts; NaN if n < 1. */
 double dtl_median(double *list, int n);
 
-/* Learned costs begin as an estimate from the models' sizes, and from a quarter of a second of passes if these are
- * short. Each pass of a run improves them. They are kept in the user's cache folder, one file for each pair, machine
- * and way of running; programs, builds and contexts share it. For one thread at a time, like the pair; close it before
- * the pair. */
+/* Learned costs start as an estimate from the sizes of the models and, if passes are short, from a quarter of a second
+ * of passes. Each pass of a run improves them. They are kept in the user's cache folder, in one file for each pair,
+ * machine and way of running; programs, builds and contexts share that file. Like the pair, they may be used by one
+ * thread at a time; close them before the pair. */
 typedef struct dtl_learned dtl_learned;
 
 typedef struct {
@@ -270,73 +283,75 @@ typedef struct {
   const volatile sig_atomic_t *interrupt; /* or NULL */
 } dtl_learning;
 
-dtl_learning dtl_learning_shown(const volatile sig_atomic_t *interrupt); /* notes on standard error */
+dtl_learning dtl_learning_shown(const volatile sig_atomic_t *interrupt); /* notes go to standard error */
 
 dtl_learned *dtl_learned_open(dt_pair *pair, const dtl_learning *how); /* NULL: out of memory, or an argument is NULL */
 void dtl_learned_close(dtl_learned *learned);                          /* writes the file; NULL is allowed */
 
-/* Milliseconds of plain decoding per token after `context` tokens, in runs like the last one. 0: no pass over one row
- * was seen. */
+/* Returns the milliseconds that plain decoding takes per token after `context` tokens, in runs like the last one. 0: no
+ * pass over one row has been seen. */
 double dtl_learned_plain(const dtl_learned *learned, int context);
 
-/* Milliseconds of the draft's first pass of an iteration, in the same way. 0: there was no run, or there is no draft.
- */
+/* Returns the milliseconds of the draft's first pass of an iteration after `context` tokens, in runs like the last one.
+ * 0: there was no run, or there is no draft. */
 double dtl_learned_draft(const dtl_learned *learned, int context);
 
 /* ---- memory between runs ----------------------------------------------------------------------------------------- */
 
-/* Keeps for later runs with one pair the table that a policy fills (uses.memory) and its outputs, to search in
- * (uses.corpus). It holds those of the four policies that ran last; a policy is identified by its text. */
+/* What policies remember between runs with one pair: the table that a policy fills (uses.memory), and the outputs of
+ * earlier runs, to search in (uses.corpus). It is kept for the four policies that ran last; a policy is identified by
+ * its text. */
 typedef struct dtl_memory dtl_memory;
 
 dtl_memory *dtl_memory_open(void); /* NULL: out of memory */
 void dtl_memory_forget(dtl_memory *memory);
 void dtl_memory_close(dtl_memory *memory); /* NULL is allowed */
 
-/* An index of files for policies to search in: some seconds for ten million tokens. It holds the pair's ids. */
+/* An index of files for policies to search in. It holds the pair's token ids; ten million tokens take some seconds. */
 typedef struct dtl_corpus dtl_corpus;
 
-/* n >= 1 files. DT_EINPUT: no files, or one is missing, empty or too long. */
+/* Indexes files[n], n >= 1. DT_EINPUT: there are no files, or one is missing, empty or too long. */
 dt_status dtl_corpus_open(const dt_pair *pair, const char *const *files, int n, dtl_corpus **out, dt_error *err);
 void dtl_corpus_close(dtl_corpus *corpus); /* NULL is allowed */
 
 /* ---- generation -------------------------------------------------------------------------------------------------- */
 
-/* Where generated text comes from. */
+/* Where a generated token comes from. */
 typedef enum {
   DTL_DRAFTED,  /* a guess that was accepted */
   DTL_BONUS,    /* the target's own token after the last guess */
-  DTL_CORRECTED /* the target's own token at a place where all guesses were wrong */
+  DTL_CORRECTED /* the target's own token at a position where all guesses were wrong */
 } dtl_origin;
 
 /* A file with every iteration of a request's runs, in schema dtrun.trace/1 (policies/TRACES.md). */
 typedef struct dtl_trace dtl_trace;
 
 dt_status dtl_trace_open(const char *path, dtl_trace **out, dt_error *err); /* DT_EINPUT: the file cannot be written */
-/* Instead of a file, `tell` gets each line, without its newline. */
+/* Opens a trace that passes each line, without its newline, to `tell` instead of writing a file. */
 dt_status dtl_trace_open_lines(void (*tell)(void *user, const char *line), void *user, dtl_trace **out, dt_error *err);
-/* DT_EDEVICE: the file is incomplete; the run is unaffected. NULL is allowed. */
+/* Closes a trace; NULL is allowed. DT_EDEVICE: the file is incomplete; the run itself is unaffected. */
 dt_status dtl_trace_close(dtl_trace *trace, dt_error *err);
 
 typedef struct {
-  const char *text; /* or NULL with prefix */
+  const char *text; /* NULL if `prefix` or `ids` is given */
   size_t len;
-  bool whole; /* encoded by dt_encode_whole */
+  bool whole; /* encode it with dt_encode_whole */
   const dt_prefix *prefix;
-  const int32_t *ids; /* [n_ids] the tokens themselves, instead of a text; NULL: a text or a prefix */
+  const int32_t *ids; /* [n_ids] token ids instead of a text; NULL: a text or a prefix */
   int n_ids;
 } dtl_prompt;
 
 typedef struct dtl_result dtl_result;
 
-/* What a policy says of its own: nodes by the tag it gave them (tree:tag), and numbers by name (seq:log). */
-#define DTL_NOTES 16     /* tags of a run, and names of numbers */
-#define DTL_NOTE_NAME 32 /* bytes of one */
+/* What a policy reports about its own run: counts of nodes by the tag that it gave them (tree:tag), and numbers by name
+ * (seq:log). */
+#define DTL_NOTES 16     /* maximum number of tags of a run, and of names of numbers */
+#define DTL_NOTE_NAME 32 /* maximum number of bytes of a tag or name */
 
 typedef struct {
   char name[DTL_NOTE_NAME + 1];
-  long verified, decided, accepted; /* nodes; decided: those whose parent was accepted */
-  double expected;                  /* of those decided: the sum of their probabilities */
+  long verified, decided, accepted; /* numbers of nodes; decided: nodes whose parent was accepted */
+  double expected;                  /* sum of the probabilities of the decided nodes */
 } dtl_tag;
 
 typedef struct {
@@ -351,175 +366,186 @@ typedef struct {
   dtl_logged logged[DTL_NOTES];
 } dtl_notes;
 
-/* A token's log-probability, and the n likeliest tokens in its place. */
+/* The log-probability of a token, and the n likeliest tokens at its position. */
 typedef struct {
-  float logp; /* NaN: unknown, as of a text's first token */
+  float logp; /* NaN: unknown, as for a text's first token */
   int n;
-  const int32_t *id;  /* [n] by falling */
+  const int32_t *id;  /* [n] the likeliest first */
   const float *logps; /* [n] */
 } dtl_logprob;
 
 typedef struct {
   const dtl_prompt *prompts; /* [n] */
   int n;
-  int answers;            /* texts of each prompt, which share its prompt pass; 0 is 1. There are n * answers results */
-  int slots;              /* sequences at once: 1..DTL_SLOTS; 0: one prompt, not a batch */
-  dt_seq_options seq;     /* answer i, from 0, adds i to the seed, of sampling and of its policy's math.random */
-  const dtl_costs *costs; /* a table for a policy with uses_costs; copied. NULL: learned costs */
-  dtl_learned *learned;   /* or NULL: opened for this request if the policy needs it */
-  dtl_memory *memory;     /* NULL is allowed unless the policy uses memory or corpus */
+  int answers;              /* texts per prompt, which share its prompt pass; 0: 1. There are n * answers results */
+  int slots;                /* sequences that run at once: 1..DTL_SLOTS; 0: one prompt, not a batch */
+  dt_seq_options seq;       /* answer i (from 0) adds i to the seed of sampling and of its policy's math.random */
+  const dtl_costs *costs;   /* a table for a policy that uses costs; copied. NULL: learned costs are used */
+  dtl_learned *learned;     /* NULL: learned costs are opened for this request if the policy needs them */
+  dtl_memory *memory;       /* NULL is allowed unless the policy uses memory or a corpus */
   const dtl_corpus *corpus; /* or NULL */
-  int context;              /* 0: the target's */
+  int context;              /* maximum number of tokens of prompt and answer; 0: the target's context */
   dt_window window;         /* zeros: the target sees the whole text */
-  dt_session *session;      /* or NULL; with one prompt: its sequence 0 continues with that prompt */
-  /* Or NULL; called as each sequence ends, in any order. False: running sequences end as "interrupted", and no more
-   * begin. */
+  dt_session *session;      /* or NULL; only with one prompt: sequence 0 of the session continues with that prompt */
+  /* Or NULL; called when a sequence ends, in any order of prompts. If it returns false, running sequences end as
+   * "interrupted" and no others begin. */
   bool (*done)(void *user, int prompt, dtl_result *result);
-  /* Or NULL; with one prompt: called with bytes that may be shown. False: the text ends as "interrupted". */
+  /* Or NULL; only with one prompt: called with bytes that may be shown. If it returns false, the text ends as
+   * "interrupted". */
   bool (*on_text)(void *user, const char *bytes, size_t len);
-  /* Or NULL; with one prompt that asks for log-probabilities: called with those of the n tokens of an iteration, before
-   * their text. The arrays are valid during the call. */
+  /* Or NULL; only with one prompt, for which log-probabilities are wanted: called with those of the n tokens of an
+   * iteration, before their text. The arrays are valid during the call. */
   void (*on_logprobs)(void *user, const int32_t *ids, const dtl_logprob *logprobs, int n);
   void (*begin_line)(void); /* or NULL; called before a policy prints a line on standard error */
-  void (*on_origin)(void *user, dtl_origin origin); /* or NULL; before each on_text, whose bytes then have one origin */
+  /* Or NULL; called before each on_text, whose bytes then have one origin. */
+  void (*on_origin)(void *user, dtl_origin origin);
   void *user;
-  dtl_trace *trace; /* or NULL; of all prompts, for one request */
-  bool alone;       /* of an engine's: it keeps no rows of earlier prompts, and leaves none for later ones */
+  dtl_trace *trace; /* or NULL; a trace serves one request, with all its prompts */
+  bool alone;       /* in a dtl_engine: use no cached tokens of earlier requests and cache none for later ones */
   const volatile sig_atomic_t *interrupt; /* or NULL; nonzero ends the run as "interrupted", also within policy calls */
 } dtl_request;
 
-/* The outcome of one prompt, complete or up to a failure. The result owns all its strings and arrays. */
+/* The result of one answer, complete or up to a failure. It owns all its strings and arrays. */
 struct dtl_result {
   int32_t *tokens, *prompt_ids;
   int n_tokens, n_prompt;
   char *text; /* valid UTF-8, cut before the stop string */
   size_t text_len;
-  const char *finish_reason; /* "length", "eos", "stop", "context", "interrupted", "policy", "error": static */
-  char *policy, *params;     /* its name; the parameters that were set, a JSON object as text */
-  char source[DTL_DIGEST];   /* a digest of the policy's text */
+  const char *finish_reason; /* "length", "eos", "stop", "context", "interrupted", "policy" or "error". Static */
+  char *policy, *params;     /* the policy's name; the parameters that were set, as the text of a JSON object */
+  char source[DTL_DIGEST];   /* digest of the policy's text */
   uint64_t seed;
   dt_sampling sampling;
   bool coupled;
-  char *target, *draft; /* paths; draft NULL: none loaded */
+  char *target, *draft; /* paths; draft NULL: no draft was loaded */
 #define DTL_FACT(name, of_draft) char *name;
   DT_PAIR_FACTS(DTL_FACT) /* as in dt_pair_info */
 #undef DTL_FACT
   char *backend;
   int threads;
   double load_ms;             /* time to open the pair, once for all its runs; not part of any other time */
-  int index, slots;           /* number of the answer, from 1, and sequences at once; slots 0: not a batch */
-  int prompt;                 /* number of its prompt, from 1; several answers may share one */
+  int index, slots;           /* number of the answer, from 1; sequences that run at once (0: not a batch) */
+  int prompt;                 /* number of its prompt, from 1; several answers may have the same prompt */
   dt_adjustments adjustments; /* zeros: none. The result owns its biases */
   dtl_logprob *logprobs, *prompt_logprobs; /* [n_tokens], [n_prompt]; NULL: not asked for */
-  int32_t *top_ids;                        /* storage of the ids that logprobs point to */
+  int32_t *top_ids;                        /* the arrays that logprobs point into */
   float *top_logps;
   dt_stats stats;
   double policy_ms, other_ms;
   dtl_notes notes;
   dt_window window;                 /* zeros: none */
-  const char *costs;                /* "table", "learn": the costs that the policy used; NULL: none. Static */
-  bool uses_memory, uses_corpus;    /* earlier runs may have had influence: */
-  long remembered, earlier_tokens;  /* entries of the memory and tokens of outputs at the start of the run */
+  const char *costs;                /* the costs that the policy used: "table" or "learn"; NULL: none. Static */
+  bool uses_memory, uses_corpus;    /* earlier runs may have influenced this one: */
+  long remembered, earlier_tokens;  /* at its start, entries of the memory and tokens of earlier outputs */
   long corpus_tokens;               /* tokens of the corpus's files */
-  char corpus[DTL_DIGEST];          /* a digest of these tokens' ids */
-  int ids_without_row;              /* how many of the tokenizer's ids the target lacks */
-  size_t peak_memory;               /* of the process */
+  char corpus[DTL_DIGEST];          /* digest of these tokens' ids */
+  int ids_without_row;              /* number of the tokenizer's ids that the target's vocabulary lacks */
+  size_t peak_memory;               /* of the process, in bytes */
   size_t weight_bytes, cache_bytes; /* on the host or on the device */
-  size_t device_memory;             /* weights, caches and scratch on the device; 0: they are on the host */
+  size_t device_memory;             /* bytes of weights, caches and scratch on the device; 0: they are on the host */
   bool failed;
-  dt_error failure; /* why it ended early */
+  dt_error failure; /* why the text ended early */
 };
 
-/* Checks the values of a request that need no pair, as dtl_generate does. DT_EINPUT: the message begins with the
- * option's name. */
+/* Checks the values of a request that can be checked without a pair, as dtl_generate does. DT_EINPUT: the message
+ * begins with the option's name. */
 dt_status dtl_request_check(const dtl_request *request, dt_error *err);
 
-/* Generates from all prompts, `slots` at a time. Their passes are shared, and a prompt begins when a sequence ends.
- * Each text is the one that its prompt would give alone. Each answer has an object of the policy; with scope "batch"
- * one object serves all. Fills all results in any case, the answers of a prompt one after the other; the caller frees
- * each with dtl_result_free. It fails if nothing could begin, or if a policy of scope "batch" failed: `done` is then
- * not called for prompts that did not begin. A failure of one sequence is in its result only. */
+/* Generates answers to all prompts, `slots` sequences at a time, and fills results[n * answers], the answers to a
+ * prompt next to each other. The sequences share passes, and a new prompt begins when a sequence ends. Each text is the
+ * one that its prompt would give alone. Each answer has its own policy object; with scope "batch" one object serves
+ * all.
+ *
+ * All results are filled in any case; the caller frees each with dtl_result_free. The failure of one sequence is
+ * reported in its result only. The call itself fails if no prompt could begin, or if a policy of scope "batch" failed;
+ * `done` is then not called for prompts that did not begin. */
 dt_status dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_request *request, dtl_result *results,
                        dt_error *err);
 void dtl_result_free(dtl_result *result);
 
-/* ---- requests that come and go ----------------------------------------------------------------------------------- */
+/* ---- the engine of a server -------------------------------------------------------------------------------------- */
 
-/* Serves requests in one session of a pair. Each has a policy of its own; it begins between two iterations of the
- * others, shares their passes, and leaves when its text ends. Its text is the one that dtl_generate gives it alone. A
- * long prompt runs in pieces, one between two iterations of the others; short ones that end in the time of a piece
- * begin together. If a prompt shares a prefix with an earlier request, only the tokens missing from the prefix cache
- * are computed: each slot keeps the rows of its last text, and the rows of displaced texts are kept until they are the
- * least recently used. On a device prompts run as a whole, and nothing is kept. One thread at a time uses an engine,
- * its pair and what its requests share. */
+/* Serves requests that arrive at any time, in one session of a pair. A request begins between two iterations of the
+ * others, shares their passes, and leaves when its text ends. Each has a policy of its own, and its text is the one
+ * that dtl_generate would give it alone. A long prompt runs in pieces, one between two iterations of the others; short
+ * prompts that together take no longer than a piece begin together.
+ *
+ * If a prompt shares a prefix with an earlier request, only the tokens missing from the prefix cache are computed. Each
+ * slot keeps the rows of its last text; rows of texts that lost their slot are kept until they are the least recently
+ * used. On a device, prompts are not cut into pieces and nothing is cached.
+ *
+ * An engine, its pair and what its requests share may be used by one thread at a time. */
 typedef struct dtl_engine dtl_engine;
 
 typedef struct {
-  int slots;                 /* requests at once: 1..DTL_SLOTS */
-  int context;               /* of each; 0: the target's */
-  double piece_ms;           /* how long a piece of a prompt may keep the others waiting, about; 0: 100 */
+  int slots;                 /* requests that run at once: 1..DTL_SLOTS */
+  int context;               /* of each request; 0: the target's */
+  double piece_ms;           /* approximate time that a piece of a prompt may keep the others waiting; 0: 100 ms */
   dtl_learned *learned;      /* as in dtl_request */
-  size_t prefix_cache_bytes; /* of displaced rows, at most */
+  size_t prefix_cache_bytes; /* maximum size of the rows of texts that lost their slot */
 } dtl_engine_options;
 
-/* It measures a few passes, if nothing is known of them. The pair must outlive the engine. */
+/* Opens an engine. It measures a few passes if nothing is known about their costs. The pair must outlive the engine. */
 dt_status dtl_engine_open(dt_pair *pair, const dtl_engine_options *options, dtl_engine **out, dt_error *err);
-void dtl_engine_close(dtl_engine *engine); /* ends what runs as "interrupted"; NULL is allowed */
+void dtl_engine_close(dtl_engine *engine); /* running requests end as "interrupted"; NULL is allowed */
 
-/* Takes a request of one prompt and one answer, whose slots, costs, learned, context, window and session are zeros.
- * The policy and all that the request points to, but for its prompt, must last until its `done` was called, with prompt
- * = 0; the result is freed after that call, whose answer is ignored. If on_text returns false or *interrupt is not
- * zero, only this request ends. What is wrong with its prompt or its options is in its result. DT_ESTATE: no slot is
- * free. After a failure `done` is not called. */
+/* Adds a request with one prompt and one answer; its slots, costs, learned, context, window and session must be zero.
+ * The policy and everything that the request points to, except its prompt, must last until `done` has been called for
+ * it. `done` gets prompt = 0; its return value is ignored, and the result is freed after the call. If on_text returns
+ * false or *interrupt is not zero, only this request ends. Errors in its prompt or options are reported in its result.
+ * DT_ESTATE: no slot is free. If the call fails, `done` is not called. */
 dt_status dtl_engine_begin(dtl_engine *engine, const dtl_policy *policy, const dtl_request *request, dt_error *err);
 
-/* Runs one iteration of every request, and a piece of one prompt, or some short ones, if any wait. Returns how many
- * requests there are still. */
+/* Runs one iteration of every request and, if prompts are waiting, a piece of one prompt or several short ones. Returns
+ * the number of requests that are left. */
 int dtl_engine_step(dtl_engine *engine);
-int dtl_engine_room(const dtl_engine *engine);            /* slots that are free */
-size_t dtl_engine_cached_bytes(const dtl_engine *engine); /* bytes of displaced rows */
+int dtl_engine_room(const dtl_engine *engine);            /* number of free slots */
+size_t dtl_engine_cached_bytes(const dtl_engine *engine); /* present size of the rows of texts that lost their slot */
+
+/* ---- results ----------------------------------------------------------------------------------------------------- */
 
 #define DTL_JSON_BRIEF 1u /* without prompt_ids, tokens and text */
 #define DTL_JSON_LINE 2u  /* on one line */
 
-/* The result as JSON text in schema dtrun.result/1, described in lua/cli/RESULTS.md: malloc'd, NUL-terminated,
- * ends in a newline; NULL when out of memory, or for an unknown flag. */
+/* Writes the result as JSON in schema dtrun.result/1 (lua/cli/RESULTS.md). The text is malloc'd and ends in a newline
+ * and a NUL; NULL: out of memory, or an unknown flag. */
 char *dtl_result_json(const dtl_result *result, unsigned flags);
-/* FNV-1a 64 over the ids as little-endian int32. It tells outputs of one pair apart, unless somebody forges one. */
+/* Returns the FNV-1a 64 hash of the ids as little-endian int32. It tells different outputs of one pair apart, but it is
+ * not cryptographic. */
 uint64_t dtl_output_hash(const int32_t *tokens, int n);
-/* Generated tokens over the time from the start of the prompt pass to the last token. */
+/* Returns the generated tokens divided by the time from the start of the prompt pass to the last token. */
 double dtl_tokens_per_second(const dtl_result *result);
 
 /* ---- drivers ----------------------------------------------------------------------------------------------------- */
 
-/* Runs a driver (a path or an installed name) with full Lua and the module `dt`. Returns an exit status for the
- * process; 2: no such driver. */
+/* Runs a driver, a Lua program named by a path or an installed name, with all of Lua and the module `dt`. Returns an
+ * exit status for the process; 2: there is no such driver. */
 int dtl_run_driver(const char *driver, int argc, char **argv, const volatile sig_atomic_t *interrupt);
 
 /* ---- other languages --------------------------------------------------------------------------------------------- */
 
-/* The functions of drivers for programs in other languages, such as scripts/python. All values are JSON;
- * lua/dt/bridge.lua has the list of functions. One thread at a time may use a bridge. */
+/* Makes the functions of drivers callable from other languages, as scripts/python does. All values are JSON;
+ * lua/dt/bridge.lua lists the functions. One thread at a time may use a bridge. */
 typedef struct dtl_bridge dtl_bridge;
 
-/* Gets each new piece of the text; with several prompts each prompt's answer, as JSON. False: stop. */
+/* Gets each new piece of the text or, with several prompts, each answer as JSON. It returns false to stop. */
 typedef bool (*dtl_listener)(void *user, const char *bytes, size_t len);
 
 dtl_bridge *dtl_bridge_open(void); /* NULL: out of memory */
-/* Closes all pairs that it loaded, too. NULL is allowed. From its own listener this does nothing. */
+/* Closes a bridge and all pairs that it loaded. NULL is allowed. A call from the bridge's own listener does nothing. */
 void dtl_bridge_close(dtl_bridge *bridge);
 
-/* Calls a function with an object of options (JSON). listener: or NULL. The answer is {"value": ...} or {"error":
- * {"kind":, "message":, ...}}: malloc'd JSON, to be freed with dtl_bridge_free; NULL: out of memory. A call from a
+/* Calls a function with a JSON object of options; `listener` may be NULL. Returns {"value": ...} or {"error": {"kind":,
+ * "message":, ...}} as malloc'd JSON, which the caller frees with dtl_bridge_free; NULL: out of memory. A call from a
  * listener is an error. */
 char *dtl_bridge_call(dtl_bridge *bridge, const char *function, const char *options, dtl_listener listener, void *user);
 void dtl_bridge_free(char *answer); /* NULL is allowed */
 
-/* true: the present call and all later ones fail with "interrupted", until this is called with false. From any thread
- * or signal handler. */
+/* With true, the present call and all later ones fail with "interrupted", until it is called with false. It may be
+ * called from any thread and from signal handlers. */
 void dtl_bridge_interrupt(dtl_bridge *bridge, bool interrupted);
-/* Lets this signal interrupt the bridge, before it goes to its present handler; number 0 ends that. One bridge of a
- * process at a time. False: there is no such signal. */
+/* Lets a signal interrupt the bridge before it goes to its present handler; number 0 ends that. A process has one such
+ * bridge at a time. False: there is no such signal. */
 bool dtl_bridge_catch(dtl_bridge *bridge, int number);
 
 #pragma GCC visibility pop

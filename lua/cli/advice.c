@@ -9,32 +9,32 @@
 #include <string.h>
 
 #define FEWEST_TOKENS 16   /* a shorter run gives no advice */
-#define SHORTEST_MS 50     /* after the prompt; in a shorter run the first passes, over cold caches, weigh too much */
-#define SLOWER 0.98        /* of plain decoding's speed: a smaller difference is none */
-#define LOW_ACCEPTANCE 0.4 /* of first guesses: below it, no tree pays */
-#define PASSES 5           /* passes over one row that are measured, */
-#define PATIENCE 0.03      /* in at most this part of the run's time, after the first two */
+#define SHORTEST_MS 50     /* time after the prompt; in a shorter run the first passes weigh too much */
+#define SLOWER 0.98        /* part of plain decoding's speed; a smaller difference is ignored */
+#define LOW_ACCEPTANCE 0.4 /* part of first guesses that are right; below it no tree pays */
+#define PASSES 5           /* number of passes over one row that are measured, */
+#define PATIENCE 0.03      /* in at most this part of the run's time, after the first two passes */
 
-/* Milliseconds of an iteration, by their use. */
+/* Milliseconds of an iteration, by what they are used for. */
 typedef struct {
-  double draft, verify, rest; /* rest: commit, the policy itself, the loop */
-  double rows, committed;     /* rows and committed tokens of an iteration */
-  double plain;               /* a token of plain decoding: a pass over one row */
-  double speed;               /* tokens per millisecond / that of plain decoding */
+  double draft, verify, rest; /* rest: commit, the policy itself and the loop */
+  double rows, committed;     /* rows and committed tokens per iteration */
+  double plain;               /* a token of plain decoding, which is a pass over one row */
+  double speed;               /* tokens per millisecond / those of plain decoding */
   const char *counts;         /* says whether these times include the prompt */
-  bool brief;                 /* it took less than SHORTEST_MS, and did not run in turns with plain decoding */
-  bool busy;                  /* the machine was busy while it ran; this does not matter if both ran in turns */
+  bool brief;                 /* it took less than SHORTEST_MS and did not run in turns with plain decoding */
+  bool busy; /* the machine was busy while it ran; false if both ran in turns, since it does not matter then */
   char why[DTL_WHY];
 } account;
 
 typedef enum { BUSY, GUESSES, DRAFTING, ROWS, POLICY } cause;
 
-/* The median time of a few passes over one row, with as many tokens before it as the run had at its end; 0: they
+/* Returns the median time of a few passes over one row, with the context that the run had at its end; 0: they
  * failed. */
 static double measure_plain(const job *j, const dtl_result *r) {
   const dt_stats *s = &r->stats;
   double ms[PASSES], start = dt_clock_ms();
-  int n = -1, seq = 0; /* the first pass pays for cold caches */
+  int n = -1, seq = 0; /* the first pass is slow because of cold caches */
   dt_session_options options = {.sequences = 1, .context = j->options->in.request.context};
   dt_session *session;
   dt_verdict verdict;
@@ -87,21 +87,20 @@ static cause find_cause(const dt_stats *s, const account *a) {
 
 static void tell_cause(char *out, size_t size, cause c, const dt_stats *s, const account *a) {
   switch (c) {
-  case BUSY: snprintf(out, size, "the machine was busy (%s), which says little", a->why); break;
+  case BUSY: snprintf(out, size, "the machine was busy (%s), so this says little", a->why); break;
   case GUESSES: snprintf(out, size, "only %.0f %% of the first guesses were right", 100 * accepted_at(s, 1)); break;
   case DRAFTING:
-    snprintf(out, size, "an iteration drafts for %.2f ms, and plain decoding needs %.2f for a token", a->draft,
-             a->plain);
+    snprintf(out, size, "drafting takes %.2f ms per iteration, plain decoding %.2f ms per token", a->draft, a->plain);
     break;
   case ROWS:
-    snprintf(out, size, "a pass over %.*f rows takes %.1f times one over a single row here", a->rows < 2, a->rows,
+    snprintf(out, size, "a pass over %.*f rows takes %.1f times as long as one over a single row", a->rows < 2, a->rows,
              a->verify / a->plain);
     break;
-  case POLICY: snprintf(out, size, "the policy itself takes %.2f ms of an iteration", a->rest); break;
+  case POLICY: snprintf(out, size, "the policy itself takes %.2f ms per iteration", a->rest); break;
   }
 }
 
-/* The policy to try instead; never the one that ran. */
+/* Returns the policy to try instead; never the one that ran. */
 static const char *find_remedy(const job *j, cause c) {
   const dtl_policy_info *policy = dtl_policy_describe(j->policy);
   bool rates = strcmp(policy->name, "rate") == 0, copies = strcmp(policy->name, "prompt_lookup") == 0;
@@ -110,7 +109,7 @@ static const char *find_remedy(const job *j, cause c) {
   return rates ? "ar" : "rate"; /* rate weighs the tokens that its guesses add against the cost of passes */
 }
 
-/* Appends a word as a shell needs it; a word that one line cannot show becomes a placeholder. */
+/* Appends a word, quoted for the shell if necessary; a word that one line cannot show becomes a placeholder. */
 static void append_word(char *line, size_t size, const char *word) {
   static const char harmless[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
   size_t n = strlen(line), len = strlen(word);
@@ -135,7 +134,7 @@ static void append_settings(char *line, size_t size, const cli_options *o) {
   }
 }
 
-/* Writes the user's own command, with this policy. */
+/* Writes the user's own command, with another policy. */
 static void write_command(char *line, size_t size, const cli_options *o, const char *policy) {
   snprintf(line, size, "%s", program_invocation_name);
   append_word(line, size, policy);
@@ -147,16 +146,16 @@ static void write_command(char *line, size_t size, const cli_options *o, const c
 static void explain(const dtl_result *r, const account *a) {
   const dt_stats *s = &r->stats;
   double all = a->draft + a->verify + a->rest;
-  say("plain decoding takes %.3f ms for a token, this run %.3f: %.2fx, %s", a->plain, all / a->committed, a->speed,
+  say("plain decoding takes %.3f ms per token, this run %.3f ms: %.2fx, %s", a->plain, all / a->committed, a->speed,
       a->counts);
-  say("an iteration takes %.3f ms: draft %.3f, verify %.3f (%.1f rows, %.2f times one row), policy and the rest %.3f",
-      all, a->draft, a->verify, a->rows, a->verify / a->plain, a->rest);
-  say("it pays from %.2f tokens per iteration on; there were %.2f", all / a->plain, a->committed);
+  say("an iteration takes %.3f ms: draft %.3f, verify %.3f (%.1f rows, %.2f times one row), policy and other %.3f", all,
+      a->draft, a->verify, a->rows, a->verify / a->plain, a->rest);
+  say("drafting pays from %.2f tokens per iteration; this run had %.2f", all / a->plain, a->committed);
   char depths[400] = "";
   for (int d = 1; d <= 12 && s->verified_at[d]; d++)
     snprintf(depths + strlen(depths), sizeof depths - strlen(depths), "%s%d: %.0f %%", d > 1 ? ", " : "", d,
              100 * accepted_at(s, d));
-  say("a guess was right, of iterations with a tree so deep, at depth %s", depths);
+  say("iterations with a right guess, of those whose tree was deep enough, by depth: %s", depths);
   explain_sources(r, a->plain);
   static const char *const help[] = {
       [BUSY] = "a busy machine: --compare ar, which runs both in turns",
@@ -170,10 +169,10 @@ static void explain(const dtl_result *r, const account *a) {
   say("what may help with %s%s", help[c], c == BUSY ? "" : "; dtrun run tune POLICY searches");
 }
 
-/* Of a run without guesses, or too short to time. */
+/* Says why there is nothing to explain: the run had no guesses or was too short to measure. */
 static void explain_nothing(const job *j, const dtl_result *r) {
   if (r->stats.generated < FEWEST_TOKENS)
-    say("nothing to explain: %d tokens are too few (at least %d: -n)", r->stats.generated, FEWEST_TOKENS);
+    say("nothing to explain: too few tokens: %d (at least %d: -n)", r->stats.generated, FEWEST_TOKENS);
   else if (is_plain(j->policy))
     say("nothing to explain: plain decoding drafts nothing");
   else

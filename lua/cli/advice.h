@@ -5,8 +5,8 @@
 
 #include "cli/compare.h"
 
-/* before, after: usage around the run. compared: the comparison with another policy, or NULL. If that gives no time of
- * plain decoding, a few passes measure it. */
+/* Gives the advice. before, after: usage around the run. compared: the comparison with another policy, or NULL. If that
+ * does not give the time of plain decoding, a few passes are run to measure it. */
 void advise(const job *j, const outcome *mine, const dtl_usage *before, const dtl_usage *after,
             const comparison *compared);
 

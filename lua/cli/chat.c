@@ -9,12 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define QUOTES "\"\"\"" /* around a question of several lines */
+#define QUOTES "\"\"\"" /* marks the beginning and the end of a question of several lines */
 
 typedef struct {
   char *text; /* [n], then a NUL */
   size_t n;
-  bool quoted; /* never a command, whatever it begins with */
+  bool quoted; /* it is not a command, whatever it begins with */
 } message;
 
 static bool add(message *m, const char *text, size_t n) {
@@ -34,11 +34,11 @@ static size_t without_blanks(const char *line, size_t n) {
   return n;
 }
 
-/* Adds one typed line to the message. A message between """ and """, or whose line ends in a backslash, has further
- * lines: *more is then true. False: the message must be dropped; the user has been told why. */
+/* Adds a typed line to the message. *more: further lines follow, since the message is between """ and """, or the line
+ * ends in a backslash. False: the message must be dropped, and a message has said why. */
 static bool take_line(talk *t, message *m, const char *line, size_t n, bool *more) {
   if (memchr(line, '\0', n)) {
-    complain(0, "a line with a NUL character, which no text has: it is dropped");
+    complain(0, "the line is dropped: it has a NUL character, which a text cannot have");
     return false;
   }
   bool first = !m->text;
@@ -52,7 +52,7 @@ static bool take_line(talk *t, message *m, const char *line, size_t n, bool *mor
   return add(m, line, closes ? end - 3 : continues ? end - 1 : n) && (!*more || add(m, "\n", 1));
 }
 
-/* Reads the next question or command; its text is malloc'd, without blanks around it. NULL text: Ctrl-C, end of input,
+/* Reads the next question or command; its text is malloc'd, without blanks around it. text NULL: Ctrl-C, end of input,
  * or a message that was dropped. */
 static message read_message(talk *t) {
   message m = {0};
@@ -61,9 +61,9 @@ static message read_message(talk *t) {
     size_t n;
     char *line = line_next(t->lines, first ? "> " : "... ", &n);
     bool ends = !line && !interrupted;
-    if (ends && m.quoted) complain(0, "%s has no end: the question is dropped", QUOTES);
+    if (ends && m.quoted) complain(0, "%s was not closed: the question is dropped", QUOTES);
     if (ends) t->over = true;
-    if (ends && m.text && !m.quoted) break; /* the input ends inside a message */
+    if (ends && m.text && !m.quoted) break; /* the input ends within a message */
     if (!line || !take_line(t, &m, line, n, &more)) {
       free(m.text);
       return (message){0};

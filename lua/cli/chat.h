@@ -1,5 +1,5 @@
-/* dtrun chat [POLICY]: a conversation at the terminal. It reads questions from standard input and keeps the caches from
- * turn to turn, so only new tokens run through the models. */
+/* dtrun chat [POLICY]: a conversation at the terminal. It reads questions from standard input. The caches are kept from
+ * turn to turn, so only new tokens are computed. */
 #ifndef CHAT_H
 #define CHAT_H
 

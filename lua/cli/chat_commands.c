@@ -13,13 +13,13 @@
 static void help(talk *t, const char *argument) {
   (void)t, (void)argument;
   puts(
-      "/system TEXT     give the model that system text from now on; without TEXT: show it\n"
+      "/system TEXT     use this system text from now on; without TEXT: show it\n"
       "/set NAME VALUE  temp, top_k, top_p, min_p, seed, tokens, repeat_penalty, presence_penalty, frequency_penalty,\n"
       "                 grammar, json_schema, regex (one of them; grammar none: any text), or a parameter of the "
       "policy;\n"
       "                 alone: list them\n"
-      "/temp X          as /set temp X: 0 takes the likeliest token, above 0 samples\n"
-      "/policy NAME     answer under that policy from now on\n"
+      "/temp X          same as /set temp X: 0 takes the likeliest token, above 0 samples\n"
+      "/policy NAME     use this policy from now on\n"
       "/regen, /retry   answer the last question again, with the next seed\n"
       "/clear, /reset   forget the conversation\n"
       "/stats [on|off]  answers, tokens and speed so far; on: a line after each answer\n"
@@ -74,7 +74,7 @@ static bool add_message(cJSON *list, const char *role, const char *text, size_t 
   return ok;
 }
 
-/* {"messages": [..]}, malloc'd; NULL: out of memory. */
+/* Returns {"messages": [..]}, malloc'd; NULL: out of memory. */
 static char *conversation(const talk *t) {
   cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "messages");
   const char *system = t->options->system;
@@ -88,11 +88,11 @@ static char *conversation(const talk *t) {
   return text;
 }
 
-/* Asks the user; true: yes. */
+/* Asks the user whether to replace a file; true: yes. */
 static bool agrees(talk *t, const char *path) {
   char question[400];
   size_t n;
-  snprintf(question, sizeof question, "%.300s is there: replace it? [y/N] ", path);
+  snprintf(question, sizeof question, "%.300s exists: replace it? [y/N] ", path);
   dt_clean(question);
   char *line = line_next(t->lines, question, &n);
   interrupted = 0; /* Ctrl-C means no */
@@ -104,7 +104,7 @@ static void save(talk *t, const char *path) {
   if (!*path) {
     complain(0, "/save: expected a file name");
   } else if (there && !t->terminal) {
-    complain(0, "/save %s: it is there already: name another file, or remove it", path);
+    complain(0, "/save %s: the file exists: name another file, or remove it first", path);
   } else if (!there || agrees(t, path)) {
     char *text = conversation(t);
     errno = ENOMEM;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Whether the prompt is no conversation as text, which would have the marks of the chat's layout. */
+/* Returns whether the prompt lacks the marks of the chat's layout, which a conversation written as text would have. */
 static bool is_bare(const dt_chat *chat, const char *prompt) { return !strstr(prompt, dt_chat_end(chat)); }
 
 void chat_hint(const job *j, const outcome *out) {
@@ -17,7 +17,7 @@ void chat_hint(const job *j, const outcome *out) {
   if (o->quiet && r->text_len) return;
   if (dt_pair_chat(j->pair, NULL, &chat, NULL)) return;
   if (is_bare(chat, o->texts[0]))
-    say(r->text_len ? "a chat model continued the prompt as a text: --chat asks a question"
-                    : "a chat model ended the text at once: --chat asks a question");
+    say(r->text_len ? "the chat model continued the prompt as a text: give --chat to ask it a question"
+                    : "the chat model ended the text at once: give --chat to ask it a question");
   dt_chat_close(chat);
 }

@@ -1,11 +1,11 @@
-/* A word on a prompt that was meant as a question. */
+/* A hint for prompts that were probably meant as a question. */
 #ifndef CHAT_HINT_H
 #define CHAT_HINT_H
 
 #include "cli/outcome.h"
 
-/* At a terminal: says that --chat asks a question if a chat model was to continue a text of -p; in spite of -q if it
- * gave no text. */
+/* At a terminal, tells the user about --chat if a chat model was asked to continue a text given with -p. If the model
+ * gave no text, the hint is printed in spite of -q. */
 void chat_hint(const job *j, const outcome *out);
 
 #endif

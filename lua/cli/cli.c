@@ -11,7 +11,7 @@
 
 #define FIELD(name) offsetof(cli_options, name)
 
-/* A whole number from o->low to o->most. */
+/* Reads a whole number from o->low to o->most. */
 static dt_status parse_number(const option *o, const char *name, const char *value, int *out, dt_error *err) {
   char *end;
   errno = 0;
@@ -31,7 +31,7 @@ static dt_status parse_seconds(const char *name, const char *value, double *out,
   return DT_OK;
 }
 
-/* Whether a text is what browsers send as an Origin, or stands for all of these. */
+/* Returns whether a text is an Origin as browsers send it, or "*", which means all of them. */
 static bool is_origin(const char *text) {
   const char *host = strstr(text, "://");
   return strcmp(text, "*") == 0 || (host && host > text && host[3] && !strpbrk(host + 3, "/ "));
@@ -46,7 +46,7 @@ static dt_status store_field(const request_field *f, const char *name, const cha
   return request_text(in, f, name, value, err);
 }
 
-/* Stores the value of an option (NULL for a flag) that was given as `name`. */
+/* Stores the value of an option (NULL for a flag); `name` is the name that was typed. */
 static dt_status store(const option *o, const char *name, char *value, cli_options *out, dt_error *err) {
   void *field = (char *)out + o->field;
   switch (o->kind) {
@@ -84,7 +84,7 @@ static dt_status store(const option *o, const char *name, char *value, cli_optio
   return DT_OK;
 }
 
-/* Whether an option suits other policies too, and does not concern the outputs of this run. */
+/* Returns whether an option makes sense with another policy and does not concern the output files of this run. */
 static bool suits_others(const option *o) {
   if (o->kind == REQUEST) return true;
   static const size_t own[] = {FIELD(preset), FIELD(compare), FIELD(rounds),  FIELD(json),
@@ -94,10 +94,10 @@ static bool suits_others(const option *o) {
   return o->kind != SETTING;
 }
 
-/* The length of an option's name in an argument: up to an '=' behind a long one. */
+/* Returns the length of an option's name in an argument: a long name ends before an '='. */
 static size_t name_length(const char *arg) { return strncmp(arg, "--", 2) == 0 ? strcspn(arg, "=") : strlen(arg); }
 
-/* Parses one option and its value, which may be the next argument; *used counts the arguments. */
+/* Parses one option and its value, which may be the next argument. *used: the number of arguments read. */
 static dt_status parse_option(char **argv, int left, cli_options *out, int *used, dt_error *err) {
   char *arg = argv[0];
   size_t n = name_length(arg);
@@ -123,7 +123,7 @@ static dt_status parse_option(char **argv, int left, cli_options *out, int *used
   return store(o, name, value, out, err);
 }
 
-/* Whether a word names a Lua file: a path, or one that is installed in that folder. */
+/* Returns whether a word names a Lua file: it is a path, or the name of a file that is installed in that folder. */
 static bool is_lua(const char *word, const char *folder) {
   size_t n = strlen(word);
   char relative[300], *path = NULL;
@@ -144,7 +144,7 @@ bool cli_is_model(const char *argument, const char *folder) {
 
 dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
   *out = (cli_options){.port = -1, .cache_ram = -1};
-  out->settings = calloc((size_t)argc + 1, sizeof *out->settings); /* argc bounds the repetitions of an option */
+  out->settings = calloc((size_t)argc + 1, sizeof *out->settings); /* room for argc repetitions of an option */
   out->files = calloc((size_t)argc + 1, sizeof *out->files);
   out->texts = calloc((size_t)argc + 1, sizeof *out->texts);
   out->common = calloc((size_t)argc + 1, sizeof *out->common);
@@ -167,8 +167,8 @@ dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
       out->model = arg;
     } else if (out->policy) {
       return dt_fail(err, DT_EINPUT,
-                     "unexpected argument '%.100s': the policy is '%.100s', a prompt is given by --prompt or --text",
-                     arg, out->policy);
+                     "unexpected argument '%.100s': the policy is '%.100s'; give a prompt with --prompt or --text", arg,
+                     out->policy);
     } else {
       out->policy = arg;
     }

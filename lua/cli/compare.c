@@ -8,15 +8,16 @@
 
 #define ROUNDS 3
 #define MOST_ROUNDS 64
-#define ENOUGH_MS 2000.0   /* time of undisturbed rounds that is enough */
-#define PATIENCE_MS 6000.0 /* limit if the machine is busy */
+#define ENOUGH_MS 2000.0   /* total time of undisturbed rounds that is enough */
+#define PATIENCE_MS 6000.0 /* time limit if the machine is busy */
 
 typedef struct {
   double speed, other, ms;
   bool disturbed;
 } round_speeds;
 
-/* DT_EDEVICE unless both have the same tokens. A policy only proposes, so a difference is the engine's fault. */
+/* Returns DT_EDEVICE unless both have the same tokens. A policy only proposes tokens, so a difference is the engine's
+ * fault. */
 static dt_status check_same(const job *j, int prompt, const dtl_result *a, const dtl_result *b, dt_error *err) {
   int n = a->n_tokens < b->n_tokens ? a->n_tokens : b->n_tokens, same = 0;
   while (same < n && a->tokens[same] == b->tokens[same]) same++;
@@ -35,7 +36,7 @@ static dt_status check_all(const job *j, const outcome *a, const outcome *b, dt_
   return DT_OK;
 }
 
-/* Runs both, in the order of this round. */
+/* Runs both policies, in the order of this round. */
 static int run_round(const job *j, bool other_first, const outcome *mine, outcome *other, comparison *c,
                      round_speeds *r) {
   outcome again = {0};
@@ -56,7 +57,7 @@ static int run_round(const job *j, bool other_first, const outcome *mine, outcom
   return status;
 }
 
-/* Counts the undisturbed rounds; *ms is their total time. */
+/* Returns the number of undisturbed rounds; *ms is their total time. */
 static int count_quiet(const round_speeds *all, int n, double *ms) {
   int quiet = 0;
   *ms = 0;
@@ -65,8 +66,9 @@ static int count_quiet(const round_speeds *all, int n, double *ms) {
   return quiet;
 }
 
-/* Medians of the undisturbed rounds; of all rounds if the undisturbed are too few, or few and short: each round
- * measures both, so the median of many rounds is nearer to the truth than that of three. */
+/* Computes the medians of the undisturbed rounds; or of all rounds if the undisturbed ones are too few, or few and
+ * short. Each round measures both policies, so the median of many rounds is more accurate than that of three, even on a
+ * busy machine. */
 static void sum_up(const round_speeds *all, int n, int wanted, comparison *c) {
   double speed[MOST_ROUNDS], other[MOST_ROUNDS], ratio[MOST_ROUNDS], ms;
   int quiet = count_quiet(all, n, &ms);
@@ -82,8 +84,8 @@ static void sum_up(const round_speeds *all, int n, int wanted, comparison *c) {
   c->ratio = dtl_median(ratio, c->rounds);
 }
 
-/* Whether enough rounds ran: the requested number (or, without one, enough time) was undisturbed, or too many were
- * disturbed. */
+/* Returns whether enough rounds have run: the requested number (or, without one, enough time) was undisturbed, or too
+ * many were disturbed. */
 static bool is_enough(const round_speeds *all, int n, int wanted, bool asked, double lasted) {
   double ms;
   bool quiet = count_quiet(all, n, &ms) >= wanted;

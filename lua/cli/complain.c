@@ -12,7 +12,7 @@ static bool open_line, brief, at_length;
 
 void stand_in_line(bool open) { open_line = open; }
 
-/* Whether text and messages go to the same terminal or file. */
+/* Returns whether text and messages go to the same terminal or file. */
 static bool outputs_meet(void) {
   struct stat out, err;
   return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 && out.st_dev == err.st_dev &&

@@ -10,7 +10,7 @@
 #include <string.h>
 
 typedef struct {
-  char **words; /* [n] words before the one to complete */
+  char **words; /* [n] words before the word to complete */
   int n;
   const char *typed;
 } asked;
@@ -43,14 +43,14 @@ static void offer_installed(const asked *a, const char *folder) {
   free(names);
 }
 
-/* The option whose value comes next, or NULL. */
+/* Returns the option whose value is completed, or NULL. */
 static const option *open_option(const asked *a) {
   const char *last = a->n ? a->words[a->n - 1] : "";
   const option *o = *last == '-' ? option_find(last, strlen(last)) : NULL;
   return o && o->argument ? o : NULL;
 }
 
-/* Opens the policy on the line; NULL: there is none, or it does not open. */
+/* Opens the policy that the line names; NULL: there is none, or it does not open. */
 static dtl_policy *named_policy(const asked *a) {
   dtl_policy *policy;
   dt_error err;
@@ -64,7 +64,7 @@ static dtl_policy *named_policy(const asked *a) {
   return NULL;
 }
 
-/* Offers NAME= for the policy's parameters, followed by the values if there are few. */
+/* Offers NAME= for the policy's parameters, completed by their values if there are few. */
 static void offer_settings(const asked *a) {
   static const char *const truths[] = {"true", "false"};
   dtl_policy *policy = named_policy(a);
@@ -103,7 +103,7 @@ static void offer_models(const asked *a, bool removable) {
   dtl_models_free(models, n);
 }
 
-/* Offers the words of a list with blanks between. */
+/* Offers the words of a list, which are separated by blanks. */
 static void offer_words(const asked *a, const char *words) {
   char word[40];
   for (size_t n; words && (n = strcspn(words, " ")); words += n + strspn(words + n, " ")) {
@@ -133,12 +133,12 @@ static void offer_options(const asked *a) {
 
 static void offer_commands(const asked *a) {
   offer(a, "chat", "a conversation at the terminal");
-  offer(a, "serve", "an address for programs, a page for browsers");
+  offer(a, "serve", "a server for programs and browsers");
   offer(a, "run", "run a driver");
-  offer(a, "pull", "bring a model");
-  offer(a, "ls", "models that are here");
-  offer(a, "rm", "remove a model that was pulled");
-  offer(a, "doctor", "what it finds on this machine");
+  offer(a, "pull", "download a model");
+  offer(a, "ls", "list the models on this machine");
+  offer(a, "rm", "remove a pulled model");
+  offer(a, "doctor", "report on this machine");
 }
 
 /* Offers words after pull, ls and rm. False: the first word is none of these. */

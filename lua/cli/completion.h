@@ -1,9 +1,9 @@
-/* dtrun complete WORD...: for shells, which ask what the last word may become (scripts/completion/). */
+/* dtrun complete WORD...: lists completions of the last word, for the shell scripts in scripts/completion/. */
 #ifndef COMPLETION_H
 #define COMPLETION_H
 
-/* words: those after "dtrun"; the last one may be incomplete. Prints a line for each candidate: the word, a tab, its
- * description. It prints none if the word is a file's or unknown. Returns the exit status. */
+/* Prints one line for each candidate: the word, a tab, its description. words[n]: the words after "dtrun", of which the
+ * last may be incomplete. It prints nothing if that word is unknown or a file is expected. Returns the exit status. */
 int complete(int n, char **words);
 
 #endif

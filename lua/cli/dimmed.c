@@ -1,4 +1,4 @@
-/* Dim reasoning: see dimmed.h. */
+/* Shows reasoning dimmed: see dimmed.h. */
 #include "cli/dimmed.h"
 
 #define DIM "\033[2m"

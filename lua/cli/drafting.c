@@ -1,25 +1,25 @@
-/* What drafting brought: see drafting.h. */
+/* Reports how much drafting helped: see drafting.h. */
 #include "cli/drafting.h"
 
 #include "cli/complain.h"
 
 #include <string.h>
 
-#define FEWEST 16   /* tokens; a shorter text says nothing */
-#define LITTLE 0.25 /* verified guesses of an iteration: fewer are worth a line */
+#define FEWEST 16   /* tokens; a shorter text is not judged */
+#define LITTLE 0.25 /* verified guesses per iteration; a run with fewer gets a line */
 
-/* The cost of a draft pass and how often first guesses were right. */
+/* Prints the cost of a draft pass and how often first guesses were right. */
 static void tell_draft(const job *j, const dtl_result *r) {
   const dt_stats *s = &r->stats;
   int context = s->prompt_tokens + s->generated;
   double plain = dtl_learned_plain(j->learned, context), first = dtl_learned_draft(j->learned, context);
   char cost[100] = "";
   if (plain > 0 && first > 0)
-    snprintf(cost, sizeof cost, "a pass of the draft takes %.2f of the target's, ", first / plain);
+    snprintf(cost, sizeof cost, "a draft pass takes %.2f times as long as a target pass, ", first / plain);
   if (s->draft_passes && s->verified_at[1])
     say("drafting paused: %sfirst guesses were right in %ld of %ld", cost, s->accepted_at[1], s->verified_at[1]);
   else if (s->draft_passes)
-    say("drafting paused: %sno guess of %ld passes was likely enough for a row of the target's pass", cost,
+    say("drafting paused: %sno guess was likely enough to be worth verifying (draft passes: %ld)", cost,
         s->draft_passes);
   else
     say("drafting paused: %sits guesses were not expected to pay before the text ends", cost);
@@ -37,7 +37,7 @@ void explain_pause(const job *j, const dtl_result *r) {
   if (r->draft && dtl_policy_describe(j->policy)->draft != DTL_NO_DRAFT)
     tell_draft(j, r);
   else
-    say("%s was drafted: %sthe text repeated too little to copy from it", s->drafted ? "little" : "nothing",
+    say("%s was drafted: %sthe text repeats itself too little to copy from it", s->drafted ? "little" : "nothing",
         r->draft ? "" : "there is no draft model, and ");
 }
 
@@ -46,7 +46,7 @@ static void tell_source(const char *name, long verified, double expected, long a
   double rows = row * (double)verified;
   char hoped[60] = "";
   if (expected >= 0) snprintf(hoped, sizeof hoped, "%.1f expected to be right, ", expected);
-  say("%s: %ld guesses verified, %s%ld were; cost %.1f ms (drafting %.1f, rows %.1f), brought %.1f", name, verified,
+  say("%s: %ld guesses verified, %s%ld were; cost %.1f ms (drafting %.1f, rows %.1f), saved %.1f ms", name, verified,
       hoped, accepted, passes + rows, passes, rows, (double)accepted * plain);
 }
 

@@ -1,17 +1,18 @@
-/* What drafting brought to a run, and why there was little of it. */
+/* Reports how much drafting helped in a run, and why there was little of it. */
 #ifndef DRAFTING_H
 #define DRAFTING_H
 
 #include "cli/job.h"
 
-/* Whether a run of one text verified few guesses, though its policy drafts and the text was long enough. */
+/* Returns whether a run of one text verified few guesses although its policy drafts and the text was long enough. */
 bool drafted_little(const job *j, const dtl_result *result);
 
-/* Then: one line that says why. */
+/* In that case, prints one line that says why. */
 void explain_pause(const job *j, const dtl_result *result);
 
-/* A line for each source of guesses (a policy's tags; without any all guesses together): what it cost, what it was
- * expected to bring and what it brought. plain: milliseconds of plain decoding for a token. */
+/* Prints a line for each source of guesses: its cost, the number of right guesses that was expected, the actual number,
+ * and the time that they saved. A policy names sources by tags; without tags all guesses are one source. plain:
+ * milliseconds per token of plain decoding. */
 void explain_sources(const dtl_result *result, double plain);
 
 #endif

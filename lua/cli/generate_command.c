@@ -1,4 +1,4 @@
-/* Generates from the command line: see generate_command.h. */
+/* Generates for the command line: see generate_command.h. */
 #include "cli/generate_command.h"
 
 #include "cli/advice.h"

@@ -1,4 +1,4 @@
-/* dtrun POLICY: generates from one prompt or several, compares with another policy, writes the result. */
+/* dtrun POLICY: generates from one prompt or several, compares with another policy, and writes the result. */
 #ifndef GENERATE_COMMAND_H
 #define GENERATE_COMMAND_H
 

@@ -1,4 +1,4 @@
-/* Help and the manual page: see help.h. */
+/* Prints help and the manual page: see help.h. */
 #include "cli/help.h"
 
 #include "cli/options.h"
@@ -17,15 +17,15 @@ typedef struct {
 static const line commands[] = {
     {"dtrun [POLICY] [options]", "generate under a policy: an installed name or a path (with a '/' or .lua)"},
     {"dtrun chat [POLICY] [options]", "a conversation at the terminal; /help there lists its commands"},
-    {"dtrun serve [POLICY] [options]", "an address for OpenAI's clients, and a page for browsers"},
+    {"dtrun serve [POLICY] [options]", "a server for OpenAI's clients, with a web page"},
     {"dtrun run SCRIPT [arguments]", "run a driver; everything after SCRIPT is its own"},
-    {"mpirun -n R dtrun ...", "the same, the target shared by R processes on one machine or several"},
-    {"dtrun pull NAME", "bring smollm2, or OWNER/NAME[:Q4_K_M] of Hugging Face; -m NAME then takes it"},
-    {"dtrun ls [--json], dtrun list", "models that are here: name, kind, type, size, path"},
-    {"dtrun rm [-y] NAME", "remove what was pulled; -y: without asking"},
-    {"dtrun doctor", "what it finds on this machine, to paste into a bug report"},
-    {"dtrun --list", "installed policies and drivers"},
-    {"dtrun POLICY --help", "the policy's parameters"},
+    {"mpirun -n R dtrun ...", "the same with a target shared by R processes, on one machine or several"},
+    {"dtrun pull NAME", "download smollm2, or OWNER/NAME[:Q4_K_M] of Hugging Face; -m NAME loads it"},
+    {"dtrun ls [--json], dtrun list", "list the models on this machine: name, kind, type, size, path"},
+    {"dtrun rm [-y] NAME", "remove a pulled model; -y: without asking"},
+    {"dtrun doctor", "report on this machine, to paste into a bug report"},
+    {"dtrun --list", "list the installed policies and drivers"},
+    {"dtrun POLICY --help", "show the policy's parameters"},
 };
 
 static const line statuses[] = {
@@ -33,26 +33,26 @@ static const line statuses[] = {
     {"1", "the engine or the device failed, or a disk is full"},
     {"2", "bad usage or bad input"},
     {"3", "the policy failed"},
-    {"130", "interrupted by Ctrl-C, after printing what there was"},
+    {"130", "interrupted by Ctrl-C; the text so far has been printed"},
 };
 
 static const line variables[] = {
-    {"DTRUN_TARGET, DTRUN_DRAFT", "models where --target and --draft say none"},
-    {"DTRUN_HOME", "a folder with policies, scripts and models that are looked for there first"},
-    {"DTRUN_JOIN_SECONDS", "how long programs that mpirun starts may take to join, 1 to 86400 (20)"},
-    {"HF_HUB_CACHE, HF_HOME", "where models that are named by an id of Hugging Face lie"},
+    {"DTRUN_TARGET, DTRUN_DRAFT", "the models to load without --target and --draft"},
+    {"DTRUN_HOME", "a folder that is searched first for policies, scripts and models"},
+    {"DTRUN_JOIN_SECONDS", "seconds to wait until all programs that mpirun starts have joined, 1 to 86400 (20)"},
+    {"HF_HUB_CACHE, HF_HOME", "the cache with models that are named by a Hugging Face id"},
     {"HF_ENDPOINT, HF_TOKEN, HF_TOKEN_PATH",
-     "where dtrun pull asks (https://huggingface.co), and its token for private models"},
-    {"DTRUN_PULL_STALL_SECONDS", "how long a server may be silent before dtrun pull ends (60)"},
+     "the server of dtrun pull (https://huggingface.co), and a token for private models"},
+    {"DTRUN_PULL_STALL_SECONDS", "seconds without data after which dtrun pull gives up (60)"},
     {"XDG_CACHE_HOME, XDG_CONFIG_HOME",
-     "where measured costs and tuned presets are kept, in a folder dtrun (~/.cache, ~/.config)"},
+     "folders in whose folder dtrun measured costs and tuned presets are kept (~/.cache, ~/.config)"},
     {"XDG_DATA_HOME",
      "where dtrun pull smollm2 puts models if it may not write into models/ (~/.local/share/dtrun/models)"},
-    {"XDG_STATE_HOME", "where what was typed in chats is kept, in a folder dtrun (~/.local/state)"},
+    {"XDG_STATE_HOME", "folder in whose folder dtrun the lines typed in chats are kept (~/.local/state)"},
 };
 
 static const char example[] = "dtrun dynatree --text 'It was a dark night' -n 100 --compare ar";
-static const char defaults[] = "A policy that is left out is rate; without a draft model it copies from the text.";
+static const char defaults[] = "The default policy is rate; without a draft model it copies from the text.";
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
@@ -77,7 +77,7 @@ void print_help(void) {
   printf("\n%s\nExample: %s\n", defaults, example);
 }
 
-/* Prints text for man: escapes characters that man would read as a command or a typographic sign. */
+/* Prints text for man: escapes characters that man would read as a command or as a typographic sign. */
 static void roff(const char *text) {
   for (const char *c = text; *c; c++) {
     bool begins = c == text || c[-1] == '\n';

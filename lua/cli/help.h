@@ -1,4 +1,4 @@
-/* dtrun --help and dtrun --man: the same text for a terminal and as a manual page. */
+/* dtrun --help and dtrun --man print the same text, for a terminal and as a manual page. */
 #ifndef HELP_H
 #define HELP_H
 

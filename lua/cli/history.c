@@ -1,4 +1,5 @@
-/* The history of typed lines: see history.h. It is a convenience, so failures to read or write it are ignored. */
+/* The history of typed lines: see history.h. It is only a convenience, so errors in reading or writing it are
+ * ignored. */
 #include "cli/history.h"
 
 #include "cli/replace.h"
@@ -11,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MOST_BYTES (4 << 20) /* a larger file is cut */
+#define MOST_BYTES (4 << 20) /* a larger file is shortened */
 
-/* Opens the file, readable by the user only; -1: that failed. It does not wait if the file is a pipe. */
+/* Opens the file, which only the user can read; -1: that failed. If it is a pipe, this does not wait. */
 static int open_file(const char *path, int flags) {
   int fd = open(path, flags | O_NONBLOCK | O_CLOEXEC, 0600);
   struct stat info;
@@ -22,7 +23,7 @@ static int open_file(const char *path, int flags) {
   return -1;
 }
 
-/* The whole file, or its last MOST_BYTES; NULL: nothing to read. */
+/* Returns the whole file, or its last MOST_BYTES; NULL: there is nothing to read. */
 static char *read_end(const char *path) {
   int fd = open_file(path, O_RDONLY);
   off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END), from = size > MOST_BYTES ? size - MOST_BYTES : 0;
@@ -35,7 +36,8 @@ static char *read_end(const char *path) {
   return NULL;
 }
 
-/* The last HISTORY_MOST lines; *long_before: so many bytes come before them that the file should be cut. */
+/* Returns the last HISTORY_MOST lines. *long_before: the file has so much text before them that it should be
+ * shortened. */
 static char *last_lines(char *text, bool *long_before) {
   char *at = text + strlen(text);
   int n = 0;
@@ -61,7 +63,7 @@ void history_add(const char *line) {
   int fd = path && dtl_make_folders(path) ? open_file(path, O_WRONLY | O_APPEND | O_CREAT) : -1;
   int n = fd >= 0 ? asprintf(&entry, "%s\n", line) : -1;
   if (n >= 0) {
-    ssize_t written = write(fd, entry, (size_t)n); /* one write, so that lines of two chats do not mix */
+    ssize_t written = write(fd, entry, (size_t)n); /* a single write, so that lines of two chats do not mix */
     (void)written;
     free(entry);
   }

@@ -2,7 +2,7 @@
 #ifndef HISTORY_H
 #define HISTORY_H
 
-#define HISTORY_MOST 1000 /* lines that are read */
+#define HISTORY_MOST 1000 /* maximum number of lines that are read */
 
 /* Calls add(user, line) for each line, the oldest first. A file that cannot be read counts as empty. */
 void history_read(void (*add)(void *user, const char *line), void *user);

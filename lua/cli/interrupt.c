@@ -1,4 +1,4 @@
-/* Ctrl-C: see interrupt.h. */
+/* Handles Ctrl-C and other signals: see interrupt.h. */
 #include "cli/interrupt.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static void on_interrupt(int signal) {
 /* mpirun ends its processes with this signal. */
 static void on_end(int signal) {
   static const char line[] =
-      "dtrun: mpirun has ended the run: one of its ranks died (it says which), or it was told to\n";
+      "dtrun: mpirun has ended the run: one of its ranks died (mpirun says which), or mpirun was stopped\n";
   ssize_t said = write(STDERR_FILENO, line, sizeof line - 1);
   (void)signal, (void)said;
   _exit(EXIT_FAILURE);

@@ -68,7 +68,7 @@ static void warn_of_threads(const cli_options *o) {
              most == 1 ? "" : "s");
 }
 
-/* A grammar or a schema in a file. */
+/* Reads the file of a grammar or a schema. */
 static int read_grammar_file(cli_options *o) {
   const struct {
     const char *form, *what, *file;
@@ -78,7 +78,8 @@ static int read_grammar_file(cli_options *o) {
     char *text = NULL;
     if (!of[i].file) continue;
     if (o->in.grammar)
-      return complain(EXIT_USAGE, "--grammar, --grammar-file, --json-schema, --json-schema-file, --regex: give one");
+      return complain(EXIT_USAGE,
+                      "--grammar, --grammar-file, --json-schema, --json-schema-file, --regex: give only one of them");
     dt_status status = dtl_read_grammar(of[i].what, of[i].file, &text, &err);
     if (!status) status = request_grammar(&o->in, of[i].form, text, &err);
     free(text);
@@ -87,14 +88,14 @@ static int read_grammar_file(cli_options *o) {
   return 0;
 }
 
-/* Whether the texts need what not every backend can do with logits. */
+/* Returns whether the texts need operations on logits that not every backend has. */
 static bool needs_logits(const request_input *in) {
   const dt_seq_options *seq = &in->request.seq;
   return dt_adjustments_wanted(&seq->adjustments) || seq->logprobs.wanted || in->n_biases;
 }
 
-/* Opens the pair. A limited draft vocabulary also has the tokens of the prompts. chats: a conversation needs a layout.
- */
+/* Opens the pair. A limited draft vocabulary also gets the tokens of the prompts. chats: the target must have a layout
+ * of conversations. */
 static int open_models(job *j, dtl_need need, bool chats) {
   cli_options *o = j->options;
   dt_error err;
@@ -118,7 +119,7 @@ static int open_models(job *j, dtl_need need, bool chats) {
   return request_biases(&o->in, j->pair, &err) ? complain_of(&err) : 0;
 }
 
-/* Opens the policy again with the preset found for the pair, which is open now. */
+/* Opens the policy again, with the preset that was found for the pair, which is open now. */
 static int open_tuned(job *j) {
   dt_error err;
   if (!wants_tuned(j->options)) return 0;
@@ -128,14 +129,15 @@ static int open_tuned(job *j) {
   return dtl_policy_open(&how, &j->policy, &err) ? complain_of(&err) : 0;
 }
 
-/* Opens the memory that outlives a run, and the corpus, if a policy uses them. */
+/* Opens the memory that lasts beyond a run, and the corpus, if a policy uses them. */
 static int open_memory(job *j) {
   const cli_options *o = j->options;
   dt_error err;
-  if (!(j->memory = dtl_memory_open())) return complain(EXIT_ENGINE, "out of memory: what policies remember");
+  if (!(j->memory = dtl_memory_open())) return complain(EXIT_ENGINE, "out of memory: the memory of policies");
   if (!o->n_corpus) return 0;
   if (o->policy && !uses_corpus(j->policy) && !uses_corpus(j->other)) {
-    if (!o->quiet) complain(0, "--corpus: %s looks nothing up", dtl_policy_describe(j->policy)->name);
+    if (!o->quiet)
+      complain(0, "--corpus: the policy %s does not search in files", dtl_policy_describe(j->policy)->name);
     return 0;
   }
   return dtl_corpus_open(j->pair, o->corpus, o->n_corpus, &j->corpus, &err) ? complain_of(&err) : 0;
@@ -153,7 +155,7 @@ dt_status job_conversation(const job *j, const dt_message *turns, int n, char **
   return dtl_conversation(j->chat, system ? &message : NULL, turns, NULL, n, NULL, text, len, err);
 }
 
-/* Makes each prompt a conversation of one question. */
+/* Turns each prompt into a conversation with one question. */
 static int wrap_prompts(job *j) {
   dt_error err;
   int status = open_chat(j);
@@ -168,7 +170,7 @@ static int wrap_prompts(job *j) {
   return status;
 }
 
-/* Tells how options were understood, if the user may have meant something else. */
+/* Says how options were understood if the user may have meant something else. */
 static void say_what_it_means(const cli_options *o) {
   const dt_sampling *s = &o->in.request.seq.sampling;
   const char *sampler = s->top_p ? "--top-p" : s->top_k ? "--top-k" : s->min_p ? "--min-p" : NULL;
@@ -177,7 +179,7 @@ static void say_what_it_means(const cli_options *o) {
   if (sampler && !s->temp) say("%s has no effect at temperature 0: give --temp", sampler);
 }
 
-/* Fills in the prompt if the command line names none: standard input; an error at a terminal. */
+/* Fills in the prompt if the command line gives none: standard input. At a terminal that is an error. */
 static int complete_prompts(cli_options *o) {
   if (o->n_files && o->n_texts) return complain(EXIT_USAGE, "two prompts: give --prompt or --text, not both");
   if (o->n_files || o->n_texts || o->prompts) return 0;
@@ -188,15 +190,15 @@ static int complete_prompts(cli_options *o) {
   return 0;
 }
 
-/* Fills in the policy if the command line names none: rate needs no parameters and no draft model. False: one was
- * named. */
+/* Fills in the policy if the command line names none: rate, which needs no parameters and no draft model. False: a
+ * policy was named. */
 static bool complete_policy(cli_options *o) {
   if (o->policy) return false;
   o->policy = "rate";
   return true;
 }
 
-/* Log-probabilities are in results only. */
+/* Log-probabilities are written into results only. */
 static int check_logprobs(const cli_options *o) {
   if (o->in.request.seq.logprobs.wanted && !o->json)
     return complain(EXIT_USAGE,
@@ -204,7 +206,7 @@ static int check_logprobs(const cli_options *o) {
   return 0;
 }
 
-/* Options of a server alone. */
+/* Refuses options that only a server has. */
 static int check_server_options(const cli_options *o) {
   const char *name = o->host             ? "--host"
                      : o->port >= 0      ? "--port"
@@ -219,13 +221,14 @@ static int check_server_options(const cli_options *o) {
   return name ? complain(EXIT_USAGE, "%s is an option of dtrun serve", name) : 0;
 }
 
-/* What a job is for: it waits for texts that are typed or sent, or has its prompts. */
+/* What a job is for: its texts are typed or sent, or are its prompts. */
 typedef enum { PROMPTS, TYPED, SENT } job_kind;
 
 static dtl_need need_of(const job *j, job_kind kind) {
   dtl_need need = draft_of(j->policy), other = draft_of(j->other);
   if (kind == PROMPTS) return need > other ? need : other;
-  return need == DTL_NEEDS_DRAFT ? DTL_NEEDS_DRAFT : DTL_ANY_DRAFT; /* /policy and requests may name others */
+  return need == DTL_NEEDS_DRAFT ? DTL_NEEDS_DRAFT
+                                 : DTL_ANY_DRAFT; /* because /policy and requests may name other policies */
 }
 
 /* Opens policies, pair, memory and corpus. */
@@ -239,7 +242,7 @@ static int open_all(job *j, job_kind kind, bool chats) {
   if (!status && kind == PROMPTS && chosen && !o->quiet)
     say("policy: rate, since none was named; dtrun --list names all");
   if (!status && kind != PROMPTS && j->found && j->draft && !o->quiet)
-    say("draft: %s, found (--draft none: without)", j->draft);
+    say("draft: %s, found (--draft none: no draft)", j->draft);
   if (!status) status = open_tuned(j);
   return status ? status : open_memory(j);
 }
@@ -259,7 +262,7 @@ int job_open(cli_options *o, job *j) {
   return status;
 }
 
-/* Names options that a conversation cannot use. */
+/* Returns the name of an option that a conversation cannot use. */
 static const char *misplaced(const cli_options *o) {
   return o->n_files || o->n_texts || o->prompts ? "--prompt, --text and --prompts"
          : o->compare                           ? "--compare"
@@ -272,7 +275,7 @@ static const char *misplaced(const cli_options *o) {
 
 int job_open_chat(cli_options *o, job *j) {
   *j = (job){.options = o};
-  if (misplaced(o)) return complain(EXIT_USAGE, "chat: no place for %s: the questions are typed", misplaced(o));
+  if (misplaced(o)) return complain(EXIT_USAGE, "chat does not take %s: questions are typed", misplaced(o));
   if (check_server_options(o)) return EXIT_USAGE;
   say_what_it_means(o);
   int status = open_all(j, TYPED, true);
@@ -291,7 +294,7 @@ static bool wants_table(const cli_options *o) { return o->in.costs && strcmp(o->
 static int open_learned(job *j) {
   dtl_learning how = dtl_learning_shown(&interrupted);
   if (!j->learned) j->learned = dtl_learned_open(j->pair, &how);
-  return j->learned ? 0 : complain(EXIT_ENGINE, "out of memory: what passes cost");
+  return j->learned ? 0 : complain(EXIT_ENGINE, "out of memory: the costs of passes");
 }
 
 int job_costs(job *j) {
@@ -309,7 +312,7 @@ int job_costs(job *j) {
 dtl_request job_request(const job *j) {
   dtl_request r = j->options->in.request;
   r.slots = j->slots, r.answers = j->answers;
-  r.costs = j->costs.batch ? &j->costs : NULL; /* 0: no costs were measured */
+  r.costs = j->costs.batch ? &j->costs : NULL; /* 0: no costs have been measured */
   r.learned = j->learned, r.memory = j->memory, r.corpus = j->corpus;
   r.interrupt = &interrupted, r.begin_line = begin_line;
   r.seq.end = j->chat ? dt_chat_end(j->chat) : NULL;

@@ -10,14 +10,14 @@
 typedef struct {
   cli_options *options;
   prompt_list prompts;
-  bool several;               /* reported as a batch: more than one prompt, or a file of them */
-  int slots;                  /* sequences at once; 0: not several */
-  dtl_policy *policy, *other; /* other: of --compare, or NULL */
+  bool several;               /* there is more than one prompt, or a file of prompts: results are reported as a batch */
+  int slots;                  /* sequences at once; 0: `several` is false */
+  dtl_policy *policy, *other; /* other: the policy of --compare, or NULL */
   dt_pair *pair;
   const char *target, *draft; /* the pair's */
   bool found;                 /* the draft was searched for, not named */
-  dt_chat *chat;              /* NULL: prompts are texts, not questions */
-  int answers;                /* to each prompt */
+  dt_chat *chat;              /* NULL: prompts are texts to continue, not questions */
+  int answers;                /* number of answers to each prompt */
   dtl_trace *trace;           /* or NULL */
   dtl_costs costs;            /* with --costs table, if a policy uses costs */
   dtl_learned *learned;       /* NULL: with --costs table */
@@ -25,24 +25,25 @@ typedef struct {
   dtl_corpus *corpus; /* NULL: none given */
 } job;
 
-/* Each checks as much as possible before anything runs, prints a mistake, and returns an exit status. Defaults stand
- * for a missing policy and prompt. Call job_close after a failure too. */
+/* Each of these checks as much as possible before anything runs, prints what is wrong, and returns an exit status. A
+ * missing policy or prompt is replaced by its default. Call job_close after a failure too. */
 int job_open(cli_options *options, job *out);
-int job_open_chat(cli_options *options, job *out); /* without prompts, for a conversation; any draft model is loaded */
-int job_open_server(cli_options *options, job *out); /* the same, and what passes cost */
-int job_costs(job *j); /* costs, if a policy uses them: measured with --costs table, else learned */
-int job_close(job *j); /* returns an exit status too: writing the trace may fail */
+int job_open_chat(cli_options *options, job *out);   /* for a conversation, without prompts; it loads any draft model */
+int job_open_server(cli_options *options, job *out); /* the same, with the costs of passes */
+int job_costs(job *j); /* gets the costs if a policy uses them: measured with --costs table, otherwise learned */
+int job_close(job *j); /* returns an exit status too, since writing the trace may fail */
 
-/* The options to open the command line's policy again under other settings. The preset DTL_TUNED needs a pair: without
- * one, the policy opens with its defaults, to tell what it uses. */
+/* Returns the options with which to open the command line's policy again, for other settings. The preset DTL_TUNED
+ * needs a pair; without a pair the policy opens with its defaults, to find out what it uses. */
 dtl_policy_options job_policy(const cli_options *options, const dt_pair *pair);
 
-/* The conversation so far (turns, n as in dt_chat_text) with the job's system text. *text is malloc'd. */
+/* Writes the conversation so far (turns[n] as in dt_chat_text) with the job's system text as a prompt. *text is
+ * malloc'd. */
 dt_status job_conversation(const job *j, const dt_message *turns, int n, char **text, size_t *len, dt_error *err);
 
-int job_texts(const job *j); /* answers to all prompts */
+int job_texts(const job *j); /* total number of answers to all prompts */
 
-/* The request that all runs of the job share; its prompts are not set. */
+/* Returns the request that all runs of the job share, without prompts. */
 dtl_request job_request(const job *j);
 
 #endif

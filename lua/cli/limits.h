@@ -1,9 +1,9 @@
-/* Limits of the shell (ulimit) that would end the process without a message: one line tells of them. */
+/* Limits of the process (ulimit) that would end it without a message: dtrun prints a line instead. */
 #ifndef LIMITS_H
 #define LIMITS_H
 
-/* To be called first. Returns 0, or an exit status if dtrun cannot run under these limits. From now on writing past the
- * limit of a file's size fails as on a full disk. */
+/* Checks the limits; call it first. Returns 0, or an exit status if dtrun cannot run under these limits. From then on,
+ * writing beyond the limit of a file's size fails as on a full disk. */
 int limits_check(void);
 
 #endif

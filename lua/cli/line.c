@@ -1,4 +1,4 @@
-/* Typed lines: see line.h. */
+/* Reads typed lines: see line.h. */
 #include "cli/line.h"
 
 #include "cli/history.h"
@@ -23,9 +23,9 @@ struct line_source {
   char *buffer; /* [size] */
   size_t size;
 #ifdef DTRUN_LIBEDIT
-  EditLine *editor; /* NULL: no editing, lines are read as they come */
+  EditLine *editor; /* NULL: lines are read as they come, without editing */
   History *history;
-  sigset_t mask; /* signals blocked while no line is typed */
+  sigset_t mask; /* signals that are blocked while no line is being typed */
 #endif
 };
 
@@ -52,7 +52,7 @@ static char *show_prompt(EditLine *editor) {
   return (char *)s->prompt;
 }
 
-/* Reads a character, whose bytes may come one by one. Ctrl-C ends the wait for it, and is blocked everywhere else. */
+/* Reads a character, whose bytes may come one at a time. Ctrl-C ends waiting for it; it is blocked everywhere else. */
 static int next_character(EditLine *editor, wchar_t *c) {
   mbstate_t state = {0};
   struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -64,7 +64,7 @@ static int next_character(EditLine *editor, wchar_t *c) {
     if (n == 0) return 0;
     if (interrupted || (n < 0 && errno != EINTR)) return -1;
     size_t taken = n > 0 ? mbrtowc(c, &byte, 1, &state) : (size_t)-2;
-    if (taken == (size_t)-1) state = (mbstate_t){0}; /* invalid: ignored */
+    if (taken == (size_t)-1) state = (mbstate_t){0}; /* invalid bytes are ignored */
     if (taken <= 1) return 1;
   }
 }
@@ -77,13 +77,13 @@ static void remember(void *user, const char *line) {
 
 static void open_editor(line_source *s) {
   HistEvent event;
-  setlocale(LC_CTYPE, ""); /* this category only: numbers keep their decimal point */
+  setlocale(LC_CTYPE, ""); /* only this category, so that numbers keep their decimal point */
   if (MB_CUR_MAX == 1) setlocale(LC_CTYPE, "C.UTF-8");
   s->editor = el_init("dtrun", stdin, stdout, stderr);
   s->history = s->editor ? history_init() : NULL;
   if (!s->history) return;
   history(s->history, &event, H_SETSIZE, HISTORY_MOST);
-  history(s->history, &event, H_SETUNIQUE, 1); /* a repeated line is one entry */
+  history(s->history, &event, H_SETUNIQUE, 1); /* a repeated line is stored once */
   el_set(s->editor, EL_CLIENTDATA, s);
   el_set(s->editor, EL_PROMPT, show_prompt);
   el_set(s->editor, EL_EDITOR, "emacs");

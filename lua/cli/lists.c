@@ -1,4 +1,4 @@
-/* Help and lists: see lists.h. */
+/* Prints lists and the help of policies: see lists.h. */
 #include "cli/lists.h"
 
 #include "cli/complain.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN 200 /* bytes of a name or value, at most */
+#define SHOWN 200 /* maximum number of bytes of a name or value */
 
 /* Replaces control characters, since a policy's texts may contain any bytes. */
 static const char *clean(char *out, const char *text) {
@@ -40,7 +40,7 @@ int print_policy_help(const cli_options *o) {
   return finish_output(0);
 }
 
-/* Prints one line for one file; an error in a policy is shown in its own line. */
+/* Prints the line of a file; if a policy has an error, its line shows it. */
 static dt_status print_policy_line(const char *name, int width, dt_error *err) {
   dtl_policy *policy;
   dt_status status = dtl_policy_open(&(dtl_policy_options){.policy = name}, &policy, err);
@@ -54,7 +54,7 @@ static dt_status print_policy_line(const char *name, int width, dt_error *err) {
   return DT_OK;
 }
 
-/* Prints a driver's line; its description is the comment at its beginning. */
+/* Prints the line of a driver; its description is the comment at the beginning of the file. */
 static dt_status print_driver_line(const char *name, int width, dt_error *err) {
   char line[256] = "", relative[300], *path;
   snprintf(relative, sizeof relative, "scripts/%s.lua", name);

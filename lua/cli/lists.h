@@ -1,4 +1,4 @@
-/* Lists of policies and drivers: dtrun POLICY --help and dtrun --list. */
+/* Prints lists of policies and drivers: dtrun POLICY --help and dtrun --list. */
 #ifndef LISTS_H
 #define LISTS_H
 

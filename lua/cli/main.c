@@ -1,6 +1,6 @@
-/* The command line: generates under a policy, runs a driver, lists what is installed. Standard output has generated
- * bytes only; every message is one line on standard error. Exit status: 0 done, 1 engine or device or disk, 2 usage or
- * input, 3 the policy, 130 Ctrl-C. */
+/* The command line: generates under a policy, runs a driver, or lists what is installed. Standard output has generated
+ * bytes only; every message is one line on standard error. Exit status: 0 success; 1 failure of the engine, a device or
+ * a disk; 2 wrong usage or input; 3 failure of the policy; 130 Ctrl-C. */
 #include "cli/chat.h"
 #include "cli/complain.h"
 #include "cli/completion.h"
@@ -25,7 +25,7 @@ static int run_driver(int argc, char **argv) {
   return finish_output(dtl_run_driver(argv[0], argc - 1, argv + 1, &interrupted));
 }
 
-/* Called if ranks are missing: a program that is not dtrun never joins. */
+/* Called if ranks are missing, since a program that is not dtrun never joins. */
 static void late(int ranks, int seconds) {
   _exit(
       complain(EXIT_USAGE,

@@ -9,14 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SHOWN 4096 /* bytes of a name or path, at most */
+#define SHOWN 4096 /* maximum number of bytes of a name or path */
 
 static const char *clean(char *out, const char *text) {
   dtl_clean(out, SHOWN, text, strlen(text));
   return out;
 }
 
-/* "98.4 MB" */
+/* Writes a size such as "98.4 MB". */
 static const char *bytes_text(uint64_t bytes, char *out, size_t size) {
   if (bytes < 1000000000)
     snprintf(out, size, "%.1f MB", (double)bytes / 1e6);
@@ -63,7 +63,7 @@ static int list(int argc, char **argv) {
   dtl_model *models;
   dt_error err;
   int n;
-  if (argc > 0 && !json) return complain(EXIT_USAGE, "ls '%.100s': expected nothing, or --json", argv[0]);
+  if (argc > 0 && !json) return complain(EXIT_USAGE, "ls '%.100s': unexpected argument: ls takes only --json", argv[0]);
   if (dtl_models(&models, &n, &err)) return complain_of(&err);
   if (json)
     ok = print_json(models, n);
@@ -86,19 +86,20 @@ static int take_away(int argc, char **argv) {
   const char *name = argc > sure ? argv[sure] : NULL;
   dt_error err;
   if (!name || *name == '-' || argc != sure + 1)
-    return complain(EXIT_USAGE, "usage: dtrun rm [-y] NAME, a name of dtrun ls");
+    return complain(EXIT_USAGE, "usage: dtrun rm [-y] NAME, with a name that dtrun ls shows");
   if (!sure && !isatty(STDIN_FILENO))
-    return complain(EXIT_USAGE, "rm asks at a terminal: dtrun rm -y %.200s removes without", name);
+    return complain(EXIT_USAGE, "rm asks first, which needs a terminal: dtrun rm -y %.200s removes without asking",
+                    name);
   if (dtl_remove_model(name, agree, &sure, &removed, &err)) return complain_of(&err);
-  say(removed ? "%.200s is removed" : "%.200s stays", name);
+  say(removed ? "%.200s is removed" : "%.200s is not removed", name);
   return 0;
 }
 
 static int tell_loaded(int argc, char **argv) {
-  if (argc > 0) return complain(EXIT_USAGE, "ps '%.100s': expected nothing", argv[0]);
+  if (argc > 0) return complain(EXIT_USAGE, "ps '%.100s': unexpected argument: ps takes none", argv[0]);
   puts(
-      "no model stays loaded: dtrun loads one for the command that names it, and dtrun serve until that ends; dtrun ls "
-      "lists those that are here");
+      "no model stays loaded: each command, dtrun serve included, loads its models and frees them at its end; dtrun ls "
+      "lists the models on this machine");
   return finish_output(0);
 }
 
@@ -110,12 +111,13 @@ typedef struct {
 } command;
 
 static const command commands[] = {
-    {"pull", "dtrun pull NAME: smollm2, or OWNER/NAME[:Q4_K_M] of Hugging Face, which -m NAME then takes", models_pull},
-    {"ls", "dtrun ls [--json]: models that are here", list},
+    {"pull", "dtrun pull NAME: download smollm2, or OWNER/NAME[:Q4_K_M] of Hugging Face; -m NAME loads it",
+     models_pull},
+    {"ls", "dtrun ls [--json]: list the models on this machine", list},
     {"list", "dtrun list [--json]: the same as dtrun ls", list},
     {"models", "dtrun models [--json]: the same as dtrun ls", list},
-    {"ps", "dtrun ps: which models are loaded", tell_loaded},
-    {"rm", "dtrun rm [-y] NAME: remove what was pulled, a name of dtrun ls; -y: without asking", take_away},
+    {"ps", "dtrun ps: show which models are loaded", tell_loaded},
+    {"rm", "dtrun rm [-y] NAME: remove a pulled model by its name in dtrun ls; -y: without asking", take_away},
 };
 
 static const command *find(int argc, char **argv) {

@@ -1,4 +1,4 @@
-/* The table of options, and looking them up: see options.h. */
+/* The table of options and its lookup: see options.h. */
 #include "cli/options.h"
 
 #include "cli/foreign.h"
@@ -12,59 +12,67 @@
 /* clang-format off */
 static const option options[] = {
     {"-f --prompt", NULL, "FILE", PROMPT, 0, 0, 0,
-     "prompt from a file, bytes as they are; '-', or no prompt: standard input", NULL},
-    {"-p --text", NULL, "TEXT", TEXT, 0, 0, 0, "prompt given here (repeatable)", NULL},
+     "prompt from a file, byte for byte; '-', or no prompt: standard input", NULL},
+    {"-p --text", NULL, "TEXT", TEXT, 0, 0, 0, "the prompt itself (repeatable)", NULL},
     {"--prompts", NULL, "FILE.jsonl", STRING, FIELD(prompts), 0, 0,
-     "a prompt from each line {\"prompt\": \"...\"}", NULL},
-    {"--set", NULL, "NAME=VALUE", SETTING, 0, 0, 0, "a parameter of the policy (repeatable)", NULL},
-    {"--preset", NULL, "NAME", STRING, FIELD(preset), 0, 0, "a named set of parameters of the policy", NULL},
+     "read a prompt from each line {\"prompt\": \"...\"} of a file", NULL},
+    {"--set", NULL, "NAME=VALUE", SETTING, 0, 0, 0, "set a parameter of the policy (repeatable)", NULL},
+    {"--preset", NULL, "NAME", STRING, FIELD(preset), 0, 0, "use a named set of parameters of the policy", NULL},
     {"--corpus", NULL, "FILE", CORPUS, 0, 0, 0,
-     "a text that policies such as suffix look things up in (repeatable)", NULL},
+     "a text file in which policies such as suffix search (repeatable)", NULL},
     {"--policy-seconds", NULL, "S", SECONDS, FIELD(policy_seconds), 0, 0,
-     "end a policy that used S seconds of its own in a run", NULL},
-    {"--grammar-file", NULL, "FILE", STRING, FIELD(grammar_file), 0, 0, "as --grammar, from a file", NULL},
-    {"--json-schema-file", NULL, "FILE", STRING, FIELD(schema_file), 0, 0, "as --json-schema, from a file", NULL},
+     "stop a policy that has used S seconds of its own in a run", NULL},
+    {"--grammar-file", NULL, "FILE", STRING, FIELD(grammar_file), 0, 0, "like --grammar, read from a file", NULL},
+    {"--json-schema-file", NULL, "FILE", STRING, FIELD(schema_file), 0, 0,
+     "like --json-schema, read from a file", NULL},
     {"--chat", "-st --single-turn", NULL, FLAG, FIELD(chat), 0, 0,
      "the prompt is a question: wrap it in the model's chat template", NULL},
     {"--system", "-sys --system-prompt", "TEXT", STRING, FIELD(system), 0, 0,
-     "a chat's system text (the template's own, if it has one)", NULL},
+     "system text of a chat (the template's own, if it has one)", NULL},
     {"--template", "--chat-template", "NAME", STRING, FIELD(template), 0, 0,
-     "a chat's template (the model's own): chatml, llama3, ...", NULL},
-    {"--host", NULL, "ADDRESS", STRING, FIELD(host), 0, 0, "of dtrun serve (127.0.0.1: this machine alone)", NULL},
-    {"--port", NULL, "N", NUMBER, FIELD(port), 0, 65535, "of dtrun serve (8080; 0: any that is free)", NULL},
-    {"--port-file", NULL, "FILE", STRING, FIELD(port_file), 0, 0, "dtrun serve writes its port there", NULL},
-    {"--api-key", NULL, "KEY", STRING, FIELD(key), 0, 0, "that clients of dtrun serve must send", NULL},
+     "chat template: chatml, llama3, ... (the model's own)", NULL},
+    {"--host", NULL, "ADDRESS", STRING, FIELD(host), 0, 0,
+     "address at which dtrun serve listens (127.0.0.1: only this machine)", NULL},
+    {"--port", NULL, "N", NUMBER, FIELD(port), 0, 65535, "port of dtrun serve (8080; 0: any free port)", NULL},
+    {"--port-file", NULL, "FILE", STRING, FIELD(port_file), 0, 0, "dtrun serve writes its port into this file", NULL},
+    {"--api-key", NULL, "KEY", STRING, FIELD(key), 0, 0, "key that clients of dtrun serve must send", NULL},
     {"--served-model-name", "--alias -a", "NAME", SERVED, 0, 0, 0,
      "the model's name for clients of dtrun serve (repeatable)", NULL},
     {"--cors", NULL, "ORIGIN", ORIGIN, 0, 0, 0,
-     "pages of this site may use dtrun serve (repeatable; *: of any site)", NULL},
-    {"--queue", NULL, "N", NUMBER, FIELD(queue), 1, 100000, "requests that may wait in dtrun serve (64)", NULL},
+     "web pages of this origin may use dtrun serve (repeatable; *: any origin)", NULL},
+    {"--queue", NULL, "N", NUMBER, FIELD(queue), 1, 100000,
+     "maximum number of requests that wait in dtrun serve (64)", NULL},
     {"--cache-ram", NULL, "MIB", NUMBER, FIELD(cache_ram), 0, 1000000,
-     "memory for the prefix cache of dtrun serve (1024)", NULL},
+     "maximum size of the prefix cache of dtrun serve, in MiB (1024)", NULL},
     {"--timeout", NULL, "S", NUMBER, FIELD(timeout), 1, 1000000,
-     "seconds that a request to dtrun serve may take (any)", NULL},
-    {"--stats", NULL, NULL, FLAG, FIELD(stats), 0, 0, "in a chat: a line of statistics after each answer", NULL},
-    {"--compare", NULL, "POLICY", STRING, FIELD(compare), 0, 0, "run both in turns and print the ratio", NULL},
-    {"--rounds", NULL, "N", NUMBER, FIELD(rounds), 1, 32, "of --compare (3, and more while they are short)", NULL},
+     "maximum time of a request to dtrun serve, in seconds (no limit)", NULL},
+    {"--stats", NULL, NULL, FLAG, FIELD(stats), 0, 0, "in a chat: show a line of statistics after each answer", NULL},
+    {"--compare", NULL, "POLICY", STRING, FIELD(compare), 0, 0,
+     "run both policies in turns and print the ratio of their speeds", NULL},
+    {"--rounds", NULL, "N", NUMBER, FIELD(rounds), 1, 32,
+     "number of rounds for --compare (3, more if they are short)", NULL},
     {"--json", NULL, "FILE", STRING, FIELD(json), 0, 0,
-     "write the result; '-': to standard output, instead of the text", NULL},
+     "write the result as JSON; '-': to standard output, instead of the text", NULL},
     {"--trace", NULL, "FILE", STRING, FIELD(trace), 0, 0,
      "write every iteration's tree; dtrun run trace FILE shows it", NULL},
     {"--color", NULL, NULL, FLAG, FIELD(color), 0, 0,
-     "drafted text green, bonus tokens cyan, corrections yellow", NULL},
-    {"-q --quiet", NULL, NULL, FLAG, FIELD(quiet), 0, 0, "no summary", NULL},
-    {"-v --verbose", NULL, NULL, FLAG, FIELD(verbose), 0, 0, "a longer summary", NULL},
+     "show drafted text green, bonus tokens cyan and corrections yellow", NULL},
+    {"-q --quiet", NULL, NULL, FLAG, FIELD(quiet), 0, 0, "print no summary", NULL},
+    {"-v --verbose", NULL, NULL, FLAG, FIELD(verbose), 0, 0, "print a longer summary", NULL},
     {"--explain", NULL, NULL, FLAG, FIELD(explain), 0, 0,
-     "where the time of an iteration went, and what may help", NULL},
-    {"--list", NULL, NULL, FLAG, FIELD(list), 0, 0, "installed policies and drivers", NULL},
-    {"-h --help", "--usage", NULL, FLAG, FIELD(help), 0, 0, "this text; with a policy: its parameters", NULL},
-    {"--man", NULL, NULL, FLAG, FIELD(man), 0, 0, "this text as a manual page", NULL},
-    {"--version", NULL, NULL, FLAG, FIELD(version), 0, 0, "the version", NULL},
+     "show where the time of an iteration went and what may help", NULL},
+    {"--list", NULL, NULL, FLAG, FIELD(list), 0, 0, "list the installed policies and drivers", NULL},
+    {"-h --help", "--usage", NULL, FLAG, FIELD(help), 0, 0, "show this help; with a policy: its parameters", NULL},
+    {"--man", NULL, NULL, FLAG, FIELD(man), 0, 0, "print this help as a manual page", NULL},
+    {"--version", NULL, NULL, FLAG, FIELD(version), 0, 0, "print the version", NULL},
 };
 /* clang-format on */
-enum { N_OPTIONS = sizeof options / sizeof *options, FIELDS_AT = 3 }; /* own options before those of the fields */
+enum {
+  N_OPTIONS = sizeof options / sizeof *options,
+  FIELDS_AT = 3
+}; /* options of this table that come before those of the fields */
 
-/* The options that fields of requests and pairs make, from the first call on, and their number. */
+/* Returns the options made from fields of requests and pairs, and their number. The first call makes them. */
 static const option *field_options(int *n) {
   static option made[REQUEST_FIELDS];
   static int count = 0;
@@ -85,7 +93,8 @@ const option *option_at(int i) {
   return i - n < N_OPTIONS ? &options[i - n] : NULL;
 }
 
-/* The next name of a list with blanks between: its length, and *at after it; 0: there is none. */
+/* Returns the length of the next name in a list, whose names are separated by blanks, and moves *at after it; 0: there
+ * is none. */
 static size_t next_name(const char **at, const char **name) {
   if (!*at) return 0;
   *name = *at + strspn(*at, " ");
@@ -109,8 +118,8 @@ const option *option_find(const char *arg, size_t n) {
   return NULL;
 }
 
-/* The long option that the n characters of `arg` probably mean; false: none. It has the same first letter: a name that
- * differs there is probably another program's option. */
+/* Finds the long option that arg[n] probably means; false: there is none. It must have the same first letter: otherwise
+ * the name probably is another program's option. */
 static bool suggestion(const char *arg, size_t n, char *out, size_t size) {
   enum { MOST = 256, LENGTH = 40 };
   char text[MOST][LENGTH];

@@ -1,5 +1,5 @@
-/* The options of the command line: the fields of requests and pairs (request/fields.h), and those of the program
- * itself. They give the parser, --help, the manual page and what shells complete. */
+/* The options of the command line: the fields of requests and pairs (request/fields.h) and the options of the program
+ * itself. The parser, --help, the manual page and the completion of shells use them. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
@@ -8,22 +8,22 @@
 typedef enum { REQUEST, FLAG, STRING, NUMBER, SECONDS, SETTING, PROMPT, TEXT, CORPUS, ORIGIN, SERVED } option_kind;
 
 typedef struct {
-  const char *names;    /* one or two, with a blank between */
-  const char *other;    /* of other programs, with blanks between; or NULL */
+  const char *names;    /* one or two names, separated by a blank */
+  const char *other;    /* its names in other programs, separated by blanks; or NULL */
   const char *argument; /* the name of its value; NULL for a FLAG */
   option_kind kind;
-  size_t field;  /* FLAG, STRING, NUMBER, SECONDS: of cli_options */
-  int low, most; /* NUMBER */
+  size_t field;  /* FLAG, STRING, NUMBER, SECONDS: offset in cli_options */
+  int low, most; /* NUMBER: its bounds */
   const char *help;
   const request_field *request; /* REQUEST */
 } option;
 
-const option *option_at(int i); /* i = 0, 1, ..; NULL: there are no more */
+const option *option_at(int i); /* option i, from 0; NULL: there are no more */
 
-/* The first name, or the second (i = 1), in out[size]; false: there is none. */
+/* Copies the first name, or the second one (i = 1), into out[size]; false: there is no such name. */
 bool option_name(const option *o, int i, char *out, size_t size);
 
-/* The option with the name in the n characters of arg, or NULL; option_fail then names the nearest one. */
+/* Returns the option whose name is arg[n], or NULL; option_fail then names the option that resembles it most. */
 const option *option_find(const char *arg, size_t n);
 dt_status option_fail(const char *arg, size_t n, dt_error *err);
 

@@ -17,7 +17,7 @@ typedef struct {
   outcome *gave;
   bool silent;
   FILE *lines; /* results of several texts; NULL: not wanted */
-  int next;    /* of several texts: those before it are shown */
+  int next;    /* number of texts that have been shown, of several */
   int status;
 } run;
 
@@ -51,7 +51,8 @@ static void show_result(run *r, int prompt) {
   if (!result->text_len || result->text[result->text_len - 1] != '\n') shown_text(r, "\n", 1);
 }
 
-/* Shows ended results in the prompts' order; with `all` also those after one that never ended. */
+/* Shows results that have ended, in the order of the prompts; with `all` also those that come after one that never
+ * ended. */
 static void show_results(run *r, bool all) {
   for (; r->next < job_texts(r->job) && (all || r->gave->ended[r->next]); r->next++)
     if (r->gave->ended[r->next] && !r->out.lost) show_result(r, r->next);
@@ -77,7 +78,7 @@ static bool on_done(void *user, int prompt, dtl_result *result) {
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* The first n prompts of the job. */
+/* Returns the first n prompts of the job. */
 static dtl_prompt *list_prompts(const job *j, int n) {
   dtl_prompt *list = calloc((size_t)n, sizeof *list);
   for (int i = 0; i < n && list; i++)
@@ -96,7 +97,7 @@ static void close_lines(run *r) {
   if (r->lines && r->lines != stdout && fclose(r->lines) != 0) shown_fail(&r->out, r->job->options->json, stdout);
 }
 
-/* Every round begins with an empty memory: otherwise one round's output would answer the next. */
+/* Every round starts with an empty memory; otherwise a policy could copy the output of the round before. */
 int outcome_run(const job *j, const dtl_policy *policy, bool silent, outcome *out) {
   run r = {.job = j, .gave = out, .silent = silent};
   size_t n = (size_t)job_texts(j);
@@ -121,7 +122,7 @@ int outcome_run(const job *j, const dtl_policy *policy, bool silent, outcome *ou
     dt_status status = dtl_generate(j->pair, policy, &request, out->results, &err);
     if (!silent && j->several) show_results(&r, true);
     close_lines(&r);
-    if (status && !out->n_failed) fail(&r, complain_of(&err)); /* a failed sequence was reported before */
+    if (status && !out->n_failed) fail(&r, complain_of(&err)); /* failed sequences have been reported before */
     if (r.out.lost) fail(&r, EXIT_ENGINE);
   }
   out->ms = dt_clock_ms() - start;

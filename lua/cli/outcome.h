@@ -1,29 +1,29 @@
-/* Runs one policy over all prompts of a job; shows and writes the results meanwhile. */
+/* Runs a policy over all prompts of a job, and shows and writes the results as they come. */
 #ifndef OUTCOME_H
 #define OUTCOME_H
 
 #include "cli/job.h"
 
 typedef struct {
-  const char *policy;  /* its name; the policy's */
+  const char *policy;  /* the policy's name, owned by the policy */
   dtl_result *results; /* [prompts] */
   bool *ended;         /* [prompts] */
   int n_ended, n_failed;
   long tokens;
-  double ms; /* of all of it */
+  double ms; /* time of the whole run */
 } outcome;
 
-/* Runs the policy. Shows one text as it comes, several ones as each ends, in the prompts' order; writes lines of --json
- * as texts end. `silent`: shows failures only. Returns an exit status: the first failure's, or 0. Call outcome_free
- * after a failure too. */
+/* Runs the policy. A single text is shown as it comes; several texts are shown as each ends, in the order of the
+ * prompts. Lines of --json are written as texts end. `silent`: only failures are shown. Returns an exit status: the
+ * first failure's, or 0. Call outcome_free after a failure too. */
 int outcome_run(const job *j, const dtl_policy *policy, bool silent, outcome *out);
 void outcome_free(outcome *out, const job *j);
 
-/* Tokens per second; of several texts: all generated tokens over the whole time. */
+/* Returns tokens per second; for several texts, all generated tokens divided by the time of the whole run. */
 double outcome_speed(const job *j, const outcome *out);
 
-/* A short run before a measurement, since the first run pays for cold caches, pages and threads. Ignores failures: the
- * measured run reports them. */
+/* Makes a short run before a measurement, since the first run is slowed down by cold caches, page faults and starting
+ * threads. It ignores failures, which the measured run reports. */
 void outcome_warm_up(const job *j, const dtl_policy *policy);
 
 #endif

@@ -1,4 +1,4 @@
-/* Programs beside this one: see program.h. */
+/* Starts programs that are installed with this one: see program.h. */
 #include "cli/program.h"
 
 #include "cli/complain.h"

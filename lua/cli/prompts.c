@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_PROMPT_BYTES (64u << 20) /* far above any context; stops `-f /dev/zero` */
+#define MOST_PROMPT_BYTES (64u << 20) /* far above any context; it stops `-f /dev/zero` */
 #define MOST_LINES_BYTES (1u << 30)
 
 static bool is_standard(const char *path) { return strcmp(path, "-") == 0; }
 
-/* Reads a whole file; malloc'd, with a NUL at its end. */
+/* Reads a whole file into malloc'd memory with a NUL at its end. */
 static dt_status read_all(const char *path, size_t most, char **out, size_t *len, dt_error *err) {
   const char *name = is_standard(path) ? "standard input" : path;
   FILE *file = is_standard(path) ? stdin : fopen(path, "rb");
@@ -34,7 +34,8 @@ static dt_status read_all(const char *path, size_t most, char **out, size_t *len
       else if (capacity <= most)
         status = dt_fail_memory(err, name, capacity);
       else
-        status = dt_fail(err, DT_EINPUT, "prompt %s: over %zu MiB, which no context holds", name, most >> 20);
+        status =
+            dt_fail(err, DT_EINPUT, "prompt %s: it has over %zu MiB, more than any context holds", name, most >> 20);
     }
     if (!status) n += got = fread(text + n, 1, capacity - 1 - n, file);
   }
@@ -54,7 +55,7 @@ static dt_status read_all(const char *path, size_t most, char **out, size_t *len
   return DT_OK;
 }
 
-/* Takes over text, which it frees if there is no memory; copies name. */
+/* Adds a prompt. It takes ownership of text, which it frees if memory runs out, and copies name. */
 static dt_status add(prompt_list *p, const char *name, char *text, size_t len, dt_error *err) {
   prompt_text *grown = text ? realloc(p->list, (size_t)(p->n + 1) * sizeof *grown) : NULL;
   char *named = strdup(name);
@@ -107,7 +108,7 @@ dt_status prompts_add_lines(prompt_list *p, const char *path, dt_error *err) {
     snprintf(name, sizeof name, "%s:%d", path, ++number);
     if (strspn(line, " \t\r") < (size_t)(end - line)) status = add_line(p, name, line, (size_t)(end - line), err);
   }
-  if (!status && p->n == before) status = dt_fail(err, DT_EINPUT, "prompts %s: no line", path);
+  if (!status && p->n == before) status = dt_fail(err, DT_EINPUT, "prompts %s: the file has no lines", path);
   free(text);
   return status;
 }

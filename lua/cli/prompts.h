@@ -1,4 +1,4 @@
-/* The prompts of the command line: texts, files, and lines of JSON. Only main.c uses it. */
+/* Reads the prompts of the command line: texts, files, and lines of JSON. */
 #ifndef PROMPTS_H
 #define PROMPTS_H
 
@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 typedef struct {
-  char *name; /* of its file, or FILE:LINE: for messages */
-  char *text; /* bytes as they are; not empty */
+  char *name; /* for messages: the name of its file, or FILE:LINE */
+  char *text; /* the unchanged bytes; not empty */
   size_t len;
 } prompt_text;
 
@@ -17,11 +17,11 @@ typedef struct {
   int n;
 } prompt_list;
 
-/* Each adds to a list that begins as zeros. Free it with prompts_free, after a failure too. DT_EINPUT: nothing to read,
- * or no prompt in it. */
+/* Each of these adds to a list, which starts as zeros. Free it with prompts_free, after a failure too. DT_EINPUT:
+ * nothing can be read, or there is no prompt in it. */
 dt_status prompts_add_text(prompt_list *p, const char *text, dt_error *err);
 dt_status prompts_add_file(prompt_list *p, const char *path, dt_error *err); /* "-": standard input */
-/* A prompt from each line {"prompt": "..."} of a file. */
+/* Adds a prompt for each line {"prompt": "..."} of a file. */
 dt_status prompts_add_lines(prompt_list *p, const char *path, dt_error *err);
 void prompts_free(prompt_list *p);
 

@@ -1,5 +1,5 @@
-/* dtrun pull: see model_commands.h. Other programs do the work, so that this one starts without a library for networks.
- */
+/* dtrun pull: see model_commands.h. Other programs do the work, so that this program starts without a network
+ * library. */
 #include "cli/model_commands.h"
 
 #include "cli/complain.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Downloads a model that models/pull.txt names. */
+/* Downloads a model that is listed in models/pull.txt. */
 static int pull_named(const char *name) {
   char *script, *folder, *names;
   dt_error err;
@@ -21,10 +21,11 @@ static int pull_named(const char *name) {
   if (script)
     status = complain(EXIT_ENGINE, "%s does not start: %s", script, strerror(errno));
   else if (folder)
-    status = complain(EXIT_ENGINE, "scripts/get-model is not installed: set DTRUN_HOME to where it is");
+    status =
+        complain(EXIT_ENGINE, "scripts/get-model was not found: set DTRUN_HOME to the folder that contains scripts/");
   else
-    status = complain(EXIT_USAGE, "no model is called '%.100s': dtrun pull knows %s, and OWNER/NAME of Hugging Face",
-                      name, names);
+    status =
+        complain(EXIT_USAGE, "no model '%.100s': dtrun pull knows %s, and OWNER/NAME of Hugging Face", name, names);
   free(script), free(folder), free(names);
   return status;
 }
@@ -33,13 +34,13 @@ static int pull_from_hub(const char *id) {
   char *cache = dtl_hub_folder(), *argv[] = {NULL, cache, (char *)id, NULL};
   int status = cache ? program_run("dtrun-pull", argv,
                                    "this dtrun was built without pull: install libcurl4-openssl-dev and libssl-dev and "
-                                   "build it again, or hf download brings a model")
+                                   "build it again, or download a model with hf download")
                      : complain(EXIT_ENGINE, "out of memory: a path");
   free(cache);
   return status;
 }
 
-/* The id in a page's address, which users paste. */
+/* Returns the id in the address of a web page, which users paste. */
 static const char *without_host(const char *name) {
   static const char *const hosts[] = {"https://huggingface.co/", "https://hf.co/", "huggingface.co/", "hf.co/"};
   for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)

@@ -1,4 +1,4 @@
-/* Writes a file beside the old one and renames it: see replace.h. */
+/* Writes a file next to the old one and renames it: see replace.h. */
 #include "cli/replace.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Writes and closes; false, with errno set, if a byte may be lost. */
+/* Writes and closes a file; false, with errno set, if a byte may be lost. */
 static bool write_and_close(FILE *file, const char *text) {
   bool ok = fputs(text, file) >= 0 && fflush(file) == 0;
   int error = errno;

@@ -12,7 +12,7 @@
 
 static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
-/* How fast, and whether drafts helped: plain decoding's speed is that of its passes as learned. */
+/* Prints the speed and the speedup. The speed of plain decoding is that of its passes as they were learned. */
 static void sum_up_one(const job *j, const dtl_result *r, bool disturbed) {
   const dt_stats *s = &r->stats;
   char reason[40] = "", speedup[60] = "";
@@ -51,7 +51,7 @@ void report_speedup(const dtl_result *r, double plain, char *out, size_t size) {
     snprintf(out + n, size - (size_t)n, ", %.1fx", plain * (r->stats.generated - 1) / ms);
 }
 
-/* Says in the summary that the draft was found, not named. */
+/* Writes for the summary that the draft was found, not named. */
 static const char *tell_found(const job *j, char text[300]) {
   *text = '\0';
   if (j->found && j->draft) snprintf(text, 300, "; draft: %s, found", j->draft);
@@ -71,7 +71,8 @@ static void detail(const dtl_result *r) {
       ratio((double)s->drafted, (double)s->iterations), ratio((double)s->depth_sum, (double)s->iterations),
       s->draft_passes, ratio((double)s->draft_rows, (double)s->draft_passes));
   if (r->ids_without_row)
-    say("%d of the tokenizer's ids have no row in the target: a text with one of them is refused", r->ids_without_row);
+    say("ids of the tokenizer that the target's vocabulary lacks: %d; a text with one of them is refused",
+        r->ids_without_row);
   char device[40] = "";
   if (r->device_memory) snprintf(device, sizeof device, ", on the device %.1f", (double)r->device_memory / 1e6);
   say("memory in MB: peak %.1f, weights %.1f, caches %.1f%s; output hash %016" PRIx64, (double)r->peak_memory / 1e6,
@@ -103,7 +104,7 @@ void report_outcome(const job *j, const outcome *out, int status, bool disturbed
   } else if (!status || status == EXIT_INTERRUPTED) {
     if (j->options->verbose) {
       report_summary(out->results);
-      if (*tell_found(j, found)) say("%s", found + 2); /* without its "; " */
+      if (*tell_found(j, found)) say("%s", found + 2); /* skips its "; " */
       detail(out->results), report_ranks(j->pair);
     }
     sum_up_one(j, out->results, disturbed);
@@ -117,5 +118,5 @@ void report_comparison(const job *j, const outcome *a, const outcome *b, const c
       c->speed, b->policy, c->other, c->ratio, a->tokens, c->rounds, c->rounds == 1 ? "" : "s");
   if (c->disturbed)
     say("the machine was busy in %d of the rounds (%s): %s", c->disturbed, c->why,
-        c->rough ? "they count, and the ratio is rough" : "these do not count");
+        c->rough ? "they count too, so the ratio is rough" : "these do not count");
 }

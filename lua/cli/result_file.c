@@ -1,4 +1,4 @@
-/* The file of --json: see result_file.h. */
+/* Writes the file of --json: see result_file.h. */
 #include "cli/result_file.h"
 
 #include "cli/replace.h"
@@ -28,7 +28,7 @@ dt_status json_check_path(const char *path, dt_error *err) {
   return access(written, W_OK) == 0 ? DT_OK : dt_fail(err, DT_EIO, "--json %s: %s", path, strerror(errno));
 }
 
-/* The member "compare" as text, malloc'd; NULL: out of memory. */
+/* Returns the member "compare" as malloc'd text; NULL: out of memory. */
 static char *compare_text(const dtl_result *other, const comparison *c) {
   static const char *const members[] = {"policy", "params", "stats"};
   char *text = dtl_result_json(other, 0), *printed = NULL;
@@ -49,7 +49,7 @@ static char *result_text(const dtl_result *result, const dtl_result *other, cons
   char *text = dtl_result_json(result, 0);
   if (!text || !other) return text;
   char *compare = compare_text(other, compared), *joined = NULL, *end = strrchr(text, '}');
-  if (compare) { /* inserted as text before the last brace, so that numbers stay as the host wrote them */
+  if (compare) { /* inserted as text before the last brace, so that numbers stay as dtl_result_json wrote them */
     while (end[-1] == ' ' || end[-1] == '\n') end--;
     *end = '\0';
     if (asprintf(&joined, "%s,\n\t\"compare\":\t%s\n}\n", text, compare) < 0) joined = NULL;

@@ -1,4 +1,4 @@
-/* The program dtrun-serve, which dtrun serve becomes: the models of a command line behind an address. */
+/* The program dtrun-serve, into which dtrun serve turns: it makes the models of a command line available over HTTP. */
 #include "cli/complain.h"
 #include "cli/help.h"
 #include "cli/interrupt.h"
@@ -14,7 +14,7 @@
 #define QUEUE 64
 #define CACHE_MIB 1024
 
-/* Names an option that requests have, or that a server cannot use. */
+/* Returns the name of an option that belongs into requests or that a server cannot use. */
 static const char *misplaced(const cli_options *o) {
   return o->n_files || o->n_texts || o->prompts               ? "--prompt, --text and --prompts"
          : o->compare                                         ? "--compare"
@@ -31,7 +31,7 @@ static const char *misplaced(const cli_options *o) {
                                                               : NULL;
 }
 
-/* The model's first name for clients: one that was given, or what -m says, or the last part of its path. */
+/* Returns the model's first name for clients: the given one, or the value of -m, or the last part of its path. */
 static const char *name_of(const job *j) {
   if (j->options->n_served) return j->options->served[0];
   const char *path = j->options->in.load.target ? j->options->in.load.target : j->target, *slash = strrchr(path, '/');
@@ -55,7 +55,7 @@ static void announce(void *user) {
         serve_port(a->server), a->options->slots);
 }
 
-/* The port that was found: for programs that asked for any. */
+/* Writes the port into a file, for programs that asked for any free port. */
 static int write_port(const cli_options *o, const server *s) {
   FILE *file = o->port_file ? fopen(o->port_file, "w") : NULL;
   if (!o->port_file) return 0;
@@ -88,14 +88,14 @@ static int run(const job *j, server *s, const serve_options *options) {
 
 static void say_line(const char *line) { say("%s", line); }
 
-/* Who may use the server, if that may be more than was meant. */
+/* Says who can use the server if that may be more clients than intended. */
 static void warn_of_strangers(const cli_options *o, const serve_options *s) {
   bool any = false;
   for (int i = 0; i < o->n_origins; i++) any = any || strcmp(o->origins[i], "*") == 0;
   if (!o->quiet && !s->key && !serve_is_local(s->host))
-    complain(0, "--host %s without --api-key: whoever reaches that address can use this server", s->host);
+    complain(0, "--host %s without --api-key: anyone who can reach that address can use this server", s->host);
   if (!o->quiet && any)
-    complain(0, "--cors '*': pages of any site can use this server%s", s->key ? ", if they have its key" : "");
+    complain(0, "--cors '*': web pages of any site can use this server%s", s->key ? " if they have its key" : "");
 }
 
 static int serve(cli_options *o) {
@@ -113,7 +113,7 @@ static int serve(cli_options *o) {
   server *s;
   job j;
   dt_error err;
-  if (misplaced(o)) return complain(EXIT_USAGE, "serve: no place for %s: requests have them, if any", misplaced(o));
+  if (misplaced(o)) return complain(EXIT_USAGE, "serve does not take %s: requests may have them", misplaced(o));
   if (serve_open(&options, &s, &err)) return complain_of(&err);
   warn_of_strangers(o, &options);
   int status = write_port(o, s);
@@ -124,7 +124,7 @@ static int serve(cli_options *o) {
   return status ? status : closed;
 }
 
-/* Else the heap of each connection's thread would keep as much as its longest body took. */
+/* Without this, the heap of each connection's thread would keep as much memory as its longest body took. */
 static void keep_heaps_small(void) {
 #ifdef M_ARENA_MAX
   mallopt(M_ARENA_MAX, 2);

@@ -1,4 +1,4 @@
-/* Generated text on standard output: see shown.h. */
+/* Shows generated text on standard output: see shown.h. */
 #include "cli/shown.h"
 
 #include "cli/complain.h"
@@ -11,7 +11,7 @@ void shown_fail(shown *s, const char *what, FILE *file) {
   if (!s->lost) complain(EXIT_ENGINE, "%s: %s", what, strerror(errno));
   clearerr(file);
   s->lost = true;
-  interrupted = 1; /* the reader is gone */
+  interrupted = 1; /* the other end of the pipe is closed */
 }
 
 bool shown_text(void *user, const char *bytes, size_t len) {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOKENS 512 /* tokens of an answer, by default */
+#define TOKENS 512 /* default maximum number of tokens of an answer */
 
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
 
@@ -34,8 +34,8 @@ void talk_forget(talk *t) { drop_turns(t, 0); }
 
 /* ---- an answer --------------------------------------------------------------------------------------------------- */
 
-/* The speedup is relative to the learned passes of plain decoding. It is not shown if other programs used the
- * processor, which would make it look like a loss. If the default number of tokens cut the answer, the line says so. */
+/* The speedup is relative to the learned time of plain decoding. It is not shown if other programs used the processors,
+ * since it would look like a slowdown. If the default limit cut the answer, the line says so. */
 static void say_speed(const talk *t, const dtl_result *r, const dtl_usage *before) {
   char why[DTL_WHY], line[80], cut[80] = "";
   dtl_usage after = dtl_usage_now(false);
@@ -59,7 +59,7 @@ static void count(talk *t, const dtl_result *r, const dtl_usage *before) {
     say_speed(t, r, before);
 }
 
-/* Runs the policy on the conversation, whose last turn is a question; shows the answer. */
+/* Runs the policy on the conversation, whose last turn is a question, and shows the answer. */
 static void generate_answer(talk *t, const char *text, size_t len, dtl_result *result) {
   dt_error err;
   dimmed out = {0};
@@ -68,7 +68,7 @@ static void generate_answer(talk *t, const char *text, size_t len, dtl_result *r
   request.prompts = &prompt, request.n = 1;
   request.session = t->session;
   request.on_text = dimmed_text, request.user = &out;
-  if (t->options->color) request.on_text = shown_text, request.on_origin = shown_origin; /* token by token */
+  if (t->options->color) request.on_text = shown_text, request.on_origin = shown_origin; /* each token as it comes */
   if (t->terminal && !t->options->color &&
       dt_reasoning_open(t->j.chat, t->options->in.grammar != NULL, &out.parser, &err)) {
     complain_of(&err);
@@ -80,12 +80,13 @@ static void generate_answer(talk *t, const char *text, size_t len, dtl_result *r
   if (dimmed_end(&out)) shown_text(&out, "\n", 1);
   if (out.out.out.lost) t->over = true, t->status = EXIT_ENGINE;
   if (!ok && err.status == DT_ECONTEXT)
-    complain(0, "%s; /reset begins anew", err.message);
+    complain(0, "%s; /reset starts a new conversation", err.message);
   else if (!ok)
     complain_of(&err);
 }
 
-/* Answers the last turn, a question. An interrupted answer stays as far as it came; false: there is no answer. */
+/* Answers the last turn, which is a question. An interrupted answer is kept as far as it came. False: there is no
+ * answer. */
 static bool answer(talk *t) {
   char *text;
   size_t len;
@@ -116,12 +117,12 @@ void talk_again(talk *t) {
   if (t->options->in.request.seq.sampling.temp > 0)
     t->options->in.request.seq.sampling.seed++;
   else
-    say("at temperature 0 the answer is the same; /temp 0.8 samples");
+    say("at temperature 0 the answer would be the same; /temp 0.8 samples");
   dt_message before = t->turns[--t->n];
   if (answer(t))
     free((char *)before.text);
   else
-    t->turns[t->n++] = before; /* there is room: the turn was there before */
+    t->turns[t->n++] = before; /* there is room, since this turn was there before */
 }
 
 /* ---- the system text --------------------------------------------------------------------------------------------- */
@@ -133,7 +134,7 @@ void talk_system(talk *t, const char *text) {
   dt_error err;
   if (!*text) {
     if (before) puts(before);
-    if (!before) say("no system text but what the template has; /system TEXT gives one");
+    if (!before) say("no system text except the template's own; /system TEXT sets one");
     free(copy);
     return;
   }
@@ -158,7 +159,7 @@ static void free_settings(dtl_setting *settings, int n) {
   free(settings);
 }
 
-/* A copy with room for one more setting; NULL: out of memory. */
+/* Returns a copy with room for one more setting; NULL: out of memory. */
 static dtl_setting *copy_settings(const dtl_setting *from, int n) {
   dtl_setting *copy = calloc((size_t)n + 1, sizeof *copy);
   for (int i = 0; copy && i < n; i++) {
@@ -170,7 +171,8 @@ static dtl_setting *copy_settings(const dtl_setting *from, int n) {
   return copy;
 }
 
-/* Uses the policy opened with `how` for answers, if it opens and suits this pair; otherwise returns an exit status. */
+/* Uses the policy that `how` opens for answers, if it opens and suits this pair; otherwise it returns an exit
+ * status. */
 static int set_policy(talk *t, const dtl_policy_options *how) {
   dtl_policy *opened, *before = t->j.policy;
   dt_error err;
@@ -178,7 +180,7 @@ static int set_policy(talk *t, const dtl_policy_options *how) {
   const dtl_policy_info *info = dtl_policy_describe(opened);
   int status = 0;
   if (info->draft == DTL_NEEDS_DRAFT && !t->j.draft)
-    status = complain(EXIT_USAGE, "%s needs a draft model: begin with --draft MODEL", info->name);
+    status = complain(EXIT_USAGE, "%s needs a draft model: start dtrun chat with --draft MODEL", info->name);
   t->j.policy = opened;
   if (!status) status = job_costs(&t->j);
   if (status) t->j.policy = before;
@@ -190,7 +192,7 @@ static int set_policy(talk *t, const dtl_policy_options *how) {
 void talk_policy(talk *t, const char *name) {
   char *copy = strdup(name);
   if (!*name) {
-    complain(0, "/policy: now %s; name another: dtrun --list", dtl_policy_describe(t->j.policy)->name);
+    complain(0, "/policy: the policy is %s; dtrun --list shows all", dtl_policy_describe(t->j.policy)->name);
   } else if (copy && set_policy(t, &(dtl_policy_options){.policy = copy}) == 0) {
     free(t->policy);
     free_settings(t->settings, t->n_settings);
@@ -229,7 +231,7 @@ static void set_parameter(talk *t, const char *name, const char *value) {
   }
 }
 
-/* "none" ends a grammar; a regular expression reads it as a text. */
+/* "none" turns a grammar off. For regex it is a text like any other. */
 static dt_status set_field(talk *t, const request_field *f, const char *name, const char *value, dt_error *err) {
   request_input *in = &t->options->in, before = *in;
   if (f->kind == FIELD_GRAMMAR && strcmp(value, "none") == 0 && strcmp(f->name, "regex") != 0) {
@@ -293,7 +295,7 @@ void talk_list_settings(const talk *t) {
   dtl_clean(grammar, sizeof grammar, t->options->in.grammar ? t->options->in.grammar : "none",
             t->options->in.grammar ? strlen(t->options->in.grammar) : 4);
   printf("grammar %s\n", grammar);
-  if (info->n_params) printf("and of the policy %s:\n", info->name);
+  if (info->n_params) printf("parameters of the policy %s:\n", info->name);
   for (int i = 0; i < info->n_params; i++) {
     char value[200], doc[200];
     const dtl_param *p = &info->params[i];

@@ -1,4 +1,4 @@
-/* Whole words: see whole_words.h. */
+/* Shows whole words: see whole_words.h. */
 #include "cli/whole_words.h"
 
 #include "text/utf8.h"
@@ -7,18 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether a word may end after this character. */
+/* Returns whether a word may end after this character. */
 static bool ends_word(int32_t c) {
   if (c < 0x80) return !isalnum((int)c) && c != '\'' && c != '-' && c != '_';
-  if (c >= 0x2000 && c <= 0x206F) /* blanks, dashes and quotes, but nothing that joins: hyphens, apostrophe, joiners */
+  if (c >= 0x2000 && c <= 0x206F) /* blanks, dashes and quotes, but no hyphens, apostrophes or joiners, which connect */
     return c != 0x2010 && c != 0x2011 && c != 0x2019 && c != 0x200C && c != 0x200D && c != 0x2060;
   return c >= 0x2E80 && !(c >= 0xAC00 && c <= 0xD7FF); /* Korean separates words by blanks */
 }
 
-/* The number of the n bytes that may be shown. */
+/* Returns how many of the n bytes may be shown. */
 static size_t whole(const char *s, size_t n) {
   size_t end = 0, at = 0, len;
-  int waiting = 0; /* characters after `end` */
+  int waiting = 0; /* number of characters after `end` */
   while (at < n) {
     utf8_kind kind = utf8_next(s + at, n - at, &len);
     if (kind == UTF8_CUT) break;
@@ -39,7 +39,7 @@ static bool reserve(words *w, size_t n) {
 bool words_text(void *user, const char *bytes, size_t len) {
   words *w = user;
   if (len == 0) return !w->out.lost;
-  if (!reserve(w, w->n + len)) { /* no memory to hold back text */
+  if (!reserve(w, w->n + len)) { /* there is no memory for holding back text */
     size_t n = w->n;
     w->n = 0;
     return shown_text(&w->out, w->held, n) && shown_text(&w->out, bytes, len);

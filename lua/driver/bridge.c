@@ -1,4 +1,4 @@
-/* The drivers' module for other languages: see host.h and dt/bridge.lua, which does the work. */
+/* Makes the drivers' module callable from other languages: see host.h and dt/bridge.lua, which does the work. */
 #include "driver/driver.h"
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct dtl_bridge {
-  lua_State *L; /* its stack has the function of dt/bridge.lua */
+  lua_State *L; /* its stack contains the function of dt/bridge.lua */
   volatile sig_atomic_t interrupted;
   bool busy;                      /* a call is running: */
   const char *function, *options; /* its name and options, */
@@ -14,7 +14,7 @@ struct dtl_bridge {
   void *user;
 };
 
-/* The signal that interrupts a bridge; there is one, since a process has one handler. */
+/* The signal that interrupts a bridge. There is only one, since a process has one handler for it. */
 static struct {
   dtl_bridge *bridge; /* NULL: no signal is caught */
   int number;
@@ -45,7 +45,7 @@ bool dtl_bridge_catch(dtl_bridge *bridge, int number) {
   return false;
 }
 
-/* (text) -> whether the caller wants more */
+/* Lua: (text) -> whether the caller wants more */
 static int tell_listener(lua_State *L) {
   const dtl_bridge *bridge = lua_touserdata(L, lua_upvalueindex(1));
   size_t len;
@@ -81,7 +81,7 @@ void dtl_bridge_close(dtl_bridge *bridge) {
   free(bridge);
 }
 
-/* (bridge, the module's function) -> answer. It fails only without memory. */
+/* Lua: (bridge, the module's function) -> answer. It fails only if memory runs out. */
 static int call(lua_State *L) {
   const dtl_bridge *bridge = lua_touserdata(L, 1);
   lua_pushstring(L, bridge->function);
@@ -92,7 +92,7 @@ static int call(lua_State *L) {
   return 1;
 }
 
-/* An answer that needs no Lua. */
+/* Makes an error answer without Lua. */
 static char *refusal(const char *message) {
   char *answer;
   return asprintf(&answer, "{\"error\": {\"kind\": \"input\", \"message\": \"%s\"}}", message) < 0 ? NULL : answer;
@@ -101,7 +101,7 @@ static char *refusal(const char *message) {
 char *dtl_bridge_call(dtl_bridge *bridge, const char *function, const char *options, dtl_listener listener,
                       void *user) {
   if (!bridge || !function || !options) return refusal("a call needs a bridge, a function's name and its options");
-  if (bridge->busy) return refusal("a call is at work: call again when it has returned, not from its listener");
+  if (bridge->busy) return refusal("another call is running: call again when it has returned, not from its listener");
   lua_State *L = bridge->L;
   bridge->function = function, bridge->options = options;
   bridge->listener = listener, bridge->user = user;

@@ -1,9 +1,10 @@
-/* Conversations in drivers: makes prompts of lists of turns. */
+/* Conversations in drivers: turns lists of turns into prompts. */
 #include "driver/driver.h"
 
 #include <stdlib.h>
 
-/* Makes the text of a prompt from the conversation on top, {turn, .., system =}; all of these are texts. */
+/* Writes the conversation on top of the stack, {turn, .., system =}, as the text of a prompt. All of its values are
+ * texts. */
 static dt_status make_text(lua_State *L, const dt_chat *chat, const char *date, dt_error *err) {
   int table = lua_gettop(L), n = (int)lua_rawlen(L, table);
   dt_message *turns = lua_newuserdatauv(L, sizeof *turns * (size_t)(n + 1), 0), system;

@@ -1,4 +1,4 @@
-/* dt.measure_costs: tables of costs of a driver's pair. They belong to the pair, so that generate finds them. */
+/* dt.measure_costs: cost tables of a driver's pair. The pair owns them, so that generate finds them. */
 #include "box/costs_object.h"
 #include "driver/driver.h"
 

@@ -1,4 +1,4 @@
-/* Runs drivers: programs of the user with full Lua and the module dt. */
+/* Runs drivers: a user's programs with full Lua and the module dt. */
 #include "driver/driver.h"
 
 #include "box/embedded.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WATCH_EVERY 10000 /* instructions between two looks at the interrupt flag */
+#define WATCH_EVERY 10000 /* Lua instructions between two checks of the interrupt flag */
 
 typedef struct {
   const char *path;
@@ -21,7 +21,7 @@ static void watch(lua_State *L, lua_Debug *ar) {
   (void)ar;
   const volatile sig_atomic_t *interrupt = driver_interrupt(L);
   if (!interrupt || !*interrupt) return;
-  int count = lua_gethookcount(L); /* raise it again, sooner each time pcall catches it, so that no loop outlasts it */
+  int count = lua_gethookcount(L); /* raise it again, sooner each time, if pcall catches it */
   lua_sethook(L, watch, LUA_MASKCOUNT, count > 1 ? count / 2 : 1);
   driver_check_interrupt(L);
 }
@@ -49,7 +49,7 @@ void driver_open_libraries(lua_State *L) {
   lua_pop(L, 1);
 }
 
-/* Makes one line of any error: a string, or a table of dt with a message. */
+/* Turns any error into one line: a string, or a table of dt with a message. */
 static int one_line(lua_State *L) {
   if (lua_istable(L, 1)) {
     lua_getfield(L, 1, "message");
@@ -71,7 +71,7 @@ static int run(lua_State *L) {
     lua_rawseti(L, -2, i + 1);
   }
   lua_setglobal(L, "arg");
-  lua_pushcfunction(L, one_line); /* errors become strings at the place where they are raised */
+  lua_pushcfunction(L, one_line); /* turns errors into lines where they are raised */
   if (luaL_loadfilex(L, d->path, "t")) return lua_error(L);
   luaL_checkstack(L, d->argc + 1, "too many arguments");
   for (int i = 0; i < d->argc; i++) lua_pushstring(L, d->argv[i]);
@@ -80,9 +80,10 @@ static int run(lua_State *L) {
   return 0;
 }
 
-/* The last word on a driver that failed, with its error on top, or was interrupted; else "". */
+/* Returns the message about a driver that failed (its error is on top of the stack) or was interrupted; otherwise
+ * "". */
 static void take_message(lua_State *L, bool failed, bool interrupted, char *out, size_t size) {
-  const char *message = failed ? "(error object is no text)" : "";
+  const char *message = failed ? "(the error is not a text)" : "";
   if (interrupted)
     message = lua_getfield(L, LUA_REGISTRYINDEX, DRIVER_INTERRUPTED) == LUA_TSTRING ? lua_tostring(L, -1) : "";
   else if (failed && lua_tostring(L, -1))
@@ -111,7 +112,7 @@ int dtl_run_driver(const char *name, int argc, char **argv, const volatile sig_a
     lua_pushlightuserdata(L, &d);
     status = lua_pcall(L, 1, 0, 0) != LUA_OK;
     take_message(L, status, interrupt && *interrupt, err.message, sizeof err.message);
-    lua_close(L); /* hides a line of dt.progress */
+    lua_close(L); /* hides the line of dt.progress */
     if (*err.message || (status && !(interrupt && *interrupt))) fprintf(stderr, "dtrun: %s\n", err.message);
   }
   free(path);

@@ -1,5 +1,5 @@
-/* The C half of the drivers' module `dt`. dt/init.lua wraps it, checks options and turns failures into tables.
- * Functions here return nil, kind, message if they fail for a reason outside the program. */
+/* The C half of the drivers' module `dt`. dt/init.lua wraps these functions, checks their options and turns failures
+ * into tables. If a function fails for a reason outside the program, it returns nil, kind, message. */
 #ifndef DTL_DRIVER_H
 #define DTL_DRIVER_H
 
@@ -14,16 +14,16 @@ typedef struct prefix_object prefix_object;
 typedef struct {
   dt_pair *pair; /* NULL once closed */
   int context;
-  bool busy;            /* it is generating */
-  dtl_costs *costs;     /* the last table measured or given; or NULL */
-  bool costs_given;     /* the driver gave it, for any number of sequences at once */
-  const char *counts;   /* the costs that policies use: "table", "learn"; NULL: not set, learn */
-  dtl_learned *learned; /* NULL: nothing was generated yet */
-  /* Digests of files; build "": not computed yet. */
+  bool busy;            /* a generation is running */
+  dtl_costs *costs;     /* the table that was measured or given last; or NULL */
+  bool costs_given;     /* the driver gave the table; it is used for any number of sequences */
+  const char *counts;   /* the costs that policies use, "table" or "learn"; NULL: not set, which means "learn" */
+  dtl_learned *learned; /* NULL: nothing has been generated yet */
+  /* Digests of files. An empty build means that they have not been computed yet. */
   char build[DIGEST_TEXT], target_hash[DIGEST_TEXT], draft_hash[DIGEST_TEXT], draft2_hash[DIGEST_TEXT];
   dtl_memory *memory;
   dtl_corpus *corpus;      /* NULL: none */
-  prefix_object *prefixes; /* those alive: closing the pair frees them */
+  prefix_object *prefixes; /* the open prefixes, which are freed when the pair is closed */
 } pair_object;
 
 struct prefix_object {
@@ -36,37 +36,38 @@ struct prefix_object {
 #define PREFIX_TYPE "dt.prefix"
 #define REQUEST_TYPE "dt.request" /* request_input */
 
-#define DRIVER_INTERRUPTED "dt.interrupted" /* a text in the registry: what Ctrl-C means now; or nil */
+#define DRIVER_INTERRUPTED "dt.interrupted" /* registry key: the text to print if Ctrl-C ends the driver */
 
-/* A state for a driver; NULL: out of memory. interrupt: or NULL; nonzero after Ctrl-C. */
+/* Makes a Lua state for a driver; NULL: out of memory. interrupt: or NULL; it becomes nonzero after Ctrl-C. */
 lua_State *driver_open(const volatile sig_atomic_t *interrupt);
 
-/* All of Lua, and the module `dt` with its parts for require. */
+/* Opens all of Lua's libraries, and makes `dt` and its parts available to require. */
 void driver_open_libraries(lua_State *L);
 
-pair_object *driver_pair(lua_State *L, int i);      /* raises when it is closed */
-pair_object *driver_idle_pair(lua_State *L, int i); /* and when a callback of its own generation asks */
+pair_object *driver_pair(lua_State *L, int i);      /* raises an error if the pair is closed */
+pair_object *driver_idle_pair(lua_State *L, int i); /* and if one of its generations is running */
 
-/* The costs of the pair with `batch` sequences at once, measured if necessary. The pair owns them. */
+/* Returns the costs of the pair with `batch` sequences at once, measured if necessary. The pair owns them. */
 dt_status driver_costs(lua_State *L, pair_object *pair, int batch, bool fresh, const dtl_costs **out, dt_error *err);
 
-/* nil, kind, message */
+/* Pushes nil, kind, message. */
 int driver_failure(lua_State *L, const dt_error *err);
-/* nil, kind, message, file, line */
+/* Pushes nil, kind, message, file, line. */
 int driver_policy_failure(lua_State *L, const dt_error *err);
 
-/* The integer at index i, or the fallback for nil; raises if it does not fit into an int. */
+/* Returns the integer at index i, or the fallback for nil. It raises an error if the number does not fit into an
+ * int. */
 int driver_int(lua_State *L, int i, const char *what, int fallback);
 
-/* From the table of options at index 2: an integer; the policy and its settings (the strings stay on the stack). */
+/* Read the table of options at index 2: an integer; the policy with its settings, whose strings stay on the stack. */
 int driver_integer(lua_State *L, const char *key, int fallback);
 dtl_policy_options driver_policy_options(lua_State *L);
 
-/* The flag that says Ctrl-C was pressed, or NULL. */
+/* Returns the flag that Ctrl-C sets, or NULL. */
 const volatile sig_atomic_t *driver_interrupt(lua_State *L);
-void driver_check_interrupt(lua_State *L); /* raises when it was */
+void driver_check_interrupt(lua_State *L); /* raises an error if Ctrl-C was pressed */
 
-/* Fields of request/fields.h. */
+/* Fields of request/fields.h. Here and below, a comment gives the Lua arguments and results. */
 void driver_request_type(lua_State *L);
 request_input *driver_request(lua_State *L, int i);
 int driver_read_request(lua_State *L); /* (table, "generate" or "load", pair or nil) -> request; or nil, message */
@@ -74,30 +75,30 @@ int driver_read_text(lua_State *L);    /* (field, its name for the user, text) -
 int driver_fields(lua_State *L);       /* ("generate" or "load") -> {[name] = help} */
 
 int driver_pair_open(lua_State *L);      /* (request of "load") */
-int driver_pair_read(lua_State *L);      /* (pair, list of files): its corpus from now on */
-int driver_pair_forget(lua_State *L);    /* (pair): what policies remember */
+int driver_pair_read(lua_State *L);      /* (pair, list of files): sets its corpus */
+int driver_pair_forget(lua_State *L);    /* (pair): forgets what policies remember */
 int driver_pair_fake(lua_State *L);      /* (vocab, context, draft_context, eos, target rules, draft rules or false) */
 int driver_pair_describe(lua_State *L);  /* (pair) -> table */
-int driver_pair_bandwidth(lua_State *L); /* (pair) -> bytes a second */
+int driver_pair_bandwidth(lua_State *L); /* (pair) -> bytes per second */
 int driver_pair_close(lua_State *L);
 int driver_pair_encode(lua_State *L);
 int driver_pair_decode(lua_State *L);
-int driver_pair_prefix(lua_State *L); /* (pair, text, window, sinks, whether the text says everything itself) */
-/* (pair, list of conversations {turn, .., system =}, template or nil, date or nil: today's) -> list of texts, what ends
- * an answer, the template's name */
+int driver_pair_prefix(lua_State *L); /* (pair, text, window, sinks, whether to encode with dt_encode_whole) */
+/* (pair, list of conversations {turn, .., system =}, template or nil, date or nil (today)) -> list of texts, the end of
+ * an answer, name of the template */
 int driver_pair_conversations(lua_State *L);
 int driver_pair_policy(lua_State *L);        /* (pair, options) -> table | nil, kind, message, file, line */
-int driver_pair_set_costs(lua_State *L);     /* (pair, "learn", "table" or the JSON of one) */
+int driver_pair_set_costs(lua_State *L);     /* (pair, "learn", "table" or the JSON of a table) */
 int driver_pair_measure_costs(lua_State *L); /* (pair, fresh, batch) -> costs, JSON of the table */
-int driver_pair_identity(
-    lua_State *L); /* (pair) -> {commit=, build=, target_hash=, draft_hash=, draft2_hash=}; absent: none */
+int driver_pair_identity(lua_State *L); /* (pair) -> {commit=, build=, target_hash=, draft_hash=, draft2_hash=}, without
+                                           those that do not exist */
 int driver_pair_save_tuned(lua_State *L); /* (pair, policy, uses_draft, JSON) -> path | nil, message */
 /* (pair, options) -> true | nil, kind, message, file, line; calls options.on_done(prompt, JSON[, nil, kind, ..]) */
 int driver_pair_generate(lua_State *L);
-void driver_pair_types(lua_State *L); /* registers the two userdata types */
+void driver_pair_types(lua_State *L); /* registers the userdata types of pairs and prefixes */
 
-int driver_usage(lua_State *L);     /* (of children?) -> {wall=, cpu=, steal= ms, switches=}: see dtl_usage */
-int driver_disturbed(lua_State *L); /* (usage before, after, computes?) -> why | nothing */
+int driver_usage(lua_State *L);     /* (of children?) -> {wall=, cpu=, steal=, switches=}, times in ms: see dtl_usage */
+int driver_disturbed(lua_State *L); /* (usage before, usage after, computes?) -> the reason, or nothing */
 int driver_dt_open(lua_State *L);   /* the module dt.core */
 
 #endif

@@ -20,13 +20,13 @@ static int clock_ms(lua_State *L) {
   return 1;
 }
 
-/* -> whether standard error is a terminal */
+/* () -> whether standard error is a terminal */
 static int is_terminal(lua_State *L) {
   lua_pushboolean(L, isatty(STDERR_FILENO));
   return 1;
 }
 
-/* (text): what is said if Ctrl-C ends the driver; nil: nothing */
+/* (text): sets the text to print if Ctrl-C ends the driver; nil: none */
 static int at_interrupt(lua_State *L) {
   lua_settop(L, 1);
   lua_setfield(L, LUA_REGISTRYINDEX, DRIVER_INTERRUPTED);
@@ -41,8 +41,8 @@ static int io_failure(lua_State *L, const char *path, int fd) {
   return 2;
 }
 
-/* (path, line): writes the whole line at once; it is on disk when this returns. If the disk is full, nothing of the
- * line stays. */
+/* (path, line): appends the line in one write and returns when it is on disk. If the disk is full, no part of the line
+ * remains. */
 static int append(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   luaL_checkstring(L, 2);
@@ -69,8 +69,8 @@ static int append(lua_State *L) {
   return 1;
 }
 
-/* Locks an open file until this process ends, which also closes it; false: another process has the lock. A file that
- * cannot be locked (a device, a file system without locks) counts as locked. */
+/* Locks an open file until this process ends, which also closes it; false: another process has the lock. Files that
+ * cannot be locked (devices, some file systems) count as locked. */
 static bool lock_file(lua_State *L, int fd) {
   struct stat file;
   if (fstat(fd, &file) || !S_ISREG(file.st_mode)) return close(fd) == 0;
@@ -89,8 +89,8 @@ static bool lock_file(lua_State *L, int fd) {
   return true;
 }
 
-/* (path): true, and no other process can lock the file until this one ends. A file that cannot be created counts as
- * locked: writing reports the error. */
+/* (path) -> true: from now on no other process can lock the file, until this one ends. A file that cannot be created
+ * counts as locked, since writing will report the error. */
 static int lock(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   int fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
@@ -98,11 +98,11 @@ static int lock(lua_State *L) {
   lua_pushboolean(L, true);
   if (free) return 1;
   lua_pushnil(L);
-  lua_pushfstring(L, "%s: another process is writing it: wait for that, or give another file", path);
+  lua_pushfstring(L, "%s: another process is writing this file: wait until it ends, or give another file", path);
   return 2;
 }
 
-/* (path, length): cuts the file to that length. */
+/* (path, length): truncates the file to that length */
 static int truncate_file(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   if (truncate(path, (off_t)luaL_checkinteger(L, 2))) return io_failure(L, path, -1);
@@ -110,7 +110,7 @@ static int truncate_file(lua_State *L) {
   return 1;
 }
 
-/* -> the folders with dtrun's files, in the order of the search. */
+/* () -> the folders with dtrun's files, in the order in which they are searched */
 static int homes(lua_State *L) {
   char **list;
   int n;
@@ -145,7 +145,7 @@ static int digest_of(lua_State *L) {
   return 1;
 }
 
-/* (path): facts about a model from its files, without loading it; hashes as 16 hexadecimal digits. */
+/* (path) -> facts about a model from its files, without loading it; hashes are texts of 16 hexadecimal digits */
 static int look(lua_State *L) {
   dt_model_facts facts;
   dt_error err;
@@ -165,13 +165,13 @@ static int look(lua_State *L) {
   return 1;
 }
 
-/* Pushes a malloc'd text, or nil, and frees it. */
+/* Pushes a malloc'd text (nil if it is NULL) and frees it. */
 static void push_owned(lua_State *L, char *text) {
   lua_pushstring(L, text);
   free(text);
 }
 
-/* (name) -> the script that brings this model, or nil; the folder for it; the names of all such models */
+/* (name) -> the script that downloads this model, or nil; the folder for it; the names of all such models */
 static int named_model(lua_State *L) {
   char *script, *folder, *names;
   dt_error err;
@@ -188,7 +188,7 @@ static int mpi(lua_State *L) {
   return 1;
 }
 
-/* Pushes a list of the names in DT_PAIR_FACTS. */
+/* Pushes the list of names in DT_PAIR_FACTS. */
 static void push_facts(lua_State *L) {
 #define NAME(name, of_draft) #name,
   static const char *const names[] = {DT_PAIR_FACTS(NAME)};

@@ -1,9 +1,9 @@
-/* dt.core: the conditions of a measurement, and whether it was disturbed. */
+/* Part of dt.core: the conditions of a measurement, and whether it was disturbed. */
 #include "driver/driver.h"
 #include "files/identity.h"
 
 static void set_digest(lua_State *L, const char *key, const char *text) {
-  if (!*text) return; /* a scripted model has none */
+  if (!*text) return; /* a scripted model computes nothing */
   lua_pushstring(L, text);
   lua_setfield(L, -2, key);
 }

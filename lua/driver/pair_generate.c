@@ -1,5 +1,5 @@
-/* Generating in drivers, for pair:generate and pair:generate_batch. All options are read before anything is opened,
- * since reading may raise an error. */
+/* Generation in drivers, for pair:generate and pair:generate_batch. All options are read before anything is opened,
+ * since reading them may raise an error. */
 #include "driver/driver.h"
 
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #define TOKENS 128
 
-/* The driver's functions, called inside the engine's loop. The first error ends the run, and waits on the stack until
- * it is over. */
+/* The driver's functions, which are called within the engine's loop. The first error ends the run and stays on the
+ * stack until the run is over. */
 typedef struct {
   lua_State *L;
   int on_text, on_logprobs, on_done; /* stack indices */
@@ -16,7 +16,7 @@ typedef struct {
   bool brief;
 } listener;
 
-/* The arguments of such a function; `push` puts them on the stack. */
+/* The arguments of such a function, which `push` puts on the stack. */
 typedef struct {
   void (*push)(lua_State *L, const void *what);
   const void *what;
@@ -29,7 +29,7 @@ static int call_function(lua_State *L) {
   return 1;
 }
 
-/* Calls the function; false: it failed, or returned false to end the run. */
+/* Calls a function; false: it failed, or returned false to end the run. */
 static bool tell(listener *to, int function, void (*push)(lua_State *L, const void *what), const void *what) {
   message m = {push, what};
   if (to->failed) return false;
@@ -52,7 +52,8 @@ static bool flag(lua_State *L, const char *key, bool fallback) {
   return value;
 }
 
-/* The request that the table's member "request" (driver_read_request) makes of a pair, and what ends an answer. */
+/* Reads the request from the table's member "request" (a result of driver_read_request) for a pair, and the texts that
+ * end an answer. */
 static dtl_request read_request(lua_State *L, const pair_object *pair) {
   lua_getfield(L, 2, "request");
   const request_input *in = driver_request(L, -1);
@@ -65,7 +66,7 @@ static dtl_request read_request(lua_State *L, const pair_object *pair) {
   return request;
 }
 
-/* Replaces a list of token ids on top by a userdata. */
+/* Replaces the list of token ids on top of the stack by a userdata. */
 static void read_ids(lua_State *L, dtl_prompt *prompt) {
   prompt->n_ids = (int)luaL_len(L, -1);
   int32_t *ids = lua_newuserdatauv(L, sizeof *ids * (size_t)(prompt->n_ids + 1), 0);
@@ -86,13 +87,13 @@ static bool is_ids(lua_State *L) {
   return is;
 }
 
-/* Reads the value on top: text, a prefix, ids, or {text}, a text that needs no tokens before it; then the text is left
- * there. */
+/* Reads the prompt on top of the stack: a text, a prefix, ids, or {text}, a text that is encoded by dt_encode_whole;
+ * such a text replaces its table. */
 static dtl_prompt read_prompt(lua_State *L, const pair_object *pair) {
   dtl_prompt prompt = {0};
   prefix_object *prefix = luaL_testudata(L, -1, PREFIX_TYPE);
   if (prefix) {
-    if (!prefix->prefix) luaL_error(L, "generate: the prompt is a prefix that is closed");
+    if (!prefix->prefix) luaL_error(L, "generate: the prompt is a closed prefix");
     if (prefix->owner != pair) luaL_error(L, "generate: the prompt is a prefix of another pair");
     prompt.prefix = prefix->prefix;
   } else if (is_ids(L)) {
@@ -108,7 +109,7 @@ static dtl_prompt read_prompt(lua_State *L, const pair_object *pair) {
   return prompt;
 }
 
-/* Reads the list of prompts into a userdata that stays on the stack. */
+/* Reads the list of prompts into a userdata, which stays on the stack. */
 static const dtl_prompt *read_prompts(lua_State *L, const pair_object *pair, int *n) {
   lua_getfield(L, 2, "prompts");
   int list = lua_gettop(L);
@@ -117,12 +118,12 @@ static const dtl_prompt *read_prompts(lua_State *L, const pair_object *pair, int
   for (int i = 0; i < *n; i++) {
     lua_rawgeti(L, list, i + 1);
     prompts[i] = read_prompt(L, pair);
-    lua_rawseti(L, list, i + 1); /* the list keeps it alive, and a number as the text that it became */
+    lua_rawseti(L, list, i + 1); /* keeps the text in the list, also if it was converted from a number */
   }
   return prompts;
 }
 
-/* The stack index of the function at `key`, which stays there; 0: no function. */
+/* Returns the stack index of the function at `key`, which stays on the stack; 0: there is none. */
 static int read_function(lua_State *L, const char *key) {
   return lua_getfield(L, 2, key) == LUA_TNIL ? 0 : lua_gettop(L);
 }
@@ -150,7 +151,7 @@ typedef struct {
   int n;
 } block_logprobs;
 
-/* As in results: {{id =, logprob =, top = {{id, logprob}, ..}}, ..} */
+/* Pushes log-probabilities in the form of results: {{id =, logprob =, top = {{id, logprob}, ..}}, ..}. */
 static void push_logprobs(lua_State *L, const void *what) {
   const block_logprobs *b = what;
   lua_createtable(L, b->n, 0);
@@ -185,7 +186,7 @@ typedef struct {
   bool brief;
 } ending;
 
-/* Pushes the prompt's number, the result, and driver_policy_failure's value if it failed. */
+/* Pushes the prompt's number, the result, and, if it failed, the values of driver_policy_failure. */
 static void push_ending(lua_State *L, const void *what) {
   const ending *e = what;
   lua_pushinteger(L, e->prompt + 1);
@@ -199,7 +200,7 @@ static void push_ending(lua_State *L, const void *what) {
 static bool on_done(void *user, int prompt, dtl_result *result) {
   listener *listen = user;
   bool more = tell(listen, listen->on_done, push_ending, &(ending){prompt, result, listen->brief});
-  dtl_result_free(result); /* the driver has copies of everything */
+  dtl_result_free(result); /* the driver has copies of everything by now */
   return more;
 }
 
@@ -215,7 +216,7 @@ static dt_status find_costs(lua_State *L, pair_object *pair, const dtl_policy *p
   dtl_learning how = dtl_learning_shown(request->interrupt);
   if (!pair->learned) pair->learned = dtl_learned_open(pair->pair, &how);
   request->learned = pair->learned;
-  return request->learned ? DT_OK : dtl_fail_memory(err, "what passes cost");
+  return request->learned ? DT_OK : dtl_fail_memory(err, "the costs of passes");
 }
 
 /* Opens costs and trace for an open policy, and generates. */

@@ -1,4 +1,5 @@
-/* Pairs and prefixes in drivers: userdata that own their engine object, which close, __close or the collector frees. */
+/* Pairs and prefixes in drivers: userdata that own an object of the engine, which is freed by close, by __close or by
+ * the garbage collector. */
 #include "driver/driver.h"
 #include "dtrun_fake.h"
 
@@ -7,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The userdata is made first, then the object that it owns. */
+/* The userdata is made before the object that it owns, since making it may raise an error. */
 static pair_object *push_pair(lua_State *L, int context) {
   pair_object *p = lua_newuserdatauv(L, sizeof *p, 0);
   *p = (pair_object){.context = context};
   luaL_setmetatable(L, PAIR_TYPE);
-  if (!(p->memory = dtl_memory_open())) luaL_error(L, "out of memory: what policies remember");
+  if (!(p->memory = dtl_memory_open())) luaL_error(L, "out of memory: the memory of policies");
   return p;
 }
 
@@ -48,7 +49,7 @@ int driver_pair_bandwidth(lua_State *L) {
   return 1;
 }
 
-/* A driver is a program, so it may report progress; a library of another language may not. */
+/* A driver is a program, so it may print progress; a library that another language loads may not. */
 int driver_pair_open(lua_State *L) {
   driver_check_interrupt(L);
   const request_input *in = driver_request(L, 1);
@@ -84,8 +85,8 @@ int driver_pair_forget(lua_State *L) {
   return 0;
 }
 
-/* Reads rules at index i: a list of {context = {ids}, token = {ids}, p = {numbers}}; its arrays are userdata that stay
- * on the stack. */
+/* Reads the rules at index i, a list of {context = {ids}, token = {ids}, p = {numbers}}. Its arrays are userdata, which
+ * stay on the stack. */
 static const dt_fake_rule *fake_rules(lua_State *L, int i, int *n) {
   luaL_checktype(L, i, LUA_TTABLE);
   *n = (int)lua_rawlen(L, i);
@@ -126,13 +127,13 @@ static double number_at(lua_State *L, int list, int i) {
   return x;
 }
 
-/* {first, row, bytes} at index i, or nil. */
+/* Reads {first, row, bytes} at index i, or nil. */
 static dt_fake_times fake_times(lua_State *L, int i) {
   if (!lua_istable(L, i)) return (dt_fake_times){0};
   return (dt_fake_times){number_at(L, i, 1), number_at(L, i, 2), (uint64_t)number_at(L, i, 3)};
 }
 
-/* {{from, to, factor}, ..} at index i, or nil; a userdata that stays on the stack. */
+/* Reads {{from, to, factor}, ..} at index i, or nil, into a userdata that stays on the stack. */
 static const dt_fake_delay *fake_delays(lua_State *L, int i, int *n) {
   *n = lua_istable(L, i) ? (int)lua_rawlen(L, i) : 0;
   dt_fake_delay *delays = lua_newuserdatauv(L, sizeof *delays * (size_t)(*n + 1), 0);
@@ -162,7 +163,7 @@ int driver_pair_fake(lua_State *L) {
   options.target = fake_rules(L, 5, &options.n_target);
   options.no_draft = lua_isboolean(L, 6);
   if (!options.no_draft) options.draft = fake_rules(L, 6, &options.n_draft);
-  pair_object *p = push_pair(L, options.context); /* no smaller context: it was given */
+  pair_object *p = push_pair(L, options.context); /* the context was given, so it is not reduced */
   dt_error engine;
   return dt_pair_open_fake(&options, &p->pair, &engine) ? driver_failure(L, &engine) : 1;
 }

@@ -1,4 +1,4 @@
-/* Policies in drivers: the options that choose one, and its description. */
+/* Policies in drivers: the options that choose a policy, and its description. */
 #include "driver/driver.h"
 
 #include "files/user_files.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A field of the options table at index 2 as a string, which lives as long as the options. */
+/* Returns a field of the options table at index 2 as a string, which lives as long as the table. */
 static const char *string_option(lua_State *L, const char *key, size_t *len) {
   lua_getfield(L, 2, key);
   const char *text = lua_isnil(L, -1) ? NULL : luaL_checklstring(L, -1, len);
@@ -16,7 +16,7 @@ static const char *string_option(lua_State *L, const char *key, size_t *len) {
   return text;
 }
 
-/* Reads settings, a list of {name, text}; the array stays on the stack. */
+/* Reads settings, a list of {name, text}, into an array that stays on the stack. */
 static void read_settings(lua_State *L, dtl_policy_options *options) {
   lua_getfield(L, 2, "settings");
   int list = lua_gettop(L);

@@ -1,4 +1,4 @@
-/* Fields of requests and pairs in drivers: the table of request/fields.h, read from Lua. */
+/* Fields of requests and pairs in drivers: reads the table of request/fields.h from Lua. */
 #include "driver/driver.h"
 
 #include <math.h>
@@ -25,8 +25,8 @@ request_input *driver_request(lua_State *L, int i) { return luaL_checkudata(L, i
 typedef struct {
   lua_State *L;
   request_input *in;
-  int object;          /* stack index of the userdata, which keeps the texts alive */
-  const dt_pair *pair; /* whose tokens biases name; NULL: none */
+  int object;          /* stack index of the userdata that keeps the texts alive */
+  const dt_pair *pair; /* the pair whose tokens the biases name; NULL: there is none */
   dt_error *err;
 } source;
 
@@ -37,7 +37,8 @@ static dt_status expected(const source *s, const char *name, const char *what) {
                : dtl_fail(s->err, DT_EINPUT, "%s: a %s is not %s", name, lua_typename(s->L, type), what);
 }
 
-/* The text on top without NULs, which lives as long as the userdata; NULL: it is none. */
+/* Returns the text on top of the stack if it has no NUL; it lives as long as the userdata. NULL: it is not such a
+ * text. */
 static const char *kept_text(const source *s) {
   size_t len;
   const char *text = lua_tolstring(s->L, -1, &len);
@@ -51,7 +52,7 @@ static const char *kept_text(const source *s) {
 
 static bool is_text(const source *s) { return lua_type(s->L, -1) == LUA_TSTRING; }
 
-/* Calls `read` for each element of the list on top, which it finds on top. */
+/* Calls `read` for each element of the list on top of the stack, with the element on top. */
 static dt_status each(const source *s, const request_field *f, const char *name,
                       dt_status (*read)(const source *s, const request_field *f, const char *name)) {
   dt_status status = DT_OK;
@@ -97,7 +98,7 @@ static dt_status read_bias(const source *s, const request_field *f, const char *
   return status ? status : request_add_bias(s->in, b, s->err);
 }
 
-/* A whole number, or one as text, as in results: Lua's integers end at 2^63 - 1. */
+/* Reads a whole number, or a text with one as in results, since Lua's integers end at 2^63 - 1. */
 static dt_status read_seed(const source *s, const request_field *f, const char *name) {
   if (lua_isinteger(s->L, -1)) return request_seed(s->in, f, name, (uint64_t)lua_tointeger(s->L, -1));
   return is_text(s) ? read_text(s, f, name) : expected(s, name, "a whole number from 0 to 2^64 - 1");
@@ -124,7 +125,7 @@ static dt_status read_field(const source *s, const request_field *f, const char 
   return read_text(s, f, name);
 }
 
-/* Pushes a userdata with the values of the table at index i that have a field at `where`. */
+/* Pushes a userdata with the values of those fields in the table at index i that have a flag of `where`. */
 static dt_status read_table(lua_State *L, int i, unsigned where, const dt_pair *pair, dt_error *err) {
   request_input *in = lua_newuserdatauv(L, sizeof *in, 1);
   memset(in, 0, sizeof *in);
@@ -168,7 +169,8 @@ int driver_read_text(lua_State *L) {
     lua_pushstring(L, err.message);
     return 2;
   }
-  if (!lua_stringtonumber(L, text)) return luaL_error(L, "%s: no number", name); /* as it was typed, and no float */
+  if (!lua_stringtonumber(L, text))
+    return luaL_error(L, "%s: no number", name); /* the number as it was typed, not converted to float */
   return 1;
 }
 

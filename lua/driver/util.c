@@ -1,4 +1,4 @@
-/* Shared by all functions for drivers: the state's flag, arguments, failures. See driver.h. */
+/* Shared by all functions for drivers: the state's flag, arguments and failures. See driver.h. */
 #include "driver/driver.h"
 
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* The ids that the draft may guess, as users give them: a number, or a file with an id on each line. */
+/* Reads the ids that the draft may guess as users give them: a number, or a file with one id per line. */
 #include "files/fail.h"
 #include "files/files.h"
 #include "system/digest.h"
@@ -11,7 +11,7 @@
 
 #define FILE_MAX (16u << 20)
 
-/* The number that is the whole text up to `end`, from least to INT_MAX; -1: it is not such a number. */
+/* Returns the number from least to INT_MAX that is the text up to `end`; -1: the text is not such a number. */
 static int number(const char *text, const char *end, int least) {
   char *after;
   errno = 0;
@@ -32,20 +32,22 @@ static dt_status read_ids(const char *path, dt_draft_vocab *out, dt_error *err) 
     if (!end) end = text + len;
     ids[lines++] = number(at, end, 0);
     if (ids[lines - 1] < 0)
-      status = dtl_fail(err, DT_EINPUT, "%s:%d: expected an id and nothing else, as `dtrun run vocab` writes them",
-                        path, lines);
+      status = dtl_fail(err, DT_EINPUT, "%s:%d: expected one id and nothing else, as `dtrun run vocab` writes it", path,
+                        lines);
   }
-  if (!status && !lines) status = dtl_fail(err, DT_EINPUT, "%s: no ids: `dtrun run vocab` makes a list of them", path);
+  if (!status && !lines)
+    status = dtl_fail(err, DT_EINPUT, "%s: the file has no ids: `dtrun run vocab` makes a list of them", path);
   free(text);
   out->ids = ids, out->n_ids = lines;
   return status;
 }
 
-/* The tokens of the guide also get rows: the lowest ids lack marks of Markdown and of programs, which the guide has. */
+/* The tokens of the policies' guide also get rows: the lowest ids lack symbols of Markdown and of programs, which the
+ * guide contains. */
 static const char *const GUIDE[] = {"policies/README.md",   "policies/REFERENCE.md", "policies/SOURCES.md",
                                     "policies/SAMPLING.md", "policies/COSTS.md",     "policies/TRACES.md"};
 
-/* Appends the page to the text; a page that is not installed adds nothing. */
+/* Appends a file of the guide to the text; a file that is not installed adds nothing. */
 static dt_status add_page(dt_draft_vocab *out, const char *page, dt_error *err) {
   char *path, *text = NULL;
   size_t len = 0;

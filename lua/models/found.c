@@ -16,10 +16,10 @@ typedef struct {
   dt_model_facts target;
   found_kind kind;
   int looked; /* number of candidates */
-  char *path; /* the best so far, or NULL */
+  char *path; /* the best candidate so far, or NULL */
   dt_fit fit;
   uint64_t bytes;
-  struct stat seen[MOST_FOLDERS]; /* folders that were searched */
+  struct stat seen[MOST_FOLDERS]; /* folders that have been searched */
   int n_seen;
 } search;
 
@@ -35,7 +35,7 @@ static void consider(search *s, const char *path) {
   s->path = copy, s->fit = fit, s->bytes = bytes;
 }
 
-/* Whether it is a folder that was not searched yet. */
+/* Returns whether this is a folder that has not been searched yet. */
 static bool is_new(search *s, const char *folder) {
   struct stat info;
   if (stat(folder, &info)) return false;
@@ -56,7 +56,7 @@ static void look_through(search *s, const char *folder) {
   models_in_free(names, n);
 }
 
-/* Searches the folder of a path, as it is written: models are often links. */
+/* Searches the folder of a path as it is written, since models are often links. */
 static void look_beside(search *s, const char *path) {
   char folder[PATH_MAX];
   size_t n = strlen(path);

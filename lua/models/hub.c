@@ -1,4 +1,5 @@
-/* Names of models: see hub.h. The cache's layout: models--ORG--NAME/refs/main names a folder in .../snapshots. */
+/* Finds models by name: see hub.h. Layout of the cache: models--ORG--NAME/refs/main contains the name of a folder in
+ * models--ORG--NAME/snapshots. */
 #include "models/hub.h"
 
 #include "model/gguf_name.h"
@@ -20,7 +21,7 @@ static const char *set(const char *variable) {
   return value && *value ? value : NULL;
 }
 
-/* printf into a malloc'd string; NULL: out of memory. */
+/* Formats a malloc'd string; NULL: out of memory. */
 static char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static char *text(const char *format, ...) {
   char *out;
@@ -31,7 +32,7 @@ static char *text(const char *format, ...) {
   return out;
 }
 
-/* The cache's folder, found as huggingface_hub finds it. */
+/* Returns the cache's folder, found as huggingface_hub finds it. */
 char *hub_cache(void) {
   if (set("HF_HUB_CACHE")) return text("%s", set("HF_HUB_CACHE"));
   if (set("HF_HOME")) return text("%s/hub", set("HF_HOME"));
@@ -41,7 +42,7 @@ char *hub_cache(void) {
 
 char *dtl_hub_folder(void) { return hub_cache(); }
 
-/* The length of the part of an id that begins here; 0: it is not a part. */
+/* Returns the length of the part of an id that begins here; 0: it is not a valid part. */
 static size_t part_length(const char *part) {
   size_t n = strspn(part, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.");
   return part[0] != '.' && (part[n] == '/' || part[n] == ':' || !part[n]) ? n : 0;
@@ -64,7 +65,7 @@ static bool is_folder(const char *path) {
   return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Whether a name is a path: its first folder exists. */
+/* Returns whether a name is a path: its first folder exists. */
 static bool is_meant_as_path(const char *name) {
   char *first = strndup(name, strcspn(name, "/"));
   bool path = first && is_folder(first);
@@ -82,7 +83,7 @@ char *hub_folder(const char *id) {
   return folder;
 }
 
-/* refs/main has one word. */
+/* refs/main contains one word. */
 char *hub_snapshot(const char *folder) {
   char *path = text("%s/refs/main", folder), commit[128];
   FILE *file = path ? fopen(path, "r") : NULL;
@@ -94,7 +95,7 @@ char *hub_snapshot(const char *folder) {
   return ok ? text("%s/snapshots/%s", folder, commit) : NULL;
 }
 
-/* Adds ", PREFIXNAME" to a list, which ends in "..." once it is full. */
+/* Adds ", PREFIXNAME" to a list, which ends in "..." when it is full. */
 static void list(char *out, size_t size, const char *prefix, const char *name) {
   size_t n = strlen(out);
   if (n + strlen(prefix) + strlen(name) + 8 < size)
@@ -120,14 +121,15 @@ dt_status hub_gguf(const char *snapshot, const char *id, const char *spec, char 
   free(*path);
   *path = NULL;
   if (spec && fit == 0 && files)
-    return dtl_fail(err, DT_EINPUT, "no file of %s here is called %.80s: dtrun pull %s:%.80s, or name one of: %s", id,
-                    spec, id, spec, listed);
-  if (spec && fit == 0) return dtl_fail(err, DT_EINPUT, "%s has no .gguf file here: dtrun pull %s:%.80s", id, id, spec);
-  if (files) return dtl_fail(err, DT_EINPUT, "%d files of %s are meant: name one, as in %s", fit, id, listed);
+    return dtl_fail(err, DT_EINPUT, "%s has no file %.80s here: run dtrun pull %s:%.80s, or name one of: %s", id, spec,
+                    id, spec, listed);
+  if (spec && fit == 0)
+    return dtl_fail(err, DT_EINPUT, "%s has no .gguf file here: run dtrun pull %s:%.80s", id, id, spec);
+  if (files) return dtl_fail(err, DT_EINPUT, "%d files of %s match: name one of them: %s", fit, id, listed);
   return DT_OK;
 }
 
-/* Finds the model of an id. DT_EINPUT names the missing part. */
+/* Finds the model of an id. DT_EINPUT: the message names the part that is missing. */
 static dt_status cached(const char *name, const hub_id *id, char **path, dt_error *err) {
   char *folder = hub_folder(id->id), *snapshot = folder ? hub_snapshot(folder) : NULL, *file = NULL;
   char *config = snapshot ? text("%s/config.json", snapshot) : NULL, *cache = hub_cache();
@@ -144,7 +146,7 @@ static dt_status cached(const char *name, const hub_id *id, char **path, dt_erro
   if (*path && access(*path, F_OK) != 0) free(*path), *path = NULL;
   const char *one = id->spec ? id->spec : id->file;
   if (!status && !*path)
-    status = dtl_fail(err, DT_EINPUT, "%s is neither here nor in %s: dtrun pull %s%s%s brings it", name,
+    status = dtl_fail(err, DT_EINPUT, "%s is neither here nor in %s: dtrun pull %s%s%s downloads it", name,
                       cache ? cache : "the cache", id->id, one ? ":" : "", one ? one : "");
   free(folder), free(snapshot), free(config), free(cache), free(file);
   return status;
@@ -152,8 +154,8 @@ static dt_status cached(const char *name, const hub_id *id, char **path, dt_erro
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* The model in a folder without config.json; the folder itself if it has no model. Takes over folder; *path NULL: out
- * of memory. */
+/* Finds the model in a folder without config.json; if there is none, *path is the folder itself. Takes ownership of
+ * folder. *path NULL: out of memory. */
 static dt_status inside(char *folder, char **path, dt_error *err) {
   char *config = text("%s/config.json", folder), listed[300] = "", prefix[300];
   int n;
@@ -171,7 +173,8 @@ static dt_status inside(char *folder, char **path, dt_error *err) {
   if (one)
     *path = text("%s/%s", folder, names[0]);
   else if (n > 0) {
-    status = dtl_fail(err, DT_EINPUT, "%s is no model but holds %d: name the one that is meant: %s", folder, n, listed);
+    status = dtl_fail(err, DT_EINPUT, "%s is not a model but a folder with %d models: name one of them: %s", folder, n,
+                      listed);
     *path = NULL;
   }
   models_in_free(names, n);
@@ -179,14 +182,15 @@ static dt_status inside(char *folder, char **path, dt_error *err) {
   return status;
 }
 
-/* Reports a word that names no model here. */
+/* Reports that a word is not the name of a model here. */
 static dt_status unknown(const char *name, dt_error *err) {
   int n;
   named_model *all = named_all(&n);
   const char **names = calloc((size_t)n + 1, sizeof *names), *near = NULL;
   for (int i = 0; names && i < n; i++) names[i] = all[i].name;
   bool guess = names && dtl_near(name, strlen(name), names, n, &near, 1);
-  dtl_fail(err, DT_EINPUT, "no model '%.80s': %s%s%sdtrun ls names those that are here, dtrun pull brings others", name,
+  dtl_fail(err, DT_EINPUT,
+           "no model '%.80s': %s%s%sdtrun ls lists the models that are here, dtrun pull downloads others", name,
            guess ? "did you mean " : "", guess ? near : "", guess ? "? " : "");
   free(names), free(all);
   return DT_EINPUT;
@@ -198,7 +202,7 @@ dt_status hub_path(const char *name, char **path, dt_error *err) {
   dt_status status = DT_OK;
   *path = here ? NULL : named_path(name, &known);
   if (*path) return DT_OK;
-  if (known) return dtl_fail(err, DT_EINPUT, "%s is not here: dtrun pull %s brings it", name, name);
+  if (known) return dtl_fail(err, DT_EINPUT, "%s is not here: dtrun pull %s downloads it", name, name);
   if (!here && !is_meant_as_path(name) && hub_parse(name, &id)) {
     status = cached(name, &id, path, err);
     free(id.id);

@@ -1,4 +1,4 @@
-/* Opens the pair that a user named: see dtl_load. */
+/* Opens the pair that a user names: see dtl_load. */
 #include "models/load.h"
 
 #include "files/fail.h"
@@ -16,7 +16,7 @@ bool load_took(double ms, char *text, size_t size) {
   return *text;
 }
 
-/* On a terminal a line shows that it is loading. */
+/* At a terminal, shows a line while it is loading. */
 static void tell_begin(const char *target) {
   if (isatty(STDERR_FILENO)) fprintf(stderr, "dtrun: loading %s ...", target), fflush(stderr);
 }
@@ -28,8 +28,8 @@ static void tell_end(const dt_pair *pair) {
   if (!pair) return;
   dt_pair_describe(pair, &info);
   if (load_took(info.load_ms, text, sizeof text)) fprintf(stderr, "dtrun: %s\n", text);
-  if (info.device_left_out) fprintf(stderr, "dtrun: without the GPU: %s\n", info.device_left_out);
-  if (info.draft_left_out) fprintf(stderr, "dtrun: without the draft that was found: %s\n", info.draft_left_out);
+  if (info.device_left_out) fprintf(stderr, "dtrun: the GPU is not used: %s\n", info.device_left_out);
+  if (info.draft_left_out) fprintf(stderr, "dtrun: the draft that was found is not used: %s\n", info.draft_left_out);
 }
 
 static dt_status open_pair(const dtl_load_options *o, dt_pair_options *pair, dt_pair **out, dt_error *err) {
@@ -46,7 +46,7 @@ static dt_status open_pair(const dtl_load_options *o, dt_pair_options *pair, dt_
   return status;
 }
 
-/* Checks that there is a layout of conversations. Of a target that cannot be loaded, the reason for that goes first. */
+/* Checks that there is a layout of conversations. If the target cannot be loaded, that error is reported instead. */
 static dt_status check_chat(const char *target, const char *template, dt_error *err) {
   dt_chat *chat = NULL;
   dt_error no_chat;

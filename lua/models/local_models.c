@@ -1,4 +1,4 @@
-/* The models on this machine: see dtl_models in host.h. */
+/* Lists the models on this machine: see dtl_models in host.h. */
 #include "model/gguf_name.h"
 #include "models/hub.h"
 #include "models/models_in.h"
@@ -13,7 +13,7 @@
 
 typedef struct {
   dtl_model *models;
-  dt_model_facts *facts; /* [n]; zeros for a model that cannot be read */
+  dt_model_facts *facts; /* [n]; zeros for models that cannot be read */
   int n;
   named_model *pulled; /* [n_pulled] */
   int n_pulled;
@@ -31,7 +31,7 @@ static bool is_listed(const list *l, const char *name) {
   return false;
 }
 
-/* Adds the model at the path. problem: the reason why it cannot be read, or NULL. */
+/* Adds the model at a path. problem: why it cannot be read, or NULL. */
 static void add(list *l, const char *name, const char *path, bool removable, const char *problem) {
   dt_error why = {0};
   bool head = false;
@@ -63,14 +63,14 @@ static void add(list *l, const char *name, const char *path, bool removable, con
   l->n++;
 }
 
-/* The name of a file in models/pull.txt, or NULL. */
+/* Returns the name that models/pull.txt gives to a file, or NULL. */
 static const char *pulled_name(const list *l, const char *file) {
   for (int i = 0; i < l->n_pulled; i++)
     if (strcmp(l->pulled[i].file, file) == 0) return l->pulled[i].name;
   return NULL;
 }
 
-/* Folders are listed by their names, pulled files by theirs, other files by their paths. */
+/* Folders are listed by their names, pulled files by theirs, and other files by their paths. */
 static void add_folder(list *l, const char *folder) {
   int n;
   char **names = models_in(folder, 0, &n);
@@ -84,15 +84,15 @@ static void add_folder(list *l, const char *folder) {
   models_in_free(names, n);
 }
 
-/* A model in safetensors is listed by its id, and so is a single .gguf file; of several .gguf files each by the id and
- * its name. */
+/* A model in safetensors is listed by its id, as is a single .gguf file. If there are several .gguf files, each is
+ * listed by id and file name. */
 static void add_cached(void *user, const char *id, const char *folder) {
   list *l = user;
   int n, files = 0;
   char *snapshot = hub_snapshot(folder), path[PATH_MAX], name[PATH_MAX];
   bool whole = snapshot && snprintf(path, sizeof path, "%s/config.json", snapshot) < (int)sizeof path;
   if (!whole) {
-    add(l, id, folder, true, "a download that did not end: dtrun pull goes on with it");
+    add(l, id, folder, true, "an incomplete download: dtrun pull continues it");
     free(snapshot);
     return;
   }

@@ -26,7 +26,7 @@ static void add(found *f, const char *name) {
   if (copy) f->names[f->n++] = copy;
 }
 
-/* below: "" or a path that ends in '/'. */
+/* below: "" or a path that ends in '/' */
 static void look(found *f, const char *below, int levels) {
   char path[PATH_MAX];
   struct dirent **entries;

@@ -1,5 +1,5 @@
-/* See named.h. A line of models/pull.txt: name, package, file, bytes, digest; scripts/get-model reads the rest of the
- * line. */
+/* See named.h. A line of models/pull.txt has name, package, file, bytes and digest; the last two are only read by
+ * scripts/get-model. */
 #include "models/named.h"
 
 #include "files/user_files.h"
@@ -33,7 +33,7 @@ named_model *named_all(int *n) {
 
 char *named_home(void) { return user_path("XDG_DATA_HOME", ".local/share", "models"); }
 
-/* folder/name, if that exists. */
+/* Returns folder/name if it exists. */
 static char *there(const char *folder, const char *name) {
   char *path;
   if (!folder || asprintf(&path, "%s/%s", folder, name) < 0) return NULL;

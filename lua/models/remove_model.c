@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define OPEN_FOLDERS 16 /* folders that nftw keeps open */
+#define OPEN_FOLDERS 16 /* maximum number of folders that nftw keeps open */
 
-/* Bytes counted by nftw, which passes no argument to its function. */
+/* The bytes that nftw has counted; static since nftw passes no argument to its function. */
 static _Thread_local uint64_t counted;
 
 static int count(const char *path, const struct stat *info, int kind, struct FTW *at) {
@@ -35,7 +35,7 @@ static uint64_t bytes_below(const char *path) {
   return counted;
 }
 
-/* Removes a file or folder, and a second one (NULL: none) if that exists. */
+/* Removes a file or folder, and a second one (or NULL) if that exists. */
 static dt_status take(const char *path, const char *second, dt_error *err) {
   if (nftw(path, take_away, OPEN_FOLDERS, FTW_PHYS | FTW_MOUNT | FTW_DEPTH))
     return dtl_fail(err, DT_EDEVICE, "%s: not all of it can be removed: %s", path, strerror(errno));
@@ -57,7 +57,7 @@ static dt_status ask_and_take(const asked *a, const char *path, const char *seco
   return status;
 }
 
-/* CACHE/.locks/models--ORG--NAME, beside CACHE/models--ORG--NAME; NULL: out of memory. */
+/* Returns CACHE/.locks/models--ORG--NAME for CACHE/models--ORG--NAME; NULL: out of memory. */
 static char *locks_of(const char *folder) {
   char *locks, *slash = strrchr(folder, '/');
   return asprintf(&locks, "%.*s/.locks%s", (int)(slash - folder), folder, slash) < 0 ? NULL : locks;
@@ -71,7 +71,7 @@ static bool find_blob(const char *folder, const char *link, char *blob) {
   return strncmp(blob, blobs, (size_t)n) == 0;
 }
 
-/* Whether it is the last file: then everything else is removed with it. */
+/* Returns whether this is the last file, with which everything else is removed. */
 static bool is_alone(const char *snapshot) {
   int n;
   char config[PATH_MAX], **names = models_in(snapshot, HUB_LEVELS, &n);
@@ -81,7 +81,8 @@ static bool is_alone(const char *snapshot) {
   return n == 1 && !model;
 }
 
-/* Removes a file of a snapshot, or all parts of the model that it is the first of, with the files that they link to. */
+/* Removes a file of a snapshot, or all parts of a model whose first part it is, together with the files that they link
+ * to. */
 static dt_status take_parts(const asked *a, const char *folder, const char *first, dt_error *err) {
   char part[PATH_MAX], blob[PATH_MAX];
   int number, count = 1;
@@ -114,7 +115,7 @@ static dt_status remove_file(const asked *a, const hub_id *id, const char *folde
     status = take_parts(a, folder, path, err);
   else if (!status)
     status =
-        dtl_fail(err, DT_EINPUT, "%s: nothing of it is whole here; dtrun rm %s removes what there is", id->id, id->id);
+        dtl_fail(err, DT_EINPUT, "%s: its download is incomplete; dtrun rm %s removes what is here", id->id, id->id);
   free(path), free(file), free(snapshot);
   return status;
 }
@@ -126,7 +127,7 @@ static dt_status remove_cached(const asked *a, const hub_id *id, dt_error *err) 
   if (!locks || !cache)
     status = dtl_fail_memory(err, "a path");
   else if (lstat(folder, &info) != 0)
-    status = dtl_fail(err, DT_EINPUT, "%s is not in %s; dtrun ls lists what is", id->id, cache);
+    status = dtl_fail(err, DT_EINPUT, "%s is not in %s; dtrun ls lists the models that are here", id->id, cache);
   else if (id->spec)
     status = remove_file(a, id, folder, locks, err);
   else
@@ -149,17 +150,17 @@ dt_status dtl_remove_model(const char *name, bool (*agree)(void *user, const cha
   if (known && path)
     status = ask_and_take(&a, path, NULL, err);
   else if (known)
-    status = dtl_fail(err, DT_EINPUT, "%s is not here; dtrun ls lists what is", name);
+    status = dtl_fail(err, DT_EINPUT, "%s is not here; dtrun ls lists the models that are", name);
   else if (path)
-    status = dtl_fail(err, DT_EINPUT, "%s came with dtrun, which does not remove it", name);
+    status = dtl_fail(err, DT_EINPUT, "%s is one of dtrun's own models, which dtrun does not remove", name);
   else if (hub_parse(name, &id)) {
     if (id.file)
-      status = dtl_fail(err, DT_EINPUT, "%s: a file of %s goes by dtrun rm %s:%s", name, id.id, id.id, id.file);
+      status = dtl_fail(err, DT_EINPUT, "%s: to remove a file of %s, run dtrun rm %s:%s", name, id.id, id.id, id.file);
     else
       status = remove_cached(&a, &id, err);
     free(id.id);
   } else
-    status = dtl_fail(err, DT_EINPUT, "'%.200s' is no name that dtrun ls shows", name);
+    status = dtl_fail(err, DT_EINPUT, "'%.200s' is not a name that dtrun ls shows", name);
   free(path);
   return status;
 }

@@ -16,7 +16,7 @@ static dt_status bundled(const char *folder, char **path, dt_error *err) {
   dt_status status = dt_find(folder, path, err);
   if (status || *path) return status;
   return dtl_fail(err, DT_EINPUT,
-                  "the bundled pair is not found (set DTRUN_HOME): name a model folder with --target DIR");
+                  "the bundled pair was not found: name a model folder with --target DIR, or set DTRUN_HOME");
 }
 
 static bool is_named(const char *draft) { return draft && strcmp(draft, "none"); }
@@ -29,7 +29,8 @@ dt_status models_draft(const char *name, char **draft, dt_error *err) {
   return *draft ? DT_OK : dtl_fail_memory(err, "the draft's name");
 }
 
-/* The draft for that target: the named one, the bundled target's own, or one found; NULL: none was found. */
+/* Finds the draft for a target: the named one, the one of the bundled target, or one that is searched for; *draft is
+ * NULL if there is none. */
 static dt_status choose_draft(const char *target_option, const char *target, const char *named, found_kind kind,
                               char **draft, bool *found, dt_error *err) {
   if (named) return models_draft(named, draft, err);
@@ -42,9 +43,10 @@ static dt_status choose_draft(const char *target_option, const char *target, con
 static dt_status needs_one(const char *target, bool refused, dt_error *err) {
   dt_status status = dt_model_look(target, NULL, err);
   if (status) return status;
-  if (refused) return dtl_fail(err, DT_EINPUT, "the policy needs a draft model: give --draft DIR, not none");
+  if (refused)
+    return dtl_fail(err, DT_EINPUT, "the policy needs a draft model: give --draft DIR instead of --draft none");
   return dtl_fail(err, DT_EINPUT,
-                  "the policy needs a draft model, and none lies here that says it is made for %s: give --draft DIR",
+                  "the policy needs a draft model, and none was found here that is made for %s: give --draft DIR",
                   target);
 }
 

@@ -1,4 +1,4 @@
-/* Values of fields: see input.h. */
+/* Reads the values of fields: see input.h. */
 #include "request/input.h"
 
 #include "files/fail.h"
@@ -23,17 +23,17 @@ bool request_given(const request_input *in, const request_field *f) { return *in
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 static dt_status put_whole(int *out, const char *name, double value, dt_error *err) {
-  if (value != floor(value)) return dtl_fail(err, DT_EINPUT, "%s: %.17g is no whole number", name, value);
+  if (value != floor(value)) return dtl_fail(err, DT_EINPUT, "%s: %.17g is not a whole number", name, value);
   if (!(value >= INT_MIN && value <= INT_MAX))
     return dtl_fail(err, DT_EINPUT, "%s: %.17g is out of range: whole numbers have 32 bits", name, value);
   *out = (int)value;
   return DT_OK;
 }
 
-/* A number that a float makes 0 would get another meaning. */
+/* A number that becomes 0 as a float is refused, since 0 may have another meaning. */
 static dt_status put_real(float *out, const char *name, double value, dt_error *err) {
   if (value != 0 && fabs(value) < (double)FLT_MIN)
-    return dtl_fail(err, DT_EINPUT, "%s: %g is not 0, but less than %.3g, which numbers here begin with", name, value,
+    return dtl_fail(err, DT_EINPUT, "%s: %g is too close to 0: the smallest number above 0 is %.3g", name, value,
                     (double)FLT_MIN);
   *out = (float)value;
   return DT_OK;
@@ -135,7 +135,7 @@ dt_status request_text(request_input *in, const request_field *f, const char *na
   case FIELD_STOP: return add_stop(in, name, text, err);
   case FIELD_BIAS: return add_text(&in->biases, &in->n_biases, text, err);
   case FIELD_GRAMMAR:
-    if (in->grammar) return dtl_fail(err, DT_EINPUT, "grammar, json_schema and regex: give one of them");
+    if (in->grammar) return dtl_fail(err, DT_EINPUT, "grammar, json_schema and regex: give only one of them");
     return request_grammar(in, f->name, text, err);
   default: *(const char **)place(in, f) = text; return DT_OK;
   }

@@ -1,26 +1,26 @@
-/* The values of fields as callers give them, up to the request that they make. Checks here are of syntax only: whether
- * a text is a number. */
+/* Collects the values of fields as callers give them and turns them into a request. Only the syntax is checked here,
+ * such as whether a text is a number. */
 #ifndef REQUEST_INPUT_H
 #define REQUEST_INPUT_H
 
 #include "host.h"
 #include "request/fields.h"
 
-#define REQUEST_FIELDS 48 /* at least as many as the table has */
+#define REQUEST_FIELDS 48 /* room for all fields of the table */
 
 typedef struct {
-  dtl_load_options load; /* the pair */
-  dtl_request request;   /* its stop strings, biases and grammar are those below */
+  dtl_load_options load; /* options of the pair */
+  dtl_request request;   /* its stop strings, biases and grammar point into the members below */
   const char *costs;     /* "table", "learn"; NULL: not given */
-  const char **stop;     /* [request.seq.n_stop] the caller's texts */
-  const char **biases;   /* [n_biases] the caller's texts: request_biases reads them */
+  const char **stop;     /* [request.seq.n_stop] texts of the caller */
+  const char **biases;   /* [n_biases] texts of the caller, which request_biases reads */
   dt_bias *bias;
   char *grammar;
   int n_biases;
-  char name[REQUEST_FIELDS][32]; /* each field's, as the caller wrote it; "": not given */
+  char name[REQUEST_FIELDS][32]; /* for each field the name that the caller used; "": not given */
 } request_input;
 
-/* Whether the field was given. */
+/* Returns whether the field was given. */
 bool request_given(const request_input *in, const request_field *field);
 
 /* Sets a field that the caller calls `name`, whose text is kept until the end. DT_EINPUT: a message that begins with
@@ -34,19 +34,21 @@ dt_status request_number(request_input *in, const request_field *field, const ch
 dt_status request_flag(request_input *in, const request_field *field, const char *name, bool value, dt_error *err);
 dt_status request_seed(request_input *in, const request_field *field, const char *name, uint64_t value);
 
-/* Sets the grammar from a text in the form of the field "grammar", "json_schema" or "regex"; one that is there goes. */
+/* Sets the grammar from a text in the form of the field "grammar", "json_schema" or "regex". It replaces an earlier
+ * grammar. */
 dt_status request_grammar(request_input *in, const char *form, const char *text, dt_error *err);
 
-/* Reads the texts of biases, which name tokens of the pair. */
+/* Reads the texts of biases; the pair's tokenizer turns their tokens into ids. */
 dt_status request_biases(request_input *in, const dt_pair *pair, dt_error *err);
-/* Adds a bias to those that are read. */
+/* Adds a bias to those that have been read. */
 dt_status request_add_bias(request_input *in, dt_bias bias, dt_error *err);
 
-/* Checks all values that need no pair, by the engine; a number of tokens that was not given is none. The message has
- * the caller's name of the field. */
+/* Lets the engine check all values that can be checked without a pair. A number of tokens that was not given is not
+ * checked. In the message the field has the name that the caller used. */
 dt_status request_check(const request_input *in, dt_error *err);
 
-/* A message of the engine that begins with a field's name: replaces it by the caller's. Returns the failure. */
+/* Replaces the field's name at the beginning of a message of the engine by the name that the caller used. Returns the
+ * failure's status. */
 dt_status request_rename(const request_input *in, dt_error *err);
 
 void request_free(request_input *in);

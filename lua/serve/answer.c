@@ -45,7 +45,7 @@ bool answer_keep(answer_logprobs *kept, const int32_t *ids, const dtl_logprob *l
     memcpy(kept->top_id + at, list[i].id, bytes * sizeof *kept->top_id);
     memcpy(kept->top_logp + at, list[i].logps, bytes * sizeof *kept->top_logp);
   }
-  for (int i = 0; i < kept->n; i++) /* the arrays may have moved */
+  for (int i = 0; i < kept->n; i++) /* realloc may have moved the arrays */
     kept->list[i].id = kept->top_id + (size_t)i * DT_LOGPROBS,
     kept->list[i].logps = kept->top_logp + (size_t)i * DT_LOGPROBS;
   return true;
@@ -56,7 +56,7 @@ void answer_drop(answer_logprobs *kept) {
   *kept = (answer_logprobs){0};
 }
 
-/* A token's text: the bytes of a part of a character are shown as U+FFFD. */
+/* Writes a token's text; bytes that are only part of a character become U+FFFD. */
 static void put_token(json_text *out, const dt_pair *pair, int32_t id) {
   size_t len = 0;
   char *text = dt_decode(pair, &id, 1, false, &len);
@@ -71,8 +71,8 @@ void answer_bytes(json_text *out, const char *bytes, size_t len) {
   json_raw(out, "]");
 }
 
-/* A token of a completion, whose log-probabilities have no bytes with it: a part of a character is shown as OpenAI
- * does, bytes:\xf0, so that two of them differ as names of top_logprobs. */
+/* Writes a token of a completion, whose log-probabilities come without a list of bytes. A part of a character is
+ * written as OpenAI does, bytes:\xf0, so that different parts have different names in top_logprobs. */
 static void put_text_token(json_text *out, const dt_pair *pair, int32_t id) {
   char buffer[16], shown[8];
   size_t len, whole;
@@ -92,8 +92,8 @@ static void put_text_token(json_text *out, const dt_pair *pair, int32_t id) {
   free(text);
 }
 
-/* Counts the characters of a text, whose tokens may end within one. Returns the number of that in which the bytes
- * begin. */
+/* Counts the characters of a text whose tokens may end within one. Returns the number of the character in which the
+ * bytes begin. */
 static size_t count_characters(answer_offset *at, const char *bytes, size_t len) {
   size_t begins = at->characters - (at->left > 0);
   for (size_t i = 0; i < len; i++) {
@@ -107,7 +107,7 @@ static size_t count_characters(answer_offset *at, const char *bytes, size_t len)
 }
 
 /* JSON has no infinity. */
-/* As OpenAI's servers do, it writes -9999 for a token that cannot be chosen. */
+/* Writes -9999 for a token that cannot be chosen, as OpenAI's servers do. */
 static void put_logp(json_text *out, float logp) { json_float(out, isinf(logp) ? -9999.0f : logp); }
 
 static void put_chat_token(json_text *out, const dt_pair *pair, int32_t id, float logp) {
@@ -142,7 +142,7 @@ typedef struct {
   const int32_t *ids;
   const dtl_logprob *list;
   int n;
-} told; /* tokens of a prompt, and those behind it */
+} told; /* tokens of a prompt, and the generated ones after it */
 
 static void put_text_logprobs(json_text *out, const dt_pair *pair, const told parts[2], answer_offset *offset) {
   static const char *const columns[] = {"\"tokens\":[", "],\"token_logprobs\":[", "],\"top_logprobs\":[",
@@ -181,7 +181,7 @@ static void put_text_logprobs(json_text *out, const dt_pair *pair, const told pa
   json_raw(out, "]}");
 }
 
-/* "logprobs": of what was generated, behind those of the prompt, if they are told. */
+/* "logprobs": those of the prompt, if they are wanted, and then those of the generated tokens. */
 static void put_logprobs(json_text *out, const answer_head *head, told prompt, told text, answer_offset *offset) {
   const dt_pair *pair = head->server->pair;
   json_raw(out, ",\"logprobs\":");
@@ -199,7 +199,7 @@ bool answer_has_room(size_t waiting, size_t len) { return waiting <= ANSWER_TRAC
 
 /* ---- reasoning --------------------------------------------------------------------------------------------------- */
 
-#define CONTENT "\"content\":" /* of an answer, and of its reasoning, as in llama.cpp */
+#define CONTENT "\"content\":" /* names in an answer of its content and its reasoning, as in llama.cpp */
 #define REASONING "\"reasoning_content\":"
 
 bool answer_reasoning(const answer_head *head, dt_reasoning **out) {
@@ -211,7 +211,7 @@ bool answer_reasoning(const answer_head *head, dt_reasoning **out) {
 }
 
 typedef struct {
-  char *text[2]; /* contents, reasoning */
+  char *text[2]; /* the content and the reasoning */
   size_t n[2];
 } parts;
 
@@ -222,7 +222,7 @@ static bool add_part(void *user, bool reasoning, const char *bytes, size_t len) 
   return true;
 }
 
-/* The message of a whole answer. */
+/* Writes the message of a whole answer. */
 static void put_message(json_text *out, const answer_head *head, const dtl_result *r) {
   dt_reasoning *reasoning;
   parts p = {{malloc(r->text_len + 1), malloc(r->text_len + 1)}, {0}};
@@ -248,7 +248,7 @@ static const char *finish_of(const dtl_result *r) {
   return strcmp(r->finish_reason, "eos") == 0 || strcmp(r->finish_reason, "stop") == 0 ? "stop" : "length";
 }
 
-/* {"id":..., up to its choices */
+/* Writes {"id":... up to the choices */
 static void put_head(json_text *out, const answer_head *head, const char *object) {
   answer_put(out, "{\"id\":\"%s\",\"object\":\"%s\",\"created\":%ld,", head->id, object, head->created);
   answer_text(out, "\"model\":", head->ask->model);
@@ -286,7 +286,7 @@ static void put_timings(json_text *out, const dtl_result *results, int n) {
       cached, drafted, accepted);
 }
 
-/* trace: NULL: a stream's, which was sent line by line. */
+/* trace: NULL for a stream, which has sent it line by line. */
 static void put_statistics(json_text *out, const answer_head *head, const dtl_result *r, const json_text *trace) {
   if (!head->ask->tells) return;
   char *json = dtl_result_json(r, DTL_JSON_BRIEF | DTL_JSON_LINE);
@@ -384,7 +384,7 @@ void answer_closes(json_text *out, const answer_head *head, const dtl_result *re
 
 /* ---- whole answers ----------------------------------------------------------------------------------------------- */
 
-/* The text of a completion: with echo, the prompt's before it. */
+/* Writes the text of a completion; with echo, the prompt's text comes first. */
 static void put_whole_text(json_text *out, const answer_head *head, const dtl_result *r) {
   json_raw(out, "\"text\":");
   size_t n = 0, len = head->ask->no_tokens ? 0 : r->text_len;

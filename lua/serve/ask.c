@@ -1,4 +1,4 @@
-/* Reads requests: see ask.h. One table has the fields. */
+/* Reads requests: see ask.h. The fields are in one table. */
 #include "serve/ask.h"
 #include "serve/body.h"
 #include "serve/messages.h"
@@ -16,17 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a field's reader works on. */
+/* What the reader of a field needs. */
 typedef struct {
   const ask_server *server;
   ask *a;
   refusal *why;
-  const char *name; /* the field's, or: */
+  const char *name; /* the field's name, or */
   char place[64];   /* that of a part of it, such as prompt[1] */
   raw_json body;
-  const request_field *field; /* NULL: no field of the table */
-  bool greedy;                /* top_p is 0: only the likeliest token is left */
-  const cJSON *logprobs;      /* of a chat: true or false; NULL: not given */
+  const request_field *field; /* NULL: the member is not in that table */
+  bool greedy;                /* top_p is 0, which leaves only the likeliest token */
+  const cJSON *logprobs;      /* a chat's member logprobs, true or false; NULL: not given */
 } reading;
 
 static bool wrong(reading *r, const char *expected) {
@@ -39,7 +39,7 @@ static bool failed(reading *r, const dt_error *err) {
   return false;
 }
 
-/* Whether a step of the table went well. */
+/* Returns whether a step succeeded. */
 static bool done(reading *r, dt_status status, const dt_error *err) { return !status || failed(r, err); }
 
 static bool starved(reading *r) {
@@ -47,7 +47,7 @@ static bool starved(reading *r) {
   return false;
 }
 
-/* A whole number between low and high. */
+/* Reads a whole number from low to high. */
 static bool whole(reading *r, const cJSON *v, double low, double high, int *out) {
   char expected[80];
   bool fits =
@@ -77,7 +77,7 @@ static bool add_prompt(reading *r, int32_t *ids, int n) {
   if (n == 0) return wrong(r, "at least one token");
   if (n >= context) {
     *r->why = refusal_say(400, "exceed_context_size_error",
-                          "%s: it has %d tokens and the context %d: at most %d leave room for one more", r->name, n,
+                          "%s: it has %d tokens and the context %d: at most %d leave room for a new token", r->name, n,
                           context, context - 1);
     r->why->prompt_tokens = n, r->why->context = context;
     return false;
@@ -170,17 +170,17 @@ static bool read_stop(reading *r, const cJSON *v) {
 static bool read_number(reading *r, const cJSON *v) {
   dt_error err;
   if (!cJSON_IsNumber(v)) return wrong(r, r->field->kind == FIELD_REAL ? "a number" : "a whole number");
-  const double x = v->valuedouble, value = x > 0 && x < FLT_MIN ? 0 : x; /* as a float it is 0 */
+  const double x = v->valuedouble, value = x > 0 && x < FLT_MIN ? 0 : x; /* it would become 0 as a float */
   return done(r, request_number(&r->a->in, r->field, r->name, value, &err), &err);
 }
 
-/* 0: as llama.cpp's and vLLM's servers take it, the likeliest token. */
+/* 0 means that the likeliest token is taken, as in the servers of llama.cpp and vLLM. */
 static bool read_top_p(reading *r, const cJSON *v) {
   r->greedy = cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble < FLT_MIN;
   return r->greedy || read_number(r, v);
 }
 
-/* Any 64-bit number; null, or -1 as in llama.cpp: any seed. A double would lose digits. */
+/* A seed is any 64-bit number; null, or -1 as in llama.cpp, means any seed. A double would lose digits. */
 static bool read_seed(reading *r, const cJSON *v) {
   char digits[24];
   raw_json raw = raw_member(r->body, r->name);
@@ -196,7 +196,7 @@ static bool read_seed(reading *r, const cJSON *v) {
   return errno == 0 || wrong(r, "a whole number of 64 bits");
 }
 
-/* 0 with echo: no text. */
+/* 0 with echo means that no text is generated. */
 static bool read_tokens(reading *r, const cJSON *v) {
   if (!read_number(r, v)) return false;
   r->a->no_tokens = seq_of(r)->max_tokens == 0;
@@ -204,7 +204,7 @@ static bool read_tokens(reading *r, const cJSON *v) {
   return true;
 }
 
-/* 0 and -1: all, as in llama.cpp and vLLM. */
+/* 0 and -1 mean all tokens, as in llama.cpp and vLLM. */
 static bool read_top_k(reading *r, const cJSON *v) {
   if (!read_number(r, v)) return false;
   int *k = &seq_of(r)->sampling.top_k;
@@ -212,7 +212,8 @@ static bool read_top_k(reading *r, const cJSON *v) {
   return true;
 }
 
-/* A completion's is a number, a chat's whether there are any; then top_logprobs is the number. */
+/* For a completion it is the number of likeliest tokens; for a chat it is true or false, and top_logprobs is the
+ * number. */
 static bool read_logprobs(reading *r, const cJSON *v) {
   if (cJSON_IsBool(v)) {
     r->logprobs = v;
@@ -222,7 +223,7 @@ static bool read_logprobs(reading *r, const cJSON *v) {
   return read_number(r, v);
 }
 
-/* A bias of a token that is given by its id, or else by its text; false bans it. */
+/* Reads the bias of a token, which is given by its id or by its text; false bans the token. */
 static bool add_bias(reading *r, const cJSON *id, const char *token, const cJSON *bias) {
   dt_error err;
   int32_t number = 0;
@@ -233,7 +234,7 @@ static bool add_bias(reading *r, const cJSON *id, const char *token, const cJSON
   return done(r, request_add_bias(&r->a->in, (dt_bias){.id = number, .bias = b}, &err), &err);
 }
 
-/* {id: bias}, where a name that is no number is a token's text. */
+/* Reads {id: bias}, where a name that is not a number is a token's text. */
 static bool read_bias_object(reading *r, const cJSON *v) {
   const cJSON *one;
   cJSON_ArrayForEach(one, v) {
@@ -261,11 +262,11 @@ static bool read_bias(reading *r, const cJSON *v) {
   return true;
 }
 
-/* A grammar in a form of request_grammar; there is one at most. */
+/* Reads a grammar in a form of request_grammar; there can be only one. */
 static bool take_grammar(reading *r, const char *form, const char *text) {
   dt_error err;
   if (r->a->in.grammar) {
-    *r->why = refusal_say(400, INVALID, "grammar, json_schema and response_format: give one of them");
+    *r->why = refusal_say(400, INVALID, "grammar, json_schema and response_format: give only one of them");
     return false;
   }
   return done(r, request_grammar(&r->a->in, form, text, &err), &err);
@@ -275,7 +276,7 @@ static bool read_grammar(reading *r, const cJSON *v) {
   return cJSON_IsString(v) ? take_grammar(r, "grammar", v->valuestring) : wrong(r, "a text in GBNF");
 }
 
-/* With the digits of its numbers. */
+/* The schema as it was written, with all digits of its numbers. */
 static bool take_schema(reading *r, raw_json schema) {
   char *json = strndup(schema.at ? schema.at : "", schema.len);
   if (!json) return starved(r);
@@ -303,7 +304,7 @@ static bool read_format(reading *r, const cJSON *v) {
   return wrong(r, "type text, json_object, or json_schema with json_schema.schema");
 }
 
-/* As in llama.cpp. */
+/* The values are llama.cpp's. */
 static bool read_reasoning(reading *r, const cJSON *v) {
   const char *form = cJSON_IsString(v) ? v->valuestring : "";
   r->a->whole = strcmp(form, "none") == 0;
@@ -315,18 +316,19 @@ static bool read_stream_options(reading *r, const cJSON *v) {
   if (!cJSON_IsObject(v)) return wrong(r, "an object");
   static const char *const taken[] = {"include_usage", NULL};
   const cJSON *usage = cJSON_GetObjectItemCaseSensitive(v, "include_usage");
-  if (usage && !cJSON_IsNull(usage) && !cJSON_IsBool(usage)) return wrong(r, "include_usage, true or false");
+  if (usage && !cJSON_IsNull(usage) && !cJSON_IsBool(usage)) return wrong(r, "include_usage to be true or false");
   r->a->usage = cJSON_IsTrue(usage);
   return others_pass_all(v, taken, "stream_options.", IN_STREAM, r->why);
 }
 
-/* Only the layout of gpt-oss says how long to reason, and says "medium": elsewhere it changes nothing. */
+/* Only the layout of gpt-oss states how much to reason, and it states "medium". With other layouts the field changes
+ * nothing. */
 static bool read_effort(reading *r, const cJSON *v) {
   const char *effort = cJSON_GetStringValue(v);
   const char *layout = dt_chat_name(r->server->chat);
   if (!effort) return wrong(r, "a text");
   return !layout || strcmp(layout, "harmony") != 0 || strcmp(effort, "medium") == 0 ||
-         wrong(r, "medium: its template has no other effort here");
+         wrong(r, "medium, the only effort that this model's template supports");
 }
 
 const char *ask_model(const ask_server *server, const char *name) {
@@ -335,7 +337,7 @@ const char *ask_model(const ask_server *server, const char *name) {
   return server->models[0];
 }
 
-/* Any name is taken. */
+/* Any name is accepted. */
 static bool read_model(reading *r, const cJSON *v) {
   if (!cJSON_IsString(v)) return wrong(r, "a text");
   r->a->model = ask_model(r->server, v->valuestring);
@@ -346,7 +348,8 @@ static bool read_model(reading *r, const cJSON *v) {
 
 #define MOST_PARAMS 64
 
-/* The text of a parameter's value: `text` has room for a number. NULL: neither number, truth nor text. */
+/* Returns a parameter's value as text; text[size] has room for a number. NULL: it is not a number, a boolean or a
+ * text. */
 static const char *param_text(const cJSON *v, char *text, size_t size) {
   if (cJSON_IsString(v)) return v->valuestring;
   if (cJSON_IsBool(v)) return cJSON_IsTrue(v) ? "true" : "false";
@@ -355,7 +358,7 @@ static const char *param_text(const cJSON *v, char *text, size_t size) {
   return text;
 }
 
-/* An installed policy by its name alone: a path would reach any file of this machine. */
+/* An installed policy must be given by its name: a path could reach any file of this machine. */
 static bool is_name(const char *text) { return *text && !strchr(text, '/') && !strchr(text, '.'); }
 
 static bool read_dtrun(reading *r, const cJSON *v) {
@@ -380,25 +383,27 @@ static bool read_dtrun(reading *r, const cJSON *v) {
     } else if (strcmp(one->string, "params") == 0 && cJSON_IsObject(one) && cJSON_GetArraySize(one) <= MOST_PARAMS) {
       cJSON_ArrayForEach(param, one) {
         const char *text = param_text(param, numbers[how.n_settings], sizeof *numbers);
-        if (!text) return wrong(r, "params of numbers, texts, true and false");
+        if (!text) return wrong(r, "params to be numbers, texts, true or false");
         settings[how.n_settings++] = (dtl_setting){param->string, text};
       }
     } else {
-      *r->why = refusal_say(400, INVALID,
-                            "dtrun.%.100s: expected policy, source or preset, a text, params, an object of at most %d, "
-                            "or trace, true or false",
-                            one->string, MOST_PARAMS);
+      *r->why = refusal_say(
+          400, INVALID,
+          "dtrun.%.100s: expected policy, source or preset (a text), params (an object of at most %d members) "
+          "or trace (true or false)",
+          one->string, MOST_PARAMS);
       return false;
     }
   }
   if (!name && !source) {
-    if (how.preset || how.n_settings) return wrong(r, "a policy beside preset and params");
+    if (how.preset || how.n_settings) return wrong(r, "a policy together with preset and params");
     return true;
   }
   if (name && !is_name(name) && !source) return wrong(r, "the name of an installed policy");
   how.policy = source ? SOURCE_NAME : name;
   how.source = source, how.source_len = source ? strlen(source) : 0;
-  how.call_seconds = source ? SOURCE_SECONDS : 0; /* an installed policy has its usual time, on a busy machine too */
+  how.call_seconds =
+      source ? SOURCE_SECONDS : 0; /* an installed policy has its usual time limit, since the machine may be busy */
   r->a->has_source = source != NULL;
   return !dtl_policy_open(&how, &r->a->own, &err) || failed(r, &err);
 }
@@ -407,12 +412,12 @@ static bool read_dtrun(reading *r, const cJSON *v) {
 
 typedef bool reader(reading *r, const cJSON *v);
 
-/* Members that are no fields of the table (request/fields.h), and those whose values in bodies need a reader of their
- * own. */
+/* Members that are not fields of the table in request/fields.h, and fields whose values in bodies need a reader of
+ * their own. */
 static const struct {
   const char *name;
   int where;
-  size_t at; /* a bool of ask, if it has no reader */
+  size_t at; /* without a reader: offset of a bool in ask */
   reader *read;
 } members[] = {
     {"prompt", IN_TEXT, 0, read_prompt},
@@ -440,7 +445,7 @@ static const struct {
     {"dtrun", IN_BODY, 0, read_dtrun},
 };
 
-/* The index of a member that is read here; -1: none. */
+/* Returns the index of a member in this table; -1: it is not there. */
 static int member_of(const char *name, int where) {
   for (int i = 0; i < (int)(sizeof members / sizeof *members); i++)
     if ((members[i].where & where) && strcmp(members[i].name, name) == 0) return i;
@@ -458,12 +463,12 @@ static bool read_field(reading *r, const cJSON *v) {
   }
 }
 
-/* Whether no member before `end` is another name of the same field with another value. */
+/* Returns false if a member before `end` is another name of the same field with another value. */
 static bool names_agree(reading *r, const cJSON *root, const cJSON *end, int where) {
   for (const cJSON *v = root->child; v != end && r->field; v = v->next) {
     if (cJSON_IsNull(v) || request_field_in_body(v->string, (unsigned)where) != r->field || cJSON_Compare(v, end, 1))
       continue;
-    if (r->field->kind == FIELD_LOGPROBS) continue; /* two members of one field: whether, and how many */
+    if (r->field->kind == FIELD_LOGPROBS) continue; /* this field has two members: whether, and how many */
     *r->why =
         refusal_say(400, INVALID, "%s and %s: two names of one field, with different values", v->string, end->string);
     return false;
@@ -491,24 +496,24 @@ static bool read_members(reading *r, const cJSON *root) {
   return true;
 }
 
-#define LEAST_TEMP 0.001f /* below it there is no other token to choose */
+#define LEAST_TEMP 0.001f /* below it the likeliest token is always chosen */
 
-/* What concerns several fields. */
+/* Checks that involve several fields. */
 static bool check_all(reading *r) {
   ask *a = r->a;
   dtl_request *q = &a->in.request;
   dt_logprobs *logprobs = &q->seq.logprobs;
   dt_error err;
   r->name = a->is_chat ? "messages" : "prompt";
-  if (!a->n_prompts) return wrong(r, "one: it is missing");
+  if (!a->n_prompts) return wrong(r, "a value, but it is missing");
   if (r->greedy || (q->seq.sampling.temp > 0 && q->seq.sampling.temp < LEAST_TEMP)) q->seq.sampling.temp = 0;
   r->name = "max_tokens";
   if (a->no_tokens && !a->echo) return wrong(r, "at least 1 (or 0 with echo, or -1: until the context ends)");
   if (r->logprobs) logprobs->wanted = cJSON_IsTrue(r->logprobs);
   if (!logprobs->wanted) logprobs->top = 0;
   r->name = "echo";
-  if (a->echo && a->stream) return wrong(r, "no stream with it");
-  if (a->echo && logprobs->wanted && q->answers > 1) return wrong(r, "n = 1 with logprobs");
+  if (a->echo && a->stream) return wrong(r, "stream to be false");
+  if (a->echo && logprobs->wanted && q->answers > 1) return wrong(r, "n = 1 together with logprobs");
   logprobs->prompt = a->echo && logprobs->wanted;
   if (a->is_chat) q->seq.end = dt_chat_end(r->server->chat);
   if (q->answers > ASK_TEXTS || a->n_prompts * q->answers > ASK_TEXTS) {

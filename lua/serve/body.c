@@ -1,18 +1,18 @@
-/* Checks a body's text, value by value, before cJSON reads it: see body.h. */
+/* Checks the text of a body, value by value, before cJSON reads it: see body.h. */
 #include "serve/body.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DEEPEST 500       /* levels, fewer than cJSON reads */
-#define LONGEST_NUMBER 63 /* characters, as many as cJSON reads */
+#define DEEPEST 500       /* levels of nesting, fewer than cJSON's limit */
+#define LONGEST_NUMBER 63 /* characters of a number, cJSON's limit */
 #define BAD "not valid JSON: "
 
-/* A value's place: a member or an element of the value above it. */
+/* The place of a value: a member or an element of the value above it. */
 typedef struct place {
   const struct place *above; /* NULL: the body itself */
-  const char *name;          /* of a member, as it is written; NULL: an element */
+  const char *name;          /* the member's name as it is written; NULL: it is an element */
   size_t len;
   long index;
 } place;
@@ -58,7 +58,7 @@ static bool takes(scan *s, char byte) {
 
 /* ---- texts ------------------------------------------------------------------------------------------------------- */
 
-/* Four hexadecimal digits; -1: there are none. */
+/* Returns the value of four hexadecimal digits; -1: there are none. */
 static int hex4(const char *at, const char *end) {
   int value = 0;
   if (end - at < 4) return -1;
@@ -88,7 +88,7 @@ static bool scan_escape(scan *s, const place *p) {
   return true;
 }
 
-/* The bytes of a character that begins here, longer than one; 0: invalid UTF-8. */
+/* Returns the number of bytes of the multi-byte character that begins here; 0: invalid UTF-8. */
 static size_t utf8_length(const unsigned char *c, size_t left) {
   size_t n = c[0] >= 0xF0 ? 4 : c[0] >= 0xE0 ? 3 : 2;
   if (c[0] < 0xC2 || c[0] > 0xF4 || n > left) return 0;
@@ -99,7 +99,7 @@ static size_t utf8_length(const unsigned char *c, size_t left) {
   return surrogate || overlong || (c[0] == 0xF4 && c[1] >= 0x90) ? 0 : n;
 }
 
-/* After the quote that begins it. */
+/* Checks a text; its opening quote has been read. */
 static bool scan_text(scan *s, const place *p) {
   while (s->at < s->end && *s->at != '"') {
     unsigned char c = (unsigned char)*s->at;
@@ -136,8 +136,8 @@ static bool scan_number(scan *s, const place *p) {
     if (!takes(s, '-')) takes(s, '+');
     fine = digits(s);
   }
-  if (fine && s->at < s->end && *s->at >= '0' && *s->at <= '9') fine = false; /* 01 */
-  if (!fine) return wrong_at(s, from, p, BAD "a number that JSON does not have");
+  if (fine && s->at < s->end && *s->at >= '0' && *s->at <= '9') fine = false; /* such as 01 */
+  if (!fine) return wrong_at(s, from, p, BAD "a number that is not valid in JSON");
   return s->at - from <= LONGEST_NUMBER || wrong_at(s, from, p, "a number of more than 63 characters");
 }
 
@@ -211,7 +211,7 @@ static bool starved(refusal *why) {
   return false;
 }
 
-/* Whether the names of an object differ. */
+/* Returns whether all names of an object are different. */
 static bool names_differ(const cJSON *object, const place *p, refusal *why) {
   int n = cJSON_GetArraySize(object), i = 0;
   const cJSON *member;
@@ -242,7 +242,7 @@ static bool all_names_differ(const cJSON *value, const place *p, refusal *why) {
 }
 
 bool body_read(raw_json *body, cJSON **out, refusal *why) {
-  static const char mark[] = "\xEF\xBB\xBF"; /* of the byte order: RFC 8259 lets a reader skip it */
+  static const char mark[] = "\xEF\xBB\xBF"; /* the byte order mark, which RFC 8259 allows a reader to skip */
   const place whole = {0};
   scan s = {.begin = body->at, .at = body->at, .end = body->at + body->len, .why = why};
   *out = NULL;

@@ -1,12 +1,11 @@
-/* See drawing.h. One bridge to Lua serves all requests, one after another: so little memory is held, however many ask.
- */
+/* See drawing.h. A single bridge to Lua serves all requests, one at a time, which limits the memory for drawings. */
 #include "serve/drawing.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST (1u << 20) /* bytes of a body */
+#define MOST (1u << 20) /* maximum number of bytes of a body */
 
 struct drawing {
   pthread_mutex_t lock;
@@ -30,7 +29,7 @@ void drawing_close(drawing *d) {
   free(d);
 }
 
-/* The message of an answer that is an error. */
+/* Returns the message of an answer that is an error. */
 static refusal refusal_in(const char *answer) {
   cJSON *root = cJSON_Parse(answer);
   const cJSON *error = cJSON_GetObjectItemCaseSensitive(root, "error");

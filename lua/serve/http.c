@@ -1,6 +1,6 @@
-/* HTTP by libmicrohttpd: see serve.h. Each connection has a thread, which may wait; routes.c answers. A client of a
- * stream that has left is noticed when the next piece or ping is written; others by looking at their connections while
- * they wait. */
+/* HTTP with libmicrohttpd: see serve.h. Each connection has a thread, which may wait; routes.c gives the answers. A
+ * client that leaves during a stream is noticed when the next piece or ping is written; a client that waits for a whole
+ * answer is noticed by looking at its connection. */
 #include "serve/http.h"
 #include "serve/page.h"
 
@@ -15,41 +15,42 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST_BODY (8u << 20)  /* bytes */
-#define MOST_CONNECTIONS 1024 /* beside those that wait in the queue, others may ask for /health */
-#define IDLE_SECONDS 30       /* that a client may take between two bytes of a request */
+#define MOST_BODY (8u << 20)  /* maximum number of bytes of a body */
+#define MOST_CONNECTIONS 1024 /* more than wait in the queue, so that others can ask for /health */
+#define IDLE_SECONDS 30       /* seconds that a client may take between two bytes of a request */
 #define PING_MS 1000.0
 #define LOOK_MS 200.0
 #define GRACE_MS 10000.0
-#define LAST_MS 1000.0 /* for the last bytes of answers */
+#define LAST_MS 1000.0 /* time for sending the last bytes of answers */
 
 struct server {
   serve_options options;
-  pthread_mutex_t says; /* one line at a time */
+  pthread_mutex_t says; /* held while a line is printed */
   struct MHD_Daemon *daemon;
   int port;
-  pthread_rwlock_t lock; /* of what is behind it, which requests read */
-  routes *routes;        /* NULL: it loads */
+  pthread_rwlock_t lock; /* protects the members below, which requests read */
+  routes *routes;        /* NULL: the model is loading */
 };
 
-/* One request, until its answer is sent. */
+/* A request, until its answer has been sent. */
 typedef struct {
   const server *server;
   char *body;
   size_t len, room;
   bool too_long;
-  bool refused;    /* by its headers: the body is not kept */
-  char asked[160]; /* for its line: its method and path, */
-  double begun;    /* when it came, */
-  int status;      /* that of its answer (0: the client has left), */
-  char said[256];  /* and why, or what its texts were */
+  bool refused;    /* refused because of its headers: the body is dropped */
+  char asked[160]; /* for its line in the log: its method and path, */
+  double begun;    /* the time at which it came, */
+  int status;      /* the status of its answer (0: the client has left), */
+  char said[256];  /* and the reason of the refusal or a summary of its texts */
   bool early;      /* it came while the model was loading */
-  bool failed;     /* its answer failed after a part of it was sent */
+  bool failed;     /* its answer failed after part of it had been sent */
 } incoming;
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
-/* The origin of the request's page, if --cors lets it ask; NULL: it does not, or no page asks. */
+/* Returns the origin of the web page that sends the request, if --cors allows it; NULL: it does not, or no web page
+ * sends it. */
 static const char *welcome_origin(const server *s, struct MHD_Connection *c) {
   const char *origin = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Origin");
   for (int i = 0; origin && i < s->options.n_origins; i++) {
@@ -59,7 +60,7 @@ static const char *welcome_origin(const server *s, struct MHD_Connection *c) {
   return NULL;
 }
 
-/* Sends an answer, and takes it over. */
+/* Sends an answer and takes ownership of it. */
 static enum MHD_Result send_answer(struct MHD_Connection *c, incoming *in, int status, struct MHD_Response *r) {
   if (!r) return MHD_NO;
   const char *origin = welcome_origin(in->server, c);
@@ -93,7 +94,7 @@ static enum MHD_Result respond_refusal(struct MHD_Connection *c, incoming *in, c
   return respond_json(c, in, why->status, "application/json", &out);
 }
 
-/* A file of the page; 304: the browser has it. */
+/* Sends a file of the page; 304: the browser already has it. */
 static enum MHD_Result respond_page(struct MHD_Connection *c, incoming *in, const page_file *f) {
   const char *has = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_IF_NONE_MATCH);
   bool known = has && strstr(has, f->tag);
@@ -109,7 +110,7 @@ static enum MHD_Result respond_page(struct MHD_Connection *c, incoming *in, cons
   return send_answer(c, in, known ? 304 : 200, r);
 }
 
-/* What a browser asks before a page's request: which methods and headers it may send. */
+/* Answers what a browser asks before it sends a web page's request: which methods and headers are allowed. */
 static enum MHD_Result respond_options(struct MHD_Connection *c, incoming *in) {
   static const char methods[] = "GET, HEAD, POST, OPTIONS";
   const char *headers = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Access-Control-Request-Headers");
@@ -134,7 +135,7 @@ static bool has_left(struct MHD_Connection *c) {
   return !info || (poll(&fd, 1, 0) > 0 && fd.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
-/* Keeps what a request's line says of its texts. */
+/* Keeps the summary of a request's texts for its line in the log. */
 static void note_texts(incoming *in, ticket *t) {
   char said[sizeof in->said];
   in->failed = !ticket_say(t, said, sizeof said);
@@ -177,10 +178,10 @@ static enum MHD_Result respond_stream(struct MHD_Connection *c, incoming *in, ti
     return MHD_NO;
   }
   *s = (stream){t, in};
-  snprintf(in->said, sizeof in->said, ": the client has left"); /* unless it reads to the end */
+  snprintf(in->said, sizeof in->said, ": the client has left"); /* replaced if the client reads to the end */
   MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream");
   MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
-  return send_answer(c, in, 200, r); /* the ticket is left when it is sent */
+  return send_answer(c, in, 200, r); /* the ticket is left after the answer was sent */
 }
 
 static enum MHD_Result respond_ticket(struct MHD_Connection *c, incoming *in, ticket *t) {
@@ -206,8 +207,8 @@ static bool is_one_of(const char *text, size_t n, const char *const *names) {
   return false;
 }
 
-/* Whether a header's host is this server: a page of another site, whose name its owner made mean this machine, has its
- * own. */
+/* Returns whether a header's host is this server. Without this check a web page could reach this server after its owner
+ * pointed the name of its own site to this machine (DNS rebinding). */
 static bool is_own_host(const server *s, const char *host) {
   const char *const own[] = {"localhost", "127.0.0.1", "[::1]", s->options.host, NULL};
   const char *end = *host == '[' ? strchr(host, ']') : NULL;
@@ -220,7 +221,7 @@ bool serve_is_local(const char *host) {
   return is_one_of(host, strlen(host), local);
 }
 
-/* A page of another site sends its Origin; otherwise any page could use this server. */
+/* Web pages of other sites send their Origin. Without this check any web page could use this server. */
 static bool is_foreign(const server *s, struct MHD_Connection *c) {
   const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host");
   const char *origin = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Origin");
@@ -232,7 +233,7 @@ static bool is_foreign(const server *s, struct MHD_Connection *c) {
   return !is_own_host(s, at + 3) && !(host && !local && strcmp(at + 3, host) == 0);
 }
 
-/* Takes the same time wherever the two differ. */
+/* Compares two keys in a time that does not depend on where they differ. */
 static bool is_key(const char *key, const char *given) {
   size_t n = strlen(key), m = strlen(given);
   unsigned char differs = n != m;
@@ -252,15 +253,16 @@ static bool has_key(const server *s, struct MHD_Connection *c) {
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
-/* Whether a request is refused by its headers. */
+/* Returns whether a request is refused because of its headers. */
 static bool is_refused(const server *s, struct MHD_Connection *c, const route *r, refusal *why) {
   if (is_foreign(s, c))
-    *why =
-        refusal_say(403, "invalid_request_error", "a foreign Host or Origin: this server answers its own address only");
+    *why = refusal_say(403, "invalid_request_error",
+                       "the Host or Origin is another site's: this server only answers requests to its own address");
   else if (r && !route_is_public(r) && !has_key(s, c))
-    *why = refusal_say(401, "authentication_error", "no key, or a wrong one: Authorization: Bearer KEY");
+    *why = refusal_say(401, "authentication_error",
+                       "the key is missing or wrong: send the header Authorization: Bearer KEY");
   else
-    return !r; /* route_find has said why */
+    return !r; /* route_find has set *why */
   return true;
 }
 
@@ -328,11 +330,11 @@ static enum MHD_Result take(void *user, struct MHD_Connection *c, const char *ur
   return answer(user, c, method, url, *state);
 }
 
-/* Tells of a request whose answer is sent: method, path, status, time, and why it was refused or what its texts were.
- */
+/* Prints a line about a request after its answer was sent: method, path, status, time, and the reason of a refusal or a
+ * summary of its texts. */
 static void say_line(server *s, const incoming *in) {
   char line[512];
-  const bool refused = in->failed || (in->status >= 400 && !in->early); /* who waits for the model asks often */
+  const bool refused = in->failed || (in->status >= 400 && !in->early); /* clients that wait for the model ask often */
   if (!s->options.say || !(refused || s->options.says_all)) return;
   snprintf(line, sizeof line, "%s %d in %.0f ms%s", in->asked, in->status ? in->status : 499, dt_clock_ms() - in->begun,
            in->status ? in->said : ": the client has left");
@@ -405,10 +407,10 @@ dt_status serve_run(server *s, const serve_pair *what, const volatile sig_atomic
   if (status) return status;
   set_routes(s, r);
   ready(user);
-  while (!*stop) poll(NULL, 0, 100); /* a signal ends it at once */
+  while (!*stop) poll(NULL, 0, 100); /* returns at once after a signal */
   routes_stop(r, GRACE_MS);
   for (double until = dt_clock_ms() + LAST_MS; dt_clock_ms() < until && connections(s);) poll(NULL, 0, 10);
-  MHD_stop_daemon(s->daemon); /* waits for all connections, which have their answers now */
+  MHD_stop_daemon(s->daemon); /* waits for all connections, which have their answers by now */
   s->daemon = NULL;
   set_routes(s, NULL);
   routes_close(r);

@@ -1,4 +1,4 @@
-/* Routes, as HTTP's side sees them: what a request asks for, and its answer. */
+/* The routes, as the HTTP side sees them: what a request asks for, and its answer. */
 #ifndef SERVE_HTTP_H
 #define SERVE_HTTP_H
 
@@ -6,23 +6,23 @@
 #include "serve/work.h"
 
 typedef struct route route;
-typedef struct routes routes; /* what they answer from */
+typedef struct routes routes; /* the state from which routes answer */
 
 typedef struct {
-  const char *url; /* that was asked for */
+  const char *url; /* the requested URL */
   int status;
   const char *type; /* static */
   json_text text;
-  ticket *ticket; /* instead of a text: the caller waits for it, and leaves it */
+  ticket *ticket; /* or NULL; instead of a text: the caller waits for the ticket, and leaves it in the end */
 } route_answer;
 
 dt_status routes_open(const serve_options *options, const serve_pair *what, routes **out, dt_error *err);
-void routes_stop(routes *r, double grace_ms); /* as work_stop */
+void routes_stop(routes *r, double grace_ms); /* see work_stop */
 void routes_close(routes *r);
 
-/* NULL: there is none, and *why says so. */
+/* Finds the route of a request; NULL: there is none, and *why says so. */
 const route *route_find(const char *method, const char *url, refusal *why);
-bool route_is_public(const route *r); /* without the key, too */
+bool route_is_public(const route *r); /* it is served without a key */
 bool route_run(const route *r, routes *all, const char *body, size_t len, route_answer *out, refusal *why);
 
 #endif

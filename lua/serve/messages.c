@@ -35,11 +35,11 @@ static bool read_role(conversation *c, int i, const cJSON *message) {
     return true;
   }
   bool is_call = name && (strcmp(name, "tool") == 0 || strcmp(name, "function") == 0);
-  return wrong(
-      c, i, is_call ? ".role: tools are not supported here" : ".role: expected system, developer, user or assistant");
+  return wrong(c, i,
+               is_call ? ".role: tools are not supported" : ".role: expected system, developer, user or assistant");
 }
 
-/* Appends a text; between two of a list a newline, as llama.cpp's server does. */
+/* Appends a text. As in llama.cpp's server, a newline separates the texts of a list. */
 static bool add_text(dt_message *to, const char *text, size_t n) {
   char *grown = realloc((char *)to->text, to->len + n + 2);
   if (!grown) return false;
@@ -68,7 +68,7 @@ static bool read_part(conversation *c, int i, int at, const cJSON *part) {
 static bool read_content(conversation *c, int i, const cJSON *message) {
   const cJSON *content = cJSON_GetObjectItemCaseSensitive(message, "content"), *part;
   int at = 0;
-  if (!add_text(&c->text[i], "", 0)) return starved(c->why); /* it may have no bytes, but is there */
+  if (!add_text(&c->text[i], "", 0)) return starved(c->why); /* it may be empty, but not missing */
   if (cJSON_IsString(content))
     return add_text(&c->text[i], content->valuestring, strlen(content->valuestring)) || starved(c->why);
   if ((!content || cJSON_IsNull(content)) && c->role[i] == DT_ASSISTANT) return true;
@@ -91,7 +91,7 @@ static bool read_all(conversation *c, const cJSON *list) {
   return true;
 }
 
-/* Whether user and assistant take turns from message `first` on, the last of them the user's. */
+/* Returns whether user and assistant take turns from message `first` on, and the last message is the user's. */
 static bool take_turns(const conversation *c, int first) {
   for (int i = first; i < c->n; i++) {
     bool user = (i - first) % 2 == 0;

@@ -1,4 +1,4 @@
-/* The messages of a chat's request, as a conversation. */
+/* Turns the messages of a chat request into a conversation. */
 #ifndef SERVE_MESSAGES_H
 #define SERVE_MESSAGES_H
 
@@ -6,7 +6,8 @@
 
 #include <cJSON.h>
 
-/* The text of a list of messages up to the beginning of the answer: malloc'd. False: *why names the message. */
+/* Writes a list of messages as a prompt that ends where the answer begins. *text is malloc'd. False: *why names the
+ * message that is wrong. */
 bool messages_text(const dt_chat *chat, const cJSON *messages, char **text, size_t *len, refusal *why);
 
 #endif

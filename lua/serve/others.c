@@ -1,5 +1,5 @@
-/* The table of fields that are not taken: see others.h. tests/serve/fields.txt has the schemas that their names come
- * from. */
+/* The table of fields that dtrun does not implement: see others.h. Their names come from the schemas in
+ * tests/serve/fields.txt. */
 #include "serve/others.h"
 
 #include <stdio.h>
@@ -8,11 +8,11 @@
 typedef struct {
   const char *name;
   int where;
-  const char
-      *only; /* NULL: any value changes no text. Otherwise the values that change none, with "or" between; "": none */
+  const char *only; /* NULL: no value changes the text. Otherwise the values that do not change it, separated by "or";
+                       "": none */
 } other_field;
 
-/* lua/cli/SERVE.md lists those that are ignored whatever their value. */
+/* lua/cli/SERVE.md lists the fields that are ignored whatever their value is. */
 static const other_field others[] = {
     {"model", IN_TOKENS, NULL},
     {"user", IN_BODY, NULL},
@@ -156,12 +156,12 @@ static const other_field others[] = {
     {"partial", IN_MESSAGE, "false"},
 };
 
-/* Whether a value is among those of a list. */
+/* Returns whether a value is in a list of values. */
 static bool is_among(const cJSON *v, const char *list) {
   bool found = false;
   for (const char *at = list, *end; *at && !found; at = end + strspn(end, " or")) {
     cJSON *one = cJSON_ParseWithOpts(at, &end, 0);
-    /* cJSON takes an infinity for any number */
+    /* cJSON reads an infinity as any number */
     found = cJSON_IsNumber(v) ? cJSON_IsNumber(one) && one->valuedouble == v->valuedouble : cJSON_Compare(one, v, 1);
     cJSON_Delete(one);
   }
@@ -174,11 +174,11 @@ bool others_pass(const cJSON *field, const char *path, int where, refusal *why) 
     const other_field *o = &others[i];
     if (!(o->where & where) || strcmp(o->name, field->string) != 0) continue;
     if (!o->only || is_among(field, o->only)) return true;
-    *why = *o->only ? refusal_say(400, INVALID, "%s%s: only %s is supported here", path, o->name, o->only)
-                    : refusal_say(400, INVALID, "%s%s: it is not supported here", path, o->name);
+    *why = *o->only ? refusal_say(400, INVALID, "%s%s: only %s is supported", path, o->name, o->only)
+                    : refusal_say(400, INVALID, "%s%s: not supported", path, o->name);
     return false;
   }
-  *why = refusal_say(400, INVALID, "%s%.100s: no such field here", path, field->string);
+  *why = refusal_say(400, INVALID, "%s%.100s: unknown field", path, field->string);
   return false;
 }
 

@@ -1,4 +1,4 @@
-/* Parts of a JSON text: see raw.h. cJSON tells where a value ends. */
+/* Finds parts of a JSON text: see raw.h. cJSON finds the end of a value. */
 #include "serve/raw.h"
 
 #include <cJSON.h>
@@ -6,13 +6,13 @@
 
 static void skip(raw_json *left, size_t n) { left->at += n, left->len -= n; }
 
-/* Skips spaces, then one of these bytes. */
+/* Skips white space and then one of these bytes. */
 static void skip_past(raw_json *left, const char *bytes) {
   while (left->len && strchr(" \t\r\n", *left->at)) skip(left, 1);
   if (left->len && strchr(bytes, *left->at)) skip(left, 1);
 }
 
-/* Takes a value off; *what is it, to be freed. */
+/* Removes a value from the beginning of the text; *what is the parsed value, which the caller frees. */
 static raw_json take_value(raw_json *left, cJSON **what) {
   const char *end;
   skip_past(left, "");

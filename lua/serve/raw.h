@@ -1,15 +1,16 @@
-/* Parts of a JSON text as they were written: cJSON makes doubles of numbers, which lose digits. */
+/* Finds parts of a JSON text as they were written. cJSON turns numbers into doubles, which loses digits. */
 #ifndef SERVE_RAW_H
 #define SERVE_RAW_H
 
 #include <stddef.h>
 
 typedef struct {
-  const char *at; /* NULL: it is not there */
+  const char *at; /* NULL: there is no such part */
   size_t len;
 } raw_json;
 
-/* The value of an object's member, the first of that name. The text is JSON that cJSON has read. */
+/* Returns the value of an object's member; if several members have the name, the first one's. The text must be JSON
+ * that cJSON has accepted. */
 raw_json raw_member(raw_json object, const char *name);
 
 #endif

@@ -31,7 +31,7 @@ static void hide(refusal *why, const char *text, const char *shown) {
   for (char *from = why->message, *at; (at = strstr(from, text)); from = at + strlen(shown)) {
     snprintf(line, sizeof line, "%.*s%s%s", (int)(at - why->message), why->message, shown, at + n);
     size_t len = dtl_clean(why->message, sizeof why->message, line, strlen(line));
-    if ((size_t)(at - why->message) + strlen(shown) > len) return; /* it is full */
+    if ((size_t)(at - why->message) + strlen(shown) > len) return; /* the message is full */
   }
 }
 

@@ -19,13 +19,13 @@ struct routes {
   int slots;
 };
 
-/* The folder of an absolute path, with its slash; NULL: it has none, or no memory. */
+/* Returns the folder of an absolute path, with its final slash; NULL: it has none, or out of memory. */
 static char *folder_of(const char *path) {
   const char *slash = path && *path == '/' ? strrchr(path, '/') : NULL;
   return slash && slash > path ? strndup(path, (size_t)(slash + 1 - path)) : NULL;
 }
 
-/* Messages for clients name the model as clients do, and other files without their folders. */
+/* Messages to clients call the model by its name for clients, and show other files without their folders. */
 static void find_secrets(ask_server *s, const dt_pair_info *info) {
   const char *const paths[] = {info->draft.path, info->second.path, dtl_policy_describe(s->policy)->path};
   if (info->target.path[0] == '/') s->secrets[0] = (refusal_secret){strdup(info->target.path), s->models[0]};
@@ -118,7 +118,7 @@ static bool run_models(routes *r, const char *body, size_t len, route_answer *ou
   return true;
 }
 
-/* By any name, as requests take it. */
+/* The model is found by any name, as in requests. */
 static bool run_model(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
   const char *slash = strstr(out->url, "/models/");
   (void)body, (void)len, (void)why;
@@ -150,12 +150,12 @@ static bool run_metrics(routes *r, const char *body, size_t len, route_answer *o
   json_text *t = &out->text;
   (void)body, (void)len, (void)why;
   out->type = "text/plain; version=0.0.4";
-  put_count(t, "llamacpp:prompt_tokens_total", "counter", "Tokens of prompts that ran.", (double)c.prompt_tokens);
-  put_count(t, "llamacpp:prompt_seconds_total", "counter", "Time of prompts.", c.prompt_ms / 1e3);
+  put_count(t, "llamacpp:prompt_tokens_total", "counter", "Prompt tokens that were computed.", (double)c.prompt_tokens);
+  put_count(t, "llamacpp:prompt_seconds_total", "counter", "Seconds spent on prompts.", c.prompt_ms / 1e3);
   put_count(t, "llamacpp:tokens_predicted_total", "counter", "Generated tokens.", (double)c.tokens);
-  put_count(t, "llamacpp:tokens_predicted_seconds_total", "counter", "Time of generation.", c.text_ms / 1e3);
-  put_count(t, "llamacpp:requests_processing", "gauge", "Texts that run.", c.processing);
-  put_count(t, "llamacpp:requests_deferred", "gauge", "Requests that wait.", c.deferred);
+  put_count(t, "llamacpp:tokens_predicted_seconds_total", "counter", "Seconds spent on generation.", c.text_ms / 1e3);
+  put_count(t, "llamacpp:requests_processing", "gauge", "Texts that are being generated.", c.processing);
+  put_count(t, "llamacpp:requests_deferred", "gauge", "Requests that wait in the queue.", c.deferred);
   put_count(t, "vllm:spec_decode_num_drafts_total", "counter", "Verify passes.", (double)c.drafts);
   put_count(t, "vllm:spec_decode_num_draft_tokens_total", "counter", "Verified guesses.", (double)c.drafted);
   put_count(t, "vllm:spec_decode_num_accepted_tokens_total", "counter", "Accepted guesses.", (double)c.accepted);
@@ -163,16 +163,16 @@ static bool run_metrics(routes *r, const char *body, size_t len, route_answer *o
               "# TYPE vllm:spec_decode_num_accepted_tokens_per_pos_total counter\n");
   for (int i = 1; i <= DT_TREE_VERIFY && (i == 1 || c.accepted_at[i]); i++)
     answer_put(t, "vllm:spec_decode_num_accepted_tokens_per_pos_total{position=\"%d\"} %ld\n", i - 1, c.accepted_at[i]);
-  put_count(t, "dtrun:requests_total", "counter", "Requests that ended.", (double)c.requests);
-  put_count(t, "dtrun:prompt_tokens_cached_total", "counter", "Tokens of prompts whose rows were there.",
+  put_count(t, "dtrun:requests_total", "counter", "Requests that have ended.", (double)c.requests);
+  put_count(t, "dtrun:prompt_tokens_cached_total", "counter", "Prompt tokens taken from the prefix cache.",
             (double)c.cached_tokens);
-  put_count(t, "dtrun:prompt_cache_bytes", "gauge", "Bytes of the prefix cache.", (double)c.cached_bytes);
+  put_count(t, "dtrun:prompt_cache_bytes", "gauge", "Size of the prefix cache in bytes.", (double)c.cached_bytes);
   return true;
 }
 
 /* ---- tokens ------------------------------------------------------------------------------------------------------ */
 
-/* Reads the body of a small route: an object, without other fields than `taken` (NULL: they are looked at later). */
+/* Reads the body of a small route: an object without other fields than `taken` (NULL: they are checked later). */
 static cJSON *object_of(const char *body, size_t len, const char *const *taken, refusal *why) {
   cJSON *root;
   if (!body_read(&(raw_json){body, len}, &root, why)) return NULL;
@@ -224,7 +224,7 @@ static bool run_check(routes *r, const char *body, size_t len, route_answer *out
   const cJSON *source = cJSON_GetObjectItemCaseSensitive(root, "source");
   bool fine = cJSON_IsString(source);
   (void)r;
-  if (root && !fine) *why = refusal_say(400, INVALID, "source: expected the text of a policy");
+  if (root && !fine) *why = refusal_say(400, INVALID, "source: expected a policy's text");
   if (fine) policies_check(&out->text, source->valuestring);
   cJSON_Delete(root);
   return fine;
@@ -237,7 +237,7 @@ static bool run_draw(routes *r, const char *body, size_t len, route_answer *out,
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
 struct route {
-  const char *method, *url; /* url: also without /v1; one that ends in a slash: with a name behind it */
+  const char *method, *url; /* url: also valid without /v1; if it ends in a slash, a name follows */
   bool is_public;
   bool (*run)(routes *r, const char *body, size_t len, route_answer *out, refusal *why);
 };
@@ -268,10 +268,10 @@ static bool is_at(const route *r, const char *url) {
 }
 
 const route *route_find(const char *method, const char *url, refusal *why) {
-  *why = refusal_say(404, "not_found_error", "no such address: %.100s", url);
+  *why = refusal_say(404, "not_found_error", "unknown route: %.100s", url);
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     if (!is_at(&all[i], url)) continue;
-    const bool head = strcmp(method, "HEAD") == 0 && strcmp(all[i].method, "GET") == 0; /* the same without its body */
+    const bool head = strcmp(method, "HEAD") == 0 && strcmp(all[i].method, "GET") == 0; /* like GET, without the body */
     if (head || strcmp(all[i].method, method) == 0) return &all[i];
     *why = refusal_say(405, INVALID, "%.100s takes %s", url, all[i].method);
   }

@@ -1,35 +1,35 @@
-/* dtrun as a server: an OpenAI-compatible address for one pair. */
+/* dtrun as a server: an OpenAI-compatible HTTP interface for one pair. */
 #ifndef SERVE_H
 #define SERVE_H
 
 #include "host.h"
 
 typedef struct {
-  const char *host;           /* an address of this machine */
-  int port;                   /* 0: any that is free */
-  const char *key;            /* NULL: none is asked for */
-  int slots;                  /* texts at once */
-  int queue;                  /* requests that may wait */
-  int seconds;                /* that a request may take; 0: any time */
-  size_t prefix_cache_bytes;  /* most bytes of the prefix cache */
-  const char *const *origins; /* [n_origins] of pages of other sites that may ask; "*": of any */
+  const char *host;           /* the address of this machine at which to listen */
+  int port;                   /* 0: any free port */
+  const char *key;            /* NULL: clients need no key */
+  int slots;                  /* texts that are generated at once */
+  int queue;                  /* maximum number of requests that wait */
+  int seconds;                /* maximum time of a request; 0: no limit */
+  size_t prefix_cache_bytes;  /* maximum size of the prefix cache */
+  const char *const *origins; /* [n_origins] origins whose web pages may use the server; "*": all */
   int n_origins;
-  void (*say)(const char *line); /* or NULL; gets a line for each refused request, one at a time, from any thread */
-  bool says_all;                 /* and for all others */
+  void (*say)(const char *line); /* or NULL; gets a line for each refused request, from any thread, one at a time */
+  bool says_all;                 /* lines for all requests, not only refused ones */
 } serve_options;
 
-/* Whether only this machine reaches an address. */
+/* Returns whether an address can be reached from this machine only. */
 bool serve_is_local(const char *host);
 
-/* What answers requests. */
+/* The pair that answers requests, and how. */
 typedef struct {
   dt_pair *pair;
-  const char *const *models; /* [n_models] its names for clients, at least one */
+  const char *const *models; /* [n_models] names of the model for clients, at least one */
   int n_models;
-  const char *chat;         /* the name of a layout of conversations; NULL: the target's own */
-  const dtl_policy *policy; /* for requests that name none */
-  /* What requests do not say: options of sequences but for stop strings, biases and a grammar; memory, corpus,
-   * begin_line. */
+  const char *chat;         /* name of the layout of conversations; NULL: the target's own */
+  const dtl_policy *policy; /* for requests that name no policy */
+  /* Defaults for what requests leave out: the options of sequences, except stop strings, biases and a grammar; memory,
+   * corpus and begin_line. */
   dtl_request defaults;
   int context;
   dtl_learned *learned;
@@ -37,13 +37,13 @@ typedef struct {
 
 typedef struct server server;
 
-/* Listens, and answers "loading" until serve_run. The texts of options must last until serve_close. DT_EINPUT: the
- * address cannot be had. */
+/* Listens, and answers every request with "loading" until serve_run. The texts of the options must last until
+ * serve_close. DT_EINPUT: it cannot listen at the address. */
 dt_status serve_open(const serve_options *options, server **out, dt_error *err);
 int serve_port(const server *s);
 
-/* Serves until *stop is not zero; then what runs may go on for ten seconds, and the rest is refused. `ready` is called
- * when it begins. */
+/* Serves requests until *stop is not zero. Running requests may then continue for ten seconds, and all others are
+ * refused. `ready` is called when serving begins. */
 dt_status serve_run(server *s, const serve_pair *what, const volatile sig_atomic_t *stop, void (*ready)(void *user),
                     void *user, dt_error *err);
 void serve_close(server *s); /* NULL is allowed */

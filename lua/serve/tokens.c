@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A field that is true or false, or not there. */
+/* Reads a field that is true or false, or missing. */
 static bool read_flag(const cJSON *body, const char *name, bool *out, refusal *why) {
   const cJSON *v = cJSON_GetObjectItemCaseSensitive(body, name);
   if (!v || cJSON_IsNull(v)) return true;
@@ -16,7 +16,7 @@ static bool read_flag(const cJSON *body, const char *name, bool *out, refusal *w
   return cJSON_IsBool(v);
 }
 
-/* A token's text, or its bytes where they are not UTF-8 by themselves. */
+/* Writes a token's text, or its bytes if they are not UTF-8 by themselves. */
 static void put_piece(json_text *out, const dt_pair *pair, int32_t id) {
   char buffer[16];
   size_t len, shown;
@@ -52,7 +52,7 @@ bool tokens_of_text(const ask_server *server, const cJSON *body, json_text *out,
       !read_flag(body, "parse_special", &special, why) || !read_flag(body, "with_pieces", &pieces, why))
     return false;
   if (!text || !special) {
-    *why = refusal_say(400, INVALID, text ? "parse_special: only true is supported here" : "content: expected a text");
+    *why = refusal_say(400, INVALID, text ? "parse_special: only true is supported" : "content: expected a text");
     return false;
   }
   if ((begins ? dt_encode : dt_encode_whole)(server->pair, text, strlen(text), &ids, &n, &err)) {

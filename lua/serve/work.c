@@ -1,4 +1,4 @@
-/* The queue and the engine's thread: see work.h. One lock guards all tickets; the engine's passes run without it. */
+/* The queue and the engine's thread: see work.h. One lock protects all tickets; the engine's passes run without it. */
 #include "serve/work.h"
 
 #include <errno.h>
@@ -14,31 +14,31 @@ typedef struct {
   int index;
   dtl_prompt prompt;
   volatile sig_atomic_t interrupt;
-  answer_logprobs kept;    /* of a stream, not told yet */
-  dt_reasoning *reasoning; /* of a stream: splits its pieces; or NULL */
-  dtl_trace *trace;        /* NULL: not asked for */
+  answer_logprobs kept;    /* of a stream: not sent yet */
+  dt_reasoning *reasoning; /* of a stream: separates reasoning from content; or NULL */
+  dtl_trace *trace;        /* NULL: not wanted */
   answer_offset offset;
 } text;
 
 struct ticket {
   work *work;
-  pthread_cond_t told; /* it has changed */
-  ticket *next;        /* of all that have not ended, by their age */
+  pthread_cond_t told; /* signals a change of the ticket */
+  ticket *next;        /* the list of all tickets that have not ended, the oldest first */
   ask ask;
   answer_head head;
-  dtl_memory *memory; /* its own; NULL: the server's, which has other requests' texts */
+  dtl_memory *memory; /* its own memory; NULL: the server's, which has texts of other requests */
   text *texts;        /* [n] */
   dtl_result *results;
-  json_text *traces; /* [n] of a whole answer, their lines with commas between */
-  size_t traced;     /* bytes of them */
+  json_text *traces; /* [n] of a whole answer: the lines of each trace, separated by commas */
+  size_t traced;     /* bytes of all traces */
   int n, begun, ended;
-  bool held;     /* somebody waits for it */
-  bool fails;    /* `why` says why */
-  bool opened;   /* a part of its stream may have been sent */
-  json_text out; /* of a stream, */
-  size_t taken;  /* bytes of it that were read */
+  bool held;     /* a client waits for it */
+  bool fails;    /* it has failed, for the reason in `why` */
+  bool opened;   /* part of its stream may have been sent */
+  json_text out; /* a stream's bytes, */
+  size_t taken;  /* and how many of them have been read */
   refusal why;
-  double deadline; /* ms; 0: none */
+  double deadline; /* time limit in ms; 0: none */
 };
 
 struct work {
@@ -47,10 +47,10 @@ struct work {
   pthread_t thread;
   bool has_thread;
   pthread_mutex_t lock;
-  pthread_cond_t asked; /* there is work */
+  pthread_cond_t asked; /* signals that there is work */
   ticket *first;
   bool stopping;
-  double end; /* ms: when what runs ends, once it stops */
+  double end; /* in ms: when running texts are ended after work_stop */
   unsigned long numbers;
   work_counts counts;
 };
@@ -70,7 +70,7 @@ static void free_ticket(ticket *t) {
   free(t->texts), free(t->results), free(t->traces), free(t);
 }
 
-/* Waits for a change, at most ms. The lock is held. */
+/* Waits for a change, at most ms. The lock must be held. */
 static void wait_told(ticket *t, double ms) {
   struct timespec until;
   clock_gettime(CLOCK_MONOTONIC, &until);
@@ -92,7 +92,7 @@ static void fail_ticket(ticket *t, const refusal *why) {
     json_raw(&t->out, "\n\n");
   }
   t->fails = true;
-  for (int i = 0; i < t->n; i++) t->texts[i].interrupt = 1; /* the other texts are of no use */
+  for (int i = 0; i < t->n; i++) t->texts[i].interrupt = 1; /* the other texts are not needed any more */
 }
 
 static void open_stream(ticket *t) {
@@ -100,7 +100,7 @@ static void open_stream(ticket *t) {
   t->opened = true;
 }
 
-/* The lock is held. */
+/* The lock must be held. */
 static bool on_part(void *user, bool reasoning, const char *bytes, size_t len) {
   text *x = user;
   answer_piece(&x->of->out, &x->of->head, x->index, reasoning, bytes, len, &x->kept, &x->offset);
@@ -131,7 +131,7 @@ static void on_logprobs(void *user, const int32_t *ids, const dtl_logprob *list,
   pthread_mutex_unlock(&x->of->work->lock);
 }
 
-/* A line of a trace. */
+/* Adds a line of a trace. */
 static void on_trace(void *user, const char *line) {
   text *x = user;
   ticket *t = x->of;
@@ -159,7 +159,7 @@ static void count(work_counts *c, const dtl_result *r) {
   c->prompt_ms += s->prompt_ms, c->text_ms += s->total_ms > s->prompt_ms ? s->total_ms - s->prompt_ms : 0;
 }
 
-/* A text has ended; with the last one its ticket leaves the list. The lock is held. */
+/* Called when a text has ended; after its last text the ticket leaves the list. The lock must be held. */
 static void end_text(text *x, const refusal *why) {
   ticket *t = x->of;
   work *w = t->work;
@@ -190,7 +190,7 @@ static bool done(void *user, int prompt, dtl_result *r) {
   if (r->failed) why = refusal_of(&r->failure);
   bool failed = r->failed;
   x->of->results[x->index] = *r;
-  *r = (dtl_result){0}; /* it is ours now */
+  *r = (dtl_result){0}; /* the result is ours now */
   end_text(x, failed ? &why : NULL);
   pthread_mutex_unlock(&w->lock);
   return true;
@@ -198,7 +198,7 @@ static bool done(void *user, int prompt, dtl_result *r) {
 
 /* ---- in the engine's thread: the queue --------------------------------------------------------------------------- */
 
-/* The oldest text that has not begun; NULL: there is none. The lock is held. */
+/* Returns the oldest text that has not begun; NULL: there is none. The lock must be held. */
 static text *next_text(const work *w) {
   for (ticket *t = w->first; t; t = t->next)
     if (t->begun < t->n) return &t->texts[t->begun];
@@ -225,7 +225,7 @@ static dtl_request request_of(const work *w, text *x) {
   return r;
 }
 
-/* Begins what there is room for. The lock is held, and given up meanwhile. */
+/* Begins texts while slots are free. The lock must be held; it is released in between. */
 static void begin_texts(work *w) {
   text *x;
   while (dtl_engine_room(w->engine) && (x = next_text(w))) {
@@ -250,10 +250,10 @@ static void begin_texts(work *w) {
   }
 }
 
-/* Ends texts whose time is over, and all of them when the server stops. The lock is held. */
+/* Ends texts whose time is over, or all of them when the server stops. The lock must be held. */
 static void end_late(work *w) {
   double now = dt_clock_ms();
-  refusal stops = refusal_say(503, "unavailable_error", "the server stops");
+  refusal stops = refusal_say(503, "unavailable_error", "the server is shutting down");
   for (ticket *t = w->first, *next; t; t = next) {
     next = t->next;
     if ((t->deadline && now > t->deadline) || (w->stopping && now > w->end))
@@ -261,7 +261,7 @@ static void end_late(work *w) {
     while (w->stopping && t->begun < t->n) {
       bool last = t->ended + 1 == t->n;
       end_text(&t->texts[t->begun++], &stops);
-      if (last) break; /* the ticket has left */
+      if (last) break; /* the ticket has left the list */
     }
   }
 }
@@ -296,7 +296,8 @@ dt_status work_open(const work_options *o, work **out, dt_error *err) {
   engine.prefix_cache_bytes = o->prefix_cache_bytes;
   dt_status status = dtl_engine_open(o->server->pair, &engine, &w->engine, err);
   if (!status) w->has_thread = pthread_create(&w->thread, NULL, serve, w) == 0;
-  if (!status && !w->has_thread) status = dt_fail(err, DT_EDEVICE, "no thread for the engine: %s", strerror(errno));
+  if (!status && !w->has_thread)
+    status = dt_fail(err, DT_EDEVICE, "cannot start the thread of the engine: %s", strerror(errno));
   if (status)
     work_close(w);
   else
@@ -330,7 +331,7 @@ work_counts work_count(work *w) {
   return counts;
 }
 
-/* Makes a ticket of *a, which it takes over. NULL: out of memory. */
+/* Makes a ticket of *a, of which it takes ownership. NULL: out of memory. */
 static ticket *make_ticket(work *w, ask *a) {
   ticket *t = calloc(1, sizeof *t);
   if (!t) {
@@ -348,7 +349,7 @@ static ticket *make_ticket(work *w, ask *a) {
   t->texts = calloc((size_t)t->n, sizeof *t->texts);
   t->results = calloc((size_t)t->n, sizeof *t->results);
   t->traces = calloc((size_t)t->n, sizeof *t->traces);
-  const bool shows = a->has_source || a->trace; /* what its policy finds */
+  const bool shows = a->has_source || a->trace; /* what its policy may search in */
   if (shows) t->memory = dtl_memory_open();
   bool whole = t->texts && t->results && t->traces && (t->memory || !shows);
   if (!whole) t->n = 0;
@@ -365,7 +366,7 @@ static ticket *make_ticket(work *w, ask *a) {
   return t;
 }
 
-/* A seed that nobody chose: below 2^53, so that any client can send it back. */
+/* A random seed, below 2^53 so that any client can send it back. */
 static void choose_seed(ask *a) {
   uint64_t seed = 0;
   dt_sampling *sampling = &a->in.request.seq.sampling;
@@ -393,15 +394,15 @@ ticket *work_submit(work *w, ask *a, refusal *why) {
   }
   pthread_mutex_unlock(&w->lock);
   if (!full && !stops) return t;
-  *why = stops ? refusal_say(503, "unavailable_error", "the server stops")
-               : refusal_say(503, "unavailable_error", "%d requests wait already: try again", waiting);
+  *why = stops ? refusal_say(503, "unavailable_error", "the server is shutting down")
+               : refusal_say(503, "unavailable_error", "the queue is full (%d requests): try again later", waiting);
   free_ticket(t);
   return NULL;
 }
 
 const ask *ticket_ask(const ticket *t) { return &t->ask; }
 
-/* Whether its stream or its whole answer can be read now. The lock is held. */
+/* Returns whether the stream, or the whole answer, can be read now. The lock must be held. */
 static bool goes(const ticket *t) { return t->fails || (t->ask.stream && t->opened) || t->ended == t->n; }
 
 ticket_state ticket_wait(ticket *t, double ms, refusal *why) {

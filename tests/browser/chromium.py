@@ -14,7 +14,7 @@ class Failure(Exception):
 
 
 class Browser:
-    """One page. `errors` collects what its console complains of, `asked` the addresses that it loads."""
+    """A page. `errors` collects the errors on its console, `asked` the addresses that it loads."""
 
     def __init__(self, profile, width=1200, height=900):
         to_read, to_write = os.pipe(), os.pipe()

@@ -9,11 +9,11 @@ browse() {
   timeout 120 chromium --no-sandbox --headless=new --disable-gpu --user-data-dir="$PWD/profile" --window-size=1200,900 \
     "$@" "file://$PWD/$page" 2>/dev/null
 }
-# drive PAGE SCRIPT: driven.html, the page with a program behind it, which say()s lines. The functions below are its too.
+# drive PAGE SCRIPT: writes driven.html, the page followed by a script that reports lines with say(). The script can use the functions below.
 drive() {
   { cat "$1"; printf '<pre id="log"></pre>\n<script>\n%s\n%s\ndocument.getElementById("log").textContent = "LOG\\n" + said.join("\\n") + "\\nEND\\n";\n</script>\n' "$functions" "$2"; } >driven.html
 }
-# asks PAGE SCRIPT ARGUMENTS...: its lines are in the file log
+# asks PAGE SCRIPT ARGUMENTS...: runs the script on the page; its lines are in the file log
 asks() {
   drive "$1" "$2"
   looks driven.html "${@:3}"
@@ -56,11 +56,11 @@ function checkWidth(elements) {
     if (r.right > most + 1 || r.left < -1 || e.scrollWidth > e.clientWidth + 1) say("wide: " + (e.textContent.slice(0, 60) || e.id));
   }
 }'
-# A4 within margins of 1 cm is 718 pixels wide: the page as it is printed there, to be shown on a screen of that width.
+# A4 with margins of 1 cm is 718 pixels wide: the page as it is printed there, to be shown on a screen of that width.
 as_printed() { sed 's/@media print/@media all/' "$1" >printed.html; }
 printed_width=--window-size=718,1000
 finds_nothing() { grep -E "^($1|error)" log && fail "$2"; return 0; }
-# fits_a_phone PAGE: nothing is wider than 360 pixels, once all is loaded. Chromium's window has 500 at least: the page is in a frame.
+# fits_a_phone PAGE: nothing is wider than 360 pixels when all is loaded. Chromium's window has at least 500, so the page is in a frame.
 fits_a_phone() {
   printf '%s\n' '<pre id="log"></pre><iframe style="width:360px;height:740px;border:0"></iframe><script>const frame = document.querySelector("iframe");
 frame.onload = () => { const d = frame.contentDocument.documentElement; document.getElementById("log").textContent = `widths ${d.scrollWidth} ${frame.contentWindow.innerWidth}`; };' \
@@ -70,7 +70,7 @@ frame.onload = () => { const d = frame.contentDocument.documentElement; document
   read -r _ needed there <log
   [ "$there" -eq 360 ] && [ "$needed" -le 360 ] || fail "$(cat log)"
 }
-# asks_phone WIDTH PAGE SCRIPT: as asks, in a frame WIDTH pixels wide
+# asks_phone WIDTH PAGE SCRIPT: like asks, in a frame that is WIDTH pixels wide
 asks_phone() {
   drive "$2" "$3"
   printf '%s\n' "<pre id=\"log\"></pre><iframe style=\"width:$1px;height:740px;border:0\" src=\"driven.html\"></iframe>" '<script>document.querySelector("iframe").onload = event =>

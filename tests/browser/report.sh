@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The page of `dtrun run report` in a real browser: nothing cut in print at A4, labels of figures apart, a dark theme.
+# The page of `dtrun run report` in a real browser: nothing is cut off when printed on A4, labels of figures do not overlap, dark theme.
 . "$(dirname "$0")/helpers.sh"
 
 results=$source_dir/tests/bench/results
 # All kinds of figures: bars of sets and of ways of sampling, lines, maps.
 all=("$results"/{temperature,batch,tasks}.jsonl "$source_dir/tests/data/experiments/settings.jsonl")
 
-# make_page EXPERIMENTS...: of the sample and these
+# make_page EXPERIMENTS...: makes the page of the sample and these experiments
 make_page() {
   command -v gnuplot >/dev/null || { echo '  skipped: no gnuplot'; return 1; }
   succeeds run report "$source_dir/tests/data/experiments/sample.jsonl" "$@" --out here
@@ -90,7 +90,7 @@ say("lines " + lines);'
   asks here/report.html "${script/LEAST/4.5}" $dark
   finds_nothing faint "dark: $(sort log | uniq -c | head -5)"
   [ "$(sed -n 's/^lines //p' log)" -gt 50 ] || fail 'too few lines'
-  asks here/report.html "${script/LEAST/1.6}" $light # yellow on white has marks that are larger
+  asks here/report.html "${script/LEAST/1.6}" $light # yellow on white is used for larger marks
   finds_nothing faint "light: $(sort log | uniq -c | head -5)"
 }
 it_shows_where_tables_go_on_beside_a_narrow_window() {

@@ -62,7 +62,7 @@ def chat_answers(b):
 
 
 def chat_stops(b):
-    """A long answer stops by Escape, and the part that is there stays."""
+    """Escape stops a long answer, and the part that has come stays."""
     opened(b)
     b.value("document.getElementById('tokens').value = ''")
     b.value("document.getElementById('schema').value = '{\"type\": \"array\", \"items\": {\"const\": 1}, \"minItems\": 1000}'")
@@ -84,7 +84,7 @@ def chat_stops(b):
 
 
 def chat_folds_reasoning(b):
-    """Reasoning stands in a fold above the answer, which closes when the answer begins; the next question goes without it."""
+    """Reasoning is in a fold above the answer, which closes when the answer begins; the next question is sent without it."""
     opened(b)
     grammar = 'root ::= "<think>" [a-f]{40} "</think>" [x-z]{5}'
     b.value(f"""(() => {{
@@ -107,7 +107,7 @@ def chat_folds_reasoning(b):
 
 
 def chat_is_plain_text(b):
-    """Markup in what a person or a model says stays text."""
+    """Markup in texts of a person or a model stays text."""
     opened(b)
     evil = '<img src=x onerror="document.title=1"><script>document.title=1</script> **bold** `code`'
     found = b.value(f"""import('/markdown.js').then(({{ markdown }}) => {{
@@ -135,7 +135,7 @@ def base_model_continues(b):
 
 
 def playground_draws(b):
-    """Two policies, one text; a tree at each pass; slider and arrow keys; a link that holds it all."""
+    """Two policies, one text; a tree for each pass; slider and arrow keys; a link that contains everything."""
     opened(b, "#playground")
     choose(b, "first-policy", "dynatree")
     b.value("document.getElementById('run').click(), document.getElementById('prompt').value = 'Something else'")  # for the next run
@@ -185,7 +185,7 @@ def playground_draws(b):
 
 
 def playground_stops(b):
-    """A run stops by Escape, and by its button: the passes that came stay, its place is free, and another run begins."""
+    """Escape and a button stop a run: the passes that have come stay, its slot is free, and another run can begin."""
     opened(b, "#playground")
     choose(b, "first-policy", "your policy")
     write_policy(b, "Hedge:draft(tree)", "Hedge:draft(tree) for _ = 1, 500000 do end")  # some milliseconds for each pass
@@ -204,13 +204,13 @@ def playground_stops(b):
 
 
 def playground_marks_mistakes(b):
-    """A policy with an error shows its line: while one types, and where it fails in a run."""
+    """The line of a policy's error is shown: while typing, and when it fails in a run."""
     opened(b, "#playground")
     choose(b, "first-policy", "your policy")
     run(b)
     check("hedge took" in text(b, "#verdict"), text(b, "#verdict"), text(b, "#play-error"))
-    faster = float(re.search(r"([0-9.]+) times the speed", text(b, "#verdict")).group(1))
-    if faster != 1:  # what is slower is not shown as a success
+    faster = float(re.search(r"speedup ([0-9.]+)x", text(b, "#verdict")).group(1))
+    if faster != 1:  # a slower policy is not shown as a success
         check((b.value("document.getElementById('verdict').className") == "good") == (faster > 1), text(b, "#verdict"))
     write_policy(b, "tree:draft_step", "tree:draft_stp")
     run(b)
@@ -229,7 +229,7 @@ def playground_marks_mistakes(b):
 
 
 def works_by_keyboard(b):
-    """Nothing but keys, from the address to a tree: each thing that has the focus shows it."""
+    """Only keys are used, from the address to a tree: each element that has the focus shows it."""
     opened(b)
     names = []
     for _ in range(40):
@@ -260,7 +260,7 @@ def works_by_keyboard(b):
 
 
 def is_readable_everywhere(b):
-    """Light, dark, and 360 pixels: nothing is wider than the page, letters stand out from what is behind them."""
+    """Light, dark, and 360 pixels: nothing is wider than the page, and letters have enough contrast with their background."""
     contrast = """(() => {
       const light = c => { const [r, g, b] = c.map(x => (x /= 255) <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
       const rgb = text => text.match(/[\\d.]+/g).map(Number);
@@ -297,12 +297,12 @@ def is_readable_everywhere(b):
 
 
 def asks_for_the_key(b):
-    """With a key: the page asks, says when it is wrong, and keeps it in the tab only."""
+    """With a key: the page asks for it, says if it is wrong, and keeps it in the tab only."""
     b.go(url + "/")
     b.until("document.getElementById('key').open")
     b.press("Escape")
     b.until("!document.getElementById('again').hidden")
-    check("asks for its key" in text(b, "#waits"), text(b, "#waits"))
+    check("requires a key" in text(b, "#waits"), text(b, "#waits"))
     b.value("document.getElementById('again').click()")
     b.until("document.getElementById('key').open")
     b.type("wrong")

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/../cli/helpers.sh"
 . "$(dirname "$0")/../cli/server.sh"
 
-# uses WHAT ARGUMENTS...: that function of serve.py, with a server of these arguments
+# uses WHAT ARGUMENTS...: runs that function of serve.py with a server that has these arguments
 uses() {
   serve "${@:2}"
   PYTHONDONTWRITEBYTECODE=1 timeout 300 python3 "$source_dir/tests/browser/serve.py" "$url" "$1" secret 2>said || fail "$(tail -n 3 said)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The page of `dtrun run trace` in a real browser: a program uses it as a reader would, and says what it sees.
+# The page of `dtrun run trace` in a real browser: a script uses it as a reader would, and reports what it sees.
 . "$(dirname "$0")/helpers.sh"
 
 make_page() {
@@ -41,13 +41,13 @@ see("slider");'
   printf '%s\n' "open|1 of $n|1|1|1|#1" "right|2 of $n|2|1|1|#2" 'another picture' "next|3 of $n|3|1|1|#3" \
     "left|2 of $n|2|1|1|#2" 'same picture' "back|1 of $n|1|1|1|#1" "end|$n of $n|$n|1|1|#$n" "slider|2 of $n|2|1|1|#2" >expected
   sed 's/|[0-9]*$//' log | diff expected - || fail 'the page did something else'
-  # at the end all of the text stands there: as many characters as were printed
+  # at the end the page shows the whole text: the same number of characters as were printed
   local shown printed
   shown=$(sed -n 's/^end|.*|//p' log)
   printed=$(LC_ALL=C.UTF-8 wc -m <text)
   [ "$shown" -eq "$printed" ] || fail "$shown characters of the text are shown, $printed were printed"
 }
-# What the next tests ask with: is an element within the tree's window, and is all of the accepted path?
+# Used by the next tests: is an element within the tree's window, and is the whole accepted path?
 sight='const panel = document.getElementById("tree"), press = key => dispatchEvent(new KeyboardEvent("keydown", { key, cancelable: true }));
 function inSight(element) {
   const outer = panel.getBoundingClientRect(), inner = element.getBoundingClientRect();

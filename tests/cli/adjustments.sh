@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Penalties, biases, bans, least lengths, log-probabilities and several answers on the command line.
+# Penalties, biases, bans, minimum lengths, log-probabilities and several answers on the command line.
 . "$(dirname "$0")/helpers.sh"
 prompt='It was a dark night, and'
 long=$source_dir/scripts/prompts/novels/01.txt
@@ -13,7 +13,7 @@ it_adjusts_in_every_policy_alike() {
   succeeds ar -p "$prompt" -n 24 --repetition_penalty 1.4 --presence_penalty=0.5 --frequency-penalty -0.1 --logit-bias 300+1.5 -q
   same_text stdout adjusted
 }
-# The target as its own draft, which knows its adjustments: every guess comes true.
+# The target is its own draft and applies the same adjustments, so every guess is right.
 it_lets_drafts_know_the_adjustments() {
   cat >chain.lua <<'END'
 local Chain = require "dt.policy".define { name = "chain", params = {} }
@@ -85,14 +85,14 @@ it_refuses_what_makes_no_sense() {
   refuses 2 'logit_bias: 1001 of token 3 is out of range' ar -p a --logit-bias 3+1001 -q
   refuses 2 '--color shows one text: give one prompt, and no --answers' ar -p a --temp 1 --answers 2 --color -q
 }
-# Each option with each of these: done, or refused in the line that the table has.
+# Each option with each of these: it works, or is refused with the line in the table.
 it_does_or_refuses_each_combination() {
   local option with
   for option in '--logprobs 2' '--logprobs 2 --echo' '--answers 2' '--repeat-penalty 1.2' '--logit-bias 5-inf' '--min-tokens 3'; do
     for with in '--compare ar' '--trace t.html' '-p Once' '--window 16' "-md $source_dir/models/mini-head" '-md none' '--color' '--cache-dtype q8' '--ignore-eos' '--uncoupled' chat; do
       case "$option $with" in
-      *--logprobs*chat) set -- 'chat: no place for --logprobs and --echo' ;;
-      *--answers*chat) set -- 'chat: no place for --answers' ;;
+      *--logprobs*chat) set -- 'chat does not take --logprobs and --echo' ;;
+      *--answers*chat) set -- 'chat does not take --answers' ;;
       *--answers*--color) set -- '--color shows one text: give one prompt, and no --answers' ;;
       *--min-tokens*--ignore-eos) set -- 'min_tokens with ignore_eos: no end-of-text stops the text' ;;
       *) set -- ;;

@@ -1,29 +1,29 @@
 #!/usr/bin/env bash
-# "Why no speedup?": the line behind a run that was slower than plain decoding, and --explain. Each policy here wastes one thing.
+# "Why no speedup?": the line after a run that was slower than plain decoding, and --explain. Each policy here wastes one thing.
 . "$(dirname "$0")/helpers.sh"
 
-# policy NAME STATEMENTS: a policy whose draft is these
+# policy NAME STATEMENTS: writes a policy whose draft consists of these statements
 policy() {
   printf 'local P = require("dt.policy").define { name = "%s", params = { { "N", 1, min = 1, max = 9, doc = "" } } }\nfunction P:draft(tree) %s end\nreturn P\n' "$1" "$2" >"$1.lua"
 }
-# advised PATTERN ARGUMENTS...: the last line is the advice
+# advised PATTERN ARGUMENTS...: the last line is advice that matches PATTERN
 advised() {
   local pattern=$1
   shift
   succeeds "$@"
   tail -1 stderr | grep -qE "^dtrun: slower than plain decoding \(0\.[0-9]+x, (prompt included|after the prompt)\): $pattern" || fail "no advice like '$pattern'"
 }
-# Five rounds: a run here takes milliseconds, and a machine that stops for some of them in one round decides nothing.
+# Five rounds: a run here takes milliseconds, so a pause of the machine in one round must not decide the result.
 both='--compare ar --rounds 5'
 
 it_says_that_drafting_is_too_expensive() {
   policy deep 'local n = 0 for _ = 1, 24 do tree:draft_step(n) local f, l = tree:branch(n, 1) if l < f then break end n = f end if tree:size() > 0 then tree:keep { 1 } end'
-  advised 'an iteration drafts for [0-9.]+ ms, and plain decoding needs [0-9.]+ for a token; try: .*dtrun rate -p '"'It was a dark night'"' -n 40 --ignore-eos --compare ar$' \
+  advised 'drafting takes [0-9.]+ ms per iteration, plain decoding [0-9.]+ ms per token; try: .*dtrun rate -p '"'It was a dark night'"' -n 40 --ignore-eos --compare ar$' \
     ./deep.lua -p 'It was a dark night' -n 40 --ignore-eos $both
 }
 it_says_that_rows_are_expensive_here() {
   policy wide 'tree:draft_step(0) tree:branch(0, 1) for t = 100, 300 do tree:add(0, t) end'
-  advised 'a pass over [0-9]+ rows takes [0-9.]+ times one over a single row here; try: .*dtrun rate ' ./wide.lua -p 'It was a dark night' -n 40 --ignore-eos $both
+  advised 'a pass over [0-9]+ rows takes [0-9.]+ times as long as one over a single row; try: .*dtrun rate ' ./wide.lua -p 'It was a dark night' -n 40 --ignore-eos $both
 }
 it_says_that_guesses_are_wrong() {
   policy blind 'for t = 100, 300 do tree:add(0, t) end'
@@ -31,7 +31,7 @@ it_says_that_guesses_are_wrong() {
 }
 it_says_that_the_policy_itself_is_slow() {
   policy idle 'tree:draft_step(0) tree:branch(0, 1) for _ = 1, 1000000 do end'
-  advised 'the policy itself takes [0-9.]+ ms of an iteration; try: .*dtrun rate ' ./idle.lua -p 'It was a dark night' -n 40 --ignore-eos $both
+  advised 'the policy itself takes [0-9.]+ ms per iteration; try: .*dtrun rate ' ./idle.lua -p 'It was a dark night' -n 40 --ignore-eos $both
 }
 it_says_that_the_machine_was_busy_and_how_to_measure_then() {
   policy idle 'tree:draft_step(0) tree:branch(0, 1) for _ = 1, 1000000 do end'
@@ -42,14 +42,14 @@ it_says_that_the_machine_was_busy_and_how_to_measure_then() {
   run taskset -c "$processor" "$dtrun" ./idle.lua -t 1 --set N=2 -p "It's a dark night" -n 40 --ignore-eos
   kill $busy
   wait $busy 2>/dev/null
-  tail -1 stderr | grep -qE "^dtrun: slower than plain decoding \(0\.[0-9]+x, (prompt included|after the prompt)\): the machine was busy \(.*\), which says little; try: .*dtrun ./idle.lua --set N=2 -t 1 -p 'It'\\\\''s a dark night' -n 40 --ignore-eos --compare ar$" stderr ||
+  tail -1 stderr | grep -qE "^dtrun: slower than plain decoding \(0\.[0-9]+x, (prompt included|after the prompt)\): the machine was busy \(.*\), so this says little; try: .*dtrun ./idle.lua --set N=2 -t 1 -p 'It'\\\\''s a dark night' -n 40 --ignore-eos --compare ar$" stderr ||
     fail 'no word of it'
 }
 it_gives_no_advice_where_there_is_nothing_to_advise() {
   succeeds ar -p 'It was a dark night' -n 40
   policy blind 'for t = 100, 300 do tree:add(0, t) end for _ = 1, 1000000 do end'
   grep -q slower stderr && fail 'plain decoding is slower than itself'
-  succeeds ./blind.lua -p 'It was a dark night' -n 15 --ignore-eos # one less than it takes
+  succeeds ./blind.lua -p 'It was a dark night' -n 15 --ignore-eos # one token too few
   grep -q slower stderr && fail 'advice after 15 tokens'
   succeeds ./blind.lua -p 'It was a dark night' -n 16 --ignore-eos
   grep -q slower stderr || fail 'no advice after 16 tokens'
@@ -83,15 +83,15 @@ END
 }
 it_explains_any_run() {
   succeeds linear -p 'It was a dark night' -n 40 --ignore-eos --explain
-  for line in 'plain decoding takes [0-9.]+ ms for a token, this run [0-9.]+: [0-9.]+x, after the prompt' \
-    'an iteration takes [0-9.]+ ms: draft [0-9.]+, verify [0-9.]+ \([0-9.]+ rows, [0-9.]+ times one row\), policy and the rest [0-9.]+' \
-    'it pays from [0-9.]+ tokens per iteration on; there were [0-9.]+' 'at depth 1: [0-9]+ %, 2: [0-9]+ %' 'what may help with '; do
+  for line in 'plain decoding takes [0-9.]+ ms per token, this run [0-9.]+ ms: [0-9.]+x, after the prompt' \
+    'an iteration takes [0-9.]+ ms: draft [0-9.]+, verify [0-9.]+ \([0-9.]+ rows, [0-9.]+ times one row\), policy and other [0-9.]+' \
+    'drafting pays from [0-9.]+ tokens per iteration; this run had [0-9.]+' 'by depth: 1: [0-9]+ %, 2: [0-9]+ %' 'what may help with '; do
     grep -qE "^dtrun: .*$line" stderr || fail "no line like '$line'"
   done
   succeeds ar -p hello -n 20 --explain
   grep -q 'nothing to explain: plain decoding drafts nothing' stderr || fail 'ar is explained'
   succeeds rate -p 'It was a dark night' -n 60 --ignore-eos --explain
-  grep -qE '^dtrun: (draft|copy): [0-9]+ guesses verified, [0-9.]+ expected to be right, [0-9]+ were; cost [0-9.]+ ms \(drafting [0-9.]+, rows [0-9.]+\), brought [0-9.]+$' stderr || fail 'no line of a source'
+  grep -qE '^dtrun: (draft|copy): [0-9]+ guesses verified, [0-9.]+ expected to be right, [0-9]+ were; cost [0-9.]+ ms \(drafting [0-9.]+, rows [0-9.]+\), saved [0-9.]+ ms$' stderr || fail 'no line of a source'
   refuses 2 '--explain shows one text: give one prompt' linear -p one -p two --explain
 }
 

@@ -1,4 +1,5 @@
--- Reads what /save wrote: dtrun run answers.lua FILE [N]: the text of message N, or how many there are; no system text.
+-- Reads a file of /save and prints the text of message N, or the number of messages, without the system text:
+-- dtrun run answers.lua FILE [N]
 local dt = require "dt"
 local file = assert(io.open(arg[1]))
 local messages = dt.json.decode(file:read "a").messages

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# sweep and tune ask for texts as the command line does: chats, sampling, several texts at once; and what experiments say of it.
+# sweep and tune take the options for texts of the command line (chats, sampling, several texts at once), and experiments record them.
 . "$(dirname "$0")/helpers.sh"
 novels=$source_dir/scripts/prompts/novels
 runs() { "$dtrun" run "$source_dir/tests/cli/runs.lua" "$1"; }
@@ -9,20 +9,20 @@ same_runs() {
   runs "$1" >first && runs "$2" >second || fail 'a file that cannot be read'
   same_text first second
 }
-# hashes FILE: of plain decoding, by prompt; a batch has several
+# hashes FILE: the output hashes of plain decoding by prompt; a batch has several
 hashes() { runs "$1" | sed -n 's/^ar|[^|]*|[^|]*|1|\(.*\)|0$/\1/p' | tr ' ' '\n'; }
-# make_questions N: the file p.jsonl
+# make_questions N: writes the file p.jsonl
 make_questions() {
   local list=('Hello there' 'What is it?' 'And now?' 'Who goes there?' 'Why?') i
   for ((i = 0; i < $1; i++)); do printf '{"id": %d, "prompt": "%s"}\n' "$i" "${list[i]}"; done >p.jsonl
 }
-# of_command_line OPTIONS...: the hashes of the outputs on p.jsonl
+# of_command_line OPTIONS...: the output hashes of the command line for p.jsonl
 of_command_line() {
   "$dtrun" ar --prompts p.jsonl -n 12 -t 1 -q --json r.json "$@" >/dev/null || fail "ar $*"
   grep -oE '"output_hash": *"[0-9a-f]{16}"' r.json | grep -oE '[0-9a-f]{16}'
 }
 
-# The very line of the command line, from each driver: options on the left of what is at hand, below and above their bounds.
+# Each driver refuses options below and above their bounds with the same line as the command line.
 it_refuses_what_the_command_line_refuses_with_its_words() {
   local bad=('--temp -0.1' '--temp 100.1' '--temp x' '--temp nan' '--temp 1e-40' '--temp 1e-99' '--temp 0.0005' '--temperature 101'
     '--top-k -1' '--top-k 2147483648' '--top-k 1.5' '--top-p 0' '--top-p 1.01' '--top-p=-1' '--min-p -0.01' '--min-p 1.01' '--seed -1'
@@ -119,7 +119,7 @@ it_notes_down_what_was_asked_for_and_goes_on_with_nothing_else() {
   runs s.jsonl | grep -v '^ar|' >second
   same_text first second
   cp s.jsonl before
-  succeeds "${asked[@]}" --out s.jsonl # all is there
+  succeeds "${asked[@]}" --out s.jsonl # everything has been done already
   same_text before s.jsonl
   head -3 whole.jsonl >torn.jsonl
   succeeds "${asked[@]}" --out torn.jsonl

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Gemma 4's assistant as a draft on the command line: a tiny random pair, whose guesses are taken now and then and change nothing.
+# Gemma 4's assistant as a draft on the command line: a tiny random pair, whose guesses are accepted now and then and change nothing.
 # assistant.sh DTRUN SOURCE_DIR TEST_CROSS_ATTENTION
 . "$(dirname "$0")/helpers.sh"
 writer=$(realpath "$3")
 pair=(-m target -md assistant --backend cpu -t 1)
 
 write_pair() { "$writer" write . || fail 'they were not written'; }
-# drafts POLICY OPTIONS...: the text of plain decoding with the same options, which lies in plain
+# drafts POLICY OPTIONS...: gives the text of plain decoding with the same options, which is in the file plain
 drafts() {
   succeeds "$@" "${pair[@]}" --json r.json -q
   same_text plain stdout

@@ -2,7 +2,7 @@
 # Bad input and bad usage end with exit status 2 and one line that says what was wrong, where, and what would be right.
 . "$(dirname "$0")/helpers.sh"
 
-# The draft model, damaged: small. It serves as target, so that nothing else is read.
+# A damaged copy of the draft model, which is small. It is the target, so that nothing else is read.
 damaged() { "$dtrun" run "$source_dir/tests/cli/checkpoint.lua" "$models/mini-draft" damaged "$@" || fail "checkpoint.lua $*"; }
 refuses_damaged() {
   local pattern=$1
@@ -25,7 +25,7 @@ it_refuses_an_empty_prompt_file() { : >file; refuses 2 'file: empty' ar --prompt
 it_refuses_an_empty_standard_input() { refuses 2 'standard input: empty' ar --prompt - </dev/null; }
 it_refuses_a_prompt_file_that_is_missing() { refuses 2 'nowhere.txt: No such file' ar --prompt nowhere.txt; }
 it_refuses_a_folder_as_prompt_file() { refuses 2 'directory' ar --prompt .; }
-it_refuses_an_endless_prompt() { refuses 2 'over 64 MiB, which no context holds' ar --prompt /dev/zero; }
+it_refuses_an_endless_prompt() { refuses 2 'over 64 MiB, more than any context holds' ar --prompt /dev/zero; }
 it_refuses_a_prompt_file_that_it_may_not_read() {
   echo hello >file
   chmod 0 file
@@ -71,7 +71,7 @@ it_refuses_a_second_draft_that_cannot_be_one() {
 }
 
 it_names_the_tensor_whose_numbers_are_not_finite() {
-  # a type of two bytes: all bits of the exponent, with and without others
+  # a type of two bytes: all bits of the exponent, with and without other bits
   refuses_damaged "returned NaN at position [0-9]+: damaged/model.safetensors: tensor $tensor holds NaN" poke $tensor 0 ffff
   refuses_damaged "damaged/model.safetensors: tensor $tensor holds NaN" poke $tensor 20 ff7f
   refuses_damaged "damaged/model.safetensors: tensor gpt_neox.final_layer_norm.weight holds an infinity" poke gpt_neox.final_layer_norm.weight 0 007c007c
@@ -135,7 +135,7 @@ it_refuses_only_texts_with_a_token_that_the_model_has_no_row_for() {
   damaged none
   sed -i '0,/"added_tokens": *\[/s//&{"id":4096,"content":"<|more|>","special":true},/' damaged/tokenizer.json
   succeeds ar --target damaged --text hello -n 4 --verbose
-  grep -q '1 of the tokenizer.s ids have no row in the target' stderr || fail 'not said'
+  grep -q 'ids of the tokenizer that the target.s vocabulary lacks: 1;' stderr || fail 'not said'
   refuses 2 "token 4096, '<|more|>'" ar --target damaged --text 'hello<|more|>'
 }
 it_takes_a_draft_with_another_padding_of_the_vocabulary() {
@@ -208,9 +208,9 @@ it_refuses_sampling_out_of_range() {
   for s in -1 18446744073709551616 x; do refuses 2 "--seed '$s': expected a whole number from 0 to 2\^64 - 1" ar --text hello --seed "$s"; done
   refuses 2 'temp: 0.000999 is out of range: 0, or 0.001 to 100' ar --text hello --temp 0.000999
   for t in 0 0.001 0.00101 100; do succeeds ar --text hello -n 2 -q --temp $t; done
-  for t in 1e-300 1e-45 1.17e-38; do refuses 2 "--temp: $t is not 0, but less than 1.18e-38" ar --text hello --temp $t; done
+  for t in 1e-300 1e-45 1.17e-38; do refuses 2 "--temp: $t is too close to 0: the smallest number above 0 is 1.18e-38" ar --text hello --temp $t; done
   refuses 2 'temp: 1.18e-38 is out of range: 0, or 0.001 to 100' ar --text hello --temp 1.18e-38
-  refuses 2 "--min-p: 1e-300 is not 0, but less than" ar --text hello --temp 1 --min-p 1e-300
+  refuses 2 "--min-p: 1e-300 is too close to 0" ar --text hello --temp 1 --min-p 1e-300
 }
 it_refuses_numbers_out_of_range() {
   for n in ten 1.5 ''; do refuses 2 "-n '$n': expected a whole number" ar --text hello -n "$n"; done
@@ -225,7 +225,7 @@ it_refuses_what_is_no_draft_vocabulary() {
   refuses 2 '--draft-vocab: 4097 is out of range: 1 to 4096' linear --text hello --draft-vocab 4097
   refuses 2 'nowhere.txt: cannot read the list of ids: No such file' linear --text hello --draft-vocab nowhere.txt
   : >ids
-  refuses 2 'ids: no ids: .dtrun run vocab. makes a list of them' linear --text hello --draft-vocab ids
+  refuses 2 'ids: the file has no ids: .dtrun run vocab. makes a list of them' linear --text hello --draft-vocab ids
   for wrong in '12 13' '-1' 'x' '' '99999999999'; do
     printf '7\n%s\n9\n' "$wrong" >ids
     refuses 2 'ids:2: expected an id and nothing else, as .dtrun run vocab. writes them' linear --text hello --draft-vocab ids

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What a policy from anywhere may do to a run: end it with exit status 3 and one line, in time, after plain decoding's text.
+# The most that a policy from an unknown source can do to a run: end it in time with exit status 3 and one line, after text of plain decoding.
 . "$(dirname "$0")/helpers.sh"
 
-# policy PREPARATION LOOP: a policy that drafts nothing twice and then runs LOOP again and again
+# policy PREPARATION LOOP: writes a policy that drafts nothing in two iterations and then repeats LOOP
 policy() {
   cat >policy.lua <<LUA
 local policy = require "dt.policy"
@@ -19,7 +19,7 @@ return P
 LUA
 }
 
-# ends_in_time PATTERN: the policy ends as it should, within 3 seconds of processor time
+# ends_in_time PATTERN: the policy is ended with a line that matches PATTERN, within 3 seconds of processor time
 ends_in_time() {
   local TIMEFORMAT='%U %S'
   succeeds ar --text 'The ship' -n 2 -q
@@ -85,7 +85,7 @@ it_ends_a_policy_that_used_its_seconds() {
 }
 it_answers_an_interrupt_within_a_call() {
   policy 's, t = ("1"):rep(65000), {} for i = 1, 10000 do t[i] = s end' 'print "in the call" pcall(table.sort, t, utf8.offset)'
-  set -m # or else bash makes a job in the background ignore the signal
+  set -m # otherwise bash makes a background job ignore the signal
   "$dtrun" ./policy.lua --text 'The ship' -n 20 >stdout 2>stderr &
   for _ in $(seq 1000); do grep -qs 'in the call' stderr && break || sleep 0.02; done
   kill -INT $!

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Chats: questions wrapped in a template, and conversations at a terminal (tmux). The bundled pair answers nonsense, but the same.
+# Chats: questions wrapped in a template, and conversations at a terminal (tmux). The bundled pair answers nonsense, but always the same.
 . "$(dirname "$0")/helpers.sh"
 
 user() { printf '<|im_start|>user\n%s<|im_end|>\n<|im_start|>assistant\n' "$1"; }
-# one_run TEXT: what plain decoding gives of a whole conversation
+# one_run TEXT: the output of plain decoding for a whole conversation
 one_run() { "$dtrun" ar -p "$1" --stop '<|im_end|>' -n 20 -q || fail 'ar'; }
 answers() { "$dtrun" run "$source_dir/tests/cli/answers.lua" "$@" || fail 'answers.lua'; }
 
@@ -28,7 +28,7 @@ it_reads_the_template_of_the_model() {
   echo "{\"chat_template\": [{\"name\": \"tool\", \"template\": \"x\"}, {\"name\": \"default\", \"template\": \"$chatml\"}]}" >model/tokenizer_config.json
   succeeds ar --chat -m model -p hi -n 20 -q
   same_text expected stdout
-  echo '{{ unknown }}' >model/chat_template.jinja # goes before the other file
+  echo '{{ unknown }}' >model/chat_template.jinja # takes precedence over the other file
   refuses 2 'model: its chat template is none that is known: give --template NAME \(phi4, ' ar --chat -m model -p hi
   echo "{{'<|im_start|>'}}" >model/chat_template.jinja
   succeeds ar --chat -m model -p hi -n 20 -q
@@ -64,13 +64,13 @@ make_chat_model() {
 }
 it_says_that_chat_asks_a_question() {
   make_chat_model
-  local hint='^dtrun: a chat model continued the prompt as a text: --chat asks a question$'
+  local hint='^dtrun: the chat model continued the prompt as a text: give --chat to ask it a question$'
   at_terminal -- "$dtrun" ar -m model -p 'Is it dark?' -n 5
   grep -q "$hint" stdout || fail "nothing said: $(cat stdout)"
   at_terminal -- "$dtrun" ar -m model -p 'Is it dark?' -n 5 -q
   grep -q dtrun: stdout && fail 'said in spite of -q'
   at_terminal -- "$dtrun" ar -m model -p 'Is it dark?' -n 5 -q --logit-bias 0+100
-  grep -q '^dtrun: a chat model ended the text at once: --chat asks a question$' stdout || fail "nothing printed, nothing said: $(cat stdout)"
+  grep -q '^dtrun: the chat model ended the text at once: give --chat to ask it a question$' stdout || fail "nothing printed, nothing said: $(cat stdout)"
   echo 'Is it dark?' >prompt
   for words in '--chat -p hi' "-p $(user hi | tr -d '\n')" '-f prompt' '-p hi -p ho'; do
     # shellcheck disable=SC2086
@@ -94,8 +94,8 @@ it_reads_the_template_of_a_gguf_file() {
 it_refuses_templates_and_options_that_do_not_fit() {
   refuses 2 "no chat template 'alpaca': phi4, smollm3, chatml, llama2, " ar --template alpaca -p hi
   refuses 2 'the chat template mistral takes no system text' ar --template mistral --system x -p hi
-  refuses 2 'chat: no place for --prompt, --text and --prompts: the questions are typed' chat --template chatml -p hi
-  refuses 2 'chat: no place for --json' chat --template chatml --json r.json
+  refuses 2 'chat does not take --prompt, --text and --prompts: questions are typed' chat --template chatml -p hi
+  refuses 2 'chat does not take --json' chat --template chatml --json r.json
   refuses 2 'mini-target has no chat template' chat
   refuses 2 "no policy 'nope'" chat nope --template chatml
   refuses 2 'give --draft' chat linear -m "$models/mini-target" --draft none --template chatml
@@ -115,7 +115,7 @@ it_gives_after_n_turns_what_one_run_on_the_whole_text_gives() {
 it_answers_from_a_pipe_without_a_draft_model() {
   printf 'Hello there\n\n  \n/policy linear\n/reset\nHello there' | "$dtrun" chat -m "$models/mini-target" --draft none --template chatml -n 9 -q >stdout 2>stderr ||
     fail 'exit status'
-  grep -q 'linear needs a draft model: begin with --draft MODEL' stderr || fail 'a policy that cannot serve'
+  grep -q 'linear needs a draft model: start dtrun chat with --draft MODEL' stderr || fail 'a policy that cannot serve'
   [ "$(head -2 stdout)" = "$(tail -2 stdout)" ] || fail 'after /reset the answer is the first one'
   [ "$(grep -c '> ' stdout)" -eq 0 ] || fail 'a prompt where there is no terminal'
 }
@@ -132,14 +132,14 @@ it_reads_questions_of_several_lines() {
   [ "$(answers c.json 5)" = $'four\n  five' ] || fail 'a backslash at the end of a line'
   [ "$(answers c.json 7)" = 'six' ] || fail 'quotes that end behind a text'
   printf '%s\n' '/save d.json' '"""never' 'ends' | succeeds chat ar --template chatml -n 2 -q
-  grep -q '^dtrun: """ has no end: the question is dropped' stderr || fail 'quotes without an end'
+  grep -q '^dtrun: """ was not closed: the question is dropped' stderr || fail 'quotes without an end'
   [ "$(answers d.json)" -eq 0 ] || fail 'a question that was dropped'
   printf '%s\n' '"""' '"""' '/save e.json' | succeeds chat ar --template chatml -n 2 -q
   [ "$(answers e.json)" -eq 0 ] || fail 'an empty question'
 }
 it_drops_a_line_with_a_NUL_and_says_so() {
   printf 'What is \0 it?\nAnd now?\n/save c.json\n' | succeeds chat ar --template chatml -n 2 -q
-  says_in_one_line 'a line with a NUL character, which no text has: it is dropped'
+  says_in_one_line 'the line is dropped: it has a NUL character, which a text cannot have'
   [ "$(answers c.json 1)" = 'And now?' ] && [ "$(answers c.json)" -eq 2 ] || fail 'the conversation'
 }
 it_answers_again_with_the_next_seed() {
@@ -150,7 +150,7 @@ it_answers_again_with_the_next_seed() {
   for seed in 7 8; do "$dtrun" ar -p "$(user 'Hello there')"$'\n' --stop '<|im_end|>' -n 12 --temp 0.8 --seed $seed -q >s$seed 2>stderr || fail ar; done
   [ "$(answers a.json 2)" = "$(cat s7)" ] && [ "$(answers b.json 2)" = "$(cat s8)" ] || fail 'not the answers of seeds 7 and 8'
   printf '%s\n' 'Hello there' /retry | succeeds chat linear --template chatml -n 12 -q
-  says_in_one_line 'at temperature 0 the answer is the same; /temp 0.8 samples'
+  says_in_one_line 'at temperature 0 the answer would be the same; /temp 0.8 samples'
   [ "$(head -2 stdout)" = "$(tail -2 stdout)" ] || fail 'the same answer at temperature 0'
 }
 it_sets_what_samples_and_what_the_policy_has() {
@@ -216,7 +216,7 @@ it_forgets_under_both_names_and_ends_under_all() {
 it_saves_whole_or_not_at_all() {
   echo kept >there.json
   printf '%s\n' 'Hello there' '/save there.json' | succeeds chat ar --template chatml -n 2 -q
-  says_in_one_line '/save there.json: it is there already: name another file, or remove it'
+  says_in_one_line '/save there.json: the file exists: name another file, or remove it first'
   [ "$(cat there.json)" = kept ] || fail 'a file that was there is another one'
   printf '%s\n' 'Hello there' '/save full.json' >typed
   (ulimit -f 0 && exec "$dtrun" chat ar --template chatml -n 2 -q <typed 2>&1 >/dev/null) | grep -q '/save full.json: File too large' ||
@@ -227,13 +227,13 @@ it_saves_whole_or_not_at_all() {
 # ---- at a terminal
 
 keys() { tmux -u -S socket send-keys "$@" || fail 'tmux send-keys'; }
-# begins COMMAND: at a terminal of its own
+# begins COMMAND: starts it at a terminal of its own
 begins() {
   trap 'tmux -S socket kill-server 2>/dev/null' EXIT
   tmux -u -S socket -f /dev/null new-session -d -x 150 -y 50 "export XDG_STATE_HOME='$PWD/state'; $1" || fail 'tmux new-session'
 }
 screen() { tmux -u -S socket capture-pane -p -S -; }
-# sees PATTERN: it appears on the screen, in time
+# sees PATTERN: a line that matches appears on the screen in time
 sees() {
   for _ in $(seq 500); do
     screen >screen.txt 2>/dev/null && grep -qE "$1" screen.txt && return
@@ -273,9 +273,9 @@ LUA
   sees '3 answers, '
   keys 'a line that is not sent'
   sees 'not sent'
-  keys C-c # a line that is typed is dropped
+  keys C-c # drops the line being typed
   keys '/policy linear' Enter '/policy' Enter
-  sees '/policy: now linear'
+  sees '/policy: the policy is linear'
   keys 'More' Enter
   sees '24 tokens, .* drafted accepted, [0-9]+ of [0-9]+ prompt tokens cached'
   keys '/nonsense' Enter
@@ -311,7 +311,7 @@ it_says_that_the_usual_limit_cut_an_answer() {
   keys '/stats' Enter
   sees '1 answers, 512 tokens'
   keys '/reset' Enter '/set tokens 512' Enter 'Hello' Enter
-  sees '^[0-9]+ tokens/s[^;]*$' # the same answer under a limit that was chosen
+  sees '^[0-9]+ tokens/s[^;]*$' # the same answer with a limit that the user chose
 }
 it_says_nothing_of_the_limit_where_an_answer_ends_before() {
   command -v tmux >/dev/null || { echo '  skipped: no tmux'; return 0; }
@@ -349,9 +349,9 @@ it_edits_lines_and_remembers_them() {
   keys Up Up # the second session remembers: /exit, /save c.json
   sees '^> /save c.json$'
   keys Enter
-  sees 'c.json is there: replace it\? \[y/N\]'
+  sees 'c.json exists: replace it\? \[y/N\]'
   keys n Enter
-  keys C-r Hello Escape C-e '?' Enter # searched
+  keys C-r Hello Escape C-e '?' Enter # searches the history
   sees '^> Hello there you\?$'
   keys '/save c.json' Enter y Enter /exit Enter
   sees 'and left with 0'

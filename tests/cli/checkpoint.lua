@@ -14,7 +14,7 @@ local function write(name, text)
   assert(file:close())
 end
 
--- The list of {name, dtype, shape, first, last} in a header, in the order of the file.
+-- Returns the list of {name, dtype, shape, first, last} in a header, in the order of the file.
 local function parse(header)
   local list = {}
   local entry = '"([^"]+)":{"dtype":"(%w+)","shape":%[([%d,]*)%],"data_offsets":%[(%d+),(%d+)%]}'
@@ -46,7 +46,7 @@ local function find(name)
   error("no tensor " .. name)
 end
 
--- Each may change list and data; what it returns replaces the whole weight file.
+-- Each of these may change list and data; a returned text replaces the whole weight file.
 local edits = {
   none = function() end,
   misalign = function() -- allowed by the format: the data begins at an odd address

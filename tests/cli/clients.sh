@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# dtrun serve with SmolLM2, asked by packages that others wrote, each in an environment of its own, without tools. Their versions are
-# pinned. DTRUN_CLIENTS names a folder that keeps the environments for another run; otherwise each is made again.
+# dtrun serve with SmolLM2 and client packages by other authors, each in an environment of its own, without tools. Their versions are
+# pinned. DTRUN_CLIENTS names a folder that keeps the environments for the next run; otherwise each is made again.
 . "$(dirname "$0")/helpers.sh"
 . "$(dirname "$0")/server.sh"
 model=$models/SmolLM2-135M-Instruct.Q4_1.gguf
 [ -e "$model" ] || { echo 'SKIPPED: no models/SmolLM2-135M-Instruct.Q4_1.gguf: scripts/get-model smollm2 brings it'; exit 77; }
 python3 -c 'import ensurepip, venv' 2>/dev/null || { echo 'SKIPPED: python3 cannot make an environment: apt-get install python3-venv'; exit 77; }
 
-# environment NAME PACKAGES..: one with these packages, at $environment. Status 1: it cannot be made, and that is said.
+# environment NAME PACKAGES..: makes an environment with these packages at $environment. Status 1: it cannot be made, and a message says so.
 environment() {
   local pinned
   environment=${DTRUN_CLIENTS:-$PWD}/$1
@@ -21,7 +21,7 @@ environment() {
     echo "$pinned" >"$environment/pinned"
   fi
 }
-# by SCRIPT PACKAGES..: runs tests/serve/clients/with_SCRIPT.py there
+# by SCRIPT PACKAGES..: runs tests/serve/clients/with_SCRIPT.py in such an environment
 by() {
   environment "$@" || return 0
   serve -m "$model"

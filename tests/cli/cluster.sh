@@ -1,11 +1,11 @@
-# A Slurm of this machine alone, for tests that source this behind helpers.sh: a controller and two nodes, n1 and n2, of one
+# A Slurm cluster on this machine alone, for tests that source this file after helpers.sh: a controller and two nodes, n1 and n2, with one
 # core each, as root or not, without systemd, all its files in the folder $cluster.
 #
-# Nothing of it outlives the test, also where the test is killed: every process that belongs to it knows its slurm.conf, and a
+# Nothing of it outlives the test, even if the test is killed: the processes of the cluster are found by their slurm.conf, and a
 # process that waits for the test's end ends them all.
 PATH=$PATH:/usr/sbin:/sbin
 
-# Why there can be no cluster here; nothing where there can.
+# Prints why there can be no cluster here; nothing if there can be one.
 cluster_lacks() {
   local program
   for program in munged slurmctld slurmd sbatch; do
@@ -13,14 +13,14 @@ cluster_lacks() {
   done
 }
 
-# The daemons, and all that these have started.
+# Prints the process ids of the daemons and of everything that they have started.
 cluster_processes() {
   grep -lszxF "SLURM_CONF=$cluster/slurm.conf" /proc/[0-9]*/environ | cut -d / -f 3 | while read -r process; do
     grep -qs . "/proc/$process/cmdline" && echo "$process" # a zombie has none
   done
 }
 
-# Ends the cluster and removes its folder; fails where something of it could not be ended.
+# Ends the cluster and removes its folder; fails if a process could not be ended.
 cluster_stop() {
   local try left
   for try in {1..50}; do
@@ -33,7 +33,7 @@ cluster_stop() {
   [ -z "$left" ] || { echo "  still there: $left"; return 1; }
 }
 
-# The first of n neighbouring ports on which nobody listens.
+# Prints the first of n consecutive free ports.
 free_ports() {
   local first port try
   for try in {1..50}; do
@@ -80,7 +80,7 @@ PartitionName=main Nodes=ALL Default=YES State=UP
 END
 }
 
-# Starts it; returns when both nodes are idle, or fails and says what the daemons said.
+# Starts the cluster; returns when both nodes are idle, or fails and prints the daemons' logs.
 cluster_start() {
   local node try
   cluster=$(mktemp -d)
@@ -104,7 +104,7 @@ cluster_start() {
   return 1
 }
 
-# Waits until no job is queued or runs: at most so many seconds.
+# Waits until no job is queued or running, at most the given number of seconds.
 cluster_idle() {
   local try
   for ((try = 0; try < 5 * $1; try++)); do

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Measurements beside other programs: a process that wants the same processor is noticed, whatever else the machine does.
+# Measurements while other programs run: a process that uses the same processor is noticed, whatever else the machine does.
 . "$(dirname "$0")/helpers.sh"
 novel=$source_dir/scripts/prompts/novels/01.txt
 
-# beside_a_busy_process COMMAND...: both on one processor
+# beside_a_busy_process COMMAND...: runs the command and a busy process on one processor
 beside_a_busy_process() {
   local processor busy
   command -v taskset >/dev/null || fail 'no taskset, which util-linux has'
@@ -26,7 +26,7 @@ it_takes_medians_of_rounds() {
 }
 it_says_that_a_comparison_was_disturbed() {
   beside_a_busy_process "$dtrun" ar --text 'It was' -n 100 --ignore-eos -t 1 --compare ar --rounds 3
-  grep -qE "^dtrun: the machine was busy in 6 of the rounds $by: they count, and the ratio is rough\$" stderr || fail 'no word of it'
+  grep -qE "^dtrun: the machine was busy in 6 of the rounds $by: they count too, so the ratio is rough\$" stderr || fail 'no word of it'
   grep -qE 'median of 6 rounds$' stderr || fail 'not twice as many rounds'
 }
 it_repeats_disturbed_runs_of_a_sweep_and_the_report_says_so() {

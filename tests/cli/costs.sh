@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What passes cost: learned from runs, or a table that is measured once; kept in the user's cache folder, remade when it does not fit.
+# Costs of passes: learned from runs, or a table that is measured once. They are kept in the user's cache folder and made again when they do not fit.
 . "$(dirname "$0")/helpers.sh"
 export XDG_CACHE_HOME=
 
@@ -24,7 +24,7 @@ it_measures_once_and_remakes_what_cannot_be_read() {
 }
 it_minds_no_weights_that_the_text_never_meets() {
   export HOME=$PWD
-  # the row of token 0, with which costs are looked at and measured, and no token of this text
+  # the row of token 0, which measurements use and this text does not contain
   "$dtrun" run "$source_dir/tests/cli/checkpoint.lua" "$models/mini-draft" odd poke gpt_neox.embed_in.weight 0 ffff
   learn_run --target odd --draft "$models/mini-draft"
   no_note
@@ -56,11 +56,11 @@ it_measures_nothing_unless_asked() {
 }
 it_needs_no_table_where_the_policy_counts_with_none() {
   succeeds ar --text hello -n 3 --costs table
-  succeeds run paper memory --quick --out memory.jsonl # whose arms are programs of their own
+  succeeds run paper memory --quick --out memory.jsonl # it runs each arm in a program of its own
 }
 it_says_that_a_table_of_an_earlier_version_is_not_read() {
   export HOME=$PWD
-  cp -r "$models/mini-target" short && sed -i -E 's/("max_position_embeddings": *)[0-9]+/\180/' short/config.json # measured sooner
+  cp -r "$models/mini-target" short && sed -i -E 's/("max_position_embeddings": *)[0-9]+/\180/' short/config.json # takes less time to measure
   local pair=(-m short -md "$models/mini-draft" -t 1)
   runs() { succeeds cast --text 'The ship' -n 8 "${pair[@]}" "$@"; }
   runs --costs table
@@ -71,7 +71,7 @@ it_says_that_a_table_of_an_earlier_version_is_not_read() {
   runs
   [ "$(grep -cE "$aside" stderr)" -eq 1 ] || fail "not one line: $(cat stderr)"
   runs
-  no_note # what that run learned is there
+  no_note # the costs that this run learned exist
   rm .cache/dtrun/learned-*.json
   succeeds run costs "${pair[@]}"
   grep -q 'is replaced: it was measured by an older version' stderr || fail 'costs measures nothing'

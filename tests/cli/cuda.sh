@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What dtrun does when the GPU fails it: run with dtrun_emu, whose device fails as CUDA_EMU_FAULTS says (tests/cuda_emu/faults.h).
+# What dtrun does when the GPU fails. It is run with dtrun_emu, whose emulated device fails as CUDA_EMU_FAULTS says (tests/cuda_emu/faults.h).
 # cuda.sh DTRUN_EMU SOURCE_DIR TEST_CROSS_ATTENTION
 . "$(dirname "$0")/helpers.sh"
 writer=$(realpath "$3")
@@ -22,7 +22,7 @@ it_takes_the_CPU_where_there_is_no_device() {
 it_says_why_it_takes_the_CPU_beside_a_GPU() {
   faults '-1 1e12 -1'
   succeeds ar "${prompt[@]}"
-  grep -qx 'dtrun: without the GPU: its driver is for CUDA 12.4, this dtrun needs one for CUDA 13.0' stderr || fail "not said: $(<stderr)"
+  grep -qx 'dtrun: the GPU is not used: its driver is for CUDA 12.4, this dtrun needs one for CUDA 13.0' stderr || fail "not said: $(<stderr)"
   succeeds ar "${prompt[@]}" --backend cpu
   ! grep -q 'without the GPU' stderr || fail 'said where the CPU was asked for'
   faults '-2 1e12 -1'
@@ -41,14 +41,14 @@ it_names_the_types_that_it_takes() {
   refuses 2 "$none" ar --backend cuda --logprobs 1 --json r.json "${prompt[@]}"
   refuses 2 "'f16' is unknown to the backend cuda: 16-bit or q8" ar --backend cuda --cache-dtype f16 "${prompt[@]}"
 }
-# falls_back PATTERN ARGUMENTS...: by default the text is the CPU's, and one line that matches PATTERN says why.
+# falls_back PATTERN ARGUMENTS...: without --backend the CPU generates the text, and one line that matches PATTERN says why.
 falls_back() {
   local pattern=$1
   shift
   succeeds "$@" -n 12 --backend cpu && cp stdout expected
   succeeds "$@" -n 12 --json result.json
   same_text expected stdout
-  [ "$(grep -c 'GPU' stderr)" = 1 ] && grep -qE "^dtrun: without the GPU: $pattern" stderr || fail "not said, or not in one line: $(<stderr)"
+  [ "$(grep -c 'GPU' stderr)" = 1 ] && grep -qE "^dtrun: the GPU is not used: $pattern" stderr || fail "not said, or not in one line: $(<stderr)"
   grep -qE '"backend":[[:space:]]*"cpu:' result.json || fail 'another backend than the CPU'
 }
 it_takes_the_CPU_for_what_the_GPU_refuses() {
@@ -70,14 +70,14 @@ it_takes_the_CPU_for_what_the_GPU_refuses() {
   faults '1 1e12 40'
   falls_back 'the GPU failed while running its first kernels' ar -p It
 }
-# Of perplexity, which needs log-probabilities, too.
+# Perplexity, which needs log-probabilities, falls back too.
 it_takes_the_CPU_for_a_driver_that_says_what_it_needs() {
   faults '1 1e12 -1'
   head -c 3000 "$models/prompt.txt" >text
   succeeds run perplexity -c 32 --backend cpu text && cp stdout expected
   succeeds run perplexity -c 32 text
   same_text expected stdout
-  grep -q '^dtrun: without the GPU: the backend cuda has no penalties' stderr || fail "not said: $(<stderr)"
+  grep -q '^dtrun: the GPU is not used: the backend cuda has no penalties' stderr || fail "not said: $(<stderr)"
 }
 it_reports_what_no_backend_takes() {
   faults '1 1e12 -1'
@@ -103,7 +103,7 @@ it_runs_draft_heads() {
   grep -q '"draft_head":[[:space:]]*"eagle3, layers 2,3,5"' result.json || fail 'another head'
   succeeds linear --cache-dtype q8 --compare ar --rounds 1 "${pair[@]}"
   refuses 2 "--draft-weights: 'q8' was asked for, but the backend cuda takes them only as they are" linear --draft-weights q8 "${pair[@]}"
-  succeeds cascade -md2 "$models/mini-draft" --compare ar --rounds 1 "${pair[@]}" # a head, and a model beside it
+  succeeds cascade -md2 "$models/mini-draft" --compare ar --rounds 1 "${pair[@]}" # a head and a draft model
   refuses 2 '-md2: the backend cuda has no exit:2 .--backend cpu has' cascade -md2 exit:2 "${pair[@]}"
   rm -r head && mkdir head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head medusa || fail 'make_head.lua'
   succeeds dynatree --compare ar --rounds 1 "${pair[@]}"

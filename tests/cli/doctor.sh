@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `dtrun doctor`: one page that says what is there and what is not.
+# `dtrun doctor`: one page that says what this machine has and lacks.
 . "$(dirname "$0")/helpers.sh"
 
 says() { grep -qE "^$1" stdout || fail "no line like '$1'"; }
@@ -45,7 +45,7 @@ it_names_the_variants_of_this_machine() {
   says "backend: .*; there are ${have//, / }$"
 }
 it_says_what_is_missing() {
-  : >file # a home in a file cannot be made, by root neither
+  : >file # a home below a file cannot be created, not even by root
   run env -i PATH=/nowhere HOME="$PWD/file/home" DTRUN_HOME=/nowhere DTRUN_TARGET=/nowhere/model "$dtrun" doctor
   [ "$status" -eq 0 ] && [ ! -s stderr ] || fail "exit status $status"
   says 'backend: +none: .*/nowhere/model'

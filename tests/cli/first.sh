@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Forty first commands of somebody who has just built dtrun, from README.md and from habit, wrong ones among them: each says something that
-# shows a way on.
+# Forty first commands of somebody who has just built dtrun, from README.md and from habit, including wrong ones: each prints something that
+# shows what to do next.
 #   first.sh DTRUN SOURCE                     checks what they say, with the bundled pair
 #   first.sh DTRUN SOURCE --times [MODEL...]  prints, with each MODEL (bundled: that pair) where they take one, the seconds to their
 #                                             first byte on either output, to the first of the text, what loading took, and what they say first
 . "$(dirname "$0")/helpers.sh"
 prompt=$models/prompt.txt
 
-# Exit status; what is said, on either output; arguments, "@": the model. Standard input is "It was a dark night" for -n 6 alone, else empty.
+# Exit status; what is printed, on either output; arguments, with "@" for the model. Standard input is "It was a dark night" if the arguments are -n 6, otherwise empty.
 commands() {
   cat <<END
 2|empty: give --prompt FILE, --text TEXT|
@@ -36,7 +36,7 @@ commands() {
 2|dtrun pull o/n|-m o/n -p hello
 2|is a draft head: name its target with --target|-m $models/smollm2-head -p hello
 2|no config.json in|-m $source_dir/tests -p hello
-2|none lies here that says it is made for|linear -m $models/mini-draft -p hello
+2|none was found here that is made for|linear -m $models/mini-draft -p hello
 2|give --draft DIR|linear -m $models/mini-target --draft none -p hello
 2|no folder nofolder/|-p hello --json nofolder/r.json
 0|tokens/s|-n 6 @
@@ -56,7 +56,7 @@ END
 # The options that name a model.
 model_options() { [ "$1" = bundled ] || echo "-m $(realpath "$1")"; }
 
-# input ARGUMENTS: what they read
+# input ARGUMENTS: prints the standard input for these arguments
 input() { case $1 in "-n 6"*) echo "It was a dark night" ;; esac; }
 
 it_is_forty_commands() { [ "$(commands | wc -l)" -eq 40 ] || fail "there are $(commands | wc -l)"; }
@@ -72,7 +72,7 @@ it_answers_each_with_a_way_on() {
   done || exit 1
 }
 
-# Lines of: milliseconds to the first byte, to the first of standard output (-), and what was said first, for each line of arguments.
+# Prints for each line of arguments: milliseconds to the first byte, to the first byte of standard output (-: none), and the first line.
 times() {
   python3 - "$dtrun" 3<&0 <<'PY'
 import os, re, selectors, subprocess, sys, time

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Options of llama.cpp, ollama, transformers and vLLM: what each is taken for or answered with, as lua/cli/README.md says.
+# Options of llama.cpp, ollama, transformers and vLLM: each has the meaning or the answer that lua/cli/README.md gives.
 . "$(dirname "$0")/helpers.sh"
 page=$source_dir/lua/cli/README.md
 table=$source_dir/lua/cli/foreign.c
 
-# rows: each name on the page, a tab, and what stands beside it
+# rows: prints each name on the page, a tab, and the text next to it
 rows() {
   grep -E '^\| `--?[a-z]' "$page" | while IFS='|' read -r _ names answer _; do
     answer=${answer# }
@@ -12,7 +12,7 @@ rows() {
     for name in $names; do printf '%s\t%s\n' "$name" "${answer% }"; done
   done
 }
-# argument NAME: what the value of an option is called
+# argument NAME: prints the name of the option's value
 argument() {
   local said
   said=$("$dtrun" "$1" 2>&1) && fail "$1: exit status 0"
@@ -38,7 +38,7 @@ it_answers_each_name_as_the_page_says() {
   done < <(rows)
   [ "$n" -ge 200 ] && [ "$taken" -ge 20 ] || fail "only $n names, $taken of them taken"
 }
-# others FILE PATTERN: the names of other programs in the rows of a table, which the pattern begins
+# others FILE PATTERN: prints the names of other programs in the rows of a table whose beginning matches the pattern
 others() { tr -d '\n' <"$source_dir/$1" | grep -oE "$2"', *("[^"]*"|NULL)' | sed -E 's/.*, *//' | tr -c 'a-z0-9A-Z-' '\n' | grep -E '^-'; }
 
 it_has_a_row_for_each_name() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A clone of this tree, in which nothing but scripts/quickstart has run, can be installed, packed, and used from Python: minutes of building.
+# A clone of this tree in which only scripts/quickstart has run can be installed, packed, and used from Python. It is built for minutes.
 . "$(dirname "$0")/helpers.sh"
 
 it_is_all_there_after_quickstart() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Texts that a grammar holds: the same under every policy, ended where the grammar allows it, told in the result; and refusals.
+# Texts that follow a grammar: the same under every policy, ended where the grammar allows it, and reported in the result; and refusals.
 . "$(dirname "$0")/helpers.sh"
 answer='root ::= ("yes" | "no") (", " [a-z]{2,7}){2,3} "."'
 
@@ -84,7 +84,7 @@ END
   grep -qE '(night, and|down to) (the|her) house\.$' ar.txt || fail "$(cat ar.txt)"
   [ "$(tr -d ' \t\n' <told.lua.json | sed 's/.*"accepted":\([0-9]*\),.*/\1/')" -ge 5 ] || fail "$(cat told.lua.json)"
 }
-# Each different text of letters is a state of its own, and the states of a large tree find no room.
+# Each different text is a state of its own, so the states of a large tree exceed the limit.
 it_goes_on_where_the_states_of_guesses_find_no_room() {
   local rules='root ::= [a-z ]* (' at letter
   for at in {0..25}; do
@@ -124,7 +124,7 @@ END
   done
   tr -d ' \n' <plain | grep -qE '^\{"name":"[^"]*",("tags":\[[^]]*\],)?"next":(null|\{.*\})\}$' || fail "$(cat plain)"
   refuses 2 'the keyword multipleOf is not known' ar -p hello -j '{"multipleOf": 3}'
-  refuses 2 'give one' ar -p hello -j '{}' --grammar 'root ::= "a"'
+  refuses 2 'give only one of them' ar -p hello -j '{}' --grammar 'root ::= "a"'
 }
 it_holds_the_text_to_an_expression() {
   local policy
@@ -136,7 +136,7 @@ it_holds_the_text_to_an_expression() {
   done
   grep -qxE '([0-9]{4}|é)-(0[1-9]|1[0-2])( [^ ]{1,5}){2}' plain || fail "$(cat plain)"
   refuses 2 'regular expression, column 3: this repeats a repetition' ar -p hello --regex 'a**'
-  refuses 2 'give one' ar -p hello --regex a --grammar 'root ::= "a"'
+  refuses 2 'give only one of them' ar -p hello --regex a --grammar 'root ::= "a"'
   refuses 2 '--regex' ar -p hello --regex
   printf '%s' '{"pattern": "^\\d{2}$"}' >digits.json
   succeeds linear -p 'A number: ' -n 20 --json-schema-file digits.json -q
@@ -148,7 +148,7 @@ it_refuses_what_has_no_meaning() {
   refuses 2 'rule root begins with itself' ar -p hello --grammar 'root ::= root "a" | "b"'
   refuses 2 'grammar with ignore_eos' ar -p hello --grammar 'root ::= "a"' --ignore-eos
   refuses 2 'grammar with min_tokens' ar -p hello --grammar 'root ::= "a"' --min-tokens 2
-  refuses 2 '--grammar, --grammar-file, .*--regex: give one' ar -p hello --grammar 'root ::= "a"' --grammar-file x
+  refuses 2 '--grammar, --grammar-file, .*--regex: give only one of them' ar -p hello --grammar 'root ::= "a"' --grammar-file x
   refuses 2 'no.gbnf: cannot read the grammar: No such file' ar -p hello --grammar-file no.gbnf
   for how in '--temp 0' '--temp 1' '--temp 1 --top-p 0.9' '--logprobs 3 --json r.json'; do
     # shellcheck disable=SC2086 # words

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Draft heads on the command line: a random one for the bundled target, whose guesses cost time and change nothing.
-# With a third argument, small, without SmolLM2, which takes the sanitizers six minutes.
+# Draft heads on the command line: a random head for the bundled target, whose guesses cost time and change nothing.
+# With the third argument "small" SmolLM2 is left out, which takes six minutes with the sanitizers.
 . "$(dirname "$0")/helpers.sh"
 size=${3:-}
 
@@ -29,7 +29,7 @@ it_finds_the_head_that_was_made_for_a_target_and_says_so() {
   grep -qE '"draft":[[:space:]]*".*/models/mini-head"' r.json || fail 'not in the result'
   succeeds linear --text 'The old man' --text 'The ship' -n 5 -m "$models/mini-target"
   grep -qE ' tokens/s.*; draft: .*/models/mini-head, found$' stderr || fail 'not said of several'
-  succeeds linear --text 'The old man' -n 5 --draft-vocab 1000 -m "$models/mini-target" --backend cpu -v # which is not for heads
+  succeeds linear --text 'The old man' -n 5 --draft-vocab 1000 -m "$models/mini-target" --backend cpu -v # not an option for heads
   grep -qE '^dtrun: draft: .*/models/mini-draft, found$' stderr || fail 'not a model'
   succeeds linear --text 'The old man' -n 5
   grep -q 'found' stderr && fail 'the bundled pair is named, not found'
@@ -62,7 +62,7 @@ it_leaves_out_what_was_found_and_cannot_be_loaded() {
   cp "$models/mini-head/config.json" home/models/broken/
   echo nonsense >home/models/broken/model.safetensors
   succeeds rate --text 'The old man' -n 5 -m home/models/target --json r.json
-  grep -qE '^dtrun: without the draft that was found: home/models/broken/model.safetensors' stderr || fail 'not said'
+  grep -qE '^dtrun: the draft that was found is not used: home/models/broken/model.safetensors' stderr || fail 'not said'
   grep -qE '"draft":[[:space:]]*null' r.json || fail 'a draft'
   refuses 2 'home/models/broken/model.safetensors' linear --text 'The old man' -n 5 -m home/models/target
 }
@@ -76,7 +76,7 @@ it_generates_what_plain_decoding_does_with_a_medusa_head() {
   reads '"medusa, final norm"'
   refuses 2 '--head-layers: head is a Medusa head, which reads what lies after the final norm' linear --text hello -m "$models/mini-target" -md head --head-layers 1,2,3 --backend cpu
   sed -i 's/"1.1.weight"/"2.1.weight"/' head/medusa_lm_head.safetensors
-  with_head linear --text hello -n 5 -q # one distance less
+  with_head linear --text hello -n 5 -q # one distance fewer
   sed -i 's/"0.1.weight"/"3.1.weight"/' head/medusa_lm_head.safetensors
   is_refused 'tensor 0.1.weight is missing'
 }
@@ -115,14 +115,14 @@ has_plain_tokens() {
   for name in plain "$1"; do grep -o '"tokens":\[[^]]*' "$name.json" | sort >"$name.ids"; done
   [ "$(wc -l <plain.ids)" -gt 1 ] && cmp -s plain.ids "$1.ids" || fail "$1.json: not plain decoding's tokens"
 }
-# first_guesses RESULTS: how many of the first guesses in every hundred were right
+# first_guesses RESULTS: prints the percentage of first guesses that were right
 first_guesses() {
   grep -o '"accepted_by_depth":\[{"depth":1,"verified":[0-9]*,"accepted":[0-9]*' "$1" | tr -c '0-9\n' ' ' |
     awk '{ verified += $2; accepted += $3 } END { print int(100 * accepted / verified) }'
 }
 it_guesses_right_for_the_bundled_target() {
   of_prompts() { with_mini_head "$@" -f "$models/prompt.txt" -f "$source_dir/scripts/prompts/novels/01.txt" -f "$source_dir/scripts/prompts/novels/05.txt" -n 100 -q; }
-  guess_first() { # TEMPERATURE LEAST: at least so many of the first guesses are right
+  guess_first() { # TEMPERATURE LEAST: at least LEAST percent of the first guesses are right
     of_prompts ar --temp "$1" --json plain.json
     of_prompts linear --temp "$1" --set K=1 --json right.json
     of_prompts linear --temp "$1" --set K=1 --json off.json --head-layers 1,3,5
@@ -161,7 +161,7 @@ it_generates_several_texts_at_once() {
   with_head dynatree -n 20 -f "$prompts/01.txt" -f "$prompts/02.txt" -f "$prompts/03.txt" -np 2 -q
   cat text.1 text.2 text.3 | tr -s '\n' >expected && tr -s '\n' <stdout >shown && same_text expected shown
 }
-# reads WHAT: of the result
+# reads WHAT: prints this value of the result
 reads() { grep -q "\"draft_head\":[[:space:]]*$1" r.json || fail "draft_head is not $1: $(grep draft_head r.json)"; }
 it_says_what_the_head_reads() {
   make_head
@@ -190,12 +190,12 @@ it_refuses_what_a_head_cannot_serve() {
   rm head/model.safetensors && : >head/pytorch_model.bin
   refuses 2 'head/pytorch_model.bin is a pickle, which is not read: scripts/training/convert_head.py makes model.safetensors' linear --text hello -m "$models/mini-target" -md head --backend cpu
 }
-# changed FROM TO: config.json with the text changed
+# changed FROM TO: changes a text in config.json
 changed() {
   sed -i "s/$1/$2/" head/config.json
   cmp -s whole/config.json head/config.json && fail "config.json: $1"
 }
-# is_refused PATTERN: the head as it lies there
+# is_refused PATTERN: the head in its present state is refused
 is_refused() { refuses 2 "$1" linear --text hello -m "$models/mini-target" -md head --backend cpu; }
 it_says_what_is_wrong_with_a_head() {
   make_head && cp -r head whole

@@ -16,7 +16,7 @@ fail() {
 run() {
   status=0
   "$@" >stdout 2>stderr || status=$?
-  sed -i '/^dtrun: loaded in [0-9.]* s$/d' stderr # only a slow machine says so
+  sed -i '/^dtrun: loaded in [0-9.]* s$/d' stderr # only a slow machine prints this
 }
 
 succeeds() {
@@ -41,14 +41,14 @@ says_in_one_line() {
   grep -qE "^dtrun: .*$pattern" stderr || fail "dtrun $*: expected a line that matches '$pattern'"
 }
 
-# at_terminal [PATTERN KEYS]... -- COMMAND...: terminal.py, whose lines of the screen are in the file stdout
+# at_terminal [PATTERN KEYS]... -- COMMAND...: runs terminal.py and leaves the lines of its screen in the file stdout
 at_terminal() { run python3 "$source_dir/tests/cli/terminal.py" "$@"; }
-# prompt_stands_alone: the shell's prompt would stand on a line of its own
+# prompt_stands_alone: the shell's prompt would be on a line of its own
 prompt_stands_alone() { [ -z "$(tail -n 1 stdout)" ] || fail "the prompt lands on: $(tail -n 1 stdout)"; }
 
 same_text() { cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
 
-# A home of dtrun's files with a model of its own that a package of the folder `wheels` carries.
+# Makes a home of dtrun's files that lists a model, which is in a package in the folder `wheels`.
 make_home() {
   mkdir -p home/models home/scripts wheels/llm_toy
   cp "$source_dir/scripts/get-model" home/scripts/

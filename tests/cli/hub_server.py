@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 FOLDER = Path(sys.argv[1])
-LARGE = 10000  # bytes from which a file lies on the other host
+LARGE = 10000  # bytes; larger files are on the other host
 lock = threading.Lock()
 ports = {}
 

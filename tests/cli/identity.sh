@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Measurements made with different things are not put together: an experiment is gone on with by the very program, models and
-# policies that began it.
+# Measurements made with different things are not mixed: an experiment can only be continued by the same program, models and
+# policies that started it.
 . "$(dirname "$0")/helpers.sh"
 novel=$source_dir/scripts/prompts/novels/01.txt
 sweep=(run sweep -t 1 --prompt "$novel" --chars 80 -n 4 --out o.jsonl)
 anew='begin anew with --out and another file'
 
-# stays PATTERN COMMAND...: refused with status 2 in one line, and the file of results as it was, a torn line included
+# stays PATTERN COMMAND...: it is refused with status 2 and one line, and the file of results, with its incomplete line, is unchanged
 stays() {
   local pattern=$1
   shift

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# An installed dtrun finds its policies, models and drivers beside itself: install.sh DTRUN SOURCE BUILD
+# An installed dtrun finds its policies, models and drivers relative to itself: install.sh DTRUN SOURCE BUILD
 . "$(dirname "$0")/helpers.sh"
 build_dir=$(realpath "$3")
 
@@ -8,7 +8,7 @@ install_here() { cmake --install "$build_dir" --prefix "$PWD/$1" >install.log 2>
 it_works_from_a_prefix_that_was_moved() {
   install_here first
   mv first second
-  # Found nowhere but in the prefix, which is how we know that it is looked through.
+  # It exists only in the prefix, so finding it shows that the prefix is searched.
   sed 's/name *= *"linear"/name = "marker"/' "$source_dir/policies/linear.lua" >second/share/dtrun/policies/marker.lua
   mkdir elsewhere
   dtrun=$PWD/second/bin/dtrun
@@ -96,7 +96,7 @@ PY
   succeeds "${cast[@]}" --costs table
   learned=$(echo cache/dtrun/learned-*.json) table=$(echo cache/dtrun/costs-*.json)
   cp "$table" first
-  # What one of them lost or began anew would lack this pass of 257 rows, which none of them makes.
+  # If one of them lost the file or started a new one, this pass of 257 rows, which none of them makes, would be missing.
   sed -i 's/"target":\[/&[257,128,12.345,8],/' "$learned"
   for _ in 1 2; do
     for costs in learn table; do

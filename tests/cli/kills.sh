@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# kills.sh DTRUN SOURCE [KILLS]: an experiment killed at so many random moments (kill -9), and gone on with each time, leaves the
-# file of one that ran through, times aside.
+# kills.sh DTRUN SOURCE [KILLS]: an experiment that is killed (kill -9) KILLS times at random moments, and continued each time, leaves the
+# same file as one that was not killed, except for times.
 . "$(dirname "$0")/helpers.sh"
 kills=${3:-3}
 novel=$source_dir/scripts/prompts/novels/01.txt
@@ -8,7 +8,7 @@ novel=$source_dir/scripts/prompts/novels/01.txt
 untimed() { "$dtrun" run "$source_dir/tests/cli/untimed.lua" "$1"; }
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }
 
-# survives NAME KILLS ARGUMENTS...: of a program that writes --out FILE
+# survives NAME KILLS ARGUMENTS...: for a program that writes --out FILE
 survives() {
   local name=$1 n=$2 start length kill pid early=0
   shift 2
@@ -16,7 +16,7 @@ survives() {
   succeeds "$@" --out whole.jsonl
   length=$(($(milliseconds) - start))
   untimed whole.jsonl >expected || fail "$name: a file that cannot be read"
-  # More kills where all of so many came before the first run or after the last, which a first start that was slow makes likely.
+  # More kills if all of them came before the first run or after the last one, which is likely if the first start was slow.
   for ((kill = 0; kill < n || (early == 0 && kill < 20 * n); kill++)); do
     rm -f killed.jsonl
     "$dtrun" "$@" --out killed.jsonl >/dev/null 2>&1 &
@@ -30,7 +30,7 @@ survives() {
     same_text expected found
   done
   [ $early -gt 0 ] || [ "$n" -eq 0 ] || fail "$name: no kill came in time"
-  printf '{"schema": "dtrun.run/1", "arm": "fixed_tr' >>killed.jsonl # as if the last had come amid a line
+  printf '{"schema": "dtrun.run/1", "arm": "fixed_tr' >>killed.jsonl # as if the last kill had come in the middle of a line
   succeeds "$@" --out killed.jsonl
   untimed killed.jsonl >found
   same_text expected found

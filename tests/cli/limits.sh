@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The limits of the process (ulimit): what they stop is told in one line, with exit status 1.
+# The limits of the process (ulimit): what they stop is reported in one line, with exit status 1.
 . "$(dirname "$0")/helpers.sh"
 novel=$source_dir/scripts/prompts/novels/01.txt
 
-# under LIMIT... -- ARGUMENTS: dtrun under ulimit LIMIT
+# under LIMIT... -- ARGUMENTS: runs dtrun under ulimit LIMIT
 under() {
   local limit=()
   while [ "$1" != -- ]; do limit+=("$1") && shift; done
@@ -36,7 +36,7 @@ LUA
   [ "$status" -eq 0 ] || fail "exit status $status, expected 0"
 }
 it_says_that_a_file_may_grow_no_further() {
-  unset HOME XDG_CACHE_HOME # what is learned of costs grows to more than that, too, or not: as fast as the machine was
+  unset HOME XDG_CACHE_HOME # the file of learned costs may exceed that limit too, depending on the speed of the machine
   for option in --json --trace; do
     run under -f 1 -- linear --prompt "$novel" -n 60 -q $option out
     [ "$status" -eq 1 ] || fail "$option: exit status $status, expected 1"
@@ -46,13 +46,13 @@ it_says_that_a_file_may_grow_no_further() {
   [ "$status" -eq 1 ] || fail "exit status $status, expected 1"
   says_in_one_line 'standard output: File too large'
 }
-# An input that asks for too much: one line, soon, and without much memory.
+# An input that needs too much is refused with one line, soon, and without much memory.
 it_refuses_grammars_that_ask_for_too_much() {
   local memory=(-v 262144)
   grep -q __asan_init "$dtrun" && memory=(-c 0) # the sanitizer maps terabytes
   many() { yes "$2" | head -n "$1" | tr -d '\n'; } # many N TEXT
-  tells() { # tells MESSAGE OPTION FILE: the file's text, or its name, as the option's value
-    run timeout 60 bash -c 'ulimit "$@"' - "${memory[@]}" # the limit can be set
+  tells() { # tells MESSAGE OPTION FILE: gives the option the file's text or its name, and expects the message
+    run timeout 60 bash -c 'ulimit "$@"' - "${memory[@]}" # checks that the limit can be set
     [ "$status" -eq 0 ] || fail "no limit ${memory[*]}"
     run under "${memory[@]}" -s 1024 -- ar -p hello -n 4 -q "$2" "$3"
     [ "$status" -eq 2 ] || fail "$2 of ${#3} bytes: exit status $status, expected 2"
@@ -77,7 +77,7 @@ it_refuses_grammars_that_ask_for_too_much() {
   tells '100001 bytes, at most 100000' --regex "$(many 100001 a)"
   tells 'more than 100000 bytes' --regex "$(many 33000 'a|b')"
   tells 'nothing stands before this' --regex "$(many 50000 '*')"
-  run under "${memory[@]}" -s 1024 -- ar -p hello -n 4 -q --regex '((a{0,1000}){0,1000}){0,1000}' # read, then too much to follow
+  run under "${memory[@]}" -s 1024 -- ar -p hello -n 4 -q --regex '((a{0,1000}){0,1000}){0,1000}' # it can be read, but has too many states
   [ "$status" -eq 2 ] || fail "exit status $status, expected 2"
   says_in_one_line 'more than 4096 ways'
 }

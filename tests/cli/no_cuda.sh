@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A dtrun that is built with CUDA on a machine that has none of it: in a root that holds what the program is linked with, and
-# no library of CUDA's or of a driver's.
+# A dtrun that is built with CUDA, on a machine without it: it runs in a root with the libraries that the program is linked with, but
+# without any library of CUDA or of its driver.
 . "$(dirname "$0")/helpers.sh"
 prompt=(-p 'The old man went down to the' -n 12)
 

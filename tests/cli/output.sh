@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What a run prints, where, and what it leaves behind.
+# What a run prints, where it prints it, and which files it leaves.
 . "$(dirname "$0")/helpers.sh"
 
 prompt=$models/prompt.txt
 check_result() { "$dtrun" run "$source_dir/tests/cli/result.lua" "$@" || fail "result.lua $*"; }
 
-# slow TOKENS: a policy named slow that takes some milliseconds per iteration, each of which gives one token
+# slow TOKENS: writes a policy named slow, which takes some milliseconds per iteration, each of which gives one token
 write_slow_policy() {
   cat >slow.lua <<'LUA'
 local policy = require "dt.policy"
@@ -71,7 +71,7 @@ it_sums_up_in_one_line_on_standard_error() {
 }
 it_says_why_little_was_drafted() {
   succeeds suffix -p 'The ship' -n 20 --set min_p=1
-  grep -qE '^dtrun: (little|nothing) was drafted: (there is no draft model, and )?the text repeated too little to copy from it$' stderr || fail "$(<stderr)"
+  grep -qE '^dtrun: (little|nothing) was drafted: (there is no draft model, and )?the text repeats itself too little to copy from it$' stderr || fail "$(<stderr)"
   succeeds ar -p 'The ship' -n 20
   [ "$(wc -l <stderr)" -eq 1 ] || fail 'plain decoding is explained'
 }
@@ -89,7 +89,7 @@ it_tells_the_second_draft_beside_the_first() {
   grep -q '^dtrun: target .*mini-target, draft .*mini-draft and exit:2, backend' stderr || fail 'not in the details'
   check_result r.json policy=cascade draft2=exit:2 draft2_dtype=f16
   head -1 t.jsonl | grep -q '"draft2":"exit:2","draft2_dtype":"f16"' || fail 'not in the trace'
-  succeeds ar --prompt "$prompt" -n 40 -md2 exit:2 --json r.json # which needs no draft, and loads none
+  succeeds ar --prompt "$prompt" -n 40 -md2 exit:2 --json r.json # ar needs no draft and loads none
   same_text expected stdout
   grep -q '"draft2":[[:space:]]*null' r.json || fail 'a second draft of ar'
   succeeds cascade --prompt "$prompt" -n 40 -md2 none --json r.json
@@ -271,7 +271,7 @@ it_ends_quietly_when_nobody_reads() {
 
 it_ends_with_what_there_is_on_ctrl_c() {
   write_slow_policy
-  set -m # or else bash makes a job in the background ignore the signal
+  set -m # otherwise bash makes a background job ignore the signal
   "$dtrun" ./slow.lua --prompt "$prompt" -n -1 --ignore-eos --json r.json >stdout 2>stderr &
   for _ in $(seq 1000); do [ -s stdout ] && break || sleep 0.02; done
   kill -INT $!
@@ -292,7 +292,7 @@ io.read("a")
 LUA
   set -m
   mkfifo silence
-  exec 9<>silence # so that reading it neither gives anything nor ends
+  exec 9<>silence # so that reading it returns nothing and does not end
   "$dtrun" run ./stuck.lua <&9 >stdout 2>stderr &
   for _ in $(seq 1000); do [ -s stdout ] && break || sleep 0.02; done
   kill -INT $!
@@ -379,7 +379,7 @@ it_says_how_weights_are_held() {
   check_result r.json target_dtype=f16 draft_dtype=f16
   succeeds linear --text hello -n 5 --json r.json --backend cpu --draft-weights q4
   check_result r.json target_dtype=f16 draft_dtype=q4
-  succeeds linear --text hello -n 5 --json r.json --backend cpu --draft-dtype int8 # as it was called before
+  succeeds linear --text hello -n 5 --json r.json --backend cpu --draft-dtype int8 # its former name
   check_result r.json draft_dtype=q8
   succeeds linear --text hello -n 20 --json r.json --backend cpu --weights q4 --draft-weights q8 --compare ar
   check_result r.json target_dtype=q4 draft_dtype=q8

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What an installation brings beside the program: manual, completion, library, documents; how it goes again; and the Debian
+# What an installation contains in addition to the program: manual, completion, library, documents; how it is removed; and the Debian
 # package: package.sh DTRUN SOURCE BUILD
 . "$(dirname "$0")/helpers.sh"
 build_dir=$(realpath "$3")
 
 install_here() { cmake --install "$build_dir" --prefix "$PWD/here" >install.log 2>&1 || { cat install.log; fail 'cmake --install'; }; }
-# completes FIRST WORD...: the first candidate for the last word
+# completes FIRST WORD...: FIRST is the first candidate for the last word
 completes() {
   local first=$1
   shift
@@ -24,10 +24,10 @@ it_brings_a_manual_with_what_help_says() {
   while read -r word; do grep -qF -e "$word" page || fail "no '$word' in the manual"; done <said
   for word in 'EXIT STATUS' DTRUN_HOME DTRUN_TARGET; do grep -qF "$word" page || fail "no '$word' in the manual"; done
 }
-# What cmake --install takes from the build folder, against what the target makes from nothing.
+# Compares what cmake --install takes from the build folder with what the target makes from nothing.
 it_takes_nothing_from_the_build_folder_that_the_target_product_does_not_make() {
   [ -f "$build_dir/build.ninja" ] || { echo '  skipped: it asks Ninja'; return 0; }
-  # what a build has once it is configured is no target of its
+  # files that exist after the configuration are not made by a target
   grep -oE "\"$build_dir/[^\"]*\"" "$build_dir/cmake_install.cmake" | tr -d '"' | sed "s:^$build_dir/::" | grep -vE '(\.cmake|\.txt|\.pc|^include/dtrun|\})$' | sort -u >taken
   for file in dtrun dtrun.1 libdtrun.so; do grep -qx "$file" taken || fail "$file is not installed"; done
   ninja -C "$build_dir" -t commands product >commands || fail 'no target product'
@@ -73,7 +73,7 @@ it_knows_what_a_word_may_become() {
 it_completes_in_bash() {
   install_here
   PATH=$PWD/here/bin:$PATH
-  # asks WORD...: as bash calls it, words cut at '='
+  # asks WORD...: calls the completion as bash does, with words split at '='
   asks() {
     bash -c 'compopt() { :; }; . here/share/bash-completion/completions/dtrun; COMP_WORDS=(dtrun "$@"); COMP_CWORD=$#; _dtrun; echo "${COMPREPLY[*]}"' - "$@"
   }
@@ -153,10 +153,10 @@ it_goes_again() {
   [ -e here/share/dtrun ] || [ -e here/include/dtrun ] && fail 'folders are left'
   true
 }
-# Files of the libraries that a package depends on, and these in turn, as they lie on this machine.
+# Prints the files of the libraries that a package depends on, directly or not, as they are on this machine.
 files_needed_by() {
   local left=("$@") seen=' ' name own
-  own=$(dpkg --print-architecture) # libraries of others may be installed beside, for `scripts/test arm`
+  own=$(dpkg --print-architecture) # libraries of other architectures may be installed too, for `scripts/test arm`
   while [ ${#left[@]} -gt 0 ]; do
     name=${left[0]} left=("${left[@]:1}")
     [[ $seen == *" $name "* ]] && continue
@@ -185,7 +185,7 @@ it_is_a_debian_package_that_runs_with_what_it_depends_on_and_nothing_else() {
   files_needed_by $(sed -E 's/\([^)]*\)//g; s/,/ /g' <<<"$depends") | while read -r file; do
     mkdir -p "root$(dirname "$file")" && cp -a "$file" "root$file"
   done
-  cp /bin/dash root/bin/sh && cp /sbin/ldconfig root/sbin/ # which every Debian has
+  cp /bin/dash root/bin/sh && cp /sbin/ldconfig root/sbin/ # every Debian has them
   dpkg --root="$PWD/root" --force-not-root --force-depends --log=/dev/null --install "$package" >log 2>&1 || { cat log; fail 'dpkg --install'; }
   local enter=(unshare -r chroot)
   [ "$(id -u)" -eq 0 ] && enter=(chroot)

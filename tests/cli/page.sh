@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The page of dtrun serve, without a browser: its files are served as they lie in the source, and hold nothing of elsewhere; drawings.
+# The page of dtrun serve, without a browser: its files are served as they are in the source, and load nothing from elsewhere; drawings.
 . "$(dirname "$0")/helpers.sh"
 . "$(dirname "$0")/server.sh"
 command -v curl >/dev/null || { echo 'skipped: no curl'; exit 77; }
 page=$source_dir/lua/serve/page
 files=("$page"/* "$source_dir"/lua/dt/trace/tree.{css,js})
 
-# has_header PATTERN: among those of the last answer
+# has_header PATTERN: a header of the last answer matches
 has_header() { grep -qiE "^$1"$'\r?$' headers || fail "no header $1: $(<headers)"; }
 
 it_serves_each_file_to_all_with_a_policy_that_lets_nothing_else_in() {
@@ -60,7 +60,7 @@ it_has_the_colours_of_other_pages_for_the_parts_of_the_time() {
     grep -qE "\.$part \{ background: $colour; \}" "$page/page.css" || fail "$part is not $colour"
   done
 }
-# draws STATUS BODY: the route's answer is in the file got
+# draws STATUS BODY: the route gives this status; its answer is in the file got
 draws() {
   local code
   code=$(curl -s -o got -w '%{http_code}' "$url/v1/traces/draw" --data-binary "$2" "${@:3}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `dtrun run paper`: every experiment, in its smallest form; not with the sanitizers, which make it minutes.
+# `dtrun run paper`: every experiment in its smallest form; not with the sanitizers, with which it takes minutes.
 . "$(dirname "$0")/helpers.sh"
 
 it_runs_every_experiment() {
@@ -20,7 +20,7 @@ it_runs_every_experiment() {
     grep -qx "$name: Speedup by set (prompt included):" temperature/report.md || fail "temperature: no table of $name"
   done
 }
-# weights: the most that a run of linear held in memory-quick.jsonl
+# weights: prints the largest size of weights of a run of linear in memory-quick.jsonl
 weights() { grep '"policy": "linear"' memory-quick.jsonl | grep -oE '"weights": [0-9]+' | sort -k 2n | tail -n 1 | cut -d ' ' -f 2; }
 it_passes_on_what_the_weights_are_held_in() {
   succeeds run paper memory --quick
@@ -30,7 +30,7 @@ it_passes_on_what_the_weights_are_held_in() {
   succeeds run paper memory --quick --draft-weights q8
   [ "$(weights)" -lt "$wide" ] || fail 'as large as without --draft-weights q8'
 }
-# goes_on NAME: an experiment of which four lines were written is finished with the same command
+# goes_on NAME: the same command finishes an experiment of which only four lines have been written
 goes_on() {
   succeeds run paper "$1" --quick --out x.jsonl
   cp x.jsonl whole.jsonl

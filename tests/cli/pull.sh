@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# dtrun pull OWNER/NAME: a server of our own (hub_server.py) that does all that servers may do.
+# dtrun pull OWNER/NAME, with a server of our own (hub_server.py) that misbehaves in all ways that servers may.
 . "$(dirname "$0")/helpers.sh"
 here=$(realpath "$(dirname "$0")")
 [ -x "$(dirname "$dtrun")/dtrun-pull" ] || { echo 'skipped: built without libcurl (libcurl4-openssl-dev, libssl-dev)'; exit 77; }
@@ -9,7 +9,7 @@ commit=0123456789abcdef0123456789abcdef
 entry=hub/models--o--mini
 weights=$entry/blobs/$(sha256sum <"$models/mini-target/model.safetensors" | cut -d' ' -f1)
 
-# serve [CERTIFICATE]: the server in the background, with o/mini, which is mini-target
+# serve [CERTIFICATE]: starts the server in the background, with o/mini, which is mini-target
 serve() {
   mkdir -p served/o/mini
   cp "$models"/mini-target/* served/o/mini/
@@ -27,8 +27,8 @@ wait_for() {
   done
   fail "waited in vain for: $*"
 }
-goes() { echo "$*" >mode; } # what goes wrong from now on
-# fails_with STATUS PATTERN [NAME]: the last line says so, nothing is printed, and nothing is named that is not whole
+goes() { echo "$*" >mode; } # sets what goes wrong from now on
+# fails_with STATUS PATTERN [NAME]: the last line matches, nothing is printed, and no incomplete file has its final name
 fails_with() {
   run "$dtrun" pull "${3:-o/mini}"
   [ "$status" -eq "$1" ] || fail "$(cat mode): exit status $status, expected $1"
@@ -65,7 +65,7 @@ it_brings_a_model_that_gives_the_same_tokens() {
   succeeds ls
   grep -qE '^o/mini +target +F16 ' stdout || fail 'not listed'
   rm log
-  pulls # once more: only the list and the hashes are asked for
+  pulls # a second time: only the list and the hashes are requested
   [ "$(requests GET)" -eq 1 ] || fail "downloaded again: $(<log)"
   for name in hf.co/o/mini https://huggingface.co/o/mini huggingface.co/o/mini; do succeeds pull $name; done
   succeeds rm -y o/mini
@@ -76,7 +76,7 @@ it_goes_on_where_it_was_broken_off() {
   goes break 500000
   fails_with 1 'the connection to localhost broke off: .*'
   [ "$(stat -c %s "$weights.incomplete")" -eq 500000 ] || fail 'what came is not kept'
-  refuses 2 'o/mini is neither here nor in hub: dtrun pull o/mini brings it$' ar -m o/mini --text hello
+  refuses 2 'o/mini is neither here nor in hub: dtrun pull o/mini downloads it$' ar -m o/mini --text hello
   rm mode
   pulls
   grep -q 'model.safetensors: 13.7 MB, goes on at 0.5 MB' stderr || fail 'begun anew'
@@ -104,7 +104,7 @@ it_begins_anew_where_the_server_knows_no_ranges() {
   rm -rf hub
   goes break 500000
   fails_with 1 'broke off'
-  goes anew 2000000 # what comes is never more than what had come
+  goes anew 2000000 # no more comes than had come before
   fails_with 1 'broke off'
   [ "$(requests 'other GET .*model.safetensors - bytes=2000000-')" -eq 1 ] || fail "tried in vain: $(<log)"
   goes part
@@ -126,11 +126,11 @@ it_refuses_what_is_not_what_was_told() {
   goes size x
   fails_with 1 'tells no size'
   rm -rf hub
-  goes size 13680865 # one more than it has
+  goes size 13680865 # one byte more than it has
   fails_with 1 'the server ended after 13680864 of the 13680865 bytes'
   goes size 13680863
   fails_with 1 'the server sends more than the 13680863 bytes'
-  head -c 13680864 /dev/zero >"$weights.incomplete" # what is here already may be wrong, too
+  head -c 13680864 /dev/zero >"$weights.incomplete" # what is here already may be wrong too
   rm mode
   fails_with 1 'what came has the hash'
   pulls
@@ -239,7 +239,7 @@ it_shows_its_token_to_the_endpoint_only() {
   HF_TOKEN_PATH='' HF_HOME=home pulls
   [ "$(requests '^own .* hf_file ')" -ge 8 ] || fail "of HF_HOME: $(<log)"
   rm -rf hub log
-  goes leave # to the other port at once, which is another server
+  goes leave # redirects to the other port at once, which is another server
   HF_TOKEN=hf_secret fails_with 1 'redirects'
   [ "$(requests '^own .* hf_secret ')" -ge 1 ] && [ "$(requests '^other .*hf_')" -eq 0 ] && [ "$(requests '^other ')" -ge 1 ] || fail "leave: $(<log)"
   goes fits
@@ -312,7 +312,7 @@ it_brings_all_parts_of_a_model() {
     succeeds ar -m "o/parts:$spec" -md none --text hello -n 5 -q
     same_text expected stdout
   done
-  succeeds pull o/parts:llama-every-of-breed.gguf # no part: the digits decide
+  succeeds pull o/parts:llama-every-of-breed.gguf # not a part of a model: parts are recognized by their digits
   same_text "$file" "$(<stdout)"
 }
 it_leaves_what_is_no_part_of_a_model() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The Python module: over the library as it was built, as its guide shows it, and as a wheel: python.sh DTRUN SOURCE BUILD
+# The Python module: with the library from the build folder, as its guide shows it, and as a wheel: python.sh DTRUN SOURCE BUILD
 . "$(dirname "$0")/helpers.sh"
 build_dir=$(realpath "$3")
 export PYTHONDONTWRITEBYTECODE=1
@@ -37,13 +37,13 @@ PY
     without_dtrun -m dtrun "${@:2}" >stdout 2>stderr || status=$?
     [ "$status" -ne 0 ] && [ "$(wc -l <stderr)" -eq 1 ] && grep -qE "$1" stderr || fail "${*:2}: status $status, $(cat stderr)"
   }
-  says '^toy is not here: python -m dtrun pull toy brings it$' toy
-  says "^no model 'toi': did you mean toy\\? python -m dtrun pull NAME brings others$" toi
-  says 'hf download o/n \(of the package huggingface_hub\) brings it$' o/n
+  says '^toy is not here: python -m dtrun pull toy downloads it$' toy
+  says "^no model 'toi': did you mean toy\\? python -m dtrun pull NAME downloads others$" toi
+  says 'hf download o/n \(of the package huggingface_hub\) downloads it$' o/n
   says "hf download o/n --include '\\*Q4_0\\*' " o/n:Q4_0
   from_source -m dtrun pull toy >stdout 2>stderr || fail "pull: $(cat stderr)"
   [ "$(<stdout)" = "$PWD/home/models/toy.gguf" ] && same_text wheels/llm_toy/toy.gguf home/models/toy.gguf || fail "pull: $(cat stdout)"
-  says 'home/models/toy.gguf' toy # it is no model, but here
+  says 'home/models/toy.gguf' toy # it is not a model, but it is here
   refuses_pull '^usage: python -m dtrun pull NAME' list
   refuses_pull "no model is called 'toi': pull knows toy" pull toi
   refuses_pull 'pull: o/n is of Hugging Face: hf download o/n' pull o/n
@@ -60,7 +60,7 @@ it_does_what_the_guide_shows() {
     [ -s stdout ] || fail "$example prints nothing"
   done
 }
-# A stand-in for PyTorch, so that what surrounds it can be tried: tensors are names.
+# A stand-in for PyTorch in which tensors are names, so that the code around it can be tested.
 write_torch() {
   mkdir -p torch safetensors
   echo 'class Tensor:
@@ -71,7 +71,7 @@ def load(path, map_location, weights_only): return {name: Tensor() for name in o
   : >safetensors/__init__.py
   echo 'def save_file(tensors, path): open(path, "w").write(" ".join(tensors))' >safetensors/torch.py
 }
-# norm_in HEAD: the final norm that its config.json names
+# norm_in HEAD: prints the final norm that its config.json names
 norm_in() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1] + "/config.json"))["dtrun_target"]["final_norm"])' "$1"; }
 it_names_the_target_of_a_head() {
   local training=$source_dir/scripts/training expected
@@ -145,7 +145,7 @@ print(pair.generate("It was a dark night", policy="linear", tokens=20)["text"], 
 PY
   succeeds ar -p 'It was a dark night' -n 20
   mv stdout expected
-  : >file # a home in a file cannot be made, by root neither
+  : >file # a home below a file cannot be created, not even by root
   run env -i HOME="$PWD/file/home" venv/bin/python program.py
   [ "$status" -eq 0 ] || fail "exit status $status"
   same_text expected stdout

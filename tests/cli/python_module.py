@@ -1,4 +1,4 @@
-"""What the Python module gives, beside what the program gave: python_module.py RESULT.json, of a run of linear."""
+"""Compares results of the Python module with those of the program: python_module.py RESULT.json, of a run of linear."""
 import json
 import sys
 import threading
@@ -27,7 +27,7 @@ with dtrun.load() as pair:
     assert result["stats"]["output_hash"] == expected["stats"]["output_hash"]
     assert dtrun.version() == expected["version"] and pair.backend == expected["backend"]
 
-    # streaming: the pieces are the text; leaving early ends the run; the pair serves on
+    # streaming: the pieces make up the text; leaving early ends the run; the pair can be used again
     assert "".join(pair.stream(prompt, **options)) == expected["text"]
     stream = pair.stream(prompt, policy="ar", tokens=-1, ignore_eos=True)
     assert next(stream) and next(stream)
@@ -37,7 +37,7 @@ with dtrun.load() as pair:
     cut = pair.generate(prompt, policy="ar", tokens=50, on_text=lambda text: pieces.append(text) or len(pieces) < 3)
     assert cut["finish_reason"] == "interrupted" and len(pieces) == 3
 
-    # what a listener raises comes out, Ctrl-C too
+    # exceptions of a listener are passed on, Ctrl-C too
     for kind in (ValueError, KeyboardInterrupt):
 
         def listener(_, kind=kind):
@@ -49,7 +49,7 @@ with dtrun.load() as pair:
         except kind as error:
             assert str(error) == "mine"
 
-    # a policy as text, and its mistakes
+    # a policy as text, and its errors
     source = """local P = require "dt.policy".define { name = "mine", params = { { "b", 2, min = 1, max = 4 } } }
 function P:draft(tree) tree:draft_step(0) tree:branch(0, self.b) end
 return P"""
@@ -59,7 +59,7 @@ return P"""
     error = fails("policy", "oops", pair.generate, prompt, source=source.replace("tree:draft_step(0)", "error 'oops'"))
     assert error.line == 2 and error.partial["tokens"] == []
 
-    # several at once: in their order, one failure among them
+    # several at once: in their order, with one failure
     long = "word " * 4000
     results = pair.generate_batch([prompt, long, "The ship"], policy="linear", tokens=5)
     assert results[0]["text"] == pair.generate(prompt, policy="ar", tokens=5)["text"]
@@ -74,6 +74,6 @@ return P"""
 
 fails("input", "the pair is closed", pair.generate, prompt)
 fails("input", "nowhere", dtrun.load, target="/nowhere")
-with dtrun.load(draft=False, threads=1) as plain:  # without a draft model the policy that is left out is ar
+with dtrun.load(draft=False, threads=1) as plain:  # without a draft model the default policy is ar
     assert plain.draft is None and plain.threads == 1 and plain.generate(prompt, tokens=3)["policy"] == "ar"
 print("ok")

@@ -1,4 +1,4 @@
-"""Every option of the Python module with every wrong value: one line, none of Lua's own. And options as others call them."""
+"""Every option of the Python module with every wrong value gives one line, which is not one of Lua's own. And the names of options in other programs."""
 import json
 import pathlib
 
@@ -63,7 +63,7 @@ with dtrun.load(threads=1) as pair:
                 check(name, dtrun.load, **{name: value})
     pathlib.Path("x").unlink(missing_ok=True)
 
-    # what was taken for something else
+    # values that were once read as something else
     params = {"policy": "linear", "tokens": 1}
     assert "params.K is a table, expected a value or a list of numbers" in refused(pair.generate, PROMPT, params={"K": [1, [2]]}, **params)
     assert "params.K is a table, expected a value" in refused(pair.generate, PROMPT, params={"K": {"a": 1}}, **params)
@@ -71,14 +71,14 @@ with dtrun.load(threads=1) as pair:
     assert refused(pair.generate, 123) == "generate: prompt is a number, a text or a list of messages is expected"
     assert refused(pair.generate_batch, PROMPT) == "generate_batch: prompts is one prompt: expected a list of them"
 
-    # texts that are held to something
+    # texts with constraints
     held = {"policy": "linear", "tokens": 40, "temp": 1}
     schema = {"type": "object", "properties": {"é": {"enum": [1, 2]}}, "required": ["é"]}
     assert json.loads(pair.generate(PROMPT, json_schema=schema, **held)["text"])["é"] in (1, 2)
     assert json.loads(pair.generate(PROMPT, guided_json=json.dumps(schema), **held)["text"])["é"] in (1, 2)
     assert pair.generate(PROMPT, regex="a{3}", **held)["text"] == pair.generate(PROMPT, grammar='root ::= "aaa"', **held)["text"] == "aaa"
     assert [r["text"] for r in pair.generate_batch([PROMPT, PROMPT], guided_regex="b{2}", **held)] == ["bb", "bb"]
-    assert refused(pair.generate, PROMPT, regex="a", grammar='root ::= "a"') == "generate: grammar, json_schema and regex: give one of them"
+    assert refused(pair.generate, PROMPT, regex="a", grammar='root ::= "a"') == "generate: grammar, json_schema and regex: give only one of them"
     assert "regular expression, column 2: this parenthesis" in refused(pair.generate, PROMPT, regex="a(")
     assert "json_schema is not JSON" in refused(pair.generate, PROMPT, json_schema={"a": {1}})
     assert "json_schema=, grammar= (GBNF) or regex=" in refused(pair.generate, PROMPT, response_format={})
@@ -107,7 +107,7 @@ with dtrun.load(threads=1) as pair:
     for seed in (2**64, -1, 1.5):
         assert "a whole number from 0 to 2^64 - 1" in refused(pair.generate, PROMPT, policy="ar", seed=seed), seed
 
-    # as others call them
+    # names in other programs
     ours = pair.generate(PROMPT, policy="linear", tokens=9, temp=0.7, top_p=0.9, seed=3)
     for name in ("max_new_tokens", "max_tokens", "n_predict", "num_predict"):
         assert pair.generate(PROMPT, policy="linear", temperature=0.7, top_p=0.9, top_k=0, random_seed=Number(3),

@@ -34,7 +34,7 @@ lost = []
 sys.unraisablehook = lost.append
 pair = dtrun.load()
 
-# Ctrl-C ends the call, again and again, of one text or many
+# Ctrl-C ends the call, repeatedly, with one text or many
 def ends_by_ctrl_c(call):
     raises(KeyboardInterrupt, call)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -44,7 +44,7 @@ def ends_by_ctrl_c(call):
     assert threading.active_count() == 1
 
 
-# with a listener, it comes once that has heard something, however busy the machine is
+# with a listener, Ctrl-C comes after the listener has been called, however busy the machine is
 def listen(text):
     if not pieces:
         later(signal.SIGINT)
@@ -61,7 +61,7 @@ for _ in range(3):
     ends_by_ctrl_c(lambda: pair.generate(PROMPT, on_text=listen, **LONG))
     assert pieces
 
-# within on_text it is raised where it is; who catches it there goes on
+# within on_text it is raised at that place; if it is caught there, the text goes on
 def patient(text):
     try:
         signal.raise_signal(signal.SIGINT)
@@ -74,7 +74,7 @@ seen = []
 assert len(pair.generate(PROMPT, policy="ar", tokens=5, on_text=patient)["tokens"]) == 5 and len(seen) == 5
 raises(KeyboardInterrupt, pair.generate, PROMPT, on_text=lambda _: signal.raise_signal(signal.SIGINT), **LONG)
 
-# two at once are one; those of other handlers end the call with what they raise, if they raise
+# two at once count as one; other handlers end the call with their exception, if they raise one
 both = later(signal.SIGINT), later(signal.SIGINT)
 raises(KeyboardInterrupt, pair.generate, PROMPT, **LONG)
 for timer in both: # on a busy machine the second comes after the call
@@ -110,14 +110,14 @@ worker.join()
 assert len(seen.pop()["tokens"]) == 600
 assert not lost, lost
 
-# a call from on_text is refused, and the text goes on; in the loop over a stream it waits its turn
+# a call from on_text is refused, and the text goes on; in the loop over a stream it waits
 answers = []
 for ask in (lambda: pair.encode("x"), lambda: pair.generate("x"), pair.close, dtrun.version, dtrun.load):
     pair.generate(PROMPT, policy="ar", tokens=2, on_text=lambda _: answers.append(of_the_pair(ask)))
 assert len(answers) == 10 and all("ask it when generate has returned, not from on_text" in text for text in answers)
 assert [pair.encode("x") for _ in pair.stream(PROMPT, policy="ar", tokens=2)] == [pair.encode("x")] * 2
 
-# a forked child is told that it lacks the pair's threads, even in the middle of a call; its own pair works
+# in a forked child a message says that it lacks the pair's threads, even in the middle of a call; its own pair works
 def child(said, text):
     said.put(of_the_pair(lambda: pair.generate(PROMPT)))
     said.put(dtrun.load(threads=1).generate(PROMPT, policy="ar", tokens=4)["text"] == text)

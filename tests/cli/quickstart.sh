@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# scripts/quickstart: what it says of what it does and of what came out, with cmake, dtrun and the model played by others.
+# scripts/quickstart: what it prints about its steps and their results, with stand-ins for cmake, dtrun and the model.
 . "$(dirname "$0")/helpers.sh"
 
-# The tree of a clone in which everything is there at once; $played is what dtrun prints on standard error.
+# Makes a clone's tree in which everything exists already; $played is what dtrun prints on standard error.
 stage() {
   mkdir -p tree/scripts tree/bin tree/build
   cp "$source_dir/scripts/quickstart" tree/scripts/
@@ -55,13 +55,13 @@ it_shows_the_toy_models_where_no_real_one_is_wanted() {
 }
 it_says_why_there_is_no_speedup_and_shows_no_loss() {
   stage
-  for told in 'dtrun: slower than plain decoding (0.93x, prompt included): a pass over 3 rows takes 2.1 times one over a single row here; try: dtrun ar' \
-    'dtrun: the machine was busy in 5 of the rounds (steal): they count, and the ratio is rough' ''; do
+  for told in 'dtrun: slower than plain decoding (0.93x, prompt included): a pass over 3 rows takes 2.1 times as long as one over a single row; try: dtrun ar' \
+    'dtrun: the machine was busy in 5 of the rounds (steal): they count too, so the ratio is rough' ''; do
     { echo 'dtrun: rate 92.1 tokens/s, ar 98.1 tokens/s, prompt included: 0.93x, same 120 tokens, median of 3 rounds'; echo "$told"; } >tree/told
     starts --no-model
     [ "$status" -eq 0 ] || fail "exit status $status"
     case $told in
-      *slower*) said 'and no speedup: a pass over 3 rows takes 2.1 times one over a single row here; a larger model would be faster' ;;
+      *slower*) said 'and no speedup: a pass over 3 rows takes 2.1 times as long as one over a single row; a larger model would be faster' ;;
       *busy*) said 'and no speedup: the machine was busy; a larger model would be faster' ;;
       *) said 'and no speedup: drafting costs as much as it saves here; a larger model would be faster' ;;
     esac
@@ -101,7 +101,7 @@ it_shows_what_failed() {
   said 'no gcc'
 }
 
-# A clone on a machine with a GPU, and an nvcc of this release ("": none).
+# Makes a clone on a machine with a GPU and an nvcc of this release ("": no nvcc).
 stage_gpu() {
   stage
   echo 'dtrun: rate 131.5 tokens/s, ar 98.1 tokens/s, prompt included: 1.34x, same 120 tokens, median of 3 rounds' >tree/told

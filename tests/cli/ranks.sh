@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A target that ranks share, under a real mpirun on this host, more ranks than processors:
+# A target that ranks share, under a real mpirun on this host, with more ranks than processors:
 # ranks.sh DTRUN SOURCE RANKS_LOGITS TEST_CROSS_ATTENTION
 . "$(dirname "$0")/helpers.sh"
 logits=$(realpath "$3")
@@ -14,9 +14,9 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 smollm2=$models/SmolLM2-135M-Instruct.Q4_1.gguf
 [ -e "$smollm2" ] || smollm2=
 
-# ranks R COMMAND...: under mpirun; a run that hangs fails with status 124
+# ranks R COMMAND...: runs R ranks under mpirun; a run that hangs fails with status 124
 ranks() { run timeout 500 mpirun -n "$1" "${@:2}"; }
-# says_one_line STATUS PATTERN: one line of ours among mpirun's own, which it puts between rules
+# says_one_line STATUS PATTERN: dtrun printed one line, apart from mpirun's own lines, which are between rules
 says_one_line() {
   [ "$status" -eq "$1" ] || fail "exit status $status, expected $1"
   [ "$(grep -c '^dtrun: ' stderr)" -eq 1 ] || fail 'expected one line of dtrun'
@@ -84,7 +84,7 @@ it_does_not_wait_for_ever_for_a_program_that_never_joins() {
   local line='mpirun: its 2 programs have not all joined within 1 s: every one must be dtrun, built with Open MPI \(DTRUN_JOIN_SECONDS=N '
   export DTRUN_JOIN_SECONDS=1
   local prompt=(ar -p x -n 3 -t 1)
-  cp "$dtrun" alone # which finds no MPI
+  cp "$dtrun" alone # it finds no MPI
   for other in /bin/true 'sleep 100' ./alone; do
     run timeout 60 mpirun -n 1 "$dtrun" "${prompt[@]}" : -n 1 $other
     says_one_line 2 "$line"
@@ -102,11 +102,11 @@ it_takes_a_limit_of_seconds() {
     says_one_line 2 "DTRUN_JOIN_SECONDS: '$value', expected a whole number of seconds, 1 to 86400"
     [ ! -s stdout ] || fail 'the version'
   done
-  for value in '' 86399 86400; do # 1 is above, with a program that is late
+  for value in '' 86399 86400; do # 1 is tested above, with a program that is late
     DTRUN_JOIN_SECONDS=$value ranks 2 "$dtrun" --version
     [ "$status" -eq 0 ] && [ "$(wc -l <stdout)" -eq 1 ] || fail "DTRUN_JOIN_SECONDS='$value'"
   done
-  DTRUN_JOIN_SECONDS=0 succeeds --version # without mpirun nobody is waited for
+  DTRUN_JOIN_SECONDS=0 succeeds --version # without mpirun it waits for nobody
 }
 it_refuses_draft_heads() {
   mkdir head
@@ -154,7 +154,7 @@ it_tells_a_byte_that_is_another_one_in_a_copy() {
   run "${apart[@]}"
   [ "$status" -eq 0 ] || fail "the same copies: exit status $status"
   mv stdout expected
-  # Its first rows are rank 0's to compute with, the others rank 1's.
+  # Rank 0 computes with its first rows, rank 1 with the others.
   printf '\x01' | dd of=two/m/model.safetensors bs=1 seek=200000 conv=notrunc status=none
   run "${apart[@]}"
   [ "$status" -eq 0 ] || fail "a byte that nobody reads: exit status $status"
@@ -168,7 +168,7 @@ it_tells_a_byte_that_is_another_one_in_a_copy() {
   says_one_line 2 "rank 1 on $(uname -n): m/tokenizer.json is another file here than it is for rank 0"
 }
 
-# Process ids of what this test runs.
+# Prints the process ids of what this test runs.
 mine() { pgrep -f -- "--json $PWD/result" | while read -r pid; do [ "$(cat /proc/"$pid"/comm 2>/dev/null)" = dtrun ] && echo "$pid"; done; }
 gone() {
   for ((i = 0; i < 100; i++)); do
@@ -177,7 +177,7 @@ gone() {
   done
   fail "still there: $(mine)"
 }
-# begins: three ranks that write without end
+# begins: starts three ranks that write without end
 begins() {
   rm -f stdout
   mpirun -n 3 "$dtrun" ar -p 'The sea' -n -1 --ignore-eos -t 1 --json "$PWD/result" >stdout 2>stderr &
@@ -199,7 +199,7 @@ it_ends_all_when_one_is_killed() {
     [ "$status" -ne 0 ] || fail 'exit status 0'
     gone
     grep -q "process rank $victim .* exited on signal 9" stderr || fail 'mpirun says nothing'
-    # Our own line reaches us unless mpirun is done with its pipes first.
+    # dtrun's own line arrives unless mpirun closes its pipes first.
     [ "$(grep -c '^dtrun: ' stderr)" -le 1 ] || fail 'several lines of dtrun'
     ! grep '^dtrun: ' stderr | grep -v 'mpirun has ended the run: one of its ranks died' || fail 'another line'
   done

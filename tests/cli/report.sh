@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# `dtrun run report`: what it leaves behind, and what it says where it cannot.
+# `dtrun run report`: which files it writes, and what it says if it cannot.
 . "$(dirname "$0")/helpers.sh"
 sample=$source_dir/tests/data/experiments/sample.jsonl
 
-# A folder with every command that report runs, but gnuplot.
+# Makes a folder with every command that report runs, except gnuplot.
 without_gnuplot() {
   mkdir bin
   for command in sh mkdir; do ln -s "$(command -v "$command")" bin; done

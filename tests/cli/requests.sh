@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# dtrun serve: requests as clients send them, by Python.
+# dtrun serve: requests as clients send them, from Python.
 . "$(dirname "$0")/helpers.sh"
 . "$(dirname "$0")/server.sh"
 python=${DTRUN_PYTHON:-python3}
 command -v "$python" >/dev/null || { echo 'skipped: no python3'; exit 77; }
 
-# asks SCRIPT ARGUMENTS...: runs tests/serve/SCRIPT on the server
+# asks SCRIPT ARGUMENTS...: runs tests/serve/SCRIPT with the server's URL
 asks() { "$python" "$source_dir/tests/serve/$1" "$url" "${@:2}" >said 2>&1 || fail "$(tail -n 3 said)"; }
 
 it_ends_an_answer_at_its_token_and_not_at_the_text_of_that() {
@@ -62,9 +62,9 @@ it_warns_of_strangers() {
   begin --cors https://app.example
   [ "$(wc -l <server.log)" = 1 ] || fail "$(<server.log)"
   begin --cors '*'
-  grep -q "^dtrun: --cors '\*': pages of any site can use this server" server.log || fail "$(<server.log)"
+  grep -q "^dtrun: --cors '\*': web pages of any site can use this server" server.log || fail "$(<server.log)"
 }
-# loud ARGUMENTS..: a server whose lines are in server.log
+# loud ARGUMENTS..: starts a server whose lines are in server.log
 loud() {
   [ -z "${server:-}" ] || kill "$server"
   rm -f port
@@ -76,7 +76,7 @@ loud() {
 }
 it_says_a_line_for_each_request_that_it_refuses() {
   local good='{"prompt": "a", "max_tokens": 3}'
-  line() { # line PATTERN: it comes within some seconds
+  line() { # line PATTERN: a line that matches comes within some seconds
     for _ in $(seq 250); do grep -qE "$1" server.log && return || sleep 0.02; done
     fail "no line '$1': $(<server.log)"
   }
@@ -85,7 +85,7 @@ it_says_a_line_for_each_request_that_it_refuses() {
   curl -s "$url/v1/completions" -d '{"prompt": ""}' >answer
   line '^dtrun: POST /v1/completions 400 in [0-9]+ ms: prompt: expected at least one token$'
   curl -s "$url/now%0Ahere" >answer
-  line '^dtrun: GET /now.here 404 in [0-9]+ ms: no such address: /now here$'
+  line '^dtrun: GET /now.here 404 in [0-9]+ ms: unknown route: /now here$'
   curl -s "$url/v1/completions" -H 'Origin: https://evil.example' -d "$good" >answer
   line '^dtrun: POST /v1/completions 403 '
   [ "$(wc -l <server.log)" = 4 ] || fail "$(<server.log)"

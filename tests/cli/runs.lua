@@ -1,4 +1,4 @@
--- The runs of an experiment file without what the clock said, sorted: dtrun run tests/cli/runs.lua FILE.jsonl
+-- Prints the runs of an experiment file without times, sorted: dtrun run tests/cli/runs.lua FILE.jsonl
 local dt = require "dt"
 local record = require "dt.record"
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# dtrun serve, by curl: texts are those of the command line; refusals, keys, clients that leave, policies in requests, ends.
+# dtrun serve, with curl: texts equal those of the command line; refusals, keys, clients that leave, policies in requests, shutdown.
 . "$(dirname "$0")/helpers.sh"
 [ -x "$(dirname "$dtrun")/dtrun-serve" ] || { echo 'skipped: built without libmicrohttpd (libmicrohttpd-dev)'; exit 77; }
 command -v curl >/dev/null || { echo 'skipped: no curl'; exit 77; }
 dark='It was a dark night, and'
 
-# serve ARGUMENTS...: a server in the background, at $url
+# serve ARGUMENTS...: starts a server in the background, at $url
 serve() {
   [ -z "${server:-}" ] || kill "$server"
   rm -f port
@@ -35,7 +35,7 @@ gets() {
   post "$@"
   [ "$code" = 200 ] || fail "$2: status $code, $(<answer)"
 }
-# value EXPRESSION: of the answer a, in Lua
+# value EXPRESSION: prints the value of a Lua expression in which `a` is the answer
 value() {
   cat >value.lua <<'LUA'
 local dt = require "dt"
@@ -44,7 +44,7 @@ io.write(tostring(load("local a = ... return " .. arg[1])(a)))
 LUA
   "$dtrun" run ./value.lua "$1"
 }
-# joined [KIND]: the text of a stream's events in `answer`; of a chat, KIND may be reasoning_content
+# joined [KIND]: prints the text of a stream's events in `answer`; in a chat, KIND may be reasoning_content
 joined() {
   cat >joined.lua <<'LUA'
 local dt = require "dt"
@@ -58,7 +58,7 @@ LUA
   "$dtrun" run ./joined.lua "${1:-content}"
 }
 count() { curl -s "$url/metrics" | sed -n "s/^$1 //p"; }
-# reaches COUNTER NUMBER: it does so within some seconds
+# reaches COUNTER NUMBER: the counter has this value within some seconds
 reaches() {
   for _ in $(seq 250); do
     [ "$(count "$1")" = "$2" ] && return
@@ -125,7 +125,7 @@ it_separates_reasoning_from_content() {
   same_text there here
   refused 400 invalid_request_error '^reasoning_format: expected auto, deepseek or none' "{$asked, \"reasoning_format\": \"x\"}" /v1/chat/completions
   refused 400 invalid_request_error '^reasoning_format: expected' "{$asked, \"reasoning_format\": true}" /v1/chat/completions
-  refused 400 invalid_request_error '^reasoning_format: no such field' '{"prompt": "a", "reasoning_format": "none"}'
+  refused 400 invalid_request_error '^reasoning_format: unknown field' '{"prompt": "a", "reasoning_format": "none"}'
 }
 it_begins_in_reasoning_where_the_template_does() {
   serve --template deepseek-r1
@@ -194,16 +194,16 @@ it_refuses_with_the_reason() {
   local bad=invalid_request_error
   refused 400 $bad 'not a JSON object' '[1]'
   refused 400 $bad 'not valid JSON: it ends too early .byte 15' '{"prompt": "a"'
-  refused 400 $bad '^prompt: expected one' '{}'
-  refused 400 $bad 'nonsense: no such field' '{"prompt": "a", "nonsense": 1}'
-  refused 400 $bad 'messages: no such field' '{"prompt": "a", "messages": []}'
+  refused 400 $bad '^prompt: expected a value, but it is missing' '{}'
+  refused 400 $bad 'nonsense: unknown field' '{"prompt": "a", "nonsense": 1}'
+  refused 400 $bad 'messages: unknown field' '{"prompt": "a", "messages": []}'
   refused 400 $bad '^temperature: expected a number' '{"prompt": "a", "temperature": "warm"}'
   refused 400 $bad '^max_tokens: expected at least 1' '{"prompt": "a", "max_tokens": 0}'
   refused 400 $bad '^max_tokens: ' '{"prompt": "a", "max_tokens": 1.5}'
   refused 400 $bad '^stop: expected a text that is not empty' '{"prompt": "a", "stop": ""}'
   refused 400 $bad '^logit_bias' '{"prompt": "a", "logit_bias": {"no such token": 1}}'
   refused 400 $bad 'grammar' '{"prompt": "a", "grammar": "root ::= ("}'
-  refused 400 $bad 'give one of them' '{"prompt": "a", "grammar": "root ::= [a]", "response_format": {"type": "json_object"}}'
+  refused 400 $bad 'give only one of them' '{"prompt": "a", "grammar": "root ::= [a]", "response_format": {"type": "json_object"}}'
   refused 400 $bad 'frob' '{"prompt": "a", "json_schema": {"frob": 1}}'
   refused 400 exceed_context_size_error 'at most 63 leave room' "{\"prompt\": [$(seq -s, 1 64)]}"
   refused 400 $bad '^prompt.0.: expected a whole number from 0 to 4095' '{"prompt": [99999999]}'
@@ -227,7 +227,7 @@ it_refuses_with_the_reason() {
   post /v1/completions '{"prompt": "a", "max_tokens": 1}'
   [ "$code" = 200 ] || fail 'it goes on'
 }
-# bound FIELD VALUE REASON VALUE..: the first value is refused with the reason, the others are not
+# bound FIELD VALUE REASON VALUE..: the first value is refused with the reason, the others are accepted
 bound() {
   local begin='{"max_tokens": 1, "'$1'": '
   [ "$1" = prompt ] || begin='{"prompt": "a", '${begin#?}
@@ -354,7 +354,7 @@ it_keeps_rows_of_prompts() {
   a=$(printf 'The sun was over the hill and the dog was in the water. %.0s' $(seq 8))
   b=$(printf 'Once there was a girl who had a red ball and a blue one. %.0s' $(seq 8))
   body() { echo '{"prompt": "'"$1"'", "max_tokens": 12, "temperature": 0.9, "seed": 3'"${2:-}"'}'; }
-  # texts CACHED..: of prompts a, b, a; the last one without rows of others
+  # texts CACHED..: asks with prompts a, b, a, a (the last without the prefix cache), ..; CACHED: whether tokens were cached
   texts() {
     local expected n=0
     for expected in "$@"; do
@@ -383,7 +383,7 @@ it_asks_for_its_key() {
   local route
   [ "$(curl -s -o answer -w '%{http_code}' "$url/v1/models")" = 200 ] || fail 'models are public'
   for route in /v1/completions /v1/chat/completions /tokenize /detokenize /apply-template /v1/policies/check; do
-    refused 401 authentication_error 'no key' '{"prompt": "a"}' $route
+    refused 401 authentication_error 'the key is missing or wrong' '{"prompt": "a"}' $route
   done
   for route in /metrics /props /v1/policies; do
     [ "$(curl -s -o answer -w '%{http_code}' "$url$route")" = 401 ] || fail "$route without a key"
@@ -414,7 +414,7 @@ it_refuses_what_its_queue_has_no_room_for() {
   curl -s -o first "$url/v1/completions" -d "$long}" &
   local first=$!
   reaches llamacpp:requests_processing 1
-  refused 503 unavailable_error '1 requests wait already' '{"prompt": "a", "max_tokens": 1}'
+  refused 503 unavailable_error 'the queue is full .1 requests.' '{"prompt": "a", "max_tokens": 1}'
   kill $first
   reaches dtrun:requests_total 1
   gets /v1/completions '{"prompt": "a", "max_tokens": 1}'
@@ -442,10 +442,10 @@ it_finishes_what_runs_when_it_is_told_to_end() {
   tail -n 2 answer | grep -qx 'data: \[DONE\]' || fail 'no last event'
 }
 it_says_why_it_does_not_begin() {
-  refuses 2 'serve: no place for --prompt' serve -p x
-  refuses 2 'serve: no place for --window' serve --window 5
-  refuses 2 'serve: no place for grammars' serve --grammar 'root ::= "a"'
-  refuses 2 'serve: no place for grammars' serve --regex a
+  refuses 2 'serve does not take --prompt' serve -p x
+  refuses 2 'serve does not take --window' serve --window 5
+  refuses 2 'serve does not take grammars' serve --grammar 'root ::= "a"'
+  refuses 2 'serve does not take grammars' serve --regex a
   refuses 2 '--port is an option of dtrun serve' --port 80 -p x
   refuses 2 '--host .*nowhere' serve --host nowhere.invalid
   refuses 2 "--port '65536': expected a whole number from 0 to 65535" serve --port 65536

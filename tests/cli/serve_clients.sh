@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# dtrun serve, by programs in Python: mixed requests alone and at once, the package openai: serve_clients.sh DTRUN SOURCE [REQUESTS]
+# dtrun serve and programs in Python: mixed requests one at a time and at once, the package openai: serve_clients.sh DTRUN SOURCE [REQUESTS]
 # [SECONDS of random clients]
 requests=${3:-60} seconds=${4:-60}
 . "$(dirname "$0")/helpers.sh"
 . "$(dirname "$0")/server.sh"
-python=${DTRUN_PYTHON:-python3} # with the package openai, if there is one
+python=${DTRUN_PYTHON:-python3} # preferably one with the package openai
 
 it_gives_each_of_many_requests_its_text() {
-  serve --cache-ram 8 # room for some prompts' rows, not for all
+  serve --cache-ram 8 # room for the rows of some prompts, not of all
   "$python" "$source_dir/tests/serve/many.py" "$url" "$requests" >many || fail "$(<many)"
   kill $server
   wait $server || fail "exit status $?: $(<server.log)"
@@ -36,7 +36,7 @@ it_bounds_the_trace_of_an_answer() {
   "$python" "$source_dir/tests/serve/long_trace.py" "$url" >said 2>&1 || fail "$(tail -n 5 said)"
 }
 it_bears_random_clients() {
-  grep -q __asan_init "$dtrun" && seconds=10 # whose memory is the sanitizer's
+  grep -q __asan_init "$dtrun" && seconds=10 # its memory is mostly the sanitizer's
   serve -np 4 -c 1024 --cache-ram 8
   "$python" "$source_dir/tests/serve/soak.py" "$url" "$(grep -q __asan_init "$dtrun" && echo 0 || echo $server)" "$seconds" >said 2>&1 || fail "$(tail -n 5 said)"
   kill $server

@@ -1,7 +1,7 @@
 # Shared by tests of dtrun serve; after helpers.sh.
 [ -x "$(dirname "$dtrun")/dtrun-serve" ] || { echo 'skipped: built without libmicrohttpd (libmicrohttpd-dev)'; exit 77; }
 
-# serve ARGUMENTS...: a server in the background, at $url; one that this test began before ends
+# serve ARGUMENTS...: starts a server in the background, at $url, and ends the one that this test started before
 serve() {
   [ -z "${server:-}" ] || kill "$server"
   rm -f port

@@ -4,7 +4,7 @@
 
 prompts=$source_dir/scripts/prompts
 
-# texts_of N OPTIONS...: each of the first N novels by itself, under ar, into text.1 ..
+# texts_of N OPTIONS...: generates from each of the first N novels by itself, under ar, into text.1 ..
 texts_of() {
   local n=$1 i
   shift
@@ -13,7 +13,7 @@ texts_of() {
     echo >>"text.$i"
   done
 }
-# shows FILES: what was printed are these texts, one behind the other
+# shows FILES: these texts were printed, one after the other
 shows() { cat "$@" | tr -s '\n' >expected && tr -s '\n' <stdout >shown && same_text expected shown; }
 
 it_gives_each_prompt_what_it_is_alone_in_the_order_of_the_prompts() {
@@ -45,14 +45,14 @@ it_reads_lines_of_json() {
   refuses 2 'q.jsonl:1: a NUL character at byte 19,' ar --prompts q.jsonl
   printf '{"prompt": "a"}\n{"prompt": "before\0after"}\n' >q.jsonl
   refuses 2 'q.jsonl:2: a NUL character at byte 19,' ar --prompts q.jsonl
-  printf '{"prompt": "a\\\\u0000"}\n' >q.jsonl # a backslash, and four digits behind a letter
+  printf '{"prompt": "a\\\\u0000"}\n' >q.jsonl # a backslash, and a letter followed by four digits
   succeeds ar --prompts q.jsonl -n 2
   printf '{"prompt": "caf\xe9"}\n' >q.jsonl
   refuses 2 'q.jsonl:1: invalid UTF-8 at byte 16' ar --prompts q.jsonl
   echo '{"prompt": ""}' >q.jsonl
   refuses 2 'q.jsonl:1: the prompt is empty' ar --prompts q.jsonl
   echo >q.jsonl
-  refuses 2 'prompts q.jsonl: no line' ar --prompts q.jsonl
+  refuses 2 'prompts q.jsonl: the file has no lines' ar --prompts q.jsonl
   refuses 2 "prompt none.jsonl: No such file" ar --prompts none.jsonl
 }
 it_takes_several_texts() {

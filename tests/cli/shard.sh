@@ -5,7 +5,7 @@ novels=$source_dir/scripts/prompts/novels
 sweep=(run sweep linear fixed_tree --set 'K=1..4' 'D=1..4' 'tau=0.1,0.2' --prompt "$novels/01.txt" --chars 80 -n 12 -t 1 --repeats 2) # 12 settings
 
 runs() { "$dtrun" run "$source_dir/tests/cli/runs.lua" "$1" | sort -u; }
-# same_runs A B: each run of the one is in the other; those of plain decoding, which shards have each, count once
+# same_runs A B: both files have the same runs; those of plain decoding, which each shard has, count once
 same_runs() {
   runs "$1" >first && runs "$2" >second || fail 'a file that cannot be read'
   same_text first second
@@ -29,7 +29,7 @@ it_finds_in_shards_what_it_finds_in_one() {
   done
   succeeds run merge s4.jsonl s4-*of4.jsonl s4-2of4.jsonl
   cp s4.jsonl before
-  succeeds "${sweep[@]}" --out s4.jsonl # all is there
+  succeeds "${sweep[@]}" --out s4.jsonl # everything has been done already
   same_text before s4.jsonl
 }
 it_has_nothing_to_do_where_there_are_more_shards_than_settings() {
@@ -55,7 +55,7 @@ it_goes_on_after_a_kill() {
   shards 2 s.jsonl "${sweep[@]}"
   cp s-2of2.jsonl complete
   for lines in 1 5 13; do
-    { head -n $lines complete; sed -n "$((lines + 1))p" complete | head -c 40; } >s-2of2.jsonl # as if killed amid a line
+    { head -n $lines complete; sed -n "$((lines + 1))p" complete | head -c 40; } >s-2of2.jsonl # as if killed in the middle of a line
     succeeds "${sweep[@]}" --out s.jsonl --shard 2/2
     same_runs complete s-2of2.jsonl
     head -n $lines complete | cmp -s - <(head -n $lines s-2of2.jsonl) || fail 'finished runs were made again'
@@ -83,7 +83,7 @@ it_names_what_is_missing() {
   grep -q 'Not all' all/report.md && fail 'nothing is missing'
   return 0
 }
-# altered NAME PATTERN VALUE: s-2of2.jsonl with another value
+# altered NAME PATTERN VALUE: copies s-2of2.jsonl with another value
 altered() { sed -E "$1s/$2/$3/" s-2of2.jsonl >other.jsonl; }
 it_refuses_to_merge_what_does_not_fit() {
   shards 2 s.jsonl "${sweep[@]}"
@@ -126,7 +126,7 @@ it_searches_in_shards_and_goes_on() {
   refuses 2 'u.jsonl: shard 2 of 2 has not come to its end' "${tune[@]}" --out u.jsonl
   succeeds "${tune[@]}" --out whole.jsonl
   head -n 12 whole.jsonl >first && cp first whole.jsonl
-  succeeds "${tune[@]}" --out whole.jsonl # goes on where it was
+  succeeds "${tune[@]}" --out whole.jsonl # continues where it was
   head -n 12 whole.jsonl | same_text first /dev/stdin
   refuses 2 'whole.jsonl: made with drawn = 6, not 7' "${tune[@]}" --settings 7 --out whole.jsonl
   succeeds run report whole.jsonl

@@ -16,10 +16,10 @@ settings=(fixed_tree --set D=3..8 B=2..4 tau=0.02..0.5:0.02 --prompt "$novels/01
 
 runs() { "$dtrun" run "$source_dir/tests/cli/runs.lua" "$1" | sort -u; }
 lines() { if [ -e "$1" ]; then wc -l <"$1"; else echo 0; fi; }
-# task_of I: the process of dtrun that is task I of an array
+# task_of I: prints the process id of dtrun in task I of an array
 task_of() { grep -lszx "SLURM_ARRAY_TASK_ID=$1" /proc/[0-9]*/environ | cut -d / -f 3 | while read -r process; do [ "/proc/$process/exe" -ef "$dtrun" ] && echo "$process"; done; }
 
-# Kills task 2 amid its work; fails where it has come to its end before.
+# Kills task 2 while it works; fails if it has ended before.
 kill_task_2() {
   for _ in {1..3000}; do
     [ "$(lines sweep-2of4.jsonl)" -lt 5 ] || break
@@ -50,7 +50,7 @@ it_loses_nothing_of_a_task_that_is_killed() {
   cat sweep-[134]of4.jsonl | same_text before /dev/stdin
   runs sweep.jsonl >found
   same_text expected found
-  # Plain decoding of each shard, and again where the second went on on the other node.
+  # Plain decoding of each shard, and again when the second shard continued on the other node.
   [[ "$(wc -l <sweep.jsonl)" =~ ^45[56]$ ]] || fail 'expected 450 settings, and plain decoding of each shard'
   grep -q 'compared with plain decoding of another node' sweep/report.md && fail 'speedups of one node to another'
   grep -q '"job": "[0-9]*_[1-4]", "node": "n1"' sweep.jsonl && grep -q '"job": "[0-9]*_[1-4]", "node": "n2"' sweep.jsonl || fail 'runs do not say where they were made'
@@ -83,7 +83,7 @@ it_searches_in_shards() {
 
 (run_tests)
 status=$?
-sbatch --output=/dev/null --wrap 'sleep 600' >/dev/null # what still runs ends too
+sbatch --output=/dev/null --wrap 'sleep 600' >/dev/null # ends what is still running
 for _ in {1..100}; do
   running=$(cluster_processes | wc -l)
   [ "$running" -lt 8 ] || break

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Models in several GGUF files: split.sh DTRUN SOURCE [smollm2]. The tokens are those of the model in one file, whichever part is named.
+# Models in several GGUF files: split.sh DTRUN SOURCE [smollm2]. The tokens equal those of the model in one file, whichever part is named.
 . "$(dirname "$0")/helpers.sh"
 command -v python3 >/dev/null || { echo 'skipped: no python3'; exit 77; }
 if [ "${3:-}" = smollm2 ]; then

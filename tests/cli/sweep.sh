@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# dtrun run sweep: grids, results, going on after a full disk, and what it refuses.
+# dtrun run sweep: grids, results, continuing after a full disk, and refusals.
 . "$(dirname "$0")/helpers.sh"
 novel=$source_dir/scripts/prompts/novels/01.txt
 
@@ -17,7 +17,7 @@ it_lets_one_process_at_a_time_write_a_file() {
   : >held.jsonl
   run flock held.jsonl "$dtrun" "${sweep[@]}" held.jsonl
   [ "$status" -eq 2 ] || fail "exit status $status, expected 2"
-  says_in_one_line 'held.jsonl: another process is writing it: wait for that, or give another file' sweep
+  says_in_one_line 'held.jsonl: another process is writing this file: wait until it ends, or give another file' sweep
   [ -s held.jsonl ] && fail 'it has written nevertheless'
   local writers=() writer done=0
   for writer in 1 2 3 4; do
@@ -28,8 +28,8 @@ it_lets_one_process_at_a_time_write_a_file() {
     status=0
     wait "${writers[writer - 1]}" || status=$?
     case $status in
-      0) done=$((done + 1)) ;; # alone, or after another had finished
-      2) grep -q 'another process is writing it' stderr.$writer || fail "$(cat stderr.$writer)" ;;
+      0) done=$((done + 1)) ;; # it ran alone, or after another one had finished
+      2) grep -q 'another process is writing this file' stderr.$writer || fail "$(cat stderr.$writer)" ;;
       *) fail "exit status $status: $(cat stderr.$writer)" ;;
     esac
   done
@@ -44,7 +44,7 @@ it_says_that_the_disk_is_full_and_loses_nothing() {
     run "$dtrun" "${sweep[@]}" small/out.jsonl
     mount -o remount,size=1m small
     reason='No space left on device'
-  else # not root: a limit on the size of files does the same
+  else # without root, a limit on the size of files has the same effect
     run bash -c "trap '' XFSZ; ulimit -f 16; exec \"\$@\"" - "$dtrun" "${sweep[@]}" small/out.jsonl
     reason='File too large'
   fi

@@ -1,4 +1,4 @@
-"""Runs a command at a terminal of its own, and prints the lines that then stand on its screen:
+"""Runs a command at a terminal of its own, and prints the lines that are then on its screen:
 
     terminal.py [PATTERN KEYS]... -- COMMAND...
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `dtrun run trace`: the page it writes, and what it says of bad input. What the page does is tests/browser/trace.sh.
+# `dtrun run trace`: the page it writes, and what it says about bad input. tests/browser/trace.sh tests what the page does.
 . "$(dirname "$0")/helpers.sh"
 
 write_trace() { succeeds dynatree --text 'It was a dark night, and' -n 20 --ignore-eos --trace t.jsonl; }
@@ -14,7 +14,7 @@ it_writes_one_page_that_needs_no_other_file() {
   same_text t.html other.html
 }
 it_draws_tokens_that_are_no_words() {
-  # quotes, brackets, entities, line breaks and halves of characters, as tokens and in the text
+  # quotes, brackets, entities, line breaks and parts of characters, as tokens and in the text
   printf '"<b>&amp;</b>\\"\n\t</script> “é” \\n \\l [x] {y} | “é”\n\t</script>' >prompt
   succeeds prompt_lookup --prompt prompt -n 12 --ignore-eos --trace t.jsonl
   succeeds run trace t.jsonl
@@ -28,7 +28,7 @@ it_leaves_out_lines_that_are_damaged_and_says_which() {
   says_in_one_line "t.jsonl: 1 of $(wc -l <t.jsonl) lines left out, line 3: "
   [ "$(grep -o '\\u003csvg' t.html | wc -l)" -eq "$(grep -c '"bonus"' t.jsonl)" ] || fail 'the other trees are not there'
   write_trace
-  truncate -s -300 t.jsonl # a run that was killed, or met a full disk
+  truncate -s -300 t.jsonl # as after a run that was killed or met a full disk
   run "$dtrun" run trace t.jsonl
   [ "$status" -eq 2 ] || fail "torn: exit status $status, expected 2"
   says_in_one_line 't.jsonl: 1 of [0-9]+ lines left out, line [0-9]+: '

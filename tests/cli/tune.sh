@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# dtrun run tune: the preset it finds, and who gets it.
+# dtrun run tune: the preset it finds, and which runs use it.
 . "$(dirname "$0")/helpers.sh"
 novels=$source_dir/scripts/prompts/novels
 tune=(run tune --settings 3 -n 6 --repeats 1 --chars 60 -t 1 --save-anyway)
 
-# Which of the two it is, the machine's speed decides.
+# The speed of the machine decides which of the two it is.
 it_tells_whether_the_preset_was_saved() {
   export XDG_CONFIG_HOME=$PWD/config
   succeeds run tune --settings 2 -n 4 --repeats 1 --chars 40 -t 1 fixed_tree --prompt "$novels"/0[12].txt
@@ -54,7 +54,7 @@ it_keeps_what_it_found_as_a_preset_of_this_policy_pair_and_machine() {
   echo '{"source": "", "params": 3}' >"$preset"
   refuses 2 'linear-[0-9a-f]*.json: not a preset, it has no object params: run .dtrun run tune linear. again' linear --preset tuned --text hello -n 4 -t 1
 }
-# It is the same to such a policy which draft the pair has: tune loads one, a run with this policy alone does not.
+# The draft does not matter to such a policy: tune loads one, a run with this policy alone does not.
 it_finds_the_preset_of_a_policy_without_a_draft() {
   export XDG_CONFIG_HOME=$PWD/config
   succeeds "${tune[@]}" suffix --prompt "$novels"/0[1-4].txt
@@ -64,7 +64,7 @@ it_finds_the_preset_of_a_policy_without_a_draft() {
   succeeds "${run[@]}" --compare linear --draft "$models/mini-target" --draft-weights q8 --draft-vocab 600
   refuses 2 "suffix: no preset 'tuned' for this pair" "${run[@]}" --weights q8
 }
-# Two policies whose texts have one FNV-1a 64: what was found for the one is not the other's.
+# Two policies whose texts have the same FNV-1a 64 hash: a preset that was found for one is not used for the other.
 it_keeps_no_preset_for_a_twin() {
   export XDG_CONFIG_HOME=$PWD/config
   cp "$source_dir/tests/data/twins/keeper.lua" p.lua

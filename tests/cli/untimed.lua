@@ -1,4 +1,4 @@
--- The lines of an experiment file without what clock and memory said: dtrun run tests/cli/untimed.lua FILE.jsonl
+-- Prints the lines of an experiment file without times and sizes of memory: dtrun run tests/cli/untimed.lua FILE.jsonl
 local dt = require "dt"
 local record = require "dt.record"
 

@@ -42,7 +42,7 @@ function TestAsking.test_bounds_are_those_of_floats()
   lu.assertEquals(assert(chosen("--temp", "-0")).sampling.temp, 0.0)
   for _, text in ipairs { "1e-400", "1e-46", "1.17e-38" } do
     lu.assertEquals({ chosen("--temp", text) },
-      { nil, ("--temp: %s is not 0, but less than 1.18e-38, which numbers here begin with"):format(
+      { nil, ("--temp: %s is too close to 0: the smallest number above 0 is 1.18e-38"):format(
         text == "1e-400" and "4.94066e-324" or text) })
   end
   for _, text in ipairs { "", " ", "1 ", "x" } do

@@ -135,7 +135,7 @@ function TestPair.test_closing_frees_prefixes_too_and_may_be_repeated()
   pair:close()
   pair:close()
   lu.assertErrorMsgContains("the pair is closed", pair.generate, pair, { policy = "ar", prompt = " 7" })
-  lu.assertErrorMsgContains("a prefix that is closed", other.generate, other, { policy = "ar", prompt = prefix })
+  lu.assertErrorMsgContains("a closed prefix", other.generate, other, { policy = "ar", prompt = prefix })
 end
 
 function TestPair.test_a_missing_model_is_returned()

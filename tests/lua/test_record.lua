@@ -181,7 +181,7 @@ function TestRecord:test_a_file_that_another_process_writes_is_refused()
   local _, exe = shell "readlink /proc/$PPID/exe"
   local _, said = shell("%s run %s", (exe:gsub("\n$", "")), script)
   lu.assertEquals(said, "nil\t" .. self.path
-    .. ": another process is writing it: wait for that, or give another file\n")
+    .. ": another process is writing this file: wait until it ends, or give another file\n")
   os.remove(script)
 end
 

@@ -21,7 +21,7 @@ def turn(role, text):
     return f"<|im_start|>{role}\n{text}<|im_end|>\n"
 
 
-# A body is JSON, and nothing else.
+# A body must be JSON.
 for body, pattern in {
     b"": r"it ends too early \(byte 1 ",
     b'{"prompt":"a"': r"it ends too early \(byte 14 ",
@@ -29,7 +29,7 @@ for body, pattern in {
     b'{"prompt":"a"} trailing': r"expected nothing after the value \(byte 16 ",
     b'{"prompt":"a"}}': r"expected nothing after the value \(byte 15 ",
     b'{"prompt":"a"}\0': r"expected nothing after the value \(byte 15 ",
-    b'{"prompt":"a","n":01}': r"^n: .*number that JSON does not have \(byte 19 ",
+    b'{"prompt":"a","n":01}': r"^n: .*number that is not valid in JSON \(byte 19 ",
     b'{"prompt":"a","n":+1}': r"^n: .*expected a value",
     b'{"prompt":"a","n":1.}': r"^n: .*number",
     b'{"prompt":"a","n":.5}': r"^n: .*expected a value",
@@ -66,7 +66,7 @@ refused(CHAT, b'{"messages":[{"role":"user","content":"a","role":"user"}]}', r"^
 for route, body in {"/tokenize": b'{"content":"a"} x', "/detokenize": b'{"tokens":[1],}', "/apply-template": b'{"messages":[01]}', "/v1/policies/check": b'{"source":"\\u0000"}'}.items():
     refused(route, body, r"\(byte \d+ of the body\)$")
 
-# Messages: roles in any order, as the templates of this layout write them, and their contents.
+# Messages: roles in any order that the templates of this layout allow, and their contents.
 user, assistant, system = says("user", "a"), says("assistant", "b"), says("system", "s")
 for roles in (("system", "user", "user"), ("user", "system"), ("system",), ("user", "assistant"), ("assistant", "user"), ("system", "system", "user"), ("user", "assistant", "assistant", "user")):
     given = [says(role, f"text {i}") for i, role in enumerate(roles)]
@@ -92,16 +92,16 @@ for given, pattern in (
     ([says("user", [{"type": "image_url", "image_url": {"url": "data:"}}])], r"^messages\[0\].content\[0\]: .*image_url"),
     ([says("user", ["x"])], r"^messages\[0\].content\[0\]: "),
     ([says("user", [{"type": "text"}])], r"^messages\[0\].content\[0\]: "),
-    ([says("user", [{**text, "image_url": "z"}])], r"^messages\[0\].content\[0\].image_url: no such field"),
+    ([says("user", [{**text, "image_url": "z"}])], r"^messages\[0\].content\[0\].image_url: unknown field"),
     ([user, says("assistant", "x", tool_calls=[{"id": "1"}]), user], r"^messages\[1\].tool_calls: only \[\] is supported"),
     ([user, says("assistant", "x", function_call={}), user], r"^messages\[1\].function_call: "),
-    ([says("user", "x", frob=1)], r"^messages\[0\].frob: no such field"),
+    ([says("user", "x", frob=1)], r"^messages\[0\].frob: unknown field"),
 ):
     refused("/apply-template", {"messages": given}, pattern)
     refused(CHAT, {"messages": given}, pattern)
 assert text_of(gets(CHAT, {"messages": [says("assistant", None, tool_calls=[], refusal=None, audio=None, annotations=[]), *USER], "max_tokens": 2})) is not None
 
-# Numbers at their ends.
+# Numbers at their bounds.
 for least in (1e-4, 1e-9, 0.000999, 1e-300, 0):
     assert text_of(gets(TEXT, {**GOES, "temperature": least})) == PLAIN, least
 for seed in range(4):
@@ -137,7 +137,7 @@ five = gets("/tokenize", {"content": "5"})["tokens"]
 assert text_of(gets(TEXT, {**GOES, "logit_bias": [["5", 1000]]})) == "5555"  # a text in a list, an id as a member's name
 assert text_of(gets(TEXT, {**GOES, "logit_bias": {str(five[0]): 1000}})) == "5555"
 
-# Names of one field.
+# Several names of one field.
 for one, other in (("max_tokens", "n_predict"), ("max_completion_tokens", "max_tokens"), ("repetition_penalty", "repeat_penalty")):
     refused(CHAT, {"messages": USER, one: 4, other: 5}, f"^{one} and {other}: two names of one field")
     gets(CHAT, {"messages": USER, "n_predict": 4, one: 4, other: 4})
@@ -202,17 +202,17 @@ assert gets("/detokenize", {"tokens": [p["id"] for p in pieces]}) == {"content":
 for route, body, pattern in (
     ("/tokenize", {"content": "a", "parse_special": False}, r"^parse_special: only true is supported"),
     ("/tokenize", {"content": "a", "with_pieces": 1}, r"^with_pieces: expected true or false"),
-    ("/tokenize", {"content": "a", "frob": 1}, r"^frob: no such field"),
+    ("/tokenize", {"content": "a", "frob": 1}, r"^frob: unknown field"),
     ("/tokenize", {}, r"^content: expected a text"),
     ("/detokenize", {"tokens": [1, 99999999]}, r"^tokens\[1\]: expected a whole number from 0 to 4095"),
     ("/detokenize", {"tokens": [1.5]}, r"^tokens\[0\]: expected a whole number"),
     ("/detokenize", {"tokens": "1"}, r"^tokens: expected a list of ids"),
-    ("/apply-template", {"messages": USER, "frob": 1}, r"^frob: no such field"),
-    ("/v1/policies/check", {"source": "", "frob": 1}, r"^frob: no such field"),
+    ("/apply-template", {"messages": USER, "frob": 1}, r"^frob: unknown field"),
+    ("/v1/policies/check", {"source": "", "frob": 1}, r"^frob: unknown field"),
 ):
     refused(route, body, pattern)
 
-# Texts that a grammar or a schema leaves no way for: the request's fault, under every policy, and no policy is blamed.
+# A grammar or schema that allows no text is an error of the request under every policy, not of the policy.
 for policy in ("ar", "linear", "rate", "suffix", "dynatree"):
     own = {"dtrun": {"policy": policy}}
     banned = {"grammar": 'root ::= "Q"', "logit_bias": [["Q", False]]}
@@ -223,13 +223,13 @@ bounds = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 
 refused(TEXT, {**GOES, "json_schema": bounds}, r"^JSON schema, #/properties/b: maxLength: .* more than 262144 parts")
 assert text_of(gets(TEXT, {**GOES, "max_tokens": 60, "grammar": '\ufeffroot ::= "yes"'})) == "yes"  # a byte order mark
 
-# What would change the text is refused with a status that no client tries again.
+# Fields that would change the text are refused with a status after which no client tries again.
 for more in ({"tools": [{"type": "function"}]}, {"functions": [{}]}, {"audio": {"voice": "x"}}, {"tool_choice": "required"}, {"n_probs": 2}, {"modalities": ["text", "audio"]}):
     refused(CHAT, {**SAYS, **more}, rf"^{next(iter(more))}: ")
 refused(TEXT, {**GOES, "suffix": "b"}, r"^suffix: ")
 assert text_of(gets(CHAT, {**SAYS, "tools": [], "tool_choice": "none", "modalities": ["text"], "functions": None})) == PLAIN_CHAT
 assert streamed({**SAYS, "stream_options": {"include_usage": True, "include_obfuscation": False, "continuous_usage_stats": True}}) == PLAIN_CHAT
-refused(CHAT, {**SAYS, "stream": True, "stream_options": {"frob": 1}}, r"^stream_options.frob: no such field")
+refused(CHAT, {**SAYS, "stream": True, "stream_options": {"frob": 1}}, r"^stream_options.frob: unknown field")
 refused(CHAT, {**SAYS, "stream": True, "stream_options": {"include_usage": 1}}, r"^stream_options: expected include_usage")
 assert ask(TEXT, json.dumps(GOES).encode())[0] == 200
 print("all requests are answered as they should be")

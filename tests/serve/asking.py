@@ -1,4 +1,4 @@
-"""Requests to a server, for the tests beside it; Python's own modules only. A body is a value, or bytes that are sent as they are."""
+"""Requests to a server, for the tests in this folder; Python's own modules only. A body is a value, or bytes that are sent as they are."""
 
 import http.client
 import json
@@ -30,7 +30,7 @@ def ask(route, body):
 
 
 def gets(route, body):
-    """The answer to a request that must be taken."""
+    """The answer to a request that must be accepted."""
     status, answer = ask(route, body)
     assert status == 200, (status, answer, shown(body))
     return answer
@@ -57,7 +57,7 @@ def streamed(body, route=CHAT):
 
 
 def refused(route, body, pattern, status=400, kind="invalid_request_error"):
-    """The error of a request that must be refused, in one line that matches."""
+    """The error of a request that must be refused with one line that matches."""
     got, answer = ask(route, body)
     error = answer.get("error", {})
     fine = got == status and error.get("type") == kind and re.search(pattern, error["message"]) and "\n" not in error["message"]

@@ -18,7 +18,7 @@ for policy in ("ar", "linear", "rate", "suffix", "dynatree"):
         answer = gets(CHAT, body)
         assert text_of(answer) == text and answer["choices"][0]["finish_reason"] == "stop", (policy, text, answer)
         assert streamed(body) == text, (policy, text)
-    # The likeliest tokens in turn, over and over: < / s >. That is an end where no token stands for it.
+    # The likeliest tokens are < / s > in turn. They are an end if there is no token for it.
     spells = {"logit_bias": [["<", 1000], ["/", 960], ["s", 920], [">", 880]], "presence_penalty": 100, "frequency_penalty": 100}
     body = {**CHATS, **spells, "max_tokens": 7, "dtrun": {"policy": policy}}
     assert text_of(gets(CHAT, body)) == ("</s></s" if has_token else ""), policy
@@ -30,7 +30,7 @@ for policy in ("ar", "linear", "rate", "suffix", "dynatree"):
         assert answer["usage"]["completion_tokens"] == 4, answer
         answer = gets(CHAT, {**CHATS, "logit_bias": {"1": 1000}, "ignore_eos": True, "max_tokens": 5, "dtrun": {"policy": policy}})
         assert answer["usage"]["completion_tokens"] == 5, answer
-    # A stop string of the request is looked for wherever it stands.
+    # A stop string of the request is searched for everywhere.
     answer = gets(CHAT, {**CHATS, "grammar": 'root ::= "use </s> here"', "stop": "</s>", "dtrun": {"policy": policy}})
     assert text_of(answer) == "use ", answer
 print("all answers end where they should")

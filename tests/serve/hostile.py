@@ -166,7 +166,7 @@ for t in threads:
 want(not wrong, wrong[:3])
 want(names() == before, "a policy left something:", before, names())
 
-# Guesses that a trace shows come from no other request's text.
+# The guesses in a trace do not come from another request's text.
 shared = ask({"dtrun": {"policy": "suffix"}})["choices"][0]["dtrun"]
 want(shared["corpus"]["earlier"] > 0, "the server remembers nothing")
 traced = ask({"dtrun": {"policy": "suffix", "trace": True}})["choices"][0]["dtrun"]

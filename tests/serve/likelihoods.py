@@ -1,4 +1,4 @@
-"""The package lm_eval, which others wrote, on a task of our own: its log-likelihoods by a server, and by transformers. likelihoods.py URL MODEL
+"""The package lm_eval, by other authors, on a task of our own: its log-likelihoods from a server and from transformers. likelihoods.py URL MODEL
 
 Needs lm-eval[api], torch, transformers and accelerate. Prints the largest difference of the sums of log-probabilities; status 1: over 1e-3.
 """

@@ -1,4 +1,4 @@
-"""A whole answer's trace has at most 32 MiB, its texts all their tokens: long_trace.py URL. Python's own modules only."""
+"""The trace of a whole answer has at most 32 MiB, but its texts have all their tokens: long_trace.py URL. Python's own modules only."""
 
 import json
 import sys

@@ -22,7 +22,7 @@ TEXTS = [
     "A",
 ] + [("The sun was over the hill and the man went down to the river to see the boat. " * k)[: 70 * k] for k in (3, 8, 14)]
 LONG = "Once there was a girl who had a red ball and a blue one, and she took them to the river. " * 6
-TEXTS += [LONG + end for end in ("The ball", "The girl", "And then she saw a dog that")]  # which begin alike
+TEXTS += [LONG + end for end in ("The ball", "The girl", "And then she saw a dog that")]  # with a common prefix
 POLICIES = ["ar", "linear", "rate", "dynatree", "cast", "suffix", "prompt_lookup", "eagle2", "opt_tree"]
 SOURCE = """local P = require("dt.policy").define { name = "mine", doc = "d" }
 function P:draft(tree)

@@ -1,4 +1,4 @@
-"""A model's names for clients: names.py URL NAME.. The first answers for any other. Python's own modules only."""
+"""A model's names for clients: names.py URL NAME.. Any other name means the first one. Python's own modules only."""
 
 import json
 import sys

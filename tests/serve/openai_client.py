@@ -1,4 +1,4 @@
-"""The package openai, which others wrote, against a server: openai_client.py URL KEY. Each assertion is a promise of lua/cli/SERVE.md."""
+"""The package openai, by other authors, with a server: openai_client.py URL KEY. Each assertion is a promise of lua/cli/SERVE.md."""
 
 import sys
 
@@ -69,9 +69,9 @@ held = client.chat.completions.create(
 )
 assert held.choices[0].message.content.lstrip().startswith("{"), held
 
-# Errors by their kinds.
+# Errors of each kind.
 refused(openai.BadRequestError, "temperature", temperature=1000)
-refused(openai.BadRequestError, "no such field", extra_body={"frobnicate": 1})
+refused(openai.BadRequestError, "unknown field", extra_body={"frobnicate": 1})
 refused(openai.BadRequestError, "no policy", extra_body={"dtrun": {"policy": "nonsense"}})
 try:
     OpenAI(base_url=url + "/v1", api_key="wrong", max_retries=0).completions.create(model=MODEL, prompt=DARK)
@@ -79,7 +79,7 @@ try:
 except openai.AuthenticationError:
     pass
 
-# A stream that its reader leaves, and the next request.
+# A stream whose client leaves, and the next request.
 left = client.completions.create(model=MODEL, prompt=DARK, max_tokens=2000, stream=True, extra_body={"ignore_eos": True})
 next(iter(left))
 left.close()

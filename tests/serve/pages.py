@@ -39,11 +39,11 @@ def check(origin, welcome):
 for origin in (OURS, OURS.upper(), THEIRS, "http://app.example:3000", OURS + "0", "null"):
     check(origin, allowed == "*" or (allowed != "none" and origin.lower() == allowed))
 port = exchange.__globals__["URL"].port
-for own in (f"http://localhost:{port}", f"http://127.0.0.1:{port}"):  # the server's own page needs no leave
+for own in (f"http://localhost:{port}", f"http://127.0.0.1:{port}"):  # the server's own page needs no permission
     status, said, _ = exchange("POST", TEXT, BODY, {"Origin": own})
     assert status == 200, own
 status, said, _ = exchange("POST", TEXT, BODY, {"Host": "evil.example", "Origin": OURS})
-assert status == 403  # a name that was made to mean this machine
+assert status == 403  # a name that was made to point to this machine
 status, said, text = exchange("OPTIONS", TEXT)
 assert status == 204 and text == b"" and "POST" in said["Allow"] and said["Access-Control-Allow-Origin"] is None
 

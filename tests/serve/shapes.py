@@ -1,4 +1,4 @@
-"""Requests as vLLM's benchmark and guidellm send them, and their answers read as these do: shapes.py URL. Python's own modules only."""
+"""Requests as vLLM's benchmark and guidellm send them, with answers read as these do: shapes.py URL. Python's own modules only."""
 
 import json
 import sys

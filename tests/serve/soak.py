@@ -1,4 +1,4 @@
-"""Random clients for a while: slow readers, half-open connections, garbage, long bodies, floods, clients that leave, beside proper ones.
+"""Random clients for a while: slow readers, half-open connections, garbage, long bodies, floods, clients that leave, together with proper ones.
 
 soak.py URL PID SECONDS [SEED]; PID 0: its memory is not looked at. Python's own modules only. Status 1: a proper request got another text than before, or none; the server did not
 answer /health within ten seconds; it has ended; or its memory grew by more than 2 % from the second fifth of the time to the last one.

@@ -76,7 +76,7 @@ static void mistakes_are_told(void **state) {
 /* A listener that calls its own bridge, and tries to close it. */
 static bool ask(void *user, const char *bytes, size_t len) {
   (void)bytes, (void)len;
-  says(user, "a call is at work: call again when it has returned", "version", "{}");
+  says(user, "another call is running: call again when it has returned", "version", "{}");
   dtl_bridge_close(user);
   return true;
 }

@@ -155,7 +155,7 @@ static void models(void **unused) {
   NULL_REFUSED(dtl_resolve_models(TARGET, NULL, DTL_ANY_DRAFT, NULL, &draft, err));
   NULL_REFUSED(dtl_resolve_models(TARGET, NULL, DTL_ANY_DRAFT, &target, NULL, err));
   REFUSED(dtl_resolve_models("/nowhere", NULL, DTL_NEEDS_DRAFT, &target, &draft, err), "/nowhere");
-  REFUSED(dtl_resolve_models(TARGET, "none", DTL_NEEDS_DRAFT, &target, &draft, err), "not none");
+  REFUSED(dtl_resolve_models(TARGET, "none", DTL_NEEDS_DRAFT, &target, &draft, err), "instead of --draft none");
   for (size_t i = 0; i < sizeof NEEDS / sizeof *NEEDS; i++) {
     dtl_load_options o = {.target = TARGET, .need = NEEDS[i], .how = {.threads = 1}};
     REFUSED(dtl_resolve_models(TARGET, NULL, NEEDS[i], &target, &draft, err), "need: ");

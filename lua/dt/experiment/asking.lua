@@ -33,9 +33,9 @@ local help = core.fields "generate"
 asking.OPTIONS = {
   { "chat", false, doc = "each prompt is a question: wrap it in the model's chat template" },
   { "system", nil, type = "string", also = "system-prompt", value = "TEXT",
-    doc = "a chat's system text (the template's own, if it has one)" },
+    doc = "system text of a chat (the template's own, if it has one)" },
   { "template", nil, type = "string", also = "chat-template", value = "NAME",
-    doc = "a chat's template (the model's own): chatml, llama3, ..." },
+    doc = "chat template: chatml, llama3, ... (the model's own)" },
   { "temp", nil, also = "temperature", value = "T", read = field "temp", doc = help.temp },
   { "top_k", nil, value = "K", read = field "top_k", doc = help.top_k },
   { "top_p", nil, value = "P", read = field "top_p", doc = help.top_p },

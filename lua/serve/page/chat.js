@@ -1,4 +1,4 @@
-// The chat: turns of a conversation, or, for a model without a chat template, texts that it continues.
+// The chat: a conversation or, for a model without a chat template, texts that the model continues.
 import { byId, copy, make, tell } from "./dom.js";
 import { markdown } from "./markdown.js";
 import { chooser } from "./policy.js";
@@ -6,11 +6,11 @@ import { stream } from "./server.js";
 import { line, numbersOf } from "./statistics.js";
 
 const log = byId("log"), message = byId("message");
-let server, policy, turns = [], running = null; // running: what stops the present answer
+let server, policy, turns = [], running = null; // running: stops the present answer
 
-// ---- what is asked for
+// ---- the request
 
-// Fields of a request, or null: one of them is wrong, and the page says so.
+// Returns the fields of a request; null: a field is wrong, and the page says so.
 function settings() {
   const fields = { temperature: Number(byId("temperature").value), max_tokens: Number(byId("tokens").value) || -1, dtrun: { ...policy.request(), trace: byId("origins").checked } };
   const seed = byId("seed").value, schema = byId("schema").value.trim();
@@ -33,7 +33,7 @@ function conversation(until) {
   for (const turn of turns.slice(0, until)) {
     messages.push({ role: "user", content: turn.asked });
     if (turn.answer) messages.push({ role: "assistant", content: turn.answer });
-    else messages.pop(); // it failed: roles take turns
+    else messages.pop(); // it has no answer; left out, since the roles must alternate
   }
   return messages;
 }
@@ -42,9 +42,10 @@ function conversation(until) {
 
 const nearEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < 80;
 
-const ORIGINS = { drafted: "guessed", bonus: "the target's own, after the last guess", corrected: "the target's own: all guesses were wrong" };
+const ORIGINS = { drafted: "guessed", bonus: "bonus: the target's own token after the last guess", corrected: "correction: the target's own token, since all guesses were wrong" };
 
-// The answer as far as it is there, its reasoning aside; coloured by the origin of its tokens, it is no Markdown. Nor is a continuation, which belongs to the text before it.
+// Shows the answer so far, with its reasoning apart. It is Markdown unless its tokens are colored by origin. A
+// continuation is not Markdown either, since it belongs to the text before it.
 function paint(turn) {
   const follow = nearEnd();
   turn.aside.hidden = !turn.reasoning || Boolean(turn.tokens);
@@ -68,14 +69,14 @@ function finish(turn, note) {
   paint(turn);
   const last = turns.at(-1) === turn;
   for (const other of turns) other.again?.remove();
-  turn.again = last ? act("retry", () => retry(turn), "the same once more, with the settings as they are now") : undefined;
+  turn.again = last ? act("retry", () => retry(turn), "answer again, with the present settings") : undefined;
   turn.foot.replaceChildren(...[
     turn.numbers ? line(turn.numbers) : note ? make("p", { class: "numbers" }, note) : undefined,
     make("div", { class: "acts" }, ...[
-      act("edit", () => edit(turn), "take your text back into the box; what follows it goes"),
+      act("edit", () => edit(turn), "edit this text again; everything after it is removed"),
       turn.answer ? act("copy", button => copy(server.chat ? turn.answer : turn.asked + turn.answer, button)) : undefined,
       turn.again,
-      turn.answer && !server.chat ? act("go on", () => begin(turn.asked + turn.answer), "continue the whole text") : undefined,
+      turn.answer && !server.chat ? act("continue", () => begin(turn.asked + turn.answer), "continue the whole text") : undefined,
     ].filter(Boolean)),
   ].filter(Boolean));
   if (follow) log.scrollTop = log.scrollHeight;
@@ -186,15 +187,15 @@ function showWelcome() {
   if (turns.length || byId("welcome")) return;
   const parts = [make("h1", {}, server.chat ? "Ask the model" : "Begin a text")];
   if (!server.chat)
-    parts.push(make("p", {}, "This model has no chat template: it was not trained to answer. It continues a text instead. Write a beginning, and it goes on."));
+    parts.push(make("p", {}, "This model has no chat template, so it was not trained to answer questions. It continues a text instead: write a beginning."));
   if (server.model === TOY)
-    parts.push(make("p", {}, "It is the toy that comes with dtrun: it knows some words of children's stories, and repeats itself. For a model that answers, run"),
+    parts.push(make("p", {}, "This is the small model that comes with dtrun. It knows some words of children's stories and repeats itself. For a model that answers questions, run"),
       make("pre", { tabindex: 0 }, "dtrun pull smollm2\ndtrun serve -m smollm2"));
   parts.push(make("div", { class: "ideas" }, ...IDEAS[server.chat ? "chat" : "text"].map(idea => make("button", { type: "button", onclick: () => begin(idea) }, idea))));
   log.append(make("div", { id: "welcome" }, ...parts));
 }
 
-// about: {chat: whether it answers, model, policy, hasDraft, context}
+// about: {chat: whether the model has a chat template, model, policy, hasDraft, context}
 export async function openChat(about) {
   server = about;
   policy = await chooser(byId("chat-policy"), "policy", about.policy, about.hasDraft);

@@ -1,8 +1,8 @@
-// Small help with the document. Texts of models and of people become text nodes, never markup.
+// Small helpers for the document. Texts of models and users become text nodes, never markup.
 
 export const byId = id => document.getElementById(id);
 
-// make("a", {href: "#", class: "x", onclick: f}, "text", child, ..): a new element.
+// make("a", {href: "#", class: "x", onclick: f}, "text", child, ..) returns a new element.
 export function make(tag, about = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(about)) {
@@ -14,7 +14,7 @@ export function make(tag, about = {}, ...children) {
   return element;
 }
 
-// Shows a line in this place, or hides the place.
+// Shows a line in an element; without a text, hides the element.
 export function tell(place, text) {
   place.textContent = text || "";
   place.hidden = !text;

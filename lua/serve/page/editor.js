@@ -1,9 +1,9 @@
-// The box for a policy's text: line numbers, and the mark of the line that has a mistake.
+// The editor for a policy's text: line numbers, and a mark on the line with an error.
 import { byId, make } from "./dom.js";
 import { own, policies, setOwn } from "./policy.js";
 
 const text = byId("own-text"), gutter = byId("gutter"), stripe = byId("stripe"), says = byId("own-says");
-let wrong = 0; // the line of the mistake; 0: none
+let wrong = 0; // the line of the error; 0: none
 
 function place() {
   gutter.scrollTop = text.scrollTop;
@@ -19,7 +19,7 @@ function number() {
   place();
 }
 
-// Marks a mistake by its message: "policy.lua:5: ..." has its line. "" takes the mark away.
+// Shows an error and marks its line, which a message such as "policy.lua:5: ..." contains. "" removes the mark.
 export function mark(message, line) {
   wrong = line || Number(/policy\.lua:(\d+):/.exec(message)?.[1]) || 0;
   says.classList.toggle("error", !!message);
@@ -70,7 +70,7 @@ export async function openEditor() {
 
 text.oninput = changed;
 text.onscroll = place;
-text.onkeydown = event => { // a new line begins where the last one did; Tab leaves the box, as everywhere
+text.onkeydown = event => { // a new line gets the indentation of the line before; Tab leaves the box, as everywhere
   if (event.key !== "Enter" || event.ctrlKey || event.isComposing) return;
   event.preventDefault();
   const before = text.value.slice(0, text.selectionStart), indent = /(?:^|\n)([ \t]*)[^\n]*$/.exec(before)[1];

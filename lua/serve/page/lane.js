@@ -1,10 +1,10 @@
-// One text under one policy, pass by pass: its tree, its text so far, its numbers.
+// A text under one policy, pass by pass: its tree, the text so far, its numbers.
 /* global treeView */
 import { count, make } from "./dom.js";
 import { post, stream } from "./server.js";
 import { acceptedText, numbersOf, perPassText, speedText } from "./statistics.js";
 
-const MOST_SENT = 700000; // bytes of iterations in a request for drawings
+const MOST_SENT = 700000; // maximum number of bytes of iterations in a request for drawings
 const PHASES = ["prompt", "draft", "verify", "commit", "policy", "other"];
 
 export class Lane {
@@ -32,7 +32,7 @@ export class Lane {
     for (const part of [this.sum, this.step, this.words, this.time]) part.replaceChildren();
   }
 
-  // Runs a request with a trace. grew() is called with each new iteration.
+  // Runs a request with a trace and calls grew() for each new iteration.
   async run(route, body, signal, grew) {
     await stream(route, body, signal, event => {
       const choice = event.choices[0];
@@ -72,7 +72,7 @@ export class Lane {
     this.time.append(make("small", {}, told.join(" · ")));
   }
 
-  // The drawings of iterations that are there and were not asked for yet; onTallest() may give the trees more room.
+  // Requests the drawings of new iterations; onTallest() may give the trees more room.
   async draw(onTallest) {
     while (this.asked < this.iterations.length) {
       const list = [], mine = this.iterations, from = this.asked;
@@ -95,12 +95,12 @@ export class Lane {
     this.panel.style.height = this.view.heightFor(tallest);
   }
 
-  // The tree of the pass that is shown; while it is being drawn, the last one stays.
+  // Shows the tree of the current pass. While it is being drawn, the previous tree stays.
   showTree() {
     if (this.drawings[this.at]) this.view.show(this.drawings[this.at]);
   }
 
-  // The state after pass i, from 0; after its last pass the lane waits.
+  // Shows the state after pass i, from 0. After its last pass the lane does not change.
   show(i) {
     const at = Math.min(i, this.passes - 1);
     this.element.classList.toggle("done", i >= this.passes);

@@ -1,4 +1,4 @@
-// Opens the page: what the server is, its key if it asks for one, and the views.
+// Opens the page: asks the server what it is and the user for its key if it requires one, and opens the views.
 import { openChat } from "./chat.js";
 import { byId, tell } from "./dom.js";
 import { openPlayground } from "./playground.js";
@@ -33,7 +33,7 @@ function askForKey() {
   return asking;
 }
 
-// Until the page is open, a strip says what it waits for.
+// Until the page is open, a line says what it is waiting for.
 async function open() {
   const waits = byId("waits-for"), model = byId("model");
   byId("again").hidden = true;
@@ -57,7 +57,7 @@ async function open() {
     byId("waits").hidden = true;
     document.body.classList.add("open");
   } catch (error) {
-    waits.textContent = error.status === 401 ? "This server asks for its key." : error.message;
+    waits.textContent = error.status === 401 ? "This server requires a key." : error.message;
     byId("again").hidden = false;
   }
 }

@@ -1,5 +1,5 @@
-// A small part of Markdown as elements: paragraphs, headings, lists, quotes, code, bold and italic letters. All else stays text; no
-// links and no pictures, so that an answer can neither load nor lead to anything.
+// A small part of Markdown as elements: paragraphs, headings, lists, quotes, code, bold and italic letters. Everything
+// else stays text. There are no links and no pictures, so that an answer can neither load nor lead to anything.
 import { copy, make } from "./dom.js";
 
 const INLINE = /(`+)(.+?)\1|\*\*(?=\S)(.+?)\*\*|\*(?=\S)([^*]+?)\*/g;

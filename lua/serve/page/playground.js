@@ -1,4 +1,5 @@
-// The playground: one text under two policies, one after the other, so that each has the machine alone; then its trees, pass by pass.
+// The playground: one text under two policies. They run one after the other, so that each has the machine for itself;
+// then their trees are shown, pass by pass.
 /* global treeLegend */
 import { byId, copy, count, tell } from "./dom.js";
 import { check, mark, openEditor, setText } from "./editor.js";
@@ -6,7 +7,7 @@ import { Lane } from "./lane.js";
 import { chooser, own, OWN } from "./policy.js";
 import { post, Refusal, stream } from "./server.js";
 
-const PLAIN = "ar", STEP_MS = 700, SHORT_S = 0.5, AGAIN = 5; // AGAIN: odd, for the median
+const PLAIN = "ar", STEP_MS = 700, SHORT_S = 0.5, AGAIN = 5; // AGAIN is odd, for the median
 const narrow = matchMedia("(max-width: 64rem)");
 let server, first, second, lanes = [], running = null, at = 0, follows = false, timer = 0;
 
@@ -57,7 +58,7 @@ addEventListener("keydown", event => {
 
 // ---- running
 
-// What all runs of one press of Run have in common.
+// The part of the request that all runs share.
 function request() {
   const prompt = byId("prompt").value;
   return {
@@ -78,8 +79,8 @@ async function plainText(asked, signal) {
   return text;
 }
 
-// The speed of each lane's policy. Times of short texts are not to be trusted, the first ones least: these run again, in turns. With a trace
-// no policy finds the text of the run before.
+// Returns the speed of each lane's policy. Times of short texts are inaccurate, and those of the first runs most: such
+// texts run again, in turns. With a trace no policy can copy from the text of the run before.
 async function speeds(requests, signal) {
   if (lanes.some(lane => lane.numbers.tokens / lane.numbers.speed > SHORT_S)) return lanes.map(lane => lane.numbers.speed);
   const runs = lanes.map(() => []);
@@ -88,7 +89,7 @@ async function speeds(requests, signal) {
   return runs.map(list => list.sort((a, b) => a - b)[(AGAIN - 1) / 2]);
 }
 
-// Whether all texts are plain decoding's: the promise, held against a run of its own.
+// Shows whether all texts equal that of plain decoding, which is run separately.
 function judge(plain, [fast, slow]) {
   const [one, two] = lanes, wrong = lanes.find(lane => lane.text !== plain);
   const verdict = byId("verdict");
@@ -96,12 +97,12 @@ function judge(plain, [fast, slow]) {
   if (wrong) {
     let i = 0;
     while (wrong.text[i] === plain[i]) i++;
-    tell(verdict, `${wrong.numbers.policy}: another text than plain decoding's, from character ${i + 1} on. Please report it.`);
+    tell(verdict, `${wrong.numbers.policy}: the text differs from plain decoding's from character ${i + 1} on. This is a bug in dtrun: report it.`);
     return;
   }
   const equal = "Equal to plain decoding: all " + count(one.numbers.tokens, "token");
   tell(verdict, `${equal}. ${one.numbers.policy} took ${count(one.passes, "pass", "passes")}, ${two.numbers.policy} ${two.passes}: ` +
-    `${(fast / slow).toFixed(2)} times the speed.`);
+    `speedup ${(fast / slow).toFixed(2)}x.`);
 }
 
 function setBusy(busy) {
@@ -110,13 +111,13 @@ function setBusy(busy) {
   byId("results").setAttribute("aria-busy", busy);
 }
 
-// Trees of both lanes have the height of the tallest.
+// The trees of both lanes get the height of the tallest one.
 function fit() {
   const tallest = Math.max(...lanes.map(lane => lane.tallest));
   for (const lane of lanes) lane.setHeight(tallest);
 }
 
-// One lane's text. It shows each pass as it comes, until the reader takes the slider.
+// Runs one lane's text. It shows each pass as it comes, until the user moves the slider.
 async function runLane(lane, body, signal) {
   let waits = false;
   await lane.run(route(), body, signal, () => {
@@ -125,7 +126,7 @@ async function runLane(lane, body, signal) {
     requestAnimationFrame(async () => {
       waits = false;
       if (follows) show(lane.passes - 1);
-      await lane.draw(fit).catch(() => {}); // the last call of it says why
+      await lane.draw(fit).catch(() => {}); // the call below reports the error
     });
   });
   await lane.draw(fit);
@@ -134,7 +135,7 @@ async function runLane(lane, body, signal) {
 async function run() {
   if (running) return;
   const stopper = running = new AbortController(), chosen = [first, second], asked = request();
-  const requests = chosen.map(one => ({ ...asked, dtrun: { ...one.request(), trace: true } })); // the reader may change the settings meanwhile
+  const requests = chosen.map(one => ({ ...asked, dtrun: { ...one.request(), trace: true } })); // the user may change the settings during the run
   setBusy(true);
   play(false);
   follows = true;
@@ -166,9 +167,9 @@ async function run() {
   setBusy(false);
 }
 
-let failed; // the text of your policy whose error is shown
+let failed; // the text of the user's policy whose error is shown
 
-// Shows an error of your policy at its line, too.
+// Shows an error; if it is in the user's policy, also at its line.
 function fail(error) {
   tell(byId("play-error"), error.message);
   failed = usesOwn() ? own.text : undefined;
@@ -190,7 +191,7 @@ function link() {
   return location.origin + "/#playground=" + toText(new TextEncoder().encode(JSON.stringify(state)));
 }
 
-// What a link holds. Nothing of it runs before the reader says so.
+// Reads the state in a link. Nothing of it runs before the user presses Run.
 async function openLink() {
   const held = /^#playground=([\w-]+)$/.exec(location.hash);
   if (!held || !second) return;
@@ -202,7 +203,7 @@ async function openLink() {
     first.choose(state.policies[0]);
     second.choose(state.policies[1]);
   } catch {
-    tell(byId("play-error"), "The link is not whole.");
+    tell(byId("play-error"), "The link is incomplete.");
   }
 }
 
@@ -212,12 +213,12 @@ const usesOwn = () => [first, second].some(one => one.select.value === OWN);
 
 export async function openPlayground(about) {
   server = about;
-  byId("prompt-label").textContent = server.chat ? "a question" : "a text to go on from";
+  byId("prompt-label").textContent = server.chat ? "a question" : "a text to continue";
   if (server.chat) byId("prompt").value = "Why is the sky blue?";
   byId("legend").replaceChildren();
   treeLegend(byId("legend"));
   first = await chooser(byId("first-policy"), "policy", about.policy === PLAIN ? "rate" : about.policy, about.hasDraft);
-  second = await chooser(byId("second-policy"), "beside it (ar is plain decoding)", PLAIN, about.hasDraft);
+  second = await chooser(byId("second-policy"), "compared with (ar is plain decoding)", PLAIN, about.hasDraft);
   const change = () => { byId("own").hidden = !usesOwn(); };
   first.onChange(change);
   second.onChange(change);

@@ -1,8 +1,8 @@
-// Choosing a policy and its parameters: installed ones, and the one that is written in the playground.
+// Choosers for a policy and its parameters: an installed policy, or the one that is written in the playground.
 import { count, make } from "./dom.js";
 import { get, post } from "./server.js";
 
-export const OWN = "your policy"; // no policy has a blank in its name
+export const OWN = "your policy"; // no installed policy has a blank in its name
 
 const FIRST_PAGE = `-- A chain of guesses that also offers the runner-up wherever the draft model is unsure.
 local policy = require "dt.policy"
@@ -21,7 +21,8 @@ end
 return Hedge
 `;
 
-// Your policy: its text, what the server says of it ({name, params, ..} or {error}), and who wants to know.
+// The user's policy: its text, what the server says about it ({name, params, ..} or {error}), and the functions to call
+// when that changes.
 export const own = { text: FIRST_PAGE, about: null, told: [] };
 
 let asked = 0;
@@ -29,7 +30,7 @@ export async function setOwn(text) {
   own.text = text;
   const mine = ++asked;
   const about = await post("/v1/policies/check", { source: text });
-  if (mine !== asked) return; // another text came meanwhile
+  if (mine !== asked) return; // there is a newer text
   own.about = about;
   for (const tell of own.told) tell();
 }
@@ -40,7 +41,7 @@ export async function policies() {
   return list;
 }
 
-const kinds = { // an element for a parameter of a type, and its value as text
+const kinds = { // for each type: makes an element that edits a parameter
   boolean: param => make("select", {}, ...["true", "false"].map(text => make("option", { selected: text === param.value }, text))),
   integer: param => make("input", { type: "number", step: 1, min: param.min, max: param.max, value: param.value, placeholder: "not set" }),
   number: param => make("input", { type: "number", step: "any", min: param.min, max: param.max, value: param.value, placeholder: "not set" }),
@@ -54,7 +55,8 @@ function valueOf(param, text) {
   return param.type === "integer" || param.type === "number" ? Number(text) : text;
 }
 
-// A chooser in this place. hasDraft: the server has a draft model. state(): {policy, preset, params}, which choose() takes back.
+// Makes a chooser in the element `place`. hasDraft: the server has a draft model. state() returns {policy, preset,
+// params}, which choose() accepts.
 export async function chooser(place, label, first, hasDraft) {
   const all = await policies();
   const select = make("select", {}), preset = make("select", {}), doc = make("p", { class: "doc" });
@@ -83,7 +85,7 @@ export async function chooser(place, label, first, hasDraft) {
 
   function show() {
     const policy = about(), before = params();
-    doc.textContent = select.value === OWN ? own.about?.error ? "It has a mistake." : "A policy that you write in the playground." : policy.doc;
+    doc.textContent = select.value === OWN ? own.about?.error ? "This policy has an error." : "The policy that you write in the playground." : policy.doc;
     const names = policy?.presets || [];
     presetField.hidden = !names.length;
     preset.replaceChildren(make("option", { value: "" }, "none"), ...names.map(name => make("option", {}, name)));
@@ -121,7 +123,7 @@ export async function chooser(place, label, first, hasDraft) {
     state: () => ({ policy: select.value, preset: preset.value, params: params() }),
     onChange: f => { changed = f; },
     name: () => select.value === OWN ? own.about?.name || OWN : select.value,
-    // the field "dtrun" of a request
+    // returns the field "dtrun" of a request
     request: () => ({
       ...(select.value === OWN ? { source: own.text } : { policy: select.value }),
       ...(preset.value ? { preset: preset.value } : {}),

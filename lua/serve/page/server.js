@@ -1,4 +1,4 @@
-// Talks to the server that this page came from.
+// Sends requests to the server that this page comes from.
 
 const KEY = "dtrun.key"; // kept until the tab is closed
 export const key = {
@@ -13,7 +13,7 @@ export class Refusal extends Error {
   }
 }
 
-let onKey = async () => false; // asks for a key; whether there is a new one
+let onKey = async () => false; // asks the user for a key; returns whether there is a new one
 export const whenKeyIsNeeded = ask => { onKey = ask; };
 
 async function send(path, body, signal) {
@@ -37,7 +37,8 @@ async function refusalOf(response) {
   }
 }
 
-// GET, or POST with a body: a response that is no refusal. Without a key it asks for one and tries again.
+// GET, or POST with a body; returns a response that is not a refusal. If the key is missing or wrong, it asks for one
+// and tries again.
 async function ask(path, body, signal) {
   let response = await send(path, body, signal);
   while (response.status === 401 && await onKey()) response = await send(path, body, signal);
@@ -48,10 +49,10 @@ async function ask(path, body, signal) {
 export const get = async path => (await ask(path)).json();
 export const post = async (path, body, signal) => (await ask(path, body, signal)).json();
 
-// Whether the model is loaded.
+// Returns whether the model is loaded.
 export const isReady = async () => (await send("/health")).ok;
 
-// The lines of a stream of bytes.
+// Yields the lines of a stream of bytes.
 async function* linesOf(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -64,7 +65,7 @@ async function* linesOf(body) {
   }
 }
 
-// The events of a request that streams: calls take(event) for each.
+// Sends a request for a stream and calls take(event) for each event.
 export async function stream(path, body, signal, take) {
   const response = await ask(path, { ...body, stream: true }, signal);
   for await (const line of linesOf(response.body)) {

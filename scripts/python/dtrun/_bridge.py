@@ -21,8 +21,8 @@ def _bring(match):
 
 def _in_python(message):
     """A message of the library, whose commands are those of the program dtrun, which a wheel has not."""
-    message = message.replace("dtrun ls names those that are here, dtrun pull brings others",
-                              "python -m dtrun pull NAME brings others")
+    message = message.replace("dtrun ls lists the models that are here, dtrun pull downloads others",
+                              "python -m dtrun pull NAME downloads others")
     return re.sub(r"(?<!-m )dtrun pull ([\w./-]*\w)(:[\w.-]+)?(?= )", _bring, message)
 
 

@@ -1,4 +1,4 @@
-"""What the scripts beside this share: each is PACKAGE.py URL, on a server with SmolLM2, and asks it by a package that others wrote, without tools."""
+"""Shared by the scripts in this folder: each is PACKAGE.py URL, and asks a server with SmolLM2 through a package by other authors, without tools."""
 
 import pathlib
 import sys

@@ -13,7 +13,7 @@ same(model.generate(asked).content, expected, "generate")
 same("".join(d.content or "" for d in model.generate_stream(asked)), expected, "stream")
 word = expected.split()[1]
 same(model.generate(asked, stop_sequences=[word]).content, chat(stop=[word]), "stop")
-# An agent without tools: its prompts, its stop sequences, and the messages of its memory. What a model of this size writes is not looked at.
+# An agent without tools: its prompts, its stop sequences, and the messages of its memory. The text is not checked, since the model is too small.
 agent = CodeAgent(tools=[], model=OpenAIServerModel("any", api_base=BASE, api_key="any", temperature=0, max_tokens=40), max_steps=2, verbosity_level=0)
 agent.run(QUESTION)
 steps = [step for step in agent.memory.steps if getattr(step, "model_output_message", None)]
