@@ -23,7 +23,8 @@ local figure = {}
 local WIDE = { width = 960, font = 15, letter = 9.2, name = 44, line = 90 }
 local NARROW = { width = 440, font = 14, letter = 8.6, name = 38, line = 46, tics = 6, is_narrow = true }
 local MOST_TICS = 12 -- with more values, gnuplot chooses the marks
-local SAMPLE, ROW, GAP = 62, 22, 8 -- in pixels: a colour sample of the key; a row of the key or of text; the gap below narrow bars
+-- In pixels: a colour sample of the key; a row of the key or of text; the gap below narrow bars.
+local SAMPLE, ROW, GAP = 62, 22, 8
 local POINTS = { 7, 5, 9, 13, 11, 6, 4, 8, 12, 10, 1, 2 }
 
 -- Assigns colours and shapes: label -> number. Arms and policies have the same in all figures; anything else has shades

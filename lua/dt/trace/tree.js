@@ -99,7 +99,7 @@ function treeView(panel) {
 function treeLegend(place) {
   const marks = [["x", "expanded (drafted from)"], ["", "leaf"], ["a", "accepted"], ["b", "bonus token"], ["c", "correction"],
     ["u", "drafted, not verified"], ["s", "square: copied by the policy from the text or its memory"],
-    [null, "the number is the path probability p; · is a blank; point at a node for more"]];
+    [null, "the number is the path probability p; · is a blank; hover over a node for more"]];
   for (const [mark, meaning] of marks) {
     const item = document.createElement("span");
     if (mark !== null) item.append(Object.assign(document.createElement("i"), { className: mark }));
