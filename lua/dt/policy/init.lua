@@ -39,7 +39,7 @@ local GIVEN = { "costs", "memory", "corpus" } -- fields that the host sets, if u
 
 local function nothing() end
 
-local calibrations = {} -- object of a policy with uses.calibrate -> its policy.calibration, if drafts are coupled
+local calibrations = {} -- object of a policy with uses.calibrate -> its policy.calibration, used if drafts are coupled
 
 -- Options of commit in the steps below: a single table, so that iterations make no garbage.
 local options = {}
