@@ -36,8 +36,8 @@ local pair = dt.check(dt.load(opts.load))
 local tokens, begin = dt.check(pair:encode(text)), dt.check(pair:encode "")[1]
 local windows = stride and (#tokens - window + stride - 1) // stride or #tokens // window
 if windows < 1 then
-  dt.check(nil, ("%s has only %d tokens, but needs %d: give a longer text or a smaller -c"):format(opts.rest[1], #tokens,
-    stride and window + 1 or window))
+  dt.check(nil, ("%s has only %d tokens, but needs %d: give a longer text or a smaller -c"):format(
+    opts.rest[1], #tokens, stride and window + 1 or window))
 end
 windows = math.min(windows, opts.chunks or windows)
 

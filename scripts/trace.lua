@@ -9,7 +9,7 @@ local opts = dt.args {
   doc = "makes an HTML page that shows the trees of a trace (--trace), iteration by iteration",
   options = {
     { "out", nil, type = "string", doc = "the page (default: FILE with .html instead of .jsonl)" },
-    { "sequence", nil, type = "integer", min = 1, doc = "number of the text in a trace of several (default: the first)" },
+    { "sequence", nil, type = "integer", min = 1, doc = "which text of a trace of several (default: the first)" },
   },
   rest = "FILE.jsonl",
   models = false,

@@ -15,7 +15,7 @@ beside_a_busy_process() {
   wait $busy 2>/dev/null
   [ "$status" -eq 0 ] || fail "exit status $status, expected 0"
 }
-by='\((on a processor for [0-9]+ % of the time|put off a processor [0-9]+ times in [0-9.]+ s|[0-9]+ % of the processors. time stolen)\)'
+by='\((it had a processor for only [0-9]+ % of the time|it was preempted [0-9]+ times in [0-9.]+ s|[0-9]+ % of the processors. time was stolen)\)'
 
 it_takes_medians_of_rounds() {
   succeeds ar --text 'It was' -n 20 --ignore-eos --compare ar --rounds 2 --json r.json

@@ -13,10 +13,10 @@ it_says_what_it_finds() {
   says 'system: .*Linux '
   says "processor: .*$(nproc) CPUs?$"
   for feature in $(grep -m1 '^flags' /proc/cpuinfo | grep -owE 'avx2|avx512f|avx512_vnni|amx_int8'); do says "features: .*\b$feature\b"; done
-  says "processors: +[0-9]+ may be kept busy; allowed [0-9,-]+, quota of the control group: "
+  says "processors: +[0-9]+ usable; allowed: [0-9,-]+; quota of the control group: "
   says 'memory: +[0-9.]+ GB, [0-9.]+ GB free; last cache '
   says 'build: +[0-9a-f]{64}, commit '
-  says 'backend: +cpu:[a-z0-9]+ with [0-9]+ threads; there are .*cpu:scalar'
+  says 'backend: +cpu:[a-z0-9]+ with [0-9]+ threads; available: .*cpu:scalar'
   says 'bandwidth: +[1-9][0-9]*\.[0-9] GB/s'
   says 'bundled pair: ar [0-9]+, linear [0-9]+ tokens/s, prompt included, the same tokens$'
   if "$dtrun" ar -p It --backend x 2>&1 | grep -q 'auto, cuda, cpu'; then
@@ -24,10 +24,10 @@ it_says_what_it_finds() {
     says 'GPU: +(none: no GPU can be used: .*|cuda works)$'
   else
     says 'backends: +cpu; cuda was not compiled in: scripts/quickstart does .*cmake --preset cuda$'
-    says 'GPU: +(none: there is no /dev/nvidia0|/dev/nvidia[0-9]+ is there, but this program has no CUDA backend)$'
+    says 'GPU: +(none: /dev/nvidia0 does not exist|/dev/nvidia[0-9]+ exists, but this program has no CUDA backend)$'
   fi
   says 'MPI: +(mpirun -n R dtrun .*|none: .*)$'
-  says 'serve: +(dtrun serve is there|none: it is built where there is libmicrohttpd-dev)$'
+  says 'serve: +(dtrun serve is installed|none: building it needs libmicrohttpd-dev)$'
   [ -x "$(dirname "$dtrun")/dtrun-serve" ] && says 'serve: +dtrun serve is there$'
   says "model: +.*/models/mini-target$"
   says "model: +some-org/mini in $PWD/hf$"

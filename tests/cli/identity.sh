@@ -4,7 +4,7 @@
 . "$(dirname "$0")/helpers.sh"
 novel=$source_dir/scripts/prompts/novels/01.txt
 sweep=(run sweep -t 1 --prompt "$novel" --chars 80 -n 4 --out o.jsonl)
-anew='begin anew with --out and another file'
+anew='start again with --out and another file'
 
 # stays PATTERN COMMAND...: refused with status 2 in one line, and the file of results as it was, a torn line included
 stays() {

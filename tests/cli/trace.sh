@@ -51,7 +51,7 @@ it_refuses_what_is_no_trace() {
   done
   write_trace
   head -1 t.jsonl >bad.jsonl
-  refuses 2 'bad.jsonl: no whole iteration' run trace bad.jsonl
+  refuses 2 'bad.jsonl: no complete iteration' run trace bad.jsonl
 }
 it_draws_the_same_trees_without_graphviz() {
   succeeds eagle2 --set top_k=5 --set total=20 --text 'It was a dark night, and' -n 30 --ignore-eos --trace t.jsonl

@@ -104,7 +104,7 @@ function TestModels.test_a_pair_with_one_draft_has_no_second()
   local one = probe.with(MODELS, {})
   one.draft2 = nil
   draft([[
-    local none = "model = 2: there is no second draft model: --draft2 names one"
+    local none = "model = 2: there is no second draft model: give one with --draft2"
     eq(tree.seq.models, 1) eq(tree.seq:unread(2), 0)
     raises("tree:draft_step: " .. none, tree.draft_step, tree, 0, { model = 2 })
     raises("tree:draft_chain: " .. none, tree.draft_chain, tree, 0, 1, { model = 2 })

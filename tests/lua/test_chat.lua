@@ -100,13 +100,13 @@ function TestChat.test_mistakes_in_messages_raise()
   raises("the last message is not the user's", { QUESTION[1] })
   raises("message 1: the role assistant where user's turn is", { assistant, user })
   raises("message 2: the role user where assistant's turn is", { user, user })
-  raises("message 2: the role system is the first message's only", { user, QUESTION[1] })
+  raises("message 2: only the first message may have the role system", { user, QUESTION[1] })
   raises("message 1: role = tool is not system, user or assistant", { { role = "tool", content = "x" } })
   raises("message 1: role = nil is not", { { content = "x" } })
   raises("message 1: content is a table, expected a text", { { role = "user", content = { { text = "x" } } } })
   raises("message 1: a string, expected {role = .., content = ..}", { "x" })
   raises("message 1: unknown key 'name' (known: content, role)", { { role = "user", content = "x", name = "y" } })
-  lu.assertErrorMsgContains("generate: prompt and messages: give one of them", generate,
+  lu.assertErrorMsgContains("generate: give either prompt or messages, not both", generate,
     { prompt = "x", messages = { user } })
   lu.assertErrorMsgContains("a prompt is a boolean, expected a text, a prefix or a list of messages", generate,
     { prompt = true })

@@ -127,7 +127,7 @@ function TestCosts.test_what_is_kept_is_a_list_of_finite_numbers()
     ['keep(("n"):rep(33), {1})'] = "costs:keep: a name is a string of 1 to 32 bytes without NUL",
     ['keep("n\\0", {1})'] = "costs:keep: a name is a string of 1 to 32 bytes without NUL",
     ['keep("n", (function() local t = {} for i = 1, 257 do t[i] = i end return t end)())'] =
-      "costs:keep: a list of more than 256 numbers",
+      "costs:keep: the list has more than 256 numbers",
     ["recall(7)"] = "costs:recall: a name is a string of 1 to 32 bytes without NUL",
   } do lu.assertStrContains(in_policy(pair, "self.costs:" .. expression), message) end
 end
@@ -257,7 +257,7 @@ function TestCosts.test_bad_arguments_name_function_and_argument()
 end
 
 function TestCosts.test_a_table_that_is_none_raises()
-  lu.assertErrorMsgContains("costs: rows does not begin with 1", dt.fake,
+  lu.assertErrorMsgContains("costs: rows must begin with 1", dt.fake,
                             { vocab = 9, costs = { contexts = { 128 }, rows = { 2 }, target = { { 1.0 } } } })
 end
 

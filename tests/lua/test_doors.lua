@@ -171,7 +171,7 @@ function TestDoors.test_a_method_that_nothing_calls_is_an_error()
                               helper = false, drafting = false, restart = false, st = false, propose = false } do
     local source = DEFINE .. ("function P:%s() end"):format(wrong)
     if right then
-      fails(source, ("test has no method '%s' that is called: did you mean '%s'?"):format(wrong, right))
+      fails(source, ("test: a method '%s' would never be called: did you mean '%s'?"):format(wrong, right))
     else
       passes(source)
     end
@@ -224,12 +224,12 @@ end
 
 function TestDoors.test_what_is_not_in_the_box_is_said_so()
   passes([[
-    raises("string.match is not in the box, which has of string: byte, char, format, len, lower, rep, reverse, "
+    raises("string.match does not exist for policies; string has: byte, char, format, len, lower, rep, reverse, "
              .. "sub, upper",
            function() return string.match("a", "b") end)
-    raises("table.move is not in the box, which has of table: concat, insert, pack, remove, sort, unpack",
+    raises("table.move does not exist for policies; table has: concat, insert, pack, remove, sort, unpack",
            function() return table.move end)
-    raises("utf8.x is not in the box, which has of utf8: char, charpattern, codepoint, codes, len, offset",
+    raises("utf8.x does not exist for policies; utf8 has: char, charpattern, codepoint, codes, len, offset",
            function() return utf8.x end)
     raises("undefined variable 'nothing'", function() return nothing end)
     raises("string.number is not in the box, which has of string: byte, char, format, len, lower, rep, reverse, "
@@ -307,7 +307,7 @@ function TestDoors.test_what_is_wrong_with_a_module_is_told()
     loop = "policy ran longer than 2 s (or 20 million instructions) in its file",
     circle = "require: 'circle' failed before, or requires itself",
     globals = "undefined variable 'os'", missing = "missing.lua: cannot read the module: No such file",
-    ["../x"] = "require: a module is dt.policy, or a file beside the policy: NAME for NAME.lua",
+    ["../x"] = "require: expected \"dt.policy\", or \"NAME\" for the file NAME.lua next to the policy file",
     ["a.b"] = "require: a module is", ["a\\0b"] = "require: a module is", ["-x"] = "require: a module is",
     [("x"):rep(65)] = "require: a module is", [("x"):rep(64)] = "cannot read the module",
   } do

@@ -91,7 +91,7 @@ function TestPrompts:test_what_is_no_prompt_is_named_with_its_place()
   refuses("/s.jsonl:2: empty", { sets = { self:file("s.jsonl", good .. '{"id": 2, "prompt": ""}\n') } })
   local cut_off = good .. '{"id": 2, "prompt": "a\xC3"}\n'
   refuses("/s.jsonl:2: invalid UTF-8 at byte 23", { sets = { self:file("s.jsonl", cut_off) } })
-  refuses("s.jsonl:2: the prompt is called s/1, as that of ", { sets = { self:file("s.jsonl", good .. good) } })
+  refuses("s.jsonl:2: the prompt is named s/1, as is ", { sets = { self:file("s.jsonl", good .. good) } })
   lu.assertErrorMsgContains("unknown key 'file'", experiment.prompts, { file = "x" })
 end
 
@@ -271,7 +271,7 @@ function TestExperiment:test_twins_do_not_share_an_experiment()
   local path = self:file("p.lua", twin "keeper.lua")
   assert(experiment.run(self:spec { arms = { { policy = path } } }))
   write(path, twin "thief.lua")
-  self:refuses("its runs of twin are of another text of that policy (source ", { arms = { { policy = path } } })
+  self:refuses("its runs of twin used another version of that policy (source ", { arms = { { policy = path } } })
   local function of(name)
     return experiment.open(self:spec { out = self:file("texts.jsonl", ""), arms = {},
                                        prompts = { { set = "twins", name = "twins/1", text = twin(name) } } })
@@ -286,7 +286,7 @@ function TestExperiment:test_a_file_of_an_earlier_program_is_refused_with_what_t
   assert(experiment.run(self:spec()))
   write(self.out, (read(self.out):gsub('"build": "%x+"', '"build": "0123456789abcdef"', 1)))
   self:refuses('out.jsonl: made with build = "0123456789abcdef", not "', {})
-  self:refuses(": begin anew with --out and another file", {})
+  self:refuses(": start again with --out and another file", {})
 end
 
 function TestExperiment:test_a_disturbed_run_is_made_again_and_what_stays_disturbed_is_told()
@@ -298,10 +298,10 @@ function TestExperiment:test_a_disturbed_run_is_made_again_and_what_stays_distur
     tries[i], disturbed[i] = run.tries, run.disturbed or false
   end
   lu.assertEquals(tries, { 2, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1 })
-  local why = "put off a processor 300 times in 1.00 s"
+  local why = "it was preempted 300 times in 1.00 s"
   lu.assertEquals(disturbed, { false, false, false, why, false, false, false, false, false, false, false, false })
   lu.assertEquals(record.disturbance(assert(record.read(self.out)).runs), "The machine was busy: 3 of 12 runs were "
-    .. "disturbed and repeated; 1 stayed disturbed (one was " .. why
+    .. "disturbed and repeated; 1 were disturbed even in the last try (one: " .. why
     .. "), and 0 of these count because there are no others.")
   table.remove(done.runs, 4)
   lu.assertStrContains(record.disturbance(done.runs), "2 of 11 runs were disturbed and repeated; all of them succeed")
@@ -341,7 +341,7 @@ function TestExperiment:test_a_policy_that_changes_while_it_runs_ends_the_experi
     if t.policy == path then write(path, text .. "-- edited") end
     return real:generate(t)
   end
-  self:refuses("changing: the policy's file was changed while the experiment ran: begin anew with --out",
+  self:refuses("changing: the policy's file has changed during the experiment:  start again with --out",
                { pair = pair, arms = { { policy = path } }, warmup = 0 })
   for _, run in ipairs(assert(record.read(self.out)).runs) do lu.assertEquals(run.arm, "ar") end
 end

@@ -99,12 +99,12 @@ function TestMemory.test_nothing_but_plain_data_is_kept()
     value_fails("value: item 2 is a string, not a number", { 1, "2" })
     value_fails("value: item 1 is a table, not a number", { {} })
     value_fails("value: a table that is no list of numbers", { 1, x = 2 })
-    value_fails("value: a table with a metatable", setmetatable({ 1 }, {}))
+    value_fails("value: the table has a metatable", setmetatable({ 1 }, {}))
     local list = {}
     for i = 1, 256 do list[i] = i end
     assert(m:set(1, list) and #m:get(1) == 256)
     list[257] = 1
-    value_fails("value: a list of more than 256 numbers", list)
+    value_fails("value: the list has more than 256 numbers", list)
     raises("memory:set: a key is an integer or a string, not a fraction", m.set, m, 1.5, 1)
     raises("memory:get: a key is an integer or a string, not boolean", m.get, m, true)
     raises("memory:get: a key is an integer or a string, not nil", m.get, m, nil)
@@ -398,10 +398,10 @@ function TestCorpus.test_a_file_that_cannot_be_read_is_named()
   pair, failure = dt.fake { vocab = 12, corpus = { path } }
   os.remove(path)
   lu.assertNil(pair)
-  lu.assertEquals(failure.message, path .. ": empty, expected a text to look things up in")
+  lu.assertEquals(failure.message, path .. ": the file is empty, expected text")
   pair, failure = dt.fake { vocab = 12, corpus = {} }
   lu.assertNil(pair)
-  lu.assertEquals(failure.message, "corpus: no files, expected at least one")
+  lu.assertEquals(failure.message, "corpus: expected at least one file")
 end
 
 -- The second run of the same text copies all of the first's answer.

@@ -110,8 +110,8 @@ function TestRecord:test_a_malformed_line_is_named_with_file_and_line()
     end
     lu.assertEquals(#read(self.path), #whole + #line + 1 + #whole:match "\n(.*\n)$") -- nothing was lost
   end
-  refuses("", "a value is expected")
-  refuses("hello", "a value is expected")
+  refuses("", "expected a value")
+  refuses("hello", "expected a value")
   refuses("[1]", "its schema is not dtrun.run/1")
   refuses('{"schema": "dtrun.run/2"}', "its schema is not dtrun.run/1")
   refuses('{"schema": "dtrun.run/1"}', "it has no arm")

@@ -434,7 +434,7 @@ function TestReport.test_a_headline_is_made_of_what_is_told_apart_on_the_same_te
   lu.assertStrContains(headline({ 200, 300, 400, 250 }, { 180, 270, 360, 225 }),
     "Fastest on s: linear 2.88x [")
   local _, text = headline({ 200, 300, 400, 250 }, { 180, 270, 360, 225 })
-  lu.assertStrContains(text, "that is 1.11x [1.11, 1.11] of the next on the same texts, dynatree.")
+  lu.assertStrContains(text, "1.11x [1.11, 1.11] as fast as the next on the same texts, dynatree.")
   lu.assertStrContains(text, "## Pairs")
 end
 
@@ -620,7 +620,7 @@ function TestReport.test_what_policies_say_of_their_own_is_summed_up()
   end
   lu.assertEquals(rows, { { { "linear", "copy", "18", "8", "37.5 %", "62.5 %" } }, { { "linear", "gain", "4", "4" } } })
   document = report.document({ file { run { arm = "ar", speed = 5 } } }, { "t" })
-  lu.assertNotTableContains(names_of(document, "heading"), "Said by the policies")
+  lu.assertNotTableContains(names_of(document, "heading"), "Policies' notes")
 end
 
 os.exit(lu.LuaUnit.run())

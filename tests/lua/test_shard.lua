@@ -24,7 +24,7 @@ function TestShard.test_shards_are_numbered_from_1_to_n()
   end
   for _, text in ipairs { "0/4", "5/4", "0/0", "1/0", "-1/4", "1/1000001", "1/99999999999999999999", "", "/", "1", "1/",
                           "/4", "1/4/4", "1/4x", " 1/4", "1.0/4", "1e0/4", "0x1/4", "one/4" } do
-    refuses(("--shard: '%s' is no shard: expected i/n with i from 1 to n and n at most 1000000"):format(text), text,
+    refuses(("--shard: '%s' is not a shard: expected i/n with i from 1 to n and n at most 1000000"):format(text), text,
       "o.jsonl", NOTHING)
   end
 end

@@ -101,7 +101,7 @@ function TestDrawing.test_the_first_settings_are_the_defaults_then_the_presets_t
   lu.assertNil(list[1].rebuild)
   lu.assertFalse(allowed { D0 = 9, D_max = 3 })
   lu.assertNotNil(space[1])
-  lu.assertEquals({ tune.first(pair, "ar", 4, tune.random(1), {}) }, { nil, "ar: no parameters to tune" })
+  lu.assertEquals({ tune.first(pair, "ar", 4, tune.random(1), {}) }, { nil, "ar has no parameters to tune" })
   lu.assertStrContains(select(2, tune.first(pair, "none", 4, tune.random(1), {})), "no policy 'none'")
 end
 

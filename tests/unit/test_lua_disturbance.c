@@ -25,7 +25,7 @@ static void more_than_25_switches_a_second_disturb_but_never_two(void **state) {
   (void)state;
   assert_false(disturbed(1000, 1000, 25, 0, true));
   assert_true(disturbed(1000, 1000, 26, 0, true));
-  assert_string_equal(why, "put off a processor 26 times in 1.00 s");
+  assert_string_equal(why, "it was preempted 26 times in 1.00 s");
   assert_false(disturbed(1000, 2000, 50, 0, true)); /* two threads, each a second */
   assert_true(disturbed(1000, 2000, 51, 0, true));
   assert_false(disturbed(10, 10, 2, 0, true));
@@ -37,7 +37,7 @@ static void more_than_two_hundredths_stolen_disturb(void **state) {
   double n = (double)sysconf(_SC_NPROCESSORS_ONLN);
   assert_false(disturbed(2000, 2000, 0, 40 * n, true));
   assert_true(disturbed(2000, 2000, 0, 41 * n, true));
-  assert_string_equal(why, "2 % of the processors' time stolen");
+  assert_string_equal(why, "2 % of the processors' time was stolen");
   assert_false(disturbed(100, 100, 0, 25, true)); /* too short to tell */
 }
 

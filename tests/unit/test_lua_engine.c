@@ -362,7 +362,7 @@ static void a_failure_is_in_its_result_and_a_close_ends_all(void **state) {
   begin(engine, wrong, 3, &bad);
   dtl_prompt prompt = {.ids = prompt_ids, .n_ids = 3};
   dtl_request request = {.prompts = &prompt, .n = 1, .seq = {.max_tokens = 6}};
-  fails(dtl_engine_begin(engine, policy, &request, &err), DT_ESTATE, "all 2 slots are taken");
+  fails(dtl_engine_begin(engine, policy, &request, &err), DT_ESTATE, "all slots (2) are in use");
   while (dtl_engine_step(engine)) {}
   assert_int_equal(long_one.failure, DT_ECONTEXT);
   assert_int_equal(bad.failure, DT_EPOLICY);
