@@ -58,7 +58,7 @@ if busy then complain(busy) end
 local ranking = sweep.rank(done.runs)
 print(("%d settings%s%s, prompts: %d, tokens: %s, %s%s, threads: %d; outputs equal"):format(#ranking,
   part.name and " of shard " .. part.name or "",
-  left_out > 0 and (" (%d more left out by the policies' checks)"):format(left_out) or "", #prompts, opts.tokens,
+  left_out > 0 and (" (%d more left out by checks of policies)"):format(left_out) or "", #prompts, opts.tokens,
   how.wanted and how.wanted .. ", " or "", pair.backend, pair.threads))
 if opts.best > 0 then print(sweep.table(ranking, opts.best)) end
 for _, line in ipairs(record.failed(done.failures)) do complain(line) end

@@ -180,7 +180,7 @@ end
 print(("%s, %s, threads: %d; %d settings tried on %d prompts"):format(policy, pair.backend, pair.threads, n,
   counts.seen))
 if part.name then
-  print(("best of shard %s: %s, speedup after the prompt %.3fx on the search's prompts"):format(part.name, winner.arm,
+  print(("best of shard %s: %s, speedup after the prompt %.3fx on the prompts of the search"):format(part.name, winner.arm,
     winner.mean))
   return
 end

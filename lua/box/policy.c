@@ -246,9 +246,9 @@ static dt_status check_options(const dtl_policy_options *options, dt_error *err)
     NEED(options->settings[i].value, "a setting's value");
   }
   if (!(options->seconds >= 0))
-    return dtl_fail(err, DT_EINPUT, "policy: seconds = %g is negative: give 0 (no limit) or more", options->seconds);
+    return dtl_fail(err, DT_EINPUT, "policy: seconds = %g, expected 0 (no limit) or more", options->seconds);
   if (!(options->call_seconds >= 0))
-    return dtl_fail(err, DT_EINPUT, "policy: call_seconds = %g is negative: give 0 (the default) or more",
+    return dtl_fail(err, DT_EINPUT, "policy: call_seconds = %g, expected 0 (the default) or more",
                     options->call_seconds);
   return DT_OK;
 }

@@ -116,7 +116,8 @@ static dt_status prepare(work *w, dt_error *err) {
   dt_status status = check_request(w->pair, r, err);
   if (status) return status;
   if (w->n > 1 && (r->on_text || r->on_logprobs || r->on_origin || r->session))
-    return dtl_fail(err, DT_EINPUT, "streaming and sessions need exactly one answer (got %d)", w->n);
+    return dtl_fail(err, DT_EINPUT, "streaming and sessions need exactly one prompt and one answer (got %d answers)",
+                    w->n);
   if (w->n > 1 && !r->slots) return dtl_fail(err, DT_EINPUT, "%d answers need slots: set slots to 1 or more", w->n);
   if ((status = stepper_check(w->policy, w->pair, r, err))) return status;
   dt_pair_info pair;

@@ -34,8 +34,7 @@
 #define TURN_MS 3.0
 
 #define SAMPLING_ROWS 8 /* rows of passes with and without sampling */
-#define EXPERTS_ROWS 16 /* maximum rows of passes that read few experts: beyond, the cost of an expert hardly changes  \
-                         */
+#define EXPERTS_ROWS 16 /* maximum rows of passes that read few experts */
 
 static void note(const dtl_cost_measuring *how, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void note(const dtl_cost_measuring *how, const char *format, ...) {

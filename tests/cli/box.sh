@@ -70,7 +70,7 @@ LUA
   grep -q 'NAME: a b tuned' stdout || fail 'the presets'
   succeeds ./policy.lua --preset b --text x -n 2 --json r.json
   ! grep -q fake r.json || fail 'a text of the policy in the result'
-  refuses 2 'no preset .c. .there are: a, b.' ./policy.lua --preset c --text x -n 2
+  refuses 2 'no preset .c. .it has: a, b.' ./policy.lua --preset c --text x -n 2
 }
 it_ends_a_policy_that_used_its_seconds() {
   policy 'zeros = ("\0"):rep(65536)' 'for _ = 1, 50 do local _ = zeros < zeros end return'

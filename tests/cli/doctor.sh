@@ -23,7 +23,7 @@ it_says_what_it_finds() {
     says 'backends: +cpu and cuda$'
     says 'GPU: +(none: no GPU can be used: .*|cuda works)$'
   else
-    says 'backends: +cpu; cuda was not compiled in: scripts/quickstart does .*cmake --preset cuda$'
+    says 'backends: +cpu; this program was built without cuda: .*cmake --preset cuda$'
     says 'GPU: +(none: /dev/nvidia0 does not exist|/dev/nvidia[0-9]+ exists, but this program has no CUDA backend)$'
   fi
   says 'MPI: +(mpirun -n R dtrun .*|none: .*)$'

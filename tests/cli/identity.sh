@@ -30,7 +30,7 @@ it_refuses_a_policy_that_was_edited() {
   cp "$source_dir/policies/linear.lua" .
   succeeds "${sweep[@]}" ./linear.lua --set K=2
   echo '-- edited' >>linear.lua
-  stays 'its runs of linear are of another text of that policy \(source [0-9a-f]{64}, now [0-9a-f]{64}\)' \
+  stays 'its runs of linear used another version of that policy \(source [0-9a-f]{64}, now [0-9a-f]{64}\)' \
     "$dtrun" "${sweep[@]}" ./linear.lua --set K=3
   cp "$source_dir/policies/linear.lua" .
   succeeds "${sweep[@]}" ./linear.lua --set K=3

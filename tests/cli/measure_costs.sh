@@ -41,7 +41,7 @@ it_prints_a_table_and_plots_it() {
   grep -q '^milliseconds per pass over 3 sequences, by rows per sequence,  ' stdout || fail 'no table of a batch'
   refuses_to_plot 2 'must end in .svg or .png' "$PATH" costs.gif
   mkdir bin && ln -s "$(command -v sh)" bin/sh
-  refuses_to_plot 1 'there is no gnuplot \(Debian: apt-get install gnuplot-nox\)' "$PWD/bin" costs.svg
+  refuses_to_plot 1 'gnuplot is not installed \(Debian: apt-get install gnuplot-nox\)' "$PWD/bin" costs.svg
   command -v gnuplot >/dev/null || return 0
   succeeds run costs -c 60 -t 1 --plot costs.svg
   grep -q '<svg' costs.svg || fail 'no picture'

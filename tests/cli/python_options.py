@@ -94,7 +94,7 @@ with dtrun.load(threads=1) as pair:
     assert "no chat template" in refused(pair.generate, talk)
     assert "role = judge is not system, user or assistant" in refused(pair.generate, [{"role": "judge", "content": ""}])
     assert refused(pair.generate) == "generate: prompt is missing"
-    assert "prompt and messages: give one" in refused(pair.generate, PROMPT, messages=talk)
+    assert "give either prompt or messages" in refused(pair.generate, PROMPT, messages=talk)
 
     # seeds have 64 bits
     texts = set()

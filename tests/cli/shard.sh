@@ -43,10 +43,10 @@ it_refuses_what_is_no_shard() {
   for text in 0/4 5/4 4 x/4 ''; do
     refuses 2 "--shard: '$text' is not a shard: expected i/n with i from 1 to n and n at most 1000000, as in 3/4" "${sweep[@]}" --out s.jsonl --shard "$text"
   done
-  refuses 2 'shard 4/4: --out FILE is missing' "${sweep[@]}" --shard 4/4
-  refuses 2 'shard 1/4: --out FILE is missing' run tune linear --shard 1/4
-  SLURM_ARRAY_TASK_ID=5 SLURM_ARRAY_TASK_COUNT=4 SLURM_ARRAY_TASK_MIN=5 refuses 2 'shard 1/4: --out FILE is missing' "${sweep[@]}"
-  refuses 2 "--shard: '3/2' is no shard" run paper ablation --quick --shard 3/2
+  refuses 2 'shard 4/4 needs --out FILE' "${sweep[@]}" --shard 4/4
+  refuses 2 'shard 1/4 needs --out FILE' run tune linear --shard 1/4
+  SLURM_ARRAY_TASK_ID=5 SLURM_ARRAY_TASK_COUNT=4 SLURM_ARRAY_TASK_MIN=5 refuses 2 'shard 1/4 needs --out FILE' "${sweep[@]}"
+  refuses 2 "--shard: '3/2' is not a shard" run paper ablation --quick --shard 3/2
   [ -z "$(ls ./*.jsonl 2>/dev/null)" ] || fail 'a file was begun'
 }
 it_goes_on_after_a_kill() {
@@ -73,7 +73,7 @@ it_names_what_is_missing() {
   head -n 6 s-1of3.jsonl >torn && mv torn s-1of3.jsonl
   run "$dtrun" run merge s.jsonl s-1of3.jsonl
   [ "$status" -eq 2 ] || fail "exit status $status, expected 2"
-  says_in_one_line 's.jsonl is not all: unfinished (plain decoding|linear K=.|fixed_tree D=. tau=0..) \([01] of 2 runs, shard 1\)' merge
+  says_in_one_line 's.jsonl is incomplete: unfinished (plain decoding|linear K=.|fixed_tree D=. tau=0..) \([01] of 2 runs, shard 1\)' merge
   succeeds run report s-*of3.jsonl
   grep -q '^The experiment is incomplete: unfinished ' s/report.md || fail 'the report does not say it'
   succeeds "${sweep[@]}" --out s.jsonl --shard 1/3
@@ -104,7 +104,7 @@ it_refuses_to_merge_what_does_not_fit() {
   refuses 2 'whole.jsonl: not a shard, expected files that were written with --shard' run merge m.jsonl s-1of2.jsonl whole.jsonl
   refuses 2 's-1of2.jsonl: shard 1/2 itself' run merge s-*of2.jsonl
   refuses 2 'nowhere.jsonl: No such file' run merge m.jsonl nowhere.jsonl
-  refuses 2 'merge: expected dtrun run merge OUT FILE.jsonl' run merge m.jsonl
+  refuses 2 'merge: no files of shards: expected dtrun run merge OUT FILE.jsonl' run merge m.jsonl
   [ ! -e m.jsonl ] || fail 'something was merged'
   refuses 1 '/dev/full: No space left on device' run merge /dev/full s-1of2.jsonl
 }
@@ -112,7 +112,7 @@ it_searches_in_shards_and_goes_on() {
   export XDG_CONFIG_HOME=$PWD/config
   local tune=(run tune linear --settings 6 --save-anyway -n 6 --repeats 1 --chars 60 -t 1 --prompt "$novels"/0[1-4].txt)
   shards 2 t.jsonl "${tune[@]}"
-  grep -qE '^best of shard 2/2: linear K=[0-9]+, speedup after the prompt [0-9.]+x on the search's prompts$' stdout || fail 'no best of a shard'
+  grep -qE '^best of shard 2/2: linear K=[0-9]+, speedup after the prompt [0-9.]+x on the prompts of the search$' stdout || fail 'no best of a shard'
   [ ! -e config ] || fail 'a shard has kept a preset'
   succeeds run merge t.jsonl t-*of2.jsonl
   cp t.jsonl merged.jsonl
@@ -123,7 +123,7 @@ it_searches_in_shards_and_goes_on() {
   [ "$(grep -c '"arm"' t.jsonl)" -le $(($(grep -c '"arm"' merged.jsonl) + 6)) ] || fail 'it has searched again'
   grep -v '"repeat": 3' t-2of2.jsonl >torn.jsonl # its finalists were not run
   run "$dtrun" run merge u.jsonl t-1of2.jsonl torn.jsonl
-  refuses 2 'u.jsonl: shard 2 of 2 has not come to its end' "${tune[@]}" --out u.jsonl
+  refuses 2 'u.jsonl: shard 2 of 2 is not finished' "${tune[@]}" --out u.jsonl
   succeeds "${tune[@]}" --out whole.jsonl
   head -n 12 whole.jsonl >first && cp first whole.jsonl
   succeeds "${tune[@]}" --out whole.jsonl # goes on where it was

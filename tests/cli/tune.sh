@@ -33,7 +33,7 @@ it_keeps_what_it_found_as_a_preset_of_this_policy_pair_and_machine() {
   succeeds run sweep linear --preset tuned --prompt "$novels/01.txt" -n 4 -t 1
   succeeds linear --help
   grep -q 'presets, --preset NAME: tuned' stdout || fail 'no preset tuned in the help'
-  refuses 2 "fixed_tree: no preset 'tuned'" fixed_tree --preset tuned --text hello -n 4 -t 1
+  refuses 2 "fixed_tree has no preset 'tuned'" fixed_tree --preset tuned --text hello -n 4 -t 1
   refuses 2 "linear has no preset 'tuned' for this pair" linear --preset tuned --text hello -n 4 -t 2
   refuses 2 "linear has no preset 'tuned' for this pair" linear --preset tuned --text hello -n 4 -t 1 --draft "$models/mini-target"
   refuses 2 "linear has no preset 'tuned' for this pair" linear --preset tuned --text hello -n 4 -t 1 --weights q8
@@ -46,13 +46,13 @@ it_keeps_what_it_found_as_a_preset_of_this_policy_pair_and_machine() {
   refuses 2 'linear: preset tuned: K = 999 is out of range' linear --preset tuned --text hello -n 4 -t 1
   mv "$preset" kept
   cp kept config/dtrun/presets/linear-0123456789abcdef.json
-  refuses 2 "linear has no preset 'tuned' for this pair and machine \(those of an earlier dtrun are not read\): run .dtrun run tune linear. first" \
+  refuses 2 "linear has no preset 'tuned' for this pair and machine \(presets of earlier dtrun versions are not used\): run .dtrun run tune linear. first" \
     linear --preset tuned --text hello -n 4 -t 1
   mv kept "$preset"
   sed -Ei 's/"source": "./"source": "/' "$preset"
-  refuses 2 'linear-[0-9a-f]*.json: found for another text of the policy: run .dtrun run tune linear. again' linear --preset tuned --text hello -n 4 -t 1
+  refuses 2 'linear-[0-9a-f]*.json: was tuned for another version of the policy: run .dtrun run tune linear. again' linear --preset tuned --text hello -n 4 -t 1
   echo '{"source": "", "params": 3}' >"$preset"
-  refuses 2 'linear-[0-9a-f]*.json: not a preset \(it has no object 'params'\): run .dtrun run tune linear. again' linear --preset tuned --text hello -n 4 -t 1
+  refuses 2 'linear-[0-9a-f]*.json: not a preset \(it has no object .params.\): run .dtrun run tune linear. again' linear --preset tuned --text hello -n 4 -t 1
 }
 # It is the same to such a policy which draft the pair has: tune loads one, a run with this policy alone does not.
 it_finds_the_preset_of_a_policy_without_a_draft() {
@@ -62,7 +62,7 @@ it_finds_the_preset_of_a_policy_without_a_draft() {
   succeeds "${run[@]}"
   succeeds "${run[@]}" --compare linear
   succeeds "${run[@]}" --compare linear --draft "$models/mini-target" --draft-weights q8 --draft-vocab 600
-  refuses 2 "suffix: no preset 'tuned' for this pair" "${run[@]}" --weights q8
+  refuses 2 "suffix has no preset 'tuned' for this pair" "${run[@]}" --weights q8
 }
 # Two policies whose texts have one FNV-1a 64: what was found for the one is not the other's.
 it_keeps_no_preset_for_a_twin() {
@@ -71,14 +71,14 @@ it_keeps_no_preset_for_a_twin() {
   succeeds "${tune[@]}" ./p.lua --prompt "$novels"/0[1-4].txt
   succeeds ./p.lua --preset tuned --text hello -n 4 -t 1
   cp "$source_dir/tests/data/twins/thief.lua" p.lua
-  refuses 2 'p-[0-9a-f]{64}.json: found for another text of the policy: run .dtrun run tune ./p.lua. again' \
+  refuses 2 'p-[0-9a-f]{64}.json: was tuned for another version of the policy: run .dtrun run tune ./p.lua. again' \
     ./p.lua --preset tuned --text hello -n 4 -t 1
 }
 it_refuses_what_it_cannot_tune() {
   export XDG_CONFIG_HOME=$PWD/config
   refuses 2 'ar has no parameters to tune' "${tune[@]}" ar --prompt "$novels"/0[1-4].txt
   refuses 2 'no policy: expected' "${tune[@]}" --prompt "$novels"/0[1-4].txt
-  refuses 2 "one policy at a time, not 'ar' too" "${tune[@]}" linear ar --prompt "$novels"/0[1-4].txt
+  refuses 2 "unexpected argument 'ar': give one policy at a time" "${tune[@]}" linear ar --prompt "$novels"/0[1-4].txt
   refuses 2 'at least 2 prompts' "${tune[@]}" linear --prompt "$novels/01.txt"
   refuses 2 "no policy 'nothing'" "${tune[@]}" nothing --prompt "$novels"/0[1-4].txt
 }

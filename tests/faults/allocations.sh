@@ -74,7 +74,7 @@ it_tells_of_nothing_else_where_a_batch_has_no_memory() {
   local XDG_CACHE_HOME=$PWD/prompts.jsonl # a file: nothing can be kept in it
   printf '{"prompt": "%s"}\n' 'The ship' 'It was' 'A third' >prompts.jsonl
   all=$(allocations "${batch[@]}")
-  grep -q 'costs cannot be kept' stderr || fail 'a batch that ends well does not tell that costs cannot be kept'
+  grep -q 'costs cannot be written to' stderr || fail 'a batch that ends well does not tell that costs cannot be kept'
   for ((at = all - 2000; at < all; at += ${step:-100})); do
     status=0
     with_faults all,$at "${batch[@]}" || status=$?

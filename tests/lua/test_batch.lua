@@ -116,7 +116,7 @@ function TestBatch.test_prefixes_and_limits()
     lu.assertErrorMsgContains(message, pair.generate_batch, pair,
                               { policy = "ar", prompts = { " 1" }, slots = slots })
   end
-  lu.assertErrorMsgContains("no list of prompts", pair.generate_batch, pair, { policy = "ar", prompts = {} })
+  lu.assertErrorMsgContains("not a list of prompts", pair.generate_batch, pair, { policy = "ar", prompts = {} })
   lu.assertErrorMsgContains("unknown key 'prompt'", pair.generate_batch, pair, { policy = "ar", prompt = " 1" })
 end
 
@@ -133,7 +133,7 @@ function TestBatch.test_a_policy_that_fails_ends_its_own_text_only()
     ["went wrong"] = "error 'went wrong'",
     ["longer than"] = "while true do pcall(error) end",
     ["there is no node 99"] = "tree:draft_step(99)",
-    ["without a commit"] = "P.step = function() end",
+    ["without a call of commit"] = "P.step = function() end",
     ["no candidates yet"] = "tree:draft_step(0); tree:add(0, 3); tree:branch(1, 1)",
   }
   for message, statement in pairs(bad) do
@@ -244,7 +244,7 @@ function TestBatch.test_wrong_pauses_are_refused()
     local request = { policy = "p.lua", prompt = " 1", tokens = 3, source = source(PAUSES:format(text)) }
     return select(2, pair:generate(request)).message
   end
-  lu.assertStrContains(fails "-1", "seq:pause: n = -1 is below 0")
+  lu.assertStrContains(fails "-1", "seq:pause: n = -1 is negative")
   lu.assertStrContains(fails "0.5", "seq:pause: n")
   lu.assertStrContains(fails "1, -1", "seq:pause: equal = -1 is out of range: 0..64")
   lu.assertStrContains(fails "1, 65", "seq:pause: equal = 65 is out of range: 0..64")

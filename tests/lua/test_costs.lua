@@ -142,7 +142,7 @@ function TestCosts.test_a_pass_of_the_target_costs_more_the_more_experts_it_read
     ["9, 1, nil, 1e9"] = "124999998.0",
   } do lu.assertStrContains(in_policy(pair, ("self.costs:target(%s)"):format(expression)), "<" .. ms .. ">") end
   lu.assertStrContains(in_policy(fake(), "self.costs:target(5, 1, nil, 1000)"), "<2.0>") -- a table without experts
-  lu.assertErrorMsgContains("costs: experts needs a count per row", fake, { costs = {
+  lu.assertErrorMsgContains("costs: experts needs one number for each row count", fake, { costs = {
     contexts = { 128 }, rows = { 1 }, target = { { 1.0 } }, experts = { 0.5 }, expert = { 0 } } })
 end
 

@@ -232,7 +232,7 @@ function TestDoors.test_what_is_not_in_the_box_is_said_so()
     raises("utf8.x does not exist for policies; utf8 has: char, charpattern, codepoint, codes, len, offset",
            function() return utf8.x end)
     raises("undefined variable 'nothing'", function() return nothing end)
-    raises("string.number is not in the box, which has of string: byte, char, format, len, lower, rep, reverse, "
+    raises("string.number does not exist for policies; string has: byte, char, format, len, lower, rep, reverse, "
              .. "sub, upper",
            function() return string[1] end)
     string.match = function() return 7 end
@@ -242,10 +242,10 @@ function TestDoors.test_what_is_not_in_the_box_is_said_so()
     if message:sub(-40) ~= ("x"):rep(40) or message:sub(-41) ~= " " .. ("x"):rep(40) then error(message) end
   ]] .. DEFINE)
   fails(DEFINE .. "function P:draft() return (self.name or 'x'):gsub('a', 'b') end",
-        "test.lua:8: string.gsub is not in the box, which has of string: byte, char")
+        "test.lua:8: string.gsub does not exist for policies; string has: byte, char")
   for _, name in ipairs { "io", "os", "debug", "package", "coroutine", "load", "loadfile", "dofile", "xpcall",
                           "collectgarbage", "warn", "loadstring" } do
-    fails("local x = " .. name .. "\n" .. DEFINE, ("undefined variable '%s': it is not in the box"):format(name))
+    fails("local x = " .. name .. "\n" .. DEFINE, ("undefined variable '%s': policies may use only"):format(name))
   end
 end
 
@@ -308,8 +308,9 @@ function TestDoors.test_what_is_wrong_with_a_module_is_told()
     circle = "require: 'circle' failed before, or requires itself",
     globals = "undefined variable 'os'", missing = "missing.lua: cannot read the module: No such file",
     ["../x"] = "require: expected \"dt.policy\", or \"NAME\" for the file NAME.lua next to the policy file",
-    ["a.b"] = "require: a module is", ["a\\0b"] = "require: a module is", ["-x"] = "require: a module is",
-    [("x"):rep(65)] = "require: a module is", [("x"):rep(64)] = "cannot read the module",
+    ["a.b"] = "require: expected \"dt.policy\"", ["a\\0b"] = "require: expected \"dt.policy\"",
+    ["-x"] = "require: expected \"dt.policy\"",
+    [("x"):rep(65)] = "require: expected \"dt.policy\"", [("x"):rep(64)] = "cannot read the module",
   } do
     fails(nil, message, beside(DEFINE .. ("require '%s'"):format(name)))
   end
@@ -317,8 +318,8 @@ end
 
 function TestDoors.test_modules_are_for_the_time_when_the_file_is_read()
   write("helper.lua", "return 1")
-  fails(nil, "main.lua:8: require: 'helper' is not loaded: a policy's file requires what lies beside it when it is "
-        .. "read", beside(DEFINE .. "function P:draft() require 'helper' end"))
+  fails(nil, "main.lua:8: require: 'helper' is not loaded: only a policy file can require other files, while it is "
+        .. "loaded", beside(DEFINE .. "function P:draft() require 'helper' end"))
   passes(nil, beside("local h = require 'helper'\n" .. DEFINE
     .. "function P:draft() if require 'helper' ~= h then error() end end"))
   fails(DEFINE .. "require 'helper'", "require: 'helper' is not loaded")
@@ -332,7 +333,7 @@ function TestDoors.test_all_files_together_have_64_KiB()
   write("large.lua", (" "):rep(left))
   passes(nil, main)
   write("large.lua", (" "):rep(left + 1))
-  fails(nil, ("%d bytes are more than %d"):format(left + 1, left), main)
+  fails(nil, ("%d bytes are more than the maximum of %d"):format(left + 1, left), main)
   write("a.lua", "return " .. (" "):rep(40000) .. "1")
   write("b.lua", "return " .. (" "):rep(40000) .. "1")
   fails(nil, "bytes are more than", beside(DEFINE .. "require 'a' require 'b'"))

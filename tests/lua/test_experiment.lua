@@ -217,7 +217,7 @@ function TestExperiment:test_a_shards_file_is_its_own_and_of_these_settings()
   self:refuses('made with shard = "2/2", not "1/2"', { shard = "1/2" })
   self:refuses("made with runs of deep = 8, not null",
     { shard = "2/2", arms = { { policy = "linear", params = { K = 3 } } } })
-  self:refuses("out.jsonl: shard 2/2 itself: give the same --shard to go on with it", {})
+  self:refuses("out.jsonl: the file of shard 2/2: give the same --shard to continue it", {})
 end
 
 -- Of the file of a run-through the first lines, as another node would have written them.
@@ -304,7 +304,7 @@ function TestExperiment:test_a_disturbed_run_is_made_again_and_what_stays_distur
     .. "disturbed and repeated; 1 were disturbed even in the last try (one: " .. why
     .. "), and 0 of these count because there are no others.")
   table.remove(done.runs, 4)
-  lu.assertStrContains(record.disturbance(done.runs), "2 of 11 runs were disturbed and repeated; all of them succeed")
+  lu.assertStrContains(record.disturbance(done.runs), "2 of 11 runs were disturbed and repeated; repeating succeeded for all of them")
   lu.assertNil(record.disturbance { done.runs[2] })
 end
 
@@ -341,13 +341,13 @@ function TestExperiment:test_a_policy_that_changes_while_it_runs_ends_the_experi
     if t.policy == path then write(path, text .. "-- edited") end
     return real:generate(t)
   end
-  self:refuses("changing: the policy's file has changed during the experiment:  start again with --out",
+  self:refuses("changing: the policy's file has changed during the experiment: start again with --out",
                { pair = pair, arms = { { policy = path } }, warmup = 0 })
   for _, run in ipairs(assert(record.read(self.out)).runs) do lu.assertEquals(run.arm, "ar") end
 end
 
 function TestExperiment:test_bad_arms_are_refused_before_anything_runs()
-  self:refuses("linear: no parameter 'X' (there are: K)", { arms = { { policy = "linear", params = { X = 1 } } } })
+  self:refuses("linear: no parameter 'X' (it has: K)", { arms = { { policy = "linear", params = { X = 1 } } } })
   self:refuses("linear: K = 0 is out of range: 1..256", { arms = { { policy = "linear", params = { K = 0 } } } })
   self:refuses("no policy 'nothing'", { arms = { { policy = "nothing" } } })
   self:refuses("two arms are called 'linear'", { arms = { { policy = "linear" }, { policy = "linear" } } })

@@ -21,7 +21,7 @@ end
 
 function TestJson.test_what_json_has_no_word_for_is_null_or_an_error()
   lu.assertEquals(json.encode { 0 / 0, math.huge, json.null }, "[null, null, null]")
-  lu.assertErrorMsgContains("a function has no JSON", json.encode, { f = print })
+  lu.assertErrorMsgContains("a function cannot be JSON", json.encode, { f = print })
   lu.assertErrorMsgContains("a key is a number", json.encode, { [3] = 1 })
   local loop = {}
   loop.loop = loop

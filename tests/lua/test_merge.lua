@@ -101,19 +101,19 @@ function TestMerge.test_files_that_do_not_fit_are_refused_with_both_values()
       for _, text in ipairs(expected) do lu.assertStrContains(message, text) end
     end
   end
-  refuses({ "made with build", '"b0"', '"b1"', "only shards of one experiment" }, { build = "b1" })
-  refuses({ "made with commit", '"c"', '"x"' }, { commit = "x" })
-  refuses({ "made with version", '"0"', '"1"' }, { version = "1" })
-  refuses({ "made with target_hash", '"t0"', '"t1"' }, { target_hash = "t1" })
-  refuses({ "made with draft_hash", '"d0"', '"d1"' }, { draft_hash = "d1" })
-  refuses({ "made with machine", '"a machine, 8 CPUs"', '"a machine, 4 CPUs"' }, { machine = "a machine, 4 CPUs" })
-  refuses({ "made with backend", '"cpu"', '"cuda"' }, { backend = "cuda" })
-  refuses({ "made with threads", "8", "4" }, { threads = 4 })
-  refuses({ "made with experiment", '"sweep"', '"tune"' }, { experiment = "tune" })
-  refuses({ "made with repeats", "1", "3" }, { protocol = { tokens = { 10 }, repeats = 3, prompts = 2 } })
-  refuses({ "made with runs of linear K=9", "null", "2" }, { settings = copy(SETTINGS, { ["linear K=9"] = 2 }) })
-  refuses({ "made with shard", "1/2", "2/3" }, { shard = "2/3" })
-  refuses({ "made with the source of linear", "s0", "s1" }, nil, function(other)
+  refuses({ "has build", '"b0"', '"b1"', "only shards of one experiment" }, { build = "b1" })
+  refuses({ "has commit", '"c"', '"x"' }, { commit = "x" })
+  refuses({ "has version", '"0"', '"1"' }, { version = "1" })
+  refuses({ "has target_hash", '"t0"', '"t1"' }, { target_hash = "t1" })
+  refuses({ "has draft_hash", '"d0"', '"d1"' }, { draft_hash = "d1" })
+  refuses({ "has machine", '"a machine, 8 CPUs"', '"a machine, 4 CPUs"' }, { machine = "a machine, 4 CPUs" })
+  refuses({ "has backend", '"cpu"', '"cuda"' }, { backend = "cuda" })
+  refuses({ "has threads", "8", "4" }, { threads = 4 })
+  refuses({ "has experiment", '"sweep"', '"tune"' }, { experiment = "tune" })
+  refuses({ "has repeats", "1", "3" }, { protocol = { tokens = { 10 }, repeats = 3, prompts = 2 } })
+  refuses({ "has runs of linear K=9", "null", "2" }, { settings = copy(SETTINGS, { ["linear K=9"] = 2 }) })
+  refuses({ "has shard", "1/2", "2/3" }, { shard = "2/3" })
+  refuses({ "has the source of linear", "s0", "s1" }, nil, function(other)
     for _, r in ipairs(other.runs) do r.source = r.policy == "linear" and "s1" or r.source end
   end)
   refuses({ "changed the output of s/2, 10 tokens: hash", "h2", "h3" }, nil, function(other)
@@ -132,7 +132,7 @@ function TestMerge.test_what_is_no_shard_is_refused()
   end
   local plain = file(1, 2)
   plain.head.shard, plain.head.settings = nil, nil
-  lu.assertStrContains(select(2, merge.together({ plain }, PATHS)), "s-1of2.jsonl: no shard")
+  lu.assertStrContains(select(2, merge.together({ plain }, PATHS)), "s-1of2.jsonl: not a shard")
 end
 
 function TestMerge.test_models_may_lie_elsewhere_where_hashes_say_that_they_are_the_same()
@@ -143,7 +143,7 @@ function TestMerge.test_models_may_lie_elsewhere_where_hashes_say_that_they_are_
     return f
   end
   local _, message = merge.together({ no_hash(1), no_hash(2, { target = "/local/t" }) }, PATHS)
-  lu.assertStrContains(message, 'made with target = "/local/t", but s-1of2.jsonl with "/n/t"')
+  lu.assertStrContains(message, 'has target = "/local/t", but s-1of2.jsonl has "/n/t"')
 end
 
 function TestMerge.test_missing_shards_and_settings_are_named()
@@ -230,7 +230,7 @@ function TestWrite:test_a_shard_is_not_written_over()
   assert(kept:append_all(first.runs))
   local ok, message = merge.write(self.out, { file(2, 2) }, PATHS)
   lu.assertNil(ok)
-  lu.assertStrContains(message, "shard 1/2 itself: ")
+  lu.assertStrContains(message, "the file of shard 1/2: ")
 end
 
 TestGrouped = {}
@@ -247,7 +247,7 @@ function TestGrouped.test_shards_are_one_experiment_of_a_report_and_others_their
   local none, message = merge.grouped({ file(1, 2), file(2, 2, { build = "b1" }) },
     { "s-1of2.jsonl", "s-2of2.jsonl" })
   lu.assertNil(none)
-  lu.assertStrContains(message, "made with build")
+  lu.assertStrContains(message, "has build")
 end
 
 os.exit(lu.LuaUnit.run())

@@ -460,7 +460,7 @@ function TestParameters.test_bad_values_are_input_errors()
   lu.assertNil(params)
   lu.assertEquals({ err.kind, err.message }, { "input", "knobs: n = 1.5 is not an integer" })
   lu.assertEquals(tostring(err), err.message)
-  lu.assertEquals(select(2, params_of({}, "three")).message, "knobs: no preset 'three' (there are: two)")
+  lu.assertEquals(select(2, params_of({}, "three")).message, "knobs: no preset 'three' (it has: two)")
   lu.assertEquals(select(2, params_of { n = {} }).message, "knobs: n =  is not an integer")
   lu.assertErrorMsgContains("params.n is a function", params_of, { n = print })
 end

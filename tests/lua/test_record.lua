@@ -203,7 +203,7 @@ end
 function TestRecord:test_a_missing_or_empty_file_and_one_that_cannot_be_read_say_so()
   lu.assertStrContains(select(2, record.read(self.path)), "No such file")
   write(self.path, "")
-  lu.assertStrContains(select(2, record.read(self.path)), "empty, expected the lines of an experiment")
+  lu.assertStrContains(select(2, record.read(self.path)), "the file is empty, expected an experiment")
   local ok, message = record.read "/"
   lu.assertNil(ok)
   lu.assertStrContains(message, "directory")

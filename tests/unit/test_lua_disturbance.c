@@ -17,7 +17,7 @@ static void less_than_nine_tenths_on_a_processor_disturb(void **state) {
   (void)state;
   assert_false(disturbed(1000, 900, 0, 0, true));
   assert_true(disturbed(1000, 899, 0, 0, true));
-  assert_string_equal(why, "on a processor for 90 % of the time");
+  assert_string_equal(why, "it had a processor for only 90 % of the time");
   assert_false(disturbed(1000, 10, 0, 0, false)); /* it waits for a device */
 }
 

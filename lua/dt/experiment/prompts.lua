@@ -10,7 +10,7 @@ local KEYS = { files = true, sets = true, chars = true }
 function prompts.cut(text, n)
   local length, bad = utf8.len(text)
   if not length then return nil, ("invalid UTF-8 at byte %d"):format(bad) end
-  if length == 0 then return nil, "the text is empty" end
+  if length == 0 then return nil, "empty, expected some text" end
   return n and n < length and text:sub(1, utf8.offset(text, n + 1) - 1) or text
 end
 

@@ -35,8 +35,8 @@ local ceil, huge, max, min, setmetatable = math.ceil, math.huge, math.max, math.
 
 -- Policy overhead for each sequence, as multiples of the cost of a cache miss m(n) = costs:cache_miss(n): LOOK for an
 -- iteration of rate, STEP for a draft pass, PLAIN for an iteration of plain decoding (all of m(1)); RESUME for the
--- first iteration after a pause (of m(2)); NODE for a node (of m(0): the policy's memory is in the cache by then). They are
--- fitted to these microseconds, measured on a Zen 3:
+-- first iteration after a pause (of m(2)); NODE for a node (of m(0): the policy's memory is in the cache by then). They
+-- are fitted to these microseconds, measured on a Zen 3:
 --   target pass    iteration of rate    after a pause    plain    node      m(1)        m(2)        m(0)
 --   0.2 ms             20 to 40           60 to 77        4.4       9     10 to 20    45 to 70    1.4 to 2.5
 --     7 ms               116                138            32      10        70          74           4

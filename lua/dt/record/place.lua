@@ -52,8 +52,8 @@ function place.told(runs)
   local here = several > 0 and (n > 1 and "shard and node" or "shard") or "node"
   local shared = several > 0 and ("in %d shards "):format(several) or ""
   local lines = { ("Runs were made %son %d node%s (%s). A speedup is the ratio to plain decoding of the same text and "
-    .. "length, to that of the same %s where it was made there, and policies of different shards or nodes are compared "
-    .. "by their speedups."):format(shared, n, n == 1 and "" or "s", nodes, here) }
+    .. "length, if possible in the same %s; policies of different shards or nodes are compared by their speedups.")
+    :format(shared, n, n == 1 and "" or "s", nodes, here) }
   if n > 1 then
     lines[#lines + 1] = "Tokens per second, times and memory are those of the node that made the run, so a comparison "
       .. "of policies also compares nodes. Cost tables and presets `tuned` belong to a machine: policies that use "
