@@ -180,8 +180,8 @@ end
 print(("%s, %s, threads: %d; %d settings tried on %d prompts"):format(policy, pair.backend, pair.threads, n,
   counts.seen))
 if part.name then
-  print(("best of shard %s: %s, speedup after the prompt %.3fx on the prompts of the search"):format(part.name, winner.arm,
-    winner.mean))
+  print(("best of shard %s: %s, speedup after the prompt %.3fx on the prompts of the search"):format(
+    part.name, winner.arm, winner.mean))
   return
 end
 local speedup = { tuned = both[1], defaults = both[#both], prompts = counts.held_out, tokens = opts.tokens }

@@ -5,7 +5,7 @@ local dt = require "dt"
 local opts = dt.args {
   doc = [[
 Counts the target's tokens in texts (files; by default the guides, novels and articles that come with dtrun) and writes
-the most frequent ids, one per line, the most frequent first. Of equally frequent ids the lower one comes first; ids
+the most frequent ids, one per line, the most frequent first. If two are equally frequent, the lower id comes first; ids
 that occur in no text come last.
 With --draft-vocab FILE a draft model guesses only these tokens, so its passes read less of its output matrix.]],
   rest = "TEXT",

@@ -50,8 +50,8 @@ static void swap(uint32_t *order, size_t i, size_t j) {
   order[i] = order[j], order[j] = place;
 }
 
-/* Sorts places whose last d tokens are equal. Of the three parts the loop takes the largest, so that recursion stays
- * shallow. */
+/* Sorts places whose last d tokens are equal. The loop continues with the largest of the three parts, so that recursion
+ * stays shallow. */
 static void sort(const suffixes *s, uint32_t *order, size_t n, int d) {
   while (n > FEW && d < SUFFIXES_MOST) {
     int32_t pivot = pivot_of(s, order, n, d);

@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-#define DOUBT                                                                                                          \
-  0.5 /* distance in log(rows) from a known row count at which a single time counts half: rare sizes take 10 % longer  \
-       */
+/* The distance in log(rows) from a known row count at which a single time counts half. Passes of rare sizes take 10 %
+ * longer. */
+#define DOUBT 0.5
 #define ANCHOR 2 /* a context's level counts as if it had also this many times of level 0 */
 #define OWN 16   /* with this many times, a place's own value counts as much as shape and level */
 

@@ -1,4 +1,4 @@
--- Several sequences at once, on scripted pairs: each is what it would be alone, whatever the others do.
+-- Several sequences at once, on scripted pairs: each equals the one that is generated alone, whatever the others do.
 local dt = require "dt"
 local lu = require "luaunit"
 local HERE = arg[0]:match "^(.*/)" or "./"
@@ -28,7 +28,7 @@ local function merged(base, more)
   return both
 end
 
--- What each of the prompts gives by itself under plain decoding with its own seed.
+-- The results of plain decoding for each prompt alone, with its own seed.
 local function alone(pair, list, options)
   local results = {}
   for i, prompt in ipairs(list) do
@@ -99,7 +99,7 @@ function TestBatch.test_texts_end_by_themselves_and_waiting_prompts_take_their_p
     order[#order + 1] = i
   end }
   lu.assertTrue(done)
-  lu.assertEquals(order, { 2, 3, 4, 5, 1, 6 }) -- 39 iterations of 1; beside it 2, 20, 4, 1, and then 35
+  lu.assertEquals(order, { 2, 3, 4, 5, 1, 6 }) -- 39 iterations of 1; at the same time 2, 20, 4, 1, and then 35
 end
 
 function TestBatch.test_prefixes_and_limits()

@@ -31,7 +31,7 @@ end
 
 TestBounds = {}
 
--- form has a %d, which may be `most`, or, unless told, one more.
+-- form has a %d, which may be `most`, or `above` (default: one more) if that must fail.
 local function bound(form, most, expected, above)
   lu.assertNotNil(run(form:format(most)))
   refused(expected, run(form:format(above or most + 1)))

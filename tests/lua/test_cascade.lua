@@ -286,8 +286,8 @@ TestRateOfTwo = {}
 local WHICH = "self.guesses.passes == 0 and 0 or self.guesses.chosen.model"
 
 -- How many iterations asked each model, 0: none; the first `learns` are left out. The text is 1, 2, .. and never
--- repeats; right[m] says whether draft m is right behind token t, and a pass of it takes ms[m] where the target's takes
--- 10.
+-- repeats; right[m](t) says whether draft m is right after token t, and a pass of it takes ms[m] ms if the target's
+-- takes 10.
 local function asked(right, ms, learns, iterations)
   local rules, target = { {}, {} }, {}
   for t = 1, 197 do

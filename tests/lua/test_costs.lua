@@ -1,4 +1,4 @@
--- What passes cost, as drivers and policies see it.
+-- The costs of passes, for drivers and policies.
 local lu = require "luaunit"
 local dt = require "dt"
 
@@ -38,7 +38,7 @@ function TestCosts.test_the_first_draft_pass_of_an_iteration_has_a_time_of_its_o
   local pair = fake { costs = SAMPLED }
   lu.assertStrContains(in_policy(pair, "self.costs:first(128)"), "<0.25>")
   lu.assertStrContains(in_policy(pair, "self.costs:first(129)"), "<0.5>")
-  lu.assertStrContains(in_policy(pair, "self.costs:first(128, 2)"), "<0.375>") -- a row more
+  lu.assertStrContains(in_policy(pair, "self.costs:first(128, 2)"), "<0.375>") -- two rows
   local alone = fake { draft = false, costs = { contexts = { 128 }, rows = { 1 }, target = { { 1.0 } } } }
   lu.assertStrContains(in_policy(alone, "self.costs:first(1)", "costs = true, draft = false"),
                        "costs:first: there is no draft model")

@@ -1,5 +1,5 @@
--- What policies are told and may do beside growing trees: bonus, temp, drafted, lists as parameters, init's allowance,
--- files beside the policy, and what is said of names that are not there.
+-- What policies have in addition to trees: bonus, temp, drafted, lists as parameters, init's time, required files, and
+-- messages about unknown names.
 local lu = require "luaunit"
 local dt = require "dt"
 
@@ -163,7 +163,7 @@ function TestDoors.test_the_result_keeps_the_list_that_was_given()
                          { params = { w = { 4, 5 } } }).params, { w = "4,5" })
 end
 
--- ---- names that are not there --------------------------------------------------------------------------------------
+-- ---- unknown names -------------------------------------------------------------------------------------------------
 
 function TestDoors.test_a_method_that_nothing_calls_is_an_error()
   for wrong, right in pairs { Draft = "draft", DRAFT = "draft", drat = "draft", draftt = "draft", inti = false,
@@ -261,7 +261,7 @@ function TestDoors.test_init_may_take_50_times_what_a_step_may()
   fails(LOOP:format(21) .. " " .. DEFINE, "policy ran longer than 2 s (or 20 million instructions) in its file")
 end
 
--- ---- files beside the policy ---------------------------------------------------------------------------------------
+-- ---- required files ------------------------------------------------------------------------------------------------
 
 local folder
 

@@ -220,7 +220,7 @@ function TestExperiment:test_a_shards_file_is_its_own_and_of_these_settings()
   self:refuses("out.jsonl: the file of shard 2/2: give the same --shard to continue it", {})
 end
 
--- Of the file of a run-through the first lines, as another node would have written them.
+-- The first lines of a complete file, as another node would have written them.
 function TestExperiment:test_plain_decoding_is_run_again_on_another_node()
   local whole = assert(experiment.run(self:spec()))
   for _, stop in ipairs { 2, 7, 24 } do
@@ -265,7 +265,7 @@ function TestExperiment:test_a_file_of_other_conditions_is_refused()
   lu.assertEquals(read(self.out), before)
 end
 
--- What has the FNV-1a 64 of another text is another text: a policy's, or a prompt's.
+-- Texts with equal FNV-1a 64 hashes are different texts: those of policies and of prompts.
 function TestExperiment:test_twins_do_not_share_an_experiment()
   local function twin(name) return read((arg[0]:match "^(.*/)" or "./") .. "../data/twins/" .. name) end
   local path = self:file("p.lua", twin "keeper.lua")
@@ -281,7 +281,7 @@ function TestExperiment:test_twins_do_not_share_an_experiment()
   lu.assertEquals(assert(of "tide.txt").head.protocol.texts, texts)
 end
 
--- Of an earlier dtrun, whose hashes were shorter.
+-- A file of an earlier dtrun, whose hashes were shorter.
 function TestExperiment:test_a_file_of_an_earlier_program_is_refused_with_what_to_do()
   assert(experiment.run(self:spec()))
   write(self.out, (read(self.out):gsub('"build": "%x+"', '"build": "0123456789abcdef"', 1)))
@@ -304,7 +304,8 @@ function TestExperiment:test_a_disturbed_run_is_made_again_and_what_stays_distur
     .. "disturbed and repeated; 1 were disturbed even in the last try (one: " .. why
     .. "), and 0 of these count because there are no others.")
   table.remove(done.runs, 4)
-  lu.assertStrContains(record.disturbance(done.runs), "2 of 11 runs were disturbed and repeated; repeating succeeded for all of them")
+  lu.assertStrContains(record.disturbance(done.runs), "2 of 11 runs were disturbed and repeated; "
+    .. "repeating succeeded for all of them")
   lu.assertNil(record.disturbance { done.runs[2] })
 end
 
@@ -388,7 +389,7 @@ function TestExperiment:test_a_policys_error_ends_its_run_only_and_is_not_repeat
   lu.assertTrue(#read(self.out) > #before) -- tried again, and failed again
   spec.retry = nil
   lu.assertEquals(#assert(record.read(self.out)).failures, #done.failures) -- the last counts
-  write(path, (text:gsub('error "enough"', ""))) -- mended, it is run
+  write(path, (text:gsub('error "enough"', ""))) -- after the policy is fixed, it is run
   local mended = assert(experiment.run(self:spec { arms = { { policy = path }, { policy = "linear" } } }))
   lu.assertEquals({ #mended.runs, #mended.failures }, { 24, 0 })
   lu.assertEquals(#assert(record.read(self.out)).failures, 0)

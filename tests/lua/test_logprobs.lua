@@ -41,7 +41,7 @@ function TestLogprobs.test_blocks_are_told_as_the_result_has_them()
   end
 end
 
--- Of the whole text as a prompt, the generated tokens have the log-probabilities that they had.
+-- With the whole text as a prompt, the generated tokens have the same log-probabilities again.
 function TestLogprobs.test_a_prompt_of_ids_has_the_log_probabilities_of_its_tokens()
   local result = generate { logprobs = 2, temp = 1.0, seed = 3 }
   local ids = table.move(result.prompt_ids, 1, #result.prompt_ids, 1, {})

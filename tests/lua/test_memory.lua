@@ -137,7 +137,7 @@ function TestMemory.test_it_has_64_mb()
     assert(m:room() == 65000 - 5 + cost(65000) and m:get(3) == long)]])
 end
 
--- Of a pair, the four policies that ran last are remembered.
+-- The four policies that ran last with a pair are remembered.
 function TestMemory.test_four_policies_are_remembered()
   local pair <close> = pair_of()
   local function counts(name)
@@ -344,7 +344,7 @@ function TestCorpus.test_bounds()
   end)
 end
 
--- Of 5000 places at most 1024 are told, and 64 if nobody says how many; of different ones each once.
+-- At most 1024 of 5000 places are returned, or 64 by default, and none twice.
 function TestCorpus.test_of_many_places_some_are_told()
   local list = {}
   for i = 1, 5000 do list[2 * i - 1], list[2 * i] = 1, i % 10 + 2 end

@@ -124,7 +124,7 @@ function TestRecord:test_a_malformed_line_is_named_with_file_and_line()
   lu.assertStrContains(select(2, record.read(self.path)), ":1: not a line of an experiment: its schema is not")
 end
 
--- The changes make the line one of another run, lest it be doubled.
+-- The changes turn the line into one of another run, so that no run is there twice.
 function TestRecord:test_valid_json_of_wrong_types_is_named_with_its_key()
   local file = assert(record.open(self.path, head()))
   local whole = read(self.path)

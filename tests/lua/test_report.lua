@@ -442,7 +442,7 @@ function TestReport.test_no_headline_is_made_of_an_interval_that_holds_1()
   local line, text = headline({ 200, 300, 400, 250 }, { 240, 230, 390, 260 })
   lu.assertStrContains(line, "No arm is reliably the fastest on s: linear ")
   lu.assertStrMatches(text, ".*| linear .*1.0%dx %[0.%d%d, 1.%d%d%] ~.*")
-  line = headline({ 80, 130, 160, 90 }, { 70, 110, 140, 80 }) -- told from dynatree, not from plain decoding
+  line = headline({ 80, 130, 160, 90 }, { 70, 110, 140, 80 }) -- differs from dynatree, but not from plain decoding
   lu.assertStrContains(line, "No arm is reliably the fastest on s: linear ")
 end
 

@@ -133,7 +133,7 @@ end
 
 TestScores = {}
 
--- A run of 10 tokens in so many milliseconds after its prompt pass, which takes 100.
+-- A run of 10 tokens that takes `ms` ms after its prompt pass of 100 ms.
 local function run(arm, prompt, number, ms, shard)
   return { arm = arm, prompt = prompt, params = { K = 1 }, ["repeat"] = number, shard = shard,
            stats = { tokens_per_second = 10 / (100 + ms) * 1000, tokens_per_iteration = 2, iterations = 5,

@@ -185,7 +185,7 @@ end
 
 -- Calls make() until its result is undisturbed. Returns the result, the number of tries, and the cause if even the last
 -- try was disturbed; or nil, a message and a kind from make(). children: make() uses child processes, which also load
--- files; otherwise a CPU backend must have computed all the time. Of disturbed results the fastest is returned, since
+-- files; otherwise a CPU backend must have computed all the time. The fastest of disturbed results is returned, since
 -- disturbances only slow a run.
 function experiment.measured(pair, children, make)
   local computes, best, why = not children and pair.backend:find "^cpu" ~= nil, nil, nil
