@@ -23,7 +23,8 @@ function CaDDTree:init()
   self.loss_budget, self.experts = policy.loss_budget(self.costs), policy.experts(self.costs)
 end
 
--- Returns the highest number of tokens per ms that the tree can yield after `spent` ms of drafting, and its number of nodes then.
+-- Returns the highest number of tokens per ms that the tree can yield after `spent` ms of drafting, and the number of
+-- nodes for which it does.
 function CaDDTree:search(tree, spent)
   local context, best = tree.seq:length(), tree:best(self.total, 1, tree:size(), self.best)
   local costs, experts = self.costs, self.experts

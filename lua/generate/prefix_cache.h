@@ -19,7 +19,7 @@ typedef struct {
 void prefix_cache_close(prefix_cache *c); /* zeros are allowed */
 
 /* Adds the rows of the first n tokens of a sequence's text, and evicts prefixes that they contain. Adds nothing if they
- * are cached already, if there is no room for them next to the prefix that was found last, or if memory is out. */
+ * are cached already, if memory is out, or if the cache has no room for them and the prefix that was found last. */
 void prefix_cache_add(prefix_cache *c, dt_session *session, int seq, int n);
 
 /* Finds the prefix that shares the most first tokens with a prompt, and sets *same to their number; NULL: none shares

@@ -28,11 +28,11 @@ it_says_what_it_finds() {
   fi
   says 'MPI: +(mpirun -n R dtrun .*|none: .*)$'
   says 'serve: +(dtrun serve is installed|none: building it needs libmicrohttpd-dev)$'
-  [ -x "$(dirname "$dtrun")/dtrun-serve" ] && says 'serve: +dtrun serve is there$'
+  [ -x "$(dirname "$dtrun")/dtrun-serve" ] && says 'serve: +dtrun serve is installed$'
   says "model: +.*/models/mini-target$"
   says "model: +some-org/mini in $PWD/hf$"
-  says "caches: +[23] files of costs in $PWD/cache/dtrun$"
-  says "tuned: +0 presets in $PWD/config/dtrun/presets$"
+  says "caches: +files of costs in $PWD/cache/dtrun: [23]$"
+  says "tuned: +presets in $PWD/config/dtrun/presets: 0$"
 }
 it_names_the_variants_of_this_machine() {
   local have=
@@ -42,7 +42,7 @@ it_names_the_variants_of_this_machine() {
   refuses 2 "no backend 'x' in this build, on this machine: auto, (cuda, )?cpu \($have\)$" ar -p It --backend x
   refuses 2 "backend cpu:x: no such variant on this machine, which has $have$" ar -p It --backend cpu:x
   run "$dtrun" doctor
-  says "backend: .*; there are ${have//, / }$"
+  says "backend: .*; available: ${have//, / }$"
 }
 it_says_what_is_missing() {
   : >file # a home in a file cannot be made, by root neither
@@ -53,7 +53,7 @@ it_says_what_is_missing() {
   says 'Graphviz: +not installed$'
   says 'serve: +none: '
   says 'DTRUN_TARGET: /nowhere/model$'
-  says 'caches: +0 files'
+  says 'caches: +files of costs in .*: 0'
 }
 
 run_tests

@@ -65,7 +65,7 @@ it_says_where_there_is_nothing_to_report() {
   head -n 1 "$sample" >started.jsonl
   : >empty.jsonl
   refuses 2 'started.jsonl: the experiment has no runs yet' run report started.jsonl
-  refuses 2 'empty.jsonl: empty' run report empty.jsonl
+  refuses 2 'empty.jsonl: the file is empty' run report empty.jsonl
   refuses 2 'missing.jsonl: No such file' run report missing.jsonl
   refuses 2 'report: no file' run report
 }

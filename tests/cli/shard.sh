@@ -63,7 +63,7 @@ it_goes_on_after_a_kill() {
   refuses 2 's-2of2.jsonl: made with runs of linear K=5 = null, not 2: give the same options' "${sweep[@]/K=1..4/K=1..5}" --out s.jsonl --shard 2/2
   cp s-2of2.jsonl t-1of2.jsonl
   refuses 2 't-1of2.jsonl: made with shard = "2/2", not "1/2"' "${sweep[@]}" --out t.jsonl --shard 1/2
-  refuses 2 's-2of2.jsonl: shard 2/2 itself' "${sweep[@]}" --out s-2of2.jsonl
+  refuses 2 's-2of2.jsonl: the file of shard 2/2' "${sweep[@]}" --out s-2of2.jsonl
 }
 it_names_what_is_missing() {
   shards 3 s.jsonl "${sweep[@]}"
@@ -90,19 +90,19 @@ it_refuses_to_merge_what_does_not_fit() {
   local hash='"([0-9a-f]{16}|[0-9a-f]{64})"' zeros=0000000000000000
   for name in build target_hash draft_hash; do
     altered 1 "\"$name\": $hash" "\"$name\": \"$zeros\""
-    refuses 2 "other.jsonl: made with $name = \"$zeros\", but s-1of2.jsonl with $hash: only shards of one experiment can be merged" run merge m.jsonl s-1of2.jsonl other.jsonl
+    refuses 2 "other.jsonl has $name = \"$zeros\", but s-1of2.jsonl has $hash: only shards of one experiment can be merged" run merge m.jsonl s-1of2.jsonl other.jsonl
   done
   altered 1 '"machine": "[^"]*"' '"machine": "a toaster"'
-  refuses 2 'other.jsonl: made with machine = "a toaster", but s-1of2.jsonl with "' run merge m.jsonl s-1of2.jsonl other.jsonl
+  refuses 2 'other.jsonl has machine = "a toaster", but s-1of2.jsonl has "' run merge m.jsonl s-1of2.jsonl other.jsonl
   altered '2,$' "\"source\": $hash" "\"source\": \"$zeros\""
-  refuses 2 "other.jsonl: made with the source of (ar|linear|fixed_tree) = $zeros, but s-1of2.jsonl with [0-9a-f]{64}" run merge m.jsonl s-1of2.jsonl other.jsonl
+  refuses 2 "other.jsonl has the source of (ar|linear|fixed_tree) = $zeros, but s-1of2.jsonl has [0-9a-f]{64}" run merge m.jsonl s-1of2.jsonl other.jsonl
   altered '2,$' "\"output_hash\": $hash" "\"output_hash\": \"$zeros\""
   refuses 2 "other.jsonl: .* changed the output of novels/01, 12 tokens: hash $zeros, that of .* is [0-9a-f]{16}" run merge m.jsonl s-1of2.jsonl other.jsonl
   succeeds "${sweep[@]}" --out s.jsonl --shard 1/3
-  refuses 2 's-1of3.jsonl: made with shard = 1/3, but s-1of2.jsonl with 1/2' run merge m.jsonl s-1of2.jsonl s-1of3.jsonl
+  refuses 2 's-1of3.jsonl has shard = 1/3, but s-1of2.jsonl has 1/2' run merge m.jsonl s-1of2.jsonl s-1of3.jsonl
   succeeds "${sweep[@]}" --out whole.jsonl
   refuses 2 'whole.jsonl: not a shard, expected files that were written with --shard' run merge m.jsonl s-1of2.jsonl whole.jsonl
-  refuses 2 's-1of2.jsonl: shard 1/2 itself' run merge s-*of2.jsonl
+  refuses 2 's-1of2.jsonl: the file of shard 1/2' run merge s-*of2.jsonl
   refuses 2 'nowhere.jsonl: No such file' run merge m.jsonl nowhere.jsonl
   refuses 2 'merge: no files of shards: expected dtrun run merge OUT FILE.jsonl' run merge m.jsonl
   [ ! -e m.jsonl ] || fail 'something was merged'

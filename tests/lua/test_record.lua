@@ -58,11 +58,11 @@ function TestRecord:test_plain_decoding_may_be_run_again_on_another_node_and_not
   lu.assertTrue(file:append(run(plain)))
   lu.assertEquals(#assert(record.read(self.path)).runs, 2)
   lu.assertTrue(file:append(run(plain)))
-  lu.assertStrContains(select(2, record.read(self.path)), "the run of line 3 again (ar, ")
+  lu.assertStrContains(select(2, record.read(self.path)), "repeats the run of line 3 (ar, ")
   os.remove(self.path)
   file = assert(record.open(self.path, head()))
   for number = 1, 2 do lu.assertTrue(file:append(run { node = "n" .. number })) end
-  lu.assertStrContains(select(2, record.read(self.path)), "the run of line 2 again (linear K=3, ")
+  lu.assertStrContains(select(2, record.read(self.path)), "repeats the run of line 2 (linear K=3, ")
 end
 
 function TestRecord.test_without_a_path_runs_are_kept_in_memory()
@@ -119,7 +119,7 @@ function TestRecord:test_a_malformed_line_is_named_with_file_and_line()
   refuses(whole:match "\n(.*)\n$":gsub('"output_hash"', '"hash"'), "it has no stats.output_hash")
   refuses("false", "its schema is not dtrun.run/1")
   refuses("null", "its schema is not dtrun.run/1")
-  refuses(whole:match "\n(.*)\n$", "the run of line 2 again (linear K=3, texts/01, 10 tokens, repeat 1)")
+  refuses(whole:match "\n(.*)\n$", "repeats the run of line 2 (linear K=3, texts/01, 10 tokens, repeat 1)")
   write(self.path, whole:match "\n(.*\n)$")
   lu.assertStrContains(select(2, record.read(self.path)), ":1: not a line of an experiment: its schema is not")
 end
@@ -252,8 +252,8 @@ function TestRecord.test_disturbed_runs_count_where_a_text_has_no_others()
   local alone, other = run { tokens = 20, disturbed = "x", tries = 3 }, run { arm = "ar" }
   lu.assertEquals(record.counting { quiet, disturbed, alone, other }, { quiet, alone, other })
   lu.assertStrContains(record.disturbance { quiet, disturbed, alone, other },
-    "2 of 4 runs were disturbed and repeated; 2 stayed disturbed "
-    .. "(one was x), and 1 of these count because there are no others.")
+    "2 of 4 runs were disturbed and repeated; 2 were disturbed even in the last try "
+    .. "(one: x), and 1 of these count because there are no others.")
 end
 
 function TestRecord:test_truncate_cuts_and_says_what_it_cannot()

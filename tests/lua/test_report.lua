@@ -476,8 +476,8 @@ function TestReport.test_what_is_not_drawn_is_said()
   local text = page.markdown(document, true)
   lu.assertStrContains(text, "The tables show the 24 fastest of 33 arms.")
   lu.assertStrContains(text, "Figures of arms show 4 of 33: plain decoding and the fastest others, at most 3 of a "
-    .. "kind. Without t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11 and 17 more, which are in report.csv.")
-  lu.assertStrContains(text, "Of fixed_tree, 6 of 10 maps of two settings are drawn.")
+    .. "kind. Left out: t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11 and 17 more, which are in report.csv.")
+  lu.assertStrContains(text, "fixed_tree: 6 of 10 maps of two settings are drawn.")
   lu.assertStrContains(text, "![fixed_tree: speedup by B and C, best of the other settings](m-settings-1-B-C.svg)")
 end
 

@@ -67,7 +67,7 @@ function asking.chosen(opts)
   local temp = opts.temp or 0.0
   for _, name in ipairs(SAMPLERS) do
     if opts[name] and opts[name] > 0 and temp == 0 then
-      complain(("--%s has no effect at temperature 0: set --temp above 0"):format(name:gsub("_", "-")))
+      complain(("--%s has no effect at temperature 0: give --temp"):format(name:gsub("_", "-")))
       break
     end
   end
