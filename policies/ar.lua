@@ -1,4 +1,5 @@
--- Plain decoding: an empty tree, so each target pass commits one token. Every other policy must give its tokens.
+-- Plain decoding: the tree stays empty, so each target pass commits one token. Every other policy must generate the
+-- same tokens.
 local policy = require "dt.policy"
 
 local Ar = policy.define {

@@ -1,19 +1,19 @@
--- CaDDTree (2026): chooses the structure and size of each tree for the most expected tokens per time of drafting and
--- verifying. The n likeliest nodes together are expected to bring 1 + the sum of their p. If each further row makes a
--- verify pass more expensive by more, tokens over time rise with n up to a maximum and fall after it, so the first fall
--- ends the search. The paper gets the guesses of all levels from one pass; a draft model pays for each level, so levels
--- are searched in the same way.
+-- CaDDTree (2026): chooses the structure and size of each tree so that the expected number of tokens per time of
+-- drafting and verifying is largest. Verifying the n likeliest nodes is expected to yield 1 + (sum of their p) tokens.
+-- If the cost of each further row increases with n, tokens per time first increase with n and then decrease, so the
+-- search ends at the first decrease. In the paper one pass gives the guesses of all levels; a draft model needs a pass
+-- for each level, so the number of levels is searched in the same way.
 local policy = require "dt.policy"
 
 local CaDDTree = policy.define {
   name   = "caddtree",
-  doc    = "the tree of the most expected tokens per time, as the draft model and the measured costs say",
+  doc    = "the tree with the most expected tokens per time, by the draft model and the costs of passes",
   uses   = { costs = true, calibrate = true },
   params = {
     { "top_k", 8, min = 1, max = 32, tune = { 2, 16 }, doc = "nodes expanded per level, and children of each" },
-    { "depth", 12, min = 1, max = 64, tune = { 2, 16 }, doc = "most levels" },
-    { "total", 128, min = 1, max = 256, doc = "most nodes verified" },
-    { "pause", true, tune = false, doc = "draft little where drafts did not earn their time; off: the paper's rule" },
+    { "depth", 12, min = 1, max = 64, tune = { 2, 16 }, doc = "maximum number of levels" },
+    { "total", 128, min = 1, max = 256, doc = "maximum number of nodes verified" },
+    { "pause", true, tune = false, doc = "draft little while drafts do not pay for themselves; off: the paper's rule" },
   },
   presets = { paper = { pause = false } },
 }
@@ -23,14 +23,15 @@ function CaDDTree:init()
   self.loss_budget, self.experts = policy.loss_budget(self.costs), policy.experts(self.costs)
 end
 
--- The most tokens per millisecond that the tree can bring after `spent` ms of drafting, and its number of nodes.
+-- Returns the highest number of tokens per ms that the tree can yield after `spent` ms of drafting, and the number of
+-- nodes for which it does.
 function CaDDTree:search(tree, spent)
   local context, best = tree.seq:length(), tree:best(self.total, 1, tree:size(), self.best)
   local costs, experts = self.costs, self.experts
   local tokens, most, size = 1, 1 / (spent + costs:target(1, context)), 0
   for n = 1, #best do
     tokens = tokens + tree:p(best[n])
-    local ms = costs:target(n + 1, context, nil, experts:expected(n + 1)) -- the root is a row too
+    local ms = costs:target(n + 1, context, nil, experts:expected(n + 1)) -- the root is a row, too
     local rate = tokens / (spent + ms)
     if rate < most then break end
     most, size = rate, n
@@ -48,7 +49,7 @@ function CaDDTree:draft(tree)
   local most = self:search(tree, 0)
   level[1] = tree.root
   for _ = 1, depth do
-    -- ends if the level would not pay even with right guesses after all of its nodes
+    -- end if the level would not pay for itself even if a guess after each of its nodes were right
     local sum, ms = 0, self.costs:draft(n, tree.seq:length())
     for i = 1, n do sum = sum + tree:p(level[i]) end
     if sum < most * ms then break end

@@ -1,11 +1,11 @@
 -- cascade: two draft models, a slower and a faster one, after "Cascade Speculative Drafting" (Chen et al. 2023).
 --
--- The second draft writes, the first reviews (the paper's vertical cascade): one pass of the first over a chain of K
--- tokens shows how many of them are what it would have written itself; after these it adds its own next token, and the
--- second goes on from there. The later a token stands in the chain, the seldomer it is reached, so that a good guess is
--- worth less there: the last `tail` tokens are the second's alone (the horizontal cascade).
+-- The second draft writes and the first reviews (the paper's vertical cascade). One pass of the first draft over a
+-- chain of K tokens shows how many of them it would have chosen itself. It keeps those and adds its own next token,
+-- from which the second draft continues. Tokens late in the chain are rarely reached, so good guesses are worth less
+-- there: the last `tail` tokens are the second draft's alone (the horizontal cascade).
 --
--- Where there is one draft model, it writes all of the chain.
+-- If there is only one draft model, it writes the whole chain.
 local policy = require "dt.policy"
 
 local Cascade = policy.define {
@@ -14,15 +14,15 @@ local Cascade = policy.define {
   uses   = { calibrate = true },
   params = {
     { "K", 3, min = 1, max = 64, tune = { 1, 8 }, doc = "tokens that the second draft writes between two reviews" },
-    { "reviewed", 4, min = 0, max = 64, tune = { 1, 12 }, doc = "tokens that are the first draft's choice, at most" },
-    { "tail", 2, min = 0, max = 64, tune = { 0, 6 }, doc = "tokens of the second draft behind them" },
+    { "reviewed", 4, min = 0, max = 64, tune = { 1, 12 }, doc = "maximum number of tokens from the first draft" },
+    { "tail", 2, min = 0, max = 64, tune = { 0, 6 }, doc = "tokens of the second draft after them" },
   },
 }
 
 local SECOND = { model = 2 }
 
--- The first draft reads node and the chain first..last below it. Returns the last node of the chain that is its choice,
--- or node, and its own choice after that; nil: no room.
+-- The first draft processes `node` and the chain first..last below it. Returns the last node of the chain that it would
+-- have chosen, too, or `node`, and the draft's own choice after that; nil: there is no room.
 local function review(tree, node, first, last)
   local nodes = { node }
   for v = first, last do nodes[#nodes + 1] = v end
@@ -43,7 +43,7 @@ function Cascade:draft(tree)
   while #chain < self.reviewed do
     local first, last = tree:draft_chain(node, math.min(self.K, self.reviewed - #chain - 1), SECOND)
     local agreed, own = review(tree, node, first, last)
-    for v = first, agreed do chain[#chain + 1] = v end -- none, if the first draft would have begun otherwise
+    for v = first, agreed do chain[#chain + 1] = v end -- empty if the first draft rejects the first token
     if not own then break end
     chain[#chain + 1], node = own, own
   end

@@ -1,7 +1,7 @@
--- CAST (Cost-Aware Speculative Tree, 2025): EAGLE-2's tree, whose breadth, depth and number of verified nodes follow
--- from the costs of passes on this machine, for all sequences of a batch together.
+-- CAST (Cost-Aware Speculative Tree, 2025): EAGLE-2's tree, whose breadth, depth and number of verified nodes depend on
+-- the costs of passes on this machine, for all sequences of a batch together.
 --
--- u[k] is the sum of the k largest p in a layer's nodes, averaged over the batch; c[k] is the cost of k of them in each
+-- u[k] is the sum of the k largest p of a layer's nodes, averaged over the batch; c[k] is the cost of k nodes in each
 -- tree, relative to a target pass over the roots. The paper's select(u, c, C) is the largest j with (u[j]-u[i]) /
 -- (c[j]-c[i]) >= C for every i < j. Since c increases strictly, that is the last j at which u[j] - C c[j] is largest.
 local policy = require "dt.policy"
@@ -15,15 +15,15 @@ local Cast = policy.define {
     { "breadth", true, doc = "expand as many nodes of a layer as pay; off: the best top_k" },
     { "depth", true, doc = "draft a further layer only if it pays; off: always max_depth layers" },
     { "rerank", true, doc = "verify as many nodes as pay; off: the best total" },
-    { "allow_empty", true, doc = "draft nothing where drafts do not pay; off: the paper's rule" },
-    { "C", 4.0, min = 0, doc = "probability that a share of a target pass must bring" },
+    { "allow_empty", true, doc = "draft nothing while drafts do not pay; off: the paper's rule" },
+    { "C", 4.0, min = 0, doc = "probability that drafting must add for the cost of a target pass" },
     { "C1", nil, type = "number", min = 0, doc = "the same for breadth (not set: C)" },
     { "C2", nil, type = "number", min = 0, doc = "for depth (not set: C)" },
     { "C3", nil, type = "number", min = 0, doc = "for rerank (not set: C)" },
-    { "top_k", 12, min = 1, max = 32, doc = "most nodes expanded per layer, and children of each" },
-    { "max_depth", 13, min = 1, max = 64, doc = "most layers" },
-    { "total", 72, min = 1, max = 256, doc = "most nodes verified" },
-    { "R", 16, min = 1, max = 1000, doc = "ratios between neighbouring layers that depth looks back on" },
+    { "top_k", 12, min = 1, max = 32, doc = "maximum number of nodes expanded per layer, and of children of each" },
+    { "max_depth", 13, min = 1, max = 64, doc = "maximum number of layers" },
+    { "total", 72, min = 1, max = 256, doc = "maximum number of nodes verified" },
+    { "R", 16, min = 1, max = 1000, doc = "recent ratios between neighbouring layers that the depth rule averages" },
   },
   presets = {
     paper = { allow_empty = false }, -- 13B and 70B
@@ -42,8 +42,8 @@ function Cast:init()
   end
 end
 
--- select over the nodes lists[b][1..n] of the batch's trees: the number chosen in each, their u and their c. cost(k) is
--- the c of k.
+-- The paper's select over the nodes lists[b][1..n] of the batch's trees, where cost(k) is c[k]. Returns the number
+-- chosen in each tree, and u and c of that number.
 local function select(batch, lists, n, cost, C, allow_empty)
   local u, most, j, u_j, c_j = 0, -math.huge, 0, 0, 0
   if allow_empty then most, c_j = -C * cost(0), cost(0) end
@@ -58,8 +58,8 @@ local function select(batch, lists, n, cost, C, allow_empty)
   return j, u_j, c_j
 end
 
--- Drafts n nodes of each tree's level, and makes the best of their children the next level; returns the largest level's
--- size.
+-- Drafts from n nodes of each tree's level, and makes the best of their children the next level. Returns the size of
+-- the largest level.
 local function expand(batch, level, n, top_k)
   local most = 0
   batch:draft_step(level, n)
@@ -95,7 +95,7 @@ function Cast:draft(batch)
   for i = 0, math.min(self.max_depth, layers) - 1 do
     local asked = self.depth and (i > 0 or self.allow_empty)
     if n == 0 or (asked and self.ratios[i]:mean() * u < (self.C2 or self.C) * c) then
-      if i == 0 then self.ratios[0]:push(1) end -- without drafts nothing is learned: try again some time
+      if i == 0 then self.ratios[0]:push(1) end -- nothing is learned without drafts, so try again at some time
       break
     end
     loss_budget:pass(n)
@@ -109,7 +109,7 @@ function Cast:draft(batch)
   for b = 1, B do most = math.max(most, #batch[b]:best(self.total, 1, batch[b]:size(), best[b])) end
   if self.rerank then
     local C3 = self.C3 or self.C
-    -- only verified drafts show their worth
+    -- only drafts that are verified show what they are worth
     if loss_budget:owes() and self.allow_empty then C3 = math.min(C3, 1) end
     most = select(batch, best, most, target_cost, C3, self.allow_empty)
   end

@@ -9,7 +9,7 @@ local clip, round = policy.clip, policy.round
 
 local DynaTree = policy.define {
   name   = "dynatree",
-  doc    = "breadth by confidence, depth by path probability, both adapted by recent acceptance",
+  doc    = "breadth by confidence, depth by path probability, both adapted to recent acceptance",
   uses   = { calibrate = true },
   params = {
     { "breadth", true, doc = "B(u) from c(u); off: B_mid everywhere" },
@@ -26,9 +26,9 @@ local DynaTree = policy.define {
     { "rho_stop", 0.1, min = 0, max = 1, doc = "only nodes with p(u) >= rho_stop are expanded" },
     { "rho_deep", 0.5, min = 0, max = 1, doc = "path probability that allows depths from D0 on" },
     { "tau", 0.05, min = 0, max = 1, tune = false, doc = "pruning: a node with p(u) < tau is never expanded" },
-    { "N_max", 256, min = 1, max = 256, tune = false, doc = "most drafted nodes per iteration" },
-    { "W", 10, min = 1, max = 1000, tune = false, doc = "iterations that the mean acceptance is taken over" },
-    { "a_star", 0.7, min = 0, max = 1, doc = "acceptance aimed at" },
+    { "N_max", 256, min = 1, max = 256, tune = false, doc = "maximum number of drafted nodes per iteration" },
+    { "W", 10, min = 1, max = 1000, tune = false, doc = "number of iterations over which acceptance is averaged" },
+    { "a_star", 0.7, min = 0, max = 1, doc = "target value of the acceptance" },
     { "control", "proportional", one_of = { "proportional", "threshold" }, tune = false,
       doc = "how history adapts" },
     { "eta_D", 1.0, min = 0, max = 64, tune = { 0, 4 }, doc = "proportional control: step of D0" },
@@ -41,7 +41,7 @@ local DynaTree = policy.define {
   },
   presets = {
     as_published = { root_branch = 1, rebuild = true },
-    -- chosen on the bundled pair, in cache, where additional rows are expensive
+    -- chosen with the bundled pair, whose weights fit into caches, so that additional rows are expensive
     narrow = { B_mid = 1, B_max = 2, rho_stop = 0.3 },
   },
   check   = function(p)
@@ -64,13 +64,13 @@ function DynaTree:draft(tree)
   local D0, rho_deep = round(self.D0), self.rho_deep
   local deepest = depth and self.D_max or D0
   local floor = depth and math.max(self.rho_stop, tau) or tau -- nodes below it are not expanded
-  local fewest = breadth and B_min or B_mid                   -- children that every expanded node gets at least
+  local fewest = breadth and B_min or B_mid                   -- minimum number of children of an expanded node
   local level, below = self.level, self.below
   tree:limit(self.N_max)
   level[1] = tree.root
   local n, d, branch = 1, -1, self.root_branch
   while n > 0 and tree:room() > 0 and tree:depth_room() > 0 do
-    n = math.min(n, (tree:room() + fewest - 1) // fewest) -- the budget ends here: the rest of this level stay leaves
+    n = math.min(n, (tree:room() + fewest - 1) // fewest) -- beyond the budget, nodes of this level stay leaves
     tree:draft_step(level, n)
     d = d + 1
     local m, deep = 0, depth and d >= D0

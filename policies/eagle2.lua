@@ -1,5 +1,5 @@
 -- The dynamic draft tree of EAGLE-2 and EAGLE-3 (Li et al. 2024, 2025): expands the likeliest nodes layer by layer, and
--- verifies the best of all drafted nodes. Only the shape is theirs: any draft model serves.
+-- verifies the best of all drafted nodes. Only the tree's shape is theirs; any draft model can be used.
 --
 -- Their published depths count expansions after the first layer; `depth` counts layers, so it is one more.
 local policy = require "dt.policy"
@@ -24,7 +24,7 @@ function Eagle2:init() self.frontier = {} end
 function Eagle2:draft(tree)
   local frontier, n = self.frontier, 1
   frontier[1] = tree.root
-  tree:limit(4096) -- more than one pass can verify: keep chooses
+  tree:limit(4096) -- more than one pass can verify; keep chooses from them
   for _ = 1, math.min(self.depth, tree:depth_room()) do
     local first, last = policy.expand(tree, frontier, n, self.top_k)
     n = #tree:best(self.top_k, first, last, frontier)

@@ -12,7 +12,7 @@ local FixedTree = policy.define {
     { "D", 8, min = 1, max = 64, tune = { 1, 10 }, doc = "nodes with d(u) < D are expanded" },
     { "B", 3, min = 1, max = 32, tune = { 1, 4 }, doc = "children of an expanded node" },
     { "tau", 0.1, min = 0, max = 1, doc = "a node with path probability p(u) < tau is not expanded" },
-    { "N_max", 256, min = 1, max = 256, tune = false, doc = "most drafted nodes per iteration" },
+    { "N_max", 256, min = 1, max = 256, tune = false, doc = "maximum number of drafted nodes per iteration" },
     { "root_branch", nil, type = "integer", min = 1, max = 32, tune = false,
       doc = "children of the root (not set: B)" },
     { "rebuild", false, tune = false, doc = "commit by running the accepted tokens through the target again" },
@@ -31,7 +31,7 @@ function FixedTree:draft(tree)
   level[1] = tree.root
   local n, d, branch = 1, -1, self.root_branch or B
   while n > 0 and tree:room() > 0 and tree:depth_room() > 0 do
-    n = math.min(n, (tree:room() + B - 1) // B) -- the budget ends here: the rest of this level stay leaves
+    n = math.min(n, (tree:room() + B - 1) // B) -- beyond the budget, nodes of this level stay leaves
     tree:draft_step(level, n)
     d = d + 1
     local m = 0

@@ -1,5 +1,5 @@
--- Assisted generation as in Hugging Face transformers (its "heuristic" schedule): a chain whose length K follows the
--- number of accepted tokens, and which ends early where the draft model is uncertain. A baseline of the DynaTree paper.
+-- Assisted generation as in Hugging Face transformers (its "heuristic" schedule): a chain whose length K adapts to the
+-- number of accepted tokens, and which ends early if the draft model is uncertain. A baseline of the DynaTree paper.
 local policy = require "dt.policy"
 local clip = policy.clip
 
@@ -8,8 +8,8 @@ local Assisted = policy.define {
   doc    = "a chain that grows by 2 when all of it was accepted and shrinks by 1 otherwise",
   uses   = { calibrate = true },
   params = {
-    { "K", 5, min = 1, max = 256, doc = "tokens drafted at first; adapts" },
-    { "threshold", 0.4, min = 0, max = 1, doc = "the chain ends with a token less probable than this" },
+    { "K", 5, min = 1, max = 256, doc = "tokens drafted at first; adapts later" },
+    { "threshold", 0.4, min = 0, max = 1, doc = "the chain ends after a token less probable than this" },
   },
 }
 

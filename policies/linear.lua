@@ -1,4 +1,4 @@
--- Linear speculation (Leviathan et al. 2023): one chain of K drafted tokens, each the likeliest after the one before.
+-- Linear speculation (Leviathan et al. 2023): a chain of K drafted tokens, each the likeliest after the previous one.
 local policy = require "dt.policy"
 
 local Linear = policy.define {

@@ -1,13 +1,13 @@
--- Prompt lookup decoding (Saxena 2023): no draft model. If the last n tokens occur earlier in the text, the tokens
--- after them are proposed again. Longer matches come first; among equally long ones, the latest.
+-- Prompt lookup decoding (Saxena 2023) needs no draft model. If the last n tokens occur earlier in the text, the tokens
+-- after that occurrence are proposed. Longer matches are preferred, and among equally long ones the latest.
 local policy = require "dt.policy"
 
 local Lookup = policy.define {
   name   = "prompt_lookup",
-  doc    = "repeats what followed the last tokens where they stood before; needs no draft model",
+  doc    = "repeats what followed an earlier occurrence of the last tokens; needs no draft model",
   uses   = { draft = false },
   params = {
-    { "n", 3, min = 1, max = 3, doc = "tokens matched, if there is such a match; else fewer" },
+    { "n", 3, min = 1, max = 3, doc = "number of tokens to match; without such a match, fewer" },
     { "K", 10, min = 1, max = 256, doc = "tokens proposed" },
   },
 }

@@ -1,28 +1,30 @@
--- SuffixDecoding (Oliaro et al. 2024; as in Snowflake's ArcticInference): no draft model. For every length m of the
--- text's end, the earlier places of the last m tokens predict the next: a node's probability is its share of these
--- places. The text itself is searched and, separately, the outputs of earlier runs with the files of --corpus. Of the
--- trees of all m, the one with the largest sum of probabilities is used; of two equal ones, that of the longer m. A
--- tree has at most factor * m + offset nodes, the likeliest first, none below min_p. Here places are searched anew at
--- each iteration, while the paper keeps two suffix trees. The guesses are the same, except for the order of equals (in
--- the text the latest place first) and if there are more than 400 places.
+-- SuffixDecoding (Oliaro et al. 2024; as in Snowflake's ArcticInference) needs no draft model. For every m, the earlier
+-- places of the last m tokens predict the next token: a node's probability is its share of these places. The text
+-- itself is searched and, separately, the outputs of earlier runs together with the files of --corpus. This gives a
+-- tree for each m, of which the one with the largest sum of probabilities is used, or the one with the larger m if two
+-- are equal. A tree has at most factor * m + offset nodes, the likeliest first, and none with a probability below
+-- min_p. Here the places are searched again in each iteration, while the paper maintains two suffix trees. The guesses
+-- are the same, except for the order of equally likely ones (in the text the latest place first), and if there are more
+-- than 400 places.
 local policy = require "dt.policy"
 
 local Suffix = policy.define {
   name   = "suffix",
-  doc    = "what followed the end of the text before, here and elsewhere, by how often; no draft model",
+  doc    = "what most often followed the last tokens earlier, in this text and others; needs no draft model",
   uses   = { draft = false, corpus = true },
   params = {
-    { "depth", 24, min = 1, max = 64, doc = "longest end of the text looked for, and most nodes" },
-    { "factor", 1.0, min = 0, max = 16, doc = "nodes for each token that matched" },
-    { "offset", 0.0, min = -16, max = 64, doc = "and so many more" },
-    { "min_p", 0.1, min = 0, max = 1, doc = "no guess below that probability" },
-    { "chain", false, doc = "a chain of the likeliest instead of a tree" },
+    { "depth", 24, min = 1, max = 64, doc = "maximum number of last tokens to match, and of nodes" },
+    { "factor", 1.0, min = 0, max = 16, doc = "maximum number of nodes for each token that matched" },
+    { "offset", 0.0, min = -16, max = 64, doc = "number of nodes in addition to that" },
+    { "min_p", 0.1, min = 0, max = 1, doc = "minimum probability of a guess" },
+    { "chain", false, doc = "a chain of the likeliest tokens instead of a tree" },
   },
 }
 
-local PLACES = 400 -- of one m that are used, at most
+local PLACES = 400 -- maximum number of places used for each m
 
--- The tokens after `places`, each with its places: the most places first; among equals the token that came first.
+-- The tokens after `places`, each with its places, sorted by falling number of places; equal ones in the order in which
+-- they were found.
 function Suffix:followers(seq, places)
   local list, of = {}, {}
   for i = 1, #places do
@@ -44,7 +46,8 @@ function Suffix:followers(seq, places)
   return list
 end
 
--- A list of {token =, parent = its index in the list or 0, share = of its parent's places, p =}, and the sum of p.
+-- Returns a list of nodes {token =, parent = index of the parent or 0, share = share of the parent's places, p =}, and
+-- the sum of p.
 function Suffix:speculate(seq, places, most)
   local list, sum, open = {}, 0, { { p = 1.0, places = places, parent = 0 } }
   while #list < most and #open > 0 do

@@ -1,19 +1,19 @@
--- Token Recycling (Luo et al. 2025): no draft model. A matrix keeps, for each token, the `k` tokens that the target
--- last found likeliest after it, wherever it was verified, rejected guesses included. The tree is the matrix read from
--- the last token on, in a fixed shape that gives likely ranks more nodes. The shape is policy.shape's, since the paper
--- does not print its own.
+-- Token Recycling (Luo et al. 2025) needs no draft model. For each token, a matrix keeps the `k` tokens that the target
+-- last found likeliest after it; rows of rejected guesses are used, too. The tree follows the matrix from the last
+-- token on, in a fixed shape that has more nodes for likely ranks. The shape is policy.shape's, since the paper does
+-- not print its own.
 local policy = require "dt.policy"
 
 local Recycling = policy.define {
   name   = "token_recycling",
-  doc    = "what the target last found likely after each token, in a tree of fixed shape; no draft model",
+  doc    = "what the target last found likely after each token, in a fixed tree; needs no draft model",
   uses   = { draft = false, target = 8 },
   params = {
-    { "k", 8, min = 1, max = 8, doc = "tokens kept of each row" },
+    { "k", 8, min = 1, max = 8, doc = "tokens kept for each token" },
     { "total", 80, min = 1, max = 256, tune = { 8, 128 }, doc = "nodes of the tree" },
     { "depth", 6, min = 1, max = 32, doc = "levels of the tree" },
     { "accepts", { 0.5, 0.15, 0.08, 0.06, 0.05, 0.04, 0.03, 0.03 }, min = 0, max = 1,
-      doc = "how often the token of each rank is expected to be right: what the shape follows" },
+      doc = "how often the token of each rank is expected to be right; determines the shape" },
   },
 }
 

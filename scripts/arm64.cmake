@@ -1,5 +1,7 @@
-# Cross-compiles for AArch64 on Debian: the compiler of gcc-aarch64-linux-gnu, and libraries of arm64 beside this
-# machine's own ("scripts/packages arm" installs both). Programs run under qemu-user; QEMU_CPU chooses the processor.
+# Cross-compiles for AArch64 on Debian, with the compiler of gcc-aarch64-linux-gnu and the arm64 libraries, which Debian
+# keeps next to this machine's ("scripts/packages arm" installs both). Programs run under qemu-user; QEMU_CPU chooses
+# the
+# processor.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

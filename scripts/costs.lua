@@ -1,16 +1,16 @@
--- What a pass of each model costs here, by rows and context: measured, stored for policies that ask, printed and
--- plotted.
+-- Measures what a pass of each model costs on this machine, by rows and context; keeps the table for policies, prints
+-- it and plots it.
 local complain = require "dt.complain"
 local dt = require "dt"
 local gnuplot = require "dt.gnuplot"
 
 local opts = dt.args {
-  doc = "measures what passes of a pair cost on this machine, and prints a table and a plot",
+  doc = "measures the costs of a pair's passes on this machine, and prints a table and a plot",
   options = {
-    { "batch", 1, min = 1, max = 256, doc = "sequences at once; rows are counted for each" },
+    { "batch", 1, min = 1, max = 256, doc = "number of sequences at once; rows are those of each" },
     { "fresh", false, doc = "measure again and ignore the cache" },
     { "json", nil, type = "string", doc = "write the table to this file" },
-    { "plot", nil, type = "string", doc = "draw it with gnuplot to this file: .svg or .png" },
+    { "plot", nil, type = "string", doc = "draw the table with gnuplot to this file: .svg or .png" },
   },
 }
 local MODELS = { "target", "draft", "draft2" }
@@ -27,7 +27,7 @@ local function write(path, text)
   if not (file and file:close() and written) then fail(1, "%s", message or path .. ": cannot be written") end
 end
 
--- One line per number of rows; one column per model and context, two for a target's experts.
+-- Prints one line per row count, with one column per model and context and two for a target's experts.
 local function print_table(t)
   local head = { "  rows" }
   for _, model in ipairs(MODELS) do
@@ -45,7 +45,7 @@ local function print_table(t)
   end
 end
 
--- What the table contains besides passes: each draft's first pass of an iteration, and sampling.
+-- Prints the other costs of the table: each draft's first pass of an iteration, cache misses, and sampling.
 local function print_rest(t)
   for _, list in ipairs { "first", "first2" } do
     local first = {}
@@ -53,17 +53,17 @@ local function print_rest(t)
     local whose = list == "first" and "first draft pass" or "first pass of the second draft"
     if #first > 0 then print(("%s of an iteration: %s"):format(whose, table.concat(first, ", "))) end
   end
-  print(("cache misses (32 KiB): again %.4f, after a pass %.4f, after several %.4f"):format(
+  print(("cache misses (reading 32 KiB): at once again %.4f, after a pass %.4f, after several passes %.4f"):format(
     t.cache_miss[1], t.cache_miss[2], t.cache_miss[3]))
-  print(("a row whose token is sampled: %.4f more%s"):format(
-    t.target_sample, t.draft_sample and (", a draft's that knows the noise %.4f"):format(t.draft_sample) or ""))
+  print(("sampling, per row: %.4f%s"):format(
+    t.target_sample, t.draft_sample and (", of a coupled draft %.4f"):format(t.draft_sample) or ""))
 end
 
--- How many times a pass over one row each pass costs.
+-- Plots the cost of each pass as a multiple of that of a pass over one row.
 local function print_plot(t, model)
   local ms, last = t[model][1], 1
   while t.rows[last + 1] and t.rows[last + 1] <= PLOTTED do last = last + 1 end
-  print(("\n%s, context %d: times the cost of one row"):format(model, t.contexts[1]))
+  print(("\n%s, context %d: cost / cost of one row"):format(model, t.contexts[1]))
   for i = 1, last do
     print(("%6d %s %.2f"):format(t.rows[i], ("#"):rep(math.ceil(ms[i] / ms[last] * WIDTH)), ms[i] / ms[1]))
   end
@@ -96,7 +96,7 @@ local pair, err = dt.load(opts.load)
 if not pair then fail(err.kind == "device" and 1 or 2, "%s", err.message) end
 local costs, t = dt.measure_costs(pair, { fresh = opts.fresh, batch = opts.batch })
 if not costs then fail(1, "%s", t.message) end
-local batch = t.batch > 1 and (" over %d sequences, by the rows of each"):format(t.batch) or ""
+local batch = t.batch > 1 and (" over %d sequences, by rows per sequence"):format(t.batch) or ""
 print(("milliseconds per pass%s, %s, %d threads; target %s, draft %s%s"):format(batch, pair.backend, pair.threads,
   pair.target.path, pair.draft and pair.draft.path or "none", pair.draft2 and " and " .. pair.draft2 or ""))
 print_table(t)

@@ -1,12 +1,12 @@
--- What dtrun finds on this machine, on one page to paste into a bug report.  dtrun doctor
+-- Prints what dtrun finds on this machine, on one page to paste into a bug report.  dtrun doctor
 local dt = require "dt"
 local shell = require "dt.shell"
 
-dt.args { doc = "says what dtrun finds on this machine, on one page to paste into a bug report", models = false }
+dt.args { doc = "prints what dtrun finds on this machine, on one page to paste into a bug report", models = false }
 
 local function line(name, form, ...) print(("%-13s %s"):format(name .. ":", form:format(...))) end
 
--- What a file holds, or "".
+-- The contents of a file, or "".
 local function text_of(path)
   local file = io.open(path, "rb")
   local text = file and file:read "a" or ""
@@ -24,7 +24,7 @@ local function is_file(path)
   return file ~= nil
 end
 
--- The names in a folder; none where there is no such folder.
+-- The names in a folder; none if there is no such folder.
 local function names_in(folder)
   local status, output = shell("cd %s && ls -1", folder)
   local names = {}
@@ -44,12 +44,12 @@ local FEATURES = { "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512_vnni", 
   "asimd", "asimddp", "i8mm" }
 
 local function features()
-  local info, found = text_of "/proc/cpuinfo", {} -- of x86: flags; of ARM: Features
+  local info, found = text_of "/proc/cpuinfo", {} -- x86 has "flags", ARM has "Features"
   local flags = " " .. (info:match "\nflags%s*:([^\n]*)" or info:match "\nFeatures%s*:([^\n]*)" or "") .. " "
   for _, name in ipairs(FEATURES) do
     if flags:find(" " .. name .. " ", 1, true) then found[#found + 1] = name end
   end
-  return #found > 0 and table.concat(found, " ") or "none that we use"
+  return #found > 0 and table.concat(found, " ") or "none that dtrun uses"
 end
 
 local function quota()
@@ -62,7 +62,7 @@ local function machine()
   line("system", "%s, %s", field("/etc/os-release", 'PRETTY_NAME="([^"]*)"'), field("/proc/version", "^%S+ %S+ %S+"))
   line("processor", "%s", dt.machine)
   line("features", "%s", features())
-  line("processors", "%d may be kept busy; allowed %s, quota of the control group: %s", dt.processors,
+  line("processors", "%d usable; allowed: %s; quota of the control group: %s", dt.processors,
     field("/proc/self/status", "Cpus_allowed_list:%s*(%S+)"), quota())
   local last = text_of "/sys/devices/system/cpu/cpu0/cache/index3/size":match "%S+"
   line("memory", "%s, %s free; last cache %s", gigabytes(field("/proc/meminfo", "MemTotal:%s*(%d+)")),
@@ -77,7 +77,7 @@ local function tried(backend)
   return pair ~= nil, failure and failure.message
 end
 
--- Plain decoding and a chain with the bundled pair: that it works, and gives the same.
+-- Runs plain decoding and a chain with the bundled pair, to see that they work and give the same tokens.
 local function works(pair)
   local function run(policy)
     return pair:generate { policy = policy, prompt = "It was a dark night, and", tokens = 48 }
@@ -89,7 +89,7 @@ local function works(pair)
   if not chain then return "fails: " .. other.message end
   local same = plain.stats.output_hash == chain.stats.output_hash
   return ("ar %.0f, linear %.0f tokens/s, prompt included, %s"):format(plain.stats.tokens_per_second,
-    chain.stats.tokens_per_second, same and "the same tokens" or "OTHER TOKENS: please report this")
+    chain.stats.tokens_per_second, same and "the same tokens" or "DIFFERENT TOKENS: this is a bug, report it")
 end
 
 -- Whether the GPU is used, or why not.
@@ -99,9 +99,9 @@ local function gpu(has_cuda)
     return works_there and "cuda works" or "none: " .. why
   end
   for _, name in ipairs(names_in "/dev") do
-    if name:find "^nvidia%d" then return ("/dev/%s is there, but this program has no CUDA backend"):format(name) end
+    if name:find "^nvidia%d" then return ("/dev/%s exists, but this program has no CUDA backend"):format(name) end
   end
-  return "none: there is no /dev/nvidia0"
+  return "none: /dev/nvidia0 does not exist"
 end
 
 local function engine()
@@ -110,23 +110,23 @@ local function engine()
     line("backend", "none: %s", failure.message)
     return
   end
-  local variants, known = {}, select(2, tried "none") or "" -- the refusal names those of this machine
+  local variants, known = {}, select(2, tried "none") or "" -- the error message lists the backends of this machine
   for name in known:gmatch "cpu:%w+" do variants[#variants + 1] = name end
   local identity = pair:identity()
   line("build", "%s, commit %s", identity.build or "unknown", identity.commit or "unknown")
-  line("backend", "%s with %d threads; there are %s", pair.backend, pair.threads, table.concat(variants, " "))
+  line("backend", "%s with %d threads; available: %s", pair.backend, pair.threads, table.concat(variants, " "))
   line("bandwidth", "%.1f GB/s read by these threads", pair:bandwidth() / 1e9)
   line("bundled pair", "%s", works(pair))
   pair:close()
-  local has_cuda = known:find("auto, cuda,", 1, true) ~= nil -- the same refusal names those of this program
+  local has_cuda = known:find("auto, cuda,", 1, true) ~= nil -- the message also lists the backends of this program
   line("backends", "%s", has_cuda and "cpu and cuda" or
-    "cpu; cuda was not compiled in: scripts/quickstart does where a GPU and nvcc are, or cmake --preset cuda")
+    "cpu; this program was built without cuda: build it with scripts/quickstart or cmake --preset cuda")
   line("GPU", "%s", gpu(has_cuda))
   line("MPI", "%s", dt.mpi() and "mpirun -n R dtrun ... shares the target among R processes" or
-    "none: Open MPI was not there when this was built")
+    "none: Open MPI was not installed when dtrun was built")
 end
 
--- ---- what lies about ------------------------------------------------------------------------------------------------
+-- ---- files ----------------------------------------------------------------------------------------------------------
 
 local function is_model(path) return path:find "%.gguf$" or is_file(path .. "/config.json") end
 
@@ -149,14 +149,14 @@ local function models()
   end
 end
 
--- Parts of dtrun that are programs of their own lie beside it, or in lib/dtrun of an installation.
+-- Parts of dtrun that are programs of their own are next to it, or in lib/dtrun of an installation.
 local function parts()
   local _, own = shell "readlink /proc/$PPID/exe"
   local folder = own and own:match "^(/.*)/" or "/nowhere"
   for _, part in ipairs { { "serve", "libmicrohttpd-dev" }, { "pull", "libcurl4-openssl-dev" } } do
     local name = "/dtrun-" .. part[1]
     local is_there = is_file(folder .. name) or is_file(folder .. "/../lib/dtrun" .. name)
-    line(part[1], is_there and "dtrun %s is there" or "none: it is built where there is %s", part[is_there and 1 or 2])
+    line(part[1], is_there and "dtrun %s is installed" or "none: building it needs %s", part[is_there and 1 or 2])
   end
 end
 
@@ -170,8 +170,8 @@ end
 local function kept()
   local costs = user_folder("XDG_CACHE_HOME", ".cache") .. "/dtrun"
   local presets = user_folder("XDG_CONFIG_HOME", ".config") .. "/dtrun/presets"
-  line("caches", "%d files of costs in %s", #names_in(costs), costs)
-  line("tuned", "%d presets in %s", #names_in(presets), presets)
+  line("caches", "files of costs in %s: %d", costs, #names_in(costs))
+  line("tuned", "presets in %s: %d", presets, #names_in(presets))
 end
 
 machine()

@@ -1,4 +1,4 @@
-# What is installed and where, how it is removed again, and the Debian package (cpack in the build folder).
+# Installation, uninstallation, and the Debian package (cpack in the build folder).
 include(GNUInstallDirs)
 set(SHARED_FILES ${CMAKE_INSTALL_DATADIR}/dtrun)
 
@@ -11,7 +11,7 @@ if(TARGET dtrun_serve)
   install(FILES scripts/dtrun-serve.service DESTINATION lib/systemd/system)
   install(FILES scripts/dtrun-serve.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()
-# Not in the Debian package, which would bring MPI to all who install it.
+# Not in the Debian package, which would otherwise install MPI for all users.
 if(TARGET dtrun_mpi)
   install(TARGETS dtrun_mpi LIBRARY DESTINATION lib/dtrun COMPONENT mpi)
 endif()
@@ -50,12 +50,13 @@ file(RELATIVE_PATH PREFIX_FROM_PC /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(scripts/dtrun.pc.in dtrun.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/dtrun.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-# The manual page is the program's own word; completion asks it too.
+# The program itself prints its manual page, and answers the completion scripts.
 add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/dtrun.1 COMMAND dtrun --man > ${PROJECT_BINARY_DIR}/dtrun.1 DEPENDS dtrun VERBATIM)
 add_custom_target(manual ALL DEPENDS ${PROJECT_BINARY_DIR}/dtrun.1)
 install(FILES ${PROJECT_BINARY_DIR}/dtrun.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 
-# All that is built for an installation, and no test: cmake --build build --target product, then cmake --install, cpack or Python.
+# Builds all that is installed, without tests: cmake --build build --target product, then cmake --install, cpack or
+# Python.
 set(PRODUCT dtrun dtrun_shared manual)
 if(TARGET dtrun_pull)
   list(APPEND PRODUCT dtrun_pull)
@@ -87,7 +88,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON) # asks dpkg-shlibdeps, of dpkg-dev
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "gnuplot-nox, graphviz")
-if(CMAKE_CROSSCOMPILING) # for arm64, of which dpkg-shlibdeps must know, too
+if(CMAKE_CROSSCOMPILING) # for arm64; dpkg-shlibdeps must know that, too
   set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE arm64)
   set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_BINARY_DIR}/for_another_machine.cmake)
   file(WRITE ${CPACK_PROJECT_CONFIG_FILE} "set(ENV{DEB_HOST_ARCH} arm64)\n")

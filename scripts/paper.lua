@@ -1,7 +1,7 @@
 -- The papers' experiments, each with its report.  dtrun run paper NAME [--quick] [-n TOKENS] [--prompts N] [--out FILE]
 --
--- What is run stands in dt.papers. The result file is gone on with where it was stopped. A shard makes no report: that
--- is of what dtrun run merge makes of all.
+-- dt.papers defines the experiments. The same command continues a result file that is incomplete. A shard makes no
+-- report; the report is made from the merged file (dtrun run merge).
 local alone = require "dt.alone"
 local batches = require "dt.batches"
 local bound = require "dt.bound"
@@ -26,7 +26,7 @@ local function names()
 end
 
 local function help()
-  local lines = { "runs an experiment of the papers and reports on it; NAME is one of" }
+  local lines = { "runs an experiment from the papers and writes a report; NAME is one of" }
   for _, name in ipairs(names()) do lines[#lines + 1] = ("  %-15s %s"):format(name, papers[name].doc) end
   return table.concat(lines, "\n") .. "\noptions:"
 end
@@ -34,12 +34,12 @@ end
 local opts = dt.args {
   doc = help(),
   options = {
-    { "quick", false, doc = "a smoke run of seconds: one short prompt of each set, few tokens, some of the arms" },
+    { "quick", false, doc = "a test run of a few seconds: one short prompt of each set, few tokens, some of the arms" },
     { "tokens", nil, type = "integer", short = "n", min = 2, doc = "new tokens (default: the paper's)" },
     { "prompts", nil, type = "integer", min = 1, max = 60, doc = "prompts of each set (default: 10, or as defined)" },
-    { "policies", nil, type = "string", doc = "arms of these alone, beside plain decoding: rate,suffix (all)" },
+    { "policies", nil, type = "string", doc = "only these policies and plain decoding: rate,suffix (default: all)" },
     { "repeats", nil, type = "integer", min = 1, doc = "runs of each arm, prompt and length (default: 3; 1 if quick)" },
-    { "out", nil, type = "string", doc = "result file (default: NAME.jsonl); the report goes to a folder beside it" },
+    { "out", nil, type = "string", doc = "result file (default: NAME.jsonl); the report goes to a folder next to it" },
     shard.OPTION,
   },
   rest = "NAME",
@@ -48,7 +48,7 @@ local opts = dt.args {
 local repeats = opts.repeats or opts.quick and 1 or 3
 local name = opts.rest[1] or ""
 dt.check(#opts.rest < 2 and papers[name] or nil,
-  ("paper: no experiment '%s'; there are: %s"):format(table.concat(opts.rest, " "), table.concat(names(), ", ")))
+  ("paper: no experiment '%s'; known: %s"):format(table.concat(opts.rest, " "), table.concat(names(), ", ")))
 
 local whole = opts.out or name .. (opts.quick and "-quick" or "") .. ".jsonl"
 local part = dt.check(shard.chosen(opts.shard, whole))
@@ -67,7 +67,7 @@ local function set_of(set, n, chars)
   return table.move(list, 1, math.min(n, #list), 1, {})
 end
 
--- The prompts of an experiment, one list for each of its sets; where these are mixed, one list in all.
+-- The prompts of an experiment: one list for each of its sets, or a single list if they are mixed.
 local function lists_of(paper)
   local n = opts.prompts or opts.quick and (paper.batches and QUICK.batch or 1) or paper.prompts or 10
   local lists, cut = {}, opts.quick and QUICK.chars[#QUICK.chars] or nil
@@ -90,7 +90,7 @@ local function lists_of(paper)
   return { mixed }
 end
 
--- The prompts as batches of each of these sizes, or of all of them where they are fewer.
+-- The prompts as batches of each of these sizes, or as one batch if there are fewer prompts.
 local function batched(list, sizes)
   local all, last = {}, 0
   for _, size in ipairs(sizes) do
@@ -126,7 +126,7 @@ local function prompts_of(paper)
   return paper.sampling and sampled(all, paper.sampling) or all
 end
 
--- At most n of a list, from its first to its last at equal distances.
+-- At most n items of a list, at equal distances from the first to the last.
 local function some(list, n)
   if #list <= n then return list end
   local chosen = {}
@@ -134,7 +134,8 @@ local function some(list, n)
   return chosen
 end
 
--- The lengths to generate that fit beside the longest prompt, and a line where they were shortened.
+-- Returns the lengths to generate, shortened to what fits into the context after the longest prompt, and a message if
+-- any was shortened.
 local function lengths_that_fit(pair, prompts, wanted)
   local longest, context = 0, math.min(opts.load.ctx or math.huge, pair.target.context)
   for _, prompt in ipairs(prompts) do
@@ -148,11 +149,11 @@ local function lengths_that_fit(pair, prompts, wanted)
   end
   asked = math.min(wanted[#wanted], asked)
   if asked <= most then return fitting end
-  return fitting, ("%d tokens do not fit beside the longest prompt, %d, in a context of %d: %d are generated"):format(
+  return fitting, ("%d tokens do not fit after the longest prompt, %d, in a context of %d: generating %d"):format(
     asked, longest, context, most)
 end
 
--- How long it will take, from plain decoding of a few tokens: speculation is faster or slower by less than the guess.
+-- Prints how long the experiment will take, estimated from plain decoding of a few tokens.
 local function announce(t, pair)
   local result = dt.check(pair:generate { policy = "ar", prompt = batches.texts(t.prompts[1])[1],
                                           tokens = math.min(64, t.tokens[1]), ignore_eos = true })
@@ -166,7 +167,7 @@ local function announce(t, pair)
     t.name, #t.prompts, arms, tokens, duration))
 end
 
--- Whether the pair can run an arm. In a fitting experiment that depends on its draft model and its tuned presets.
+-- Whether the pair can run an arm; in an experiment with `fitting` this depends on its draft model and tuned presets.
 local function can_run(pair, paper, arm)
   if arm.window and not pair.backend:find "^cpu" then return false end
   if not paper.fitting then return true end
@@ -186,19 +187,19 @@ local function arms_asked(paper)
     if asked[arm.policy] then arms[#arms + 1] = arm end
   end
   for policy in pairs(asked) do
-    dt.check(known[policy], ("paper: no arms of '%s'; there are: %s"):format(policy, table.concat(known, ", ")))
+    dt.check(known[policy], ("paper: no arms of '%s'; known: %s"):format(policy, table.concat(known, ", ")))
   end
   return arms
 end
 
--- Those of them that can run, and a line where there are others.
+-- Returns the arms that can run, and a message if others are left out.
 local function arms_that_run(pair, paper)
   local arms, asked = {}, arms_asked(paper)
   for _, arm in ipairs(asked) do
     if can_run(pair, paper, arm) then arms[#arms + 1] = arm end
   end
   if paper.fitting or #arms == #asked then return arms end
-  return arms, ("StreamingLLM is left out: the backend %s has no windows"):format(pair.backend)
+  return arms, ("StreamingLLM is left out: the backend %s does not support windows"):format(pair.backend)
 end
 
 local function sampling_of(paper)
@@ -207,7 +208,7 @@ local function sampling_of(paper)
   return paper.sampling and labels
 end
 
--- One experiment, into the file `out`: what dt.record reads from it.
+-- Runs one experiment into the file `out`, and returns what dt.record reads from it.
 local function run(pair, experiment_name, paper, out)
   local prompts = prompts_of(paper)
   local tokens, note = lengths_that_fit(pair, prompts,

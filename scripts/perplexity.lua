@@ -1,18 +1,18 @@
--- How well a model predicts a text: its perplexity, over windows or strides as llama.cpp's
+-- Measures how well a model predicts a text: its perplexity, over windows or strides as in llama.cpp
 local dt = require "dt"
 
 local opts = dt.args {
   doc = [[
-Prints exp(mean of -log p) over tokens of FILE (-: standard input). p is the target's probability of a token after those
-before it in its window.
-Without --stride the text is cut into windows of -c tokens (512), and the second half of each counts, as llama.cpp's
-llama-perplexity has it. With --stride N windows of c + N/2 tokens begin N tokens apart, and the last N of each count,
-as its --ppl-stride N (llama.cpp also rounds its windows up to a multiple of 256). Where the model wants a token before
-every text, each window without --stride begins with it.]],
+Prints the perplexity of FILE (-: standard input): exp(mean of -log p), where p is the target's probability of a token
+after the tokens before it in its window.
+Without --stride the text is cut into windows of -c tokens (default 512), and the second half of each counts, as in
+llama-perplexity of llama.cpp. With --stride N windows of c + N/2 tokens begin N tokens apart, and the last N tokens of
+each count, as with --ppl-stride N (llama.cpp also rounds its windows up to a multiple of 256). If the model needs a
+token before every text, each window without --stride begins with it.]],
   rest = "FILE",
   options = {
     { "stride", nil, type = "integer", min = 1, max = 1000000, doc = "tokens between windows" },
-    { "chunks", nil, type = "integer", min = 1, max = 1000000, doc = "windows at most (default: all)" },
+    { "chunks", nil, type = "integer", min = 1, max = 1000000, doc = "maximum number of windows (default: all)" },
   },
 }
 if #opts.rest ~= 1 then dt.check(nil, "give one FILE, or - for standard input") end
@@ -25,9 +25,9 @@ end
 
 local stride = opts.stride
 local window = (opts.load.ctx or 512) + (stride or 0) // 2
-if window < 4 then dt.check(nil, ("--ctx %d: windows of at least 4 tokens are needed"):format(window)) end
+if window < 4 then dt.check(nil, ("--ctx %d is too small: windows need at least 4 tokens"):format(window)) end
 if stride and stride >= window then
-  dt.check(nil, ("--stride %d: less than a window's %d tokens is needed"):format(stride, window))
+  dt.check(nil, ("--stride %d is too large: expected less than the %d tokens of a window"):format(stride, window))
 end
 opts.load.ctx = window + 1
 opts.load.draft, opts.load.needs_logits = false, true
@@ -36,12 +36,12 @@ local pair = dt.check(dt.load(opts.load))
 local tokens, begin = dt.check(pair:encode(text)), dt.check(pair:encode "")[1]
 local windows = stride and (#tokens - window + stride - 1) // stride or #tokens // window
 if windows < 1 then
-  dt.check(nil, ("%s has %d tokens: at least %d are needed, or a smaller -c"):format(opts.rest[1], #tokens,
-    stride and window + 1 or window))
+  dt.check(nil, ("%s has only %d tokens, but needs %d: give a longer text or a smaller -c"):format(
+    opts.rest[1], #tokens, stride and window + 1 or window))
 end
 windows = math.min(windows, opts.chunks or windows)
 
--- -log p of the tokens of a window that count.
+-- Adds -log p of the tokens of a window that count.
 local function add(sums, first)
   local ids = table.move(tokens, first + 1, first + window, 1, {})
   if begin and not stride then ids[1] = begin end

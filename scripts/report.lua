@@ -1,4 +1,4 @@
--- Tables and figures of experiment files.  dtrun run report FILE.jsonl... [--out FOLDER]
+-- Writes tables and figures of experiment files.  dtrun run report FILE.jsonl... [--out FOLDER]
 local complain = require "dt.complain"
 local dt = require "dt"
 local merge = require "dt.merge"
@@ -7,8 +7,8 @@ local report = require "dt.report"
 
 local opts = dt.args {
   doc = [[
-Tables, figures and an HTML page of what sweep, paper and tune have written. Several files are several experiments on
-one page; shards of one experiment are taken together, also while some are not finished.]],
+Makes tables, figures and an HTML page from the files of sweep, paper and tune. Several files are several experiments
+on one page; the shards of one experiment are merged, even while some are not finished.]],
   options = {
     { "out", nil, type = "string", doc = "folder to write to (default: the first file's name without .jsonl)" },
   },
@@ -24,7 +24,7 @@ end
 local files, paths = merge.grouped(read, opts.rest)
 dt.check(files, paths)
 for i, path in ipairs(paths) do
-  dt.check(files[i].runs[1], path .. ": no runs yet, only the line that says what is to be run")
+  dt.check(files[i].runs[1], path .. ": the experiment has no runs yet")
 end
 local folder, missing = report.write(files, paths, opts.out)
 dt.check(folder, missing, "device")

@@ -13,25 +13,25 @@ Runs every combination of the values given with --set over every prompt and leng
 Values are lists and ranges: K=1,2,4  D=3..8  tau=0.1..0.5:0.1. Policies come first: sweep linear fixed_tree --set ...
 Each policy takes the names that it declares; a combination that its check refuses is left out.
 With --out each finished run is a line of FILE; the same command continues where it was stopped.
-A policy's error ends its run only; it is noted in FILE, told at the end, and the exit status is 3. The same command
-does not repeat it, unless --retry says so or the policy's text is another.
-With --shard i/n each of n machines runs a part of the settings; dtrun run merge FILE SHARDS... puts them together.
-With --chat each prompt is a user's question to a chat model; with --parallel N as many prompts are one run.]],
+A policy's error ends only its own run. It is recorded in FILE and reported at the end, and the exit status is 3. The
+same command does not repeat such a run, unless --retry is given or the policy's text has changed.
+With --shard i/n each of n machines runs a part of the settings; dtrun run merge FILE SHARDS... merges their files.
+With --chat each prompt is a user's question to a chat model; with --parallel N a run consists of N prompts at once.]],
   rest = "POLICY",
   options = {
     { "set", many = "NAME=VALUES", doc = "values of parameters to combine" },
     { "preset", nil, type = "string", doc = "the policy's preset to start from" },
     { "prompt", many = "FILE", doc = "prompts: text files" },
     { "prompts", many = "FILE.jsonl", doc = 'prompts: lines of {"id": .., "prompt": ".."}' },
-    { "chars", nil, type = "integer", min = 1, doc = "take the first characters of each prompt" },
+    { "chars", nil, type = "integer", min = 1, doc = "use only the first characters of each prompt" },
     { "tokens", "128", short = "n", doc = "new tokens; several lengths: 100,300" },
-    { "ignore_eos", false, doc = "end-of-text does not stop" },
+    { "ignore_eos", false, doc = "end-of-text does not end a run" },
     { "repeats", 3, min = 1, doc = "runs of each setting, prompt and length" },
-    { "warmup", 1, min = 0, doc = "short runs that do not count, before the first" },
+    { "warmup", 1, min = 0, doc = "short runs before the first that do not count" },
     { "out", nil, type = "string", doc = "the file of results" },
-    { "retry", false, doc = "run again what an error of its policy ended" },
+    { "retry", false, doc = "repeat runs that an error of their policy ended" },
     shard.OPTION,
-    { "best", 10, min = 0, doc = "settings in the table at the end" },
+    { "best", 10, min = 0, doc = "number of settings in the table at the end" },
     table.unpack(asking.OPTIONS),
   },
 }
@@ -58,7 +58,7 @@ if busy then complain(busy) end
 local ranking = sweep.rank(done.runs)
 print(("%d settings%s%s, prompts: %d, tokens: %s, %s%s, threads: %d; outputs equal"):format(#ranking,
   part.name and " of shard " .. part.name or "",
-  left_out > 0 and (" (%d more contradict themselves)"):format(left_out) or "", #prompts, opts.tokens,
+  left_out > 0 and (" (%d more left out by checks of policies)"):format(left_out) or "", #prompts, opts.tokens,
   how.wanted and how.wanted .. ", " or "", pair.backend, pair.threads))
 if opts.best > 0 then print(sweep.table(ranking, opts.best)) end
 for _, line in ipairs(record.failed(done.failures)) do complain(line) end

@@ -1,4 +1,4 @@
--- A trace as a page on which one steps through the trees.  dtrun run trace FILE.jsonl [--sequence 3] [--out PAGE.html]
+-- Makes a page that shows the trees of a trace one by one.  dtrun run trace FILE.jsonl [--sequence 3] [--out PAGE.html]
 local complain = require "dt.complain"
 local dt = require "dt"
 local page = require "dt.trace_page"
@@ -6,10 +6,10 @@ local trace = require "dt.trace"
 local trees = require "dt.trace_trees"
 
 local opts = dt.args {
-  doc = "shows the trees that --trace wrote down, iteration by iteration, on one HTML page",
+  doc = "makes an HTML page that shows the trees of a trace (--trace), iteration by iteration",
   options = {
     { "out", nil, type = "string", doc = "the page (default: FILE with .html instead of .jsonl)" },
-    { "sequence", nil, type = "integer", min = 1, doc = "of a trace of several texts: which (default: the first)" },
+    { "sequence", nil, type = "integer", min = 1, doc = "which text of a trace of several (default: the first)" },
   },
   rest = "FILE.jsonl",
   models = false,
@@ -20,7 +20,7 @@ local function fail(status, message)
   os.exit(status, true)
 end
 
-if #opts.rest ~= 1 then fail(2, "trace: one file is expected (see --help)") end
+if #opts.rest ~= 1 then fail(2, "trace: expected one file (see --help)") end
 local path = opts.rest[1]
 local out = opts.out or path:gsub("%.jsonl$", "") .. ".html"
 local found, flaws = trace.read(path, opts.sequence)

@@ -1,4 +1,4 @@
--- Searches a policy's parameters for the pair and machine at hand, and keeps them as its preset `tuned`
+-- Searches the best parameters of a policy for the pair and machine, and keeps them as its preset `tuned`
 local asking = require "dt.asking"
 local complain = require "dt.complain"
 local dt = require "dt"
@@ -10,33 +10,34 @@ local tune = require "dt.tune"
 
 local opts = dt.args {
   doc = [[
-Draws settings from the ranges of the policy's parameters (tune= in its definition narrows them), keeps the better half
-on more and more prompts, then looks near the best. The result is compared with plain decoding and with the defaults on
-prompts that the search did not see, and kept in the user's folder: dtrun POLICY --preset tuned. If either of these is
-faster, it is not kept unless --save-anyway says so.
+Tries random settings from the ranges of the policy's parameters (narrowed by tune= in its definition), keeps the
+better half on more and more prompts, and then tries settings near the best. The result is compared with plain decoding
+and with the defaults on prompts that the search did not use, and saved in the user's folder: use it with dtrun POLICY
+--preset tuned. If the defaults or plain decoding are faster, it is not saved, except with --save-anyway.
 With --out each finished run is a line of FILE; the same command continues where it was stopped.
 With --shard i/n each of n machines searches a part of the settings; after dtrun run merge FILE SHARDS... the same
-command without --shard takes the best of all, compares it and keeps it for the machine on which it is given.
-With --chat each prompt is a user's question to a chat model, whose answers end where they end; without, a text goes on
-to the last token. With --parallel N as many prompts are one run. --seed is of the settings drawn, too.]],
+command without --shard takes the best of all, compares it and saves it for the machine on which the command runs.
+With --chat each prompt is a user's question to a chat model, and the end of an answer ends a run; otherwise
+end-of-text does not end a run. With --parallel N a run consists of N prompts at once. --seed also determines the
+random settings.]],
   rest = "POLICY",
   options = {
-    { "settings", 32, min = 2, max = 4096, doc = "settings drawn at first; then half as many near the best" },
+    { "settings", 32, min = 2, max = 4096, doc = "random settings to try; then half as many near the best" },
     { "prompt", many = "FILE", doc = "prompts: text files; every second one is held out (default: dtrun's own)" },
     { "prompts", many = "FILE.jsonl", doc = 'prompts: lines of {"id": .., "prompt": ".."}' },
-    { "chars", 800, min = 1, doc = "take the first characters of each prompt" },
+    { "chars", 800, min = 1, doc = "use only the first characters of each prompt" },
     { "tokens", 100, short = "n", min = 2, max = 2147483647, doc = "new tokens of each run" },
     { "repeats", 3, min = 1, doc = "runs of each finalist and prompt; the fastest counts" },
-    { "save_anyway", false, doc = "keep the preset even if the defaults or plain decoding are faster" },
+    { "save_anyway", false, doc = "save the preset even if the defaults or plain decoding are faster" },
     { "out", nil, type = "string", doc = "the file of results" },
     shard.OPTION,
     table.unpack(asking.OPTIONS),
   },
 }
 local FINALISTS, WARMUP = 6, 2
-local FINAL = 3 -- the first repeat of the finalists' runs; before are the searches among all and near the best
+local FINAL = 3 -- the first repeat of the finalists' runs; repeats 1 and 2 are the two searches
 
--- Without prompts given: 12 of each kind that come with the source, in an order that holds out half of each kind.
+-- The default prompts: 12 of each kind that come with the source, in an order that holds out half of each kind.
 local function own_prompts()
   local folder, files = (arg[0]:match "^(.*/)" or "./") .. "prompts/", {}
   for i = 1, 12 do
@@ -49,13 +50,13 @@ local function own_prompts()
 end
 
 local policy = dt.check(opts.rest[1], "tune: no policy: expected dtrun run tune POLICY [options]")
-dt.check(not opts.rest[2] or nil, ("tune: one policy at a time, not '%s' too"):format(opts.rest[2]))
+dt.check(not opts.rest[2] or nil, ("tune: unexpected argument '%s': give one policy at a time"):format(opts.rest[2]))
 local how = dt.check(asking.chosen(opts))
 local part = dt.check(shard.chosen(opts.shard, opts.out))
 local given = #opts.prompt > 0 or #opts.prompts > 0
 local prompts = dt.check(experiment.prompts { files = given and opts.prompt or own_prompts(), sets = opts.prompts,
                                               chars = opts.chars })
-dt.check(prompts[2], "tune: at least 2 prompts are needed, half of which are held out: give --prompt FILE...")
+dt.check(prompts[2], "tune: at least 2 prompts are needed, since half of them are held out: give --prompt FILE...")
 local seen, held_out = {}, {}
 for i, prompt in ipairs(prompts) do
   local list = i % 2 == 1 and seen or held_out
@@ -89,7 +90,8 @@ local file, dealt, kind = experiment.open(whole)
 dt.check(file, dealt, kind)
 local bar
 
--- Each setting's speedup of decoding, mean over the texts, all made so many times from the repeat `first` on.
+-- Runs the settings on the texts, `repeats` times from the repeat `first` on. Returns each setting's mean speedup of
+-- decoding.
 local function speedups(settings, texts, first, repeats, warmup)
   local arms, message = experiment.arms(pair, arms_of(settings))
   if not arms then return nil, message end
@@ -103,7 +105,7 @@ local function speedups(settings, texts, first, repeats, warmup)
   return means
 end
 
--- The settings that this shard is dealt, or all, the defaults always.
+-- The settings of this shard, which always include the defaults; without shards, all settings.
 local function share()
   local own, settings = {}, { defaults }
   for _, arm in ipairs(dealt) do own[arm.label] = true end
@@ -113,7 +115,7 @@ local function share()
   return settings
 end
 
--- The settings ranked, the best first, by halving; search: 1 or 2.
+-- Ranks the settings by halving, the best first; search: 1 or 2.
 local function halved(settings, search)
   local ranked, message, why = tune.halve(settings, #seen, function(group, i)
     return speedups(group, { seen[i] }, search, 1, search == 1 and i == 1 and WARMUP or 0)
@@ -121,7 +123,7 @@ local function halved(settings, search)
   return dt.check(ranked, message, why)
 end
 
--- Searches, and gives the finalists as tune.scores does.
+-- Searches, and returns the finalists as tune.scores does.
 local function search()
   local settings, near = share(), math.max(1, opts.settings // 2 // part.of)
   local runs = (FINALISTS + 2) * #seen * opts.repeats
@@ -144,7 +146,7 @@ local function search()
   return tune.scores(file.runs, seen, FINAL, opts.repeats)
 end
 
--- The finalists that shards have found, where the file was merged of these; else nil.
+-- Returns the finalists that shards have found, if the file was merged from shards; otherwise nil.
 local function found()
   local last = file.runs[1] and file.runs[1].shard
   if not last then return nil end
@@ -152,8 +154,8 @@ local function found()
   for _, arm in ipairs(finalists) do finished[arm.shard] = true end
   local of = dt.check(shard.parse(last)).of
   for i = 1, of do
-    dt.check(finished[("%d/%d"):format(i, of)], ("%s: shard %d of %d has not come to its end: run it again (it goes on "
-      .. "where it was) and merge it"):format(opts.out, i, of))
+    dt.check(finished[("%d/%d"):format(i, of)], ("%s: shard %d of %d is not finished: run it again (it continues where "
+      .. "it was) and merge it"):format(opts.out, i, of))
   end
   bar = dt.progress(3 * #held_out * opts.repeats)
   return finalists
@@ -178,18 +180,18 @@ end
 print(("%s, %s, threads: %d; %d settings tried on %d prompts"):format(policy, pair.backend, pair.threads, n,
   counts.seen))
 if part.name then
-  print(("best of shard %s: %s, speedup after the prompt %.3fx on prompts seen"):format(part.name, winner.arm,
-    winner.mean))
+  print(("best of shard %s: %s, speedup after the prompt %.3fx on the prompts of the search"):format(
+    part.name, winner.arm, winner.mean))
   return
 end
 local speedup = { tuned = both[1], defaults = both[#both], prompts = counts.held_out, tokens = opts.tokens }
-print(("speedup after the prompt on %d prompts not seen: tuned %.3fx, defaults %.3fx"):format(counts.held_out,
+print(("speedup after the prompt on %d held-out prompts: tuned %.3fx, defaults %.3fx"):format(counts.held_out,
   speedup.tuned, speedup.defaults))
 print("tuned: " .. winner.arm)
 if how.wanted then print("for: " .. how.wanted) end
 local faster = tune.faster(speedup)
 if faster and not opts.save_anyway then
-  print(("not saved: on the prompts not seen, %s decoded faster than tuned; --save-anyway saves it"):format(faster))
+  print(("not saved: on held-out prompts, %s decoded faster than tuned; save it with --save-anyway"):format(faster))
   return
 end
 print("saved: " .. dt.check(tune.save(pair, policy, winner.setting, speedup, how.wanted)))

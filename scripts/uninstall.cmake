@@ -1,4 +1,5 @@
-# Removes what the last installation from a build folder wrote (its manifest), and the folders of ours that are then empty.
+# Removes the files that the last installation from a build folder wrote (its manifest), and dtrun's folders if they are
+# empty then.
 if(NOT EXISTS "${MANIFEST}")
   message(FATAL_ERROR "nothing was installed from here: there is no ${MANIFEST}")
 endif()

@@ -1,23 +1,23 @@
--- Makes a list of ids for --draft-vocab: the most frequent ones of some texts
+-- Makes a list of token ids for --draft-vocab: the most frequent tokens of some texts
 local complain = require "dt.complain"
 local dt = require "dt"
 
 local opts = dt.args {
   doc = [[
-Counts the target's tokens in texts (files; without any, the guide, novels and articles that come with dtrun) and
-writes the most frequent ids, one on each line, the most frequent first; of equals the lower one, and behind them what
-no text has.
-With --draft-vocab FILE a draft model guesses these alone: its passes read that much less of its output matrix.]],
+Counts the target's tokens in texts (files; by default the guides, novels and articles that come with dtrun) and writes
+the most frequent ids, one per line, the most frequent first. If two are equally frequent, the lower id comes first; ids
+that occur in no text come last.
+With --draft-vocab FILE a draft model guesses only these tokens, so its passes read less of its output matrix.]],
   rest = "TEXT",
   options = {
-    { "ids", 16384, min = 1, max = 16777216, doc = "how many" },
+    { "ids", 16384, min = 1, max = 16777216, doc = "number of ids" },
     { "out", "vocab.txt", doc = "the file to write" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
 
 local function our_texts()
-  local paths = {} -- pages of the guide first: the list of lua/models/draft_vocab.c
+  local paths = {} -- the guides come first, as in lua/models/draft_vocab.c
   for _, page in ipairs { "README", "REFERENCE", "SOURCES", "SAMPLING", "COSTS", "TRACES" } do
     paths[#paths + 1] = ("%s../policies/%s.md"):format(HERE, page)
   end
@@ -46,7 +46,7 @@ end
 
 local ids = {}
 for id = 0, pair.target.vocab - 1 do ids[#ids + 1] = id end
-dt.check(opts.ids <= #ids or nil, ("vocab: --ids %d: the model has %d"):format(opts.ids, #ids))
+dt.check(opts.ids <= #ids or nil, ("vocab: --ids %d: the model has only %d"):format(opts.ids, #ids))
 table.sort(ids, function(a, b)
   local n, m = counts[a] or 0, counts[b] or 0
   if n ~= m then return n > m end
@@ -61,5 +61,5 @@ if not (file and file:close() and written) then
   complain(message or opts.out .. ": cannot be written")
   os.exit(1, true)
 end
-print(("%s: %d of %d ids; the texts have %d tokens of %d kinds, %.1f %% of them listed"):format(opts.out, opts.ids,
-  #ids, tokens, seen, 100 * covered / tokens))
+print(("%s: %d of %d ids; the texts have %d tokens with %d different ids; %.1f %% of the tokens are listed"):format(
+  opts.out, opts.ids, #ids, tokens, seen, 100 * covered / tokens))

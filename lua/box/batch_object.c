@@ -40,7 +40,7 @@ static int batch_len(lua_State *L) {
   return 1;
 }
 
-/* (lists of nodes, or nil, by tree[, n: use at most n nodes of each list][, {model =}]) */
+/* (a list with one list of nodes, or nil, for each tree[, n: use at most n nodes of each list][, {model =}]) */
 static int batch_draft_step(lua_State *L) {
   static const char who[] = "batch:draft_step";
   run_group *group = check_batch(L, who);
@@ -155,6 +155,6 @@ static void remove_entry(lua_State *L, int batch, int value, int n, int i) {
 }
 
 void box_batch_remove(lua_State *L, int batch, const run_group *group, int i) {
-  remove_entry(L, batch, TREES, group->n, i); /* no policy has seen these two tables, so setting fields that exist */
-  remove_entry(L, batch, SEQS, group->n, i);  /* allocates nothing */
+  remove_entry(L, batch, TREES, group->n, i); /* policies cannot change these two tables, so the fields set here */
+  remove_entry(L, batch, SEQS, group->n, i);  /* exist, and setting them allocates nothing */
 }

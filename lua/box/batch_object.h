@@ -12,10 +12,10 @@ typedef struct {
 /* Pushes the batch of a group, which must outlive the calls into the policy. Raises. */
 void box_batch_push(lua_State *L, run_group *group);
 
-/* Adds tree and sequence of the group's last run to the batch at this index. Raises. */
+/* Adds the tree and the sequence of the group's last run to the batch at index `batch`. Raises. */
 void box_batch_add(lua_State *L, int batch, const run_group *group);
 
-/* Removes tree and sequence of run i and closes the gap. Does not raise. */
+/* Removes the tree and the sequence of run i (from 0) and closes the gap. Does not raise. */
 void box_batch_remove(lua_State *L, int batch, const run_group *group, int i);
 
 #endif

@@ -32,8 +32,8 @@ static void watch_every(dtl_box *box, int instructions) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* Refuses an allocation. Lua then collects all garbage and tries again. A second refusal before the next look of the
- * watch ends the call; otherwise every further allocation would cost a full collection. */
+/* Refuses an allocation. Lua then collects all garbage and tries again. A second refusal before the watch looks again
+ * ends the call; otherwise every further allocation would cost a full collection. */
 static void *refuse(dtl_box *box, box_state why) {
   if (box->refused && box->state == BOX_ALIVE) box->state = why;
   box->refused = why;
@@ -41,8 +41,9 @@ static void *refuse(dtl_box *box, box_state why) {
   return NULL;
 }
 
-/* For a new block Lua tells whether it is a string. Any other large block has a table's keys (inserting keys of one
- * hash takes time in the square of their number) or is a stack: lists grow in place. */
+/* For a new block Lua says whether it is a string. Any other new block that is large holds a table's keys or is a
+ * stack, since lists grow in place. Keys are limited because inserting n keys of equal hash takes a time proportional
+ * to n^2. */
 static bool too_large(const dtl_box *box, size_t tag, size_t size, box_state *why) {
   *why = tag == LUA_TSTRING ? BOX_LONG_STRING : BOX_LARGE_TABLE;
   return !box->hosting && size > (tag == LUA_TSTRING ? STRING_BLOCK : KEYS_BLOCK);
@@ -80,9 +81,10 @@ static double read_clock(clockid_t id) {
 
 static double cpu_ms(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
-/* A call is over its time when two clocks say so: the wall clock, without time in the engine, and the processor's clock
- * of this thread, from the first look on. So other load on the machine does not decide about a policy. The second clock
- * takes a system call, so it is read only if the first, which is cheap and coarse, is over. */
+/* A call has exceeded its time if two clocks say so: the wall clock, without time in the engine, and the processor time
+ * of this thread since the first look. A policy therefore cannot fail because other programs load the machine. Reading
+ * the processor time needs a system call, so it is read only if the wall clock, which is cheap and coarse, has exceeded
+ * the limit. */
 static bool is_over(dtl_box *box) {
   if (box->state != BOX_ALIVE) return true;
   if (box->interrupt && *box->interrupt) {
@@ -100,8 +102,8 @@ static bool is_over(dtl_box *box) {
 }
 
 /* Ends the call. In a hook this returns, and Lua then yields. Where yielding is impossible, inside a C function that
- * called back into Lua (a comparator, a metamethod), it raises an error to unwind to a place where it is possible; it
- * allocates nothing. */
+ * called back into Lua (a comparator, a metamethod), it raises an error, which unwinds the stack until yielding is
+ * possible; this allocates nothing. */
 static int end_call(lua_State *L) {
   if (lua_isyieldable(L)) return lua_yield(L, 0);
   watch_every(box_of(L), 1);
@@ -148,7 +150,7 @@ static int failing_line(dtl_box *box) {
   return 0;
 }
 
-#define MOST_CALLS 10 /* calls of a traceback, innermost first */
+#define MOST_CALLS 10 /* calls in a traceback, innermost first */
 
 /* Lists the calls on the failed thread's stack. It allocates nothing, since the box may be full. */
 static void trace_back(const dtl_box *box, char *out, size_t size) {
@@ -159,7 +161,7 @@ static void trace_back(const dtl_box *box, char *out, size_t size) {
     lua_getinfo(box->co, "nSl", &ar);
     char line[160], name[80] = "";
     if (level == MOST_CALLS)
-      snprintf(line, sizeof line, "and more calls around it");
+      snprintf(line, sizeof line, "(outer calls are not shown)");
     else if (ar.currentline > 0)
       snprintf(line, sizeof line, "%s:%d:", ar.short_src, ar.currentline);
     else
@@ -167,7 +169,7 @@ static void trace_back(const dtl_box *box, char *out, size_t size) {
     if (ar.name)
       snprintf(name, sizeof name, " in %s '%.60s'", *ar.namewhat ? ar.namewhat : "function", ar.name);
     else
-      snprintf(name, sizeof name, " in %s", *ar.what == 'm' ? "its file" : "what the host calls");
+      snprintf(name, sizeof name, " in %s", *ar.what == 'm' ? "the policy file" : "the function that dtrun called");
     used += dtl_clean(out + used, size - used, line, strlen(line));
     if (level < MOST_CALLS) used += dtl_clean(out + used, size - used, name, strlen(name));
     if (used + 1 < size) out[used++] = '\n', out[used] = 0;
@@ -210,7 +212,9 @@ static dt_status fail_as_policy(dtl_box *box, dt_error *err) {
     snprintf(said, sizeof said, "policy ran longer than %g s (or %ld million instructions) in %s",
              box->call_ms * box->allowance / 1000, BOX_INSTRUCTIONS * box->allowance / 1000000, box->entry);
     break;
-  case BOX_SPENT: snprintf(said, sizeof said, "policy used up its seconds of the whole run in %s", box->entry); break;
+  case BOX_SPENT:
+    snprintf(said, sizeof said, "policy used up its time limit for the whole run in %s", box->entry);
+    break;
   case BOX_FULL:
     snprintf(said, sizeof said, "policy used more than %u MB of memory in %s", BOX_MEMORY >> 20, box->entry);
     break;
@@ -218,7 +222,7 @@ static dt_status fail_as_policy(dtl_box *box, dt_error *err) {
     snprintf(said, sizeof said, "policy made a string of more than %u KiB in %s", BOX_STRING >> 10, box->entry);
     break;
   case BOX_LARGE_TABLE:
-    snprintf(said, sizeof said, "policy made a table of more than %u keys, or a stack as large, in %s", BOX_KEYS,
+    snprintf(said, sizeof said, "policy made a table of more than %u keys, or a stack of that size, in %s", BOX_KEYS,
              box->entry);
     break;
   default: quote(box, said, sizeof said, &line);
@@ -228,7 +232,7 @@ static dt_status fail_as_policy(dtl_box *box, dt_error *err) {
     dtl_fail(err, DT_EPOLICY, "%s:%d: %s", box->path, line, said);
   else
     dtl_fail(err, DT_EPOLICY, "%s: %s", box->path, said);
-  if (err) { /* dt_fail leaves the place empty */
+  if (err) { /* dt_fail leaves file and line empty */
     dtl_clean(err->file, sizeof err->file, box->path, strlen(box->path));
     err->line = line;
     trace_back(box, err->traceback, sizeof err->traceback);
@@ -236,8 +240,8 @@ static dt_status fail_as_policy(dtl_box *box, dt_error *err) {
   return DT_EPOLICY;
 }
 
-/* Describes the failure. The library's buffers try an allocation once and raise a message of their own, so box->refused
- * counts too. */
+/* Describes the failure. Buffers of Lua's library try an allocation only once and then raise their own message, so
+ * box->refused tells the real cause. */
 static dt_status describe(dtl_box *box, dt_error *err) {
   if (box->state == BOX_ALIVE) box->state = box->refused;
   switch (box->state) {

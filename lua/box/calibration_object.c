@@ -1,5 +1,6 @@
 /* policy.calibration([share=false[, state]]) -> an object that learns the arguments of tree:calibrate
- * (runtime/tree/tree.h: dt_tree_learner); `share` only if true. state: what s:state() of an earlier one returned.
+ * (runtime/tree/tree.h: dt_tree_learner). It learns `share` only if that is true. state: what s:state() of an earlier
+ * object returned.
  *
  *   s:apply(tree)     before an iteration's first draft_step: calibrates the tree with the numbers learned so far
  *   s:observe(tree)   after its commit: learns from the token after every accepted node that was drafted from
@@ -40,7 +41,7 @@ static int calibration_observe(lua_State *L) {
   static const char who[] = "calibration:observe";
   dt_tree_learner *learner = check_calibration(L, who);
   const dtl_run *run = handle_run_at(L, 2, handle_tree, who);
-  if (run->phase != RUN_COMMITTED) luaL_error(L, "%s: the iteration is not committed yet", who);
+  if (run->phase != RUN_COMMITTED) luaL_error(L, "%s: this iteration has not committed yet", who);
   bool coupled = dt_seq_is_coupled(run->session, run->seq);
   for (int d = 0; d < run->block.n; d++)
     dt_tree_learn(learner, run->tree, d ? run->verdict.path[d - 1] : 0, run->block.tokens[d], coupled);
@@ -51,7 +52,7 @@ static int calibration_state(lua_State *L) {
   double state[DT_TREE_LEARNER_STATE];
   dt_tree_learner_state(check_calibration(L, "calibration:state"), state);
   if (!lua_istable(L, 2) || lua_getmetatable(L, 2))
-    luaL_error(L, "calibration:state: the argument is not a plain list");
+    luaL_error(L, "calibration:state: expected a list without a metatable");
   for (int i = 0; i < DT_TREE_LEARNER_STATE; i++) lua_pushnumber(L, state[i]), lua_rawseti(L, 2, i + 1);
   return 0;
 }
@@ -78,7 +79,7 @@ static dt_tree_learner learner_at(lua_State *L, bool share, int i) {
   return dt_tree_learner_resume(share, state);
 }
 
-/* Upvalue 1: an object whose metatable all objects share. */
+/* Upvalue 1 is an object; all objects share its metatable. */
 static int make_calibration(lua_State *L) {
   box_look(L);
   if (!lua_isnoneornil(L, 1) && !lua_isboolean(L, 1))

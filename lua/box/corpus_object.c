@@ -1,11 +1,12 @@
-/* self.corpus of a policy that declares uses.corpus: finds the end of a sequence's text again, in the text itself
- * (where = "text") or in the rest ("rest"): the policy's earlier outputs and the files of --corpus.
+/* self.corpus of a policy that declares uses.corpus. It searches for the last tokens of a sequence's text, in the text
+ * itself (where = "text") or in the rest ("rest"): the policy's earlier outputs and the files of --corpus.
  *
- *   corpus:longest(seq, where[, most]) -> m               the most last tokens that occur together there
- *   corpus:places(seq, where, m[, most]) -> places, n     at most `most` of the n places where the last m occur, a list
+ *   corpus:longest(seq, where[, most]) -> m               the largest m such that the last m tokens occur there
+ *   corpus:places(seq, where, m[, most]) -> places, n     a list of at most `most` of the n places where they occur
  *   corpus:token(seq, place) -> token | nil               the token at a place; nil: that text has ended
  *
- * A place is an integer; the next place in its text is one more. Places of the text are those of seq:token. */
+ * A place is an integer; the next place in the same text is place + 1. Places of the sequence's text are those of
+ * seq:token. */
 #include "box/corpus_object.h"
 #include "box/handle.h"
 #include "box/object.h"
@@ -15,9 +16,9 @@
 #include <string.h>
 
 #define CORPUS_TYPE "corpus"
-#define PLACES 64        /* places of a call without `most` */
-#define PLACES_MOST 1024 /* places of one call, at most */
-#define PART_SHIFT 32    /* a place in the rest: its part, from 1, and the index in the part, from 0 */
+#define PLACES 64        /* default of `most` */
+#define PLACES_MOST 1024 /* maximum of `most` */
+#define PART_SHIFT 32    /* a place in the rest: (number of its part, from 1) << 32 | index in the part, from 0 */
 
 typedef struct {
   const dtl_corpus *files; /* or NULL */
@@ -28,10 +29,10 @@ typedef struct {
   const corpus_object *corpus;
   const int32_t *text;
   int length; /* tokens of the text */
-  bool own;   /* search in the text, not in the rest */
+  bool own;   /* search in the text itself, not in the rest */
 } question;
 
-/* Part i of the rest: first the files, then earlier outputs. */
+/* Part i of the rest: the files come first, then earlier outputs. */
 static const suffixes *part_of(const corpus_object *c, int i) {
   if (i == 0) return c->files ? &c->files->index : NULL;
   return i <= c->earlier->n ? &c->earlier->part[i - 1] : NULL;
@@ -47,7 +48,7 @@ static question ask(lua_State *L, const char *who, bool where) {
   if (!where) return q;
   const char *name = lua_type(L, 3) == LUA_TSTRING ? lua_tostring(L, 3) : luaL_typename(L, 3);
   q.own = strcmp(name, "text") == 0;
-  if (!q.own && strcmp(name, "rest") != 0) luaL_error(L, "%s: where is \"text\" or \"rest\", not %s", who, name);
+  if (!q.own && strcmp(name, "rest") != 0) luaL_error(L, "%s: where must be \"text\" or \"rest\", not %s", who, name);
   return q;
 }
 
@@ -75,7 +76,7 @@ static int corpus_longest(lua_State *L) {
   return 1;
 }
 
-/* Lists places in the text, the latest first; its own end is one of them. */
+/* Lists places in the text itself, the latest first. The end of the text itself is one of them. */
 static lua_Integer own_places(lua_State *L, const question *q, int m, int most) {
   lua_Integer n = 0;
   for (int place = q->length - 1; place >= m - 1; place--) {
@@ -87,7 +88,7 @@ static lua_Integer own_places(lua_State *L, const question *q, int m, int most) 
   return n;
 }
 
-/* Lists places in the rest. If there are too many, it lists some of them at equal distances in sorted order. */
+/* Lists places in the rest. If there are too many, it takes them at equal distances in the sorted order. */
 static lua_Integer other_places(lua_State *L, const question *q, int m, int most) {
   suffixes_match match[1 + CORPUS_PARTS] = {0};
   lua_Integer n = 0, listed = 0, seen = 0;

@@ -1,12 +1,18 @@
-/* Costs for Lua, in the box and in drivers: costs:target(rows, context[, batch[, experts]]) and costs:draft(rows,
- * context[, batch[, model]]) -> ms of a pass with this number of rows of each of `batch` sequences; the default is
- * costs:sequences(), the number that run at once. experts: the distinct ones that it reads, of all layers and
- * sequences; nil or 0: as many as usual. costs:first(context[, batch[, model]]) is a draft model's first pass of an
- * iteration, over the roots. model: 1, or 2 for the second draft model; costs:models() is how many it knows.
- * costs:cache_miss(passes) is a read of memory that was last read that many target passes ago. costs:revision() changes
- * whenever these times change; those of a table never do. costs:recall(name) -> a list of numbers that an earlier
- * text's policy kept with costs:keep(name, list) -> whether there was room; with a table nothing is kept, so that runs
- * repeat. */
+/* The costs of passes for Lua, in the box and in drivers. All times are in ms.
+ *
+ *   costs:target(rows, context[, batch[, experts]])   a target pass over `rows` rows of each of `batch` sequences
+ *   costs:draft(rows, context[, batch[, model]])      a pass of a draft model that is not its first of an iteration
+ *   costs:first(context[, batch[, model]])            a draft model's first pass of an iteration, over the roots
+ *   costs:cache_miss(passes)      a read of memory that was last read that many target passes ago
+ *   costs:models()                the number of draft models whose costs are known
+ *   costs:sequences()             the number of sequences that run at once: the default of batch
+ *   costs:revision()              an integer that changes whenever these times change; those of a table never do
+ *   costs:keep(name, list)        keeps a list of numbers for later texts; returns whether there was room. With a table
+ *                                 nothing is kept, so that runs can be repeated exactly
+ *   costs:recall(name)            the list that was kept under this name, also by an earlier text; nil: there is none
+ *
+ * experts: number of distinct experts that the pass reads, in all layers and for all sequences; nil or 0: the usual
+ * number. model: 1, or 2 for the second draft model. */
 #include "box/costs_object.h"
 
 #include <lauxlib.h>
@@ -46,14 +52,14 @@ static int sequences_of(lua_State *L, int i, const char *who) {
   return argument(L, i, who, "batch", 1);
 }
 
-/* The rows of all sequences. */
+/* The number of rows of all sequences together. */
 static double rows_of(lua_State *L, const char *who, int *context) {
   int rows = argument(L, 2, who, "rows", 1);
   *context = argument(L, 3, who, "context", 0);
   return (double)rows * sequences_of(L, 4, who);
 }
 
-/* A fraction is an expected number. */
+/* An expected number of experts may be a fraction. */
 static double experts_of(lua_State *L, int i, const char *who) {
   if (lua_isnoneornil(L, i)) return 0;
   int is_number;
@@ -72,7 +78,7 @@ static int costs_of_target(lua_State *L) {
   return 1;
 }
 
-/* The draft is that of the number at index i, from 1 on; without one it is the first. */
+/* The draft that the number at index i selects, from 1 on; without a number it is the first. */
 static const dtl_costs *with_draft(lua_State *L, int i, const char *who, int *draft) {
   const dtl_costs *costs = check_costs(L, 1);
   int model = lua_isnoneornil(L, i) ? 1 : argument(L, i, who, "model", 1);
@@ -158,7 +164,7 @@ static int costs_keep(lua_State *L) {
   double numbers[LEDGER_NUMBERS];
   if (!lua_istable(L, 3) || lua_getmetatable(L, 3)) luaL_error(L, "%s: the second argument is not a plain list", who);
   lua_Unsigned n = lua_rawlen(L, 3);
-  if (n > LEDGER_NUMBERS) luaL_error(L, "%s: a list of more than %d numbers", who, LEDGER_NUMBERS);
+  if (n > LEDGER_NUMBERS) luaL_error(L, "%s: the list has more than %d numbers", who, LEDGER_NUMBERS);
   for (lua_Unsigned i = 0; i < n; i++) {
     bool is_number = lua_rawgeti(L, 3, (lua_Integer)i + 1) == LUA_TNUMBER;
     numbers[i] = is_number ? lua_tonumber(L, -1) : NAN;

@@ -6,18 +6,19 @@
 
 #include <lua.h>
 
-/* Pushes an object with the methods target, draft, first, sequences and revision, for so many `sequences` at once.
- * sampled: tokens are sampled; coupled: the draft uses their noise. It holds a copy. Raises. */
+/* Pushes the costs object of a table, which it copies, for runs of `sequences` sequences at once. sampled: tokens are
+ * sampled; coupled: the draft samples with the target's noise. Raises. */
 void box_costs_push(lua_State *L, const dtl_costs *costs, int sequences, bool sampled, bool coupled);
 
-/* Learned costs, as those who count with them see them now. */
+/* The learned costs that a policy uses now. */
 typedef struct {
   course *course;
-  int sequences; /* at once */
+  int sequences; /* number that run at once */
 } learned_view;
 
-/* The same for learned costs, always the latest, with what the policy of this digest knows of the pair; *view, which
- * may change between calls, must outlive the object's use, and so must the digest. */
+/* Pushes the costs object of learned costs, which always has the latest ones. digest: that of the policy's text, which
+ * identifies what the policy has kept about the pair (costs:keep). *view may change between calls; it and the digest
+ * must outlive the object's use. Raises. */
 void box_costs_push_learned(lua_State *L, const learned_view *view, const char *digest);
 
 #endif

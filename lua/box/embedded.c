@@ -1,5 +1,5 @@
-/* Compiles the box's modules once in a process, since every run opens a new box. The bytecode is made here and not when
- * the program is built, so that it always suits the Lua library that reads it. */
+/* Compiles the box's modules once per process, since every run opens a new box. They are not compiled when the program
+ * is built, so that the bytecode always fits the Lua library that reads it. */
 #include "box/embedded.h"
 
 #include <lauxlib.h>
@@ -19,7 +19,7 @@ static const char *const box_modules[] = {"dt.policy.copies",  "dt.policy.either
                                           "dt.policy.sources", "dt.policy"}; /* in order of loading */
 enum { N_BOX_MODULES = sizeof box_modules / sizeof *box_modules };
 
-/* NULL bytes: memory was short, so the text is compiled each time. */
+/* bytes is NULL if memory was out; the text is then compiled for each box. */
 static bytecode compiled[N_BOX_MODULES];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 

@@ -12,11 +12,11 @@ typedef struct {
 
 extern const dtl_module dtl_embedded[]; /* ends with name == NULL */
 
-/* Pushes a module's chunk, or a message: a status of lua_load. */
+/* Pushes a module's chunk, or a message after a failure. Returns a status of lua_load. */
 int embedded_load(lua_State *L, const dtl_module *m);
 
-/* Pushes the chunk of the i-th module of the box, in order of loading, from 0, and returns its name; NULL: there are no
- * more. Raises when memory does not suffice. Any thread may call it. */
+/* Pushes the chunk of module i of the box (from 0, in the order of loading) and returns its name, or NULL if there are
+ * no more. Raises if memory runs out. Any thread may call it. */
 const char *embedded_load_for_box(lua_State *L, int i);
 
 #endif

@@ -15,13 +15,13 @@ extern const char handle_tree[], handle_seq[];
 /* Pushes a new handle with n_values user values. Raises. */
 run_handle *handle_push(lua_State *L, const char *kind, dtl_run *run, int n_values);
 
-/* The run of the handle at index 1; raises if that is no handle of this kind, or its sequence has ended. */
+/* The run of the handle at index 1. Raises if that is not a handle of this kind, or if its sequence has ended. */
 dtl_run *handle_run(lua_State *L, const char *kind, const char *who);
 
 /* The same for argument i of a method of another object. */
 dtl_run *handle_run_at(lua_State *L, int i, const char *kind, const char *who);
 
-/* Takes the run away from its objects. */
+/* Detaches the run from its objects, whose methods raise from then on. */
 void handle_detach(dtl_run *run);
 
 #endif

@@ -1,6 +1,6 @@
 /* self.memory of a policy that declares uses.memory: memory:get(key) -> value, memory:set(key, value) -> whether there
- * was room, memory:room() -> bytes. Plain data only: keys are integers or strings; values are numbers, strings,
- * booleans or lists of numbers. All are copied. */
+ * was room, memory:room() -> bytes. It stores copies of plain data: keys are integers or strings; values are numbers,
+ * strings, booleans or lists of numbers. */
 #include "box/memory_object.h"
 #include "box/box.h"
 #include "box/object.h"
@@ -10,8 +10,8 @@
 
 #define MEMORY_TYPE "memory"
 
-/* The bytes of a value: a letter for its type, and its own bytes; in a list those of each number, each with its
- * letter. */
+/* A value is stored as a letter for its type followed by its bytes; a list as its letter followed by each number with
+ * its own letter. */
 
 static memory_table *check(lua_State *L, const char *who) {
   memory_table **object = luaL_testudata(L, 1, MEMORY_TYPE);
@@ -41,10 +41,10 @@ static const unsigned char *push_number(lua_State *L, const unsigned char *from)
 /* Writes the list at index i. */
 static size_t put_list(lua_State *L, int i, unsigned char *to) {
   lua_Unsigned n = lua_rawlen(L, i), keys = 0;
-  if (lua_getmetatable(L, i)) return (size_t)luaL_error(L, "memory:set: value: a table with a metatable");
-  if (n > MEMORY_LIST) luaL_error(L, "memory:set: value: a list of more than %d numbers", MEMORY_LIST);
+  if (lua_getmetatable(L, i)) return (size_t)luaL_error(L, "memory:set: value: the table has a metatable");
+  if (n > MEMORY_LIST) luaL_error(L, "memory:set: value: the list has more than %d numbers", MEMORY_LIST);
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) keys++;
-  if (keys != n) luaL_error(L, "memory:set: value: a table that is no list of numbers");
+  if (keys != n) luaL_error(L, "memory:set: value: the table is not a list of numbers");
   to[0] = 'l';
   for (lua_Unsigned k = 0; k < n; k++) {
     if (lua_rawgeti(L, i, (lua_Integer)k + 1) != LUA_TNUMBER)

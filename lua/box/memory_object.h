@@ -1,4 +1,4 @@
-/* self.memory of a policy (memory_object.c). */
+/* The policy's self.memory (memory_object.c). */
 #ifndef DTL_BOX_MEMORY_OBJECT_H
 #define DTL_BOX_MEMORY_OBJECT_H
 

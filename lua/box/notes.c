@@ -1,4 +1,4 @@
-/* Tags and logged numbers: see notes.h. They are few, so looking one up walks a list. */
+/* Tags and logged numbers: see notes.h. They are few, so they are looked up in a list. */
 #include "box/notes.h"
 
 #include <math.h>

@@ -1,20 +1,20 @@
-/* What a policy says about its own run, for traces, results and reports: names of its nodes (tree:tag) and numbers by
- * name (seq:log). It changes nothing else. */
+/* Notes of a policy about its own run, for traces, results and reports: tags of its nodes (tree:tag) and named numbers
+ * (seq:log). They affect nothing else. */
 #ifndef DTL_NOTES_H
 #define DTL_NOTES_H
 
 #include "box/run.h"
 
-/* The names at index i: raise for what is none, and for more of them than a run may have. */
+/* Tag a node, or log a number, with the name at index i. They raise if it is not a name or the run has too many. */
 void notes_tag(lua_State *L, dtl_run *run, int node, int i, const char *who);
 void notes_log(lua_State *L, dtl_run *run, int i, double value, const char *who);
 
-const char *notes_tag_of(const dtl_run *run, int node); /* NULL: it has none */
+const char *notes_tag_of(const dtl_run *run, int node); /* NULL: the node has no tag */
 
-/* A committed iteration ends: its tagged nodes are counted. After its trace. */
+/* Counts the tagged nodes of a committed iteration. Call it after the iteration is in the trace. */
 void notes_committed(dtl_run *run);
 
-/* The tree is dropped, and its tags. */
+/* Forgets the tags of a tree that is dropped. */
 void notes_drop(dtl_run *run);
 
 #endif

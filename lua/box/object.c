@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number of letters to insert, delete or change to turn a into b; above `most` the result is any larger number. */
+/* The number of letters to insert, delete or change to turn a into b (Levenshtein). If it is above `most`, the result
+ * is any number above `most`. */
 static int distance(const char *a, const char *b, int most) {
   enum { LONGEST = 24 };
   int n = (int)strlen(a), m = (int)strlen(b), row[LONGEST + 1];
@@ -26,7 +27,7 @@ static int distance(const char *a, const char *b, int most) {
 }
 
 int object_no_field(lua_State *L, const char *kind, const char *const *names, int n) {
-  static const char *const helpers[] = {"expand", "calibration", NULL}; /* of dt.policy; for trees */
+  static const char *const helpers[] = {"expand", "calibration", NULL}; /* functions of dt.policy that take a tree */
   const char *nearest = NULL;
   box_look(L);
   if (lua_type(L, 2) != LUA_TSTRING) return luaL_error(L, "%s has no field [%s]", kind, luaL_typename(L, 2));
@@ -45,7 +46,7 @@ int object_no_field(lua_State *L, const char *kind, const char *const *names, in
 
 #define MOST_METHODS 64
 
-/* (methods, name), for the kind in upvalue 1. */
+/* __index of a table of methods: (methods, name), for the kind in upvalue 1. */
 static int unknown_method(lua_State *L) {
   const char *names[MOST_METHODS];
   int n = 0;

@@ -4,20 +4,21 @@
 
 #include <lauxlib.h>
 
-/* Makes the new userdata on top an object of the kind `name` with these methods. Leaves userdata, methods. */
+/* Makes the new userdata on top an object of the kind `name` with these methods. Leaves the userdata and the table of
+ * methods on the stack. */
 void object_make(lua_State *L, const char *name, const luaL_Reg *methods);
 
-/* Makes the new userdata on top one of the type `name` with these methods, which luaL_testudata knows. Leaves
- * userdata. */
+/* Makes the new userdata on top an object of the type `name`, which luaL_testudata knows, with these methods. Leaves
+ * the userdata on the stack. */
 void object_make_type(lua_State *L, const char *name, const luaL_Reg *methods);
 
-/* Raises for an unknown field at index 2 of `kind` ("a tree"), with the nearest of its names[n]. */
+/* Raises an error for the unknown field at index 2 of `kind` ("a tree"), which suggests the nearest of its names[n]. */
 int object_no_field(lua_State *L, const char *kind, const char *const *names, int n);
 
-/* Makes the table of methods on top raise for unknown names, with the nearest known one. */
+/* Makes the table of methods on top raise an error for unknown names, which suggests the nearest known one. */
 void object_name_unknown(lua_State *L, const char *name);
 
-/* The integer argument i; `who` and `what` name it in the message. */
+/* The integer argument i. Raises if it is not one; `who` and `what` name it in the message. */
 lua_Integer object_integer(lua_State *L, int i, const char *who, const char *what);
 
 #endif

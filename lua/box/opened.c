@@ -28,7 +28,8 @@ static int load_chunk(lua_State *L) {
   const char *text = policy->text;
   size_t len = policy->len;
   if (len >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3)) text += 3, len -= 3;
-  if (len > 0 && text[0] == '#') /* the first line names an interpreter; keep its end, so that line numbers are right */
+  if (len > 0 &&
+      text[0] == '#') /* skip a first line that names an interpreter, except for its end: lines are counted */
     while (len > 0 && *text != '\n') text++, len--;
   if (luaL_loadbufferx(L, "", 0, name, "t")) lua_error(L);
   lua_Debug ar;
@@ -83,7 +84,8 @@ void opened_push_call(lua_State *L, lua_State *co, const char *name) {
   lua_xmove(co, L, 1);
 }
 
-/* co: the file's value -> host.open, that value, preset (a name, or settings), settings. */
+/* Prepares the call of host.open: co has the file's value, and then host.open, that value, preset (a name, or settings)
+ * and settings. */
 static int prepare(lua_State *L) {
   const opened *o = lua_touserdata(L, 1);
   const dtl_policy *policy = o->policy;
@@ -99,7 +101,8 @@ static int prepare(lua_State *L) {
   return 0;
 }
 
-/* co: object, description -> main thread: object, host. */
+/* Moves the object from co, which has object and description, to the main thread, and pushes the host's functions after
+ * it. */
 static int take_object(lua_State *L) {
   const opened *o = lua_touserdata(L, 1);
   lua_settop(o->box.co, 1);

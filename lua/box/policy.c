@@ -1,4 +1,4 @@
-/* Reads policies: makes an object of the text once, to describe it and to refuse a bad text, and frees it. */
+/* Opens policies: makes an object of the policy once, to describe it and to refuse bad code, and frees the object. */
 #include "box/policy.h"
 
 #include "box/opened.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Registers p, which may be NULL, to be freed with the policy. NULL: out of memory. */
+/* Registers p, which may be NULL, to be freed with the policy. Returns NULL if p is NULL or memory is out. */
 static void *own(dtl_policy *policy, void *p) {
   char **grown = p ? realloc(policy->owned, (size_t)(policy->n_owned + 1) * sizeof *grown) : NULL;
   if (!grown) {
@@ -46,14 +46,14 @@ typedef struct {
   opened object;
 } opening;
 
-/* The need of a draft, on top of the stack: true, false or "optional". */
+/* Pops uses.draft: true, false or "optional". */
 static dtl_need take_need(lua_State *L) {
   dtl_need need = lua_isstring(L, -1) ? DTL_ANY_DRAFT : lua_toboolean(L, -1) ? DTL_NEEDS_DRAFT : DTL_NO_DRAFT;
   lua_pop(L, 1);
   return need;
 }
 
-/* co: the file's value. */
+/* Reads uses.draft of the policy; co has the file's value. */
 static int read_need(lua_State *L) {
   const opening *o = lua_touserdata(L, 1);
   opened_push_call(L, o->object.box.co, "draft");
@@ -69,7 +69,7 @@ static char *copy_text(lua_State *L, dtl_policy *policy) {
   return copy;
 }
 
-/* Copies the string field `key` of the table on top; NULL: no such field. */
+/* Copies the string field `key` of the table on top; NULL: it has no such field. */
 static char *field(lua_State *L, dtl_policy *policy, const char *key) {
   char *copy = lua_getfield(L, -1, key) == LUA_TNIL ? NULL : copy_text(L, policy);
   lua_pop(L, 1);
@@ -98,7 +98,7 @@ static void *field_array(lua_State *L, dtl_policy *policy, const char *key, size
   return array; /* the table stays on the stack */
 }
 
-/* Copies the list of strings at `key`. */
+/* Copies the list of strings in the field `key` of the table on top. */
 static const char *const *field_texts(lua_State *L, dtl_policy *policy, const char *key, int *n) {
   const char **texts = field_array(L, policy, key, sizeof *texts, n);
   for (int i = 0; i < *n; i++) {
@@ -110,7 +110,8 @@ static const char *const *field_texts(lua_State *L, dtl_policy *policy, const ch
   return texts;
 }
 
-/* co: object, description. Copies the description; host.open made it, so its fields have the right types. */
+/* Copies the description; co has the object and the description, which host.open made, so its fields have the right
+ * types. */
 static int take_description(lua_State *L) {
   opening *o = lua_touserdata(L, 1);
   dtl_policy *policy = o->policy;
@@ -203,7 +204,7 @@ static dt_status read_text(const opening *o, dt_error *err) {
   p->len = options->source_len;
   p->has_folder = !options->source;
   if (p->len > POLICY_TEXT)
-    return dtl_fail(err, DT_EINPUT, "%s: cannot take the policy: %zu bytes are more than %u", path, p->len,
+    return dtl_fail(err, DT_EINPUT, "%s: the policy has %zu bytes, more than the maximum of %u", path, p->len,
                     POLICY_TEXT);
   if (options->source)
     text = malloc(p->len + 1);
@@ -245,9 +246,9 @@ static dt_status check_options(const dtl_policy_options *options, dt_error *err)
     NEED(options->settings[i].value, "a setting's value");
   }
   if (!(options->seconds >= 0))
-    return dtl_fail(err, DT_EINPUT, "policy: %g seconds, expected 0 (any time) or more", options->seconds);
+    return dtl_fail(err, DT_EINPUT, "policy: seconds = %g, expected 0 (no limit) or more", options->seconds);
   if (!(options->call_seconds >= 0))
-    return dtl_fail(err, DT_EINPUT, "policy: %g seconds for a call, expected 0 (the default) or more",
+    return dtl_fail(err, DT_EINPUT, "policy: call_seconds = %g, expected 0 (the default) or more",
                     options->call_seconds);
   return DT_OK;
 }

@@ -1,6 +1,6 @@
-/* Modules of a policy: require "name" runs the file name.lua beside the policy's own file, in the same box and in the
- * time of the same call, while the policy's file itself runs. The watch does not see compiling, so all files together
- * have at most the bytes that one file may have; a file that does not compile counts too. */
+/* Modules of a policy: while the policy file is being loaded, require "name" runs the file name.lua next to it, in the
+ * same box and within the time limit of the same call. The watch does not see compiling, so all files together may have
+ * only POLICY_TEXT bytes; a file that does not compile counts, too. */
 #include "box/require.h"
 
 #include "box/box.h"
@@ -19,7 +19,7 @@ static bool is_name(const char *name, size_t len) {
          strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == len;
 }
 
-/* The module's value is on top. */
+/* The module's value is on top of the stack. */
 static int end_require(lua_State *L, int status, lua_KContext context) {
   (void)status, (void)context;
   if (lua_isnil(L, -1)) lua_pushboolean(L, true);
@@ -35,7 +35,7 @@ static const struct box_module *find(const box_modules *modules, const char *pat
   return NULL;
 }
 
-/* Takes over text. NULL: out of memory. */
+/* Adds a module, which owns `text` from now on. NULL: out of memory. */
 static const struct box_module *add(box_modules *modules, const char *path, char *text, size_t len) {
   struct box_module *grown = realloc(modules->list, sizeof *grown * (size_t)(modules->n + 1));
   char *copy = strdup(path);
@@ -48,7 +48,7 @@ static const struct box_module *add(box_modules *modules, const char *path, char
   return &grown[modules->n++];
 }
 
-/* The module's text, counted; it stays the same once the policy is open. */
+/* The module's text, whose bytes are counted. Once the policy is open the text never changes, even if its file does. */
 static const struct box_module *read_module(lua_State *L, dtl_box *box, const char *path) {
   dt_error err;
   size_t len;
@@ -71,16 +71,16 @@ int box_require_file(lua_State *L) {
   const char *name = lua_tolstring(L, 1, &name_len), *slash = strrchr(box->path, '/');
   char path[4096], chunk[4096 + 1];
   if (!is_name(name, name_len))
-    return luaL_error(L, "require: a module is dt.policy, or a file beside the policy: NAME for NAME.lua");
+    return luaL_error(L, "require: expected \"dt.policy\", or \"NAME\" for the file NAME.lua next to the policy file");
   if (!box->has_folder)
-    return luaL_error(L, "require: '%s' is not loaded: a policy's file requires what lies beside it when it is read",
+    return luaL_error(L, "require: '%s' is not loaded: only a policy file can require other files, while it is loaded",
                       name);
   int folder = slash ? (int)(slash - box->path) + 1 : 0;
   if (snprintf(path, sizeof path, "%.*s%s.lua", folder, box->path, name) >= (int)sizeof path)
     return luaL_error(L, "require: '%s': the path is too long", name);
   snprintf(chunk, sizeof chunk, "@%s", path);
   lua_pushvalue(L, 1);
-  lua_pushboolean(L, false); /* until it is loaded: a module that requires it meanwhile makes a circle */
+  lua_pushboolean(L, false); /* marks a module that is not loaded yet: requiring it now would be circular */
   lua_rawset(L, lua_upvalueindex(1));
   const struct box_module *m = read_module(L, box, path);
   int status = luaL_loadbufferx(L, m->text, m->len, chunk, "t");

@@ -4,8 +4,8 @@
 
 #include <lua.h>
 
-/* The module `name` at index 1, a file next to the policy's: runs it and puts its value into the table of modules in
- * upvalue 1. To be called from a function that has it. Raises. */
+/* Runs the module whose name is at index 1, a file next to the policy's file, and returns its value, which it also puts
+ * into the table of modules in upvalue 1 of the calling function. Raises. */
 int box_require_file(lua_State *L);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RIDING 4 /* rows of a sequence in its first draft pass that are usual: committed tokens join it */
+#define RIDING 4 /* rows that a sequence usually has in a draft pass at most, its committed tokens included */
 
 /* ---- passes ------------------------------------------------------------------------------------------------------ */
 
@@ -22,7 +22,8 @@ dt_status run_begin(dtl_run *run, dt_error *err) {
   return dt_rollback(run->session, run->seq, err);
 }
 
-/* If a shared pass is refused, one of the runs was wrong: each run then goes alone and gets its own answer. */
+/* If a shared pass is refused, one of the runs made a mistake: each run then gets a pass of its own, and its own error.
+ */
 static bool refused(const dt_error *failure, int n) {
   return n > 1 && (failure->status == DT_EINPUT || failure->status == DT_ECONTEXT || failure->status == DT_ESTATE);
 }
@@ -32,7 +33,8 @@ static void settle(dtl_run *run, const dt_error *failure) {
   if (failure->status) run->failure = *failure;
 }
 
-/* Lists the refs of all runs, one draft's behind the other's: malloc'd, or the list of the only run. */
+/* Lists the refs of all runs, first those of draft 0, then those of draft 1. The list is malloc'd, unless there is only
+ * one run: then it is the run's own. */
 static dt_node_ref *join_refs(dtl_run *const *runs, int n, int *n_refs) {
   *n_refs = 0;
   for (int i = 0; i < n; i++) *n_refs += runs[i]->n_refs;
@@ -47,7 +49,7 @@ static dt_node_ref *join_refs(dtl_run *const *runs, int n, int *n_refs) {
   return all;
 }
 
-/* The draft that all runs ask; -1: they ask several. */
+/* The draft that all runs use; -1: they use several. */
 static int draft_of(dtl_run *const *runs, int n) {
   int draft = runs[0]->refs->draft;
   for (int i = 1; i < n; i++)
@@ -55,7 +57,7 @@ static int draft_of(dtl_run *const *runs, int n) {
   return draft;
 }
 
-/* The average number of tokens before a pass. */
+/* The average length of the runs' texts, in tokens. */
 static int context_of(dtl_run *const *runs, int n) {
   long all = 0;
   for (int i = 0; i < n; i++) all += dt_seq_length(runs[i]->session, runs[i]->seq);
@@ -77,15 +79,15 @@ static draft_count count_drafts(dtl_run *const *runs, int n) {
   return count;
 }
 
-/* What learns from a pass of these runs; NULL: they count in different ways. */
+/* The course that learns from a pass of these runs; NULL: they have different ones. */
 static course *course_of(dtl_run *const *runs, int n) {
   for (int i = 1; i < n; i++)
     if (runs[i]->course != runs[0]->course) return NULL;
   return runs[0]->course;
 }
 
-/* Learns the cost of a draft step that was one pass, and the first step of their iterations for all sequences or for
- * none. A step that also computed many committed tokens is no example. */
+/* Learns the cost of a draft step, if it was one pass and if it was the first step of the iteration for all sequences
+ * or for none. A later step that also computed many committed tokens says nothing about the usual cost. */
 static void learn_draft(dtl_run *const *runs, int n, draft_count before, draft_count after, double ms) {
   long rows = after.rows - before.rows;
   int begun = 0, draft = draft_of(runs, n);
@@ -95,8 +97,8 @@ static void learn_draft(dtl_run *const *runs, int n, draft_count before, draft_c
   if (begun || rows <= RIDING * n) learn_pass(c, learned_kind_of(draft, !begun), (int)rows, context_of(runs, n), 0, ms);
 }
 
-/* Learns the cost of a verify pass. A pass over the roots only counts as plain decoding's only if no draft came before
- * it. */
+/* Learns the cost of a verify pass. A pass over the roots alone counts as plain decoding only if no draft pass came
+ * before it in the iteration. */
 static void learn_verify(dtl_run *const *runs, int n, double ms) {
   int rows = 0, drafted = 0;
   course *c = course_of(runs, n);
@@ -115,7 +117,7 @@ static void count_sharers(dtl_run *const *runs, int n) {
   for (int i = 0; i < n; i++) runs[i]->sharers = asked[runs[i]->refs->draft];
 }
 
-/* Advances the clock of each run by the time of its draft's pass, from the costs that it uses. */
+/* Advances the clock of each run by the cost of its draft pass, according to the costs that the run uses. */
 static void clock_draft(dtl_run *const *runs, int n) {
   int context = context_of(runs, n), rows[DT_DRAFTS] = {0};
   for (int i = 0; i < n; i++) rows[runs[i]->refs->draft] += runs[i]->n_refs;
@@ -147,7 +149,7 @@ double run_draft(dtl_run *const *runs, int n) {
   draft_count before = count_drafts(runs, n);
   dt_node_ref *refs = join_refs(runs, n, &n_refs);
   dt_error failure;
-  failure.status = DT_ESTATE; /* if there is no memory for the list, each run goes alone too */
+  failure.status = DT_ESTATE; /* without memory for the list, each run gets its own pass, too */
   double start = dt_clock_ms();
   if (refs) failure.status = dt_draft_step(runs[0]->session, refs, n_refs, &failure);
   double ms = dt_clock_ms() - start;
@@ -177,7 +179,7 @@ double run_verify(dtl_run *const *runs, int n) {
   dt_error failure;
   for (int i = 0; i < n; i++) {
     seqs[i] = runs[i]->seq;
-    verdicts[i].bonus = -1; /* until it gets one */
+    verdicts[i].bonus = -1; /* the pass replaces it unless it fails */
   }
   double start = dt_clock_ms();
   failure.status = dt_verify_tree(runs[0]->session, seqs, n, verdicts, &failure);
@@ -190,7 +192,7 @@ double run_verify(dtl_run *const *runs, int n) {
     dtl_run *run = runs[i];
     settle(run, &failure);
     if (failure.status && verdicts[i].bonus < 0) continue;
-    run->failure.status = DT_OK; /* the NaN was in rows of another run */
+    run->failure.status = DT_OK; /* the NaN that failed the pass was in rows of another run */
     run->verdict = verdicts[i];
     run->verify_ms += ms;
     run->phase = RUN_VERIFIED;
@@ -252,7 +254,8 @@ int run_fail(lua_State *L, const dt_error *err, const char *who) {
   return end_run(L, err);
 }
 
-/* A pass takes no arguments of the policy's: DT_EINPUT is the request's, as of a grammar that no token can follow. */
+/* The policy gives a pass no arguments, so DT_EINPUT is a mistake of the request: for example, no token fits the
+ * grammar. */
 void run_check_pass(lua_State *L, const dtl_run *run, const char *who) {
   if (run->failure.status == DT_EINPUT)
     end_run(L, &run->failure);

@@ -13,11 +13,11 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define ARGUMENTS_MAX 255   /* of a function that takes any number of arguments, each of which may be a long numeral */
-#define TABLE_MAX (1 << 20) /* more elements than the memory holds: a table of that length tries to cheat */
+#define ARGUMENTS_MAX 255   /* for functions that take any number of arguments, each of which may be a long numeral */
+#define TABLE_MAX (1 << 20) /* more elements than the memory holds: a table with this length is an attack */
 #define PRINT_CALL 4096
 #define PRINT_RUN 65536
-#define MOST_NAMES 64 /* names of a library in a message, at most */
+#define MOST_NAMES 64 /* maximum number of a library's names in a message */
 #define LONGEST_NAME 40
 
 static const char *const base_names[] = {"assert",   "error",  "getmetatable", "ipairs", "next",   "pcall",
@@ -35,8 +35,8 @@ static char seed_key, host_key; /* their addresses are keys of the registry */
 
 /* ---- checked functions ------------------------------------------------------------------------------------------- */
 
-/* Upvalue 1 is a function of the library. The checked function looks whether the call has time left, and runs it in its
- * own frame, so that its messages name function and place as usual. */
+/* Upvalue 1 is a function of the library. The checked function checks that the call has time left and then runs it in
+ * its own frame, so that its messages name function and line as usual. */
 static int original(lua_State *L) { return lua_tocfunction(L, lua_upvalueindex(1))(L); }
 
 static int watched(lua_State *L) {
@@ -46,19 +46,20 @@ static int watched(lua_State *L) {
 
 static int few_arguments(lua_State *L) {
   box_look(L);
-  if (lua_gettop(L) > ARGUMENTS_MAX) return luaL_error(L, "more than %d arguments", ARGUMENTS_MAX);
+  if (lua_gettop(L) > ARGUMENTS_MAX) return luaL_error(L, "more than %d arguments are not allowed", ARGUMENTS_MAX);
   return original(L);
 }
 
 static int plain_table(lua_State *L) {
   box_look(L);
   luaL_checktype(L, 1, LUA_TTABLE);
-  if (lua_getmetatable(L, 1)) luaL_argerror(L, 1, "a table with a metatable");
+  if (lua_getmetatable(L, 1)) luaL_argerror(L, 1, "the table has a metatable");
   if (lua_rawlen(L, 1) > TABLE_MAX) luaL_argerror(L, 1, "the table is too long");
   return original(L);
 }
 
-/* A Lua function calls the comparator, so that every comparison counts instructions; upvalue 2 makes it. */
+/* The comparator is called by a Lua function, so that every comparison counts instructions; upvalue 2 makes that
+ * function. */
 static int sort(lua_State *L) {
   lua_settop(L, 2);
   if (!lua_isnil(L, 2)) luaL_checktype(L, 2, LUA_TFUNCTION);
@@ -68,7 +69,7 @@ static int sort(lua_State *L) {
   return plain_table(L);
 }
 
-/* For an empty string without a separator, the library's function counts up to any n. */
+/* For an empty string without a separator, the library's function would count to n, however large n is. */
 static int rep(lua_State *L) {
   size_t len, sep_len;
   box_look(L);
@@ -101,17 +102,17 @@ static int pairs(lua_State *L) {
 
 /* ---- functions of our own ---------------------------------------------------------------------------------------- */
 
-/* Metamethods that do not exist in the box. Lua calls finalizers unwatched; it converges weak tables, and shifts the
- * arguments of chained __call, in the square of their number within one instruction; it calls __close while it
- * unwinds. */
+/* Metamethods that do not exist in the box, because the watch cannot bound their time. Lua calls finalizers unwatched.
+ * Clearing weak tables and shifting the arguments of chained __call takes the square of their number within one
+ * instruction. And it calls __close while it unwinds the stack. */
 static const char *const no_metamethods[] = {"__call", "__close", "__gc", "__mode", NULL};
 
-/* Removes these metamethods from one Lua state. Lua 5.4 creates the names once per state and finds a metamethod by the
- * address of its name. A short string (up to 40 bytes) exists once, so lua_pushstring returns that very string, and
- * random bytes overwrite it. When a policy writes "__gc", Lua makes a new string at another address and never looks for
- * it. tests/lua/bad/ tries them; box.c does not compile with any Lua but 5.4. */
+/* Removes these metamethods from one Lua state. Lua 5.4 creates their names once per state and finds a metamethod by
+ * the address of its name. A short string (up to 40 bytes) exists only once, so lua_pushstring returns that very
+ * string, which is overwritten with random bytes. When a policy then writes "__gc", Lua makes a new string at another
+ * address, which it never looks for. tests/lua/bad/ tests this; box.c compiles with Lua 5.4 only. */
 static void forget_metamethods(lua_State *L) {
-  luaL_Buffer large; /* the first buffer makes the metatable of all, which needs __gc and __close: before they go */
+  luaL_Buffer large; /* the first buffer makes the metatable of all buffers, which needs __gc and __close */
   luaL_buffinitsize(L, &large, 2 * LUAL_BUFFERSIZE);
   luaL_pushresultsize(&large, 0);
   lua_pop(L, 1);
@@ -201,7 +202,7 @@ static int missing(lua_State *L) {
   lua_settop(L, 2);
   lua_pushvalue(L, 1);
   push_names(L);
-  return luaL_error(L, "%s.%s is not in the box, which has of %s: %s", lua_tostring(L, lua_upvalueindex(1)), name,
+  return luaL_error(L, "%s.%s does not exist for policies; %s has: %s", lua_tostring(L, lua_upvalueindex(1)), name,
                     lua_tostring(L, lua_upvalueindex(1)), lua_tostring(L, -1));
 }
 
@@ -216,7 +217,7 @@ static void name_missing(lua_State *L, const char *name) {
   lua_setmetatable(L, -2);
 }
 
-/* Variables that Lua has, or had, and the box does not have. */
+/* Global variables of Lua, or of earlier versions, that the box does not have. */
 static const char *const absent[] = {"io",     "os",     "debug",          "package", "coroutine",  "load", "loadfile",
                                      "dofile", "xpcall", "collectgarbage", "warn",    "loadstring", NULL};
 
@@ -224,21 +225,20 @@ static int undefined(lua_State *L) {
   const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : luaL_typename(L, 2);
   for (const char *const *other = absent; *other; other++)
     if (!strcmp(*other, name))
-      return luaL_error(
-          L, "undefined variable '%s': it is not in the box, which has only what policies/REFERENCE.md lists", name);
+      return luaL_error(L, "undefined variable '%s': policies may use only what policies/REFERENCE.md lists", name);
   return luaL_error(L, "undefined variable '%s'", name);
 }
 
 /* ---- libraries --------------------------------------------------------------------------------------------------- */
 
-/* Stack: library, selection. Puts closure f, over the library's function, into the selection. */
+/* Adds the library's function `name` to the selection, as a closure of f. Stack: library, selection. */
 static void check_field(lua_State *L, const char *name, lua_CFunction f) {
   lua_getfield(L, -2, name);
   lua_pushcclosure(L, f, 1);
   lua_setfield(L, -2, name);
 }
 
-/* Opens a library and pushes it, then a selection with the named functions, each as a closure of f. */
+/* Opens a library and pushes it, and then a table with the selected functions, each as a closure of f. */
 static void open_library(lua_State *L, lua_CFunction open, const char *const *names, lua_CFunction f) {
   lua_pushcfunction(L, open);
   lua_call(L, 0, 1);
@@ -300,15 +300,15 @@ static void push_utf8(lua_State *L) {
   lua_remove(L, -2);
 }
 
-/* (hint): dt.policy calls it when a policy reads a field of its object that is nil and resembles one that is not. */
+/* (hint): dt.policy calls it when a policy reads a field of its object that is nil but resembles an existing one. */
 static int note_missing(lua_State *L) {
   char *hint = box_of(L)->hint;
   if (!*hint) snprintf(hint, BOX_HINT, "%s", luaL_checkstring(L, 1));
   return 0;
 }
 
-/* Runs the embedded modules; stack: globals, modules. Each module can require those before it; policies can require
- * dt.policy, the last. */
+/* Runs the embedded modules; stack: globals, modules. Each module can require the ones before it; policies can require
+ * only the last, dt.policy. */
 static void load_modules(lua_State *L) {
   const char *name, *last = "";
   for (int i = 0; (name = embedded_load_for_box(L, i)); i++) {
@@ -355,7 +355,7 @@ void sandbox_install(lua_State *L) {
   lua_pushcclosure(L, require, 1);
   lua_setfield(L, -3, "require");
   lua_pushvalue(L, -2);
-  lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS); /* from here on the full libraries are garbage */
+  lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS); /* nothing refers to the full libraries any more */
   load_modules(L);
   lua_pop(L, 1);
   lua_newtable(L); /* globals, metatable */

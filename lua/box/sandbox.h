@@ -5,10 +5,10 @@
 #include <lua.h>
 #include <stdint.h>
 
-/* Makes the globals on L. Raises. */
+/* Makes the globals of the box in the state L. Raises. */
 void sandbox_install(lua_State *L);
 
-/* Seeds math.random. Raises. */
+/* Seeds math.random; different `seq` give independent random numbers. Raises. */
 void sandbox_seed(lua_State *L, uint64_t seed, int seq);
 
 /* Pushes the host's own half of the module dt.policy (its second result). */

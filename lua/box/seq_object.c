@@ -1,5 +1,5 @@
-/* The policy's `seq`: the four primitives, each checked for its phase. A failure of the engine itself ends the call for
- * good. */
+/* The policy's `seq`: the four primitives (draft_step, verify_tree, commit, rollback), each of which checks that the
+ * iteration is in the right phase. A failure of the engine itself ends the call for good. */
 #include "box/seq_object.h"
 
 #include "box/handle.h"
@@ -76,7 +76,7 @@ static int seq_clock(lua_State *L) {
 static int seq_pause(lua_State *L) {
   dtl_run *run = check_seq(L, "seq:pause");
   lua_Integer n = object_integer(L, 2, "seq:pause", "n");
-  if (n < 0) luaL_error(L, "seq:pause: n = %I is below 0", (LUAI_UACINT)n);
+  if (n < 0) luaL_error(L, "seq:pause: n = %I is negative", (LUAI_UACINT)n);
   lua_Integer equal = lua_isnoneornil(L, 3) ? 0 : object_integer(L, 3, "seq:pause", "equal");
   if (equal < 0 || equal > MATCH_MOST)
     luaL_error(L, "seq:pause: equal = %I is out of range: 0..%d", (LUAI_UACINT)equal, MATCH_MOST);
@@ -96,8 +96,8 @@ static int seq_draft_step(lua_State *L) {
 
 /* ---- the table of results: one per sequence, reused by every iteration ------------------------------------------- */
 
-/* User values of the sequence: the table of results, the table of its path, and the table's keys, since making a string
- * of a name searches all strings. */
+/* User values of the sequence: the table of results, its table `path`, and the keys of the table of results, since
+ * making a Lua string from a C name would search all strings. */
 enum {
   OUT = 1,
   PATH,
@@ -128,7 +128,7 @@ static void set_number(lua_State *L, int seq, int table, int key, double value) 
   lua_rawset(L, table);
 }
 
-/* The run of a method of out. Upvalue 1: the sequence. */
+/* The run of a method of out; upvalue 1 is the sequence. */
 static const dtl_run *run_of_out(lua_State *L, const char *who) {
   const dtl_run *run = ((run_handle *)lua_touserdata(L, lua_upvalueindex(1)))->run;
   box_look(L);
@@ -137,7 +137,7 @@ static const dtl_run *run_of_out(lua_State *L, const char *who) {
   return run;
 }
 
-/* Argument 2 of a method of out. */
+/* The node that is argument 2 of a method of out. */
 static int node_of_out(lua_State *L, const dtl_run *run, const char *who) {
   lua_Integer node = object_integer(L, 2, who, "node");
   if (node < 0 || node >= run->tree->nodes)
@@ -153,7 +153,7 @@ static int out_candidates(lua_State *L) {
   int node = node_of_out(L, run, who);
   lua_Integer i = object_integer(L, 3, who, "i");
   if (i < 1 || i > run->candidates)
-    luaL_error(L, "%s: i = %I is out of range: 1..%d, as uses.target says", who, (LUAI_UACINT)i, run->candidates);
+    luaL_error(L, "%s: i = %I is out of range: 1..%d (uses.target)", who, (LUAI_UACINT)i, run->candidates);
   const int32_t *token;
   const float *logp;
   dt_error err;

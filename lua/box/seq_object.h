@@ -7,10 +7,10 @@
 /* Pushes seq after the tree on top, and links the two. Raises. */
 void box_seq_push(lua_State *L, dtl_run *run);
 
-/* The flags in the table of options at index 2 of a commit. */
+/* The flags of dt_commit from the table of options at index 2. Raises. */
 unsigned box_seq_commit_flags(lua_State *L, const char *who);
 
-/* Fills the table `out` of the sequence at index seq after a verify pass, or a commit. */
+/* Fill the table `out` of the sequence at index seq, after a verify pass and after a commit. */
 void box_seq_verified(lua_State *L, int seq, const dtl_run *run);
 void box_seq_committed(lua_State *L, int seq, const dtl_run *run);
 

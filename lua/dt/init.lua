@@ -1,5 +1,5 @@
--- The drivers' module: local dt = require "dt". Loads pairs, generates, and has other tools of a measuring script.
--- Failures return nil and a table {kind=, message=}; a driver's own mistakes raise.
+-- The module of drivers: local dt = require "dt". It loads pairs, generates, and has other tools for measuring scripts.
+-- Failures return nil and a table {kind=, message=}; mistakes in the driver raise an error.
 local chat = require "dt.api.chat"
 local complain = require "dt.complain"
 local core = require "dt.core"
@@ -11,18 +11,18 @@ local dt = {
   grid = require "dt.api.grid",
   progress = require "dt.api.progress",
   clock = core.clock,   -- milliseconds, monotonic
-  append = core.append, -- (path, line): true, or nil and a message; on disk when it returns
+  append = core.append, -- (path, line): true, or nil and a message; the line is on disk when it returns
   version = core.version,
-  machine = core.machine, -- its processor, and the number of its threads that may be used
-  processors = core.processors, -- number that may be kept busy: of the affinity mask, within the quota
-  homes = core.homes, -- (): the folders with policies, drivers and models, in the order of the search
+  machine = core.machine, -- the processor, and the number of its threads that may be used
+  processors = core.processors, -- number of processors that may be kept busy: affinity mask and quota limit it
+  homes = core.homes, -- (): the folders with policies, drivers and models, in the order in which they are searched
   mpi = core.mpi, -- (): whether MPI is installed, so that mpirun can share a target among processes
 }
 
 local STATUS = { policy = 3, input = 2, context = 2, device = 1 }
 
--- Returns value; if it is nil, ends the program with one line and the exit status of that kind of failure, or as Ctrl-C
--- ends it if that was the reason. For mistakes of the user: dt.check(dt.load(opts.load)).
+-- Returns value. If it is nil, ends the program with a one-line message and the exit status of that kind of failure;
+-- after Ctrl-C, as Ctrl-C would end it. Use it for mistakes of the user: dt.check(dt.load(opts.load)).
 function dt.check(value, failure, kind)
   if value ~= nil then return value end
   local message = failure
@@ -39,17 +39,17 @@ local function failed(kind, message, file, line)
   return setmetatable({ kind = kind, message = message, file = file, line = line }, Failure)
 end
 
--- first, or nil and a failure from the core's values.
+-- Returns `first`, or nil and a failure made of the core's values.
 local function checked(first, ...)
   if first == nil then return nil, failed(...) end
   return first
 end
 
--- C's texts end at a NUL.
+-- Strings of C end at a NUL.
 local function is_name(x) return type(x) == "string" and not x:find("\0", 1, true) end
 
--- Facts from a model's files, without loading it: {family=, norm=, tokenizer=, bytes=}; norm names it in heads
--- (models/README.md).
+-- Facts from a model's files, without loading the model: {family=, norm=, tokenizer=, bytes=}. Draft heads name their
+-- target by norm (models/README.md).
 function dt.look(path)
   if not is_name(path) then error("look: a path is expected", 2) end
   return checked(core.look(path))
@@ -61,7 +61,7 @@ local function options_table(t, known, what)
   return t
 end
 
-local MOST = 2 ^ 31 - 1 | 0 -- limit of the engine's integers
+local MOST = 2 ^ 31 - 1 | 0 -- the largest integer of the engine
 
 local function is_flag(x) return type(x) == "boolean" end
 
@@ -91,7 +91,8 @@ local function check_integer(what, value, most)
   error(("%s = %s is not an integer from 1 to %d"):format(what, shown(value), most), 3)
 end
 
--- {name, function that checks a value, description of the expected value}; raises for the caller's caller's caller.
+-- checks: a list of {name, function that checks a value, description of the expected value}. Raises `level` functions
+-- up.
 local function check_options(t, checks, what, level)
   for _, option in ipairs(checks) do
     local name, fits, expected = table.unpack(option)
@@ -121,7 +122,7 @@ local function copied(t)
   return copy
 end
 
--- The names of these, and those that the core reads as fields of requests or pairs.
+-- The names in `own`, and those that the core reads as fields of `where` (requests or pairs).
 local function with_fields(where, own)
   for name in pairs(core.fields(where)) do own[name] = true end
   return own
@@ -131,13 +132,13 @@ local LOAD = with_fields("load", { costs = true, corpus = true })
 
 local LOADED = { { "corpus", function(x) return is_name(x) or is_list(x, is_name) end, "a file or a list of files" },
                  { "costs", function(x) return type(x) == "table" or x == "table" or x == "learn" end,
-                   '"table", "learn" or a table as dt.measure_costs gives' } }
+                   '"table", "learn" or a table from dt.measure_costs' } }
 
--- Without options the bundled pair; with only a target, the draft that is found to belong to it, if there is one
--- (models/README.md); draft = false: none. draft2: a second draft beside it. costs, for policies: "learn" (learned from
--- runs; the default), "table" (measured when first needed) or a table of dt.measure_costs. corpus: a file or a list of
--- files, for policies that look texts up. needs_logits: texts will have penalties, biases, a grammar or
--- log-probabilities, so the backend "auto" does not choose a GPU, which has none of these.
+-- Loads a pair. Without options it is the bundled pair; with only a target, the draft is the one that belongs to it, if
+-- there is one (models/README.md); draft = false: no draft. draft2: a second draft. costs, for policies: "learn"
+-- (learned from runs; the default), "table" (measured when first needed) or a table from dt.measure_costs. corpus: a
+-- file or a list of files, for policies that look up texts. needs_logits: texts will have penalties, biases, a grammar
+-- or log-probabilities, so the backend "auto" does not choose a GPU, which supports none of these.
 function dt.load(t)
   t = options_table(t or {}, LOAD, "dt.load")
   check_options(t, LOADED, "dt.load", 2)
@@ -153,7 +154,7 @@ local FAKE = { vocab = true, context = true, draft_context = true, eos = true, t
 local TIMES = { target = true, draft = true, delays = true }
 local EXPERTS = { layers = true, of = true, chosen = true, kept = true }
 
--- {["1 2"] = {[5] = 0.5}, [""] = {...}} as a list of {context = {1, 2}, token = {5}, p = {0.5}}
+-- Converts {["1 2"] = {[5] = 0.5}, [""] = {...}} to a list of {context = {1, 2}, token = {5}, p = {0.5}}.
 local function rules(t, what)
   local list, texts = {}, {}
   for text in pairs(t) do
@@ -165,7 +166,7 @@ local function rules(t, what)
     local rule = { context = {}, token = {}, p = {} }
     for id in text:gmatch "%S+" do
       rule.context[#rule.context + 1] = math.tointeger(tonumber(id))
-        or error(("dt.fake: %s: '%s' is no list of token ids"):format(what, text), 3)
+        or error(("dt.fake: %s: '%s' is not a list of token ids"):format(what, text), 3)
     end
     for token in pairs(t[text]) do rule.token[#rule.token + 1] = token end
     table.sort(rule.token)
@@ -175,9 +176,9 @@ local function rules(t, what)
   return list
 end
 
--- A pair without files: tables of distributions; draft2: of a second draft. experts = {layers=, of=, chosen=, kept=}:
--- in so many layers a row of the target takes `chosen` of so many experts, and keeps each that the token before took
--- with the chance `kept` (0).
+-- Makes a scripted pair without files, from tables of distributions; draft2: those of a second draft. experts =
+-- {layers=, of=, chosen=, kept=}: in each of `layers` layers a row of the target selects `chosen` of `of` experts; each
+-- expert that the previous token selected is selected again with probability `kept` (default 0).
 function dt.fake(t)
   t = options_table(t, FAKE, "dt.fake")
   local target = rules(t.target or {}, "target")
@@ -186,16 +187,16 @@ function dt.fake(t)
   local times = options_table(t.times or {}, TIMES, "dt.fake: times")
   return opened(t, core.fake(t.vocab, t.context or 512, t.draft_context, t.eos, target, draft,
                              experts.layers, experts.of, experts.chosen, experts.kept,
-                             t.draft2 and rules(t.draft2, "draft2"), -- nil: none
+                             t.draft2 and rules(t.draft2, "draft2"), -- nil: no second draft
                              times.target, times.draft, times.delays))
 end
 
 local MEASURE = { fresh = true, batch = true }
 
--- The costs of the pair's passes on this machine, measured once and kept in the user's cache folder: an object with the
--- methods target(rows, context) and draft(rows, context), in milliseconds, and the table that it reads: {batch=,
--- contexts=, rows=, target={{ms, ..}, ..}, draft=, draft2=}. fresh = true measures again; batch = N (1): passes over N
--- sequences at once, each with that many rows.
+-- Returns the costs of the pair's passes on this machine, which are measured once and kept in the user's cache folder:
+-- an object with the methods target(rows, context) and draft(rows, context), in ms, and the table that it reads:
+-- {batch=, contexts=, rows=, target={{ms, ..}, ..}, draft=, draft2=}. fresh = true: measure again. batch = N (default
+-- 1): passes over N sequences at once, each with that many rows.
 function dt.measure_costs(self, t)
   t = options_table(t or {}, MEASURE, "dt.measure_costs")
   local batch = t.batch or 1
@@ -215,21 +216,21 @@ function pair:encode(text) return checked(core.encode(self, text)) end
 
 pair.decode = core.decode
 
--- Forgets the policies' memory of earlier runs, so that later runs do not depend on it.
+-- Forgets what policies remember of earlier runs, so that later runs do not depend on them.
 pair.forget = core.forget
 
--- The files of the pair and the program: {commit=, build=, target_hash=, draft_hash=, draft2_hash=}, texts; a missing
--- one is left out. lua/files/identity.h defines the hashes.
+-- Digests of the program and of the pair's files: {commit=, build=, target_hash=, draft_hash=, draft2_hash=}, all
+-- strings; unknown ones are left out. lua/files/identity.h defines them.
 pair.identity = core.identity
 
--- Bytes a second that its threads read from memory, measured now.
+-- The memory bandwidth of the pair's threads in bytes per second, measured now.
 pair.bandwidth = core.bandwidth
 
 local PREFIX = { window = true, sinks = true, template = true, date = true }
 local ends = setmetatable({}, { __mode = "k" }) -- prefix of a conversation -> the text that ends an answer
 
--- The prompt pass, done once, as a prompt of any number of generate calls with the same window and sinks. text may be a
--- list of messages, as for generate, with template and date.
+-- Runs the prompt pass and returns a prefix: a prompt for any number of generate calls with the same window and sinks.
+-- text may be a list of messages, as for generate, with template and date.
 function pair:prefix(text, t)
   t = options_table(t or {}, PREFIX, "prefix")
   check_integer("prefix: window", t.window, MOST)
@@ -246,7 +247,7 @@ local GENERATE = with_fields("generate", {
   policy = true, source = true, params = true, preset = true, prompt = true, on_text = true, trace = true, brief = true,
   coupled = true, policy_seconds = true, messages = true, template = true, date = true, on_logprobs = true,
 })
-for _, name in ipairs { "answers", "slots", "uncoupled" } do GENERATE[name] = nil end -- a batch's; coupled = false
+for _, name in ipairs { "answers", "slots", "uncoupled" } do GENERATE[name] = nil end -- only batches; coupled = false
 
 local CHOICE = {
   { "policy", is_name, "a policy's name or path" },
@@ -264,7 +265,7 @@ local CHECKED = {
   { "coupled", is_flag, "true or false" },
 }
 
--- A parameter's value, or a list of numbers.
+-- Whether x is a parameter's value, or a list of numbers.
 local function is_setting(x)
   local kind = type(x)
   return kind == "number" or kind == "boolean" or is_name(x) or is_list(x, math.type)
@@ -285,9 +286,9 @@ end
 
 local POLICY = { policy = true, source = true, params = true, preset = true }
 
--- The description of a policy with these parameters: {name=, doc=, path=, source = digest of its text, needs_draft=,
--- uses_draft=, presets = {names}, params = {{name=, doc=, type=, value=, range=, min=, max=, one_of=, tune = list or
--- false}, ...}} (dt.policy.params defines these); or nil and a failure. Nothing is generated.
+-- Returns the description of a policy with these parameters, and generates nothing: {name=, doc=, path=, source =
+-- digest of its text, needs_draft=, uses_draft=, presets = {names}, params = {{name=, doc=, type=, value=, range=,
+-- min=, max=, one_of=, tune = list or false}, ...}} (see dt.policy.params); or nil and a failure.
 function pair:policy(t)
   t = options_table(t, POLICY, "policy")
   if not t.policy and not t.source then error("policy: policy is missing", 2) end
@@ -299,8 +300,8 @@ function pair:policy(t)
   return info
 end
 
--- Calls `asked` with prompts in the core's form, and with the ends of answers that a template defines; or returns nil
--- and a failure.
+-- Calls `asked` with the prompts in the core's form and the text that ends an answer according to the template; or
+-- returns nil and a failure.
 local function with_prompts(asked, self, prompts, t)
   local list, last, message = chat.prompts(self, prompts, t, "generate", 3)
   if not list then return nil, failed(last, message) end
@@ -308,7 +309,7 @@ local function with_prompts(asked, self, prompts, t)
   return asked
 end
 
--- The core's request, from the options that all generating shares; raises for the caller's caller.
+-- The core's request, from the options that generate and generate_batch share; raises for the caller's caller.
 local function request(self, t, slots)
   if not t.policy and not t.source then error("generate: policy is missing", 3) end
   check_options(t, CHOICE, "generate", 3)
@@ -323,14 +324,15 @@ local function request(self, t, slots)
   }
 end
 
--- The result (as in the JSON that --json writes; brief: without prompt_ids, tokens and text), or nil and a failure
--- {kind=, message=, file=, line=, partial=}. prompt: a text, token ids, a prefix, or a list of messages, also named
--- messages: { {role = "user", content = ".."}, .. } (dt.api.chat). template (nil: the model's own) lays messages out,
--- with date (nil: today's) if it shows one; then the text ends where the answer ends.
+-- Generates a text. Returns the result (as in the JSON of --json; with brief = true without prompt_ids, tokens and
+-- text), or nil and a failure {kind=, message=, file=, line=, partial=}. prompt: a text, token ids, a prefix, or a list
+-- of messages (also as the option messages): { {role = "user", content = ".."}, .. } (dt.api.chat). The chat template
+-- `template` (nil: the model's own) formats messages, with the date `date` (nil: today) if it shows one; the text then
+-- ends where the answer ends.
 function pair:generate(t)
   t = options_table(t, GENERATE, "generate")
   if t.messages ~= nil and (t.prompt ~= nil or type(t.messages) ~= "table") then
-    error(t.prompt ~= nil and "generate: prompt and messages: give one of them"
+    error(t.prompt ~= nil and "generate: give either prompt or messages, not both"
       or ("generate: messages is a %s, expected a list of messages"):format(type(t.messages)), 2)
   end
   local prompt = t.prompt == nil and t.messages or t.prompt
@@ -352,15 +354,15 @@ for name in pairs(GENERATE) do BATCH[name] = true end
 BATCH.prompt, BATCH.messages, BATCH.on_text, BATCH.on_logprobs = nil, nil, nil, nil
 
 -- Generates from a list of prompts (texts or prefixes, or lists of messages), `slots` of them at a time (default 8),
--- which share their passes. Each text is the same as alone; prompt i has seed + i - 1. answers = N: N answers to each
--- prompt, one after the other, which share its pass; answer i then has seed + i - 1. Returns the list of results and a
--- table of failures {[i] = {kind=, message=, ..}}; a failed text has a result up to its failure. With on_done =
--- function(i, result, failure), called as each sequence ends, the results are not kept: then it returns true (and no
--- sequence begins any more once that function returns false). nil and a failure: no sequence could begin, or a policy
--- of scope "batch" failed.
+-- which share their passes. Each text is the same as if generated alone; prompt i uses seed + i - 1. answers = N: N
+-- answers to each prompt, one after another; the prompt is computed once; answer i uses seed + i - 1. Returns the list
+-- of results and a table of failures {[i] = {kind=, message=, ..}}; a failed text has a result up to its failure. With
+-- on_done = function(i, result, failure), which is called when a sequence ends, results are not kept and true is
+-- returned; after the function has returned false, no more sequences begin. Returns nil and a failure if no sequence
+-- could begin, or if a policy of scope "batch" failed.
 function pair:generate_batch(t)
   t = options_table(t, BATCH, "generate_batch")
-  if type(t.prompts) ~= "table" or #t.prompts == 0 then error("generate_batch: prompts is no list of prompts", 2) end
+  if type(t.prompts) ~= "table" or #t.prompts == 0 then error("generate_batch: prompts is not a list of prompts", 2) end
   local texts = #t.prompts * (math.type(t.answers) == "integer" and t.answers or 1)
   local slots = t.slots or math.max(1, math.min(8, texts))
   local results, failures = {}, {}
@@ -377,7 +379,7 @@ function pair:generate_batch(t)
   return t.on_done and true or results, failures
 end
 
--- Methods, and facts about the pair: target, draft ({path=, vocab=, context=, layers=, hidden=}), target_dtype,
+-- A pair has methods, and facts as fields: target, draft ({path=, vocab=, context=, layers=, hidden=}), target_dtype,
 -- draft_dtype, draft_vocab, draft_head, draft2 (the second draft's path), draft2_dtype, draft2_head, cache_dtype,
 -- activations, backend, threads, load_ms, shared_vocab.
 function core.pair_type.__index(self, key)

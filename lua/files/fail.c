@@ -1,4 +1,4 @@
-/* Messages: see fail.h. A policy's messages appear on a terminal, so control characters are replaced. */
+/* Error messages: see fail.h. Messages of policies appear on a terminal, so control characters are replaced. */
 #include "files/fail.h"
 
 #include <stdarg.h>

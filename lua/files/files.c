@@ -13,7 +13,7 @@ static bool ends_in_lua(const char *name, size_t n) { return n > 4 && !strcmp(na
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* Adds `name` unless the list has it; the list owns it from then on. */
+/* Adds `name`, which the list then owns, unless the list has it already. */
 static bool add_name(char ***names, int *n, char *name) {
   for (int i = 0; i < *n; i++)
     if (!strcmp((*names)[i], name)) {
@@ -51,7 +51,7 @@ static void free_names(char **names, int n) {
   free(names);
 }
 
-/* Adds the names of all homes' files in this folder, sorted, after those that the list has. */
+/* Adds the names of the files in this folder of all homes, sorted, after the names that the list has. */
 static bool add_installed(char ***names, int *n, char *const *homes, int n_homes, const char *folder) {
   const int before = *n;
   for (int i = 0; i < n_homes; i++) {
@@ -117,15 +117,15 @@ static dt_status fail_unknown(const char *what, const char *folder, const char *
   if (!strchr(name, '/') && access(here, F_OK) == 0)
     status = dtl_fail(err, DT_EINPUT, "no %s '%.100s': did you mean %s?", what, name, here);
   else if (is_in(others, n_others, name))
-    status = dtl_fail(err, DT_EINPUT, "no %s '%.100s', but a %s: dtrun %s%.100s", what, name,
+    status = dtl_fail(err, DT_EINPUT, "no %s '%.100s', but there is a %s of that name: dtrun %s%.100s", what, name,
                       policy ? "driver" : "policy", policy ? "run " : "", name);
   else if (policy && strpbrk(name, " \n"))
-    status = dtl_fail(err, DT_EINPUT, "no policy '%.100s': a text is given by -p", name);
+    status = dtl_fail(err, DT_EINPUT, "no policy '%.100s': give a prompt with -p", name);
   else if (n_near)
-    status = dtl_fail(err, DT_EINPUT, "no %s '%.100s': did you mean %s? dtrun --list names all", what, name, list);
+    status = dtl_fail(err, DT_EINPUT, "no %s '%.100s': did you mean %s? ('dtrun --list' shows all)", what, name, list);
   else
     status = dtl_fail(err, DT_EINPUT, "no %s '%.100s'; installed: %s%s", what, name, n > 0 ? list : "none",
-                      policy ? " (a model is given by -m)" : "");
+                      policy ? " (give a model with -m)" : "");
   free_names(names, n);
   free_names(others, n_others);
   return status;
@@ -154,9 +154,9 @@ static dt_status read_all(const char *what, const char *path, FILE *f, size_t mo
   if (!f || fstat(fileno(f), &st))
     return errno == ENOMEM ? dtl_fail(err, DT_ENOMEM, "out of memory: %s", path)
                            : dtl_fail(err, DT_EINPUT, "%s: cannot read the %s: %s", path, what, strerror(errno));
-  if (!S_ISREG(st.st_mode)) return dtl_fail(err, DT_EINPUT, "%s: cannot read the %s: not a file", path, what);
+  if (!S_ISREG(st.st_mode)) return dtl_fail(err, DT_EINPUT, "%s: cannot read the %s: not a regular file", path, what);
   if ((size_t)st.st_size > most)
-    return dtl_fail(err, DT_EINPUT, "%s: cannot read the %s: %lld bytes are more than %zu", path, what,
+    return dtl_fail(err, DT_EINPUT, "%s: cannot read the %s: %lld bytes are more than the maximum of %zu", path, what,
                     (long long)st.st_size, most);
   if (!(*text = malloc((size_t)st.st_size + 1)))
     return dtl_fail(err, DT_ENOMEM, "out of memory: %lld bytes for %s", (long long)st.st_size, path);

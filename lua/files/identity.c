@@ -1,4 +1,4 @@
-/* The conditions of a measurement: see identity.h. */
+/* Digests of the conditions of a measurement: see identity.h. */
 #include "files/identity.h"
 
 #include "host.h"
@@ -18,7 +18,7 @@
 
 _Static_assert(DTL_DIGEST == DIGEST_TEXT, "results have whole digests");
 
-/* Adds up to len bytes from `at` on. */
+/* Adds up to len bytes from the offset `at` on. */
 static void add_range(digest *d, int fd, off_t at, size_t len) {
   unsigned char bytes[PIECE];
   while (len > 0) {
@@ -41,7 +41,7 @@ static void add_sample(digest *d, int fd, off_t size) {
   add_range(d, fd, size - ENDS, ENDS);
 }
 
-/* False: there is no such file, and nothing is added. */
+/* Adds a file. False: there is no such file, and nothing is added. */
 static bool add_file(digest *d, const char *path, void (*add)(digest *, int, off_t)) {
   struct stat info;
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads a value of the first processor in /proc/cpuinfo; false: there is none of this name. */
+/* Reads a value of the first processor in /proc/cpuinfo; false: it has no value with this name. */
 static bool read_value(const char *name, char *to, size_t size) {
   FILE *file = fopen("/proc/cpuinfo", "r");
   char line[256];
@@ -23,7 +23,7 @@ static bool read_value(const char *name, char *to, size_t size) {
   return found;
 }
 
-/* The processor's name; ARM's have numbers instead. Without either, name stays. */
+/* Writes the processor's name; ARM processors have numbers instead. If there are neither, name stays. */
 static void read_model(char *name, size_t size) {
   char maker[32], part[32];
   if (read_value("model name", name, size)) return;

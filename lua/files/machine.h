@@ -1,4 +1,4 @@
-/* The machine's name, which keeps measurements of different machines apart. */
+/* The machine's name, which distinguishes the measurements of different machines. */
 #ifndef DTL_MACHINE_H
 #define DTL_MACHINE_H
 
@@ -6,7 +6,7 @@
 
 #define MACHINE_NAME 256
 
-/* The processor's model and the number of processors this process may use: "AMD EPYC 9B45, 2 CPUs". */
+/* Writes the processor's model and the number of processors that this process may use: "AMD EPYC 9B45, 2 CPUs". */
 void machine_name(char *name, size_t size);
 
 #endif

@@ -1,10 +1,10 @@
-/* Guesses the name that a mistyped one means: see dtl_near. */
+/* Finds the names that a mistyped one may mean: see dtl_near. */
 #include "host.h"
 
 #include <limits.h>
 #include <string.h>
 
-#define LONGEST 40 /* letters; longer names are not compared letter by letter */
+#define LONGEST 40 /* bytes; longer names are not compared */
 
 /* Levenshtein distance of a[0..n-1] and b; INT_MAX if either is too long for a name. */
 static int distance(const char *a, size_t n, const char *b) {
@@ -26,8 +26,8 @@ static int distance(const char *a, size_t n, const char *b) {
   return row[m];
 }
 
-/* The distance of a name: 0 if it begins with the typed text, 1 if it contains that; else the letters that differ, at
- * most a third. */
+/* The distance of a name from the typed text: 0 if it begins with that text, 1 if it contains it; otherwise the number
+ * of letters that differ, if that is at most a third. */
 static int far_from(const char *typed, size_t n, const char *name) {
   if (n >= 2 && strncmp(name, typed, n) == 0) return 0;
   if (n >= 3 && n <= strlen(name) && memmem(name, strlen(name), typed, n)) return 1;

@@ -4,11 +4,12 @@
 
 #include <stdbool.h>
 
-/* $VARIABLE/dtrun/RELATIVE, or ~/FALLBACK/dtrun/RELATIVE ("XDG_CONFIG_HOME", ".config"): malloc'd; NULL: neither is an
- * absolute path, or out of memory. */
+/* The path $VARIABLE/dtrun/RELATIVE or, if that variable is not an absolute path, ~/FALLBACK/dtrun/RELATIVE; for
+ * example with "XDG_CONFIG_HOME" and ".config". malloc'd; NULL: neither is an absolute path, or memory is out. */
 char *user_path(const char *variable, const char *fallback, const char *relative);
 
-/* Puts text there in one step and makes missing folders; false sets errno and leaves the old file. */
+/* Replaces the file at `path` by text in one step, and makes missing folders. False sets errno and leaves the old file.
+ */
 bool user_store(const char *path, const char *text);
 
 #endif

@@ -1,4 +1,4 @@
-/* Biases as users give them: see dtl_bias and dtl_token in host.h. */
+/* Parses biases as users give them: see dtl_bias and dtl_token in host.h. */
 #include "files/fail.h"
 #include "host.h"
 
@@ -19,14 +19,14 @@ dt_status dtl_token(const dt_pair *pair, const char *text, size_t len, int32_t *
   if (status) return status;
   if (n == 1) *id = ids[0];
   if (n != 1)
-    status = n == 0 ? dtl_fail(err, DT_EINPUT, "logit_bias: an empty text is no token")
-                    : dtl_fail(err, DT_EINPUT, "logit_bias: '%s' is %d tokens, %d, %d%s: bias each by its id", shown, n,
-                               ids[0], ids[1], n > 2 ? ", .." : "");
+    status = n == 0 ? dtl_fail(err, DT_EINPUT, "logit_bias: the text is empty, expected one token")
+                    : dtl_fail(err, DT_EINPUT, "logit_bias: '%s' is %d tokens (%d, %d%s): bias each by its id", shown,
+                               n, ids[0], ids[1], n > 2 ? ", .." : "");
   free(ids);
   return status;
 }
 
-/* Reads a number, the whole text; -inf too. */
+/* Reads a number that is the whole text; -inf is allowed. */
 static bool read_bias(const char *text, float *bias) {
   char *end;
   errno = 0;
@@ -48,5 +48,5 @@ dt_status dtl_bias(const dt_pair *pair, const char *given, dt_bias *out, dt_erro
   if (equals && equals > given && read_bias(equals + 1, &out->bias))
     return dtl_token(pair, given, (size_t)(equals - given), &out->id, err);
   return dtl_fail(err, DT_EINPUT,
-                  "logit_bias '%.60s': expected ID+BIAS, ID-BIAS or TEXT=BIAS, as in 15043+1, 15043-inf", given);
+                  "logit_bias '%.60s': expected ID+BIAS, ID-BIAS or TEXT=BIAS, such as 15043+1 or 15043-inf", given);
 }

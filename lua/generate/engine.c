@@ -1,7 +1,7 @@
-/* Requests that come and go: see dtl_engine in host.h. Each request takes a slot. Its prompt runs in pieces, and then
- * it joins the others. One piece, or several prompts that take no longer together, run between two iterations of the
- * others. A slot's rows stay in the cache until another request takes the slot, and a prompt that begins with the same
- * tokens reuses them. */
+/* The engine serves requests that come and go: see dtl_engine in host.h. Each request takes a slot. Its prompt is
+ * processed in pieces, and then it joins the other requests' iterations. Between two of their iterations one piece
+ * runs, or several prompts that together take no longer. A slot's rows stay in the cache until another request takes
+ * the slot, and a prompt that begins with the same tokens reuses them. */
 #include "generate/prefix_cache.h"
 #include "generate/slots.h"
 
@@ -12,20 +12,20 @@
 #define FIRST_PIECE 32 /* rows, while their time is unknown */
 #define LEAST_PIECE 16
 #define MOST_PIECE 4096
-#define ALONE 4  /* a piece may take this many times as long if no text waits for it */
-#define MUCH 4   /* a prompt takes the slot that holds at least 1 / MUCH of it */
+#define ALONE 4  /* a piece may take this many times as long if no running text waits for it */
+#define MUCH 4   /* a prompt takes the slot that has at least 1 / MUCH of it in the cache */
 #define WORTH 32 /* rows: computing fewer is faster than copying them */
 #define KINDS 3  /* ways of sampling, each with costs of its own */
 
 struct dtl_engine {
   dt_pair *pair;
-  bool in_pieces; /* prompts run in pieces, and rows are cached for other prompts: neither changes a bit of them */
+  bool in_pieces; /* prompts run in pieces, and rows are cached for other prompts; neither changes any bit of them */
   slots slots;
   int busy; /* slots that are not free */
   long turn;
   prefix_cache prefix_cache;
   double piece_ms;
-  int piece; /* rows that take about as long */
+  int piece; /* rows of a piece that takes about that time */
   dtl_learned *learned;
   bool owns_learned;
   course *course[DTL_SLOTS + 1][KINDS]; /* by sequences at once; NULL: not used yet */
@@ -67,15 +67,15 @@ static void left(void *user, slot *s) {
   e->busy--;
 }
 
-/* The number of a prompt's first tokens whose rows slot i has in the cache. */
+/* The number of a prompt's first tokens whose rows are in the cache of slot i. */
 static int rows_of(const dtl_engine *e, int i, const int32_t *ids, int n) {
   const dt_session *session = e->slots.session;
   if (e->slots.slot[i].alone) return 0;
   return prefix_cache_common(dt_seq_tokens(session, i), dt_seq_rows(session, i), ids, n);
 }
 
-/* The free slot that holds much of the prompt, unless much of its own prompt would be lost; otherwise the slot that has
- * been free longest; -1: none is free. */
+/* Chooses a slot for a prompt: the free slot that has much of it in the cache, unless much of that slot's own prompt
+ * would be lost; otherwise the slot that has been free longest; -1: none is free. */
 static int choose(const dtl_engine *e, const int32_t *ids, int n) {
   int oldest = -1, best = -1, most = n / MUCH;
   for (int i = 0; i < e->slots.n; i++) {
@@ -89,12 +89,12 @@ static int choose(const dtl_engine *e, const int32_t *ids, int n) {
 
 /* ---- rows of other prompts --------------------------------------------------------------------------------------- */
 
-/* Whether a request looks for rows. Log-probabilities of a prompt need all of its own. */
+/* Whether a request may use cached rows. Log-probabilities of a prompt need all its rows to be computed. */
 static bool looks(const dtl_engine *e, const slot *s) {
   return e->in_pieces && !s->copy.alone && !s->copy.seq.logprobs.prompt;
 }
 
-/* The other slot that holds the most rows of slot i's prompt. */
+/* The other slot that has the most rows of slot i's prompt in the cache. */
 static int best_other(const dtl_engine *e, int i, int *same) {
   const dtl_prompt *p = &e->slots.slot[i].copied;
   int best = -1;
@@ -106,7 +106,7 @@ static int best_other(const dtl_engine *e, int i, int *same) {
   return best;
 }
 
-/* Whether a prompt that runs now will have rows that this one lacks. */
+/* Whether slot i's prompt should wait for a prompt that is being processed and will have rows that it lacks. */
 static bool waits(dtl_engine *e, int i) {
   const slot *s = &e->slots.slot[i];
   const int32_t *ids = s->copied.ids;
@@ -126,8 +126,8 @@ static bool waits(dtl_engine *e, int i) {
   return coming >= WORTH + (own > others ? own : others) && coming >= WORTH + cached;
 }
 
-/* Moves the rows that slot i's prompt displaces to the prefix cache, and copies those of another text into the slot if
- * that text shares more with the prompt. */
+/* Moves the rows that slot i's prompt displaces to the prefix cache. If another text shares more tokens with the
+ * prompt, copies the rows of that text into the slot. */
 static void take_rows(dtl_engine *e, int i) {
   dt_session *session = e->slots.session;
   slot *s = &e->slots.slot[i];
@@ -141,7 +141,7 @@ static void take_rows(dtl_engine *e, int i) {
   if (same > cached) prefix_cache_add(&e->prefix_cache, session, other, same);
   const dt_prefix *found = prefix_cache_find(&e->prefix_cache, ids, n, &cached);
   if (cached < own + WORTH) return;
-  dt_seq_adopt(session, i, found, NULL); /* else all rows run */
+  dt_seq_adopt(session, i, found, NULL); /* if this fails, all rows are computed */
   s->alone = false;
 }
 
@@ -150,12 +150,13 @@ static dt_status check_request(const dtl_engine *e, const dtl_policy *policy, co
   NEED(r, "request");
   NEED_LIST(r->prompts, r->n, "prompts");
   NEED_LIST(r->seq.stop, r->seq.n_stop, "stop");
-  if (r->n != 1 || r->answers > 1) return dtl_fail(err, DT_EINPUT, "engine: a request is of one prompt and one answer");
+  if (r->n != 1 || r->answers > 1)
+    return dtl_fail(err, DT_EINPUT, "engine: a request must have one prompt and one answer");
   if (r->prompts->prefix || r->session || r->learned || r->costs || r->context || r->window.last || r->window.sinks ||
       r->slots)
     return dtl_fail(
         err, DT_EINPUT,
-        "engine: prefix, session, slots, costs, learned, context and window are the engine's, not a request's");
+        "engine: a request cannot set prefix, session, slots, costs, learned, context or window: the engine does");
   if (!r->prompts->ids && r->prompts->len) NEED(r->prompts->text, "the prompt's text");
   return stepper_check(policy, e->pair, r, err);
 }
@@ -166,10 +167,10 @@ dt_status dtl_engine_begin(dtl_engine *e, const dtl_policy *policy, const dtl_re
   NEED(e, "engine");
   dt_status status = check_request(e, policy, request, err);
   if (status) return status;
-  if (e->busy == e->slots.n) return dtl_fail(err, DT_ESTATE, "engine: all %d slots are taken", e->slots.n);
+  if (e->busy == e->slots.n) return dtl_fail(err, DT_ESTATE, "engine: all slots (%d) are in use", e->slots.n);
   if ((status = prompt_ids(e->pair, request->prompts, &ids, &n, err))) return status;
   slot *s = &e->slots.slot[choose(e, ids, n)];
-  bool alone = s->alone; /* of the rows that are still there */
+  bool alone = s->alone; /* of the request whose rows are still in the slot */
   *s = (slot){.state = SLOT_QUEUED, .policy = policy, .copy = *request, .alone = alone, .turn = ++e->turn};
   s->copied = (dtl_prompt){.ids = ids, .n_ids = n};
   s->copy.prompts = &s->copied;
@@ -183,7 +184,7 @@ dt_status dtl_engine_begin(dtl_engine *e, const dtl_policy *policy, const dtl_re
 
 static bool interrupted(const slot *s) { return s->copy.interrupt && *s->copy.interrupt; }
 
-/* The prompt that waits for a piece, and has waited longest; -1: none. */
+/* The slot whose prompt has waited longest for its next piece; -1: none waits. */
 static int next_prompt(dtl_engine *e) {
   int next = -1;
   for (int i = 0; i < e->slots.n; i++) {
@@ -194,7 +195,7 @@ static int next_prompt(dtl_engine *e) {
   return next;
 }
 
-/* Begins a request with a piece of `rows` rows; false: it has failed, and left. */
+/* Begins a request with a piece of `rows` rows. False: it has failed, and its slot is free. */
 static bool begin(dtl_engine *e, int i, int rows) {
   slot *s = &e->slots.slot[i];
   learned_view view = {.sequences = 1};
@@ -212,7 +213,7 @@ static void learn_piece(dtl_engine *e, int rows, double ms) {
   e->piece = fits < LEAST_PIECE ? LEAST_PIECE : fits > MOST_PIECE ? MOST_PIECE : (int)fits;
 }
 
-/* The rows of the target that a piece of slot i's prompt ran. */
+/* The number of target rows that a piece of slot i's prompt computed. */
 static int has_run(const dtl_engine *e, int i, bool begins, int first) {
   dt_stats stats;
   dt_seq_stats(e->slots.session, i, &stats);
@@ -241,15 +242,15 @@ static void run_piece(dtl_engine *e, int i, int rows) {
   }
 }
 
-/* Whether the rest of slot i's prompt takes at most `ms`, by the time of a usual piece. */
+/* Whether the rest of slot i's prompt takes at most `ms` ms, judging by the time of a usual piece. */
 static bool fits(const dtl_engine *e, int i, double ms) {
   const slot *s = &e->slots.slot[i];
   int rows = s->copied.n_ids - (s->state == SLOT_PROMPT ? dt_seq_rows(e->slots.session, i) : 0);
   return rows * e->piece_ms <= ms * e->piece;
 }
 
-/* Runs a piece of the prompt that has waited longest, then those prompts that should end in the rest of a piece's time:
- * texts that begin together share more passes. `alone`: no text waits meanwhile. */
+/* Runs a piece of the prompt that has waited longest, and then prompts that should be complete within the rest of a
+ * piece's time, since texts that begin together share more passes. `alone`: no running text waits meanwhile. */
 static void run_prompts(dtl_engine *e, bool alone) {
   const int times = alone ? ALONE : 1;
   const double end = dt_clock_ms() + e->piece_ms * times;
@@ -258,7 +259,7 @@ static void run_prompts(dtl_engine *e, bool alone) {
   while ((i = next_prompt(e)) >= 0 && fits(e, i, end - dt_clock_ms())) run_piece(e, i, e->piece * times);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- the engine -------------------------------------------------------------------------------------------------- */
 
 int dtl_engine_step(dtl_engine *e) {
   bool alone = true;
@@ -274,14 +275,14 @@ size_t dtl_engine_cached_bytes(const dtl_engine *e) { return e ? e->prefix_cache
 
 int dtl_engine_room(const dtl_engine *e) { return e ? e->slots.n - e->busy : 0; }
 
-/* Measures a few passes now, rather than while somebody waits. */
+/* Measures a few passes now, so that no request has to wait for that. */
 static dt_status begin_courses(dtl_engine *e, const dtl_engine_options *o, dt_error *err) {
   const dt_seq_options sampled = {.sampling = {.temp = 1}}, *kinds[] = {&(dt_seq_options){0}, &sampled};
   course *found;
   dt_status status = DT_OK;
   e->learned = o->learned ? o->learned : dtl_learned_open(e->pair, &(dtl_learning){0});
   e->owns_learned = !o->learned;
-  if (!e->learned) return dtl_fail_memory(err, "what passes cost");
+  if (!e->learned) return dtl_fail_memory(err, "the costs of passes");
   for (int i = 0; i < 2 && !status; i++) status = find_course(e, 1, kinds[i], true, &found, err);
   return status;
 }
@@ -301,10 +302,11 @@ dt_status dtl_engine_open(dt_pair *pair, const dtl_engine_options *o, dtl_engine
   NEED(o, "options");
   NEED(out, "out");
   if (o->slots < 1 || o->slots > DTL_SLOTS)
-    return dtl_fail(err, DT_EINPUT, "engine: %d slots are out of range: 1..%d", o->slots, DTL_SLOTS);
+    return dtl_fail(err, DT_EINPUT, "engine: slots = %d is out of range: 1..%d", o->slots, DTL_SLOTS);
   if (!(o->piece_ms >= 0 && o->piece_ms <= 1e6))
-    return dtl_fail(err, DT_EINPUT, "engine: pieces of %g ms are out of range: 0 to 1e6", o->piece_ms);
-  if (o->learned && learn_pair(o->learned) != pair) return dtl_fail(err, DT_EINPUT, "learned: it is of another pair");
+    return dtl_fail(err, DT_EINPUT, "engine: piece_ms = %g is out of range: 0 to 1e6", o->piece_ms);
+  if (o->learned && learn_pair(o->learned) != pair)
+    return dtl_fail(err, DT_EINPUT, "the learned costs belong to another pair of models");
   dtl_engine *e = calloc(1, sizeof *e);
   if (!e) return dtl_fail_memory(err, "an engine");
   e->pair = pair;

@@ -1,4 +1,4 @@
-/* Generates from one prompt or many: see dtl_generate. */
+/* Generates from one or several prompts: see dtl_generate in host.h. */
 #include "generate/slots.h"
 #include "measure/costs.h"
 
@@ -12,12 +12,12 @@ typedef struct {
   const dtl_request *request;
   int n;               /* number of answers to all prompts */
   dtl_result *results; /* [n] */
-  /* [request->n] prefixes of prompts with several answers, from the first answer to the last; NULL: no prompt has
-   * several */
+  /* [request->n] the prefix of each prompt, kept from its first answer to its last; NULL: prompts have one answer each
+   */
   dt_prefix **shared;
   dtl_learned *learned; /* the request's, or one for this request only */
   bool owns_learned;
-  learned_view costs; /* its course learns from the passes; NULL: nothing learns */
+  learned_view costs; /* its course learns from the passes; course NULL: nothing learns */
   slots slots;
   int next; /* next prompt to begin */
 } work;
@@ -47,8 +47,8 @@ static bool interrupted(const work *w) {
   return w->slots.stopped || (interrupt && *interrupt);
 }
 
-/* Starts waiting prompts in the free slots. The first starts even after an interrupt, so that its result describes the
- * run. False: every slot is free. */
+/* Starts waiting prompts in free slots. The first one starts even after an interrupt, so that its result describes the
+ * run. Returns false if all slots are still free. */
 static bool fill(work *w) {
   bool any = false;
   for (int i = 0; i < w->slots.n; i++) {
@@ -59,9 +59,10 @@ static bool fill(work *w) {
   return any;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- a request --------------------------------------------------------------------------------------------------- */
 
-/* Chooses the costs that learn from the passes. A policy that uses costs gets learned ones, unless there is a table. */
+/* Chooses the course that learns from the passes. A policy that uses costs gets learned ones, unless the request has a
+ * table. */
 static dt_status open_course(work *w, dt_error *err) {
   const dtl_request *r = w->request;
   bool counts = w->policy->info.uses_costs && !r->costs;
@@ -69,7 +70,7 @@ static dt_status open_course(work *w, dt_error *err) {
   if (!w->learned && counts) {
     w->learned = dtl_learned_open(w->pair, &(dtl_learning){.interrupt = r->interrupt});
     w->owns_learned = true;
-    if (!w->learned) return dtl_fail_memory(err, "what passes cost");
+    if (!w->learned) return dtl_fail_memory(err, "the costs of passes");
   }
   w->costs.sequences = w->slots.n;
   return w->learned ? learn_course(w->learned, w->slots.n, &r->seq, counts, &w->costs.course, err) : DT_OK;
@@ -88,7 +89,8 @@ static dt_status check_request(const dt_pair *pair, const dtl_request *r, dt_err
   NEED_LIST(r->seq.stop, r->seq.n_stop, "stop");
   if (r->session && dt_session_pair(r->session) != pair)
     return dtl_fail(err, DT_EINPUT, "the session was opened with another pair");
-  if (r->learned && learn_pair(r->learned) != pair) return dtl_fail(err, DT_EINPUT, "learned: it is of another pair");
+  if (r->learned && learn_pair(r->learned) != pair)
+    return dtl_fail(err, DT_EINPUT, "the learned costs belong to another pair of models");
   const char *wrong = r->costs ? costs_wrong(r->costs) : NULL;
   return wrong ? dtl_fail(err, DT_EINPUT, "costs: %s", wrong) : DT_OK;
 }
@@ -100,9 +102,10 @@ dt_status dtl_request_check(const dtl_request *r, dt_error *err) {
   if (r->slots < 0 || r->slots > DTL_SLOTS)
     return dtl_fail(err, DT_EINPUT, "slots: %d is out of range: 1..%d", r->slots, DTL_SLOTS);
   if (answers_of(r) > 1 && !(r->seq.sampling.temp > 0))
-    return dtl_fail(err, DT_EINPUT, "answers: at temperature 0 all %d are the same: give temp", r->answers);
+    return dtl_fail(err, DT_EINPUT, "answers: at temperature 0 all %d answers are identical: set temp above 0",
+                    r->answers);
   if (answers_of(r) > 1 && r->seq.logprobs.prompt)
-    return dtl_fail(err, DT_EINPUT, "echo: %d answers share their prompt's pass: ask for one answer", r->answers);
+    return dtl_fail(err, DT_EINPUT, "echo needs a single answer (got %d): ask for one answer", r->answers);
   return dt_check_options(&r->seq, err);
 }
 
@@ -113,8 +116,9 @@ static dt_status prepare(work *w, dt_error *err) {
   dt_status status = check_request(w->pair, r, err);
   if (status) return status;
   if (w->n > 1 && (r->on_text || r->on_logprobs || r->on_origin || r->session))
-    return dtl_fail(err, DT_EINPUT, "the text of one prompt can be followed or continued: there are %d", w->n);
-  if (w->n > 1 && !r->slots) return dtl_fail(err, DT_EINPUT, "%d answers need slots", w->n);
+    return dtl_fail(err, DT_EINPUT, "streaming and sessions need exactly one prompt and one answer (got %d answers)",
+                    w->n);
+  if (w->n > 1 && !r->slots) return dtl_fail(err, DT_EINPUT, "%d answers need slots: set slots to 1 or more", w->n);
   if ((status = stepper_check(w->policy, w->pair, r, err))) return status;
   dt_pair_info pair;
   dt_pair_describe(w->pair, &pair);
@@ -139,9 +143,10 @@ dt_status dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_reques
   w.slots.left = left, w.slots.user = &w;
   NEED(request, "request");
   dt_status status = dtl_request_check(request, err);
-  if (request->answers < 0 || request->answers > DTL_ANSWERS) return status; /* there is no number of results */
+  if (request->answers < 0 || request->answers > DTL_ANSWERS) return status; /* so the number of results is unknown */
   if (request->n > INT_MAX / answers_of(request))
-    return dtl_fail(err, DT_EINPUT, "%d answers to each of %d prompts are too many", request->answers, request->n);
+    return dtl_fail(err, DT_EINPUT, "%d answers to each of %d prompts are too many: ask for fewer", request->answers,
+                    request->n);
   w.n = request->n * answers_of(request);
   NEED_LIST(results, w.n, "results");
   for (int i = 0; i < w.n; i++) results[i] = (dtl_result){.finish_reason = "error"};

@@ -26,7 +26,7 @@ void prefix_cache_close(prefix_cache *c) {
   free(c->list);
 }
 
-/* Makes room for `bytes` bytes, if it can. */
+/* Evicts prefixes until there is room for `bytes` more bytes. Returns false if that is impossible. */
 static bool make_room(prefix_cache *c, size_t bytes) {
   size_t fixed = c->found ? dt_prefix_bytes(c->found) : 0;
   if (bytes > c->most || fixed > c->most - bytes) return false;
@@ -39,7 +39,7 @@ static bool make_room(prefix_cache *c, size_t bytes) {
   return true;
 }
 
-/* Whether these tokens are the beginning of a prefix, which is then used. */
+/* Whether a cached prefix begins with these tokens. It then counts as used. */
 static bool is_cached(prefix_cache *c, const int32_t *ids, int n) {
   for (int i = 0; i < c->n; i++) {
     int length;
@@ -50,7 +50,7 @@ static bool is_cached(prefix_cache *c, const int32_t *ids, int n) {
   return false;
 }
 
-/* Drops prefixes that are the beginning of these tokens. */
+/* Drops prefixes that these tokens begin with. */
 static void drop_contained(prefix_cache *c, const int32_t *ids, int n) {
   for (int i = c->n - 1; i >= 0; i--) {
     int length;

@@ -26,7 +26,7 @@ double dtl_tokens_per_second(const dtl_result *result) {
   return result && result->stats.total_ms > 0 ? result->stats.generated / result->stats.total_ms * 1000 : 0;
 }
 
-/* cJSON takes no strings with NUL bytes or invalid UTF-8. */
+/* Adds a string that may have NUL bytes or invalid UTF-8, which cJSON does not accept. */
 static void add_string(cJSON *object, const char *key, const char *bytes, size_t len) {
   json_text out = {0};
   json_string(&out, bytes, len);
@@ -69,7 +69,7 @@ static void add_depths(cJSON *stats, const dt_stats *s) {
   }
 }
 
-/* Adds the policy's tags and logged numbers: objects by name; {} if there are none. */
+/* Adds the policy's tags and logged numbers, as objects by name; {} if there are none. */
 static void add_notes(cJSON *stats, const dtl_notes *notes) {
   cJSON *tags = cJSON_AddObjectToObject(stats, "tags"), *log = cJSON_AddObjectToObject(stats, "log");
   for (int i = 0; i < notes->n_tags; i++) {
@@ -134,7 +134,8 @@ static void add_stats(cJSON *root, const dtl_result *r) {
   cJSON_AddStringToObject(stats, "output_hash", hash);
 }
 
-/* null: each token is the likeliest one. A filter that allows all tokens is null too. */
+/* Adds the settings of sampling; null if each token is the likeliest one. A filter that allows all tokens is null, too.
+ */
 static void add_sampling(cJSON *root, const dtl_result *r) {
   const dt_sampling *p = &r->sampling;
   if (p->temp == 0) {
@@ -149,7 +150,7 @@ static void add_sampling(cJSON *root, const dtl_result *r) {
   cJSON_AddBoolToObject(sampling, "coupled", r->coupled);
 }
 
-/* null: the logits were not changed. A ban is false. */
+/* Adds the logit adjustments; null if there were none. A ban is false. */
 static void add_adjustments(cJSON *root, const dtl_result *r) {
   const dt_adjustments *s = &r->adjustments;
   bool repeats = s->repeat != 0 && s->repeat != 1;
@@ -176,8 +177,8 @@ static void add_adjustments(cJSON *root, const dtl_result *r) {
     cJSON_AddNullToObject(adjustments, "grammar");
 }
 
-/* [{"id":, "logprob":, "top": [[id, logprob], ..]}, ..], with null for a token without log-probabilities; null instead
- * of the list: they were not wanted. */
+/* Adds log-probabilities: [{"id":, "logprob":, "top": [[id, logprob], ..]}, ..], with null for a token without any;
+ * null instead of the list if they were not wanted. */
 static void add_logprobs(cJSON *root, const char *key, const dtl_logprob *list, const int32_t *ids, int n) {
   json_text out = {0};
   json_raw(&out, list ? "[" : "null");
@@ -209,7 +210,7 @@ static void add_logprobs(cJSON *root, const char *key, const dtl_logprob *list, 
   free(text);
 }
 
-/* null: the text was generated alone. */
+/* Adds facts about the batch; null if the text was generated alone. */
 static void add_batch(cJSON *root, const dtl_result *r) {
   if (!r->slots) {
     cJSON_AddNullToObject(root, "batch");
@@ -221,7 +222,7 @@ static void add_batch(cJSON *root, const dtl_result *r) {
   cJSON_AddNumberToObject(batch, "prompt", r->prompt);
 }
 
-/* null: the target saw the whole text. */
+/* Adds the attention window; null if the target saw the whole text. */
 static void add_window(cJSON *root, const dtl_result *r) {
   if (!r->window.last) {
     cJSON_AddNullToObject(root, "window");
@@ -232,7 +233,7 @@ static void add_window(cJSON *root, const dtl_result *r) {
   cJSON_AddNumberToObject(window, "sinks", r->window.sinks);
 }
 
-/* null: the policy used nothing that outlives its run. */
+/* Adds what the policy found from earlier runs; null if it uses nothing that outlives a run. */
 static void add_memory_found(cJSON *root, const dtl_result *r) {
   if (r->uses_memory)
     cJSON_AddNumberToObject(root, "memory", (double)r->remembered);
@@ -253,7 +254,7 @@ static void add_memory_found(cJSON *root, const dtl_result *r) {
 
 char *dtl_result_json(const dtl_result *r, unsigned flags) {
   if (!r || flags & ~(DTL_JSON_BRIEF | DTL_JSON_LINE)) return NULL;
-  errno = 0; /* if memory runs out, cJSON leaves members out without an error */
+  errno = 0; /* if memory runs out, cJSON leaves out members without reporting it */
   cJSON *root = cJSON_CreateObject();
   char seed[24];
   snprintf(seed, sizeof seed, "%" PRIu64, r->seed);

@@ -1,4 +1,4 @@
-/* One sequence from its prompt to its result: see slot.h. Whatever happens, the result has all that was
+/* One sequence from its prompt to its result: see slot.h. Whatever happens, the result has everything that was
  * committed, and on_text has received all of it. */
 #include "generate/slot.h"
 
@@ -59,7 +59,7 @@ static dtl_logprob logprob_at(const slot *s, int at) {
   return l;
 }
 
-/* Copies the log-probabilities of tokens first..last-1 of the text, into the room there is. */
+/* Copies the log-probabilities of tokens first..last-1 of the text, as far as there is room. */
 static dtl_logprob *copy_logprobs(const slot *s, int first, int last, size_t *used) {
   dtl_result *r = s->result;
   dtl_logprob *list = malloc(sizeof *list * (size_t)(last - first + 1));
@@ -87,7 +87,8 @@ static dt_status fill_logprobs(const slot *s, dt_error *err) {
   return r->logprobs && (r->prompt_logprobs || !asked->prompt) ? DT_OK : out_of_memory(err);
 }
 
-/* Fills the generated parts of the result, tokens and text as far as memory allows: a failed copy is a failed run. */
+/* Fills the generated parts of the result; tokens and text are filled as far as memory allows. If memory runs out, the
+ * run has failed. */
 static dt_status fill_tail(const slot *s, dt_error *err) {
   dtl_result *r = s->result;
   const dt_session *session = s->run->session;
@@ -121,8 +122,8 @@ static dt_status fill_tail(const slot *s, dt_error *err) {
   return DT_OK;
 }
 
-/* The number of the len bytes to emit next that have one origin, which it announces. A character that several tokens
- * share belongs to the first. */
+/* Announces the origin of the next bytes to emit (on_origin) and returns how many of the len bytes have it. A character
+ * that several tokens share belongs to the first. */
 static size_t announce_origin(slot *s, const char *bytes, size_t len) {
   const size_t *end = dt_seq_text_ends(s->run->session, s->run->seq);
   while (end[s->at] <= s->emitted) s->at++;
@@ -164,7 +165,7 @@ static const char *finish_name(dt_finish finish) {
 
 dt_status prompt_ids(const dt_pair *pair, const dtl_prompt *p, int32_t **ids, int *n, dt_error *err) {
   if (!p->ids) return (p->whole ? dt_encode_whole : dt_encode)(pair, p->text, p->len, ids, n, err);
-  if (p->n_ids < 0) return dtl_fail(err, DT_EINPUT, "prompt: %d ids, expected 0 or more", p->n_ids);
+  if (p->n_ids < 0) return dtl_fail(err, DT_EINPUT, "prompt: n_ids = %d is negative", p->n_ids);
   size_t bytes = sizeof **ids * (size_t)(*n = p->n_ids);
   *ids = malloc(bytes + 1);
   if (!*ids) return dtl_fail(err, DT_ENOMEM, "out of memory: a prompt of %d ids", p->n_ids);
@@ -185,7 +186,7 @@ static dt_status start_sequence(const slot *s, const dt_prefix *shared, dt_error
     if (!status) {
       if (n == 0) {
         free(ids);
-        return dtl_fail(err, DT_EINPUT, "the prompt is empty: at least one token is needed");
+        return dtl_fail(err, DT_EINPUT, "the prompt is empty, expected at least one token");
       }
       status = (s->request->session ? dt_seq_continue : dt_seq_start)(s->run->session, s->run->seq, ids, n, &s->options,
                                                                       err);

@@ -19,8 +19,8 @@
 
 typedef enum {
   SLOT_FREE,
-  SLOT_QUEUED,  /* of an engine: its prompt has not begun */
-  SLOT_PROMPT,  /* its prompt runs, in one pass or in pieces */
+  SLOT_QUEUED,  /* only in an engine: its prompt has not begun */
+  SLOT_PROMPT,  /* its prompt is processed, in one pass or in pieces */
   SLOT_RUNNING, /* it takes part in iterations */
 } slot_state;
 
@@ -31,7 +31,7 @@ typedef struct slot {
   const dtl_policy *policy;
   const dtl_request *request;
   dtl_result *result;
-  int number; /* of the answer, from 0, among those of its request */
+  int number; /* number of the answer, from 0, among those to its request's prompts */
 
   /* The sequence while it runs. */
   dt_pair *pair;
@@ -42,36 +42,36 @@ typedef struct slot {
   double start_ms;
   size_t emitted;  /* bytes of the text given to on_text */
   bool enough;     /* on_text returned false */
-  uint8_t *origin; /* [context] of each generated token; NULL: not wanted */
+  uint8_t *origin; /* [context] origin of each generated token; NULL: not wanted */
   trace_state traced;
   int at; /* the token that the next byte to emit belongs to, or one before it */
 
-  /* An engine copies the request that it was given: `request` and `result` point to these. */
+  /* In an engine `request` and `result` point to these copies. */
   dtl_request copy;
-  dtl_prompt copied; /* its prompt, as ids that the slot owns */
+  dtl_prompt copied; /* the request's prompt, as ids that the slot owns */
   dtl_result own;
-  bool alone; /* its cached rows serve no other request */
-  long turn;  /* when its last piece ran, or when it became free */
+  bool alone; /* its cached rows must not serve other requests */
+  long turn;  /* turn in which its last piece ran, or in which it became free */
 } slot;
 
-/* The ids of a prompt that is a text or ids. *ids is allocated by malloc and owned by the caller. */
+/* The token ids of a prompt that is given as text or as ids. *ids is malloc'd and owned by the caller. */
 dt_status prompt_ids(const dt_pair *pair, const dtl_prompt *prompt, int32_t **ids, int *n, dt_error *err);
 
 /* Fills the parts of the result that are known before the run. After a failure only slot_close may be called. */
 dt_status slot_open(slot *s, dt_pair *pair, dt_error *err);
 
-/* Runs the prompt pass as sequence `seq` of the session. shared: NULL, or where the answers of one prompt share its
- * pass; the first answer stores the prefix in *shared, and the caller frees it. */
+/* Runs the prompt pass as sequence `seq` of the session. shared: NULL, unless several answers share the pass of their
+ * prompt: then the first one stores the prefix in *shared, which the caller frees. */
 dt_status slot_start(slot *s, dt_session *session, int seq, dt_prefix **shared, dt_error *err);
 
-/* Whether it wants more tokens and was not interrupted. */
+/* Whether the sequence needs more tokens and was not interrupted. */
 bool slot_runs(const slot *s);
 
-/* Emits the text that the iteration committed, and writes the iteration into the trace. policy_ms: the policy's time in
+/* Emits the text that the iteration committed, and writes the iteration into the trace. policy_ms: policy overhead of
  * this iteration. */
 void slot_committed(slot *s, double policy_ms);
 
-/* Completes the result. failure: NULL, or why the sequence ended early. DT_ENOMEM: the result is incomplete. */
+/* Completes the result. failure: why the sequence ended early, or NULL. DT_ENOMEM: the result is incomplete. */
 dt_status slot_end(slot *s, const dt_error *failure, dt_error *err);
 
 void slot_close(slot *s);

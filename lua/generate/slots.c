@@ -43,7 +43,7 @@ void slots_end(slots *all, slot *s, const dt_error *failure) {
   leave(all, s, failure);
 }
 
-/* Ends all sequences of this stepper. */
+/* Ends all sequences of this stepper with a failure. */
 static void fail(slots *all, const stepper *of, const dt_error *failure) {
   for (int i = 0; i < all->n; i++)
     if (runs(&all->slot[i]) && all->slot[i].stepper == of) slots_end(all, &all->slot[i], failure);
@@ -52,7 +52,7 @@ static void fail(slots *all, const stepper *of, const dt_error *failure) {
   all->failure = *failure;
 }
 
-/* Records how much it finds from earlier runs. */
+/* Records in the result how much the policy finds from earlier runs. */
 static void note_memory(const slot *s) {
   const dtl_policy_info *info = &s->policy->info;
   const dtl_corpus *corpus = s->request->corpus;
@@ -124,7 +124,7 @@ void slots_join(slots *all, slot *s) {
 
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
 
-/* Called after a policy had control: sequences that are complete end. */
+/* Ends sequences that are complete, after a policy had control. */
 static void settle(slots *all, stepper *of, dt_status status, const dt_error *err) {
   if (status) {
     fail(all, of, err);
@@ -136,7 +136,7 @@ static void settle(slots *all, stepper *of, dt_status status, const dt_error *er
   }
 }
 
-/* Begins iterations, and runs each until it is over or waits for a pass. */
+/* Begins iterations, and runs each until it is complete or waits for a pass. */
 static void step_all(slots *all) {
   dt_error err;
   for (int i = 0; i < all->n_steppers; i++) {

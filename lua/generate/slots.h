@@ -10,34 +10,36 @@ typedef struct slots {
   dt_session *session;
   int n, n_steppers;
   slot *slot;        /* [n] */
-  stepper *steppers; /* one for each slot, or one for all, which the owner opens and closes */
+  stepper *steppers; /* one for each slot, or one for all slots, which the owner opens and closes */
   bool one_stepper;
   bool stopped;     /* every sequence ends after its current iteration */
-  bool over;        /* the stepper of all slots has failed: */
-  dt_error failure; /* why */
-  /* Called when a sequence has ended and its result is filled. */
+  bool over;        /* the stepper of all slots has failed */
+  dt_error failure; /* its failure */
+  /* Called when a sequence has ended and its result is complete. */
   void (*left)(void *user, slot *s);
   void *user;
 } slots;
 
-dt_status slots_open(slots *all, int n, bool one_stepper, dt_error *err); /* after a failure call slots_close, too */
+/* Allocates n slots. Call slots_close after a failure, too. */
+dt_status slots_open(slots *all, int n, bool one_stepper, dt_error *err);
 void slots_close(slots *all); /* every slot must be free; zeros are allowed */
 
-/* Begins a sequence in a slot that is not running, with its prompt's pass (see slot_start) or a piece of it. Its policy
+/* Begins a sequence in a slot that is not running, with its prompt pass (see slot_start) or a piece of it. Its policy
  * uses `costs`. After a failure the slot is free, and `left` was called. */
 dt_status slots_begin(slots *all, slot *s, dt_pair *pair, const learned_view *costs, dt_prefix **shared);
 
-/* The prompt is complete: the slot takes part in iterations from now on. After a failure all sequences of its stepper
- * have ended. */
+/* Lets a slot whose prompt is complete take part in iterations from now on. After a failure all sequences of its
+ * stepper have ended. */
 void slots_join(slots *all, slot *s);
 
 /* Gives the slot's policy other costs from the next iteration on. */
 void slots_set_costs(slot *s, const learned_view *costs);
 
-void slots_end(slots *all, slot *s, const dt_error *failure); /* failure: NULL, or why */
+/* Ends a sequence. failure: why it ends early, or NULL. */
+void slots_end(slots *all, slot *s, const dt_error *failure);
 
-/* Begins an iteration in each stepper that is in none, and makes the next pass that steppers wait for. Returns true
- * after a draft pass, which ends no iteration. */
+/* Begins an iteration in each stepper that is between two, and makes the next pass that steppers wait for. Returns true
+ * after a draft pass, after which all iterations are still incomplete. */
 bool slots_turn(slots *all);
 
 #endif

@@ -27,7 +27,8 @@ dt_status stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl
   if (policy->info.draft == DTL_NEEDS_DRAFT && !info.draft.path)
     return dtl_fail(err, DT_EINPUT, "%s needs a draft model: give --draft DIR", policy->info.name);
   if (remembers(&policy->info, request) && !request->memory)
-    return dtl_fail(err, DT_EINPUT, "%s needs a memory, which outlives its runs", policy->info.name);
+    return dtl_fail(err, DT_EINPUT, "%s needs a memory that outlives its runs: set the request's memory",
+                    policy->info.name);
   return DT_OK;
 }
 
@@ -46,8 +47,8 @@ static const dtl_policy_info *info_of(const stepper *s) { return &s->object.poli
 
 bool stepper_waits(const stepper *s) { return s->pauses || (s->object.box.L && s->object.box.waits); }
 
-/* After the policy had control until box_call or box_resume returned `status`: adds its time. An interrupt is not a
- * failure. */
+/* Adds the policy's time after box_call or box_resume returned `status`, and returns the status, in which an interrupt
+ * is not a failure. */
 static dt_status add_policy_time(stepper *s, dt_status status) {
   const dtl_box *box = &s->object.box;
   s->step_ms += box->policy_ms;
@@ -55,8 +56,7 @@ static dt_status add_policy_time(stepper *s, dt_status status) {
   return box->state == BOX_INTERRUPTED ? DT_OK : status;
 }
 
-/* Calls host.METHOD(object, seq or batch, costs, memory, corpus), the first time as `entry`; allowance: see
- * box_call. */
+/* Calls host.METHOD(object, seq or batch, costs, memory, corpus). entry, allowance: see box_call. */
 static dt_status call_policy(stepper *s, const char *method, const char *entry, int allowance, dt_error *err) {
   dtl_box *box = &s->object.box;
   lua_State *L = box->L;
@@ -71,8 +71,8 @@ static dt_status call_policy(stepper *s, const char *method, const char *entry, 
   return add_policy_time(s, box_call(box, entry, allowance, 5, err));
 }
 
-/* Main thread: object, host -> object, host, seq or batch, costs, memory, corpus. The box does not see them until a
- * call passes them. */
+/* Makes the objects that calls pass to the policy. The stack of the main thread, which policies do not see, has object
+ * and host before, and seq or batch, costs, memory and corpus after them in the end. */
 static int make_objects(lua_State *L) {
   stepper *s = lua_touserdata(L, 1);
   sandbox_seed(L, s->object.seed, GENERATOR);
@@ -83,7 +83,7 @@ static int make_objects(lua_State *L) {
   } else {
     box_seq_push(L, s->group.run[0]);
   }
-  const dtl_run *run = s->group.run[0]; /* all sequences of a request are sampled, or none */
+  const dtl_run *run = s->group.run[0]; /* either all sequences of a request are sampled, or none */
   int slots = s->request->slots ? s->request->slots : 1;
   if (info_of(s)->uses_costs && s->request->costs)
     box_costs_push(L, s->request->costs, slots, run->temp > 0, dt_seq_is_coupled(run->session, run->seq));
@@ -109,7 +109,7 @@ static int add_member(lua_State *L) {
   return 0;
 }
 
-/* Makes the objects of the newest member. */
+/* Makes the Lua objects of the newest member. */
 static dt_status represent(stepper *s, dt_error *err) {
   dtl_box *box = &s->object.box;
   if (s->joined == 1) {
@@ -140,7 +140,7 @@ void stepper_leave(stepper *s, slot *member) {
   run_group *group = &s->group;
   int i = 0;
   while (s->member[i] != member) i++;
-  if (s->object.box.L) { /* a closed box took its objects with it */
+  if (s->object.box.L) { /* a box that was closed has freed its objects */
     handle_detach(member->run);
     if (s->has_batch) box_batch_remove(s->object.box.L, OPENED_SEQ, group, i);
   }
@@ -150,13 +150,13 @@ void stepper_leave(stepper *s, slot *member) {
   }
 }
 
-/* After the policy had control: reports what each member committed; each must have committed. */
+/* After the policy had control: reports what each member committed, or fails if one has not committed. */
 static dt_status end_step(stepper *s, dt_status status, dt_error *err) {
   for (int i = 0; i < s->group.n; i++) {
     if (s->group.run[i]->phase == RUN_COMMITTED)
       slot_committed(s->member[i], s->step_ms);
     else if (!status && s->object.box.L) /* otherwise it was interrupted */
-      status = dtl_fail(err, DT_EPOLICY, "%s: step returned without a commit", info_of(s)->path);
+      status = dtl_fail(err, DT_EPOLICY, "%s: step returned without a call of commit", info_of(s)->path);
   }
   return status;
 }
@@ -185,7 +185,7 @@ static bool take_pause(const run_group *group) {
   return all;
 }
 
-/* Commits the targets' own tokens after the pass of a plain iteration. */
+/* Ends a plain iteration: commits the target's own token of each member after the pass. */
 static dt_status end_pause(stepper *s, dt_error *err) {
   run_group *group = &s->group;
   s->pauses = false;

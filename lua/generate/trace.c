@@ -1,4 +1,4 @@
-/* Writes traces: see trace.h. Each line is built in memory and written at once. */
+/* Writes traces: see trace.h. Each line is built in memory and written in one call. */
 #include "generate/trace.h"
 
 #include "box/notes.h"
@@ -18,7 +18,7 @@ struct dtl_trace {
   void (*tell)(void *user, const char *line);
   void *user;
   const dt_pair *pair; /* the pair whose tokens are written */
-  json_text line;      /* the current line; its memory is used again */
+  json_text line;      /* the current line; its memory is reused */
   long iterations;     /* number written, of all sequences */
   int failure;         /* errno of the first failed write; 0: none */
 };
@@ -59,7 +59,7 @@ dt_status dtl_trace_close(dtl_trace *trace, dt_error *err) {
   if (!trace) return DT_OK;
   if (trace->file && fclose(trace->file) && !trace->failure) trace->failure = errno;
   if (trace->failure)
-    status = dtl_fail(err, DT_EDEVICE, "trace %s: %s; it is cut after about %ld iterations",
+    status = dtl_fail(err, DT_EDEVICE, "trace %s: %s: it ends after about %ld iterations",
                       trace->path ? trace->path : "of a request", strerror(trace->failure), trace->iterations);
   free(json_finish(&trace->line));
   free(trace->path);
@@ -92,7 +92,7 @@ static void put_name(dtl_trace *trace, const char *key, const char *text) {
   put(trace, ",");
 }
 
-/* Writes the text of n tokens, even if it ends inside a character. `first`: they begin the text. */
+/* Writes the text of n tokens, even if it ends inside a character. `first`: the tokens begin the text. */
 static void put_tokens(dtl_trace *trace, const char *key, const int32_t *ids, int n, bool first) {
   size_t len = 0;
   char *text = dt_decode(trace->pair, ids, n, first, &len);
@@ -140,7 +140,7 @@ void trace_begin(dtl_trace *trace, trace_state *state, const dt_pair *pair, cons
   write_line(trace);
 }
 
-/* Whether v is not a candidate of its parent's draft: the policy added it on its own. */
+/* Whether the policy added v itself: v is not a candidate of its parent's draft. */
 static bool is_copied(const dt_tree *t, int v) {
   const dt_tree_draft *d = dt_tree_draft_of(t, t->parent[v]);
   for (int i = 0; d && i < d->count; i++)
@@ -167,8 +167,8 @@ static void put_node(dtl_trace *trace, const dtl_run *run, int v) {
   put(trace, "}");
 }
 
-/* `at` or, if it lies inside a character, that character's beginning: a character belongs to the token that completes
- * it. */
+/* Returns `at` or, if that lies inside a character, the beginning of the character, since a character belongs to the
+ * token that completes it. */
 static size_t whole_characters(const char *text, size_t at) {
   for (size_t back = 1; back <= 3 && back <= at; back++) {
     unsigned char c = (unsigned char)text[at - back];

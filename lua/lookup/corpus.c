@@ -36,9 +36,9 @@ static dt_status gather_file(const dt_pair *pair, const char *path, gathered *al
   free(text);
   if (status) return status;
   if (n == 0)
-    status = dtl_fail(err, DT_EINPUT, "%s: empty, expected a text to look things up in", path);
+    status = dtl_fail(err, DT_EINPUT, "%s: the file is empty, expected text", path);
   else if (all->n + (size_t)n + 1 > SUFFIXES_TOKENS)
-    status = dtl_fail(err, DT_EINPUT, "%s: more than %u tokens of corpus: give fewer or shorter files", path,
+    status = dtl_fail(err, DT_EINPUT, "%s: the corpus has more than %u tokens: give fewer or shorter files", path,
                       SUFFIXES_TOKENS);
   else if (!gather(all, ids, (size_t)n))
     status = out_of_memory(err);
@@ -47,7 +47,7 @@ static dt_status gather_file(const dt_pair *pair, const char *path, gathered *al
 }
 
 dt_status dtl_corpus_open(const dt_pair *pair, const char *const *files, int n, dtl_corpus **out, dt_error *err) {
-  if (n < 1) return dtl_fail(err, DT_EINPUT, "corpus: no files, expected at least one");
+  if (n < 1) return dtl_fail(err, DT_EINPUT, "corpus: expected at least one file");
   NEED(pair, "pair");
   NEED(files, "files");
   NEED(out, "out");
@@ -77,7 +77,7 @@ void dtl_corpus_close(dtl_corpus *corpus) {
   free(corpus);
 }
 
-/* Joins the last two parts; a part without memory for it is lost. */
+/* Joins the last two parts. If there is no memory for that, a part is lost. */
 static void join(corpus_outputs *o) {
   suffixes *a = &o->part[o->n - 2], *b = &o->part[o->n - 1];
   int32_t *both = malloc(((size_t)a->n + b->n) * sizeof *both);

@@ -8,21 +8,21 @@
 
 struct dtl_corpus {
   suffixes index;
-  char hash[DIGEST_TEXT]; /* of the ids */
+  char hash[DIGEST_TEXT]; /* digest of the token ids */
 };
 
 #define CORPUS_PARTS 24
 #define CORPUS_OUTPUTS (8u << 20) /* tokens of earlier outputs, at most: 64 MB */
 
-/* Outputs in their order, in parts with an index each. Each part is larger than the next, so an output is indexed again
- * only when its part doubles. Zeros: none. */
+/* Earlier outputs in their order, in parts that each have an index. Each part is larger than the next, so an output is
+ * indexed again only when its part doubles. All zeros: no outputs. */
 typedef struct {
   suffixes part[CORPUS_PARTS];
   int n;
   size_t tokens;
 } corpus_outputs;
 
-/* Adds an output, if there is room and memory for it. */
+/* Adds an output of n tokens, if there is room and memory for it. */
 void corpus_add(corpus_outputs *outputs, const int32_t *token, int n);
 void corpus_forget(corpus_outputs *outputs);
 

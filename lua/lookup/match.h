@@ -1,4 +1,5 @@
-/* Finds earlier places of a text's last tokens, by comparing token by token. Pure. suffixes.h does it with an index. */
+/* Finds earlier occurrences of a text's last tokens, by comparing token by token. suffixes.h does the same with an
+ * index. Pure functions. */
 #ifndef DTL_MATCH_H
 #define DTL_MATCH_H
 
@@ -6,11 +7,13 @@
 
 #define MATCH_MOST 64 /* tokens that are compared at most */
 
-/* How many tokens up to and with text[place] equal the text's last ones. */
+/* The number of tokens that end at text[place], that token included, and equal the last tokens of the text; at most
+ * `most`. */
 int match_common(const int32_t *text, int length, int place, int most);
 
-/* The place before the end with the longest match of the last tokens, up to `most` of them; the latest of several; -1:
- * not even the last token occurs. *equal: the length of the match. */
+/* Finds the longest earlier passage that equals the last tokens of the text, up to `most` of them, and the latest of
+ * several. Returns the index of its last token and sets *equal to its length; -1: not even the last token occurs
+ * earlier. */
 int match_find_end(const int32_t *text, int length, int most, int *equal);
 
 #endif

@@ -1,4 +1,4 @@
-/* The data that runs with a pair leave: see memory.h. */
+/* What policies remember between runs with a pair: see memory.h. */
 #include "lookup/memory.h"
 
 #include <malloc.h>
@@ -11,7 +11,7 @@ struct dtl_memory {
   long turn;
 };
 
-/* Forgets all; returns whether there was anything. */
+/* Forgets everything; returns whether there was anything. */
 static bool forget(policy_memory *p) {
   bool kept = memory_forget(&p->table) || p->outputs.n > 0;
   corpus_forget(&p->outputs);

@@ -6,13 +6,13 @@
 #include "lookup/corpus.h"
 #include "system/digest.h"
 
-#define MEMORY_BYTES (64u << 20) /* of a table, as policies count them */
-#define MEMORY_SPACE (72u << 20) /* that its entries lie in: the more, the more seldom they move together */
-#define MEMORY_ENTRY 64          /* bytes that an entry takes beside its key and value */
-#define MEMORY_POLICIES 4        /* remembered of a pair: those that ran last */
-#define MEMORY_LIST 256          /* numbers of a list */
+#define MEMORY_BYTES (64u << 20) /* maximum bytes of a table, as policies count them */
+#define MEMORY_SPACE (72u << 20) /* bytes for its entries: the more, the more seldom they are moved together */
+#define MEMORY_ENTRY 64          /* bytes that an entry takes in addition to its key and value */
+#define MEMORY_POLICIES 4        /* policies that are remembered for a pair: the ones that ran last */
+#define MEMORY_LIST 256          /* maximum number of numbers in a list */
 
-/* Keys and values are bytes. Zeros are an empty table; a full one takes 80 MB, slots included. */
+/* A table whose keys and values are bytes. All zeros: an empty table. A full one takes 80 MB, slots included. */
 typedef struct {
   unsigned char *space; /* [MEMORY_SPACE], mapped; NULL: never used */
   size_t end;           /* bytes of it in use, holes included */
@@ -26,24 +26,25 @@ typedef struct {
   size_t len;
 } memory_bytes;
 
-/* *value is valid until the table changes. */
+/* Looks up a key; false: it has no value. *value is valid until the table changes. */
 bool memory_get(const memory_table *t, memory_bytes key, memory_bytes *value);
-/* False: no room; nothing has changed. */
+/* Sets the value of a key. False: there is no room, and nothing has changed. */
 bool memory_set(memory_table *t, memory_bytes key, memory_bytes value);
 void memory_drop(memory_table *t, memory_bytes key);
-/* Empties it and frees its memory. Returns whether it had any. */
+/* Empties the table and frees its memory. Returns whether it had any. */
 bool memory_forget(memory_table *t);
+/* Bytes that are left, as policies count them. */
 static inline size_t memory_room(const memory_table *t) { return MEMORY_BYTES - t->used; }
 
 typedef struct {
-  char source[DIGEST_TEXT]; /* a digest of its text */
-  long turn;                /* when it ran last; 0: never */
+  char source[DIGEST_TEXT]; /* digest of the policy's text */
+  long turn;                /* counts runs: the policy's last one; 0: it never ran */
   memory_table table;
   corpus_outputs outputs;
 } policy_memory;
 
-/* The memory of the policy with this text, which now counts as the last that ran; the oldest of others may be dropped
- * for it. */
+/* The memory of the policy whose text has the digest `source`. That policy now counts as the last that ran; the memory
+ * of the policy that ran least recently may be dropped for it. */
 policy_memory *memory_of(dtl_memory *memory, const char *source);
 
 #endif

@@ -1,6 +1,6 @@
-/* A table that outlives a run, see memory.h. Its entries lie one after the other in a space of its own, so that its
- * memory is bounded whatever a policy does, and is returned at once. Removed entries leave holes; when the last entry
- * reaches the end of the space, the remaining entries move together. */
+/* A table that outlives a run: see memory.h. Its entries lie one after another in a space of their own, so that its
+ * memory is bounded, whatever a policy does, and can be freed at once. Removed entries leave holes; when the end of the
+ * space is reached, the remaining entries are moved together. */
 #include "lookup/memory.h"
 #include "system/hash.h"
 
@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-#define UNIT sizeof(uint64_t) /* bytes: a place is the number of units before it */
+#define UNIT sizeof(uint64_t) /* bytes of a unit; an entry's place is the number of units before it */
 #define NOWHERE UINT32_MAX
 #define GONE (UINT32_MAX - 1)
 
@@ -34,7 +34,7 @@ static uint64_t hash_of(const memory_table *t, memory_bytes key) {
   return hash ^ hash >> 29;
 }
 
-/* The link that has the place of the entry with that key, or would have it. */
+/* The link to the entry with that key, or the link where a new entry would be added. */
 static uint32_t *find(const memory_table *t, memory_bytes key, uint64_t hash) {
   uint32_t *link = &t->slot[hash & (t->slots - 1)];
   for (entry *e; *link != NOWHERE; link = &e->next) {
@@ -44,7 +44,7 @@ static uint32_t *find(const memory_table *t, memory_bytes key, uint64_t hash) {
   return link;
 }
 
-/* Moves all entries together and builds the chains anew. */
+/* Moves all entries together and rebuilds the chains. */
 static void gather(memory_table *t) {
   size_t to = 0;
   memset(t->slot, 0xff, t->slots * sizeof *t->slot); /* NOWHERE */

@@ -1,19 +1,19 @@
-/* Sorts places and finds them: see suffixes.h. It sorts as multikey quicksort sorts strings (Bentley and Sedgewick,
- * 1997), read backwards from each place. */
+/* Sorts places and finds them: see suffixes.h. It uses multikey quicksort (Bentley and Sedgewick, 1997) on the strings
+ * of tokens that are read backwards from each place. */
 #include "lookup/suffixes.h"
 
 #include <stdlib.h>
 
-#define FEW 12 /* so many places, or fewer, are sorted by insertion */
+#define FEW 12 /* up to this many places are sorted by insertion */
 
-/* The token d before a place. */
+/* The d-th token before a place. */
 static int32_t before(const suffixes *s, uint32_t place, int d) {
   return place >= (uint32_t)d ? s->token[place - (uint32_t)d] : SUFFIXES_END;
 }
 
 /* ---- sorting ----------------------------------------------------------------------------------------------------- */
 
-/* Whether a comes after b by the tokens d and more before them. */
+/* Whether a sorts after b, if the last d tokens of both are equal. */
 static bool is_behind(const suffixes *s, uint32_t a, uint32_t b, int d) {
   for (; d < SUFFIXES_MOST; d++) {
     int32_t x = before(s, a, d), y = before(s, b, d);
@@ -50,8 +50,8 @@ static void swap(uint32_t *order, size_t i, size_t j) {
   order[i] = order[j], order[j] = place;
 }
 
-/* Sorts places whose last d tokens are equal. The loop takes the largest of the three parts, so that recursion stays
- * shallow. */
+/* Sorts places whose last d tokens are equal. The loop continues with the largest of the three parts, so that recursion
+ * stays shallow. */
 static void sort(const suffixes *s, uint32_t *order, size_t n, int d) {
   while (n > FEW && d < SUFFIXES_MOST) {
     int32_t pivot = pivot_of(s, order, n, d);
@@ -74,7 +74,7 @@ static void sort(const suffixes *s, uint32_t *order, size_t n, int d) {
   if (n <= FEW) insert(s, order, n, d);
 }
 
-/* Sorts places by their own tokens, which are below `ids`; the rest sorts among equals. */
+/* Sorts places by their own tokens, which are below `ids`, and then those with equal tokens. */
 static bool sort_first(const suffixes *s, int32_t ids) {
   uint32_t *end = calloc((size_t)ids + 1, sizeof *end), sum = 0; /* end of the places of token i - 1 */
   if (!end) return false;
@@ -117,8 +117,8 @@ void suffixes_close(suffixes *s) {
 
 /* ---- search ------------------------------------------------------------------------------------------------------ */
 
-/* How many tokens up to the place equal the last tokens of the text, at most `most`; *less: the place sorts before the
- * text. */
+/* The number of tokens that end at the place and equal the last tokens of the text, at most `most`. *less: whether the
+ * place sorts before the text. */
 static int common(const suffixes *s, uint32_t place, const int32_t *end, int most, bool *less) {
   for (int d = 0; d < most; d++) {
     int32_t x = before(s, place, d);
@@ -131,7 +131,7 @@ static int common(const suffixes *s, uint32_t place, const int32_t *end, int mos
   return most;
 }
 
-/* The first of order[low..high-1] that does not sort before the last `most` tokens; `behind`: the first that sorts
+/* The first of order[low..high-1] that does not sort before the last `most` tokens; with `behind`, the first that sorts
  * after them. */
 static uint32_t search(const suffixes *s, const int32_t *end, int most, bool behind, uint32_t low, uint32_t high) {
   while (low < high) {
@@ -145,8 +145,8 @@ static uint32_t search(const suffixes *s, const int32_t *end, int most, bool beh
   return low;
 }
 
-/* The number of samples that sort before the last `most` tokens, as far as samples tell; `behind`: equal samples count
- * too. */
+/* The number of samples that sort before the last `most` tokens, by the tokens that samples have; with `behind`, equal
+ * samples count, too. */
 static uint32_t search_samples(const suffixes *s, const int32_t *end, int most, bool behind) {
   uint32_t low = 0, high = 1 + (s->n - 1) / SUFFIXES_STEP;
   if (most > SUFFIXES_KEY) most = SUFFIXES_KEY;
@@ -163,15 +163,15 @@ static uint32_t search_samples(const suffixes *s, const int32_t *end, int most, 
   return low;
 }
 
-/* Narrows order[low..high-1] to a range that has all places of the last `most` tokens, and the place where they would
- * be. Samples lie together, so most of the search stays in the processor's caches. */
+/* Narrows order[low..high-1] to a range that contains all places of the last `most` tokens, and the position where they
+ * would be. Samples are adjacent in memory, so most of the search stays in the processor's caches. */
 static void narrow(const suffixes *s, const int32_t *end, int most, uint32_t *low, uint32_t *high) {
   uint32_t less = search_samples(s, end, most, false), more = search_samples(s, end, most, true);
   *low = less ? (less - 1) * SUFFIXES_STEP + 1 : 0;
   *high = more * SUFFIXES_STEP < s->n ? more * SUFFIXES_STEP : s->n;
 }
 
-/* The first place of the last m tokens; those in order[..at-1] are neighbours of `at`, usually few. */
+/* The index in order of the first place of the last m tokens. Those before `at` are its neighbours, and usually few. */
 static uint32_t first_before(const suffixes *s, const int32_t *end, int m, uint32_t at) {
   bool less;
   for (uint32_t step = 1; at > 0; step *= 2) {
@@ -182,7 +182,7 @@ static uint32_t first_before(const suffixes *s, const int32_t *end, int m, uint3
   return at;
 }
 
-/* The end of these places in order[at..]. */
+/* The index in order after the last of these places, from `at` on. */
 static uint32_t last_behind(const suffixes *s, const int32_t *end, int m, uint32_t at) {
   bool less;
   for (uint32_t step = 1; at < s->n; step *= 2) {

@@ -46,8 +46,8 @@ static dt_status empty(const bench *b, dt_error *err) {
   return status;
 }
 
-/* Grows trees of n nodes, as wide as the vocabulary allows, or chains. A blank text is of token 0, which comes last
- * among a node's children: their experts would be its own. */
+/* Grows trees of n nodes, as wide as the vocabulary allows, or chains. Token 0 comes last among a node's children,
+ * since the text of bench_start consists of it, and its rows would read few new experts. */
 static dt_status grow(const bench *b, int n, dt_error *err) {
   dt_status status = DT_OK;
   dt_node_ref *node = b->nodes;
@@ -63,7 +63,7 @@ static dt_status grow(const bench *b, int n, dt_error *err) {
   return status;
 }
 
-/* Times a step of a draft over the first so many nodes of the list. */
+/* Times a step of a draft over the first n nodes of the list. */
 static dt_status step(const bench *b, int draft, int n, double *ms, dt_error *err) {
   for (int i = 0; i < n; i++) b->nodes[i].draft = draft;
   double start = dt_clock_ms();
@@ -72,7 +72,7 @@ static dt_status step(const bench *b, int draft, int n, double *ms, dt_error *er
   return status;
 }
 
-/* Runs a step of the roots, and one of n nodes of each tree, by each draft. */
+/* Runs, for each draft, a step over the roots and a step over n nodes of each tree. */
 static dt_status draft(bench *b, int n, dt_error *err) {
   dt_status status = DT_OK;
   for (int d = 0; d < b->drafts && !status; d++) {
@@ -100,7 +100,7 @@ static dt_status verify(bench *b, int n, dt_error *err) {
   return status;
 }
 
-/* Runs one iteration over trees of n nodes, or BENCH_PLAIN. */
+/* Runs one iteration over trees of n nodes, or a plain one (BENCH_PLAIN). */
 dt_status bench_sample(bench *b, int n, dt_error *err) {
   dt_status status = empty(b, err);
   memset(b->first_ms, 0, sizeof b->first_ms), memset(b->draft_ms, 0, sizeof b->draft_ms);
@@ -108,7 +108,7 @@ dt_status bench_sample(bench *b, int n, dt_error *err) {
   return status ? status : verify(b, n == BENCH_PLAIN ? 1 : n, err);
 }
 
-/* Starts all sequences after so many tokens. */
+/* Starts all sequences after `context` tokens. */
 dt_status bench_start(const bench *b, int context, const dt_sampling *sampling, dt_error *err) {
   dt_status status = DT_OK;
   for (int seq = 0; seq < b->batch && !status; seq++)

@@ -3,9 +3,10 @@
 
 #include "measure/median.h"
 
-#define FLUSHES_MS 2.0 /* a pass of this time leaves nothing of a policy in the caches: one is like several */
+#define FLUSHES_MS 2.0 /* a pass of this time evicts all of a policy from the caches, so one pass is like several */
 
-/* next makes a full cycle (Hull and Dobell, 1962). */
+/* Links the lines to one cycle through all of them, by a linear congruential generator of full period (Hull and Dobell,
+ * 1962). */
 void cache_miss_begin(cache_miss_lines *p) {
   for (int i = 0; i < CACHE_MISS_LINES; i++) p->line[i].next = (197 * i + 139) % CACHE_MISS_LINES;
 }
@@ -31,7 +32,7 @@ dt_status cache_miss_measure(cache_miss_times *w, bench *b, int context, dt_erro
   return status;
 }
 
-/* The medians of all times: a policy meets the same disturbances. */
+/* Takes the median of all times, disturbed ones included, since a policy meets the same disturbances. */
 void cache_miss_costs(cache_miss_times *w, double *cache_miss) {
   for (int i = 0; i < DTL_COST_MISSES; i++) {
     sort_ascending(w->ms[i], w->n);

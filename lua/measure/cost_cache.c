@@ -1,5 +1,5 @@
-/* The place where costs are kept between runs, and the key that they depend on: machine, models and their settings, but
- * not the program. So program and library share them, and another build finds them. */
+/* Where costs are kept between runs, and under which key: machine, models and their settings, but not the program.
+ * Program and library therefore share them, and another build finds them. */
 #include "files/files.h"
 #include "files/identity.h"
 #include "files/machine.h"
@@ -18,17 +18,17 @@
 #include <unistd.h>
 
 #define FILE_MAX (1u << 20)
-#define DISTURBED_SECONDS 600 /* a table of a busy machine serves so long: not for ever, but for many runs */
+#define DISTURBED_SECONDS 600 /* how long a table that was measured on a busy machine is used: enough for many runs */
 
 /* The names of a pair's models: paths, or digests of their files. */
 typedef struct {
   const char *target, *draft, *second;
 } model_names;
 
-/* A draft that is a part of the target goes by its name. */
+/* A draft that is a part of the target is identified by its path, which is its name. */
 static const char *draft_name(const char *path, const char *name) { return dt_draft_is_own(path) ? path : name; }
 
-/* Describes everything that times depend on, except for `also`: malloc'd; NULL: out of memory. */
+/* Describes everything that times depend on, and `also`. malloc'd; NULL: out of memory. */
 static char *describe(const dt_pair_info *info, const char *also, int batch, model_names name) {
   struct utsname machine;
   char processor[MACHINE_NAME], *what;
@@ -67,9 +67,9 @@ dt_status costs_find(dt_pair *pair, int context, int batch, costs_place *place, 
   identity_model(target, files[0]), identity_model(draft, files[1]), identity_model(second, files[2]);
   bool ok =
       what && asprintf(&place->key, "%s, %s %s%s%s", what, files[0], files[1], *files[2] ? " " : "", files[2]) >= 0;
-  if (ok && target) place->path = path_of("costs", what); /* a scripted pair has no files, and is measured each time */
+  if (ok && target) place->path = path_of("costs", what); /* a scripted pair has no files: it is measured each time */
   free(what), free(target), free(draft), free(second);
-  return ok ? DT_OK : dtl_fail_memory(err, "the place of a table of costs");
+  return ok ? DT_OK : dtl_fail_memory(err, "the path of a table of costs");
 }
 
 dt_status costs_find_learned(dt_pair *pair, const char *way, int batch, costs_place *place, dt_error *err) {
@@ -82,7 +82,7 @@ dt_status costs_find_learned(dt_pair *pair, const char *way, int batch, costs_pl
   identity_model(is_there ? info.draft2 : NULL, second);
   *place = (costs_place){.key = describe(&info, way, batch, (model_names){target, draft, second})};
   if (place->key && is_there) place->path = path_of(batch ? "learned" : "ledger", place->key);
-  return place->key ? DT_OK : dtl_fail_memory(err, "the place of learned costs");
+  return place->key ? DT_OK : dtl_fail_memory(err, "the path of learned costs");
 }
 
 void costs_leave(costs_place *place) {

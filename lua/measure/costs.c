@@ -1,4 +1,4 @@
-/* Tables of the costs of passes: lookup, and their JSON. See costs.h. */
+/* Tables of the costs of passes, looked up, and written and read as JSON: see costs.h. */
 #include "measure/costs.h"
 
 #include <cJSON.h>
@@ -8,26 +8,26 @@
 #include <string.h>
 
 #define SCHEMA "dtrun.costs/2"
-#define LEAST_STEP 1e-6 /* of a time: the least cost of one more row */
-#define LEAST_MS 1e-6   /* ms of a pass. Between these bounds all results with times stay finite */
+#define LEAST_STEP 1e-6 /* minimum cost of one more row, as a part of the time */
+#define LEAST_MS 1e-6   /* minimum time of a pass, ms; between the bounds everything computed from times is finite */
 #define MOST_MS 1e9
 
-#define TIMES "a list per context, of a time per row, increasing, from 1e-6 to 1e9 ms"
-#define WRONG_BATCH "batch is no whole number from 1 to 256"
-#define WRONG_CONTEXTS "contexts is no ascending list of at most 8 lengths"
-#define WRONG_ROWS "rows is no ascending list of at most 96 counts"
+#define TIMES "one list for each context, of increasing times for each row count, from 1e-6 to 1e9 ms"
+#define WRONG_BATCH "batch is not an integer from 1 to 256"
+#define WRONG_CONTEXTS "contexts is not an ascending list of at most 8 lengths"
+#define WRONG_ROWS "rows is not an ascending list of at most 96 row counts"
 #define WRONG_TARGET "target needs " TIMES
-#define WRONG_DRAFTS "drafts is no number from 0 to 2"
-#define NO_FIRST_DRAFT "draft2 needs draft beside it"
-#define WRONG_EXPERTS "experts needs a count per row, none falling, from 1 to 1e9"
-#define WRONG_EXPERT "expert needs a time per row, from 0 to 1e9 ms"
-#define WRONG_CACHE_MISS "cache_miss needs three times, none less than the one before, from 0 to 1e9 ms"
-#define FIRST_TIMES "a time per context, none below the draft's of one row, to 1e9 ms"
+#define WRONG_DRAFTS "drafts is not an integer from 0 to 2"
+#define NO_FIRST_DRAFT "draft2 is given without draft"
+#define WRONG_EXPERTS "experts needs one number for each row count, not decreasing, from 1 to 1e9"
+#define WRONG_EXPERT "expert needs one time for each row count, from 0 to 1e9 ms"
+#define WRONG_CACHE_MISS "cache_miss needs three times, not decreasing, from 0 to 1e9 ms"
+#define FIRST_TIMES "one time for each context, not below the draft's time for one row, at most 1e9 ms"
 
-#define TELLS 0.1     /* times the usual experts: passes that read no more than that do not tell what one costs */
-#define MOST_ROWS 512 /* of all sequences together */
+#define TELLS 0.1     /* a difference of experts must be above this part of their usual number to say what one costs */
+#define MOST_ROWS 512 /* rows of all sequences together */
 
-/* What each draft's lists are called, and how they are wrong. */
+/* The names of each draft's lists, and the messages if they are invalid. */
 static const struct {
   const char *name, *first, *wrong, *wrong_first;
 } DRAFTS[DT_DRAFTS] = {
@@ -42,7 +42,7 @@ void costs_choose_rows(dtl_costs *c) {
     c->rows[c->n_rows] = ROWS[c->n_rows];
 }
 
-/* The first of two neighbours in the ascending at[n] that x lies between, or the nearest two. */
+/* The index i such that x lies between the ascending at[i] and at[i + 1]; outside of all: that of the nearest two. */
 static int bracket(const int *at, int n, double x) {
   int i = 0;
   while (i + 2 < n && at[i + 1] <= x) i++;
@@ -51,8 +51,8 @@ static int bracket(const int *at, int n, double x) {
 
 static double between(int x0, double y0, int x1, double y1, double x) { return y0 + (y1 - y0) * (x - x0) / (x1 - x0); }
 
-/* Below the first number of rows a straight line may reach 0, but a row costs no less in a small pass than in a large
- * one. */
+/* Extends a straight line below the first row count. It might reach 0, but a row of a small pass costs at least as much
+ * as one of a large pass. */
 static double in_rows(const dtl_costs *c, const double *ms, double rows) {
   if (c->n_rows == 1) return ms[0] * (1 + LEAST_STEP * (rows - c->rows[0]));
   int i = bracket(c->rows, c->n_rows, rows);
@@ -60,7 +60,8 @@ static double in_rows(const dtl_costs *c, const double *ms, double rows) {
   return rows < c->rows[0] && share > line ? share : line;
 }
 
-/* The two measured contexts around one, twice the same outside of all; *context: rounded as costs are. */
+/* Finds the two measured contexts around *context, or twice the same one outside of all, and rounds *context up as
+ * costs do. */
 static void contexts_about(const dtl_costs *c, int *context, int *below, int *above) {
   int last = c->n_contexts - 1;
   if (*context > c->context[last]) *context = c->context[last];
@@ -78,7 +79,7 @@ double costs_pass(const dtl_costs *c, const costs_of ms, double rows, int contex
   return k == l ? low : between(c->context[k], low, c->context[l], in_rows(c, ms[l], rows), context);
 }
 
-/* A value by rows: on straight lines between the measured numbers of rows, and the nearest one's beyond them. */
+/* A value by rows: interpolated linearly between the measured row counts, and that of the nearest one beyond them. */
 static double by_rows(const dtl_costs *c, const double *value, double rows) {
   int last = c->n_rows - 1, i = bracket(c->rows, c->n_rows, rows);
   if (rows <= c->rows[0]) return value[0];
@@ -119,8 +120,8 @@ void costs_straighten(const dtl_costs *c, costs_of ms) {
       if (ms[k][i] < ms[k][i - 1] * (1 + LEAST_STEP)) ms[k][i] = ms[k][i - 1] * (1 + LEAST_STEP);
 }
 
-/* The cost of an expert at row count i, from its own passes and its neighbours' to reduce noise. Returns false if none
- * of them differ enough. */
+/* The cost of an expert at row count i, from the passes of that row count and, to reduce noise, of its neighbours.
+ * Returns false if none of them differ enough. */
 static bool expert_cost_at(const dtl_costs *c, const int *more, const double *longer, int i, double *each) {
   double experts = 0, ms = 0;
   for (int j = i - 1; j <= i + 1; j++)
@@ -135,7 +136,7 @@ void costs_estimate_experts(dtl_costs *c, const int *usual, const int *more, con
   for (int i = 1; i <= last; i++) c->experts[i] = fmax(c->experts[i - 1], usual[i]);
   double added = c->experts[last] - c->experts[0],
          each = added > 0 ? (c->target[0][last] - c->target[0][0]) / added : 0;
-  for (int i = last; i > 0; i--) expert_cost_at(c, more, longer, i, &each); /* leaves the first that is known */
+  for (int i = last; i > 0; i--) expert_cost_at(c, more, longer, i, &each); /* ends with the first known cost */
   for (int i = 0; i <= last; i++) {
     expert_cost_at(c, more, longer, i, &each);
     c->expert[i] = fmin(fmax(each, 0), c->target[0][i] / c->experts[i]);
@@ -160,7 +161,7 @@ static bool are_times(const dtl_costs *c, const costs_of ms) {
   return true;
 }
 
-/* All zeros: there are none. */
+/* All zeros mean that the target has no experts. */
 static const char *wrong_experts(const dtl_costs *c) {
   for (int i = 0; i < c->n_rows; i++) {
     bool none = c->experts[0] == 0 && c->experts[i] == 0;
@@ -181,7 +182,7 @@ const char *costs_wrong(const dtl_costs *c) {
   if (c->batch < 1 || c->batch > DTL_SLOTS) return WRONG_BATCH;
   if (!ascends(c->context, c->n_contexts, DTL_COST_CONTEXTS)) return WRONG_CONTEXTS;
   if (!ascends(c->rows, c->n_rows, DTL_COST_ROWS)) return WRONG_ROWS;
-  if (c->rows[0] != 1) return "rows does not begin with 1";
+  if (c->rows[0] != 1) return "rows must begin with 1";
   if (!are_times(c, c->target)) return WRONG_TARGET;
   if (c->drafts < 0 || c->drafts > DT_DRAFTS) return WRONG_DRAFTS;
   for (int d = 0; d < c->drafts; d++) {
@@ -189,8 +190,8 @@ const char *costs_wrong(const dtl_costs *c) {
     for (int k = 0; k < c->n_contexts; k++)
       if (!is_time(c->first[d][k], c->draft[d][k][0])) return DRAFTS[d].wrong_first;
   }
-  if (!is_time(c->target_sample, 0)) return "target_sample is no time from 0 to 1e9 ms";
-  if (!is_time(c->draft_sample, 0)) return "draft_sample is no time from 0 to 1e9 ms";
+  if (!is_time(c->target_sample, 0)) return "target_sample is not a time from 0 to 1e9 ms";
+  if (!is_time(c->draft_sample, 0)) return "draft_sample is not a time from 0 to 1e9 ms";
   if (!are_cache_misses(c->cache_miss)) return WRONG_CACHE_MISS;
   return wrong_experts(c);
 }
@@ -203,7 +204,7 @@ static void add_times(cJSON *root, const char *name, const dtl_costs *c, const c
 }
 
 char *costs_json(const dtl_costs *c, const char *key) {
-  errno = 0; /* if memory runs out, cJSON leaves members out without an error */
+  errno = 0; /* if memory runs out, cJSON leaves out members without reporting it */
   cJSON *root = cJSON_CreateObject();
   cJSON_AddStringToObject(root, "schema", SCHEMA);
   if (key) cJSON_AddStringToObject(root, "key", key);
@@ -255,7 +256,8 @@ static bool take_times(const cJSON *lists, const dtl_costs *c, costs_of ms) {
   return true;
 }
 
-/* Takes the lists of the drafts that the table has. Without one of first passes: the times of later ones. */
+/* Reads the lists of the drafts that the table has. If there is none for first passes, the times of later passes are
+ * used. */
 static const char *take_drafts(const cJSON *root, dtl_costs *c) {
   for (int d = 0; d < c->drafts; d++) {
     const cJSON *first = cJSON_GetObjectItemCaseSensitive(root, DRAFTS[d].first);
@@ -266,7 +268,7 @@ static const char *take_drafts(const cJSON *root, dtl_costs *c) {
   return NULL;
 }
 
-/* Without lists: no experts. */
+/* Reads the numbers of experts; without lists the target has none. */
 static const char *take_experts(const cJSON *root, dtl_costs *c) {
   const cJSON *experts = cJSON_GetObjectItemCaseSensitive(root, "experts");
   const cJSON *expert = cJSON_GetObjectItemCaseSensitive(root, "expert");
@@ -277,7 +279,7 @@ static const char *take_experts(const cJSON *root, dtl_costs *c) {
   return take_list(expert, c->n_rows, c->expert) ? NULL : WRONG_EXPERT;
 }
 
-/* Without a list: as elsewhere. */
+/* Reads the cost of cache misses; without a list it is COSTS_CACHE_MISS. */
 static const char *take_cache_misses(const cJSON *root, dtl_costs *c) {
   const cJSON *cache_miss = cJSON_GetObjectItemCaseSensitive(root, "cache_miss");
   memcpy(c->cache_miss, COSTS_CACHE_MISS, sizeof c->cache_miss);
@@ -292,7 +294,7 @@ static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) 
   const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
   const cJSON *measured_on = cJSON_GetObjectItemCaseSensitive(root, "key");
   if (schema && !(cJSON_IsString(schema) && !strcmp(schema->valuestring, SCHEMA))) return "its schema is not " SCHEMA;
-  bool of_now = cJSON_HasObjectItem(root, "cache_miss"); /* every measurement has it */
+  bool of_now = cJSON_HasObjectItem(root, "cache_miss"); /* every table that this version measures has it */
   if (key && !(of_now && cJSON_IsString(measured_on) && !strcmp(measured_on->valuestring, key)))
     return "it was measured by an older version, or on another machine or model";
   double batch = number_or(cJSON_GetObjectItemCaseSensitive(root, "batch"), 1);
@@ -321,7 +323,7 @@ const char *costs_parse_object(const char *json, cJSON **object) {
   errno = 0;
   *object = cJSON_Parse(json);
   if (!*object && errno == ENOMEM) return COSTS_STARVED; /* cJSON itself does not report this */
-  return cJSON_IsObject(*object) ? NULL : "it is no JSON object";
+  return cJSON_IsObject(*object) ? NULL : "it is not a JSON object";
 }
 
 const char *costs_parse(const char *json, const char *key, dtl_costs *costs) {

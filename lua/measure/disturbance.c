@@ -1,4 +1,4 @@
-/* Whether other programs had the processors during a measurement: see host.h. */
+/* Whether other programs disturbed a measurement: see dtl_disturbed in host.h. */
 #include "host.h"
 
 #include <stdio.h>
@@ -6,13 +6,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LEAST_CPU 0.9       /* of the wall time: at any moment at least one of our threads computes */
-#define MOST_SWITCHES 25.0  /* a second of a busy processor: a competing process causes some hundred */
-#define FEWEST_SWITCHES 2   /* happen even in the shortest run */
-#define MOST_STEAL 0.02     /* of the time of all processors */
-#define LEAST_STEAL_MS 25.0 /* it is counted in hundredths of a second */
+#define LEAST_CPU 0.9       /* minimum processor time / wall time: one of our threads computes at any moment */
+#define MOST_SWITCHES 25.0  /* per second of a busy processor; a competing process causes some hundred */
+#define FEWEST_SWITCHES 2   /* this many happen even in the shortest run */
+#define MOST_STEAL 0.02     /* maximum stolen time / time of all processors */
+#define LEAST_STEAL_MS 25.0 /* less does not count, since the system counts hundredths of a second */
 
-/* Time that other machines on the same hardware took from this one's processors; 0 if it is not counted. */
+/* Time in ms that other virtual machines took from this machine's processors; 0 if it is not counted. */
 static double steal_ms(void) {
   FILE *file = fopen("/proc/stat", "r");
   unsigned long long ticks = 0;
@@ -41,11 +41,11 @@ bool dtl_disturbed(const dtl_usage *before, const dtl_usage *after, bool compute
   double steal = after->steal_ms - before->steal_ms, busy = cpu > wall ? cpu : wall;
   long switches = after->switches - before->switches, processors = sysconf(_SC_NPROCESSORS_ONLN);
   if (computes && cpu < LEAST_CPU * wall)
-    snprintf(why, size, "on a processor for %.0f %% of the time", 100 * cpu / wall);
+    snprintf(why, size, "it had a processor for only %.0f %% of the time", 100 * cpu / wall);
   else if (switches > FEWEST_SWITCHES && (double)switches > MOST_SWITCHES * busy / 1000)
-    snprintf(why, size, "put off a processor %ld times in %.2f s", switches, wall / 1000);
+    snprintf(why, size, "it was preempted %ld times in %.2f s", switches, wall / 1000);
   else if (steal > LEAST_STEAL_MS && steal > MOST_STEAL * wall * (double)processors)
-    snprintf(why, size, "%.0f %% of the processors' time stolen", 100 * steal / wall / (double)processors);
+    snprintf(why, size, "%.0f %% of the processors' time was stolen", 100 * steal / wall / (double)processors);
   else
     return false;
   return true;

@@ -9,32 +9,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CPU_SPEED 2e7    /* assumed bytes a millisecond that a pass reads, */
-#define DEVICE_SPEED 1e9 /* until passes have been measured */
-#define CPU_ROW 0.06     /* assumed cost of another row: low, since trying it shows the truth */
-#define CPU_MANY 0.25    /* of another row beyond a few: processors with AVX2 take 0.28, with VNNI 0.12 to 0.19 */
+/* Assumptions until passes have been measured. */
+#define CPU_SPEED 2e7    /* bytes that a pass reads per ms */
+#define DEVICE_SPEED 1e9 /* the same on a GPU */
+#define CPU_ROW 0.06     /* cost of another row / cost of the first: low, since trying it shows the true cost */
+#define CPU_MANY 0.25    /* the same beyond LEARNED_FEW rows: AVX2 takes 0.28, VNNI 0.12 to 0.19 */
 #define DEVICE_ROW 0.003
-#define LOOK_MS 250.0    /* time for a first look, */
-#define LONG_MS 60.0     /* which is left out if a pass may take so long */
-#define LOOK_CONTEXT 512 /* context of its session */
+#define LOOK_MS 250.0    /* time for the first measurement */
+#define LONG_MS 60.0     /* it is left out if a pass may take this long */
+#define LOOK_CONTEXT 512 /* context of its session, tokens */
 #define LOOK_ROUNDS 8
-#define CACHED_MS 10.0      /* the caches matter little to a longer pass */
+#define CACHED_MS 10.0      /* a longer pass hardly depends on what the caches contain */
 #define MUCH 512            /* passes that justify writing the file before the end */
-#define REVISIONS (1 << 20) /* more than a course has: courses of other numbers of sequences have other ones */
+#define REVISIONS (1 << 20) /* more than any course has: courses of other numbers of sequences use other ranges */
 
 struct course {
   course *next;
   int batch;
   bool sampled, coupled;
-  ledger *ledger;           /* of all courses with this way of sampling */
+  ledger *ledger;           /* shared by all courses with this way of sampling */
   bool failed;              /* the latest run failed */
-  bool seen[LEARNED_KINDS]; /* passes of the current run */
-  long kept;                /* passes that the file has; -1: no file */
+  bool seen[LEARNED_KINDS]; /* which kinds of passes the current run has made */
+  long kept;                /* number of passes that the file has; -1: no file */
   dtl_usage since;          /* when the file was last written or read */
   costs_place place;
   lessons l;
   cache_miss_lines lines;
-  long passes, misses_at; /* target passes of all runs; the one after which memory is read next */
+  long passes, misses_at; /* target passes of all runs; the number of them after which cache misses are timed next */
 };
 
 enum { GREEDY, SAMPLED, UNCOUPLED, WAYS }; /* ways of sampling */
@@ -47,7 +48,7 @@ struct dtl_learned {
   dt_pair *pair;
   dtl_learning how;
   ledger *ledger[WAYS];   /* NULL: not used yet */
-  course *courses, *last; /* last: of the latest run */
+  course *courses, *last; /* last: the course of the latest run */
 };
 
 dtl_learned *dtl_learned_open(dt_pair *pair, const dtl_learning *how) {
@@ -89,7 +90,7 @@ static void estimate(const dtl_learned *learned, course *c) {
 
 static bool interrupted(const dtl_learned *learned) { return learned->how.interrupt && *learned->how.interrupt; }
 
-/* Runs iterations of trees of a few sizes in turns, until there are enough or the time is over. */
+/* Runs iterations with trees of a few sizes in turn, until there are enough or the time is over. */
 static void sample_sizes(const dtl_learned *learned, course *c, bench *b, int context) {
   static const int sizes[] = {BENCH_PLAIN, 4, 16, 2, 8};
   double end = dt_clock_ms() + LOOK_MS;
@@ -97,7 +98,7 @@ static void sample_sizes(const dtl_learned *learned, course *c, bench *b, int co
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
       int n = sizes[i], rows = n == BENCH_PLAIN ? 1 : n;
       if (interrupted(learned) || dt_clock_ms() > end || bench_sample(b, n, NULL)) return;
-      /* in runs, passes of a size follow each other: the first pass after another size takes longer and is left out */
+      /* the first pass after one of another size takes longer than in a run, so its time is not used */
       if ((n == BENCH_PLAIN || b->target_ms < CACHED_MS) && bench_sample(b, n, NULL)) return;
       learned_pass(&c->l, LEARNED_TARGET, rows, context, b->experts, b->target_ms);
       for (int d = 0; d < (n == BENCH_PLAIN ? 0 : b->drafts); d++) {
@@ -107,7 +108,7 @@ static void sample_sizes(const dtl_learned *learned, course *c, bench *b, int co
     }
 }
 
-/* Runs a few passes, if they are short. A failure in them fails the run too, and is reported there. */
+/* Measures a few passes, if they are short. A failure is not reported here, since the run will fail in the same way. */
 static void look_first(const dtl_learned *learned, course *c) {
   dt_pair_info info;
   dt_pair_describe(learned->pair, &info);
@@ -121,7 +122,7 @@ static void look_first(const dtl_learned *learned, course *c) {
   bench_close(&b);
 }
 
-/* Uses a measured table as if passes had taught it. */
+/* Learns from a measured table as from passes. */
 static void take_table(const dtl_learned *learned, course *c) {
   dt_pair_info info;
   dt_pair_describe(learned->pair, &info);
@@ -132,21 +133,22 @@ static void take_table(const dtl_learned *learned, course *c) {
     if (!wrong) learned_table(&c->l, t, c->sampled, c->sampled && c->coupled);
     if (wrong && *wrong && wrong != COSTS_STARVED)
       note(learned,
-           "the table of costs %s is ignored: %s; costs are learned from runs; 'dtrun run costs' measures them again",
+           "the table of costs %s is ignored: %s; costs are learned from runs instead; measure again with 'dtrun run "
+           "costs'",
            place.path, wrong);
     costs_leave(&place);
   }
   free(t);
 }
 
-/* Fails if memory ran out: the file must not be overwritten with less than it has. */
+/* Reads the course's file. Fails if memory runs out, since the file must not be overwritten with less than it has. */
 static dt_status read_file(const dtl_learned *learned, course *c, dt_error *err) {
   char *text;
   dt_status status = costs_read(&c->place, &text, NULL);
   const char *wrong = text ? learned_parse(&c->l, text, c->place.key) : NULL;
   if (wrong == COSTS_STARVED || status == DT_ENOMEM) {
     free(text);
-    return dtl_fail(err, DT_ENOMEM, "out of memory: what was learned of costs in %s", c->place.path);
+    return dtl_fail(err, DT_ENOMEM, "out of memory: the learned costs in %s", c->place.path);
   }
   if (text && !wrong) c->kept = c->l.passes;
   if (wrong) note(learned, "the learned costs in %s are ignored and replaced: %s", c->place.path, wrong);
@@ -183,7 +185,7 @@ dt_status learn_course(dtl_learned *learned, int batch, const dt_seq_options *op
   while (c && !(c->batch == batch && c->sampled == sampled && (!sampled || c->coupled == coupled))) c = c->next;
   if (!c) {
     c = calloc(1, sizeof *c);
-    if (!c) return dtl_fail_memory(err, "what passes cost");
+    if (!c) return dtl_fail_memory(err, "the costs of passes");
     *c = (course){.batch = batch, .sampled = sampled, .coupled = coupled, .misses_at = CACHE_MISS_PAUSE};
     cache_miss_begin(&c->lines);
     dt_status status = begin(learned, c, err);
@@ -209,8 +211,8 @@ void learn_pass(course *c, learned_kind kind, int rows, int context, int experts
   if (!cold) learned_pass(&c->l, kind, (double)rows / c->batch, context, experts, ms);
 }
 
-/* Seldom, since a read takes as long as a policy: after CACHE_MISS_PAUSE passes and the next one, after twice as many,
- * and so on. */
+/* Reads are timed rarely, since each takes as long as a policy does: after CACHE_MISS_PAUSE passes and the pass after
+ * that, then after twice that number, and so on. */
 void learn_cache_miss(course *c) {
   long late = ++c->passes - c->misses_at;
   if (late < 0) return;
@@ -234,7 +236,7 @@ ledger_book *learn_book(const course *c, const char *digest) { return ledger_of(
 
 double dtl_learned_plain(const dtl_learned *learned, int context) {
   const course *c = learned ? learned->last : NULL;
-  bool known = c && c->l.seen_at[CLASS_PLAIN] > 0; /* its times may have been dropped since: learned_doubt.c */
+  bool known = c && c->l.seen_at[CLASS_PLAIN] > 0; /* even if learned_doubt.c has dropped its times since */
   if (!c) return 0;
   for (int k = 0; k < c->l.estimated.n_contexts; k++) known |= c->l.place[LEARNED_TARGET][k][0].n > 0;
   return known ? costs_pass(&c->l.shown, c->l.shown.target, 1, context) / c->batch : 0;
@@ -247,7 +249,7 @@ double dtl_learned_draft(const dtl_learned *learned, int context) {
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-/* Keeps costs from a busy machine only if there is nothing better. */
+/* Writes the course. Costs from a busy machine are kept only if there is nothing better. */
 static void keep(const dtl_learned *learned, course *c) {
   char why[DTL_WHY];
   dtl_usage now = dtl_usage_now(false);
@@ -256,14 +258,15 @@ static void keep(const dtl_learned *learned, course *c) {
   char *text = learned_json(&c->l, c->place.key);
   const char *lost = costs_write(&c->place, text);
   free(text);
-  if (lost && !c->failed) note(learned, "what was learned of costs cannot be kept as %s: %s", c->place.path, lost);
+  if (lost && !c->failed) note(learned, "the learned costs cannot be written to %s: %s", c->place.path, lost);
   c->kept = c->l.passes;
   c->since = now;
 }
 
 static void keep_ledger(const dtl_learned *learned, ledger *l, bool quiet) {
   const char *lost = l ? ledger_store(l) : NULL;
-  if (lost && !quiet) note(learned, "what was learned about this pair cannot be kept as %s: %s", ledger_path(l), lost);
+  if (lost && !quiet)
+    note(learned, "what was learned about this pair cannot be written to %s: %s", ledger_path(l), lost);
 }
 
 void learn_keep(dtl_learned *learned, course *c, bool failed) {

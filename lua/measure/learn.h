@@ -1,5 +1,5 @@
-/* Learned costs of a pair's passes: see dtl_learned in host.h. Each kind of run (sequences at once, way of sampling)
- * has a course of its own, kept in a file of its own. */
+/* The learned costs of a pair's passes: see dtl_learned in host.h. Each kind of run (number of sequences at once, way
+ * of sampling) has a course of its own, which is kept in a file of its own. */
 #ifndef DTL_LEARN_H
 #define DTL_LEARN_H
 
@@ -10,31 +10,33 @@ typedef struct course course; /* learned costs of one kind of run */
 
 const dt_pair *learn_pair(const dtl_learned *learned);
 
-/* The course of such runs, from the cache or begun as an estimate. `first`: it is about to be used; if nothing is
- * known, a few passes are measured, a quarter of a second in all. dtl_learned owns it. DT_ENOMEM. */
+/* Finds the course of runs of `batch` sequences with these options, reads it from the cache, or begins it with an
+ * estimate. `first`: it is about to be used, so if nothing is known, a few passes are measured, which takes about 0.25
+ * s. *out is owned by `learned`. DT_ENOMEM. */
 dt_status learn_course(dtl_learned *learned, int batch, const dt_seq_options *options, bool first, course **out,
                        dt_error *err);
 
-/* Learns from a pass with this number of rows in all, after `context` tokens on average, that read this number of
- * distinct experts; 0: none. */
+/* Learns from a pass over `rows` rows of all sequences together, after `context` tokens on average, that read `experts`
+ * distinct experts (0: the model has none) and took `ms` ms. */
 void learn_pass(course *c, learned_kind kind, int rows, int context, int experts, double ms);
 
-/* Call after each target pass. Times cache misses if it is their turn. */
+/* Measures the cost of cache misses from time to time. Call it after each target pass. */
 void learn_cache_miss(course *c);
 
-/* Whether an iteration without a tree is due, so that plain decoding's cost is known. */
+/* Whether an iteration without a tree is due, so that the cost of plain decoding stays known. */
 bool learn_wants_plain(const course *c);
 
-/* An iteration begins: costs may change now. */
+/* Lets costs change. Call it when an iteration begins. */
 void learn_look(course *c);
 
+/* The learned costs. **revision changes whenever they do. */
 const dtl_costs *learn_costs(const course *c, const int **revision);
 
-/* What the policy whose text has this digest knows of the pair and of this way of sampling. dtl_learned owns it. */
+/* What the policy whose text has this digest has kept about the pair with this way of sampling. dtl_learned owns it. */
 ledger_book *learn_book(const course *c, const char *digest);
 
-/* A run has ended: writes the course if it has learned much, or for the first time. After a failed run no note tells
- * that writing failed. */
+/* Writes the course, if it has learned much or anything for the first time. Call it when a run has ended. failed: the
+ * run failed, so a failure to write is not reported in addition. */
 void learn_keep(dtl_learned *learned, course *c, bool failed);
 
 #endif

@@ -10,16 +10,16 @@
 #include <string.h>
 
 #define SCHEMA "dtrun.learned/2"
-#define LEAST_MS 1e-6 /* least time that is accepted, */
-#define MOST_MS 1e8   /* largest time that is reported: costs_straighten adds a little */
-#define FIRST 1.25    /* times a later draft pass: the draft's weights are in no near cache (estimated) */
-#define ATTENTION 2.0 /* times the bytes of keys and values: their arithmetic (estimated) */
-#define OVERHEAD 0.01 /* ms of a pass beside its bytes (estimated) */
-#define SURE 4        /* times from which on a first pass is trusted; fewer count in part */
-#define MOVED 0.03    /* relative change of a cost that is reported */
-#define EAGER 64      /* passes looked at one by one; later, an eighth of all passes at a time, */
-#define SELDOM 128    /* up to so many: a look takes as long as small passes */
-#define TRUSTED 8     /* times that a time of a file counts for, at most */
+#define LEAST_MS 1e-6 /* smallest accepted time */
+#define MOST_MS 1e8   /* largest accepted time; below the limit of tables, since costs_straighten adds a little */
+#define FIRST 1.25    /* first / later draft pass (estimate): the draft's weights are not in a near cache */
+#define ATTENTION 2.0 /* attention's time is that of reading keys and values times this (estimate) */
+#define OVERHEAD 0.01 /* ms of a pass in addition to the time of its bytes (estimate) */
+#define SURE 4        /* number of times from which on the costs of first passes are trusted; fewer count in part */
+#define MOVED 0.03    /* relative change of a cost that makes a new revision */
+#define EAGER 64      /* so long costs are updated after each pass, later after every eighth of all passes, */
+#define SELDOM 128    /* but at the latest after this many; an update takes as long as a small pass */
+#define TRUSTED 8     /* a time in a file counts as at most this many */
 
 static const int CONTEXTS[] = {COSTS_STEP,      2 * COSTS_STEP,  4 * COSTS_STEP,   8 * COSTS_STEP,
                                16 * COSTS_STEP, 32 * COSTS_STEP, 128 * COSTS_STEP, 1024 * COSTS_STEP};
@@ -30,7 +30,7 @@ static double clamp(double x, double low, double high) { return x > low ? x < hi
 
 /* ---- the estimate ------------------------------------------------------------------------------------------------ */
 
-/* The time of a pass over `rows` rows, in passes over one row. */
+/* The time of a pass over `rows` rows, as a multiple of that of a pass over one row. */
 static double rows_take(const learned_guess *g, double rows) {
   double few = rows < LEARNED_FEW ? rows : LEARNED_FEW;
   return 1 + g->row * (few - 1) + g->many * (rows - few);
@@ -73,7 +73,7 @@ static int nearest(const int *at, int n, double x) {
   return i;
 }
 
-/* Counts a pass that ran so many times: its place; NULL: the time is none. */
+/* Adds the time of a pass `times` times, and returns its place; NULL: the time is invalid. */
 static learned_place *seed(lessons *l, learned_kind kind, double rows, int context, double experts, double ms,
                            int times) {
   const dtl_costs *c = &l->estimated;
@@ -126,8 +126,8 @@ void learned_table(lessons *l, const dtl_costs *t, bool sampled, bool coupled) {
 
 /* ---- from times to costs ----------------------------------------------------------------------------------------- */
 
-/* No context is cheaper than a shorter one. If two contexts disagree, the one nearer to the last pass is right: it is
- * newer. */
+/* Makes costs not decrease with the context. If two contexts contradict each other, the one nearer to the last pass is
+ * right, since its times are newer. */
 static void order_contexts(const dtl_costs *c, costs_of ms, int at) {
   for (int i = 0; i < c->n_rows; i++) {
     for (int k = at + 1; k < c->n_contexts; k++) ms[k][i] = fmax(ms[k][i], ms[k - 1][i]);
@@ -146,7 +146,8 @@ static void correct(lessons *l, learned_kind kind, const costs_of estimated, cos
 
 static double belief(int n) { return n >= SURE ? 1 : (n + 1) / (SURE + 1.0); }
 
-/* A first pass without times costs more than a later pass by the estimated amount. */
+/* Corrects the cost of first passes that were rarely timed: it is that of a later pass plus the estimated difference.
+ */
 static void correct_first(lessons *l, int draft, dtl_costs *out) {
   const dtl_costs *c = &l->estimated;
   learned_place(*of)[COSTS_ROWS] = l->place[learned_kind_of(draft, true)];
@@ -205,7 +206,7 @@ bool learned_look(lessons *l) {
 
 static const char *const NAMES[LEARNED_KINDS] = {"target", "draft", "first", "draft2", "first2"};
 
-/* The kinds that a file has: of a second draft only where there is one. */
+/* The number of kinds that a file has: those of a second draft only if there is one. */
 static int kinds_of(const lessons *l) { return l->estimated.drafts > 1 ? LEARNED_KINDS : LEARNED_DRAFT2; }
 
 /* [rows, context, ms, the number of times it counts for] */
@@ -219,7 +220,7 @@ static void add_place(cJSON *list, lessons *l, learned_kind kind, int k, int i) 
 }
 
 char *learned_json(lessons *l, const char *key) {
-  errno = 0; /* if memory runs out, cJSON leaves members out without an error */
+  errno = 0; /* if memory runs out, cJSON leaves out members without reporting it */
   cJSON *root = cJSON_CreateObject();
   cJSON_AddStringToObject(root, "schema", SCHEMA);
   cJSON_AddStringToObject(root, "key", key);
@@ -252,9 +253,9 @@ static bool take_entry(lessons *l, learned_kind kind, const cJSON *entry) {
 
 static const char *take_all(lessons *l, const cJSON *root, const char *key) {
   static const char *const wrong[] = {
-      "target is no list of [rows, context, ms, times]", "draft is no list of [rows, context, ms, times]",
-      "first is no list of [rows, context, ms, times]",  "draft2 is no list of [rows, context, ms, times]",
-      "first2 is no list of [rows, context, ms, times]",
+      "target is not a list of [rows, context, ms, times]", "draft is not a list of [rows, context, ms, times]",
+      "first is not a list of [rows, context, ms, times]",  "draft2 is not a list of [rows, context, ms, times]",
+      "first2 is not a list of [rows, context, ms, times]",
   };
   const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
   const cJSON *learned_on = cJSON_GetObjectItemCaseSensitive(root, "key");
@@ -266,8 +267,10 @@ static const char *take_all(lessons *l, const cJSON *root, const char *key) {
     if (!cJSON_IsArray(list)) return wrong[kind];
     cJSON_ArrayForEach(entry, list) if (!take_entry(l, (learned_kind)kind, entry)) return wrong[kind];
   }
-  if (!learned_cache_miss_parse(l, root)) return "cache_miss is no list of three [ms, times]";
-  return learned_count_parse(l, root) ? NULL : "experts is no list of [rows, mean, passes] with an expert of two sums";
+  if (!learned_cache_miss_parse(l, root)) return "cache_miss is not a list of three [ms, times]";
+  return learned_count_parse(l, root)
+             ? NULL
+             : "experts is not a list of [rows, mean, passes], or expert is not a list of two sums";
 }
 
 const char *learned_parse(lessons *l, const char *json, const char *key) {

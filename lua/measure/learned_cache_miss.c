@@ -6,10 +6,10 @@
 #include <math.h>
 
 #define LEAST_MS 1e-6
-#define MOST_MS 0.25 /* a longer read was interrupted: this is twice the time of 512 misses of all caches */
-#define FILED_MS 1e3 /* a file may contain longer ones, which are ignored */
+#define MOST_MS 0.25 /* a longer read was interrupted: 512 misses of all caches take half of this */
+#define FILED_MS 1e3 /* longer times in a file are ignored */
 #define MOVED 0.25   /* relative change that counts: reads vary more than passes */
-#define MOST_FILED 8 /* times that an entry of a file counts for */
+#define MOST_FILED 8 /* an entry of a file counts as at most this many times */
 
 void learned_cache_miss(lessons *l, int passes, double ms) {
   int i = passes < DTL_COST_MISSES ? passes : DTL_COST_MISSES - 1;
@@ -31,7 +31,7 @@ bool learned_cache_miss_moved(const double *a, const double *b) {
   return false;
 }
 
-/* [ms, times] each. */
+/* Each entry is [ms, number of times]. */
 void learned_cache_miss_json(lessons *l, cJSON *root) {
   cJSON *list = cJSON_AddArrayToObject(root, "cache_miss");
   for (int i = 0; i < DTL_COST_MISSES; i++) {
@@ -51,7 +51,7 @@ static bool take_cache_miss(lessons *l, int i, const cJSON *entry) {
 
 bool learned_cache_miss_parse(lessons *l, const cJSON *root) {
   const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "cache_miss");
-  if (!list) return true; /* none was timed */
+  if (!list) return true; /* no read was timed */
   if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != DTL_COST_MISSES) return false;
   for (int i = 0; i < DTL_COST_MISSES; i++)
     if (!take_cache_miss(l, i, cJSON_GetArrayItem(list, i))) return false;

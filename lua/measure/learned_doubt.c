@@ -1,15 +1,15 @@
-/* What learned times are worth: see learned.h. */
+/* How far learned times are trusted: see learned.h. */
 #include "measure/learned.h"
 
 #include <math.h>
 
-#define FASTER 2.0  /* times as fast as another pass of its size: that one was disturbed; */
-#define SLACK 1.25  /* the same of a pass over fewer rows; */
-#define ALIKE 2.0   /* then the same of all of its class, by what bytes let expect */
-#define FAR 2.0     /* times what bytes let expect: counts only after */
-#define CONFIRMED 4 /* passes of this process */
-#define PATIENT 64  /* passes of the target after which what was not seen among them is doubted; */
-#define HALF 32     /* the weight halves with each 32 passes more */
+#define FASTER 2.0  /* a pass this many times as fast as another of its size shows that the other was disturbed */
+#define SLACK 1.25  /* the same for a pass over fewer rows */
+#define ALIKE 2.0   /* the same for others of its class, relative to the estimates */
+#define FAR 2.0     /* a time above this multiple of the estimate counts in full only after */
+#define CONFIRMED 4 /* this many passes of this process */
+#define PATIENT 64  /* times that were not seen among this many target passes lose weight: */
+#define HALF 32     /* half of it with each 32 further passes */
 
 static int class_of(learned_kind kind, int i) {
   if (kind == LEARNED_TARGET) return i ? CLASS_ROWS : CLASS_PLAIN;
@@ -37,9 +37,10 @@ static bool drop(learned_place *p, double most) {
   return true;
 }
 
-/* Other programs only add time. So a fast pass shows that slow ones of its size were disturbed, and so were others of
- * its class at that time; a fast pass of plain decoding shows it of all. A pass over several rows shows it of passes
- * over fewer, which take no longer, and of passes over more, which take no longer than several of it. */
+/* Other programs only add time. A fast pass therefore shows that slow passes of its size were disturbed, and that other
+ * passes of its class at that time were disturbed, too. A fast pass of plain decoding shows this for all classes. A
+ * pass over several rows also shows it for slower passes over fewer rows, and for passes over more rows that took
+ * longer than several such passes. */
 void learned_doubt(lessons *l, learned_kind kind, int i, learned_place *place, double ratio) {
   const dtl_costs *c = &l->estimated;
   int class = class_of(kind, i);
@@ -61,14 +62,14 @@ void learned_doubt(lessons *l, learned_kind kind, int i, learned_place *place, d
 
 /* ---- what counts ------------------------------------------------------------------------------------------------- */
 
-/* At most FAR times what bytes let expect, unless it was confirmed. */
+/* The ratio of a place, bounded to FAR times the estimate unless it was confirmed. */
 static double bounded(learned_place *p, double base) {
   double counted = place_counted(p), most = base + log(FAR);
   return p->fresh < CONFIRMED && counted > most ? most : counted;
 }
 
-/* How much slower than estimated this machine is, by plain decoding in the context that was seen most often; where none
- * is known, by the passes over several rows that were fastest. */
+/* How much slower than estimated this machine is, judging by plain decoding in the context that was seen most often or,
+ * if that is unknown, by the fastest passes over several rows. */
 static double machine(lessons *l) {
   learned_place *plain = NULL;
   double least = INFINITY;
@@ -81,7 +82,7 @@ static double machine(lessons *l) {
   return plain ? bounded(plain, 0) : isfinite(least) ? least : 0;
 }
 
-/* What is left of something that was seen last at that target pass. */
+/* The part of its weight that a time keeps if it was last seen at target pass seen_at. */
 static double left(const lessons *l, long seen_at) {
   double late = (double)(l->targets - seen_at - PATIENT);
   return late > 0 ? exp2(-late / HALF) : 1;
@@ -91,8 +92,8 @@ double learned_weight(const lessons *l, const learned_place *p) { return p->n * 
 
 bool learned_wants_plain(const lessons *l) { return l->targets - l->seen_at[CLASS_PLAIN] > PATIENT; }
 
-/* The target's passes are seen all the time, and those of one size correct others (shape.c). Nothing but bytes corrects
- * a draft that is no longer asked. */
+/* Target passes are seen all the time, and those of one size correct the others (shape.c). The times of a draft that is
+ * no longer used can only move back towards the estimate. */
 double learned_counted(lessons *l, learned_kind kind, int k, int i) {
   learned_place *p = &l->place[kind][k][i];
   int class = class_of(kind, i);

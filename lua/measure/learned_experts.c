@@ -1,23 +1,23 @@
-/* Experts of the target's passes as they are learned: the mean number of distinct ones by rows, and the time of one
- * more. The learned times are those of passes that read the mean. The time of one more is a share of the time that
- * further rows take, at first all of it: their arithmetic is little next to the weights that they add. Passes that
- * read more or fewer than the mean correct the share, for all numbers of rows together, by a straight line through 0
- * (least squares): if such a pass would take x times a usual one's time longer by the whole share, and took y times
- * longer, `more` is the sum of x x, `slower` of x y. */
+/* Learns how many distinct experts the target's passes read on average, by row count, and the time of one more expert.
+ * The learned times of passes are those with the average number. The time of one more expert is a share of the time
+ * that further rows take; at first all of it, since the arithmetic of a row is little compared with the weights that it
+ * reads. Passes that read more or fewer experts than the average correct the share, for all row counts together, by
+ * least squares: if such a pass would be longer by the fraction x of its usual time with a share of 1, and was longer
+ * by the fraction y, then share = sum(x y) / sum(x x) = slower / more. */
 #include "measure/learned.h"
 
 #include <cJSON.h>
 #include <math.h>
 
-#define DOUBT 0.04 /* of `more`: the first share counts as 16 passes of x = 5 % */
-#define KNOWN 1.0  /* of `more`, at most: older passes fade */
+#define DOUBT 0.04 /* first value of `more`: the first share counts as 16 passes with x = 5 % */
+#define KNOWN 1.0  /* maximum of `more`: older passes fade */
 #define MOST_SHARE 1.5
-#define PUT_OFF 0.3  /* most of y that counts: other programs make some passes take many times as long */
-#define MOST_FILED 8 /* passes that a mean of a file counts for, at most */
+#define PUT_OFF 0.3  /* y is bounded to this, since other programs make some passes take many times as long */
+#define MOST_FILED 8 /* a mean in a file counts as at most this many passes */
 
 static double share(const lessons *l) { return fmin(fmax((DOUBT + l->slower) / (DOUBT + l->more), 0), MOST_SHARE); }
 
-/* Milliseconds of one more expert, if that is all that rows beside the first take. */
+/* The time in ms of one more expert, if the rows after the first cost nothing else. */
 static double whole(const dtl_costs *c, int i) {
   double more = c->experts[i] - c->experts[0];
   return more > 0 ? (c->target[0][i] - c->target[0][0]) / more : 0;
@@ -34,15 +34,16 @@ void learned_count_pass(lessons *l, int i, double experts, double slower, int ti
   count->mean += fmin((double)times / count->n, 1) * more;
 }
 
-/* The next row count from i in a direction whose passes were counted; -1 or n_rows: none. */
+/* The index of the next row count from i, in the direction step, whose passes were counted; -1 or n_rows: there is
+ * none. */
 static int next_counted(const lessons *l, int i, int step) {
   do i += step;
   while (i >= 0 && i < l->estimated.n_rows && !l->count[i].n);
   return i;
 }
 
-/* The number of row count i: between those counted a power of the rows; beyond them the power of the last two, or, if
- * there is one alone, as if no two rows shared an expert. */
+/* The number of experts at row count i. Between counted row counts it is a power of the number of rows, and beyond them
+ * it continues that of the last two. If only one is counted, no two rows are assumed to share an expert. */
 static double counted(const lessons *l, int i) {
   if (l->count[i].n) return l->count[i].mean;
   int n = l->estimated.n_rows, a = next_counted(l, i, -1), b = next_counted(l, i, 1);
@@ -60,7 +61,7 @@ void learned_count_costs(const lessons *l, dtl_costs *out) {
   out->expert[0] = out->n_rows > 1 ? out->expert[1] : 0;
 }
 
-/* [rows, mean, passes] each, and the two sums. */
+/* Writes [rows, mean, passes] for each row count, and the two sums. */
 void learned_count_json(const lessons *l, cJSON *root) {
   if (next_counted(l, -1, 1) == l->estimated.n_rows) return;
   cJSON *list = cJSON_AddArrayToObject(root, "experts");
@@ -94,7 +95,7 @@ bool learned_count_parse(lessons *l, const cJSON *root) {
   const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "experts"), *entry;
   const cJSON *sums = cJSON_GetObjectItemCaseSensitive(root, "expert");
   double x[2] = {0};
-  if (!list && !sums) return true; /* written before they were counted, or there are none */
+  if (!list && !sums) return true; /* the target has no experts, or the file is from before they were counted */
   if (!cJSON_IsArray(list) || !take_numbers(sums, x, 2)) return false;
   if (!(x[1] >= 0 && x[1] <= KNOWN) || !(fabs(x[0]) <= 1e9)) return false;
   cJSON_ArrayForEach(entry, list) if (!take_count(l, entry)) return false;

@@ -24,8 +24,8 @@ typedef struct {
 
 struct ledger_book {
   char digest[DTL_DIGEST]; /* "": unused */
-  long used;               /* when it was asked for last */
-  bool *changed;           /* the ledger's */
+  long used;               /* when it was requested last */
+  bool *changed;           /* the ledger's `changed` */
   list list[LEDGER_LISTS];
 };
 
@@ -33,7 +33,7 @@ struct ledger {
   costs_place place;
   bool changed; /* since the file was read or written */
   long uses;
-  ledger_book first; /* what a new book begins with */
+  ledger_book first; /* the lists that a new book begins with */
   ledger_book book[LEDGER_BOOKS];
 };
 
@@ -112,12 +112,13 @@ static int by_use(const void *a, const void *b) {
   return ((*x)->used > (*y)->used) - ((*x)->used < (*y)->used);
 }
 
-/* {"schema":, "key":, "books": [{"policy": digest, "lists": {NAME: [numbers]}}]}, the book used last comes last. */
+/* {"schema":, "key":, "books": [{"policy": digest, "lists": {NAME: [numbers]}}]}; the book that was used last comes
+ * last. */
 char *ledger_json(const ledger *l) {
   const ledger_book *order[LEDGER_BOOKS];
   for (int i = 0; i < LEDGER_BOOKS; i++) order[i] = &l->book[i];
   qsort(order, LEDGER_BOOKS, sizeof *order, by_use);
-  errno = 0; /* if memory runs out, cJSON leaves members out without an error */
+  errno = 0; /* if memory runs out, cJSON leaves out members without reporting it */
   cJSON *root = cJSON_CreateObject();
   cJSON_AddStringToObject(root, "schema", SCHEMA);
   cJSON_AddStringToObject(root, "key", l->place.key);
@@ -183,7 +184,7 @@ static const char *take_calibration(ledger *l, const cJSON *root, const char *wa
   const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema"), *item;
   const cJSON *lists = cJSON_GetObjectItemCaseSensitive(root, way);
   if (!cJSON_IsString(schema) || strcmp(schema->valuestring, CALIBRATION)) return "its schema is not " CALIBRATION;
-  if (!lists) return NULL; /* not measured in this way */
+  if (!lists) return NULL; /* not measured with this way of sampling */
   if (!cJSON_IsObject(lists)) return "a calibration is not an object of lists";
   l->first.changed = &l->changed;
   cJSON_ArrayForEach(item, lists) if (!take_list(&l->first, item)) return "a list is not 1 to 256 finite numbers";
@@ -201,7 +202,7 @@ const char *ledger_begin_with(ledger *l, const char *json, const char *way) {
   return wrong;
 }
 
-/* Reads the calibration.json of the pair's draft, if it is a folder that has one. */
+/* Reads the calibration.json of the pair's draft, if the draft is a folder that has one. */
 static const char *read_calibration(ledger *l, const dt_pair *pair, const char *way) {
   dt_pair_info info;
   char *path, *text = NULL;

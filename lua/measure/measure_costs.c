@@ -1,12 +1,15 @@
-/* Measures the costs of a pair's passes on this machine: see dtl_measure_costs. Each sample is an iteration as policies
- * make it, with the engine's own primitives: of each draft a step of the roots and one of n nodes, and a verify pass of
- * n rows, for each of the sequences that are to run at once; or plain decoding, one verify pass of one row after the
- * other. The sizes take turns, so that a slow moment affects all of them; the median of each size counts. A turn begins
- * with a sample that does not count, since after passes of another size the processor's caches have other contents than
- * in a run. The cost of sampling is the difference between turns with and without it, for each row of a pass of some
- * rows. That of an expert is the difference between passes whose rows take few distinct ones and passes of as many that
- * take many. Reads of memory, which give the cost of cache misses, are spread over all of this: caches depend on what
- * else runs. */
+/* Measures the costs of a pair's passes on this machine: see dtl_measure_costs in host.h.
+ *
+ * Each sample is an iteration like those of policies, for all sequences that run at once: for each draft a step over
+ * the roots and a step over n nodes, and then a verify pass over n rows; or, for plain decoding, a verify pass over one
+ * row. The sizes take turns, so that a slow moment of the machine affects all of them, and the median of each size
+ * counts. A turn begins with a sample that does not count, since passes of another size leave other contents in the
+ * processor's caches than passes of a run.
+ *
+ * The cost of sampling is the difference per row between turns with and without it. The cost of an expert is the
+ * difference between passes whose rows select few distinct experts and passes over the same number of rows that select
+ * many. Reads of memory, which give the cost of cache misses, are spread over the whole measurement, since the contents
+ * of caches depend on what else runs. */
 #include "measure/bench.h"
 #include "measure/cache_miss.h"
 #include "measure/costs.h"
@@ -26,14 +29,13 @@
 #define POINT_MS 1.0
 #else
 #define LEAST_SAMPLES 3
-#define POINT_MS 80.0 /* a size has enough samples after this time */
+#define POINT_MS 80.0 /* a size has enough samples after this time in all */
 #endif
-#define LONG_MS 1e3 /* and, however few they are, after this: over so long a pass small disturbances even out */
+#define LONG_MS 1e3 /* and after this time even if they are few: small disturbances average out in long passes */
 #define TURN_MS 3.0
 
 #define SAMPLING_ROWS 8 /* rows of passes with and without sampling */
-#define EXPERTS_ROWS                                                                                                   \
-  16 /* most rows of passes that read few experts: what one more costs changes little from there on */
+#define EXPERTS_ROWS 16 /* maximum rows of passes that read few experts */
 
 static void note(const dtl_cost_measuring *how, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void note(const dtl_cost_measuring *how, const char *format, ...) {
@@ -48,11 +50,11 @@ static void note(const dtl_cost_measuring *how, const char *format, ...) {
 
 typedef struct {
   double target[MOST_SAMPLES], first[DT_DRAFTS][MOST_SAMPLES], draft[DT_DRAFTS][MOST_SAMPLES];
-  int n, experts; /* experts: that a pass read, the same each time */
+  int n, experts; /* experts: number that a pass read, which is the same in every sample */
   double spent;   /* ms */
 } samples;
 
-/* The median of the undisturbed times, which are below DISTURBED times the fastest. Counts the other times. */
+/* The median of the undisturbed times: those below DISTURBED times the fastest. Counts the others in *disturbed. */
 static double undisturbed_median(double *list, int n, int *disturbed) {
   sort_ascending(list, n);
   for (; list[n - 1] > DISTURBED * list[0]; n--) ++*disturbed;
@@ -63,7 +65,7 @@ static bool enough(const samples *s) {
   return s->n == MOST_SAMPLES || (s->n >= LEAST_SAMPLES && s->spent >= POINT_MS) || s->spent >= LONG_MS;
 }
 
-/* One turn of a size. A first sample that is long enough by itself counts, since caches matter little to it. */
+/* Takes one turn of a size. A first sample that is long counts, too, since the caches matter little to it. */
 static dt_status take_turn(bench *b, samples *s, int n, dt_error *err) {
   double spent = 0;
   for (bool first = true; !enough(s) && spent < TURN_MS; first = false) {
@@ -84,11 +86,11 @@ static dt_status take_turn(bench *b, samples *s, int n, dt_error *err) {
   return DT_OK;
 }
 
-/* The points measured at each context: plain decoding, then each number of rows. */
+/* The number of points measured at each context: plain decoding, and each row count. */
 static int points(const dtl_costs *c) { return 1 + c->n_rows; }
 static int rows_at(const dtl_costs *c, int point) { return point ? c->rows[point - 1] : BENCH_PLAIN; }
 
-/* One round: a turn of each point, at each context, that still lacks samples. Counts these in *left. */
+/* One round: a turn of each point, at each context, that does not have enough samples. Counts these points in *left. */
 static dt_status take_round(bench *b, samples of[][1 + COSTS_ROWS], const dtl_cost_measuring *how, const dtl_costs *c,
                             int *left, dt_error *err) {
   for (int k = 0; k < c->n_contexts; k++) {
@@ -132,8 +134,8 @@ static dt_status measure_sampling(bench *b, const dtl_cost_measuring *how, dtl_c
   return DT_OK;
 }
 
-/* Measures passes whose rows take few experts, and such that take many, at the sizes that have several rows and whose
- * chains fit. */
+/* Measures passes whose rows select few experts and passes whose rows select many, for the sizes with several rows
+ * whose chains fit. */
 static dt_status measure_few_and_many(bench *b, const dtl_cost_measuring *how, const dtl_costs *c,
                                       samples of[2][COSTS_ROWS], dt_error *err) {
   dt_status status = bench_start_varied(b, c->context[0], err);
@@ -149,7 +151,7 @@ static dt_status measure_few_and_many(bench *b, const dtl_cost_measuring *how, c
   return status;
 }
 
-/* Estimates the cost of an expert from these passes. usual: those of the first context, by rows. */
+/* Estimates the cost of an expert from these passes. usual: the usual passes of the first context, by row count. */
 static void estimate_experts(dtl_costs *c, const samples *usual, samples of[2][COSTS_ROWS]) {
   int read[COSTS_ROWS], more[COSTS_ROWS] = {0}, ignored = 0;
   double longer[COSTS_ROWS] = {0};
@@ -168,12 +170,12 @@ static void sum_up(samples of[][1 + COSTS_ROWS], dtl_costs *c, int *all, int *di
   for (int k = 0; k < c->n_contexts; k++) {
     samples *plain = of[k], *s = plain + 1;
     for (int i = 0; i < c->n_rows; i++) {
-      samples *target = i ? &s[i] : plain; /* a pass of one row after a draft pass is not used */
+      samples *target = i ? &s[i] : plain; /* for one row: plain decoding, not a pass after a draft pass */
       *all += (1 + c->drafts) * s[i].n;
       c->target[k][i] = undisturbed_median(target->target, target->n, disturbed);
       for (int d = 0; d < c->drafts; d++) c->draft[d][k][i] = undisturbed_median(s[i].draft[d], s[i].n, disturbed);
     }
-    samples *usual = &s[c->n_rows > 1]; /* after a pass over one guess */
+    samples *usual = &s[c->n_rows > 1]; /* first passes after an iteration with one guess */
     for (int d = 0; d < c->drafts; d++) c->first[d][k] = undisturbed_median(usual->first[d], usual->n, disturbed);
   }
   costs_straighten(c, c->target);
@@ -183,7 +185,7 @@ static void sum_up(samples of[][1 + COSTS_ROWS], dtl_costs *c, int *all, int *di
   }
 }
 
-/* why[DTL_WHY]: filled if the measurement was disturbed. */
+/* Measures everything. why[DTL_WHY] is filled if the measurement was disturbed. */
 static dt_status measure(bench *b, const dtl_cost_measuring *how, dtl_costs *c, char *why, dt_error *err) {
   samples(*of)[1 + COSTS_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
   if (!of) return dtl_fail_memory(err, "times of passes");
@@ -202,14 +204,14 @@ static dt_status measure(bench *b, const dtl_cost_measuring *how, dtl_costs *c, 
   if (!status && b->experts) estimate_experts(c, &of[0][1], few_and_many);
   if (!status && all > 0 && disturbed > all / 3) {
     c->disturbed = true;
-    snprintf(why, DTL_WHY, "%d %% of the passes took longer than others", 100 * disturbed / all);
+    snprintf(why, DTL_WHY, "%d %% of the passes took much longer than the others", 100 * disturbed / all);
   }
-  if (status && how->progress) how->progress(how->user, 1, 1); /* it ended */
+  if (status && how->progress) how->progress(how->user, 1, 1); /* ends the progress line after a failure */
   free(of);
   return status;
 }
 
-/* Chooses the lengths to measure at: the last is the longest at which the largest tree fits. */
+/* Chooses the contexts to measure at; the last is the longest after which the largest tree fits. */
 static void choose_contexts(dtl_costs *c, int longest) {
   const int lengths[] = {COSTS_STEP, 4 * COSTS_STEP};
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
@@ -217,7 +219,7 @@ static void choose_contexts(dtl_costs *c, int longest) {
   c->context[c->n_contexts++] = longest;
 }
 
-/* Measures, and once more if the machine was busy. */
+/* Measures, and repeats the measurement if the machine was busy. */
 static dt_status measure_quietly(bench *b, const dt_pair_info *info, const dtl_cost_measuring *how, dtl_costs *c,
                                  dt_error *err) {
   dtl_usage (*usage)(bool) = how->usage ? how->usage : dtl_usage_now;
@@ -233,8 +235,8 @@ static dt_status measure_quietly(bench *b, const dt_pair_info *info, const dtl_c
     if (!c->disturbed) return DT_OK;
   }
   note(how,
-       "the machine was busy while costs were measured, %d times (%s): the table is valid for ten minutes; "
-       "'dtrun run costs --fresh' measures again",
+       "the machine was busy in all %d measurements of costs (%s): the table is valid for ten minutes; "
+       "measure again with 'dtrun run costs --fresh'",
        TRIES, why);
   return DT_OK;
 }
@@ -253,7 +255,7 @@ static dt_status measure_all(dt_pair *pair, const dtl_cost_measuring *how, int c
     choose_contexts(c, longest);
     status = measure_quietly(&b, &info, how, c, err);
   } else {
-    status = dtl_fail(err, DT_EINPUT, "a context of %d is too short to measure costs in", context);
+    status = dtl_fail(err, DT_EINPUT, "a context of %d tokens is too short to measure costs", context);
   }
   bench_close(&b);
   return status;
@@ -278,7 +280,7 @@ dt_status dtl_measure_costs(dt_pair *pair, const dtl_cost_measuring *how, dtl_co
     if (*wrong) note(how, "the table of costs %s is replaced: %s", place.path, wrong);
     status = measure_all(pair, how, context, batch, costs, err);
     const char *lost = status ? NULL : costs_store(&place, costs);
-    if (lost) note(how, "the table of costs cannot be kept as %s: %s", place.path, lost);
+    if (lost) note(how, "the table of costs cannot be written to %s: %s", place.path, lost);
   }
   costs_leave(&place);
   return status;

@@ -1,4 +1,4 @@
-/* Reads the bytes of a preset: see preset.h. */
+/* Reads presets: see preset.h. */
 #include "measure/preset.h"
 
 #include <cJSON.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A value as --set takes it: malloc'd; NULL: it is not a value. */
+/* The text of a value as --set takes it, malloc'd; NULL: it is not a value. */
 static char *value_text(const cJSON *value) {
   if (cJSON_IsString(value)) return strdup(value->valuestring);
   bool is_number = cJSON_IsNumber(value) && isfinite(value->valuedouble);
@@ -15,8 +15,8 @@ static char *value_text(const cJSON *value) {
 }
 
 static const char *take_params(const cJSON *params, preset *out) {
-  static const char odd[] = "a parameter is no text, finite number or boolean";
-  if (!cJSON_IsObject(params)) return "it has no object params";
+  static const char odd[] = "a parameter is not a string, a finite number or a boolean";
+  if (!cJSON_IsObject(params)) return "it has no object 'params'";
   if (!(out->settings = calloc((size_t)cJSON_GetArraySize(params) + 1, sizeof *out->settings))) return odd;
   const cJSON *value;
   cJSON_ArrayForEach(value, params) {
@@ -29,12 +29,12 @@ static const char *take_params(const cJSON *params, preset *out) {
 
 static const char *take(const cJSON *root, preset *out) {
   const cJSON *source = cJSON_GetObjectItemCaseSensitive(root, "source");
-  if (!cJSON_IsString(source)) return "it has no text source";
+  if (!cJSON_IsString(source)) return "it has no string 'source'";
   if (!(out->source = strdup(source->valuestring))) return "its source";
   return take_params(cJSON_GetObjectItemCaseSensitive(root, "params"), out);
 }
 
-/* Parses one object with nothing behind it, and without a NUL, at which a text would be cut. */
+/* Parses one object. There must be nothing after it, and no NUL byte, which would end the text early. */
 static cJSON *parse_object(const char *bytes, size_t size) {
   const char *end, *last = bytes + size;
   if (memchr(bytes, '\0', size) || memmem(bytes, size, "\\u0000", 6)) return NULL;
@@ -50,7 +50,7 @@ const char *preset_parse(const char *bytes, size_t size, preset *out) {
   *out = (preset){0};
   errno = 0;
   cJSON *root = parse_object(bytes, size);
-  const char *wrong = root ? take(root, out) : "it is no JSON object";
+  const char *wrong = root ? take(root, out) : "it is not a JSON object";
   cJSON_Delete(root);
   return wrong;
 }

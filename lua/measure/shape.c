@@ -1,14 +1,16 @@
-/* From measured times to costs: see shape.h. */
+/* Derives costs from measured times: see shape.h. */
 #include "measure/shape.h"
 
 #include <math.h>
 
-#define DOUBT 0.5 /* log rows: a single time so near to a known row counts half (a rare size takes 10 % longer) */
-#define ANCHOR 2  /* virtual times that hold a context's level at 0 */
-#define OWN 16    /* with so many times, half of a place's own value counts beside shape and level */
+/* The distance in log(rows) from a known row count at which a single time counts half. Passes of rare sizes take 10 %
+ * longer. */
+#define DOUBT 0.5
+#define ANCHOR 2 /* a context's level counts as if it had also this many times of level 0 */
+#define OWN 16   /* with this many times, a place's own value counts as much as shape and level */
 
 typedef struct {
-  double mean[COSTS_ROWS], times[COSTS_ROWS]; /* of a row's ratios, without their contexts' levels; their number */
+  double mean[COSTS_ROWS], times[COSTS_ROWS]; /* mean of a row count's ratios without levels; number of ratios */
   double shape[COSTS_ROWS];                   /* ms at the first context */
   bool known[COSTS_ROWS];                     /* whether shape is known */
   double level[DTL_COST_CONTEXTS];            /* logarithms */
@@ -16,15 +18,15 @@ typedef struct {
 
 /* ---- the shape --------------------------------------------------------------------------------------------------- */
 
-/* The next known row from i in a direction; -1 or n_rows: none. */
+/* The index of the next known row count from i, in the direction step; -1 or n_rows: there is none. */
 static int next_known(const fit *f, int n_rows, int i, int step) {
   do i += step;
   while (i >= 0 && i < n_rows && !f->known[i]);
   return i;
 }
 
-/* The value of row i by the known rows: on the straight line between its neighbours, or of the last two beyond the
- * largest. */
+/* The value at row count i by the known ones: interpolated linearly between its neighbours, or extrapolated from the
+ * last two. */
 static double predicted(const dtl_costs *c, const double *estimated, const fit *f, int i) {
   int below = next_known(f, c->n_rows, i, -1), above = next_known(f, c->n_rows, i, 1);
   if (below < 0) return above == c->n_rows ? estimated[i] : estimated[i] * f->shape[above] / estimated[above];
@@ -34,7 +36,7 @@ static double predicted(const dtl_costs *c, const double *estimated, const fit *
   return f->shape[below] + fmax(slope, 0) * (c->rows[i] - c->rows[below]);
 }
 
-/* The weight of row i's own mean: less if it was seldom seen and lies near a known row. */
+/* The weight of row count i's own mean; less if it was rarely seen and is near a known row count. */
 static double belief(const lessons *l, const fit *f, int i) {
   double gap = INFINITY;
   for (int j = 0; j < l->estimated.n_rows; j++)
@@ -42,8 +44,8 @@ static double belief(const lessons *l, const fit *f, int i) {
   return isinf(gap) ? 1 : gap * gap / (gap * gap + DOUBT * DOUBT / f->times[i]);
 }
 
-/* Finds the shape of the contexts from first to last. Rows are added one after the other, the row seen most often
- * first. */
+/* Finds the shape from the contexts first to last. Row counts are added one by one, beginning with the one that was
+ * seen most often. */
 static void find_shape(lessons *l, learned_kind kind, const double *estimated, int first, int last, fit *f) {
   const dtl_costs *c = &l->estimated;
   for (int i = 0; i < c->n_rows; i++) {
@@ -70,8 +72,8 @@ static void find_shape(lessons *l, learned_kind kind, const double *estimated, i
 
 /* ---- levels ------------------------------------------------------------------------------------------------------ */
 
-/* Finds each context's level, its times relative to the shape; a context without times takes the level before, or the
- * first one known. */
+/* Finds the level of each context: its times relative to the shape. A context without times takes the level of the
+ * context before it, or the first known level. */
 static void find_levels(lessons *l, learned_kind kind, const double *estimated, fit *f) {
   const dtl_costs *c = &l->estimated;
   int first = -1;
@@ -88,7 +90,7 @@ static void find_levels(lessons *l, learned_kind kind, const double *estimated, 
   for (int k = 0; k < first; k++) f->level[k] = f->level[first];
 }
 
-/* The context with times of the most sizes of passes. */
+/* The context whose times cover the most row counts. */
 static int richest(lessons *l, learned_kind kind) {
   const dtl_costs *c = &l->estimated;
   int best = 0, most = 0;
@@ -104,7 +106,7 @@ void shape_costs(lessons *l, learned_kind kind, const costs_of estimated, costs_
   const dtl_costs *c = &l->estimated;
   fit f = {0};
   int rich = richest(l, kind);
-  find_shape(l, kind, estimated[0], rich, rich, &f); /* then levels are known for rows, and rows for levels */
+  find_shape(l, kind, estimated[0], rich, rich, &f); /* gives first levels, from which the final shape is found */
   find_levels(l, kind, estimated[0], &f);
   find_shape(l, kind, estimated[0], 0, c->n_contexts - 1, &f);
   find_levels(l, kind, estimated[0], &f);

@@ -57,7 +57,7 @@ char *tuned_path(const dt_pair *pair, const char *policy, dtl_need draft) {
   return user_path("XDG_CONFIG_HOME", ".config", relative);
 }
 
-/* Whether an earlier dtrun left a preset, whose name ends in an FNV-1a 64 of 16 digits. */
+/* Whether there is a preset of an earlier dtrun, whose file name ends in an FNV-1a 64 hash of 16 digits. */
 static bool is_old(const char *path) {
   char pattern[PATH_MAX];
   const char *digits = strrchr(path, '-');
@@ -70,7 +70,7 @@ static bool is_old(const char *path) {
   return there;
 }
 
-/* DT_EINPUT: the file is not a preset, or is for another text of the policy. */
+/* Reads a preset. DT_EINPUT: the file is not a preset, or is for another version of the policy's text. */
 static dt_status read_preset(const char *path, const char *policy, const char *source, preset *out, dt_error *err) {
   size_t size;
   char *text;
@@ -81,10 +81,10 @@ static dt_status read_preset(const char *path, const char *policy, const char *s
   free(text);
   if (starved) return dtl_fail(err, DT_ENOMEM, "out of memory: %s", path);
   if (wrong)
-    return dtl_fail(err, DT_EINPUT, "%s: not a preset, %s: run `dtrun run tune %s` again", path, wrong, policy);
+    return dtl_fail(err, DT_EINPUT, "%s: not a preset (%s): run `dtrun run tune %s` again", path, wrong, policy);
   if (!strcmp(out->source, source)) return DT_OK;
-  return dtl_fail(err, DT_EINPUT, "%s: found for another text of the policy: run `dtrun run tune %s` again", path,
-                  policy);
+  return dtl_fail(err, DT_EINPUT, "%s: was tuned for another version of the policy: run `dtrun run tune %s` again",
+                  path, policy);
 }
 
 dt_status tuned_read(const dt_pair *pair, const dtl_policy_info *info, const char *policy, preset *out, dt_error *err) {
@@ -98,9 +98,9 @@ dt_status tuned_read(const dt_pair *pair, const dtl_policy_info *info, const cha
   if (path && !access(path, F_OK))
     status = read_preset(path, policy, info->source, out, err);
   else
-    status =
-        dtl_fail(err, DT_EINPUT, "%.*s: no preset 'tuned' for this pair and machine%s: run `dtrun run tune %s` first",
-                 len, name, path && is_old(path) ? " (those of an earlier dtrun are not read)" : "", policy);
+    status = dtl_fail(err, DT_EINPUT,
+                      "%.*s has no preset 'tuned' for this pair and machine%s: run `dtrun run tune %s` first", len,
+                      name, path && is_old(path) ? " (presets of earlier dtrun versions are not used)" : "", policy);
   free(path);
   return status;
 }

@@ -1,25 +1,25 @@
 -- SGLang's --speculative-adaptive (0.5.23): a chain that has one of a few lengths. After `warmup` iterations, at every
--- `every`-th, a running mean of accepted tokens changes the length: down while the mean is at most half a token below
--- the next shorter length (minus `down`), otherwise up while it is more than half a token below the present length
--- (plus `up`). Length 0 is plain decoding; the next time, the length above it is tried again.
+-- `every`-th iteration, a running mean of accepted tokens may change the length. It decreases while the mean is at most
+-- (next shorter length - 0.5 + `down`); otherwise it increases while the mean is above (current length - 0.5 + `up`).
+-- Length 0 is plain decoding; the next time, the length above it is tried again.
 local policy = require "dt.policy"
 
 local Adaptive = policy.define {
   name   = "adaptive",
-  doc    = "a chain whose length follows a running mean of the tokens accepted, in SGLang's steps",
+  doc    = "a chain whose length follows a running mean of accepted tokens, as in SGLang",
   uses   = { calibrate = true },
   params = {
-    { "steps", { 1, 3, 5, 7 }, min = 0, max = 64, doc = "lengths, rising" },
-    { "start", 3, min = 0, max = 64, doc = "the first one; of the middle where it is none of them" },
+    { "steps", { 1, 3, 5, 7 }, min = 0, max = 64, doc = "possible lengths, in increasing order" },
+    { "start", 3, min = 0, max = 64, doc = "first length; the middle one of steps if it is not in steps" },
     { "alpha", 0.2, min = 0, max = 1, doc = "weight of the newest iteration in the mean" },
     { "warmup", 10, min = 0, max = 1000, tune = false, doc = "iterations before the first change" },
-    { "every", 5, min = 1, max = 1000, doc = "iterations from one look to the next" },
-    { "down", -0.25, min = -10, max = 10, tune = false, doc = "added to where it becomes shorter" },
-    { "up", 0.0, min = -10, max = 10, tune = false, doc = "added to where it becomes longer" },
+    { "every", 5, min = 1, max = 1000, doc = "iterations between two possible changes" },
+    { "down", -0.25, min = -10, max = 10, tune = false, doc = "added to the mean below which it becomes shorter" },
+    { "up", 0.0, min = -10, max = 10, tune = false, doc = "added to the mean above which it becomes longer" },
   },
   check = function(p)
     for i = 2, #p.steps do
-      if p.steps[i] <= p.steps[i - 1] then return "steps must rise" end
+      if p.steps[i] <= p.steps[i - 1] then return "steps must increase" end
     end
   end,
 }

@@ -1,5 +1,5 @@
--- DySpec (Xiong et al. 2024): the tree grows best first. Each draft pass expands the likeliest leaves, wherever they
--- are, until the budget is used. Depth and breadth follow from the probabilities alone.
+-- DySpec (Xiong et al. 2024): the tree grows best first. Each draft pass expands the likeliest leaves of the tree, at
+-- any depth, until the budget is used. Depth and breadth depend on the probabilities alone.
 --
 -- The paper expands one leaf at a time and samples; here a pass expands m leaves, each into its B likeliest children.
 local policy = require "dt.policy"
@@ -19,8 +19,8 @@ function DySpec:init()
   self.ranked, self.leaves = {}, {}
 end
 
--- The m likeliest nodes that can be expanded, in self.leaves; returns their number. `inner` counts the nodes that
--- cannot: at most so many come before the m-th leaf.
+-- Fills self.leaves with the m likeliest nodes that can be expanded, and returns their number. inner: the number of
+-- nodes that cannot be expanded, at most all of which are likelier than the m-th leaf.
 function DySpec:best_leaves(tree, m, closed, inner)
   local ranked, leaves, n = tree:best(inner + m, 1, tree:size(), self.ranked), self.leaves, 0
   for i = 1, #ranked do
@@ -51,7 +51,7 @@ function DySpec:draft(tree)
         inner = inner + 1
       end
     end
-    local wanted = (tree:room() + self.B - 1) // self.B -- the budget ends here: the rest stay leaves
+    local wanted = (tree:room() + self.B - 1) // self.B -- beyond the budget, nodes stay leaves
     n = self:best_leaves(tree, math.min(self.m, wanted), closed, inner)
   end
 end

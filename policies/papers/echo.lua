@@ -1,21 +1,21 @@
--- ECHO (2026): the trees of a batch are one tree with one budget. At a few levels, the gates, each sequence shows its
--- certainty. If even its likeliest path is unlikely, it grows no deeper, and its share of the budget widens other
--- trees. If it is certain, one node a level is enough. In the end the likeliest nodes of all trees are verified, as
--- many as the budget allows, whatever sequence they belong to. Gates and their values are ours.
+-- ECHO (2026): the trees of a batch share one budget. After a few levels, the gates, each tree is assessed. If even its
+-- likeliest path is unlikely, it does not grow deeper, and other trees use its share of the budget. If its likeliest
+-- path is very likely, one node per level is enough. In the end the likeliest nodes of all trees are verified, as many
+-- as the budget allows. The gates and their values are not from the paper.
 local policy = require "dt.policy"
 
 local Echo = policy.define {
   name   = "echo",
-  doc    = "one budget of nodes for all sequences of a batch, moved between them by what they are sure of",
+  doc    = "one budget of nodes for all sequences of a batch, shared according to the draft's confidence",
   scope  = "batch",
   uses   = { calibrate = true },
   params = {
     { "budget", 16, min = 1, max = 256, tune = { 4, 48 }, doc = "nodes verified for each sequence, on average" },
     { "depth", 8, min = 1, max = 64, tune = { 2, 12 }, doc = "levels" },
     { "width", 4, min = 1, max = 32, tune = { 1, 8 }, doc = "nodes expanded per level and children of each, at first" },
-    { "gates", { 1, 3, 5 }, min = 1, max = 64, doc = "levels after which it is looked who goes on" },
-    { "stop", 0.1, min = 0, max = 1, doc = "the likeliest path below this goes no deeper" },
-    { "sure", 0.8, min = 0, max = 1, doc = "the likeliest path from this on needs no breadth" },
+    { "gates", { 1, 3, 5 }, min = 1, max = 64, doc = "levels after which trees are assessed" },
+    { "stop", 0.1, min = 0, max = 1, doc = "a tree stops if its likeliest path is less probable than this" },
+    { "sure", 0.8, min = 0, max = 1, doc = "from this probability of the likeliest path on, one node per level" },
   },
 }
 
@@ -24,12 +24,12 @@ function Echo:init()
   for _, depth in ipairs(self.gates) do self.is_gate[depth] = true end
 end
 
--- After a gate: decides which trees stop, which are narrow, and how many nodes a level the others then have.
+-- At a gate: decides which trees stop, which are narrow, and how many nodes per level the others have from now on.
 function Echo:weigh(batch)
   local level, width_of, free, wide = self.level, self.width_of, 0, 0
   for b = 1, #batch do
     local p = level[b] and level[b][1] and batch[b]:p(level[b][1])
-    if not p or p < self.stop then level[b] = nil end -- no p: the draft said nothing
+    if not p or p < self.stop then level[b] = nil end -- no p: the draft has no candidates
     if level[b] and p < self.sure then
       width_of[b], wide = nil, wide + 1
     else
@@ -41,7 +41,7 @@ function Echo:weigh(batch)
 end
 
 -- Keeps the likeliest nodes of all trees together; among equal nodes those of the earlier sequence, and in a tree the
--- older.
+-- older ones.
 local function keep(batch, budget)
   local lists, at, n = {}, {}, 0
   for b = 1, #batch do
@@ -60,7 +60,7 @@ local function keep(batch, budget)
 end
 
 function Echo:draft(batch)
-  local level, width_of = {}, {} -- by sequence: the nodes to expand; how many of a level are, and children of each
+  local level, width_of = {}, {} -- by sequence: nodes to expand; nodes expanded per level, and children
   self.level, self.width_of = level, width_of
   for b = 1, #batch do
     level[b], width_of[b] = { 0 }, self.width

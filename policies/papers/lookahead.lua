@@ -1,22 +1,22 @@
--- Lookahead decoding (Fu et al. 2024): no draft model. A window of guesses for the next W tokens runs through every
--- verify pass as a chain. After the pass, each guess becomes the target's token after the guesses before it (Jacobi's
--- iteration); even wrong guesses can form good n-grams. The n-grams that the target gave, in the window or elsewhere in
--- the tree, enter a pool; those that begin with the last token are the real guesses. Here the window is one level deep;
--- the paper's keeps N - 1 levels.
+-- Lookahead decoding (Fu et al. 2024) needs no draft model. A window of guesses for the next W tokens is part of every
+-- verify pass, as a chain. After the pass, each guess is replaced by the target's token after the guesses before it
+-- (Jacobi iteration); even wrong guesses can form good n-grams. The n-grams that the target produced, in the window or
+-- elsewhere in the tree, are put into a pool, and those that begin with the last token are the actual guesses. Here the
+-- window is one level deep; the paper keeps N - 1 levels.
 local policy = require "dt.policy"
 
 local Lookahead = policy.define {
   name   = "lookahead",
-  doc    = "n-grams that the target said of its own guesses, and a window that makes them; no draft model",
+  doc    = "guesses n-grams that the target produced in a window of parallel guesses; needs no draft model",
   uses   = { draft = false, target = 1 },
   params = {
-    { "W", 8, min = 1, max = 64, doc = "tokens of the window" },
-    { "N", 4, min = 2, max = 16, doc = "tokens of an n-gram" },
-    { "G", 6, min = 1, max = 32, doc = "n-grams tried at once, and kept of each first token" },
+    { "W", 8, min = 1, max = 64, doc = "number of tokens in the window" },
+    { "N", 4, min = 2, max = 16, doc = "number of tokens in an n-gram" },
+    { "G", 6, min = 1, max = 32, doc = "n-grams tried at once, and kept for each first token" },
   },
 }
 
-local MOST = 20000 -- n-grams kept, at most: then the pool is emptied
+local MOST = 20000 -- when this many n-grams are kept, the pool is emptied
 
 function Lookahead:init()
   self.pool, self.kept = {}, 0 -- first token -> other tokens of its n-grams, the newest last
@@ -26,7 +26,7 @@ end
 function Lookahead:draft(tree)
   local seq, window, chain = tree.seq, self.window, self.chain
   local length = seq:length()
-  for i = #window + 1, self.W do window[i] = seq:token(i * 17 % length + 1) end -- some tokens of the text
+  for i = #window + 1, self.W do window[i] = seq:token(i * 17 % length + 1) end -- begins with any tokens of the text
   for _, ngram in ipairs(self.pool[tree:token(0)] or {}) do
     local node = 0
     for i = 1, #ngram do
@@ -41,7 +41,7 @@ function Lookahead:draft(tree)
   end
 end
 
--- Keeps the n-gram once, as the newest.
+-- Adds the n-gram to the pool as the newest; if it is there already, it is moved.
 local function remember(self, first, rest)
   local list = self.pool[first] or {}
   self.pool[first] = list

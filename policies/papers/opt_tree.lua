@@ -1,16 +1,16 @@
--- OPT-Tree (Wang et al. 2025): grows layer by layer, as long as another layer raises the expected tokens of the n best
--- nodes: the sum of their path probabilities.
+-- OPT-Tree (Wang et al. 2025): grows layer by layer, as long as another layer increases the expected number of tokens
+-- from the n best nodes, which is the sum of their path probabilities.
 local policy = require "dt.policy"
 
 local OptTree = policy.define {
   name   = "opt_tree",
-  doc    = "layers of the n likeliest nodes, as long as the n best nodes of the tree gain by them",
+  doc    = "layers of the n likeliest nodes, as long as they improve the n best nodes of the tree",
   uses   = { calibrate = true },
   params = {
     { "n", 16, min = 1, max = 85, doc = "nodes of a layer" },
     { "threshold", 0.7, min = 0, max = 85, tune = { 0.05, 2 },
-      doc = "the last layer is the first that raises the sum by at most this" },
-    { "max_depth", 10, min = 1, max = 64, doc = "most layers" },
+      doc = "drafting ends with the first layer that increases the sum by at most this" },
+    { "max_depth", 10, min = 1, max = 64, doc = "maximum number of layers" },
   },
 }
 
@@ -28,7 +28,7 @@ end
 function OptTree:draft(tree)
   local layer, n, weight = self.layer, 1, 0.0
   layer[1] = tree.root
-  tree:limit(4096) -- more than one pass can verify: keep chooses
+  tree:limit(4096) -- more than one pass can verify; keep chooses from them
   for _ = 1, math.min(self.max_depth, tree:depth_room()) do
     tree:draft_step(layer, n)
     local first, last = tree:branch_best(layer, self.n, n)

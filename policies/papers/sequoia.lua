@@ -1,23 +1,23 @@
--- Sequoia (Chen et al. 2024): the fixed tree of `total` nodes and at most `depth` levels with the most expected
--- accepted tokens, if the draft model's i-th guess is right with probability accepts[i] everywhere. The paper's dynamic
--- program finds the nodes with the largest products. `measured`: the probabilities are those of this text so far.
+-- Sequoia (Chen et al. 2024): the fixed tree of `total` nodes and at most `depth` levels that has the most expected
+-- accepted tokens if the draft model's i-th guess is right with probability accepts[i] everywhere. The paper's dynamic
+-- program finds the nodes with the largest products. `measured`: the probabilities are measured in this text.
 local policy = require "dt.policy"
 
 local Sequoia = policy.define {
   name   = "sequoia",
-  doc    = "the best tree of fixed shape for how often each rank of guess is accepted",
+  doc    = "the tree of fixed shape that is best for the acceptance rates of the guesses' ranks",
   uses   = { calibrate = true },
   params = {
     { "total", 24, min = 1, max = 256, tune = { 4, 64 }, doc = "nodes of the tree" },
     { "depth", 6, min = 1, max = 64, tune = { 2, 12 }, doc = "levels of the tree, each a draft pass" },
     { "accepts", { 0.6, 0.15, 0.07, 0.04, 0.03, 0.02, 0.015, 0.01 }, min = 0, max = 1,
       doc = "how often the guess of each rank is right" },
-    { "measured", true, doc = "learn that from the text; off: as given" },
-    { "every", 16, min = 1, max = 1000, doc = "iterations from one shape to the next" },
+    { "measured", true, doc = "learn accepts from the text; off: as given" },
+    { "every", 16, min = 1, max = 1000, doc = "iterations between changes of the shape" },
   },
 }
 
-local PRIOR = 20 -- number of guesses that the given probabilities count for
+local PRIOR = 20 -- the given probabilities count as this many guesses
 
 function Sequoia:init()
   self.right, self.tried, self.n = {}, {}, 0

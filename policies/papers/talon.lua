@@ -1,18 +1,18 @@
 -- TALON (Liu et al. 2026): a budget of nodes, spent layer by layer. The first layer has top_k nodes; each later layer
--- takes all possible next nodes that are at least `mu` times as likely as the likeliest. So the tree is deep and narrow
--- where the draft model is certain, and shallow and wide where it is not. This is our reading of the paper; the value
--- of mu is ours.
+-- has all candidates that are at least `mu` times as likely as the likeliest one. The tree is therefore deep and narrow
+-- if the draft model is certain, and shallow and wide if it is not. This is our interpretation of the paper; the value
+-- of mu is not from it.
 local policy = require "dt.policy"
 
 local Talon = policy.define {
   name   = "talon",
-  doc    = "a budget of nodes spent layer by layer on whatever is nearly as likely as the layer's likeliest",
+  doc    = "a budget of nodes, spent layer by layer on candidates nearly as likely as the likeliest one",
   uses   = { calibrate = true },
   params = {
     { "total", 32, min = 1, max = 256, tune = { 4, 64 }, doc = "nodes of the tree" },
     { "top_k", 6, min = 1, max = 32, tune = { 1, 10 }, doc = "nodes of the first layer" },
-    { "mu", 0.1, min = 0, max = 1, doc = "how likely a node must be, in shares of its layer's likeliest" },
-    { "depth", 12, min = 1, max = 64, tune = { 2, 16 }, doc = "most layers" },
+    { "mu", 0.1, min = 0, max = 1, doc = "minimum probability of a node / that of the likeliest in its layer" },
+    { "depth", 12, min = 1, max = 64, tune = { 2, 16 }, doc = "maximum number of layers" },
   },
 }
 

@@ -1,10 +1,10 @@
-# bash completion of dtrun: the program itself says what a word may become.
+# bash completion for dtrun; the program itself suggests the completions.
 _dtrun() {
   local IFS=$'\n' current=${COMP_WORDS[COMP_CWORD]} before=("${COMP_WORDS[@]:1:COMP_CWORD-1}") typed word
   local n=${#before[@]}
   COMPREPLY=()
   typed=$current
-  # bash cuts words at '=' and ':' too; the program sees NAME=VALUE and OWNER/NAME:FILE as one
+  # bash also splits words at '=' and ':'; for the program NAME=VALUE and OWNER/NAME:FILE are one word
   if [[ $current == [=:] && $n -gt 0 ]]; then
     typed=${before[n-1]}$current current= before=("${before[@]:0:n-1}")
   elif [[ $n -gt 1 && ${before[n-1]} == [=:] ]]; then

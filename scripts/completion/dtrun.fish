@@ -1,4 +1,4 @@
-# fish completion of dtrun: the program itself says what a word may become.
+# fish completion for dtrun; the program itself suggests the completions.
 function __dtrun_complete
     set -l words (commandline -opc) (commandline -ct)
     set -l program $words[1]

@@ -1,5 +1,5 @@
 #compdef dtrun
-# zsh completion of dtrun: the program itself says what a word may become.
+# zsh completion for dtrun; the program itself suggests the completions.
 local -a lines found shown
 lines=("${(@f)$(${words[1]} complete "${(@)words[2,CURRENT-1]}" "$PREFIX" 2>/dev/null)}")
 local line

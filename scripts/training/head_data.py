@@ -1,12 +1,12 @@
-"""What a head learns from: answers of the target itself, written by dtrun, and the features that the target has along them.
+"""The training data of a head: answers that the target itself generated with dtrun, and the target's features along them.
 
-A folder has NNNN.jsonl, dtrun's results on so many prompts, and NNNN.safetensors made of it, the conversations laid end to end:
+A folder has files NNNN.jsonl, dtrun's results on EACH prompts, and NNNN.safetensors made from them, with the conversations end to end:
     ids       every token that the target was fed
     features  what entered the tapped layers there, side by side
     last      what came out of the final norm: times the output matrix, the target's logits for the token after it
     choice    the likeliest of them, from the answer's first token on; -1 before
     starts    where each conversation starts, and the end of the last; `answers`: where each one's answer does
-Files get their names when they are whole, so that an interrupted run goes on where it was.
+Files get their names when they are complete, so that an interrupted run continues where it was.
 """
 import json, os, pathlib, subprocess, sys, time
 import torch
@@ -56,7 +56,7 @@ def final_norm(model):
 
 
 def streams(model, ids):
-    """What enters each layer, and last what comes out of them all; and that behind the final norm."""
+    """The inputs of all layers and the output of the last one; and that output after the final norm."""
     seen = []
     hook = final_norm(model).register_forward_pre_hook(lambda module, given: seen.append(given[0]))
     out = model.base_model(ids, output_hidden_states=True, use_cache=False)

@@ -9,8 +9,8 @@ With several agreements, one target and a draft for each: OUT/synthetic-70m-0.7,
 
 How. A random permutation of the ids, one full cycle, says which token follows which. Output embeddings are random rows, nearly
 orthogonal. The input embedding of x points at the rows of three candidates, so far that their probabilities are p1 > p2 > p3,
-with p1 drawn for every token. The target's first candidate is x's successor; the draft has it first with probability p1, second
-with p2, third with p3, else not at all: so the draft's confidence is calibrated. p1 is `agreement` on average, p2 + p3 `second`.
+with a random p1 for every token. The target's first candidate is x's successor; the draft has it first with probability p1, second
+with p2, third with p3, otherwise not at all, so its confidence is calibrated. p1 is `agreement` on average, p2 + p3 is `second`.
 The layers are random, of a scale at which every operation matters, and shift each logit by NOISE or so, each model's in its own
 way and with the context: so neither follows the permutation exactly. What was reached, along a text that does, is measured,
 printed, and written to synthetic.json in the draft's folder.
@@ -145,7 +145,7 @@ def random_layers(name, rng):
 
 
 def candidates(after, agreement, second, guesses, rng):
-    """[vocab, 3] ids and [vocab, 3] their probabilities. guesses: the successor's rank is drawn, else it is the first."""
+    """[vocab, 3] ids and [vocab, 3] their probabilities. guesses: the successor's rank is random, otherwise it is the first."""
     vocab = len(after)
     power = (MOST - LEAST) / (agreement - LEAST) - 1  # so that the mean of LEAST + (MOST - LEAST) u^power is the agreement
     p1 = LEAST + (MOST - LEAST) * torch.rand(vocab, generator=rng) ** power
@@ -159,7 +159,7 @@ def candidates(after, agreement, second, guesses, rng):
 
 
 def embeddings(shape, ids, p, rng):
-    """Input rows of norm 1 and output rows, such that the candidates' logits are those of their probabilities behind a norm."""
+    """Input rows of norm 1 and output rows, such that the candidates' logits after a norm are those of their probabilities."""
     hidden, vocab = shape.hidden, shape.vocab
     size = 1.0  # the norm of an output row: the least at which an input row of norm 1 can have all three logits
     for _ in range(20):

@@ -3,7 +3,7 @@
     python make_text_prompts.py NOVELS OUT.jsonl [--prompts 3000] [--others PROMPTS.jsonl]
 
 NOVELS is a git directory of computationalstylistics/100_english_novels. Those that prepare_corpus.py holds out are left out here too.
-Of `--others` (make_head_prompts.py makes some) every fourth prompt comes. All are shuffled.
+Every fourth prompt is from `--others` (for example from make_head_prompts.py). All are shuffled.
 """
 import argparse, json, random, re, subprocess
 from prepare_corpus import HELD_OUT, clean

@@ -7,8 +7,8 @@
 TARGET is a folder in Hugging Face's layout or a GGUF file. First dtrun has it answer the prompts ({"prompt": ...} a line, wrapped in its
 chat template if it has one), then its features along the answers are kept (head_data.py; 3.5 KB a token for a model 576 wide), then a
 head learns from those. OUT gets config.json and model.safetensors (bf16), in the layout of SafeAILab's and SpecForge's heads, at every
-report and at the end. Every part goes on where an earlier run was cut off, and may run beside the one before it: an epoch takes what
-there is. Minutes of training are of computing: those in which others had the processor do not count. Features are what enters layers 2,
+report and at the end. Every part continues where an earlier run was stopped, and may run at the same time as the part before it: an
+epoch uses the data that exists. Minutes of training are processor time: waiting for other programs does not count. Features are what enters layers 2,
 half of them, and all but 3, or, for a target of few layers, those given (its number of layers: what leaves the last).
 
 What is learned. Row i has the target's features of token i and the embedding of token i + 1, and guesses token i + 2 as the target

@@ -67,8 +67,8 @@ it_gives_several_answers_that_share_their_prompts_pass() {
   [ "$(grep -oE '"index":[0-9],"slots":4,"prompt":[0-9]' r.jsonl | sort | tr -dc '0-9\n' | paste -sd' ')" = '141 241 342 442' ] || fail 'whose answers'
 }
 it_refuses_what_makes_no_sense() {
-  refuses 2 'answers: at temperature 0 all 2 are the same: give temp' ar -p a --answers 2 -q
-  refuses 2 "echo: 2 answers share their prompt's pass" ar -p a --answers 2 --temp 1 --logprobs 1 --echo --json r -q
+  refuses 2 'answers: at temperature 0 all 2 answers are identical: set temp above 0' ar -p a --answers 2 -q
+  refuses 2 "echo needs a single answer \(got 2\)" ar -p a --answers 2 --temp 1 --logprobs 1 --echo --json r -q
   refuses 2 'min_tokens with ignore_eos' ar -p a --min-tokens 2 --ignore-eos -q
   refuses 2 '--min-tokens: 9 is more than the 8 tokens wanted' ar -p a --min-tokens 9 -n 8 -q
   refuses 2 '--echo: of the prompt' ar -p a --echo --json r -q
@@ -80,7 +80,7 @@ it_refuses_what_makes_no_sense() {
   refuses 2 '--repeat-penalty: 0.001 is out of range: 0.01 to 100' ar -p a --repeat-penalty 0.001 -q
   refuses 2 "logit_bias 'the': expected ID.BIAS, ID-BIAS or TEXT=BIAS" ar -p a --logit-bias the -q
   refuses 2 "logit_bias 'the=x': expected" ar -p a --logit-bias the=x -q
-  refuses 2 "logit_bias: 'hello world' is 4 tokens, 259, 289, ..: bias each by its id" ar -p a --logit-bias 'hello world=1' -q
+  refuses 2 "logit_bias: 'hello world' is 4 tokens \(259, 289, ..\): bias each by its id" ar -p a --logit-bias 'hello world=1' -q
   refuses 2 'logit_bias: token 99999 is out of range 0..4095' ar -p a --logit-bias 99999+1 -q
   refuses 2 'logit_bias: 1001 of token 3 is out of range' ar -p a --logit-bias 3+1001 -q
   refuses 2 '--color shows one text: give one prompt, and no --answers' ar -p a --temp 1 --answers 2 --color -q

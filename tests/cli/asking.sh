@@ -140,7 +140,7 @@ it_tunes_a_chat_model_and_says_what_for() {
   local asked=(run tune -t 1 --settings 3 -n 8 --repeats 1 linear --prompts p.jsonl --save-anyway)
   succeeds "${asked[@]}" --template chatml --temp 0.8 --seed 3 -np 2 --out o.jsonl
   grep -qx 'for: temp 0.8, chat chatml, 2 at once' stdout || fail 'for what'
-  grep -q '^speedup after the prompt on 2 prompts not seen: ' stdout || fail 'how many prompts'
+  grep -q '^speedup after the prompt on 2 held-out prompts: ' stdout || fail 'how many prompts'
   head -1 o.jsonl | grep -q '"chat": "chatml"' || fail 'the template is not noted down'
   head -1 o.jsonl | grep -q '"ignore_eos": false' || fail 'answers go on past their end'
   grep -q '"tuned_for": "temp 0.8, chat chatml, 2 at once"' config/dtrun/presets/linear-*.json || fail 'the preset does not say what for'

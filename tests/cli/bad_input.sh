@@ -259,7 +259,7 @@ it_names_the_policies_near_an_unknown_one() {
   refuses 2 "no policy 'sweep', but a driver: dtrun run sweep" sweep --text hello
   refuses 2 "no driver 'swep': did you mean sweep\?" run swep
   refuses 2 "no driver 'linear', but a policy: dtrun linear" run linear
-  refuses 2 "no policy 'It was a dark night': a text is given by -p" 'It was a dark night'
+  refuses 2 "no policy 'It was a dark night': give a prompt with -p" 'It was a dark night'
 }
 it_refuses_an_unknown_parameter() { refuses 2 'Z' linear --text hello --set Z=3; }
 it_refuses_a_setting_without_a_value() {

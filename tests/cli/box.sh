@@ -70,13 +70,13 @@ LUA
   grep -q 'NAME: a b tuned' stdout || fail 'the presets'
   succeeds ./policy.lua --preset b --text x -n 2 --json r.json
   ! grep -q fake r.json || fail 'a text of the policy in the result'
-  refuses 2 'no preset .c. .there are: a, b.' ./policy.lua --preset c --text x -n 2
+  refuses 2 'no preset .c. .it has: a, b.' ./policy.lua --preset c --text x -n 2
 }
 it_ends_a_policy_that_used_its_seconds() {
   policy 'zeros = ("\0"):rep(65536)' 'for _ = 1, 50 do local _ = zeros < zeros end return'
   run "$dtrun" ./policy.lua --policy-seconds 0.2 --text 'The ship' -n 200 --ignore-eos -q
   [ "$status" -eq 3 ] || fail "exit status $status, expected 3"
-  says_in_one_line 'policy.lua:.*policy used up its seconds of the whole run in draft'
+  says_in_one_line 'policy.lua:.*policy used up its time limit for the whole run in draft'
   succeeds ./policy.lua --policy-seconds 1000 --text 'The ship' -n 5
   succeeds ar --policy-seconds 1000000 --text x -n 1 -q
   for s in 0 1000001 x; do
@@ -132,15 +132,15 @@ dtrun:   ./one.lua:3: in upvalue 'deep'
 dtrun:   ./one.lua:4: in function 'deep'
 dtrun:   ./one.lua:8: in method 'draft'"
   [ "$(head -n 5 stderr | sed "s/upvalue 'deep'/function 'deep'/2; 4s/upvalue/function/")" = "$expected" ] || fail 'not the calls'
-  grep -q '^dtrun:   dt.policy:[0-9]*: in what the host calls$' stderr || fail 'not the outermost call'
+  grep -q '^dtrun:   dt.policy:[0-9]*: in the function that dtrun called$' stderr || fail 'not the outermost call'
   refuses 3 'there is no node 77' ./one.lua --text x
   sed 's/DEEP/7/' policy.lua >seven.lua # [C], deep 8 times and draft: ten
   run "$dtrun" ./seven.lua --text x -v
   grep -q "seven.lua:8: in method 'draft'" stderr || fail 'the tenth call'
-  grep -q 'and more calls around it' stderr || fail 'the eleventh call'
+  grep -q '(outer calls are not shown)' stderr || fail 'the eleventh call'
   sed 's/DEEP/190/' policy.lua >deep.lua
   run "$dtrun" ./deep.lua --text x --text y -v
-  [ "$(grep -c 'and more calls around it' stderr)" -eq 2 ] && [ "$(grep -c "in upvalue 'deep'" stderr)" -eq 18 ] || fail 'of deep calls'
+  [ "$(grep -c '(outer calls are not shown)' stderr)" -eq 2 ] && [ "$(grep -c "in upvalue 'deep'" stderr)" -eq 18 ] || fail 'of deep calls'
   echo 'while true do end' >loop.lua
   run "$dtrun" ./loop.lua --text x -v
   grep -q '^dtrun:   ./loop.lua:1: in its file$' stderr || fail 'of a call that was stopped'

@@ -15,7 +15,7 @@ beside_a_busy_process() {
   wait $busy 2>/dev/null
   [ "$status" -eq 0 ] || fail "exit status $status, expected 0"
 }
-by='\((on a processor for [0-9]+ % of the time|put off a processor [0-9]+ times in [0-9.]+ s|[0-9]+ % of the processors. time stolen)\)'
+by='\((it had a processor for only [0-9]+ % of the time|it was preempted [0-9]+ times in [0-9.]+ s|[0-9]+ % of the processors. time was stolen)\)'
 
 it_takes_medians_of_rounds() {
   succeeds ar --text 'It was' -n 20 --ignore-eos --compare ar --rounds 2 --json r.json
@@ -31,7 +31,7 @@ it_says_that_a_comparison_was_disturbed() {
 }
 it_repeats_disturbed_runs_of_a_sweep_and_the_report_says_so() {
   beside_a_busy_process "$dtrun" run sweep linear --set K=1,2 --prompt "$novel" --chars 80 -n 100 --ignore-eos -t 1 --repeats 1 --out o.jsonl
-  local word='The machine was busy: 3 of 3 runs were disturbed and repeated; 3 stayed disturbed \(one was .*\), and 3 of these count because there are no others\.'
+  local word='The machine was busy: 3 of 3 runs were disturbed and repeated; 3 were disturbed even in the last try \(one: .*\), and 3 of these count because there are no others\.'
   grep -qE "^dtrun: $word\$" stderr || fail 'no word of it'
   [ "$(grep -c '"disturbed": ".*"tries": 3' o.jsonl)" -eq 3 ] || fail 'not marked in the file'
   succeeds run report o.jsonl

@@ -17,7 +17,7 @@ it_measures_once_and_remakes_what_cannot_be_read() {
   same_text first .cache/dtrun/costs-*.json
   echo '{' >"$(echo .cache/dtrun/costs-*.json)"
   cost_run
-  grep -qE '^dtrun: the table of costs /.*/costs-[0-9a-f]*.json is replaced: it is no JSON object$' stderr || fail 'no note'
+  grep -qE '^dtrun: the table of costs /.*/costs-[0-9a-f]*.json is replaced: it is not a JSON object$' stderr || fail 'no note'
   cost_run
   no_note
   [ "$(find .cache -type f | wc -l)" -eq 1 ] || fail 'something else is left in the cache'
@@ -50,7 +50,7 @@ it_measures_nothing_unless_asked() {
   cut -c1-100 "$first" >torn
   cp torn "$first"
   learn_run
-  grep -qE '^dtrun: the learned costs in /.*/learned-[0-9a-f]*.json are ignored and replaced: it is no JSON object$' stderr || fail 'no note'
+  grep -qE '^dtrun: the learned costs in /.*/learned-[0-9a-f]*.json are ignored and replaced: it is not a JSON object$' stderr || fail 'no note'
   learn_run
   no_note
 }
@@ -67,7 +67,7 @@ it_says_that_a_table_of_an_earlier_version_is_not_read() {
   local table aside
   table=$(echo .cache/dtrun/costs-*.json)
   sed -i -E 's/"key":[[:space:]]*"/&dtrun 0.1.0 bc34801 0123456789abcdef, /' "$table"
-  aside="^dtrun: the table of costs /.*/$(basename "$table") is ignored: it was measured by an older version, or on another machine or model; costs are learned from runs; 'dtrun run costs' measures them again\$"
+  aside="^dtrun: the table of costs /.*/$(basename "$table") is ignored: it was measured by an older version, or on another machine or model; costs are learned from runs instead; measure again with 'dtrun run costs'\$"
   runs
   [ "$(grep -cE "$aside" stderr)" -eq 1 ] || fail "not one line: $(cat stderr)"
   runs
@@ -108,7 +108,7 @@ it_loses_nothing_when_many_learn_at_once() {
   local i
   for i in 1 2 3 4 5 6; do "$dtrun" cast --text 'The ship' -n 8 -c 60 -t 1 >/dev/null 2>"said$i" & done
   wait
-  cat said? | grep -E 'is ignored|are ignored|cannot be kept' && fail 'they disturb each other'
+  cat said? | grep -E 'is ignored|are ignored|cannot be written to' && fail 'they disturb each other'
   learn_run
   no_note
   [ "$(find .cache -type f | wc -l)" -eq 2 ] || fail 'something else than learned costs and a ledger is left in the cache'
@@ -116,9 +116,9 @@ it_loses_nothing_when_many_learn_at_once() {
 it_goes_on_where_nothing_can_be_kept() {
   echo >file
   XDG_CACHE_HOME=$PWD/file cost_run
-  grep -qE '^dtrun: the table of costs cannot be kept as /.*: Not a directory$' stderr || fail 'no note'
+  grep -qE '^dtrun: the table of costs cannot be written to /.*: Not a directory$' stderr || fail 'no note'
   XDG_CACHE_HOME=$PWD/file learn_run
-  grep -qE '^dtrun: what was learned of costs cannot be kept as /.*: Not a directory$' stderr || fail 'no note of what was learned'
+  grep -qE '^dtrun: the learned costs cannot be written to /.*: Not a directory$' stderr || fail 'no note of what was learned'
 }
 it_tells_of_a_failed_run_its_failure_alone() {
   echo >file

@@ -13,26 +13,26 @@ it_says_what_it_finds() {
   says 'system: .*Linux '
   says "processor: .*$(nproc) CPUs?$"
   for feature in $(grep -m1 '^flags' /proc/cpuinfo | grep -owE 'avx2|avx512f|avx512_vnni|amx_int8'); do says "features: .*\b$feature\b"; done
-  says "processors: +[0-9]+ may be kept busy; allowed [0-9,-]+, quota of the control group: "
+  says "processors: +[0-9]+ usable; allowed: [0-9,-]+; quota of the control group: "
   says 'memory: +[0-9.]+ GB, [0-9.]+ GB free; last cache '
   says 'build: +[0-9a-f]{64}, commit '
-  says 'backend: +cpu:[a-z0-9]+ with [0-9]+ threads; there are .*cpu:scalar'
+  says 'backend: +cpu:[a-z0-9]+ with [0-9]+ threads; available: .*cpu:scalar'
   says 'bandwidth: +[1-9][0-9]*\.[0-9] GB/s'
   says 'bundled pair: ar [0-9]+, linear [0-9]+ tokens/s, prompt included, the same tokens$'
   if "$dtrun" ar -p It --backend x 2>&1 | grep -q 'auto, cuda, cpu'; then
     says 'backends: +cpu and cuda$'
     says 'GPU: +(none: no GPU can be used: .*|cuda works)$'
   else
-    says 'backends: +cpu; cuda was not compiled in: scripts/quickstart does .*cmake --preset cuda$'
-    says 'GPU: +(none: there is no /dev/nvidia0|/dev/nvidia[0-9]+ is there, but this program has no CUDA backend)$'
+    says 'backends: +cpu; this program was built without cuda: .*cmake --preset cuda$'
+    says 'GPU: +(none: /dev/nvidia0 does not exist|/dev/nvidia[0-9]+ exists, but this program has no CUDA backend)$'
   fi
   says 'MPI: +(mpirun -n R dtrun .*|none: .*)$'
-  says 'serve: +(dtrun serve is there|none: it is built where there is libmicrohttpd-dev)$'
-  [ -x "$(dirname "$dtrun")/dtrun-serve" ] && says 'serve: +dtrun serve is there$'
+  says 'serve: +(dtrun serve is installed|none: building it needs libmicrohttpd-dev)$'
+  [ -x "$(dirname "$dtrun")/dtrun-serve" ] && says 'serve: +dtrun serve is installed$'
   says "model: +.*/models/mini-target$"
   says "model: +some-org/mini in $PWD/hf$"
-  says "caches: +[23] files of costs in $PWD/cache/dtrun$"
-  says "tuned: +0 presets in $PWD/config/dtrun/presets$"
+  says "caches: +files of costs in $PWD/cache/dtrun: [23]$"
+  says "tuned: +presets in $PWD/config/dtrun/presets: 0$"
 }
 it_names_the_variants_of_this_machine() {
   local have=
@@ -42,7 +42,7 @@ it_names_the_variants_of_this_machine() {
   refuses 2 "no backend 'x' in this build, on this machine: auto, (cuda, )?cpu \($have\)$" ar -p It --backend x
   refuses 2 "backend cpu:x: no such variant on this machine \(available: $have\)$" ar -p It --backend cpu:x
   run "$dtrun" doctor
-  says "backend: .*; there are ${have//, / }$"
+  says "backend: .*; available: ${have//, / }$"
 }
 it_says_what_is_missing() {
   : >file # a home below a file cannot be created, not even by root
@@ -53,7 +53,7 @@ it_says_what_is_missing() {
   says 'Graphviz: +not installed$'
   says 'serve: +none: '
   says 'DTRUN_TARGET: /nowhere/model$'
-  says 'caches: +0 files'
+  says 'caches: +files of costs in .*: 0'
 }
 
 run_tests

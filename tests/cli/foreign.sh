@@ -140,7 +140,7 @@ it_names_the_file_beside_it() {
   touch gate.lua
   refuses 2 "no policy 'gate': did you mean \./gate\.lua\?" gate -p hello
   refuses 2 "no driver 'gate': did you mean \./gate\.lua\?" run gate
-  refuses 2 "no policy 'gates'; installed: .*\(a model is given by -m\)" gates -p hello
+  refuses 2 "no policy 'gates'; installed: .*\(give a model with -m\)" gates -p hello
 }
 it_prints_straight_columns() {
   succeeds --help

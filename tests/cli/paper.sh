@@ -50,7 +50,7 @@ it_goes_on_with_batches() {
 }
 it_says_what_the_context_does_not_allow() {
   succeeds run paper ablation --prompts 1 -n 60 -c 300
-  grep -qE '60 tokens do not fit beside the longest prompt, [0-9]+, in a context of 300: [0-9]+ are generated' stderr || fail 'no note'
+  grep -qE '60 tokens do not fit after the longest prompt, [0-9]+, in a context of 300: generating [0-9]+' stderr || fail 'no note'
   grep -q '"note": "60 tokens do not fit' ablation.jsonl || fail 'no note in the file'
   refuses 2 'the longest prompt, [0-9]+ tokens, fills the context of 100' run paper ablation --prompts 1 -c 100
 }
@@ -58,11 +58,11 @@ it_runs_the_policies_that_are_asked_for() {
   succeeds run paper efficiency --quick --policies linear --out x.jsonl
   grep -q '"policy": "linear"' x.jsonl && ! grep -qE '"policy": "(rate|dynatree)"' x.jsonl || fail 'other arms'
   grep -q '"arm": "ar"' x.jsonl || fail 'no plain decoding'
-  refuses 2 "no arms of 'mian'; there are: .*linear" run paper efficiency --quick --policies linear,mian
+  refuses 2 "no arms of 'mian'; known:  .*linear" run paper efficiency --quick --policies linear,mian
 }
 it_names_the_experiments() {
-  refuses 2 "no experiment 'mian'; there are: ablation, .*, tasks" run paper mian
-  refuses 2 "no experiment ''; there are: ablation, " run paper
+  refuses 2 "no experiment 'mian'; known: ablation, .*, tasks" run paper mian
+  refuses 2 "no experiment ''; known: ablation, " run paper
   succeeds run paper --help
   grep -q '^  fixed_sweep  ' stdout || fail 'no fixed_sweep in the help'
 }

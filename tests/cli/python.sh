@@ -45,12 +45,12 @@ PY
   [ "$(<stdout)" = "$PWD/home/models/toy.gguf" ] && same_text wheels/llm_toy/toy.gguf home/models/toy.gguf || fail "pull: $(cat stdout)"
   says 'home/models/toy.gguf' toy # it is not a model, but it is here
   refuses_pull '^usage: python -m dtrun pull NAME' list
-  refuses_pull "no model is called 'toi': pull knows toy" pull toi
-  refuses_pull 'pull: o/n is of Hugging Face: hf download o/n' pull o/n
+  refuses_pull "no model 'toi': pull knows toy" pull toi
+  refuses_pull 'pull: o/n is on Hugging Face: hf download o/n' pull o/n
   sed -i 's/ 6 [0-9a-f]*$/ 6 00/' home/models/pull.txt
   rm home/models/toy.gguf
   from_source -c 'import dtrun; dtrun.pull("toy")' >stdout 2>stderr && fail 'another file than expected, and no error'
-  grep -q 'does not hold the file that was expected' stderr && grep -q 'Error: pull: toy was not brought' stderr || fail "$(cat stderr)"
+  grep -q 'does not contain the expected file' stderr && grep -q 'Error: pull: toy could not be downloaded' stderr || fail "$(cat stderr)"
 }
 it_does_what_the_guide_shows() {
   awk '/^```python$/ { on = 1; n++; next } /^```$/ { on = 0 } on { print > ("example" n ".py") }' "$source_dir/scripts/python/README.md"
@@ -136,7 +136,7 @@ PY
   done
   grep -q dtrun/share/dtrun/scripts/get-model listed || fail 'the wheel cannot bring models'
   run venv/bin/python -m dtrun pull smolm2
-  [ "$status" -eq 2 ] && grep -q "^dtrun: no model is called 'smolm2': pull knows smollm2" stderr || fail "pull in the wheel: $(cat stderr)"
+  [ "$status" -eq 2 ] && grep -q "^dtrun: no model 'smolm2': pull knows smollm2" stderr || fail "pull in the wheel: $(cat stderr)"
   cat >program.py <<'PY'
 import dtrun
 pair = dtrun.load()

@@ -68,8 +68,8 @@ with dtrun.load(threads=1) as pair:
     assert "params.K is a table, expected a value or a list of numbers" in refused(pair.generate, PROMPT, params={"K": [1, [2]]}, **params)
     assert "params.K is a table, expected a value" in refused(pair.generate, PROMPT, params={"K": {"a": 1}}, **params)
     assert refused(pair.generate, PROMPT, policy="linear\0x") == "generate: policy = 'linear?x' is not a policy's name or path"
-    assert refused(pair.generate, 123) == "generate: prompt is a number, a text or a list of messages is expected"
-    assert refused(pair.generate_batch, PROMPT) == "generate_batch: prompts is one prompt: expected a list of them"
+    assert refused(pair.generate, 123) == "generate: prompt is a number, expected a text or a list of messages"
+    assert refused(pair.generate_batch, PROMPT) == "generate_batch: prompts is a single prompt, expected a list"
 
     # texts with constraints
     held = {"policy": "linear", "tokens": 40, "temp": 1}
@@ -94,7 +94,7 @@ with dtrun.load(threads=1) as pair:
     assert "no chat template" in refused(pair.generate, talk)
     assert "role = judge is not system, user or assistant" in refused(pair.generate, [{"role": "judge", "content": ""}])
     assert refused(pair.generate) == "generate: prompt is missing"
-    assert "prompt and messages: give one" in refused(pair.generate, PROMPT, messages=talk)
+    assert "give either prompt or messages" in refused(pair.generate, PROMPT, messages=talk)
 
     # seeds have 64 bits
     texts = set()

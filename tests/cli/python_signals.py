@@ -114,7 +114,7 @@ assert not lost, lost
 answers = []
 for ask in (lambda: pair.encode("x"), lambda: pair.generate("x"), pair.close, dtrun.version, dtrun.load):
     pair.generate(PROMPT, policy="ar", tokens=2, on_text=lambda _: answers.append(of_the_pair(ask)))
-assert len(answers) == 10 and all("ask it when generate has returned, not from on_text" in text for text in answers)
+assert len(answers) == 10 and all("call it after generate has returned, not from on_text" in text for text in answers)
 assert [pair.encode("x") for _ in pair.stream(PROMPT, policy="ar", tokens=2)] == [pair.encode("x")] * 2
 
 # in a forked child a message says that it lacks the pair's threads, even in the middle of a call; its own pair works
@@ -134,7 +134,7 @@ for busy in (False, True):
     process.start()
     process.join(60)
     assert process.exitcode == 0, process.exitcode
-    assert "belongs to the process before fork()" in said.get() and said.get()
+    assert "was loaded before fork()" in said.get() and said.get()
     if busy:
         stream.close()
 print("ok")

@@ -116,7 +116,7 @@ it_builds_for_the_GPU_that_is_there() {
   [ "$status" -eq 0 ] || fail "exit status $status"
   [ "$(grep -c -- --preset tree/cmake.log)" -eq 1 ] || fail 'configured more than once'
   grep -qE -- "--preset release -DDTRUN_CUDA=ON -DDTRUN_CUDA_ARCHITECTURES=native -DCMAKE_CUDA_COMPILER=$PWD/tree/bin/nvcc$" tree/cmake.log || fail "$(<tree/cmake.log)"
-  said '^building for the CPU and this GPU, some minutes'
+  said '^building for the CPU and this GPU \(some minutes\)'
   stage_gpu 13.0
   starts --no-model
   grep -q -- -DDTRUN_CUDA=ON tree/cmake.log || fail 'a later CUDA is not taken'
@@ -127,7 +127,7 @@ it_says_what_a_GPU_needs_and_builds_for_the_CPU() {
     starts --no-model
     [ "$status" -eq 0 ] || fail "exit status $status"
     grep -q DTRUN_CUDA tree/cmake.log && fail "with nvcc $release: $(<tree/cmake.log)"
-    said "^There is a GPU, but (nvcc $release is too old|there is no nvcc): building for the CPU only. For the GPU, install NVIDIA's package cuda-toolkit"
+    said "^There is a GPU, but (nvcc $release is too old|nvcc is not installed): building for the CPU only. For the GPU, install NVIDIA's package cuda-toolkit"
     [ "$(grep -c GPU stderr)" -eq 1 ] || fail 'more than a line'
   done
   gpu=nowhere

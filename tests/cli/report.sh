@@ -43,7 +43,7 @@ it_draws_names_that_mean_something_to_gnuplot_and_writes_none_that_do_to_others(
 it_makes_the_tables_where_there_is_no_gnuplot() {
   without_gnuplot
   PATH=$PWD/bin succeeds run report "$sample" --out here
-  says_in_one_line 'the figures are not drawn: there is no gnuplot \(Debian: apt-get install gnuplot-nox\)' run report
+  says_in_one_line 'the figures were not drawn: gnuplot is not installed \(Debian: apt-get install gnuplot-nox\)' run report
   grep -q '^| dynatree D0=3 ' here/report.md || fail 'no table'
   grep -q '!\[' here/report.md && fail 'a figure that is not there'
   grep -q '<td>dynatree D0=3</td>' here/report.html || fail 'no table in the page'
@@ -55,17 +55,17 @@ it_says_which_line_is_malformed() {
 }
 it_refuses_runs_that_two_programs_have_written() {
   { head -n 4 "$sample"; sed -n 3p "$sample"; } >doubled.jsonl
-  refuses 2 'doubled.jsonl:5: the run of line 3 again \(.*\): two programs have written this file, delete one' run report doubled.jsonl
+  refuses 2 'doubled.jsonl:5: repeats the run of line 3 \(.*\): two programs have written this file; delete one' run report doubled.jsonl
 }
 it_says_what_a_file_holds_in_one_line() {
   sed '3s/"arm": "[^"]*"/"arm": "a\\nb\\u001b[31m"/; 4s/.*/&/' "$sample" | sed -n '1,3p;3p' >lines.jsonl
-  refuses 2 'lines.jsonl:4: the run of line 3 again \(a\?b\?\[31m, ' run report lines.jsonl
+  refuses 2 'lines.jsonl:4: repeats the run of line 3 \(a\?b\?\[31m, ' run report lines.jsonl
 }
 it_says_where_there_is_nothing_to_report() {
   head -n 1 "$sample" >started.jsonl
   : >empty.jsonl
-  refuses 2 'started.jsonl: no runs yet' run report started.jsonl
-  refuses 2 'empty.jsonl: empty' run report empty.jsonl
+  refuses 2 'started.jsonl: the experiment has no runs yet' run report started.jsonl
+  refuses 2 'empty.jsonl: the file is empty' run report empty.jsonl
   refuses 2 'missing.jsonl: No such file' run report missing.jsonl
   refuses 2 'report: no file' run report
 }

@@ -86,10 +86,10 @@ it_traces_each_text() {
     same_text stdout <(echo 't.html (sequence 3 of 3: --sequence)')
     grep -q 'A dog' t.html || fail "$policy: another text is shown"
     grep -q 'The ship' t.html && fail "$policy: all texts are shown"
-    refuses 2 't.jsonl: there is no sequence 4 \(there are: [123], [123], [123]\)' run trace t.jsonl --sequence 4
+    refuses 2 't.jsonl: there is no sequence 4 \(it has: [123], [123], [123]\)' run trace t.jsonl --sequence 4
   done
   succeeds linear -p 'It was' -n 5 --trace t.jsonl
-  refuses 2 't.jsonl: there is no sequence 1 \(it is of one text\)' run trace t.jsonl --sequence 1
+  refuses 2 't.jsonl: there is no sequence 1 \(the trace has one text only\)' run trace t.jsonl --sequence 1
 }
 it_refuses_what_follows_one_text() {
   echo hello >file

@@ -41,12 +41,12 @@ it_has_nothing_to_do_where_there_are_more_shards_than_settings() {
 }
 it_refuses_what_is_no_shard() {
   for text in 0/4 5/4 4 x/4 ''; do
-    refuses 2 "--shard: '$text' is no shard: expected i/n with i from 1 to n and n at most 1000000, as in 3/4" "${sweep[@]}" --out s.jsonl --shard "$text"
+    refuses 2 "--shard: '$text' is not a shard: expected i/n with i from 1 to n and n at most 1000000, as in 3/4" "${sweep[@]}" --out s.jsonl --shard "$text"
   done
-  refuses 2 'shard 4/4: --out FILE is missing' "${sweep[@]}" --shard 4/4
-  refuses 2 'shard 1/4: --out FILE is missing' run tune linear --shard 1/4
-  SLURM_ARRAY_TASK_ID=5 SLURM_ARRAY_TASK_COUNT=4 SLURM_ARRAY_TASK_MIN=5 refuses 2 'shard 1/4: --out FILE is missing' "${sweep[@]}"
-  refuses 2 "--shard: '3/2' is no shard" run paper ablation --quick --shard 3/2
+  refuses 2 'shard 4/4 needs --out FILE' "${sweep[@]}" --shard 4/4
+  refuses 2 'shard 1/4 needs --out FILE' run tune linear --shard 1/4
+  SLURM_ARRAY_TASK_ID=5 SLURM_ARRAY_TASK_COUNT=4 SLURM_ARRAY_TASK_MIN=5 refuses 2 'shard 1/4 needs --out FILE' "${sweep[@]}"
+  refuses 2 "--shard: '3/2' is not a shard" run paper ablation --quick --shard 3/2
   [ -z "$(ls ./*.jsonl 2>/dev/null)" ] || fail 'a file was begun'
 }
 it_goes_on_after_a_kill() {
@@ -63,19 +63,19 @@ it_goes_on_after_a_kill() {
   refuses 2 's-2of2.jsonl: made with runs of linear K=5 = null, not 2: give the same options' "${sweep[@]/K=1..4/K=1..5}" --out s.jsonl --shard 2/2
   cp s-2of2.jsonl t-1of2.jsonl
   refuses 2 't-1of2.jsonl: made with shard = "2/2", not "1/2"' "${sweep[@]}" --out t.jsonl --shard 1/2
-  refuses 2 's-2of2.jsonl: shard 2/2 itself' "${sweep[@]}" --out s-2of2.jsonl
+  refuses 2 's-2of2.jsonl: the file of shard 2/2' "${sweep[@]}" --out s-2of2.jsonl
 }
 it_names_what_is_missing() {
   shards 3 s.jsonl "${sweep[@]}"
   run "$dtrun" run merge s.jsonl s-[23]of3.jsonl
   [ "$status" -eq 2 ] || fail "exit status $status, expected 2"
-  says_in_one_line 's.jsonl is not all: no file of shard 1 of 3: run these shards again' merge
+  says_in_one_line 's.jsonl is incomplete: shard 1 of 3 is missing: run these shards again' merge
   head -n 6 s-1of3.jsonl >torn && mv torn s-1of3.jsonl
   run "$dtrun" run merge s.jsonl s-1of3.jsonl
   [ "$status" -eq 2 ] || fail "exit status $status, expected 2"
-  says_in_one_line 's.jsonl is not all: unfinished (plain decoding|linear K=.|fixed_tree D=. tau=0..) \([01] of 2 runs, shard 1\)' merge
+  says_in_one_line 's.jsonl is incomplete: unfinished (plain decoding|linear K=.|fixed_tree D=. tau=0..) \([01] of 2 runs, shard 1\)' merge
   succeeds run report s-*of3.jsonl
-  grep -q '^Not all has been run: unfinished ' s/report.md || fail 'the report does not say it'
+  grep -q '^The experiment is incomplete: unfinished ' s/report.md || fail 'the report does not say it'
   succeeds "${sweep[@]}" --out s.jsonl --shard 1/3
   succeeds run merge s.jsonl s-1of3.jsonl
   succeeds run report s.jsonl --out all
@@ -90,21 +90,21 @@ it_refuses_to_merge_what_does_not_fit() {
   local hash='"([0-9a-f]{16}|[0-9a-f]{64})"' zeros=0000000000000000
   for name in build target_hash draft_hash; do
     altered 1 "\"$name\": $hash" "\"$name\": \"$zeros\""
-    refuses 2 "other.jsonl: made with $name = \"$zeros\", but s-1of2.jsonl with $hash: only shards of one experiment can be merged" run merge m.jsonl s-1of2.jsonl other.jsonl
+    refuses 2 "other.jsonl has $name = \"$zeros\", but s-1of2.jsonl has $hash: only shards of one experiment can be merged" run merge m.jsonl s-1of2.jsonl other.jsonl
   done
   altered 1 '"machine": "[^"]*"' '"machine": "a toaster"'
-  refuses 2 'other.jsonl: made with machine = "a toaster", but s-1of2.jsonl with "' run merge m.jsonl s-1of2.jsonl other.jsonl
+  refuses 2 'other.jsonl has machine = "a toaster", but s-1of2.jsonl has "' run merge m.jsonl s-1of2.jsonl other.jsonl
   altered '2,$' "\"source\": $hash" "\"source\": \"$zeros\""
-  refuses 2 "other.jsonl: made with the source of (ar|linear|fixed_tree) = $zeros, but s-1of2.jsonl with [0-9a-f]{64}" run merge m.jsonl s-1of2.jsonl other.jsonl
+  refuses 2 "other.jsonl has the source of (ar|linear|fixed_tree) = $zeros, but s-1of2.jsonl has [0-9a-f]{64}" run merge m.jsonl s-1of2.jsonl other.jsonl
   altered '2,$' "\"output_hash\": $hash" "\"output_hash\": \"$zeros\""
   refuses 2 "other.jsonl: .* changed the output of novels/01, 12 tokens: hash $zeros, that of .* is [0-9a-f]{16}" run merge m.jsonl s-1of2.jsonl other.jsonl
   succeeds "${sweep[@]}" --out s.jsonl --shard 1/3
-  refuses 2 's-1of3.jsonl: made with shard = 1/3, but s-1of2.jsonl with 1/2' run merge m.jsonl s-1of2.jsonl s-1of3.jsonl
+  refuses 2 's-1of3.jsonl has shard = 1/3, but s-1of2.jsonl has 1/2' run merge m.jsonl s-1of2.jsonl s-1of3.jsonl
   succeeds "${sweep[@]}" --out whole.jsonl
-  refuses 2 'whole.jsonl: no shard: expected files that were written with --shard' run merge m.jsonl s-1of2.jsonl whole.jsonl
-  refuses 2 's-1of2.jsonl: shard 1/2 itself' run merge s-*of2.jsonl
+  refuses 2 'whole.jsonl: not a shard, expected files that were written with --shard' run merge m.jsonl s-1of2.jsonl whole.jsonl
+  refuses 2 's-1of2.jsonl: the file of shard 1/2' run merge s-*of2.jsonl
   refuses 2 'nowhere.jsonl: No such file' run merge m.jsonl nowhere.jsonl
-  refuses 2 'merge: expected dtrun run merge OUT FILE.jsonl' run merge m.jsonl
+  refuses 2 'merge: no files of shards: expected dtrun run merge OUT FILE.jsonl' run merge m.jsonl
   [ ! -e m.jsonl ] || fail 'something was merged'
   refuses 1 '/dev/full: No space left on device' run merge /dev/full s-1of2.jsonl
 }
@@ -112,18 +112,18 @@ it_searches_in_shards_and_goes_on() {
   export XDG_CONFIG_HOME=$PWD/config
   local tune=(run tune linear --settings 6 --save-anyway -n 6 --repeats 1 --chars 60 -t 1 --prompt "$novels"/0[1-4].txt)
   shards 2 t.jsonl "${tune[@]}"
-  grep -qE '^best of shard 2/2: linear K=[0-9]+, speedup after the prompt [0-9.]+x on prompts seen$' stdout || fail 'no best of a shard'
+  grep -qE '^best of shard 2/2: linear K=[0-9]+, speedup after the prompt [0-9.]+x on the prompts of the search$' stdout || fail 'no best of a shard'
   [ ! -e config ] || fail 'a shard has kept a preset'
   succeeds run merge t.jsonl t-*of2.jsonl
   cp t.jsonl merged.jsonl
   succeeds "${tune[@]}" --out t.jsonl
-  grep -qE '^speedup after the prompt on 2 prompts not seen: tuned [0-9.]+x, defaults [0-9.]+x$' stdout || fail 'the comparison'
+  grep -qE '^speedup after the prompt on 2 held-out prompts: tuned [0-9.]+x, defaults [0-9.]+x$' stdout || fail 'the comparison'
   [ -n "$(find config/dtrun/presets -name "linear-*.json" -size +0)" ] || fail 'no preset'
   head -n "$(wc -l <merged.jsonl)" t.jsonl | same_text merged.jsonl /dev/stdin
   [ "$(grep -c '"arm"' t.jsonl)" -le $(($(grep -c '"arm"' merged.jsonl) + 6)) ] || fail 'it has searched again'
   grep -v '"repeat": 3' t-2of2.jsonl >torn.jsonl # its finalists were not run
   run "$dtrun" run merge u.jsonl t-1of2.jsonl torn.jsonl
-  refuses 2 'u.jsonl: shard 2 of 2 has not come to its end' "${tune[@]}" --out u.jsonl
+  refuses 2 'u.jsonl: shard 2 of 2 is not finished' "${tune[@]}" --out u.jsonl
   succeeds "${tune[@]}" --out whole.jsonl
   head -n 12 whole.jsonl >first && cp first whole.jsonl
   succeeds "${tune[@]}" --out whole.jsonl # continues where it was
@@ -157,13 +157,13 @@ it_submits_tasks_and_what_follows_them() {
   mkdir bin
   printf '#!/bin/sh\nfor word; do echo "$word"; done >>asked\necho "77;cluster"\n' >bin/sbatch
   chmod +x bin/sbatch
-  is_refused 'three arguments or more are expected, not 0'
-  is_refused 'three arguments or more are expected, not 2' 4 s.jsonl
-  for n in 0 1 1000000 x 4x ''; do is_refused "N = $n is no number of tasks from 2 to 999999" "$n" s.jsonl sweep linear; done
+  is_refused 'expected three or more arguments, got 0'
+  is_refused 'expected three or more arguments, got 2' 4 s.jsonl
+  for n in 0 1 1000000 x 4x ''; do is_refused "N = $n is not a number of tasks from 2 to 999999" "$n" s.jsonl sweep linear; done
   is_refused 'OUT = sweep does not end in .jsonl' 4 sweep sweep linear
-  is_refused "'report' has no shards" 4 s.jsonl report
+  is_refused "'report' cannot run in shards" 4 s.jsonl report
   PATH=/usr/bin:/bin
-  command -v sbatch >/dev/null || is_refused 'there is no sbatch here' 4 s.jsonl sweep linear
+  command -v sbatch >/dev/null || is_refused 'sbatch is not installed' 4 s.jsonl sweep linear
   PATH=$PWD/bin:$PATH
   DTRUN=nowhere is_refused 'no program at nowhere' 4 s.jsonl sweep linear
   for n in 2 999999; do

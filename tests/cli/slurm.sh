@@ -43,7 +43,7 @@ it_loses_nothing_of_a_task_that_is_killed() {
   [ ! -e sweep.jsonl ] || fail 'merged, though a task had failed'
   run "$dtrun" run merge part.jsonl sweep-*of4.jsonl
   [ "$status" -eq 2 ] || fail "exit status $status for a merge that is not all, expected 2"
-  says_in_one_line 'part.jsonl is not all: unfinished .*fixed_tree .* \(0 of 1 runs, shard 2\)' merge
+  says_in_one_line 'part.jsonl is incomplete: unfinished .*fixed_tree .* \(0 of 1 runs, shard 2\)' merge
   cat sweep-[134]of4.jsonl >before
   "$submit" 4 sweep.jsonl sweep "${settings[@]}" >submitted || fail 'sbatch'
   cluster_idle 60
@@ -70,7 +70,7 @@ it_takes_arrays_of_any_numbers_at_equal_distances() {
     same_text <(runs whole.jsonl) <(runs "${name%%-*}.jsonl")
   done
   grep -q '^dtrun: SLURM_ARRAY_TASK_ID = 4: expected an array of tasks at equal distances' uneven4.log || fail "$(cat uneven4.log)"
-  grep -q '^dtrun: SLURM_ARRAY_TASK_ID = 2 is the only one of its array.*: give --shard i/n' one.log || fail "$(cat one.log)"
+  grep -q '^dtrun: SLURM_ARRAY_TASK_ID = 2 is the only task of its array.*: give --shard i/n' one.log || fail "$(cat one.log)"
   [ ! -e one.jsonl ] || fail 'one task of an array has run all'
 }
 it_searches_in_shards() {

@@ -81,7 +81,7 @@ it_calls_prompts_without_an_id_by_their_lines() {
   echo '{"id": {}, "prompt": "One"}' >task.jsonl
   refuses 2 'task.jsonl:1: expected \{"id": .., "prompt": "..."\} on one line; "id" may be left out' run sweep linear --prompts task.jsonl
   printf '{"prompt": "One"}\n{"id": 1, "prompt": "Two"}\n' >task.jsonl
-  refuses 2 'the prompt is called task/1' run sweep linear --prompts task.jsonl
+  refuses 2 'the prompt is named task/1' run sweep linear --prompts task.jsonl
 }
 it_goes_on_after_the_error_of_one_policy() {
   printf 'local P = require "dt.policy".define { name = "broken" }\nfunction P:draft() error "enough" end\nreturn P\n' >broken.lua
@@ -103,11 +103,11 @@ it_goes_on_after_the_error_of_one_policy() {
 }
 it_leaves_out_combinations_that_contradict_themselves() {
   succeeds run sweep -t 1 dynatree --set D0=2..4 D_max=3,4 --prompt "$novel" --chars 80 -n 4
-  head -1 stdout | grep -q '^3 settings (3 more contradict themselves)' || fail 'the summary'
+  head -1 stdout | grep -q '^3 settings (3 more left out by checks of policies)' || fail 'the summary'
 }
 
 it_refuses_grids_that_the_policy_does_not_have() {
-  refuses 2 '--set Z: no parameter of that name in linear, fixed_tree' run sweep linear fixed_tree --set K=1 Z=1 --prompt "$novel" --out o.jsonl
+  refuses 2 '--set Z: linear, fixed_tree has no such parameter' run sweep linear fixed_tree --set K=1 Z=1 --prompt "$novel" --out o.jsonl
   refuses 2 'linear: K = 300 is out of range: 1..256' run sweep linear --set K=1,300 --prompt "$novel" --out o.jsonl
   refuses 2 'linear: K = two is not an integer' run sweep linear --set K=two --prompt "$novel" --out o.jsonl
   refuses 2 "linear: K: '5..1' is not a range" run sweep linear --set K=5..1 --prompt "$novel"

@@ -43,15 +43,15 @@ it_leaves_out_lines_that_are_damaged_and_says_which() {
 }
 it_refuses_what_is_no_trace() {
   refuses 2 'nowhere.jsonl: No such file' run trace nowhere.jsonl
-  refuses 2 'one file is expected' run trace
-  refuses 2 'one file is expected' run trace a b
+  refuses 2 'expected one file' run trace
+  refuses 2 'expected one file' run trace a b
   for text in '' '{}' '{"schema":"dtrun.runs/1"}' 'hello' '{"schema":"dtrun.trace/1"}'; do
     printf '%s' "$text" >bad.jsonl
     refuses 2 'bad.jsonl: not a trace: its first line is not one of schema dtrun.trace/1' run trace bad.jsonl
   done
   write_trace
   head -1 t.jsonl >bad.jsonl
-  refuses 2 'bad.jsonl: no whole iteration' run trace bad.jsonl
+  refuses 2 'bad.jsonl: no complete iteration' run trace bad.jsonl
 }
 it_draws_the_same_trees_without_graphviz() {
   succeeds eagle2 --set top_k=5 --set total=20 --text 'It was a dark night, and' -n 30 --ignore-eos --trace t.jsonl

@@ -1,6 +1,6 @@
--- Adjustments are exact: with random penalties, biases, bans, minimum lengths and grammars, sampled or not, every
--- policy gives the tokens of plain decoding and their log-probabilities to the bit; alone, in batches of others, with a
--- window, and with a head that drafts.
+-- Logit adjustments are exact: with random penalties, biases, bans, minimum lengths and grammars, greedy and sampled,
+-- every policy generates the tokens of plain decoding with bit-identical log-probabilities; alone, in batches, with a
+-- window, and with a draft head.
 -- dtrun run tests/exact/adjustments.lua [--settings 200] [--tokens 24]
 local dt = require "dt"
 
@@ -34,7 +34,7 @@ local GRAMMARS = {
 
 local function pick(list) return list[math.random(#list)] end
 
--- What the i-th setting asks for; nil: not that.
+-- The options of the i-th setting; nil: not used.
 local function setting_of(i, vocab)
   math.randomseed(i)
   local bias = {}

@@ -1,5 +1,5 @@
--- Many prompts through a few slots: every sequence is what it is alone under plain decoding, and the memory stays what
--- it was after the first few, however many follow.
+-- Many prompts in a few slots: every sequence equals the one that plain decoding generates alone, and memory does not
+-- grow after the first few sequences.
 -- dtrun run tests/exact/crowd.lua [--prompts 200] [--tokens 24] [--slots 8]
 local dt = require "dt"
 
@@ -21,7 +21,7 @@ for name, value in pairs(opts.load) do load[name] = value end
 load.ctx = CONTEXT
 local pair = assert(dt.load(load))
 
--- The first tokens of a file: from 4 to all but one of the context, in no order.
+-- The first tokens of a file: between 4 tokens and one less than the context, in a mixed order.
 local function piece(i)
   local folder = i % 2 == 1 and "wikitext2" or "novels"
   local file = assert(io.open(("%s../../scripts/prompts/%s/%02d.txt"):format(HERE, folder, i // 2 % 20 + 1), "rb"))
@@ -35,7 +35,7 @@ local function options(policy, seed)
   return { policy = policy, seed = seed, temp = 1.0, top_p = 0.95, tokens = opts.tokens, stop = { ".", " and" } }
 end
 
--- KiB of this process in memory, the garbage collected; nil where nobody says.
+-- KiB of this process in memory, after collecting garbage; nil if the system does not say.
 local function memory()
   local status = io.open "/proc/self/status"
   if not status then return nil end

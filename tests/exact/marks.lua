@@ -1,5 +1,6 @@
--- Texts that hold marks end as plain decoding's do, under every policy, alone and in batches: stop strings, the mark
--- that ends an answer (a token, or its text where the tokenizer has none), schemas and grammars whose text spells one.
+-- Texts that contain marks end like those of plain decoding, with every policy, alone and in batches. Marks are stop
+-- strings, the end of an answer (a token, or its text if the tokenizer has no such token), and texts in schemas and
+-- grammars that spell one.
 -- dtrun run tests/exact/marks.lua [--tokens 40]
 local dt = require "dt"
 
@@ -24,7 +25,7 @@ local function with(base, more)
   return t
 end
 
--- What a text is asked for, and all of it where that is known; `ends`: how.
+-- The options of each text, the whole text if it is known, and how it ends (`ends`).
 local CASES = {
   { ask = with(SPELLS, {}), spells = true },
   { ask = with(SPELLS, { stop = { "/s", "zzz" } }), text = "<", ends = "stop" },

@@ -1,11 +1,12 @@
 -- The exactness matrix: whatever the policy, the number of threads and the instruction set, the tokens are those of
 -- plain decoding.  dtrun run tests/exact/matrix.lua [--prompts 40] [--tokens 200]
 --
--- For each prompt, window and types of the target's weights and of the caches the first backend's `ar` sets the tokens
--- that every other run must give. The scalar backend is slow and gets 4 prompts, 64 tokens and small trees. Variants
--- that this machine lacks are named and skipped; --backend and --threads choose among them. Beside all prompts by
--- themselves each policy has the first 6 in a batch: 5 at once, and the last one takes the place of the one that ends
--- first. A draft head (-md, -md2) reads its target's features: there the tokens are set by the target alone.
+-- For each prompt, window and type of the target's weights and caches, `ar` on the first backend determines the tokens
+-- that every other run must generate. The scalar backend is slow and gets 4 prompts, 64 tokens and small trees.
+-- Variants that this machine does not support are listed and skipped; --backend and --threads select some. In addition
+-- to each prompt alone, each policy generates from the first 6 in a batch: 5 at once, and the last one takes the slot
+-- of the one that ends first. A draft head (-md, -md2) reads its target's features; then the target alone determines
+-- the tokens.
 local dt = require "dt"
 
 local opts = dt.args {

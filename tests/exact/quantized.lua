@@ -59,7 +59,7 @@ for _, case in ipairs(dofile(HERE .. "policies.lua")) do -- the families' models
   if case.policy:find "random_trees" then case.params = { vocab = 256 } end
   if not case.policy:find "one_level" then EVERY_POLICY[#EVERY_POLICY + 1] = case end
 end
-local BATCH, SLOTS, SEED = 3, 2, 7 -- texts of a batch, so many at once; the first one's seed
+local BATCH, SLOTS, SEED = 3, 2, 7 -- texts of a batch; texts at once; seed of the first one
 
 local function read_prompt(i, chars)
   local file = dt.check(io.open(("%s../../scripts/prompts/%s/%02d.txt"):format(HERE,

@@ -1,5 +1,5 @@
--- Random policies (random_policy.lua), alone and in batches, greedy and sampled: what a policy does to its trees must
--- never change the tokens, and all that it may end with is a policy's failure, after a beginning of plain decoding's.
+-- Random policies (random_policy.lua), alone and in batches, greedy and sampled: whatever a policy does to its trees
+-- must not change the tokens. It may only fail with an error of the policy, after some first tokens of plain decoding.
 -- dtrun run tests/exact/random_policies.lua [--policies 300] [--seed 1] [--loaded 25]
 --
 -- Policy i has the seed --seed + i - 1, so --policies 1 --seed S repeats that of seed S. Most run on scripted pairs;

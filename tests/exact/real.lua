@@ -1,9 +1,9 @@
 -- A real model drafts for itself, and every policy gives the tokens of plain decoding; its chats have the ids that
 -- transformers gives them.  dtrun run tests/exact/real.lua
--- Without options on the model that scripts/get-model smollm2 brings; where that is not there, the test is skipped
--- (exit status 77). A draft that is the target itself guesses right, so that deep trees are accepted too; prompts are
--- chats and running text. -m and -md name another pair, --questions a file of them (JSON lines; as ChatML), --all
--- compares every policy of the matrix (the hostile ones, whose trees are large, on two prompts):
+-- Without options it uses the model from scripts/get-model smollm2; without that model the test is skipped (exit status
+-- 77). The draft is the target itself and guesses right, so that deep trees are accepted, too. Prompts are chats and
+-- running text. -m and -md name another pair, --questions a file of questions (JSON lines; as ChatML). --all compares
+-- every policy of the matrix (the hostile ones, whose trees are large, on two prompts):
 -- dtrun run tests/exact/real.lua -m 1.5b.gguf -md 0.5b.gguf --questions scripts/prompts/code.jsonl --all
 local dt = require "dt"
 
@@ -20,7 +20,8 @@ local opts = dt.args {
 local HERE = arg[0]:match "^(.*/)" or "./"
 local MODEL = HERE .. "../../models/SmolLM2-135M-Instruct.Q4_1.gguf"
 
--- Those with `prompts` get as many, and few tokens: their trees are large, and a row costs here.
+-- Policies with `prompts` get that number of prompts and few tokens: their trees are large, and rows are expensive
+-- here.
 local POLICIES = {
   { policy = "linear" },
   { policy = "prompt_lookup", seldom = true },

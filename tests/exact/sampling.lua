@@ -50,7 +50,7 @@ for p = 1, opts.prompts do
   file:close()
 end
 
--- What generate and generate_batch are both told.
+-- The options that generate and generate_batch share.
 local function options(case, setting, seed)
   return {
     policy = case.policy, preset = case.preset, params = case.params, coupled = case.coupled, seed = seed,

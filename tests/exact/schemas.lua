@@ -17,7 +17,7 @@ local opts = dt.args {
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
 local TEMPS = { 0, 1, 2 }
-local MORE = { "It was a dark night, and", "The record of the day: " } -- prompts beside that of the case in a batch
+local MORE = { "It was a dark night, and", "The record of the day: " } -- further prompts in the batch of a case
 
 local out = assert(io.open(opts.texts, "w"))
 local pair = assert(dt.load(opts.load))

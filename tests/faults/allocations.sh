@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Every allocation of some short runs fails in turn, by itself and with all that follow (fail_alloc.c): dtrun must end by
-# itself, with the status 1 and one line that tells of memory, or go on as if nothing had been.
+# Every allocation of some short runs fails in turn, alone and together with all later ones (fail_alloc.c). dtrun must
+# either end
+# by itself, with exit status 1 and one line about memory, or continue as if nothing had happened.
 # allocations.sh DTRUN SOURCE LIBRARY [STEP]: each STEP-th allocation (default: some 40 of each run). From a line like
 # "allocation 5758 and all after it", FAULTS=all,5758 LD_PRELOAD=LIBRARY dtrun ... looks at one; "one" fails just that.
 . "$(dirname "$0")/../cli/helpers.sh"
@@ -55,7 +56,7 @@ it_survives_the_command_line() {
   tries "list" --list
 }
 
-# Its keys, which are read before and behind the tokenizer.
+# The keys of a GGUF file, which are read before and after the tokenizer.
 it_tells_of_memory_where_a_gguf_file_is_read() {
   local all gguf=(ar -m "$source_dir/tests/golden/logits/gguf_llama/model.gguf" -p hello -n 1 -t 1 -q)
   all=$(allocations "${gguf[@]}")
@@ -68,13 +69,13 @@ it_survives_several_texts() {
   tries "several texts" linear --prompts prompts.jsonl -np 2 -n 4 -t 1 -q
 }
 
-# Each text that fails has its line. That costs cannot be kept beside that is nothing to tell.
+# Each text that fails has one line. A failure to write costs is not reported in addition.
 it_tells_of_nothing_else_where_a_batch_has_no_memory() {
   local all at batch=(rate --prompts prompts.jsonl -np 2 -n 4 -t 1 -q)
   local XDG_CACHE_HOME=$PWD/prompts.jsonl # a file: nothing can be kept in it
   printf '{"prompt": "%s"}\n' 'The ship' 'It was' 'A third' >prompts.jsonl
   all=$(allocations "${batch[@]}")
-  grep -q 'costs cannot be kept' stderr || fail 'a batch that ends well does not tell that costs cannot be kept'
+  grep -q 'costs cannot be written to' stderr || fail 'a batch that ends well does not tell that costs cannot be kept'
   for ((at = all - 2000; at < all; at += ${step:-100})); do
     status=0
     with_faults all,$at "${batch[@]}" || status=$?
@@ -84,7 +85,7 @@ it_tells_of_nothing_else_where_a_batch_has_no_memory() {
   done
 }
 
-# An answer that fails is told, and the next question is asked.
+# A failed answer is reported, and the conversation continues with the next question.
 it_survives_a_conversation() {
   local all every at mode talk=(chat --template chatml -n 2 -t 1 -q)
   printf 'The\nmore\n' >typed

@@ -1,14 +1,14 @@
 /* Preloaded into dtrun by allocations.sh. At every STEP-th allocation of the main thread the process forks twice: in
- * one child this allocation fails, in the other this one and all that follow. The parent waits for each, judges how it
- * ended, and goes on as if nothing had been, so one run tries them all.
+ * one child this allocation fails, in the other this one and all that follow. The parent waits for each, checks how it
+ * ended, and continues as if nothing had happened, so that one run tries all allocations.
  *
  * FAULTS=STEP,FIRST,LOG: which allocations (FIRST, FIRST + STEP, ..), and the file that receives mistakes and a sum.
- * FAULTS=one,N or FAULTS=all,N: no fork, the N-th allocation fails in this very process, or all from there on: to look
- * at one case, and for programs whose files two processes cannot both write.
+ * FAULTS=one,N or FAULTS=all,N: without forks, the N-th allocation of this process fails, or all from there on. This is
+ * for examining one case, and for programs whose files two processes cannot both write.
  *
- * A child must end by itself with the status 0 or 1. With 1 it has said why, in a line that tells of memory, and has
- * written no line that the parent does not; with 0 it has written all that the parent does, and if it says something,
- * that tells of memory. Standard output must be a file. */
+ * A child must end by itself with status 0 or 1. With status 1 it has reported the cause in a line about memory, and has
+ * written no line that the parent does not write; with status 0 it has written everything that the parent writes, and
+ * any message is about memory. Standard output must be a file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

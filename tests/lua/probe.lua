@@ -1,10 +1,10 @@
--- What the tests of policies share: scripted pairs, and the trees that a policy grows on them, read from a trace.
+-- Helpers for tests of policies: scripted pairs, and the trees that a policy grows on them, read from a trace.
 --
 --   local probe = dofile(arg[0]:match "^(.*/)" .. "probe.lua")
 --   probe.tree(probe.fake(draft, target), "linear", { K = 2 })        -- "0>2 1>5"
 --
 -- Both models of a scripted pair are Markov chains over a few tokens: draft[t] holds the probabilities of the tokens
--- after t, target[t] is the one token that the target takes after t. The prompt is 1, if not told otherwise. A tree is
+-- after t, target[t] is the token that the target chooses after t. The prompt is 1 by default. A tree is
 -- written as its nodes in the order of creation, "parent>token"; several trees have "|" in between.
 local dt = require "dt"
 local lu = require "luaunit"
@@ -46,7 +46,7 @@ function probe.long_text(n, vocab)
   return table.concat(words)
 end
 
--- The first iterations (1, if not given) as a trace tells them; the second result is what generate gave.
+-- The first iterations (default: 1) from a trace; the second result is that of generate.
 function probe.trace(pair, policy, params, iterations, options)
   local request = { policy = policy, params = params, prompt = " 1", tokens = 200, ignore_eos = true }
   request = probe.with(request, options or {})
@@ -131,7 +131,7 @@ function probe.source(policy)
   error("no policy " .. policy)
 end
 
--- What a policy thinks leaves its box only as an error: this one raises the states of the first iterations.
+-- A policy can only report its state from the box as an error: this one raises the states of the first iterations.
 local STATES = [[
 local P = (function() %s
 end)()

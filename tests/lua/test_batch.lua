@@ -1,4 +1,4 @@
--- Several sequences at once, on scripted pairs: each is what it would be alone, whatever the others do.
+-- Several sequences at once, on scripted pairs: each equals the one that is generated alone, whatever the others do.
 local dt = require "dt"
 local lu = require "luaunit"
 local HERE = arg[0]:match "^(.*/)" or "./"
@@ -28,7 +28,7 @@ local function merged(base, more)
   return both
 end
 
--- What each of the prompts gives by itself under plain decoding with its own seed.
+-- The results of plain decoding for each prompt alone, with its own seed.
 local function alone(pair, list, options)
   local results = {}
   for i, prompt in ipairs(list) do
@@ -99,7 +99,7 @@ function TestBatch.test_texts_end_by_themselves_and_waiting_prompts_take_their_p
     order[#order + 1] = i
   end }
   lu.assertTrue(done)
-  lu.assertEquals(order, { 2, 3, 4, 5, 1, 6 }) -- 39 iterations of 1; beside it 2, 20, 4, 1, and then 35
+  lu.assertEquals(order, { 2, 3, 4, 5, 1, 6 }) -- 39 iterations of 1; at the same time 2, 20, 4, 1, and then 35
 end
 
 function TestBatch.test_prefixes_and_limits()
@@ -116,7 +116,7 @@ function TestBatch.test_prefixes_and_limits()
     lu.assertErrorMsgContains(message, pair.generate_batch, pair,
                               { policy = "ar", prompts = { " 1" }, slots = slots })
   end
-  lu.assertErrorMsgContains("no list of prompts", pair.generate_batch, pair, { policy = "ar", prompts = {} })
+  lu.assertErrorMsgContains("not a list of prompts", pair.generate_batch, pair, { policy = "ar", prompts = {} })
   lu.assertErrorMsgContains("unknown key 'prompt'", pair.generate_batch, pair, { policy = "ar", prompt = " 1" })
 end
 
@@ -133,7 +133,7 @@ function TestBatch.test_a_policy_that_fails_ends_its_own_text_only()
     ["went wrong"] = "error 'went wrong'",
     ["longer than"] = "while true do pcall(error) end",
     ["there is no node 99"] = "tree:draft_step(99)",
-    ["without a commit"] = "P.step = function() end",
+    ["without a call of commit"] = "P.step = function() end",
     ["no candidates yet"] = "tree:draft_step(0); tree:add(0, 3); tree:branch(1, 1)",
   }
   for message, statement in pairs(bad) do
@@ -244,7 +244,7 @@ function TestBatch.test_wrong_pauses_are_refused()
     local request = { policy = "p.lua", prompt = " 1", tokens = 3, source = source(PAUSES:format(text)) }
     return select(2, pair:generate(request)).message
   end
-  lu.assertStrContains(fails "-1", "seq:pause: n = -1 is below 0")
+  lu.assertStrContains(fails "-1", "seq:pause: n = -1 is negative")
   lu.assertStrContains(fails "0.5", "seq:pause: n")
   lu.assertStrContains(fails "1, -1", "seq:pause: equal = -1 is out of range: 0..64")
   lu.assertStrContains(fails "1, 65", "seq:pause: equal = 65 is out of range: 0..64")

@@ -31,7 +31,7 @@ end
 
 TestBounds = {}
 
--- form has a %d, which may be `most`, or, unless told, one more.
+-- form has a %d, which may be `most`, or `above` (default: one more) if that must fail.
 local function bound(form, most, expected, above)
   lu.assertNotNil(run(form:format(most)))
   refused(expected, run(form:format(above or most + 1)))
@@ -79,7 +79,7 @@ function TestBounds.test_the_file()
   local result, failure = generate(padded(65537))
   lu.assertNil(result)
   lu.assertEquals(failure.kind, "input")
-  lu.assertStrContains(failure.message, "65537 bytes are more than 65536")
+  lu.assertStrContains(failure.message, "the policy has 65537 bytes, more than the maximum of 65536")
 end
 
 function TestBounds.test_parameters()
@@ -116,10 +116,10 @@ end
 
 function TestBounds.test_seconds_of_a_run()
   local slow = SOURCE:format("zeros = ('\\0'):rep(65536)", "", "for _ = 1, 100 do local _ = zeros < zeros end")
-  refused("used up its seconds", generate(slow, { policy_seconds = 0.1, tokens = 300 }))
+  refused("used up its time limit", generate(slow, { policy_seconds = 0.1, tokens = 300 }))
   lu.assertNotNil(generate(slow, { policy_seconds = 1000, tokens = 20 }))
   local start = os.clock()
-  refused("used up its seconds", run("while true do local _ = ('x'):rep(60000) end", { policy_seconds = 0.1 }))
+  refused("used up its time limit", run("while true do local _ = ('x'):rep(60000) end", { policy_seconds = 0.1 }))
   lu.assertTrue(os.clock() - start < 0.6)
   for _, value in ipairs { 0, -1, "1" } do
     lu.assertErrorMsgContains("policy_seconds", generate, slow, { policy_seconds = value })

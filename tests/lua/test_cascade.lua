@@ -104,7 +104,7 @@ function TestModels.test_a_pair_with_one_draft_has_no_second()
   local one = probe.with(MODELS, {})
   one.draft2 = nil
   draft([[
-    local none = "model = 2: there is no second draft model: --draft2 names one"
+    local none = "model = 2: there is no second draft model: give one with --draft2"
     eq(tree.seq.models, 1) eq(tree.seq:unread(2), 0)
     raises("tree:draft_step: " .. none, tree.draft_step, tree, 0, { model = 2 })
     raises("tree:draft_chain: " .. none, tree.draft_chain, tree, 0, 1, { model = 2 })
@@ -286,8 +286,8 @@ TestRateOfTwo = {}
 local WHICH = "self.guesses.passes == 0 and 0 or self.guesses.chosen.model"
 
 -- How many iterations asked each model, 0: none; the first `learns` are left out. The text is 1, 2, .. and never
--- repeats; right[m] says whether draft m is right behind token t, and a pass of it takes ms[m] where the target's takes
--- 10.
+-- repeats; right[m](t) says whether draft m is right after token t, and a pass of it takes ms[m] ms if the target's
+-- takes 10.
 local function asked(right, ms, learns, iterations)
   local rules, target = { {}, {} }, {}
   for t = 1, 197 do

@@ -27,7 +27,7 @@ end
 local MODELS = { vocab = 9, context = 60, target = { [""] = { [1] = 0.9 } },
                  draft = { [""] = { [1] = 0.5, [2] = 0.25 }, ["1"] = { [2] = 1.0 }, ["2"] = { [3] = 1.0 } } }
 
--- Runs `body` as the first draft of a text of so many tokens; the policy's own assertions fail the test.
+-- Runs `body` as the first draft of a text of n tokens; the policy's own assertions fail the test.
 local function draft(body, tokens, how, more)
   local models = {}
   for key, value in pairs(MODELS) do models[key] = value end
@@ -96,7 +96,7 @@ function TestChain.test_a_grammar_forbids_guesses_and_may_end_it()
   local result = draft("chain(tree, 0, { 4, 5, 6, 8 }, tree:draft_chain(0, 9))", 20, forced, { eos = 8 })
   lu.assertEquals(result.tokens, { 4, 5, 6, 8 })
   lu.assertEquals(result.stats.accepted, 3)
-  draft("chain(tree, tree:add(0, 3), {}, tree:draft_chain(1, 2))", 20, forced, { eos = 8 }) -- behind a forbidden one
+  draft("chain(tree, tree:add(0, 3), {}, tree:draft_chain(1, 2))", 20, forced, { eos = 8 }) -- after a forbidden one
 end
 
 function TestChain.test_mistakes_raise_and_name_the_argument()
@@ -135,7 +135,7 @@ function TestChain.test_mistakes_raise_and_name_the_argument()
   end
 end
 
--- ---- beside the loop that it replaces -------------------------------------------------------------------------------
+-- ---- compared with the loop that it replaces ------------------------------------------------------------------------
 
 local LOOP = [[
   local node, least = tree.root, %s

@@ -1,4 +1,4 @@
--- What passes cost, as drivers and policies see it.
+-- The costs of passes, for drivers and policies.
 local lu = require "luaunit"
 local dt = require "dt"
 
@@ -38,7 +38,7 @@ function TestCosts.test_the_first_draft_pass_of_an_iteration_has_a_time_of_its_o
   local pair = fake { costs = SAMPLED }
   lu.assertStrContains(in_policy(pair, "self.costs:first(128)"), "<0.25>")
   lu.assertStrContains(in_policy(pair, "self.costs:first(129)"), "<0.5>")
-  lu.assertStrContains(in_policy(pair, "self.costs:first(128, 2)"), "<0.375>") -- a row more
+  lu.assertStrContains(in_policy(pair, "self.costs:first(128, 2)"), "<0.375>") -- two rows
   local alone = fake { draft = false, costs = { contexts = { 128 }, rows = { 1 }, target = { { 1.0 } } } }
   lu.assertStrContains(in_policy(alone, "self.costs:first(1)", "costs = true, draft = false"),
                        "costs:first: there is no draft model")
@@ -127,7 +127,7 @@ function TestCosts.test_what_is_kept_is_a_list_of_finite_numbers()
     ['keep(("n"):rep(33), {1})'] = "costs:keep: a name is a string of 1 to 32 bytes without NUL",
     ['keep("n\\0", {1})'] = "costs:keep: a name is a string of 1 to 32 bytes without NUL",
     ['keep("n", (function() local t = {} for i = 1, 257 do t[i] = i end return t end)())'] =
-      "costs:keep: a list of more than 256 numbers",
+      "costs:keep: the list has more than 256 numbers",
     ["recall(7)"] = "costs:recall: a name is a string of 1 to 32 bytes without NUL",
   } do lu.assertStrContains(in_policy(pair, "self.costs:" .. expression), message) end
 end
@@ -142,7 +142,7 @@ function TestCosts.test_a_pass_of_the_target_costs_more_the_more_experts_it_read
     ["9, 1, nil, 1e9"] = "124999998.0",
   } do lu.assertStrContains(in_policy(pair, ("self.costs:target(%s)"):format(expression)), "<" .. ms .. ">") end
   lu.assertStrContains(in_policy(fake(), "self.costs:target(5, 1, nil, 1000)"), "<2.0>") -- a table without experts
-  lu.assertErrorMsgContains("costs: experts needs a count per row", fake, { costs = {
+  lu.assertErrorMsgContains("costs: experts needs one number for each row count", fake, { costs = {
     contexts = { 128 }, rows = { 1 }, target = { { 1.0 } }, experts = { 0.5 }, expert = { 0 } } })
 end
 
@@ -257,7 +257,7 @@ function TestCosts.test_bad_arguments_name_function_and_argument()
 end
 
 function TestCosts.test_a_table_that_is_none_raises()
-  lu.assertErrorMsgContains("costs: rows does not begin with 1", dt.fake,
+  lu.assertErrorMsgContains("costs: rows must begin with 1", dt.fake,
                             { vocab = 9, costs = { contexts = { 128 }, rows = { 2 }, target = { { 1.0 } } } })
 end
 

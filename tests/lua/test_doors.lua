@@ -1,5 +1,5 @@
--- What policies are told and may do beside growing trees: bonus, temp, drafted, lists as parameters, init's allowance,
--- files beside the policy, and what is said of names that are not there.
+-- What policies have in addition to trees: bonus, temp, drafted, lists as parameters, init's time, required files, and
+-- messages about unknown names.
 local lu = require "luaunit"
 local dt = require "dt"
 
@@ -163,7 +163,7 @@ function TestDoors.test_the_result_keeps_the_list_that_was_given()
                          { params = { w = { 4, 5 } } }).params, { w = "4,5" })
 end
 
--- ---- names that are not there --------------------------------------------------------------------------------------
+-- ---- unknown names -------------------------------------------------------------------------------------------------
 
 function TestDoors.test_a_method_that_nothing_calls_is_an_error()
   for wrong, right in pairs { Draft = "draft", DRAFT = "draft", drat = "draft", draftt = "draft", inti = false,
@@ -171,7 +171,7 @@ function TestDoors.test_a_method_that_nothing_calls_is_an_error()
                               helper = false, drafting = false, restart = false, st = false, propose = false } do
     local source = DEFINE .. ("function P:%s() end"):format(wrong)
     if right then
-      fails(source, ("test has no method '%s' that is called: did you mean '%s'?"):format(wrong, right))
+      fails(source, ("test: a method '%s' would never be called: did you mean '%s'?"):format(wrong, right))
     else
       passes(source)
     end
@@ -224,15 +224,15 @@ end
 
 function TestDoors.test_what_is_not_in_the_box_is_said_so()
   passes([[
-    raises("string.match is not in the box, which has of string: byte, char, format, len, lower, rep, reverse, "
+    raises("string.match does not exist for policies; string has: byte, char, format, len, lower, rep, reverse, "
              .. "sub, upper",
            function() return string.match("a", "b") end)
-    raises("table.move is not in the box, which has of table: concat, insert, pack, remove, sort, unpack",
+    raises("table.move does not exist for policies; table has: concat, insert, pack, remove, sort, unpack",
            function() return table.move end)
-    raises("utf8.x is not in the box, which has of utf8: char, charpattern, codepoint, codes, len, offset",
+    raises("utf8.x does not exist for policies; utf8 has: char, charpattern, codepoint, codes, len, offset",
            function() return utf8.x end)
     raises("undefined variable 'nothing'", function() return nothing end)
-    raises("string.number is not in the box, which has of string: byte, char, format, len, lower, rep, reverse, "
+    raises("string.number does not exist for policies; string has: byte, char, format, len, lower, rep, reverse, "
              .. "sub, upper",
            function() return string[1] end)
     string.match = function() return 7 end
@@ -242,10 +242,10 @@ function TestDoors.test_what_is_not_in_the_box_is_said_so()
     if message:sub(-40) ~= ("x"):rep(40) or message:sub(-41) ~= " " .. ("x"):rep(40) then error(message) end
   ]] .. DEFINE)
   fails(DEFINE .. "function P:draft() return (self.name or 'x'):gsub('a', 'b') end",
-        "test.lua:8: string.gsub is not in the box, which has of string: byte, char")
+        "test.lua:8: string.gsub does not exist for policies; string has: byte, char")
   for _, name in ipairs { "io", "os", "debug", "package", "coroutine", "load", "loadfile", "dofile", "xpcall",
                           "collectgarbage", "warn", "loadstring" } do
-    fails("local x = " .. name .. "\n" .. DEFINE, ("undefined variable '%s': it is not in the box"):format(name))
+    fails("local x = " .. name .. "\n" .. DEFINE, ("undefined variable '%s': policies may use only"):format(name))
   end
 end
 
@@ -261,7 +261,7 @@ function TestDoors.test_init_may_take_50_times_what_a_step_may()
   fails(LOOP:format(21) .. " " .. DEFINE, "policy ran longer than 2 s (or 20 million instructions) in its file")
 end
 
--- ---- files beside the policy ---------------------------------------------------------------------------------------
+-- ---- required files ------------------------------------------------------------------------------------------------
 
 local folder
 
@@ -307,9 +307,10 @@ function TestDoors.test_what_is_wrong_with_a_module_is_told()
     loop = "policy ran longer than 2 s (or 20 million instructions) in its file",
     circle = "require: 'circle' failed before, or requires itself",
     globals = "undefined variable 'os'", missing = "missing.lua: cannot read the module: No such file",
-    ["../x"] = "require: a module is dt.policy, or a file beside the policy: NAME for NAME.lua",
-    ["a.b"] = "require: a module is", ["a\\0b"] = "require: a module is", ["-x"] = "require: a module is",
-    [("x"):rep(65)] = "require: a module is", [("x"):rep(64)] = "cannot read the module",
+    ["../x"] = "require: expected \"dt.policy\", or \"NAME\" for the file NAME.lua next to the policy file",
+    ["a.b"] = "require: expected \"dt.policy\"", ["a\\0b"] = "require: expected \"dt.policy\"",
+    ["-x"] = "require: expected \"dt.policy\"",
+    [("x"):rep(65)] = "require: expected \"dt.policy\"", [("x"):rep(64)] = "cannot read the module",
   } do
     fails(nil, message, beside(DEFINE .. ("require '%s'"):format(name)))
   end
@@ -317,8 +318,8 @@ end
 
 function TestDoors.test_modules_are_for_the_time_when_the_file_is_read()
   write("helper.lua", "return 1")
-  fails(nil, "main.lua:8: require: 'helper' is not loaded: a policy's file requires what lies beside it when it is "
-        .. "read", beside(DEFINE .. "function P:draft() require 'helper' end"))
+  fails(nil, "main.lua:8: require: 'helper' is not loaded: only a policy file can require other files, while it is "
+        .. "loaded", beside(DEFINE .. "function P:draft() require 'helper' end"))
   passes(nil, beside("local h = require 'helper'\n" .. DEFINE
     .. "function P:draft() if require 'helper' ~= h then error() end end"))
   fails(DEFINE .. "require 'helper'", "require: 'helper' is not loaded")
@@ -332,7 +333,7 @@ function TestDoors.test_all_files_together_have_64_KiB()
   write("large.lua", (" "):rep(left))
   passes(nil, main)
   write("large.lua", (" "):rep(left + 1))
-  fails(nil, ("%d bytes are more than %d"):format(left + 1, left), main)
+  fails(nil, ("%d bytes are more than the maximum of %d"):format(left + 1, left), main)
   write("a.lua", "return " .. (" "):rep(40000) .. "1")
   write("b.lua", "return " .. (" "):rep(40000) .. "1")
   fails(nil, "bytes are more than", beside(DEFINE .. "require 'a' require 'b'"))

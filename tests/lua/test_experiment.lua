@@ -91,7 +91,7 @@ function TestPrompts:test_what_is_no_prompt_is_named_with_its_place()
   refuses("/s.jsonl:2: empty", { sets = { self:file("s.jsonl", good .. '{"id": 2, "prompt": ""}\n') } })
   local cut_off = good .. '{"id": 2, "prompt": "a\xC3"}\n'
   refuses("/s.jsonl:2: invalid UTF-8 at byte 23", { sets = { self:file("s.jsonl", cut_off) } })
-  refuses("s.jsonl:2: the prompt is called s/1, as that of ", { sets = { self:file("s.jsonl", good .. good) } })
+  refuses("s.jsonl:2: the prompt is named s/1, as is ", { sets = { self:file("s.jsonl", good .. good) } })
   lu.assertErrorMsgContains("unknown key 'file'", experiment.prompts, { file = "x" })
 end
 
@@ -217,10 +217,10 @@ function TestExperiment:test_a_shards_file_is_its_own_and_of_these_settings()
   self:refuses('made with shard = "2/2", not "1/2"', { shard = "1/2" })
   self:refuses("made with runs of deep = 8, not null",
     { shard = "2/2", arms = { { policy = "linear", params = { K = 3 } } } })
-  self:refuses("out.jsonl: shard 2/2 itself: give the same --shard to go on with it", {})
+  self:refuses("out.jsonl: the file of shard 2/2: give the same --shard to continue it", {})
 end
 
--- Of the file of a run-through the first lines, as another node would have written them.
+-- The first lines of a complete file, as another node would have written them.
 function TestExperiment:test_plain_decoding_is_run_again_on_another_node()
   local whole = assert(experiment.run(self:spec()))
   for _, stop in ipairs { 2, 7, 24 } do
@@ -265,13 +265,13 @@ function TestExperiment:test_a_file_of_other_conditions_is_refused()
   lu.assertEquals(read(self.out), before)
 end
 
--- What has the FNV-1a 64 of another text is another text: a policy's, or a prompt's.
+-- Texts with equal FNV-1a 64 hashes are different texts: those of policies and of prompts.
 function TestExperiment:test_twins_do_not_share_an_experiment()
   local function twin(name) return read((arg[0]:match "^(.*/)" or "./") .. "../data/twins/" .. name) end
   local path = self:file("p.lua", twin "keeper.lua")
   assert(experiment.run(self:spec { arms = { { policy = path } } }))
   write(path, twin "thief.lua")
-  self:refuses("its runs of twin are of another text of that policy (source ", { arms = { { policy = path } } })
+  self:refuses("its runs of twin used another version of that policy (source ", { arms = { { policy = path } } })
   local function of(name)
     return experiment.open(self:spec { out = self:file("texts.jsonl", ""), arms = {},
                                        prompts = { { set = "twins", name = "twins/1", text = twin(name) } } })
@@ -281,12 +281,12 @@ function TestExperiment:test_twins_do_not_share_an_experiment()
   lu.assertEquals(assert(of "tide.txt").head.protocol.texts, texts)
 end
 
--- Of an earlier dtrun, whose hashes were shorter.
+-- A file of an earlier dtrun, whose hashes were shorter.
 function TestExperiment:test_a_file_of_an_earlier_program_is_refused_with_what_to_do()
   assert(experiment.run(self:spec()))
   write(self.out, (read(self.out):gsub('"build": "%x+"', '"build": "0123456789abcdef"', 1)))
   self:refuses('out.jsonl: made with build = "0123456789abcdef", not "', {})
-  self:refuses(": begin anew with --out and another file", {})
+  self:refuses(": start again with --out and another file", {})
 end
 
 function TestExperiment:test_a_disturbed_run_is_made_again_and_what_stays_disturbed_is_told()
@@ -298,13 +298,14 @@ function TestExperiment:test_a_disturbed_run_is_made_again_and_what_stays_distur
     tries[i], disturbed[i] = run.tries, run.disturbed or false
   end
   lu.assertEquals(tries, { 2, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1 })
-  local why = "put off a processor 300 times in 1.00 s"
+  local why = "it was preempted 300 times in 1.00 s"
   lu.assertEquals(disturbed, { false, false, false, why, false, false, false, false, false, false, false, false })
   lu.assertEquals(record.disturbance(assert(record.read(self.out)).runs), "The machine was busy: 3 of 12 runs were "
-    .. "disturbed and repeated; 1 stayed disturbed (one was " .. why
+    .. "disturbed and repeated; 1 were disturbed even in the last try (one: " .. why
     .. "), and 0 of these count because there are no others.")
   table.remove(done.runs, 4)
-  lu.assertStrContains(record.disturbance(done.runs), "2 of 11 runs were disturbed and repeated; all of them succeed")
+  lu.assertStrContains(record.disturbance(done.runs), "2 of 11 runs were disturbed and repeated; "
+    .. "repeating succeeded for all of them")
   lu.assertNil(record.disturbance { done.runs[2] })
 end
 
@@ -341,13 +342,13 @@ function TestExperiment:test_a_policy_that_changes_while_it_runs_ends_the_experi
     if t.policy == path then write(path, text .. "-- edited") end
     return real:generate(t)
   end
-  self:refuses("changing: the policy's file was changed while the experiment ran: begin anew with --out",
+  self:refuses("changing: the policy's file has changed during the experiment: start again with --out",
                { pair = pair, arms = { { policy = path } }, warmup = 0 })
   for _, run in ipairs(assert(record.read(self.out)).runs) do lu.assertEquals(run.arm, "ar") end
 end
 
 function TestExperiment:test_bad_arms_are_refused_before_anything_runs()
-  self:refuses("linear: no parameter 'X' (there are: K)", { arms = { { policy = "linear", params = { X = 1 } } } })
+  self:refuses("linear: no parameter 'X' (it has: K)", { arms = { { policy = "linear", params = { X = 1 } } } })
   self:refuses("linear: K = 0 is out of range: 1..256", { arms = { { policy = "linear", params = { K = 0 } } } })
   self:refuses("no policy 'nothing'", { arms = { { policy = "nothing" } } })
   self:refuses("two arms are called 'linear'", { arms = { { policy = "linear" }, { policy = "linear" } } })
@@ -388,7 +389,7 @@ function TestExperiment:test_a_policys_error_ends_its_run_only_and_is_not_repeat
   lu.assertTrue(#read(self.out) > #before) -- tried again, and failed again
   spec.retry = nil
   lu.assertEquals(#assert(record.read(self.out)).failures, #done.failures) -- the last counts
-  write(path, (text:gsub('error "enough"', ""))) -- mended, it is run
+  write(path, (text:gsub('error "enough"', ""))) -- after the policy is fixed, it is run
   local mended = assert(experiment.run(self:spec { arms = { { policy = path }, { policy = "linear" } } }))
   lu.assertEquals({ #mended.runs, #mended.failures }, { 24, 0 })
   lu.assertEquals(#assert(record.read(self.out)).failures, 0)

@@ -78,7 +78,8 @@ function TestExperts.test_a_model_without_experts_tells_none()
   lu.assertNil(result.stats.experts_per_pass)
 end
 
--- A scripted target: rows of one token share what they took anew, rows of neighbouring tokens what they kept.
+-- A scripted target: rows of the same token share the experts that they newly select, and rows of neighbouring tokens
+-- share those that they keep.
 local SHARED = [[
 local policy = require "dt.policy"
 local P = policy.define { name = "test", uses = { draft = false } }

@@ -25,7 +25,7 @@ function TestGrid.test_mistakes_name_the_key()
   lu.assertErrorMsgContains("K is an empty list", grid, { K = {} })
   lu.assertErrorMsgContains("K needs numbers from and to", grid, { K = { from = 1 } })
   lu.assertErrorMsgContains("a step that is not 0", grid, { K = { from = 1, to = 2, step = 0 } })
-  lu.assertErrorMsgContains("K: no value between 2 and 1", grid, { K = { from = 2, to = 1 } })
+  lu.assertErrorMsgContains("K: there is no value between 2 and 1", grid, { K = { from = 2, to = 1 } })
 end
 
 os.exit(lu.LuaUnit.run())

@@ -1,4 +1,5 @@
--- Experiments and traces whose names hold what means something to gnuplot, SVG, HTML, Markdown, LaTeX or a spreadsheet.
+-- Experiments and traces whose names contain characters with a meaning for gnuplot, SVG, HTML, Markdown, LaTeX or a
+-- spreadsheet.
 local figure = require "dt.draw.figure"
 local gnuplot = require "dt.gnuplot"
 local lu = require "luaunit"
@@ -10,7 +11,7 @@ local trace_page = require "dt.trace_page"
 local trees = require "dt.trace_trees"
 local visible = require "dt.draw.visible"
 
--- Each beside what a page shows of it.
+-- Each name, and what a page shows for it.
 local NAMES = {
   { "'quoted" }, { "two ''quotes'' \"x\"" }, { "'" }, { [[back\slash\n\047]] }, { "$HOME `id` @x" }, { "{a}_{b}^{c}" },
   { "%d %s 100%" }, { "END_OF_DATA" }, { "a, b; c # d" }, { "</title><script>alert(1)</script>&amp;" }, { "ü – “é”" },

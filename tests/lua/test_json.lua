@@ -21,7 +21,7 @@ end
 
 function TestJson.test_what_json_has_no_word_for_is_null_or_an_error()
   lu.assertEquals(json.encode { 0 / 0, math.huge, json.null }, "[null, null, null]")
-  lu.assertErrorMsgContains("a function has no JSON", json.encode, { f = print })
+  lu.assertErrorMsgContains("a function cannot be JSON", json.encode, { f = print })
   lu.assertErrorMsgContains("a key is a number", json.encode, { [3] = 1 })
   local loop = {}
   loop.loop = loop
@@ -47,12 +47,12 @@ end
 
 function TestJson.test_bad_text_is_nil_and_says_where()
   for text, message in pairs {
-    [""] = "a value is expected", ["[1,]"] = "a value is expected", ["[1 2]"] = "',' or ']'", ['{"a" 1}'] = "':'",
-    ["{a: 1}"] = "a key in quotes", ['"open'] = "a string does not end", ['"\\x"'] = "a bad escape",
-    ["01"] = "a value is expected", ["1."] = "a value is expected", ["nul"] = "a value is expected",
-    ["1e400"] = "a number is too large", ["[-1e400]"] = "a number is too large",
+    [""] = "expected a value", ["[1,]"] = "expected a value", ["[1 2]"] = "',' or ']'", ['{"a" 1}'] = "':'",
+    ["{a: 1}"] = "a key in quotes", ['"open'] = "unterminated string", ['"\\x"'] = "invalid escape",
+    ["01"] = "expected a value", ["1."] = "expected a value", ["nul"] = "expected a value",
+    ["1e400"] = "the number is too large", ["[-1e400]"] = "the number is too large",
     ['"caf\xe9"'] = "invalid UTF-8 at byte 5", ["\xff\xfe"] = "invalid UTF-8 at byte 1",
-    ["[1]\n]"] = "line 2: something follows the value", [("["):rep(1000)] = "nested too deeply",
+    ["[1]\n]"] = "line 2: unexpected text after the value", [("["):rep(1000)] = "nested too deeply",
   } do
     local value, got = json.decode(text)
     lu.assertNil(value, text)

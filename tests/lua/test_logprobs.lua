@@ -41,7 +41,7 @@ function TestLogprobs.test_blocks_are_told_as_the_result_has_them()
   end
 end
 
--- Of the whole text as a prompt, the generated tokens have the log-probabilities that they had.
+-- With the whole text as a prompt, the generated tokens have the same log-probabilities again.
 function TestLogprobs.test_a_prompt_of_ids_has_the_log_probabilities_of_its_tokens()
   local result = generate { logprobs = 2, temp = 1.0, seed = 3 }
   local ids = table.move(result.prompt_ids, 1, #result.prompt_ids, 1, {})
@@ -67,8 +67,8 @@ function TestLogprobs.test_what_is_refused()
   end
   refused("logprobs: 21 is out of range: 0..20", { policy = "ar", prompt = PROMPT, logprobs = 21 })
   refused("log-probabilities", { policy = "ar", prompt = PROMPT, echo = true, tokens = 1 })
-  refused("number 2 is no token id", { policy = "ar", prompt = { 1, "x" } })
-  refused("number 3 is no token id", { policy = "ar", prompt = { 1, 2, -3 } })
+  refused("number 2 is not a token id", { policy = "ar", prompt = { 1, "x" } })
+  refused("number 3 is not a token id", { policy = "ar", prompt = { 1, 2, -3 } })
   refused("prompt token 1 is 4096: out of range 0..4095", { policy = "ar", prompt = { 4096 } })
   refused("repeat_penalty: 0.001 is out of range: 0.01 to 100",
     { policy = "ar", prompt = PROMPT, repeat_penalty = 0.001 })

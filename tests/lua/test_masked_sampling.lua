@@ -25,8 +25,8 @@ local OPTIONS = {
 
 local function target_after(token) return OPTIONS.target[tostring(token)] or OPTIONS.target[""] end
 
--- The probability of each text; `local_masks`: of each token among those allowed; else of whole texts among all texts,
--- which is another law.
+-- The probability of each text. local_masks: each token is sampled among those allowed; otherwise whole texts are
+-- sampled among all allowed texts, which is a different distribution.
 local function law(temp, local_masks)
   local of, sum = {}, 0
   for _, text in ipairs(TEXTS) do

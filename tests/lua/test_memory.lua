@@ -98,13 +98,13 @@ function TestMemory.test_nothing_but_plain_data_is_kept()
     value_fails("a value is a number, a string, a boolean, a list of numbers or nil, not a userdata", seq)
     value_fails("value: item 2 is a string, not a number", { 1, "2" })
     value_fails("value: item 1 is a table, not a number", { {} })
-    value_fails("value: a table that is no list of numbers", { 1, x = 2 })
-    value_fails("value: a table with a metatable", setmetatable({ 1 }, {}))
+    value_fails("value: the table is not a list of numbers", { 1, x = 2 })
+    value_fails("value: the table has a metatable", setmetatable({ 1 }, {}))
     local list = {}
     for i = 1, 256 do list[i] = i end
     assert(m:set(1, list) and #m:get(1) == 256)
     list[257] = 1
-    value_fails("value: a list of more than 256 numbers", list)
+    value_fails("value: the list has more than 256 numbers", list)
     raises("memory:set: a key is an integer or a string, not a fraction", m.set, m, 1.5, 1)
     raises("memory:get: a key is an integer or a string, not boolean", m.get, m, true)
     raises("memory:get: a key is an integer or a string, not nil", m.get, m, nil)
@@ -137,7 +137,7 @@ function TestMemory.test_it_has_64_mb()
     assert(m:room() == 65000 - 5 + cost(65000) and m:get(3) == long)]])
 end
 
--- Of a pair, the four policies that ran last are remembered.
+-- The four policies that ran last with a pair are remembered.
 function TestMemory.test_four_policies_are_remembered()
   local pair <close> = pair_of()
   local function counts(name)
@@ -329,8 +329,8 @@ function TestCorpus.test_bounds()
           raises("corpus:places: most = 1025 is out of range: 1..1024", c.places, c, seq, where, 1, 1025)
           raises("corpus:places: m must be an integer, not a fraction", c.places, c, seq, where, 1.5)
         end
-        raises('corpus:places: where is "text" or "rest", not files', c.places, c, seq, "files", 1)
-        raises('corpus:longest: where is "text" or "rest", not no value', c.longest, c, seq)
+        raises('corpus:places: where must be "text" or "rest", not files', c.places, c, seq, "files", 1)
+        raises('corpus:longest: where must be "text" or "rest", not no value', c.longest, c, seq)
         raises("corpus:longest: a sequence is expected, not table", c.longest, c, {}, "text")
         raises("corpus:longest: a sequence is expected, not userdata", c.longest, c, seq.tree, "text")
         raises("corpus:longest: not called as a method of a corpus", c.longest, seq, seq, "text")
@@ -344,7 +344,7 @@ function TestCorpus.test_bounds()
   end)
 end
 
--- Of 5000 places at most 1024 are told, and 64 if nobody says how many; of different ones each once.
+-- At most 1024 of 5000 places are returned, or 64 by default, and none twice.
 function TestCorpus.test_of_many_places_some_are_told()
   local list = {}
   for i = 1, 5000 do list[2 * i - 1], list[2 * i] = 1, i % 10 + 2 end
@@ -398,10 +398,10 @@ function TestCorpus.test_a_file_that_cannot_be_read_is_named()
   pair, failure = dt.fake { vocab = 12, corpus = { path } }
   os.remove(path)
   lu.assertNil(pair)
-  lu.assertEquals(failure.message, path .. ": empty, expected a text to look things up in")
+  lu.assertEquals(failure.message, path .. ": the file is empty, expected text")
   pair, failure = dt.fake { vocab = 12, corpus = {} }
   lu.assertNil(pair)
-  lu.assertEquals(failure.message, "corpus: no files, expected at least one")
+  lu.assertEquals(failure.message, "corpus: expected at least one file")
 end
 
 -- The second run of the same text copies all of the first's answer.

@@ -101,19 +101,19 @@ function TestMerge.test_files_that_do_not_fit_are_refused_with_both_values()
       for _, text in ipairs(expected) do lu.assertStrContains(message, text) end
     end
   end
-  refuses({ "made with build", '"b0"', '"b1"', "only shards of one experiment" }, { build = "b1" })
-  refuses({ "made with commit", '"c"', '"x"' }, { commit = "x" })
-  refuses({ "made with version", '"0"', '"1"' }, { version = "1" })
-  refuses({ "made with target_hash", '"t0"', '"t1"' }, { target_hash = "t1" })
-  refuses({ "made with draft_hash", '"d0"', '"d1"' }, { draft_hash = "d1" })
-  refuses({ "made with machine", '"a machine, 8 CPUs"', '"a machine, 4 CPUs"' }, { machine = "a machine, 4 CPUs" })
-  refuses({ "made with backend", '"cpu"', '"cuda"' }, { backend = "cuda" })
-  refuses({ "made with threads", "8", "4" }, { threads = 4 })
-  refuses({ "made with experiment", '"sweep"', '"tune"' }, { experiment = "tune" })
-  refuses({ "made with repeats", "1", "3" }, { protocol = { tokens = { 10 }, repeats = 3, prompts = 2 } })
-  refuses({ "made with runs of linear K=9", "null", "2" }, { settings = copy(SETTINGS, { ["linear K=9"] = 2 }) })
-  refuses({ "made with shard", "1/2", "2/3" }, { shard = "2/3" })
-  refuses({ "made with the source of linear", "s0", "s1" }, nil, function(other)
+  refuses({ "has build", '"b0"', '"b1"', "only shards of one experiment" }, { build = "b1" })
+  refuses({ "has commit", '"c"', '"x"' }, { commit = "x" })
+  refuses({ "has version", '"0"', '"1"' }, { version = "1" })
+  refuses({ "has target_hash", '"t0"', '"t1"' }, { target_hash = "t1" })
+  refuses({ "has draft_hash", '"d0"', '"d1"' }, { draft_hash = "d1" })
+  refuses({ "has machine", '"a machine, 8 CPUs"', '"a machine, 4 CPUs"' }, { machine = "a machine, 4 CPUs" })
+  refuses({ "has backend", '"cpu"', '"cuda"' }, { backend = "cuda" })
+  refuses({ "has threads", "8", "4" }, { threads = 4 })
+  refuses({ "has experiment", '"sweep"', '"tune"' }, { experiment = "tune" })
+  refuses({ "has repeats", "1", "3" }, { protocol = { tokens = { 10 }, repeats = 3, prompts = 2 } })
+  refuses({ "has runs of linear K=9", "null", "2" }, { settings = copy(SETTINGS, { ["linear K=9"] = 2 }) })
+  refuses({ "has shard", "1/2", "2/3" }, { shard = "2/3" })
+  refuses({ "has the source of linear", "s0", "s1" }, nil, function(other)
     for _, r in ipairs(other.runs) do r.source = r.policy == "linear" and "s1" or r.source end
   end)
   refuses({ "changed the output of s/2, 10 tokens: hash", "h2", "h3" }, nil, function(other)
@@ -128,11 +128,11 @@ function TestMerge.test_what_is_no_shard_is_refused()
     local whole, message = merge.together({ file(1, 2), copy(file(2, 2), { head = head(2, 2, { shard = name }) }) },
       PATHS)
     lu.assertNil(whole)
-    lu.assertEquals(message, "s-2of2.jsonl: no shard: expected files that were written with --shard")
+    lu.assertEquals(message, "s-2of2.jsonl: not a shard, expected files that were written with --shard")
   end
   local plain = file(1, 2)
   plain.head.shard, plain.head.settings = nil, nil
-  lu.assertStrContains(select(2, merge.together({ plain }, PATHS)), "s-1of2.jsonl: no shard")
+  lu.assertStrContains(select(2, merge.together({ plain }, PATHS)), "s-1of2.jsonl: not a shard")
 end
 
 function TestMerge.test_models_may_lie_elsewhere_where_hashes_say_that_they_are_the_same()
@@ -143,7 +143,7 @@ function TestMerge.test_models_may_lie_elsewhere_where_hashes_say_that_they_are_
     return f
   end
   local _, message = merge.together({ no_hash(1), no_hash(2, { target = "/local/t" }) }, PATHS)
-  lu.assertStrContains(message, 'made with target = "/local/t", but s-1of2.jsonl with "/n/t"')
+  lu.assertStrContains(message, 'has target = "/local/t", but s-1of2.jsonl has "/n/t"')
 end
 
 function TestMerge.test_missing_shards_and_settings_are_named()
@@ -151,12 +151,12 @@ function TestMerge.test_missing_shards_and_settings_are_named()
     local whole = assert(merge.together(files, PATHS))
     return merge.missing(whole.shards, whole.runs)
   end
-  lu.assertEquals(missing { file(2, 4), file(3, 4) }, "no file of shard 1, 4 of 4")
+  lu.assertEquals(missing { file(2, 4), file(3, 4) }, "shard 1, 4 of 4 is missing")
   local torn = file(2, 2)
   local last = table.remove(torn.runs)
   lu.assertEquals(missing { file(1, 2), torn }, ("unfinished %s (1 of 2 runs, shard 2)"):format(last.arm))
   table.remove(torn.runs)
-  lu.assertEquals(missing { torn }, ("no file of shard 1 of 2; unfinished %s (0 of 2 runs, shard 2)"):format(last.arm))
+  lu.assertEquals(missing { torn }, ("shard 1 of 2 is missing; unfinished %s (0 of 2 runs, shard 2)"):format(last.arm))
   local bare = { head = head(1, 2), runs = {} }
   lu.assertStrMatches(missing { bare, file(2, 2) },
     "unfinished plain decoding %(0 of 2 runs, shard 1%), linear K=%d %(0 of 2 runs, shard 1%), linear .*")
@@ -194,7 +194,7 @@ function TestWrite:tearDown() os.remove(self.out) end
 
 function TestWrite:test_shards_may_be_added_one_after_the_other()
   local n, missing = merge.write(self.out, { file(1, 2) }, PATHS)
-  lu.assertEquals({ n, missing }, { 6, "no file of shard 2 of 2" })
+  lu.assertEquals({ n, missing }, { 6, "shard 2 of 2 is missing" })
   n, missing = merge.write(self.out, { file(2, 2) }, PATHS)
   lu.assertEquals({ n, missing }, { 12 })
   lu.assertEquals({ merge.write(self.out, { file(2, 2), file(1, 2) }, PATHS) }, { 12 })
@@ -216,7 +216,7 @@ function TestWrite:test_what_cannot_be_merged_leaves_no_file_and_changes_none()
     lu.assertEquals(#assert(record.read(self.out)).runs, 6)
   end
   refuses('made with build = "b0", not "b1"', { build = "b1" })
-  refuses("its runs of linear are of another text of that policy (source s0, now s1)", nil, function(other)
+  refuses("its runs of linear used another version of that policy (source s0, now s1)", nil, function(other)
     for _, r in ipairs(other.runs) do r.source = r.policy == "linear" and "s1" or r.source end
   end)
   refuses("changed the output of s/1", nil, function(other)
@@ -230,7 +230,7 @@ function TestWrite:test_a_shard_is_not_written_over()
   assert(kept:append_all(first.runs))
   local ok, message = merge.write(self.out, { file(2, 2) }, PATHS)
   lu.assertNil(ok)
-  lu.assertStrContains(message, "shard 1/2 itself: ")
+  lu.assertStrContains(message, "the file of shard 1/2: ")
 end
 
 TestGrouped = {}
@@ -243,11 +243,11 @@ function TestGrouped.test_shards_are_one_experiment_of_a_report_and_others_their
   lu.assertEquals(names, { "a.jsonl", "n1/s.jsonl", "b.jsonl", "n2/t.jsonl" })
   lu.assertEquals(#files[2].runs, 12)
   lu.assertNil(files[2].missing)
-  lu.assertEquals(files[4].missing, "no file of shard 2 of 2")
+  lu.assertEquals(files[4].missing, "shard 2 of 2 is missing")
   local none, message = merge.grouped({ file(1, 2), file(2, 2, { build = "b1" }) },
     { "s-1of2.jsonl", "s-2of2.jsonl" })
   lu.assertNil(none)
-  lu.assertStrContains(message, "made with build")
+  lu.assertStrContains(message, "has build")
 end
 
 os.exit(lu.LuaUnit.run())

@@ -122,7 +122,7 @@ function TestNotes.test_what_is_wrong_is_told_in_one_line()
         raises("seq:log" .. name, seq.log, seq, bad, 1)
       end
       tree:tag(1, ("a"):rep(32))
-      raises("tree:tag: u: the root is no guess", tree.tag, tree, 0, "x")
+      raises("tree:tag: u: the root cannot have a tag, since it is not a guess", tree.tag, tree, 0, "x")
       raises("tree:tag: u: there is no node 9 (the tree has 0..4)", tree.tag, tree, 9, "x")
       for _, bad in ipairs { "1", 1 / 0, 0 / 0, false } do
         raises("seq:log: a finite number is expected as the value", seq.log, seq, "x", bad)

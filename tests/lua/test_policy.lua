@@ -39,7 +39,7 @@ local function ledger(store)
            keep = function(_, name, list) store[name] = { table.unpack(list) } end }
 end
 
--- Of straight lines: the first pass, each further row; a draft pass that begins an iteration costs 0.05 more.
+-- Costs are linear: the first row, and each further row; the first draft pass of an iteration costs 0.05 more.
 local function loss_budget(target_row, draft, draft_row, sequences, store)
   local kept = ledger(store or {})
   return policy.loss_budget {
@@ -78,7 +78,8 @@ local function texts(n, tokens, accepted)
   return gains, lengths
 end
 
--- Both promises: over the first texts together, and in each. A pass more is one that was begun with little left.
+-- Checks both promises: over the first texts together, and in each text. One additional pass is allowed, since it may
+-- begin when little is left.
 local function check_promises(gains, lengths, most)
   local gain, tokens, pass = 0, 0, 0.28
   for text, g in ipairs(gains) do
@@ -460,7 +461,7 @@ function TestParameters.test_bad_values_are_input_errors()
   lu.assertNil(params)
   lu.assertEquals({ err.kind, err.message }, { "input", "knobs: n = 1.5 is not an integer" })
   lu.assertEquals(tostring(err), err.message)
-  lu.assertEquals(select(2, params_of({}, "three")).message, "knobs: no preset 'three' (there are: two)")
+  lu.assertEquals(select(2, params_of({}, "three")).message, "knobs: no preset 'three' (it has: two)")
   lu.assertEquals(select(2, params_of { n = {} }).message, "knobs: n =  is not an integer")
   lu.assertErrorMsgContains("params.n is a function", params_of, { n = print })
 end

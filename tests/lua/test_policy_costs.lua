@@ -191,8 +191,8 @@ end
 
 TestLossBudget = {}
 
--- Levels drafted in each of so many iterations. The draft model is sure of a circle; the target says 1 each time or,
--- with `right`, goes round too.
+-- The number of levels drafted in each iteration. The draft model is sure of a cycle of tokens; the target always says
+-- 1 or, with `right`, follows the cycle, too.
 local function levels(policy, params, costs, iterations, right)
   local draft, target = probe.circle(0.9)
   local pair = fake(draft, right and target or { [1] = 1 }, { context = 4000, costs = costs })
@@ -259,7 +259,7 @@ function TestRate.test_drafts_nothing_where_drafting_costs_more_than_it_brings()
 end
 
 function TestRate.test_counts_its_own_time()
-  -- a draft pass that costs nothing beside a target pass of a thousandth of a millisecond, and beside one of one
+  -- a draft pass costs nothing compared with target passes of 0.001 ms and of 1 ms
   local draft, target = probe.circle()
   local function first(ms)
     local pair = fake(draft, target, { costs = line(ms, ms / 100, ms / 1000, ms / 1000) })
@@ -364,7 +364,7 @@ function TestRate.test_copies_what_followed_the_last_three_tokens_before_and_nee
   local _, target = probe.circle()
   local pair = fake(nil, target, { costs = line(1.0, 0.5, 50.0, 0.01) })
   local shapes = probe.tree(pair, "rate", nil, 24)
-  lu.assertEquals(shapes:sub(1, 22), ("|"):rep(22)) -- 1 .. 20 1 2, then 3: its three last tokens stood there before
+  lu.assertEquals(shapes:sub(1, 22), ("|"):rep(22)) -- 1 .. 20 1 2, then 3: its last three tokens occurred earlier
   lu.assertStrMatches(shapes:sub(23), "0>4|0>6.*")
   lu.assertEquals(probe.drafted(pair, "rate", nil, 24), ("|"):rep(23))
 end
@@ -374,7 +374,7 @@ function TestRate.test_copies_after_fewer_tokens_where_there_is_no_draft_model()
   local costs = { contexts = { 128 }, rows = { 1, 9 }, target = { { 1.0, 1.25 } } }
   local pair = fake(nil, target, { draft = false, costs = costs })
   local shapes = probe.tree(pair, "rate", nil, 22)
-  lu.assertEquals(shapes:sub(1, 20), ("|"):rep(20)) -- 1 .. 20, then 1: it stood there before
+  lu.assertEquals(shapes:sub(1, 20), ("|"):rep(20)) -- 1 .. 20, then 1, which occurred earlier
   lu.assertStrMatches(shapes:sub(21), "0>2.*")
 end
 
@@ -408,7 +408,7 @@ function TestRate.test_learns_which_copies_come_true_where_the_draft_model_says_
 end
 
 function TestRate.test_a_copy_goes_on_with_what_it_copied()
-  -- 1 1 1 ..: what stood before ends one token further on
+  -- 1 1 1 ..: the earlier passage ends one token before the end
   local pair = fake(nil, { [1] = 1 }, { costs = line(1.0, 0.01, 50.0, 0.01) })
   local n = sizes(probe.tree(pair, "rate", nil, 5))
   lu.assertEquals(n[1], 0)
@@ -459,8 +459,8 @@ function TestRate.test_what_wrong_guesses_of_the_draft_model_lost_copies_win_bac
   lu.assertTrue(took < 140, took)
 end
 
--- Of a text by costs of passes that take so many ms, and of each further row: the numbers of the iterations in which
--- the policy was called, and of the first that had a copy; and the rows of copies.
+-- Generates a text with these costs in ms of passes and of each further row. Returns the numbers of the iterations in
+-- which the policy was called, the number of the first one with a copy, and the rows of copies.
 local function calls(target, tokens, ms, row)
   local pair <close> = assert(require "dt".fake { vocab = 100, context = 600, target = target,
                                                   costs = line(ms, row, 50 * ms, row) })
@@ -525,7 +525,7 @@ function TestRate.test_learns_what_becomes_of_copies()
 end
 
 function TestRate.test_learns_of_copies_that_are_not_worth_a_row_too()
-  -- 1 .. 20 again and again: a copy is worth a row when it came true in more than 92 %, which none is thought to do
+  -- 1 .. 20 again and again: a copy is worth a row if more than 92 % of such copies were right, which is never expected
   local _, target = probe.circle()
   local pair = fake(nil, target, { costs = line(10.0, 9.2, 500.0, 0.01) })
   local n = sizes(probe.tree(pair, "rate", nil, 60))
@@ -553,7 +553,7 @@ function TestRate.test_copies_from_a_corpus_too_where_files_are_given()
   os.remove(path)
 end
 
--- Two sources of the policy's own: `wrong` is thought better, `right` is.
+-- Two sources of the policy's own: `wrong` is estimated to be better, but `right` is better.
 local SOURCES = [[
 local policy = require "dt.policy"
 local Two = policy.define { name = "two", uses = { draft = false } }

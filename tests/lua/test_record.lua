@@ -58,11 +58,11 @@ function TestRecord:test_plain_decoding_may_be_run_again_on_another_node_and_not
   lu.assertTrue(file:append(run(plain)))
   lu.assertEquals(#assert(record.read(self.path)).runs, 2)
   lu.assertTrue(file:append(run(plain)))
-  lu.assertStrContains(select(2, record.read(self.path)), "the run of line 3 again (ar, ")
+  lu.assertStrContains(select(2, record.read(self.path)), "repeats the run of line 3 (ar, ")
   os.remove(self.path)
   file = assert(record.open(self.path, head()))
   for number = 1, 2 do lu.assertTrue(file:append(run { node = "n" .. number })) end
-  lu.assertStrContains(select(2, record.read(self.path)), "the run of line 2 again (linear K=3, ")
+  lu.assertStrContains(select(2, record.read(self.path)), "repeats the run of line 2 (linear K=3, ")
 end
 
 function TestRecord.test_without_a_path_runs_are_kept_in_memory()
@@ -110,8 +110,8 @@ function TestRecord:test_a_malformed_line_is_named_with_file_and_line()
     end
     lu.assertEquals(#read(self.path), #whole + #line + 1 + #whole:match "\n(.*\n)$") -- nothing was lost
   end
-  refuses("", "a value is expected")
-  refuses("hello", "a value is expected")
+  refuses("", "expected a value")
+  refuses("hello", "expected a value")
   refuses("[1]", "its schema is not dtrun.run/1")
   refuses('{"schema": "dtrun.run/2"}', "its schema is not dtrun.run/1")
   refuses('{"schema": "dtrun.run/1"}', "it has no arm")
@@ -119,12 +119,12 @@ function TestRecord:test_a_malformed_line_is_named_with_file_and_line()
   refuses(whole:match "\n(.*)\n$":gsub('"output_hash"', '"hash"'), "it has no stats.output_hash")
   refuses("false", "its schema is not dtrun.run/1")
   refuses("null", "its schema is not dtrun.run/1")
-  refuses(whole:match "\n(.*)\n$", "the run of line 2 again (linear K=3, texts/01, 10 tokens, repeat 1)")
+  refuses(whole:match "\n(.*)\n$", "repeats the run of line 2 (linear K=3, texts/01, 10 tokens, repeat 1)")
   write(self.path, whole:match "\n(.*\n)$")
   lu.assertStrContains(select(2, record.read(self.path)), ":1: not a line of an experiment: its schema is not")
 end
 
--- The changes make the line one of another run, lest it be doubled.
+-- The changes turn the line into one of another run, so that no run is there twice.
 function TestRecord:test_valid_json_of_wrong_types_is_named_with_its_key()
   local file = assert(record.open(self.path, head()))
   local whole = read(self.path)
@@ -203,7 +203,7 @@ end
 function TestRecord:test_a_missing_or_empty_file_and_one_that_cannot_be_read_say_so()
   lu.assertStrContains(select(2, record.read(self.path)), "No such file")
   write(self.path, "")
-  lu.assertStrContains(select(2, record.read(self.path)), "empty, expected the lines of an experiment")
+  lu.assertStrContains(select(2, record.read(self.path)), "the file is empty, expected an experiment")
   local ok, message = record.read "/"
   lu.assertNil(ok)
   lu.assertStrContains(message, "directory")
@@ -252,8 +252,8 @@ function TestRecord.test_disturbed_runs_count_where_a_text_has_no_others()
   local alone, other = run { tokens = 20, disturbed = "x", tries = 3 }, run { arm = "ar" }
   lu.assertEquals(record.counting { quiet, disturbed, alone, other }, { quiet, alone, other })
   lu.assertStrContains(record.disturbance { quiet, disturbed, alone, other },
-    "2 of 4 runs were disturbed and repeated; 2 stayed disturbed "
-    .. "(one was x), and 1 of these count because there are no others.")
+    "2 of 4 runs were disturbed and repeated; 2 were disturbed even in the last try "
+    .. "(one: x), and 1 of these count because there are no others.")
 end
 
 function TestRecord:test_truncate_cuts_and_says_what_it_cannot()

@@ -434,7 +434,7 @@ function TestReport.test_a_headline_is_made_of_what_is_told_apart_on_the_same_te
   lu.assertStrContains(headline({ 200, 300, 400, 250 }, { 180, 270, 360, 225 }),
     "Fastest on s: linear 2.88x [")
   local _, text = headline({ 200, 300, 400, 250 }, { 180, 270, 360, 225 })
-  lu.assertStrContains(text, "that is 1.11x [1.11, 1.11] of the next on the same texts, dynatree.")
+  lu.assertStrContains(text, "1.11x [1.11, 1.11] as fast as the next on the same texts, dynatree.")
   lu.assertStrContains(text, "## Pairs")
 end
 
@@ -442,7 +442,7 @@ function TestReport.test_no_headline_is_made_of_an_interval_that_holds_1()
   local line, text = headline({ 200, 300, 400, 250 }, { 240, 230, 390, 260 })
   lu.assertStrContains(line, "No arm is reliably the fastest on s: linear ")
   lu.assertStrMatches(text, ".*| linear .*1.0%dx %[0.%d%d, 1.%d%d%] ~.*")
-  line = headline({ 80, 130, 160, 90 }, { 70, 110, 140, 80 }) -- told from dynatree, not from plain decoding
+  line = headline({ 80, 130, 160, 90 }, { 70, 110, 140, 80 }) -- differs from dynatree, but not from plain decoding
   lu.assertStrContains(line, "No arm is reliably the fastest on s: linear ")
 end
 
@@ -476,8 +476,8 @@ function TestReport.test_what_is_not_drawn_is_said()
   local text = page.markdown(document, true)
   lu.assertStrContains(text, "The tables show the 24 fastest of 33 arms.")
   lu.assertStrContains(text, "Figures of arms show 4 of 33: plain decoding and the fastest others, at most 3 of a "
-    .. "kind. Without t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11 and 17 more, which are in report.csv.")
-  lu.assertStrContains(text, "Of fixed_tree, 6 of 10 maps of two settings are drawn.")
+    .. "kind. Left out: t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11 and 17 more, which are in report.csv.")
+  lu.assertStrContains(text, "fixed_tree: 6 of 10 maps of two settings are drawn.")
   lu.assertStrContains(text, "![fixed_tree: speedup by B and C, best of the other settings](m-settings-1-B-C.svg)")
 end
 
@@ -620,7 +620,7 @@ function TestReport.test_what_policies_say_of_their_own_is_summed_up()
   end
   lu.assertEquals(rows, { { { "linear", "copy", "18", "8", "37.5 %", "62.5 %" } }, { { "linear", "gain", "4", "4" } } })
   document = report.document({ file { run { arm = "ar", speed = 5 } } }, { "t" })
-  lu.assertNotTableContains(names_of(document, "heading"), "Said by the policies")
+  lu.assertNotTableContains(names_of(document, "heading"), "Policies' notes")
 end
 
 os.exit(lu.LuaUnit.run())

@@ -101,8 +101,8 @@ end
 function TestRows.test_i_is_bounded_by_what_was_declared()
   local body = [[
     function P:observe(_, out)
-      raises("out:candidates: i = 0 is out of range: 1..%d, as uses.target says", out.candidates, out, 0, 0)
-      raises("out:candidates: i = %d is out of range: 1..%d, as uses.target says", out.candidates, out, 0, %d)
+      raises("out:candidates: i = 0 is out of range: 1..%d (uses.target)", out.candidates, out, 0, 0)
+      raises("out:candidates: i = %d is out of range: 1..%d (uses.target)", out.candidates, out, 0, %d)
       if not out:candidates(0, %d) then error "the last is missing" end
       raises("out:candidates: node must be an integer, not string", out.candidates, out, "0", 1)
       raises("out:candidates: i must be an integer, not nil", out.candidates, out, 0, nil)
@@ -113,7 +113,7 @@ end
 
 function TestRows.test_uses_target_is_an_integer_of_1_to_32()
   for _, bad in ipairs { "0", "33", "-1", "1.5", "true", "'4'" } do
-    fails("", "policy.define: test: uses.target is not an integer of 1..32", { k = bad })
+    fails("", "policy.define: test: uses.target is not an integer from 1 to 32", { k = bad })
   end
 end
 

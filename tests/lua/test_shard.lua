@@ -24,7 +24,7 @@ function TestShard.test_shards_are_numbered_from_1_to_n()
   end
   for _, text in ipairs { "0/4", "5/4", "0/0", "1/0", "-1/4", "1/1000001", "1/99999999999999999999", "", "/", "1", "1/",
                           "/4", "1/4/4", "1/4x", " 1/4", "1.0/4", "1e0/4", "0x1/4", "one/4" } do
-    refuses(("--shard: '%s' is no shard: expected i/n with i from 1 to n and n at most 1000000"):format(text), text,
+    refuses(("--shard: '%s' is not a shard: expected i/n with i from 1 to n and n at most 1000000"):format(text), text,
       "o.jsonl", NOTHING)
   end
 end
@@ -39,7 +39,7 @@ function TestShard.test_one_of_one_is_all_of_it()
 end
 
 function TestShard.test_a_shard_without_a_file_is_refused()
-  refuses("shard 3/4: --out FILE is missing", "3/4", nil, NOTHING)
+  refuses("shard 3/4 needs --out FILE", "3/4", nil, NOTHING)
 end
 
 local function task(id, count, min, step)
@@ -63,7 +63,7 @@ function TestShard.test_an_array_that_says_nothing_of_shards_is_refused()
                             task(2, 0, 1, 1) } do
     refuses("expected an array of tasks at equal distances", nil, "o.jsonl", getenv)
   end
-  refuses("SLURM_ARRAY_TASK_ID = 7 is the only one of its array", nil, "o.jsonl", task(7, 1, 7, 1))
+  refuses("SLURM_ARRAY_TASK_ID = 7 is the only task of its array", nil, "o.jsonl", task(7, 1, 7, 1))
   lu.assertEquals(assert(shard.chosen("2/3", "o.jsonl", task(7, 1, 7, 1))).name, "2/3")
 end
 
@@ -146,15 +146,15 @@ function TestPlace.test_what_cannot_be_compared_is_told()
   local one = place.told { run("ar", "n1", "1/2"), run("a", "n1", "1/2"), run("ar", "n1", "2/2"),
                            run("b", "n1", "2/2") }
   lu.assertStrContains(one, "in 2 shards on 1 node (n1: 4).")
-  lu.assertStrContains(one, "of the same text and length, to that of the same shard where it was made there")
+  lu.assertStrContains(one, "of the same text and length, if possible in the same shard;")
   lu.assertStrContains(one, "on one node at the same time")
   lu.assertNotStrContains(one, "compared with plain decoding of another")
   local two = place.told { run("ar", "n1", "1/2"), run("a", "n2", "1/2"), run("ar", "n2", "2/2"),
                            run("b", "n2", "2/2") }
   lu.assertStrContains(two, "in 2 shards on 2 nodes (n1: 1, n2: 3).")
-  lu.assertStrContains(two, "to that of the same shard and node where")
-  lu.assertStrContains(place.told { run("ar", "n1"), run("ar", "n2") }, "to that of the same node where")
-  lu.assertStrContains(two, "they compare nodes as well")
+  lu.assertStrContains(two, "if possible in the same shard and node;")
+  lu.assertStrContains(place.told { run("ar", "n1"), run("ar", "n2") }, "if possible in the same node;")
+  lu.assertStrContains(two, "also compares nodes")
   lu.assertStrContains(two, "1 of 4 runs are compared with plain decoding of another node")
 end
 

@@ -183,7 +183,7 @@ function TestTrace.test_a_full_disk_loses_the_trace_and_nothing_else()
   local result, err = pair:generate(request)
   lu.assertNil(result)
   lu.assertEquals(err.kind, "device")
-  lu.assertStrMatches(err.message, "trace /dev/full: No space left on device; it is cut after about %d+ iterations")
+  lu.assertStrMatches(err.message, "trace /dev/full: No space left on device: it ends after about %d+ iterations")
   lu.assertEquals(err.partial.tokens, plain.tokens)
   lu.assertEquals(err.partial.finish_reason, "length")
 end
@@ -209,10 +209,10 @@ end
 function TestReading.test_a_line_of_wrong_types_is_left_out_and_said()
   lu.assertNil(select(2, read(HEAD, LINE)))
   for from, case in pairs {
-    ['"p": 0.5'] = { '"p": 0.5, "logp": "x"', "node 1: logp, confidence or entropy is no number" },
+    ['"p": 0.5'] = { '"p": 0.5, "logp": "x"', "node 1: logp, confidence or entropy is not a number" },
     ['"kept": true'] = { '"kept": "no"', "node 1: kept, accepted or copied is not true or false" },
     ['"parent": 0'] = { '"parent": 0, "copied": 1', "node 1: kept, accepted or copied is not true or false" },
-    ['"iteration": 1'] = { '"iteration": [1]', "iteration or rollbacks is no number" },
+    ['"iteration": 1'] = { '"iteration": [1]', "iteration or rollbacks is not a number" },
     ['"origin": "bonus"'] = { '"origin": 1', "a committed token without text or origin" },
     ['"draft": 1'] = { '"draft": "fast"', "no ms.draft" },
   } do

@@ -101,7 +101,7 @@ function TestDrawing.test_the_first_settings_are_the_defaults_then_the_presets_t
   lu.assertNil(list[1].rebuild)
   lu.assertFalse(allowed { D0 = 9, D_max = 3 })
   lu.assertNotNil(space[1])
-  lu.assertEquals({ tune.first(pair, "ar", 4, tune.random(1), {}) }, { nil, "ar: no parameters to tune" })
+  lu.assertEquals({ tune.first(pair, "ar", 4, tune.random(1), {}) }, { nil, "ar has no parameters to tune" })
   lu.assertStrContains(select(2, tune.first(pair, "none", 4, tune.random(1), {})), "no policy 'none'")
 end
 
@@ -133,7 +133,7 @@ end
 
 TestScores = {}
 
--- A run of 10 tokens in so many milliseconds after its prompt pass, which takes 100.
+-- A run of 10 tokens that takes `ms` ms after its prompt pass of 100 ms.
 local function run(arm, prompt, number, ms, shard)
   return { arm = arm, prompt = prompt, params = { K = 1 }, ["repeat"] = number, shard = shard,
            stats = { tokens_per_second = 10 / (100 + ms) * 1000, tokens_per_iteration = 2, iterations = 5,

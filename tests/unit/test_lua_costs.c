@@ -149,28 +149,28 @@ static void disturbed_times_become_strictly_increasing_from_below(void **state) 
     }
 }
 
-#define TIMES "a list per context, of a time per row, increasing, from 1e-6 to 1e9 ms"
+#define TIMES "one list for each context, of increasing times for each row count, from 1e-6 to 1e9 ms"
 #define FIRST "first" FIRST_TIMES
 #define FIRST2 "first2" FIRST_TIMES
-#define FIRST_TIMES " needs a time per context, none below the draft's of one row, to 1e9 ms"
-#define COUNTS "experts needs a count per row, none falling, from 1 to 1e9"
-#define EXPERT "expert needs a time per row, from 0 to 1e9 ms"
-#define CACHE_MISS "cache_miss needs three times, none less than the one before, from 0 to 1e9 ms"
+#define FIRST_TIMES " needs one time for each context, not below the draft's time for one row, at most 1e9 ms"
+#define COUNTS "experts needs one number for each row count, not decreasing, from 1 to 1e9"
+#define EXPERT "expert needs one time for each row count, from 0 to 1e9 ms"
+#define CACHE_MISS "cache_miss needs three times, not decreasing, from 0 to 1e9 ms"
 static void a_table_that_is_none_is_refused_with_the_reason(void **state) {
   (void)state;
   static const char *const cases[][2] = {
-      {"", "it is no JSON object"},
-      {"[]", "it is no JSON object"},
+      {"", "it is not a JSON object"},
+      {"[]", "it is not a JSON object"},
       {"{\"schema\": \"dtrun.costs/1\"}", "its schema is not dtrun.costs/2"},
-      {"{}", "contexts is no ascending list of at most 8 lengths"},
-      {"{\"batch\": 0}", "batch is no whole number from 1 to 256"},
-      {"{\"batch\": 257}", "batch is no whole number from 1 to 256"},
-      {"{\"batch\": 1.5}", "batch is no whole number from 1 to 256"},
-      {"{\"batch\": 4294967297}", "batch is no whole number from 1 to 256"},
-      {"{\"batch\": \"8\"}", "batch is no whole number from 1 to 256"},
-      {"{\"contexts\": [256, 128]}", "contexts is no ascending list of at most 8 lengths"},
-      {"{\"contexts\": [128], \"rows\": [1, 1.5]}", "rows is no ascending list of at most 96 counts"},
-      {"{\"contexts\": [128], \"rows\": [2], \"target\": [[1]]}", "rows does not begin with 1"},
+      {"{}", "contexts is not an ascending list of at most 8 lengths"},
+      {"{\"batch\": 0}", "batch is not an integer from 1 to 256"},
+      {"{\"batch\": 257}", "batch is not an integer from 1 to 256"},
+      {"{\"batch\": 1.5}", "batch is not an integer from 1 to 256"},
+      {"{\"batch\": 4294967297}", "batch is not an integer from 1 to 256"},
+      {"{\"batch\": \"8\"}", "batch is not an integer from 1 to 256"},
+      {"{\"contexts\": [256, 128]}", "contexts is not an ascending list of at most 8 lengths"},
+      {"{\"contexts\": [128], \"rows\": [1, 1.5]}", "rows is not an ascending list of at most 96 row counts"},
+      {"{\"contexts\": [128], \"rows\": [2], \"target\": [[1]]}", "rows must begin with 1"},
       {"{\"contexts\": [128], \"rows\": [1, 2], \"target\": [[1]]}", "target needs " TIMES},
       {"{\"contexts\": [128], \"rows\": [1, 2], \"target\": [[2, 2]]}", "target needs " TIMES},
       {"{\"contexts\": [128], \"rows\": [1], \"target\": [[1]], \"draft\": [[0]]}", "draft needs " TIMES},
@@ -179,13 +179,13 @@ static void a_table_that_is_none_is_refused_with_the_reason(void **state) {
       {ONE_ROW ", \"draft\": [[1]], \"first\": [0.999999]}", FIRST},
       {ONE_ROW ", \"draft\": [[1]], \"first\": [1000000000.0001]}", FIRST},
       {ONE_ROW ", \"draft\": [[1]], \"first\": [\"1\"]}", FIRST},
-      {ONE_ROW ", \"draft2\": [[1]]}", "draft2 needs draft beside it"},
+      {ONE_ROW ", \"draft2\": [[1]]}", "draft2 is given without draft"},
       {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[0]]}", "draft2 needs " TIMES},
       {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[1, 2]]}", "draft2 needs " TIMES},
       {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[1]], \"first2\": [0.999999]}", FIRST2},
-      {ONE_ROW ", \"target_sample\": -1e-9}", "target_sample is no time from 0 to 1e9 ms"},
-      {ONE_ROW ", \"target_sample\": 1000000000.0001}", "target_sample is no time from 0 to 1e9 ms"},
-      {ONE_ROW ", \"draft_sample\": \"1\"}", "draft_sample is no time from 0 to 1e9 ms"},
+      {ONE_ROW ", \"target_sample\": -1e-9}", "target_sample is not a time from 0 to 1e9 ms"},
+      {ONE_ROW ", \"target_sample\": 1000000000.0001}", "target_sample is not a time from 0 to 1e9 ms"},
+      {ONE_ROW ", \"draft_sample\": \"1\"}", "draft_sample is not a time from 0 to 1e9 ms"},
       {TWO_ROWS ", \"experts\": [1, 2]}", EXPERT},
       {TWO_ROWS ", \"expert\": [1, 2]}", COUNTS},
       {TWO_ROWS ", \"experts\": [8], \"expert\": [1, 1]}", COUNTS},
@@ -288,7 +288,7 @@ static void a_damaged_file_says_so_and_is_written_anew(void **state) {
   costs_place place = {.key = "this machine", .path = path};
   dtl_costs c = parsed(TABLE), back;
   temp_write(folder, "costs.json", "{\"schema\": \"dtrun.co", 20);
-  assert_string_equal(costs_load(&place, &back), "it is no JSON object");
+  assert_string_equal(costs_load(&place, &back), "it is not a JSON object");
   assert_null(costs_store(&place, &c));
   assert_null(costs_load(&place, &back));
   temp_remove(folder);
@@ -410,7 +410,7 @@ static void where_no_terminal_is_progress_is_a_line_every_ten_seconds(void **sta
   char text[200] = "";
   rewind(file);
   text[fread(text, 1, sizeof text - 1, file)] = '\0';
-  assert_string_equal(text, "dtrun: measuring what passes cost: 37 %\n");
+  assert_string_equal(text, "dtrun: measuring the cost of passes: 37 %\n");
   fclose(file), close(terminal);
 }
 
@@ -466,8 +466,8 @@ static void a_disturbed_table_is_measured_again_and_reported_if_that_does_not_he
   assert_int_equal(asked, 4);
   assert_true(c.disturbed);
   assert_string_equal(noted,
-                      "the machine was busy while costs were measured, 2 times (put off a processor 1000 times in "
-                      "1.00 s): the table is valid for ten minutes; 'dtrun run costs --fresh' measures again");
+                      "the machine was busy in all 2 measurements of costs (it was preempted 1000 times in "
+                      "1.00 s): the table is valid for ten minutes; measure again with 'dtrun run costs --fresh'");
   asked = 0, *noted = '\0';
   how.usage = usage_busy_at_first;
   assert_int_equal(dtl_measure_costs(pair, &how, &c, &why), DT_OK);
@@ -520,7 +520,7 @@ static void measuring_can_be_interrupted_and_fails_with_what_the_engine_says(voi
   assert_non_null(strstr(err.message, "returned NaN"));
   how.context = 2;
   assert_int_not_equal(dtl_measure_costs(pair, &how, &c, &err), DT_OK);
-  assert_string_equal(err.message, "a context of 2 is too short to measure costs in");
+  assert_string_equal(err.message, "a context of 2 tokens is too short to measure costs");
   dt_pair_close(pair);
 }
 

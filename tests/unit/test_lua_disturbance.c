@@ -17,7 +17,7 @@ static void less_than_nine_tenths_on_a_processor_disturb(void **state) {
   (void)state;
   assert_false(disturbed(1000, 900, 0, 0, true));
   assert_true(disturbed(1000, 899, 0, 0, true));
-  assert_string_equal(why, "on a processor for 90 % of the time");
+  assert_string_equal(why, "it had a processor for only 90 % of the time");
   assert_false(disturbed(1000, 10, 0, 0, false)); /* it waits for a device */
 }
 
@@ -25,8 +25,8 @@ static void more_than_25_switches_a_second_disturb_but_never_two(void **state) {
   (void)state;
   assert_false(disturbed(1000, 1000, 25, 0, true));
   assert_true(disturbed(1000, 1000, 26, 0, true));
-  assert_string_equal(why, "put off a processor 26 times in 1.00 s");
-  assert_false(disturbed(1000, 2000, 50, 0, true)); /* two threads, one second each */
+  assert_string_equal(why, "it was preempted 26 times in 1.00 s");
+  assert_false(disturbed(1000, 2000, 50, 0, true)); /* two threads, each a second */
   assert_true(disturbed(1000, 2000, 51, 0, true));
   assert_false(disturbed(10, 10, 2, 0, true));
   assert_true(disturbed(10, 10, 3, 0, true));
@@ -37,8 +37,8 @@ static void more_than_two_hundredths_stolen_disturb(void **state) {
   double n = (double)sysconf(_SC_NPROCESSORS_ONLN);
   assert_false(disturbed(2000, 2000, 0, 40 * n, true));
   assert_true(disturbed(2000, 2000, 0, 41 * n, true));
-  assert_string_equal(why, "2 % of the processors' time stolen");
-  assert_false(disturbed(100, 100, 0, 25, true)); /* too short to judge */
+  assert_string_equal(why, "2 % of the processors' time was stolen");
+  assert_false(disturbed(100, 100, 0, 25, true)); /* too short to tell */
 }
 
 static void what_a_process_uses_is_counted(void **state) {

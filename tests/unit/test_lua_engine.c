@@ -364,7 +364,7 @@ static void a_failure_is_in_its_result_and_a_close_ends_all(void **state) {
   begin(engine, wrong, 3, &bad);
   dtl_prompt prompt = {.ids = prompt_ids, .n_ids = 3};
   dtl_request request = {.prompts = &prompt, .n = 1, .seq = {.max_tokens = 6}};
-  fails(dtl_engine_begin(engine, policy, &request, &err), DT_ESTATE, "all 2 slots are taken");
+  fails(dtl_engine_begin(engine, policy, &request, &err), DT_ESTATE, "all slots (2) are in use");
   while (dtl_engine_step(engine)) {}
   assert_int_equal(long_one.failure, DT_ECONTEXT);
   assert_int_equal(bad.failure, DT_EPOLICY);
@@ -397,7 +397,7 @@ static void it_refuses_wrong_arguments(void **state) {
   for
     EACH(n, WRONG_SLOTS) REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.slots = *n}, &engine, err), "slots");
   for (int i = 0; i < 4; i++)
-    REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.slots = 1, .piece_ms = PIECES[i]}, &engine, err), "pieces");
+    REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.slots = 1, .piece_ms = PIECES[i]}, &engine, err), "piece_ms");
   REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.slots = 1, .context = -1}, &engine, err), "context");
   assert_null(engine);
   for (int i = 0; i < 3; i++) {
@@ -425,11 +425,11 @@ static void it_refuses_wrong_arguments(void **state) {
   r = asked, r.seq.n_stop = 1;
   NULL_REFUSED(dtl_engine_begin(engine, policy, &r, err));
   r = asked, r.slots = 1;
-  REFUSED(dtl_engine_begin(engine, policy, &r, err), "are the engine's");
+  REFUSED(dtl_engine_begin(engine, policy, &r, err), "the engine does");
   r = asked, r.context = 9;
-  REFUSED(dtl_engine_begin(engine, policy, &r, err), "are the engine's");
+  REFUSED(dtl_engine_begin(engine, policy, &r, err), "the engine does");
   r = asked, r.window.last = 9;
-  REFUSED(dtl_engine_begin(engine, policy, &r, err), "are the engine's");
+  REFUSED(dtl_engine_begin(engine, policy, &r, err), "the engine does");
   const dtl_prompt bad[] = {{.len = 1}, {.ids = &(int32_t){1}, .n_ids = -1}};
   for (int i = 0; i < 2; i++) {
     r = asked, r.prompts = &bad[i];

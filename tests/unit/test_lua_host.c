@@ -163,7 +163,7 @@ static void a_bad_setting_is_bad_usage_and_says_what_is_right(void **state) {
       {"on", "yes", "knobs: on = yes is not true or false"},
       {"mode", "c", "knobs: mode = c is not one of a, b"},
       {"n", "5", "knobs: not 5"},
-      {"none", "1", "knobs: no parameter 'none' (there are: n, x, on, mode, maybe)"},
+      {"none", "1", "knobs: no parameter 'none' (it has: n, x, on, mode, maybe)"},
   };
   dtl_policy_options options = from(KNOBS);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -174,7 +174,7 @@ static void a_bad_setting_is_bad_usage_and_says_what_is_right(void **state) {
   }
   options.n_settings = 0;
   options.preset = "three";
-  refused(&options, DT_EINPUT, "knobs: no preset 'three' (there are: two)");
+  refused(&options, DT_EINPUT, "knobs: no preset 'three' (it has: two)");
 }
 
 static void a_wrong_definition_is_the_policys_error_at_its_line(void **state) {

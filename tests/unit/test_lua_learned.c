@@ -250,7 +250,7 @@ static void what_was_learned_is_kept_and_read(void **state) {
   json = learned_json(l, "k"); /* for a single draft: it has no numbers for a second one */
   assert_null(strstr(json, "draft2"));
   assert_null(learned_parse(l, json, "k"));
-  assert_string_equal(learned_parse(back, json, "k"), "draft2 is no list of [rows, context, ms, times]");
+  assert_string_equal(learned_parse(back, json, "k"), "draft2 is not a list of [rows, context, ms, times]");
   free(json), free(l), free(back);
 }
 
@@ -259,12 +259,12 @@ static void a_file_that_is_none_is_left_aside_whole(void **state) {
 #define HEAD "{\"schema\":\"dtrun.learned/2\",\"key\":\"k\","
 #define REST "\"draft\":[],\"first\":[]}"
 #define REST_OF "\"draft\":[],\"first\":[],"
-#define EXPERTS "experts is no list of [rows, mean, passes] with an expert of two sums"
-#define MISSES "cache_miss is no list of three [ms, times]"
-#define TARGET "target is no list of [rows, context, ms, times]"
+#define EXPERTS "experts is not a list of [rows, mean, passes], or expert is not a list of two sums"
+#define MISSES "cache_miss is not a list of three [ms, times]"
+#define TARGET "target is not a list of [rows, context, ms, times]"
   static const char *const cases[][2] = {
-      {"", "it is no JSON object"},
-      {"{\"schema\":\"dtrun.learned/2\",\"key\":\"k\",\"target\":[[1,128,0.2", "it is no JSON object"}, /* cut off */
+      {"", "it is not a JSON object"},
+      {"{\"schema\":\"dtrun.learned/2\",\"key\":\"k\",\"target\":[[1,128,0.2", "it is not a JSON object"}, /* torn */
       {"{\"schema\":\"dtrun.costs/2\"}", "its schema is not dtrun.learned/2"},
       {"{\"schema\":\"dtrun.learned/2\",\"key\":\"other\"}", "it was learned on another machine or model"},
       {"{\"schema\":\"dtrun.learned/2\"}", "it was learned on another machine or model"},
@@ -278,7 +278,7 @@ static void a_file_that_is_none_is_left_aside_whole(void **state) {
       {HEAD "\"target\":[[1,128,1,1],[1,-1,1,1]]," REST, TARGET},
       {HEAD "\"target\":[[1,128,1,1],[1,1e300,1,1]]," REST, TARGET},
       {HEAD "\"target\":[[1,128,1,\"1\"]]," REST, TARGET},
-      {HEAD "\"target\":[],\"draft\":{},\"first\":[]}", "draft is no list of [rows, context, ms, times]"},
+      {HEAD "\"target\":[],\"draft\":{},\"first\":[]}", "draft is not a list of [rows, context, ms, times]"},
       {HEAD "\"target\":[]," REST_OF "\"experts\":[[1,8,1]]}", EXPERTS},
       {HEAD "\"target\":[]," REST_OF "\"expert\":[0,0]}", EXPERTS},
       {HEAD "\"target\":[]," REST_OF "\"experts\":[[1,8]],\"expert\":[0,0]}", EXPERTS},
@@ -296,7 +296,7 @@ static void a_file_that_is_none_is_left_aside_whole(void **state) {
       {HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1,1],[1,1],[1001,1]]}", MISSES},
       {HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1,1],[1,1],[0,1]]}", MISSES},
       {HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1,1],[1,1],[1,\"1\"]]}", MISSES},
-      {HEAD "\"target\":[],\"draft\":[]}", "first is no list of [rows, context, ms, times]"},
+      {HEAD "\"target\":[],\"draft\":[]}", "first is not a list of [rows, context, ms, times]"},
   };
   lessons *l = begun();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -544,7 +544,7 @@ static void what_was_learned_is_found_again_and_a_torn_file_left_aside(void **st
     assert_int_equal(dtl_learned_plain(learning, 1) > 0, turn == 1); /* known from the file before any pass */
     dtl_result result = bundled_run(learning, pair);
     dtl_result_free(&result);
-    assert_int_equal(strstr(noted, "are ignored and replaced: it is no JSON object") != NULL, turn == 2);
+    assert_int_equal(strstr(noted, "are ignored and replaced: it is not a JSON object") != NULL, turn == 2);
     dtl_learned_close(learning);
     char *name = only_file(folder);
     if (turn == 1 && truncate(name, 100)) fail_msg("truncate");
@@ -580,7 +580,7 @@ static void without_memory_no_file_is_taken_for_a_torn_one(void **state) {
   assert_int_equal(learn_course(learning, 1, &greedy, false, &c, &why), DT_ENOMEM);
   cJSON_InitHooks(NULL);
   assert_int_equal(why.status, DT_ENOMEM);
-  assert_non_null(strstr(why.message, "out of memory: what was learned of costs in "));
+  assert_non_null(strstr(why.message, "out of memory: the learned costs in "));
   assert_string_equal(noted, "");
   assert_int_equal(learn_course(learning, 1, &greedy, false, &c, &why), DT_OK);
   assert_true(dtl_learned_plain(learning, 1) > 0); /* the file has not changed */
@@ -601,7 +601,7 @@ static void where_nothing_can_be_kept_it_is_told_and_the_run_goes_on(void **stat
   *noted = '\0';
   dtl_result result = bundled_run(learning, pair);
   assert_int_equal(result.n_tokens, 8);
-  assert_non_null(strstr(noted, "what was learned of costs cannot be kept as "));
+  assert_non_null(strstr(noted, "the learned costs cannot be written to "));
   dtl_result_free(&result);
   dtl_learned_close(learning);
   dt_pair_close(pair);

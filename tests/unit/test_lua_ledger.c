@@ -181,7 +181,7 @@ static void what_was_kept_is_found_by_the_next_process(void **state) {
     ledger_close(l);
   }
   ledger *l = of_pair(pair, &wrong);
-  assert_string_equal(wrong, "it is no JSON object");
+  assert_string_equal(wrong, "it is not a JSON object");
   assert_list(l, "p", "x", 0, NULL);
   ledger_close(l);
   dt_pair_close(pair);

@@ -109,7 +109,7 @@ static void policies(void **unused) {
   REFUSED(dtl_policy_open(&(dtl_policy_options){.policy = "/nowhere.lua"}, &p, err), "/nowhere.lua");
   REFUSED(dtl_policy_open(&(dtl_policy_options){.policy = "linear", .preset = "nonsense"}, &p, err), "nonsense");
   o = (dtl_policy_options){.policy = "long.lua", .source = "return 1", .source_len = SIZE_MAX};
-  REFUSED(dtl_policy_open(&o, &p, err), "are more than 65536");
+  REFUSED(dtl_policy_open(&o, &p, err), "more than the maximum of 65536");
   o = (dtl_policy_options){.policy = "empty.lua", .source = "", .source_len = 0};
   HOST_REFUSES(dtl_policy_open(&o, &p, err), DT_EPOLICY, "empty.lua");
   for
@@ -126,9 +126,9 @@ static void policies(void **unused) {
   NULL_REFUSED(dtl_policy_open(&o, &p, err));
   for (size_t i = 0; i < sizeof NO_SECONDS / sizeof *NO_SECONDS; i++) {
     o = (dtl_policy_options){.policy = "linear", .seconds = NO_SECONDS[i]};
-    REFUSED(dtl_policy_open(&o, &p, err), "seconds, expected 0");
+    REFUSED(dtl_policy_open(&o, &p, err), "expected 0 (no limit)");
     o = (dtl_policy_options){.policy = "linear", .call_seconds = NO_SECONDS[i]};
-    REFUSED(dtl_policy_open(&o, &p, err), "seconds for a call");
+    REFUSED(dtl_policy_open(&o, &p, err), "call_seconds");
   }
   assert_null(p);
   o = (dtl_policy_options){.policy = "linear", .seconds = INFINITY};
@@ -320,10 +320,10 @@ static void memories_corpora_and_traces(void **unused) {
   NULL_REFUSED(dtl_corpus_open(pair, nowhere, 1, NULL, err));
   NULL_REFUSED(dtl_corpus_open(pair, none, 1, &corpus, err));
   for
-    EACH(n, TOO_FEW) REFUSED(dtl_corpus_open(pair, nowhere, *n, &corpus, err), "no files");
+    EACH(n, TOO_FEW) REFUSED(dtl_corpus_open(pair, nowhere, *n, &corpus, err), "at least one file");
   REFUSED(dtl_corpus_open(pair, nowhere, 1, &corpus, err), "/nowhere");
-  REFUSED(dtl_corpus_open(pair, folder, 1, &corpus, err), "not a file");
-  REFUSED(dtl_corpus_open(pair, empty, 1, &corpus, err), "not a file");
+  REFUSED(dtl_corpus_open(pair, folder, 1, &corpus, err), "not a regular file");
+  REFUSED(dtl_corpus_open(pair, empty, 1, &corpus, err), "not a regular file");
   assert_null(corpus);
   dtl_corpus_close(NULL);
   NULL_REFUSED(dtl_trace_open(NULL, &trace, err));

@@ -31,7 +31,7 @@ local SHARED = {
   { "cache_dtype", nil, type = "string", doc = help.cache_dtype },
   { "activations", nil, type = "string", one_of = { "8", "16" }, doc = help.activations },
   { "costs", nil, type = "string", one_of = { "learn", "table" }, doc = core.fields("generate").costs },
-  { "corpus", many = "FILE", doc = "texts that policies such as suffix look things up in" },
+  { "corpus", many = "FILE", doc = "text files in which policies such as suffix search" },
   { "threads", nil, type = "integer", min = 1, max = 1024, short = "t", doc = help.threads },
   { "ctx", nil, type = "integer", min = 1, max = 2147483647, short = "c", doc = help.ctx },
   { "backend", nil, type = "string", doc = help.backend },
@@ -68,7 +68,7 @@ local function declare(spec)
   return declared, by_name
 end
 
--- The option's name in an argument, and the value behind its '=', if there is one.
+-- The option's name in an argument, and the value after its '=', if there is one.
 local function split(argument)
   local name, text = argument:match "^(%-%-[^=]+)=(.*)$"
   return name or argument, text
@@ -83,7 +83,7 @@ local function take(by_name, argv, i)
     i = i + 1
     text = argv[i]
     if not text then return nil, name .. " needs a value" end
-    if by_name[split(text)] then return nil, ("%s needs a value, and not the option %s"):format(name, text) end
+    if by_name[split(text)] then return nil, ("%s needs a value, but the option %s follows"):format(name, text) end
   end
   return p, text or "true", i + 1
 end
@@ -108,7 +108,7 @@ local function read(p, given, text)
   return value, message and "--" .. spelling(p.name) .. message:sub(#p.name + 1)
 end
 
--- The options that argv sets; nil and a message for bad usage; nil alone if help is wanted.
+-- Returns the options that argv sets; nil and a message for bad usage; only nil if help is wanted.
 function args.parse(spec, argv)
   params.check_keys(spec, SPEC, "dt.args", 3)
   local declared, by_name = declare(spec)
@@ -145,7 +145,7 @@ function args.parse(spec, argv)
   return opts
 end
 
--- The name of a driver on the command line: an installed driver goes by its own name.
+-- The name of a driver on the command line: an installed driver is called by its name, others by their path.
 function args.called(path)
   for _, home in ipairs(core.homes()) do
     local name = path:sub(#home + 1):match "^/scripts/([^/]+)%.lua$"
@@ -174,7 +174,7 @@ function args.help(spec, program)
   return table.concat(lines, "\n")
 end
 
--- Reads the program's own arguments: --help prints and ends the program, bad usage ends it with exit status 2.
+-- Reads the program's own arguments. --help prints the help and ends the program; bad usage ends it with exit status 2.
 function args.args(spec)
   local opts, message = args.parse(spec, arg)
   if opts then return opts end

@@ -1,5 +1,6 @@
--- A line on standard error that changes while something runs: brief.show(text). What is said next calls brief.hide()
--- first, and so does the end of the program: neither a message nor the shell's prompt lands on it.
+-- A line on standard error that changes while something runs: brief.show(text). Whatever writes there next calls
+-- brief.hide() first, as does the end of the program, so that neither a message nor the shell's prompt is appended to
+-- the line.
 local CLEAR = "\r\27[K"
 local brief = { shown = false }
 
@@ -13,7 +14,7 @@ function brief.show(text)
   brief.shown = true
 end
 
--- Leaves the line where it is: the last one, of something that has ended.
+-- Shows a last text that stays, when something has ended.
 function brief.stay(text)
   io.stderr:write(CLEAR, text, "\n")
   brief.shown = false

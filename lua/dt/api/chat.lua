@@ -8,7 +8,7 @@ local chat = {}
 local MESSAGE = { role = true, content = true }
 local ROLES = { system = true, user = true, assistant = true }
 
--- One list in the core's form: { turn, .., system = text }. Raises, `level` functions up.
+-- Converts one list to the core's form: { turn, .., system = text }. Raises, `level` functions up.
 local function conversation(messages, what, level)
   local turns = {}
   local function refuse(i, ...) error(("%s: message %d: %s"):format(what, i, string.format(...)), level + 2) end
@@ -19,15 +19,15 @@ local function conversation(messages, what, level)
     if not ROLES[role] then refuse(i, "role = %s is not system, user or assistant", tostring(role)) end
     if type(content) ~= "string" then refuse(i, "content is a %s, expected a text", type(content)) end
     if role == "system" then
-      if i > 1 then refuse(i, "the role system is the first message's only") end
+      if i > 1 then refuse(i, "only the first message may have the role system") end
       turns.system = content
     else
       local expected = #turns % 2 == 0 and "user" or "assistant"
-      if role ~= expected then refuse(i, "the role %s where %s's turn is", role, expected) end
+      if role ~= expected then refuse(i, "its role is %s, expected %s", role, expected) end
       turns[#turns + 1] = content
     end
   end
-  if #turns % 2 == 0 then error(what .. ": the last message is not the user's", level + 1) end
+  if #turns % 2 == 0 then error(what .. ": the last message must have the role user", level + 1) end
   return turns
 end
 
@@ -36,16 +36,16 @@ local function is_ids(prompt, what, level)
   if math.type(prompt[1]) ~= "integer" then return false end
   for i = 1, #prompt do
     if math.type(prompt[i]) ~= "integer" or prompt[i] < 0 then
-      error(("%s: prompt: number %d is no token id"):format(what, i), level + 1)
+      error(("%s: prompt: number %d is not a token id"):format(what, i), level + 1)
     end
   end
   return true
 end
 
--- Prompts in the core's form, from texts, lists of ids, prefixes and lists of messages; and the text that ends an
--- answer, nil without messages. t: {template = NAME, date = TEXT}, the layout of such lists (nil: the model's own,
--- today's). nil, kind, message: the model has no template. Raises, `level` functions up, for a value that is not a
--- prompt, and if only some prompts are messages.
+-- Converts texts, lists of ids, prefixes and lists of messages to prompts in the core's form. Also returns the text
+-- that ends an answer, or nil without messages. t: {template = NAME, date = TEXT} for messages (nil: the model's own
+-- template, today). Returns nil, kind, message if the model has no template. Raises, `level` functions up, for a value
+-- that is not a prompt, and if only some prompts are messages.
 function chat.prompts(pair, prompts, t, what, level)
   local list, lists = {}, {}
   for i, prompt in ipairs(prompts) do
@@ -65,8 +65,8 @@ function chat.prompts(pair, prompts, t, what, level)
   return list, ends
 end
 
--- The name of the layout of questions; or nil, a failure's kind and its message. t: template (nil: the model's own),
--- system (nil: none).
+-- The name of the template that formats questions; or nil, a failure's kind and its message. t: template (nil: the
+-- model's own), system (nil: none).
 function chat.layout(pair, t)
   local texts, ends, name = core.conversations(pair, { { "?", system = t.system } }, t.template)
   if not texts then return nil, ends, name end

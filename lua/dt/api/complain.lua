@@ -1,4 +1,4 @@
--- Writes one line on standard error, whatever the texts contain: complain("no policy '", name, "'").
+-- Writes one line to standard error, even if the texts contain line breaks: complain("no policy '", name, "'").
 local brief = require "dt.api.brief"
 
 return function(...)

@@ -1,5 +1,5 @@
--- All combinations of the values per key: {K = {4, 8}, tau = {from = 0.1, to = 0.3, step = 0.1}} returns a list
--- of tables. Keys are sorted; the last varies fastest.
+-- Returns a list of tables, all combinations of the values of each key, as in {K = {4, 8}, tau = {from = 0.1, to = 0.3,
+-- step = 0.1}}. Keys are sorted; the last one varies fastest.
 
 local function values_of(key, given)
   if type(given) ~= "table" then
@@ -18,14 +18,14 @@ local function values_of(key, given)
     local value = from + i * step
     values[i + 1] = math.type(value) == "float" and tonumber(("%.12g"):format(value)) + 0.0 or value -- 0.3, not 0.1 * 3
   end
-  if #values == 0 then error(("dt.grid: %s: no value between %s and %s"):format(key, from, to), 3) end
+  if #values == 0 then error(("dt.grid: %s: there is no value between %s and %s"):format(key, from, to), 3) end
   return values
 end
 
 return function(t)
   local keys, lists = {}, {}
   for key, given in pairs(t) do
-    if type(key) ~= "string" then error("dt.grid: keys are names", 2) end
+    if type(key) ~= "string" then error("dt.grid: keys must be names", 2) end
     keys[#keys + 1] = key
     lists[key] = values_of(key, given)
   end

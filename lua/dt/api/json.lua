@@ -1,6 +1,6 @@
--- JSON. encode: keys sorted; a table with [1], or made by json.array, is an array, any other an object; json.null is
--- null. decode: null is left out of objects and is json.null in arrays; numbers without fraction or exponent are
--- integers.
+-- JSON. encode sorts keys; a table with [1], or one made by json.array, is an array, any other an object; json.null is
+-- null. decode leaves null out of objects and turns it into json.null in arrays; numbers without fraction or exponent
+-- are integers.
 local json = {}
 
 json.null = setmetatable({}, { __tostring = function() return "null" end })
@@ -28,7 +28,7 @@ end
 
 local encode
 
--- indent: the line break before this value's closing bracket, or nil on one line.
+-- indent: the line break before this value's closing bracket; nil: all on one line.
 local function members(out, list, open, close, indent, write)
   local inner = indent and indent .. "  "
   out[#out + 1] = open
@@ -52,7 +52,7 @@ function encode(out, value, indent, seen)
   elseif value == nil or value == json.null then
     out[#out + 1] = "null"
   elseif kind ~= "table" then
-    error("json.encode: a " .. kind .. " has no JSON", 0)
+    error("json.encode: a " .. kind .. " cannot be JSON", 0)
   elseif seen[value] then
     error("json.encode: a table contains itself", 0)
   else
@@ -75,7 +75,7 @@ function encode(out, value, indent, seen)
   end
 end
 
--- pretty: objects on several lines.
+-- Returns the JSON of a value. pretty: write objects on several lines.
 function json.encode(value, pretty)
   local out = {}
   encode(out, value, pretty and "\n" or nil, {})
@@ -94,7 +94,7 @@ end
 local function skip(text, at) return text:match("^[ \n\r\t]*()", at) end
 
 local function unicode(text, at)
-  local function unit(i) return tonumber(text:match("^\\u(%x%x%x%x)", i) or fail(text, i, "a bad \\u escape"), 16) end
+  local function unit(i) return tonumber(text:match("^\\u(%x%x%x%x)", i) or fail(text, i, "invalid \\u escape"), 16) end
   local code = unit(at)
   if code < 0xD800 or code > 0xDFFF then return utf8.char(code), at + 6 end
   local low = code < 0xDC00 and text:find("^\\u[dD][c-fC-F]", at + 6) and unit(at + 6)
@@ -112,12 +112,12 @@ local function read_string(text, at)
     parts[#parts + 1] = run
     local c = text:sub(next_at, next_at)
     if c == '"' then return table.concat(parts), next_at + 1 end
-    if c ~= "\\" then fail(text, next_at, "a string does not end") end
+    if c ~= "\\" then fail(text, next_at, "unterminated string") end
     local escape = text:sub(next_at + 1, next_at + 1)
     if escape == "u" then
       parts[#parts + 1], at = unicode(text, next_at)
     else
-      parts[#parts + 1] = UNESCAPES[escape] or fail(text, next_at, "a bad escape")
+      parts[#parts + 1] = UNESCAPES[escape] or fail(text, next_at, "invalid escape")
       at = next_at + 2
     end
   end
@@ -135,7 +135,7 @@ local function read_array(text, at, depth)
     at = skip(text, at)
     local c = text:sub(at, at)
     if c == "]" then return list, at + 1 end
-    if c ~= "," then fail(text, at, "',' or ']' is expected") end
+    if c ~= "," then fail(text, at, "expected ',' or ']'") end
     at = at + 1
   end
 end
@@ -146,17 +146,17 @@ local function read_object(text, at, depth)
   if text:sub(at, at) == "}" then return object, at + 1 end
   while true do
     at = skip(text, at)
-    if text:sub(at, at) ~= '"' then fail(text, at, "a key in quotes is expected") end
+    if text:sub(at, at) ~= '"' then fail(text, at, "expected a key in quotes") end
     local key, value
     key, at = read_string(text, at)
     at = skip(text, at)
-    if text:sub(at, at) ~= ":" then fail(text, at, "':' is expected") end
+    if text:sub(at, at) ~= ":" then fail(text, at, "expected ':'") end
     value, at = read(text, at + 1, depth)
     if value ~= json.null then object[key] = value end
     at = skip(text, at)
     local c = text:sub(at, at)
     if c == "}" then return object, at + 1 end
-    if c ~= "," then fail(text, at, "',' or '}' is expected") end
+    if c ~= "," then fail(text, at, "expected ',' or '}'") end
     at = at + 1
   end
 end
@@ -173,12 +173,12 @@ function read(text, at, depth)
   if word and LITERALS[word] ~= nil then return LITERALS[word], stop end
   local digits, digits_end = text:match("^(-?%d+[%d.eE+-]*)()", at)
   local value = digits and not digits:find "^-?0%d" and not (digits .. " "):find "%.%D" and tonumber(digits)
-  if not value then fail(text, at, "a value is expected") end
-  if value == math.huge or value == -math.huge then fail(text, at, "a number is too large") end
+  if not value then fail(text, at, "expected a value") end
+  if value == math.huge or value == -math.huge then fail(text, at, "the number is too large") end
   return value, digits_end
 end
 
--- The value, or nil and a message.
+-- Returns the value of a text, or nil and a message.
 function json.decode(text)
   local valid, bad = utf8.len(text)
   if not valid then return nil, ("JSON: invalid UTF-8 at byte %d"):format(bad) end
@@ -186,7 +186,7 @@ function json.decode(text)
   if ok then
     at = skip(text, at)
     if at > #text then return value end
-    value = select(2, pcall(fail, text, at, "something follows the value"))
+    value = select(2, pcall(fail, text, at, "unexpected text after the value"))
   end
   if type(value) ~= "table" then error(value, 0) end
   return nil, "JSON: " .. value.message

@@ -1,8 +1,8 @@
--- One line on standard error that shows how far a long run is and how long the rest will take; nothing if that is not a
--- terminal: local p = dt.progress(total); p:step().
+-- A progress line on standard error: the steps done, and the time that the rest will take. It is shown on terminals
+-- only. local p = dt.progress(total); p:step().
 --
--- If steps differ in length, dt.progress(total, work) and p:step(1, work) give the amount of work, in all and of a
--- step. p:skip(n, work): these steps need not be done; they count, and took no time.
+-- If steps differ in length, dt.progress(total, work) and p:step(1, work) give the work of all steps and of one.
+-- p:skip(n, work) counts n steps as done that took no time.
 local brief = require "dt.api.brief"
 local core = require "dt.core"
 
@@ -21,7 +21,7 @@ function Progress:skip(n, work)
   self.left = self.left - (work or n)
 end
 
--- Ends the line if fewer steps were needed than expected.
+-- Ends the line even if fewer steps were needed than expected.
 function Progress:finish()
   if self.shown and self.done < self.total then brief.hide() end
 end

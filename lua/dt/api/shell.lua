@@ -1,5 +1,5 @@
--- Runs commands of the machine: local status, output = shell("cd %s && gnuplot %s", folder, script). Each %s is a file
--- name, which is quoted. status is 127 if there is no such command. output has both streams.
+-- Runs a shell command: local status, output = shell("cd %s && gnuplot %s", folder, script). Each %s is a file name,
+-- which is quoted. status is 127 if there is no such command. output has standard output and standard error.
 return function(form, ...)
   local names = { ... }
   for i, name in ipairs(names) do names[i] = "'" .. name:gsub("'", "'\\''") .. "'" end

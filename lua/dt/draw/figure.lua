@@ -1,4 +1,4 @@
--- Figures, drawn with gnuplot as SVG and PNG. A figure is a table of data; this file decides about its looks.
+-- Figures, drawn with gnuplot as SVG and PNG. A figure is a table of data; this file determines what it looks like.
 --
 -- All have name (of the files), title, xlabel. By kind:
 --   bars    series = {"wikitext2", ..}, rows = { {label = "ar", {y =, low =, high =, text =}, ..one per series} }, mark
@@ -9,23 +9,25 @@
 -- low and high, the ends of an error bar, may be nil. mark is a value at which a line is drawn: 1 means no speedup.
 -- Rows of bars and series of lines are arms, with plain = true for plain decoding: an arm has one colour and shape in
 -- all figures of a script, and a series of bars has a shade of it.
--- Numbers are beside the bars, and the key is above them, where no line passes.
+-- Numbers are next to the bars; the key is above the figure, where no line passes.
 local gnuplot = require "dt.gnuplot"
 local palette = require "dt.draw.palette"
 local visible = require "dt.draw.visible"
 
 local figure = {}
 
--- Layouts: width, font and a letter of a label in pixels; most characters of a name and of a line of a title or label;
--- most marks of an axis at round numbers. A page's column is a little wider than the wide one, a
--- sheet of A4 three quarters of it, a phone's screen four fifths of the narrow one: there letters have 11 pixels.
+-- Layouts: width, font size and letter width in pixels; maximum number of characters of a name and of a line of a title
+-- or label; maximum number of marks of an axis at round numbers. The wide layout is a little narrower than the column
+-- of a page and a third wider than a sheet of A4; the narrow one is a quarter wider than a phone's screen, where
+-- letters then have 11 pixels.
 local WIDE = { width = 960, font = 15, letter = 9.2, name = 44, line = 90 }
 local NARROW = { width = 440, font = 14, letter = 8.6, name = 38, line = 46, tics = 6, is_narrow = true }
 local MOST_TICS = 12 -- with more values, gnuplot chooses the marks
-local SAMPLE, ROW, GAP = 62, 22, 8 -- pixels: a colour of the key; a row of the key, or of a text; below narrow bars
+-- In pixels: a colour sample of the key; a row of the key or of text; the gap below narrow bars.
+local SAMPLE, ROW, GAP = 62, 22, 8
 local POINTS = { 7, 5, 9, 13, 11, 6, 4, 8, 12, 10, 1, 2 }
 
--- Assigns colours and shapes: label -> number. Arms and policies keep theirs in all figures; anything else has shades
+-- Assigns colours and shapes: label -> number. Arms and policies have the same in all figures; anything else has shades
 -- of them.
 local function styles_new()
   local known, n = {}, 0
@@ -40,7 +42,7 @@ local function colour(number) return palette.SERIES[(number - 1) % #palette.SERI
 
 local FAINTEST = 0.55 -- transparency: shades are lighter on white and darker on black
 
--- The k-th of n shades of a colour, the first of which is the colour itself; the others are "#aarrggbb".
+-- The k-th of n shades of a colour: the first is the colour itself, the others are "#aarrggbb".
 local function shade(of, k, n)
   if k == 1 then return of end
   return ("#%02x%s"):format(math.floor(255 * FAINTEST * (k - 1) / (n - 1) + 0.5), of:sub(2))
@@ -57,7 +59,7 @@ local function shown(text, layout) return visible.cut(visible.line(text), layout
 -- A text as one line for gnuplot.
 local function quote(text) return gnuplot.text(visible.cut(visible.line(text), MOST_TEXT)) end
 
--- A title or label as lines for gnuplot, and the pixels that those after the first take.
+-- A title or label as lines for gnuplot, and the pixels that the lines after the first take.
 local function wrap(text, layout)
   local lines = { "" }
   for word in visible.cut(visible.line(text), MOST_TEXT):gmatch "%S+" do
@@ -71,7 +73,7 @@ local function wrap(text, layout)
   return gnuplot.text(table.concat(lines, "\n")), ROW * (#lines - 1)
 end
 
--- A name at a mark of an axis, where % begins a format.
+-- A name at a mark of an axis; there % would begin a format.
 local function tic(name, at, layout)
   return ("%s %d"):format(gnuplot.text((shown(name, layout):gsub("%%", "%%%%"))), at)
 end
@@ -95,8 +97,8 @@ local function longest(labels, layout)
   return most
 end
 
--- Adds a key with as many columns as fit side by side in `width` pixels; returns how many pixels it is higher than one
--- row.
+-- Adds a key with as many columns as fit next to each other in `width` pixels; returns the pixels by which it is higher
+-- than one row.
 local function add_key(out, f, labels, width, layout)
   local columns = math.max(1, math.floor(width / (SAMPLE + layout.letter * longest(labels, layout))))
   local title, more = wrap(f.title, layout)
@@ -104,7 +106,7 @@ local function add_key(out, f, labels, width, layout)
   return ROW * ((#labels - 1) // columns) + more
 end
 
--- A round distance of marks, such that at most n are within a length.
+-- A round distance between marks such that at most n marks are within a length.
 local function step(length, n)
   local unit = 10.0 ^ math.floor(math.log(length / n, 10))
   for _, times in ipairs { 1, 2, 5 } do
@@ -113,8 +115,9 @@ local function step(length, n)
   return 10 * unit
 end
 
--- Where the bars of a row begin and end, as shares of its height from its middle, and that height. Without its label a
--- row has these pixels, of which bars take a share; in the narrow layout, its label is above them and not next to them.
+-- Returns where the bars of a row begin and end, as shares of its height from its middle, and that height. Without its
+-- label a row has `pixels` pixels, of which bars take `share`; in the narrow layout the label is above the bars and not
+-- next to them.
 local function row_of(pixels, share, layout)
   if not layout.is_narrow then return -share / 2, share / 2, pixels end
   local height = pixels + ROW
@@ -146,7 +149,7 @@ end
 
 local KINDS = {}
 
--- Bars are horizontal, so that long labels have room; the first row is on top. Their numbers are a column at the right.
+-- Bars are horizontal, so that long labels have room; the first row is on top. The numbers form a column at the right.
 -- Bars have the colours of their rows; several series have shades of these.
 function KINDS.bars(f, out, plots, styles, layout)
   local n, most, texts, colours = #f.series, f.mark or 0, {}, {}
@@ -189,7 +192,7 @@ function KINDS.bars(f, out, plots, styles, layout)
   end
   local width = add_rows(out, plots, f.rows, most, layout)
   add(out, "set rmargin %d", longest(texts, layout) + 3)
-  if f.mark then -- through no label
+  if f.mark then -- the line must not cross labels
     local x = number(f.mark)
     for i = 1, layout.is_narrow and #f.rows or 0 do
       add(out, "set arrow from %s,%s to %s,%s nohead dashtype 2 linecolor rgb '#666666' front", x, number(i + top), x,
@@ -229,7 +232,7 @@ local function range(axis, low, high, share)
   return ("set %srange [%s:%s]"):format(axis, number(axis == "x" and low - margin or start), number(high + margin))
 end
 
--- Whether most curves have most of their points in the first quarter of the axis, since a few have a long tail.
+-- Whether most curves have most of their points in the first quarter of the axis, because a few curves are much longer.
 local function is_cramped(series, low, high)
   local cramped = 0
   for _, one in ipairs(series) do
@@ -278,7 +281,7 @@ local function extent(f)
            high = math.max(table.unpack(ys)), tics = tics, intervals = intervals }
 end
 
--- Of marks at these values, those whose numbers leave room for the next: place(value) is in pixels.
+-- Selects marks at these values such that their numbers do not overlap; place(value) is in pixels.
 local function roomy(values, place, layout)
   local kept, free = {}, -math.huge
   table.sort(values)
@@ -289,7 +292,7 @@ local function roomy(values, place, layout)
   return kept
 end
 
--- Returns the pixels that further lines of the axes' labels take.
+-- Adds the axes of lines. Returns the pixels that further lines of the axes' labels take.
 local function add_axes(out, f, all, logarithmic, layout)
   local xlabel, more = wrap(f.xlabel .. (logarithmic and " (logarithmic axis)" or ""), layout)
   local function at(x) return logarithmic and math.log(x) or x end
@@ -315,7 +318,8 @@ local function add_axes(out, f, all, logarithmic, layout)
   return more
 end
 
--- Curves that coincide lie on one another like ribbons, the last the narrowest. Intervals at one x are side by side.
+-- Curves that coincide are drawn on top of each other like ribbons, the last one narrowest. Intervals at the same x are
+-- next to each other.
 function KINDS.lines(f, out, plots, styles, layout)
   local all, labels = extent(f), {}
   local logarithmic, above = is_cramped(f.series, all.left, all.right), coincidences(f.series,
@@ -348,8 +352,8 @@ function KINDS.lines(f, out, plots, styles, layout)
   return height + more + add_key(out, f, labels, layout.width - margin, layout)
 end
 
--- Cells are side by side whatever the distance of the values, each with its number; cells without a run stay empty.
--- In the narrow layout they have no scale of colours, and no numbers where these would not fit.
+-- Cells touch each other, whatever the distance of their values. Each shows its number; cells without a run stay empty.
+-- The narrow layout has no colour scale, and no numbers where they would not fit.
 function KINDS.heat(f, out, plots, _, layout)
   local cells, low, high = {}, math.huge, -math.huge
   for iy in ipairs(f.ys) do
@@ -361,7 +365,7 @@ function KINDS.heat(f, out, plots, _, layout)
       end
     end
   end
-  local reach = math.max(math.abs(high - 1), math.abs(low - 1), 0.05) -- range of the colours on both sides of 1
+  local reach = math.max(math.abs(high - 1), math.abs(low - 1), 0.05) -- range of the colours below and above 1
   for i, c in ipairs(cells) do
     local ink = math.abs(c.z - 1) / reach > 0.6 and 0xffffff or 0x111111
     cells[i] = { c.ix, c.iy, c.ix - 0.5, c.ix + 0.5, c.iy - 0.5, c.iy + 0.5, number(c.z),
@@ -392,7 +396,7 @@ local PNG = "set terminal pngcairo noenhanced size %d,%d background '#ffffff' fo
 -- The file of a figure's narrow layout.
 local function narrow_file(f) return f.name .. ".narrow.svg" end
 
--- The commands of one figure.
+-- The gnuplot commands of one figure.
 local function commands(f, styles, layout)
   local plots, title, more = {}, wrap(f.title, layout)
   local xlabel, xlabel_more = wrap(f.xlabel, layout)
@@ -435,8 +439,8 @@ local function whole(path, ending)
   return tail and tail:find(ending, 1, true) ~= nil
 end
 
--- Draws the figures into folder as NAME.svg and NAME.png, and leaves the script there: true; false and one line if
--- gnuplot is missing or fails; or nil and a message if the folder cannot be written.
+-- Draws the figures into folder as NAME.svg and NAME.png, and leaves the script there. Returns true; false and a
+-- one-line message if gnuplot is missing or fails; or nil and a message if the folder cannot be written.
 function figure.draw(figures, folder)
   local path = folder .. "/" .. SCRIPT
   local file, message = io.open(path, "wb")
@@ -445,18 +449,18 @@ function figure.draw(figures, folder)
   local closed, why = file:close()
   if not written or not closed then return nil, ("%s: %s"):format(path, reason or why) end
   local drawn, refusal = gnuplot.run(folder, SCRIPT)
-  if not drawn then return false, "the figures are not drawn: " .. refusal end
+  if not drawn then return false, "the figures were not drawn: " .. refusal end
   for _, f in ipairs(figures) do
     local file_name = folder .. "/" .. f.name
     if not whole(file_name .. ".svg", "</svg>") or not whole(file_name .. ".png", "IEND") then
-      return nil, file_name .. ": not written whole: is the disk full?"
+      return nil, file_name .. ": the file is incomplete: is the disk full?"
     end
   end
   return true
 end
 
--- The layouts for narrow screens, as texts of SVG; or false and one line. gnuplot writes them into this folder, where
--- they do not stay.
+-- Returns the SVG texts of the layouts for narrow screens; or false and a one-line message. gnuplot writes them into
+-- this folder, from which they are removed.
 function figure.narrow(figures, folder)
   local script, texts = os.tmpname(), {}
   local file = assert(io.open(script, "wb"))
@@ -473,7 +477,7 @@ function figure.narrow(figures, folder)
     end
     os.remove(path)
     if drawn and not (svg and texts[i]:find("</svg>", 1, true)) then
-      drawn, why = false, path .. ": not written whole"
+      drawn, why = false, path .. ": the file is incomplete"
     end
   end
   return drawn and texts or false, why

@@ -1,4 +1,4 @@
--- A document of headings, texts, tables and figures, as Markdown and as one HTML page that needs no other file.
+-- Writes a document of headings, texts, tables and figures as Markdown and as one HTML page that needs no other file.
 --
 --   { title =, { heading = "Speed" }, { text = "..." }, { table = {...} }, { figure = {...} }, .. }
 --
@@ -9,7 +9,7 @@ local visible = require "dt.draw.visible"
 
 local page = {}
 
--- Text of a Markdown paragraph, whose beginning makes neither a heading nor a list.
+-- Escapes the text of a Markdown paragraph, so that it does not begin a heading or a list.
 local function paragraph(text)
   return (tables.markdown_text(text):gsub("^%s+", ""):gsub("^[#+=~[-]", "\\%0"):gsub("^(%d+)([.)])", "%1\\%2"))
 end
@@ -44,7 +44,8 @@ function page.latex(document)
   return table.concat(out, "\n")
 end
 
--- Parts that gnuplot paints follow the theme: letters, axes, the grid, whiskers; but not the numbers in cells of a map.
+-- What gnuplot draws follows the page's theme: letters, axes, the grid, error bars; but not the numbers in cells of a
+-- map.
 local STYLE = [[
 :root { color-scheme: light dark; --ink: #1c2024; --dim: #5b6570; --paper: #fff; --line: #d8dde3; --hover: #f4f7fa;
   --link: #0060a0; }
@@ -120,14 +121,14 @@ figure svg path[stroke="rgb( 51,  51,  51)"], figure svg path[stroke="black"] { 
 
 local function anchor(n) return "part" .. n end
 
--- A link that saves a text as a file of this name; the link contains the text.
+-- A link that contains a text and saves it as a file of this name.
 local function download(name, text)
   local encoded = text:gsub("[^%w.,_-]", function(c) return ("%%%02X"):format(c:byte()) end)
   return ('<a download="%s" href="data:text/plain;charset=utf-8,%s">%s</a>'):format(name, encoded, name)
 end
 
--- drawing(figure) returns a figure's SVG and that for narrow screens, or nil for either if there is none; files:
--- { { name, text }, .. } that the page can save.
+-- drawing(figure) returns a figure's SVG and its SVG for narrow screens; nil if there is none. files: { { name, text },
+-- .. } that the page can save.
 function page.html(document, drawing, files)
   local escape = tables.escape
   local links, out, n, open = {}, {}, 0, false

@@ -1,5 +1,5 @@
--- The colours of pages and figures: a thing has the same colour everywhere. The colour-blind can tell them apart (after
--- Okabe and Ito 2008), and they stand out on white and on near black.
+-- The colours of pages and figures. A thing has the same colour everywhere. Colour-blind people can distinguish the
+-- colours (after Okabe and Ito 2008), which have contrast on white and on near black.
 local palette = {}
 
 -- The parts of a run's time (time_ms), in this order.

@@ -1,5 +1,5 @@
--- Tables of a report, as Markdown and as HTML: { columns = {"arm", "tokens/s"}, rows = {{"ar", "100.0"}, ..} }. Cells
--- are texts; the first column has words, the others numbers, which are aligned to the right.
+-- Writes tables of a report as Markdown, HTML and LaTeX: { columns = {"arm", "tokens/s"}, rows = {{"ar", "100.0"}, ..}
+-- }. Cells are texts; the first column has words, and the others have numbers, which are aligned to the right.
 local visible = require "dt.draw.visible"
 
 local tables = {}
@@ -17,15 +17,15 @@ end
 
 local ENTITIES = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;" }
 
--- Text on one line, escaped for Markdown: it makes no tags, links, emphasis or code.
+-- Escapes a text for Markdown, on one line, so that it makes no tags, links, emphasis or code.
 function tables.markdown_text(text)
   text = visible.line(text):gsub("[\\`*|]", "\\%0"):gsub("[&<>]", ENTITIES):gsub("%]([%[(])", "]\\%1")
   return (text:gsub("%f[%w_]_+", function(run) return ("\\_"):rep(#run) end))
 end
 
-local WIDEST = 60 -- characters to which a column is padded, at most
+local WIDEST = 60 -- columns are padded to at most this many characters
 
--- Pads columns to one width, so that the text is readable as it is.
+-- Pads each column to one width, so that the Markdown is readable as text.
 function tables.markdown(t)
   local rows, width = {}, {}
   for i = 0, #t.rows do
@@ -44,7 +44,7 @@ function tables.markdown(t)
   return table.concat(lines)
 end
 
--- Text escaped for HTML and SVG, in elements and "attributes".
+-- Escapes a text for elements and "attributes" of HTML and SVG.
 function tables.escape(text) return (visible.lines(text):gsub('[&<>"]', ENTITIES)) end
 
 -- A heading may break after a slash.
@@ -69,7 +69,7 @@ for special in ("#$%&_{}"):gmatch "." do LATEX[special] = "\\" .. special end
 
 local function latex_text(text) return (visible.line(text):gsub("[\\~^#$%%&_{}]", LATEX):gsub("±", "$\\pm$")) end
 
--- As a tabular of LaTeX with the package booktabs.
+-- A LaTeX tabular for the package booktabs.
 function tables.latex(t)
   local lines = { "\\begin{tabular}{l" .. ("r"):rep(#t.columns - 1) .. "}", "\\toprule" }
   for i = 0, #t.rows do

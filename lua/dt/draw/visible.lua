@@ -1,8 +1,8 @@
--- Makes texts of files and models safe to show: replaces characters that move a terminal's cursor, change the direction
--- of writing or are not allowed in XML (U+FFFE, U+FFFF). Texts are UTF-8, as dt.json decodes them.
+-- Makes texts of files and models safe to show: replaces characters that move a terminal's cursor, change the writing
+-- direction or are not allowed in XML (U+FFFE, U+FFFF). Texts must be valid UTF-8, as from dt.json.
 local visible = {}
 
--- Control characters of one byte; of two bytes (C1); U+2028 to U+202E; U+2066 to U+2069; U+FFFE and U+FFFF.
+-- Control characters of one byte and of two bytes (C1); U+2028 to U+202E; U+2066 to U+2069; U+FFFE and U+FFFF.
 local CONTROLS = { "%c", "\xC2[\x80-\x9F]", "\xE2\x80[\xA8-\xAE]", "\xE2\x81[\xA6-\xA9]", "\xEF\xBF[\xBE\xBF]" }
 
 local function replaced(text, by)
@@ -10,7 +10,7 @@ local function replaced(text, by)
   return text
 end
 
--- As one line; a blank replaces each of these characters.
+-- The text as one line, with a blank for each of these characters.
 function visible.line(text) return replaced(text, " ") end
 
 -- The same, with line breaks kept.
@@ -23,8 +23,8 @@ for byte = 0, 31 do PICTURES[string.char(byte)] = utf8.char(0x2400 + byte) end
 
 local function picture(c) return PICTURES[c] or "\u{FFFD}" end
 
--- A picture, such as ␛, replaces each of these characters. known: other replacements of some, or true for those that
--- stay.
+-- Replaces each of these characters by a picture such as ␛. known: other replacements for some of them, or true for
+-- those that stay.
 function visible.pictures(text, known)
   return replaced(text, function(c)
     local own = known[c]
@@ -32,7 +32,7 @@ function visible.pictures(text, known)
   end)
 end
 
--- At most n characters; the middle is left out, since names often differ in their ends.
+-- Shortens a text to at most n characters by leaving out its middle, since names often differ at their ends.
 function visible.cut(text, n)
   local length = utf8.len(text)
   if length <= n then return text end

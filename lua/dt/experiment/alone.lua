@@ -1,5 +1,5 @@
--- Experiments in which every run has a process of its own, so that the process's peak memory is the run's own, and a
--- policy without a draft model loads none. Each run starts slowly and with cold caches, so speeds are lower.
+-- Experiments in which every run has a process of its own. The peak memory of the process is then that of the run, and
+-- a policy without a draft model loads none. Each run starts slowly and with cold caches, so speeds are lower.
 local experiment = require "dt.experiment"
 local json = require "dt.json"
 local params = require "dt.policy.params"
@@ -37,7 +37,7 @@ end
 
 local KINDS = { [2] = "input", [3] = "policy" } -- kinds of failures, by exit status
 
--- The result of one run; or nil, a message and its kind.
+-- Returns the result of one run; or nil, a message and its kind.
 local function result_of(exe, arm, load, generate, tokens, text)
   local prompt_file, result_file = os.tmpname(), os.tmpname()
   write(prompt_file, text)
@@ -66,8 +66,8 @@ local function run_one(t, load, exe, arm, prompt, tokens, file)
   return ok, failed, "device"
 end
 
--- t: as for experiment.run, with one repeat and no warm-up; its pair is closed. load: the options of dt.load. Returns
--- the values of experiment.run.
+-- Runs an experiment, and returns as experiment.run does. t: as for experiment.run, with one repeat and no warm-up; its
+-- pair is closed. load: the options of dt.load.
 function alone.run(t, load)
   local file, arms, kind = experiment.open(t)
   if not file then return nil, arms, kind end

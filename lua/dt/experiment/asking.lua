@@ -1,11 +1,11 @@
--- Drivers' options for texts: those of the command line for chats, sampling and several texts at once, with the same
--- bounds and messages.
+-- Options of drivers for chats, sampling and several texts at once. They have the same bounds and messages as those of
+-- the command line.
 --
 --   local opts = dt.args { options = { .., table.unpack(asking.OPTIONS) } }
 --   local how = dt.check(asking.chosen(opts))
 --   experiment.run { prompts = how:deal(prompts), chat = how.chat, generate = how:options { ignore_eos = true },
 --                    protocol = how:noted { chars = 800 }, .. }
---   how.wanted             -- the same for readers, "temp 0.8, chat"; nil: greedy, plain texts, one at a time
+--   how.wanted             -- a description: "temp 0.8, chat"; nil: greedy, plain texts, one at a time
 local batches = require "dt.batches"
 local complain = require "dt.complain"
 local core = require "dt.core"
@@ -15,7 +15,7 @@ local asking = {}
 
 -- Readers of an option's text: each returns its value, or nil and a message.
 
--- As the command line reads the field of a request.
+-- A reader for a field of a request, as the command line reads it.
 local function field(name)
   return function(text, given) return core.read_text(name, given, text) end
 end
@@ -33,16 +33,16 @@ local help = core.fields "generate"
 asking.OPTIONS = {
   { "chat", false, doc = "each prompt is a question: wrap it in the model's chat template" },
   { "system", nil, type = "string", also = "system-prompt", value = "TEXT",
-    doc = "system text of a chat (the template's own, if it has one)" },
+    doc = "system message of a chat (default: the template's own, if it has one)" },
   { "template", nil, type = "string", also = "chat-template", value = "NAME",
-    doc = "chat template: chatml, llama3, ... (the model's own)" },
+    doc = "chat template (default: the model's own): chatml, llama3, ..." },
   { "temp", nil, also = "temperature", value = "T", read = field "temp", doc = help.temp },
   { "top_k", nil, value = "K", read = field "top_k", doc = help.top_k },
   { "top_p", nil, value = "P", read = field "top_p", doc = help.top_p },
   { "min_p", nil, value = "P", read = field "min_p", doc = help.min_p },
   { "seed", nil, short = "s", value = "N", read = seed,
-    doc = "of sampling and of random numbers (0); prompt i has N + i - 1" },
-  { "parallel", nil, short = "np", value = "N", read = field "slots", doc = "as many prompts at once (1)" },
+    doc = "seed of sampling and of policies' random numbers (default 0); prompt i uses N + i - 1" },
+  { "parallel", nil, short = "np", value = "N", read = field "slots", doc = "number of prompts at once (default 1)" },
 }
 
 local Asked = {}
@@ -62,7 +62,7 @@ local function wanted_of(how)
   return list[1] and table.concat(list, ", ")
 end
 
--- The chosen options.
+-- Returns the chosen options; or nil and a message.
 function asking.chosen(opts)
   local temp = opts.temp or 0.0
   for _, name in ipairs(SAMPLERS) do
@@ -80,20 +80,21 @@ function asking.chosen(opts)
   return how
 end
 
--- These options of pair:generate, with those of sampling added.
+-- Adds the options of sampling to these options of pair:generate.
 function Asked:options(options)
   for name, value in pairs(self.sampling) do options[name] = value end
   return options
 end
 
--- This protocol of an experiment, with the choices added that neither options nor chats have.
+-- Adds the choices that are neither in the options nor in `chat` to this protocol of an experiment.
 function Asked:noted(protocol)
   protocol.seed, protocol.parallel = self.seed, self.parallel
   return protocol
 end
 
--- Prompts in the form of dt.experiment, the i-th with the i-th seed; with --parallel batches of that size, the last one
--- possibly smaller. before: numbers of prompts of the experiment, and of batches, that come earlier (none).
+-- Prompts in the form of dt.experiment, of which the i-th has the i-th seed; with --parallel batches of that size, of
+-- which the last may be smaller. before: the numbers of prompts and of batches that come earlier in the experiment
+-- (default: none).
 function Asked:deal(prompts, before)
   local first, list = before and before.prompts or 0, {}
   if self.parallel and prompts[1] then

@@ -2,19 +2,19 @@
 --
 --   local list = batches.of(prompts, 8)           -- prompts for dt.experiment, of 8 prompts each
 --   local prefixes <close> = batches.open(pair, list[1].texts)
---   local hash = batches.alone(pair, prefixes, options)   -- of each sequence by itself, under plain decoding
+--   local hash = batches.alone(pair, prefixes, options)   -- of each sequence alone, by plain decoding
 --   local result = batches.generate(pair, prefixes, options)
 --
--- A batch's throughput is the number of its tokens / its wall time, from the begin of the longest sequence to its last
--- token, without prompt passes, which all runs share. If sequences end at different times, the last ones run in passes
--- of fewer rows; the wall time includes these.
+-- The throughput of a batch is the number of its tokens / its wall time. That is the time of the longest sequence
+-- without prompt passes, which all runs share. If sequences end at different times, the last ones run in passes of
+-- fewer rows, which the wall time includes.
 local seeds = require "dt.seeds"
 
 local batches = {}
 
--- The prompts as batches of `size`, in their order; prompts that do not fill a batch are left out or, with rest = true,
--- make one more. before: the number of batches that come earlier, for their numbers. The set of each is that of the
--- prompts; "mixed" if they have several.
+-- Groups prompts into batches of `size`, in their order. Prompts that do not fill a batch are left out or, with rest =
+-- true, make a smaller batch. before: the number of batches that come earlier, from which these are numbered. The set
+-- of a batch is that of its prompts, or "mixed" if they have several.
 function batches.of(prompts, size, how)
   local list, set, before = {}, prompts[1].set, how and how.before or 0
   for _, prompt in ipairs(prompts) do set = prompt.set == set and set or "mixed" end
@@ -27,7 +27,7 @@ function batches.of(prompts, size, how)
   return list
 end
 
--- The texts of a prompt: those of a batch, or its only text.
+-- The texts of a prompt: those of a batch, or the only one.
 function batches.texts(prompt) return prompt.texts or { prompt.text } end
 
 local Prefixes = {}
@@ -36,7 +36,8 @@ function Prefixes.__close(list)
   for _, prefix in ipairs(list) do getmetatable(prefix).__close(prefix) end
 end
 
--- The prompt passes of several prompts, for pair:prefix with the options `how`; or nil and a failure.
+-- Runs the prompt passes of several prompts (pair:prefix with the options `how`) and returns the prefixes; or nil and a
+-- failure.
 function batches.open(pair, prompts, how)
   local list = setmetatable({}, Prefixes)
   for i, prompt in ipairs(prompts) do
@@ -50,8 +51,8 @@ function batches.open(pair, prompts, how)
   return list
 end
 
--- The counts of sequences generated together, as of one run; the number of their tokens, and the wall time in
--- milliseconds. TPOT is the time that a reader of one of them waits for a token.
+-- Combines the counts of sequences that were generated together, like those of one run. Returns them, the number of
+-- tokens, and the wall time in ms. TPOT is the time that someone who reads one of the texts waits for a token.
 local function counts(results)
   local stats = { iterations = 0, drafted = 0, accepted = 0, accepted_by_depth = {} }
   local tokens, wall, depths, tpot = 0, 0, 0, 0
@@ -78,8 +79,9 @@ local function counts(results)
   return stats, tokens, wall
 end
 
--- Generates all prompts at once, with these options of pair:generate: a result as of a single sequence; or nil and a
--- failure, also that of a single sequence. Its output_hash has those of the sequences, separated by spaces.
+-- Generates all prompts at once, with these options of pair:generate. Returns a result like that of a single sequence,
+-- whose output_hash has those of all sequences, separated by spaces; or nil and a failure, even if only one sequence
+-- failed.
 function batches.generate(pair, prompts, options)
   local results, hashes, failed = {}, {}, nil
   local request = { prompts = prompts, slots = #prompts, brief = true }
@@ -98,8 +100,8 @@ function batches.generate(pair, prompts, options)
            finish_reason = next(reasons, next(reasons)) and "several" or next(reasons) }
 end
 
--- The output_hash that a batch of these prompts must have: each generated alone by plain decoding, prompt i with its
--- seed in a batch; or nil and a failure.
+-- Returns the output_hash that a batch of these prompts must have: each is generated alone by plain decoding, with its
+-- seed in the batch; or nil and a failure.
 function batches.alone(pair, prompts, options)
   local hashes = {}
   for i, prompt in ipairs(prompts) do

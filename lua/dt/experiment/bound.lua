@@ -1,12 +1,13 @@
--- The most that a policy could reach which knew the tokens to come: the least time of a text by the costs of passes.
+-- Upper bounds on speed: the least time of a text, by the costs of passes, for a policy that knew the next tokens.
 --
 --   local of = assert(bound.of(pair, request, plain, costs, times))   -- costs, times: from dt.measure_costs
 --   print(of.plain.ms / of.chain.ms, of.chain.iterations)             -- of.tree: the same with trees
 --
--- At each place of the text the draft model is led along the tokens that come. That tells how deep its likeliest guess
--- (a chain) or one of its candidates (a tree) stays right, and so does a copy of what followed the end of the text
--- before, which costs no pass. The bound is the cheapest way through the text in iterations of right guesses only,
--- found by dynamic programming: no policy with these guesses is faster, but for costs that the table lacks.
+-- At each position of the text, the draft model drafts along the tokens that actually follow. This shows up to which
+-- depth its likeliest guess (a chain) or one of its candidates (a tree) is right. The same is recorded for a copy of
+-- what followed an earlier occurrence of the last tokens, which costs no pass. The bound is the cheapest way through
+-- the text with right guesses only, found by dynamic programming. No policy with these guesses is faster, except for
+-- costs that the table does not contain.
 local experiment = require "dt.experiment"
 local json = require "dt.json"
 local progress = require "dt.api.progress"
@@ -15,10 +16,10 @@ local shard = require "dt.shard"
 
 local bound = { CHAIN = "bound of chains", TREE = "bound of trees" } -- labels of the arms of bound.run
 
-local DEEPEST, CANDIDATES = 12, 32 -- guesses of an iteration; ranks of the tree's bound
+local DEEPEST, CANDIDATES = 12, 32 -- guesses in an iteration at most; candidates that the bound of trees considers
 
--- Logs at each place r1, r2, ..: the rank of the token that comes among the candidates, 0: none; and how many tokens a
--- copy would have right.
+-- Logs at each position r1, r2, ..: the ranks of the tokens that follow among the draft's candidates (0: not among
+-- them); and `copy`: how many tokens of a copy would be right.
 local LEAD = [[
 local policy = require "dt.policy"
 local Lead = policy.define { name = "lead", uses = { draft = "optional" } }
@@ -48,7 +49,8 @@ function Lead:draft(tree)
 end
 return Lead]]
 
--- The least ms of n tokens after `before`, and the iterations of that way; at[i]: what was logged before token i.
+-- Returns the least time in ms of n tokens after `before` tokens, and its number of iterations; at[i]: what was logged
+-- before token i.
 local function least(at, n, before, most_rank, costs, sampling)
   local ms_from, next_of = { [n + 1] = 0 }, {}
   for i = n, 1, -1 do
@@ -71,8 +73,8 @@ local function least(at, n, before, most_rank, costs, sampling)
   return { ms = ms_from[1], iterations = iterations }
 end
 
--- Of a text that plain decoding generated (`plain`, its result); request: the options of pair:generate that it was
--- made with. { plain = {ms =, iterations =}, chain =, tree = }; or nil and a failure.
+-- Returns the bounds of a text: { plain = {ms =, iterations =}, chain =, tree = }; or nil and a failure. plain: the
+-- result of plain decoding for the text; request: the options of pair:generate that made it.
 function bound.of(pair, request, plain, costs, times)
   local path, options = os.tmpname(), {}
   for key, value in pairs(request) do options[key] = value end
@@ -86,7 +88,7 @@ function bound.of(pair, request, plain, costs, times)
   end
   os.remove(path)
   if not result then return nil, failure end
-  assert(result.stats.output_hash == plain.stats.output_hash, "the text that was led along is another")
+  assert(result.stats.output_hash == plain.stats.output_hash, "bound.of: the policy changed the text")
   local sampled, n, before, ms = (request.temp or 0) > 0, #at, plain.prompt_tokens, 0
   local sampling = { target = sampled and times.target_sample or 0, draft = sampled and times.draft_sample or 0 }
   for i = 1, n do ms = ms + costs:target(1, before + i - 1) + sampling.target end
@@ -94,13 +96,14 @@ function bound.of(pair, request, plain, costs, times)
            tree = least(at, n, before, CANDIDATES, costs, sampling) }
 end
 
--- The speed of a bound: that of plain decoding, whose time after the prompt shrinks as the costs say.
+-- The speed of a bound: that of plain decoding, with its time after the prompt divided by the speedup according to the
+-- costs.
 local function speed_of(stats, speedup)
   local tokens, prompt = stats.tokens_per_iteration * stats.iterations, stats.time_ms.prompt
   return 1000 * tokens / (prompt + (1000 * tokens / stats.tokens_per_second - prompt) / speedup)
 end
 
--- The run of a bound; plain: the runs of plain decoding of the same text.
+-- The record of a bound; plain: the runs of plain decoding of the same text.
 local function run_of(label, plain, of, way)
   local run, speed = {}, 0
   for key, value in pairs(plain[1]) do run[key] = value end
@@ -112,14 +115,15 @@ local function run_of(label, plain, of, way)
   return run
 end
 
--- The numbers of runs of both arms, for the argument `settings` of experiment.run.
+-- The number of runs of each of the two arms, for the argument `settings` of experiment.run.
 function bound.settings(t)
   local n = #t.prompts * #t.tokens
   return { [bound.CHAIN] = n, [bound.TREE] = n }
 end
 
--- Adds two arms to an experiment that was run, the bounds of its texts, unless other shards have them. t: the argument
--- of experiment.run; head: the head it returned. Returns as experiment.run; called again, it goes on.
+-- Adds the bounds of its texts, as two arms, to an experiment that was run, unless other shards have them. t: the
+-- argument of experiment.run; head: the head it returned. Returns as experiment.run does; if called again, it
+-- continues.
 function bound.run(t, head, costs, times)
   local file, message, kind = record.open(t.out, head)
   if not file then return nil, message, kind end

@@ -25,13 +25,14 @@
 --   })
 --   done.head, done.runs, done.failures        -- as from record.read, with those of an earlier call
 --
--- A prompt's pass is computed once for all its runs. All arms and plain decoding run a text before the next text, in an
--- order that begins elsewhere each time, so that a slow minute of the machine favours no arm. All runs of a text and
--- length must have the same output. Each finished run is a line of `out`, on disk before the next run begins; called
--- again, run goes on where it was stopped. A run that other programs disturbed (dtl_disturbed in lua/host.h) is
--- repeated, three times at most. Policies use a measured table of costs, unless the pair was loaded with costs =
--- "learn". Warm-up runs (plain decoding, the first arm; at most 32 tokens) do not count. A batch is one run: its
--- sequences are generated at once, and each must equal the text that plain decoding gives it alone.
+-- The prompt pass of a prompt is computed once for all its runs. All arms and plain decoding run a text before the next
+-- text begins, each time beginning with a different arm, so that a slow minute of the machine favours no arm. All runs
+-- of a text and length must have the same output. Each finished run is a line of `out`, which is on disk before the
+-- next run begins; if called again, run continues where it was stopped. A run that other programs disturbed
+-- (dtl_disturbed in lua/host.h) is repeated, at most three times. Policies use a measured table of costs, unless the
+-- pair was loaded with costs = "learn". Warm-up runs (plain decoding and the first arm; at most 32 tokens) do not
+-- count. A batch is one run: its sequences are generated at once, and each must equal the text that plain decoding
+-- generates for it alone.
 local batches = require "dt.batches"
 local chat = require "dt.api.chat"
 local core = require "dt.core"
@@ -47,9 +48,9 @@ local experiment = { prompts = prompts.read, cut = prompts.cut }
 local RUN = { name = true, pair = true, arms = true, prompts = true, tokens = true, repeats = true, warmup = true,
               generate = true, protocol = true, out = true, bar = true, shard = true, least = true, settings = true,
               go_on = true, retry = true, chat = true }
-local DATE = "26 Jul 2024" -- of all chats whose template shows it: runs of other days have the same texts
-local WARM = 32 -- tokens of a warm-up run, at most
-local TRIES = 3 -- of a run that is disturbed
+local DATE = "26 Jul 2024" -- date in all chats whose template shows one, so that runs of other days have the same texts
+local WARM = 32 -- maximum number of tokens of a warm-up run
+local TRIES = 3 -- for a run that is disturbed
 local ARM = { label = true, policy = true, preset = true, params = true, axes = true, window = true, sinks = true }
 
 local function merged(...)
@@ -74,8 +75,8 @@ end
 
 local checked = setmetatable({}, { __mode = "k" }) -- arm -> description of its policy
 
--- Checks that the policy allows the arm's settings: its description, from pair:policy; or nil and a message. Each arm
--- is checked once.
+-- Checks that the policy allows the arm's settings. Returns its description from pair:policy, or nil and a message.
+-- Each arm is checked once.
 function experiment.check(pair, arm)
   if checked[arm] then return checked[arm] end
   local info, failure = pair:policy { policy = arm.policy, preset = arm.preset, params = arm.params }
@@ -84,8 +85,8 @@ function experiment.check(pair, arm)
   return info
 end
 
--- Plain decoding and the given arms, all checked, each with the present source of its policy; and the sources in the
--- form of record.open. Or nil and a message.
+-- Returns plain decoding and the given arms, all checked, each with the current source digest of its policy, and the
+-- sources in the form of record.open; or nil and a message.
 function experiment.arms(pair, given)
   local arms, known, sources = {}, {}, {}
   for i, arm in ipairs { { label = record.BASELINE, policy = "ar" }, table.unpack(given) } do
@@ -101,10 +102,10 @@ function experiment.arms(pair, given)
   return arms, sources
 end
 
--- Checks that the policy's text has not changed since the experiment began: true, or nil, a message and a kind.
+-- Checks that the policy's text has not changed since the experiment began. Returns true, or nil, a message and a kind.
 function experiment.check_source(arm, result)
   if result.source == arm.source then return true end
-  return nil, ("%s: the policy's file was changed while the experiment ran: %s"):format(arm.label, record.ANEW), "input"
+  return nil, ("%s: the policy's file has changed during the experiment: %s"):format(arm.label, record.ANEW), "input"
 end
 
 -- ---- running -------------------------------------------------------------------------------------------------------
@@ -120,10 +121,10 @@ local function fingerprint(list)
   return core.digest(all)
 end
 
--- Whether the target has a layout of chats of its own.
+-- Whether the target has a chat template.
 function experiment.has_layout(pair) return chat.layout(pair, {}) ~= nil end
 
--- The facts about chats in the head, which need a layout; or nil, a message and a kind.
+-- The facts about chats in the head, which need a chat template; or nil, a message and a kind.
 local function chat_of(t)
   if not t.chat then return {} end
   local name, kind, message = chat.layout(t.pair, t.chat)
@@ -148,7 +149,7 @@ local function filled(t) return merged({ repeats = 1, first = 1, warmup = 1, gen
 -- Options for generating a prompt's runs of this length.
 local function options_of(t, prompt, tokens) return merged(t.generate, prompt.generate or {}, { tokens = tokens }) end
 
--- Texts as prompts: themselves, or questions.
+-- Texts as prompts: continued, or as questions of a chat.
 local function asked(t, texts)
   if not t.chat then return texts end
   local list = {}
@@ -159,17 +160,17 @@ local function asked(t, texts)
   return list
 end
 
--- The layout of questions for pair:prefix and pair:generate.
+-- The options of pair:prefix and pair:generate that format questions.
 local function layout(t) return t.chat and { template = t.chat.template, date = DATE } or {} end
 
--- First forgets the memory of earlier runs, so that the order of runs does not matter.
+-- Generates, after forgetting the memory of earlier runs, so that the order of runs does not matter.
 local function generate(t, arm, prompt, start, tokens)
   t.pair:forget()
   local options = merged(options_of(t, prompt, tokens), layout(t),
                          { policy = arm.policy, preset = arm.preset, params = arm.params, window = arm.window,
                            sinks = arm.sinks, costs = t.pair.costs or "table" })
   local result, failure
-  if arm.window then -- a prompt pass belongs to one window
+  if arm.window then -- the shared prompt pass is without a window
     start = asked(t, batches.texts(prompt))
     start = prompt.texts and start or start[1]
   end
@@ -182,9 +183,10 @@ local function generate(t, arm, prompt, start, tokens)
   return result
 end
 
--- A result, the number of tries until nothing disturbed it, and the cause if even the last try was disturbed; or nil, a
--- message and a kind from make(). children: processes of their own make it, which also load files; otherwise a CPU
--- backend must compute all the time. Among disturbed results the fastest stays: a disturbance only slows.
+-- Calls make() until its result is undisturbed. Returns the result, the number of tries, and the cause if even the last
+-- try was disturbed; or nil, a message and a kind from make(). children: make() uses child processes, which also load
+-- files; otherwise a CPU backend must have computed all the time. The fastest of disturbed results is returned, since
+-- disturbances only slow a run.
 function experiment.measured(pair, children, make)
   local computes, best, why = not children and pair.backend:find "^cpu" ~= nil, nil, nil
   for try = 1, TRIES do
@@ -213,8 +215,8 @@ end
 
 local function size_of(prompt) return #batches.texts(prompt) end
 
--- The arms that have not run this, in the order in which they run. done: record.key -> the nodes where it ran. If plain
--- decoding ran on other nodes only, it runs again beside arms that are left.
+-- The arms that have not run this text and length, in the order in which they will run. done: record.key -> the nodes
+-- where it ran. If plain decoding ran on other nodes only, it runs again if other arms have to run.
 local function left_of(arms, first, run, done, node)
   local left, others = {}, false
   for i = 0, #arms - 1 do
@@ -227,8 +229,8 @@ local function left_of(arms, first, run, done, node)
   return others and left or {}
 end
 
--- The runs that are left, prompt by prompt, in their order; their number, the number of finished runs, and the work
--- that is left.
+-- The remaining runs, prompt by prompt, in their order; and their number, the number of finished runs, and the
+-- remaining work.
 local function plan(t, arms, done)
   local todo, round, count, made, work, node = {}, 0, 0, 0, 0, place.here().node
   for _, prompt in ipairs(t.prompts) do
@@ -248,7 +250,7 @@ local function plan(t, arms, done)
   return todo, count, made, work
 end
 
--- The runs of a batch are compared with its sequences generated alone.
+-- Adds the hash of a batch's sequences generated alone, with which the runs of the batch are compared.
 local function check_alone(t, prompt, start, tokens, hashes)
   local hash, failure = batches.alone(t.pair, start, options_of(t, prompt, tokens))
   if not hash then return nil, failure.message, failure.kind end
@@ -280,7 +282,8 @@ local function run_one(t, todo, prompt, start, file, hashes)
   return file:append(run)
 end
 
--- Warm-up runs, whose results are dropped: the first runs of a process pay for cold caches, pages and threads.
+-- Makes warm-up runs, whose results are dropped, because in the first runs of a process caches, pages and threads are
+-- cold.
 local function warm_up(t, arms, prompt, start)
   for i = 1, t.warmup * 2 do
     local arm = arms[(i - 1) % math.min(2, #arms) + 1]
@@ -292,13 +295,13 @@ local function warm_up(t, arms, prompt, start)
   return true
 end
 
--- The options of pair:generate with which plain decoding makes the text of a prompt.
+-- The options of pair:generate for plain decoding of a prompt.
 function experiment.request(t, prompt, tokens)
   return merged(options_of(filled(t), prompt, tokens), layout(t),
                 { policy = "ar", prompt = asked(t, { prompt.text })[1] })
 end
 
--- The prompt pass that all runs of a prompt or a batch share; or nil and a failure.
+-- Runs the prompt pass that all runs of a prompt or a batch share; or returns nil and a failure.
 local function opened(t, prompt)
   local list = asked(t, batches.texts(prompt))
   if prompt.texts then return batches.open(t.pair, list, layout(t)) end
@@ -323,8 +326,8 @@ local function run_group(t, group, warm, file, hashes, bar)
   return ok, message, kind
 end
 
--- The file that an experiment's runs are added to (record.open), and the arms to run, plain decoding first: all, or
--- those of its shard. nil, a message and a kind if that is impossible.
+-- Returns the file that an experiment's runs are added to (record.open), and the arms to run, plain decoding first: all
+-- arms, or those of its shard. Returns nil, a message and a kind if that is impossible.
 function experiment.open(t)
   t = filled(t)
   if #t.prompts == 0 then return nil, "no prompts: give a file of text or a set of prompts" end
@@ -348,8 +351,8 @@ function experiment.open(t)
   return file, dealt
 end
 
--- Makes the runs of arms (from experiment.arms) that the file does not have; t: as for run, and first: the number of
--- the first repeat (1). true; or nil, a message and a kind, with the finished runs in the file.
+-- Makes the runs of arms (from experiment.arms) that the file does not have. t: as for run, and first: the number of
+-- the first repeat (default 1). Returns true; or nil, a message and a kind, with the finished runs in the file.
 function experiment.add(file, arms, t)
   t = filled(t)
   local done, hashes, ok, message, kind = {}, {}, true, nil, nil
@@ -375,7 +378,8 @@ function experiment.add(file, arms, t)
   return ok, message, kind
 end
 
--- { head =, runs =, failures = }; or nil, a message and a kind as for dt.check, with the finished runs in the file.
+-- Runs an experiment. Returns { head =, runs =, failures = }; or nil, a message and a kind as for dt.check, with the
+-- finished runs in the file.
 function experiment.run(t)
   params.check_keys(t, RUN, "experiment.run", 2)
   local file, arms, kind = experiment.open(t)

@@ -1,4 +1,4 @@
--- The papers' experiments as data, for `dtrun run paper NAME`. Each has plain decoding beside its arms.
+-- The papers' experiments as data, for `dtrun run paper NAME`. Plain decoding is added to each as an arm.
 --
 --   doc        one line
 --   sets       folders and JSON-lines files of the prompts (scripts/prompts)
@@ -15,7 +15,7 @@
 --   also       another experiment that runs after it, with its own file, and is in its report
 --   chat       texts are questions to targets that have a layout of chats
 --   fitting    arms that the pair cannot run (it has no draft model, or was not tuned) are left out
---   bounds     two further arms: the most that chains and trees could reach (dt.bound)
+--   bounds     two further arms: upper bounds for chains and for trees (dt.bound)
 --   traced     an arm whose trees are examined: accepted length by summed probability
 --
 -- Sources: "DynaTree" (tables 1 to 5, figures 4 to 9, and the sweep of its first text) and "CAST" (tables 1 to 3,
@@ -39,7 +39,7 @@ local eagle3 = { policy = "eagle2", preset = "eagle3" }
 local cast = { policy = "cast" }
 local cast_paper = { policy = "cast", preset = "paper" }
 
--- Their cache of 1024: the target's text differs under a window, so plain decoding with that window runs beside it.
+-- Their cache of 1024: the target's text differs under a window, so plain decoding with the same window is added.
 local streaming = { label = "StreamingLLM linear", policy = "linear", params = { K = 6 }, window = 1020, sinks = 4 }
 local streaming_ar = { label = "StreamingLLM ar", policy = "ar", window = 1020, sinks = 4 }
 
@@ -85,7 +85,7 @@ local function sensitivity()
   return arms
 end
 
--- All policies as they come, with settings for cheap trees, and tuned.
+-- All policies with their defaults, some with settings for small trees, and all tuned.
 local function all_policies()
   local arms = {
     rate, { policy = "linear", params = { K = 1 } }, { policy = "linear", params = { K = 2 } },
@@ -106,7 +106,7 @@ local function every(policy, preset, points)
   return arms
 end
 
--- cast with some of its three rules, on eagle3's numbers; and without any.
+-- cast with some of its three rules, on eagle3's numbers.
 local function cast_rules(label, rerank, depth, breadth)
   return { label = label, policy = "cast", preset = "paper",
            params = { rerank = rerank, depth = depth, breadth = breadth } }
@@ -154,7 +154,7 @@ return {
                  { D = { from = 3, to = 8 }, B = { 2, 3, 4 }, tau = { 0.01, 0.02, 0.03, 0.05, 0.1 } }),
   },
   as_published = {
-    doc = "what a certain root and a commit without recomputing gain over the published algorithm",
+    doc = "speedup from a certain root and from commits without recomputing, over the published algorithm",
     sets = BOTH, tokens = { LENGTH }, reference = "dynatree as published",
     arms = {
       { label = "dynatree as published", policy = "dynatree", preset = "as_published" },

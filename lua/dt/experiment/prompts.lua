@@ -6,7 +6,7 @@ local prompts = {}
 
 local KEYS = { files = true, sets = true, chars = true }
 
--- The first n characters of a text, or nil and the mistake in it.
+-- Returns the first n characters of a text, or nil and the mistake in it.
 function prompts.cut(text, n)
   local length, bad = utf8.len(text)
   if not length then return nil, ("invalid UTF-8 at byte %d"):format(bad) end
@@ -30,16 +30,16 @@ local function names_of(path)
   return set, set .. "/" .. (name:match "^(.+)%.[^.]*$" or name)
 end
 
--- Adds a prompt that was found at `where`; nil and a message if its name is taken.
+-- Adds a prompt that was found at `where`. Returns nil and a message if its name is taken.
 local function add(list, where, prompt)
   local other = list.known[prompt.name]
-  if other then return nil, ("%s: the prompt is called %s, as that of %s"):format(where, prompt.name, other) end
+  if other then return nil, ("%s: the prompt is named %s, as is %s"):format(where, prompt.name, other) end
   list.known[prompt.name], list[#list + 1] = where, prompt
   return true
 end
 
--- The prompts of a JSON-lines file of {"id": .., "prompt": ..}; without id the name is the line's number. Other keys
--- are ignored.
+-- Adds the prompts of a JSON-lines file of {"id": .., "prompt": ..}. Without an id the name is the line's number. Other
+-- keys are ignored.
 local function add_set(list, path, chars)
   local text, message = read_file(path)
   if not text then return nil, message end
@@ -64,7 +64,8 @@ local function add_set(list, path, chars)
   return true
 end
 
--- The texts of prompt files and of JSON-lines sets, each cut to its first `chars` characters; or nil and a message.
+-- Reads the texts of prompt files and of JSON-lines sets, each cut to its first `chars` characters. Returns nil and a
+-- message after a failure.
 function prompts.read(t)
   params.check_keys(t, KEYS, "experiment.prompts", 2)
   local list = { known = {} } -- name -> the place where it was found

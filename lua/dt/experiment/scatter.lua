@@ -52,7 +52,7 @@ local function run_one(t, arm, prompt, file)
   return ok, message, "device"
 end
 
--- Runs arm once per prompt with a trace and adds the runs, each with its bins as `probability`, to the experiment
+-- Runs arm once per prompt with a trace, and adds the runs, each with its bins as `probability`, to the experiment
 -- t.out, unless another shard has them. t: the argument of experiment.run; head: the head it returned.
 function scatter.run(t, head, arm)
   local file, message, kind = record.open(t.out, head)

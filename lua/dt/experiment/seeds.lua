@@ -1,4 +1,4 @@
--- Seeds from 0 to 2^64 - 1: integers as far as experiments' files can hold them, otherwise their digits.
+-- Seeds from 0 to 2^64 - 1: integers if experiments' files can hold them, otherwise strings of digits.
 local seeds = {}
 
 local MOST = "18446744073709551615"
@@ -16,7 +16,7 @@ local function seed_of(bits)
   return ("%d%d"):format(tenth, bits - tenth * 10)
 end
 
--- The seed in a text; nil: it has none.
+-- The seed that a text contains; nil: it is not a seed.
 function seeds.parse(text)
   local digits = text:match "^0*(%d+)$"
   if not digits or #digits > #MOST or #digits == #MOST and digits > MOST then return nil end

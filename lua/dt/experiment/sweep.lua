@@ -8,7 +8,8 @@ local sweep = {}
 
 -- ---- grids ---------------------------------------------------------------------------------------------------------
 
--- Adds the values of "3" or "1..10" or "0.1..0.5:0.1" to the list of texts; nil and a message if it is not a range.
+-- Adds the values of "3" or "1..10" or "0.1..0.5:0.1" to the list of texts. Returns nil and a message if it is not a
+-- range.
 local function add_values(list, item, numeric)
   local from, rest = item:match "^(.-)%.%.(.+)$"
   if not (from and numeric) then
@@ -26,7 +27,7 @@ local function add_values(list, item, numeric)
   return true
 end
 
--- The values of "4,8..10", checked against the declaration; or nil and a message.
+-- Returns the values of "4,8..10", checked against the declaration; or nil and a message.
 function sweep.values(declared, text)
   local texts, values = {}, {}
   for item in (text .. ","):gmatch "([^,]*)," do
@@ -41,9 +42,9 @@ function sweep.values(declared, text)
   return values
 end
 
--- The settings of one policy: all combinations of the values in `sets` ({ {name, text}, ... }) whose names it declares.
--- Combinations that the policy's check refuses are left out and counted. Returns arms and that count, or nil and a
--- message.
+-- Returns the arms of one policy: all combinations of the values in `sets` ({ {name, text}, ... }) for the parameters
+-- that it declares. Combinations that the policy's check refuses are left out; their number is the second result.
+-- Returns nil and a message after a mistake.
 local function arms_of(pair, policy, preset, sets)
   local info, failure = pair:policy { policy = policy, preset = preset }
   if not info then return nil, failure.message end
@@ -67,15 +68,15 @@ local function arms_of(pair, policy, preset, sets)
   return arms, left_out
 end
 
--- The arms of policies over the grids given as "NAME=VALUES"; each policy takes the names that it declares. Also the
--- number of combinations left out because the policy refuses them. nil and a message for a name that no policy has or a
--- value out of range.
+-- Returns the arms of policies over the grids given as "NAME=VALUES", of which each policy uses the names that it
+-- declares, and the number of combinations that policies refuse. Returns nil and a message for a name that no policy
+-- has, or a value out of range.
 function sweep.arms(pair, policies, preset, grids)
   local sets, known, arms, left_out = {}, {}, {}, 0
   for i, text in ipairs(grids) do
     local name, values = text:match "^([^=]+)=(.+)$"
     if not name then return nil, ("--set %s: expected NAME=VALUES, as in K=1,2,4 or K=1..10"):format(text) end
-    if known[name] then return nil, ("--set %s is given twice"):format(name) end
+    if known[name] then return nil, ("--set %s is given twice: give its values separated by commas"):format(name) end
     known[name], sets[i] = true, { name = name, text = values }
   end
   for _, policy in ipairs(policies) do
@@ -86,7 +87,7 @@ function sweep.arms(pair, policies, preset, grids)
   end
   for _, set in ipairs(sets) do
     if not set.used then
-      return nil, ("--set %s: no parameter of that name in %s (--help after a policy lists them)"):format(
+      return nil, ("--set %s: %s has no such parameter (list them with 'dtrun POLICY --help')"):format(
         set.name, table.concat(policies, ", "))
     end
   end
@@ -95,8 +96,8 @@ end
 
 -- ---- the best ------------------------------------------------------------------------------------------------------
 
--- The arms of some runs, the fastest first: { arm=, n=, speedup = mean over runs of the ratio to plain decoding,
--- tokens_per_iteration = mean, acceptance = accepted of all verified nodes (nil: none), tokens_per_second = mean }.
+-- Ranks the arms of some runs, the fastest first: { arm=, n=, speedup = mean over runs of the ratio to plain decoding,
+-- tokens_per_iteration = mean, acceptance = accepted / verified nodes (nil: none verified), tokens_per_second = mean }.
 function sweep.rank(runs)
   runs = record.counting(runs)
   local plain, by_arm, list = record.baseline(runs), {}, {}

@@ -1,6 +1,6 @@
 -- The parts of `dtrun run tune`: the choice of settings, and successive halving (Jamieson and Talwalkar 2016). All
--- settings run one prompt, the better half runs the next two, the better half of those four more, until the prompts
--- end.
+-- settings run one prompt, the better half runs the next two, the better half of those the next four, until the prompts
+-- are used up.
 local core = require "dt.core"
 local json = require "dt.json"
 local params = require "dt.policy.params"
@@ -10,7 +10,8 @@ local tune = {}
 
 -- ---- settings ------------------------------------------------------------------------------------------------------
 
--- A source of numbers in [0, 1) that is the same on every machine: xorshift64*, whose state is never 0.
+-- A generator of random numbers in [0, 1) that gives the same numbers on every machine: xorshift64*, whose state is
+-- never 0.
 function tune.random(seed)
   local state = seed ~= 0 and seed or 0x9e3779b97f4a7c15
   return function()
@@ -21,8 +22,8 @@ function tune.random(seed)
   end
 end
 
--- A value between low and high; on a logarithmic scale if they are more than a factor of 8 apart: 1..64 is six
--- doublings.
+-- A random value between low and high; on a logarithmic scale if they differ by more than a factor of 8, so that in
+-- 1..64 each doubling is equally likely.
 local function between(low, high, integer, random)
   local x
   if low > 0 and high / low > 8 then
@@ -35,7 +36,7 @@ local function between(low, high, integer, random)
   return integer and math.floor(x + 0.5) or tonumber(("%.2g"):format(x)) + 0.0
 end
 
--- A value of one parameter; with `near`, a value close to that one.
+-- A random value of one parameter; with `near`, one close to that value.
 local function draw(p, random, near)
   local space = p.tune
   if p.type ~= "integer" and p.type ~= "number" or p.one_of then
@@ -82,7 +83,7 @@ end
 
 local TRIES = 200 -- per wanted setting; a policy's check may refuse most
 
--- A setting near another: one to three of its parameters are drawn again, close to their values.
+-- A setting near another: one to three of its parameters get random values close to their old ones.
 local function neighbour(space, near, random)
   local setting = {}
   for name, value in pairs(near) do setting[name] = value end
@@ -99,8 +100,8 @@ local function anywhere(space, random)
   return setting
 end
 
--- Up to n settings that `allowed` accepts and that are not in `known`, a set of keys, to which they are added: from the
--- whole space, or near one of a list of settings.
+-- Returns up to n random settings that `allowed` accepts and that are not in `known`, a set of keys, to which they are
+-- added. They are from the whole space, or near the settings of the list `near`.
 function tune.draw(space, n, random, allowed, known, near)
   local list = {}
   for try = 1, n * TRIES do
@@ -115,14 +116,14 @@ function tune.draw(space, n, random, allowed, known, near)
   return list
 end
 
--- The first settings of a search: the defaults, those of each preset, then drawn ones, n in all. Also the space, and
--- the function that tells whether the policy allows a setting. nil and a message: there is no policy, or nothing to
--- tune.
+-- Returns the first n settings of a search (the defaults, those of each preset, and then random ones), the space, and
+-- the function that tells whether the policy allows a setting. Returns nil and a message if there is no such policy or
+-- nothing to tune.
 function tune.first(pair, policy, n, random, known)
   local info, failure = pair:policy { policy = policy }
   if not info then return nil, failure.message end
   local space = tune.space(info)
-  if #space == 0 then return nil, info.name .. ": no parameters to tune" end
+  if #space == 0 then return nil, info.name .. " has no parameters to tune" end
   local list = { setting_of(info, space) }
   known[key_of(list[1])] = true
   for _, preset in ipairs(info.presets) do
@@ -140,7 +141,7 @@ end
 
 -- ---- successive halving --------------------------------------------------------------------------------------------
 
--- The rounds of halving n settings over so many prompts: { { settings =, first = prompt, last = prompt }, ... }.
+-- The rounds of halving n settings over that many prompts: { { settings =, first = prompt, last = prompt }, ... }.
 function tune.rounds(n, prompts)
   local rounds, first, count = {}, 1, 1
   while first <= prompts do
@@ -152,8 +153,8 @@ function tune.rounds(n, prompts)
   return rounds
 end
 
--- The settings by score, best first; settings of later rounds come before those of earlier ones. measure(settings, i)
--- returns each setting's score on prompt i as a list, higher is better, or nil and the failure.
+-- Returns the settings by score, best first; settings that reached later rounds come first. measure(settings, i)
+-- returns a list of each setting's score on prompt i, where higher is better, or nil and the failure.
 function tune.halve(settings, prompts, measure)
   local alive, list = {}, {}
   for i, setting in ipairs(settings) do alive[i] = { setting = setting, score = 0 } end
@@ -174,17 +175,18 @@ end
 
 -- ---- scores --------------------------------------------------------------------------------------------------------
 
--- The speed of a run's decoding. The prompt pass is the same for all settings, and is not in a batch's speed.
+-- The decoding speed of a run, without the prompt pass, which is the same for all settings and not part of a batch's
+-- speed.
 local function decoding_speed(run)
   local stats = run.stats
   local tokens, times = stats.tokens_per_iteration * stats.iterations, stats.time_ms
   return tokens / (tokens / stats.tokens_per_second - (times and times.prompt or 0) / 1000)
 end
 
--- The arms that have run all of these texts `repeats` times from the repeat `first` on, each with its speedup of
--- decoding, mean over texts: { { arm =, shard =, setting =, mean = }, ... }, in the order in which they ran. Of
--- repeated runs the fastest counts, for plain decoding too, since a disturbance only slows a run. A run is compared
--- with plain decoding of its own shard and node.
+-- Returns the arms that have run all of these texts `repeats` times from the repeat `first` on, each with its mean
+-- speedup of decoding over the texts: { { arm =, shard =, setting =, mean = }, ... }, in the order in which they ran.
+-- The fastest of several repeats counts, also for plain decoding, since disturbances only slow a run. A run is compared
+-- with plain decoding of the same shard and node.
 function tune.scores(runs, texts, first, repeats)
   local wanted, plain, arms, of = {}, {}, {}, {}
   for _, text in ipairs(texts) do wanted[text.name] = true end
@@ -221,8 +223,8 @@ end
 
 -- ---- the preset ----------------------------------------------------------------------------------------------------
 
--- nil, or the setups that are faster than the setting found, as text. found: speedups of decoding on texts that the
--- search did not see, { tuned =, defaults = }.
+-- Returns a text that names what is faster than the setting found, or nil. found: the speedups of decoding on texts
+-- that the search did not use, { tuned =, defaults = }.
 function tune.faster(found)
   local list = {}
   if found.tuned < found.defaults then list[1] = "the defaults" end
@@ -230,8 +232,8 @@ function tune.faster(found)
   return list[1] and table.concat(list, " and ")
 end
 
--- Writes the preset `tuned` of a policy for this pair and machine. wanted: options beside plain texts, as text, or nil.
--- Returns the file's path, or nil, a message and "device".
+-- Writes the preset `tuned` of a policy for this pair and machine. wanted: a description of the options, if texts were
+-- not plain and greedy, or nil. Returns the file's path, or nil, a message and "device".
 function tune.save(pair, policy, setting, found, wanted)
   local identity, info = pair:identity(), pair:policy { policy = policy }
   local preset = { schema = "dtrun.preset/1", policy = policy, source = info.source, preset = "tuned", params = setting,

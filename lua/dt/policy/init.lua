@@ -1,7 +1,8 @@
--- What a policy's file requires: define, which makes a policy, and a few helpers.
+-- The module dt.policy, which policy files require: define, which makes a policy, and helpers.
 --
--- A second result, out of policies' reach, is the host's half: it opens a policy's object and calls into it. In the box
--- there is policy.calibration, too, which is C (lua/box/calibration_object.c); a driver has no tree to calibrate.
+-- It has a second result that policies cannot reach, the host's half, which opens a policy's object and calls it. In
+-- the box there is also policy.calibration, which is written in C (lua/box/calibration_object.c); drivers have no trees
+-- to calibrate.
 local loss_budget = require "dt.policy.loss_budget"
 local copies = require "dt.policy.copies"
 local either = require "dt.policy.either"
@@ -13,37 +14,37 @@ local params = require "dt.policy.params"
 local pass_costs = require "dt.policy.pass_costs"
 local sources = require "dt.policy.sources"
 
--- A policy may overwrite every table it sees, so functions called here are taken once, when this is loaded. What a
--- policy passes is read once and without its metamethods.
+-- A policy may overwrite every table that it sees, so the functions called here are stored in locals when this file is
+-- loaded. What a policy passes is read only once, and without metamethods.
 local error, ipairs, next, setmetatable, type = error, ipairs, next, setmetatable, type
 local concat, floor, format = table.concat, math.floor, string.format
 local byte, lower, sub = string.byte, string.lower, string.sub
 local rawset, sort, tointeger = rawset, table.sort, math.tointeger
 
 local policy = {}
-local specs = {} -- policy -> what it was defined with
+local specs = {} -- policy -> its definition
 
 local KEYS = { name = true, doc = true, scope = true, uses = true, params = true, presets = true, check = true }
 local USES = { draft = "optional", costs = "boolean", calibrate = "boolean", memory = "boolean", corpus = "optional",
                target = "integer" }
-local MOST_NODES = 256 -- of a verify pass: DT_TREE_VERIFY
-local MOST_CANDIDATES = 32 -- of a verified row: DT_TARGET_CANDIDATES
-local MOST_HINTS = 64 -- fields that an object does not have and that are compared with the names that it has
+local MOST_NODES = 256 -- nodes of a verify pass: DT_TREE_VERIFY
+local MOST_CANDIDATES = 32 -- candidates of a verified row: DT_TARGET_CANDIDATES
+local MOST_HINTS = 64 -- maximum number of missing fields of an object for which a hint is searched
 local LONGEST_NAME = 40
-local MOST_BYTES = 32 * 1024 -- of names, docs, presets and allowed values: the host copies them
--- Not free for parameters.
+local MOST_BYTES = 32 * 1024 -- bytes of names, docs, presets and allowed values, which the host copies
+-- Names that parameters cannot have.
 local TAKEN = { init = true, draft = true, observe = true, step = true, costs = true, memory = true, corpus = true }
 
 local GIVEN = { "costs", "memory", "corpus" } -- fields that the host sets, if uses declares them
 
 local function nothing() end
 
-local calibrations = {} -- object of a policy with uses.calibrate -> what learns for it, where guesses know the noise
+local calibrations = {} -- object of a policy with uses.calibrate -> its policy.calibration, used if drafts are coupled
 
--- Options of the commit of every step below: one table, so that an iteration makes no garbage.
+-- Options of commit in the steps below: a single table, so that iterations make no garbage.
 local options = {}
 
--- One iteration. A policy may define its own; every step ends in exactly one commit.
+-- One iteration. A policy may define its own step, which must commit exactly once.
 local function step(self, seq)
   local tree, calibration = seq.tree, seq.coupled and calibrations[self]
   if calibration then calibration:apply(tree) end
@@ -55,7 +56,7 @@ local function step(self, seq)
   self:observe(tree, out)
 end
 
--- The same for all sequences of a batch at once: the step of every policy of scope "batch".
+-- One iteration of all sequences of a batch: the step of every policy of scope "batch".
 local function batch_step(self, batch)
   local calibration = calibrations[self]
   for b = 1, calibration and #batch or 0 do
@@ -71,7 +72,7 @@ local function batch_step(self, batch)
   self:observe(batch, outs)
 end
 
--- Bytes of the texts in a value and in what it holds, and 8 for each other thing.
+-- The size of a value in bytes: of the strings in it and in the tables in it, and 8 for each other value.
 local function bytes(value)
   if type(value) ~= "table" then return type(value) == "string" and #value or 8 end
   local sum = 0
@@ -95,7 +96,7 @@ end
 
 local METHODS = { "init", "draft", "observe", "step" }
 
--- Whether b is a, but for capitals and at most one letter too many, too few, or another.
+-- Whether b equals a, apart from capitals and at most one letter that is inserted, missing or different.
 local function near(a, b)
   a = lower(a)
   local same, n, m = 0, #a, #b
@@ -106,14 +107,14 @@ end
 
 local host = {}
 
--- As near, for names with capitals; of short names only capitals may differ.
+-- Like near, but in short names only capitals may differ.
 local function resembles(key, name)
   name = lower(name)
   return lower(key) == name or #key > 2 and #name > 2 and near(key, name)
 end
 
--- What may be meant by a field that an object does not have: a parameter, what the host gives, or a method.
--- A message, or false.
+-- Returns a message about what may be meant by a field that an object does not have (a parameter, a field set by the
+-- host, or a method), or false.
 local function hint_for(spec, P, key)
   local asked = "self." .. key .. " is nil: "
   for _, p in ipairs(spec.params) do
@@ -132,8 +133,8 @@ local function hint_for(spec, P, key)
   return method and asked .. "did you mean the method " .. method .. "?" or false
 end
 
--- Takes note of reads of fields that an object does not have. They are no mistakes: a field may be nil on purpose.
--- If an error comes of one, its message ends with the hint.
+-- Notes reads of fields that an object does not have. They are not mistakes, since a field may be nil on purpose; but
+-- if one causes an error, its message ends with the hint.
 local function missing(spec)
   local hints, n = {}, 0
   return function(P, key)
@@ -146,12 +147,12 @@ local function missing(spec)
   end
 end
 
--- The metatable of a policy: a method that nothing will ever call is a mistake.
+-- The metatable of a policy. It raises for a method with a mistyped name, which nothing would ever call.
 local function guard(what, spec)
   local function add(P, key, value)
     for _, method in ipairs(METHODS) do
       if type(key) == "string" and type(value) == "function" and #key < 10 and near(key, method) then
-        error(format("%s has no method '%s' that is called: did you mean '%s'?", what, key, method), 2)
+        error(format("%s: a method '%s' would never be called: did you mean '%s'?", what, key, method), 2)
       end
     end
     rawset(P, key, value)
@@ -160,7 +161,7 @@ local function guard(what, spec)
 end
 
 function policy.define(t)
-  if type(t) ~= "table" then error("policy.define: a table of options is expected, got " .. type(t), 2) end
+  if type(t) ~= "table" then error("policy.define: expected a table of options, got " .. type(t), 2) end
   t = params.copied(t)
   local what = "policy.define"
   local name = text_option(t, "name", what)
@@ -186,7 +187,7 @@ function policy.define(t)
       end
       local whole = type(value) == "number" and tointeger(value)
       if USES[key] == "integer" and not (whole and whole >= 1 and whole <= MOST_CANDIDATES) then
-        error(format("%s: uses.%s is not an integer of 1..%d", what, key, MOST_CANDIDATES), 2)
+        error(format("%s: uses.%s is not an integer from 1 to %d", what, key, MOST_CANDIDATES), 2)
       end
       spec.uses[key] = value
     end
@@ -200,14 +201,14 @@ function policy.define(t)
     if type(preset) ~= "string" or type(values) ~= "table" then
       error(what .. ": presets is not a table of NAME = {PARAMETER = VALUE, ...}", 2)
     end
-    if preset == "tuned" then error(what .. ": the preset tuned is what dtrun run tune finds", 2) end
+    if preset == "tuned" then error(what .. ": a preset cannot be named tuned: dtrun run tune makes it", 2) end
     local checked, message = params.check_values(spec.params, values)
     if not checked then error(format("%s: preset %s: %s", what, preset, message), 2) end
     spec.presets[preset] = checked
   end
   local size = description_bytes(spec)
   if size > MOST_BYTES then
-    error(format("policy.define: names, docs, presets and values are %d bytes, more than %d", size, MOST_BYTES), 2)
+    error(format("policy.define: names, docs, presets and values have %d bytes, more than %d", size, MOST_BYTES), 2)
   end
   if t.check ~= nil and type(t.check) ~= "function" then error(what .. ": check is not a function", 2) end
   spec.check = t.check
@@ -236,16 +237,16 @@ function policy.expand(tree, nodes, n, b)
   return first, tree:size()
 end
 
--- The fixed tree of `total` nodes, at most `depth` deep, of the largest products of p over their ranks: shape[v] is how
--- many children node v gets, from the root, 0, on, nodes being numbered level by level as these children are added.
+-- The fixed tree of the `total` nodes, at most `depth` deep, with the largest products of p over their ranks. shape[v]
+-- is the number of children of node v; the root is node 0, and nodes are numbered level by level as children are added.
 function policy.shape(p, total, depth)
   total, depth = tointeger(total), tointeger(depth)
   if not total or total < 0 or total > MOST_NODES then
-    error("policy.shape: total is not an integer of 0.." .. MOST_NODES, 2)
+    error("policy.shape: total is not an integer from 0 to " .. MOST_NODES, 2)
   end
-  if not depth or depth < 0 then error("policy.shape: depth is not an integer of at least 0", 2) end
+  if not depth or depth < 0 then error("policy.shape: depth is not an integer of 0 or more", 2) end
   local children, value, level = { [0] = {} }, { [0] = 1.0 }, { [0] = 0 }
-  for v = 1, total do -- the best child that no node has yet
+  for v = 1, total do -- add the best child that is not in the tree yet
     local best, most
     for u = 0, v - 1 do
       local x = level[u] < depth and p[#children[u] + 1]
@@ -267,7 +268,7 @@ function policy.shape(p, total, depth)
   return shape
 end
 
--- The last `size` numbers pushed.
+-- A window that keeps the last `size` numbers pushed.
 local Window = {}
 Window.__index = Window
 
@@ -284,14 +285,14 @@ end
 
 function Window:n() return self.count < self.size and self.count or self.size end
 
--- nil while the window is empty.
+-- The mean; nil while the window is empty.
 function Window:mean()
   local n, sum = self:n(), 0.0
   for i = 1, n do sum = sum + self[i] end
   if n > 0 then return sum / n end
 end
 
--- Parts of policies, each in a file of its own.
+-- Building blocks of policies, each in a file of its own.
 policy.copies, policy.experts, policy.forced, policy.loss_budget = copies, experts, forced, loss_budget
 policy.pace, policy.pass_costs, policy.sources = pace, pass_costs, sources
 function policy.guesses(p, seq)
@@ -306,7 +307,7 @@ local function preset_names(spec)
   return names
 end
 
--- Sets values from {name, text} pairs: nil, or what is wrong.
+-- Sets values from {name, text} pairs. Returns a message about a mistake, or nil.
 local function apply(spec, values, settings)
   for _, setting in ipairs(settings) do
     local p, message = params.find(spec.params, setting[1])
@@ -316,8 +317,8 @@ local function apply(spec, values, settings)
   end
 end
 
--- {parameter = value}: defaults, then the preset's (its name, or what it stands for), then settings; or nil and what is
--- wrong.
+-- Returns {parameter = value}, from the defaults, then the preset (its name, or its settings), then the settings; or
+-- nil and a message.
 local function resolve(spec, preset, settings)
   local values = {}
   for _, p in ipairs(spec.params) do values[p.name] = p.default end
@@ -329,7 +330,7 @@ local function resolve(spec, preset, settings)
     if not chosen then
       local names = preset_names(spec)
       return nil, format("no preset '%s' (%s)", preset,
-                         #names > 0 and "there are: " .. concat(names, ", ") or "it has none")
+                         #names > 0 and "it has: " .. concat(names, ", ") or "it has none")
     end
     for name, value in next, chosen do values[name] = value end
   end
@@ -338,14 +339,15 @@ local function resolve(spec, preset, settings)
   return values
 end
 
--- Whether it uses a draft: true, false or "optional"; nil of what is no policy, which host.open refuses.
+-- Whether a policy uses a draft: true, false or "optional"; nil for a value that is not a policy, which host.open
+-- refuses.
 function host.draft(P)
   local spec = P ~= nil and specs[P]
   return spec and spec.uses.draft
 end
 
--- The policy's object with its parameters as fields, and its description: all strings, for the host to copy.
--- Bad usage is nil and a message.
+-- Returns the policy's object, with its parameters as fields, and its description, all strings that the host copies;
+-- or, for a mistake of the user, nil and a message.
 function host.open(P, preset, settings)
   local spec = P ~= nil and specs[P]
   if not spec then error("the file must return what policy.define gave, not a " .. type(P), 0) end
@@ -353,7 +355,7 @@ function host.open(P, preset, settings)
   if not values then return nil, spec.name .. ": " .. message end
   if spec.check then
     local copy = {}
-    for _, p in ipairs(spec.params) do copy[p.name] = params.check(p, values[p.name]) end -- of a list, too
+    for _, p in ipairs(spec.params) do copy[p.name] = params.check(p, values[p.name]) end -- copies lists, too
     message = spec.check(copy)
     if type(message) == "string" then return nil, spec.name .. ": " .. message end
     if message ~= nil then

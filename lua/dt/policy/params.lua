@@ -1,9 +1,9 @@
--- Typed parameters: declared as an ordered list {name, default, type=, min=, max=, one_of=, doc=, tune=}, set from text
--- (--set NAME=VALUE) or from values, checked, and described. Used by dt.policy and dt.args. A list has the bounds of
--- its numbers, which are all integers if its default has no others.
+-- Typed parameters, for dt.policy and dt.args. They are declared as an ordered list of {name, default, type=, min=,
+-- max=, one_of=, doc=, tune=}, set from text (--set NAME=VALUE) or from values, checked, and described. The bounds of a
+-- list are those of its numbers, which must be integers if those of the default are.
 --
--- Policies cannot reach any of this: functions called here are taken once, when this is loaded, and what a policy
--- passes is read once and without its metamethods.
+-- Policies cannot interfere with this: the functions called here are stored in locals when this file is loaded, and
+-- what a policy passes is read only once, and without metamethods.
 local error, ipairs, next, rawget, rawlen = error, ipairs, next, rawget, rawlen
 local tonumber, tostring, type = tonumber, tostring, type
 local concat, format, sort = table.concat, string.format, table.sort
@@ -14,8 +14,8 @@ local params = {}
 
 local KEYS = { [1] = true, [2] = true, min = true, max = true, one_of = true, type = true, doc = true,
                tune = true }
-local MOST = 64 -- parameters
-local LONGEST = 64 -- numbers of a list
+local MOST = 64 -- maximum number of parameters
+local LONGEST = 64 -- maximum number of numbers in a list
 local TYPES = { integer = true, number = true, boolean = true, string = true, list = true }
 local ARTICLE = { integer = "an integer", number = "a number", boolean = "true or false", string = "a string",
                   list = "a list of numbers, such as 3,2,1" }
@@ -27,7 +27,7 @@ local function sorted_keys(t)
   return keys
 end
 
--- A copy without metatable.
+-- A copy without the metatable.
 function params.copied(t)
   local copy = {}
   for key, value in next, t do copy[key] = value end
@@ -47,7 +47,7 @@ function params.check_keys(t, known, what, level)
   end
 end
 
--- The exact text of a value, as --set takes it and as JSON writes it (strings: without quotes).
+-- The exact text of a value, as for --set and in JSON (strings: without quotes).
 function params.text(value)
   if type(value) == "table" then
     local texts = {}
@@ -70,7 +70,7 @@ function params.range(p)
   return each .. (p.min and params.text(p.min) or "") .. ".." .. (p.max and params.text(p.max) or "")
 end
 
--- A copy of a list of p's, or nil and what is wrong with it.
+-- Returns a checked copy of a list that is a value of p, or nil and a message.
 local function check_list(p, list)
   local n, checked = type(list) == "table" and rawlen(list) or 0, {}
   if n < 1 then return nil, format("%s = %s is not %s", p.name, params.text(list), ARTICLE.list) end
@@ -84,7 +84,7 @@ local function check_list(p, list)
   return checked
 end
 
--- value as one of p's type, or nil and what is wrong with it.
+-- Returns the value converted to p's type, or nil and a message.
 function params.check(p, value)
   local kind, given = p.type, value
   if kind == "list" then return check_list(p, value) end
@@ -111,7 +111,7 @@ function params.check(p, value)
   return value
 end
 
--- "3,2,1" as a list, or nil.
+-- Parses "3,2,1" as a list; nil: it is not one.
 local function parse_list(text)
   local list, from = {}, 1
   while true do
@@ -125,7 +125,7 @@ local function parse_list(text)
   end
 end
 
--- The value that a text stands for, or nil and what is wrong with it.
+-- Returns the value of p that a text represents, or nil and a message.
 function params.parse(p, text)
   local value
   if p.type == "list" then
@@ -141,8 +141,8 @@ function params.parse(p, text)
   return params.check(p, value)
 end
 
--- What a search tries (dtrun run tune): {low, high} for a number, true for all values of another type, false: nothing.
--- Not said, it is all that is allowed.
+-- The values that `dtrun run tune` tries: {low, high} for a number; true for all values of another type; false for
+-- none. If `tune` is not given, it tries all allowed values.
 local function search_space(p, given, fail)
   local number = p.type == "integer" or p.type == "number"
   if given == nil then
@@ -234,7 +234,7 @@ function params.declare(list, what, level)
   return declared
 end
 
--- A declaration with its value as strings and lists of strings, for the host to copy.
+-- A declaration with its value, as strings and lists of strings that the host copies.
 function params.describe(p, value)
   local function texts(list)
     local result = {}
@@ -248,7 +248,7 @@ function params.describe(p, value)
            max = p.max and params.text(p.max), one_of = texts(p.one_of or {}), tune = texts(space or {}) }
 end
 
--- What describe gave, with values instead of texts: a declaration as params.check takes it.
+-- Converts the result of describe back to a declaration as params.check takes it.
 function params.described(d)
   local function value(text) if text ~= nil then return (params.parse({ name = d.name, type = d.type }, text)) end end
   local function values(list)
@@ -261,17 +261,17 @@ function params.described(d)
            max = bound(d.max), one_of = values(d.one_of) or nil, tune = values(d.tune) }
 end
 
--- The declaration called name, or nil and a message that lists those there are.
+-- Returns the declaration with this name, or nil and a message that lists all names.
 function params.find(declared, name)
   local p = type(name) == "string" and declared[name]
   if p then return p end
   local names = {}
   for i, known in ipairs(declared) do names[i] = known.name end
   return nil, format("no parameter '%s' (%s)", tostring(name),
-                     #names > 0 and "there are: " .. concat(names, ", ") or "it has none")
+                     #names > 0 and "it has: " .. concat(names, ", ") or "it has none")
 end
 
--- {name = value} checked against the declarations, or nil and what is wrong.
+-- Returns {name = value}, checked against the declarations, or nil and a message.
 function params.check_values(declared, values)
   local checked = {}
   for name, value in next, values do

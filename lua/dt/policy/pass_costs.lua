@@ -1,10 +1,10 @@
 -- policy.pass_costs(costs, seq): the cost of passes in milliseconds, at the current length of the text. It reads each
 -- cost from self.costs once, adds the policy overhead, and decides which nodes are worth their rows.
 --
--- Policy overhead is the time of the policy's own Lua. Most of it is waiting for memory that the passes have driven out
--- of the processor's caches, so it is estimated as a multiple of the cost of a cache miss (costs:cache_miss). If s
--- sequences run at once, time that one of them takes is time of all: a pass that k of them share costs each one s / k
--- of it, and what one sequence computes alone costs s times its time.
+-- Policy overhead is the time of the policy's own Lua code. It consists mostly of cache misses, since the passes evict
+-- the policy's memory from the processor's caches, so it is estimated as a multiple of the cost of a cache miss
+-- (costs:cache_miss). If s sequences run at once, the time of each is the time of all: a pass that k of them share
+-- costs each one s / k of its time, and what one sequence computes alone costs s times its time.
 --
 -- Fields, in ms unless noted:
 --   p.verify[n]     a target pass over n rows, the root's included, with policy overhead

@@ -1,6 +1,6 @@
--- Experiment files: JSON lines. The first line describes the experiment; each further line is a finished run. Lines are
--- only added, each on disk before the next run begins; a last line without its end was torn by a kill and counts as
--- absent.
+-- Experiment files in JSON lines. The first line, the head, describes the experiment; each further line is a finished
+-- run or a failure. Lines are only added, and each is on disk before the next run begins. If the last line is
+-- incomplete, because the program was killed, it is ignored.
 --
 -- The head
 --   schema "dtrun.runs/1", experiment ("sweep", "paper main"), protocol {settings of all runs}, machine, backend,
@@ -31,9 +31,9 @@ local core = require "dt.core"
 local json = require "dt.json"
 local schema = require "dt.record.schema"
 
-local record = { BASELINE = "ar", ANEW = "begin anew with --out and another file" }
+local record = { BASELINE = "ar", ANEW = "start again with --out and another file" }
 
--- The text of a file, or nil, a message and a code. A device has no text.
+-- Returns the text of a file, or nil, a message and a code. A device counts as empty.
 local function contents(path)
   local file, message, code = io.open(path, "rb")
   if not file then return nil, message, code end
@@ -58,24 +58,24 @@ function record.facts(pair)
   return facts
 end
 
--- The text and length of a run: it is compared with plain decoding of the same.
+-- Identifies the text and length of a run, which must equal those of the plain decoding that it is compared with.
 function record.case(run) return ("%s\0%s\0%d"):format(run.set, run.prompt, run.tokens) end
 
 -- Identifies a run by its text, length, arm and repeat.
 function record.key(run) return ("%s\0%s\0%d"):format(record.case(run), run.arm, run["repeat"]) end
 
--- The name that tells a run from all others in its file: plain decoding runs in each shard, and again if that goes on
--- on another node.
+-- Identifies a run among all others in its file. Plain decoding runs in each shard, and again on each node that a shard
+-- uses.
 function record.identity(run)
   return ("%s\0%s\0%s"):format(record.key(run), run.shard or "", run.arm == record.BASELINE and run.node or "")
 end
 
 local function doubled(path, number, first, run)
-  return ("%s:%d: the run of line %d again (%s, %s, %d tokens, repeat %d): two programs have written this file, "
+  return ("%s:%d: repeats the run of line %d (%s, %s, %d tokens, repeat %d): two programs have written this file; "
     .. "delete one of the lines"):format(path, number, first, run.arm, run.prompt, run.tokens, run["repeat"])
 end
 
--- The failures that count: for each run that was not made since, the last.
+-- The failures that count: the last one of each run that has not succeeded since.
 local function standing(failures, runs)
   if #failures == 0 then return failures end -- the usual case, for every run of a long file
   local last, list = {}, {}
@@ -87,8 +87,8 @@ local function standing(failures, runs)
   return list
 end
 
--- The whole lines of a text, each with the place where the next begins. A pattern would scan a torn line once for each
--- of its bytes.
+-- Iterates over the complete lines of a text, each with the position after it. It uses plain find, since a pattern
+-- would scan an incomplete line once for each of its bytes.
 local function each_line(text)
   local at = 1
   return function()
@@ -100,7 +100,8 @@ local function each_line(text)
   end
 end
 
--- { head =, runs =, failures =, whole = bytes up to the end of the last whole line }; head is nil in an empty file.
+-- Returns { head =, runs =, failures =, whole = bytes up to the end of the last complete line }; head is nil for an
+-- empty file.
 local function parse(path, text)
   local file, number, line_of = { runs = {}, failures = {}, whole = 0 }, 0, {}
   for line, stop in each_line(text) do
@@ -123,24 +124,25 @@ local function parse(path, text)
   return file
 end
 
--- { head =, runs =, failures = } of a finished or unfinished experiment, or nil and a message.
+-- Reads a finished or unfinished experiment: { head =, runs =, failures = }, or nil and a message.
 function record.read(path)
   local text, message = contents(path)
   if not text then return nil, message end
   local file
   file, message = parse(path, text)
-  if file and not file.head then return nil, path .. ": empty, expected the lines of an experiment" end
+  if file and not file.head then return nil, path .. ": the file is empty, expected an experiment" end
   return file, message
 end
 
--- Facts that no option can restore.
+-- Facts of a head that no option can change.
 local PROGRAM = { commit = true, build = true, version = true, target_hash = true, draft_hash = true,
                   draft2_hash = true }
 
--- Reported last: target_dtype determines whether it is null.
+-- Reported only if nothing else differs, since it follows from target_dtype.
 local FOLLOWS = "activations"
 
--- nil, or the key in which two heads differ, and both values as texts; protocol and settings are compared key by key.
+-- Returns the key in which two heads differ, and both values as texts; or nil. protocol and settings are compared key
+-- by key.
 function record.difference(a, b, ignored)
   local all = {}
   for key in pairs(a) do all[key] = true end
@@ -161,22 +163,23 @@ function record.difference(a, b, ignored)
   end
 end
 
--- nil, or the reason why a file with the head `old` cannot continue with the head `new`, and the remedy.
+-- Returns the reason why a file with the head `old` cannot be continued with the head `new`, and what to do; or nil.
 local function other_head(old, new)
   if old.shard and not new.shard then
-    return ("shard %s itself: give the same --shard to go on with it, or another file"):format(old.shard)
+    return ("the file of shard %s: give the same --shard to continue it, or another file"):format(old.shard)
   end
   local key, a, b = record.difference(old, new, { began = true })
   return key and ("made with %s = %s, not %s: %s"):format(key, a, b, PROGRAM[key] and record.ANEW
-    or "give the same options to go on with it, or another file")
+    or "give the same options to continue it, or another file")
 end
 
--- nil, or a run whose policy has another text than the runs to be added; sources: policy -> { [source] = true }.
+-- Returns a message if the policy of some run has another text than that of the runs to be added; or nil. sources:
+-- policy -> { [source] = true }.
 local function other_source(runs, sources)
   for _, run in ipairs(runs) do
     local known = sources[run.policy]
     if known and not known[run.source] then
-      return ("its runs of %s are of another text of that policy (source %s, now %s): %s"):format(run.policy,
+      return ("its runs of %s used another version of that policy (source %s, now %s): %s"):format(run.policy,
         run.source, next(known), record.ANEW)
     end
   end
@@ -185,14 +188,13 @@ end
 local File = {}
 File.__index = File
 
--- Adds a finished run. It is on disk when this returns true; otherwise nil, a message, "device", and the file is
--- unchanged.
+-- Adds a finished run. Returns true when it is on disk; otherwise nil, a message and "device", with the file unchanged.
 function File:append(run) return self:append_all { run } end
 
--- The same for several runs, all of them or none.
+-- Adds several runs, either all of them or none.
 function File:append_all(runs) return self:add(self.runs, runs, schema.RUN) end
 
--- The same for failures.
+-- Adds several failures, either all of them or none.
 function File:append_failures(failures) return self:add(self.failures, failures, schema.FAILURE) end
 
 function File:add(list, runs, name)
@@ -212,11 +214,11 @@ function File:add(list, runs, name)
   return true
 end
 
--- Opens the file at path to add runs: a new file, or one with the same head, whose torn line is cut off. With path =
--- nil the runs are kept in memory only. nil and a message if the file cannot be continued, also because another process
--- does so; followed by "device" if the disk is full. The file belongs to this process until it ends in any way.
--- sources, or nil: texts of the policies whose runs will be added, policy -> { [source] = true }; a file with runs of
--- other texts is refused.
+-- Opens the file at path to add runs: a new file, or one with the same head, whose incomplete last line is removed.
+-- With path = nil runs are kept in memory only. Returns nil and a message if the file cannot be continued, for example
+-- because another process writes it; and "device" in addition if the disk is full. The file belongs to this process
+-- until the process ends. sources: the versions of the policies whose runs will be added, policy -> { [source] = true
+-- }, or nil; a file with runs of other versions is refused.
 function record.open(path, head, sources)
   head.schema = schema.HEAD
   local message = schema.mistake(head, true)
@@ -243,9 +245,9 @@ function record.open(path, head, sources)
   return setmetatable({ path = path, head = file.head or head, runs = file.runs, failures = file.failures }, File)
 end
 
--- A function from a run to the plain run that it is compared with, of the same text and length: of the same shard and
--- node if there is one, else of the same shard, else any; among these the same repeat, else the first. nil if plain
--- decoding is missing.
+-- Returns a function from a run to the run of plain decoding that it is compared with. That has the same text and
+-- length and, if possible, the same shard and node, otherwise the same shard, otherwise any; among these it is the one
+-- of the same repeat, or otherwise the first. The function returns nil if there is none.
 function record.baseline(runs, arm)
   local plain = {}
   local function note(key, run)
@@ -269,8 +271,8 @@ function record.baseline(runs, arm)
   end
 end
 
--- Whether a run's output equals that of the first run of its text, length and window, kept in `first`: true, or nil, a
--- message and "device".
+-- Checks that a run's output equals that of the first run of its text, length and window, which is kept in `first`.
+-- Returns true, or nil, a message and "device".
 function record.check_output(first, run)
   local case = record.case(run) .. "\0" .. (run.window or "")
   local other = first[case]
@@ -280,7 +282,7 @@ function record.check_output(first, run)
     run.arm, run.prompt, run.tokens, run.stats.output_hash, other.arm, other.stats.output_hash), "device"
 end
 
--- The runs that count: for an arm on a text and length, the undisturbed runs; without any, all.
+-- The runs that count: of each arm, text and length, the undisturbed runs, or all runs if there are none.
 function record.counting(runs)
   local quiet, counting = {}, {}
   local function key(run) return record.case(run) .. "\0" .. run.arm end
@@ -301,12 +303,12 @@ function record.disturbance(runs)
   if again == 0 then return nil end
   for _, run in ipairs(record.counting(runs)) do count = count + (run.disturbed and 1 or 0) end
   return ("The machine was busy: %d of %d runs were disturbed and repeated; %s."):format(again, #runs, still > 0
-    and ("%d stayed disturbed (one was %s), and %d of these count because there are no others"):format(still, why,
-      count)
-    or "all of them succeeded undisturbed")
+    and ("%d were disturbed even in the last try (one: %s), and %d of these count because there are no others"):format(
+      still, why, count)
+    or "repeating succeeded for all of them")
 end
 
--- A line about failures for each arm that has some.
+-- Returns a line about its failures for each arm that has some.
 function record.failed(failures)
   local of, lines = {}, {}
   for _, failure in ipairs(failures) do
@@ -325,7 +327,7 @@ function record.failed(failures)
   return lines
 end
 
--- The speed relative to plain decoding; nil without plain decoding.
+-- The speed of a run relative to plain decoding; nil without plain decoding.
 function record.speedup(run, plain)
   return plain and run.stats.tokens_per_second / plain.stats.tokens_per_second
 end

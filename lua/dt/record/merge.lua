@@ -2,11 +2,11 @@
 --
 --   local whole = assert(merge.together({ record.read "s-1of2.jsonl", record.read "s-2of2.jsonl" }, paths))
 --   whole.head, whole.runs                       -- as from record.read; every run names its shard
---   merge.missing(whole.shards, whole.runs)      -- nil, or what no file has, as text
+--   merge.missing(whole.shards, whole.runs)      -- a text about missing runs, or nil
 --
--- Shards fit together if the hashes and names in their heads and runs show the same program, models, policies, options
--- and kind of machine, and if each text has one output. A run in several files, since a shard was copied or begun
--- twice, counts once: the first.
+-- Shards fit together if their heads and runs show the same program, models, policies, options and kind of machine, and
+-- if all outputs of each text are the same. A run that is in several files, because a shard was copied or started
+-- twice, counts once.
 local record = require "dt.record"
 local shard = require "dt.shard"
 
@@ -14,7 +14,7 @@ local merge = {}
 
 local MOST_NAMED = 12 -- settings with missing runs that a message names
 
--- The keys in which shards may differ. Paths of models may differ between machines; their hashes identify them.
+-- The keys in which shards may differ. Paths of models may differ between machines, since their hashes identify them.
 local function ignored(a, b)
   return { began = true, shard = true, target = a.target_hash ~= nil and b.target_hash ~= nil,
            draft = a.draft_hash ~= nil and b.draft_hash ~= nil,
@@ -22,22 +22,23 @@ local function ignored(a, b)
 end
 
 local function unfit(path, key, value, first, other)
-  return ("%s: made with %s = %s, but %s with %s: only shards of one experiment can be merged"):format(path, key, value,
+  return ("%s has %s = %s, but %s has %s: only shards of one experiment can be merged"):format(path, key, value,
     first, other)
 end
 
--- nil, or the mismatch between the head of the file at `path` and that of the first.
+-- Returns a message if the head of the file at `path` does not fit that of the first file; or nil.
 local function head_mistake(path, head, first_path, first)
   local part, other = shard.parse(head.shard or "-"), shard.parse(first.shard or "-")
   if not part or not part.name or not head.settings then
-    return path .. ": no shard: expected files that were written with --shard"
+    return path .. ": not a shard, expected files that were written with --shard"
   end
   if part.of ~= other.of then return unfit(path, "shard", head.shard, first_path, first.shard) end
   local key, a, b = record.difference(head, first, ignored(head, first))
   return key and unfit(path, key, a, first_path, b)
 end
 
--- nil, or a policy that has another text in the file at `path`; known: policy -> { source =, path = }.
+-- Returns a message if the file at `path` has runs of another version of a policy; or nil. known: policy -> { source =,
+-- path = }.
 local function source_mistake(path, runs, known)
   for _, run in ipairs(runs) do
     local first = known[run.policy]
@@ -49,7 +50,7 @@ local function source_mistake(path, runs, known)
   end
 end
 
--- { head =, runs =, failures =, shards = the argument of merge.missing }, or nil and a message.
+-- Merges files: { head =, runs =, failures =, shards = the argument of merge.missing }, or nil and a message.
 function merge.together(files, paths)
   local first, sources, outputs, known = files[1].head, {}, {}, {}
   local whole = { head = {}, runs = {}, failures = {}, shards = { settings = first.settings, given = {} } }
@@ -82,7 +83,7 @@ local function lacking(label, count, wanted, number)
   return ("%s (%d of %d runs, shard %d)"):format(label, count, wanted, number)
 end
 
--- nil, or the settings of the shards that lack runs, as text: shards without any run, and settings of the other shards.
+-- Returns a text about missing runs (shards without any run, and settings of the other shards that lack runs), or nil.
 -- Failed runs count as made. shards: { settings =, of =, given = { [number] = true } }
 function merge.missing(shards, runs, failures)
   runs = table.move(failures or {}, 1, #(failures or {}), #runs + 1, table.move(runs, 1, #runs, 1, {}))
@@ -92,7 +93,7 @@ function merge.missing(shards, runs, failures)
     local part, key = run.shard and shard.parse(run.shard), record.key(run)
     if part then
       there[part.number] = true
-      local own = part.number .. "\0" .. key -- counted once, on however many nodes
+      local own = part.number .. "\0" .. key -- counted once, even if it ran on several nodes
       if run.arm == record.BASELINE and not seen[own] then
         seen[own], plain[part.number] = true, (plain[part.number] or 0) + 1
       end
@@ -120,7 +121,7 @@ function merge.missing(shards, runs, failures)
   end
   table.sort(absent)
   local parts = {}
-  if #absent > 0 then parts[1] = ("no file of shard %s of %d"):format(table.concat(absent, ", "), shards.of) end
+  if #absent > 0 then parts[1] = ("shard %s of %d is missing"):format(table.concat(absent, ", "), shards.of) end
   if #settings > 0 then
     local more = #settings > MOST_NAMED and (" and %d more"):format(#settings - MOST_NAMED) or ""
     parts[#parts + 1] = "unfinished " .. table.concat(settings, ", ", 1, math.min(#settings, MOST_NAMED)) .. more
@@ -129,8 +130,8 @@ function merge.missing(shards, runs, failures)
 end
 
 -- Adds the runs of shards to the experiment file `out`, which is new or was merged from other shards of the same
--- experiment. Returns the number of runs it has now, and a text about missing runs (nil: none); or nil, a message and a
--- kind.
+-- experiment. Returns the number of runs that it has now, and a text about missing runs or nil; or, after a failure,
+-- nil, a message and a kind.
 function merge.write(out, files, paths)
   local whole, unfitting = merge.together(files, paths)
   if not whole then return nil, unfitting end
@@ -163,8 +164,8 @@ function merge.write(out, files, paths)
   return #file.runs, merge.missing(whole.shards, file.runs, file.failures)
 end
 
--- Groups experiments for a report, shards of one experiment together, as their files' names tell: files, and the paths
--- to name them by. nil and a message if shards do not fit.
+-- Merges the shards among some experiments for a report; the files' names show which belong together. Returns files,
+-- and the paths by which to name them; or nil and a message if shards do not fit.
 function merge.grouped(files, paths)
   local groups, of = {}, {}
   local function bare(path) return (path:gsub("%-%d+of%d+(%.jsonl)$", "%1")) end

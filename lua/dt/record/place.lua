@@ -1,4 +1,5 @@
--- The place where a run was made: node, job and cores, recorded with each run; and its meaning for readers of a report.
+-- Where a run was made: node, job and cores, which are recorded with each run; and what that means for readers of a
+-- report.
 local record = require "dt.record"
 
 local place = {}
@@ -12,8 +13,8 @@ local function first_line(path, pattern)
   return found
 end
 
--- { node = this machine's name, or Slurm's name of it in its jobs; job = Slurm's number of the job, and of the task of
--- an array ("12_3"; nil: no job); cores = those that may be used ("0-3,8") }
+-- Returns { node = the machine's name, in Slurm jobs Slurm's name for it; job = number of the Slurm job, and of the
+-- task of an array ("12_3"; nil: no job); cores = the cores that may be used ("0-3,8") }.
 function place.here(getenv)
   getenv = getenv or os.getenv
   local array, job = getenv "SLURM_ARRAY_JOB_ID", getenv "SLURM_JOB_ID"
@@ -28,7 +29,7 @@ local MOST_NAMED = 12
 local function nodes_of(runs)
   local count, names, list = {}, {}, {}
   for _, run in ipairs(runs) do
-    local node = run.node or "not noted"
+    local node = run.node or "unknown"
     if not count[node] then names[#names + 1] = node end
     count[node] = (count[node] or 0) + 1
   end
@@ -38,7 +39,7 @@ local function nodes_of(runs)
   return table.concat(list, ", ", 1, math.min(#list, MOST_NAMED)) .. more, #names
 end
 
--- A sentence about runs that cannot be compared because they were made in several places; nil: all can.
+-- A text for readers about runs that were made in several places, or nil.
 function place.told(runs)
   local shards, several, plain, strangers = {}, 0, record.baseline(runs), 0
   for _, run in ipairs(runs) do
@@ -51,18 +52,18 @@ function place.told(runs)
   local here = several > 0 and (n > 1 and "shard and node" or "shard") or "node"
   local shared = several > 0 and ("in %d shards "):format(several) or ""
   local lines = { ("Runs were made %son %d node%s (%s). A speedup is the ratio to plain decoding of the same text and "
-    .. "length, to that of the same %s where it was made there, and policies of different shards or nodes are compared "
-    .. "by their speedups."):format(shared, n, n == 1 and "" or "s", nodes, here) }
+    .. "length, if possible in the same %s; policies of different shards or nodes are compared by their speedups.")
+    :format(shared, n, n == 1 and "" or "s", nodes, here) }
   if n > 1 then
-    lines[#lines + 1] = "Tokens per second, times and memory are those of the node that made the run: between "
-      .. "policies they compare nodes as well. Cost tables and presets `tuned` belong to a machine: policies that go "
-      .. "by them may grow other trees on another node, never other tokens."
+    lines[#lines + 1] = "Tokens per second, times and memory are those of the node that made the run, so a comparison "
+      .. "of policies also compares nodes. Cost tables and presets `tuned` belong to a machine: policies that use "
+      .. "them may grow other trees on another node, but never generate other tokens."
   else
-    lines[#lines + 1] = "Shards that ran on one node at the same time have disturbed one another."
+    lines[#lines + 1] = "Shards that ran on one node at the same time have disturbed each other."
   end
   if strangers > 0 then
-    lines[#lines + 1] = ("%d of %d runs are compared with plain decoding of another node, for want of their own: take "
-      .. "these for less."):format(strangers, #runs)
+    lines[#lines + 1] = ("%d of %d runs are compared with plain decoding of another node, because there is none on "
+      .. "theirs: their speedups are less reliable."):format(strangers, #runs)
   end
   return table.concat(lines, " ")
 end

@@ -22,7 +22,7 @@ local function is_list(fits)
   return function(x) return type(x) == "table" and (next(x) == nil or json.is_array(x)) and every(x, fits) end
 end
 
--- Kinds of fields: kind -> its name in messages, and a function that tells whether a value is of that kind.
+-- Kinds of fields: kind -> its name in messages, and a function that checks whether a value is of that kind.
 local KINDS = {
   string = { "a string", function(x) return type(x) == "string" end },
   boolean = { "true or false", function(x) return type(x) == "boolean" end },
@@ -30,11 +30,13 @@ local KINDS = {
   number = { "a number from -1e15 to 1e15", is_number },
   positive = { "a number from 1e-9 to 1e15", function(x) return is_number(x) and x >= LEAST end },
   object = { "an object", is_object },
-  settings = { "an object of texts, numbers and booleans", function(x) return is_object(x) and every(x, is_plain) end },
-  protocol = { "an object of texts, numbers, booleans and lists of these", function(x)
+  settings = { "an object of strings, numbers and booleans", function(x)
+    return is_object(x) and every(x, is_plain)
+  end },
+  protocol = { "an object of strings, numbers, booleans and lists of these", function(x)
     return is_object(x) and every(x, function(value) return is_plain(value) or is_list(is_plain)(value) end)
   end },
-  depths = { "a list of objects with a number accepted",
+  depths = { "a list of objects with a number 'accepted'",
              is_list(function(at) return is_object(at) and is_number(at.accepted) end) },
   counts = { "an object of integers from 1 to 1e15", function(x)
     return is_object(x) and every(x, function(n) return math.type(n) == "integer" and n >= 1 and n <= MOST end)
@@ -62,7 +64,8 @@ local function sorted_keys(t)
   return keys
 end
 
--- The fields of a line from name -> kind ("?": may be absent), as a list by name; computed once, not for each line.
+-- Converts name -> kind ("?": may be absent) to a list of the fields of a line, sorted by name. It is computed once,
+-- not for each line.
 local function fields(kinds)
   local list = {}
   for i, name in ipairs(sorted_keys(kinds)) do
@@ -105,7 +108,7 @@ local FAILURE = fields {
   ["repeat"] = "integer", error = "string", node = "string?", job = "string?", cores = "string?", shard = "string?",
 }
 
--- nil, or the mistake in the fields of t, which messages name `name` ("stats." or "").
+-- Returns the mistake in the fields of t, or nil. name: prefix of the fields in messages ("stats." or "").
 local function mistake(t, list, name)
   if not is_object(t) then return ("%s is not an object"):format(name:sub(1, -2)) end
   for _, field in ipairs(list) do
@@ -120,7 +123,7 @@ local function stats_mistake(stats)
     or stats.peak_memory_bytes and mistake(stats.peak_memory_bytes, MEMORY, "stats.peak_memory_bytes.") or nil
 end
 
--- nil, or the mistake in a decoded line.
+-- Returns the mistake in a decoded line, or nil.
 function schema.mistake(t, is_head)
   if type(t) == "table" and t.schema == schema.FAILURE and not is_head then return mistake(t, FAILURE, "") end
   local expected = is_head and schema.HEAD or schema.RUN

@@ -1,10 +1,11 @@
 -- The figures of a report: makes data for dt.draw.figure from a summary. Each function takes a table with the fields
--- that its caller knows (name, title, labels), fills in the rest and returns it, or nil if there is nothing to draw.
+-- that its caller knows (name, title, labels), fills in the other fields and returns it, or nil if there is nothing to
+-- draw.
 local summary = require "dt.report.summary"
 
 local charts = {}
 
--- An arm's value of a setting, if it is a number.
+-- An arm's value of a setting, if that is a number; otherwise nil.
 local function numeric(arm, setting)
   local value = arm.settings[setting.name]
   return math.type(value) and value or nil
@@ -18,7 +19,7 @@ local function mean_of(cells, n)
   return count > 0 and sum / count or 0
 end
 
--- A bar for each set, or for each way of sampling if there are several; the longest on top.
+-- Bars of a metric, one for each set, or for each way of sampling if there are several; the longest bar is on top.
 function charts.bars(s, arms, metric, options)
   local by = #s.samplings > 1 and "sampling" or "set"
   local values = by == "set" and s.sets or s.samplings
@@ -28,7 +29,7 @@ function charts.bars(s, arms, metric, options)
     local row = { label = arm.label, plain = arm.plain }
     for k, value in ipairs(values) do
       local d = s:describe(metric, { arm = arm.label, [by] = value })
-      if d and metric == "speed" then -- its spread, not the uncertainty of the mean
+      if d and metric == "speed" then -- show the standard deviation, not the interval of the mean
         row[k] = { y = d.mean, low = d.deviation and d.mean - d.deviation, high = d.deviation and d.mean + d.deviation }
       elseif d then
         row[k] = { y = d.mean, low = d.low, high = d.high }
@@ -58,7 +59,7 @@ function charts.scale_lines(s, arms, where, scale, metric, options)
   return #options.series > 0 and options or nil
 end
 
-local RARE = 0.002 -- share of the iterations: rarer depths are not drawn
+local RARE = 0.002 -- depths that a smaller share of the iterations accepts are not drawn
 
 -- The share of iterations that accept a token at each depth.
 function charts.depth_lines(s, arms, options)
@@ -79,7 +80,7 @@ function charts.depth_lines(s, arms, options)
   return #options.series > 0 and options or nil
 end
 
--- The least time is on top.
+-- The parts of the time of each arm; the least time is on top.
 function charts.time_stack(s, arms, options)
   options.kind, options.series, options.rows = "stack", summary.PARTS, {}
   local sum = {}
@@ -97,7 +98,7 @@ function charts.time_stack(s, arms, options)
   return options
 end
 
--- Speedup (merit[arm], as described) by one setting: at each value the best of the other settings, and their mean.
+-- Speedup (merit[arm]) by one setting: for each value the best of the other settings, and their mean.
 function charts.setting_lines(merit, arms, setting, options)
   local of = summary.kind(arms[1])
   local best = { label = "best of the other settings", of = of, points = {} }
@@ -117,7 +118,7 @@ function charts.setting_lines(merit, arms, setting, options)
   return options
 end
 
--- A metric by the one setting in which arms differ.
+-- A metric by a setting, if arms differ in that setting only.
 function charts.arm_lines(s, arms, setting, metric, options)
   local points = {}
   for _, arm in ipairs(arms) do
@@ -152,8 +153,8 @@ function charts.probability(s, options)
   return #options.series > 0 and options or nil
 end
 
--- The speedup at each pair of values of two settings; if others vary too, the best of these, as the title says. nil if
--- too few were run to make a map.
+-- The speedup at each pair of values of two settings. If other settings vary, too, it is the best of them, which the
+-- title says. nil if too few pairs were run for a map.
 function charts.heat_map(merit, arms, x, y, options)
   options.kind, options.xlabel, options.ylabel, options.zlabel = "heat", x.name, y.name, "speedup"
   options.xs, options.ys, options.cells = x.values, y.values, {}

@@ -30,7 +30,7 @@ function columns.share(d)
     or ("%.0f %%"):format(100 * d.mean)
 end
 
-local INCLUDED = " (prompt included)" -- in the heading of a speed, or of a ratio of speeds
+local INCLUDED = " (prompt included)" -- in headings of speeds and ratios of speeds
 columns.plain, columns.ratio, columns.INCLUDED = plain, ratio, INCLUDED
 
 columns.SPEED = {
@@ -55,14 +55,14 @@ for _, group in ipairs { columns.SPEED, columns.VERIFICATION, columns.TIME, colu
   table.move(group, 1, #group, #columns.EVERYTHING + 1, columns.EVERYTHING)
 end
 
--- A table without columns, one row per arm.
+-- A table with one row per arm, and no columns yet.
 function columns.rows(arms)
   local t = { columns = { "" }, rows = {} }
   for i, arm in ipairs(arms) do t.rows[i] = { arm.label } end
   return t
 end
 
--- Adds a column to a table of these arms, unless it is empty.
+-- Adds a column to a table of these arms, unless the column would be empty.
 function columns.add(t, s, arms, where, column, reference)
   local cells, any = {}, false
   for i, arm in ipairs(arms) do
@@ -81,8 +81,8 @@ function columns.by_metric(s, arms, where, list, reference)
   return t
 end
 
--- The policies' own tags and numbers (tree:tag, seq:log): a row for each arm and tag, or name of a number; nil if there
--- are none.
+-- The tables of the policies' own tags and numbers (tree:tag, seq:log), with a row for each arm and tag or name of a
+-- number; nil if there are none.
 function columns.tags(s, arms)
   local t = { columns = { "", "tag", "verified", "decided", "expected of these", "accepted" }, rows = {} }
   for _, arm in ipairs(arms) do

@@ -1,4 +1,4 @@
--- The document of a report: its tables and figures follow from the sets, scales and settings that vary.
+-- The document of a report. Its tables and figures depend on which sets, scales and settings vary.
 local charts = require "dt.report.charts"
 local columns = require "dt.report.columns"
 local core = require "dt.core"
@@ -8,12 +8,12 @@ local summary = require "dt.report.summary"
 
 local plain, ratio, INCLUDED = columns.plain, columns.ratio, columns.INCLUDED
 
-local MOST_ROWS = 24  -- of a table; if there are more arms, the fastest are shown
-local MOST_BARS = 12  -- of a figure; if there are more arms, some of the fastest of each kind are shown
+local MOST_ROWS = 24  -- rows of a table; if there are more arms, the fastest are shown
+local MOST_BARS = 12  -- bars of a figure; if there are more arms, some of the fastest of each kind are shown
 local EACH_KIND = 3
 local MOST_HEAT_MAPS = 6
 local MOST_PAIRS = 6  -- arms of a table of pairs
-local MOST_NAMED = 12 -- arms that a note names as left out
+local MOST_NAMED = 12 -- maximum number of left-out arms that a note names
 local MOST_FOUND = 8  -- rows of the first table of a report
 -- The labels of the axes.
 local SCALES = { tokens = "tokens generated", chars = "characters of prompt", batch = "sequences at once" }
@@ -59,8 +59,8 @@ local function add(document, kind, item)
   if item then document[#document + 1] = { [kind] = item } end
 end
 
--- The groups of runs with tables of their own: each way of sampling; up to two sets, one each; more sets, all together.
--- name is for names of files.
+-- The groups of runs that get tables of their own: one for each way of sampling, or for each set if there are at most
+-- two, or one for all. name is for names of files.
 local function views_of(s)
   if #s.samplings > 1 then
     local views = {}
@@ -73,11 +73,11 @@ local function views_of(s)
   return views
 end
 
--- Whether a ratio differs from 1 with confidence: its interval does not include 1.
+-- Whether a ratio reliably differs from 1: its interval does not include 1.
 local function is_told(d) return d and d.low and (d.low > 1 or d.high < 1) end
 
--- A sentence about the fastest arm, if it differs with confidence from the next on the same texts and from plain
--- decoding; otherwise about the arms that do not differ.
+-- A sentence about the fastest arm, if it is reliably faster than the next on the same texts and than plain decoding;
+-- otherwise about the arms that do not differ.
 local function headline(s, view)
   local ranked = s:ranked(s.arms, view.where)
   local best, second = ranked[1], ranked[2]
@@ -90,11 +90,11 @@ local function headline(s, view)
     return ("No arm is reliably the fastest on %s: %s; the ratio on the same texts is %s."):format(view.label, both,
       ratio(lead))
   end
-  return ("Fastest on %s: %s %s, that is %s of the next on the same texts, %s."):format(view.label, best.label,
+  return ("Fastest on %s: %s %s, %s as fast as the next on the same texts, %s."):format(view.label, best.label,
     ratio(speedup(best)), ratio(lead), second.label)
 end
 
--- The fastest arms and plain decoding, the fastest first: the speedup of each view, and its causes.
+-- A table of the fastest arms and plain decoding, the fastest first: the speedup in each view, and what it comes from.
 local function found_table(s, views)
   local arms = s:ranked(s:few(s.arms, MOST_FOUND))
   local t = columns.rows(arms)
@@ -190,7 +190,7 @@ local function speed_section(document, s, stem, views, rows)
   speed_tables(document, s, views, rows)
 end
 
--- Each arm's speed relative to each other's, over the texts that both have run.
+-- Adds tables of each arm's speed relative to each other arm's, over the texts that both have run.
 local function pair_section(document, s, views)
   if #s.arms < 3 or not s.arms[1].plain then return end
   add(document, "heading", "Pairs")
@@ -224,9 +224,9 @@ end
 local function own_section(document, s, rows)
   local tags, logged = columns.tags(s, rows), columns.logged(s, rows)
   if not (tags or logged) then return end
-  add(document, "heading", "Said by the policies")
-  add(document, "text", tags and "Nodes by the tag that the policy gave them. Decided: their parent was accepted; "
-    .. "expected: as many of these as their probabilities say.")
+  add(document, "heading", "Policies' notes")
+  add(document, "text", tags and "Nodes by the tag that the policy gave them. Decided: nodes whose parent was "
+    .. "accepted; expected: how many of these should be accepted according to their probabilities.")
   add(document, "table", tags)
   add(document, "text", logged and "Numbers that the policy logged:")
   add(document, "table", logged)
@@ -265,7 +265,7 @@ local function setting_figures(s, arms, stem)
   end
   for i = 1, math.min(#maps, MOST_HEAT_MAPS) do add(figures, "figure", maps[i]) end
   if #maps > MOST_HEAT_MAPS then
-    add(figures, "text", ("Of %s, %d of %d maps of two settings are drawn."):format(kind, MOST_HEAT_MAPS, #maps))
+    add(figures, "text", ("%s: %d of %d maps of two settings are drawn."):format(kind, MOST_HEAT_MAPS, #maps))
   end
   return figures
 end
@@ -279,8 +279,8 @@ local function settings_section(document, s, stem)
       local figures = #arms > 2 and setting_figures(s, arms, ("%s-settings-%d"):format(stem, number)) or {}
       if #figures > 0 and not started then
         add(document, "heading", "Settings")
-        add(document, "text", "Where several settings vary, the best of the others is the best of these very runs: the "
-          .. "more there were, the more of it is luck.")
+        add(document, "text", "If several settings vary, the best of the other settings is the best of these runs: the "
+          .. "more runs there were, the more it is due to chance.")
       end
       started = started or #figures > 0
       table.move(figures, 1, #figures, #document + 1, document)
@@ -288,7 +288,7 @@ local function settings_section(document, s, stem)
   end
 end
 
--- Names the arms that figures of arms leave out.
+-- Adds a text that names the arms that figures of arms leave out.
 local function say_left_out(document, s, shown)
   local is_shown, left_out = {}, {}
   for _, arm in ipairs(shown) do is_shown[arm] = true end
@@ -298,7 +298,7 @@ local function say_left_out(document, s, shown)
   if #left_out == 0 then return end
   local more = #left_out - MOST_NAMED
   add(document, "text", ("Figures of arms show %d of %d: plain decoding and the fastest others, at most %d of a kind. "
-    .. "Without %s%s."):format(#shown, #s.arms, EACH_KIND, table.concat(left_out, ", ", 1, math.min(#left_out,
+    .. "Left out: %s%s."):format(#shown, #s.arms, EACH_KIND, table.concat(left_out, ", ", 1, math.min(#left_out,
     MOST_NAMED)), more > 0 and (" and %d more, which are in report.csv"):format(more) or ""))
 end
 
@@ -316,7 +316,7 @@ local function add_arms(document, file, s, stem)
   settings_section(document, s, stem)
   if file.head.protocol.alone then
     add(document, "heading", "Memory")
-    add(document, "text", "At most, every run in a process of its own, so that its speeds are those of cold caches.")
+    add(document, "text", "Peak memory. Every run had a process of its own, so its speeds are those with cold caches.")
     add(document, "table", columns.by_metric(s, rows, {}, columns.MEMORY))
   end
 end
@@ -330,7 +330,7 @@ local function add_experiment(document, file, stem)
   add(document, "text", record.disturbance(file.runs))
   add(document, "text", place.told(file.runs))
   for _, line in ipairs(record.failed(file.failures or {})) do add(document, "text", line .. ".") end
-  add(document, "text", file.missing and "Not all has been run: " .. file.missing .. ".")
+  add(document, "text", file.missing and "The experiment is incomplete: " .. file.missing .. ".")
   if #s.arms > 0 then add_arms(document, file, s, stem) end
   if #s.traced > 0 then
     add(document, "heading", "Probability")
@@ -343,9 +343,9 @@ local function add_experiment(document, file, stem)
   add(document, "table", facts(file.head))
 end
 
-local MOST_NAME = 100 -- characters of a name, before the part that tells figures apart
+local MOST_NAME = 100 -- characters of a name, before a number that makes it unique
 
--- Figures are files: each gets a name that is valid and unique, whatever the names of sets and settings.
+-- Gives each figure a valid and unique file name, whatever the names of sets and settings are.
 local function name_figures(document)
   local taken = {}
   for _, item in ipairs(document) do
@@ -361,8 +361,8 @@ local function name_figures(document)
   end
 end
 
--- files: a list from record.read, with missing: a text about missing runs, if any (dt.merge); names: one for each, with
--- which figures' names begin.
+-- Returns the document of a report. files: a list of experiments from record.read; their field missing is a text about
+-- missing runs, if there are any (dt.merge). names: one name per file, with which its figures' names begin.
 return function(files, names)
   local titles = {}
   for i, file in ipairs(files) do titles[i] = file.head.experiment end

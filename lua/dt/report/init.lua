@@ -26,10 +26,10 @@ local function contents(path)
   return text
 end
 
--- A text that spreadsheets do not read as a formula; numbers stay as they are.
+-- Changes a text so that spreadsheets do not read it as a formula; numbers stay as they are.
 local function no_formula(text) return text:find "^%s*[=+@-]" and not tonumber(text) and "'" .. text or text end
 
--- Numbers for other programs, as CSV: each metric of every arm, over all texts and by set.
+-- All numbers as CSV, for other programs: each metric of every arm, over all texts and by set.
 local function numbers(files)
   local lines = { "experiment,set,arm,metric,n,mean,deviation,low,high" }
   local function quoted(text) return '"' .. no_formula(visible.line(text)):gsub('"', '""') .. '"' end
@@ -52,8 +52,8 @@ local function numbers(files)
 end
 
 -- Writes the report on experiments, read from paths, into a folder (nil: the first path without .jsonl): report.md,
--- report.tex (the tables), report.csv (all numbers), the figures, and report.html with all of these in it. Returns the
--- folder, and one line if figures could not be drawn; or nil and a message.
+-- report.tex (the tables), report.csv (all numbers), the figures, and report.html, which contains all of these. Returns
+-- the folder, and a message if figures could not be drawn; or nil and a message.
 function report.write(experiments, paths, folder)
   local bare = paths[1]:gsub("%.jsonl$", "")
   folder = folder or bare ~= paths[1] and bare or bare .. "-report"

@@ -3,7 +3,7 @@ local statistics = {}
 
 local RESAMPLES = 2000
 local COVERAGE = 0.95
-local FEWEST = 3 -- numbers needed for an interval
+local FEWEST = 3 -- an interval needs at least this many numbers
 
 -- The mean; nil for an empty list.
 function statistics.mean(list)
@@ -12,7 +12,7 @@ function statistics.mean(list)
   if #list > 0 then return sum / #list end
 end
 
--- The deviation of the sample (n - 1); nil for fewer than two numbers.
+-- The sample standard deviation (divisor n - 1); nil for fewer than two numbers.
 function statistics.deviation(list)
   if #list < 2 then return nil end
   local mean, sum = statistics.mean(list), 0.0
@@ -20,7 +20,7 @@ function statistics.deviation(list)
   return math.sqrt(sum / (#list - 1))
 end
 
--- The value below which the share q of a sorted list lies, linear between neighbours.
+-- The quantile q of a sorted list, interpolated linearly.
 function statistics.quantile(sorted, q)
   local at = 1 + (#sorted - 1) * q
   local below = math.floor(at)
@@ -28,7 +28,8 @@ function statistics.quantile(sorted, q)
   return at == below and x or x + (sorted[below + 1] - x) * (at - below)
 end
 
--- The ratio of Student's interval of a mean of n numbers to the normal law's: Cornish and Fisher's expansion.
+-- How much wider Student's interval of a mean of n numbers is than that of the normal distribution, by the expansion of
+-- Cornish and Fisher.
 local function widening(n)
   local z, v = 1.959964, n - 1
   local t = z + (z ^ 3 + z) / (4 * v) + (5 * z ^ 5 + 16 * z ^ 3 + 3 * z) / (96 * v ^ 2)
@@ -36,12 +37,12 @@ local function widening(n)
   return t / z * math.sqrt(n / v)
 end
 
--- The 95 % interval of the mean: low and high; nil for fewer than three numbers. It is the percentile bootstrap (Efron
--- 1979), widened for short lists, for which it is too narrow (Hesterberg 2015).
+-- Returns the 95 % interval of the mean: low and high; nil for fewer than three numbers. It is the percentile bootstrap
+-- interval (Efron 1979), widened for short lists, for which that is too narrow (Hesterberg 2015).
 function statistics.interval(list)
   local n = #list
   if n < FEWEST then return nil end
-  local state, means = 1, {} -- Knuth's MMIX generator, with a fixed seed; its high bits are the good ones
+  local state, means = 1, {} -- Knuth's MMIX generator, with a fixed seed; its high bits are the most random
   for r = 1, RESAMPLES do
     local sum = 0.0
     for _ = 1, n do
@@ -53,11 +54,11 @@ function statistics.interval(list)
   table.sort(means)
   local mean, wider = statistics.mean(list), widening(n)
   local low, high = statistics.quantile(means, (1 - COVERAGE) / 2), statistics.quantile(means, (1 + COVERAGE) / 2)
-  if low > 0 then return mean * (low / mean) ^ wider, mean * (high / mean) ^ wider end -- speeds and ratios stay above 0
+  if low > 0 then return mean * (low / mean) ^ wider, mean * (high / mean) ^ wider end -- keeps them above 0
   return mean - (mean - low) * wider, mean + (high - mean) * wider
 end
 
--- { n =, mean =, deviation =, low =, high = } of a list; nil for an empty list.
+-- The statistics of a list, { n =, mean =, deviation =, low =, high = }; nil for an empty list.
 function statistics.describe(list)
   if #list == 0 then return nil end
   local low, high = statistics.interval(list)

@@ -1,6 +1,6 @@
--- Summarizes an experiment's runs, arm by arm. The variables follow from the runs: settings belong to an arm (its
--- parameters, and axes that never change within it), scales to the text (the wanted length, and axes that change). A
--- setting called "study" divides arms into groups that are reported one by one.
+-- Summarizes an experiment's runs, arm by arm. What varies is derived from the runs: settings belong to an arm (its
+-- parameters, and axes that never change within it), scales belong to the text (the wanted length, and axes that
+-- change). A setting called "study" divides arms into groups that are reported one by one.
 --
 --   local s = summary.new(record.read "main.jsonl")
 --   for _, arm in ipairs(s.arms) do print(arm.label, s:describe("speedup", { arm = arm.label }).mean) end
@@ -9,7 +9,8 @@ local statistics = require "dt.statistics"
 
 local summary = {}
 
--- The divisor of tokens per iteration in the papers' acceptance rate: the most tokens that the paper's tree can commit.
+-- Divisor of tokens per iteration in the papers' acceptance rate: the maximum number of tokens that the paper's tree
+-- can commit.
 local PAPER_DEPTH = {
   linear = function(p) return math.tointeger(p.K) end,
   fixed_tree = function(p) return math.tointeger(p.D) and p.D + 2 end,
@@ -18,7 +19,7 @@ local PAPER_DEPTH = {
 
 summary.PARTS = { "prompt", "draft", "verify", "commit", "policy", "other" } -- parts of time_ms
 
--- The metrics of a run; nil if a run has none.
+-- The metrics of a run; each is nil for a run that does not have it.
 local METRICS = {
   speed = function(run) return run.stats.tokens_per_second end,
   ttft = function(run) return run.stats.ttft_ms end,
@@ -46,7 +47,7 @@ for _, part in ipairs(summary.PARTS) do -- milliseconds per token
   end
 end
 
--- Memory where the models are: on the device, or in the process.
+-- Peak memory where the models are: on the device, or in the process.
 local function used(run)
   local bytes = run.stats.peak_memory_bytes
   return bytes and (bytes.device or bytes.host)
@@ -55,7 +56,7 @@ end
 local Summary = {}
 Summary.__index = Summary
 
--- Adds value to a short list unless the list has it.
+-- Adds value to a short list, unless the list has it already.
 local function remember(list, value)
   for _, known in ipairs(list) do
     if known == value then return end
@@ -107,10 +108,10 @@ local function add_scales(s, changing)
   table.sort(s.scales, function(a, b) return a.name < b.name end)
 end
 
--- file: from record.read. Arms, sets, samplings and scales are in s.arms ({label, policy, preset, settings, plain};
--- plain decoding comes first), the bounds of dt.bound in s.bounds, s.sets and s.samplings (names; the latter from the
--- axis "sampling") and s.scales ({name, values}). Runs with a trace are in s.traced only, since their times differ;
--- disturbed runs are left out, unless there are no others (record.counting).
+-- Returns the summary s of a file from record.read. s.arms: {label, policy, preset, settings, plain}, plain decoding
+-- first; s.bounds: the arms of dt.bound; s.sets and s.samplings: names, the latter from the axis "sampling"; s.scales:
+-- {name, values}. Runs with a trace are in s.traced only, since their times differ. Disturbed runs are left out, unless
+-- there are no others (record.counting).
 function summary.new(file)
   local runs = record.counting(file.runs)
   local s = { head = file.head, runs = {}, traced = {}, plain = record.baseline(runs),
@@ -131,7 +132,7 @@ function summary.new(file)
   return setmetatable(s, Summary)
 end
 
--- Adds up stats[key] over the runs of an arm, by name, with add(sum, entry); the sums are in the order of the names.
+-- Adds up stats[key] over the runs of an arm, for each name, with add(sum, entry). The sums are sorted by name.
 local function added(s, arm, key, add)
   local list, of = {}, {}
   for _, run in ipairs(s.of_arm[arm.label]) do
@@ -161,7 +162,8 @@ function Summary:logged(arm)
   end)
 end
 
--- The name of a set in tables and figures. If it has one prompt only, that says more than the folder of its file does.
+-- The name of a set in tables and figures. If the set has only one prompt, it is that prompt's name, which says more
+-- than a folder's name.
 function Summary:set_name(set)
   local only
   for _, run in ipairs(self.runs) do
@@ -173,7 +175,7 @@ function Summary:set_name(set)
   return only and only:gsub("^files/", "") or set
 end
 
--- A copy of the selection `where` (or nil), narrowed by more.
+-- A copy of the selection `where` (or nil), with the conditions in `more` added.
 function summary.with(where, more)
   local copy = {}
   for _, t in ipairs { where or {}, more } do
@@ -191,7 +193,7 @@ local function fits(run, where)
   return true
 end
 
--- The runs of an arm, a set, a length, an axis: {arm = "ar", set = "novels", tokens = 300, chars = 200}, any of them.
+-- Selects runs by any of arm, set, length and axes: {arm = "ar", set = "novels", tokens = 300, chars = 200}.
 function Summary:select(where)
   local found = {}
   for _, run in ipairs(where.arm and self.of_arm[where.arm] or self.runs) do
@@ -200,7 +202,7 @@ function Summary:select(where)
   return found
 end
 
--- One number per text and length: the mean of f(run) over its repeats; none if f returns nil.
+-- A list of one number per text and length: the mean of f(run) over its repeats; left out if f returns nil.
 local function per_case(runs, f)
   local list, of = {}, {}
   for _, run in ipairs(runs) do
@@ -218,9 +220,9 @@ local function per_case(runs, f)
   return list
 end
 
--- The statistics over texts of a metric by name, or nil. "speedup" is the mean of the ratios to plain decoding of the
--- same text; "against" that of the ratios to the arm `reference` (in another shard or node: the ratio of both
--- speedups); "memory" is the peak's ratio to plain decoding's.
+-- Returns the statistics of a metric over texts, or nil. "speedup" is the ratio to plain decoding of the same text;
+-- "against" is the ratio to the arm `reference` (if that ran in another shard or on another node, the ratio of the two
+-- speedups); "memory" is the ratio of peak memory to that of plain decoding.
 function Summary:describe(metric, where, reference)
   local f = METRICS[metric]
   if metric == "speedup" then
@@ -239,7 +241,7 @@ function Summary:describe(metric, where, reference)
   return statistics.describe(per_case(self:select(where), f))
 end
 
--- The measure that ranks arms: the speedup, or the speed if plain decoding did not run.
+-- The statistics by which arms are ranked: the speedup, or the speed if plain decoding did not run.
 function Summary:merit(arm, where)
   where = summary.with(where, { arm = arm.label })
   return self:describe("speedup", where) or self:describe("speed", where) or { mean = 0 }
@@ -253,10 +255,11 @@ function Summary:ranked(arms, where)
   return sorted
 end
 
--- The kind of arms that differ only in settings: "dynatree narrow".
+-- The kind of an arm, which is the same for arms that differ only in settings: "dynatree narrow".
 function summary.kind(arm) return arm.policy .. (arm.preset and " " .. arm.preset or "") end
 
--- At most n arms, unchanged; of more arms, plain decoding and the fastest others, at most `each` of a kind, n in all.
+-- Selects at most n arms: all if there are no more; otherwise plain decoding and the fastest others, at most `each` of
+-- a kind.
 function Summary:few(arms, n, each)
   if #arms <= n then return arms end
   local chosen, of_kind = {}, {}
@@ -271,7 +274,8 @@ function Summary:few(arms, n, each)
   return chosen
 end
 
--- Groups things by key(thing), in order of appearance: { { key =, things.. }, .. }; things without a key are left out.
+-- Groups things by key(thing), in the order of their first appearance: { { key =, things.. }, .. }; things without a
+-- key are left out.
 function summary.grouped(things, key)
   local groups, of = {}, {}
   for _, thing in ipairs(things) do
@@ -287,7 +291,8 @@ function summary.grouped(things, key)
   return groups
 end
 
--- The arms by study; arms without one (plain decoding) are in each. One group without a key if there are no studies.
+-- Groups the arms by study; arms without a study (plain decoding) are in each group. If there are no studies, there is
+-- one group without a key.
 function Summary:studies()
   local groups = summary.grouped(self.arms, function(arm) return arm.settings.study end)
   if #groups == 0 then return { self.arms } end
@@ -303,7 +308,7 @@ function Summary:studies()
   return groups
 end
 
--- The numeric settings that differ among arms: { name =, values = sorted }.
+-- The numeric settings that differ among arms, as a list of { name =, values = sorted list }.
 function summary.varying(arms)
   local values, list = {}, {}
   for _, arm in ipairs(arms) do

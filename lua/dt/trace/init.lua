@@ -25,25 +25,25 @@ end
 
 local function is_token(t) return type(t) == "table" and is_text(t.text) and math.type(t.token) == "integer" end
 
--- The mistake in a line about an iteration, or nil.
+-- Returns the mistake in a line about an iteration, or nil.
 function trace.flaw(entry)
-  if type(entry) ~= "table" then return "no object" end
+  if type(entry) ~= "table" then return "not an object" end
   if type(entry.nodes) ~= "table" or #entry.nodes == 0 then return "no nodes" end
   for i, node in ipairs(entry.nodes) do
     local parent = type(node) == "table" and node.parent
-    if not is_token(node) or node.id ~= i - 1 then return ("node %d is no node"):format(i - 1) end
+    if not is_token(node) or node.id ~= i - 1 then return ("node %d is not a valid node"):format(i - 1) end
     if i == 1 and parent then return "node 0 has a parent" end
     if i > 1 and (math.type(parent) ~= "integer" or parent < 0 or parent >= node.id or type(node.p) ~= "number") then
       return ("node %d has no parent before it, or no p"):format(node.id)
     end
     if not (is_number(node.logp) and is_number(node.confidence) and is_number(node.entropy)) then
-      return ("node %d: logp, confidence or entropy is no number"):format(node.id)
+      return ("node %d: logp, confidence or entropy is not a number"):format(node.id)
     end
     if not (is_optional(node.kept, "boolean") and is_optional(node.accepted, "boolean")
         and is_optional(node.copied, "boolean")) then
       return ("node %d: kept, accepted or copied is not true or false"):format(node.id)
     end
-    if not is_optional(node.tag, "string") then return ("node %d: its tag is no text"):format(node.id) end
+    if not is_optional(node.tag, "string") then return ("node %d: tag is not a string"):format(node.id) end
   end
   if not is_token(entry.bonus) then return "no bonus token" end
   if type(entry.committed) ~= "table" then return "no committed tokens" end
@@ -54,19 +54,19 @@ function trace.flaw(entry)
     if type(entry.ms) ~= "table" or type(entry.ms[part]) ~= "number" then return "no ms." .. part end
   end
   if not (is_number(entry.iteration) and is_number(entry.rollbacks)) then
-    return "iteration or rollbacks is no number"
+    return "iteration or rollbacks is not a number"
   end
-  if entry.log ~= nil and type(entry.log) ~= "table" then return "log is no object" end
+  if entry.log ~= nil and type(entry.log) ~= "table" then return "log is not an object" end
   for _, value in pairs(entry.log or {}) do
-    if type(value) ~= "number" then return "log has what is no number" end
+    if type(value) ~= "number" then return "log has a value that is not a number" end
   end
 end
 
 -- Adds a line's entry to its sequence in `found`; returns the mistake in it, or nil.
 local function take(found, entry)
-  if not is_optional(entry.sequence, "integer") then return "its sequence is no whole number" end
+  if not is_optional(entry.sequence, "integer") then return "sequence is not an integer" end
   if entry.schema then
-    if not is_head(entry) then return "no head" end
+    if not is_head(entry) then return "not a valid head" end
     found.sequences[#found.sequences + 1] = entry.sequence
     if entry.sequence == found.sequence then found.head = entry end
   elseif entry.finish_reason then
@@ -79,9 +79,9 @@ local function take(found, entry)
   end
 end
 
--- Reads one sequence of a trace, that of this number or the first: {head =, iterations = {..}, ending = or nil,
--- sequence = its number, sequences = {numbers}; a sequence alone has no numbers}, and a message if lines had to be left
--- out; or nil and a message.
+-- Reads the sequence with this number from a trace, or the first one. Returns {head =, iterations = {..}, ending = or
+-- nil, sequence = its number, sequences = {all numbers}}, where a trace of a single text has no numbers, and a message
+-- if lines had to be left out; or nil and a message.
 function trace.read(path, sequence)
   local file, message = io.open(path, "rb")
   if not file then return nil, message end
@@ -106,9 +106,9 @@ function trace.read(path, sequence)
   if not found.is_trace then return nil, path .. ": not a trace: its first line is not one of schema dtrun.trace/1" end
   if not found.head then
     return nil, ("%s: there is no sequence %d (%s)"):format(path, sequence,
-      #found.sequences > 0 and "there are: " .. table.concat(found.sequences, ", ") or "it is of one text")
+      #found.sequences > 0 and "it has: " .. table.concat(found.sequences, ", ") or "the trace has one text only")
   end
-  if #found.iterations == 0 then return nil, path .. ": no whole iteration" .. (first and ", " .. first or "") end
+  if #found.iterations == 0 then return nil, path .. ": no complete iteration" .. (first and ", " .. first or "") end
   if first then return found, ("%s: %d of %d lines left out, %s"):format(path, left_out, number, first) end
   return found
 end

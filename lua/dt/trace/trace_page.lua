@@ -1,4 +1,4 @@
--- The page of a trace: one HTML file with its style, its program and all drawings in it.
+-- Makes the page of a trace: one HTML file that contains its style, its program and all drawings.
 --
 -- The program (a few functions at the end) shows one iteration at a time: shown(i) sets everything that depends on i.
 local json = require "dt.json"
@@ -62,10 +62,10 @@ local BODY = [[
 <span id="place"></span>
 <button id="next" title="forward (right arrow)">▶</button>
 <button id="last" title="last (End)">▶|</button>
-<button id="play" title="step by itself (p)">play</button>
-<button id="out" title="the tree smaller (-, or the wheel with Ctrl)" aria-label="smaller">−</button>
-<button id="fit" title="the whole tree (0)">fit</button>
-<button id="in" title="the tree larger (+, or the wheel with Ctrl)" aria-label="larger">+</button>
+<button id="play" title="play all iterations (p)">play</button>
+<button id="out" title="zoom out (-, or Ctrl and the mouse wheel)" aria-label="smaller">−</button>
+<button id="fit" title="show the whole tree (0)">fit</button>
+<button id="in" title="zoom in (+, or Ctrl and the mouse wheel)" aria-label="larger">+</button>
 <input id="slider" type="range" min="1" value="1" aria-label="iteration">
 </nav>
 <svg id="bars" preserveAspectRatio="none"><title>tokens committed by each iteration: click to go there</title></svg>
@@ -193,7 +193,7 @@ show(parseInt(location.hash.slice(1)) - 1 || 0);
 
 local STAYS = { ["\n"] = true, ["\t"] = true }
 
--- A text unchanged, except for characters that do not show.
+-- Makes characters visible that would not show; other text is unchanged.
 local function shown(text) return visible.pictures(text, STAYS) end
 
 -- The colours of the parts of an iteration's time.
@@ -237,12 +237,12 @@ local function description(trace)
   if ending then
     add("%d tokens in %.1f ms (%s)", ending.tokens, ending.total_ms, ending.finish_reason)
   else
-    add("the run's end is not in the trace")
+    add("the trace does not contain the end of the run")
   end
   return table.concat(parts, " · ")
 end
 
--- The page of a trace (from dt.trace's read) with the drawings of its iterations.
+-- Returns the page of a trace (from dt.trace's read) with the drawings of its iterations.
 return function(trace, drawings)
   local iterations = {}
   for i, iteration in ipairs(trace.iterations) do iterations[i] = summary(iteration, drawings[i]) end

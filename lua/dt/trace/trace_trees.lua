@@ -1,5 +1,5 @@
--- Drawings of the trees of a trace, as SVG: each iteration becomes a graph. Graphviz places its boxes; without it they
--- get plain places. Then they are painted.
+-- Draws the trees of a trace as SVG. Each iteration becomes a graph; Graphviz computes the places of its boxes or, if
+-- it is not installed, a simple layout does; and then the boxes are painted.
 local shell = require "dt.shell"
 local tables = require "dt.draw.tables"
 local visible = require "dt.draw.visible"
@@ -9,7 +9,7 @@ local trees = {}
 -- ---- graphs
 -- ----------------------------------------------------------------------------------------------------------
 
-local MOST_SHOWN = 24 -- characters of a token
+local MOST_SHOWN = 24 -- maximum number of characters shown of a token
 local PICTURES = { ["\n"] = "⏎", ["\t"] = "⇥" }
 
 -- A token as one visible word.
@@ -45,8 +45,8 @@ local function classes(node)
   return table.concat(list, " ")
 end
 
--- Nodes that were drafted but not verified are one box at the last verified node above: {[id] = {count =, best =
--- nodes}}.
+-- Nodes that were drafted but not verified are shown as one box at the nearest verified node above them: {[id] = {count
+-- =, best = nodes}}.
 local function unverified(nodes)
   local above, rest = {}, {}
   for i = 2, #nodes do
@@ -66,8 +66,8 @@ local function unverified(nodes)
   return rest
 end
 
--- One iteration's tree, parents before children: {nodes = {{name=, text=, p=, class=, tip=}, ..}, edges = {{from=, to=,
--- class=}, ..}}; from and to are indices in nodes.
+-- The graph of an iteration's tree, with parents before children: {nodes = {{name=, text=, p=, class=, tip=}, ..},
+-- edges = {{from=, to=, class=}, ..}}; from and to are indices of nodes.
 local function graph_of(iteration)
   local nodes, edges, place, last = {}, {}, {}, 1
   local function add(name, node, parent, class)
@@ -103,8 +103,8 @@ end
 
 -- ---- places
 -- ----------------------------------------------------------------------------------------------------------
--- places: width and height of the drawing; for each node left and right, top and bottom, and `out`, from where its
--- edges may turn. In points of 1/72 inch.
+-- places, in points of 1/72 inch: width and height of the drawing, and for each node left, right, top, bottom and
+-- `out`, the x from which on its edges may turn.
 
 local EDGE = 4 -- margin around all nodes, so that no frame is cut
 
@@ -128,7 +128,8 @@ local function dot_source(graph)
   return table.concat(out)
 end
 
--- The places from the output of dot -Tplain for one graph: in inches, from below, of the nodes' middles.
+-- Reads the places from the output of dot -Tplain for one graph: it has the centres of nodes, in inches from the
+-- bottom.
 local function dot_places(plain, graph)
   local width, height = plain:match "^graph %S+ (%S+) (%S+)"
   local at, places = {}, { width = 72 * width + 2 * EDGE, height = 72 * height + 2 * EDGE }
@@ -140,7 +141,7 @@ local function dot_places(plain, graph)
   return places
 end
 
--- The places of all graphs from one run of dot; nil: dot is missing, or failed.
+-- Returns the places of all graphs from one run of dot; nil: dot is not installed, or failed.
 local function by_dot(graphs)
   local sources, all = {}, {}
   for i, graph in ipairs(graphs) do sources[i] = dot_source(graph) end
@@ -161,7 +162,7 @@ local LETTER, MARGIN, HEIGHT, ROW, GAP = 6.7, 5, 18.7, 25.2, 23
 
 local function width_of(node) return utf8.len(label(node)) * LETTER + 2 * MARGIN end
 
--- Places columns by depth, a row for each leaf, and each parent at the middle of its children.
+-- A simple layout: a column for each depth, a row for each leaf, and each parent at the middle of its children.
 local function plainly(graph)
   local depth, columns, children, places = { 0 }, {}, {}, {}
   for i in ipairs(graph.nodes) do children[i] = {} end
@@ -203,14 +204,14 @@ local NODE = "<g class='%s'><title>%s</title><rect x='%.6g' y='%.6g' width='%.6g
 
 local ROUND = 6 -- round corners of drafted tokens; copied tokens have square ones
 
--- The probability after the token has a style of its own.
+-- The SVG of a node. The probability after the token has a style of its own.
 local function painted_node(node, at)
   local text = tables.escape(node.text) .. (node.p and ("<tspan> %s</tspan>"):format(node.p) or "")
   return NODE:format(node.class, tables.escape(node.tip), at.left, at.top, at.right - at.left, at.bottom - at.top,
     node.copied and 0 or ROUND, (at.left + at.right) / 2, (at.top + at.bottom) / 2 + 3.7, text)
 end
 
--- A curve whose ends are horizontal.
+-- The SVG of an edge: a curve whose ends are horizontal.
 local function painted_edge(class, from, to)
   local y1, y2, middle = (from.top + from.bottom) / 2, (to.top + to.bottom) / 2, (from.out + to.left) / 2
   return ("<path class='%s' d='M%.6g,%.6gH%.6gC%.6g,%.6g %.6g,%.6g %.6g,%.6g'/>"):format(class, from.right, y1,
@@ -227,7 +228,7 @@ local function painted(graph, places)
   return table.concat(out)
 end
 
--- The drawings of all iterations; with_dot = false: dot is not used.
+-- Returns the drawings of all iterations. with_dot = false: do not use dot.
 function trees.draw(iterations, with_dot)
   local graphs, drawings = {}, {}
   for i, iteration in ipairs(iterations) do graphs[i] = graph_of(iteration) end

@@ -26,7 +26,8 @@ function look(panel, path) {
 
 // A view in this element, of class tree.
 function treeView(panel) {
-  // Of dot's points in pixels: what a tree opens at, at least (letters have 11 pixels there) and at most; the limits.
+  // Scales, in pixels per point of dot: at least and at most when a tree opens (letters then have 11 pixels); the
+  // limits of zooming.
   const LETTERS = 1, SCALE = 1.3, LEAST = 0.05, MOST = 6, STEP = 1.25, PADDING = 24;
   let zoom = "open", scale = 1; // zoom: open (letters readable), whole (the tree in sight) or what the reader chose
   const svg = () => panel.firstElementChild;
@@ -99,7 +100,7 @@ function treeView(panel) {
 function treeLegend(place) {
   const marks = [["x", "expanded (drafted from)"], ["", "leaf"], ["a", "accepted"], ["b", "bonus token"], ["c", "correction"],
     ["u", "drafted, not verified"], ["s", "square: copied by the policy from the text or its memory"],
-    [null, "the number is the path probability p; · is a blank; point at a node for more"]];
+    [null, "the number is the path probability p; · is a blank; hover over a node for more"]];
   for (const [mark, meaning] of marks) {
     const item = document.createElement("span");
     if (mark !== null) item.append(Object.assign(document.createElement("i"), { className: mark }));

@@ -6,8 +6,8 @@
     for piece in pair.stream("The ship", tokens=40):
         print(piece, end="")
 
-What can be said and what is given is what drivers have (lua/README.md): results are the result JSON as dicts.
-Needs no package beside libdtrun.so, which is looked for in $DTRUN_LIBRARY, beside this file (a wheel), in the build
+Options and results are those of drivers (lua/README.md): a result is the result JSON as a dict.
+The module needs only libdtrun.so, which it searches for in $DTRUN_LIBRARY, next to this file (in a wheel), in the build
 folder of the source tree around it, and where the system's loader finds it.
 """
 import json
@@ -26,22 +26,22 @@ def version():
 
 
 def load(target=None, draft=None, **options):
-    """A Pair. A target is a folder, a file, or a name, as pull("smollm2") brings it. Without a target the bundled pair; with only a target the draft that is found to belong to it, if there is
-    one (models/README.md); draft=False: none.
+    """Load a Pair. target: a folder, a file, or a name that pull() has downloaded, such as "smollm2". Without a target it is the
+    bundled pair; with only a target, the draft is the one that belongs to it, if there is one (models/README.md); draft=False: no draft.
     options: draft2 (a second draft), backend, threads, ctx, weights, draft_weights, draft_vocab, cache_dtype, activations,
-    needs_logits, costs ("learn", the default, or "table": measured; what policies count with)."""
+    needs_logits, costs (the costs of passes for policies: "learn", the default, or "table", measured)."""
     bridge = the_bridge()
     options = _names.ours("load", dict(target=target, draft=draft, **options), _names.LOAD)
     return Pair(bridge, bridge.call("load", options))
 
 
 def look(path):
-    """What a model's files say of it, without loading it: family, norm, tokenizer, bytes. norm names it in heads."""
+    """Facts from a model's files, without loading it: family, norm, tokenizer, bytes. Draft heads name their target by norm."""
     return the_bridge().call("look", {"path": str(path)})
 
 
 class Pair:
-    """A loaded target with its drafts: target, draft, draft2, backend, threads, ... as they were loaded."""
+    """A loaded target with its drafts. Attributes describe what was loaded: target, draft, draft2, backend, threads, ..."""
 
     def __init__(self, bridge, about):
         self._bridge = bridge
@@ -53,7 +53,7 @@ class Pair:
         return self._bridge.call(function, dict(_names.ours(function, options, _names.GENERATE), pair=self._id), tell)
 
     def close(self):
-        """Frees the models; nothing can be asked of the pair then."""
+        """Free the models. The pair cannot be used afterwards."""
         self._call("close", {})
 
     def __enter__(self):
@@ -63,13 +63,13 @@ class Pair:
         self.close()
 
     def generate(self, prompt=None, policy=None, on_text=None, on_logprobs=None, **options):
-        """The result of one prompt, a dict. prompt: a text, or a list of messages [{"role": "user", "content": ".."}].
-        policy: a name or a path; source: its text instead. on_text is called with each piece; where it gives False the
-        text ends; it cannot ask the pair. on_logprobs is called with the "logprobs" of each iteration's tokens, before
-        on_text gets their text. options: params, preset, tokens, stop, ignore_eos, seed, temp, top_k, top_p,
+        """Generate from one prompt and return the result, a dict. prompt: a text, or a list of messages [{"role": "user",
+        "content": ".."}]. policy: a name or a path; source: the policy's text instead. on_text is called with each piece of text
+        and ends the text by returning False; it must not use the pair. on_logprobs is called with the "logprobs" of each
+        iteration's tokens, before on_text gets their text. options: params, preset, tokens, stop, ignore_eos, seed, temp, top_k, top_p,
         min_p, repeat_penalty, presence_penalty, frequency_penalty, logit_bias ({id or text: bias, or False to ban}),
         min_tokens, grammar, json_schema (a text or a dict), regex, logprobs, echo, coupled, policy_seconds, trace,
-        template; temperature, max_new_tokens and such are taken too."""
+        template. Names of other packages, such as temperature and max_new_tokens, are accepted, too."""
         tell = on_text and (lambda text: on_text(text.decode(errors="replace")))
         if on_logprobs:
             options["on_logprobs"] = True
@@ -82,7 +82,7 @@ class Pair:
         return self._call("generate", dict(options, prompt=prompt, policy=policy), tell)
 
     def stream(self, prompt=None, **options):
-        """The text piece by piece, as it is generated; leaving the loop ends it. Options as of generate."""
+        """Yield the text piece by piece, as it is generated; leaving the loop ends it. Options: see generate."""
         pieces, left = queue.Queue(), threading.Event()
 
         def on_text(text):
@@ -93,7 +93,7 @@ class Pair:
             try:
                 self.generate(prompt, on_text=on_text, **options)
                 pieces.put(None)
-            except BaseException as error:  # raised where the pieces are read
+            except BaseException as error:  # raised later, where the pieces are read
                 pieces.put(error)
 
         worker = threading.Thread(target=run, daemon=True)
@@ -108,10 +108,10 @@ class Pair:
             worker.join()
 
     def generate_batch(self, prompts, policy=None, **options):
-        """The results of several prompts, `slots` (8) at a time, in their order; an Error stands where one failed. answers:
-        how many of each prompt, one behind the other."""
+        """Generate from several prompts, `slots` (8) at a time, and return a list of the results in their order, with an Error
+        for each prompt that failed. answers: number of answers to each prompt, one after another in the list."""
         if isinstance(prompts, (str, dict)):
-            raise wrong("generate_batch: prompts is one prompt: expected a list of them")
+            raise wrong("generate_batch: prompts is a single prompt, expected a list")
         prompts = list(prompts)
         answers = options.get("answers", 1)
         results = [None] * (len(prompts) * (answers if isinstance(answers, int) and answers > 0 else 1))
@@ -125,7 +125,7 @@ class Pair:
         return results
 
     def policy(self, policy=None, **options):
-        """What a policy is: name, doc, params, presets. options: source, preset, params."""
+        """Describe a policy: name, doc, params, presets. options: source, preset, params."""
         return self._call("policy", dict(options, policy=policy))
 
     def encode(self, text):

@@ -1,4 +1,4 @@
-"""python -m dtrun pull NAME: brings a model, where the program dtrun is not installed."""
+"""python -m dtrun pull NAME: downloads a model, even if the program dtrun is not installed."""
 import sys
 
 from . import Error, pull

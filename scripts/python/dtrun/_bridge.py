@@ -1,4 +1,4 @@
-"""Calls to libdtrun.so: JSON in, JSON out, one call at a time; signals and fork() beside them."""
+"""Calls libdtrun.so, with JSON in and JSON out, one call at a time; handles signals and fork() during calls."""
 import ctypes
 import json
 import operator
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def _bring(match):
-    """What brings a model, where messages of the library say dtrun pull NAME."""
+    """The command that downloads a model, for messages of the library that say dtrun pull NAME."""
     name, spec = match.group(1), match.group(2) or ""
     if "/" not in name or shutil.which("dtrun"):
         return f"python -m dtrun pull {name}{spec}"
@@ -20,14 +20,14 @@ def _bring(match):
 
 
 def _in_python(message):
-    """A message of the library, whose commands are those of the program dtrun, which a wheel has not."""
+    """A message of the library, without commands of the program dtrun, which a wheel does not contain."""
     message = message.replace("dtrun ls lists the models that are here, dtrun pull downloads others",
                               "python -m dtrun pull NAME downloads others")
     return re.sub(r"(?<!-m )dtrun pull ([\w./-]*\w)(:[\w.-]+)?(?= )", _bring, message)
 
 
 class Error(Exception):
-    """What failed: kind ("policy", "input", "context", "device"), message, file, line, partial (a result so far)."""
+    """A failure: kind ("policy", "input", "context", "device"), message, file, line, partial (the result so far)."""
 
     def __init__(self, failure):
         message = _in_python(failure.get("message") or "failed")
@@ -40,17 +40,17 @@ class Error(Exception):
 
 
 def wrong(message):
-    """The error for what the caller can mend."""
+    """The error for a mistake of the caller."""
     return Error({"kind": "input", "message": message})
 
 
 _Listener = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.POINTER(ctypes.c_char), ctypes.c_size_t)
-_SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGALRM]  # those whose handlers raise, in usual programs
+_SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGALRM]  # signals whose handlers usually raise
 
 
 def _open_library():
     here = Path(__file__).resolve().parent
-    for needed in sorted(here.glob("needed/*")):  # a wheel brings what libdtrun.so needs
+    for needed in sorted(here.glob("needed/*")):  # a wheel contains the libraries that libdtrun.so needs
         ctypes.CDLL(str(needed), mode=ctypes.RTLD_GLOBAL)
     places = [os.environ.get("DTRUN_LIBRARY"), here / "libdtrun.so", here.parents[2] / "build" / "libdtrun.so"]
     found = next((str(place) for place in places if place and Path(place).exists()), "libdtrun.so.0")
@@ -66,15 +66,15 @@ def _open_library():
 
 
 def _plain(value):
-    """What JSON has not: paths and the numbers of other packages."""
+    """Convert types that JSON does not have: paths, and numbers of other packages."""
     if isinstance(value, (bytes, bytearray)):
-        raise TypeError("bytes are no text: decode them")
+        raise TypeError("expected a str, got bytes: decode them")
     for convert in (os.fspath, operator.index, float):
         try:
             return convert(value)
         except TypeError:
             pass
-    raise TypeError(f"a {type(value).__name__} is no text, number, list or dict")
+    raise TypeError(f"a {type(value).__name__} is not a text, number, list or dict")
 
 
 def _as_json(function, options):
@@ -93,9 +93,9 @@ def _as_json(function, options):
 
 
 class _Call:
-    """One call to the library. Python runs signal handlers where Python code runs, and that is in the listener, before its first
-    line: ctypes would lose what they raise. So they run here while the library is at work in the main thread; what they raise is
-    kept, ends the call, and is raised after it. Within the caller's own code (tell) they raise as ever."""
+    """One call to the library. During a call Python would run signal handlers in the listener, before its first line, where ctypes
+    would lose the exceptions that they raise. So handlers run here while the library works in the main thread; an exception of
+    theirs is kept, ends the call, and is raised after it. Within the caller's own code (tell) handlers raise as usual."""
 
     def __init__(self, bridge, tell):
         self.bridge, self.tell = bridge, tell
@@ -117,7 +117,7 @@ class _Call:
 
     def _on_signal(self, number, frame):
         if self.telling or self.over:
-            self.bridge.interrupt(False)  # what follows is for the caller's code to say
+            self.bridge.interrupt(False)  # whether to continue is for the caller's code to decide
             return self.handlers[number](number, frame)
         try:
             self.handlers[number](number, frame)
@@ -130,7 +130,7 @@ class _Call:
         try:
             if threading.current_thread() is threading.main_thread():
                 self._take_signals()
-        except BaseException:  # of a handler not yet taken
+        except BaseException:  # from a signal handler that ran here
             self.__exit__()
             raise
         return self
@@ -142,18 +142,18 @@ class _Call:
                 self.handlers[number] = handler
                 signal.signal(number, self._on_signal)
         if self.handlers.get(signal.SIGINT) is signal.default_int_handler:
-            self.bridge.catch(signal.SIGINT)  # where no listener is called for long
+            self.bridge.catch(signal.SIGINT)  # for times when no listener is called
 
     def __exit__(self, *_):
         if self.handlers:
             self.bridge.catch(0)
         for number, handler in self.handlers.items():
-            signal.signal(number, handler)  # handlers of what came before run first
+            signal.signal(number, handler)  # handlers of earlier signals run first
         self.over = True
 
 
 class Bridge:
-    """One state of the library: its calls take turns."""
+    """One state of the library, whose calls take turns."""
 
     def __init__(self):
         self.library = _open_library()
@@ -171,13 +171,14 @@ class Bridge:
         self.library.dtl_bridge_catch(self.handle, number)
 
     def call(self, function, options, tell=None):
-        """The value of a function; tell(bytes) gives False for enough. What it raises is raised here."""
+        """Call a function and return its value. tell(bytes) receives the output, and ends the call by returning False; its
+        exceptions are raised here."""
         text = _as_json(function, options)
         if self.process != os.getpid():
-            raise wrong(f"{function}: the pair belongs to the process before fork(), whose threads are not here: load another")
+            raise wrong(f"{function}: the pair was loaded before fork() and cannot be used in this process: load another")
         with self.lock:
             if self.busy:
-                raise wrong(f"{function}: the pair is at work: ask it when generate has returned, not from on_text")
+                raise wrong(f"{function}: the pair is busy: call it after generate has returned, not from on_text")
             self.busy = True
             try:
                 call = _Call(self, tell)
@@ -202,7 +203,7 @@ _bridge = None
 
 
 def the_bridge():
-    """This process's: that of the process before fork() has no threads here."""
+    """The bridge of this process; one made before fork() has no threads here."""
     global _bridge
     if _bridge is None or _bridge.process != os.getpid():
         _bridge = Bridge()

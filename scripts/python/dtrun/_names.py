@@ -1,4 +1,4 @@
-"""What options are called elsewhere (transformers, vLLM, llama-cpp-python, ollama): those that mean the same are taken."""
+"""Option names of other packages (transformers, vLLM, llama-cpp-python, ollama); those with the same meaning are accepted."""
 import json
 
 from ._bridge import wrong
@@ -12,29 +12,29 @@ GENERATE = {"temperature": "temp", "max_new_tokens": "tokens", "max_tokens": "to
             "repetition_penalty": "repeat_penalty", "min_new_tokens": "min_tokens", "top_logprobs": "logprobs",
             "guided_json": "json_schema", "guided_regex": "regex"}
 
-# Names without an option of the same meaning, and what is here instead.
+# Names without an option of the same meaning, and what to use instead.
 _ANSWERS = [
     ("do_sample", "temp=0 takes the likeliest token, temp above 0 samples"),
-    ("num_beams best_of", "there is no search: the text is what plain decoding gives"),
-    ("n num_return_sequences", "generate_batch([PROMPT], answers=N) gives as many, each with a seed of its own"),
-    ("stream", "for piece in pair.stream(PROMPT) gives the text as it comes"),
+    ("num_beams best_of", "dtrun has no beam search: the text is that of plain decoding"),
+    ("n num_return_sequences", "generate_batch([PROMPT], answers=N) returns N answers, each with a seed of its own"),
+    ("stream", "for piece in pair.stream(PROMPT) yields the text as it is generated"),
     ("streamer", "on_text=FUNCTION is called with each piece of the text"),
-    ("max_length", "tokens= counts the new tokens alone"),
-    ("return_full_text", "the prompt is no part of the text"),
-    ("eos_token_id stop_token_ids", "the model's own end of text ends it; stop= adds texts, ignore_eos=True goes on"),
+    ("max_length", "tokens= is the number of new tokens only"),
+    ("return_full_text", "the text never includes the prompt"),
+    ("eos_token_id stop_token_ids", "the model's own end-of-text token ends the text; stop= adds stop texts, ignore_eos=True continues"),
     ("bad_words bad_words_ids suppress_tokens", "logit_bias={ID: False} bans a token"),
-    ("response_format guided_grammar guided_choice", "json_schema=, grammar= (GBNF) or regex= holds the text to one"),
+    ("response_format guided_grammar guided_choice", "use json_schema=, grammar= (GBNF) or regex= instead"),
     ("num_assistant_tokens num_speculative_tokens draft_max draft_min",
-     "guesses are the policy's: policy='linear', params={'K': 4}"),
-    ("torch_dtype dtype quantization", "weights='q8' or 'q4' rounds the target's on a CPU, draft_weights the draft's"),
-    ("device_map n_gpu_layers num_gpu", "backend='cuda' or 'cpu' says where all of it runs"),
-    ("gpu_memory_utilization", "ctx=N says how much the caches hold"),
+     "the policy decides how many tokens to draft: policy='linear', params={'K': 4}"),
+    ("torch_dtype dtype quantization", "weights='q8' or 'q4' quantizes the target on a CPU, draft_weights the draft"),
+    ("device_map n_gpu_layers num_gpu", "backend='cuda' or 'cpu' determines where the whole model runs"),
+    ("gpu_memory_utilization", "ctx=N determines the size of the caches, in tokens"),
 ]
 _ANSWER = {name: answer for names, answer in _ANSWERS for name in names.split()}
 
 
 def ours(function, options, same):
-    """The options by our names."""
+    """The options under dtrun's names."""
     named = {}
     for name, value in options.items():
         if value is None:
@@ -53,6 +53,6 @@ def ours(function, options, same):
             named["json_schema"] = json.dumps(named["json_schema"], ensure_ascii=False)
         except (TypeError, ValueError, RecursionError):
             raise wrong(f"{function}: json_schema is not JSON") from None
-    if named.get("top_k") in (0, -1):  # elsewhere: all
+    if named.get("top_k") in (0, -1):  # in other packages: all tokens
         del named["top_k"]
     return named

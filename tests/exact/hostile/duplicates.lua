@@ -1,5 +1,5 @@
--- The same children over and over: `add` must return the child that is there, `branch` must give others, and drafting a
--- node twice must change nothing.
+-- Adds the same children again and again: `add` must return the existing child, `branch` must return others, and
+-- drafting from a node twice must change nothing.
 local policy = require "dt.policy"
 
 local P = policy.define { name = "duplicates", doc = "adds and drafts everything twice" }

@@ -1,5 +1,5 @@
--- Forced text among guesses that the grammar forbids, random and repeated tokens, in trees of any size: of the forced
--- text chains that end too soon or go on too long, and other spellings beside it.
+-- Mixes forced text with guesses that the grammar forbids and with random and repeated tokens, in trees of any size.
+-- Chains of the forced text end too early or too late, and there are other spellings of it.
 local policy = require "dt.policy"
 
 local P = policy.define {

@@ -1,4 +1,4 @@
--- One level of 256 nodes: the draft's 32 candidates and 224 random tokens beside them.
+-- One level of 256 nodes: the draft's 32 candidates and 224 random tokens.
 local policy = require "dt.policy"
 
 local P = policy.define {

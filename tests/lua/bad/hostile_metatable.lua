@@ -1,5 +1,5 @@
 -- A table that claims to be endless.
--- expect: a table with a metatable
+-- expect: the table has a metatable
 local policy = require "dt.policy"
 
 local Bad = policy.define { name = "hostile_metatable", params = { { "at", 1, min = 1, doc = "faulty iteration" } } }

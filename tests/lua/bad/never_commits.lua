@@ -1,5 +1,5 @@
 -- A step that returns without a commit.
--- expect: step returned without a commit
+-- expect: step returned without a call of commit
 local policy = require "dt.policy"
 
 local Bad = policy.define { name = "never_commits", params = { { "at", 1, min = 1, doc = "faulty iteration" } } }

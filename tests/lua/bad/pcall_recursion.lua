@@ -1,5 +1,5 @@
 -- Recursion through pcall: the C stack.
--- expect: policy made a table of more than 16384 keys, or a stack as large
+-- expect: policy made a table of more than 16384 keys, or a stack of that size
 local policy = require "dt.policy"
 
 local Bad = policy.define { name = "pcall_recursion", params = { { "at", 1, min = 1, doc = "faulty iteration" } } }

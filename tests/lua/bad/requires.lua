@@ -1,5 +1,5 @@
 -- Requires what is not for policies.
--- expect: require: a module is dt.policy, or a file beside the policy: NAME for NAME.lua
+-- expect: require: expected "dt.policy", or "NAME" for the file NAME.lua next to the policy file
 local policy = require "dt.policy"
 
 local Bad = policy.define { name = "requires", params = { { "at", 1, min = 1, doc = "faulty iteration" } } }

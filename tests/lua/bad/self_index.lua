@@ -1,4 +1,4 @@
--- Hides a loop behind its own methods.
+-- Hides a loop in its own methods.
 -- expect: policy ran longer than
 local policy = require "dt.policy"
 

@@ -1,5 +1,5 @@
 -- A pattern that takes exponential time.
--- expect: string.find is not in the box, which has of string: byte, char
+-- expect: string.find does not exist for policies; string has: byte, char
 local policy = require "dt.policy"
 
 local Bad = policy.define { name = "string_find", params = { { "at", 1, min = 1, doc = "faulty iteration" } } }

@@ -1,4 +1,4 @@
--- Hides behind pcall and would go on.
+-- Catches the error with pcall and would continue.
 -- expect: policy ran longer than
 local policy = require "dt.policy"
 
