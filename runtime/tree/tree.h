@@ -29,8 +29,7 @@ typedef enum { TREE_OPEN, TREE_SEALED, TREE_VERIFIED, TREE_FROZEN } dt_tree_phas
 /* A draft's result after one node. */
 typedef struct {
   int count; /* number of candidates; 0: the draft could not continue from the node (its context is full) */
-  int32_t
-      token[DT_CANDIDATES]; /* by falling probability; all probabilities are over the ids that target and draft share */
+  int32_t token[DT_CANDIDATES]; /* by falling probability, which is over the ids that target and draft share */
   /* Log-probability in the softmax of the logits at temperature 1 or, if the draft is coupled (dtrun.h), in the softmax
    * of the scores logit / temp + noise (sample.h). */
   float logp[DT_CANDIDATES];
