@@ -20,7 +20,7 @@ struct dt_source {
   const char *name;          /* the file's path, for messages */
   uint64_t size;             /* bytes at the time of opening */
   int fd;                    /* of the file; -1: the source is memory */
-  const void *bytes;         /* which stays the caller's */
+  const void *bytes;         /* the memory, which belongs to the caller */
   const source_watch *watch; /* or NULL */
 };
 
