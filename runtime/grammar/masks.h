@@ -13,8 +13,8 @@ typedef struct masks masks;
 
 /* Opens the masks of a grammar (gbnf.h) over a vocabulary, which must outlive them, with one reference. */
 dt_status masks_open(const vocabulary *v, const char *gbnf, masks **out, dt_error *err);
-masks *masks_hold(masks *m);  /* one more user */
-void masks_release(masks *m); /* one less; NULL is allowed */
+masks *masks_hold(masks *m);  /* adds a reference */
+void masks_release(masks *m); /* removes a reference; NULL is allowed */
 const char *masks_grammar(const masks *m);
 
 /* Sets the maximum memory for states in bytes; the default is 128 MiB. Beyond it, states that no text has reached are

@@ -47,8 +47,7 @@ typedef struct {
   dt_stats stats;
   double start_ms;
   double target_prompt_ms; /* the target's part of the prompt pass */
-  double
-      drafts_prompt_ms; /* the drafts' part, from a prefix; 0 after the first draft step, which adds it to prompt_ms */
+  double drafts_prompt_ms; /* the drafts' part, from a prefix; the first draft step adds it to prompt_ms and sets 0 */
 } sequence;
 
 struct dt_session {
