@@ -239,7 +239,7 @@ dt_status cuda_restore(dt_cache *c, int sequence, const dt_snapshot *s, dt_error
   dt_status status = check_slots("restore", sequence, nullptr, 0, limits_of(c), err);
   if (status != DT_OK) return status;
   if (s->heads != (int)cache_heads(*c->weights) || s->width != (int)width(c) || s->wide != c->kept.width)
-    return dt_fail(err, DT_EINPUT, "restore: the snapshot is of another model");
+    return dt_fail(err, DT_EINPUT, "restore: the snapshot belongs to another model");
   if (s->n > c->slots) return dt_fail(err, DT_EINPUT, "restore: %d slots, the cache has %d", s->n, c->slots);
   return copy_slots(c, sequence, 0, s->n, nullptr, s->data.base, cudaMemcpyDeviceToDevice, err);
 }

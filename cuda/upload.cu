@@ -385,13 +385,13 @@ static int padded_head(int head_dim) {
 
 static dt_status check_sizes(const dt_shape *s, const char *whose, dt_error *err) {
   if (s->head_dim % 2 || s->head_dim > MAX_HEAD)
-    return dt_fail(err, DT_EINPUT,
-                   "the CUDA backend computes with heads of an even size up to %d, this %s's have %d "
-                   "(--backend cpu takes any)",
-                   (int)MAX_HEAD, whose, s->head_dim);
+    return dt_fail(
+        err, DT_EINPUT,
+        "the CUDA backend supports heads of an even size up to %d, but this %s's have %d (--backend cpu supports any)",
+        (int)MAX_HEAD, whose, s->head_dim);
   if (s->hidden > MAX_HIDDEN)
     return dt_fail(err, DT_EINPUT,
-                   "the CUDA backend computes with a hidden size up to %d, this %s's is %d (--backend cpu takes any)",
+                   "the CUDA backend supports a hidden size up to %d, but this %s's is %d (--backend cpu supports any)",
                    (int)MAX_HIDDEN, whose, s->hidden);
   return DT_OK;
 }
@@ -411,8 +411,8 @@ static dt_status check_supported(const dt_model_desc *d, number *format, dt_erro
   }
   if (!known || !same)
     return dt_fail(err, DT_EINPUT,
-                   "the CUDA backend computes with weights that are all F16 or all BF16, this model's are %s "
-                   "(--backend cpu takes any)",
+                   "the CUDA backend supports matrices that are all BF16, or all F16 or quantized, but this model's "
+                   "are %s (--backend cpu supports any)",
                    known ? "of several types" : dt_type_of(type)->name);
   return check_sizes(&d->shape, "model", err);
 }
@@ -505,13 +505,15 @@ static dt_status check_eagle(const dt_head_desc *head, dt_error *err) {
 }
 
 static dt_status check_asked(const char *dtype, dt_error *err) {
-  return dtype ? dt_fail(err, DT_EINPUT, "weights: the type '%.40s' is unknown to the GPU", dtype) : DT_OK;
+  return dtype ? dt_fail(err, DT_EINPUT, "weights: the CUDA backend cannot convert weights to the type '%.40s'", dtype)
+               : DT_OK;
 }
 
 dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, const dt_holding *how, dt_weights **out,
                       dt_error *err) {
   dt_status status = check_asked(how ? how->dtype : nullptr, err);
-  if (status == DT_OK && d->ids) status = dt_fail(err, DT_EINPUT, "draft_vocab: a GPU has none (--backend cpu has)");
+  if (status == DT_OK && d->ids)
+    status = dt_fail(err, DT_EINPUT, "draft_vocab: the CUDA backend does not support it (--backend cpu does)");
   if (status == DT_OK) status = check_model(d, err);
   if (status == DT_OK) status = check_plain(d, "a GPU", err);
   number format;

@@ -526,7 +526,7 @@ static store set_aside(masks *m, int32_t *but) {
 static void take_back(masks *m, store all, int32_t *of) {
   store alone = m->s;
   if (alone.full)
-    dt_fail(&m->failure, DT_EINPUT, "grammar: more than %zu MiB for its states: let fewer rules match the same text",
+    dt_fail(&m->failure, DT_EINPUT, "grammar: its states need more than %zu MiB: let fewer rules match the same text",
             m->most >> 20);
   m->s = all;
   bring(m, &alone, of, 1);

@@ -90,10 +90,10 @@ static int32_t read_unicode(reader *x) {
 /* Behind a backslash. One character: its code point; a known set: -1, and it is added. */
 static int32_t read_escape(reader *x, bool in_class) {
   static const char *const not_read[][2] = {
-      {"bB", "word boundaries"}, {"123456789k", "back references"}, {"pP", "properties of characters"}};
+      {"bB", "word boundaries"}, {"123456789k", "back references"}, {"pP", "character properties"}};
   char c = peek(x);
   if (x->at == x->end) {
-    fail_here(x, "nothing stands behind \\");
+    fail_here(x, "there is nothing after \\");
     return 0;
   }
   x->at++;
@@ -117,8 +117,8 @@ static int32_t read_escape(reader *x, bool in_class) {
   if (strchr("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ ", c)) return c;
   x->at--;
   for (int i = 0; i < 3; i++)
-    if (strchr(not_read[i][0], c)) fail_here(x, "%s (\\%c) are not read", not_read[i][1], c);
-  fail_here(x, "an unknown escape: \\d \\w \\s \\t \\n \\r \\v \\f \\xHH \\uHHHH and \\ before punctuation are known");
+    if (strchr(not_read[i][0], c)) fail_here(x, "%s (\\%c) are not supported", not_read[i][1], c);
+  fail_here(x, "unknown escape; supported: \\d \\w \\s \\t \\n \\r \\v \\f \\xHH \\uHHHH, and \\ before punctuation");
   return 0;
 }
 
@@ -148,7 +148,7 @@ static void read_class(reader *x) {
       if (x->status) return;
       if (low < 0 || high < 0 || high < low) {
         x->at = begin;
-        fail_here(x, low < 0 || high < 0 ? "a range goes from a character to a character: write \\- for -"
+        fail_here(x, low < 0 || high < 0 ? "a range needs a character on both sides; write \\- for the character -"
                                          : "the range ends before it begins");
       }
     }
@@ -158,7 +158,7 @@ static void read_class(reader *x) {
   if (others) characters_invert(&x->set);
   if (x->set.n || x->set.no_memory || x->status) return;
   x->at = from;
-  fail_here(x, "no character is in this class");
+  fail_here(x, "this class contains no character");
 }
 
 /* ---- items ------------------------------------------------------------------------------------------------------- */
@@ -204,9 +204,9 @@ static void put_repetition(reader *x) {
     bool open = x->at[-1] == ',';
     if (!x->status && (least < 0 || !take(x, "}"))) {
       x->at = from;
-      fail_here(x, "expected {2}, {2,} or {2,5}; the character is \\{");
+      fail_here(x, "expected {2}, {2,} or {2,5}; write \\{ for the character {");
     }
-    if (!x->status && !open && most < least) fail_here(x, "{%d,%d}: the most is less than the least", least, most);
+    if (!x->status && !open && most < least) fail_here(x, "{%d,%d}: the maximum is less than the minimum", least, most);
   } else
     x->at++;
   for (; from < x->at; from++) putc(*from, x->out);
@@ -224,11 +224,11 @@ static void put_group(reader *x) {
     if (!take(x, ">")) fail_here(x, "the name of this group does not end");
   } else if (x->at[-1] == '<' || (peek(x) == '?' && !take(x, "?:"))) {
     x->at = from;
-    fail_here(x, "only (?: ) and (?<name> ) of the groups with (? are read");
+    fail_here(x, "of the groups that begin with (? only (?: ) and (?<name> ) are supported");
   }
   if (++x->depth > REGEX_DEPTH) {
     x->at = from;
-    fail_here(x, "more than %d parentheses in each other", REGEX_DEPTH);
+    fail_here(x, "more than %d nested parentheses", REGEX_DEPTH);
   }
   if (x->status) return;
   close_text(x);
@@ -247,11 +247,11 @@ static void put_item(reader *x) {
   if (take(x, "(")) {
     put_group(x);
   } else {
-    if (repeats(x)) fail_here(x, "nothing stands before this that could be repeated");
-    if (strchr("])}", peek(x))) fail_here(x, "a %c that closes nothing: the character is \\%c", peek(x), peek(x));
+    if (repeats(x)) fail_here(x, "there is nothing before this to repeat");
+    if (strchr("])}", peek(x))) fail_here(x, "this %c closes nothing; write \\%c for the character", peek(x), peek(x));
     if (strchr("^$", peek(x)))
-      fail_here(x, "%c is read at the %s of the whole, or of a choice that no parentheses hold", peek(x),
-                peek(x) == '^' ? "beginning" : "end");
+      fail_here(x, "%c is supported only at the %s of the expression, or of an alternative outside of parentheses",
+                peek(x), peek(x) == '^' ? "beginning" : "end");
     if (x->status) return;
     if (take(x, "["))
       read_class(x);
@@ -295,7 +295,7 @@ static void put_choices(reader *x) {
 
 dt_status regex_put(const char *regex, bool in_json, const char *what, FILE *out, dt_error *err) {
   size_t len = strlen(regex), good = utf8_valid_prefix(regex, len);
-  if (len > GBNF_BYTES) return dt_fail(err, DT_EINPUT, "%s: %zu bytes, at most %d", what, len, GBNF_BYTES);
+  if (len > GBNF_BYTES) return dt_fail(err, DT_EINPUT, "%s: %zu bytes, the maximum is %d", what, len, GBNF_BYTES);
   if (good < len) return dt_fail(err, DT_EINPUT, "%s: byte %zu is not UTF-8", what, good);
   reader x = {
       .what = what, .begin = regex, .at = regex, .end = regex + len, .in_json = in_json, .out = out, .err = err};

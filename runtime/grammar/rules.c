@@ -286,7 +286,7 @@ dt_status rules_finish(rules *r, const char *(*name)(const void *of, int32_t nod
   if (!room) return dt_fail_memory(err, "a grammar", n * 18);
   if (left)
     return dt_fail(err, DT_EINPUT,
-                   "grammar: rule %s begins with itself: put what it begins with first, as in a ::= b (c)*",
+                   "grammar: rule %s begins with itself, which is not supported: write a ::= b (c)* for a ::= a c | b",
                    which ? which : "?");
   shorten(r);
   classify(r);

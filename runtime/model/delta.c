@@ -50,9 +50,8 @@ dt_status delta_read(const keys *k, config *c) {
     status = config_int(k, NULL, "ssm.inner_size", CONFIG_MAX_SIZE, &inner);
     s->delta_value_dim = inner / s->delta_value_heads;
     if (!status && inner % (16 * s->delta_value_heads))
-      status =
-          dt_fail(k->err, DT_EINPUT, "%s: ssm.inner_size: %d numbers, expected a multiple of 16 for each of %d heads",
-                  k->path, inner, s->delta_value_heads);
+      status = dt_fail(k->err, DT_EINPUT, "%s: ssm.inner_size is %d, expected a multiple of 16 for each of %d heads",
+                       k->path, inner, s->delta_value_heads);
   }
   if (status) return status;
   if (taps != DT_DELTA_TAPS)
@@ -61,7 +60,7 @@ dt_status delta_read(const keys *k, config *c) {
     return dt_fail(k->err, DT_EINPUT, "%s: %d value heads of linear attention, expected a multiple of %d key heads",
                    k->path, s->delta_value_heads, s->delta_key_heads);
   if (s->delta_key_dim % 16 || s->delta_value_dim % 16 || !s->delta_value_dim)
-    return dt_fail(k->err, DT_EINPUT, "%s: heads of linear attention of %d and %d numbers, expected multiples of 16",
+    return dt_fail(k->err, DT_EINPUT, "%s: linear attention has heads of %d and %d numbers, expected multiples of 16",
                    k->path, s->delta_key_dim, s->delta_value_dim);
   s->delta_log = !k->gguf;
   s->delta_tiled = k->gguf;

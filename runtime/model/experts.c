@@ -19,8 +19,8 @@ dt_status experts_read(const keys *k, bool optional, config *c) {
                       : config_int(k, width, width_in_gguf, CONFIG_MAX_SIZE, &s->expert_inter);
   int widest = s->expert_inter > s->hidden ? s->expert_inter : s->hidden;
   if (!status && widest > MOST_ROWS / s->experts)
-    status = dt_fail(k->err, DT_EINPUT, "%s: %d experts of %d numbers, expected at most %d numbers of all together",
-                     k->path, s->experts, widest, MOST_ROWS);
+    status = dt_fail(k->err, DT_EINPUT, "%s: %d experts of %d numbers, expected at most %d numbers in total", k->path,
+                     s->experts, widest, MOST_ROWS);
   return status;
 }
 

@@ -82,7 +82,9 @@ dt_status family_of_head(const keys *k, const family **out) {
     if (!strcmp(name, heads[i]->model_type)) return *out = heads[i], DT_OK;
   for (int i = 0; i < COUNT; i++)
     if (!strcmp(name, families[i]->model_type))
-      return dt_fail(k->err, DT_EINPUT, "%s: model_type \"%s\": a draft head's layer is one of Llama, Mistral or Qwen",
-                     k->path, name);
+      return dt_fail(
+          k->err, DT_EINPUT,
+          "%s: model_type \"%s\": not supported in a draft head, whose layer must be that of Llama, Mistral or Qwen",
+          k->path, name);
   return DT_OK;
 }

@@ -16,7 +16,7 @@ static dt_status refuse_others(const keys *k, const config *c) {
   if (status) return status;
   if (!strcmp(config_text(k, "use_bidirectional_attention", NULL), "all"))
     return dt_fail(k->err, DT_EINPUT,
-                   "%s: use_bidirectional_attention: only rows that see what lies before them are supported", k->path);
+                   "%s: use_bidirectional_attention is not supported: a row can only see earlier rows", k->path);
   if (c->shape.inputs && inputs_vocab != c->shape.vocab)
     return dt_fail(k->err, DT_EINPUT, "%s: vocab_size_per_layer_input is %d, expected vocab_size, %d", k->path,
                    inputs_vocab, c->shape.vocab);
@@ -90,8 +90,8 @@ static dt_status read_rotations(const keys *k, config *c) {
   dt_status status = config_int_or(k, NULL, "rope.dimension_count", s->rotary_dims, CONFIG_MAX_SIZE, &all);
   if (!status) status = config_int_or(k, NULL, "rope.dimension_count_swa", s->local_dims, CONFIG_MAX_SIZE, &local);
   if (!status && (all != s->rotary_dims || local != s->local_dims))
-    status = dt_fail(k->err, DT_EINPUT, "%s: %d and %d rotary dimensions, expected those of heads, %d and %d", k->path,
-                     local, all, s->local_dims, s->rotary_dims);
+    status = dt_fail(k->err, DT_EINPUT, "%s: %d and %d rotary dimensions, expected those of the heads, %d and %d",
+                     k->path, local, all, s->local_dims, s->rotary_dims);
   if (!status) status = config_rotation(k, "rope_parameters.full_attention.rope_theta", 1e6, &c->rotation);
   if (!status)
     status = config_local_rotation(k, "rope_parameters.sliding_attention.rope_theta", 10000, &c->local_rotation);
@@ -118,7 +118,7 @@ static dt_status read_shared(const keys *k, config *c) {
     c->keys_of[i] = of;
     if (!of)
       status = dt_fail(k->err, DT_EINPUT,
-                       "%s: layer %d reads the keys of an earlier layer of its kind, expected one that has its own",
+                       "%s: layer %d reads the keys of an earlier layer of its kind, but no such layer has keys",
                        k->path, i);
     else if (c->kv_heads[of - 1] != c->kv_heads[i])
       status =
@@ -204,7 +204,7 @@ static dt_status read_assistant(const keys *k, config *c) {
   if (!status && ordered)
     status =
         dt_fail(k->err, DT_EINPUT,
-                "%s: use_ordered_embeddings: an assistant that looks at some clusters of its ids only is not supported",
+                "%s: use_ordered_embeddings is not supported: the assistant would score only some clusters of its ids",
                 k->path);
   if (!status) status = read_part(k, c);
   if (!status && c->shape.inputs)

@@ -48,12 +48,13 @@ static const uint8_t *take(reader *r, uint64_t n, const char *what) {
   }
   r->more = n <= r->g->source.size - r->at;
   if (r->more)
-    r->status = dt_fail(r->err, DT_EINPUT, "%s: the header has more than %u bytes, expected fewer (in %.100s)",
-                        r->g->path, MAX_HEADER, what);
+    r->status = dt_fail(r->err, DT_EINPUT, "%s: the header has more than %u bytes, the maximum (at %.100s)", r->g->path,
+                        MAX_HEADER, what);
   else
-    r->status = dt_fail(r->err, DT_EINPUT,
-                        "%s: the file has %" PRIu64 " bytes and ends in %.100s: it is truncated, or its header wrong",
-                        r->g->path, r->g->source.size, what);
+    r->status =
+        dt_fail(r->err, DT_EINPUT,
+                "%s: the file has %" PRIu64 " bytes and ends in %.100s: it is truncated, or its header is wrong",
+                r->g->path, r->g->source.size, what);
   return NULL;
 }
 
@@ -77,7 +78,7 @@ static const char *take_name(reader *r, uint64_t max, size_t *len, const char *w
   const uint8_t *p = take(r, n, what);
   for (uint64_t i = 0; p && i < n; i++) {
     if (p[i] >= 0x20 && p[i] != 0x7f) continue;
-    r->status = dt_fail(r->err, DT_EINPUT, "%s: %s with a control character in it", r->g->path, what);
+    r->status = dt_fail(r->err, DT_EINPUT, "%s: %s contains a control character", r->g->path, what);
     p = NULL;
   }
   *len = p ? (size_t)n : 0;
@@ -335,7 +336,7 @@ static dt_status place_tensors(gguf *g, uint64_t header, dt_error *err) {
         !align_up(end, alignment, &at))
       return dt_fail(err, DT_EINPUT,
                      "%s: tensor %s: %" PRIu64 " bytes from %" PRIu64 " on, but the file has only %" PRIu64
-                     ": it is truncated, or its header wrong",
+                     ": it is truncated, or its header is wrong",
                      g->path, t->name, t->size, data + t->offset, g->source.size);
     t->source = &g->source;
     t->offset += data;
@@ -472,7 +473,7 @@ dt_status gguf_open_bytes(const char *name, const void *bytes, size_t size, gguf
   bool more;
   dt_status status = read_header(g, size < MAX_HEADER ? size : MAX_HEADER, &more, err);
   if (status == DT_OK && split_of(g).count > 1)
-    status = dt_fail(err, DT_EINPUT, "%s: one of %" PRId64 " parts of a model, expected all in one file", g->path,
+    status = dt_fail(err, DT_EINPUT, "%s: one of %" PRId64 " parts of a model, expected a model in one file", g->path,
                      split_of(g).count);
   if (status == DT_OK)
     *out = g;
@@ -500,7 +501,7 @@ static dt_status open_part(const gguf *named, int number, int count, gguf **out,
   char path[4096];
   dt_error why;
   if (!gguf_part_path(named->path, number, path, sizeof path))
-    return dt_fail(err, DT_EINPUT, "%.100s..: too long", named->path);
+    return dt_fail(err, DT_EINPUT, "%.100s..: the path is too long", named->path);
   dt_status status = open_one(path, out, &why);
   if (status != DT_OK) return dt_fail(err, status, "%s (part %d of %d of a model)", why.message, number, count);
   split s = split_of(*out);
@@ -538,7 +539,7 @@ static dt_status open_all(gguf *named, gguf **out, dt_error *err) {
   if (!gguf_part(named->path, &number, &count) || number != s.number || count != s.count)
     status = dt_fail(err, DT_EINPUT,
                      "%s: it is part %" PRId64 " of %" PRId64 " of a model, expected a name that ends in -%05" PRId64
-                     "-of-%05" PRId64 ".gguf, and the other parts beside it",
+                     "-of-%05" PRId64 ".gguf, and the other parts next to it",
                      named->path, s.number, s.count, s.number, s.count);
   if (status == DT_OK) status = open_part(named, 1, count, &all, err);
   for (int i = 2; i <= count && status == DT_OK; i++) {
@@ -549,7 +550,7 @@ static dt_status open_all(gguf *named, gguf **out, dt_error *err) {
   if (status == DT_OK && s.tensors >= 0 && (uint64_t)s.tensors != all->n_tensors)
     status = dt_fail(err, DT_EINPUT,
                      "%s: the %d parts of this model have %zu tensors, expected %" PRId64
-                     " (split.tensors.count): a part is of another model",
+                     " (split.tensors.count): a part belongs to another model",
                      named->path, count, all->n_tensors, s.tensors);
   gguf_close(named);
   if (status == DT_OK)

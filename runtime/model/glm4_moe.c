@@ -9,8 +9,7 @@ static dt_status check_routing(const keys *k) {
   if (!status) status = config_int_or(k, "n_group", "expert_group_count", 1, DT_EXPERTS, &groups);
   if (!status) status = config_int_or(k, "topk_group", "expert_group_used_count", 1, DT_EXPERTS, &taken);
   if (status) return status;
-  if (gate != 2)
-    return dt_fail(k->err, DT_EINPUT, "%s: expert_gating_func is %d, expected 2, by sigmoid", k->path, gate);
+  if (gate != 2) return dt_fail(k->err, DT_EINPUT, "%s: expert_gating_func is %d, expected 2 (sigmoid)", k->path, gate);
   if (groups != 1 || taken != 1)
     return dt_fail(k->err, DT_EINPUT,
                    "%s: %d of %d groups of experts, expected 1 of 1: groups of experts are not supported", k->path,

@@ -82,7 +82,8 @@ static dt_status read_config(const checkpoint *files, const dt_shape *target, co
   dt_status status = family_of_head(&k, &of);
   if (!status) status = of->read(&k, c);
   if (!status && c->shape.layers != 1)
-    status = dt_fail(err, DT_EINPUT, "%s: num_hidden_layers is %d: draft heads of one layer are supported", k.path,
+    status = dt_fail(err, DT_EINPUT,
+                     "%s: num_hidden_layers is %d, expected 1: only draft heads with one layer are supported", k.path,
                      c->shape.layers);
   c->shape.turn_scale = (float)c->rotation.scale;
   return status;
@@ -92,7 +93,7 @@ static dt_status read_config(const checkpoint *files, const dt_shape *target, co
 
 static dt_status wrong_layers(const head *h, const dt_shape *target, const char *where, dt_error *err) {
   return dt_fail(err, DT_EINPUT,
-                 "%s: %s: expected up to %d numbers of layers from 0 to %d, as in 2,%d,%d (what enters them is read)",
+                 "%s: %s: expected up to %d layers from 0 to %d whose inputs the head reads, as in 2,%d,%d",
                  h->files.path, where, DT_TAPS, target->layers, target->layers / 2, target->layers - 3);
 }
 
@@ -159,8 +160,8 @@ static dt_status find_taps(head *h, const dt_shape *target, const char *layers, 
   if (list.n) return read_list(h, target, &list, err);
   if (target->layers < 8)
     return dt_fail(err, DT_EINPUT,
-                   "%s: it does not say which layers it reads, and the target has %d, too few for the usual ones: give "
-                   "head_layers",
+                   "%s: its files do not say which layers it reads, and the target's %d layers are too few for the "
+                   "default: give head_layers",
                    h->files.path, target->layers);
   h->desc.taps = 3;
   h->desc.tap[0] = 2, h->desc.tap[1] = target->layers / 2, h->desc.tap[2] = target->layers - 3;
@@ -268,7 +269,7 @@ static void find_feature_norms(finder *f, head *h, int width) {
   dt_status status = config_bool(&k, "norm_before_fc", "norm_before_fc", before, &all);
   if (!status) status = config_bool(&k, "fc_norm|use_aux_norm", NULL, named || older, &each);
   if (!status && all && each)
-    status = dt_fail(f->err, DT_EINPUT, "%s: norm_before_fc and fc_norm: expected one of them", k.path);
+    status = dt_fail(f->err, DT_EINPUT, "%s: norm_before_fc and fc_norm: expected only one of them", k.path);
   if (status && !f->status) f->status = status;
   if (f->status) return;
   if (all) h->desc.all_norm = find_vector(f, h->desc.taps * width, "input_norm.weight", "enc.output_norm.weight");
@@ -283,11 +284,10 @@ static void find_eagle3(finder *f, head *h, int width) {
   int H = d->model.shape.hidden, given = d->taps * width;
   uint64_t reads = find_columns(f, "fc.weight", "fc.weight");
   if (reads && reads != (uint64_t)given)
-    f->status =
-        dt_fail(f->err, DT_EINPUT,
-                "%s: its fc reads %llu numbers of the target, of which %d layers' inputs have %d: it is the head "
-                "of another model, or of other layers",
-                h->files.path, (unsigned long long)reads, d->taps, given);
+    f->status = dt_fail(f->err, DT_EINPUT,
+                        "%s: its fc reads %llu numbers, but the inputs of %d layers of the target have %d: the head "
+                        "belongs to another model, or reads other layers",
+                        h->files.path, (unsigned long long)reads, d->taps, given);
   d->fc = find_matrix(f, H, given, "fc.weight", "fc.weight");
   d->fc_bias = find_some(f, H, "fc.bias");
   find_feature_norms(f, h, width);
@@ -324,9 +324,8 @@ static void find_medusa(finder *f, head *h, int blocks) {
   d->blocks = blocks;
   for (f->layer = 0; f->status == DT_OK && (f->layer == 0 || find_is_there(f, output, NULL)); f->layer++) {
     if (f->layer == DT_DISTANCES)
-      f->status =
-          dt_fail(f->err, DT_EINPUT, "%s: it guesses at more than %d distances, which is the most that is supported",
-                  h->files.path, DT_DISTANCES);
+      f->status = dt_fail(f->err, DT_EINPUT, "%s: it guesses at more than %d distances, the maximum", h->files.path,
+                          DT_DISTANCES);
     if (f->status) return;
     for (int b = 0; b < blocks; b++) {
       snprintf(name, sizeof name, "%%d.%d.linear.weight", b);
@@ -347,9 +346,10 @@ static void find_ends(finder *f, head *h, const dt_shape *target) {
   uint64_t rows = find_rows(f, "lm_head.weight", "output.weight");
   bool embeds = find_is_there(f, "embed_tokens.weight", "token_embd.weight"), cut = find_is_there(f, "d2t", "d2t");
   if ((!embeds || !rows) && H != target->hidden && f->status == DT_OK)
-    f->status = dt_fail(f->err, DT_EINPUT,
-                        "%s: it has no %s of its own, and the target's have %d numbers, not its hidden_size of %d",
-                        h->files.path, embeds ? "lm_head.weight" : "embed_tokens.weight", target->hidden, H);
+    f->status = dt_fail(
+        f->err, DT_EINPUT,
+        "%s: it has no %s of its own, and cannot use the target's, whose rows have %d numbers, not %d (hidden_size)",
+        h->files.path, embeds ? "lm_head.weight" : "embed_tokens.weight", target->hidden, H);
   if ((!embeds || !rows) && vocab != target->vocab) vocab = d->shape.vocab = target->vocab;
   if (embeds) d->embed = find_matrix(f, vocab, H, "embed_tokens.weight", "token_embd.weight");
   if (!rows) {
@@ -373,7 +373,7 @@ static void find_ends(finder *f, head *h, const dt_shape *target) {
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 static dt_status no_layers(const head *h, const char *kind, dt_error *err) {
-  return dt_fail(err, DT_EINPUT, "head_layers: %s is %s head, which reads what lies after the final norm",
+  return dt_fail(err, DT_EINPUT, "head_layers: %s is %s head, which always reads the output of the final norm",
                  h->files.path, kind);
 }
 
@@ -430,12 +430,13 @@ static dt_status fill_cross_attention(head *h, const dt_shape *target, const cha
   dt_status status = gemma4_assistant.read(&k, &c);
   if (!status) status = config_int_or(&k, "backbone_hidden_size", NULL, 1536, CONFIG_MAX_SIZE, &width);
   if (!status && width != T)
-    status =
-        dt_fail(err, DT_EINPUT, "%s: backbone_hidden_size is %d, the target has %d: it is the head of another model",
-                k.path, width, T);
+    status = dt_fail(err, DT_EINPUT,
+                     "%s: backbone_hidden_size is %d, expected the target's %d: the head belongs to another model",
+                     k.path, width, T);
   if (!status && c.shape.vocab != target->vocab)
-    status = dt_fail(err, DT_EINPUT, "%s: vocab_size is %d, the target has %d: it is the head of another model", k.path,
-                     c.shape.vocab, target->vocab);
+    status =
+        dt_fail(err, DT_EINPUT, "%s: vocab_size is %d, expected the target's %d: the head belongs to another model",
+                k.path, c.shape.vocab, target->vocab);
   if (!status) status = checkpoint_open_tensors(&h->files, err);
   if (!status) status = fill_layers(h, &c, err);
   if (status) return status;

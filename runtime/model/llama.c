@@ -194,7 +194,7 @@ static dt_status read_gemma(const keys *k, const defaults *usual, int each, int 
   if (status) return status;
   if (both_ways)
     return dt_fail(k->err, DT_EINPUT,
-                   "%s: use_bidirectional_attention: only rows that see what lies before them are supported", k->path);
+                   "%s: use_bidirectional_attention is not supported: a row can only see earlier rows", k->path);
   if (k->gguf) scalar = s->layers == largest ? s->hidden / s->heads : s->head_dim;
   s->attention_scale = (float)(1 / sqrt(scalar));
   s->embed_scale = (float)sqrt(s->hidden);

@@ -51,7 +51,7 @@ dt_status dt_seq_logprobs(const dt_session *s, int seq, int at, float *logp, con
   if (!q) return dt_fail(err, DT_ESTATE, "there is no sequence %d (the session has 0..%d)", seq, s->sequences - 1);
   const logprobs *l = &q->logs;
   if (at < 0 || at >= q->length || !l->there || !l->there[at])
-    return dt_fail(err, DT_ESTATE, "logprobs: nothing is known of token %d of sequence %d", at, seq);
+    return dt_fail(err, DT_ESTATE, "logprobs: nothing is known about token %d of sequence %d", at, seq);
   *logp = l->logp[at];
   *token = l->top_id + (ptrdiff_t)at * l->asked.top, *top = l->top_logp + (ptrdiff_t)at * l->asked.top;
   for (*n = 0; *n < l->asked.top && (*token)[*n] >= 0;) ++*n;

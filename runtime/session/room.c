@@ -36,9 +36,10 @@ dt_status caches_fit(const dt_pair *pair, int sequences, int context, bool use_d
   int fits = most_that_fits(pair, sequences, context, use_draft, left);
   if (sequences == 1)
     return dt_fail(err, DT_EINPUT,
-                   "the cache of a context of %d needs %.3g GiB and %.3g are free: a context of %d fits", context, need,
-                   is, fits);
-  return dt_fail(err, DT_EINPUT,
-                 "the caches of %d sequences with a context of %d need %.3g GiB and %.3g are free: at most %d fit",
-                 sequences, context, need, is, fits);
+                   "the cache of a context of %d needs %.3g GiB, but only %.3g GiB are free: a context of %d fits",
+                   context, need, is, fits);
+  return dt_fail(
+      err, DT_EINPUT,
+      "the caches of %d sequences with a context of %d need %.3g GiB, but only %.3g GiB are free: at most %d fit",
+      sequences, context, need, is, fits);
 }

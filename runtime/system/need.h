@@ -35,7 +35,7 @@ static inline dt_status need_list(const void *list, int n, const char *function,
   } while (0)
 
 static inline dt_status need_text(const char *text, size_t len, const char *function, const char *name, dt_error *err) {
-  if (len > INT_MAX) return dt_fail(err, DT_EINPUT, "%s: %s of more than %d bytes", function, name, INT_MAX);
+  if (len > INT_MAX) return dt_fail(err, DT_EINPUT, "%s: %s has more than %d bytes", function, name, INT_MAX);
   return need_list(text, (int)len, function, name, err);
 }
 

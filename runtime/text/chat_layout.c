@@ -162,8 +162,8 @@ static dt_status fail_unknown(const char *name, dt_error *err) {
     size_t used = strlen(known);
     snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", chat_layouts[i].name);
   }
-  if (name) return dt_fail(err, DT_EINPUT, "no chat template '%.40s': %s", name, known);
-  return dt_fail(err, DT_EINPUT, "its chat template is none that is known: give --template NAME (%s)", known);
+  if (name) return dt_fail(err, DT_EINPUT, "no chat template '%.40s'; available: %s", name, known);
+  return dt_fail(err, DT_EINPUT, "its chat template is unknown: give --template NAME (%s)", known);
 }
 
 dt_status dt_chat_open(const char *name, const char *template, dt_chat **out, dt_error *err) {
@@ -412,19 +412,21 @@ dt_status dt_chat_text(const dt_chat *c, const dt_message *system, const dt_mess
   NEED(out, "out");
   NEED(len, "len");
   if (!take_turns(roles, n) && !roles)
-    return dt_fail(err, DT_EINPUT, "a conversation of %d turns: it ends with the user's, of an odd number", n);
+    return dt_fail(err, DT_EINPUT, "a conversation of %d turns, expected an odd number, with the user's turn last", n);
   if (!take_turns(roles, n) && !dt_chat_any_order(c))
-    return dt_fail(err, DT_EINPUT, "the chat template %s takes turns of user and assistant, the user first and last",
+    return dt_fail(err, DT_EINPUT,
+                   "the chat template %s needs alternating turns of user and assistant, with the user's first and last",
                    c->layout->name);
   if (n > 0 && roles && roles[n - 1] == DT_ASSISTANT && c->cuts_reasoning)
-    return dt_fail(err, DT_EINPUT,
-                   "the last turn is the assistant's: a template that leaves out past reasoning treats it apart");
+    return dt_fail(
+        err, DT_EINPUT,
+        "the last turn is the assistant's, which is not supported in a chat template that leaves out past reasoning");
   if (system) NEED_TEXT(system->text, system->len, "system");
   for (int i = 0; i < n; i++) NEED_TEXT(turns[i].text, turns[i].len, "a turn");
   const chat_layout *l = c->layout;
   dt_message usual = {c->system, c->system ? strlen(c->system) : 0};
   if (system && l->place == NOWHERE)
-    return dt_fail(err, DT_EINPUT, "the chat template %s takes no system text", l->name);
+    return dt_fail(err, DT_EINPUT, "the chat template %s does not allow a system text", l->name);
   bool thinks = !(c->modes && system && has(*system, "/no_think"));
   if (!system && c->system && !c->modes && !c->harmony) system = &usual;
   if (c->harmony && system && system->len == 0) system = NULL;

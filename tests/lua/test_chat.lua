@@ -85,7 +85,7 @@ function TestChat.test_a_model_without_a_template_is_returned()
     lu.assertStrContains(select(2, generate { messages = QUESTION, template = template }).message, text)
   end
   refuses("no chat template 'x'", "x")
-  refuses("takes no system text", "mistral")
+  refuses("does not allow a system text", "mistral")
 end
 
 function TestChat.test_mistakes_in_messages_raise()
@@ -106,7 +106,7 @@ function TestChat.test_mistakes_in_messages_raise()
   raises("message 1: content is a table, expected a text", { { role = "user", content = { { text = "x" } } } })
   raises("message 1: a string, expected {role = .., content = ..}", { "x" })
   raises("message 1: unknown key 'name' (known: content, role)", { { role = "user", content = "x", name = "y" } })
-  lu.assertErrorMsgContains("generate: prompt and messages: give one of them", generate,
+  lu.assertErrorMsgContains("generate: prompt and messages: give only one of them", generate,
     { prompt = "x", messages = { user } })
   lu.assertErrorMsgContains("a prompt is a boolean, expected a text, a prefix or a list of messages", generate,
     { prompt = true })

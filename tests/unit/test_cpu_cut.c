@@ -203,7 +203,7 @@ static void whatever_is_no_candidate_is_refused(void **state) {
   int32_t argmax, row = 0;
   dt_out out = {.want = DT_WANT_ARGMAX, .n = 1, .row = &row, .argmax = &argmax};
   fails(r.ops->forward(r.weights, r.cache, &rows, &out, &err), DT_EINPUT,
-        "a model with 2 of its output rows has candidates only");
+        "a model with only 2 of its output rows returns only candidates");
   rig_close(&r);
   random_model_free(m);
 }
