@@ -1,4 +1,4 @@
-/* Checks that every backend makes of its caller's arguments: see check.h. */
+/* The checks that every backend makes on its caller's arguments: see check.h. */
 #include "backend/check.h"
 
 #include <stdio.h>
@@ -159,7 +159,7 @@ static dt_status check_heads(const dt_shape *s, dt_error *err) {
   return DT_OK;
 }
 
-/* Checks what layer i has of its own, beside its matrices. */
+/* Checks the sizes and settings of layer i, apart from its matrices. */
 static dt_status check_own(const dt_model_desc *d, int i, const dt_shape *s, bool cross_attention, dt_error *err) {
   const dt_layer *l = &d->layer[i];
   if (l->kv_heads < 0 || l->head_dim < 0 || l->inter < 0 || s->kv_heads > d->shape.kv_heads ||

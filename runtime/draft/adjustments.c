@@ -83,7 +83,7 @@ static const adjustments_known *known_of(const adjustments *s, int32_t id) {
   return at < s->n && s->text[at].id == id ? &s->known[at] : &nothing;
 }
 
-/* The same to be changed; there is room. */
+/* The same, to be changed; there is room for a new one. */
 static int find(adjustments *s, int32_t id) {
   int at = adjustment_place(s->text, s->n, id);
   if (at < s->n && s->text[at].id == id) return at;
@@ -183,7 +183,7 @@ bool adjustments_are_stuck(const adjustments *s) {
 /* ---- rows of a pass ---------------------------------------------------------------------------------------------- */
 
 dt_status row_adjustments_open(row_adjustments *r, int rows, size_t guesses, dt_error *err) {
-  size_t entries = guesses + (size_t)rows * MODEL_MAX_EOS; /* a path may be where the text may end at last */
+  size_t entries = guesses + (size_t)rows * MODEL_MAX_EOS; /* each path may reach the point where the text may end */
   *r = (row_adjustments){.row = malloc((size_t)rows * sizeof *r->row),
                          .entry = malloc(entries * sizeof *r->entry),
                          .more = malloc(entries * sizeof *r->more)};
@@ -199,7 +199,7 @@ void row_adjustments_close(row_adjustments *r) {
 
 void row_adjustments_begin(row_adjustments *r) { r->n = 0; }
 
-/* The id is `more` times more often on the path whose list begins at `first`. */
+/* Adds `more` occurrences of the id to the path whose list begins at `first`. */
 static void count_on_path(row_adjustments *r, int first, int32_t id, int more) {
   int at = first + adjustment_place(r->entry + first, r->n - first, id);
   if (at == r->n || r->entry[at].id != id) {

@@ -59,7 +59,7 @@ static dt_status check_numbers(const char *what, const char *json, dt_error *err
 
 /* Gives its digits to each number, in the order of the text. False: no memory. */
 static bool keep_digits(cJSON *item, const char **at) {
-  bool has_nul = false; /* it was looked for before */
+  bool has_nul = false; /* NULs were already searched for */
   for (; item; item = item->next) {
     if (!keep_digits(item->child, at)) return false;
     if (!cJSON_IsNumber(item)) continue;

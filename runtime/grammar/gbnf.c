@@ -17,7 +17,7 @@ typedef struct {
 typedef struct {
   const char *begin, *at, *end;
   rules *r;
-  named *name; /* in the order in which they are named first */
+  named *name; /* in the order of their first use */
   int n_names, depth;
   int *bucket; /* [BUCKETS] 1 + the last name of the hash; next: the one before */
   int *next;
@@ -42,7 +42,7 @@ __attribute__((format(printf, 2, 3))) static void fail_here(reader *g, const cha
   g->status = dt_fail(g->err, DT_EINPUT, "grammar, line %d, column %d: %s", line, (int)(g->at - from) + 1, what);
 }
 
-/* NUL ends nothing: it is refused before. */
+/* NUL does not end the text, since it is refused before. */
 static char peek(const reader *g) { return g->at < g->end ? *g->at : '\0'; }
 
 static bool take(reader *g, const char *what) {
@@ -307,7 +307,7 @@ static void check_names(reader *g) {
 dt_status gbnf_read(const char *text, size_t len, rules *out, dt_error *err) {
   *out = (rules){0};
   if (len > GBNF_BYTES) return dt_fail(err, DT_EINPUT, "grammar: %zu bytes, the maximum is %d", len, GBNF_BYTES);
-  static const char mark[] = "\xEF\xBB\xBF"; /* of the byte order, as some editors begin a file */
+  static const char mark[] = "\xEF\xBB\xBF"; /* byte order mark, with which some editors begin a file */
   if (len >= 3 && memcmp(text, mark, 3) == 0) text += 3, len -= 3;
   reader g = {.begin = text, .at = text, .end = text + len, .r = out, .err = err};
   if (memchr(text, 0, len)) return dt_fail(err, DT_EINPUT, "grammar: byte %zu is NUL", strnlen(text, len));

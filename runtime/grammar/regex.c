@@ -12,9 +12,9 @@
 
 typedef struct {
   const char *what, *begin, *at, *end;
-  bool in_json, in_text; /* in_text: the last item written is a text whose quote is not closed */
+  bool in_json, in_text; /* in_text: the last item that was written is a text without its closing quote */
   int depth;
-  characters set; /* of the item that is read */
+  characters set; /* characters of the item that is being read */
   FILE *out;
   dt_status status;
   dt_error *err;
@@ -66,7 +66,7 @@ static int32_t read_hex(reader *x, int n) {
   return c;
 }
 
-/* Behind \u: four digits, twice for a pair of surrogates, or any number in braces. */
+/* Reads what follows \u: four digits (twice for a pair of surrogates), or any number of digits in braces. */
 static int32_t read_unicode(reader *x) {
   const char *from = x->at;
   int32_t c;
@@ -87,7 +87,7 @@ static int32_t read_unicode(reader *x) {
   return 0;
 }
 
-/* Behind a backslash. One character: its code point; a known set: -1, and it is added. */
+/* Reads what follows a backslash. Returns the code point of one character; for a known set, adds it and returns -1. */
 static int32_t read_escape(reader *x, bool in_class) {
   static const char *const not_read[][2] = {
       {"bB", "word boundaries"}, {"123456789k", "back references"}, {"pP", "character properties"}};
@@ -170,7 +170,7 @@ static void close_text(reader *x) {
 
 static bool repeats(const reader *x) { return peek(x) && strchr("*+?{", peek(x)); }
 
-/* Characters that stand alone are one text. */
+/* Consecutive single characters become one text. */
 static void put_set(reader *x) {
   const rules_range one = x->set.n ? x->set.range[0] : (rules_range){0, 0};
   if (x->set.no_memory) x->status = dt_fail_memory(x->err, x->what, sizeof one);
@@ -211,7 +211,7 @@ static void put_repetition(reader *x) {
     x->at++;
   for (; from < x->at; from++) putc(*from, x->out);
   putc(' ', x->out);
-  take(x, "?"); /* the shortest first: the same texts */
+  take(x, "?"); /* lazy matching: the texts are the same */
   if (repeats(x)) fail_here(x, "this repeats a repetition: put parentheses around it");
 }
 
@@ -268,7 +268,7 @@ static void put_item(reader *x) {
   if (ftell(x->out) > GBNF_BYTES) fail_here(x, "its grammar has more than %d bytes", GBNF_BYTES);
 }
 
-/* One of several choices; the outermost may be held at its ends. */
+/* Reads alternatives; the outermost ones may have ^ and $ at their ends. */
 static void put_choice(reader *x) {
   bool outer = !x->depth, begins = outer && take(x, "^"), ends = false;
   bool inside = outer && x->in_json; /* a longer text */

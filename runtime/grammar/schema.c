@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* RFC 8259; numbers are short enough for a double. Escapes of surrogates are left out: each stands for half a
- * character. `plain` is a character in one spelling, so that a text can be told from others. */
+ * character. `plain` is a character in one spelling, so that a text can be distinguished from others. */
 static const char common[] =
     "ws ::= | \" \" | \"\\n\" [ ]{0,20}\n"
     "char ::= [^\"\\\\\\x00-\\x1F\\x7F] | \"\\\\\" ([\"\\\\/bfnrt] | \"u\" ([0-9a-cA-CefEF] "
@@ -41,7 +41,7 @@ static const char *const type_name[TYPES] = {"string", "integer", "number", "boo
 #define ANY ((1u << TYPES) - 1)
 #define WITH(t) (1u << (t))
 
-/* Keywords: what they are of; 0: they say nothing. */
+/* Keywords, and the types to which they belong; 0: they have no effect. */
 static const struct {
   const char *name;
   unsigned of; /* types */
@@ -74,18 +74,18 @@ static const struct {
 
 typedef struct {
   const cJSON *root, *at; /* the schema that is being read */
-  FILE *rules;            /* finished ones */
-  char *text;             /* theirs, when the file is closed */
+  FILE *rules;            /* the finished rules */
+  char *text;             /* their text, when `rules` is closed */
   size_t len;
   int made, depth; /* made: rules with a number for a name */
-  long long parts; /* of a grammar, that bounds of lengths make */
+  long long parts; /* number of parts of the grammar that bounds on lengths cause */
   dt_status status;
   dt_error *err;
 } compiler;
 
-enum { PLACE = 140 }; /* bytes of a place in a message */
+enum { PLACE = 140 }; /* maximum length of a place in a message */
 
-/* Adds the way to a schema to `place`: a JSON pointer, cut short if it is long. */
+/* Adds the path to a schema to `place`: a JSON pointer, shortened if it is long. */
 static bool find_place(const cJSON *in, const cJSON *schema, char place[PLACE]) {
   const cJSON *child;
   size_t len = strlen(place);
@@ -137,7 +137,7 @@ static void put_literal(compiler *c, FILE *out, const cJSON *value) {
   free(text);
 }
 
-/* A count that a keyword gives; `without`: it is not there. */
+/* Reads the count of a keyword; `without` is its default. */
 static int count_of(compiler *c, const cJSON *schema, const char *name, int without) {
   const cJSON *n = cJSON_GetObjectItemCaseSensitive(schema, name);
   if (!n) return without;
@@ -147,8 +147,8 @@ static int count_of(compiler *c, const cJSON *schema, const char *name, int with
   return 0;
 }
 
-/* Writes how often something comes, from `least` to `most` times (-1: any number), as the keywords min and max of
- * `what` say. */
+/* Writes how often an item is repeated, from `least` to `most` times (-1: without a limit), as the keywords min and max
+ * of `what` say. */
 static void put_times(compiler *c, FILE *out, const char *what, int least, int most) {
   c->parts += least + (most > least ? 2ll * (most - least) : 0); /* as rules_repeat makes them */
   if (c->parts >= RULES_NODES)
@@ -166,7 +166,7 @@ static void check_order(compiler *c, const char *what, int least, int most) {
 
 static void put_schema(compiler *c, const cJSON *schema, FILE *out);
 
-/* Writes the schema as a rule of its own; gives the rule's number. */
+/* Writes the schema as a separate rule and returns the rule's number. */
 static int rule_of(compiler *c, const cJSON *schema) {
   char *text = NULL;
   size_t len;
@@ -257,7 +257,8 @@ static int32_t next_character(const char *text, size_t *len) {
   return utf8_code_point(text, *len);
 }
 
-/* The end of the names that have the same next character behind `at` bytes as name i, and its length. */
+/* Returns the end of the names that have the same next character after `at` bytes as name i, and the length of that
+ * character. */
 static int same_next(char *const *name, int i, int n, size_t at, size_t *len) {
   int k = i + 1;
   next_character(name[i] + at, len);
@@ -317,7 +318,7 @@ static void put_other_names(compiler *c, int number, const cJSON *properties) {
   free(name);
 }
 
-/* A rule for what may come from each property on: oN-K behind another property, oN-nK as the first. */
+/* Writes a rule for what can follow from each property on: oN-K after another property, oN-nK if it is the first. */
 static void put_object(compiler *c, const cJSON *schema, FILE *out) {
   const cJSON *properties = cJSON_GetObjectItemCaseSensitive(schema, "properties"),
               *required = cJSON_GetObjectItemCaseSensitive(schema, "required"),
@@ -443,7 +444,7 @@ static unsigned types_of(compiler *c, const cJSON *schema) {
   return named ? types : implied;
 }
 
-/* Keywords beside this one that say something, but for one. */
+/* Refuses other keywords that have an effect, except one. */
 static void check_alone(compiler *c, const cJSON *schema, const char *name, const char *but) {
   const cJSON *k;
   cJSON_ArrayForEach(k, schema) {

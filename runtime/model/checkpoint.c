@@ -1,4 +1,4 @@
-/* Tells the formats of checkpoints apart, which no other file does: see checkpoint.h. */
+/* Distinguishes the formats of checkpoints; no other file needs to. See checkpoint.h. */
 #include "model/checkpoint.h"
 
 #include "model/gguf_keys.h"

@@ -155,8 +155,8 @@ const char *config_text(const keys *k, const char *hf, const char *gguf) {
   return !f.n ? "" : cJSON_IsString(f.item[0]) ? f.item[0]->valuestring : "(not a string)";
 }
 
-/* The objects that a rotation's keys are in: all of Hugging Face's. A GGUF file has one set of keys, of the first of
- * these. */
+/* The objects that can contain a rotation's keys in Hugging Face's files. A GGUF file has one set of keys, which
+ * belongs to the first of these. */
 typedef const char *const rotation_objects[4];
 static rotation_objects global_objects = {"rope_scaling", "rope_parameters", "rope_parameters.full_attention", NULL};
 static rotation_objects local_objects = {"rope_parameters.sliding_attention", NULL};
@@ -175,7 +175,7 @@ static dt_status rotation_type(const keys *k, rotation_objects key, const char *
     if (!cJSON_IsObject(rope)) return dt_fail(k->err, DT_EINPUT, "%s: %s: expected an object or null", k->path, key[i]);
     const cJSON *item = get(rope, "rope_type");
     if (!item) item = get(rope, "type");
-    bool old = !strcmp(key[i], "rope_scaling"); /* it has a type, if it is there */
+    bool old = !strcmp(key[i], "rope_scaling"); /* this object always has a type */
     const char *name = cJSON_IsString(item) ? item->valuestring : item || old ? "(none)" : "default";
     if (**type && strcmp(*type, name))
       return dt_fail(k->err, DT_EINPUT, "%s: %s of type \"%.60s\" but %s of \"%.60s\", expected the same", k->path,
@@ -292,8 +292,8 @@ dt_status config_local_rotation(const keys *k, const char *base, double usual, r
   return status ? status : read_rotation(k, local_objects, out);
 }
 
-/* Whether an element of a list of layers says that this one is of the kind; false: it is none of the words for yes and
- * no. */
+/* Reads whether an element of a list of layers says that its layer is of the kind. False: it is neither of the words
+ * for yes and no. */
 typedef bool says(const cJSON *item, bool *yes);
 
 static bool says_local(const cJSON *item, bool *yes) {
@@ -390,7 +390,7 @@ dt_status config_window(const keys *k, const char *use, bool windowed, config *c
   return status;
 }
 
-/* Whether a word is one of those of a list with spaces between. */
+/* Whether a word is in a list of words separated by spaces. */
 static bool is_among(const char *word, const char *list) {
   size_t len = strlen(word);
   for (const char *at = list; (at = strstr(at, word)); at += len)

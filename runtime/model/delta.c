@@ -5,7 +5,7 @@
 
 #define MOST 4096 /* heads, and numbers of a head */
 
-/* Whether an item of the list of layers names a delta layer; neither: *wrong. */
+/* Whether an item of the list of layers names a delta layer; *wrong: it names no kind of layer. */
 static bool is_delta(const keys *k, const cJSON *item, bool *wrong) {
   const char *type = cJSON_IsString(item) ? item->valuestring : "";
   bool delta = k->gguf ? cJSON_IsTrue(item) : !strcmp(type, "linear_attention");
@@ -13,7 +13,7 @@ static bool is_delta(const keys *k, const cJSON *item, bool *wrong) {
   return delta;
 }
 
-/* A GGUF file lists layers that draft, too. */
+/* A GGUF file also lists MTP layers. */
 static dt_status read_types(const keys *k, config *c) {
   const char *name = k->gguf ? "attention.recurrent_layers" : "layer_types";
   const cJSON *types = cJSON_GetObjectItemCaseSensitive(k->json, name), *item;

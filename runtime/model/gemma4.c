@@ -1,5 +1,5 @@
-/* Gemma 4: layers of two kinds, with a window and without, which have heads and rotations of their own; the last layers
- * read keys and values of earlier ones; each layer may read inputs of its own, and have experts beside its MLP. */
+/* Gemma 4. Layers with and without a window have different heads and rotations. The last layers read the keys and
+ * values of earlier ones. Each layer may read its own inputs, and have experts in addition to its MLP. */
 #include "model/experts.h"
 #include "model/llama.h"
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Refuses what the family has beside text. */
+/* Refuses the parts of the family that are not for text. */
 static dt_status refuse_others(const keys *k, const config *c) {
   int inputs_vocab = 0;
   dt_status status = DT_OK;
@@ -33,14 +33,15 @@ static dt_status read_windows(const keys *k, config *c) {
   return status;
 }
 
-/* A size of layer i that Hugging Face's newer files list layer by layer; without the list all is as it was read. */
+/* Reads a size of layer i, which Hugging Face's newer files list layer by layer; without the list it does not
+ * change. */
 static dt_status read_own(const keys *k, int i, const char *name, int *size) {
   char key[96];
   snprintf(key, sizeof key, "per_layer_config.%d.%s", i, name);
   return config_int_or(k, key, NULL, *size, CONFIG_MAX_SIZE, size);
 }
 
-/* A GGUF file must have it. */
+/* Reads a key that is required in a GGUF file. */
 static dt_status read_head_dim(const keys *k, const char *hf, const char *in_gguf, int absent, int *out) {
   return k->gguf ? config_int(k, NULL, in_gguf, CONFIG_MAX_SIZE, out)
                  : config_int_or(k, hf, NULL, absent, CONFIG_MAX_SIZE, out);
@@ -75,7 +76,8 @@ static dt_status read_heads(const keys *k, config *c) {
   return status;
 }
 
-/* Layers of one kind rotate alike, so their heads are alike. All pairs rotate, some of them by nothing. */
+/* Layers of one kind have the same rotation, so their heads must have the same size. All pairs rotate, some of them by
+ * an angle of zero. */
 static dt_status read_rotations(const keys *k, config *c) {
   dt_shape *s = &c->shape;
   int all = 0, local = 0;
@@ -101,8 +103,8 @@ static dt_status read_rotations(const keys *k, config *c) {
   return status;
 }
 
-/* The last layers read the keys and values of the last layer of their kind that has its own; all of a cross-attention
- * head's, those of another model. */
+/* The last layers read the keys and values of the last layer of their kind that has its own. All layers of a
+ * cross-attention head read those of another model. */
 static dt_status read_shared(const keys *k, config *c) {
   int count = 0, layers = c->shape.layers, end = 0;
   dt_status status = config_count(k, "num_kv_shared_layers", "attention.shared_kv_layers",
@@ -139,7 +141,7 @@ static dt_status read_widths(const keys *k, config *c) {
   return status;
 }
 
-/* The shape has the largest of its layers' numbers. */
+/* Sets the sizes of the shape to the largest ones of its layers. */
 static void fill_shape(config *c) {
   dt_shape *s = &c->shape;
   for (int i = 0; i < s->layers; i++) {
@@ -149,8 +151,8 @@ static void fill_shape(config *c) {
   }
 }
 
-/* Experts in addition to the MLP of each layer, with norms of their own. A GGUF file has the keys, a folder also says
- * that they count. */
+/* Experts in addition to the MLP of each layer, with norms of their own. A GGUF file just has the keys; a folder also
+ * has a key that enables them. */
 static dt_status read_experts(const keys *k, config *c) {
   bool any = true;
   dt_status status = k->gguf ? DT_OK : config_bool(k, "enable_moe_block", NULL, false, &any);

@@ -10,7 +10,7 @@
 
 #define FIRST_READ (4u << 20)      /* the headers of most files are shorter */
 #define MAX_HEADER (256u << 20)    /* 262,144 tokens with their merges take about 15 MB */
-#define MAX_ENTRIES (1u << 20)     /* of keys, and of tensors */
+#define MAX_ENTRIES (1u << 20)     /* maximum number of keys, and of tensors */
 #define MIN_KEY (8 + 4 + 1)        /* bytes of the shortest key with its value */
 #define MIN_TENSOR (8 + 4 + 8 + 4) /* bytes of the shortest info of a tensor */
 #define DEFAULT_ALIGNMENT 32
@@ -24,7 +24,7 @@ struct gguf {
   size_t n_values;
   gguf_tensor *tensor; /* sorted by name after opening; of all parts */
   size_t n_tensors;
-  gguf **part; /* [n_parts] of a model in several files: the others, whose tensors are this one's */
+  gguf **part; /* [n_parts] the other parts of a model in several files; `tensor` includes their tensors */
   int n_parts;
 };
 
@@ -318,7 +318,7 @@ static dt_status read_alignment(const gguf *g, uint64_t *out, dt_error *err) {
   return DT_OK;
 }
 
-/* Checks that data lie in the order of the infos, without holes. Offsets in the file count from its data, in a
+/* Checks that the data are in the order of the infos, without holes. Offsets in the file count from its data, in a
  * gguf_tensor from the file's beginning. */
 static dt_status place_tensors(gguf *g, uint64_t header, dt_error *err) {
   uint64_t alignment = 0, data, at = 0;
@@ -439,10 +439,10 @@ static dt_status read_first_part(gguf *g, dt_error *err) {
   }
 }
 
-/* What a file says of its place in a model of several files. */
+/* What a file says about its place in a model of several files. */
 typedef struct {
-  int64_t number, count; /* from 1; count 1: it has all */
-  int64_t tensors;       /* of all parts; -1: it does not say */
+  int64_t number, count; /* number: from 1; count 1: the file has the whole model */
+  int64_t tensors;       /* in all parts; -1: not given */
 } split;
 
 static split split_of(const gguf *g) {
@@ -511,7 +511,7 @@ static dt_status open_part(const gguf *named, int number, int count, gguf **out,
                  s.number, s.count, number, count);
 }
 
-/* Takes over a part, of whose header only the tensors matter. */
+/* Takes over a part; only the tensors of its header matter. */
 static dt_status add_part(gguf *g, gguf *part, dt_error *err) {
   gguf_tensor *grown = realloc(g->tensor, (g->n_tensors + part->n_tensors + 1) * sizeof *grown);
   if (grown) g->tensor = grown;
@@ -530,7 +530,7 @@ static dt_status add_part(gguf *g, gguf *part, dt_error *err) {
   return DT_OK;
 }
 
-/* Opens all parts of the model that a file is one of, and closes that file. */
+/* Opens all parts of the model to which a file belongs, and closes that file. */
 static dt_status open_all(gguf *named, gguf **out, dt_error *err) {
   split s = split_of(named);
   int number = 0, count = 0;

@@ -9,7 +9,7 @@
 
 struct head {
   dt_head_desc desc;
-  dt_layer layer, *layers; /* a cross-attention head has the latter */
+  dt_layer layer, *layers; /* `layers` is used by a cross-attention head */
   dt_expert *expert;       /* of the layer; NULL: it has none */
   float *inv_freq, *local_freq;
   int32_t *ids, *id_rows;
@@ -176,7 +176,7 @@ static void name_taps(head *h) {
 
 /* ---- the draft vocabulary ---------------------------------------------------------------------------------------- */
 
-/* Whether d2t[i] + step * i are n different ids of the target and, if `drafted` lists the ids, exactly these. */
+/* Whether d2t[i] + step * i are n different ids of the target and, if `drafted` lists ids, exactly those. */
 static bool serve(const int64_t *d2t, int n, int step, int vocab, const int64_t *drafted, bool *seen) {
   memset(seen, 0, (size_t)vocab * sizeof *seen);
   for (int i = 0; i < n; i++) {
@@ -260,7 +260,7 @@ static void find_layer(finder *f, const dt_shape *s, int in, dt_layer *l) {
   l->down = find_matrix(f, H, I, "mlp.down_proj.weight", "blk.0.ffn_down.weight");
 }
 
-/* Finds norms before fc: those that the config names; if it names none, those that are there. */
+/* Finds norms before fc: those that the config names or, if it names none, those that exist. */
 static void find_feature_norms(finder *f, head *h, int width) {
   keys k = checkpoint_keys(&h->files, f->err);
   bool all, each;
@@ -404,8 +404,9 @@ static dt_status fill_medusa(head *h, const dt_shape *target, const char *layers
   return f.status;
 }
 
-/* What the configuration says of a cross-attention head's layers. The reference sees one row more than a window's
- * width, all before its own position, at which there is none; a layer's window counts that position too. */
+/* Sets what the configuration says about the layers of a cross-attention head. In the reference, a row sees one row
+ * more than the window's width, all before its own position, which has no row. A layer's window here counts that
+ * position too. */
 static dt_status fill_layers(head *h, const config *c, dt_error *err) {
   size_t n = (size_t)c->shape.layers, angles = (size_t)(c->shape.rotary_dims + c->shape.local_dims) / 2 + 1;
   h->layers = calloc(n, sizeof *h->layers);
@@ -485,7 +486,7 @@ static dt_status fill_eagle(head *h, const dt_shape *target, const char *layers,
   return f.status;
 }
 
-/* What the configuration says of a layer that is the model's last but for its place. */
+/* Sets what the configuration says about an MTP layer, which is like the model's last layer. */
 static dt_status fill_own_layer(head *h, const config *c, dt_error *err) {
   int last = c->shape.layers - 1;
   size_t experts = c->dense[last] ? 0 : (size_t)c->shape.experts;
@@ -527,7 +528,7 @@ static dt_status fill(head *h, const dt_shape *target, const char *layers, dt_er
   return fill_eagle(h, target, layers, err);
 }
 
-/* own: the head that is in a target's files. */
+/* own: opens the head that is in a target's files. */
 static dt_status open_head(const char *path, bool own, const dt_shape *target, const char *layers, head **out,
                            dt_error *err) {
   head *h = calloc(1, sizeof *h);

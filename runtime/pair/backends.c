@@ -1,4 +1,4 @@
-/* The backends that were compiled: see backends.h. */
+/* The backends that this build contains: see backends.h. */
 #include "pair/backends.h"
 #include "cpu/cpu.h"
 #include "ranks/join.h"

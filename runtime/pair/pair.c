@@ -99,8 +99,8 @@ static dt_status open_tokenizer(const model *m, const char *path, tok **tokenize
   return tok_open(file, tokenizer, err);
 }
 
-/* Adds the tokenizer's ends of a text: for a GGUF file, which names only one itself, and for a folder whose files name
- * none. */
+/* Adds the tokens that end a text according to the tokenizer. This is needed for a GGUF file, which names only one
+ * itself, and for a folder whose files name none. */
 static void add_ends(const model *m, const tok *tokenizer, int32_t *eos, int *n_eos) {
   int n, known = *n_eos;
   const int32_t *ends = tok_ends(tokenizer, &n);
@@ -180,10 +180,10 @@ done:
   return s;
 }
 
-/* Whether a draft is the head that the target's own files have. */
+/* Whether a draft is the MTP layer in the target's own files. */
 static bool is_mtp(const char *draft) { return !strcmp(draft, "mtp"); }
 
-/* Whether it is some of the target's layers. */
+/* Whether a draft consists of the target's first layers. */
 static bool is_exit(const char *draft) { return !strncmp(draft, EXIT, strlen(EXIT)); }
 
 bool dt_draft_is_own(const char *draft) { return draft && (is_mtp(draft) || is_exit(draft)); }
@@ -223,7 +223,7 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
   return s;
 }
 
-/* Makes the target's first layers the draft, with nothing of their own. */
+/* Makes the target's first layers the draft; it has no weights of its own. */
 static dt_status load_exit(const dt_pair *p, const dt_pair_options *o, const char *dtype, pair_draft *to,
                            dt_error *err) {
   const char *number = o->draft + strlen(EXIT), *field = to == &p->draft[0] ? "draft" : "draft2";
@@ -285,7 +285,7 @@ static void measure(const dt_pair *p, const dt_weights *weights, size_t before, 
   info->token_bytes = (p->ops->cache_bytes(weights, 2 * SLOTS) - p->ops->cache_bytes(weights, SLOTS)) / SLOTS;
 }
 
-/* Opens one more draft: the one that the options name as `draft`. */
+/* Opens one more draft, which these options name as `draft`. */
 static dt_status open_draft(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
   pair_draft *to = &p->draft[p->n_drafts];
   const char *cut = o->draft_vocab ? o->draft_vocab->name : NULL;
@@ -327,7 +327,7 @@ static dt_status check_draft_vocab(const dt_draft_vocab *v, dt_error *err) {
   return s;
 }
 
-/* Opens a pair on the backend that its options name. *tried: that backend, NULL if there is none such. */
+/* Opens a pair on the backend that its options name. *tried: that backend; NULL if there is none. */
 static dt_status open_pair(const dt_pair_options *options, dt_pair **out, const dt_backend_ops **tried, dt_error *err) {
   dt_status s = DT_OK;
   double start = dt_clock_ms();

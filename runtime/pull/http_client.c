@@ -8,10 +8,10 @@
 #include <strings.h>
 
 enum {
-  MOST_HEADERS = 64 * 1024, /* bytes of an answer's headers, at most */
+  MOST_HEADERS = 64 * 1024, /* maximum size of an answer's headers in bytes */
   MOST_REDIRECTS = 10,
-  SLOWEST = 1024,  /* bytes a second; slower counts as stalled */
-  SHORT_STALLS = 5 /* answers whose body is not stored may take so many times the patience */
+  SLOWEST = 1024,  /* bytes per second; a slower connection counts as stalled */
+  SHORT_STALLS = 5 /* answers whose body is not stored may take this many times stall_seconds */
 };
 
 struct http {
@@ -116,7 +116,7 @@ static bool part(CURLU *u, CURLUPart which, char *out, size_t size) {
   return fits;
 }
 
-/* Whether an address has the endpoint's scheme, host and port. */
+/* Whether a URL has the endpoint's scheme, host and port. */
 static bool is_own(const http *h, CURLU *address) {
   static const CURLUPart parts[] = {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT};
   for (int i = 0; i < 3; i++) {
@@ -185,7 +185,7 @@ static bool is_redirect(const http *h) {
   return (s == 301 || s == 302 || s == 303 || s == 307 || s == 308) && *h->location;
 }
 
-/* Replaces the address by the one that the answer names. */
+/* Replaces the URL by the one in the answer. */
 static bool follow(http *h, CURLU *address) {
   char before[16] = "", after[16] = "";
   part(address, CURLUPART_SCHEME, before, sizeof before);

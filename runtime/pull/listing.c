@@ -83,7 +83,7 @@ static bool ends(const char *name, const char *end) {
   return n >= k && strcmp(name + n - k, end) == 0;
 }
 
-/* Whether a GGUF file is a model, or the first part of one; others may lie beside it. */
+/* Whether a GGUF file is a model, or the first part of one; there may be other GGUF files next to it. */
 static bool is_gguf_model(const char *name) {
   return gguf_is_name(name) && !gguf_is_later_part(name) && !strcasestr(name, "mmproj") && !strcasestr(name, "imatrix");
 }

@@ -1,6 +1,6 @@
 /* dtrun-pull CACHE ORG/NAME[:SPEC]: downloads a model from Hugging Face into its cache, over HTTPS. `dtrun pull` runs
- * it. It is a program of its own, so that dtrun starts without a library for networks. It prints the model's path; its
- * exit status is as dtrun's. */
+ * it. It is a separate program, so that dtrun starts without a network library. It prints the model's path and has
+ * dtrun's exit statuses. */
 #include "pull/bring.h"
 #include "pull/listing.h"
 #include "pull/progress_bar.h"

@@ -33,7 +33,7 @@ static dt_status make(const call *c, void **made, dt_error *err) {
   return status;
 }
 
-/* Sends a call that needs no memory, and so cannot fail. */
+/* Sends a call that needs no memory and therefore cannot fail. */
 static void tell_short(const call *c) {
   char message[CALL_SHORT];
   here.ranks->tell(here.ranks, message, call_pack_short(c, message));
@@ -166,7 +166,7 @@ static int told(const char *name) {
   return value ? atoi(value) : 0;
 }
 
-/* Opens the MPI module, beside the program or where it is installed. */
+/* Opens the MPI module, next to the program or where it is installed. */
 static void *module(void) {
   static const char *const places[] = {"", "../lib/dtrun/"};
   char path[PATH_MAX + 64];

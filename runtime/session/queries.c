@@ -24,7 +24,8 @@ int dt_seq_unread(const dt_session *s, int seq, int draft) {
   const sequence *q = find(s, seq);
   if (!q || !q->length || draft < 0 || draft >= s->drafts) return 0;
   int there, all = s->draft[draft]->ops->rows(s->draft[draft], seq, q->length - 1, &there);
-  bool free = q->drafts_prompt_ms == 0 || q->stats.draft_passes; /* those of a prefix are not, before a step */
+  bool free = q->drafts_prompt_ms == 0 ||
+              q->stats.draft_passes; /* before the first step, the rows of a prefix still count as unprocessed */
   return free ? all - there : all;
 }
 

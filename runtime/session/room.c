@@ -6,7 +6,7 @@ static size_t bytes_of_cache(const dt_pair *pair, const dt_weights *w, int seque
          (ops->scratch_bytes ? ops->scratch_bytes(w, sequences, slots) : 0);
 }
 
-/* Bytes of all caches. */
+/* Returns the bytes of all caches. */
 static size_t all_bytes(const dt_pair *pair, int sequences, int context, bool use_draft) {
   size_t bytes = bytes_of_cache(pair, pair->target, sequences, target_slots(context));
   for (int i = 0; use_draft && i < pair->n_drafts; i++)
@@ -14,7 +14,7 @@ static size_t all_bytes(const dt_pair *pair, int sequences, int context, bool us
   return bytes;
 }
 
-/* How much of what is asked for fits in `left` bytes: the context of a single sequence, else the number of sequences;
+/* Returns how much fits in `left` bytes: for a single sequence the largest context, otherwise the number of sequences;
  * 0: nothing. */
 static int most_that_fits(const dt_pair *pair, int sequences, int context, bool use_draft, size_t left) {
   int fits = 0, below = sequences == 1 ? context : sequences;

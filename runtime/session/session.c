@@ -32,7 +32,7 @@ static dt_status open_rows(dt_session *s, dt_error *err) {
   return row_adjustments_open(&s->adjustments, s->rows.capacity, s->rows.path_capacity, err);
 }
 
-/* Brings a sequence back to its state in a new session. */
+/* Resets a sequence to its state in a new session. */
 static void reset_sequence(sequence *q) {
   text_free(&q->text);
   adjustments_close(&q->adjustments);
@@ -289,7 +289,7 @@ static dt_status find_masks(dt_session *s, const char *grammar, dt_error *err) {
   return DT_OK;
 }
 
-/* Prepares a start, except for its rows. */
+/* Prepares a start, except for computing rows. */
 static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, dt_error *err) {
   sequence *q = &s->seq[seq];
   text_stream text = {0};
@@ -337,7 +337,7 @@ static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, con
   return DT_OK;
 }
 
-/* Sets how many of the cache's rows a sequence goes on from: at most `rows`. */
+/* Sets how many rows of the cache a sequence reuses: at most `rows`. */
 static void keep_rows(dt_session *s, int seq, int rows) {
   const dt_backend_ops *ops = s->pair->ops;
   s->seq[seq].target.rows = ops->keep ? ops->keep(s->target, seq, rows) : rows;
@@ -376,7 +376,8 @@ static dt_status prompt_rows(dt_session *s, int seq, int n, dt_error *err) {
   return DT_OK;
 }
 
-/* Runs at most `most` rows of the prompt that a draft lacks. *left: those that all of them lack then. */
+/* Computes at most `most` missing prompt rows of a draft. *left is the number of rows that all drafts together still
+ * lack. */
 static dt_status draft_prompt(dt_session *s, int seq, int most, int *left, dt_error *err) {
   draft_text text = session_text(&s->seq[seq]);
   dt_status status = DT_OK;
@@ -390,7 +391,7 @@ static dt_status draft_prompt(dt_session *s, int seq, int most, int *left, dt_er
   return status;
 }
 
-/* The same, if pieces of the prompt are to have them. */
+/* The same, if the drafts' rows are computed in pieces. */
 static dt_status draft_rows(dt_session *s, int seq, int most, int *left, dt_error *err) {
   *left = 0;
   return s->seq[seq].drafts ? draft_prompt(s, seq, most, left, err) : DT_OK;
@@ -479,7 +480,7 @@ dt_status dt_seq_start_blank(dt_session *s, int seq, int n, const dt_sampling *s
   return status;
 }
 
-/* A prefix of the first n tokens and `rows` rows of a sequence, in the target alone. */
+/* Makes a prefix of the first n tokens and `rows` rows of a sequence, for the target alone. */
 static dt_status copy_rows(const dt_session *s, int seq, int n, int rows, dt_prefix **out, dt_error *err) {
   dt_prefix *p = calloc(1, sizeof *p);
   int32_t *tokens = malloc((size_t)n * sizeof(int32_t));
@@ -581,7 +582,7 @@ dt_status dt_seq_adopt(dt_session *s, int seq, const dt_prefix *p, dt_error *err
     return dt_fail(err, DT_ECONTEXT, "the prefix has %d tokens, but the context is %d", p->n, s->context);
   sequence *q = &s->seq[seq];
   q->started = q->begun = false;
-  q->length = 0; /* until its rows are there */
+  q->length = 0; /* until its rows are copied */
   kv_init(&q->target, target_slots(s->context));
   if ((status = restore_rows(s, seq, p, err))) return status;
   memcpy(q->tokens, p->tokens, (size_t)p->n * sizeof(int32_t));
@@ -609,7 +610,7 @@ dt_status dt_seq_start_from(dt_session *s, int seq, const dt_prefix *p, const dt
   q->drafts_prompt_ms = p->draft_ms;
   q->stats.shared_prefix = true;
   q->start_ms = dt_clock_ms() - q->stats.prompt_ms; /* as if the prompt pass had run now */
-  status = prompt_rows(s, seq, p->n - 1, err);      /* none, but where the cache cannot go on from all that was saved */
+  status = prompt_rows(s, seq, p->n - 1, err);      /* none, unless the cache cannot continue from all saved rows */
   if (!status) ready(s, seq);
   return status;
 }

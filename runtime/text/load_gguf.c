@@ -42,7 +42,7 @@ static dt_status get_flag(const loader *l, const char *key, bool *value) {
   return !v || gguf_bool(v, 0, value) ? DT_OK : refuse(l, key, "expected true or false");
 }
 
-/* An id of the vocabulary; without the key, *id stays. */
+/* Reads an id of the vocabulary; without the key, *id does not change. */
 static dt_status get_id(const loader *l, const char *key, int32_t *id) {
   const gguf_value *v = find(l, key);
   int64_t value;
@@ -80,8 +80,8 @@ static dt_status check_strings(loader *l, size_t *bytes) {
   return DT_OK;
 }
 
-/* Whether the white space after an added token goes with it: in Phi-3's tokenizer.json, which the file does not
- * say. */
+/* Whether the match of an added token includes the white space after it. It does in Phi-3's tokenizer.json; a GGUF file
+ * does not say so. */
 static bool strips(const loader *l, const char *string, size_t len) {
   static const char *const plain[] = {"<unk>", "<s>", "<|endoftext|>"};
   for (size_t i = 0; l->phi3 && i < sizeof plain / sizeof *plain; i++)
