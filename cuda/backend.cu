@@ -88,7 +88,7 @@ static bool cuda_present(void) {
   return there;
 }
 
-/* Where there is no driver at all, the runtime calls it too old, too: then it has no version. */
+/* If there is no driver at all, the runtime also reports one that is too old, but without a version. */
 static const char *cuda_unusable(void) {
   static char why[100];
   int n = 0, driver = 0;
@@ -100,11 +100,11 @@ static const char *cuda_unusable(void) {
   return old ? why : nullptr;
 }
 
-/* In the order of `held`. Those of 16 bits have the type of the model's weights, F16 or BF16. */
+/* In the order of `held`. Caches with 16 bits have the type of the model's weights, F16 or BF16. */
 static const char *const CACHE_DTYPES[] = {"16-bit", "q8", nullptr};
 static const char *const WEIGHT_DTYPES[] = {nullptr}, *const ACTIVATIONS[] = {nullptr};
 
-/* A number of rows that the environment may lower. */
+/* A number of rows, which an environment variable may lower. */
 static int most_rows(const char *name) {
   const char *asked = getenv(name);
   int rows = asked ? atoi(asked) : ROWS;

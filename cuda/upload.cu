@@ -19,9 +19,9 @@ struct builder {
   dt_error *err;
   dt_status status;
   char *rows;    /* on the host: STAGING bytes, or a longer row */
-  char *raw;     /* as many rows as the file has them */
+  char *raw;     /* the same rows as they are in the file */
   float *wide;   /* one row of floats */
-  char *staging; /* on the device: as many bytes as `rows` */
+  char *staging; /* on the device: the same size as `rows` */
   cudaError_t failed;
   bool filling;
 };
@@ -57,12 +57,12 @@ static float *take_vector(builder *b, const dt_matrix *source) {
   return v;
 }
 
-/* Takes room for `pairs` pairs of outputs of k inputs, all zero, less those of the tiles before the first. `apart`: the
- * sum over k may be split, into as many parts as keep all blocks of a pass of more than 64 rows in place at once. */
+/* Takes room for `pairs` pairs of outputs of k inputs, all zero, without the tiles before the first. `apart`: the sum
+ * over k may be split, into as many parts as keep all blocks of a pass of more than 64 rows in place at once. */
 static matrix take_matrix(builder *b, int first, int pairs, int k, bool apart, packing packed) {
   matrix m = {};
-  m.format =
-      b->w->activations; /* both operands have one type: check_supported rejects other types, and heads are rounded */
+  m.format = b->w->activations; /* both operands have the same type: check_supported rejects mixed types, and the
+                                   weights of heads are converted */
   m.packed = packed;
   m.first = first, m.tiles = blocks_of(pairs, 8);
   m.steps = blocks_of(k, 32);
@@ -151,7 +151,7 @@ struct part {
 };
 static const dt_matrix NONE = {};
 
-/* Parts of unlike packings, or one that cannot be packed, make a matrix of whole numbers. */
+/* Parts with different packings, or a part that cannot be packed, become a matrix of 16-bit numbers. */
 static packing packing_for(const builder *b, const part *parts, int count) {
   packing p = packing_of(parts[0].weights->dtype);
   for (int i = 1; i < count; i++)
@@ -184,8 +184,9 @@ static matrix build(builder *b, int first, int pairs, int k, bool apart, const p
   return m;
 }
 
-/* The number of parts of the first of two matrices, if the last parts are packed otherwise, alike, and begin with a
- * tile; else of all. */
+/* Returns the number of parts in the first of two matrices: if the last parts are all packed in the same way, which
+ * differs from the first ones, and begin with a tile, they go to the second matrix. Otherwise all parts are in the
+ * first. */
 static int parts_before(const builder *b, const part *parts, int count) {
   int n = 1;
   while (n < count && packing_for(b, parts + n, 1) == packing_for(b, parts, 1)) n++;
@@ -243,7 +244,7 @@ static matrix build_whole(builder *b, const dt_matrix *source, const dt_matrix *
   return build(b, 0, blocks_of(source->rows, 2), source->cols, apart, &all, 1);
 }
 
-/* Reads the norms of a target's streams, one after the other. */
+/* Reads the norms of a target's streams, one after another. */
 static float *take_stream_norms(builder *b, const dt_head_desc *d, int width) {
   if (!d->stream_norm[0].source) return nullptr;
   float *v = take<float>(&b->w->weights_arena, (size_t)d->taps * (size_t)width);
