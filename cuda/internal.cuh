@@ -237,7 +237,8 @@ struct dt_weights {
   operands pass, chunk; /* [ROWS], [CHUNK] rows of ldx numbers; cat: of ldcat */
   uint16_t *q;          /* [CHUNK][heads][dim] */
   int fresh_rows;
-  uint16_t *fresh; /* [2 * kv_heads][fresh_rows][dim] keys and values of a layer, before they are rounded; else null */
+  uint16_t
+      *fresh; /* [2 * kv_heads][fresh_rows][dim] keys and values of a layer, before they are rounded; otherwise null */
   int32_t *order;  /* [ROWS] 0, 1, 2, ..: the slots of rows in `fresh` */
   float *partial;  /* [PARTIALS][ROWS][hidden] sums over parts of k, not yet in x; for a chunk [CHUNK][hidden] */
   float *logits;   /* [ROWS][outputs] */

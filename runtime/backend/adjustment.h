@@ -16,7 +16,7 @@ typedef struct {
   float minus;
 } dt_adjustment;
 
-/* The adjustments of a row: two lists, each sorted by rising id. `text` belongs to a text, so many rows share it;
+/* The adjustments of a row: two lists, each sorted by rising id. `text` belongs to a text, and many rows share it;
  * `path` belongs to a path of guesses after the text. If both name an id, `path` counts. */
 typedef struct {
   const dt_adjustment *text, *path;

@@ -146,7 +146,7 @@ void adjustments_token(adjustments *s, int32_t token) {
     if (s->known[i].ends) renew(s, i);
 }
 
-/* The grammar's state behind a node of the tree. */
+/* The grammar's state after a node of the tree. */
 static int32_t state_behind(const adjustments *s, const dt_tree *t, int node) {
   int32_t path[DT_TREE_ENTRIES + 1], state = masks_state(s->masks, s->place);
   int n = 0;

@@ -224,7 +224,7 @@ static void put_group(reader *x) {
     if (!take(x, ">")) fail_here(x, "the name of this group does not end");
   } else if (x->at[-1] == '<' || (peek(x) == '?' && !take(x, "?:"))) {
     x->at = from;
-    fail_here(x, "of the groups that begin with (? only (?: ) and (?<name> ) are supported");
+    fail_here(x, "only the groups (?: ) and (?<name> ) of those that begin with (? are supported");
   }
   if (++x->depth > REGEX_DEPTH) {
     x->at = from;

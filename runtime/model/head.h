@@ -9,8 +9,8 @@
 
 typedef struct head head;
 
-/* Sets *is to whether the files are a draft head and not a model; files that cannot be read give false. DT_ENOMEM: *is
- * is not known. */
+/* Finds out whether the files are a draft head and not a model; false also if they cannot be read. DT_ENOMEM: unknown.
+ */
 dt_status head_is(const char *path, bool *is, dt_error *err);
 
 /* Opens and validates the files of a head; weights are read from them as long as it is open. layers: "2,15,27": the

@@ -21,7 +21,7 @@ dt_status bring_status(long status, const char *what, dt_error *err) {
   case 403:
     return dt_fail(
         err, DT_EINPUT,
-        "%s: the server denies access (403): accept the model's terms on its web page, with the account of the token",
+        "%s: the server denies access (403): accept the model's terms on its web page, as the owner of the token",
         what);
   case 404: return dt_fail(err, DT_EINPUT, "%s: not found on the server (404)", what);
   case 429: return dt_fail(err, DT_EIO, "%s: too many requests to the server (429): try again later", what);

@@ -91,7 +91,8 @@ static int check_case(const dt_chat *chat, const tok *tokenizer, const char *mod
   char *text;
   size_t len;
   if (!expected) {
-    fails(dt_chat_text(chat, &system, turns, NULL, n, today, &text, &len, &err), DT_EINPUT, "does not allow a system text");
+    fails(dt_chat_text(chat, &system, turns, NULL, n, today, &text, &len, &err), DT_EINPUT,
+          "does not allow a system text");
     return 0;
   }
   ok(dt_chat_text(chat, system_text ? &system : NULL, turns, NULL, n, today, &text, &len, &err));

@@ -133,7 +133,8 @@ static void what_turns_with_the_length_of_the_text_is_refused(void **state) {
         "\"beta_fast\":1,\"beta_slow\":2}}",
         "beta_slow is 2, expected at most beta_fast, 1");
   fails("{" NEOX ",\"rope_parameters\":{\"rope_type\":\"dynamic\"}}", "rope_parameters of type \"dynamic\" (what was");
-  fails("{" NEOX ",\"rope_scaling\":{\"type\":\"longrope\"}}", "rope_scaling of type \"longrope\" (keys that are already computed");
+  fails("{" NEOX ",\"rope_scaling\":{\"type\":\"longrope\"}}",
+        "rope_scaling of type \"longrope\" (keys that are already computed");
   fails("{" NEOX
         ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2},\"rope_parameters\":{\"rope_type\":\"default\"}}",
         "rope_scaling of type \"linear\" but rope_parameters of \"default\", expected the same");
@@ -200,7 +201,8 @@ static void mistakes_in_lists_of_layers_are_named(void **state) {
   fails("{" OF("gemma3_text") ",\"attn_logit_softcapping\":50}",
         "attn_logit_softcapping: a cap on attention is not supported");
   fails("{" OF("gemma2") ",\"query_pre_attn_scalar\":0}", "query_pre_attn_scalar: expected a number");
-  fails("{" OF("gemma3_text") ",\"use_bidirectional_attention\":true}", "use_bidirectional_attention is not supported: a row can only see earlier rows");
+  fails("{" OF("gemma3_text") ",\"use_bidirectional_attention\":true}",
+        "use_bidirectional_attention is not supported: a row can only see earlier rows");
   fails("{" OF("gemma3_text") ",\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"dynamic\"}}}",
         "rope_parameters.full_attention of type \"dynamic\"");
   fails("{" OF("gemma3_text") ",\"rope_parameters\":{\"sliding_attention\":{\"rope_type\":\"linear\"}}}",
@@ -302,7 +304,8 @@ static void mistakes_in_a_gemma_4_are_named(void **state) {
   fails("{" GEMMA4 ",\"enable_moe_block\":true}", "num_experts is missing");
   fails("{" GEMMA4 ",\"enable_moe_block\":true,\"num_experts\":513}",
         "num_experts: expected a whole number from 1 to 512");
-  fails("{" GEMMA4 ",\"use_bidirectional_attention\":\"all\"}", "use_bidirectional_attention is not supported: a row can only see earlier rows");
+  fails("{" GEMMA4 ",\"use_bidirectional_attention\":\"all\"}",
+        "use_bidirectional_attention is not supported: a row can only see earlier rows");
   fails("{\"model_type\":\"gemma4\",\"vision_config\":{}}", "text_config: expected an object");
   fails("{\"model_type\":\"gemma4\",\"text_config\":{" GEMMA4 ",\"enable_moe_block\":true,\"num_experts\":8}}",
         "num_experts_per_tok is missing");
@@ -371,7 +374,8 @@ static void what_nobody_computes_is_refused_by_name(void **state) {
         "quantization_config: weights in another tool's format");
   fails("{" MISTRAL ",\"num_local_experts\":8}", "num_local_experts: a mixture of experts is not supported");
   fails("{" MISTRAL ",\"final_logit_softcapping\":30.0}", "final_logit_softcapping: a cap on logits is not supported");
-  fails("{" MISTRAL ",\"vision_config\":{}}", "vision_config: models that read images are not supported, only text models");
+  fails("{" MISTRAL ",\"vision_config\":{}}",
+        "vision_config: models that read images are not supported, only text models");
   reads("{" MISTRAL ",\"quantization_config\":null,\"num_local_experts\":0}");
 }
 

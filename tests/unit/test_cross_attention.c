@@ -49,7 +49,8 @@ static void each_fault_has_its_line(void **state) {
     bool of_text; /* in text_config */
     const char *key, *value, *says;
   } faults[] = {
-      {false, "use_ordered_embeddings", "true", "use_ordered_embeddings is not supported: the assistant would score only some clusters"},
+      {false, "use_ordered_embeddings", "true",
+       "use_ordered_embeddings is not supported: the assistant would score only some clusters"},
       {false, "backbone_hidden_size", "59", "backbone_hidden_size is 59, expected the target's 60"},
       {false, "backbone_hidden_size", "61", "backbone_hidden_size is 61, expected the target's 60"},
       {false, "text_config", "3", "text_config: expected an object"},

@@ -12,12 +12,14 @@ static void models_it_cannot_compute_are_refused(void **state) {
   dt_weights *w = NULL;
   random_model *f32 = random_model_new(&random_shapes[2], 1);
   ok(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
-  fails(dt_cuda_ops.upload(b, &f32->desc, NULL, &w, &err), DT_EINPUT, "but this model's are F32 (--backend cpu supports any)");
+  fails(dt_cuda_ops.upload(b, &f32->desc, NULL, &w, &err), DT_EINPUT,
+        "but this model's are F32 (--backend cpu supports any)");
   random_model_free(f32);
   model_shape odd = cuda_shape(0);
   odd.head_dim = 81;
   random_model *m = random_model_new(&odd, 1);
-  fails(dt_cuda_ops.upload(b, &m->desc, NULL, &w, &err), DT_EINPUT, "but this model's have 81 (--backend cpu supports any)");
+  fails(dt_cuda_ops.upload(b, &m->desc, NULL, &w, &err), DT_EINPUT,
+        "but this model's have 81 (--backend cpu supports any)");
   random_model_free(m);
   model_shape wide = cuda_shape(3);
   wide.hidden = 8200;

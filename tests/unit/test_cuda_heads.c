@@ -142,7 +142,8 @@ static void heads_it_cannot_compute_are_refused(void **state) {
   ok(ops->open(&(dt_backend_options){.threads = 1}, &b, &err));
   ok(ops->upload(b, &m->desc, NULL, &w, &err));
   dt_head_desc head = plainest(m, 1);
-  fails(ops->upload_head(b, &head, "q8", w, &none, &err), DT_EINPUT, "weights: the CUDA backend cannot convert weights to the type 'q8'");
+  fails(ops->upload_head(b, &head, "q8", w, &none, &err), DT_EINPUT,
+        "weights: the CUDA backend cannot convert weights to the type 'q8'");
   head.distances = 17;
   fails(ops->upload_head(b, &head, NULL, w, &none, &err), DT_EINPUT, "17 distances of 0 blocks, 1 to 16 of up to 4");
   dt_layer layer = parts->layer[0];

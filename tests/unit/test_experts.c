@@ -129,7 +129,8 @@ static void models_that_are_none_are_refused(void **state) {
   random_model *m = random_parts_new(3, 5);
   check_changed(m, nothing, NULL);
   check_changed(m, all_chosen, NULL);
-  check_changed(m, none_chosen, "model: layer 1: a row chooses 0 of 7 experts of 27 numbers; expected 1 to 512 experts");
+  check_changed(m, none_chosen,
+                "model: layer 1: a row chooses 0 of 7 experts of 27 numbers; expected 1 to 512 experts");
   check_changed(m, more_chosen, "model: layer 1: a row chooses 8 of 7 experts");
   check_changed(m, many, "model: layer 1: a row chooses 3 of 513 experts");
   check_changed(m, no_width, "model: layer 1: a row chooses 3 of 7 experts of 0 numbers");
