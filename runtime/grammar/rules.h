@@ -2,7 +2,7 @@
  * other rules and ends at a node that returns. A reader (gbnf.h) builds the rules; rules_finish makes them final.
  *
  *   NODE_END     the text may end here; node 0 only
- *    *   NODE_EMPTY   continues at `next`
+ *   NODE_EMPTY   continues at `next`
  *   NODE_SPLIT   continues at `next` or at `other`
  *   NODE_BYTES   takes a byte from `low` to `high`, then continues at `next`
  *   NODE_CALL    runs the rule that begins at `other`, then continues at `next`; RULES_TAIL: the caller then returns

@@ -3,8 +3,9 @@
  *
  *   st *weights;
  *   if (st_open_folder("models/mini-target", &weights, &err) != DT_OK) ...
- *   const st_tensor *t = st_find(weights, "embed_out.weight");   ...
- * st_close(weights); */
+ *   const st_tensor *t = st_find(weights, "embed_out.weight");
+ *   ...
+ *   st_close(weights); */
 #ifndef DT_SAFETENSORS_H
 #define DT_SAFETENSORS_H
 

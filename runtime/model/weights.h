@@ -11,7 +11,7 @@
 /* A view of a matrix of weights (little endian) in a source, which the view does not own. source == NULL: the model
  * does not have this matrix. A vector is a matrix of rows x 1.
  *
- *  * - group, stride: from every `stride` rows of the source, the view takes the first `group`. They select one of q, k
+ * - group, stride: from every `stride` rows of the source, the view takes the first `group`. They select one of q, k
  *   and v in a matrix where these are interleaved by head; an ordinary matrix has group = stride = rows.
  * - zipped: the rows of the two halves of a group alternate in the source, as in llama's q and k in GGUF files: row i
  *   of the first half is row 2 i there, and row i of the second half is row 2 i + 1.
@@ -20,7 +20,7 @@
  *   view begins at `offset` in the first of them.
  * - scales: the blocks of an MXFP4 matrix are in two sources. `scales` has their scales, one byte each, from
  *   scales_offset on. `source` has the codes: byte j of a block has number 2 j in its low half and number 2 j + 1 in
- * its high half. */
+ *   its high half. */
 typedef struct {
   const dt_source *source;
   uint64_t offset; /* bytes before the view's first row */
@@ -70,14 +70,14 @@ typedef struct {
  *   q, k, v = silu(sum over t of conv[.][t] * m of the row taps - 1 - t before)      [K], [K], [U], side by side
  *   g = delta_decay * softplus(delta_a(n) + delta_shift)                    [value_heads]
  *   b = sigmoid(delta_b(n))                                                 [value_heads]
- *  * For each value head, with its part of these (several value heads share q and k of a key head: see delta_tiled):
+ * For each value head, with its part of these (several value heads share q and k of a key head: see delta_tiled):
  *   q = q / sqrt(|q|^2 + 1e-6) / sqrt(key_dim)
  *   k = k / sqrt(|k|^2 + 1e-6)
  *   S = e^g S                                                               [key_dim, value_dim], zero before the text
  *   u = b (v - S'k)
  *   S = S + k u'
  *   y = S'q
- *  * For the whole row again, where rms normalizes each head's part:
+ * For the whole row again, where rms normalizes each head's part:
  *   x += o(rms(y) * delta_norm * silu(delta_z(n)))
  * cpu/delta_layer.h gives the order of the sums. */
 #define DT_DELTA_TAPS 4
@@ -86,16 +86,16 @@ typedef struct {
 /* One decoder layer. H = hidden, A = heads * head_dim, G = kv_heads * head_dim, I = inter, P = inputs. x is the
  * residual stream. Biases are not shown; each is optional. Where a layer has no such norm, the input is used unchanged.
  *
- *  * With a parallel residual, both norms are applied to the layer's input:
+ * With a parallel residual, both norms are applied to the layer's input:
  *   x += o(attention(norm1(x))) + mlp(norm2(x))
- *  * With a sequential residual:
+ * With a sequential residual:
  *   x += o_norm(o(attention(norm1(x))))
  *   x += down_norm(mlp(norm2(x)))
- *  * Then, if the model has inputs (dt_model_desc), the first line, and if the layer has a scale, the second:
+ * Then, if the model has inputs (dt_model_desc), the first line, and if the layer has a scale, the second:
  *   x += input_norm(input_out(act(input_gate(x)) * inputs))
  *   x *= scale
  *
- *  * An MLP without and with a gate:
+ * An MLP without and with a gate:
  *   mlp(n) = down(act(up(n)))
  *   mlp(n) = down(act(gate(n)) * up(n))
  * Experts instead of an MLP: the `chosen` experts are those with the largest r (ties by lower e). Sums over them are in
@@ -105,10 +105,10 @@ typedef struct {
  *   w_e = p_e                                         or, with chosen_only,
  *   w_e = p_e / sum over the chosen of p
  *   mlp(n) = sum over the chosen of w_e * expert_scale_e * experts_scale * expert_e(n)
- *  * With router_sigmoid, the chosen experts are those with the largest p + router_correction:
+ * With router_sigmoid, the chosen experts are those with the largest p + router_correction:
  *   p_e = 1 / (1 + exp(-r_e))
  *   w_e = p_e / (sum over the chosen of p + 1e-20)    with chosen_only
- *  * Experts in addition to an MLP; in the second line, the MLP's part has its own gate:
+ * Experts in addition to an MLP; in the second line, the MLP's part has its own gate:
  *   mlp(n) = mlp_norm(down(..)) + experts_norm(sum over the chosen ..)
  *   mlp(n) = mlp_norm(down(..) * sigmoid(mlp_gate(n))) + experts_norm(sum over the chosen ..)
  * With expert_norm and router_norm, the experts read expert_norm(x) and the router reads router_norm(x), instead of n.
@@ -147,9 +147,8 @@ typedef struct {
   int keys_of;
 } dt_layer;
 
-enum {
-  DT_LAYER_MATRICES = offsetof(dt_layer, window) / sizeof(dt_matrix)
-}; /* a dt_layer begins with this many matrices */
+/* A dt_layer begins with this many matrices. */
+enum { DT_LAYER_MATRICES = offsetof(dt_layer, window) / sizeof(dt_matrix) };
 
 /* The dimensions and constants of a model, copied by value wherever they are needed. */
 typedef struct {
@@ -210,20 +209,28 @@ typedef struct {
  *   x = fc([e, f]) + bias
  *   x = layer(x)
  *   logits = unembed(x)
- *  * MTP is an EAGLE head with norms, whose layer is a complete layer of the target's kind. It may have its own
- * embedding and output. The files of Qwen3.5 and GLM-4.5 contain one, which transformers ignores; the formula is that
- * of qwen3_5_mtp.py in vLLM and glm4_moe_nextn.py in SGLang. x = fc([token_norm(e), feature_norm(f)]) x =
- * final_norm(layer(x))                          this is the feature logits = unembed(x) EAGLE-3: its row at position p
- * predicts the token at p + 2. x = fc(f)                                         if f is the target's; if it is the
- * head's own, x = f x = layer(x)                                      q, k and v [.., 2H] read [token_norm(e),
- * feature_norm(x)] logits = unembed(final_norm(x)) MEDUSA has no layer and reads no token. For each distance d, from 0
- * on, its row at p predicts the token at p + 2 + d. x = f                                             the target's x +=
- * act(W x + b)                                 for each block of d logits = d's output matrix(x) CROSS_ATTENTION has
- * one or more layers without keys of their own: they read the target's. All rows of a tree have the root's position p
- * and see the target's rows 0 to p - 1, never each other; the row of a node of depth d predicts the token at p + 1 + d.
- * This is Gemma 4's assistant, as computed by Gemma4AssistantForCausalLM and SinglePositionMultiTokenCandidateGenerator
- * of transformers 5. x = fc([e, f])                                    e and f of T numbers each x =
- * final_norm(layers(x)) logits = unembed(x) feature = post(x) */
+ * MTP is an EAGLE head with norms, whose layer is a complete layer of the target's kind. It may have its own embedding
+ * and output. The files of Qwen3.5 and GLM-4.5 contain one, which transformers ignores; the formula is that of
+ * qwen3_5_mtp.py in vLLM and glm4_moe_nextn.py in SGLang.
+ *   x = fc([token_norm(e), feature_norm(f)])
+ *   x = final_norm(layer(x))                          this is the feature
+ *   logits = unembed(x)
+ * EAGLE-3: its row at position p predicts the token at p + 2.
+ *   x = fc(f)                                         if f is the target's; if it is the head's own, x = f
+ *   x = layer(x)                                      q, k and v [.., 2H] read [token_norm(e), feature_norm(x)]
+ *   logits = unembed(final_norm(x))
+ * MEDUSA has no layer and reads no token. For each distance d, from 0 on, its row at p predicts the token at p + 2 + d.
+ *   x = f                                             the target's
+ *   x += act(W x + b)                                 for each block of d
+ *   logits = d's output matrix(x)
+ * CROSS_ATTENTION has one or more layers without keys of their own: they read the target's. All rows of a tree have the
+ * root's position p and see the target's rows 0 to p - 1, never each other; the row of a node of depth d predicts the
+ * token at p + 1 + d. This is Gemma 4's assistant, as computed by Gemma4AssistantForCausalLM and
+ * SinglePositionMultiTokenCandidateGenerator of transformers 5.
+ *   x = fc([e, f])                                    e and f of T numbers each
+ *   x = final_norm(layers(x))
+ *   logits = unembed(x)
+ *   feature = post(x) */
 typedef enum { DT_HEAD_EAGLE, DT_HEAD_EAGLE3, DT_HEAD_MEDUSA, DT_HEAD_CROSS_ATTENTION } dt_head_kind;
 
 #define DT_TAPS 8       /* maximum number of streams in a feature */

@@ -83,7 +83,7 @@ dt_status dt_tree_limit(dt_tree *t, int limit, dt_error *err);
 
 /* Calibrates the draft results that this iteration still gets, which changes probabilities and the order of candidates:
  *   1. A candidate's score becomes score + lean * own (dt_tree_draft); probabilities are the softmax of scores / scale.
- *       *      Each id that is not a candidate counts as a tenth as likely as the last candidate.
+ *      Each id that is not a candidate counts as a tenth as likely as the last candidate.
  *   2. The first candidate's log-odds, log(p / (1 - p)), become slope * log-odds + shift; it stays the likeliest. The
  *      other candidates get `share` of the remaining probability, in their old proportions.
  * `own` does not change. Ranges: scale and slope 0.1..10, lean -1..1, shift -10..10, share 0.01..1. */
