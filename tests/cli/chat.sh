@@ -92,7 +92,7 @@ it_reads_the_template_of_a_gguf_file() {
   "$dtrun" run "$source_dir/tests/cli/result.lua" r.json finish_reason=eos || fail 'the end of the answer'
 }
 it_refuses_templates_and_options_that_do_not_fit() {
-  refuses 2 "no chat template 'alpaca': phi4, smollm3, chatml, llama2, " ar --template alpaca -p hi
+  refuses 2 "no chat template 'alpaca'; available: phi4, smollm3, chatml, llama2, " ar --template alpaca -p hi
   refuses 2 'the chat template mistral does not allow a system text' ar --template mistral --system x -p hi
   refuses 2 'chat: no place for --prompt, --text and --prompts: the questions are typed' chat --template chatml -p hi
   refuses 2 'chat: no place for --json' chat --template chatml --json r.json

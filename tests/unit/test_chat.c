@@ -288,7 +288,7 @@ static void what_is_not_known_is_refused(void **state) {
   (void)state;
   dt_chat *chat;
   fails(dt_chat_open("alpaca", NULL, &chat, &err), DT_EINPUT,
-        "no chat template 'alpaca': phi4, smollm3, chatml, llama2, llama3.1, ");
+        "no chat template 'alpaca'; available: phi4, smollm3, chatml, llama2, llama3.1, ");
   const char *const templates[] = {"", "{{ '<start_of_role>' + role }}", "<|user|>", "{{ '[INST] ' }}"};
   for (int i = 0; i < 4; i++)
     fails(dt_chat_open(NULL, templates[i], &chat, &err), DT_EINPUT, "unknown: give --template NAME (phi4, ");

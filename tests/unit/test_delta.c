@@ -52,8 +52,8 @@ static void layers_that_do_not_fit_are_refused(void **state) {
   } while (0)
   WITH(s->delta_key_heads, 0, "layer 0: 4 delta value heads of 32 numbers with 0 key heads of 16 are not possible");
   WITH(s->delta_key_heads, 3, "layer 0: 4 delta value heads of 32 numbers with 3 key heads of 16 are not possible");
-  WITH(s->delta_key_dim, 8, "over 2 of 8");
-  WITH(s->delta_key_dim, 24, "over 2 of 24");
+  WITH(s->delta_key_dim, 8, "with 2 key heads of 8 are not");
+  WITH(s->delta_key_dim, 24, "with 2 key heads of 24 are not");
   WITH(s->delta_value_dim, 0, "delta value heads of 0 numbers");
   WITH(s->delta_value_dim, 40, "delta value heads of 40 numbers");
   WITH(s->delta_value_dim, 16, "o is 64 x 128, expected 64 x 64");

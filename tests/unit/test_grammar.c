@@ -356,7 +356,7 @@ static void mistakes_and_bounds_are_one_line(void **state) {
   reads(repeated("root ::= \"", "a", GBNF_BYTES - 10, "\""), "100001 bytes, the maximum is 100000");
   char *closed = repeated("\"a\"", ")", GBNF_DEPTH, ""), *more = repeated("\"a\"", ")", GBNF_DEPTH + 1, "");
   reads(repeated("root ::= ", "(", GBNF_DEPTH, closed), NULL);
-  reads(repeated("root ::= ", "(", GBNF_DEPTH + 1, more), "more than 256 parentheses");
+  reads(repeated("root ::= ", "(", GBNF_DEPTH + 1, more), "more than 256 nested parentheses");
   free(closed), free(more);
   reads(strdup("root ::= \"a\"{0,131080}"), "more than 262144 parts");
   reads(strdup("root ::= (\"a\"{0,131080} \"b\")"), "more than 262144 parts");

@@ -9,7 +9,7 @@ static void a_mistake_is_one_line_with_its_column(void **state) {
   static const char *const bad[][2] = {
       {"a(b", "regular expression, column 2: this parenthesis is not closed"},
       {"a)", "column 2: this ) closes nothing; write \\)"},
-      {"a]", "column 2: a ] that closes nothing"},
+      {"a]", "column 2: this ] closes nothing"},
       {"[a", "column 1: this class does not end"},
       {"[]", "column 1: this class contains no character"},
       {"x[^\\s\\S]", "column 2: this class contains no character"},
@@ -81,7 +81,7 @@ static void reads(char *regex, const char *message) {
 static void bounds_are_where_they_are_said_to_be(void **state) {
   (void)state;
   char *closed = repeated("a", ")", REGEX_DEPTH, ""), *more = repeated("a", ")", REGEX_DEPTH + 1, "");
-  reads(repeated("", "(", REGEX_DEPTH - 1, closed), "a ) that closes nothing");
+  reads(repeated("", "(", REGEX_DEPTH - 1, closed), "this ) closes nothing");
   reads(repeated("", "(", REGEX_DEPTH, closed), NULL);
   reads(repeated("", "(", REGEX_DEPTH + 1, more), "column 201: more than 200 nested parentheses");
   free(closed), free(more);
