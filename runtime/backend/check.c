@@ -63,9 +63,10 @@ dt_status check_features(const dt_rows *rows, int distances, const dt_limits *gi
     if (!given && rows->position[i] == 0)
       return dt_fail(err, DT_EINPUT, "forward: row %d of a head begins a text and has no feature", i);
     if (given && (rows->sequence[i] >= given->sequences || rows->slot[i] >= given->slots))
-      return dt_fail(err, DT_EINPUT,
-                     "forward: row %d reads the feature of sequence %d, slot %d; there are %d sequences of %d slots", i,
-                     rows->sequence[i], rows->slot[i], given->sequences, given->slots);
+      return dt_fail(
+          err, DT_EINPUT,
+          "forward: row %d reads the feature of sequence %d, slot %d; the cache has %d x %d (sequences x slots)", i,
+          rows->sequence[i], rows->slot[i], given->sequences, given->slots);
   }
   return DT_OK;
 }
@@ -77,9 +78,10 @@ dt_status check_reading(const dt_rows *rows, const dt_limits *given, dt_error *e
                    rows->distance);
   for (int i = 0; i < rows->n; i++) {
     if (rows->sequence[i] >= given->sequences || rows->position[i] < 1 || rows->position[i] > given->slots)
-      return dt_fail(err, DT_EINPUT,
-                     "forward: row %d sees %d rows of sequence %d of the target; there are %d sequences of %d slots", i,
-                     rows->position[i], rows->sequence[i], given->sequences, given->slots);
+      return dt_fail(
+          err, DT_EINPUT,
+          "forward: row %d sees %d rows of sequence %d of the target; the cache has %d x %d (sequences x slots)", i,
+          rows->position[i], rows->sequence[i], given->sequences, given->slots);
     if (rows->distance && rows->path_len[i] < 2)
       return dt_fail(err, DT_EINPUT, "forward: row %d of a cross-attention head follows no row", i);
   }

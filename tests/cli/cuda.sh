@@ -34,8 +34,8 @@ it_names_the_types_that_it_takes() {
   refuses 2 "weights: 'q8' is not possible: the backend cuda cannot round weights" ar --backend cuda --weights q8 "${prompt[@]}"
   refuses 2 "--draft-weights: 'q4' is not possible: the backend cuda cannot round weights" \
     linear --backend cuda --draft-weights q4 "${prompt[@]}"
-  refuses 2 "--draft-vocab: the CUDA backend does not support it .--backend cpu has" linear --backend cuda --draft-vocab 600 "${prompt[@]}"
-  local none='the backend cuda does not support penalties, biases, grammars, min_tokens or log-probabilities .--backend cpu has.$'
+  refuses 2 "--draft-vocab: the CUDA backend does not support it .--backend cpu does" linear --backend cuda --draft-vocab 600 "${prompt[@]}"
+  local none='the backend cuda does not support penalties, biases, grammars, min_tokens or log-probabilities .--backend cpu does.$'
   refuses 2 "$none" ar --backend cuda --repeat-penalty 1.2 "${prompt[@]}"
   refuses 2 "$none" ar --backend cuda --grammar 'root ::= "a"' "${prompt[@]}"
   refuses 2 "$none" ar --backend cuda --logprobs 1 --json r.json "${prompt[@]}"
@@ -104,7 +104,7 @@ it_runs_draft_heads() {
   succeeds linear --cache-dtype q8 --compare ar --rounds 1 "${pair[@]}"
   refuses 2 "--draft-weights: 'q8' is not possible: the backend cuda cannot round weights" linear --draft-weights q8 "${pair[@]}"
   succeeds cascade -md2 "$models/mini-draft" --compare ar --rounds 1 "${pair[@]}" # a head, and a model beside it
-  refuses 2 '-md2: the backend cuda has no exit:2 .--backend cpu has' cascade -md2 exit:2 "${pair[@]}"
+  refuses 2 '-md2: the backend cuda does not support exit:2 .--backend cpu does' cascade -md2 exit:2 "${pair[@]}"
   rm -r head && mkdir head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head medusa || fail 'make_head.lua'
   succeeds dynatree --compare ar --rounds 1 "${pair[@]}"
 }

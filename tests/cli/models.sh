@@ -45,7 +45,7 @@ for _, m in ipairs(all.models) do by_name[m.name] = m end
 local whole = by_name["o/whole"]
 assert(whole.kind == "target" and whole.removable and whole.bytes == 13680864 and whole.path:find("snapshots/0123abcd$"))
 assert(by_name["mini-target"].removable == false and not by_name["mini-target"].problem)
-assert(by_name["o/junk"].problem:find("junk.gguf") and by_name["o/begun"].problem:find("dtrun pull continues"))
+assert(by_name["o/junk"].problem:find("junk.gguf") and by_name["o/begun"].problem:find("dtrun pull goes on"))
 LUA
   "$dtrun" run ./check.lua || fail 'ls --json'
 }

@@ -78,7 +78,7 @@ with dtrun.load(threads=1) as pair:
     assert json.loads(pair.generate(PROMPT, guided_json=json.dumps(schema), **held)["text"])["é"] in (1, 2)
     assert pair.generate(PROMPT, regex="a{3}", **held)["text"] == pair.generate(PROMPT, grammar='root ::= "aaa"', **held)["text"] == "aaa"
     assert [r["text"] for r in pair.generate_batch([PROMPT, PROMPT], guided_regex="b{2}", **held)] == ["bb", "bb"]
-    assert refused(pair.generate, PROMPT, regex="a", grammar='root ::= "a"') == "generate: grammar, json_schema and regex: give only one of them"
+    assert refused(pair.generate, PROMPT, regex="a", grammar='root ::= "a"') == "generate: grammar, json_schema and regex: give one of them"
     assert "regular expression, column 2: this parenthesis" in refused(pair.generate, PROMPT, regex="a(")
     assert "json_schema is not JSON" in refused(pair.generate, PROMPT, json_schema={"a": {1}})
     assert "json_schema=, grammar= (GBNF) or regex=" in refused(pair.generate, PROMPT, response_format={})

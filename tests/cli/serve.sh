@@ -203,7 +203,7 @@ it_refuses_with_the_reason() {
   refused 400 $bad '^stop: expected a text that is not empty' '{"prompt": "a", "stop": ""}'
   refused 400 $bad '^logit_bias' '{"prompt": "a", "logit_bias": {"no such token": 1}}'
   refused 400 $bad 'grammar' '{"prompt": "a", "grammar": "root ::= ("}'
-  refused 400 $bad 'give only one of them' '{"prompt": "a", "grammar": "root ::= [a]", "response_format": {"type": "json_object"}}'
+  refused 400 $bad 'give one of them' '{"prompt": "a", "grammar": "root ::= [a]", "response_format": {"type": "json_object"}}'
   refused 400 $bad 'frob' '{"prompt": "a", "json_schema": {"frob": 1}}'
   refused 400 exceed_context_size_error 'at most 63 leave room' "{\"prompt\": [$(seq -s, 1 64)]}"
   refused 400 $bad '^prompt.0.: expected a whole number from 0 to 4095' '{"prompt": [99999999]}'

@@ -106,7 +106,7 @@ function TestChat.test_mistakes_in_messages_raise()
   raises("message 1: content is a table, expected a text", { { role = "user", content = { { text = "x" } } } })
   raises("message 1: a string, expected {role = .., content = ..}", { "x" })
   raises("message 1: unknown key 'name' (known: content, role)", { { role = "user", content = "x", name = "y" } })
-  lu.assertErrorMsgContains("generate: prompt and messages: give only one of them", generate,
+  lu.assertErrorMsgContains("generate: prompt and messages: give one of them", generate,
     { prompt = "x", messages = { user } })
   lu.assertErrorMsgContains("a prompt is a boolean, expected a text, a prefix or a list of messages", generate,
     { prompt = true })

@@ -187,7 +187,7 @@ for prompt, pattern in (
 ):
     refused(TEXT, {"prompt": prompt}, pattern)
 for prompt, place in (("b " * 3000, "prompt"), (["a", "b " * 3000], "prompt[1]")):
-    error = refused(TEXT, {"prompt": prompt}, r"tokens, but the context is 2048", kind="exceed_context_size_error")
+    error = refused(TEXT, {"prompt": prompt}, r"tokens and the context 2048", kind="exceed_context_size_error")
     assert error["message"].startswith(place + ": ") and error["n_prompt_tokens"] > 2048 and error["n_ctx"] == 2048, error
 error = refused(CHAT, {"messages": [says("user", "b " * 3000)]}, r"^messages: it has", kind="exceed_context_size_error")
 assert error["n_prompt_tokens"] > 2048 and error["n_ctx"] == 2048

@@ -125,7 +125,7 @@ static void a_pass_keeps_to_the_targets_rows(void **state) {
     int position, length, distance;
     const char *says;
   } wrong[] = {{0, 1, 0, "sees 0 rows of sequence 0"},
-               {SLOTS + 1, 1, 0, "sees 9 rows of sequence 0 of the target; there are 1 sequences of 8 slots"},
+               {SLOTS + 1, 1, 0, "sees 9 rows of sequence 0 of the target; the cache has 1 x 8 (sequences x slots)"},
                {SLOTS, 1, 1, "follows no row"},
                {SLOTS, 1, -1, "and a distance of at least 0, not -1"}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
