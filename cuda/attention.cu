@@ -16,11 +16,12 @@
  *
  * An example: three rows of a tree, a, b (a child of a) and c (a's sibling), after a prefix of 300. Parts 0 and 1
  * (positions 0 to 255) are in every row's prefix: two units of three rows, `common` 128. Part 2 begins at 256: its
- * first 44 positions are in the prefix (`own` 44), the rest are paths: a's [a], b's [a b], c's [c]. With many heads
- * that is one unit of three rows (rows.cu: `together`), which is `apart`: positions 256 to 299 once for all, positions
- * 300 and 301 row by row; else three units of one row, which has all its positions for itself. Either way position 300
- * is one of the 16 from 288 on, and is added with those. Where two heads share each key head, `joined` is 2, and the
- * lines are a's first head, a's second, b's first, and so on: six. */
+ * first 44 positions are in the prefix (`own` 44), and the rest belong to the paths: a's [a], b's [a b], c's [c]. With
+ * many heads this is one unit of three rows (rows.cu: `together`), which is `apart`: positions 256 to 299 are computed
+ * once for all rows, positions 300 and 301 row by row. Otherwise these are three units of one row, each of which
+ * computes all its positions for itself. Either way position 300 is one of the 16 from 288 on, and is added with those.
+ * Where two heads share each key head, `joined` is 2, and the lines are a's first head, a's second, b's first, and so
+ * on: six. */
 #include "attention.cuh"
 #include "held.cuh"
 #include "launch.cuh"
@@ -50,8 +51,8 @@ static __device__ __forceinline__ room rooms(int *slot) {
   s.values_of = s.own_score + OWN * SPLIT;
   return s;
 }
-template <int DIM> constexpr int PITCH = DIM + 8; /* a warp's rows have no bank in common; nor have its values, */
-/* this far apart, but for two rows each of q8 with 80 numbers. */
+template <int DIM> constexpr int PITCH = DIM + 8; /* no two rows of a warp share a bank; nor do its values, */
+/* at this distance, except for pairs of rows in q8 with 80 numbers. */
 template <int DIM, held H> constexpr int VALUE_PITCH = H == HELD_Q8 ? DIM + 16 : PITCH<DIM>;
 static_assert(KEYS * sizeof(uint16_t) == GROUP * sizeof(float), "values lie where their sums will");
 static_assert(VALUE_PITCH<32, HELD_Q8> <= 2 * PITCH<32> &&
@@ -62,7 +63,7 @@ template <int DIM>
 constexpr int SHARED = sizeof(int) * (SPLIT + GROUP + OWN * SPLIT) +
                        sizeof(float) * (2 * WARPS * GROUP + OWN * SPLIT + WARPS * GROUP * PITCH<DIM>);
 
-/* Scores of N times 8 keys. As its k of the product, a lane takes dimensions d + 4 t .. + 3 of a line and of a key. */
+/* Scores of N times 8 keys. For the k of the product, a lane takes dimensions d + 4 t .. + 3 of a line and of a key. */
 template <number TYPE, int DIM, held H, int N>
 static __device__ __forceinline__ void multiply_keys(const uint16_t *lower, const uint16_t *upper,
                                                      const stored<H> *const (&key_of)[N], float (&score)[N][4]) {
@@ -128,7 +129,7 @@ static __device__ __forceinline__ void add_values(const unsigned (&weights)[4], 
 /* A unit of work of `joined` heads from `head` on, which share their keys. */
 struct work {
   int row0, rows, part, own, head;
-  int list; /* of the cache's lists of slots, the one that has the keys of these heads */
+  int list; /* the list of slots in the cache that has the keys of these heads */
 };
 
 static __device__ __forceinline__ int lines_of(const attention &a, const work &u) { return u.rows * a.joined; }
@@ -142,7 +143,7 @@ static __device__ __forceinline__ size_t row_at(const attention &a, const work &
   return ((size_t)u.list * a.slots + slot) * row_length(H, DIM);
 }
 
-/* Of a line: its row in the unit; whether it is of a row; its place among the heads of all rows. */
+/* For a line: its row in the unit; whether it belongs to a row; its place among the heads of all rows. */
 static __device__ __forceinline__ int row_of(const attention &a, int line) { return line * a.inverse >> 8; }
 static __device__ __forceinline__ bool is_of(const attention &a, int line, int row) {
   return (unsigned)(line - row * a.joined) < (unsigned)a.joined;
@@ -219,7 +220,7 @@ static __device__ __forceinline__ void add_own(const attention &a, const work &u
   int first = u.own / KEYS, items = u.rows * (WARPS - first);
   for (int item = warp; item < items; item += WARPS) {
     int r = item % u.rows, of_warp = first + item / u.rows, begin = of_warp * KEYS, end = begin + KEYS;
-    int count = (count_of(a, u, r) + 15) / 16 * 16; /* behind them all weights are zero */
+    int count = (count_of(a, u, r) + 15) / 16 * 16; /* after them all weights are zero */
     if (end > count) end = count;
     if (begin >= end) continue;
     if (begin < u.own) begin = u.own / 16 * 16;
@@ -248,8 +249,8 @@ static __device__ __forceinline__ void add_own(const attention &a, const work &u
 /* Adds the parts of the lines whose last part this block has finished, each line's in order: out = sum of parts / sum
  * of exponentials. A thread takes EACH dimensions of a line. AT_ONCE parts are loaded before the first is added: with a
  * trip to the second-level cache for each, this would be most of attention's time. So no branch may depend on a part,
- * since the compiler loads it after the branch. Where parts end, the first of these stands for those that are not
- * there, with the weight zero. */
+ * since the compiler loads it after the branch. Missing parts at the end are replaced by the first part of the group,
+ * with the weight zero. */
 template <number TYPE, int DIM>
 static __device__ __forceinline__ void combine(const attention &a, const work &u, const room &s) {
   constexpr int EACH = 4, ITEMS = DIM / EACH, AT_ONCE = 8;

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 dt_status cuda_check(dt_backend *b, cudaError_t e, const char *what, dt_error *err) {
-  if (b->broken) return dt_fail(err, DT_EDEVICE, "the GPU has failed before: start anew, or use --backend cpu");
+  if (b->broken) return dt_fail(err, DT_EDEVICE, "the GPU has failed before: start dtrun again, or use --backend cpu");
   if (e == cudaSuccess) return DT_OK;
   b->broken = e != cudaErrorMemoryAllocation;
-  return dt_fail(err, DT_EDEVICE, "the GPU failed while %s: %s (--backend cpu does without it)", what,
+  return dt_fail(err, DT_EDEVICE, "the GPU failed while %s: %s (--backend cpu works without it)", what,
                  cudaGetErrorString(e));
 }
 
@@ -24,9 +24,10 @@ dt_status arena_open(dt_backend *b, arena *a, const char *what, size_t *account,
     size_t left = 0, total = 0;
     cudaGetLastError(); /* clears the error, which is reported here */
     cudaMemGetInfo(&left, &total);
-    return dt_fail(err, DT_ENOMEM,
-                   "out of GPU memory: %s needs %.1f MB, %.1f of %.1f MB are free (--backend cpu uses the host's)",
-                   what, (double)a->size * 1e-6, (double)left * 1e-6, (double)total * 1e-6);
+    return dt_fail(
+        err, DT_ENOMEM,
+        "out of GPU memory: %s needs %.1f MB, %.1f of %.1f MB are free (--backend cpu uses the host's memory)", what,
+        (double)a->size * 1e-6, (double)left * 1e-6, (double)total * 1e-6);
   }
   if (e == cudaSuccess) {
     a->base = static_cast<char *>(p);
@@ -87,23 +88,23 @@ static bool cuda_present(void) {
   return there;
 }
 
-/* Where there is no driver at all, the runtime calls it too old, too: then it has no version. */
+/* If there is no driver at all, the runtime also reports one that is too old, but without a version. */
 static const char *cuda_unusable(void) {
   static char why[100];
   int n = 0, driver = 0;
   bool old =
       count_devices(&n) == cudaErrorInsufficientDriver && cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0;
   cudaGetLastError();
-  snprintf(why, sizeof why, "its driver is for CUDA %d.%d, this dtrun needs one for CUDA %d.%d", driver / 1000,
+  snprintf(why, sizeof why, "its driver supports CUDA %d.%d, but this dtrun needs CUDA %d.%d", driver / 1000,
            driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
   return old ? why : nullptr;
 }
 
-/* In the order of `held`. Those of 16 bits have the type of the model's weights, F16 or BF16. */
+/* In the order of `held`. Caches with 16 bits have the type of the model's weights, F16 or BF16. */
 static const char *const CACHE_DTYPES[] = {"16-bit", "q8", nullptr};
 static const char *const WEIGHT_DTYPES[] = {nullptr}, *const ACTIVATIONS[] = {nullptr};
 
-/* A number of rows that the environment may lower. */
+/* A number of rows, which an environment variable may lower. */
 static int most_rows(const char *name) {
   const char *asked = getenv(name);
   int rows = asked ? atoi(asked) : ROWS;
@@ -114,21 +115,21 @@ static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, 
   int n = 0, major = 0;
   cudaDeviceProp device = {};
   if (options->variant)
-    return dt_fail(err, DT_EINPUT, "the CUDA backend has no variant '%s': --backend cuda", options->variant);
+    return dt_fail(err, DT_EINPUT, "the CUDA backend has no variant '%s': use --backend cuda", options->variant);
   int caches = 0;
   while (options->cache_dtype && CACHE_DTYPES[caches] && strcmp(options->cache_dtype, CACHE_DTYPES[caches])) caches++;
   if (!CACHE_DTYPES[caches])
-    return dt_fail(err, DT_EINPUT, "caches: the type '%.40s' is unknown to the GPU", options->cache_dtype);
+    return dt_fail(err, DT_EINPUT, "caches: the CUDA backend does not support the type '%.40s'", options->cache_dtype);
   cudaError_t e = count_devices(&n);
   if (e == cudaSuccess) e = cudaGetDeviceProperties(&device, 0);
   if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
   if (e != cudaSuccess)
-    return dt_fail(err, DT_EDEVICE, "no GPU can be used: %s (--backend cpu does without one)", cudaGetErrorString(e));
+    return dt_fail(err, DT_EDEVICE, "no GPU can be used: %s (--backend cpu works without one)", cudaGetErrorString(e));
   if (major < 8)
-    return dt_fail(err, DT_EDEVICE,
-                   "no GPU can be used: %s has compute capability %d.x, at least 8.0 is needed (--backend cpu "
-                   "does without one)",
-                   device.name, major);
+    return dt_fail(
+        err, DT_EDEVICE,
+        "no GPU can be used: %s has compute capability %d.x, at least 8.0 is needed (--backend cpu works without one)",
+        device.name, major);
   dt_backend *b = new (std::nothrow) dt_backend();
   if (!b) return dt_fail_memory(err, "the CUDA backend", sizeof *b);
   b->memory.on_device = true;

@@ -75,7 +75,7 @@ static void layout(dt_cache *c, const dt_weights *w) {
   for (pass_rows &rows : c->rows) rows = lay_rows(take<char>(&c->scratch_arena, rows_bytes(c)));
 }
 
-/* A cache that has its sizes, and no memory yet. */
+/* Makes a cache with its sizes, without memory. */
 static void measure(dt_cache *c, const dt_weights *w, int sequences, int slots) {
   c->sequences = sequences;
   c->slots = slots;
@@ -199,7 +199,7 @@ dt_status cuda_move(dt_cache *c, int sequence, const int32_t *from, const int32_
 }
 
 /* Copies slots first..first+n-1 of a sequence, heads and then features, between the cache and contiguous memory: out of
- * the cache if `to` is not null, else into it. */
+ * the cache if `to` is not null, otherwise into it. */
 static dt_status copy_slots(const dt_cache *c, int sequence, int first, int n, void *to, const void *from,
                             cudaMemcpyKind kind, dt_error *err) {
   dt_backend *b = c->weights->backend;
@@ -239,7 +239,7 @@ dt_status cuda_restore(dt_cache *c, int sequence, const dt_snapshot *s, dt_error
   dt_status status = check_slots("restore", sequence, nullptr, 0, limits_of(c), err);
   if (status != DT_OK) return status;
   if (s->heads != (int)cache_heads(*c->weights) || s->width != (int)width(c) || s->wide != c->kept.width)
-    return dt_fail(err, DT_EINPUT, "restore: the snapshot is of another model");
+    return dt_fail(err, DT_EINPUT, "restore: the snapshot belongs to another model");
   if (s->n > c->slots) return dt_fail(err, DT_EINPUT, "restore: %d slots, the cache has %d", s->n, c->slots);
   return copy_slots(c, sequence, 0, s->n, nullptr, s->data.base, cudaMemcpyDeviceToDevice, err);
 }

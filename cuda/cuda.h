@@ -1,5 +1,6 @@
-/* The CUDA backend: f16 or bf16 weights, products by tensor cores with f32 sums, an f32 residual stream, caches of 16
- * bits or in q8. It is exact as backend.h demands; README.md in this folder says how. */
+/* The CUDA backend: F16, BF16 and quantized weights, products on tensor cores with f32 sums, an f32 residual stream,
+ * and caches with 16 bits or in q8. It meets the exactness contract of backend.h; README.md in this folder explains
+ * how. */
 #ifndef DT_CUDA_H
 #define DT_CUDA_H
 

@@ -30,7 +30,7 @@ static entry begin_feature(enqueuer *q) {
   return made;
 }
 
-/* x is the feature; q, k and v read its norm beside the embedding's norm. */
+/* x is the feature; q, k and v read the norm of the embedding and the norm of x side by side. */
 static void begin_eagle3(enqueuer *q) {
   const draft_head &h = q->w->head;
   run(q, job_beside_x(q, TOKEN, h.token_norm, h.pair, 0), 1);

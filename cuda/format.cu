@@ -28,12 +28,12 @@ const char *stored_name(dt_dtype type, packing packed, number format) {
   return spelled[packed != BITS16 ? type : format == F16 ? DT_F16 : DT_BF16];
 }
 
-/* What makes a code a number, in F16. */
+/* The factors that turn a code into a number, in F16. */
 struct factors {
   uint16_t scale, offset;
 };
 
-/* Those of group g of 16 numbers. */
+/* Returns the factors of group g of 16 numbers. */
 static factors factors_of(dt_dtype type, const dt_codes &from, int g) {
   int block = g / 2;
   float d = widen<F16>(from.d);

@@ -8,23 +8,25 @@ extern "C" {
 #include "model/types_apart.h"
 }
 
-/* F16 and BF16 stay as they are; quantized weights become F16. false: the device cannot compute with this type. */
+/* Chooses the format for weights of a type: F16 and BF16 do not change, and quantized weights become F16. False: the
+ * device cannot compute with this type. */
 bool format_of(dt_dtype, number *);
 
-/* How a matrix of this type is kept where activations are F16. BITS16: of other types than Q4_0, Q4_1, Q5_0, Q5_1,
- * Q8_0, Q4_K, Q5_K and Q6_K. */
+/* Returns how a matrix of this type is stored if activations are F16: packed for Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K,
+ * Q5_K and Q6_K; BITS16 for all other types. */
 packing packing_of(dt_dtype);
 
-/* The name of what a matrix is kept as: of its type if it is packed, else of the format. One pointer for each name. */
+/* Returns the name of the type that a matrix has on the device: its own type if it is packed, otherwise the format.
+ * Equal names have equal pointers. */
 const char *stored_name(dt_dtype, packing, number format);
 
-/* Converts n numbers of a row of any type to a format; rounds them if format_of names another format. Of a type that
- * can be packed the numbers in F16 are those that the kernels compute from its codes: see record.cuh. wide: room for n
- * numbers. */
+/* Converts n numbers of a row of any type to a format, rounding them if format_of names another format. For a type that
+ * can be packed, the numbers in F16 are equal to those that the kernels compute from the codes (record.cuh). wide: room
+ * for n numbers. */
 void to_format(dt_dtype, number format, const void *row, int n, float *wide, uint16_t *out);
 
-/* The codes of a row of n numbers of a type that can be packed, a byte each; then for every 16 numbers their scale and
- * offset. */
+/* Writes the codes of a row of n numbers of a type that can be packed, one byte each, followed by a scale and an offset
+ * for every 16 numbers. */
 void to_codes(dt_dtype, const void *row, int n, uint8_t *out);
 
 #endif

@@ -285,17 +285,18 @@ dt_status cuda_warm_up(dt_weights *w, dt_error *err) {
 static dt_status check_given(const dt_weights *w, const dt_rows *rows, dt_error *err) {
   const dt_cache *from = rows->features;
   if (from && from->weights != w->head.target)
-    return dt_fail(err, DT_EINPUT, "forward: features of another model than the head's target");
+    return dt_fail(err, DT_EINPUT, "forward: the features belong to another model than the head's target");
   dt_limits given = from ? dt_limits{0, 0, from->sequences, from->slots} : dt_limits{};
   return check_features(rows, w->head.distances, from ? &given : nullptr, err);
 }
 
 dt_status cuda_forward(dt_weights *w, dt_cache *c, const dt_rows *rows, const dt_out *out, dt_error *err) {
   if (out && (out->want == DT_WANT_NOTHING || out->n == 0)) out = nullptr;
-  if (c->weights != w) return dt_fail(err, DT_EINPUT, "forward: the cache is of another model");
+  if (c->weights != w) return dt_fail(err, DT_EINPUT, "forward: the cache belongs to another model");
   dt_status status = check_pass(rows, out, dt_limits{w->shape.vocab, w->shape.context, c->sequences, c->slots}, err);
   if (status == DT_OK && out && w->ids && out->want != DT_WANT_TOPK)
-    status = dt_fail(err, DT_EINPUT, "forward: a model with %d of its output rows has candidates only", w->outputs);
+    status =
+        dt_fail(err, DT_EINPUT, "forward: a model with only %d of its output rows returns only candidates", w->outputs);
   if (status == DT_OK && w->head.target) status = check_given(w, rows, err);
   if (status == DT_OK) status = cuda_check(w->backend, cudaSetDevice(w->backend->device), "being chosen", err);
   int first = 0, wanted = 0;

@@ -6,13 +6,13 @@
 #include <cublasLt.h>
 #include <new>
 
-constexpr int MOST_GEMMS = 16; /* shapes of the products of a model, at most */
+constexpr int MOST_GEMMS = 16; /* maximum number of shapes of a model's products */
 constexpr uint32_t ALIGNED = 16;
 
 struct gemm_plan {
   gemm shape;
   cublasLtMatmulDescOpaque_t product;
-  cublasLtMatrixLayoutOpaque_t weights, input, out; /* transposed: BLAS reads by column, ours lie by row */
+  cublasLtMatrixLayoutOpaque_t weights, input, out; /* transposed: BLAS reads by column, but ours are stored by row */
   cublasLtMatmulAlgo_t algorithm;
 };
 

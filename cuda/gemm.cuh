@@ -1,11 +1,11 @@
-/* Products of many rows at once, by cuBLASLt. */
+/* Products of many rows at once, computed by cuBLASLt. */
 #ifndef DT_CUDA_GEMM_CUH
 #define DT_CUDA_GEMM_CUH
 
 #include "internal.cuh"
 
-/* out[row][output] = the sum over k of input[row][k] * weights[output][k], for CHUNK rows, in one order for each
- * shape. */
+/* out[row][output] = the sum over k of input[row][k] * weights[output][k], for CHUNK rows. The order of the sum depends
+ * only on the shape. */
 struct gemm {
   number type;
   int outputs, k;          /* weights: [outputs][k] */
@@ -15,7 +15,7 @@ struct gemm {
 
 cudaError_t gemms_open(gemm_library **); /* cudaErrorNotSupported: cuBLASLt is not installed */
 void gemms_free(gemm_library *);         /* null: does nothing */
-/* cudaErrorNotSupported: the library cannot compute it. */
+/* Enqueues a product. cudaErrorNotSupported: the library cannot compute it. */
 cudaError_t multiply(gemm_library *, const gemm &, const uint16_t *weights, const uint16_t *input, float *out,
                      cudaStream_t);
 

@@ -1,4 +1,4 @@
-/* Queries and keys that have norms before their rotation: see heads.cu. */
+/* Norms of queries and keys before their rotation: see heads.cu. */
 #ifndef DT_CUDA_HEADS_CUH
 #define DT_CUDA_HEADS_CUH
 
@@ -10,7 +10,7 @@ struct head_norms {
   float eps;
 };
 
-/* Normalizes and rotates queries and keys in place, where the spread has written them without rotating them. */
+/* Normalizes and rotates queries and keys in place; the spread has written them without rotating them. */
 cudaError_t normalize_heads(const queue &, number type, spread, const head_norms &, int rows);
 
 #endif

@@ -1,7 +1,6 @@
-/* How caches hold a row: the keys, or the values, of one head in one slot. In 16 bits they are numbers of the
- * activations' type. In q8 they are codes of 8 bits, to each of which 128 is added, and then a scale in F16 for each
- * SCALED of them (the last may be for 16). A number is code * scale, rounded to the activations' type when it is
- * read. */
+/* How caches store a row: the keys or the values of one head in one slot. With 16 bits, a row has numbers of the
+ * activations' type. In q8 it has 8-bit codes, to which 128 is added, followed by a scale in F16 for every SCALED of
+ * them (the last scale may be for 16). A number is code * scale, rounded to the activations' type when it is read. */
 #ifndef DT_CUDA_HELD_CUH
 #define DT_CUDA_HELD_CUH
 
@@ -11,13 +10,13 @@
 
 constexpr int SCALED = 32;
 
-/* A number of 16 bits, or a code. */
+/* A number with 16 bits, or a code. */
 template <held H> using stored = std::conditional_t<H == HELD_Q8, unsigned char, uint16_t>;
 
-/* A row is moved and copied in pieces of eight of these; it has a whole number of them. */
+/* A row is moved and copied in pieces of eight elements; it has a whole number of pieces. */
 template <held H> using row_piece = std::conditional_t<H == HELD_Q8, uint2, uint4>;
 
-/* The distance of two rows, in the same. `dim` is one of the widths of padded_head() in upload.cu. */
+/* The distance between two rows, in elements. `dim` is one of the widths of padded_head() in upload.cu. */
 __host__ __device__ constexpr int row_length(held h, int dim) {
   return h == HELD_Q8 ? dim + ((dim + SCALED - 1) / SCALED * 2 + 7) / 8 * 8 : dim;
 }
@@ -25,13 +24,13 @@ inline size_t row_bytes(held h, int dim) {
   return (size_t)row_length(h, dim) * (h == HELD_Q8 ? sizeof(stored<HELD_Q8>) : sizeof(stored<HELD_16>));
 }
 
-/* The scale of the number at dimension d. */
+/* Returns the scale of the number at dimension d. */
 template <int DIM> static __device__ __forceinline__ float scale_at(const unsigned char *row, int d) {
   return widen<F16>(reinterpret_cast<const uint16_t *>(row + DIM)[d / SCALED]);
 }
 
-/* Four codes times a scale, two in a register. A code c is made the float 2^15 + 128 + c; the rest is exact, before one
- * rounding. */
+/* Returns four codes times a scale, two in a register. A code c becomes the float 2^15 + 128 + c; everything after that
+ * is exact, before a single rounding. */
 template <number TYPE> static __device__ __forceinline__ uint2 widen_codes(unsigned four, float scale) {
   float less = -32896.0f * scale, x[4];
 #pragma unroll
@@ -40,7 +39,7 @@ template <number TYPE> static __device__ __forceinline__ uint2 widen_codes(unsig
   return make_uint2(narrow2<TYPE>(x[0], x[1]), narrow2<TYPE>(x[2], x[3]));
 }
 
-/* Numbers of a row from dimension d on, which is a multiple of their number; two in a register. */
+/* Loads numbers of a row from dimension d on, two in a register; d is a multiple of their number. */
 template <number TYPE, int DIM> static __device__ __forceinline__ unsigned load_two(const uint16_t *row, int d) {
   return *reinterpret_cast<const unsigned *>(row + d);
 }
@@ -63,8 +62,8 @@ template <number TYPE, int DIM> static __device__ __forceinline__ uint4 load_eig
   return make_uint4(first.x, first.y, second.x, second.y);
 }
 
-/* A lane that loads four numbers in each 16, from the at-th on, keeps this place of a row: that of its first or, in q8,
- * where it needs the row's scales, the row's. d is a multiple of 16. */
+/* The position in a row that a lane remembers if it loads four numbers in each 16, beginning with the at-th: that of
+ * its first number or, in q8, where it also needs the scales, the beginning of the row. d is a multiple of 16. */
 template <held H> static __device__ __forceinline__ int kept_at(int at) { return H == HELD_Q8 ? 0 : at; }
 template <number TYPE, int DIM> static __device__ __forceinline__ uint2 load_kept(const uint16_t *kept, int d, int) {
   return load_four<TYPE, DIM>(kept, d);
@@ -74,11 +73,12 @@ static __device__ __forceinline__ uint2 load_kept(const unsigned char *row, int 
   return widen_codes<TYPE>(*reinterpret_cast<const unsigned *>(row + d + at), scale_at<DIM>(row, d));
 }
 
-/* Rounds rows of a layer that its product left in 16 bits, and writes them to the cache in q8: see hold.cu. */
+/* Rounds rows of a layer, which the product has written with 16 bits, and writes them to the cache in q8: see
+ * hold.cu. */
 struct hold_job {
   const int *n;               /* on the device */
   const uint16_t *fresh;      /* number d of row r in list l at (l * fresh_rows + r) * dim + d */
-  int fresh_rows, lists, dim; /* `lists`: of the layer, keys of its heads and then values */
+  int fresh_rows, lists, dim; /* lists: of the layer, the keys of its heads and then their values */
   unsigned char *to;          /* row of sequence s, list l, slot p: the ((s * sequence_stride + l) * slots + p)th */
   const int32_t *sequence, *slot;
   size_t sequence_stride;

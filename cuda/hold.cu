@@ -5,7 +5,7 @@
 #include "launch.cuh"
 
 constexpr float MOST_CODE = 127.0f;
-/* Of F16: MOST_CODE times the next one would be rounded to infinity when it is read. */
+/* The largest scale in F16: MOST_CODE times the next larger one would become infinite when it is read. */
 constexpr float MOST_SCALE = 515.5f;
 
 /* The least scale, at least 2^-24, that times MOST_CODE is not below `largest`; 0 if that is 0; NaN if no scale in F16

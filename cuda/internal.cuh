@@ -11,25 +11,26 @@ extern "C" {
 #include "device.cuh"
 #include "turns.h"
 
-constexpr int MULTIPROCESSORS = 132; /* of an H100 or H200: numbers of blocks are chosen for it */
-constexpr int WIDE_ROWS = 144;       /* rows of one block of a matrix product, at most */
+constexpr int MULTIPROCESSORS = 132; /* of an H100 or H200; numbers of blocks are chosen for it */
+constexpr int WIDE_ROWS = 144;       /* maximum number of rows of one block of a matrix product */
 constexpr int BLOCK_TILES = 9;       /* tiles of 16 outputs of a block in a product of more than 64 rows */
-constexpr int ROWS = 288;            /* rows of a pass on the device, at most; a longer pass runs in parts, in order */
-constexpr int CHUNK = 512;           /* rows of a prompt whose products are computed together */
-constexpr int CHUNK_GROUP = 256;     /* rows of a chunk that share buffers of ROWS rows */
-constexpr int PIECE = 4096; /* outputs of a chunk's product that are computed together, at most; a multiple of 16 */
-constexpr int PATH = 64;    /* slots of paths per row for which there is room, on average */
-constexpr int GROUP = 16;   /* heads of rows whose attention to a shared prefix is computed together */
-constexpr int OWN = 8;      /* heads of rows of a tree that share a part where their paths begin */
-constexpr int PLACES = 512; /* attention blocks that a device runs at once: with fewer, rows share no work */
-constexpr int SPLIT = 128;  /* keys of one part of an attention: part s begins at logical position s * SPLIT */
-constexpr int PARTIALS = 8; /* parts of the sum over k of a matrix product, at most */
+constexpr int ROWS = 288;  /* maximum number of rows of a pass on the device; a longer pass runs in parts, in order */
+constexpr int CHUNK = 512; /* rows of a prompt whose products are computed together */
+constexpr int CHUNK_GROUP = 256; /* rows of a chunk that share buffers of ROWS rows */
+constexpr int PIECE =
+    4096; /* maximum number of outputs of a chunk's product that are computed together; a multiple of 16 */
+constexpr int PATH = 64;          /* average number of path slots per row for which there is room */
+constexpr int GROUP = 16;         /* heads of rows whose attention to a shared prefix is computed together */
+constexpr int OWN = 8;            /* heads of rows of a tree that share a part where their paths begin */
+constexpr int PLACES = 512;       /* attention blocks that a device runs at once: with fewer, rows share no work */
+constexpr int SPLIT = 128;        /* keys of one part of an attention: part s begins at logical position s * SPLIT */
+constexpr int PARTIALS = 8;       /* maximum number of parts of the sum over k of a matrix product */
 constexpr int LOGIT_BLOCK = 1024; /* ids whose logits are reduced together */
 constexpr int MAX_HEAD = 256, MAX_HIDDEN = 8192;
 static_assert(GROUP == TURN_STEP && ROWS % GROUP == 0, "a turn has whole groups");
 static_assert(OWN == TURN_STEP / 2, "a row's heads that are computed together fit where rows have their own keys");
 
-/* A stream, and whether its kernels are dependent launches: what a stream itself cannot be asked while it is
+/* A stream, and whether its kernels are dependent launches, which cannot be queried from a stream while it is
  * captured. */
 struct queue {
   cudaStream_t stream;
@@ -44,20 +45,20 @@ struct dt_backend {
   int device;
   queue stream;
   bool overlaps, graphs; /* whether kernels of passes are dependent launches, and passes are graphs */
-  const char *refused;   /* the driver's reason, where one of these was given up; else null */
-  bool widens;           /* whether matrices that could be packed are not: the results are the same */
+  const char *refused;   /* the driver's reason if one of these was given up; otherwise null */
+  bool widens;           /* whether matrices are not packed, although they could be; results are the same */
   bool guards;           /* see arena */
-  held caches;           /* of all models */
-  int turn;              /* rows whose attention runs at once, at most */
-  int rows;              /* rows of a pass, at most; more are several passes, with the same bits */
+  held caches;           /* for the caches of all models */
+  int turn;              /* maximum number of rows whose attention runs at once */
+  int rows;              /* maximum number of rows of a pass; more run as several passes, with the same bits */
   bool broken;           /* the device cannot recover from an error: every call fails from now on */
   dt_memory memory;
   char name[256], description[300];
 };
 
 /* Device memory that the same code lays out twice: first with base null, to measure it, then with memory. With guards
- * (DTRUN_GUARD=1 in the environment) each array has memory of its own, so that a tool that watches allocations sees an
- * array that is left. */
+ * (DTRUN_GUARD=1 in the environment) each array has a separate allocation, so that a memory checker detects an access
+ * outside of an array. */
 struct arena {
   char *base;
   size_t used, size;
@@ -71,17 +72,17 @@ template <class T> T *take(arena *a, size_t count) {
   if (!a->base) return nullptr;
   return static_cast<T *>(a->guards ? arena_apart(a, bytes) : a->base + at);
 }
-void describe_device(dt_backend *); /* again, after `overlaps` or `graphs` changed */
+void describe_device(dt_backend *); /* called again after `overlaps` or `graphs` changed */
 dt_status arena_open(dt_backend *, arena *, const char *what, size_t *account, dt_error *); /* zeroed */
 void arena_close(arena *, size_t *account);
 
-/* DT_OK, or fails with one line that names `what` and suggests the CPU backend. */
+/* Returns DT_OK, or fails with one line that names `what` and suggests the CPU backend. */
 dt_status cuda_check(dt_backend *, cudaError_t, const char *what, dt_error *);
 
-/* How a matrix keeps its weights: as numbers of 16 bits, or as codes of 4 to 8 bits with scales: see record.cuh. */
+/* How a matrix stores its weights: as numbers of 16 bits, or as codes of 4 to 8 bits with scales (see record.cuh). */
 enum packing { BITS16, BITS4, BITS5, BITS6, BITS8, PACKINGS };
 
-/* 16 bytes each, of the weights of a tile in one step. */
+/* The number of 16-byte pieces of a tile's weights in one step. */
 __host__ __device__ constexpr int pieces_of(packing p) {
   constexpr int pieces[PACKINGS] = {64, 20, 24, 28, 34};
   return pieces[p];
@@ -89,19 +90,19 @@ __host__ __device__ constexpr int pieces_of(packing p) {
 
 /* A matrix laid out for the tensor cores: see pack.cu. */
 struct matrix {
-  number format; /* type of its weights, as the tensor cores take them */
+  number format; /* type in which the tensor cores get its weights */
   packing packed;
   uint4 *data;  /* [tiles][steps][pieces_of(packed)] */
   float2 *bias; /* [tiles * 8], one for each pair of outputs */
-  int first;    /* its first tile; those before it, for which data has no room, belong to another matrix */
-  int tiles;    /* number of tiles, of 8 pairs of outputs each, with those before the first */
+  int first;    /* its first tile; the tiles before it belong to another matrix and are not in `data` */
+  int tiles;    /* number of tiles (8 pairs of outputs each), including those before the first */
   int steps;    /* number of steps, of 32 k each */
-  int splits;   /* parts of k that are summed separately: a constant of the shape */
+  int splits;   /* number of parts of k that are summed separately; depends only on the shape */
 };
 
-/* Rows that a product multiplies, in the weights' type; columns past the last are zero. Rows of a pass lie as tensor
- * cores take them: 8 rows by 32 columns together, row by row; then the next 32 columns. Rows of a prompt's chunk, which
- * the library multiplies, lie row by row. */
+/* Rows that a product multiplies, in the weights' type; columns after the last are zero. Rows of a pass are stored in
+ * the order that tensor cores need: blocks of 8 rows by 32 columns, row by row, and then the next 32 columns. Rows of a
+ * prompt's chunk, which the library multiplies, are stored row by row. */
 struct operand {
   uint16_t *at;
   int ld; /* a multiple of 32 */
@@ -110,7 +111,7 @@ struct operand {
     return tiled ? (size_t)(row / 8) * 8 * ld + column / 32 * 256 + row % 8 * 32 + column % 32
                  : (size_t)row * ld + column;
   }
-  /* The operand without its first rows, a multiple of 8, and first columns, a multiple of 32. */
+  /* Returns the operand without its first rows (a multiple of 8) and its first columns (a multiple of 32). */
   operand behind(int rows, int columns) const { return {at + place(rows, columns), ld, tiled}; }
 };
 struct operands {
@@ -122,20 +123,21 @@ struct layer {
   float *norm1, *norm1_bias, *norm2, *norm2_bias; /* [hidden]; biases may be null */
   float2 *q_norm, *k_norm; /* [head_dim / 2] in the order of the pairs of outputs; null: no norm */
   matrix in;               /* q, k and v of all heads; parallel residual: then the MLP's up, or gate and up */
-  matrix rest;             /* the last tiles of `in`, where these are packed otherwise; else it has no tiles */
+  matrix rest;             /* the last tiles of `in`, if they are packed differently; otherwise it has no tiles */
   matrix up;               /* sequential residual only */
   matrix out;              /* o; parallel residual: o and down side by side, with `cat` as input */
   matrix down;             /* sequential residual only */
 };
 
-/* The features that a cache keeps of its rows: sequence s, slot p at ((s * slots) + p) * width. */
+/* The features of a cache's rows: that of sequence s, slot p is at ((s * slots) + p) * width. */
 struct features {
   float *at;
   int slots, width;
   bool operator==(const features &) const = default;
 };
 
-/* The weights of a draft head beside those of a model: see dt_head_desc. Its layer reads `pair` (EAGLE-3) or x. */
+/* The weights that a draft head has in addition to those of a model: see dt_head_desc. Its layer reads `pair` (EAGLE-3)
+ * or x. */
 struct draft_head {
   const dt_weights *target; /* null: not a head */
   dt_head_kind kind;
@@ -147,26 +149,26 @@ struct draft_head {
   float *token_norm, *feature_norm;
   int distances, blocks; /* of a Medusa head */
   matrix block[DT_DISTANCES][DT_BLOCKS], output[DT_DISTANCES];
-  operand given, pair; /* scratch of a pass: fc's input from the target; embedding and feature side by side */
+  operand given, pair; /* scratch of a pass: the input of fc from the target; the embedding and feature side by side */
 };
 
-/* The rows of a pass as the kernels read them: filled on the host, copied at once. The arrays lie after the header. */
+/* The rows of a pass as the kernels read them: filled on the host and copied at once. The arrays follow the header. */
 struct pass_header {
   int n, wanted, units, top_k, top_ids;
   dt_window window;
-  int turns; /* of dt_cache.turn rows each; `units` is that of each turn */
+  int turns; /* number of turns, with dt_cache.turn rows each; `units` is the number in each turn */
 };
 struct pass_rows {
   pass_header *header;
-  dt_sampling *sampling;                                                   /* [ROWS], of the wanted rows */
+  dt_sampling *sampling;                                                   /* [ROWS] for the wanted rows */
   int32_t *token, *position, *sequence, *slot, *prefix, *path_at, *wanted; /* [ROWS] */
-  /* Of attention, eight numbers for each unit. First row of its turn, rows (0: this unit is none), part, and the key of
-   * it from which each row has its own (SPLIT: none); then of the last of these rows: sequence, prefix, path_at,
-   * position. So a block has all that it needs to find its keys at once. */
+  /* The units of attention, eight numbers each: the first row in its turn; the number of rows (0: an unused unit); the
+   * part; the key in the part from which each row has its own keys (SPLIT: none); and the sequence, prefix, path_at and
+   * position of the last of these rows. With these a block can find its keys at once. */
   int4 *unit;
-  int32_t *path; /* row r's path begins at path_at[r]; paths lie after the units, in the same memory */
+  int32_t *path; /* the path of row r begins at path_at[r]; paths follow the units in the same memory */
 
-  /* The rows as one turn of attention sees them: without the rows and units of the turns before it. */
+  /* Returns the rows as one turn of attention sees them, without the rows and units of earlier turns. */
   pass_rows behind(int rows, int units) const {
     return {header,          sampling,         token + rows,  position + rows,
             sequence + rows, slot + rows,      prefix + rows, path_at + rows,
@@ -196,23 +198,25 @@ struct logit_part {
   int nan;
 };
 
-/* What blocks that sample a row's token pass to each other: see sample.cu. Between passes all sums and counts are 0. */
+/* The data that the blocks which sample a row's token exchange: see sample.cu. Between passes all sums and counts are
+ * 0. */
 constexpr int SAMPLE_STEPS = 2048;
 struct sample_row {
-  unsigned long long weight[SAMPLE_STEPS]; /* of the ids in each step */
+  unsigned long long weight[SAMPLE_STEPS]; /* sum of the weights of the ids in each step */
   unsigned ids[SAMPLE_STEPS];              /* their number */
-  float largest;                           /* logit; NaN: one is */
-  int above, least; /* steps `least` to `above` are in question; above -1: none is, and all ids are allowed */
-  unsigned long long weight_above, weight_below; /* of the ids above these steps; below, if in the top k */
-  unsigned ids_above, ids_to_least;              /* number of ids above, and above and in these steps */
-  unsigned listed, done;                         /* ids in question that are listed; blocks that have ended */
-  unsigned long long best;                       /* the largest key so far */
+  float largest;                           /* the largest logit; NaN if any logit is NaN */
+  int above, least; /* steps `least` to `above` are in question; above -1: no step is, and all ids are allowed */
+  unsigned long long weight_above,
+      weight_below;                 /* weights of the ids above these steps, and of those below in the top k */
+  unsigned ids_above, ids_to_least; /* number of ids above these steps, and above or in them */
+  unsigned listed, done;            /* listed ids in question; blocks that have finished */
+  unsigned long long best;          /* the largest key so far */
 };
 
 struct dt_weights {
   dt_backend *backend;
-  number activations; /* type of activations that weights are multiplied with, and of caches of 16 bits */
-  const char *stored; /* name of its matrices' type on the device; "mixed": several */
+  number activations; /* type of the activations, and of caches with 16 bits */
+  const char *stored; /* name of the type of its matrices on the device; "mixed": several types */
   dt_shape shape;
   int dim; /* head_dim rounded up to a width that attention is compiled for: the width of a head in q and the cache */
   int joined;       /* heads of a row that share their keys and whose attention is computed together */
@@ -224,7 +228,7 @@ struct dt_weights {
   int32_t *ids, *ids_here; /* [outputs] ids of unembed's outputs, rising; on the device, on the host; null: all */
   int outputs;
   draft_head head;
-  int taps, tap[DT_TAPS]; /* streams that caches keep, as in dt_head_desc */
+  int taps, tap[DT_TAPS]; /* streams that caches store, as in dt_head_desc */
   float *inv_freq;        /* [rotary_dims / 2], on the host */
 
   /* Scratch of a pass. Leading dimensions are in numbers. */
@@ -232,33 +236,36 @@ struct dt_weights {
   float *x;             /* [CHUNK][hidden] the residual stream */
   operands pass, chunk; /* [ROWS], [CHUNK] rows of ldx numbers; cat: of ldcat */
   uint16_t *q;          /* [CHUNK][heads][dim] */
-  int fresh_rows;       /* where caches are in q8, of: */
-  uint16_t *fresh; /* [2 * kv_heads][fresh_rows][dim] keys and values of a layer, before they are rounded; else null */
-  int32_t *order;  /* [ROWS] 0, 1, 2, ..: their "slots" */
+  int fresh_rows;
+  uint16_t
+      *fresh; /* [2 * kv_heads][fresh_rows][dim] keys and values of a layer, before they are rounded; otherwise null */
+  int32_t *order;  /* [ROWS] 0, 1, 2, ..: the slots of rows in `fresh` */
   float *partial;  /* [PARTIALS][ROWS][hidden] sums over parts of k, not yet in x; for a chunk [CHUNK][hidden] */
   float *logits;   /* [ROWS][outputs] */
   uint16_t *plain; /* a piece of a matrix, row by row */
-  float *sums;     /* [CHUNK][PIECE] its product with a chunk, in the memory of logits, which a chunk does not need */
+  float *sums; /* [CHUNK][PIECE] the product of `plain` with a chunk, in the memory of `logits`, which a chunk does not
+                  need */
   logit_part *parts;   /* [ROWS][blocks of ids] */
   uint64_t *best;      /* [ROWS][blocks of ids][CHECK_TOP], the largest score first: see scores.cuh */
   sample_row *samples; /* [ROWS] */
   arena weights_arena, scratch_arena;
-  struct gemm_library *gemms; /* null: no prompt was long enough yet */
+  struct gemm_library *gemms; /* null: there was no long prompt yet */
   bool no_chunks;             /* the library is missing, or cannot compute chunks */
 };
 
 struct dt_cache {
   dt_weights *weights;
   int sequences, slots;
-  int splits;           /* parts of an attention over all slots */
-  int turn;             /* rows whose attention runs at once: see turns.h */
-  unsigned char *data;  /* [sequences][layers][2][kv_heads][slots], rows of row_bytes() each */
-  features kept;        /* after all keys and values; width 0: none */
-  float *cosine, *sine; /* [positions][rotary_dims / 2]: as many positions as slots, at most the model's context */
-  float *part;          /* [turn][heads][splits][dim] sums of values, not yet divided */
-  float2 *weight;       /* [turn][heads][splits] largest score of a part, sum of its exponentials */
-  unsigned *done;       /* [turn][heads] number of finished parts */
-  pass_rows rows[CHUNK / CHUNK_GROUP], staged[CHUNK / CHUNK_GROUP]; /* a pass uses the first */
+  int splits;          /* number of parts of an attention over all slots */
+  int turn;            /* rows whose attention runs at once: see turns.h */
+  unsigned char *data; /* [sequences][layers][2][kv_heads][slots], rows of row_bytes() each */
+  features kept;       /* features, after all keys and values; width 0: none */
+  float *cosine,
+      *sine;   /* [positions][rotary_dims / 2]; the number of positions is that of slots, at most the model's context */
+  float *part; /* [turn][heads][splits][dim] sums of values, not yet divided */
+  float2 *weight; /* [turn][heads][splits] largest score of a part, sum of its exponentials */
+  unsigned *done; /* [turn][heads] number of finished parts */
+  pass_rows rows[CHUNK / CHUNK_GROUP], staged[CHUNK / CHUNK_GROUP]; /* a pass uses only the first */
   size_t tail;                                                      /* room for units and paths, counted in int32_t */
   pass_results results;
   void *host; /* memory of staged and results */
@@ -266,15 +273,14 @@ struct dt_cache {
   struct graph_list *graphs;
 };
 
-/* The number of lists of rows that a sequence has, keys and values of all layers and heads; they lie one after the
- * other. */
+/* Returns the number of lists of rows of a sequence: the keys and values of all layers and heads, one after another. */
 inline size_t cache_heads(const dt_weights &w) { return (size_t)w.shape.layers * 2 * w.shape.kv_heads; }
 
-/* Numbers of a row's feature in its caches; it is moved 16 bytes at a time. */
+/* Returns the number of values of a row's feature in its caches; a feature is moved 16 bytes at a time. */
 inline int cache_feature(const dt_weights &w) { return (w.taps * w.shape.hidden + 3) / 4 * 4; }
 
-/* Whether the cache keeps the stream after the last layer even for rows without wanted results. A head's own stream is
- * not needed there. */
+/* Returns whether the cache stores the stream after the last layer even for rows without wanted results. In the cache
+ * of a head this stream is not needed. */
 inline bool keeps_ends(const dt_weights &w) {
   bool any = false;
   for (int t = 0; t < w.taps; t++) any |= w.tap[t] >= w.shape.layers;

@@ -6,10 +6,10 @@
 
 struct reduction {
   pass_rows rows;
-  bool top;   /* candidates and the softmax; else the argmax over all ids */
+  bool top;   /* true: candidates and the softmax; false: the argmax over all ids */
   bool quiet; /* candidates of the logits, without noise even if the row is sampled */
   int outputs;
-  int ahead;           /* positions from a model's next token to the token that a row guesses: 0 but for a head */
+  int ahead;           /* positions from a model's next token to the token that a row guesses; 0 except for a head */
   const int32_t *ids;  /* [outputs] ids of the logits; null: 0, 1, .. */
   const float *logits; /* [ROWS][outputs] */
   logit_part *parts;   /* [ROWS][blocks of ids] */

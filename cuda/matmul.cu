@@ -24,8 +24,8 @@
  *
  * Memory: at 8 rows a multiprocessor holds 7 blocks of 4 warps, with 5 steps of 1 KiB of weights under way: 140 KiB.
  * Before the kernel waits for the kernel before it, it requests these steps. Asking for more, into the second-level
- * cache, cost an H200 12 % of a plain token of the 2.8B shape; a step less under way cost 6 %, two tiles in a block 4
- * %.
+ * cache, increased the time of a plain token of the 2.8B shape on an H200 by 12 %; one step less under way by 6 %, and
+ * two tiles per block by 4 %.
  *
  * From 65 rows on, two things limit the speed: the traffic between the second-level cache and the multiprocessors,
  * which for P bytes of weights and n rows, in blocks of M outputs and N rows, is P (n / N + n / M); and whether the
@@ -55,7 +55,7 @@ static __device__ __forceinline__ void multiply_half(float (&sum)[4], const uint
   mma<TYPE>(sum, outputs, k_of);
 }
 
-/* The tiles of a block that takes TILES of them, all before second_from or all behind it. */
+/* The tiles of a block that takes TILES of them, all before second_from or all from it on. */
 struct block_tiles {
   int first, count;
   bool before;
@@ -144,7 +144,7 @@ static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS
   dependency_wait();
 
   const uint4 *input = reinterpret_cast<const uint4 *>(tiles.before ? p.input.at : p.second.at) + lane;
-  /* rows that are not there: what is left in their columns stays in them */
+  /* missing rows: what is left in their columns does not affect others */
   auto copy_rows = [&](int at, uint4 *stage) {
 #pragma unroll
     for (int j = 0; j < NT; j++)
@@ -200,8 +200,8 @@ static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS
 
 /* Many rows: a block has 8 NT ROW_WARPS of them, a warp WARP_TILES tiles of 8 NT rows. The ring is [DEEP + 1][tiles,
  * then blocks of 8 rows]; the extra stage is the one that the last step read, when the next copy begins. The sums of
- * the slices so far are kept in registers or in shared memory, 16 bytes of a thread beside those of the next. A block
- * has tiles before second_from or behind it, never both. */
+ * the slices so far are stored in registers or in shared memory, where the 16 bytes of a thread are next to those of
+ * the next thread. A block has tiles before second_from or from it on, never both. */
 constexpr int TILE_WARPS = 3;
 
 template <packing P, int TILES, int NT, int ROW_WARPS, int DEEP> struct tiling {
@@ -320,7 +320,7 @@ static __global__ __launch_bounds__(tiling<P, TILES, NT, ROW_WARPS, DEEP>::WARPS
   finish_pairs<TYPE, TILES, of::WARPS>(f, sums, 1, 0, of::ROWS, tiles, part, row0, n);
 }
 
-/* Number of blocks of so many tiles. */
+/* Number of blocks with this number of tiles. */
 static int columns_of(const product &p, int tiles) {
   int middle = p.second_from < p.end_tile ? p.second_from : p.end_tile;
   return blocks_of(middle - p.first_tile, tiles) + blocks_of(p.end_tile - middle, tiles);
@@ -341,8 +341,8 @@ static cudaError_t start_tiles(const queue &stream, const product &p, const FINI
                 p, f);
 }
 
-/* Whether a block may have so much shared memory, as on an A100 or H100; other devices take 64 rows at a time, which
- * gives the same bits. */
+/* Whether a block may have this much shared memory, as on an A100 or H100. Other devices compute 64 rows at a time,
+ * which gives the same bits. */
 static bool has_room(int bytes) {
   int device = 0, most = 0;
   return cudaGetDevice(&device) == cudaSuccess &&

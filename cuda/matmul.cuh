@@ -4,8 +4,8 @@
 
 #include "internal.cuh"
 
-/* A product: tiles [first_tile, end_tile) of the matrix with rows of `input`, and tiles from `second_from` on with rows
- * of `second` instead, which is as long and tiled. Rows from *n on are not computed. */
+/* A product: tiles [first_tile, end_tile) of the matrix with rows of `input`. Tiles from `second_from` on use rows of
+ * `second` instead, which has the same length and layout. Rows from *n on are not computed. */
 struct product {
   matrix m;
   int first_tile, end_tile, second_from;
@@ -20,18 +20,18 @@ struct store {
   int outputs;
 };
 
-/* Spreads q, k and v (heads in this order, then padding, then from inner_from on the MLP's inner row): adds the bias,
- * rotates queries and keys (unless these are normalized first: see heads.cu), and writes keys and values to their slots
- * of the cache. */
+/* Spreads the outputs: first the heads of q, k and v, then padding, then from inner_from on the MLP's inner row. Adds
+ * the bias, rotates queries and keys (unless they are normalized first: see heads.cu), and writes keys and values to
+ * their slots of the cache. */
 struct spread {
   const float2 *bias;
-  int inner_from; /* its first pair */
+  int inner_from; /* the first pair of the inner row */
   int heads, kv_heads, head_dim, dim, rotary;
   bool rotates;
   const float *cosine, *sine;
   const int32_t *position, *sequence, *slot;
   uint16_t *q;
-  /* of the layer; key or value of sequence s, head g, slot p at ((s * sequence_stride + g) * slots + p) * dim */
+  /* of the layer; the key or value of sequence s, head g, slot p is at ((s * sequence_stride + g) * slots + p) * dim */
   uint16_t *keys, *values;
   size_t sequence_stride;
   int slots;

@@ -47,9 +47,8 @@ static __device__ __forceinline__ int slot_before(const pass_rows &rows, int r) 
   return above ? rows.path[rows.path_at[r] + above - 1] : rows.prefix[r] - 1;
 }
 
-/* The numbers that a product's parts make of x. All loads of AT_ONCE columns are in flight together (enough that
- * registers suffice), and zeros for parts that are not there: they change no sum, since a sum that begins with 0 is
- * never -0. */
+/* The numbers that a product's parts make of x. All loads of AT_ONCE columns are in flight together (as many as
+ * registers allow). Zeros replace missing parts; they change no sum, since a sum that begins with 0 is never -0. */
 template <int EACH>
 static __device__ __forceinline__ columns<EACH> sum_parts(const norm_job &a, const float *row, size_t at,
                                                           const columns<EACH> &bias) {

@@ -4,7 +4,7 @@
 
 #include "internal.cuh"
 
-/* The numbers that x becomes before it is normalized. */
+/* The numbers that become x before it is normalized. */
 enum entering {
   TOKEN,  /* the embedding of the row's token */
   GIVEN,  /* the row's feature, or streams of it, one block each */
@@ -16,7 +16,7 @@ enum entering {
  * of y1 and y2, in the weights' type. */
 struct norm_job {
   const int *n;          /* on the device */
-  const int32_t *wanted; /* null: all */
+  const int32_t *wanted; /* null: all rows */
   pass_rows rows;
   int hidden;
   float *x; /* [ROWS][hidden]; null: x is not kept */
@@ -33,15 +33,15 @@ struct norm_job {
   dt_norm_kind norm;
   float eps;
   const float *weight1, *bias1, *weight2, *bias2; /* weight1 null: y1 is x without a norm; weight2 null: no y2 */
-  int norm_over;   /* of GIVEN: numbers of the feature in the norm's mean square; 0: those of the stream */
+  int norm_over; /* for GIVEN: how many numbers of the feature are in the norm's mean square; 0: those of the stream */
   bool keeps_norm; /* x becomes the result of the first norm */
   operand y1, y2;
   int column;               /* first column of y1 */
-  features kept;            /* place of the rows' features, which are streams of x: */
-  unsigned taps, norm_taps; /* bits: streams that are x, streams that are its first norm */
+  features kept;            /* where the features of the rows are stored, which are streams of x */
+  unsigned taps, norm_taps; /* bits: which streams are x, and which are its first norm */
 };
 
-/* `streams`: with GIVEN, streams side by side; else 1. */
+/* streams: with GIVEN, the number of streams side by side; otherwise 1. */
 cudaError_t normalize(const queue &, number type, const norm_job &, int rows, int streams);
 
 #endif

@@ -1,7 +1,7 @@
-/* Weights of a tile in one step: 16 outputs by 32 k. Lane 4 g + t of a warp needs those of the outputs of pair g, at k
- * = 8 t .. 8 t + 7, in the registers that pack.cu explains: two of four k each. BITS16: these registers. Else a record
- * of codes, whose numbers are scale * (code - zero) + offset, rounded once to F16; scale and offset are F16. In words
- * of 32 bits:
+/* The weights of a tile in one step: 16 outputs by 32 k. Lane 4 g + t of a warp needs the weights of the outputs of
+ * pair g, at k = 8 t .. 8 t + 7, in the registers that pack.cu explains: two of four k each. BITS16: these registers.
+ * Else a record of codes, whose numbers are scale * (code - zero) + offset, rounded once to F16; scale and offset are
+ * F16. In words of 32 bits:
  *
  *            codes                    high bits of codes   scales
  *   BITS4    [32 lanes][2 outputs]                         [8 pairs][2 outputs] scale, offset
@@ -9,29 +9,29 @@
  *   BITS6    [32][2]                  [32]                 [8][2 halves of k] scale of output 0, of output 1
  *   BITS8    [32][2][2]                                    [8] scale of output 0, of output 1
  *
- * zero is 32 for BITS6, 128 for BITS8, else 0. There is no offset then.
+ * zero is 32 for BITS6 and 128 for BITS8, which have no offset; otherwise it is 0.
  *
- * Number i of an output's four registers is k = 8 t + 2 i, and in its upper half the next k. A word of codes has them i
- * nibbles up: the first k of each in the lower half, the second in the upper one. So code | 0x6400 in each half of a
- * register is 1024 + code, or 1024 + 16 * code where the code is 4 bits further up, and one fma makes it an exact
- * code. */
+ * Register i of an output's four registers has k = 8 t + 2 i in its lower half and the next k in its upper half. In a
+ * word of codes, those of register i are i nibbles further up: the first k in the lower half of the word, the second in
+ * the upper half. Therefore code | 0x6400 in each half of a register is 1024 + code, or 1024 + 16 * code if the code is
+ * 4 bits further up, and a single fma makes it the exact code. */
 #ifndef DT_CUDA_RECORD_CUH
 #define DT_CUDA_RECORD_CUH
 
 #include "internal.cuh"
 
-/* Words before a record's high bits, and before its scales. */
+/* The number of words before a record's high bits, and before its scales. */
 __host__ __device__ constexpr int high_at(packing p) { return p == BITS8 ? 128 : 64; }
 __host__ __device__ constexpr int scales_at(packing p) { return high_at(p) + (p == BITS5 ? 16 : p == BITS6 ? 32 : 0); }
 
-/* The first of a code's high bits in the lower half of a word of them. BITS5: in that of the lane's neighbour, lane 4 g
- * + t with an odd t, 8 bits further up. */
+/* The position of a code's first high bit in the lower half of a word of high bits. BITS5: two lanes share a word; the
+ * bits of lanes 4 g + t with an odd t are 8 bits further up. */
 __host__ __device__ constexpr int high_bit(packing p, int output, int i) {
   int at = 2 * output + i / 2;
   return p == BITS5 ? at + i % 2 * 4 : 2 * (at + at / 2 * 2 + i % 2 * 2);
 }
 
-/* Adds the high bits of a register's codes behind the nibbles: from bit 4 on, or from bit 8. */
+/* Adds the high bits of a register's codes above their nibbles: from bit 4 on, or from bit 8. */
 template <packing P>
 static __device__ __forceinline__ unsigned with_high_bits(unsigned code, unsigned high, int output, int i) {
   constexpr unsigned all = P == BITS5 ? 0x00010001 : 0x00030003;
@@ -39,7 +39,7 @@ static __device__ __forceinline__ unsigned with_high_bits(unsigned code, unsigne
   return masked_or(left < 0 ? high >> -left : high << left, all << to, code);
 }
 
-/* Two exact codes less zero, in F16, as register i of four. */
+/* Returns two exact codes minus zero, in F16, as register i of four. */
 template <packing P>
 static __device__ __forceinline__ unsigned two_codes(const unsigned *word, unsigned high, int output, int i) {
   constexpr unsigned exponent = 0x64006400, sixteenth = 0x2c002c00;
@@ -54,7 +54,7 @@ static __device__ __forceinline__ unsigned two_codes(const unsigned *word, unsig
   }
 }
 
-/* Reads what lane 4 g + t needs: registers of its first four k, and of the others. */
+/* Reads the registers that lane 4 g + t needs: those of its first four k, and those of the others. */
 template <packing P> static __device__ __forceinline__ void take_weights(uint4 (&a)[2], const uint4 *record, int lane) {
   if constexpr (P == BITS16) {
     a[0] = record[lane], a[1] = record[lane + WARP];

@@ -68,7 +68,7 @@ int stage_rows(const dt_cache *c, const pass_rows &to, const dt_rows *rows, int 
     begin[turn + 1] = begin[turn] + add_units(of, rows, first + before, of_turn, GROUP / joined, together);
     if (most_units < begin[turn + 1] - begin[turn]) most_units = begin[turn + 1] - begin[turn];
   }
-  int all = 8; /* a graph has blocks for so many in each turn */
+  int all = 8; /* a graph has blocks for this number of units in each turn */
   while (all < most_units) all *= 2;
   if (all > c->turn * c->splits) all = c->turn * c->splits;
   for (int turn = turns - 1; turn >= 0; turn--) { /* from the last on, since units move towards the end */

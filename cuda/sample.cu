@@ -252,9 +252,9 @@ template <class F> static __device__ __forceinline__ void for_keys(const questio
 }
 
 /* Walks the ids in question from the largest key down, after others that have the sum `ahead`, until the sum of
- * count(key) reaches need(the sum over these all); returns the key reached or, if that is of the last id with its score
- * that counts, the least key with this score. If all do not reach it, returns 0. All ids with one score that count at
- * all, the lowest id among them, count the same. */
+ * count(key) reaches need(the sum over these all); returns the key reached or, if it belongs to the last counted id
+ * with its score, the least key with this score. If all do not reach it, returns 0. All ids with one score that count
+ * at all, the lowest id among them, count the same. */
 template <class COUNT, class NEED>
 static __device__ uint64_t reach(const question &q, bins *b, unsigned long long ahead, COUNT count, NEED need) {
   constexpr int HIGHEST = 64 - DIGIT, IDS = 32; /* the last digit of the score, and of the id, has one bit less */
@@ -294,7 +294,7 @@ static __device__ uint64_t last_allowed(const dt_sampling &s, const question &q,
         q, b, row->weight_above,
         [=](uint64_t key) { return key < cut ? 0u : weight_of(score_of(key), largest, scale); },
         [=](unsigned long long weight) { return needed_of(s, weight + row->weight_below); });
-    if (of_share > cut) cut = of_share; /* else ids of one score end at both */
+    if (of_share > cut) cut = of_share; /* otherwise ids with one score end at both */
   }
   return cut;
 }

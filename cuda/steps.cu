@@ -58,7 +58,7 @@ void step_norms(enqueuer *q, int layer, const entry &enters, bool wanted, const 
   }
 }
 
-static size_t values_behind(const dt_cache *c) { /* bytes of the keys of a layer, behind which its values lie */
+static size_t values_behind(const dt_cache *c) { /* bytes of the keys of a layer; its values follow them */
   const dt_weights *w = c->weights;
   return (size_t)w->shape.kv_heads * (size_t)c->slots * row_bytes(w->backend->caches, w->dim);
 }
@@ -70,8 +70,8 @@ static uint16_t *fresh_of(const dt_weights *w, int group) {
   return w->fresh + (size_t)group * CHUNK_GROUP * (size_t)w->dim;
 }
 
-/* Where the rows' keys and values go: into the cache, or to the place where they are rounded, as if that were a cache
- * of one layer in which each row has the slot of its number. */
+/* Where the keys and values of rows are written: to the cache, or to the buffer where they are rounded, which is
+ * treated as a cache of one layer in which row i has slot i. */
 static void place_rows(const enqueuer *q, int group, int index, spread *s) {
   const dt_weights *w = q->w;
   if (w->backend->caches == HELD_Q8) {

@@ -19,9 +19,9 @@ struct builder {
   dt_error *err;
   dt_status status;
   char *rows;    /* on the host: STAGING bytes, or a longer row */
-  char *raw;     /* as many rows as the file has them */
+  char *raw;     /* the same rows as they are in the file */
   float *wide;   /* one row of floats */
-  char *staging; /* on the device: as many bytes as `rows` */
+  char *staging; /* on the device: the same size as `rows` */
   cudaError_t failed;
   bool filling;
 };
@@ -57,12 +57,12 @@ static float *take_vector(builder *b, const dt_matrix *source) {
   return v;
 }
 
-/* Takes room for `pairs` pairs of outputs of k inputs, all zero, less those of the tiles before the first. `apart`: the
- * sum over k may be split, into as many parts as keep all blocks of a pass of more than 64 rows in place at once. */
+/* Takes room for `pairs` pairs of outputs of k inputs, all zero, without the tiles before the first. `apart`: the sum
+ * over k may be split, into as many parts as keep all blocks of a pass of more than 64 rows in place at once. */
 static matrix take_matrix(builder *b, int first, int pairs, int k, bool apart, packing packed) {
   matrix m = {};
-  m.format =
-      b->w->activations; /* both operands have one type: check_supported rejects other types, and heads are rounded */
+  m.format = b->w->activations; /* both operands have the same type: check_supported rejects mixed types, and the
+                                   weights of heads are converted */
   m.packed = packed;
   m.first = first, m.tiles = blocks_of(pairs, 8);
   m.steps = blocks_of(k, 32);
@@ -151,7 +151,7 @@ struct part {
 };
 static const dt_matrix NONE = {};
 
-/* Parts of unlike packings, or one that cannot be packed, make a matrix of whole numbers. */
+/* Parts with different packings, or a part that cannot be packed, become a matrix of 16-bit numbers. */
 static packing packing_for(const builder *b, const part *parts, int count) {
   packing p = packing_of(parts[0].weights->dtype);
   for (int i = 1; i < count; i++)
@@ -184,8 +184,9 @@ static matrix build(builder *b, int first, int pairs, int k, bool apart, const p
   return m;
 }
 
-/* The number of parts of the first of two matrices, if the last parts are packed otherwise, alike, and begin with a
- * tile; else of all. */
+/* Returns the number of parts in the first of two matrices: if the last parts are all packed in the same way, which
+ * differs from the first ones, and begin with a tile, they go to the second matrix. Otherwise all parts are in the
+ * first. */
 static int parts_before(const builder *b, const part *parts, int count) {
   int n = 1;
   while (n < count && packing_for(b, parts + n, 1) == packing_for(b, parts, 1)) n++;
@@ -243,7 +244,7 @@ static matrix build_whole(builder *b, const dt_matrix *source, const dt_matrix *
   return build(b, 0, blocks_of(source->rows, 2), source->cols, apart, &all, 1);
 }
 
-/* Reads the norms of a target's streams, one after the other. */
+/* Reads the norms of a target's streams, one after another. */
 static float *take_stream_norms(builder *b, const dt_head_desc *d, int width) {
   if (!d->stream_norm[0].source) return nullptr;
   float *v = take<float>(&b->w->weights_arena, (size_t)d->taps * (size_t)width);
@@ -385,13 +386,13 @@ static int padded_head(int head_dim) {
 
 static dt_status check_sizes(const dt_shape *s, const char *whose, dt_error *err) {
   if (s->head_dim % 2 || s->head_dim > MAX_HEAD)
-    return dt_fail(err, DT_EINPUT,
-                   "the CUDA backend computes with heads of an even size up to %d, this %s's have %d "
-                   "(--backend cpu takes any)",
-                   (int)MAX_HEAD, whose, s->head_dim);
+    return dt_fail(
+        err, DT_EINPUT,
+        "the CUDA backend supports heads of an even size up to %d, but this %s's have %d (--backend cpu supports any)",
+        (int)MAX_HEAD, whose, s->head_dim);
   if (s->hidden > MAX_HIDDEN)
     return dt_fail(err, DT_EINPUT,
-                   "the CUDA backend computes with a hidden size up to %d, this %s's is %d (--backend cpu takes any)",
+                   "the CUDA backend supports a hidden size up to %d, but this %s's is %d (--backend cpu supports any)",
                    (int)MAX_HIDDEN, whose, s->hidden);
   return DT_OK;
 }
@@ -411,8 +412,8 @@ static dt_status check_supported(const dt_model_desc *d, number *format, dt_erro
   }
   if (!known || !same)
     return dt_fail(err, DT_EINPUT,
-                   "the CUDA backend computes with weights that are all F16 or all BF16, this model's are %s "
-                   "(--backend cpu takes any)",
+                   "the CUDA backend supports matrices that are all BF16, or all F16 or quantized, but this model's "
+                   "are %s (--backend cpu supports any)",
                    known ? "of several types" : dt_type_of(type)->name);
   return check_sizes(&d->shape, "model", err);
 }
@@ -505,13 +506,15 @@ static dt_status check_eagle(const dt_head_desc *head, dt_error *err) {
 }
 
 static dt_status check_asked(const char *dtype, dt_error *err) {
-  return dtype ? dt_fail(err, DT_EINPUT, "weights: the type '%.40s' is unknown to the GPU", dtype) : DT_OK;
+  return dtype ? dt_fail(err, DT_EINPUT, "weights: the CUDA backend cannot convert weights to the type '%.40s'", dtype)
+               : DT_OK;
 }
 
 dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, const dt_holding *how, dt_weights **out,
                       dt_error *err) {
   dt_status status = check_asked(how ? how->dtype : nullptr, err);
-  if (status == DT_OK && d->ids) status = dt_fail(err, DT_EINPUT, "draft_vocab: a GPU has none (--backend cpu has)");
+  if (status == DT_OK && d->ids)
+    status = dt_fail(err, DT_EINPUT, "draft_vocab: the CUDA backend does not support it (--backend cpu does)");
   if (status == DT_OK) status = check_model(d, err);
   if (status == DT_OK) status = check_plain(d, "a GPU", err);
   number format;

@@ -1,4 +1,5 @@
-/* dtrun: speculative decoding with token trees. The output is plain decoding's, to the bit, however the tree is grown.
+/* dtrun: speculative decoding with token trees. Whatever tree the caller grows, the output is identical to the bit to
+ * that of plain decoding.
  *
  *   dt_pair *pair;  dt_session *s;  dt_error err;
  *   dt_pair_options po = {.target = "models/mini-target", .draft = "models/mini-draft", .backend = "auto"};
@@ -19,15 +20,15 @@
  *   }
  *   dt_session_close(s);  dt_pair_close(pair);
  *
- * Errors, here and in host.h: a call that can fail returns a dt_status, DT_OK or the kind of failure. On failure it
- * fills *err (may be NULL) with the status and one line of text, leaves its object as it was, and sets no output.
- * Arguments are checked: a NULL where none is allowed, a negative count, an unknown flag and a number out of range are
- * DT_EINPUT; a sequence or node that does not exist is DT_ESTATE. Calls without a dt_status answer NULL, 0 or false to
- * a bad argument, unless their comment says otherwise. Two mistakes cannot be noticed: a closed handle, and a list
- * shorter than its count.
+ * Errors, here and in host.h: a call that can fail returns a dt_status: DT_OK or the kind of failure. On failure it
+ * fills *err (unless err is NULL) with the status and one line of text, leaves the object unchanged, and sets no
+ * output. Arguments are checked: a NULL that is not allowed, a negative count, an unknown flag and a number out of
+ * range give DT_EINPUT; a sequence or node that does not exist gives DT_ESTATE. Calls that return no dt_status return
+ * NULL, 0 or false for a bad argument, unless their comment says otherwise. Two mistakes cannot be detected: a handle
+ * that is already closed, and a list that is shorter than its count.
  *
- * There is no global state, except the ranks that a process joins. Handles are not thread-safe; two threads may use two
- * pairs. A child of fork() has none of a pair's threads: it opens its own pair. */
+ * There is no global state, except the ranks that a process joins. Handles are not thread-safe, but two threads may use
+ * two different pairs. A child of fork() does not inherit a pair's threads, so it must open its own pair. */
 #ifndef DT_DTRUN_H
 #define DT_DTRUN_H
 
@@ -47,22 +48,23 @@
 
 #pragma GCC visibility push(default) /* libdtrun.so exports these names and hides all others */
 
-typedef struct dt_pair dt_pair;       /* a target and its drafts, which share one tokenizer: loaded weights */
-typedef struct dt_session dt_session; /* sequences being generated with a pair: caches and state */
-typedef struct dt_prefix dt_prefix;   /* the result of a prompt pass, to start sequences from */
+typedef struct dt_pair dt_pair;       /* the loaded weights of a target and its drafts, which share one tokenizer */
+typedef struct dt_session dt_session; /* the sequences that are being generated with a pair: their caches and state */
+typedef struct dt_prefix dt_prefix;   /* a copy of a prompt's cache rows, from which sequences can start */
 
-/* The number of processors that this process may use: its affinity mask, limited by its control group's quota. More
- * threads than that only wait for each other. */
+/* Returns the number of processors that this process may use: those of its affinity mask, limited by the quota of its
+ * control group. More threads than that only wait for each other. */
 int dt_processors(void);
 
 /* ---- pair -------------------------------------------------------------------------------------------------------- */
 
-/* The ids that the draft may guess (CPU). The draft's output matrix keeps only their rows, so a pass reads less memory.
- * The set joins the lowest ids, which byte-pair encoders give to frequent tokens; a list of ids; the tokens of texts;
- * and always the end-of-text tokens. Committed tokens stay the same. */
+/* The token ids that the draft may propose (CPU only). Only their rows of the draft's output matrix are loaded, so a
+ * draft pass reads less memory; the committed tokens stay the same. The set is the union of: the `lowest` ids, which
+ * byte-pair encoders give to frequent tokens; the list `ids`; the tokens of `text` and `texts`; and the end-of-text
+ * tokens, which are always included. */
 typedef struct {
-  const char *name;        /* its name in results and in keys of measurements; copied */
-  int lowest;              /* ids 0..lowest-1 */
+  const char *name;        /* names the set in results and in the keys of measurements; copied */
+  int lowest;              /* the number of lowest ids: 0..lowest-1 */
   const int32_t *ids;      /* [n_ids] */
   const char *text;        /* NULL: none */
   const dt_message *texts; /* [n_texts] */
@@ -70,108 +72,120 @@ typedef struct {
 } dt_draft_vocab;
 
 typedef struct {
-  const char *target; /* model folder (config.json, *.safetensors, tokenizer.json) */
-  const char *draft;  /* folder of a model or of a head for this target; a part of it: dt_draft_is_own; NULL: none */
-  /* A second draft in addition to it, whose weights and ids are as its files say; one of the two at most is a head.
-   * NULL: none. */
+  /* A folder (config.json, *.safetensors, tokenizer.json), or a GGUF file (of a model in several files, any of
+   * them). */
+  const char *target;
+  /* The folder or file of a model, or of a head for this target; or a part of the target: see dt_draft_is_own. NULL: no
+   * draft. */
+  const char *draft;
+  /* A second draft in addition to `draft`. It ignores draft_weights and draft_vocab. At most one of the two drafts may
+   * be a head. NULL: none. */
   const char *draft2;
-  /* "auto" (NULL), "cuda", "cpu", or one variant: "cpu:amx", avx512vnni, avx512, avx2; i8mm, dotprod, neon; scalar.
-   * "auto" takes a GPU if there is one and, if the pair cannot be opened there, the CPU: see device_left_out. */
+  /* "auto" (also NULL), "cuda", "cpu", or "cpu:" and a variant: amx, avx512vnni, avx512, avx2; i8mm, dotprod, neon;
+   * scalar. "auto" uses a GPU if there is one, and the CPU if the pair cannot be opened on the GPU;
+   * dt_pair_info.device_left_out then says why. */
   const char *backend;
-  bool needs_logits; /* sequences use dt_adjustments or log-probabilities: refuse a backend that has none */
-  int threads;       /* 0: one for each physical core of dt_processors() */
-  /* NULL: the types of the files. "q8", "q4" (CPU): loading rounds matrices of more bits to Q8_0 or Q4_1. A rounded
-   * target is another target; a rounded draft guesses differently. "f32": loading widens them. */
+  bool needs_logits; /* sequences will use dt_adjustments or log-probabilities: refuse a backend without them */
+  int threads;       /* 0: one for each physical core among dt_processors() */
+  /* The type of the weights in memory. NULL: as in the files. "q8", "q4" (CPU): matrices with more bits are rounded to
+   * Q8_0 or Q4_1 when they are loaded. A rounded target is a different model and generates different text; a rounded
+   * draft only makes different guesses. "f32": matrices are widened when they are loaded. */
   const char *target_weights, *draft_weights;
   const dt_draft_vocab *draft_vocab; /* NULL: all ids */
-  bool draft_optional; /* if the only draft cannot be loaded, the pair opens without it: see draft_left_out */
-  const char
-      *head_layers; /* "2,15,27": a head reads the inputs of these layers of the target; NULL: as its files say */
-  /* The type of keys and values in the caches; NULL: the backend's default. cpu: "f16", "f32" or "q8", codes of 8 bits
-   * with a scale in f16 for each 32 numbers of a head. Each number is rounded when it is written; one that the type
-   * cannot hold becomes NaN, and the failure names "f32". The text may differ between types, and is the same under
-   * every policy. cuda: "16-bit" or "q8". */
+  bool draft_optional; /* if the only draft cannot be loaded, the pair opens without it; dt_pair_info.draft_left_out
+                          says why */
+  /* "2,15,27": the layers of the target whose inputs the head reads; NULL: those that its files name. */
+  const char *head_layers;
+  /* The type of keys and values in the caches; NULL: the backend's default. cpu: "f16", "f32" or "q8" (8-bit codes,
+   * with an f16 scale for every 32 numbers of a head). cuda: "16-bit" or "q8". Each number is rounded when it is
+   * written; a number that the type cannot represent becomes NaN, and the resulting error suggests "f32". The text may
+   * differ between types, but is the same under every policy. */
   const char *cache_dtype;
-  /* The precision of the rows that the target's quantized matrices multiply; NULL: "8". cpu: "8" rounds each number to
-   * one digit of 8 bits, with a scale for each 32 numbers; "16" to two digits, at about twice the arithmetic. The text
-   * may differ between them, and is the same under every policy. A draft always takes "8". cuda: has none. */
+  /* The precision of the activations (rows) that the target's quantized matrices multiply; NULL: "8". cpu: "8" rounds
+   * each number to one 8-bit digit, with a scale for every 32 numbers; "16" rounds it to two digits, for about twice
+   * the arithmetic. The text may differ between the two, but is the same under every policy. Drafts always use "8".
+   * cuda: does not have this option. */
   const char *activations;
 } dt_pair_options;
 
-/* The caller closes the pair after its sessions and prefixes. DT_EINPUT: a folder or file is missing or bad, the two
- * models' tokenizers differ, no such backend. */
+/* Loads the models. The caller closes the pair, after its sessions and prefixes. DT_EINPUT: a folder or file is missing
+ * or invalid, the tokenizers of the models differ, or there is no such backend. */
 dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *err);
 void dt_pair_close(dt_pair *pair); /* NULL is allowed */
 
-/* A model's identity, from the headers of its files and its tokenizer. Hashes are FNV-1a 64. */
+/* What identifies a model, taken from the headers of its files and from its tokenizer. Hashes are FNV-1a 64. */
 typedef struct {
   const char *family; /* "llama"; static */
-  uint64_t norm; /* of the numbers of its final norm, rounded to bfloat16: the same however the model is quantized */
-  uint64_t tokenizer; /* of its tokenizer's bytes: files of one kind with the same have the same; 0: it has none */
-  uint64_t bytes;     /* of its weights' files */
-  const char *type;   /* "Q4_K": of most of its layers' weights; static */
+  /* Hash of the weights of the final norm, rounded to bfloat16, so that it does not depend on the quantization. */
+  uint64_t norm;
+  /* Hash of the tokenizer's bytes. It is equal for equal tokenizers in files of the same format; 0: no tokenizer. */
+  uint64_t tokenizer;
+  uint64_t bytes;   /* total size of the weight files */
+  const char *type; /* the type that most weights of the layers have, such as "Q4_K"; static */
 } dt_model_facts;
 
-/* Checks as dt_pair_open does that a model's files exist and are supported, without loading the weights. facts: or
- * NULL. */
+/* Checks that a model's files exist and are supported, as dt_pair_open does, but without loading the weights. `facts`
+ * may be NULL. */
 dt_status dt_model_look(const char *path, dt_model_facts *facts, dt_error *err);
 
-/* *is: the files at path are a draft head, for any target; false also if they cannot be read. *bytes: size of the
- * weights' files. */
+/* Sets *is to whether the files at `path` are a draft head (for any target); a path that cannot be read gives false.
+ * *bytes is the total size of the weight files. */
 dt_status dt_head_look(const char *path, bool *is, uint64_t *bytes, dt_error *err);
 
-/* Whether a draft's name is of a part of the target, and of no files: "mtp", the layer that it has for that; "exit:N",
- * its first N layers, its final norm and its output, 1 <= N < all. False: NULL. */
+/* Returns whether a draft's name denotes a part of the target instead of files: "mtp" is the target's layer for
+ * multi-token prediction; "exit:N" is its first N layers (1 <= N < all) with its final norm and output. NULL gives
+ * false.
+ */
 bool dt_draft_is_own(const char *draft);
 
 typedef enum { DT_FITS_NOT, DT_FITS_HEAD, DT_FITS_MODEL } dt_fit;
 
-/* Whether the files at `path` can draft for this target. A head fits if its config.json names the target's norm:
- * {"dtrun_target": {"final_norm": "16 hexadecimal digits"}}. A model fits if it has the target's family and tokenizer
- * (byte for byte), at most half as many bytes, and is not the target in fewer bits. *bytes: size of the weights'
- * files. */
+/* Returns whether the files at `path` can draft for this target. A head fits if its config.json names the target's
+ * norm: {"dtrun_target": {"final_norm": "16 hexadecimal digits"}}. A model fits if it has the target's family and, byte
+ * for byte, its tokenizer, if its weight files are at most half as large, and if it is not the target itself with fewer
+ * bits. *bytes is the total size of the weight files. */
 dt_fit dt_draft_fits(const dt_model_facts *target, const char *path, uint64_t *bytes);
-/* The same for a model whose facts are known. */
+/* The same for a model whose facts are already known. */
 bool dt_model_fits(const dt_model_facts *target, const dt_model_facts *draft);
 
-#define DT_CONTEXT 4096 /* most positions of a session that names no context: all of a model's may be too many */
+#define DT_CONTEXT 4096 /* maximum context of a session that names none: all of a model's may not fit in memory */
 
 typedef struct {
   const char *path;
   int vocab, context, layers, hidden;
-  int window;          /* its layers see this many tokens, and context is cut to it; 0: they see all positions */
+  int window;          /* its layers see this many tokens, and `context` is limited to it; 0: they see all positions */
   size_t weight_bytes; /* in memory */
   size_t token_bytes;  /* keys and values of one token in a session */
-  int deepest;         /* levels of a tree, at most; 0: any number */
-  int experts, chosen_experts; /* of a layer with experts, and those that a row takes; 0: no layer has any */
+  int deepest;         /* maximum depth of a tree; 0: no limit */
+  int experts, chosen_experts; /* experts in a layer, and how many of them a row uses; 0: the model has none */
 } dt_model_info;
 
 typedef struct {
   dt_model_info target, draft, second; /* a draft's path is NULL when there is none */
   int drafts;                          /* 0..DT_DRAFTS */
-  /* Types of the weights in memory: "f16", "q4_k", "mixed". NULL without that draft. */
+  /* Types of the weights in memory: "f16", "q4_k", "mixed". NULL if there is no such draft. */
   const char *target_dtype, *draft_dtype, *draft2_dtype;
   const char *draft_vocab;     /* name of the dt_draft_vocab; NULL: the draft guesses all ids */
-  const char *device_left_out; /* why "auto" did not take a GPU: an old driver, or the pair failed to open; or NULL */
-  const char *draft_left_out;  /* why an optional draft was not loaded; NULL: it was, or none was named */
-  /* Layout of a head and its inputs: "eagle3, layers 2,15,27"; NULL: the draft is a model. */
+  const char *device_left_out; /* why "auto" did not use the GPU: an old driver, or a failure to open; or NULL */
+  const char *draft_left_out;  /* why an optional draft was not loaded; NULL: it was loaded, or none was named */
+  /* The layout of a head and the inputs that it reads: "eagle3, layers 2,15,27"; NULL: the draft is a model. */
   const char *draft_head, *draft2_head;
   const char *draft2;      /* second.path */
-  const char *cache_dtype; /* "f16", "f32", "q8", "16-bit": of all models; static */
-  const char *activations; /* "8", "16": of the target; NULL: none of its matrices is quantized; static */
+  const char *cache_dtype; /* "f16", "f32", "q8", "16-bit": the same for all models; static */
+  const char *activations; /* "8", "16": the target's; NULL: none of its matrices is quantized; static */
   const char *backend;     /* "cpu:avx512" */
   int threads;
   double load_ms;     /* time of dt_pair_open; a scripted pair: 0 */
-  int context;        /* positions of a session that names none */
+  int context;        /* positions of a session that names no context */
   int shared_vocab;   /* ids below this can be drafted by the first draft */
   int tokenizer_size; /* 1 + the tokenizer's largest id; dt_encode refuses a text with an id of target.vocab or more */
-  size_t weight_bytes, cache_bytes, scratch_bytes; /* allocated now */
-  bool on_device;                                  /* these bytes lie in the device's memory */
+  size_t weight_bytes, cache_bytes, scratch_bytes; /* bytes that are allocated now */
+  bool on_device;                                  /* these bytes are in the device's memory */
 } dt_pair_info;
 
-/* Facts about a pair that results, traces, records, tuned presets, drivers and other languages all name. Each is a text
- * of dt_pair_info (NULL: none); with of_draft only a run that drafts names it. To add one: a row here, its field in
- * dt_pair_info, its value in dt_pair_describe, and a line in lua/cli/RESULTS.md. */
+/* The facts about a pair that appear in results, traces, records, tuned presets, drivers and bindings. Each is a string
+ * of dt_pair_info (NULL: none); the second argument says whether only runs with a draft report it. To add a fact, add a
+ * line here, a field in dt_pair_info, its value in dt_pair_describe, and a line in lua/cli/RESULTS.md. */
 #define DT_PAIR_FACTS(FACT)                                                                                            \
   FACT(target_dtype, false)                                                                                            \
   FACT(draft_dtype, true)                                                                                              \
@@ -183,47 +197,50 @@ typedef struct {
   FACT(cache_dtype, false)                                                                                             \
   FACT(activations, false)
 
-/* Strings belong to the pair. Zeros: pair is NULL. */
+/* Describes a pair. Strings belong to the pair. If pair is NULL, *info is zeroed. */
 void dt_pair_describe(const dt_pair *pair, dt_pair_info *info);
 
-/* Measures how many bytes per second the device's threads read from memory in a streaming sum; 0: cannot be
+/* Measures the memory bandwidth in bytes per second, with a streaming sum in all threads of the device. 0: it cannot be
  * measured. */
 double dt_pair_bandwidth(dt_pair *pair);
 
-/* Encodes a text. If the tokenizer asks for a begin-of-text token and the text has none, it comes first. *ids is
- * malloc'd; the caller frees it. DT_EINPUT: the target's vocabulary lacks a token of the text. */
+/* Encodes a text of `len` bytes as token ids. If the tokenizer asks for a begin-of-text token and the text does not
+ * start with one, it is put first. *ids is malloc'd; the caller frees it. DT_EINPUT: the target's vocabulary lacks a
+ * token of the text. */
 dt_status dt_encode(const dt_pair *pair, const char *text, size_t len, int32_t **ids, int *n, dt_error *err);
-/* The same without a begin-of-text token: for a conversation, whose layout has it. */
+/* The same without adding a begin-of-text token: for conversations, whose layout already contains it. */
 dt_status dt_encode_whole(const dt_pair *pair, const char *text, size_t len, int32_t **ids, int *n, dt_error *err);
-/* The text of n ids: malloc'd, NUL-terminated, invalid UTF-8 as U+FFFD; NULL: out of memory, or n < 0. len may be NULL.
- * `first`: the ids begin a text. Some tokenizers put a space before every text; it is then left out. */
+/* Decodes n ids to text: malloc'd and NUL-terminated, with invalid UTF-8 replaced by U+FFFD; NULL if out of memory or n
+ * < 0. `len` may be NULL. `first`: the ids are the beginning of a text, so the space that some tokenizers put before
+ * every text is removed. */
 char *dt_decode(const dt_pair *pair, const int32_t *ids, int n, bool first, size_t *len);
-/* The bytes of one token, as the first of a text or as a later one: often a part of a character. They lie in the pair,
- * or, of a scripted pair, in `buffer`. No bytes: there is no such token. */
+/* Returns the bytes of one token, as the first or as a later token of a text; they may be only a part of a character.
+ * They belong to the pair, or are in `buffer` if the pair is scripted. *len is 0 if there is no such token. */
 const char *dt_token_bytes(const dt_pair *pair, int32_t id, bool first, char buffer[16], size_t *len);
-/* n bytes of text with invalid UTF-8 as U+FFFD: malloc'd, NUL-terminated; NULL when out of memory. */
+/* Copies n bytes of text and replaces invalid UTF-8 by U+FFFD: malloc'd, NUL-terminated; NULL if out of memory. */
 char *dt_utf8(const char *bytes, size_t n, size_t *len);
 
-/* The layout of conversations called `name`; NULL: the one that the target's chat template has. DT_EINPUT: there is no
- * such layout, or the template is missing or unknown. Free with dt_chat_close. */
+/* Finds the layout of conversations called `name`; NULL: the layout that the target's chat template describes.
+ * DT_EINPUT: there is no such layout, or the chat template is missing or unknown. Free the result with
+ * dt_chat_close. */
 dt_status dt_pair_chat(const dt_pair *pair, const char *name, dt_chat **out, dt_error *err);
-/* The same of a model's files, which are not loaded. */
+/* The same for the files of a model that is not loaded. */
 dt_status dt_model_chat(const char *path, const char *name, dt_chat **out, dt_error *err);
 
 /* ---- session ----------------------------------------------------------------------------------------------------- */
 
 typedef struct {
   int sequences;    /* 1..4096 */
-  int context;      /* positions per sequence, at most the target's; 0: the smaller of those and DT_CONTEXT */
-  bool use_draft;   /* false: no cache of the pair's drafts, dt_draft_step fails */
-  dt_window window; /* the tokens that the target sees; zeros: all. A target with a window is another target */
+  int context;      /* positions per sequence, at most the target's; 0: the target's, but at most DT_CONTEXT */
+  bool use_draft;   /* false: the drafts get no caches, and dt_draft_step fails */
+  dt_window window; /* which tokens the target sees; zeros: all. With a window the target generates other text */
 } dt_session_options;
 
-/* Reserves all memory that the session will need; on a CPU the caches become resident as texts grow. DT_EINPUT: there
- * is not so much. The pair must outlive the session. */
+/* Opens a session and reserves all memory that it will need; on a CPU, the caches become resident only as texts grow.
+ * The pair must outlive the session. DT_EINPUT: there is not enough memory. */
 dt_status dt_session_open(dt_pair *pair, const dt_session_options *options, dt_session **out, dt_error *err);
-/* The pair keeps the memory of the session closed last. A session of the same options takes it over; opening another
- * one frees it. NULL is allowed. */
+/* Closes a session; NULL is allowed. The pair keeps the memory of the last closed session: a new session with the same
+ * options reuses it, and one with other options frees it. */
 void dt_session_close(dt_session *session);
 const dt_pair *dt_session_pair(const dt_session *session); /* the pair it was opened with */
 
@@ -238,150 +255,164 @@ typedef enum {
 
 typedef struct {
   int32_t id;
-  float bias; /* -1000..1000; -INFINITY: the token never comes */
+  float bias; /* -1000..1000; -INFINITY: the token is never generated */
 } dt_bias;
 
-/* Adjustments of the target's logits, before the likeliest token is taken or one is sampled. A row's adjustments follow
- * from the text and the path before it, so the tokens are those of plain decoding under every policy. In this order:
- *   bias        is added; biases of one id add up
- *   ends        never come while fewer than min_tokens are generated (Hugging Face's min_new_tokens)
- *   repeat      an id that the prompt or the generated text holds: a logit above 0 is divided by it, one below
- *               multiplied (Hugging Face's repetition_penalty)
- *   presence, frequency   an id that is c > 0 times in the generated text: presence + frequency * c is subtracted
- *                         (OpenAI's)
- *   grammar     a token that its rules do not allow after the text never comes; the text ends where they allow it
- * llama.cpp counts all three over the last 64 tokens, the prompt's among them. The draft's logits are adjusted in
- * the same way before its guesses are ranked (a Medusa head's by the text alone, and without the grammar). Backends
- * without support refuse everything but zeros. */
+/* Adjustments of the target's logits, applied before the likeliest token is taken or a token is sampled. The
+ * adjustments of a row depend only on the text and the path before it, so under every policy the tokens are those of
+ * plain decoding. They are applied in this order:
+ *   bias        is added; biases of the same id add up
+ *   min_tokens  end-of-text tokens are banned until this many tokens are generated (Hugging Face's min_new_tokens)
+ *   repeat      if the id occurs in the prompt or the generated text, a positive logit is divided by `repeat` and a
+ *               negative one is multiplied by it (Hugging Face's repetition_penalty)
+ *   presence, frequency   if the id occurs c > 0 times in the generated text, presence + frequency * c is subtracted
+ *                         (OpenAI's penalties)
+ *   grammar     a token that the rules do not allow after the text is banned; the text can end only where they allow it
+ * By contrast, llama.cpp counts all three penalties over the last 64 tokens, including those of the prompt. The draft's
+ * logits are adjusted in the same way before its guesses are ranked (those of a Medusa head by the text alone, and
+ * without the grammar). A backend that does not support adjustments accepts only zeros. */
 typedef struct {
   float repeat;              /* 0.01..100; 0 and 1: none */
   float presence, frequency; /* -100..100 */
   const dt_bias *bias;       /* [n_bias] copied */
   int n_bias;
   int min_tokens;
-  const char *grammar; /* the text's, in llama.cpp's language (GBNF); copied; NULL: none */
+  const char *grammar; /* a grammar for the text, in llama.cpp's notation (GBNF); copied; NULL: none */
 } dt_adjustments;
 
-/* Whether any of them is asked for; NULL: none. */
+/* Returns whether any adjustment is asked for; false for NULL. */
 bool dt_adjustments_wanted(const dt_adjustments *asked);
 
-/* The grammar of the JSON texts that a JSON schema takes, malloc'd. lua/cli/OPTIONS.md lists the keywords. DT_EINPUT:
- * not JSON, or another keyword. */
+/* Converts a JSON schema to a grammar of the JSON texts that match it. *grammar is malloc'd; the caller frees it.
+ * lua/cli/OPTIONS.md lists the supported keywords. DT_EINPUT: the schema is not JSON, or has an unsupported keyword. */
 dt_status dt_schema_grammar(const char *json, char **grammar, dt_error *err);
-/* The same of the texts that a regular expression matches as a whole. DT_EINPUT: the fault and its column. */
+/* The same for the texts that a regular expression matches as a whole. DT_EINPUT: err names the mistake and its
+ * column. */
 dt_status dt_regex_grammar(const char *regex, char **grammar, dt_error *err);
-/* Whether a text can be held to a grammar. DT_EINPUT: the fault, with line and column. */
+/* Checks that a grammar can be used. DT_EINPUT: err names the mistake with its line and column. */
 dt_status dt_check_grammar(const char *grammar, dt_error *err);
 
 #define DT_LOGPROBS 20
 
-/* Log-probabilities of tokens: of the target's logits at temperature 1, before adjustments and filters. */
+/* Log-probabilities of tokens, computed from the target's logits at temperature 1, before adjustments and filters. */
 typedef struct {
-  bool wanted; /* of each generated token, */
-  int top;     /* and of as many likeliest tokens in its place: 0..DT_LOGPROBS; */
-  bool prompt; /* of the prompt's tokens too, but the first: all its rows then run, whatever the sequence had before */
+  bool wanted; /* record the log-probability of each generated token */
+  int top;     /* and those of this many likeliest tokens at its position: 0..DT_LOGPROBS */
+  /* Record them also for the prompt's tokens, except the first. The whole prompt is then computed, even if some of its
+   * rows are cached. */
+  bool prompt;
 } dt_logprobs;
 
 typedef struct {
-  int max_tokens;          /* tokens wanted, >= 1; -1: until the context ends */
-  bool ignore_eos;         /* end-of-text is a token like any other */
+  int max_tokens;          /* maximum number of tokens to generate, >= 1; -1: until the context is full */
+  bool ignore_eos;         /* treat end-of-text like any other token */
   const char *const *stop; /* [n_stop] strings that end the text; copied */
   int n_stop;
-  /* The mark that ends an answer of a chat (dt_chat_end): its token, if the tokenizer has one; otherwise its text is a
-   * stop string. NULL: none. Without effect under ignore_eos, and under a grammar, which says itself where the text
-   * ends. */
+  /* The mark that ends an answer in a chat (dt_chat_end). If the tokenizer has a token for it, that token ends the
+   * text; otherwise the mark is a stop string. NULL: none. It has no effect with ignore_eos, nor with a grammar, which
+   * itself says where the text ends. */
   const char *end;
-  dt_sampling sampling;       /* zeros: the likeliest token */
-  bool uncoupled;             /* drafting does not use the noise that the target samples with: see dt_tree_draft */
-  int candidates;             /* how many dt_seq_candidates gives for each verified row: 0..DT_TARGET_CANDIDATES */
+  dt_sampling sampling; /* zeros: the likeliest token */
+  bool uncoupled;       /* drafts do not use the noise that the target samples with: see dt_tree_draft */
+  int candidates;       /* how many tokens dt_seq_candidates returns for each verified row: 0..DT_TARGET_CANDIDATES */
   dt_adjustments adjustments; /* zeros: none */
   dt_logprobs logprobs;       /* zeros: none */
-  int piece;   /* rows of the prompt that the start runs, at most; dt_seq_prompt then runs the others. 0: all at once */
-  bool drafts; /* with pieces: those of the draft model follow, which else its first dt_draft_step runs as one */
+  /* The maximum number of prompt rows that the start computes; dt_seq_prompt computes the others. 0: all at once. */
+  int piece;
+  /* With `piece`: dt_seq_prompt also computes the draft model's prompt rows. Otherwise the first dt_draft_step computes
+   * them all at once. */
+  bool drafts;
 } dt_seq_options;
 
-/* Checks the values that need no model, as dt_seq_start does. DT_EINPUT: a message that begins with the option's name,
- * "temp: ". */
+/* Checks those values of the options that can be checked without a model, as dt_seq_start does. DT_EINPUT: the message
+ * begins with the name of the option, such as "temp: ". */
 dt_status dt_check_options(const dt_seq_options *options, dt_error *err);
 
 #define DT_TARGET_CANDIDATES 32
 
-/* Starts sequence `seq` (0..sequences-1) in any state, and runs the prompt pass: rows 0..n-2 through the target. The
- * draft model reads the prompt in the first dt_draft_step; prompt_ms counts that. A prompt longer than the draft
- * model's context is not drafted for. The draft model reads an id that it lacks as id 0.
- * DT_EINPUT: no tokens, an id of the target's vocab or more, an option out of range. DT_ECONTEXT: no room for one
- * token. */
+/* Starts sequence `seq` (0..sequences-1), whatever its state, and runs the prompt pass: rows 0..n-2 through the target.
+ * The draft model processes the prompt in the first dt_draft_step, and prompt_ms includes that time. If the prompt is
+ * longer than the draft model's context, nothing is drafted. A draft model that lacks an id of the text reads id 0
+ * instead. DT_EINPUT: the prompt is empty, an id is not in the target's vocabulary, or an option is out of range.
+ * DT_ECONTEXT: the context has no room for one more token. */
 dt_status dt_seq_start(dt_session *session, int seq, const int32_t *prompt, int n, const dt_seq_options *options,
                        dt_error *err);
 
-/* As dt_seq_start, for a prompt that begins as the sequence's text does: the cached rows of the common beginning are
- * reused, and only the others run. Any prompt is allowed. A GPU sums long prompts in another order, so the last bits
- * may there differ from dt_seq_start's, under every policy alike. */
+/* Does the same as dt_seq_start, but reuses the cached rows of the longest prefix that the prompt shares with the
+ * sequence's text, and computes only the others. Any prompt is allowed. On a GPU, sums over long prompts have another
+ * order, so the last bits may differ from those after dt_seq_start, but they are the same under every policy. */
 dt_status dt_seq_continue(dt_session *session, int seq, const int32_t *prompt, int n, const dt_seq_options *options,
                           dt_error *err);
 
-/* Runs at most `rows` more rows of a prompt whose start ran a piece of it, so that passes of other sequences fit in
- * between. *left: rows that are still to run; while there are any, the sequence takes no part in the primitives. A GPU
- * sums long prompts in another order, so pieces may there differ from a whole prompt in the last bits. DT_ESTATE: no
- * such sequence, or it never started. */
+/* Computes at most `rows` more rows of a prompt that was started with `piece`, so that passes of other sequences can
+ * run in between. *left is the number of rows that remain; until it is 0, the sequence cannot be used with the
+ * primitives. On a GPU, sums over long prompts have another order, so pieces may differ from a whole prompt in the last
+ * bits. DT_ESTATE: there is no such sequence, or it was never started. */
 dt_status dt_seq_prompt(dt_session *session, int seq, int rows, int *left, dt_error *err);
 
-/* Starts `seq` for measurements: n meaningless tokens, without a prompt pass. Its passes cost as much as after any n
- * tokens. `sampling`: NULL takes the likeliest tokens. */
+/* Starts `seq` for measurements, over n meaningless tokens and without a prompt pass. Its passes take the same time as
+ * after any other n tokens. If `sampling` is NULL, the likeliest tokens are taken. */
 dt_status dt_seq_start_blank(dt_session *session, int seq, int n, const dt_sampling *sampling, dt_error *err);
 
-/* Copies the rows that the prompt pass of `seq` computed, in both models: only between its start and its first draft or
- * verify pass. The caller frees it before the pair. Any session of the pair can use it. */
+/* Copies the cache rows that the prompt pass of `seq` computed, in the target and its drafts. Allowed only between the
+ * start of the sequence and its first draft or verify pass. Any session of the pair can use the prefix; the caller
+ * frees it before it closes the pair. */
 dt_status dt_prefix_take(dt_session *session, int seq, dt_prefix **out, dt_error *err);
+/* Starts a sequence as dt_seq_start does, with the prompt of the prefix and its rows instead of a prompt pass. */
 dt_status dt_seq_start_from(dt_session *session, int seq, const dt_prefix *prefix, const dt_seq_options *options,
                             dt_error *err);
 void dt_prefix_free(dt_prefix *prefix); /* NULL is allowed */
 
-/* Copies the rows of the first n tokens of a sequence's text, or of as many as have rows, in both models: in any state,
- * between two calls. DT_EINPUT: fewer than 1. DT_ESTATE: it has no rows. */
+/* Copies the cache rows of the first n tokens of a sequence's text (fewer if fewer have rows), in the target and its
+ * drafts. Allowed in any state. DT_EINPUT: n is less than 1. DT_ESTATE: the sequence has no rows. */
 dt_status dt_prefix_save(dt_session *session, int seq, int n, dt_prefix **out, dt_error *err);
-/* Gives a sequence a prefix's rows instead of its own, for a dt_seq_continue that keeps them. Until then it has not
- * started. */
+/* Replaces the rows of a sequence by those of a prefix, so that a following dt_seq_continue can reuse them. Until that
+ * call the sequence counts as not started. */
 dt_status dt_seq_adopt(dt_session *session, int seq, const dt_prefix *prefix, dt_error *err);
-int dt_seq_rows(const dt_session *session, int seq);    /* how many tokens of its text have rows */
-size_t dt_prefix_bytes(const dt_prefix *prefix);        /* of its rows, on the host or on the device, */
-size_t dt_rows_bytes(const dt_session *session, int n); /* which is this for n tokens */
+int dt_seq_rows(const dt_session *session, int seq);    /* the number of tokens of its text that have rows */
+size_t dt_prefix_bytes(const dt_prefix *prefix);        /* the size of its rows, on the host or on the device */
+size_t dt_rows_bytes(const dt_session *session, int n); /* the same for the rows of n tokens */
 const int32_t *dt_prefix_tokens(const dt_prefix *prefix, int *n);
-double dt_prefix_ms(const dt_prefix *prefix); /* time of its prompt pass, in both models */
+double dt_prefix_ms(const dt_prefix *prefix); /* the time of its prompt pass, in the target and its drafts */
 
-/* A sequence that does not exist answers NULL, 0, false, DT_NO_SEQUENCE, zeros; one that never started has no tokens,
- * DT_RUNNING. */
+/* For a sequence that does not exist, the following calls return NULL, 0, false, DT_NO_SEQUENCE or zeros. A sequence
+ * that was never started has no tokens and is DT_RUNNING. */
 dt_tree *dt_seq_tree(dt_session *session, int seq);
-int dt_seq_length(const dt_session *session, int seq);            /* committed tokens, the prompt's included */
+int dt_seq_length(const dt_session *session, int seq);            /* committed tokens, including the prompt */
 const int32_t *dt_seq_tokens(const dt_session *session, int seq); /* [length] */
 int dt_seq_left(const dt_session *session, int seq);              /* tokens that may still be generated */
-/* Committed tokens before the last one that a draft has not read: its next step does, which takes that many rows more.
- * Those of a dt_prefix count until the first step, as its time does. 0 for a head that reads the target's rows, or if
- * there is no such draft. */
+/* Returns how many committed tokens before the last one a draft has not processed yet. Its next step computes that many
+ * additional rows. Tokens that come from a dt_prefix count until the first step, as the time of the prefix does. 0 for
+ * a head that reads the target's rows, or if there is no such draft. */
 int dt_seq_unread(const dt_session *session, int seq, int draft);
-bool dt_seq_is_coupled(const dt_session *session, int seq); /* drafts use the noise that the target samples with */
+/* Returns whether drafts use the noise that the target samples with. */
+bool dt_seq_is_coupled(const dt_session *session, int seq);
 dt_finish dt_seq_finish(const dt_session *session, int seq);
-/* All text generated so far, cut before a completed stop string; raw bytes, owned by the session. len may be NULL. */
+/* Returns all text generated so far, cut before a completed stop string, as raw bytes that the session owns. `len` may
+ * be NULL. */
 const char *dt_seq_text(const dt_session *session, int seq, size_t *len);
-/* [length] for each generated token the length of that text after it; the prompt's entries are undefined. */
+/* Returns, for each generated token, the length of that text after the token: [length] numbers, of which those of the
+ * prompt are undefined. */
 const size_t *dt_seq_text_ends(const dt_session *session, int seq);
 
-/* Whether a grammar holds the text. */
+/* Returns whether the sequence has a grammar. */
 bool dt_seq_has_grammar(const dt_session *session, int seq);
-/* Whether the grammar allows the token after a node of the tree; true without a grammar. A guess that it forbids is
- * not verified. DT_ESTATE: no such node, token or tree, as after a commit. */
+/* Sets *allowed to whether the grammar allows the token after a node of the tree; true without a grammar. A guess that
+ * the grammar forbids is not verified. DT_ESTATE: there is no such node or token, or no tree, as after a commit. */
 dt_status dt_seq_allowed(const dt_session *session, int seq, int node, int32_t token, bool *allowed, dt_error *err);
 
 #define DT_FORCED 64
 
-/* The first token of the text that the grammar forces after a node of the tree, as the tokenizer splits that text
- * alone; other tokens may spell it, too. *left: the bytes that it forces after that token, of DT_FORCED that are
- * looked at. *token: -1 if several bytes may follow, or the text may end, and 0 is left. */
+/* Finds the text that the grammar forces after a node of the tree: at most the next DT_FORCED bytes that every allowed
+ * continuation shares. *token is its first token when the tokenizer encodes that text alone; other tokens may also
+ * spell it. *left is the number of forced bytes after that token. If nothing is forced, since several bytes may follow
+ * or the text may end, *token is -1 and *left is 0. */
 dt_status dt_seq_forced(const dt_session *session, int seq, int node, int32_t *token, int *left, dt_error *err);
 
-/* The log-probability of the token at position `at` (0..length-1) of the text, and the likeliest tokens there by
- * falling log-probability: *token and *top are the session's, *n of them as asked for, or all there are. DT_ESTATE: it
- * is not known, as of the text's first token and where it was not asked for. */
+/* Returns the log-probability of the token at position `at` (0..length-1) of the text, and the likeliest tokens at that
+ * position in order of falling log-probability. *token and *top have *n entries (dt_logprobs.top, or the whole
+ * vocabulary if that is smaller) and belong to the session. DT_ESTATE: nothing is known about this token: it is the
+ * first of the text, or log-probabilities were not asked for. */
 dt_status dt_seq_logprobs(const dt_session *session, int seq, int at, float *logp, const int32_t **token,
                           const float **top, int *n, dt_error *err);
 
@@ -389,83 +420,88 @@ dt_status dt_seq_logprobs(const dt_session *session, int seq, int at, float *log
 
 typedef struct {
   int seq, node;
-  int draft; /* which of the pair's drafts reads it: 0, the first, or 1, the second */
+  int draft; /* which of the pair's drafts processes the node: 0 is the first, 1 the second */
 } dt_node_ref;
 
-/* One draft pass over all nodes of a draft, which are adjacent in the list; afterwards each has that draft's
- * candidates, confidence and entropy, whatever another draft said of it. Committed tokens and ancestors that lack a row
- * in the draft's cache join the pass. A node that this draft has read already is left out of it. A node gets no
- * candidates past the draft's context, nor where it and its ancestors would exceed DT_TREE_DRAFTS nodes drafted from in
- * this iteration's tree, by all drafts together. DT_ESTATE: a sealed or finished tree, no such node, no such draft. */
+/* Runs one draft pass for each draft, over all its nodes, which must be adjacent in the list. Afterwards each node has
+ * the candidates, confidence and entropy of that draft, independent of results of another draft. The pass also computes
+ * the rows that the draft's cache lacks, for committed tokens and for ancestors of the nodes; it skips nodes that this
+ * draft has already processed. A node gets no candidates if it is beyond the draft's context, or if it and its
+ * ancestors would exceed DT_TREE_DRAFTS, the number of nodes that all drafts together can draft from in one iteration's
+ * tree. DT_ESTATE: the tree is sealed or finished, or there is no such node or draft. */
 dt_status dt_draft_step(dt_session *session, const dt_node_ref *nodes, int n, dt_error *err);
 
 typedef struct {
   int seq;
-  int drafted; /* nodes verified */
-  int depth;   /* of the deepest of them */
-  int accepted;
-  const int32_t
-      *path; /* [accepted] nodes, from a child of the root down; owned by the session, until the next verify */
-  int32_t bonus;
-  int experts_read; /* by the whole pass: the distinct experts of each layer, of 64 rows at a time; 0: it has none */
+  int drafted;  /* verified nodes, without the root */
+  int depth;    /* of the deepest verified node */
+  int accepted; /* accepted nodes */
+  /* [accepted] The accepted nodes, from a child of the root down; owned by the session, until the next verify. */
+  const int32_t *path;
+  int32_t bonus; /* the target's token after the last accepted node */
+  /* The distinct experts that the whole pass read, summed over layers and over groups of 64 rows; 0: no experts. */
+  int experts_read;
 } dt_verdict;
 
-/* One target pass over root and kept nodes of every named sequence, and the accepted path of each; it seals an open
- * tree. DT_EDEVICE: the device failed, or the target returned NaN for the sequences whose bonus is -1: these cannot be
- * committed, the others are verified. DT_EWEIGHTS: the same NaN, and the target's files hold numbers that are not
- * finite. DT_ESTATE: a finished or verified tree, one of more than DT_TREE_VERIFY nodes, a sequence named twice. */
+/* Runs one target pass over the root and the kept nodes of each listed sequence, and returns its accepted path in
+ * verdicts[i]. A tree that is still open is sealed first. DT_EDEVICE: the device failed, or the target returned NaN for
+ * the sequences whose bonus is -1; these cannot be committed, but the others are verified. DT_EWEIGHTS: the target
+ * returned NaN, and its files contain numbers that are not finite. DT_ESTATE: a tree is finished or already verified,
+ * or has more than DT_TREE_VERIFY nodes, or a sequence is listed twice. */
 dt_status dt_verify_tree(dt_session *session, const int *seqs, int n, dt_verdict *verdicts, dt_error *err);
 
-/* The target's likeliest tokens after the root or a verified node, accepted or not, by falling log-probability of the
- * logits at temperature 1. Valid from the verify pass to the next tree; *token and *logp are the session's. *n:
- * `candidates` of the sequence's options, or the whole vocabulary if that is smaller; 0 for a row with a NaN.
- * DT_ESTATE: the tree or the node is not verified. */
+/* Returns the target's likeliest tokens after the root or a verified node (accepted or not), in order of falling
+ * log-probability of the logits at temperature 1. *token and *logp belong to the session and are valid from the verify
+ * pass until the next tree begins. *n is `candidates` of the sequence's options, or the size of the vocabulary if that
+ * is smaller; it is 0 if the row has a NaN. DT_ESTATE: the tree or the node is not verified. */
 dt_status dt_seq_candidates(const dt_session *session, int seq, int node, const int32_t **token, const float **logp,
                             int *n, dt_error *err);
 
-/* The experts that the target took for the root or a verified node: *id is the session's, [layers][chosen_experts] of
- * the target's dt_model_info, those of a layer rising, -1 in a layer without experts; NULL: the target has none. Valid,
- * and fails, as dt_seq_candidates. */
+/* Returns the experts that the target chose for the root or a verified node: *id is [layers][chosen_experts] (of the
+ * target's dt_model_info), in rising order within a layer, and -1 in a layer without experts. It is NULL if the target
+ * has no experts. Ownership, validity and errors are those of dt_seq_candidates. */
 dt_status dt_seq_experts(const dt_session *session, int seq, int node, const int32_t **id, dt_error *err);
 
-#define DT_COMMIT_REBUILD 1u /* run root and accepted tokens through the target again instead of moving their rows */
+#define DT_COMMIT_REBUILD 1u /* compute the rows of the root and the accepted tokens again instead of moving them */
 
 typedef struct {
   int seq;
   int n;                 /* tokens committed */
   const int32_t *tokens; /* [n] owned by the session */
-  int accepted;          /* how many of them were drafted */
-  bool corrected;        /* the tree had guesses at the bonus token's place, all wrong */
-  const char *text;      /* [text_len] bytes that may be shown now; owned by the session, until the next commit */
+  int accepted;          /* how many of the tokens were drafted */
+  bool corrected;        /* the tree had guesses for the bonus token, and all were wrong */
+  const char *text;      /* [text_len] bytes that can be shown now; owned by the session, until the next commit */
   size_t text_len;
   dt_finish finish;
 } dt_committed;
 
-/* Appends accepted tokens and bonus token, up to the end of the text (end-of-text, stop string, max_tokens, context).
- * DT_ESTATE: a tree that is not verified, a sequence named twice. DT_EDEVICE: the device failed; the texts can still be
- * read, but the sequences must be started again. */
+/* Appends the accepted tokens and the bonus token to each listed sequence, up to the end of its text (end-of-text, stop
+ * string, max_tokens, context). `flags` is 0 or DT_COMMIT_REBUILD. DT_ESTATE: a tree is not verified, or a sequence is
+ * listed twice. DT_EDEVICE: the device failed; the texts can still be read, but the sequences must be started again. */
 dt_status dt_commit(dt_session *session, const int *seqs, int n, unsigned flags, dt_committed *blocks, dt_error *err);
 
-/* Drops the tree, verified or not, and begins an empty one over the last committed token. Each iteration begins so. */
+/* Drops the tree, verified or not, and begins an empty one over the last committed token. Each iteration begins with
+ * this call. */
 dt_status dt_rollback(dt_session *session, int seq, dt_error *err);
 
 /* ---- what happened ----------------------------------------------------------------------------------------------- */
 
 typedef struct {
   int prompt_tokens, generated;
-  int cached_tokens;      /* prompt tokens whose rows were cached already */
+  int cached_tokens;      /* prompt tokens whose rows were already cached */
   long iterations;        /* verify passes */
   long committed;         /* tokens */
-  long drafted, accepted; /* nodes verified; nodes committed */
+  long drafted, accepted; /* verified nodes; committed nodes */
   long depth_sum;         /* sum of the verified trees' depths */
   long draft_passes, draft_rows;
-  long experts_read;                                                     /* of all verify passes: see dt_verdict */
-  long verified_at[DT_TREE_VERIFY + 1], accepted_at[DT_TREE_VERIFY + 1]; /* [depth] iterations */
+  long experts_read;                                                     /* in all verify passes: see dt_verdict */
+  long verified_at[DT_TREE_VERIFY + 1], accepted_at[DT_TREE_VERIFY + 1]; /* iterations, by depth */
   double prompt_ms, draft_ms, verify_ms, commit_ms;
-  double ttft_ms;     /* start of the sequence to its first committed token */
-  double total_ms;    /* start of the sequence to its last committed token */
-  bool shared_prefix; /* prompt_ms is the prefix's time in the target, and in the drafts once one is asked; ttft_ms and
-                         total_ms include it */
+  double ttft_ms;  /* from the start of the sequence to its first committed token */
+  double total_ms; /* from the start of the sequence to its last committed token */
+  /* The sequence started from a prefix: prompt_ms is the time of the prefix in the target (and in the drafts after the
+   * first draft step), which ttft_ms and total_ms include. */
+  bool shared_prefix;
 } dt_stats;
 
 void dt_seq_stats(const dt_session *session, int seq, dt_stats *stats);

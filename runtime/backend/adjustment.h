@@ -1,14 +1,14 @@
-/* Logit adjustments: penalties, biases and bans of some ids, applied before the likeliest id is taken or one is
- * sampled. The caller states for each row which ids are adjusted and how, so a row's result depends on nothing else. A
- * row may also allow some ids only. An allowed id that no list names keeps its logit, to the bit. Log-probabilities in
+/* Logit adjustments: penalties, biases and bans of token ids, applied before the likeliest id is taken or one is
+ * sampled. The caller lists for each row which ids are adjusted and how, so a row's result depends on nothing else. A
+ * row can also allow only some ids. An allowed id that is in no list keeps its logit, to the bit. Log-probabilities in
  * results are those of the logits before adjustments. */
 #ifndef DT_ADJUSTMENT_H
 #define DT_ADJUSTMENT_H
 
 #include "backend/sample.h"
 
-/* In this order: bias is added; then, if the logit is negative, it is multiplied by `repeat`, else divided; then
- * `minus` is subtracted. A bias of -INFINITY bans the id. */
+/* The adjustment of one id, applied in this order: `bias` is added; then the logit is multiplied by `repeat` if it is
+ * negative, and divided by it otherwise; then `minus` is subtracted. A bias of -INFINITY bans the id. */
 typedef struct {
   int32_t id;
   float bias;
@@ -16,19 +16,19 @@ typedef struct {
   float minus;
 } dt_adjustment;
 
-/* The adjustments of a row: two lists of rising ids. If both name an id, the second counts. Many rows share the first,
- * which belongs to a text; the second belongs to a path of guesses after it. */
+/* The adjustments of a row: two lists, each sorted by rising id. `text` belongs to a text, and many rows share it;
+ * `path` belongs to a path of guesses after the text. If both name an id, `path` counts. */
 typedef struct {
   const dt_adjustment *text, *path;
   int n_text, n_path;
-  const uint64_t *allowed; /* bit id % 64 of allowed[id / 64]: whether the id may come; NULL: all may */
+  const uint64_t *allowed; /* bit id % 64 of allowed[id / 64] is set if the id is allowed; NULL: all are */
 } dt_row_adjustments;
 
 SAMPLE_FUNCTION bool adjustment_allows(const dt_row_adjustments *s, int32_t id) {
   return !s->allowed || (s->allowed[id / 64] >> (id % 64) & 1);
 }
 
-/* The first place in a list of rising ids whose id is at least this; n: there is none. */
+/* Returns the index of the first entry with at least this id in a list sorted by id, or n if there is none. */
 SAMPLE_FUNCTION int adjustment_place(const dt_adjustment *list, int n, int32_t id) {
   int low = 0;
   while (low < n) {

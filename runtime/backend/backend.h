@@ -1,12 +1,13 @@
-/* The interface of a device: upload weights, keep caches, run rows, move rows. Flat arrays only: a backend
- * knows no tree, no session and no policy, and nothing of other backends; it holds no file-level state.
+/* The interface of a device: it uploads weights, keeps caches, computes rows and moves rows. It uses flat arrays only:
+ * a backend does not know about trees, sessions, policies or other backends, and it has no file-level state.
  *
- * The exactness contract (promise 1): every number that forward() produces for a row (outputs, and the keys and values
- * it writes) depends only on that row's token, position and the keys and values at its prefix and path slots, read in
- * logical order. It does not depend on how many rows share the pass, on the row's place among them, on which slots the
- * keys lie in, on the number of threads, or on time. Ties in an argmax go to the lowest id. A sampled token (sample.h)
- * also depends on the row's sampling parameters and logit adjustments (adjustment.h); a row of a draft head, on the
- * feature that it reads; a row of a pass marked as a prompt, on how long the prompt is. */
+ * The exactness contract (promise 1): every number that forward() computes for a row (its outputs, and the keys and
+ * values that it writes) depends only on the row's token and position, and on the keys and values in its prefix and
+ * path slots, read in logical order. It does not depend on the number of rows in the pass, the index of the row among
+ * them, the slot numbers, the number of threads, or timing. Ties in an argmax go to the lowest id. There are three
+ * additions: a sampled token (sample.h) also depends on the row's sampling parameters and logit adjustments
+ * (adjustment.h), a row of a draft head on the feature that it reads, and a row of a prompt pass on the length of the
+ * prompt. */
 #ifndef DT_BACKEND_H
 #define DT_BACKEND_H
 
@@ -22,9 +23,9 @@
 
 /* ---- one pass ---------------------------------------------------------------------------------------------------- */
 
-/* The rows of one pass, parents before children. A row at logical position p attends to p + 1 keys: those in slots
- * 0..prefix-1 of its sequence, in order, then those in its path slots, in order; the last path slot is its own. So
- * position = prefix + path_len - 1. Prefix and path slots may be written by earlier rows of the same pass. */
+/* The rows of one pass, parents before children. A row at logical position p attends to p + 1 keys: first those in
+ * slots 0..prefix-1 of its sequence, then those in its path slots, in order; the last path slot is its own. Therefore
+ * position = prefix + path_len - 1. Earlier rows of the same pass may write the prefix and path slots. */
 typedef struct {
   int n;
   const int32_t *token;    /* [n] */
@@ -35,15 +36,16 @@ typedef struct {
   const int32_t *path;     /* [n][path_stride] */
   const int32_t *path_len; /* [n] >= 1 */
   int path_stride;
-  bool prompt;      /* a text from its beginning, row i at position i in slot i, its path: see the contract */
-  dt_window window; /* zeros, unless the backend has windows: of the keys above those that the rows see */
-  /* In a draft head's pass: the target's cache; a row reads the feature in its own sequence and slot there. NULL: a row
-   * reads the head's output for the row before it on its path, from an earlier pass that wanted a result of that
-   * row. */
+  bool prompt;      /* a text from its beginning: row i has position i, slot i and the path {i}; see the contract */
+  dt_window window; /* which of these keys the rows see; zeros: all. Only for backends with windows */
+  /* Only in the pass of a draft head: the target's cache, in which a row reads the feature at its own sequence and
+   * slot. NULL: a row reads the head's own output for the previous row on its path; an earlier pass must have asked for
+   * a result of that row. */
   const struct dt_cache *features;
-  /* In a Medusa head's pass, whose rows read features and no tokens: how many tokens ahead it guesses. In a
-   * cross-attention head's: the depth of its rows. They see rows 0..position-1 of `features` and no others; at distance
-   * 0 a row reads the feature of the last of these, at others the head's own of the row before it on its path. */
+  /* In the pass of a Medusa head, whose rows read features and no tokens: how many tokens ahead it guesses. In the pass
+   * of a cross-attention head: the depth of its rows. They see only rows 0..position-1 of `features`. At distance 0 a
+   * row reads the feature of the last of these rows, at other distances the head's own feature of the previous row on
+   * its path. */
   int distance;
 } dt_rows;
 
@@ -51,36 +53,38 @@ typedef enum {
   DT_WANT_NOTHING, /* only write the cache */
   DT_WANT_ARGMAX,  /* argmax */
   DT_WANT_TOPK,    /* top_id, top_logp, top_own, confidence, entropy */
-  /* Argmax, and top_id, top_logp over all ids and logp of the unadjusted logits, also in sequences that sample. */
+  /* argmax; and top_id, top_logp and logp of the unadjusted logits over all ids, even in sequences that sample. */
   DT_WANT_BOTH,
   DT_WANT_LOGITS /* logits */
 } dt_want;
 
-/* Where a pass puts its results, in the caller's arrays. Only rows named in row[] get results: result j is that of row
- * row[j]. The score of an id is its logit or, in a sequence that samples, logit / temp + G(seed, the row's position,
- * id): see sample.h. The noise is the same for every model, row, pass and number of threads, so target and draft can
- * share it. */
+/* Where a pass writes its results: arrays of the caller. Only the rows listed in row[] get results: result j belongs to
+ * row row[j]. The score of an id is its logit or, in a sequence that samples, logit / temp + G(seed, position of the
+ * row, id); see sample.h. The noise G does not depend on the model, the pass or the number of threads, so target and
+ * draft can share it. */
 typedef struct {
   dt_want want;
-  int n;                       /* rows that are wanted */
+  int n;                       /* the number of results */
   const int32_t *row;          /* [n] indexes into dt_rows, ascending */
-  const dt_sampling *sampling; /* [the cache's sequences], or NULL: nobody samples. TOPK looks at seed and temp only */
-  const dt_row_adjustments *adjustments; /* [n] applied first, except where noted; NULL: none */
-  const int32_t *given;                  /* [n] BOTH: ids whose logp is wanted instead of argmax's; NULL: argmax's */
-  int32_t *argmax; /* [n] lowest id of the largest score among the allowed ids; -1 if any logit of the row is NaN. BOTH
-                      with `given`: not set */
+  const dt_sampling *sampling; /* [sequences of the cache]; NULL: no sequence samples. TOPK uses only seed and temp */
+  const dt_row_adjustments *adjustments; /* [n] applied first, unless noted otherwise; NULL: none */
+  const int32_t *given;                  /* [n] BOTH: the ids whose logp is returned; NULL: those of argmax */
+  /* [n] The allowed id with the largest score, the lowest one in a tie; -1 if any logit of the row is NaN. Not set if
+   * BOTH has `given`. */
+  int32_t *argmax;
   float *logp;     /* [n] BOTH: log-probability of argmax, or of `given`, as top_logp; NULL: not wanted */
   int k;           /* TOPK, BOTH: candidates per row, at most 32 */
-  int vocab;       /* TOPK: only ids 0..vocab-1 take part, in the softmax too */
-  int32_t *top_id; /* [n][k] by falling score, ties by lower id; -1 where there are no more, or if a logit is NaN */
-  float *top_logp; /* [n][k] log-probability: of the softmax of the scores */
-  float *top_own;  /* [n][k] of that of the logits, at temperature 1 and without noise; NULL: not wanted */
+  int vocab;       /* TOPK: only ids 0..vocab-1 are considered, also in the softmax */
+  int32_t *top_id; /* [n][k] by falling score, ties by lower id; filled up with -1; all -1 if a logit is NaN */
+  float *top_logp; /* [n][k] log-probabilities in the softmax of the scores */
+  float *top_own;  /* [n][k] the same in the softmax of the logits at temperature 1, without noise; NULL: not wanted */
   float *confidence; /* [n] the largest probability of the scores' softmax; 0 if a logit is NaN */
-  float *entropy;    /* [n] of it, in nats */
+  float *entropy;    /* [n] entropy of the scores' softmax, in nats */
   float *logits;     /* [n][the model's vocab] */
-  /* Of a model with experts; NULL: not wanted. */
-  int32_t *experts;  /* [n][layers][chosen] those that each row took, rising; -1 in layers without */
-  int *experts_read; /* grows by the number of distinct experts of each layer; of a pass cut in parts, of each part */
+  /* Only for models with experts; NULL: not wanted. */
+  int32_t *experts; /* [n][layers][chosen] the experts that each row chose, rising; -1 in layers without experts */
+  /* The number of distinct experts of each layer is added to it, for each part if the backend splits the pass. */
+  int *experts_read;
 } dt_out;
 
 /* ---- the device -------------------------------------------------------------------------------------------------- */
@@ -97,89 +101,94 @@ typedef struct {
   struct dt_ranks *ranks;  /* the ranks that this process belongs to (CPU); NULL: none */
 } dt_backend_options;
 
-/* How a model is held; a NULL of these is: as its files have it. */
+/* How a model is stored in memory. NULL gives the default. */
 typedef struct {
-  const char *dtype;       /* one of weight_dtypes below, NULL: as the files have them */
-  const char *activations; /* one of activations below, NULL: the first */
+  const char *dtype;       /* one of weight_dtypes below; NULL: the types of the files */
+  const char *activations; /* one of activations below; NULL: the first */
 } dt_holding;
 
 typedef struct {
-  size_t weights, caches, scratch; /* bytes held now, on the host or on the device */
+  size_t weights, caches, scratch; /* bytes allocated now, on the host or on the device */
   bool on_device;
 } dt_memory;
 
 typedef struct {
   const char *name; /* "cpu", "cuda", "fake" */
-  /* The types its caches may have, ending in NULL; the first is the one they have unless asked otherwise. */
+  /* The types that its caches can have. The list ends in NULL, and its first entry is the default. */
   const char *const *cache_dtypes;
-  /* Types that weights can be rounded to when they are uploaded; NULL ends the list. "f32" widens them, "q8" and "q4"
-   * round matrices that are held in more bits than that. Unless asked, they stay what they are. */
+  /* The types to which weights can be converted when they are uploaded; the list ends in NULL. "f32" widens all
+   * matrices; "q8" and "q4" round those that have more bits. By default nothing is converted. */
   const char *const *weight_dtypes;
-  /* Precisions of the rows that quantized matrices multiply, ending in NULL; the first is the default. "8": one digit
-   * of 8 bits; "16": two digits (runtime/cpu/quant.h). An empty list: it has no such matrices. */
+  /* The precisions of the rows that quantized matrices multiply. The list ends in NULL, and its first entry is the
+   * default. "8": one 8-bit digit per number; "16": two digits (runtime/cpu/quant.h). An empty list: the backend has no
+   * quantized matrices. */
   const char *const *activations;
-  bool windows;          /* whether passes may have one */
-  bool adjustments;      /* whether rows may have adjustments, given ids and logp */
-  bool (*present)(void); /* whether there is such a device: "auto" takes the first backend that has one */
-  /* Why a device that is there is not `present`: a driver that is too old; static. NULL: none is there, or it is
-   * present. NULL for the function: what has it is always present. */
+  bool windows;          /* whether passes may have a window */
+  bool adjustments;      /* whether rows may have adjustments, `given` and `logp` */
+  bool (*present)(void); /* whether the device can be used: "auto" takes the first such backend */
+  /* Returns why a device that exists cannot be used (its driver is too old), as a static string; NULL if there is none
+   * or it can be used. The function itself may be NULL in a backend that can always be used. */
   const char *(*unusable)(void);
   dt_status (*open)(const dt_backend_options *, dt_backend **, dt_error *);
-  void (*close)(dt_backend *);                 /* after its models are freed */
+  void (*close)(dt_backend *);                 /* only after its models are freed */
   const char *(*describe)(const dt_backend *); /* its name in results, "cpu:avx512"; owned by the backend */
 
-  /* Reads the weights, which may be closed afterwards; desc is not kept. Fails as source_read does, and on unsupported
-   * shapes. With desc->ids every forward wants TOPK or nothing, and all other ids count as beyond `vocab`; a backend
-   * may refuse that. */
+  /* Loads the weights of a model. `desc` and its sources are not needed afterwards. Fails as source_read does, and if a
+   * shape is not supported. If desc->ids is set, every forward() asks for TOPK or nothing, and all other ids are
+   * treated as ids outside the vocabulary; a backend may refuse such models. */
   dt_status (*upload)(dt_backend *, const dt_model_desc *desc, const dt_holding *, dt_weights **, dt_error *);
-  /* The type of its matrices in memory; "mixed": several. Static */
+  /* The type of the model's matrices in memory, or "mixed" if there are several. A static string. */
   const char *(*weight_dtype)(const dt_weights *);
-  /* One of `activations`; NULL: none of its matrices is quantized. Static */
+  /* One of `activations`; NULL: none of the model's matrices is quantized. A static string. */
   const char *(*weight_activations)(const dt_weights *);
   void (*free_weights)(dt_weights *);
 
-  /* Bytes of the cache of one sequence of `slots` rows; bytes that can still be allocated (SIZE_MAX: unknown). */
+  /* cache_bytes: the size of the cache of one sequence of `slots` rows. bytes_free: how many bytes can still be
+   * allocated (SIZE_MAX: unknown). */
   size_t (*cache_bytes)(const dt_weights *, int slots);
   size_t (*bytes_free)(const dt_backend *);
-  /* Bytes that a cache of `sequences` times `slots` rows takes for its passes beside those of its rows. NULL: few. */
+  /* The bytes that a cache for `sequences` times `slots` rows needs for its passes, in addition to cache_bytes. The
+   * function may be NULL if these are few. */
   size_t (*scratch_bytes)(const dt_weights *, int sequences, int slots);
 
-  /* Uploads a draft head for this target. New caches of the target then keep each row's feature (the streams that the
-   * head reads) in addition to its keys and values; no other number changes. The target outlives the head, whose
-   * matrices take the first of `activations`. NULL: the backend has no heads. */
+  /* Uploads a draft head for this target. Caches of the target that are created afterwards also store the feature of
+   * each row (the streams that the head reads); no other number changes. The target must outlive the head. The head's
+   * matrices use the first of `activations`. The function is NULL if the backend does not support heads. */
   dt_status (*upload_head)(dt_backend *, const dt_head_desc *, const char *dtype, dt_weights *target, dt_weights **,
                            dt_error *);
 
-  /* An early exit: a model's first layers, its final norm and its output as a model of its own, which holds no weights:
-   * those of the whole model, which outlives it and never runs at the same time. DT_EINPUT: not 1..layers-1, or a model
-   * that cannot. NULL: the backend has none. */
+  /* Makes an early exit: a model of the first `layers` layers, the final norm and the output of another model. It uses
+   * the weights of that model, which must outlive it and never run at the same time. DT_EINPUT: `layers` is not
+   * in 1..layers-1 of the model, or the model does not support it. The function is NULL if the backend has no early
+   * exits. */
   dt_status (*first_layers)(const dt_weights *, int layers, dt_weights **, dt_error *);
 
-  /* Room for `sequences` times `slots` rows. */
+  /* Allocates a cache for `sequences` times `slots` rows. */
   dt_status (*create_cache)(dt_weights *, int sequences, int slots, dt_cache **, dt_error *);
   void (*free_cache)(dt_cache *);
 
-  /* Runs the rows: writes their keys and values, fills out (NULL: nothing wanted). Any n >= 1: a backend splits a large
-   * pass itself, in order. */
+  /* Computes the rows: writes their keys and values, and fills `out` (NULL: nothing is wanted). Any number of rows >= 1
+   * is allowed; a backend splits a large pass itself, in order. */
   dt_status (*forward)(dt_weights *, dt_cache *, const dt_rows *, const dt_out *out, dt_error *);
 
-  /* Copies slot from[i] to slot to[i], in order of i. Plans have to[i] <= from[i], both ascending. */
+  /* Copies slot from[i] to slot to[i] for each i, in order. Both lists ascend, and to[i] <= from[i]. */
   dt_status (*move)(dt_cache *, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *);
 
-  /* Says that a sequence's text goes on, perhaps otherwise than before, after its first `rows` rows. Returns how many
-   * rows there are to go on from: all of these or, where a model keeps the end of a text only and that is gone, 0.
-   * NULL: always all. */
+  /* Announces that a sequence continues after its first `rows` rows, perhaps with other tokens than before. Returns how
+   * many of these rows are usable: all of them, or 0 if the model stores only the state at the end of a text and the
+   * state after `rows` is gone. The function may be NULL if all rows are always usable. */
   int (*keep)(dt_cache *, int sequence, int rows);
 
   dt_status (*snapshot)(const dt_cache *, int sequence, int n, dt_snapshot **, dt_error *);
   dt_status (*restore)(dt_cache *, int sequence, const dt_snapshot *, dt_error *);
   void (*free_snapshot)(dt_snapshot *);
 
-  /* For tests: the bytes of one slot (all layers' keys and values, and the feature), malloc'd; the caller frees. */
+  /* For tests: returns the bytes of one slot (the keys and values of all layers, and the feature), malloc'd; the caller
+   * frees them. */
   dt_status (*read_slot)(const dt_cache *, int sequence, int slot, void **bytes, size_t *len, dt_error *);
 
   dt_memory (*memory)(const dt_backend *);
-  double (*read_bandwidth)(dt_backend *); /* bytes per second of a streaming sum over memory, measured now */
+  double (*read_bandwidth)(dt_backend *); /* measures the bytes per second of a streaming sum over memory */
 } dt_backend_ops;
 
 #endif

@@ -1,4 +1,4 @@
-/* Checks that every backend makes of its caller's arguments: see check.h. */
+/* The checks that every backend makes on its caller's arguments: see check.h. */
 #include "backend/check.h"
 
 #include <stdio.h>
@@ -63,22 +63,25 @@ dt_status check_features(const dt_rows *rows, int distances, const dt_limits *gi
     if (!given && rows->position[i] == 0)
       return dt_fail(err, DT_EINPUT, "forward: row %d of a head begins a text and has no feature", i);
     if (given && (rows->sequence[i] >= given->sequences || rows->slot[i] >= given->slots))
-      return dt_fail(err, DT_EINPUT, "forward: row %d reads the feature of sequence %d, slot %d; there are %d of %d", i,
-                     rows->sequence[i], rows->slot[i], given->sequences, given->slots);
+      return dt_fail(
+          err, DT_EINPUT,
+          "forward: row %d reads the feature of sequence %d, slot %d; the cache has %d x %d (sequences x slots)", i,
+          rows->sequence[i], rows->slot[i], given->sequences, given->slots);
   }
   return DT_OK;
 }
 
 dt_status check_reading(const dt_rows *rows, const dt_limits *given, dt_error *err) {
   if (!given || rows->distance < 0)
-    return dt_fail(
-        err, DT_EINPUT,
-        "forward: rows of a cross-attention head see a cache of the target's, at a distance from 0 on, not %d",
-        rows->distance);
+    return dt_fail(err, DT_EINPUT,
+                   "forward: a cross-attention head needs the target's cache and a distance of at least 0, not %d",
+                   rows->distance);
   for (int i = 0; i < rows->n; i++) {
     if (rows->sequence[i] >= given->sequences || rows->position[i] < 1 || rows->position[i] > given->slots)
-      return dt_fail(err, DT_EINPUT, "forward: row %d sees %d rows of sequence %d of the target; there are %d of %d", i,
-                     rows->position[i], rows->sequence[i], given->sequences, given->slots);
+      return dt_fail(
+          err, DT_EINPUT,
+          "forward: row %d sees %d rows of sequence %d of the target; the cache has %d x %d (sequences x slots)", i,
+          rows->position[i], rows->sequence[i], given->sequences, given->slots);
     if (rows->distance && rows->path_len[i] < 2)
       return dt_fail(err, DT_EINPUT, "forward: row %d of a cross-attention head follows no row", i);
   }
@@ -126,13 +129,12 @@ static dt_status check_experts(const dt_shape *s, const dt_layer *l, int layer, 
   if (s->parallel_residual || !s->gated || s->chosen < 1 || s->chosen > s->experts || s->experts > DT_EXPERTS ||
       s->expert_inter < 1)
     return dt_fail(err, DT_EINPUT,
-                   "model: layer %d: %d of %d experts of %d numbers a row; expected some of 1 to %d, with gates and a "
-                   "sequential residual",
+                   "model: layer %d: a row chooses %d of %d experts of %d numbers; expected 1 to %d experts, with "
+                   "gates and a sequential residual",
                    layer, s->chosen, s->experts, s->expert_inter, DT_EXPERTS);
   bool up = l->up.source, beside = l->mlp_norm.source || l->experts_norm.source || l->mlp_gate.source;
   if (up != (l->gate.source != NULL) || up != (l->down.source != NULL) || (beside && !up))
-    return dt_fail(err, DT_EINPUT, "model: layer %d: experts beside a part of an MLP, expected all of it or nothing",
-                   layer);
+    return dt_fail(err, DT_EINPUT, "model: layer %d: experts with a part of an MLP, expected all or none of it", layer);
   if (!l->expert_norm.source != !l->router_norm.source)
     return dt_fail(err, DT_EINPUT, "model: layer %d: norms of experts and of their router, expected both or none",
                    layer);
@@ -159,7 +161,7 @@ static dt_status check_heads(const dt_shape *s, dt_error *err) {
   return DT_OK;
 }
 
-/* Checks what layer i has of its own, beside its matrices. */
+/* Checks the sizes and settings of layer i, apart from its matrices. */
 static dt_status check_own(const dt_model_desc *d, int i, const dt_shape *s, bool cross_attention, dt_error *err) {
   const dt_layer *l = &d->layer[i];
   if (l->kv_heads < 0 || l->head_dim < 0 || l->inter < 0 || s->kv_heads > d->shape.kv_heads ||
@@ -176,14 +178,16 @@ static dt_status check_own(const dt_model_desc *d, int i, const dt_shape *s, boo
   if (l->delta && (s->delta_key_heads < 1 || s->delta_value_heads % s->delta_key_heads || s->delta_key_dim < 16 ||
                    s->delta_key_dim % 16 || s->delta_value_dim < 16 || s->delta_value_dim % 16 || l->keys_of ||
                    s->parallel_residual || cross_attention))
-    return dt_fail(err, DT_EINPUT, "model: layer %d: %d delta heads of %d numbers over %d of %d", i,
+    return dt_fail(err, DT_EINPUT,
+                   "model: layer %d: %d delta value heads of %d numbers with %d key heads of %d are not possible", i,
                    s->delta_value_heads, s->delta_value_dim, s->delta_key_heads, s->delta_key_dim);
   if (l->window < 0)
     return dt_fail(err, DT_EINPUT, "model: layer %d: a window of %d, expected at least 1, or 0 for none", i, l->window);
   if (s->parallel_residual && (l->o_norm.source || l->down_norm.source))
-    return dt_fail(err, DT_EINPUT, "model: layer %d: norms behind a parallel residual", i);
+    return dt_fail(err, DT_EINPUT, "model: layer %d: norms after a parallel residual", i);
   if (s->parallel_residual && (l->kv_heads || l->head_dim || l->inter || l->keys_of || s->inputs || l->scale.source))
-    return dt_fail(err, DT_EINPUT, "model: layer %d: sizes, keys, inputs or a scale with a parallel residual", i);
+    return dt_fail(err, DT_EINPUT,
+                   "model: layer %d: its own sizes, shared keys, inputs or a scale with a parallel residual", i);
   if (s->wide_norms && l->keys_of)
     return dt_fail(err, DT_EINPUT, "model: layer %d: norms of all heads together, but no keys", i);
   return check_heads(s, err);
@@ -203,8 +207,8 @@ static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed,
       {&l->norm1_bias, s->hidden, 1, true, "norm1 bias"},
       {&l->norm2, s->hidden, 1, l->down_norm.source != NULL, "norm2"},
       {&l->norm2_bias, s->hidden, 1, true, "norm2 bias"},
-      {&l->o_norm, s->hidden, 1, true, "norm behind o"},
-      {&l->down_norm, s->hidden, 1, true, "norm behind down"},
+      {&l->o_norm, s->hidden, 1, true, "norm after o"},
+      {&l->down_norm, s->hidden, 1, true, "norm after down"},
       {&l->q, attention, in, delta, "q"},
       {&l->q_gate, attention, in, true, "q gate"},
       {&l->q_bias, attention, 1, true, "q bias"},
@@ -229,8 +233,8 @@ static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed,
       {&l->router_bias, s->experts, 1, true, "router bias"},
       {&l->router_correction, s->experts, 1, true, "router correction"},
       {&l->expert_scale, s->experts, 1, true, "scale of experts"},
-      {&l->mlp_norm, s->hidden, 1, true, "norm behind the MLP"},
-      {&l->experts_norm, s->hidden, 1, true, "norm behind the experts"},
+      {&l->mlp_norm, s->hidden, 1, true, "norm after the MLP"},
+      {&l->experts_norm, s->hidden, 1, true, "norm after the experts"},
       {&l->expert_norm, s->hidden, 1, true, "norm of experts"},
       {&l->router_norm, s->hidden, 1, true, "norm of the router"},
       {&l->mlp_gate, 1, s->hidden, true, "gate of the MLP"},
@@ -253,7 +257,7 @@ static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed,
   } else if (s->gated != (l->gate.source != NULL))
     return dt_fail(err, DT_EINPUT, "model: layer %d: %s gate", i, s->gated ? "no" : "an unexpected");
   if (reads && (l->k.source || l->v.source || l->k_bias.source || l->v_bias.source || l->k_norm.source))
-    return dt_fail(err, DT_EINPUT, "model: layer %d: keys or values, although it reads those of layer %d", i,
+    return dt_fail(err, DT_EINPUT, "model: layer %d: it has keys or values, although it reads those of layer %d", i,
                    l->keys_of - 1);
   if (!reads && !l->q_norm.source != !l->k_norm.source)
     return dt_fail(err, DT_EINPUT, "model: layer %d: norms of queries and keys, expected both or none", i);
@@ -283,10 +287,11 @@ static dt_status check_ends(const dt_model_desc *d, bool head, dt_error *err) {
   if (status == DT_OK) status = check_matrix(&d->unembed, outputs, s->hidden, head, "output embedding", -1, err);
   for (int i = 0; status == DT_OK && d->ids && i < d->n_ids; i++) {
     if (d->ids[i] < 0 || d->ids[i] >= s->vocab || (i && d->ids[i] <= d->ids[i - 1]))
-      return dt_fail(err, DT_EINPUT, "model: its output has id %d after %d, of %d", d->ids[i], i ? d->ids[i - 1] : -1,
-                     s->vocab);
+      return dt_fail(err, DT_EINPUT, "model: its output has id %d after %d, expected rising ids below %d", d->ids[i],
+                     i ? d->ids[i - 1] : -1, s->vocab);
     if (d->id_rows && (d->id_rows[i] < 0 || d->id_rows[i] >= outputs))
-      return dt_fail(err, DT_EINPUT, "model: id %d has row %d of its output, of %d", d->ids[i], d->id_rows[i], outputs);
+      return dt_fail(err, DT_EINPUT, "model: id %d has row %d of its output, which has %d rows", d->ids[i],
+                     d->id_rows[i], outputs);
   }
   const expectation inputs[] = {{&d->inputs_embed, s->vocab, s->layers * s->inputs, !s->inputs, "embedding of inputs"},
                                 {&d->inputs_proj, s->layers * s->inputs, s->hidden, !s->inputs, "projection of inputs"},
@@ -317,7 +322,7 @@ dt_status check_plain(const dt_model_desc *d, const char *backend, dt_error *err
                                                               : NULL;
   for (int i = 0; i < s->layers && !part; i++) {
     const dt_layer *l = &d->layer[i];
-    part = l->o_norm.source || l->down_norm.source  ? "norms behind its blocks"
+    part = l->o_norm.source || l->down_norm.source  ? "norms after its blocks"
            : l->window                              ? "layers with a window"
            : l->still                               ? "layers without rotation"
            : l->expert                              ? "experts"
@@ -336,7 +341,7 @@ dt_status check_plain(const dt_model_desc *d, const char *backend, dt_error *err
 static dt_status check_medusa(const dt_head_desc *h, const dt_shape *target, dt_error *err) {
   const dt_shape *s = &h->model.shape;
   if (h->taps * target->hidden != s->hidden || s->inter != s->hidden || s->vocab < 1 || s->context < 1 || s->layers)
-    return dt_fail(err, DT_EINPUT, "head: its %d numbers a row cannot go with the target's %d", s->hidden,
+    return dt_fail(err, DT_EINPUT, "head: its rows of %d numbers do not match the target's %d", s->hidden,
                    target->hidden);
   if (h->distances < 1 || h->distances > DT_DISTANCES || h->blocks < 0 || h->blocks > DT_BLOCKS)
     return dt_fail(err, DT_EINPUT, "head: %d distances of %d blocks, 1 to %d of up to %d are possible", h->distances,
@@ -387,7 +392,7 @@ dt_status check_head(const dt_head_desc *h, const dt_shape *target, dt_error *er
     return dt_fail(err, DT_EINPUT, "head: one layer with a sequential residual is expected");
   if ((!third && given != s->hidden) || (!h->model.embed.source && target->hidden != s->hidden) ||
       (!h->model.unembed.source && (h->model.ids || target->hidden != s->hidden)))
-    return dt_fail(err, DT_EINPUT, "head: its %d numbers a row cannot go with the target's %d", s->hidden,
+    return dt_fail(err, DT_EINPUT, "head: its rows of %d numbers do not match the target's %d", s->hidden,
                    target->hidden);
   if ((!h->model.embed.source || !h->model.unembed.source) && s->vocab != target->vocab)
     return dt_fail(err, DT_EINPUT, "head: it shares rows of %d ids, the target has %d", s->vocab, target->vocab);

@@ -1,5 +1,5 @@
-/* The slots of one sequence in one model's cache. Row i of the committed text lies in slot i; the rows of a tree lie
- * after the committed text in any order. Plans moves, does not move bytes. Pure. */
+/* Assigns the slots of one sequence in one model's cache. Row i of the committed text is in slot i; the rows of a tree
+ * are after the committed text, in any order. These functions only plan moves; they do not move bytes. */
 #ifndef DT_KV_H
 #define DT_KV_H
 
@@ -13,18 +13,18 @@ typedef struct {
 
 void kv_init(kv_slots *kv, int capacity);
 
-/* Begins an iteration, forgetting the rows of the tree before: slots below length are the text's, the tree's begin
- * there. */
+/* Begins an iteration and forgets the rows of the previous tree: slots below `length` belong to the text, and those of
+ * the tree begin at `length`. */
 void kv_begin(kv_slots *kv, int length);
 
-/* The next free slot for a row of the tree, or -1 when the cache is full. */
+/* Reserves the next free slot for a row of the tree; -1: the cache is full. */
 int kv_reserve(kv_slots *kv);
 
-/* Gives back the n slots reserved last. */
+/* Releases the n slots that were reserved last. */
 void kv_give_back(kv_slots *kv, int n);
 
-/* Keeps the rows in slot[0..n) as the rows after the committed ones: plans the moves (from[i] -> to[i], both ascending
- * in i as long as slot is, those in place left out) and counts them committed. Returns the number of moves. */
+/* Commits the rows in slot[0..n): they become the rows after the committed ones. Plans the moves from[i] -> to[i],
+ * leaving out rows that are in place already, and returns their number. Both lists ascend if `slot` does. */
 int kv_keep(kv_slots *kv, const int32_t *slot, int n, int32_t *from, int32_t *to);
 
 #endif

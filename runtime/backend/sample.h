@@ -1,15 +1,17 @@
-/* How a token is sampled: shared by the public API (dtrun.h) and the backends, which sample.
+/* How tokens are sampled. Shared by the public API (dtrun.h) and by the backends, which do it.
  *
- * temp = 0: the id with the largest logit. Otherwise Gumbel-max: of the allowed ids the one with the largest
+ * temp = 0: the id with the largest logit. Otherwise the Gumbel-max trick: among the allowed ids, the one with the
+ * largest
  *   logit / temp + G(seed, position, id),   G = -ln(-ln(1 - u)),   u = (sample_bits + 1/2) / 2^32.
- * This samples from softmax(logit / temp) over the allowed ids (to 2^-32). One seed gives the same token in every
- * pass. Ties go to the lowest id.
+ * This samples from softmax(logit / temp) over the allowed ids (to 2^-32). A seed gives the same token in every pass.
+ * Ties go to the lowest id.
  *
- * Allowed is a run of the ids in the order of falling logit, ties by lower id. With p = softmax(logit / temp):
+ * The allowed ids are the first ones in the order of falling logit (ties by lower id). With p = softmax(logit / temp),
+ * three filters apply, each to what the previous one left:
  *   top_k: the first top_k ids;
- *   top_p: of these, as long as those ahead hold less than top_p of what these hold together: the first always;
- *   min_p: of these, those with p >= min_p * the largest p.
- * Order and meaning are those of Hugging Face transformers (llama.cpp takes the temperature last). */
+ *   top_p: an id stays if the ids before it hold less than top_p of the sum of p; the first id always stays;
+ *   min_p: the ids with p >= min_p * the largest p.
+ * Order and meaning are those of Hugging Face transformers (llama.cpp applies the temperature last). */
 #ifndef DT_SAMPLE_H
 #define DT_SAMPLE_H
 
@@ -25,13 +27,13 @@
 
 typedef struct {
   uint64_t seed;
-  float temp;  /* 0: no sampling, the rest is ignored */
+  float temp;  /* 0: no sampling, and the other fields are ignored */
   int top_k;   /* 0: all */
   float top_p; /* 0 and 1: all */
   float min_p; /* 0: all */
 } dt_sampling;
 
-/* Whether not every id is allowed. */
+/* Returns whether a filter may exclude some ids. */
 SAMPLE_FUNCTION bool sample_is_filtered(const dt_sampling *s) {
   return s->temp > 0.0f && (s->top_k > 0 || s->min_p > 0.0f || (s->top_p > 0.0f && s->top_p < 1.0f));
 }
@@ -54,8 +56,8 @@ SAMPLE_FUNCTION void sample_philox(uint64_t key, uint32_t word[4]) {
   }
 }
 
-/* The random bits behind G: seed is the key, and 64 ids in a row have 16 counters in a row, so that sixteen lanes can
- * count for themselves: word w of counter c belongs to id c / 16 * 64 + 16 w + c % 16. */
+/* The random bits from which G is computed. The seed is the key. Word w of counter c belongs to id c / 16 * 64 + 16 w +
+ * c % 16: 64 successive ids use 16 successive counters, so that each of 16 vector lanes can count by itself. */
 SAMPLE_FUNCTION void sample_words(uint64_t seed, int32_t position, uint32_t counter, uint32_t word[4]) {
   word[0] = counter, word[1] = (uint32_t)position, word[2] = word[3] = 0;
   sample_philox(seed, word);

@@ -1,14 +1,15 @@
-/* Which keys a row of the target sees: those of StreamingLLM's cache (Xiao et al., 2024), the first ones and the last,
- * at the positions that they have in the text. */
+/* Which keys a row of the target sees: the first keys of the text and the most recent ones, as in StreamingLLM (Xiao et
+ * al., Efficient Streaming Language Models with Attention Sinks, 2024). Unlike there, they keep their positions in the
+ * text. */
 #ifndef DT_WINDOW_H
 #define DT_WINDOW_H
 
 typedef struct {
-  int last;  /* keys up to the row's own, which is one of them; 0: all there are */
-  int sinks; /* the first keys of the text, seen beside these */
+  int last;  /* number of most recent keys, including the row's own; 0: all keys */
+  int sinks; /* number of first keys of the text that are seen in addition */
 } dt_window;
 
-/* A row at this position does not see those from window.sinks to below this. */
+/* Returns the first position that a row sees after the sinks: it does not see keys from window.sinks to below it. */
 static inline int dt_window_begin(dt_window window, int position) {
   int begin = window.last > 0 ? position + 1 - window.last : 0;
   return begin > window.sinks ? begin : window.sinks;

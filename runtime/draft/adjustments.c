@@ -24,7 +24,7 @@ static dt_status check_bans(const dt_adjustments *a, int vocab, const int32_t *e
   int banned = a->min_tokens > 0 ? n_ends : 0;
   for (int i = 0; i < a->n_bias; i++)
     banned += isinf(a->bias[i].bias) && !is_end(ends, banned ? n_ends : 0, a->bias[i].id);
-  return banned < vocab ? DT_OK : dt_fail(err, DT_EINPUT, "logit_bias: every token is banned: leave one");
+  return banned < vocab ? DT_OK : dt_fail(err, DT_EINPUT, "logit_bias: every token is banned: leave at least one");
 }
 
 dt_status adjustments_check_ids(const dt_adjustments *a, int vocab, const int32_t *ends, int n_ends, dt_error *err) {
@@ -36,7 +36,8 @@ dt_status adjustments_check_ids(const dt_adjustments *a, int vocab, const int32_
 
 dt_status adjustments_check(const dt_adjustments *a, const dt_seq_options *o, dt_error *err) {
   if (!(a->repeat == 0 || (a->repeat >= 0.01f && a->repeat <= 100)))
-    return dt_fail(err, DT_EINPUT, "repeat_penalty: %g is out of range: 0.01 to 100, 1 is none", (double)a->repeat);
+    return dt_fail(err, DT_EINPUT, "repeat_penalty: %g is out of range: 0.01 to 100; 1 has no effect",
+                   (double)a->repeat);
   if (!(fabsf(a->presence) <= 100))
     return dt_fail(err, DT_EINPUT, "presence_penalty: %g is out of range: -100 to 100", (double)a->presence);
   if (!(fabsf(a->frequency) <= 100))
@@ -44,18 +45,20 @@ dt_status adjustments_check(const dt_adjustments *a, const dt_seq_options *o, dt
   for (int i = 0; i < a->n_bias; i++)
     if (!(fabsf(a->bias[i].bias) <= 1000) && !(isinf(a->bias[i].bias) && a->bias[i].bias < 0))
       return dt_fail(err, DT_EINPUT,
-                     "logit_bias: %g of token %d is out of range: -1000 to 1000, or -inf, which bans it",
+                     "logit_bias: %g for token %d is out of range: -1000 to 1000, or -inf, which bans it",
                      (double)a->bias[i].bias, a->bias[i].id);
   if (a->min_tokens < 0) return dt_fail(err, DT_EINPUT, "min_tokens: %d is out of range: at least 0", a->min_tokens);
   if (a->min_tokens > 0 && o->ignore_eos)
-    return dt_fail(err, DT_EINPUT, "min_tokens with ignore_eos: no end-of-text stops the text: give one of them");
+    return dt_fail(err, DT_EINPUT,
+                   "min_tokens with ignore_eos: end-of-text does not end the text: give only one of them");
   if (o->max_tokens > 0 && a->min_tokens > o->max_tokens)
-    return dt_fail(err, DT_EINPUT, "min_tokens: %d is more than the %d tokens wanted", a->min_tokens, o->max_tokens);
+    return dt_fail(err, DT_EINPUT, "min_tokens: %d is more than the maximum number of tokens, %d", a->min_tokens,
+                   o->max_tokens);
   if (a->grammar && o->ignore_eos)
-    return dt_fail(err, DT_EINPUT, "grammar with ignore_eos: no end-of-text stops the text: give one of them");
+    return dt_fail(err, DT_EINPUT, "grammar with ignore_eos: end-of-text does not end the text: give only one of them");
   if (a->grammar && a->min_tokens)
     return dt_fail(err, DT_EINPUT,
-                   "grammar with min_tokens: the grammar says where the text may end: give one of them");
+                   "grammar with min_tokens: the grammar says where the text can end: give only one of them");
   return DT_OK;
 }
 
@@ -80,7 +83,7 @@ static const adjustments_known *known_of(const adjustments *s, int32_t id) {
   return at < s->n && s->text[at].id == id ? &s->known[at] : &nothing;
 }
 
-/* The same to be changed; there is room. */
+/* The same, to be changed; there is room for a new one. */
 static int find(adjustments *s, int32_t id) {
   int at = adjustment_place(s->text, s->n, id);
   if (at < s->n && s->text[at].id == id) return at;
@@ -143,7 +146,7 @@ void adjustments_token(adjustments *s, int32_t token) {
     if (s->known[i].ends) renew(s, i);
 }
 
-/* The grammar's state behind a node of the tree. */
+/* The grammar's state after a node of the tree. */
 static int32_t state_behind(const adjustments *s, const dt_tree *t, int node) {
   int32_t path[DT_TREE_ENTRIES + 1], state = masks_state(s->masks, s->place);
   int n = 0;
@@ -180,7 +183,7 @@ bool adjustments_are_stuck(const adjustments *s) {
 /* ---- rows of a pass ---------------------------------------------------------------------------------------------- */
 
 dt_status row_adjustments_open(row_adjustments *r, int rows, size_t guesses, dt_error *err) {
-  size_t entries = guesses + (size_t)rows * MODEL_MAX_EOS; /* a path may be where the text may end at last */
+  size_t entries = guesses + (size_t)rows * MODEL_MAX_EOS; /* each path may reach the point where the text may end */
   *r = (row_adjustments){.row = malloc((size_t)rows * sizeof *r->row),
                          .entry = malloc(entries * sizeof *r->entry),
                          .more = malloc(entries * sizeof *r->more)};
@@ -196,7 +199,7 @@ void row_adjustments_close(row_adjustments *r) {
 
 void row_adjustments_begin(row_adjustments *r) { r->n = 0; }
 
-/* The id is `more` times more often on the path whose list begins at `first`. */
+/* Adds `more` occurrences of the id to the path whose list begins at `first`. */
 static void count_on_path(row_adjustments *r, int first, int32_t id, int more) {
   int at = first + adjustment_place(r->entry + first, r->n - first, id);
   if (at == r->n || r->entry[at].id != id) {

@@ -1,5 +1,6 @@
-/* The logit adjustments (backend/adjustment.h) that follow from a sequence's text, updated as it grows, and from each
- * path of guesses after it. They apply to the rows of the target and of its draft alike. */
+/* Computes the logit adjustments (backend/adjustment.h) of a sequence from its text, updating them as the text grows,
+ * and from each path of guesses after the text. The same adjustments apply to the rows of the target and of its
+ * draft. */
 #ifndef DT_ADJUSTMENTS_H
 #define DT_ADJUSTMENTS_H
 
@@ -8,25 +9,25 @@
 #include "grammar/masks.h"
 #include "tree/tree.h"
 
-/* What is known of an id that may have an adjustment. */
+/* What is known about an id that may have an adjustment. */
 typedef struct {
   float bias;
-  int count;       /* in the generated text */
-  bool seen, ends; /* it is in the text; it ends one */
+  int count;       /* how often it is in the generated text */
+  bool seen, ends; /* it is in the text; it ends a text */
 } adjustments_known;
 
 typedef struct {
-  dt_adjustments asked; /* its list of biases, its grammar: NULL */
-  bool counts;          /* a penalty is asked for: what the text holds matters */
+  dt_adjustments asked; /* its pointers (biases, grammar) are NULL */
+  bool counts;          /* a penalty is asked for, so the ids of the text must be counted */
   int generated;
-  masks *masks; /* the grammar's; NULL: none */
-  int place;    /* of the text in them */
+  masks *masks; /* of the grammar; NULL: none */
+  int place;    /* the text's place in the masks: see masks_enter */
   int n, capacity;
-  dt_adjustment *text;      /* [n] by rising id */
-  adjustments_known *known; /* [n] of the same ids */
+  dt_adjustment *text;      /* [n] sorted by id */
+  adjustments_known *known; /* [n] for the same ids */
 } adjustments;
 
-/* The adjustments of a pass's rows; the lists of their paths are stored one after the other. */
+/* The adjustments of the rows of a pass. The lists of their paths are stored one after another. */
 typedef struct {
   dt_row_adjustments *row; /* [rows] */
   dt_adjustment *entry;    /* [entries] */
@@ -34,35 +35,38 @@ typedef struct {
   int n;                   /* entries in use */
 } row_adjustments;
 
-/* Checks all but token ids. DT_EINPUT: a value is out of range, or two exclude each other. */
+/* Checks everything except token ids. DT_EINPUT: a value is out of range, or two options exclude each other. */
 dt_status adjustments_check(const dt_adjustments *asked, const dt_seq_options *options, dt_error *err);
 
-/* Checks the ids of biases, and that some id is left of `vocab`; n_ends ids end a text. */
+/* Checks the ids of the biases, and that they do not ban all `vocab` ids. ends: the n_ends ids that end a text. */
 dt_status adjustments_check_ids(const dt_adjustments *asked, int vocab, const int32_t *ends, int n_ends, dt_error *err);
 
-/* For texts of up to `context` tokens; the ids that end one are not to come before the least number of tokens. `of`:
- * the grammar's masks, to which the adjustments then hold a reference; NULL: none. */
+/* Opens the adjustments of a text of up to `context` tokens. The n_ends ids that end a text are banned until min_tokens
+ * tokens are generated. `of`: the masks of the grammar, to which the adjustments then hold a reference; NULL: no
+ * grammar. */
 dt_status adjustments_open(adjustments *s, const dt_adjustments *asked, masks *of, int context, const int32_t *ends,
                            int n_ends, dt_error *err);
 void adjustments_close(adjustments *s); /* zeros are allowed */
 
-/* The text goes on. */
+/* Adds the prompt, or one generated token, to the text. */
 void adjustments_prompt(adjustments *s, const int32_t *tokens, int n);
 void adjustments_token(adjustments *s, int32_t token);
 
-/* Whether the grammar allows the token after a node of the tree over the text's last token. */
+/* Returns whether the grammar allows the token after a node of the tree over the text's last token. */
 bool adjustments_allow(const adjustments *s, const dt_tree *t, int node, int32_t token);
-/* The bytes that every text has there, as masks_forced. *first: the text's first. */
+/* Returns the bytes that the grammar forces there, as masks_forced does. *first: whether they are the first of the
+ * text. */
 int adjustments_forced(const adjustments *s, const dt_tree *t, int node, char *bytes, int most, bool *first);
 
-/* Whether no token may follow the text. */
+/* Returns whether no token may follow the text. */
 bool adjustments_are_stuck(const adjustments *s);
 
-/* For passes of up to `rows` rows, with up to `guesses` guesses on all their paths together. */
+/* Allocates room for passes of up to `rows` rows, with up to `guesses` guesses on all their paths together. */
 dt_status row_adjustments_open(row_adjustments *r, int rows, size_t guesses, dt_error *err);
 void row_adjustments_close(row_adjustments *r); /* zeros are allowed */
-void row_adjustments_begin(row_adjustments *r); /* a pass begins */
-/* Sets row i's adjustments: the text's, as they are after this node of the tree over its last token. NULL: none. */
+void row_adjustments_begin(row_adjustments *r); /* begins a pass */
+/* Sets the adjustments of row i: those of the text and of the path to this node of the tree over its last token. s may
+ * be NULL: no adjustments. */
 void row_adjustments_put(row_adjustments *r, int i, const adjustments *s, const dt_tree *t, int node);
 
 #endif

@@ -1,6 +1,7 @@
-/* A cross-attention head as a drafter: see draft.h and dt_head_kind. It keeps no rows of a text: its rows see those of
- * the target. Of a tree it keeps the features of the nodes drafted from. A node's row reads that of its parent, so each
- * level of the tree takes a pass of its own; the root's row reads the feature of the target's last row. */
+/* A cross-attention head as a drafter: see draft.h and dt_head_kind. It stores no rows of the text, since its rows see
+ * those of the target. For a tree it stores the features of the nodes that it has drafted from. The row of a node reads
+ * the feature of its parent, so each level of the tree needs a separate pass; the root's row reads the feature of the
+ * target's last row. */
 #include "backend/pass.h"
 #include "draft/draft.h"
 #include "draft/results.h"
@@ -10,10 +11,10 @@
 #include <string.h>
 
 #define NODES (1 + DT_TREE_ENTRIES)
-#define PASS_SEQUENCES 8 /* a pass has room for so many sequences that each draft from as many nodes as allowed */
+#define PASS_SEQUENCES 8 /* a pass has room for this many sequences that draft from the maximum number of nodes */
 
 typedef struct {
-  int32_t *slot; /* [NODES] of each node's feature; -1: none */
+  int32_t *slot; /* [NODES] slot of each node's feature; -1: none */
   int nodes;     /* no node from here on has one */
   int used;      /* slots */
 } features_of;
@@ -21,7 +22,7 @@ typedef struct {
 typedef struct {
   drafter base;
   const dt_pair *pair;
-  const pair_draft *draft; /* of the pair, */
+  const pair_draft *draft; /* the pair's draft */
   int which;               /* its number */
   dt_cache *cache;         /* features only */
   int sequences, context, vocab;
@@ -29,8 +30,8 @@ typedef struct {
   const dt_sampling *sampling; /* [sequences] */
   features_of *seq;            /* [sequences] */
   pass rows;
-  int most;        /* rows of a pass */
-  int32_t *node;   /* [most] of each row */
+  int most;        /* maximum number of rows of a pass */
+  int32_t *node;   /* [most] the node of each row */
   int32_t *wanted; /* [most] rows, in this order */
   draft_results results;
 } draft_cross_attention;
@@ -168,8 +169,8 @@ static const draft_ops cross_attention_ops = {.close = cross_attention_close,
                                               .step = cross_attention_step,
                                               .keep = rowless_keep};
 
-/* A row at level L has L guesses on its path, all drafted from: no more than DT_TREE_DRAFTS - L rows are there, so that
- * a quarter of the square of DT_TREE_DRAFTS is the most. */
+/* A row at level L has L guesses on its path, all of them drafted from, so there are at most DT_TREE_DRAFTS - L such
+ * rows. The paths of a tree therefore have at most DT_TREE_DRAFTS^2 / 4 guesses. */
 static dt_status open_rows(draft_cross_attention *d, dt_error *err) {
   size_t most = (size_t)d->most;
   d->seq = calloc((size_t)d->sequences, sizeof *d->seq);

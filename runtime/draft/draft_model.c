@@ -1,10 +1,10 @@
-/* A draft model of its own, with the target's tokenizer, or a draft head: see draft.h. Row i of the committed text lies
- * in slot i of its cache; the rows of the tree lie after the text.
+/* A separate draft model with the target's tokenizer, or a draft head: see draft.h. Row i of the committed text is in
+ * slot i of its cache; the rows of the tree follow the text.
  *
- * A head's text lags by one: its row i is token i + 1, read beside the target's feature of row i. So the text that a
- * head sees begins with the second token; its last row is the root's, as in a model. A row of a tree reads the head's
- * own output for its parent, so each level of the tree takes a pass of its own. None of these rows is kept, since their
- * features were guessed. */
+ * A head's text is shifted by one: its row i reads token i + 1 together with the target's feature of row i. The text
+ * that a head sees therefore begins with the second token; its last row is the root's, as in a model. A row of a tree
+ * reads the head's own output for its parent, so each level of the tree needs a separate pass. None of these rows is
+ * kept after a commit, since their features were guessed. */
 #include "backend/kv.h"
 #include "backend/pass.h"
 #include "draft/draft.h"
@@ -17,12 +17,12 @@
 
 #define NODES (1 + DT_TREE_ENTRIES)
 
-/* Committed tokens that join a step's pass, at most. More of them first get a pass of their own, so that a step has few
- * rows: their paths can be long. */
+/* Maximum number of committed tokens that join the pass of a step. If there are more, they are computed in a separate
+ * pass first, so that a step has few rows, since the paths of its rows can be long. */
 #define RIDE_ALONG 64
-#define SEQUENCE_ROWS (DT_TREE_DRAFTS + RIDE_ALONG) /* rows of a sequence in one step, at most */
+#define SEQUENCE_ROWS (DT_TREE_DRAFTS + RIDE_ALONG) /* maximum number of rows of a sequence in one step */
 
-/* A pass has room for the rows of so many sequences that each draft from as many nodes as allowed; more sequences take
+/* A pass has room for the rows of this many sequences that draft from the maximum number of nodes; more sequences take
  * several passes. It also has room for the longest paths of one sequence, or for shorter paths of many. */
 #define PASS_SEQUENCES 8
 
@@ -36,17 +36,17 @@ typedef struct {
 typedef struct {
   drafter base;
   const dt_pair *pair;
-  const pair_draft *draft; /* of the pair, */
+  const pair_draft *draft; /* the pair's draft */
   int which;               /* its number */
   dt_cache *cache;
   int sequences, context;
   int vocab;                   /* ids below it are in both models */
-  int lag;                     /* tokens at the text's beginning that it does not see: 1 for a head */
+  int lag;                     /* tokens at the text's beginning that the draft does not see: 1 for a head */
   const dt_cache *features;    /* the target's cache, which a head reads; NULL: a model */
   const dt_sampling *sampling; /* [sequences] */
   rows_of *seq;                /* [sequences] */
   pass rows;
-  int most; /* rows of a step's pass, at most */
+  int most; /* maximum number of rows in the pass of a step */
   struct {
     int32_t seq, node; /* owner of a row; node -1: a committed token that joins the step */
   } * owner;           /* [most] */
@@ -88,12 +88,12 @@ static dt_status run_text(draft_model *d, bool prompt, dt_error *err) {
 /* ---- prompts ----------------------------------------------------------------------------------------------------- */
 
 static draft_text text_seen(const draft_model *d, draft_text text) {
-  if (text.tokens) text.tokens += d->lag; /* a sequence that takes no part may have no text */
+  if (text.tokens) text.tokens += d->lag; /* a sequence that is not in the step may have no text */
   text.length = seen(d, text.length);
   return text;
 }
 
-/* Sets how many of the cache's rows a sequence goes on from: at most `rows`. */
+/* Sets how many rows of the cache a sequence reuses: at most `rows`. */
 static void keep_rows(draft_model *d, int seq, int rows) {
   d->seq[seq].kv.rows = d->pair->ops->keep ? d->pair->ops->keep(d->cache, seq, rows) : rows;
 }
@@ -175,7 +175,7 @@ static void draft_begin(drafter *base, int seq, int length) {
   kv_begin(&q->kv, seen(d, length));
 }
 
-/* Computes the missing rows of committed tokens, all but the last RIDE_ALONG, in a pass of their own. */
+/* Computes the missing rows of committed tokens, all but the last RIDE_ALONG, in a separate pass. */
 static dt_status catch_up(draft_model *d, int seq, const draft_text *text, dt_error *err) {
   kv_slots *kv = &d->seq[seq].kv;
   int last = text->length - RIDE_ALONG;
@@ -262,7 +262,7 @@ static void take_result(const draft_model *d, dt_tree *t, int u, int result) {
   dt_tree_calibrate_draft(t, to);
 }
 
-/* Takes the rows of nodes back, as if they had never been added. */
+/* Removes the rows of nodes, as if they had never been added. */
 static void take_back(draft_model *d) {
   for (int i = 0; i < d->rows.n; i++) {
     rows_of *q = &d->seq[d->owner[i].seq];

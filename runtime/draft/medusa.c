@@ -1,8 +1,8 @@
-/* A Medusa head as a drafter: see draft.h. It keeps no rows of a text. All its guesses come from one feature of the
+/* A Medusa head as a drafter: see draft.h. It stores no rows of the text. All its guesses come from one feature of the
  * target, that of the row before the last token, and a guess after a node depends on the node's depth only. A guess is
  * computed when the first node of its depth is drafted, with the adjustments of the text alone, and serves until the
- * tree is committed. A grammar bans ids of the root's guess; behind another node, the ids are left out of its list that
- * are forbidden there. */
+ * tree is committed. A grammar bans ids from the root's guess; after another node, the ids that are forbidden there are
+ * removed from the node's list. */
 #include "backend/pass.h"
 #include "draft/draft.h"
 #include "draft/results.h"
@@ -18,9 +18,9 @@ typedef struct {
 typedef struct {
   drafter base;
   const dt_pair *pair;
-  const pair_draft *draft; /* of the pair, */
+  const pair_draft *draft; /* the pair's draft */
   int which;               /* its number */
-  dt_cache *cache;         /* without layers: the backend finds rows by it */
+  dt_cache *cache;         /* it has no layers, but the backend needs it to find rows */
   int sequences, context, vocab;
   const dt_cache *features;    /* the target's cache */
   const dt_sampling *sampling; /* [sequences] */

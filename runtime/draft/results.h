@@ -1,4 +1,4 @@
-/* The results of a draft pass, on their way into a tree. */
+/* Receives the results of a draft pass and copies them to a tree. */
 #ifndef DT_DRAFT_RESULTS_H
 #define DT_DRAFT_RESULTS_H
 
@@ -12,17 +12,17 @@ typedef struct {
   row_adjustments adjustments;
 } draft_results;
 
-/* Of at most so many rows in a pass, with so many guesses on all their paths. */
+/* Allocates room for passes of up to `most` rows, with up to `guesses` guesses on all their paths together. */
 dt_status draft_results_open(draft_results *r, int most, size_t guesses, dt_error *err);
 void draft_results_close(draft_results *r);
 
-/* The request for candidates among ids below `vocab`, of no rows yet. */
+/* Returns a request for candidates among ids below `vocab`, for no rows yet. */
 dt_out draft_results_out(draft_results *r, const int32_t *rows, const dt_sampling *sampling, int vocab);
 
-/* One more row is wanted, that of a node of a text's tree. */
+/* Adds a row to the request: the row of a node of a text's tree. */
 void draft_results_want(draft_results *r, dt_out *out, const adjustments *s, const dt_tree *t, int node);
 
-/* Result i of that pass, as it is. */
+/* Copies result i of the pass, unchanged. */
 void draft_results_read(const draft_results *r, int i, dt_tree_draft *to);
 
 #endif

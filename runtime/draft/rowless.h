@@ -1,4 +1,4 @@
-/* Those calls of draft_ops that have nothing to do in a drafter without rows of its texts: it sees the target's. */
+/* The calls of draft_ops for a drafter that has no rows of the text because it reads the target's. They do nothing. */
 #ifndef DT_ROWLESS_H
 #define DT_ROWLESS_H
 

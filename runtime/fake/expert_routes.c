@@ -5,12 +5,12 @@
 
 #include <stdbool.h>
 
-/* A number that a token has for a place, the same wherever the token stands. */
+/* A number for a token and a place, which does not depend on the token's position. */
 static uint64_t hash_of(int32_t token, int place) {
   return fake_mix(fake_mix((uint64_t)(uint32_t)token + 1) + (uint64_t)place);
 }
 
-/* The hash of the last token at which the place took an expert anew. */
+/* The hash of the last token at which the place took a new expert. */
 static uint64_t last_taken(const fake_routes *r, int32_t (*token)(const void *row, int back), const void *row, int n,
                            int place) {
   for (int back = 0;; back++) {
@@ -31,7 +31,7 @@ void fake_route(const fake_routes *r, int32_t (*token)(const void *row, int back
     for (int j = 0; j < r->chosen; j++) {
       int32_t expert = (int32_t)(fake_mix(last_taken(r, token, row, n, layer * r->chosen + j)) % (uint64_t)r->experts);
       while (is_taken(id, j, expert)) expert = (expert + 1) % r->experts;
-      int at = j; /* its place among those taken, which rise */
+      int at = j; /* its index among the chosen experts, which are in rising order */
       for (; at > 0 && id[at - 1] > expert; at--) id[at] = id[at - 1];
       id[at] = expert;
     }

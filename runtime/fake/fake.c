@@ -77,7 +77,7 @@ dt_status fake_delay(dt_backend *b, const dt_fake_delay *delays, int n, dt_error
   return b->delays ? DT_OK : dt_fail_memory(err, "the scripted backend", (size_t)n * sizeof *delays);
 }
 
-/* A pass over so many rows takes its time. */
+/* Simulates the time of a pass over this number of rows. */
 static void take_time(const dt_weights *w, int rows) {
   dt_backend *b = w->backend;
   double ms = w->times.first + w->times.row * (rows - 1);
@@ -190,9 +190,9 @@ static int32_t text_at(const dt_cache *c, const dt_rows *r, int i, int back) {
   return slots[at < r->prefix[i] ? at : r->path[(size_t)i * (size_t)r->path_stride + (size_t)(at - r->prefix[i])]];
 }
 
-/* The distribution if no rule matches: four favourites from a hash of the whole text, in one of two shapes. The
- * target's first choice is the draft's first choice seven times in ten, its second choice twice. The second draft's
- * first choice is the first draft's in one text of two, and else its second choice. */
+/* The distribution if no rule matches: four favourites from a hash of the whole text, in one of two shapes. In ten
+ * texts, the target's first choice is the draft's first choice seven times, and its second choice twice. The second
+ * draft's first choice is the first draft's first choice in every other text, and otherwise its second choice. */
 static void hashed(const dt_weights *w, const dt_cache *c, const dt_rows *r, int i, float *p) {
   static const float shape[2][4] = {{0.875f, 0.0625f, 0.03125f, 0.015625f}, {0.375f, 0.25f, 0.125f, 0.125f}};
   uint64_t h = 0;
@@ -346,7 +346,7 @@ static int32_t token_of(const void *row, int back) {
   return text_at(r->cache, r->rows, r->i, back);
 }
 
-/* Counts the experts of the pass, and tells those of wanted rows. */
+/* Counts the experts of the pass, and writes those of wanted rows. */
 static void take_experts(dt_weights *w, const dt_cache *c, const dt_rows *r, const dt_out *out) {
   const size_t layers = (size_t)w->routes.layers, chosen = (size_t)w->routes.chosen, all = (size_t)w->routes.experts;
   memset(w->taken, 0, layers * all);

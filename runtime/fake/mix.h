@@ -1,4 +1,4 @@
-/* The hash that synthetic distributions and experts are computed from. */
+/* The hash from which synthetic distributions and experts are computed. */
 #ifndef DT_FAKE_MIX_H
 #define DT_FAKE_MIX_H
 

@@ -1,27 +1,29 @@
-/* One rule of a scripted model: shared by the public API (dtrun.h) and the backend that plays it (fake/). */
+/* One rule of a scripted model. Shared by the public API (dtrun_fake.h) and the scripted backend (fake/). */
 #ifndef DT_FAKE_RULE_H
 #define DT_FAKE_RULE_H
 
 #include <stdint.h>
 
-/* A model as a table: the longest `context` that ends the text so far gives the next token's distribution. */
+/* A model is a list of rules. Among the rules whose `context` the text ends with, the one with the longest context
+ * gives the distribution of the next token. */
 typedef struct {
   const int32_t *context; /* [context_len] */
-  int context_len;        /* 0: the default */
+  int context_len;        /* 0: the default rule */
   const int32_t *token;   /* [count] distinct */
-  const float *p; /* [count] probabilities, sum <= 1; the rest is spread evenly over the other ids. A NaN: the model
-                             returns NaN there */
+  /* [count] Probabilities with a sum <= 1; the rest is spread evenly over the other ids. With a NaN the model returns
+   * NaN. */
+  const float *p;
   int count;
 } dt_fake_rule;
 
-/* The time that passes of a scripted model take, by the clock of all timings (system/clock.h), which jumps ahead by
- * it. */
+/* The simulated time of passes of a scripted model, by which the clock for all timings (system/clock.h) jumps ahead. */
 typedef struct {
-  double first, row; /* ms of a pass over one row, and of each further row; zeros: what the table look-ups take */
-  uint64_t bytes;    /* weights that the pair says it has */
+  double first, row; /* ms for a pass over one row, and for each additional row; zeros: the real time */
+  uint64_t bytes;    /* size of the weights that the pair reports */
 } dt_fake_times;
 
-/* Passes of a pair, counted from 1, that take `factor` times as long: another program had the processors. */
+/* Makes passes from..to of a pair (counted from 1) take `factor` times as long, to simulate another program that uses
+ * the processors. */
 typedef struct {
   int from, to;
   double factor;

@@ -1,4 +1,4 @@
-/* Parting a vocabulary's tree: see alike.h. */
+/* Splits a vocabulary's tree: see alike.h. */
 #include "grammar/alike.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void set_length(const vocabulary *v, uint64_t *mask, int32_t id) {
 static void part(alike *a, const vocabulary *v, int32_t *path) {
   const vocabulary_nodes *of = a->of;
   vocabulary_nodes *rest = &a->rest;
-  int parted = 0;         /* the depth of the path from which on tokens are others; 0: none is */
+  int parted = 0;         /* the depth of the path from which on tokens are others; 0: there are none */
   int copied = of->above; /* the depth down to which nodes of the path are copied */
   for (int i = 0; i < of->n; i++) {
     const vocabulary_node *n = &of->node[i];

@@ -96,8 +96,8 @@ static bool put_within(const characters *s, const rules_range *within, int n, FI
   return parts > 0;
 }
 
-/* Escapes of the set's characters from `low` on, which differ in their last letter; `letter`: those letters, a space
- * where a character has none. */
+/* Writes escapes of the set's characters from `low` on, which differ in their last letter. letter: these letters, with
+ * a space for a character without an escape. */
 static void put_escapes(const characters *s, int32_t low, const char *letter, const char *head, bool *some, FILE *out) {
   int n = 0;
   for (int i = 0; letter[i]; i++) {

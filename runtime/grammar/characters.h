@@ -1,5 +1,6 @@
-/* Sets of characters, and how a grammar (gbnf.h) spells them: as they are, or as they stand in a JSON string. There
- * only those have an escape that need one: the quote, the backslash and control characters. */
+/* Sets of characters, written in the notation of grammars (gbnf.h): either unchanged or as they appear in a JSON
+ * string. In a JSON string only the characters that need an escape have one: the quote, the backslash and control
+ * characters. */
 #ifndef DT_CHARACTERS_H
 #define DT_CHARACTERS_H
 
@@ -14,14 +15,14 @@ typedef struct {
 } characters;
 
 void characters_add(characters *s, int32_t low, int32_t high);
-/* Sorts the ranges, joins those that touch and leaves out surrogates, which are no characters. */
+/* Sorts the ranges, joins adjacent ones and removes surrogates, which are not characters. */
 void characters_tidy(characters *s);
-void characters_invert(characters *s); /* all others of a tidy set, tidy */
-void characters_free(characters *s);   /* leaves an empty set; zeros are allowed */
+void characters_invert(characters *s); /* replaces a tidy set by all other characters, also tidy */
+void characters_free(characters *s);   /* leaves an empty set; a zeroed set is allowed */
 
-bool characters_escaped(int32_t c); /* in a JSON string */
-/* One item of a grammar's rule: a character of the set, which is tidy and not empty. */
+bool characters_escaped(int32_t c); /* whether it has an escape in a JSON string */
+/* Writes one item of a grammar's rule: any character of the set, which must be tidy and not empty. */
 void characters_put(const characters *s, bool in_json, FILE *out);
-void characters_put_one(int32_t c, FILE *out); /* within a text in quotes or a class */
+void characters_put_one(int32_t c, FILE *out); /* writes one character inside a quoted text or a class */
 
 #endif

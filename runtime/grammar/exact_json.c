@@ -51,15 +51,15 @@ static dt_status check_numbers(const char *what, const char *json, dt_error *err
     if (len > EXACT_JSON_DIGITS)
       return dt_fail(err, DT_EINPUT, "%s: a number of more than %d digits at byte %zu", what, EXACT_JSON_DIGITS,
                      (size_t)(at - json));
-    if (!is_number(at, len)) return dt_fail(err, DT_EINPUT, "%s: %.*s is not a number of JSON", what, (int)len, at);
+    if (!is_number(at, len)) return dt_fail(err, DT_EINPUT, "%s: %.*s is not a JSON number", what, (int)len, at);
     at += len;
   }
-  return has_nul ? dt_fail(err, DT_EINPUT, "%s: no text in it may have \\u0000", what) : DT_OK;
+  return has_nul ? dt_fail(err, DT_EINPUT, "%s: \\u0000 in a string is not supported", what) : DT_OK;
 }
 
 /* Gives its digits to each number, in the order of the text. False: no memory. */
 static bool keep_digits(cJSON *item, const char **at) {
-  bool has_nul = false; /* it was looked for before */
+  bool has_nul = false; /* NULs were already searched for */
   for (; item; item = item->next) {
     if (!keep_digits(item->child, at)) return false;
     if (!cJSON_IsNumber(item)) continue;
@@ -78,13 +78,13 @@ static dt_status fail_at(const char *what, const char *json, const char *at, dt_
   const char *begin = json;
   for (const char *c = json; at && c < at; c++)
     if (*c == '\n') line++, begin = c + 1;
-  return dt_fail(err, DT_EINPUT, "%s, line %d, column %d: not JSON, or too many brackets in each other", what, line,
+  return dt_fail(err, DT_EINPUT, "%s, line %d, column %d: not JSON, or brackets are nested too deeply", what, line,
                  at ? (int)(at - begin) + 1 : 1);
 }
 
 dt_status exact_json_read(const char *what, const char *json, size_t most, cJSON **root, dt_error *err) {
   size_t len = strlen(json);
-  if (len > most) return dt_fail(err, DT_EINPUT, "%s: %zu bytes, at most %zu", what, len, most);
+  if (len > most) return dt_fail(err, DT_EINPUT, "%s: %zu bytes, the maximum is %zu", what, len, most);
   size_t good = utf8_valid_prefix(json, len);
   if (good < len) return dt_fail(err, DT_EINPUT, "%s: byte %zu is not UTF-8", what, good);
   dt_status status = check_numbers(what, json, err);

@@ -1,4 +1,4 @@
-/* JSON whose numbers keep their digits: a double has 15. */
+/* Reads JSON without losing digits of numbers, since a double has only 15. */
 #ifndef DT_EXACT_JSON_H
 #define DT_EXACT_JSON_H
 
@@ -6,10 +6,11 @@
 
 #include <cjson/cJSON.h>
 
-#define EXACT_JSON_DIGITS 40 /* of a number, with its sign, point and exponent */
+#define EXACT_JSON_DIGITS 40 /* maximum length of a number, with its sign, point and exponent */
 
-/* *root: to be freed with cJSON_Delete. Numbers are of the type cJSON_Raw: valuestring is the number as it was written,
- * valuedouble and valueint are near it. DT_EINPUT: `what`, more than `most` bytes, not JSON, or a text with NUL. */
+/* Parses JSON into *root, which the caller frees with cJSON_Delete. Numbers have the type cJSON_Raw: valuestring is the
+ * number as written; valuedouble and valueint are approximations. DT_EINPUT: the input has more than `most` bytes, is
+ * not JSON, or has a string with a NUL; messages begin with `what`. */
 dt_status exact_json_read(const char *what, const char *json, size_t most, cJSON **root, dt_error *err);
 
 #endif

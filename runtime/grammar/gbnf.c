@@ -17,7 +17,7 @@ typedef struct {
 typedef struct {
   const char *begin, *at, *end;
   rules *r;
-  named *name; /* in the order in which they are named first */
+  named *name; /* in the order of their first use */
   int n_names, depth;
   int *bucket; /* [BUCKETS] 1 + the last name of the hash; next: the one before */
   int *next;
@@ -42,7 +42,7 @@ __attribute__((format(printf, 2, 3))) static void fail_here(reader *g, const cha
   g->status = dt_fail(g->err, DT_EINPUT, "grammar, line %d, column %d: %s", line, (int)(g->at - from) + 1, what);
 }
 
-/* NUL ends nothing: it is refused before. */
+/* NUL does not end the text, since it is refused before. */
 static char peek(const reader *g) { return g->at < g->end ? *g->at : '\0'; }
 
 static bool take(reader *g, const char *what) {
@@ -135,7 +135,7 @@ static int32_t read_character(reader *g) {
   case 'U': return read_hex(g, 8);
   default:
     g->at -= c != '\0';
-    fail_here(g, "an unknown escape: \\n \\r \\t \\\\ \\\" \\[ \\] \\xHH \\uHHHH and \\UHHHHHHHH are known");
+    fail_here(g, "unknown escape; supported: \\n \\r \\t \\\\ \\\" \\[ \\] \\xHH \\uHHHH \\UHHHHHHHH");
     return 0;
   }
 }
@@ -165,7 +165,7 @@ static rules_way read_class(reader *g) {
   rules_way all = rules_character(g->r, g->range, n, others);
   if (!all.last && rules_have_room(g->r)) {
     g->at = from;
-    fail_here(g, "no character is in this class");
+    fail_here(g, "this class contains no character");
   }
   return all;
 }
@@ -198,7 +198,8 @@ static rules_way read_repetition(reader *g, rules_way item) {
     skip(g, true);
   }
   if (!g->status && !take(g, "}")) fail_here(g, "expected }, as in {2}, {2,} or {2,5}");
-  if (!g->status && most >= 0 && most < least) fail_here(g, "{%d,%d}: the most is less than the least", least, most);
+  if (!g->status && most >= 0 && most < least)
+    fail_here(g, "{%d,%d}: the maximum is less than the minimum", least, most);
   return g->status ? item : rules_repeat(g->r, item, least, most);
 }
 
@@ -214,7 +215,7 @@ static rules_way read_item(reader *g) {
     item = rules_character(g->r, NULL, 0, true);
   else if (take(g, "(")) {
     if (++g->depth > GBNF_DEPTH) {
-      fail_here(g, "more than %d parentheses in each other", GBNF_DEPTH);
+      fail_here(g, "more than %d nested parentheses", GBNF_DEPTH);
       return item;
     }
     skip(g, true);
@@ -234,9 +235,9 @@ static rules_way read_items(reader *g, bool nested) {
   while (!g->status) {
     char c = peek(g);
     if (c == '<' || c == '!')
-      fail_here(g, "tokens (<name>, <[id]>) are not read here: give their text in quotes");
+      fail_here(g, "tokens (<name>, <[id]>) are not supported: give their text in quotes");
     else if (c == '*' || c == '+' || c == '?' || c == '{')
-      fail_here(g, "nothing stands before this that could be repeated");
+      fail_here(g, "there is nothing before this to repeat");
     if (g->status || !(c == '"' || c == '[' || c == '.' || c == '(' || is_word(c))) break;
     rules_way item = read_item(g);
     skip(g, nested);
@@ -265,7 +266,7 @@ static void read_rule(reader *g) {
   if (!rule) return;
   if (rule->defined) {
     g->at = from;
-    fail_here(g, "rule %.*s is there already", rule->len < 60 ? rule->len : 60, rule->text);
+    fail_here(g, "rule %.*s is defined twice", rule->len < 60 ? rule->len : 60, rule->text);
     return;
   }
   rule->defined = true;
@@ -300,16 +301,16 @@ static void check_names(reader *g) {
     g->at = g->name[i].text;
     fail_here(g, "there is no rule %.*s", g->name[i].len < 60 ? g->name[i].len : 60, g->name[i].text);
   }
-  if (!g->status && !g->r->root) fail_here(g, "there is no rule root, which the whole text is");
+  if (!g->status && !g->r->root) fail_here(g, "there is no rule root, which matches the whole text");
 }
 
 dt_status gbnf_read(const char *text, size_t len, rules *out, dt_error *err) {
   *out = (rules){0};
-  if (len > GBNF_BYTES) return dt_fail(err, DT_EINPUT, "grammar: %zu bytes, at most %d", len, GBNF_BYTES);
-  static const char mark[] = "\xEF\xBB\xBF"; /* of the byte order, as some editors begin a file */
+  if (len > GBNF_BYTES) return dt_fail(err, DT_EINPUT, "grammar: %zu bytes, the maximum is %d", len, GBNF_BYTES);
+  static const char mark[] = "\xEF\xBB\xBF"; /* byte order mark, with which some editors begin a file */
   if (len >= 3 && memcmp(text, mark, 3) == 0) text += 3, len -= 3;
   reader g = {.begin = text, .at = text, .end = text + len, .r = out, .err = err};
-  if (memchr(text, 0, len)) return dt_fail(err, DT_EINPUT, "grammar: a NUL byte at %zu", strnlen(text, len));
+  if (memchr(text, 0, len)) return dt_fail(err, DT_EINPUT, "grammar: byte %zu is NUL", strnlen(text, len));
   if (utf8_valid_prefix(text, len) < len)
     return dt_fail(err, DT_EINPUT, "grammar: byte %zu is not UTF-8", utf8_valid_prefix(text, len));
   g.name = calloc(len + 1, sizeof *g.name);

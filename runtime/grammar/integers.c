@@ -78,7 +78,7 @@ static int spell(big n, char text[TEXT]) {
   return len;
 }
 
-/* Numbers of as many digits as both have, from low to high. */
+/* Writes the numbers from low to high, which have the same number of digits. */
 static void put_range(const char *low, const char *high, FILE *out) {
   int rest = (int)strlen(low) - 1, from = low[0], to = high[0];
   char nines[TEXT], zeros[TEXT];
@@ -108,7 +108,7 @@ static void put_range(const char *low, const char *high, FILE *out) {
   fputs(") ", out);
 }
 
-/* Not negative; `sign` stands before each. */
+/* Writes numbers that are not negative, with `sign` before each. */
 static void put_part(big low, big high, const char *sign, int *parts, FILE *out) {
   while (low <= high) { /* numbers of the same length */
     char from[TEXT] = "", to[TEXT] = "";

@@ -1,4 +1,4 @@
-/* Integers between two bounds, exactly, as a grammar. */
+/* Writes a grammar that matches exactly the integers between two bounds. */
 #ifndef DT_INTEGERS_H
 #define DT_INTEGERS_H
 
@@ -7,19 +7,19 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#define INTEGERS_DIGITS 30 /* of a bound */
-#define INTEGERS_FREE 15   /* digits where there is no bound, or as many as the other bound has */
+#define INTEGERS_DIGITS 30 /* maximum number of digits of a bound */
+#define INTEGERS_FREE 15   /* maximum number of digits without a bound, unless the other bound has more */
 
 typedef struct {
   __int128 low, high; /* both included */
   bool has_low, has_high;
 } integers;
 
-/* Narrows by a bound, a number as JSON writes it. False: it has more than INTEGERS_DIGITS digits. */
+/* Apply a lower or an upper bound, a number in JSON's notation. False: it has more than INTEGERS_DIGITS digits. */
 bool integers_from(integers *i, const char *number, bool exclusive);
 bool integers_to(integers *i, const char *number, bool exclusive);
 bool integers_empty(const integers *i);
-/* One item of a grammar's rule. */
+/* Writes one item of a grammar's rule. */
 void integers_put(const integers *i, FILE *out);
 
 #endif

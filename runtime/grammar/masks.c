@@ -7,8 +7,8 @@
 #include <string.h>
 
 enum { NONE = -1, UNKNOWN = -2, FREE = -3 };
-enum { ALIKES = 8, ALIKE_LEAST = 16 };    /* sets that are kept; bytes of one */
-enum { LATER, FIRST, SPACED, MASKS };     /* masks of a state; SPACED: behind the space of tokens that begin with one */
+enum { ALIKES = 8, ALIKE_LEAST = 16 }; /* number of stored sets; minimum number of bytes of a set */
+enum { LATER, FIRST, SPACED, MASKS };  /* masks of a state; SPACED: after the space of tokens that begin with a space */
 enum { BEGUN_LEAST = 4, BEGUN_DEEP = 8 }; /* items left of a repetition, frames of a stack: see begun */
 static const size_t MOST = 128u << 20;    /* bytes of states; above half of it they are dropped */
 
@@ -18,7 +18,7 @@ typedef struct {
 } frame;
 
 typedef struct {
-  size_t first; /* of its frames in `list` */
+  size_t first; /* index of its frames in `list` */
   int n;
   bool ends;
   uint64_t *mask[MASKS]; /* NULL: not computed yet */
@@ -29,7 +29,7 @@ typedef struct {
   int size, used;
 } table;
 
-/* All that is computed; dropped as a whole. */
+/* Everything that is computed; it is dropped as a whole. */
 typedef struct {
   frame *frame;  /* [frames] */
   int32_t *mark; /* [frames] the last round that reached it */
@@ -42,7 +42,7 @@ typedef struct {
   int32_t *todo, *found; /* [frames] while a state is made */
   table frame_index, state_index;
   size_t bytes;
-  bool full; /* there was no room for the state that was asked for last */
+  bool full; /* there was no room for the last state */
 } store;
 
 struct masks {
@@ -54,10 +54,10 @@ struct masks {
   uint64_t *nothing; /* a mask without bits */
   int32_t *path;     /* [deepest + 1] states on the way to a node of the vocabulary */
   alike alike[ALIKES];
-  int next_alike; /* the place of the next set */
+  int next_alike; /* where the next set is stored */
   int32_t *live;  /* [places]; FREE */
   int places;
-  size_t most;   /* bytes of a store */
+  size_t most;   /* maximum size of a store in bytes */
   bool too_many; /* a text had more than MASKS_STACKS */
   dt_error failure;
 };
@@ -143,8 +143,8 @@ static void push(masks *m, int32_t node, int32_t below, int *n_todo) {
   m->s.todo[(*n_todo)++] = f;
 }
 
-/* Adds to `found` all stacks that are reached from a node, over some more, before the next byte; it ends early with
- * more of them than a state may have. */
+/* Adds to `found` all stacks that can be reached from a node (above the frames below it) before the next byte. It stops
+ * early if there are more than a state may have. */
 static int reach(masks *m, int32_t node, int32_t below, int n_found) {
   int n_todo = 0;
   push(m, node, below, &n_todo);
@@ -241,7 +241,7 @@ static int32_t step_byte(masks *m, int32_t from, uint8_t byte) {
   if (from == MASKS_NOWHERE) return from;
   size_t at = (size_t)from * (size_t)m->rules.classes + m->rules.class_of[byte];
   if (s->to[at] != UNKNOWN) return s->to[at];
-  int n = 0, low = 0, high = 255; /* bytes that the same nodes take */
+  int n = 0, low = 0, high = 255; /* range of bytes that the same nodes take */
   s->round++;
   for (int i = 0; i < s->state[from].n; i++) {
     frame f = s->frame[s->list[s->state[from].first + (size_t)i]];
@@ -300,7 +300,7 @@ int masks_forced(masks *m, int32_t from, char *bytes, int most) {
 
 static void set(uint64_t *mask, int32_t id) { mask[id / 64] |= UINT64_C(1) << id % 64; }
 
-/* The set of bytes that lead to the state to which most bytes lead. False: it is small. */
+/* Finds the largest set of bytes that lead to the same state. False: it is small. */
 static bool find_set(masks *m, int32_t from, bool has[ALIKE_BYTES]) {
   int32_t to[ALIKE_BYTES], best = MASKS_NOWHERE;
   int most = 0;
@@ -315,7 +315,7 @@ static bool find_set(masks *m, int32_t from, bool has[ALIKE_BYTES]) {
   return most >= ALIKE_LEAST;
 }
 
-/* The tokens of a set, parted when it is needed first; NULL: no memory. */
+/* The tokens of a set, found when they are first needed; NULL: out of memory. */
 static const alike *tokens_of(masks *m, const vocabulary_nodes *of, const bool has[ALIKE_BYTES]) {
   for (int i = 0; i < ALIKES; i++)
     if (m->alike[i].of == of && !memcmp(m->alike[i].has, has, sizeof m->alike[i].has)) return &m->alike[i];
@@ -327,8 +327,8 @@ static const alike *tokens_of(masks *m, const vocabulary_nodes *of, const bool h
   return NULL;
 }
 
-/* The tokens of a set of which those down to depth *length are allowed after a state, and no deeper ones. NULL: none
- * is so. */
+/* Finds tokens of a set such that exactly those up to length *length are allowed after a state. NULL: there are
+ * none. */
 static const alike *alike_behind(masks *m, int32_t from, const vocabulary_nodes *of, int *length) {
   bool has[ALIKE_BYTES];
   const alike *a = find_set(m, from, has) && !m->s.full ? tokens_of(m, of, has) : NULL;
@@ -347,8 +347,8 @@ static const alike *alike_behind(masks *m, int32_t from, const vocabulary_nodes 
   return a;
 }
 
-/* The stack with the repetitions of its upper frames, of which enough items are left, at their first. Lowers *left to
- * the least. */
+/* The stack with the repetitions in its upper frames, if enough of their items are left, reset to their first items.
+ * Lowers *left to the smallest number of remaining items. */
 static int32_t begun_stack(masks *m, int32_t f, int *left) {
   frame up[BEGUN_DEEP];
   int n = 0;
@@ -365,10 +365,10 @@ static int32_t begun_stack(masks *m, int32_t f, int *left) {
   return f;
 }
 
-/* The state like this one whose repetitions are at their first items. Texts of up to *most bytes are allowed after
- * both or neither: the item that is open takes a byte at least, and so does each of those that are left. (Items that
- * may be empty change nothing: a repetition of them may end at once.) It follows from this state alone, so a mask is
- * the same whatever was computed before. MASKS_NOWHERE: there is no room. */
+/* The state like this one in which repetitions are at their first items. A text of up to *most bytes is allowed after
+ * both states or after neither, since the open item and each remaining item take at least one byte. (Items that may be
+ * empty do not matter: a repetition of them can end at once.) The result depends only on this state, so a mask is the
+ * same whatever was computed before. MASKS_NOWHERE: there is no room. */
 static int32_t begun(masks *m, int32_t from, int *most) {
   int n = 0, left = UINT8_MAX;
   m->s.round++;
@@ -383,7 +383,7 @@ static int32_t begun(masks *m, int32_t from, int *most) {
   return state_of(m, n);
 }
 
-/* Adds the bits of the tokens of a tree that are deeper than `least`, maybe of others too. false: no room for a
+/* Adds the bits of the tokens of a tree that are longer than `least`, and possibly of others. False: no room for a
  * state. */
 static bool walk(masks *m, int32_t from, const vocabulary_nodes *of, const int32_t *twin, int least, uint64_t *mask) {
   m->path[of->above] = from;
@@ -407,7 +407,7 @@ static bool walk(masks *m, int32_t from, const vocabulary_nodes *of, const int32
 
 static const uint64_t *mask_of(masks *m, int32_t of, int which);
 
-/* The bits of `among` only; NULL: all. */
+/* Keeps only the bits of `among`; NULL: keeps all. */
 static void add_mask(const masks *m, const uint64_t *other, const uint64_t *among, uint64_t *mask) {
   for (size_t i = 0; i < words(m); i++) mask[i] |= among ? other[i] & among[i] : other[i];
 }
@@ -416,7 +416,7 @@ static void add_mask(const masks *m, const uint64_t *other, const uint64_t *amon
 static bool add_tree(masks *m, int32_t from, int which, uint64_t *mask) {
   const vocabulary *v = m->vocabulary;
   const vocabulary_nodes *of = which == SPACED ? &v->spaced : &v->later.nodes;
-  int known = 0, most, length; /* tokens down to `known` are those of the other state */
+  int known = 0, most, length; /* tokens up to length `known` are those of the other state */
   int32_t like = begun(m, from, &most);
   if (like != MASKS_NOWHERE && like != from) {
     known = most + of->above < VOCABULARY_SHORT ? most + of->above : VOCABULARY_SHORT;
@@ -447,7 +447,8 @@ static bool fill(masks *m, int32_t from, int which, uint64_t *mask) {
   return add_tree(m, from, which, mask) && (which == SPACED || add_spaced(m, from, mask));
 }
 
-/* A mask of a state, computed when it is needed first; of none: no token, no room for it. */
+/* A mask of a state, computed when it is first needed. It is empty if no token is allowed or there is no room for
+ * it. */
 static const uint64_t *mask_of(masks *m, int32_t of, int which) {
   if (of == MASKS_NOWHERE) return m->nothing;
   uint64_t *mask = m->s.state[of].mask[which];
@@ -487,7 +488,7 @@ dt_status masks_are_stuck(const masks *m, dt_error *err) {
 
 /* ---- from store to store ----------------------------------------------------------------------------------------- */
 
-/* Makes n states of another store states of the present one, whatever room they take. */
+/* Copies n states of another store to the present one, whatever room they need. */
 static void bring(masks *m, const store *old, int32_t *of, int n) {
   int32_t *brought = calloc((size_t)old->frames + 1, sizeof *brought); /* whether a frame is wanted; then its number */
   size_t most = m->most;
@@ -498,7 +499,7 @@ static void bring(masks *m, const store *old, int32_t *of, int n) {
       brought[old->list[old->state[of[k]].first + (size_t)i]] = 1;
   for (int32_t i = old->frames - 1; i >= 0 && brought; i--)
     if (brought[i] && old->frame[i].below != NONE) brought[old->frame[i].below] = 1;
-  for (int32_t i = 0; i < old->frames && brought; i++) { /* a frame is behind the one below it */
+  for (int32_t i = 0; i < old->frames && brought; i++) { /* a frame comes after the one below it */
     frame f = old->frame[i];
     if (brought[i]) brought[i] = frame_of(m, (frame){f.node, f.below == NONE ? NONE : brought[f.below]});
   }
@@ -514,8 +515,8 @@ static void bring(masks *m, const store *old, int32_t *of, int n) {
   free(brought);
 }
 
-/* Leaves all states in the store that is returned. The present one has one of them only, so that what a text needs is
- * measured alike whatever was computed before. */
+/* Returns the store with all states, and begins a new one that has only one of them. The memory that a text needs is
+ * therefore measured in the same way, whatever was computed before. */
 static store set_aside(masks *m, int32_t *but) {
   store all = m->s;
   m->s = (store){0};
@@ -526,7 +527,7 @@ static store set_aside(masks *m, int32_t *but) {
 static void take_back(masks *m, store all, int32_t *of) {
   store alone = m->s;
   if (alone.full)
-    dt_fail(&m->failure, DT_EINPUT, "grammar: more than %zu MiB for its states: let fewer rules match the same text",
+    dt_fail(&m->failure, DT_EINPUT, "grammar: its states need more than %zu MiB: let fewer rules match the same text",
             m->most >> 20);
   m->s = all;
   bring(m, &alone, of, 1);

@@ -1,50 +1,52 @@
-/* The tokens that a grammar allows after a text. A state is all that a grammar's rules say of the bytes so far: a set
- * of stacks of nodes, of rules that are open. States, and their masks over a vocabulary, are computed when they are
- * needed first, and kept; a result depends on the grammar and the text only. One thread at a time. */
+/* Computes which tokens a grammar allows after a text. A state is everything that the rules know about the bytes so
+ * far: a set of stacks of nodes, one for each way to read the text. States and their masks over the vocabulary are
+ * computed when they are first needed, and cached; results depend only on the grammar and the text. Not thread-safe. */
 #ifndef DT_MASKS_H
 #define DT_MASKS_H
 
 #include "grammar/vocabulary.h"
 
-#define MASKS_NOWHERE (-1) /* the state of a text that the grammar does not allow */
-#define MASKS_STACKS 4096  /* of a state, at most */
+#define MASKS_NOWHERE (-1) /* the state after a text that the grammar does not allow */
+#define MASKS_STACKS 4096  /* maximum number of stacks of a state */
 
 typedef struct masks masks;
 
-/* Of a grammar (gbnf.h) over a vocabulary that lives longer, for one user. */
+/* Opens the masks of a grammar (gbnf.h) over a vocabulary, which must outlive them, with one reference. */
 dt_status masks_open(const vocabulary *v, const char *gbnf, masks **out, dt_error *err);
-masks *masks_hold(masks *m);  /* one more user */
-void masks_release(masks *m); /* one less; NULL is allowed */
+masks *masks_hold(masks *m);  /* adds a reference */
+void masks_release(masks *m); /* removes a reference; NULL is allowed */
 const char *masks_grammar(const masks *m);
 
-/* The bytes that states may take, 128 MiB at first. What no text has taken yet is then not computed, and counts as
- * forbidden: a guess is not verified. A text ends in a failure if one of its states alone, with its mask, needs
- * more. */
+/* Sets the maximum memory for states in bytes; the default is 128 MiB. Beyond it, states that no text has reached are
+ * not computed and count as forbidden, so guesses there are not verified. A text fails if one of its states alone, with
+ * its mask, needs more. */
 void masks_limit(masks *m, size_t most);
 
-/* A place for the state of a text, the empty one's at first; -1: no memory. Between passes, as masks_take. */
+/* Returns a place for the state of a text, which begins as that of the empty text; -1: out of memory. Call it between
+ * passes, like masks_take. */
 int masks_enter(masks *m);
 void masks_leave(masks *m, int place);
 int32_t masks_state(const masks *m, int place);
-/* The text goes on by a token; `first`: its first. Drops states, except those at places, if too much memory is in use:
- * numbers of states and masks are valid until then. */
+/* Appends a token to the text at a place; `first`: it is the first of the text. If too much memory is in use, drops all
+ * states except those at places; until then, state numbers and masks remain valid. */
 void masks_take(masks *m, int place, int32_t token, bool first);
 
-/* The state behind one more token. */
+/* Returns the state after one more token. */
 int32_t masks_step(masks *m, int32_t state, int32_t token, bool first);
-/* Whether the token may come, a token that ends the text among them. */
+/* Returns whether the token is allowed; it may also be one that ends the text. */
 bool masks_allow(masks *m, int32_t state, int32_t token, bool first);
-/* A bit for each id, (mask[id / 64] >> id % 64) & 1. Behind MASKS_NOWHERE no token is allowed. */
-int masks_ids(const masks *m); /* of the vocabulary */
+/* masks_of and masks_of_text return a mask with one bit for each id: (mask[id / 64] >> id % 64) & 1. In the state
+ * MASKS_NOWHERE no token is allowed. */
+int masks_ids(const masks *m); /* number of ids of the vocabulary */
 const uint64_t *masks_of(masks *m, int32_t state, bool first);
-const uint64_t *masks_of_text(masks *m, int place, bool first); /* of its state */
+const uint64_t *masks_of_text(masks *m, int place, bool first); /* for the state at a place */
 
-/* The bytes that every text has behind a state, `most` of them at most, and how many. */
+/* Writes the bytes with which every allowed text continues after a state, at most `most` of them. Returns how many. */
 int masks_forced(masks *m, int32_t state, char *bytes, int most);
 
-/* The failure if a text's state found no room, or there was no memory: masks are wrong then. */
+/* Fails if there was not enough memory for the state of a text; the masks are wrong then. */
 dt_status masks_failure(const masks *m, dt_error *err);
-/* Why no token follows a text. */
+/* Fails with a message that says why no token can follow a text. */
 dt_status masks_are_stuck(const masks *m, dt_error *err);
 
 #endif

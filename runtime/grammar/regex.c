@@ -12,9 +12,9 @@
 
 typedef struct {
   const char *what, *begin, *at, *end;
-  bool in_json, in_text; /* in_text: the last item written is a text whose quote is not closed */
+  bool in_json, in_text; /* in_text: the last item that was written is a text without its closing quote */
   int depth;
-  characters set; /* of the item that is read */
+  characters set; /* characters of the item that is being read */
   FILE *out;
   dt_status status;
   dt_error *err;
@@ -66,7 +66,7 @@ static int32_t read_hex(reader *x, int n) {
   return c;
 }
 
-/* Behind \u: four digits, twice for a pair of surrogates, or any number in braces. */
+/* Reads what follows \u: four digits (twice for a pair of surrogates), or any number of digits in braces. */
 static int32_t read_unicode(reader *x) {
   const char *from = x->at;
   int32_t c;
@@ -87,13 +87,13 @@ static int32_t read_unicode(reader *x) {
   return 0;
 }
 
-/* Behind a backslash. One character: its code point; a known set: -1, and it is added. */
+/* Reads what follows a backslash. Returns the code point of one character; for a known set, adds it and returns -1. */
 static int32_t read_escape(reader *x, bool in_class) {
   static const char *const not_read[][2] = {
-      {"bB", "word boundaries"}, {"123456789k", "back references"}, {"pP", "properties of characters"}};
+      {"bB", "word boundaries"}, {"123456789k", "back references"}, {"pP", "character properties"}};
   char c = peek(x);
   if (x->at == x->end) {
-    fail_here(x, "nothing stands behind \\");
+    fail_here(x, "there is nothing after \\");
     return 0;
   }
   x->at++;
@@ -117,8 +117,8 @@ static int32_t read_escape(reader *x, bool in_class) {
   if (strchr("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ ", c)) return c;
   x->at--;
   for (int i = 0; i < 3; i++)
-    if (strchr(not_read[i][0], c)) fail_here(x, "%s (\\%c) are not read", not_read[i][1], c);
-  fail_here(x, "an unknown escape: \\d \\w \\s \\t \\n \\r \\v \\f \\xHH \\uHHHH and \\ before punctuation are known");
+    if (strchr(not_read[i][0], c)) fail_here(x, "%s (\\%c) are not supported", not_read[i][1], c);
+  fail_here(x, "unknown escape; supported: \\d \\w \\s \\t \\n \\r \\v \\f \\xHH \\uHHHH, and \\ before punctuation");
   return 0;
 }
 
@@ -148,7 +148,7 @@ static void read_class(reader *x) {
       if (x->status) return;
       if (low < 0 || high < 0 || high < low) {
         x->at = begin;
-        fail_here(x, low < 0 || high < 0 ? "a range goes from a character to a character: write \\- for -"
+        fail_here(x, low < 0 || high < 0 ? "a range needs a character on both sides; write \\- for the character -"
                                          : "the range ends before it begins");
       }
     }
@@ -158,7 +158,7 @@ static void read_class(reader *x) {
   if (others) characters_invert(&x->set);
   if (x->set.n || x->set.no_memory || x->status) return;
   x->at = from;
-  fail_here(x, "no character is in this class");
+  fail_here(x, "this class contains no character");
 }
 
 /* ---- items ------------------------------------------------------------------------------------------------------- */
@@ -170,7 +170,7 @@ static void close_text(reader *x) {
 
 static bool repeats(const reader *x) { return peek(x) && strchr("*+?{", peek(x)); }
 
-/* Characters that stand alone are one text. */
+/* Consecutive single characters become one text. */
 static void put_set(reader *x) {
   const rules_range one = x->set.n ? x->set.range[0] : (rules_range){0, 0};
   if (x->set.no_memory) x->status = dt_fail_memory(x->err, x->what, sizeof one);
@@ -204,14 +204,14 @@ static void put_repetition(reader *x) {
     bool open = x->at[-1] == ',';
     if (!x->status && (least < 0 || !take(x, "}"))) {
       x->at = from;
-      fail_here(x, "expected {2}, {2,} or {2,5}; the character is \\{");
+      fail_here(x, "expected {2}, {2,} or {2,5}; write \\{ for the character {");
     }
-    if (!x->status && !open && most < least) fail_here(x, "{%d,%d}: the most is less than the least", least, most);
+    if (!x->status && !open && most < least) fail_here(x, "{%d,%d}: the maximum is less than the minimum", least, most);
   } else
     x->at++;
   for (; from < x->at; from++) putc(*from, x->out);
   putc(' ', x->out);
-  take(x, "?"); /* the shortest first: the same texts */
+  take(x, "?"); /* lazy matching: the texts are the same */
   if (repeats(x)) fail_here(x, "this repeats a repetition: put parentheses around it");
 }
 
@@ -224,11 +224,11 @@ static void put_group(reader *x) {
     if (!take(x, ">")) fail_here(x, "the name of this group does not end");
   } else if (x->at[-1] == '<' || (peek(x) == '?' && !take(x, "?:"))) {
     x->at = from;
-    fail_here(x, "only (?: ) and (?<name> ) of the groups with (? are read");
+    fail_here(x, "only the groups (?: ) and (?<name> ) of those that begin with (? are supported");
   }
   if (++x->depth > REGEX_DEPTH) {
     x->at = from;
-    fail_here(x, "more than %d parentheses in each other", REGEX_DEPTH);
+    fail_here(x, "more than %d nested parentheses", REGEX_DEPTH);
   }
   if (x->status) return;
   close_text(x);
@@ -247,11 +247,11 @@ static void put_item(reader *x) {
   if (take(x, "(")) {
     put_group(x);
   } else {
-    if (repeats(x)) fail_here(x, "nothing stands before this that could be repeated");
-    if (strchr("])}", peek(x))) fail_here(x, "a %c that closes nothing: the character is \\%c", peek(x), peek(x));
+    if (repeats(x)) fail_here(x, "there is nothing before this to repeat");
+    if (strchr("])}", peek(x))) fail_here(x, "this %c closes nothing; write \\%c for the character", peek(x), peek(x));
     if (strchr("^$", peek(x)))
-      fail_here(x, "%c is read at the %s of the whole, or of a choice that no parentheses hold", peek(x),
-                peek(x) == '^' ? "beginning" : "end");
+      fail_here(x, "%c is supported only at the %s of the expression, or of an alternative outside of parentheses",
+                peek(x), peek(x) == '^' ? "beginning" : "end");
     if (x->status) return;
     if (take(x, "["))
       read_class(x);
@@ -268,7 +268,7 @@ static void put_item(reader *x) {
   if (ftell(x->out) > GBNF_BYTES) fail_here(x, "its grammar has more than %d bytes", GBNF_BYTES);
 }
 
-/* One of several choices; the outermost may be held at its ends. */
+/* Reads alternatives; the outermost ones may have ^ and $ at their ends. */
 static void put_choice(reader *x) {
   bool outer = !x->depth, begins = outer && take(x, "^"), ends = false;
   bool inside = outer && x->in_json; /* a longer text */
@@ -295,7 +295,7 @@ static void put_choices(reader *x) {
 
 dt_status regex_put(const char *regex, bool in_json, const char *what, FILE *out, dt_error *err) {
   size_t len = strlen(regex), good = utf8_valid_prefix(regex, len);
-  if (len > GBNF_BYTES) return dt_fail(err, DT_EINPUT, "%s: %zu bytes, at most %d", what, len, GBNF_BYTES);
+  if (len > GBNF_BYTES) return dt_fail(err, DT_EINPUT, "%s: %zu bytes, the maximum is %d", what, len, GBNF_BYTES);
   if (good < len) return dt_fail(err, DT_EINPUT, "%s: byte %zu is not UTF-8", what, good);
   reader x = {
       .what = what, .begin = regex, .at = regex, .end = regex + len, .in_json = in_json, .out = out, .err = err};

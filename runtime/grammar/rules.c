@@ -1,4 +1,4 @@
-/* Building and fixing rules: see rules.h. */
+/* Builds and completes rules: see rules.h. */
 #include "grammar/rules.h"
 
 #include <stdlib.h>
@@ -69,14 +69,14 @@ static rules_way star(rules *r, rules_way a) {
 
 static rules_way call(rules *r, int32_t rule) { return way_of(r, (rules_node){.kind = NODE_CALL, .other = rule}); }
 
-/* A node before an item: `first` is the first like it, 0 for itself. Returns the first. */
+/* Adds a node before an item of a repetition. `first` is the first node of its kind; 0: this one. Returns the first. */
 static int32_t before_item(rules *r, int32_t at, int32_t first, int left) {
   if (!first) first = at;
   if (r->node) r->node[at].first = first, r->node[at].left = (uint8_t)(left < UINT8_MAX ? left : UINT8_MAX);
   return first;
 }
 
-/* More than one copy is a rule of its own, called as often. */
+/* An item that is needed more than once becomes a rule, which is called that often. */
 rules_way rules_repeat(rules *r, rules_way a, int least, int most) {
   if (least == 0 && most == 1) return rules_either(r, a, nothing(r));
   if (least == 0 && most < 0) return star(r, a);
@@ -177,7 +177,7 @@ rules_way rules_character(rules *r, rules_range *range, int n, bool others) {
 
 /* ---- fixing ------------------------------------------------------------------------------------------------------ */
 
-/* A rule that is being looked through: the call that led to it, and where its nodes begin on the stack. */
+/* A rule that is being searched: the call that led to it, and where its nodes begin on the stack. */
 typedef struct {
   int32_t rule, call;
   int base;
@@ -199,8 +199,8 @@ static void enter(search *s, int32_t rule, int32_t from) {
   s->todo[s->n_todo++] = rule;
 }
 
-/* Looks through the nodes that are reached before the first byte. Gives the first node of a rule that begins with
- * itself; 0: there is none. */
+/* Searches the nodes that are reached before the first byte. Returns the first node of a rule that begins with itself;
+ * 0: there is none. */
 static int32_t find_left_recursion(search *s, int32_t root) {
   enter(s, root, 0);
   while (s->n_open) {
@@ -228,7 +228,7 @@ static int32_t find_left_recursion(search *s, int32_t root) {
   return 0;
 }
 
-/* All rules that are called, from the root on or not. */
+/* Checks all rules that are called, even if they cannot be reached from the root. */
 static int32_t search_all(search *s) {
   int32_t found = find_left_recursion(s, s->r->root);
   for (int i = 1; i < s->r->n && !found; i++)
@@ -237,7 +237,7 @@ static int32_t search_all(search *s) {
   return found;
 }
 
-/* The first node that is not empty; shortens the way to it. */
+/* Returns the first node that is not empty, and shortens the path to it. */
 static int32_t behind_empty(rules *r, int32_t at) {
   while (r->node[at].kind == NODE_EMPTY) {
     int32_t next = r->node[at].next;
@@ -247,7 +247,7 @@ static int32_t behind_empty(rules *r, int32_t at) {
   return at;
 }
 
-/* Nothing leads to an empty node any more, and a call before a return is a tail. */
+/* Removes the links to empty nodes, and marks calls before a return as tail calls. */
 static void shorten(rules *r) {
   r->root = behind_empty(r, r->root);
   for (int i = 1; i < r->n; i++) {
@@ -286,7 +286,7 @@ dt_status rules_finish(rules *r, const char *(*name)(const void *of, int32_t nod
   if (!room) return dt_fail_memory(err, "a grammar", n * 18);
   if (left)
     return dt_fail(err, DT_EINPUT,
-                   "grammar: rule %s begins with itself: put what it begins with first, as in a ::= b (c)*",
+                   "grammar: rule %s begins with itself, which is not supported: write a ::= b (c)* for a ::= a c | b",
                    which ? which : "?");
   shorten(r);
   classify(r);

@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* RFC 8259; numbers are short enough for a double. Escapes of surrogates are left out: each stands for half a
- * character. `plain` is a character in one spelling, so that a text can be told from others. */
+ * character. `plain` is a character in one spelling, so that a text can be distinguished from others. */
 static const char common[] =
     "ws ::= | \" \" | \"\\n\" [ ]{0,20}\n"
     "char ::= [^\"\\\\\\x00-\\x1F\\x7F] | \"\\\\\" ([\"\\\\/bfnrt] | \"u\" ([0-9a-cA-CefEF] "
@@ -41,7 +41,7 @@ static const char *const type_name[TYPES] = {"string", "integer", "number", "boo
 #define ANY ((1u << TYPES) - 1)
 #define WITH(t) (1u << (t))
 
-/* Keywords: what they are of; 0: they say nothing. */
+/* Keywords, and the types to which they belong; 0: they have no effect. */
 static const struct {
   const char *name;
   unsigned of; /* types */
@@ -74,18 +74,18 @@ static const struct {
 
 typedef struct {
   const cJSON *root, *at; /* the schema that is being read */
-  FILE *rules;            /* finished ones */
-  char *text;             /* theirs, when the file is closed */
+  FILE *rules;            /* the finished rules */
+  char *text;             /* their text, when `rules` is closed */
   size_t len;
   int made, depth; /* made: rules with a number for a name */
-  long long parts; /* of a grammar, that bounds of lengths make */
+  long long parts; /* number of parts of the grammar that bounds on lengths cause */
   dt_status status;
   dt_error *err;
 } compiler;
 
-enum { PLACE = 140 }; /* bytes of a place in a message */
+enum { PLACE = 140 }; /* maximum length of a place in a message */
 
-/* Adds the way to a schema to `place`: a JSON pointer, cut short if it is long. */
+/* Adds the path to a schema to `place`: a JSON pointer, shortened if it is long. */
 static bool find_place(const cJSON *in, const cJSON *schema, char place[PLACE]) {
   const cJSON *child;
   size_t len = strlen(place);
@@ -137,7 +137,7 @@ static void put_literal(compiler *c, FILE *out, const cJSON *value) {
   free(text);
 }
 
-/* A count that a keyword gives; `without`: it is not there. */
+/* Reads the count of a keyword; `without` is its default. */
 static int count_of(compiler *c, const cJSON *schema, const char *name, int without) {
   const cJSON *n = cJSON_GetObjectItemCaseSensitive(schema, name);
   if (!n) return without;
@@ -147,12 +147,12 @@ static int count_of(compiler *c, const cJSON *schema, const char *name, int with
   return 0;
 }
 
-/* Writes how often something comes, from `least` to `most` times (-1: any number), as the keywords min and max of
- * `what` say. */
+/* Writes how often an item is repeated, from `least` to `most` times (-1: without a limit), as the keywords min and max
+ * of `what` say. */
 static void put_times(compiler *c, FILE *out, const char *what, int least, int most) {
   c->parts += least + (most > least ? 2ll * (most - least) : 0); /* as rules_repeat makes them */
   if (c->parts >= RULES_NODES)
-    refuse(c, "%s%s: the bounds of the schema, so far, make a grammar of more than %d parts: lower them",
+    refuse(c, "%s%s: the bounds of the schema up to here make a grammar of more than %d parts: lower them",
            most < 0 ? "min" : "max", what, RULES_NODES);
   if (most < 0)
     fprintf(out, "{%d,} ", least);
@@ -166,7 +166,7 @@ static void check_order(compiler *c, const char *what, int least, int most) {
 
 static void put_schema(compiler *c, const cJSON *schema, FILE *out);
 
-/* Writes the schema as a rule of its own; gives the rule's number. */
+/* Writes the schema as a separate rule and returns the rule's number. */
 static int rule_of(compiler *c, const cJSON *schema) {
   char *text = NULL;
   size_t len;
@@ -188,7 +188,7 @@ static void put_string(compiler *c, const cJSON *schema, FILE *out) {
     if (!cJSON_IsString(pattern)) refuse(c, "pattern: expected a regular expression");
     for (int i = 0; i < 2; i++)
       if (cJSON_GetObjectItemCaseSensitive(schema, length[i]))
-        refuse(c, "pattern with %s: give one of them", length[i]);
+        refuse(c, "pattern with %s: give only one of them", length[i]);
     if (c->status) return;
     char place[PLACE], what[PLACE + 10];
     name_place(c, place);
@@ -257,7 +257,8 @@ static int32_t next_character(const char *text, size_t *len) {
   return utf8_code_point(text, *len);
 }
 
-/* The end of the names that have the same next character behind `at` bytes as name i, and its length. */
+/* Returns the end of the names that have the same next character after `at` bytes as name i, and the length of that
+ * character. */
 static int same_next(char *const *name, int i, int n, size_t at, size_t *len) {
   int k = i + 1;
   next_character(name[i] + at, len);
@@ -317,7 +318,7 @@ static void put_other_names(compiler *c, int number, const cJSON *properties) {
   free(name);
 }
 
-/* A rule for what may come from each property on: oN-K behind another property, oN-nK as the first. */
+/* Writes a rule for what can follow from each property on: oN-K after another property, oN-nK if it is the first. */
 static void put_object(compiler *c, const cJSON *schema, FILE *out) {
   const cJSON *properties = cJSON_GetObjectItemCaseSensitive(schema, "properties"),
               *required = cJSON_GetObjectItemCaseSensitive(schema, "required"),
@@ -367,7 +368,7 @@ static bool is_of(const cJSON *value, unsigned types) {
 }
 
 static void put_constant(compiler *c, const cJSON *value, unsigned types, FILE *out) {
-  if (!is_of(value, types)) refuse(c, "const: a value of the type is expected");
+  if (!is_of(value, types)) refuse(c, "const: expected a value of the given type");
   put_literal(c, out, value);
 }
 
@@ -378,12 +379,12 @@ static void put_values(compiler *c, const cJSON *list, unsigned types, FILE *out
     if (n++) fputs("| ", out);
     put_literal(c, out, value);
   }
-  if (!n) refuse(c, "enum: a list of values of the type is expected");
+  if (!n) refuse(c, "enum: expected a list of values of the given type");
 }
 
 static void put_choice(compiler *c, const cJSON *list, FILE *out) {
   const cJSON *one;
-  if (!cJSON_IsArray(list) || !list->child) refuse(c, "anyOf: a list of schemas is expected");
+  if (!cJSON_IsArray(list) || !list->child) refuse(c, "anyOf: expected a list of schemas");
   cJSON_ArrayForEach(one, list) fprintf(out, "%sr%d ", one == list->child ? "" : "| ", rule_of(c, one));
 }
 
@@ -404,7 +405,7 @@ static const cJSON *target_of(const compiler *c, const cJSON *ref, int *number) 
 static void put_reference(compiler *c, const cJSON *ref, FILE *out) {
   int number;
   if (!target_of(c, ref, &number))
-    refuse(c, "$ref: there is no %.80s: # and #/$defs/NAME are known", cJSON_IsString(ref) ? ref->valuestring : "");
+    refuse(c, "$ref: there is no %.80s; supported: # and #/$defs/NAME", cJSON_IsString(ref) ? ref->valuestring : "");
   else if (number)
     fprintf(out, "d%d ", number - 1);
   else
@@ -414,8 +415,8 @@ static void put_reference(compiler *c, const cJSON *ref, FILE *out) {
 static unsigned type_of(compiler *c, const cJSON *name) {
   for (int t = 0; t < TYPES; t++)
     if (cJSON_IsString(name) && !strcmp(name->valuestring, type_name[t])) return WITH(t);
-  refuse(c, "type: %.60s%sstring, integer, number, boolean, array, object and null are known",
-         cJSON_IsString(name) ? name->valuestring : "", cJSON_IsString(name) ? " is not known: " : "");
+  refuse(c, "type: %.60s%sstring, integer, number, boolean, array, object and null are supported",
+         cJSON_IsString(name) ? name->valuestring : "", cJSON_IsString(name) ? " is not supported; " : "");
   return 0;
 }
 
@@ -431,25 +432,26 @@ static unsigned types_of(compiler *c, const cJSON *schema) {
     size_t i = 0, n = sizeof keyword / sizeof *keyword;
     while (i < n && strcmp(k->string, keyword[i].name)) i++;
     if (i == n)
-      refuse(c, "the keyword %.60s is not known", k->string);
+      refuse(c, "the keyword %.60s is not supported", k->string);
     else if (keyword[i].of)
       implied &= keyword[i].of;
     if (i < n && keyword[i].of == WITH(INTEGER) && types & WITH(NUMBER))
-      refuse(c, "%s: bounds are read of integers only, not of type number", k->string);
-    if (i < n && named && keyword[i].of && !(keyword[i].of & types)) refuse(c, "%s is not of the type", k->string);
+      refuse(c, "%s: bounds are supported only for the type integer, not for number", k->string);
+    if (i < n && named && keyword[i].of && !(keyword[i].of & types))
+      refuse(c, "%s does not belong to the given type", k->string);
   }
-  if (!implied && !named) refuse(c, "keywords of several types: give a type");
+  if (!implied && !named) refuse(c, "the keywords belong to different types: give a type");
   return named ? types : implied;
 }
 
-/* Keywords beside this one that say something, but for one. */
+/* Refuses other keywords that have an effect, except one. */
 static void check_alone(compiler *c, const cJSON *schema, const char *name, const char *but) {
   const cJSON *k;
   cJSON_ArrayForEach(k, schema) {
     if (!strcmp(k->string, name) || (but && !strcmp(k->string, but))) continue;
     for (size_t i = 0; i < sizeof keyword / sizeof *keyword; i++)
       if (keyword[i].of && !strcmp(k->string, keyword[i].name))
-        refuse(c, "%s with %s: give one of them", name, k->string);
+        refuse(c, "%s with %s: give only one of them", name, k->string);
   }
 }
 
@@ -484,8 +486,8 @@ static void put_schema(compiler *c, const cJSON *schema, FILE *out) {
   const cJSON *around = c->at;
   c->at = schema;
   if (!cJSON_IsObject(schema))
-    refuse(c, cJSON_IsFalse(schema) ? "false takes nothing" : "a schema is an object or true");
-  if (c->depth >= SCHEMA_DEPTH) refuse(c, "more than %d schemas in each other", SCHEMA_DEPTH);
+    refuse(c, cJSON_IsFalse(schema) ? "the schema false matches nothing" : "a schema must be an object or true");
+  if (c->depth >= SCHEMA_DEPTH) refuse(c, "more than %d nested schemas", SCHEMA_DEPTH);
   if (c->status) return;
   c->depth++;
   unsigned types = types_of(c, schema);
@@ -530,7 +532,7 @@ static void find_circle(compiler *c, const cJSON *schema, char *mark) {
   const cJSON *to = ref ? target_of(c, ref, &number) : NULL;
   if (to && mark[number] == BEGUN) {
     c->at = schema;
-    refuse(c, "$ref: %.80s leads back to itself: put a property or an item between", ref->valuestring);
+    refuse(c, "$ref: %.80s leads back to itself: put a property or an item in between", ref->valuestring);
   } else if (to) {
     follow(c, to, number, mark);
   }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST = 60000 }; /* a longer text is no token's */
+enum { LONGEST = 60000 }; /* maximum length of a token's text */
 
 static void close_tree(vocabulary_tree *t) { free(t->nodes.node), free(t->twin), free(t->bytes), free(t->offset); }
 

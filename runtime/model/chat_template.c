@@ -23,7 +23,8 @@ static dt_status read_jinja(const char *path, char **out, dt_error *err) {
   size_t n = f ? fread(text, 1, MOST + 1, f) : 0;
   dt_status status = DT_OK;
   if (!f || ferror(f)) status = dt_fail(err, DT_EIO, "%s: cannot read: %s", path, strerror(errno));
-  if (n > MOST) status = dt_fail(err, DT_EINPUT, "%s: over %u bytes, expected a chat template", path, MOST);
+  if (n > MOST)
+    status = dt_fail(err, DT_EINPUT, "%s: the file has more than %u bytes, too many for a chat template", path, MOST);
   if (f) fclose(f);
   if (status) {
     free(text);

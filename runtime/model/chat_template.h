@@ -4,8 +4,9 @@
 
 #include "system/status.h"
 
-/* Of a model's folder (chat_template.jinja, or else the key chat_template of tokenizer_config.json) or .gguf file (the
- * key tokenizer.chat_template). *out is malloc'd and NUL-terminated; NULL where the model has none. */
+/* Reads the chat template of a model's folder (chat_template.jinja or, if that is missing, the key chat_template of
+ * tokenizer_config.json) or GGUF file (the key tokenizer.chat_template). *out is malloc'd and NUL-terminated; it is
+ * NULL if the model has none. */
 dt_status chat_template_read(const char *path, char **out, dt_error *err);
 
 #endif

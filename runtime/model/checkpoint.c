@@ -1,4 +1,4 @@
-/* Tells the formats of checkpoints apart, which no other file does: see checkpoint.h. */
+/* Distinguishes the formats of checkpoints; no other file needs to. See checkpoint.h. */
 #include "model/checkpoint.h"
 
 #include "model/gguf_keys.h"
@@ -231,11 +231,10 @@ dt_matrix find_vector(finder *f, int n, const char *hf, const char *in_gguf) {
 void find_stretch(finder *f, int pairs, float *inv_freq) {
   const char *name = "rope_freqs.weight";
   if (f->status == DT_OK && find_is_there(f, NULL, "rope_factors_long.weight"))
-    f->status =
-        dt_fail(f->err, DT_EINPUT,
-                "%s: tensor rope_factors_long.weight: a rotation of type \"longrope\" (what was computed before turns "
-                "with the length of the text) is not supported",
-                f->from->path);
+    f->status = dt_fail(f->err, DT_EINPUT,
+                        "%s: tensor rope_factors_long.weight: a rotation of type \"longrope\" is not supported, since "
+                        "keys that are already computed would change with the length of the text",
+                        f->from->path);
   if (!find_is_there(f, NULL, name)) return;
   dt_matrix m = find_vector(f, pairs, NULL, name);
   float *by = calloc((size_t)pairs + 1, sizeof *by);

@@ -8,16 +8,16 @@
 
 typedef struct {
   const char *path;  /* as it was opened */
-  char *keys_path;   /* of the file with the keys */
+  char *keys_path;   /* path of the file with the keys */
   cJSON *json;       /* the keys */
   cJSON *generation; /* those of generation_config.json; NULL: there is none */
   st *weights;
-  gguf *gguf; /* in the place of weights; NULL: the files are Hugging Face's */
+  gguf *gguf; /* instead of weights; NULL: the files are Hugging Face's */
 } checkpoint;
 
-/* A folder with config.json and safetensors files, or a GGUF file. Errors name the file, what was found and what was
- * expected. */
-dt_status checkpoint_open(const char *path, checkpoint *out, dt_error *err); /* the keys, and: */
+/* Opens a folder with config.json and safetensors files, or a GGUF file. checkpoint_open reads the keys only,
+ * checkpoint_open_tensors also the list of tensors. Errors name the file, what was found and what was expected. */
+dt_status checkpoint_open(const char *path, checkpoint *out, dt_error *err);
 dt_status checkpoint_open_tensors(checkpoint *c, dt_error *err);
 void checkpoint_close(checkpoint *c); /* views of its tensors are gone afterwards */
 
@@ -27,36 +27,36 @@ keys checkpoint_keys(const checkpoint *c, dt_error *err);
  * list of tensors reads as a list. */
 typedef struct {
   const checkpoint *from;
-  const char *prefix; /* before every name of Hugging Face's */
+  const char *prefix; /* before every name in Hugging Face's files */
   int layer;          /* the number for "%d" in a name */
   dt_status status;
   dt_error *err;
 } finder;
 
-/* The tensor of that name, `hf` in Hugging Face's files and `gguf` in GGUF's; NULL: such files have none. DT_EINPUT
- * says that it is missing, of another shape or of a type not known. */
+/* Finds a tensor, whose name is `hf` in Hugging Face's files and `gguf` in GGUF files; NULL: such files do not have it.
+ * DT_EINPUT: it is missing, has another shape, or a type that is not supported. */
 dt_matrix find_matrix(finder *f, int rows, int cols, const char *hf, const char *gguf);
 dt_matrix find_vector(finder *f, int n, const char *hf, const char *gguf);
-/* A tensor of n vectors, one behind the other. */
+/* A tensor of n vectors, one after another. */
 dt_matrix find_vectors(finder *f, int n, int size, const char *hf, const char *gguf);
-/* A tensor of n matrices, as one matrix whose rows go [matrix][row]; n * rows fits an int. */
+/* A tensor of n matrices, as one matrix whose rows are ordered [matrix][row]; n * rows fits an int. */
 dt_matrix find_matrices(finder *f, int n, int rows, int cols, const char *hf, const char *gguf);
-/* The same of one in Hugging Face's files in which they are transposed, and of two that have MXFP4 as `scales` of
- * dt_matrix says. dt_one_of takes a matrix out. */
+/* find_across: the same for a tensor of transposed matrices, in Hugging Face's files. find_blocks: the same for MXFP4,
+ * with blocks and scales in two tensors (see dt_matrix). dt_one_of selects one matrix. */
 dt_matrix find_across(finder *f, int n, int rows, int cols, const char *hf);
 dt_matrix find_blocks(finder *f, int n, int rows, int cols, const char *blocks, const char *scales);
 
 bool find_is_there(const finder *f, const char *hf, const char *gguf);
 
-/* The rows of a tensor of that name, and its columns (1: a vector); 0: there is none. */
+/* The numbers of rows and columns (1: a vector) of a tensor of that name; 0: there is none. */
 uint64_t find_rows(const finder *f, const char *hf, const char *gguf);
 uint64_t find_columns(const finder *f, const char *hf, const char *gguf);
 
-/* Llama 3's stretching of a rotation, which GGUF files have as a tensor: each of the pairs' frequencies is divided by
- * it. */
+/* Applies Llama 3's scaling of the rotation, which GGUF files store as a tensor: the frequency of each pair is divided
+ * by a number of it. */
 void find_stretch(finder *f, int pairs, float *inv_freq);
 
-/* All n numbers of a vector of integers (I64, I32) or truths (BOOL). DT_EINPUT as above. */
+/* Reads all n numbers of a vector of integers (I64, I32) or bools (BOOL). DT_EINPUT: as above. */
 void find_integers(finder *f, int n, const char *hf, const char *gguf, int64_t *out);
 
 #endif

@@ -96,8 +96,8 @@ dt_status config_check_heads(const keys *k, int heads, int kv_heads, int head_di
   if (head_dim < 2 || head_dim % 2)
     return dt_fail(k->err, DT_EINPUT, "%s: heads of %d numbers, expected an even number", k->path, head_dim);
   if (head_dim > CONFIG_MAX_SIZE / heads)
-    return dt_fail(k->err, DT_EINPUT, "%s: %d heads of %d numbers, expected at most %d numbers of all together",
-                   k->path, heads, head_dim, CONFIG_MAX_SIZE);
+    return dt_fail(k->err, DT_EINPUT, "%s: %d heads of %d numbers, expected at most %d numbers in total", k->path,
+                   heads, head_dim, CONFIG_MAX_SIZE);
   return DT_OK;
 }
 
@@ -155,8 +155,8 @@ const char *config_text(const keys *k, const char *hf, const char *gguf) {
   return !f.n ? "" : cJSON_IsString(f.item[0]) ? f.item[0]->valuestring : "(not a string)";
 }
 
-/* The objects that a rotation's keys are in: all of Hugging Face's. A GGUF file has one set of keys, of the first of
- * these. */
+/* The objects that can contain a rotation's keys in Hugging Face's files. A GGUF file has one set of keys, which
+ * belongs to the first of these. */
 typedef const char *const rotation_objects[4];
 static rotation_objects global_objects = {"rope_scaling", "rope_parameters", "rope_parameters.full_attention", NULL};
 static rotation_objects local_objects = {"rope_parameters.sliding_attention", NULL};
@@ -175,7 +175,7 @@ static dt_status rotation_type(const keys *k, rotation_objects key, const char *
     if (!cJSON_IsObject(rope)) return dt_fail(k->err, DT_EINPUT, "%s: %s: expected an object or null", k->path, key[i]);
     const cJSON *item = get(rope, "rope_type");
     if (!item) item = get(rope, "type");
-    bool old = !strcmp(key[i], "rope_scaling"); /* it has a type, if it is there */
+    bool old = !strcmp(key[i], "rope_scaling"); /* this object always has a type */
     const char *name = cJSON_IsString(item) ? item->valuestring : item || old ? "(none)" : "default";
     if (**type && strcmp(*type, name))
       return dt_fail(k->err, DT_EINPUT, "%s: %s of type \"%.60s\" but %s of \"%.60s\", expected the same", k->path,
@@ -189,9 +189,9 @@ static dt_status rotation_type(const keys *k, rotation_objects key, const char *
 static const char *explain_rotation(const char *type) {
   static const struct {
     const char *type, *what;
-  } known[] = {{"dynamic", " (what was computed before turns with the length of the text)"},
-               {"longrope", " (what was computed before turns with the length of the text)"},
-               {"mrope", " (positions in pictures)"}};
+  } known[] = {{"dynamic", " (keys that are already computed change with the length of the text)"},
+               {"longrope", " (keys that are already computed change with the length of the text)"},
+               {"mrope", " (positions in images)"}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (!strcmp(known[i].type, type)) return known[i].what;
   return "";
@@ -224,7 +224,7 @@ static dt_status read_llama3(const keys *k, rotation_objects in, rotation *r) {
   if (!status)
     status = rotation_number(k, in, "original_max_position_embeddings", NULL, 1, CONFIG_MAX_SIZE, &r->original);
   if (!status && r->low >= r->high)
-    status = dt_fail(k->err, DT_EINPUT, "%s: low_freq_factor %g, expected less than high_freq_factor %g", k->path,
+    status = dt_fail(k->err, DT_EINPUT, "%s: low_freq_factor is %g, expected less than high_freq_factor, %g", k->path,
                      r->low, r->high);
   return status;
 }
@@ -248,10 +248,11 @@ static dt_status read_yarn(const keys *k, rotation_objects in, rotation *r) {
     status = config_number(k, in_objects(in, "attention_factor").text, "rope.scaling.yarn_attn_factor", usual, 1e-3,
                            1e6, &r->scale);
   if (!status && r->low > r->high)
-    status = dt_fail(k->err, DT_EINPUT, "%s: beta_slow %g, expected at most beta_fast %g", k->path, r->low, r->high);
-  if (!status && r->base <= 1)
     status =
-        dt_fail(k->err, DT_EINPUT, "%s: a rotation's base of %g, expected more than 1 with yarn", k->path, r->base);
+        dt_fail(k->err, DT_EINPUT, "%s: beta_slow is %g, expected at most beta_fast, %g", k->path, r->low, r->high);
+  if (!status && r->base <= 1)
+    status = dt_fail(k->err, DT_EINPUT, "%s: the base of the rotation is %g, expected more than 1 with yarn", k->path,
+                     r->base);
   r->yarn = true;
   return status;
 }
@@ -291,8 +292,8 @@ dt_status config_local_rotation(const keys *k, const char *base, double usual, r
   return status ? status : read_rotation(k, local_objects, out);
 }
 
-/* Whether an element of a list of layers says that this one is of the kind; false: it is none of the words for yes and
- * no. */
+/* Reads whether an element of a list of layers says that its layer is of the kind. False: it is neither of the words
+ * for yes and no. */
 typedef bool says(const cJSON *item, bool *yes);
 
 static bool says_local(const cJSON *item, bool *yes) {
@@ -389,7 +390,7 @@ dt_status config_window(const keys *k, const char *use, bool windowed, config *c
   return status;
 }
 
-/* Whether a word is one of those of a list with spaces between. */
+/* Whether a word is in a list of words separated by spaces. */
 static bool is_among(const char *word, const char *list) {
   size_t len = strlen(word);
   for (const char *at = list; (at = strstr(at, word)); at += len)
@@ -404,18 +405,18 @@ dt_status config_refuse_others(const keys *k, const char *takes) {
     const char *what;
   } others[] = {{"num_local_experts|num_experts|n_routed_experts", "expert_count", 0, "a mixture of experts"},
                 {"n_shared_experts|shared_expert_intermediate_size",
-                 "expert_shared_count|expert_shared_feed_forward_length", 0, "an expert that all rows share"},
-                {NULL, "expert_weights_scale", 1, "a scale of experts"},
-                {NULL, "expert_gating_func", 1, "another choice of experts than by softmax"},
+                 "expert_shared_count|expert_shared_feed_forward_length", 0, "a shared expert"},
+                {NULL, "expert_weights_scale", 1, "a scale for experts"},
+                {NULL, "expert_gating_func", 1, "a router without softmax"},
                 {"attn_logit_softcapping", "attn_logit_softcapping", 0, "a cap on attention"},
                 {"final_logit_softcapping", "final_logit_softcapping", 0, "a cap on logits"},
-                {NULL, "logit_scale", 1, "a scale of logits"},
-                {NULL, "residual_scale", 1, "a scale of the residual"},
-                {NULL, "embedding_scale", 1, "a scale of embeddings"},
-                {NULL, "attention.scale", 0, "an attention scale of its own"},
-                {NULL, "rope.scaling.attn_factor", 1, "a scale of the rotation"},
-                {NULL, "rope.scaling.yarn_ext_factor", 1, "an extrapolation of its own"},
-                {NULL, "rope.scaling.yarn_log_multiplier", 0, "a scale of the rotation"}};
+                {NULL, "logit_scale", 1, "a scale for logits"},
+                {NULL, "residual_scale", 1, "a scale for the residual stream"},
+                {NULL, "embedding_scale", 1, "a scale for embeddings"},
+                {NULL, "attention.scale", 0, "a special attention scale"},
+                {NULL, "rope.scaling.attn_factor", 1, "a scale for the rotation"},
+                {NULL, "rope.scaling.yarn_ext_factor", 1, "a special extrapolation"},
+                {NULL, "rope.scaling.yarn_log_multiplier", 0, "a scale for the rotation"}};
   const char *method = config_text(k, "quantization_config.quant_method", NULL);
   if (get(k->json, "quantization_config") && !(*method && is_among(method, takes)))
     return dt_fail(
@@ -424,7 +425,8 @@ dt_status config_refuse_others(const keys *k, const char *takes) {
         "BF16 weights, or a GGUF file",
         k->path);
   if (get(k->json, "vision_config") && !is_among("vision_config", takes))
-    return dt_fail(k->err, DT_EINPUT, "%s: vision_config: a model of pictures is not supported, only of text", k->path);
+    return dt_fail(k->err, DT_EINPUT, "%s: vision_config: models that read images are not supported, only text models",
+                   k->path);
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
     found f = find_key(k, others[i].hf, others[i].gguf);
     for (int j = 0; j < f.n; j++)

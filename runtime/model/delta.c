@@ -5,7 +5,7 @@
 
 #define MOST 4096 /* heads, and numbers of a head */
 
-/* Whether an item of the list of layers names a delta layer; neither: *wrong. */
+/* Whether an item of the list of layers names a delta layer; *wrong: it names no kind of layer. */
 static bool is_delta(const keys *k, const cJSON *item, bool *wrong) {
   const char *type = cJSON_IsString(item) ? item->valuestring : "";
   bool delta = k->gguf ? cJSON_IsTrue(item) : !strcmp(type, "linear_attention");
@@ -13,7 +13,7 @@ static bool is_delta(const keys *k, const cJSON *item, bool *wrong) {
   return delta;
 }
 
-/* A GGUF file lists layers that draft, too. */
+/* A GGUF file also lists MTP layers. */
 static dt_status read_types(const keys *k, config *c) {
   const char *name = k->gguf ? "attention.recurrent_layers" : "layer_types";
   const cJSON *types = cJSON_GetObjectItemCaseSensitive(k->json, name), *item;
@@ -50,9 +50,8 @@ dt_status delta_read(const keys *k, config *c) {
     status = config_int(k, NULL, "ssm.inner_size", CONFIG_MAX_SIZE, &inner);
     s->delta_value_dim = inner / s->delta_value_heads;
     if (!status && inner % (16 * s->delta_value_heads))
-      status =
-          dt_fail(k->err, DT_EINPUT, "%s: ssm.inner_size: %d numbers, expected a multiple of 16 for each of %d heads",
-                  k->path, inner, s->delta_value_heads);
+      status = dt_fail(k->err, DT_EINPUT, "%s: ssm.inner_size is %d, expected a multiple of 16 for each of %d heads",
+                       k->path, inner, s->delta_value_heads);
   }
   if (status) return status;
   if (taps != DT_DELTA_TAPS)
@@ -61,7 +60,7 @@ dt_status delta_read(const keys *k, config *c) {
     return dt_fail(k->err, DT_EINPUT, "%s: %d value heads of linear attention, expected a multiple of %d key heads",
                    k->path, s->delta_value_heads, s->delta_key_heads);
   if (s->delta_key_dim % 16 || s->delta_value_dim % 16 || !s->delta_value_dim)
-    return dt_fail(k->err, DT_EINPUT, "%s: heads of linear attention of %d and %d numbers, expected multiples of 16",
+    return dt_fail(k->err, DT_EINPUT, "%s: linear attention has heads of %d and %d numbers, expected multiples of 16",
                    k->path, s->delta_key_dim, s->delta_value_dim);
   s->delta_log = !k->gguf;
   s->delta_tiled = k->gguf;

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#define MOST_ROWS (1 << 28) /* of one matrix of all experts: gates and ups together still fit an int */
+#define MOST_ROWS (1 << 28) /* maximum for one matrix of all experts: gates and ups together still fit an int */
 
 dt_status experts_read(const keys *k, bool optional, config *c) {
   dt_shape *s = &c->shape;
@@ -19,12 +19,12 @@ dt_status experts_read(const keys *k, bool optional, config *c) {
                       : config_int(k, width, width_in_gguf, CONFIG_MAX_SIZE, &s->expert_inter);
   int widest = s->expert_inter > s->hidden ? s->expert_inter : s->hidden;
   if (!status && widest > MOST_ROWS / s->experts)
-    status = dt_fail(k->err, DT_EINPUT, "%s: %d experts of %d numbers, expected at most %d numbers of all together",
-                     k->path, s->experts, widest, MOST_ROWS);
+    status = dt_fail(k->err, DT_EINPUT, "%s: %d experts of %d numbers, expected at most %d numbers in total", k->path,
+                     s->experts, widest, MOST_ROWS);
   return status;
 }
 
-/* A name in a folder, with what is behind that of the experts; c may name them. */
+/* The name of an experts' tensor in a folder: the name of the experts, which c may set, and then the rest. */
 static const char *named(const config *c, const char *behind, char name[96]) {
   snprintf(name, 96, "%s%s", c->experts_name ? c->experts_name : "layers.%d.mlp.experts", behind);
   return name;
@@ -66,7 +66,7 @@ static void find_all(finder *f, const config *c, const dt_shape *s, dt_layer *l)
   }
 }
 
-/* gpt-oss's, in a folder: outputs last or, of MXFP4, scales and the rest apart. */
+/* The experts of gpt-oss in a folder: matrices are transposed or, in MXFP4, have their scales in a separate tensor. */
 static dt_matrix find_turned(finder *f, int n, int rows, int cols, const char *name) {
   char blocks[96], scales[96];
   snprintf(blocks, sizeof blocks, "%s_blocks", name), snprintf(scales, sizeof scales, "%s_scales", name);
@@ -74,7 +74,7 @@ static dt_matrix find_turned(finder *f, int n, int rows, int cols, const char *n
                                         : find_across(f, n, rows, cols, name);
 }
 
-/* Of gpt-oss in a folder rows of gates and ups take turns. */
+/* In folders of gpt-oss, rows of gates and ups alternate. */
 static void find_in_turns(finder *f, const dt_shape *s, dt_layer *l) {
   int n = s->experts, H = s->hidden, E = s->expert_inter;
   dt_matrix both = find_turned(f, n, 2 * E, H, "layers.%d.mlp.experts.gate_up_proj");
@@ -122,7 +122,7 @@ static void find_shared(finder *f, const config *c, const dt_shape *s, dt_layer 
     l->mlp_gate = find_row(f, H, "layers.%d.mlp.shared_expert_gate.weight", "blk.%d.ffn_gate_inp_shexp.weight");
 }
 
-/* Norms and scales of Gemma 4's. */
+/* The norms and scales of Gemma 4's experts. */
 static void find_norms(finder *f, const dt_shape *s, dt_layer *l) {
   int H = s->hidden;
   l->expert_norm = find_vector(f, H, "layers.%d.pre_feedforward_layernorm_2.weight", "blk.%d.pre_ffw_norm_2.weight");

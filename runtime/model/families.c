@@ -1,4 +1,4 @@
-/* The list of families: a new family is a file of its own and a line here. */
+/* The list of families: a new family needs a file and a line here. */
 #include "model/family.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ const family *family_at(int i) { return i < COUNT ? families[i] : NULL; }
 
 enum { LIST_BYTES = 320 }; /* with a path it must fit a message */
 
-/* Lists them: "gpt_neox", "llama", .. */
+/* Lists the names of the families: "gpt_neox", "llama", .. */
 static const char *supported(char text[LIST_BYTES]) {
   size_t used = 0;
   for (int i = 0; i < COUNT && used < LIST_BYTES; i++)
@@ -82,7 +82,9 @@ dt_status family_of_head(const keys *k, const family **out) {
     if (!strcmp(name, heads[i]->model_type)) return *out = heads[i], DT_OK;
   for (int i = 0; i < COUNT; i++)
     if (!strcmp(name, families[i]->model_type))
-      return dt_fail(k->err, DT_EINPUT, "%s: model_type \"%s\": a draft head's layer is one of Llama, Mistral or Qwen",
-                     k->path, name);
+      return dt_fail(
+          k->err, DT_EINPUT,
+          "%s: model_type \"%s\": not supported in a draft head, whose layer must be that of Llama, Mistral or Qwen",
+          k->path, name);
   return DT_OK;
 }

@@ -1,5 +1,5 @@
-/* Gemma 4: layers of two kinds, with a window and without, which have heads and rotations of their own; the last layers
- * read keys and values of earlier ones; each layer may read inputs of its own, and have experts beside its MLP. */
+/* Gemma 4. Layers with and without a window have different heads and rotations. The last layers read the keys and
+ * values of earlier ones. Each layer may read its own inputs, and have experts in addition to its MLP. */
 #include "model/experts.h"
 #include "model/llama.h"
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Refuses what the family has beside text. */
+/* Refuses the parts of the family that are not for text. */
 static dt_status refuse_others(const keys *k, const config *c) {
   int inputs_vocab = 0;
   dt_status status = DT_OK;
@@ -16,7 +16,7 @@ static dt_status refuse_others(const keys *k, const config *c) {
   if (status) return status;
   if (!strcmp(config_text(k, "use_bidirectional_attention", NULL), "all"))
     return dt_fail(k->err, DT_EINPUT,
-                   "%s: use_bidirectional_attention: only rows that see what lies before them are supported", k->path);
+                   "%s: use_bidirectional_attention is not supported: a row can only see earlier rows", k->path);
   if (c->shape.inputs && inputs_vocab != c->shape.vocab)
     return dt_fail(k->err, DT_EINPUT, "%s: vocab_size_per_layer_input is %d, expected vocab_size, %d", k->path,
                    inputs_vocab, c->shape.vocab);
@@ -33,14 +33,15 @@ static dt_status read_windows(const keys *k, config *c) {
   return status;
 }
 
-/* A size of layer i that Hugging Face's newer files list layer by layer; without the list all is as it was read. */
+/* Reads a size of layer i, which Hugging Face's newer files list layer by layer; without the list it does not
+ * change. */
 static dt_status read_own(const keys *k, int i, const char *name, int *size) {
   char key[96];
   snprintf(key, sizeof key, "per_layer_config.%d.%s", i, name);
   return config_int_or(k, key, NULL, *size, CONFIG_MAX_SIZE, size);
 }
 
-/* A GGUF file must have it. */
+/* Reads a key that is required in a GGUF file. */
 static dt_status read_head_dim(const keys *k, const char *hf, const char *in_gguf, int absent, int *out) {
   return k->gguf ? config_int(k, NULL, in_gguf, CONFIG_MAX_SIZE, out)
                  : config_int_or(k, hf, NULL, absent, CONFIG_MAX_SIZE, out);
@@ -75,7 +76,8 @@ static dt_status read_heads(const keys *k, config *c) {
   return status;
 }
 
-/* Layers of one kind rotate alike, so their heads are alike. All pairs rotate, some of them by nothing. */
+/* Layers of one kind have the same rotation, so their heads must have the same size. All pairs rotate, some of them by
+ * an angle of zero. */
 static dt_status read_rotations(const keys *k, config *c) {
   dt_shape *s = &c->shape;
   int all = 0, local = 0;
@@ -90,8 +92,8 @@ static dt_status read_rotations(const keys *k, config *c) {
   dt_status status = config_int_or(k, NULL, "rope.dimension_count", s->rotary_dims, CONFIG_MAX_SIZE, &all);
   if (!status) status = config_int_or(k, NULL, "rope.dimension_count_swa", s->local_dims, CONFIG_MAX_SIZE, &local);
   if (!status && (all != s->rotary_dims || local != s->local_dims))
-    status = dt_fail(k->err, DT_EINPUT, "%s: %d and %d rotary dimensions, expected those of heads, %d and %d", k->path,
-                     local, all, s->local_dims, s->rotary_dims);
+    status = dt_fail(k->err, DT_EINPUT, "%s: %d and %d rotary dimensions, expected those of the heads, %d and %d",
+                     k->path, local, all, s->local_dims, s->rotary_dims);
   if (!status) status = config_rotation(k, "rope_parameters.full_attention.rope_theta", 1e6, &c->rotation);
   if (!status)
     status = config_local_rotation(k, "rope_parameters.sliding_attention.rope_theta", 10000, &c->local_rotation);
@@ -101,8 +103,8 @@ static dt_status read_rotations(const keys *k, config *c) {
   return status;
 }
 
-/* The last layers read the keys and values of the last layer of their kind that has its own; all of a cross-attention
- * head's, those of another model. */
+/* The last layers read the keys and values of the last layer of their kind that has its own. All layers of a
+ * cross-attention head read those of another model. */
 static dt_status read_shared(const keys *k, config *c) {
   int count = 0, layers = c->shape.layers, end = 0;
   dt_status status = config_count(k, "num_kv_shared_layers", "attention.shared_kv_layers",
@@ -118,7 +120,7 @@ static dt_status read_shared(const keys *k, config *c) {
     c->keys_of[i] = of;
     if (!of)
       status = dt_fail(k->err, DT_EINPUT,
-                       "%s: layer %d reads the keys of an earlier layer of its kind, expected one that has its own",
+                       "%s: layer %d reads the keys of an earlier layer of its kind, but no such layer has keys",
                        k->path, i);
     else if (c->kv_heads[of - 1] != c->kv_heads[i])
       status =
@@ -139,7 +141,7 @@ static dt_status read_widths(const keys *k, config *c) {
   return status;
 }
 
-/* The shape has the largest of its layers' numbers. */
+/* Sets the sizes of the shape to the largest ones of its layers. */
 static void fill_shape(config *c) {
   dt_shape *s = &c->shape;
   for (int i = 0; i < s->layers; i++) {
@@ -149,8 +151,8 @@ static void fill_shape(config *c) {
   }
 }
 
-/* Experts in addition to the MLP of each layer, with norms of their own. A GGUF file has the keys, a folder also says
- * that they count. */
+/* Experts in addition to the MLP of each layer, with norms of their own. A GGUF file just has the keys; a folder also
+ * has a key that enables them. */
 static dt_status read_experts(const keys *k, config *c) {
   bool any = true;
   dt_status status = k->gguf ? DT_OK : config_bool(k, "enable_moe_block", NULL, false, &any);
@@ -204,7 +206,7 @@ static dt_status read_assistant(const keys *k, config *c) {
   if (!status && ordered)
     status =
         dt_fail(k->err, DT_EINPUT,
-                "%s: use_ordered_embeddings: an assistant that looks at some clusters of its ids only is not supported",
+                "%s: use_ordered_embeddings is not supported: the assistant would score only some clusters of its ids",
                 k->path);
   if (!status) status = read_part(k, c);
   if (!status && c->shape.inputs)

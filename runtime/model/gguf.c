@@ -10,7 +10,7 @@
 
 #define FIRST_READ (4u << 20)      /* the headers of most files are shorter */
 #define MAX_HEADER (256u << 20)    /* 262,144 tokens with their merges take about 15 MB */
-#define MAX_ENTRIES (1u << 20)     /* of keys, and of tensors */
+#define MAX_ENTRIES (1u << 20)     /* maximum number of keys, and of tensors */
 #define MIN_KEY (8 + 4 + 1)        /* bytes of the shortest key with its value */
 #define MIN_TENSOR (8 + 4 + 8 + 4) /* bytes of the shortest info of a tensor */
 #define DEFAULT_ALIGNMENT 32
@@ -24,7 +24,7 @@ struct gguf {
   size_t n_values;
   gguf_tensor *tensor; /* sorted by name after opening; of all parts */
   size_t n_tensors;
-  gguf **part; /* [n_parts] of a model in several files: the others, whose tensors are this one's */
+  gguf **part; /* [n_parts] the other parts of a model in several files; `tensor` includes their tensors */
   int n_parts;
 };
 
@@ -48,12 +48,13 @@ static const uint8_t *take(reader *r, uint64_t n, const char *what) {
   }
   r->more = n <= r->g->source.size - r->at;
   if (r->more)
-    r->status = dt_fail(r->err, DT_EINPUT, "%s: the header has more than %u bytes, expected fewer (in %.100s)",
-                        r->g->path, MAX_HEADER, what);
+    r->status = dt_fail(r->err, DT_EINPUT, "%s: the header has more than %u bytes, the maximum (at %.100s)", r->g->path,
+                        MAX_HEADER, what);
   else
-    r->status = dt_fail(r->err, DT_EINPUT,
-                        "%s: the file has %" PRIu64 " bytes and ends in %.100s: it is truncated, or its header wrong",
-                        r->g->path, r->g->source.size, what);
+    r->status =
+        dt_fail(r->err, DT_EINPUT,
+                "%s: the file has %" PRIu64 " bytes and ends in %.100s: it is truncated, or its header is wrong",
+                r->g->path, r->g->source.size, what);
   return NULL;
 }
 
@@ -77,7 +78,7 @@ static const char *take_name(reader *r, uint64_t max, size_t *len, const char *w
   const uint8_t *p = take(r, n, what);
   for (uint64_t i = 0; p && i < n; i++) {
     if (p[i] >= 0x20 && p[i] != 0x7f) continue;
-    r->status = dt_fail(r->err, DT_EINPUT, "%s: %s with a control character in it", r->g->path, what);
+    r->status = dt_fail(r->err, DT_EINPUT, "%s: %s contains a control character", r->g->path, what);
     p = NULL;
   }
   *len = p ? (size_t)n : 0;
@@ -317,7 +318,7 @@ static dt_status read_alignment(const gguf *g, uint64_t *out, dt_error *err) {
   return DT_OK;
 }
 
-/* Checks that data lie in the order of the infos, without holes. Offsets in the file count from its data, in a
+/* Checks that the data are in the order of the infos, without holes. Offsets in the file count from its data, in a
  * gguf_tensor from the file's beginning. */
 static dt_status place_tensors(gguf *g, uint64_t header, dt_error *err) {
   uint64_t alignment = 0, data, at = 0;
@@ -335,7 +336,7 @@ static dt_status place_tensors(gguf *g, uint64_t header, dt_error *err) {
         !align_up(end, alignment, &at))
       return dt_fail(err, DT_EINPUT,
                      "%s: tensor %s: %" PRIu64 " bytes from %" PRIu64 " on, but the file has only %" PRIu64
-                     ": it is truncated, or its header wrong",
+                     ": it is truncated, or its header is wrong",
                      g->path, t->name, t->size, data + t->offset, g->source.size);
     t->source = &g->source;
     t->offset += data;
@@ -438,10 +439,10 @@ static dt_status read_first_part(gguf *g, dt_error *err) {
   }
 }
 
-/* What a file says of its place in a model of several files. */
+/* What a file says about its place in a model of several files. */
 typedef struct {
-  int64_t number, count; /* from 1; count 1: it has all */
-  int64_t tensors;       /* of all parts; -1: it does not say */
+  int64_t number, count; /* number: from 1; count 1: the file has the whole model */
+  int64_t tensors;       /* in all parts; -1: not given */
 } split;
 
 static split split_of(const gguf *g) {
@@ -472,7 +473,7 @@ dt_status gguf_open_bytes(const char *name, const void *bytes, size_t size, gguf
   bool more;
   dt_status status = read_header(g, size < MAX_HEADER ? size : MAX_HEADER, &more, err);
   if (status == DT_OK && split_of(g).count > 1)
-    status = dt_fail(err, DT_EINPUT, "%s: one of %" PRId64 " parts of a model, expected all in one file", g->path,
+    status = dt_fail(err, DT_EINPUT, "%s: one of %" PRId64 " parts of a model, expected a model in one file", g->path,
                      split_of(g).count);
   if (status == DT_OK)
     *out = g;
@@ -500,7 +501,7 @@ static dt_status open_part(const gguf *named, int number, int count, gguf **out,
   char path[4096];
   dt_error why;
   if (!gguf_part_path(named->path, number, path, sizeof path))
-    return dt_fail(err, DT_EINPUT, "%.100s..: too long", named->path);
+    return dt_fail(err, DT_EINPUT, "%.100s..: the path is too long", named->path);
   dt_status status = open_one(path, out, &why);
   if (status != DT_OK) return dt_fail(err, status, "%s (part %d of %d of a model)", why.message, number, count);
   split s = split_of(*out);
@@ -510,7 +511,7 @@ static dt_status open_part(const gguf *named, int number, int count, gguf **out,
                  s.number, s.count, number, count);
 }
 
-/* Takes over a part, of whose header only the tensors matter. */
+/* Takes over a part; only the tensors of its header matter. */
 static dt_status add_part(gguf *g, gguf *part, dt_error *err) {
   gguf_tensor *grown = realloc(g->tensor, (g->n_tensors + part->n_tensors + 1) * sizeof *grown);
   if (grown) g->tensor = grown;
@@ -529,7 +530,7 @@ static dt_status add_part(gguf *g, gguf *part, dt_error *err) {
   return DT_OK;
 }
 
-/* Opens all parts of the model that a file is one of, and closes that file. */
+/* Opens all parts of the model to which a file belongs, and closes that file. */
 static dt_status open_all(gguf *named, gguf **out, dt_error *err) {
   split s = split_of(named);
   int number = 0, count = 0;
@@ -538,7 +539,7 @@ static dt_status open_all(gguf *named, gguf **out, dt_error *err) {
   if (!gguf_part(named->path, &number, &count) || number != s.number || count != s.count)
     status = dt_fail(err, DT_EINPUT,
                      "%s: it is part %" PRId64 " of %" PRId64 " of a model, expected a name that ends in -%05" PRId64
-                     "-of-%05" PRId64 ".gguf, and the other parts beside it",
+                     "-of-%05" PRId64 ".gguf, and the other parts next to it",
                      named->path, s.number, s.count, s.number, s.count);
   if (status == DT_OK) status = open_part(named, 1, count, &all, err);
   for (int i = 2; i <= count && status == DT_OK; i++) {
@@ -549,7 +550,7 @@ static dt_status open_all(gguf *named, gguf **out, dt_error *err) {
   if (status == DT_OK && s.tensors >= 0 && (uint64_t)s.tensors != all->n_tensors)
     status = dt_fail(err, DT_EINPUT,
                      "%s: the %d parts of this model have %zu tensors, expected %" PRId64
-                     " (split.tensors.count): a part is of another model",
+                     " (split.tensors.count): a part belongs to another model",
                      named->path, count, all->n_tensors, s.tensors);
   gguf_close(named);
   if (status == DT_OK)

@@ -1,5 +1,6 @@
-/* GGUF files, versions 2 and 3: metadata (key -> value), then tensors' names and places, checked before anything is
- * handed out. The header is read into memory; the tensors lie in a source, from which whoever wants them reads them.
+/* Reads GGUF files, versions 2 and 3: the metadata (key -> value), and the names and offsets of the tensors. Everything
+ * is checked when the file is opened. The header is read into memory; the data of the tensors stays in a source, from
+ * which the caller reads it.
  *
  *   gguf *g;
  *   if (gguf_open("model.gguf", &g, &err) != DT_OK) ...
@@ -38,27 +39,27 @@ typedef enum {
 typedef struct {
   const char *key; /* not terminated */
   size_t key_len;
-  bool array;     /* else one value, and count is 1 */
+  bool array;     /* false: one value, and count is 1 */
   gguf_type type; /* of every element; never GGUF_ARRAY */
   uint64_t count;
   const uint8_t *data; /* the elements as they lie in the file */
-  const uint32_t
-      *start; /* of a string's bytes in data, each with its length (u64) before it; NULL: they are no strings */
+  /* Where each string's bytes begin in data, with the length (u64) before them; NULL: the elements are not strings. */
+  const uint32_t *start;
 } gguf_value;
 
 typedef struct {
   char name[64];
-  const char *type; /* its type's name: */
-  dt_dtype dtype;   /* DT_TYPES: whole numbers, "I32" or "I64", and no weights */
+  const char *type; /* the name of its type */
+  dt_dtype dtype;   /* DT_TYPES: integers, "I32" or "I64", which are not weights */
   int rank;         /* 1 to 4 */
-  uint64_t ne[4];   /* the first is the length of a row, contiguous; 1 from rank on */
+  uint64_t ne[4];   /* ne[0] is the length of a row, which is contiguous; 1 from rank on */
   const dt_source *source;
   uint64_t offset; /* in the source */
   uint64_t size;   /* bytes, all of them inside the source when it was opened */
 } gguf_tensor;
 
-/* Opens a file, or all parts of a model in several files (gguf_name.h), of which any is named. Errors name file, key or
- * tensor, what was found and what was expected. Free with gguf_close. */
+/* Opens a file; if it is a part of a model in several files (gguf_name.h), opens all parts. Errors name the file, the
+ * key or tensor, what was found and what was expected. Free with gguf_close. */
 dt_status gguf_open(const char *path, gguf **out, dt_error *err);
 
 /* The same from a file's bytes, which the caller keeps until gguf_close; `name` stands for the path in messages. */
@@ -69,19 +70,19 @@ void gguf_close(gguf *g); /* NULL is allowed; values and tensors are gone afterw
 const char *gguf_path(const gguf *g);
 
 const gguf_value *gguf_find(const gguf *g, const char *key); /* NULL: absent */
-size_t gguf_count(const gguf *g);                            /* of the keys, and: */
-const gguf_value *gguf_at(const gguf *g, size_t i);          /* they are sorted */
+size_t gguf_count(const gguf *g);                            /* the number of keys */
+const gguf_value *gguf_at(const gguf *g, size_t i);          /* key i; they are sorted by name */
 
-/* Element i of a value (0 for what is no array). False, or NULL, where there is no value (v may be NULL), no such
- * element, or it is of another type; any integer type is an integer if it fits, and any integer or float type a
- * number. */
+/* Reads element i of a value (i = 0 if it is not an array). False or NULL: there is no value (v may be NULL), no such
+ * element, or it has another type. gguf_integer accepts any integer type if the value fits; gguf_number accepts any
+ * integer or float type. */
 bool gguf_integer(const gguf_value *v, uint64_t i, int64_t *out);
 bool gguf_number(const gguf_value *v, uint64_t i, double *out);
 bool gguf_bool(const gguf_value *v, uint64_t i, bool *out);
 const char *gguf_string(const gguf_value *v, uint64_t i, size_t *len); /* any bytes, not terminated */
 
 const gguf_tensor *gguf_find_tensor(const gguf *g, const char *name); /* NULL: there is none */
-/* The name of the one that has this byte of a file; NULL. */
+/* Returns the name of the tensor that contains this byte of a file; NULL: there is none. */
 const char *gguf_tensor_at(const gguf *g, const char *file, uint64_t offset);
 
 #endif

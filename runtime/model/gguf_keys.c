@@ -19,7 +19,7 @@ static bool is_number(const gguf_value *v, double layers, double *number) {
   return true;
 }
 
-/* The truth or the number at i of a value that holds such. NULL: out of memory. */
+/* Element i of a value of bools or numbers. NULL: out of memory. */
 static cJSON *plain_of(const gguf_value *v, uint64_t i) {
   bool truth;
   double number = -1; /* beyond an int64: no key takes -1 */
@@ -28,7 +28,7 @@ static cJSON *plain_of(const gguf_value *v, uint64_t i) {
   return cJSON_CreateNumber(number);
 }
 
-/* A list of truths or of numbers. NULL: out of memory. */
+/* A list of bools or numbers. NULL: out of memory. */
 static cJSON *list_of(const gguf_value *v) {
   cJSON *list = cJSON_CreateArray();
   for (uint64_t i = 0; list && i < v->count; i++)

@@ -1,4 +1,4 @@
-/* The metadata of a GGUF file as families read it: an object of numbers, bools and short texts. */
+/* Converts the metadata of a GGUF file to what families read: a JSON object of numbers, bools and short strings. */
 #ifndef DT_GGUF_KEYS_H
 #define DT_GGUF_KEYS_H
 
@@ -6,10 +6,10 @@
 
 #include <cjson/cJSON.h>
 
-/* Keys of the architecture are called without its name: "llama.block_count" is "block_count". An array of equal
- * numbers, one for each layer, is that number; a short array of other numbers or of truths is a list; any other array
- * is a text, so that nobody takes it for a number. vocab_size is the number of rows that the embedding has. The
- * architecture must be there. Free with cJSON_Delete. */
+/* Keys of the architecture lose its name: "llama.block_count" becomes "block_count". An array of equal numbers becomes
+ * that number; a short array of different numbers or of bools becomes a list; any other array becomes a string, so that
+ * it cannot be mistaken for a number. vocab_size is set to the number of rows of the embedding. The key
+ * general.architecture is required. Free with cJSON_Delete. */
 dt_status gguf_keys(const gguf *g, cJSON **out, dt_error *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* GLM-4.5: behind dense layers experts beside one that all rows share, chosen by sigmoids and a correction. */
+/* GLM-4.5: the layers after the first dense ones have experts, chosen by sigmoids with a correction, and a shared
+ * expert. */
 #include "model/experts.h"
 #include "model/llama.h"
 #include "model/mtp.h"
@@ -9,8 +10,7 @@ static dt_status check_routing(const keys *k) {
   if (!status) status = config_int_or(k, "n_group", "expert_group_count", 1, DT_EXPERTS, &groups);
   if (!status) status = config_int_or(k, "topk_group", "expert_group_used_count", 1, DT_EXPERTS, &taken);
   if (status) return status;
-  if (gate != 2)
-    return dt_fail(k->err, DT_EINPUT, "%s: expert_gating_func is %d, expected 2, by sigmoid", k->path, gate);
+  if (gate != 2) return dt_fail(k->err, DT_EINPUT, "%s: expert_gating_func is %d, expected 2 (sigmoid)", k->path, gate);
   if (groups != 1 || taken != 1)
     return dt_fail(k->err, DT_EINPUT,
                    "%s: %d of %d groups of experts, expected 1 of 1: groups of experts are not supported", k->path,
@@ -18,7 +18,7 @@ static dt_status check_routing(const keys *k) {
   return DT_OK;
 }
 
-/* Widths of the dense layers' MLPs, and of the shared expert beside the others' experts. */
+/* Reads the widths of the MLPs in dense layers and of the shared expert in the others. */
 static dt_status read_widths(const keys *k, config *c) {
   dt_shape *s = &c->shape;
   int shared = 0, dense = 0, inter = s->inter;
@@ -54,7 +54,7 @@ static dt_status read_glm4_moe(const keys *k, config *c) {
   return status;
 }
 
-/* As SGLang's glm4_moe_nextn.py computes it. */
+/* The formula is that of SGLang's glm4_moe_nextn.py. */
 static bool find_mtp(finder *f, const config *c, dt_head_desc *d, dt_layer *layer) {
   static const mtp_names names = {.fc = "layers.%d.eh_proj.weight",
                                   .token_norm = "layers.%d.enorm.weight",

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* transformers' rotation where config.json names none. */
+/* The rotation that transformers uses if config.json names none. */
 static const rotation usual_rotation = {
     .factor = 32, .part = 1, .low = 1, .high = 32, .original = 4096, .yarn = true, .scale = 1.3465735902799727};
 

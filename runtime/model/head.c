@@ -9,7 +9,7 @@
 
 struct head {
   dt_head_desc desc;
-  dt_layer layer, *layers; /* a cross-attention head has the latter */
+  dt_layer layer, *layers; /* `layers` is used by a cross-attention head */
   dt_expert *expert;       /* of the layer; NULL: it has none */
   float *inv_freq, *local_freq;
   int32_t *ids, *id_rows;
@@ -82,7 +82,8 @@ static dt_status read_config(const checkpoint *files, const dt_shape *target, co
   dt_status status = family_of_head(&k, &of);
   if (!status) status = of->read(&k, c);
   if (!status && c->shape.layers != 1)
-    status = dt_fail(err, DT_EINPUT, "%s: num_hidden_layers is %d: draft heads of one layer are supported", k.path,
+    status = dt_fail(err, DT_EINPUT,
+                     "%s: num_hidden_layers is %d, expected 1: only draft heads with one layer are supported", k.path,
                      c->shape.layers);
   c->shape.turn_scale = (float)c->rotation.scale;
   return status;
@@ -92,7 +93,7 @@ static dt_status read_config(const checkpoint *files, const dt_shape *target, co
 
 static dt_status wrong_layers(const head *h, const dt_shape *target, const char *where, dt_error *err) {
   return dt_fail(err, DT_EINPUT,
-                 "%s: %s: expected up to %d numbers of layers from 0 to %d, as in 2,%d,%d (what enters them is read)",
+                 "%s: %s: expected up to %d layers from 0 to %d whose inputs the head reads, as in 2,%d,%d",
                  h->files.path, where, DT_TAPS, target->layers, target->layers / 2, target->layers - 3);
 }
 
@@ -159,8 +160,8 @@ static dt_status find_taps(head *h, const dt_shape *target, const char *layers, 
   if (list.n) return read_list(h, target, &list, err);
   if (target->layers < 8)
     return dt_fail(err, DT_EINPUT,
-                   "%s: it does not say which layers it reads, and the target has %d, too few for the usual ones: give "
-                   "head_layers",
+                   "%s: its files do not say which layers it reads, and the target's %d layers are too few for the "
+                   "default: give head_layers",
                    h->files.path, target->layers);
   h->desc.taps = 3;
   h->desc.tap[0] = 2, h->desc.tap[1] = target->layers / 2, h->desc.tap[2] = target->layers - 3;
@@ -175,7 +176,7 @@ static void name_taps(head *h) {
 
 /* ---- the draft vocabulary ---------------------------------------------------------------------------------------- */
 
-/* Whether d2t[i] + step * i are n different ids of the target and, if `drafted` lists the ids, exactly these. */
+/* Whether d2t[i] + step * i are n different ids of the target and, if `drafted` lists ids, exactly those. */
 static bool serve(const int64_t *d2t, int n, int step, int vocab, const int64_t *drafted, bool *seen) {
   memset(seen, 0, (size_t)vocab * sizeof *seen);
   for (int i = 0; i < n; i++) {
@@ -259,7 +260,7 @@ static void find_layer(finder *f, const dt_shape *s, int in, dt_layer *l) {
   l->down = find_matrix(f, H, I, "mlp.down_proj.weight", "blk.0.ffn_down.weight");
 }
 
-/* Finds norms before fc: those that the config names; if it names none, those that are there. */
+/* Finds norms before fc: those that the config names or, if it names none, those that exist. */
 static void find_feature_norms(finder *f, head *h, int width) {
   keys k = checkpoint_keys(&h->files, f->err);
   bool all, each;
@@ -268,7 +269,7 @@ static void find_feature_norms(finder *f, head *h, int width) {
   dt_status status = config_bool(&k, "norm_before_fc", "norm_before_fc", before, &all);
   if (!status) status = config_bool(&k, "fc_norm|use_aux_norm", NULL, named || older, &each);
   if (!status && all && each)
-    status = dt_fail(f->err, DT_EINPUT, "%s: norm_before_fc and fc_norm: expected one of them", k.path);
+    status = dt_fail(f->err, DT_EINPUT, "%s: norm_before_fc and fc_norm: expected only one of them", k.path);
   if (status && !f->status) f->status = status;
   if (f->status) return;
   if (all) h->desc.all_norm = find_vector(f, h->desc.taps * width, "input_norm.weight", "enc.output_norm.weight");
@@ -283,11 +284,10 @@ static void find_eagle3(finder *f, head *h, int width) {
   int H = d->model.shape.hidden, given = d->taps * width;
   uint64_t reads = find_columns(f, "fc.weight", "fc.weight");
   if (reads && reads != (uint64_t)given)
-    f->status =
-        dt_fail(f->err, DT_EINPUT,
-                "%s: its fc reads %llu numbers of the target, of which %d layers' inputs have %d: it is the head "
-                "of another model, or of other layers",
-                h->files.path, (unsigned long long)reads, d->taps, given);
+    f->status = dt_fail(f->err, DT_EINPUT,
+                        "%s: its fc reads %llu numbers, but the inputs of %d layers of the target have %d: the head "
+                        "belongs to another model, or reads other layers",
+                        h->files.path, (unsigned long long)reads, d->taps, given);
   d->fc = find_matrix(f, H, given, "fc.weight", "fc.weight");
   d->fc_bias = find_some(f, H, "fc.bias");
   find_feature_norms(f, h, width);
@@ -324,9 +324,8 @@ static void find_medusa(finder *f, head *h, int blocks) {
   d->blocks = blocks;
   for (f->layer = 0; f->status == DT_OK && (f->layer == 0 || find_is_there(f, output, NULL)); f->layer++) {
     if (f->layer == DT_DISTANCES)
-      f->status =
-          dt_fail(f->err, DT_EINPUT, "%s: it guesses at more than %d distances, which is the most that is supported",
-                  h->files.path, DT_DISTANCES);
+      f->status = dt_fail(f->err, DT_EINPUT, "%s: it guesses at more than %d distances, the maximum", h->files.path,
+                          DT_DISTANCES);
     if (f->status) return;
     for (int b = 0; b < blocks; b++) {
       snprintf(name, sizeof name, "%%d.%d.linear.weight", b);
@@ -347,9 +346,10 @@ static void find_ends(finder *f, head *h, const dt_shape *target) {
   uint64_t rows = find_rows(f, "lm_head.weight", "output.weight");
   bool embeds = find_is_there(f, "embed_tokens.weight", "token_embd.weight"), cut = find_is_there(f, "d2t", "d2t");
   if ((!embeds || !rows) && H != target->hidden && f->status == DT_OK)
-    f->status = dt_fail(f->err, DT_EINPUT,
-                        "%s: it has no %s of its own, and the target's have %d numbers, not its hidden_size of %d",
-                        h->files.path, embeds ? "lm_head.weight" : "embed_tokens.weight", target->hidden, H);
+    f->status = dt_fail(
+        f->err, DT_EINPUT,
+        "%s: it has no %s of its own, and cannot use the target's, whose rows have %d numbers, not %d (hidden_size)",
+        h->files.path, embeds ? "lm_head.weight" : "embed_tokens.weight", target->hidden, H);
   if ((!embeds || !rows) && vocab != target->vocab) vocab = d->shape.vocab = target->vocab;
   if (embeds) d->embed = find_matrix(f, vocab, H, "embed_tokens.weight", "token_embd.weight");
   if (!rows) {
@@ -373,7 +373,7 @@ static void find_ends(finder *f, head *h, const dt_shape *target) {
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 static dt_status no_layers(const head *h, const char *kind, dt_error *err) {
-  return dt_fail(err, DT_EINPUT, "head_layers: %s is %s head, which reads what lies after the final norm",
+  return dt_fail(err, DT_EINPUT, "head_layers: %s is %s head, which always reads the output of the final norm",
                  h->files.path, kind);
 }
 
@@ -404,8 +404,9 @@ static dt_status fill_medusa(head *h, const dt_shape *target, const char *layers
   return f.status;
 }
 
-/* What the configuration says of a cross-attention head's layers. The reference sees one row more than a window's
- * width, all before its own position, at which there is none; a layer's window counts that position too. */
+/* Sets what the configuration says about the layers of a cross-attention head. In the reference, a row sees one row
+ * more than the window's width, all before its own position, which has no row. A layer's window here counts that
+ * position too. */
 static dt_status fill_layers(head *h, const config *c, dt_error *err) {
   size_t n = (size_t)c->shape.layers, angles = (size_t)(c->shape.rotary_dims + c->shape.local_dims) / 2 + 1;
   h->layers = calloc(n, sizeof *h->layers);
@@ -430,12 +431,13 @@ static dt_status fill_cross_attention(head *h, const dt_shape *target, const cha
   dt_status status = gemma4_assistant.read(&k, &c);
   if (!status) status = config_int_or(&k, "backbone_hidden_size", NULL, 1536, CONFIG_MAX_SIZE, &width);
   if (!status && width != T)
-    status =
-        dt_fail(err, DT_EINPUT, "%s: backbone_hidden_size is %d, the target has %d: it is the head of another model",
-                k.path, width, T);
+    status = dt_fail(err, DT_EINPUT,
+                     "%s: backbone_hidden_size is %d, expected the target's %d: the head belongs to another model",
+                     k.path, width, T);
   if (!status && c.shape.vocab != target->vocab)
-    status = dt_fail(err, DT_EINPUT, "%s: vocab_size is %d, the target has %d: it is the head of another model", k.path,
-                     c.shape.vocab, target->vocab);
+    status =
+        dt_fail(err, DT_EINPUT, "%s: vocab_size is %d, expected the target's %d: the head belongs to another model",
+                k.path, c.shape.vocab, target->vocab);
   if (!status) status = checkpoint_open_tensors(&h->files, err);
   if (!status) status = fill_layers(h, &c, err);
   if (status) return status;
@@ -484,7 +486,7 @@ static dt_status fill_eagle(head *h, const dt_shape *target, const char *layers,
   return f.status;
 }
 
-/* What the configuration says of a layer that is the model's last but for its place. */
+/* Sets what the configuration says about an MTP layer, which is like the model's last layer. */
 static dt_status fill_own_layer(head *h, const config *c, dt_error *err) {
   int last = c->shape.layers - 1;
   size_t experts = c->dense[last] ? 0 : (size_t)c->shape.experts;
@@ -526,7 +528,7 @@ static dt_status fill(head *h, const dt_shape *target, const char *layers, dt_er
   return fill_eagle(h, target, layers, err);
 }
 
-/* own: the head that is in a target's files. */
+/* own: opens the head that is in a target's files. */
 static dt_status open_head(const char *path, bool own, const dt_shape *target, const char *layers, head **out,
                            dt_error *err) {
   head *h = calloc(1, sizeof *h);

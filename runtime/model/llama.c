@@ -1,5 +1,5 @@
-/* Llama and its relatives: a sequential residual, RMS norms, a gated MLP or experts, grouped heads. They differ in
- * biases, norms, windows, rotations, scales, and in defaults. */
+/* Llama and related families: a sequential residual, RMS norms, a gated MLP or experts, grouped heads. They differ in
+ * biases, norms, windows, rotations, scales and defaults. */
 #include "model/llama.h"
 #include "model/delta.h"
 #include "model/experts.h"
@@ -59,7 +59,7 @@ dt_status llama_read(const keys *k, const defaults *usual, config *c) {
   if (!status)
     status = config_number(k, "partial_rotary_factor|rope_parameters.partial_rotary_factor", NULL,
                            usual->part > 0 ? usual->part : 1, 0, 1, &part);
-  if (c->rotation.part < 1) part = 1; /* it says itself which pairs turn */
+  if (c->rotation.part < 1) part = 1; /* the rotation itself defines which pairs rotate */
   if (!status)
     status = config_int_or(k, NULL, "rope.dimension_count", (int)(s->head_dim * part), s->head_dim, &s->rotary_dims);
   if (!status && s->rotary_dims % 2)
@@ -128,7 +128,7 @@ static dt_status read_smollm3(const keys *k, config *c) {
   return status;
 }
 
-/* A factor, which is `absent` if it is not there. In a GGUF file 0 means absent, too. */
+/* Reads a factor; `absent` is its default. In a GGUF file, 0 also means absent. */
 static dt_status read_factor(const keys *k, const char *hf, const char *in_gguf, double absent, float *out) {
   double factor = 0;
   dt_status status = config_number(k, hf, in_gguf, absent, k->gguf ? 0 : 1e-6, 1e6, &factor);
@@ -150,7 +150,7 @@ static dt_status read_granite(const keys *k, config *c) {
   return status;
 }
 
-/* OLMo 2 and 3: norms only behind the blocks, and of all heads together. GGUF files call both olmo2. */
+/* OLMo 2 and 3: norms only after the blocks, and norms of all heads together. GGUF files call both olmo2. */
 static dt_status read_olmo(const keys *k, double base, int window, config *c) {
   c->normed_heads = c->shape.wide_norms = c->norms_behind = true;
   dt_status status = llama_read(k, &(defaults){.eps = 1e-5, .base = base}, c);
@@ -177,9 +177,9 @@ static dt_status read_phi3(const keys *k, config *c) {
   return status ? status : config_local(k, 0, 0, c);
 }
 
-/* Norms before and behind the blocks, with 1 added to their weights, which GGUF files have already; the last of each
- * `each` layers sees all. In the largest model a score's scale is of hidden / heads numbers, which a GGUF file does not
- * say. */
+/* Gemma 2 and 3: norms before and after the blocks, with 1 added to their weights (in GGUF files it is already added).
+ * Every `each`-th layer sees all positions. In the largest model, the scale of scores depends on hidden / heads, which
+ * a GGUF file does not say. */
 static dt_status read_gemma(const keys *k, const defaults *usual, int each, int largest, config *c) {
   dt_shape *s = &c->shape;
   double scalar = 256;
@@ -194,7 +194,7 @@ static dt_status read_gemma(const keys *k, const defaults *usual, int each, int 
   if (status) return status;
   if (both_ways)
     return dt_fail(k->err, DT_EINPUT,
-                   "%s: use_bidirectional_attention: only rows that see what lies before them are supported", k->path);
+                   "%s: use_bidirectional_attention is not supported: a row can only see earlier rows", k->path);
   if (k->gguf) scalar = s->layers == largest ? s->hidden / s->heads : s->head_dim;
   s->attention_scale = (float)(1 / sqrt(scalar));
   s->embed_scale = (float)sqrt(s->hidden);
@@ -219,7 +219,7 @@ static dt_status read_gemma3(const keys *k, config *c) {
   return status ? status : config_cap(k, "final_logit_softcapping", 0, &c->shape.logit_cap);
 }
 
-/* A vector that only some models have; a GGUF file has it or not. */
+/* Finds a vector that only some models have; in a GGUF file it is optional. */
 static dt_matrix find_some(finder *f, bool wanted, int n, const char *hf, const char *in_gguf) {
   if (f->from->gguf) wanted = find_is_there(f, hf, in_gguf);
   return wanted ? find_vector(f, n, hf, in_gguf) : (dt_matrix){0};
@@ -230,7 +230,7 @@ static dt_matrix of_heads(const config *c, dt_matrix m) {
   return m.source && c->zipped_heads ? dt_zipped_heads(m, c->shape.head_dim) : m;
 }
 
-/* Whether a layer's values are what its keys are made of. */
+/* Whether a layer's values are its projected keys. */
 static bool has_no_values(const finder *f, const config *c, const dt_layer *l) {
   return c->values_are_keys && !l->window && !find_is_there(f, NULL, "blk.%d.attn_v.weight");
 }
@@ -241,7 +241,8 @@ static dt_matrix find_norm(finder *f, const config *c, int n, const char *hf, co
   return m;
 }
 
-/* The norms around both blocks. Behind them they have the name that Llama has before the second. */
+/* Finds the norms around both blocks. The norm after the first block has the name that Llama uses for the norm before
+ * the second. */
 static void find_norms(finder *f, const config *c, dt_layer *l) {
   int H = c->shape.hidden;
   const char *second =
@@ -266,7 +267,7 @@ static void find_fused(finder *f, const config *c, dt_layer *l) {
   l->v = dt_some_rows(qkv, A + G, G);
 }
 
-/* Keys and values; none if the layer reads those of another. */
+/* Finds keys and values; a layer that reads those of another layer has none. */
 static void find_keys(finder *f, const config *c, const dt_shape *s, dt_layer *l) {
   int H = s->hidden, G = s->kv_heads * s->head_dim;
   if (l->keys_of) return;
@@ -314,7 +315,7 @@ static void find_head_norms(finder *f, const config *c, const dt_shape *s, dt_la
     l->k_norm = find_norm(f, c, of_keys, "layers.%d.self_attn.k_norm.weight", "blk.%d.attn_k_norm.weight");
 }
 
-/* What a layer reads of each token beside the stream. */
+/* Finds the inputs that a layer reads for each token in addition to the stream. */
 static void find_inputs(finder *f, const config *c, const dt_shape *s, dt_layer *l) {
   int H = s->hidden, P = s->inputs;
   l->input_gate = find_matrix(f, P, H, "layers.%d.per_layer_input_gate.weight", "blk.%d.inp_gate.weight");

@@ -9,7 +9,7 @@
 struct model {
   dt_model_desc desc;
   dt_layer *layer;
-  dt_expert *expert; /* of all layers that have some; NULL: none has */
+  dt_expert *expert; /* the experts of all layers; NULL: no layer has any */
   float *inv_freq, *local_freq;
   checkpoint files;
   int32_t eos[MODEL_MAX_EOS];
@@ -19,7 +19,7 @@ struct model {
 
 _Static_assert(MODEL_MAX_EOS == CONFIG_MAX_EOS, "config's list is copied whole");
 
-/* What the configuration says of single layers and of their rotations. */
+/* Sets what the configuration says about single layers and their rotations. */
 static dt_status fill_layers(model *m, const config *c, dt_error *err) {
   int dims = c->shape.rotary_dims, local_dims = c->shape.local_dims ? c->shape.local_dims : dims;
   size_t bytes = ((size_t)(dims > local_dims ? dims : local_dims) / 2 + 1) * sizeof *m->inv_freq;

@@ -1,4 +1,4 @@
-/* Layers that draft: see mtp.h. */
+/* Layers for multi-token prediction: see mtp.h. */
 #include "model/mtp.h"
 
 static dt_matrix find_own(finder *f, const config *c, const char *hf, const char *in_gguf) {

@@ -1,5 +1,5 @@
-/* Qwen3.5 and 3.6: three delta layers for each one with attention, whose output has a gate and whose heads turn in
- * part. Dense, or with experts in every layer in addition to one that all rows share. */
+/* Qwen3.5 and 3.6: three delta layers for each layer with attention, whose output has a gate and whose heads rotate
+ * only in part. Layers are dense, or have experts in addition to a shared expert. */
 #include "model/delta.h"
 #include "model/experts.h"
 #include "model/llama.h"
@@ -26,7 +26,7 @@ static dt_status read_moe(const keys *k, config *c) {
                              &c->shape.inter);
 }
 
-/* The text part of a model that reads pictures too. */
+/* The text part of a model that also reads images. */
 static dt_status read_dense_part(const keys *k, config *c) {
   keys text;
   dt_status status = config_text_part(k, "", &text);
@@ -41,7 +41,7 @@ static dt_status read_moe_part(const keys *k, config *c) {
   return status ? status : read_moe(&text, c);
 }
 
-/* As vLLM's qwen3_5_mtp.py computes it. */
+/* The formula is that of vLLM's qwen3_5_mtp.py. */
 static bool find_mtp(finder *f, const config *c, dt_head_desc *d, dt_layer *layer) {
   static const mtp_names names = {.fc = "fc.weight",
                                   .token_norm = "pre_fc_norm_embedding.weight",

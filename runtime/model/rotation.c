@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* The pair, a fraction of one, that turns so many times in `original` positions. */
+/* Returns the (fractional) pair that makes `turns` rotations in `original` positions. */
 static double pair_of(const rotation *r, int dims, double turns) {
   return dims * log(r->original / (turns * 2 * 3.14159265358979323846)) / (2 * log(r->base));
 }

@@ -87,7 +87,7 @@ static dt_status add_tensor(st *s, const dt_source *file, const cJSON *entry, ui
   const char *name = entry->string, *path = file->name;
   uint64_t data_size = file->size - data;
   if (has_control_character(name))
-    return dt_fail(err, DT_EINPUT, "%s: the header has a tensor name with a control character in it", path);
+    return dt_fail(err, DT_EINPUT, "%s: the header has a tensor name that contains a control character", path);
   const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(entry, "dtype");
   const cJSON *shape = cJSON_GetObjectItemCaseSensitive(entry, "shape");
   const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(entry, "data_offsets");
@@ -106,7 +106,7 @@ static dt_status add_tensor(st *s, const dt_source *file, const cJSON *entry, ui
   if (end > data_size)
     return dt_fail(err, DT_EINPUT,
                    "%s: tensor %.120s: data_offsets [%" PRIu64 ", %" PRIu64 "], but the file has only %" PRIu64
-                   " bytes of data: it is truncated, or its header wrong",
+                   " bytes of data: it is truncated, or its header is wrong",
                    path, name, begin, end, data_size);
 
   dt_status status = add_slot(s, err);
@@ -236,7 +236,7 @@ static dt_status check_names(st *s, dt_error *err) {
     if (strcmp(a->name, b->name)) continue;
     if (a->source == b->source)
       return dt_fail(err, DT_EINPUT, "%s: tensor %.120s: listed twice in the header", a->source->name, a->name);
-    return dt_fail(err, DT_EINPUT, "%s: tensor %.120s: also in %s, expected in one file", a->source->name, a->name,
+    return dt_fail(err, DT_EINPUT, "%s: tensor %.120s: also in %s, expected in one file only", a->source->name, a->name,
                    b->source->name);
   }
   return DT_OK;
@@ -392,7 +392,7 @@ static dt_status open_single(const char *folder, const char *name, st **out, dt_
 dt_status st_open_folder(const char *folder, st **out, dt_error *err) {
   char path[PATH_MAX];
   if ((size_t)snprintf(path, sizeof path, "%s/" INDEX, folder) >= sizeof path)
-    return dt_fail(err, DT_EINPUT, "%.100s..: the folder's name is too long", folder);
+    return dt_fail(err, DT_EINPUT, "%.100s..: the path of the folder is too long", folder);
   char single[PATH_MAX];
   snprintf(single, sizeof single, "%s/" SINGLE, folder);
   if (access(single, F_OK) == 0) return open_single(folder, SINGLE, out, err);
@@ -404,7 +404,7 @@ dt_status st_open_folder(const char *folder, st **out, dt_error *err) {
     snprintf(single, sizeof single, "%s/%s", folder, pickles[i]);
     if (access(single, F_OK) == 0)
       return dt_fail(err, DT_EINPUT,
-                     "%s is a pickle, which is not read: scripts/training/convert_head.py makes " SINGLE
+                     "%s is a pickle, which dtrun does not read: scripts/training/convert_head.py makes " SINGLE
                      " of a draft head's",
                      single);
   }

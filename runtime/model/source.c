@@ -31,7 +31,7 @@ void source_close(dt_source *source) {
 
 static dt_status fail_short(const dt_source *source, uint64_t end, uint64_t size, dt_error *err) {
   return dt_fail(err, DT_EINPUT,
-                 "%s: found %" PRIu64 " bytes, expected at least %" PRIu64 ": it was cut short while it was read",
+                 "%s: found %" PRIu64 " bytes, expected at least %" PRIu64 ": it was truncated while it was read",
                  source->name, size, end);
 }
 

@@ -1,5 +1,5 @@
-/* A source of weights: a file, or memory. Reading copies, so that a file that is cut short meanwhile is an error and
- * not a signal. */
+/* A source of weights: a file, or memory. Reading copies bytes (there is no memory mapping), so a file that is
+ * truncated meanwhile gives an error and not a signal. */
 #ifndef DT_SOURCE_H
 #define DT_SOURCE_H
 
@@ -19,8 +19,8 @@ typedef struct {
 struct dt_source {
   const char *name;          /* the file's path, for messages */
   uint64_t size;             /* bytes at the time of opening */
-  int fd;                    /* of the file; -1: memory, */
-  const void *bytes;         /* which stays the caller's */
+  int fd;                    /* of the file; -1: the source is memory */
+  const void *bytes;         /* the memory, which belongs to the caller */
   const source_watch *watch; /* or NULL */
 };
 
@@ -28,12 +28,13 @@ static inline dt_source source_of_memory(const char *name, const void *bytes, ui
   return (dt_source){name, size, -1, bytes, NULL};
 }
 
-/* A regular file at `path`, which is kept; close it with source_close. DT_EINPUT: there is none such. */
+/* Opens a regular file. `path` must stay valid, since it becomes the name. Close it with source_close. DT_EINPUT: there
+ * is no such file. */
 dt_status source_open(const char *path, dt_source *out, dt_error *err);
 void source_close(dt_source *source); /* memory: does nothing */
 
-/* Copies `bytes` bytes from `offset` on to `to`; any number of threads may read at once. DT_EINPUT names the source
- * that ends before, DT_EIO one that cannot be read. */
+/* Copies `bytes` bytes from `offset` on to `to`. Any number of threads may read at the same time. DT_EINPUT: the source
+ * ends before. DT_EIO: it cannot be read. Both messages name the source. */
 dt_status source_read(const dt_source *source, uint64_t offset, void *to, size_t bytes, dt_error *err);
 
 #endif

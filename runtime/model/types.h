@@ -1,5 +1,5 @@
-/* The table of weight types: numbers and bytes of a block, and the reference decoder, which defines the type. The
- * blocks are ggml's; a plain type is a block of one number. All is little endian. */
+/* The table of weight types: the numbers and bytes of a block, and the reference decoder, which defines the type. The
+ * blocks are those of ggml; a plain type has blocks of one number. Everything is little endian. */
 #ifndef DT_TYPES_H
 #define DT_TYPES_H
 
@@ -32,27 +32,28 @@ typedef enum { DT_TYPE_LIST(DT_TYPE_NAME) DT_TYPES } dt_dtype;
 typedef struct {
   const char *name; /* as safetensors and GGUF spell it: "F16", "Q4_K" */
   int ggml;         /* its number in a GGUF file */
-  int numbers;      /* of a block: a row has a multiple of it */
-  int bytes;        /* of a block */
-  /* n numbers (a multiple of `numbers`) from blocks, which may lie unaligned, into out: the definition of the type. */
+  int numbers;      /* numbers in a block; the length of a row is a multiple of it */
+  int bytes;        /* bytes of a block */
+  /* Decodes n numbers (a multiple of `numbers`) from blocks, which may be unaligned, to out. This defines the type. */
   void (*decode)(const void *blocks, size_t n, float *out);
 } dt_type;
 
 const dt_type *dt_type_of(dt_dtype dtype);
 
-/* Types that numbers can be rounded to: R(name, function), void type_round_FUNCTION(const float *x, size_t n, void
- * *blocks), next to the type's decoder. The blocks are those that the gguf package for Python makes. */
+/* The types to which numbers can be rounded: R(name, function), void type_round_FUNCTION(const float *x, size_t n, void
+ * *blocks), next to the type's decoder. The blocks are equal to those of the gguf package for Python. */
 #define DT_ROUND_LIST(R) R(Q8_0, q8_0) R(Q4_1, q4_1)
 
-/* Rounds n numbers (a multiple of a block's) into blocks; NULL: no rounding to this type. */
+/* Rounds n numbers (a multiple of a block's) to blocks. dt_round_to returns NULL if there is no rounding to this
+ * type. */
 typedef void dt_round(const float *x, size_t n, void *blocks);
 dt_round *dt_round_to(dt_dtype dtype);
 
-/* The type called `name`, the type of a GGUF file's number; DT_TYPES where there is none such. */
+/* Find a type by its name, or by its number in a GGUF file; DT_TYPES: there is no such type. */
 dt_dtype dt_type_named(const char *name);
 dt_dtype dt_type_of_ggml(uint32_t ggml);
 
-/* Bytes of a row of so many numbers, a multiple of a block's. */
+/* Returns the bytes of a row of `numbers` numbers, which is a multiple of a block's. */
 static inline size_t dt_row_bytes(dt_dtype dtype, size_t numbers) {
   const dt_type *t = dt_type_of(dtype);
   return numbers / (size_t)t->numbers * (size_t)t->bytes;

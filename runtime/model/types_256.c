@@ -1,6 +1,5 @@
-/* Blocks of 256 numbers whose parts have scales of their own: see types_decode.h. Q2_K, Q3_K and Q6_K keep their bits
- * in two halves of 128 numbers, each of four quarters of 32: a byte has bits of the same number in all four
- * quarters. */
+/* Blocks of 256 numbers, in parts with separate scales: see types_decode.h. Q2_K, Q3_K and Q6_K keep their bits in two
+ * halves of 128 numbers, each of four quarters of 32: a byte has bits of the same number in all four quarters. */
 #include "model/types_decode.h"
 
 enum { NUMBERS = 256 };

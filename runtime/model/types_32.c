@@ -8,7 +8,7 @@ enum { NUMBERS = 32, HALF = 16 };
 
 const int8_t type_iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
-/* Twice the numbers of four bits (E2M1) that MXFP4's codes are. */
+/* Twice the values of MXFP4's codes, which are four-bit numbers (E2M1). */
 static const int8_t fp4_values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 static uint32_t four_bytes(const uint8_t *p) {
@@ -59,7 +59,7 @@ void type_mxfp4(const void *blocks, size_t n, float *out) {
 
 /* ---- rounding ---------------------------------------------------------------------------------------------------- */
 
-/* 0, or NaN if a number of the block is not finite: added to the scale, it marks the block. */
+/* Returns 0, or NaN if a number of the block is not finite; it is added to the scale to mark the block. */
 static float doubt(const float *x) {
   float sum = 0.0f;
   for (int j = 0; j < NUMBERS; j++) sum += x[j] * 0.0f;

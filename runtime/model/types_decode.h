@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* The f16 at p as f32. Subnormals are made by a subtraction that is exact; infinities and NaN keep their bits. */
+/* Returns the f16 at p as f32. Subnormals are computed by a subtraction, which is exact; infinities and NaN keep their
+ * bits. */
 static inline float type_half(const uint8_t *p) {
   uint32_t h = (uint32_t)p[0] | (uint32_t)p[1] << 8, sign = (h & 0x8000u) << 16, rest = (h & 0x7fffu) << 13;
   float value, magic = 0x1p-14f;
@@ -25,7 +26,7 @@ static inline float type_half(const uint8_t *p) {
   return value;
 }
 
-/* The nearest f16, of two equally near the even one; infinity from 65520 on. */
+/* Stores x rounded to the nearest f16, ties to even; from 65520 on, infinity. */
 static inline void type_put_half(float x, uint8_t *p) {
   uint32_t bits, rest, half;
   memcpy(&bits, &x, sizeof bits);
@@ -46,7 +47,8 @@ static inline void type_put_half(float x, uint8_t *p) {
   p[0] = (uint8_t)half, p[1] = (uint8_t)(half >> 8);
 }
 
-/* Half of 2^(exponent - 127), the scale of MXFP4: values of its codes are twice their numbers. */
+/* Returns half of 2^(exponent - 127), the scale of MXFP4. It is halved because the table's values are doubled, to be
+ * integers. */
 static inline float type_half_power(uint8_t exponent) {
   uint32_t bits = exponent < 2 ? 0x00200000u << exponent : (uint32_t)(exponent - 1) << 23;
   float value;
@@ -57,7 +59,8 @@ static inline float type_half_power(uint8_t exponent) {
 /* The values that the four-bit codes of IQ4_NL and IQ4_XS stand for. */
 extern const int8_t type_iq4_values[16];
 
-/* In types_32.c those of blocks of 32 numbers, in types_256.c of 256, in parts of 16 or 32 with scales of their own. */
+/* types_32.c has the types with blocks of 32 numbers; types_256.c those with blocks of 256, in parts of 16 or 32
+ * numbers with their own scales. */
 #define DECLARE_TYPE(name, decoder, ggml, numbers, bytes) void type_##decoder(const void *blocks, size_t n, float *out);
 DT_TYPE_LIST(DECLARE_TYPE)
 #define DECLARE_ROUND(name, function) dt_round type_round_##function;

@@ -23,8 +23,8 @@ static dt_status read_zipped(const dt_source *source, uint64_t offset, size_t ro
   return status;
 }
 
-/* Turns rows of blocks and rows of scales into blocks of MXFP4 as ggml has them: a scale, and then bytes of which j has
- * numbers j and j + 16 of the block. */
+/* Converts rows of blocks and rows of scales to ggml's MXFP4 blocks: a scale, followed by bytes, of which byte j has
+ * the numbers j and j + 16 of the block. */
 static void put_blocks(const uint8_t *codes, const uint8_t *scales, size_t blocks, uint8_t *to) {
   for (; blocks > 0; blocks--, codes += 16, scales++, to += 17) {
     to[0] = *scales;
@@ -35,7 +35,7 @@ static void put_blocks(const uint8_t *codes, const uint8_t *scales, size_t block
   }
 }
 
-/* Reads one row whose scales are apart. */
+/* Reads one row whose scales are in another source. */
 static dt_status read_apart(const dt_matrix *m, uint64_t row, char *to, dt_error *err) {
   size_t blocks = (size_t)m->cols / 32;
   uint8_t *both = malloc(blocks * 17);

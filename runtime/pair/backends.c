@@ -1,4 +1,4 @@
-/* The backends that were compiled: see backends.h. */
+/* The backends that this build contains: see backends.h. */
 #include "pair/backends.h"
 #include "cpu/cpu.h"
 #include "ranks/join.h"
@@ -30,12 +30,12 @@ const dt_backend_ops *backend_find(const char *name, const char **variant, dt_er
     if (name[len]) *variant = name + len + 1;
     if (!shared) return BACKENDS[i];
     if (BACKENDS[i] == &dt_cpu_ops) return shared;
-    dt_fail(err, DT_EINPUT, "the backend %s is for one process: run it without mpirun", name);
+    dt_fail(err, DT_EINPUT, "the backend %s works in one process only: run it without mpirun", name);
     return NULL;
   }
   char variants[CPU_VARIANTS];
   cpu_variants(variants);
-  dt_fail(err, DT_EINPUT, "no backend '%s' in this build, on this machine: auto, %scpu (%s)", name,
+  dt_fail(err, DT_EINPUT, "no backend '%s' in this build, on this machine; available: auto, %scpu (%s)", name,
           COUNT > 1 ? "cuda, " : "", variants);
   return NULL;
 }

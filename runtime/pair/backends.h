@@ -1,17 +1,18 @@
-/* The backends compiled in. */
+/* The backends that this build contains. */
 #ifndef DT_BACKENDS_H
 #define DT_BACKENDS_H
 
 #include "backend/backend.h"
 
-/* `name` is "auto" or "NAME" or "NAME:VARIANT"; NULL and DT_EINPUT when there is none such. */
+/* Finds a backend by "auto", "NAME" or "NAME:VARIANT". NULL, with DT_EINPUT in *err: there is no such backend. */
 const dt_backend_ops *backend_find(const char *name, const char **variant, dt_error *err);
 
-/* Why "auto" passed over a device that is there; NULL: it did not, or another name was given. Static. */
+/* Returns why "auto" did not choose a device that exists, as a static string. NULL: there is no such device, or another
+ * name was given. */
 const char *backend_passed_over(const char *name);
 
-/* The backend that "auto" tries after `failed` could not open a pair; NULL: none is left, or another name was given.
- * Static. */
+/* Returns the backend that "auto" tries after `failed` could not open a pair. NULL: none is left, or another name was
+ * given. */
 const char *backend_fallback(const char *name, const dt_backend_ops *failed);
 
 #endif

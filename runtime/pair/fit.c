@@ -44,7 +44,7 @@ static uint64_t hash_texts(uint64_t hash, const gguf_value *v) {
   return hash;
 }
 
-/* 0: there is no such file. */
+/* Returns the size of a file; 0: there is none. */
 static uint64_t hash_file(const char *folder, const char *name) {
   char *path, bytes[4096];
   if (asprintf(&path, "%s/%s", folder, name) < 0) return 0;
@@ -71,7 +71,7 @@ static uint64_t file_bytes(const char *path) {
   return stat(path, &info) ? 0 : (uint64_t)info.st_size;
 }
 
-/* Bytes of the file, or of all parts of the model that it is one of, or of the folder's safetensors. */
+/* Returns the bytes of the file, of all parts of the model to which it belongs, or of the folder's safetensors. */
 static uint64_t count_bytes(const char *path, bool is_file) {
   struct stat info;
   uint64_t bytes = 0;

@@ -26,7 +26,7 @@ static dt_status check_matrix(const model *m, const dt_matrix *w, dt_error *err)
     while (i < numbers && isfinite(wide[i])) i++;
     if (i == numbers) continue;
     const char *tensor = model_tensor_at(m, w->source->name, w->offset);
-    s = dt_fail(err, DT_EINPUT, "%s: tensor %s holds %s, which no weight can be", w->source->name,
+    s = dt_fail(err, DT_EINPUT, "%s: tensor %s contains %s, which is not a valid weight", w->source->name,
                 tensor ? tensor : "without a name", isnan(wide[i]) ? "NaN" : "an infinity");
   }
   free(raw), free(wide);

@@ -41,8 +41,8 @@ static name_list list_of(const char *const *names) {
 
 static dt_status fail_unknown(const dt_pair *p, const char *what, const char *asked, const char *const *names,
                               dt_error *err) {
-  return dt_fail(err, DT_EINPUT, "%s: '%.40s' is unknown to the backend %s: %s", what, asked, p->ops->name,
-                 list_of(names).text);
+  return dt_fail(err, DT_EINPUT, "%s: '%.40s' is not supported by the backend %s; supported: %s", what, asked,
+                 p->ops->name, list_of(names).text);
 }
 
 /* The backend's first type is the default. */
@@ -57,8 +57,9 @@ static dt_status set_cache_dtype(dt_pair *p, const char *dtype, dt_error *err) {
 static dt_status check_activations(const dt_pair *p, const char *asked, dt_error *err) {
   if (!asked || is_among(p->ops->activations, asked)) return DT_OK;
   if (*p->ops->activations) return fail_unknown(p, "activations", asked, p->ops->activations, err);
-  return dt_fail(err, DT_EINPUT, "activations: '%.40s' was asked for, but the backend %s has no quantized weights",
-                 asked, p->ops->name);
+  return dt_fail(err, DT_EINPUT,
+                 "activations: '%.40s' is not possible: the backend %s does not compute with quantized weights", asked,
+                 p->ops->name);
 }
 
 static dt_status open_device(dt_pair *p, const dt_pair_options *o, dt_error *err) {
@@ -71,10 +72,10 @@ static dt_status open_device(dt_pair *p, const dt_pair_options *o, dt_error *err
   if (passed_over && !(p->device_left_out = strdup(passed_over))) return dt_fail_memory(err, "a message", 1);
   if (!p->ops || set_cache_dtype(p, o->cache_dtype, err)) return DT_EINPUT;
   if (o->needs_logits && !p->ops->adjustments)
-    return dt_fail(
-        err, DT_EINPUT,
-        "the backend %s has no penalties, biases, grammars, min_tokens or log-probabilities (--backend cpu has)",
-        p->ops->name);
+    return dt_fail(err, DT_EINPUT,
+                   "the backend %s does not support penalties, biases, grammars, min_tokens or log-probabilities "
+                   "(--backend cpu does)",
+                   p->ops->name);
   options.cache_dtype = p->cache_dtype;
   return p->ops->open(&options, &p->backend, err);
 }
@@ -86,8 +87,8 @@ static dt_status find_weights(const dt_pair *p, const char *what, const char *as
   *found = asked;
   if (!asked || is_among(p->ops->weight_dtypes, asked)) return DT_OK;
   if (*p->ops->weight_dtypes) return fail_unknown(p, what, asked, p->ops->weight_dtypes, err);
-  return dt_fail(err, DT_EINPUT, "%s: '%.40s' was asked for, but the backend %s takes them only as they are", what,
-                 asked, p->ops->name);
+  return dt_fail(err, DT_EINPUT, "%s: '%.40s' is not possible: the backend %s cannot round weights", what, asked,
+                 p->ops->name);
 }
 
 /* Opens the tokenizer of a GGUF file, or of the folder. */
@@ -98,8 +99,8 @@ static dt_status open_tokenizer(const model *m, const char *path, tok **tokenize
   return tok_open(file, tokenizer, err);
 }
 
-/* Adds the tokenizer's ends of a text: for a GGUF file, which names only one itself, and for a folder whose files name
- * none. */
+/* Adds the tokens that end a text according to the tokenizer. This is needed for a GGUF file, which names only one
+ * itself, and for a folder whose files name none. */
 static void add_ends(const model *m, const tok *tokenizer, int32_t *eos, int *n_eos) {
   int n, known = *n_eos;
   const int32_t *ends = tok_ends(tokenizer, &n);
@@ -179,10 +180,10 @@ done:
   return s;
 }
 
-/* Whether a draft is the head that the target's own files have. */
+/* Whether a draft is the MTP layer in the target's own files. */
 static bool is_mtp(const char *draft) { return !strcmp(draft, "mtp"); }
 
-/* Whether it is some of the target's layers. */
+/* Whether a draft consists of the target's first layers. */
 static bool is_exit(const char *draft) { return !strncmp(draft, EXIT, strlen(EXIT)); }
 
 bool dt_draft_is_own(const char *draft) { return draft && (is_mtp(draft) || is_exit(draft)); }
@@ -192,9 +193,9 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
   if (!p->ops->upload_head)
     return dt_fail(err, DT_EINPUT, "%s is a draft head, which the backend %s does not run (--backend cpu does)",
                    o->draft, p->ops->name);
-  if (o->draft_vocab) return dt_fail(err, DT_EINPUT, "draft_vocab: %s is a draft head, which brings its own", o->draft);
+  if (o->draft_vocab) return dt_fail(err, DT_EINPUT, "draft_vocab: %s is a draft head, which has its own", o->draft);
   if (to > p->draft && *p->draft->head)
-    return dt_fail(err, DT_EINPUT, "draft2: %s and %s are draft heads, and the target keeps what one of them reads",
+    return dt_fail(err, DT_EINPUT, "draft2: %s and %s are both draft heads, but only one of two drafts can be a head",
                    o->draft, p->draft->path);
   head *h = NULL;
   const dt_shape target = {.vocab = p->target_info.vocab,
@@ -203,7 +204,7 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
                            .context = p->target_info.context};
   bool own = is_mtp(o->draft);
   if (own && o->head_layers)
-    return dt_fail(err, DT_EINPUT, "head_layers: the target's MTP layer reads what lies after its final norm");
+    return dt_fail(err, DT_EINPUT, "head_layers: the target's MTP layer always reads the output of its final norm");
   dt_status s =
       own ? head_open_own(o->target, &target, &h, err) : head_open(o->draft, &target, o->head_layers, &h, err);
   if (s) return s;
@@ -222,23 +223,24 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
   return s;
 }
 
-/* Makes the target's first layers the draft, with nothing of their own. */
+/* Makes the target's first layers the draft; it has no weights of its own. */
 static dt_status load_exit(const dt_pair *p, const dt_pair_options *o, const char *dtype, pair_draft *to,
                            dt_error *err) {
   const char *number = o->draft + strlen(EXIT), *field = to == &p->draft[0] ? "draft" : "draft2";
   int most = p->target_info.layers - 1;
   size_t digits = strspn(number, "0123456789");
   if (!p->ops->first_layers)
-    return dt_fail(err, DT_EINPUT, "%s: the backend %s has no %s (--backend cpu has)", field, p->ops->name, o->draft);
+    return dt_fail(err, DT_EINPUT, "%s: the backend %s does not support %s (--backend cpu does)", field, p->ops->name,
+                   o->draft);
   if (!digits || number[digits])
-    return dt_fail(err, DT_EINPUT, "%s: %.40s: a number of layers is expected, as in exit:8", field, o->draft);
+    return dt_fail(err, DT_EINPUT, "%s: %.40s: expected a number of layers, as in exit:8", field, o->draft);
   int layers = digits > 6 ? INT_MAX : atoi(number);
   if (layers < 1 || layers > most)
     return dt_fail(err, DT_EINPUT, "%s: %.40s is out of range: exit:1 to exit:%d (%s has %d layers)", field, o->draft,
                    most, o->target, most + 1);
-  if (dtype) return dt_fail(err, DT_EINPUT, "draft_weights: %s has the target's weights", o->draft);
-  if (o->draft_vocab) return dt_fail(err, DT_EINPUT, "draft_vocab: %s has the target's output", o->draft);
-  if (o->head_layers) return dt_fail(err, DT_EINPUT, "head_layers: %s is no draft head", o->draft);
+  if (dtype) return dt_fail(err, DT_EINPUT, "draft_weights: %s uses the target's weights", o->draft);
+  if (o->draft_vocab) return dt_fail(err, DT_EINPUT, "draft_vocab: %s uses the target's output", o->draft);
+  if (o->head_layers) return dt_fail(err, DT_EINPUT, "head_layers: %s is not a draft head", o->draft);
   to->info = p->target_info;
   to->info.path = to->path;
   to->info.layers = layers;
@@ -251,7 +253,7 @@ static dt_status load_draft(dt_pair *p, const dt_pair_options *o, const char *dt
   int n_eos;
   tok *tokenizer = NULL;
   if (o->head_layers)
-    return dt_fail(err, DT_EINPUT, "head_layers: %s is a model, and no draft head that reads the target's layers",
+    return dt_fail(err, DT_EINPUT, "head_layers: %s is a model, not a draft head that reads layers of the target",
                    o->draft);
   const dt_holding how = {.dtype = dtype};
   to->info.path = to->path;
@@ -283,7 +285,7 @@ static void measure(const dt_pair *p, const dt_weights *weights, size_t before, 
   info->token_bytes = (p->ops->cache_bytes(weights, 2 * SLOTS) - p->ops->cache_bytes(weights, SLOTS)) / SLOTS;
 }
 
-/* Opens one more draft: the one that the options name as `draft`. */
+/* Opens one more draft, which these options name as `draft`. */
 static dt_status open_draft(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
   pair_draft *to = &p->draft[p->n_drafts];
   const char *cut = o->draft_vocab ? o->draft_vocab->name : NULL;
@@ -306,7 +308,7 @@ static dt_status open_draft(dt_pair *p, const dt_pair_options *o, const char *dt
 static dt_status open_drafts(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
   dt_error why;
   if (o->draft2 && !o->draft)
-    return dt_fail(err, DT_EINPUT, "draft2: %s is a second draft, and there is no first: name it with --draft",
+    return dt_fail(err, DT_EINPUT, "draft2: %s is a second draft, but there is no first: give the first with --draft",
                    o->draft2);
   dt_status s = o->draft ? open_draft(p, o, dtype, &why) : DT_OK;
   if (s && o->draft_optional && !o->draft2) return leave_out(p, &why, err);
@@ -325,7 +327,7 @@ static dt_status check_draft_vocab(const dt_draft_vocab *v, dt_error *err) {
   return s;
 }
 
-/* Opens a pair on the backend that its options name. *tried: that backend, NULL if there is none such. */
+/* Opens a pair on the backend that its options name. *tried: that backend; NULL if there is none. */
 static dt_status open_pair(const dt_pair_options *options, dt_pair **out, const dt_backend_ops **tried, dt_error *err) {
   dt_status s = DT_OK;
   double start = dt_clock_ms();
@@ -343,7 +345,7 @@ static dt_status open_pair(const dt_pair_options *options, dt_pair **out, const 
   bool is_head = false;
   if (!s) s = head_is(options->target, &is_head, err);
   if (!s && is_head)
-    s = dt_fail(err, DT_EINPUT, "%s is a draft head: name its target with --target, and it with --draft",
+    s = dt_fail(err, DT_EINPUT, "%s is a draft head, not a target: give it with --draft, and its target with --target",
                 options->target);
   if (!s) s = load(p, options->target, &how, NULL, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
   if (!s) measure(p, p->target, 0, &p->target_info);
@@ -424,7 +426,7 @@ dt_status dt_pair_open_fake(const dt_fake_options *o, dt_pair **out, dt_error *e
   if (!s) s = check_rules(o, o->target, o->n_target, "target", err);
   if (!s) s = check_rules(o, o->draft, o->n_draft, "draft", err);
   if (!s) s = check_rules(o, o->draft2, o->n_draft2, "draft2", err);
-  if (!s && o->two_drafts && o->no_draft) s = dt_fail(err, DT_EINPUT, "two_drafts and no_draft: give one");
+  if (!s && o->two_drafts && o->no_draft) s = dt_fail(err, DT_EINPUT, "two_drafts and no_draft: give only one");
   if (s) return s;
   dt_pair *p = calloc(1, sizeof *p);
   if (!p) return dt_fail_memory(err, "a pair", sizeof *p);
@@ -517,8 +519,8 @@ dt_status pair_gave_nan(dt_pair *p, int position, dt_error *err) {
   dt_error why;
   char caches[128] = "";
   if (is_among(p->ops->cache_dtypes, "f32") && strcmp(p->cache_dtype, "f32"))
-    snprintf(caches, sizeof caches, ": if keys or values are too large for caches in %s, --cache-dtype f32 holds them",
-             p->cache_dtype);
+    snprintf(caches, sizeof caches,
+             ": if keys or values are too large for caches in %s, --cache-dtype f32 can hold them", p->cache_dtype);
   if (!p->searched && p->tokenizer && numbers_check(p->target_path, &why) == DT_EINPUT) p->flaw = strdup(why.message);
   p->searched = true; /* a scripted pair has no files to search */
   return dt_fail(err, p->flaw ? DT_EWEIGHTS : DT_EDEVICE, "the target model %s returned NaN at position %d%s%s",
@@ -553,8 +555,8 @@ static dt_status check_rows(const dt_pair *p, const int32_t *ids, int n, dt_erro
     if (ids[i] >= p->target_info.vocab) {
       size_t len;
       const char *bytes = tok_bytes(p->tokenizer, ids[i], false, &len);
-      return dt_fail(err, DT_EINPUT, "the text has token %d, '%.*s': %s has no row for it, only %d", ids[i], (int)len,
-                     bytes, p->target_path, p->target_info.vocab);
+      return dt_fail(err, DT_EINPUT, "the text has token %d, '%.*s', but the vocabulary of %s has only %d", ids[i],
+                     (int)len, bytes, p->target_path, p->target_info.vocab);
     }
   return DT_OK;
 }

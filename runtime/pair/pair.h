@@ -1,4 +1,4 @@
-/* The parts of a pair that a session uses: a device, the models on it, and the text side. */
+/* The parts of a pair that a session uses: a device, the models on it, and the tokenizer. */
 #ifndef DT_PAIR_H
 #define DT_PAIR_H
 
@@ -12,8 +12,8 @@ typedef struct {
   dt_weights *weights;
   dt_model_info info;
   char *path;
-  char *vocab;          /* NULL: it has all its output's rows */
-  char head[112];       /* the head's kind and its inputs from the target; "": it is a model */
+  char *vocab;          /* name of the draft vocabulary; NULL: all ids */
+  char head[112];       /* the head's kind and the inputs that it reads; "": the draft is a model */
   int distances;        /* how many tokens ahead a Medusa head guesses; 0: no Medusa head */
   bool cross_attention; /* the head reads the target's keys and has none of its own */
 } pair_draft;
@@ -32,25 +32,25 @@ struct dt_pair {
   int threads;
   double load_ms;         /* time of dt_pair_open */
   tok *tokenizer;         /* NULL: a scripted pair, whose text is its ids */
-  vocabulary *vocabulary; /* of the tokenizer; NULL: no grammar was asked for */
+  vocabulary *vocabulary; /* of the tokenizer, for grammars; NULL: none was asked for yet */
   int32_t eos[MODEL_MAX_EOS];
   int n_eos;
-  bool searched;    /* the target's weights were searched for numbers that are not finite */
-  char *flaw;       /* the first such number's place, or NULL */
-  dt_session *idle; /* the session closed last, or NULL: the next one of its shape reuses its memory */
+  bool searched;    /* the target's weights have been searched for numbers that are not finite */
+  char *flaw;       /* where the first such number is, or NULL */
+  dt_session *idle; /* the session that was closed last, or NULL; the next one with the same shape reuses its memory */
   void (*free_idle)(dt_session *);
 };
 
-/* The bytes of one token, as the first of a text or as a later one; a scripted pair writes them to `buffer` (room for
- * 16). */
+/* Returns the bytes of one token, as the first or a later token of a text. A scripted pair writes them to `buffer`. */
 const char *pair_token_bytes(const dt_pair *pair, int32_t id, bool first, char buffer[16], size_t *len);
 
-/* The vocabulary as grammars need it, read when it is first asked for. */
+/* Returns the vocabulary as grammars need it. It is built at the first call. */
 dt_status pair_vocabulary(dt_pair *pair, const vocabulary **out, dt_error *err);
 
-int pair_context(const dt_pair *pair); /* of a session that names none */
+int pair_context(const dt_pair *pair); /* the context of a session that names none */
 
-/* The failure of a target that gave NaN: DT_EWEIGHTS if its files hold such numbers, else DT_EDEVICE. */
+/* Fails because the target returned NaN at a position: with DT_EWEIGHTS if its files contain numbers that are not
+ * finite, otherwise with DT_EDEVICE. */
 dt_status pair_gave_nan(dt_pair *pair, int position, dt_error *err);
 
 int32_t pair_mark(const dt_pair *pair, const char *string); /* the id of the added token with this text, or -1 */

@@ -15,15 +15,16 @@ dt_status bring_status(long status, const char *what, dt_error *err) {
   case 200:
   case 206: return DT_OK;
   case 401:
-    return dt_fail(err, DT_EINPUT,
-                   "%s: the server wants a token (401), or there is no such model: HF_TOKEN, or hf auth login", what);
+    return dt_fail(
+        err, DT_EINPUT,
+        "%s: there is no such model, or the server requires a token (401): set HF_TOKEN, or run hf auth login", what);
   case 403:
-    return dt_fail(err, DT_EINPUT,
-                   "%s: the server does not allow it (403): accept the model's terms on its page, with the "
-                   "token's account",
-                   what);
-  case 404: return dt_fail(err, DT_EINPUT, "%s: there is no such thing on the server (404)", what);
-  case 429: return dt_fail(err, DT_EIO, "%s: the server has had too many requests (429): try again later", what);
+    return dt_fail(
+        err, DT_EINPUT,
+        "%s: the server denies access (403): accept the model's terms on its web page, as the owner of the token",
+        what);
+  case 404: return dt_fail(err, DT_EINPUT, "%s: not found on the server (404)", what);
+  case 429: return dt_fail(err, DT_EIO, "%s: too many requests to the server (429): try again later", what);
   default:
     return dt_fail(err, DT_EIO, "%s: the server answered with status %ld%s", what, status,
                    status >= 500 ? ": try again later" : "");
@@ -38,7 +39,7 @@ dt_status bring_facts(http *h, wanted_file *f, dt_error *err) {
   if (!redirected && bring_status(head.status, f->name, err)) return err->status;
   f->size = head.linked_size >= 0 ? head.linked_size : redirected ? -1 : head.length;
   if (!file_hash_is(hash) || f->size < 0)
-    return dt_fail(err, DT_EIO, "%s: the server tells no size or no hash of it (X-Linked-Etag, ETag): refused",
+    return dt_fail(err, DT_EIO, "%s: the server sends no size or no hash of it (X-Linked-Etag, ETag): refused",
                    f->name);
   strcpy(f->hash, hash);
   return DT_OK;
@@ -64,7 +65,7 @@ static dt_status begin(transfer *t, const http_head *head, dt_error *err) {
   }
   bool fits = head->status == 200 || (head->range_from == t->have && (head->total < 0 || head->total == t->f->size));
   if (fits) return DT_OK;
-  return dt_fail(err, DT_EIO, "%s: the server sends another part than was asked for: refused", t->f->name);
+  return dt_fail(err, DT_EIO, "%s: the server sent another part than requested: refused", t->f->name);
 }
 
 static dt_status take(void *user, const http_head *head, const char *bytes, size_t n, dt_error *err) {
@@ -72,15 +73,15 @@ static dt_status take(void *user, const http_head *head, const char *bytes, size
   dt_status status = t->begun ? DT_OK : begin(t, head, err);
   if (status) return status;
   if ((int64_t)n > t->f->size - t->have)
-    return dt_fail(err, DT_EIO, "%s: the server sends more than the %lld bytes that it told of: refused", t->f->name,
+    return dt_fail(err, DT_EIO, "%s: the server sent more than the %lld bytes that it announced: refused", t->f->name,
                    (long long)t->f->size);
   while (n > 0) {
     ssize_t k = pwrite(t->fd, bytes, n, t->have);
     if (k < 0 && errno == EINTR) continue;
     char here[SIZE_TEXT];
     if (k <= 0)
-      return dt_fail(err, DT_EIO, "%s: %s after %s, which stay: make room, then dtrun pull goes on", t->f->name,
-                     strerror(k ? errno : ENOSPC), size_text(t->have, here));
+      return dt_fail(err, DT_EIO, "%s: %s after %s, which are kept: free disk space, then dtrun pull continues",
+                     t->f->name, strerror(k ? errno : ENOSPC), size_text(t->have, here));
     bytes += k, n -= (size_t)k, t->have += k;
   }
   shown_at(&t->bar, t->have);
@@ -106,7 +107,7 @@ static dt_status fetch(http *h, transfer *t, dt_error *err) {
     if (outcome != HTTP_DONE) return DT_EIO;
     if (bring_status(head.status, t->f->name, err)) return err->status;
     if (t->have < t->f->size)
-      return dt_fail(err, DT_EIO, "%s: the server ended after %lld of the %lld bytes that it told of", t->f->name,
+      return dt_fail(err, DT_EIO, "%s: the server stopped after %lld of the %lld bytes that it announced", t->f->name,
                      (long long)t->have, (long long)t->f->size);
   }
   return DT_OK;
@@ -117,7 +118,8 @@ static dt_status check(const cache *c, const transfer *t, dt_error *err) {
   dt_status status = file_hash(t->fd, t->f->size, t->f->hash, hash, err);
   if (status || strcmp(hash, t->f->hash) == 0) return status;
   cache_drop(c, t->f->hash);
-  return dt_fail(err, DT_EIO, "%s: what came has the hash %.12s.., expected %.12s..: removed, pull it again",
+  return dt_fail(err, DT_EIO,
+                 "%s: the downloaded file has the hash %.12s.., expected %.12s.., and was removed: pull it again",
                  t->f->name, hash, t->f->hash);
 }
 
@@ -136,7 +138,7 @@ static dt_status fill(http *h, const cache *c, const wanted_file *f, dt_error *e
   return status;
 }
 
-static void wait_told(void *user) { say("%s: another pull brings it, waiting", (const char *)user); }
+static void wait_told(void *user) { say("%s: waiting for another pull, which downloads it", (const char *)user); }
 
 dt_status bring_file(http *h, const cache *c, const wanted_file *f, dt_error *err) {
   int lock;

@@ -1,4 +1,4 @@
-/* One file of a repository into the cache. */
+/* Downloads one file of a repository into the cache. */
 #ifndef PULL_BRING_H
 #define PULL_BRING_H
 
@@ -13,14 +13,14 @@ typedef struct {
   int64_t size;
 } wanted_file;
 
-/* Asks the server for hash and size of the file at f->url. */
+/* Asks the server for the hash and size of the file at f->url. */
 dt_status bring_facts(http *h, wanted_file *f, dt_error *err);
 
-/* Downloads its blob, from the end of an earlier, broken pull, and links its name to it. A broken connection is tried
- * again as long as each brings a megabyte more. */
+/* Downloads the file's blob, continuing after an interrupted download, and links the file's name to it. After a broken
+ * connection it tries again, as long as each connection transfers at least one megabyte. */
 dt_status bring_file(http *h, const cache *c, const wanted_file *f, dt_error *err);
 
-/* DT_OK, or the failure that an answer's status means for `what` of the model. */
+/* Returns DT_OK, or fails with a message for the HTTP status of an answer. `what` names what was requested. */
 dt_status bring_status(long status, const char *what, dt_error *err);
 
 #endif

@@ -39,7 +39,7 @@ dt_status cache_open(const char *root, const char *id, const char *commit, cache
   int n = snprintf(out->folder, sizeof out->folder, "%s/models--%.*s--%s", root, (int)(name - id), id, name + 1);
   snprintf(out->root, sizeof out->root, "%s", root);
   snprintf(out->commit, sizeof out->commit, "%s", commit);
-  if (n >= PATH_MAX - 200) return dt_fail(err, DT_EINPUT, "%.100s...: the cache's path is too long", root);
+  if (n >= PATH_MAX - 200) return dt_fail(err, DT_EINPUT, "%.100s...: the path of the cache is too long", root);
   static const char *const parts[] = {"blobs/", "refs/", "snapshots/"};
   for (int i = 0; i < 3; i++) {
     snprintf(below, sizeof below, "%s/%s", out->folder, parts[i]);
@@ -73,7 +73,7 @@ dt_status cache_check_room(const cache *c, int64_t bytes, dt_error *err) {
   char all[SIZE_TEXT], free_bytes[SIZE_TEXT];
   int64_t room = (int64_t)info.f_bavail * (int64_t)info.f_frsize;
   if (room >= bytes) return DT_OK;
-  return dt_fail(err, DT_EIO, "%s: %s are to come, and %s are free", c->root, size_text(bytes, all),
+  return dt_fail(err, DT_EIO, "%s: the download needs %s, but only %s are free", c->root, size_text(bytes, all),
                  size_text(room, free_bytes));
 }
 
@@ -122,7 +122,7 @@ void cache_drop(const cache *c, const char *hash) {
 dt_status cache_link(const cache *c, const char *name, const char *hash, dt_error *err) {
   char path[LONG_PATH], fresh[LONG_PATH + 32], target[1200] = "../../", seen[1200];
   int n = snprintf(path, sizeof path, "%s/snapshots/%s/%s", c->folder, c->commit, name);
-  if (n >= LONG_PATH) return dt_fail(err, DT_EIO, "%.100s...: too long a path", path);
+  if (n >= LONG_PATH) return dt_fail(err, DT_EIO, "%.100s...: the path is too long", path);
   for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/')) strcat(target, "../");
   snprintf(target + strlen(target), sizeof target - strlen(target), "blobs/%s", hash);
   ssize_t there = readlink(path, seen, sizeof seen);

@@ -20,8 +20,8 @@ static dt_status add_bytes(EVP_MD_CTX *md, int fd, int64_t size, dt_error *err) 
     ssize_t n = pread(fd, bytes, sizeof bytes, at);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0)
-      return dt_fail(err, DT_EIO, "what was written cannot be read: %s", n ? strerror(errno) : "it is shorter");
-    if (!EVP_DigestUpdate(md, bytes, (size_t)n)) return dt_fail(err, DT_EIO, "libcrypto fails");
+      return dt_fail(err, DT_EIO, "the downloaded file cannot be read: %s", n ? strerror(errno) : "it is shorter");
+    if (!EVP_DigestUpdate(md, bytes, (size_t)n)) return dt_fail(err, DT_EIO, "libcrypto failed");
     at += n;
   }
   return DT_OK;
@@ -37,9 +37,9 @@ dt_status file_hash(int fd, int64_t size, const char *like, char out[FILE_HASH],
   dt_status status = DT_OK;
   int length = snprintf(head, sizeof head, "blob %lld", (long long)size) + 1;
   bool begun = EVP_DigestInit_ex(md, git ? EVP_sha1() : EVP_sha256(), NULL);
-  if (!begun || (git && !EVP_DigestUpdate(md, head, (size_t)length))) status = dt_fail(err, DT_EIO, "libcrypto fails");
+  if (!begun || (git && !EVP_DigestUpdate(md, head, (size_t)length))) status = dt_fail(err, DT_EIO, "libcrypto failed");
   if (!status) status = add_bytes(md, fd, size, err);
-  if (!status && !EVP_DigestFinal_ex(md, sum, &n)) status = dt_fail(err, DT_EIO, "libcrypto fails");
+  if (!status && !EVP_DigestFinal_ex(md, sum, &n)) status = dt_fail(err, DT_EIO, "libcrypto failed");
   EVP_MD_CTX_free(md);
   for (unsigned i = 0; !status && i < n; i++) snprintf(out + 2 * i, 3, "%02x", sum[i]);
   return status;

@@ -8,10 +8,10 @@
 #include <strings.h>
 
 enum {
-  MOST_HEADERS = 64 * 1024, /* bytes of an answer's headers, at most */
+  MOST_HEADERS = 64 * 1024, /* maximum size of an answer's headers in bytes */
   MOST_REDIRECTS = 10,
-  SLOWEST = 1024,  /* bytes a second; slower counts as stalled */
-  SHORT_STALLS = 5 /* answers whose body is not stored may take so many times the patience */
+  SLOWEST = 1024,  /* bytes per second; a slower connection counts as stalled */
+  SHORT_STALLS = 5 /* answers whose body is not stored may take this many times stall_seconds */
 };
 
 struct http {
@@ -116,7 +116,7 @@ static bool part(CURLU *u, CURLUPart which, char *out, size_t size) {
   return fits;
 }
 
-/* Whether an address has the endpoint's scheme, host and port. */
+/* Whether a URL has the endpoint's scheme, host and port. */
 static bool is_own(const http *h, CURLU *address) {
   static const CURLUPart parts[] = {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT};
   for (int i = 0; i < 3; i++) {
@@ -132,7 +132,7 @@ static http_outcome failure(http *h, CURLcode code, CURLU *address) {
   const char *said = *h->why ? h->why : curl_easy_strerror(code);
   switch (code) {
   case CURLE_OPERATION_TIMEDOUT:
-    dt_fail(h->err, DT_EIO, "%s stalls: less than %d bytes a second came for %d s (DTRUN_PULL_STALL_SECONDS)", host,
+    dt_fail(h->err, DT_EIO, "%s stalled: less than %d bytes per second for %d s (DTRUN_PULL_STALL_SECONDS)", host,
             SLOWEST, h->options.stall_seconds);
     return HTTP_BROKEN;
   case CURLE_PARTIAL_FILE:
@@ -141,11 +141,11 @@ static http_outcome failure(http *h, CURLcode code, CURLU *address) {
   case CURLE_GOT_NOTHING:
   case CURLE_HTTP2:
   case CURLE_HTTP2_STREAM:
-    dt_fail(h->err, DT_EIO, "the connection to %s broke off: %s", host, said);
+    dt_fail(h->err, DT_EIO, "the connection to %s was interrupted: %s", host, said);
     return HTTP_BROKEN;
   case CURLE_COULDNT_RESOLVE_HOST:
   case CURLE_COULDNT_RESOLVE_PROXY:
-  case CURLE_COULDNT_CONNECT: dt_fail(h->err, DT_EIO, "no way to %s: %s", host, said); return HTTP_NOBODY;
+  case CURLE_COULDNT_CONNECT: dt_fail(h->err, DT_EIO, "cannot reach %s: %s", host, said); return HTTP_NOBODY;
   default: dt_fail(h->err, DT_EIO, "%s: %s", host, said); return HTTP_REFUSED;
   }
 }
@@ -170,7 +170,7 @@ static http_outcome request(http *h, CURLU *address, int64_t from) {
     return HTTP_REFUSED;
   }
   if (h->too_many_headers) {
-    dt_fail(h->err, DT_EIO, "more than %d bytes of headers came: refused", MOST_HEADERS);
+    dt_fail(h->err, DT_EIO, "the server sent more than %d bytes of headers: refused", MOST_HEADERS);
     return HTTP_REFUSED;
   }
   if (h->refused) return HTTP_REFUSED;
@@ -185,12 +185,12 @@ static bool is_redirect(const http *h) {
   return (s == 301 || s == 302 || s == 303 || s == 307 || s == 308) && *h->location;
 }
 
-/* Replaces the address by the one that the answer names. */
+/* Replaces the URL by the one in the answer. */
 static bool follow(http *h, CURLU *address) {
   char before[16] = "", after[16] = "";
   part(address, CURLUPART_SCHEME, before, sizeof before);
   if (curl_url_set(address, CURLUPART_URL, h->location, 0) || !part(address, CURLUPART_SCHEME, after, sizeof after)) {
-    dt_fail(h->err, DT_EIO, "a redirect to what is no address: %.200s", h->location);
+    dt_fail(h->err, DT_EIO, "a redirect to an invalid URL: %.200s", h->location);
     return false;
   }
   bool safe = strcmp(before, after) == 0 || strcmp(after, "https") == 0;
@@ -203,7 +203,7 @@ http_outcome http_get(http *h, const char *url, int64_t from, const http_sink *s
   http_outcome outcome = HTTP_REFUSED;
   h->head = head, h->sink = sink, h->err = err;
   *head = (http_head){.length = -1, .range_from = -1, .total = -1, .linked_size = -1};
-  dt_fail(err, DT_EINPUT, "no address: %.300s", url);
+  dt_fail(err, DT_EINPUT, "not a valid URL: %.300s", url);
   if (!address || curl_url_set(address, CURLUPART_URL, url, 0)) {
     curl_url_cleanup(address);
     return HTTP_REFUSED;
@@ -229,7 +229,8 @@ typedef struct {
 static dt_status keep(void *user, const http_head *head, const char *bytes, size_t n, dt_error *err) {
   body *b = user;
   (void)head;
-  if (n > b->most - b->len) return dt_fail(err, DT_EIO, "an answer of more than %zu bytes: refused", b->most);
+  if (n > b->most - b->len)
+    return dt_fail(err, DT_EIO, "the server sent an answer of more than %zu bytes: refused", b->most);
   if (b->len + n >= b->room) {
     char *grown = realloc(b->bytes, 2 * (b->len + n));
     if (!grown) return dt_fail_memory(err, "an answer", 2 * (b->len + n));
@@ -260,7 +261,7 @@ static dt_status set_up(http *h, dt_error *err) {
   h->own = curl_url();
   if (!c || !h->own) return dt_fail_memory(err, "a connection", sizeof *h);
   if (curl_url_set(h->own, CURLUPART_URL, o->endpoint, 0))
-    return dt_fail(err, DT_EINPUT, "HF_ENDPOINT '%.200s': expected an address, as https://huggingface.co", o->endpoint);
+    return dt_fail(err, DT_EINPUT, "HF_ENDPOINT '%.200s': expected a URL such as https://huggingface.co", o->endpoint);
   if (o->token) {
     char line[4200];
     snprintf(line, sizeof line, "Authorization: Bearer %s", o->token);
@@ -288,7 +289,7 @@ static dt_status set_up(http *h, dt_error *err) {
 
 dt_status http_open(const http_options *options, http **out, dt_error *err) {
   *out = NULL;
-  if (curl_global_init(CURL_GLOBAL_DEFAULT)) return dt_fail(err, DT_EIO, "libcurl does not start");
+  if (curl_global_init(CURL_GLOBAL_DEFAULT)) return dt_fail(err, DT_EIO, "libcurl cannot be initialized");
   http *h = calloc(1, sizeof *h);
   if (!h) return dt_fail_memory(err, "a connection", sizeof *h);
   h->options = *options;

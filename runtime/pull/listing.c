@@ -45,9 +45,9 @@ static dt_status read_names(const char *id, const cJSON *files, listing *out, dt
   if (!out->names || !out->wanted) return dt_fail_memory(err, "a list of files", (size_t)n * sizeof *out->names);
   for (const cJSON *f = files->child; f; f = f->next) {
     const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(f, "rfilename"));
-    if (!name) return dt_fail(err, DT_EIO, "%s: the list of files has one without a name", id);
+    if (!name) return dt_fail(err, DT_EIO, "%s: the list of files contains a file without a name", id);
     if (!is_safe(name))
-      return dt_fail(err, DT_EIO, "%s: a file called '%.100s' would not stay in its folder: refused", id, name);
+      return dt_fail(err, DT_EIO, "%s: the file '%.100s' would be outside of the model's folder: refused", id, name);
     if (!(out->names[out->n] = strdup(name))) return dt_fail_memory(err, "a list of files", strlen(name));
     out->n++;
   }
@@ -83,7 +83,7 @@ static bool ends(const char *name, const char *end) {
   return n >= k && strcmp(name + n - k, end) == 0;
 }
 
-/* Whether a GGUF file is a model, or the first part of one; others may lie beside it. */
+/* Whether a GGUF file is a model, or the first part of one; there may be other GGUF files next to it. */
 static bool is_gguf_model(const char *name) {
   return gguf_is_name(name) && !gguf_is_later_part(name) && !strcasestr(name, "mmproj") && !strcasestr(name, "imatrix");
 }
@@ -144,7 +144,7 @@ static dt_status want_file(listing *l, const char *id, int at, dt_error *err) {
   for (int i = 2; i <= count; i++) {
     int k = 0;
     if (!gguf_part_path(l->names[at], i, name, sizeof name))
-      return dt_fail(err, DT_EINPUT, "%.100s..: too long", l->names[at]);
+      return dt_fail(err, DT_EINPUT, "%.100s..: the path is too long", l->names[at]);
     while (k < l->n && strcmp(l->names[k], name) != 0) k++;
     if (k == l->n) return dt_fail(err, DT_EINPUT, "%s lacks %s, part %d of %d of a model", id, name, i, count);
     l->wanted[k] = true;
@@ -158,14 +158,14 @@ dt_status listing_choose(listing *l, const char *id, const char *spec, const cha
   *file = NULL;
   if (!spec && choose_safetensors(l)) return DT_OK;
   if (all == 0)
-    return dt_fail(err, DT_EINPUT, "%s holds no .gguf file%s", id,
+    return dt_fail(err, DT_EINPUT, "%s contains no .gguf file%s", id,
                    spec ? "" : ", and no config.json with *.safetensors");
   if (!spec && all > 1) spec = GGUF_DEFAULT;
   int n = count(l, spec, &at);
   list(l, found, sizeof found);
   if (n == 0) return dt_fail(err, DT_EINPUT, "%s has no %.60s: name one, as in %s:FILE: %s", id, spec, id, found);
   if (n > 1)
-    return dt_fail(err, DT_EINPUT, "%s: %d files are %.60s: name one, as in %s:FILE: %s", id, n, spec, id, found);
+    return dt_fail(err, DT_EINPUT, "%s: %d files match %.60s: name one, as in %s:FILE: %s", id, n, spec, id, found);
   *file = l->names[at];
   return want_file(l, id, at, err);
 }

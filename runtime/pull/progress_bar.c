@@ -41,7 +41,7 @@ shown shown_begin(const char *name, int64_t size, int64_t have) {
   s.tenth = size ? (int)(10 * have / size) : 10;
   char all[SIZE_TEXT], here[SIZE_TEXT];
   if (!s.bar && have)
-    say("%s: %s, goes on at %s", name, size_text(size, all), size_text(have, here));
+    say("%s: %s, continues at %s", name, size_text(size, all), size_text(have, here));
   else if (!s.bar)
     say("%s: %s", name, size_text(size, all));
   return s;

@@ -1,6 +1,6 @@
 /* dtrun-pull CACHE ORG/NAME[:SPEC]: downloads a model from Hugging Face into its cache, over HTTPS. `dtrun pull` runs
- * it. It is a program of its own, so that dtrun starts without a library for networks. It prints the model's path; its
- * exit status is as dtrun's. */
+ * it. It is a separate program, so that dtrun starts without a network library. It prints the model's path and has
+ * dtrun's exit statuses. */
 #include "pull/bring.h"
 #include "pull/listing.h"
 #include "pull/progress_bar.h"
@@ -46,8 +46,7 @@ static dt_status read_endpoint(char *out, size_t size, dt_error *err) {
   const char *set = getenv("HF_ENDPOINT");
   int n = snprintf(out, size, "%s", set && *set ? set : "https://huggingface.co");
   bool fits = n < (int)size && (strncmp(out, "https://", 8) == 0 || strncmp(out, "http://", 7) == 0);
-  if (!fits)
-    return dt_fail(err, DT_EINPUT, "HF_ENDPOINT '%.100s': expected an address, as https://huggingface.co", out);
+  if (!fits) return dt_fail(err, DT_EINPUT, "HF_ENDPOINT '%.100s': expected a URL such as https://huggingface.co", out);
   while (out[n - 1] == '/') out[--n] = '\0';
   return DT_OK;
 }
@@ -88,7 +87,8 @@ static dt_status ask_for_facts(pull *p, dt_error *err) {
     if (!p->files.wanted[i]) continue;
     wanted_file *f = &p->wanted[p->n++];
     f->name = p->files.names[i];
-    if (!http_address(f->url, p->endpoint, path, f->name)) return dt_fail(err, DT_EIO, "%.100s..: too long", f->name);
+    if (!http_address(f->url, p->endpoint, path, f->name))
+      return dt_fail(err, DT_EIO, "%.100s..: the path is too long", f->name);
     dt_status status = bring_facts(p->http, f, err);
     if (status) return status;
   }
@@ -117,7 +117,7 @@ static dt_status bring_all(pull *p, dt_error *err) {
 static void tell(const pull *p) {
   const char *spec = p->spec ? p->spec : p->file ? p->file : "";
   printf("%s/snapshots/%s%s%s\n", p->cache.folder, p->cache.commit, p->file ? "/" : "", p->file ? p->file : "");
-  say("it answers to -m %s%s%s", p->id, *spec ? ":" : "", spec);
+  say("run it with -m %s%s%s", p->id, *spec ? ":" : "", spec);
 }
 
 static dt_status run(pull *p, dt_error *err) {
@@ -146,11 +146,11 @@ int main(int argc, char **argv) {
   catch_signals();
   dt_status status = DT_EINPUT;
   if (!listing_is_id(p.id) || (p.spec && !*p.spec))
-    dt_fail(&err, DT_EINPUT, "'%.200s' is no id of a model, as OWNER/NAME or OWNER/NAME:Q4_K_M", argv[2]);
+    dt_fail(&err, DT_EINPUT, "'%.200s' is not the id of a model, such as OWNER/NAME or OWNER/NAME:Q4_K_M", argv[2]);
   else
     status = run(&p, &err);
   if (status && interrupted)
-    say("interrupted: dtrun pull %s goes on from there", argv[2]);
+    say("interrupted: dtrun pull %s continues from there", argv[2]);
   else if (status)
     say("%s", err.message);
   listing_free(&p.files);

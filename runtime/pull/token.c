@@ -39,7 +39,7 @@ dt_status token_read(char **token, dt_error *err) {
   if (n == 0) return DT_OK;
   for (size_t i = 0; i < n; i++)
     if (text[i] <= ' ' || text[i] > '~' || n > LONGEST)
-      return dt_fail(err, DT_EINPUT, "%s holds no token: expected one word of printable characters", path);
+      return dt_fail(err, DT_EINPUT, "%s contains no token: expected one word of printable characters", path);
   *token = strdup(text);
   return *token ? DT_OK : dt_fail_memory(err, "a token", n);
 }

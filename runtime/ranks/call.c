@@ -76,8 +76,8 @@ static void *take(call_site *site, int number) {
 static dt_status open_backend(call_site *site, const call *c, void **made, dt_error *err) {
   dt_backend_options o = {.variant = c->variant, .threads = c->n, .cache_dtype = c->cache_dtype, .ranks = site->ranks};
   if (!c->version || strcmp(c->version, dt_version()))
-    return dt_fail(err, DT_EINPUT, "this is dtrun %s, rank 0 is dtrun %s: all need the same", dt_version(),
-                   c->version ? c->version : "?");
+    return dt_fail(err, DT_EINPUT, "this is dtrun %s, rank 0 is dtrun %s: all ranks need the same version",
+                   dt_version(), c->version ? c->version : "?");
   site->threads = c->n;
   return dt_cpu_ops.open(&o, (dt_backend **)made, err);
 }
@@ -100,7 +100,7 @@ static dt_status look_up(const call *c, model **m, dt_model_desc *desc, dt_error
   *desc = *model_desc(*m);
   desc->path = c->path;
   if (call_signature(desc) == c->signature) return DT_OK;
-  return dt_fail(err, DT_EINPUT, "%s is another model here than it is for rank 0", c->path);
+  return dt_fail(err, DT_EINPUT, "%s is another model here than on rank 0", c->path);
 }
 
 /* Uploads a model. All ranks take each step together, as long as none fails. */

@@ -4,7 +4,8 @@
 
 #include "backend/ranks.h"
 
-/* Each rank has filled its own record of `size` bytes; afterwards all ranks have all. All ranks call it. */
+/* Exchanges records of `size` bytes: each rank has filled its own, and afterwards all ranks have all of them. All ranks
+ * must call it. */
 void ranks_exchange(dt_ranks *, void *records, size_t size);
 
 #endif

@@ -33,7 +33,7 @@ static dt_status make(const call *c, void **made, dt_error *err) {
   return status;
 }
 
-/* Sends a call that needs no memory, and so cannot fail. */
+/* Sends a call that needs no memory and therefore cannot fail. */
 static void tell_short(const call *c) {
   char message[CALL_SHORT];
   here.ranks->tell(here.ranks, message, call_pack_short(c, message));
@@ -166,7 +166,7 @@ static int told(const char *name) {
   return value ? atoi(value) : 0;
 }
 
-/* Opens the MPI module, beside the program or where it is installed. */
+/* Opens the MPI module, next to the program or where it is installed. */
 static void *module(void) {
   static const char *const places[] = {"", "../lib/dtrun/"};
   char path[PATH_MAX + 64];
@@ -212,7 +212,7 @@ static dt_status begin(dt_mpi_join_fn *join, int rank, int count, dt_ranks_late 
   if (late && (status = late_begin(&watch, err))) return status;
   here.ranks = join();
   if (late) late_end(&watch);
-  return here.ranks ? DT_OK : dt_fail(err, DT_EDEVICE, "mpirun: MPI does not begin");
+  return here.ranks ? DT_OK : dt_fail(err, DT_EDEVICE, "mpirun: MPI cannot be initialized");
 }
 
 /* Only rank 0 reports failures. */
@@ -226,7 +226,7 @@ static dt_status join_all(int rank, int count, dt_ranks_late late, dt_error *err
                    "run it without mpirun");
   dt_mpi_join_fn *join = NULL;
   *(void **)&join = dlsym(loaded, DT_MPI_JOIN);
-  if (!join) return dt_fail(err, DT_EDEVICE, "mpirun: MPI does not begin");
+  if (!join) return dt_fail(err, DT_EDEVICE, "mpirun: MPI cannot be initialized");
   dt_status status = begin(join, rank, count, late, err);
   if (status) return status;
   unsetenv("OMPI_COMM_WORLD_SIZE"); /* programs that we start are not ranks */

@@ -35,7 +35,7 @@ dt_status late_begin(late_watch *w, dt_error *err) {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int failed = pthread_create(&w->thread, NULL, watch, w);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return failed ? dt_fail(err, DT_EDEVICE, "no thread: %s", strerror(failed)) : DT_OK;
+  return failed ? dt_fail(err, DT_EDEVICE, "cannot start a thread: %s", strerror(failed)) : DT_OK;
 }
 
 void late_end(late_watch *w) {

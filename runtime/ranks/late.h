@@ -1,5 +1,5 @@
-/* A time limit for MPI, which cannot be interrupted: it begins when all programs of an mpirun have joined, and waits
- * for ever if one does not. */
+/* A time limit for starting MPI, which cannot be interrupted: its start ends only when all processes of an mpirun have
+ * joined, and waits for ever if one does not. */
 #ifndef DT_LATE_H
 #define DT_LATE_H
 
@@ -9,7 +9,7 @@
 
 typedef struct {
   dt_ranks_late call;
-  int ranks, seconds; /* for it */
+  int ranks, seconds; /* arguments of the call */
   int wait;           /* seconds until it is called */
   pthread_t thread;
   pthread_mutex_t lock;
@@ -17,8 +17,8 @@ typedef struct {
   bool ended;
 } late_watch;
 
-/* The first four are set. From now on a thread waits, and then makes the call, unless late_end comes first.
- * No thread: DT_EDEVICE. */
+/* Starts a thread that waits `wait` seconds and then makes the call, unless late_end comes first. The caller has set
+ * the first four fields. DT_EDEVICE: the thread cannot be started. */
 dt_status late_begin(late_watch *, dt_error *err);
 void late_end(late_watch *);
 

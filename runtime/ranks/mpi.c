@@ -1,5 +1,5 @@
-/* Ranks over MPI. This is a module of its own (dtrun-mpi.so), which join.c loads only when mpirun started us, so that
- * the program does not need an MPI library otherwise. */
+/* Ranks over MPI. This is a separate module (dtrun-mpi.so), which join.c loads only when mpirun started us, so that the
+ * program does not need an MPI library otherwise. */
 #include "ranks/mpi.h"
 
 #include <mpi.h>
@@ -10,7 +10,7 @@
 
 enum { MICROSECOND = 1000, MILLISECOND = 1000 * MICROSECOND };
 enum {
-  PATIENCE = 2 * MILLISECOND, /* a rank polls so long for the next message before it naps */
+  PATIENCE = 2 * MILLISECOND, /* a rank polls this long for the next message before it naps */
   LONGEST_NAP = 2 * MILLISECOND
 };
 

@@ -7,7 +7,8 @@
 #define DT_MPI_JOIN "dt_mpi_join"
 typedef dt_ranks *dt_mpi_join_fn(void);
 
-/* The processes that mpirun started, of which this is one; the module's own. NULL: MPI does not begin. */
+/* Joins the processes that mpirun started, of which this is one. The result belongs to the module. NULL: MPI cannot be
+ * initialized. */
 __attribute__((visibility("default"))) dt_mpi_join_fn dt_mpi_join;
 
 #endif

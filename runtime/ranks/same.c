@@ -165,16 +165,16 @@ static dt_status hash_item(const same *s, int item, keyed_hash *out, dt_error *e
 }
 
 static dt_status fail_item(const same *s, int item, dt_error *err) {
-  if (item == PROGRAM) return dt_fail(err, DT_EINPUT, "this dtrun is another build than rank 0's: all need the same");
+  if (item == PROGRAM)
+    return dt_fail(err, DT_EINPUT, "this dtrun is another build than rank 0's: all ranks need the same build");
   if (item == ROTATION)
-    return dt_fail(err, DT_EINPUT, "%s: tensor rope_freqs.weight is another one here than it is for rank 0", s->path);
+    return dt_fail(err, DT_EINPUT, "%s: tensor rope_freqs.weight is different from rank 0's", s->path);
   if (item == HEADERS)
-    return dt_fail(
-        err, DT_EINPUT,
-        "%s: the header (in a GGUF file: configuration, tokenizer, rope_freqs.weight where it lies first) is "
-        "another one here than it is for rank 0",
-        s->path);
-  return dt_fail(err, DT_EINPUT, "%s/%s is another file here than it is for rank 0", s->path, in_folder[item]);
+    return dt_fail(err, DT_EINPUT,
+                   "%s: the header (in a GGUF file: configuration, tokenizer, and rope_freqs.weight if it comes first) "
+                   "is different from rank 0's",
+                   s->path);
+  return dt_fail(err, DT_EINPUT, "%s/%s is different from rank 0's file", s->path, in_folder[item]);
 }
 
 dt_status same_files(same *s, dt_error *err) {
@@ -280,8 +280,8 @@ static dt_status fail_claim(const same *s, const claim *wrong, dt_error *err) {
   char what[300];
   snprintf(what, sizeof what, "%.150s: tensor %.120s", source->name, tensor ? tensor : "?");
   model_close(m);
-  return dt_fail(err, DT_EINPUT, "rank %d on %s: %s is another one there than it is for rank 0", wrong->rank,
-                 s->of[wrong->rank].host, what);
+  return dt_fail(err, DT_EINPUT, "rank %d on %s: %s is different from rank 0's", wrong->rank, s->of[wrong->rank].host,
+                 what);
 }
 
 /* Compares this rank's share of the reads of ranks with other files to the same places here. *wrong: the first of them

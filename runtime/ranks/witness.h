@@ -1,4 +1,5 @@
-/* A record of a rank's reads of a model's files during upload: place, length, and a hash of the bytes that it got. */
+/* Records a rank's reads of a model's files during upload: the offset, the length, and a hash of the bytes that were
+ * read. */
 #ifndef DT_WITNESS_H
 #define DT_WITNESS_H
 
@@ -7,7 +8,7 @@
 
 #include <pthread.h>
 
-#define WITNESS_MOST (256 << 10) /* bytes of one record */
+#define WITNESS_MOST (256 << 10) /* maximum number of bytes for one record */
 
 typedef struct {
   uint64_t offset;
@@ -24,17 +25,17 @@ typedef struct {
   pthread_mutex_t lock;
   witness_record *record; /* [n] in any order */
   size_t n, room;
-  bool lost; /* there was no memory for one */
+  bool lost; /* a record is missing since memory ran out */
   unsigned char key[KEYED_KEY];
 } witness;
 
-/* A model's matrices in an order that is the same for all. */
+/* The number of a model's matrices, and matrix i in an order that is the same on all ranks. */
 int witness_matrices(const dt_model_desc *);
 const dt_matrix *witness_matrix(const dt_model_desc *, int i);
 
-/* Of a model that outlives it. Out of memory: DT_EDEVICE. */
+/* Opens the record for a model, which must outlive it. DT_EDEVICE: out of memory. */
 dt_status witness_open(const dt_model_desc *, witness *out, dt_error *err);
-/* From now on reads of its desc are hashed under w->key and recorded. */
+/* From now on reads of w->desc are hashed with w->key and recorded. */
 void witness_begin(witness *w);
 void witness_close(witness *w);
 

@@ -1,12 +1,12 @@
-/* A grammar's rules behind nodes of a tree: see dtrun.h. */
+/* What a grammar allows and forces after nodes of a tree: see dtrun.h. */
 #include "session/session.h"
 #include "system/need.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The token that the tokenizer gives to the beginning of a text in the midst of another: after a line's end, where
- * tokenizers begin one. *len: its bytes; -1: it has other bytes. */
+/* Returns the first token of a text that continues another text. It is encoded after the end of a line, since
+ * tokenizers begin a new token there. *len is the number of its bytes; -1: its bytes differ from the text. */
 static int32_t usual_token(const dt_pair *p, const char *text, int n, bool first, size_t *len) {
   char line[1 + DT_FORCED] = "\n", buffer[16];
   int32_t *ids, token = -1;

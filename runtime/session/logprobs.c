@@ -8,7 +8,8 @@ dt_status logprobs_check(const dt_logprobs *a, dt_error *err) {
   if (a->top < 0 || a->top > DT_LOGPROBS)
     return dt_fail(err, DT_EINPUT, "logprobs: %d is out of range: 0..%d", a->top, DT_LOGPROBS);
   if ((a->prompt || a->top) && !a->wanted)
-    return dt_fail(err, DT_EINPUT, "echo: of the prompt's tokens only log-probabilities can be told: ask for logprobs");
+    return dt_fail(err, DT_EINPUT,
+                   "echo: only log-probabilities of the prompt's tokens can be returned: ask for logprobs");
   return DT_OK;
 }
 

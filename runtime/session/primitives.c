@@ -113,7 +113,7 @@ static void take_candidates(dt_session *s, const dt_rows *rows, int k) {
   }
 }
 
-/* Takes back tokens after rows behind which the grammar allows none. */
+/* Removes the tokens after rows at which the grammar allows no token. */
 static dt_status take_back_forbidden(const dt_session *s, const dt_rows *rows, int32_t *choice, dt_error *err) {
   for (int i = 0; i < rows->n; i++) {
     const sequence *q = &s->seq[rows->sequence[i]];
@@ -156,7 +156,7 @@ static dt_status verify_rows(dt_session *s, int32_t **choice, dt_error *err) {
   return status;
 }
 
-/* Leaves guesses out of the pass that the grammar forbids. */
+/* Leaves guesses that the grammar forbids out of the pass. */
 static void drop_forbidden(const sequence *q) {
   if (!q->adjusted || !q->adjustments.masks) return;
   dt_tree *t = q->tree;
@@ -353,7 +353,7 @@ static dt_status commit_rows(dt_session *s, int seq, int before, int nodes, bool
   return status;
 }
 
-/* A draft was asked: now its prompt pass counts, which a prefix saved. */
+/* After the first draft step, the time of the drafts' prompt pass counts, even if a prefix saved that pass. */
 static void count_drafts_prompt(sequence *q) {
   q->stats.prompt_ms += q->drafts_prompt_ms;
   q->start_ms -= q->drafts_prompt_ms;

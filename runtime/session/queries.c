@@ -24,7 +24,8 @@ int dt_seq_unread(const dt_session *s, int seq, int draft) {
   const sequence *q = find(s, seq);
   if (!q || !q->length || draft < 0 || draft >= s->drafts) return 0;
   int there, all = s->draft[draft]->ops->rows(s->draft[draft], seq, q->length - 1, &there);
-  bool free = q->drafts_prompt_ms == 0 || q->stats.draft_passes; /* those of a prefix are not, before a step */
+  bool free = q->drafts_prompt_ms == 0 ||
+              q->stats.draft_passes; /* before the first step, the rows of a prefix still count as unprocessed */
   return free ? all - there : all;
 }
 
@@ -51,7 +52,7 @@ dt_status dt_seq_logprobs(const dt_session *s, int seq, int at, float *logp, con
   if (!q) return dt_fail(err, DT_ESTATE, "there is no sequence %d (the session has 0..%d)", seq, s->sequences - 1);
   const logprobs *l = &q->logs;
   if (at < 0 || at >= q->length || !l->there || !l->there[at])
-    return dt_fail(err, DT_ESTATE, "logprobs: nothing is known of token %d of sequence %d", at, seq);
+    return dt_fail(err, DT_ESTATE, "logprobs: nothing is known about token %d of sequence %d", at, seq);
   *logp = l->logp[at];
   *token = l->top_id + (ptrdiff_t)at * l->asked.top, *top = l->top_logp + (ptrdiff_t)at * l->asked.top;
   for (*n = 0; *n < l->asked.top && (*token)[*n] >= 0;) ++*n;

@@ -6,7 +6,7 @@ static size_t bytes_of_cache(const dt_pair *pair, const dt_weights *w, int seque
          (ops->scratch_bytes ? ops->scratch_bytes(w, sequences, slots) : 0);
 }
 
-/* Bytes of all caches. */
+/* Returns the bytes of all caches. */
 static size_t all_bytes(const dt_pair *pair, int sequences, int context, bool use_draft) {
   size_t bytes = bytes_of_cache(pair, pair->target, sequences, target_slots(context));
   for (int i = 0; use_draft && i < pair->n_drafts; i++)
@@ -14,7 +14,7 @@ static size_t all_bytes(const dt_pair *pair, int sequences, int context, bool us
   return bytes;
 }
 
-/* How much of what is asked for fits in `left` bytes: the context of a single sequence, else the number of sequences;
+/* Returns how much fits in `left` bytes: for a single sequence the largest context, otherwise the number of sequences;
  * 0: nothing. */
 static int most_that_fits(const dt_pair *pair, int sequences, int context, bool use_draft, size_t left) {
   int fits = 0, below = sequences == 1 ? context : sequences;
@@ -36,9 +36,10 @@ dt_status caches_fit(const dt_pair *pair, int sequences, int context, bool use_d
   int fits = most_that_fits(pair, sequences, context, use_draft, left);
   if (sequences == 1)
     return dt_fail(err, DT_EINPUT,
-                   "the cache of a context of %d needs %.3g GiB and %.3g are free: a context of %d fits", context, need,
-                   is, fits);
-  return dt_fail(err, DT_EINPUT,
-                 "the caches of %d sequences with a context of %d need %.3g GiB and %.3g are free: at most %d fit",
-                 sequences, context, need, is, fits);
+                   "the cache of a context of %d needs %.3g GiB, but only %.3g GiB are free: a context of %d fits",
+                   context, need, is, fits);
+  return dt_fail(
+      err, DT_EINPUT,
+      "the caches of %d sequences with a context of %d need %.3g GiB, but only %.3g GiB are free: at most %d fit",
+      sequences, context, need, is, fits);
 }

@@ -1,13 +1,13 @@
-/* Whether the caches of a session fit the memory that is left. */
+/* Checks whether the caches of a session fit in the memory that is free. */
 #ifndef DT_SESSION_ROOM_H
 #define DT_SESSION_ROOM_H
 
 #include "session/session.h"
 
-/* Slots of a sequence in the target's cache: its context, and the largest tree with its root. */
+/* The number of slots of a sequence in the target's cache: its context, and the largest tree with its root. */
 static inline int target_slots(int context) { return context + 1 + DT_TREE_VERIFY; }
 
-/* DT_EINPUT with what would fit, if the caches of all models do not. */
+/* Fails with DT_EINPUT if the caches of all models do not fit; the message says what would fit. */
 dt_status caches_fit(const dt_pair *, int sequences, int context, bool use_draft, dt_error *);
 
 #endif

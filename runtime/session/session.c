@@ -32,7 +32,7 @@ static dt_status open_rows(dt_session *s, dt_error *err) {
   return row_adjustments_open(&s->adjustments, s->rows.capacity, s->rows.path_capacity, err);
 }
 
-/* Brings a sequence back to its state in a new session. */
+/* Resets a sequence to its state in a new session. */
 static void reset_sequence(sequence *q) {
   text_free(&q->text);
   adjustments_close(&q->adjustments);
@@ -99,10 +99,11 @@ static dt_status check_window(const dt_pair *pair, dt_window window, dt_error *e
   if (window.last < 0 || window.sinks < 0)
     return dt_fail(err, DT_EINPUT, "window: %d and sinks: %d are out of range: at least 0", window.last, window.sinks);
   if (window.sinks && !window.last)
-    return dt_fail(err, DT_EINPUT, "sinks: %d without a window: give --window, how many tokens are seen beside them",
+    return dt_fail(err, DT_EINPUT,
+                   "sinks: %d without a window: give --window, the number of most recent tokens that are seen",
                    window.sinks);
   if (window.last && !pair->ops->windows)
-    return dt_fail(err, DT_EINPUT, "window: the backend %s has none: --backend cpu does", pair->ops->name);
+    return dt_fail(err, DT_EINPUT, "window: the backend %s does not support it (--backend cpu does)", pair->ops->name);
   return DT_OK;
 }
 
@@ -206,7 +207,7 @@ static dt_status check_backend(const dt_backend_ops *ops, const dt_seq_options *
                      : o->logprobs.wanted                   ? "logprobs"
                                                             : NULL;
   if (!what || ops->adjustments) return DT_OK;
-  return dt_fail(err, DT_EINPUT, "%s: the backend %s has none: --backend cpu does", what, ops->name);
+  return dt_fail(err, DT_EINPUT, "%s: the backend %s does not support this (--backend cpu does)", what, ops->name);
 }
 
 static dt_status check_place(const dt_session *s, int seq, dt_error *err) {
@@ -235,8 +236,7 @@ dt_status dt_check_options(const dt_seq_options *o, dt_error *err) {
   NEED(o, "options");
   if (o->piece < 0) return dt_fail(err, DT_EINPUT, "piece: %d is out of range: at least 1 row, or 0 for all", o->piece);
   if (o->max_tokens < 1 && o->max_tokens != -1)
-    return dt_fail(err, DT_EINPUT, "tokens: %d is out of range: at least 1, or -1 for as many as the context holds",
-                   o->max_tokens);
+    return dt_fail(err, DT_EINPUT, "tokens: %d is out of range: at least 1, or -1 to fill the context", o->max_tokens);
   dt_status status = need_list(o->stop, o->n_stop, "dt_seq_options", "stop", err);
   if (status) return status;
   if (o->candidates < 0 || o->candidates > DT_TARGET_CANDIDATES)
@@ -254,11 +254,14 @@ static dt_status check_start(const dt_session *s, int seq, const int32_t *prompt
   if (check_place(s, seq, err)) return DT_ESTATE;
   if (n < 1) return dt_fail(err, DT_EINPUT, "the prompt is empty: give at least one token");
   if (n >= s->context)
-    return dt_fail(err, DT_ECONTEXT, "the prompt has %d tokens and the context %d: at most %d leave room for one more",
-                   n, s->context, s->context - 1);
+    return dt_fail(
+        err, DT_ECONTEXT,
+        "the prompt has %d tokens, but in a context of %d it can have at most %d, to leave room for one more", n,
+        s->context, s->context - 1);
   for (int i = 0; i < n; i++)
     if (prompt[i] < 0 || prompt[i] >= vocab)
-      return dt_fail(err, DT_EINPUT, "prompt token %d is %d: out of range 0..%d", i + 1, prompt[i], vocab - 1);
+      return dt_fail(err, DT_EINPUT, "prompt token %d is %d, which is out of range: 0..%d", i + 1, prompt[i],
+                     vocab - 1);
   dt_status status = dt_check_options(o, err);
   if (!status) status = adjustments_check_ids(&o->adjustments, vocab, end.all, end.n, err);
   return status ? status : check_backend(s->pair->ops, o, err);
@@ -286,7 +289,7 @@ static dt_status find_masks(dt_session *s, const char *grammar, dt_error *err) {
   return DT_OK;
 }
 
-/* Prepares a start, except for its rows. */
+/* Prepares a start, except for computing rows. */
 static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, dt_error *err) {
   sequence *q = &s->seq[seq];
   text_stream text = {0};
@@ -334,7 +337,7 @@ static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, con
   return DT_OK;
 }
 
-/* Sets how many of the cache's rows a sequence goes on from: at most `rows`. */
+/* Sets how many rows of the cache a sequence reuses: at most `rows`. */
 static void keep_rows(dt_session *s, int seq, int rows) {
   const dt_backend_ops *ops = s->pair->ops;
   s->seq[seq].target.rows = ops->keep ? ops->keep(s->target, seq, rows) : rows;
@@ -373,7 +376,8 @@ static dt_status prompt_rows(dt_session *s, int seq, int n, dt_error *err) {
   return DT_OK;
 }
 
-/* Runs at most `most` rows of the prompt that a draft lacks. *left: those that all of them lack then. */
+/* Computes at most `most` missing prompt rows of a draft. *left is the number of rows that all drafts together still
+ * lack. */
 static dt_status draft_prompt(dt_session *s, int seq, int most, int *left, dt_error *err) {
   draft_text text = session_text(&s->seq[seq]);
   dt_status status = DT_OK;
@@ -387,7 +391,7 @@ static dt_status draft_prompt(dt_session *s, int seq, int most, int *left, dt_er
   return status;
 }
 
-/* The same, if pieces of the prompt are to have them. */
+/* The same, if the drafts' rows are computed in pieces. */
 static dt_status draft_rows(dt_session *s, int seq, int most, int *left, dt_error *err) {
   *left = 0;
   return s->seq[seq].drafts ? draft_prompt(s, seq, most, left, err) : DT_OK;
@@ -476,7 +480,7 @@ dt_status dt_seq_start_blank(dt_session *s, int seq, int n, const dt_sampling *s
   return status;
 }
 
-/* A prefix of the first n tokens and `rows` rows of a sequence, in the target alone. */
+/* Makes a prefix of the first n tokens and `rows` rows of a sequence, for the target alone. */
 static dt_status copy_rows(const dt_session *s, int seq, int n, int rows, dt_prefix **out, dt_error *err) {
   dt_prefix *p = calloc(1, sizeof *p);
   int32_t *tokens = malloc((size_t)n * sizeof(int32_t));
@@ -575,10 +579,10 @@ dt_status dt_seq_adopt(dt_session *s, int seq, const dt_prefix *p, dt_error *err
   if (!status) status = check_place(s, seq, err);
   if (status) return status;
   if (p->n > s->context)
-    return dt_fail(err, DT_ECONTEXT, "the prefix has %d tokens and the context %d", p->n, s->context);
+    return dt_fail(err, DT_ECONTEXT, "the prefix has %d tokens, but the context is %d", p->n, s->context);
   sequence *q = &s->seq[seq];
   q->started = q->begun = false;
-  q->length = 0; /* until its rows are there */
+  q->length = 0; /* until its rows are copied */
   kv_init(&q->target, target_slots(s->context));
   if ((status = restore_rows(s, seq, p, err))) return status;
   memcpy(q->tokens, p->tokens, (size_t)p->n * sizeof(int32_t));
@@ -594,7 +598,9 @@ dt_status dt_seq_start_from(dt_session *s, int seq, const dt_prefix *p, const dt
   dt_status status = check_prefix(s, p, err);
   if (status) return status;
   if (o->logprobs.prompt)
-    return dt_fail(err, DT_EINPUT, "echo: the pass of a prefix is over: give its text to have log-probabilities of it");
+    return dt_fail(
+        err, DT_EINPUT,
+        "echo: log-probabilities of a prefix are not available, since its pass is over: give its text instead");
   status = check_start(s, seq, p->tokens, p->n, o, err);
   if (!status) status = begin(s, seq, p->tokens, p->n, o, err);
   if (!status) status = restore_rows(s, seq, p, err);
@@ -604,7 +610,7 @@ dt_status dt_seq_start_from(dt_session *s, int seq, const dt_prefix *p, const dt
   q->drafts_prompt_ms = p->draft_ms;
   q->stats.shared_prefix = true;
   q->start_ms = dt_clock_ms() - q->stats.prompt_ms; /* as if the prompt pass had run now */
-  status = prompt_rows(s, seq, p->n - 1, err);      /* none, but where the cache cannot go on from all that was saved */
+  status = prompt_rows(s, seq, p->n - 1, err);      /* none, unless the cache cannot continue from all saved rows */
   if (!status) ready(s, seq);
   return status;
 }

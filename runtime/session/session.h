@@ -1,5 +1,6 @@
-/* Shared by session.c (life of a sequence) and primitives.c (its iterations). A sequence's state is its tree's phase:
- * FROZEN is idle, OPEN and SEALED are drafting, VERIFIED is verified. */
+/* The structures of sessions, sequences and prefixes, shared by the files of this folder: session.c starts and ends
+ * sequences, primitives.c runs their iterations, the others answer queries. The phase of a sequence's tree is the state
+ * of its iteration: FROZEN is idle, OPEN and SEALED are drafting, VERIFIED is verified. */
 #ifndef DT_SESSION_IMPL_H
 #define DT_SESSION_IMPL_H
 
@@ -13,20 +14,20 @@
 /* A verify pass has room for this many sequences with the largest trees; more sequences take several passes. */
 #define PASS_SEQUENCES 8
 
-/* Likeliest tokens that are kept of a verified row, for policies or for log-probabilities. */
+/* The number of likeliest tokens that are stored for a verified row, for policies or for log-probabilities. */
 #define ROW_TOP DT_TARGET_CANDIDATES
 _Static_assert(DT_LOGPROBS <= ROW_TOP, "both get theirs from the same list");
 
 typedef struct {
   bool started, fresh;        /* fresh: nothing ran since the start */
-  bool begun;                 /* some rows of its prompt have run, and some are left, */
-  bool drafts;                /* the drafts' among them, if so */
-  bool named;                 /* the call that is being checked has named it */
+  bool begun;                 /* some rows of its prompt are computed, and others are missing */
+  bool drafts;                /* the missing rows include those of the drafts */
+  bool named;                 /* the list that is being checked has named it */
   dt_finish finish, at_limit; /* at_limit: why the text ends when it reaches `limit` */
   int32_t *tokens;            /* [context] */
   int length, prompt, limit;
   bool ignore_eos;
-  int32_t end; /* a token that ends this text, apart from those of the model; -1: none */
+  int32_t end; /* a token that ends this text, in addition to those of the model; -1: none */
   dt_tree *tree;
   kv_slots target;
   int32_t *slot;                /* [1 + DT_TREE_ENTRIES] the row of each kept node */
@@ -36,30 +37,30 @@ typedef struct {
   int candidates;        /* wanted for every verified row */
   int32_t *candidate;    /* [1 + DT_TREE_VERIFY][ROW_TOP], by verified row; NULL: never wanted */
   float *candidate_logp; /* the same */
-  float *choice_logp;    /* [1 + DT_TREE_VERIFY] of the target's token after each row */
+  float *choice_logp;    /* [1 + DT_TREE_VERIFY] log-probability of the target's token after each row */
   int32_t *experts;      /* [1 + DT_TREE_VERIFY] rows' experts: see row_experts.h; NULL: the target has none */
   logprobs logs;
   bool adjusted;
-  adjustments adjustments; /* if so */
+  adjustments adjustments; /* only if `adjusted` */
   text_stream text;
   size_t *text_end; /* [context] the text's length after each generated token */
   dt_stats stats;
   double start_ms;
   double target_prompt_ms; /* the target's part of the prompt pass */
-  double drafts_prompt_ms; /* that of the drafts of a prefix; 0 once one was asked: prompt_ms has it then */
+  double drafts_prompt_ms; /* the drafts' part, from a prefix; the first draft step adds it to prompt_ms and sets 0 */
 } sequence;
 
 struct dt_session {
   dt_pair *pair;
   dt_cache *target;
-  int drafts;                /* drafters in use: all of the pair, or 0 */
-  drafter *draft[DT_DRAFTS]; /* of the pair's drafts; NULL: neither this session nor the one that had its memory before
-                                drafts */
+  int drafts; /* drafters in use: all of the pair, or 0 */
+  /* One for each of the pair's drafts; NULL: neither this session nor the previous one with this memory drafts. */
+  drafter *draft[DT_DRAFTS];
   int sequences, context;
   sequence *seq;    /* [sequences] */
-  draft_text *text; /* [sequences] the drafters' view of each */
-  dt_sampling *sampling,
-      *draft_sampling;         /* [sequences] for sampling the target's tokens, and for ranking the draft's */
+  draft_text *text; /* [sequences] each sequence as its drafters see it */
+  /* [sequences] How the target's tokens are sampled, and how the draft's candidates are ranked. */
+  dt_sampling *sampling, *draft_sampling;
   pass rows;                   /* the target's */
   int32_t *wanted;             /* [rows.capacity] */
   int32_t *choice;             /* [sequences * (1 + DT_TREE_VERIFY)] the target's tokens */
@@ -68,15 +69,15 @@ struct dt_session {
   float *choice_logp;          /* [rows.capacity] */
   int32_t *experts;            /* [rows.capacity] rows' experts; NULL: the target has none */
   int experts_read;            /* by the last verify pass */
-  masks *masks;                /* of the grammar asked for last, or NULL: the next text may have it too */
+  masks *masks;                /* of the grammar that was used last, in case the next text has the same one; or NULL */
   row_adjustments adjustments; /* of its rows */
   int32_t from[DT_TREE_VERIFY + 1], to[DT_TREE_VERIFY + 1], keep[DT_TREE_VERIFY + 1];
 };
 
-/* A drafter's rows of a prefix. */
+/* A drafter's part of a prefix. */
 typedef struct {
   draft_saved *rows;
-  const draft_ops *ops; /* of the drafter that made them; NULL: the prefix was made without it */
+  const draft_ops *ops; /* of the drafter that made the rows; NULL: the prefix was made without it */
 } prefix_draft;
 
 struct dt_prefix {
@@ -87,18 +88,19 @@ struct dt_prefix {
   dt_window window;
   dt_snapshot *target; /* NULL: no rows */
   prefix_draft draft[DT_DRAFTS];
-  double target_ms, draft_ms; /* time of the target's prompt pass, and of the drafts' */
+  double target_ms, draft_ms; /* time of the prompt pass of the target, and of the drafts */
 };
 
 /* Fails unless seq is a started sequence. */
 dt_status session_check(const dt_session *s, int seq, dt_error *err);
-/* DT_ESTATE: the node is none, or not verified; `call` names the caller. */
+/* Fails with DT_ESTATE if there is no such node or it is not verified. `call` is the name of the caller, for the
+ * message. */
 dt_status session_check_verified(const sequence *q, int node, const char *call, dt_error *err);
 
 /* The sequence as its drafters see it. */
 draft_text session_text(sequence *q);
 
-/* An empty tree over the last committed token. */
+/* Begins an empty tree over the last committed token. */
 void session_begin_tree(dt_session *s, int seq);
 
 #endif

@@ -1,4 +1,4 @@
-/* The clock of everything that is timed. */
+/* The clock for all timings. */
 #ifndef DT_CLOCK_H
 #define DT_CLOCK_H
 
@@ -8,7 +8,7 @@ double dt_clock_ms(void); /* monotonic, milliseconds */
 
 #pragma GCC visibility pop
 
-/* Makes the clock jump ahead, which is how passes of a scripted pair take time; from 0 to 1e12 ms, others are
+/* Makes the clock jump ahead, to simulate the time of passes of a scripted pair. ms must be 0 to 1e12; other values are
  * ignored. */
 void dt_clock_skip(double ms);
 

@@ -20,9 +20,7 @@ static size_t find_nul(const char *bytes, size_t len) {
 
 dt_status json_parse_object(const char *name, const char *bytes, size_t len, cJSON **out, dt_error *err) {
   size_t nul = find_nul(bytes, len);
-  if (nul < len)
-    return dt_fail(err, DT_EINPUT, "%s: a NUL character at byte %zu, which no text in JSON may hold here", name,
-                   nul + 1);
+  if (nul < len) return dt_fail(err, DT_EINPUT, "%s: a NUL character at byte %zu, which is not allowed", name, nul + 1);
   const char *end = NULL;
   errno = 0;
   cJSON *json = cJSON_ParseWithLengthOpts(bytes, len, &end, 0);

@@ -1,4 +1,4 @@
-/* JSON objects: small files read whole (config.json, tokenizer.json), headers, lines. */
+/* Reads JSON objects: whole files (config.json, tokenizer.json), headers and lines. */
 #ifndef DT_JSON_FILE_H
 #define DT_JSON_FILE_H
 
@@ -7,9 +7,8 @@
 #include <cjson/cJSON.h>
 #include <stddef.h>
 
-/* Parses len bytes that must hold one JSON object and nothing after it but white space; a NUL character
- * within it, also one written as \u0000, is refused. `name` is what messages call it.
- * Free with cJSON_Delete. */
+/* Parses len bytes, which must be one JSON object with nothing after it except white space. A NUL character in it is
+ * refused, even if it is written as \u0000. `name` is the input's name in messages. Free with cJSON_Delete. */
 dt_status json_parse_object(const char *name, const char *bytes, size_t len, cJSON **out, dt_error *err);
 
 /* The same from a file of at most 64 MiB. */

@@ -1,5 +1,5 @@
-/* Checks of arguments in the first lines of public calls. A bad one is DT_EINPUT and one line that names the call
- * and the argument; nothing has changed then. */
+/* Checks of arguments at the beginning of public calls. A bad argument gives DT_EINPUT and a message that names the
+ * call and the argument. */
 #ifndef DT_NEED_H
 #define DT_NEED_H
 
@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <stddef.h>
 
-/* In a function with `err` that gives a dt_status: returns where the pointer is NULL. */
+/* Fails if the pointer is NULL. For use in functions that have `err` and return a dt_status. */
 #define NEED(pointer, name)                                                                                            \
   do {                                                                                                                 \
     if (!(pointer)) return dt_fail(err, DT_EINPUT, "%s: %s is NULL", __func__, name);                                  \
@@ -27,7 +27,7 @@ static inline dt_status need_list(const void *list, int n, const char *function,
   return DT_OK;
 }
 
-/* The same for a text of so many bytes: its ids are counted in ints. */
+/* The same for a text of `len` bytes, at most INT_MAX, since its ids are counted in ints. */
 #define NEED_TEXT(text, len, name)                                                                                     \
   do {                                                                                                                 \
     dt_status need_status = need_text(text, len, __func__, name, err);                                                 \
@@ -35,7 +35,7 @@ static inline dt_status need_list(const void *list, int n, const char *function,
   } while (0)
 
 static inline dt_status need_text(const char *text, size_t len, const char *function, const char *name, dt_error *err) {
-  if (len > INT_MAX) return dt_fail(err, DT_EINPUT, "%s: %s of more than %d bytes", function, name, INT_MAX);
+  if (len > INT_MAX) return dt_fail(err, DT_EINPUT, "%s: %s has more than %d bytes", function, name, INT_MAX);
   return need_list(text, (int)len, function, name, err);
 }
 

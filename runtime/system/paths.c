@@ -42,7 +42,7 @@ static bool is_home(char *home, const char *folder, const char *below, const cha
   return is_folder(inside);
 }
 
-/* The place where this code was installed or built: share/dtrun beside its file or above it, or a source tree around
+/* The place where this code was installed or built: share/dtrun next to its file or above it, or a source tree around
  * it. Both may have been moved. */
 static bool own_home(char *home) {
   char folder[PATH_MAX];

@@ -6,12 +6,13 @@
 
 #pragma GCC visibility push(default) /* what libdtrun.so exports; it hides all else */
 
-/* Where a bundled file lies: "policies/ar.lua" is looked for in $DTRUN_HOME, then where this code was installed or
- * built: share/dtrun next to its program or library or up to three folders above, or the source tree around it. In each
- * of these a policy may lie in policies/papers, too. *path is malloc'd; NULL: it is nowhere. */
+/* Finds a bundled file, such as "policies/ar.lua". It searches $DTRUN_HOME, then the places where this code was
+ * installed or built: share/dtrun next to its program or library or up to three folders above, or the source tree
+ * around it. In each of these, policies are also searched in policies/papers. *path is malloc'd; it is NULL if the file
+ * is not found. */
 dt_status dt_find(const char *relative, char **path, dt_error *err);
 
-/* The folders that dt_find searches and that exist, in order: *n malloc'd strings in a malloc'd array. */
+/* Lists the existing folders that dt_find searches, in order: *n malloc'd strings in a malloc'd array. */
 dt_status dt_homes(char ***homes, int *n, dt_error *err);
 
 #pragma GCC visibility pop

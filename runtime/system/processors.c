@@ -104,7 +104,7 @@ int processors_worth(int *capacity, int n) {
 }
 
 int processors_cores(const char *root) {
-  enum { FASTEST = 1024 }; /* of Linux's capacities; where it tells none, all are as fast */
+  enum { FASTEST = 1024 }; /* largest capacity of Linux; if it reports none, all cores count as equally fast */
   cpu_set_t set;
   int seen[CPU_SETSIZE][2], capacity[CPU_SETSIZE] = {FASTEST}, n = 0;
   allowed(&set);

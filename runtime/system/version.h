@@ -1,4 +1,4 @@
-/* Which dtrun this is. */
+/* The version of dtrun. */
 #ifndef DT_VERSION_H
 #define DT_VERSION_H
 

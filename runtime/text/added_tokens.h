@@ -1,5 +1,5 @@
-/* Added tokens: strings that are cut out of the text before it is split into words. At each place the longest counts,
- * and the leftmost place comes first (Hugging Face: Aho-Corasick, leftmost-longest). */
+/* Finds added tokens: strings that are cut out of the text before it is split into words. The leftmost match comes
+ * first, and of several at the same place the longest counts (Hugging Face: Aho-Corasick, leftmost-longest). */
 #ifndef DT_ADDED_TOKENS_H
 #define DT_ADDED_TOKENS_H
 
@@ -11,13 +11,13 @@
 
 typedef struct {
   int32_t id;          /* -1: none */
-  bool single_word;    /* only where no word character stands beside it */
-  bool lstrip, rstrip; /* the white space on that side goes with it */
+  bool single_word;    /* matches only if no word character is next to it */
+  bool lstrip, rstrip; /* the match includes the white space on that side */
 } added_token;
 
 typedef struct {
   int32_t child, sibling; /* 0: none */
-  added_token token;      /* that ends here */
+  added_token token;      /* the token that ends here */
   unsigned char byte;
 } added_node;
 
@@ -27,18 +27,18 @@ typedef struct {
   int32_t first[256]; /* the node of each first byte; 0: no token begins with it */
 } added_tokens;
 
-/* A zeroed struct is the empty set. len >= 1. */
+/* Adds a string of len >= 1 bytes to the set. A zeroed struct is the empty set. */
 dt_status added_insert(added_tokens *set, const char *string, size_t len, added_token token, dt_error *err);
 void added_free(added_tokens *set);
 
 typedef struct {
-  size_t from, to; /* of the text: with the white space that goes with the token */
+  size_t from, to; /* the match, including the white space that belongs to it */
   int32_t id;
-  size_t search; /* where the next one is looked for */
+  size_t search; /* where the search for the next match begins */
 } added_match;
 
-/* The next token of a text of n bytes after *m (zeroed: the first); false when there is none. With white space stripped
- * it may begin before m->to, as in Hugging Face. */
+/* Finds the next match after *m (zeroed: the first one) in a text of n bytes. False: there is none. If a match includes
+ * white space, it may begin before the previous m->to, as in Hugging Face. */
 bool added_next(const added_tokens *set, const char *s, size_t n, added_match *m);
 
 #endif

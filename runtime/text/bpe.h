@@ -1,5 +1,5 @@
-/* Byte-pair encoding of one word: its symbols, merged pair by pair, the pair of the lowest rank first and the leftmost
- * of equal ones, until no pair is left that the merges know. */
+/* Byte-pair encoding of one word: merges pairs of symbols until there is no pair left that the merges contain. The pair
+ * with the lowest rank is merged first, and the leftmost of equal ones. */
 #ifndef DT_BPE_H
 #define DT_BPE_H
 
@@ -10,7 +10,7 @@
 
 typedef struct {
   uint64_t pair;        /* left id << 32 | right id */
-  int32_t rank, merged; /* rank -1: an empty place of the table */
+  int32_t rank, merged; /* rank -1: an empty entry of the table */
 } bpe_merge;
 
 typedef struct {
@@ -20,10 +20,11 @@ typedef struct {
 
 dt_status bpe_init(bpe *b, size_t n_merges, dt_error *err);
 void bpe_free(bpe *b);
-/* Pairs may share a rank; a pair given twice has its last one, as in Hugging Face. At most n_merges calls. */
+/* Adds a merge, at most n_merges times. Pairs may share a rank; if a pair is added twice, the last one counts, as in
+ * Hugging Face. */
 void bpe_add_merge(bpe *b, int32_t left, int32_t right, int32_t rank, int32_t merged);
 
-/* Memory that calls share; zero it first. One per thread. */
+/* Memory that calls reuse, one for each thread. Zero it first. */
 typedef struct {
   struct bpe_symbol *symbols;
   uint64_t *heap;
@@ -31,7 +32,7 @@ typedef struct {
 } bpe_scratch;
 void bpe_scratch_free(bpe_scratch *scratch);
 
-/* ids[0..*n) are symbols, 1 <= *n < 2^31, and become tokens, in O(n log n). */
+/* Replaces the symbols ids[0..*n), 1 <= *n < 2^31, by tokens, in O(n log n). */
 dt_status bpe_encode(const bpe *b, bpe_scratch *scratch, int32_t *ids, size_t *n, dt_error *err);
 
 #endif

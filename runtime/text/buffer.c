@@ -7,8 +7,7 @@
 
 dt_status buffer_reserve(byte_buffer *b, size_t n, const char *what, dt_error *err) {
   if (b->limit && n > b->limit - b->n)
-    return dt_fail(err, DT_EINPUT,
-                   "%s: what the tokenizer's replacements make of it is longer than %zu bytes, its limit", what,
+    return dt_fail(err, DT_EINPUT, "%s: the tokenizer's replacements make it longer than the limit of %zu bytes", what,
                    b->limit);
   if (b->bytes && n <= b->capacity - b->n) return DT_OK;
   if (n > SIZE_MAX / 4) return dt_fail_memory(err, what, n);

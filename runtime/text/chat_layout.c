@@ -17,16 +17,16 @@ struct dt_chat {
   const chat_layout *layout;
   bool begins;            /* the text begins with layout->begin */
   bool any_order;         /* of roles */
-  bool dates, today;      /* the system text begins with a date; with the date of today */
+  bool dates, today;      /* dates: the system text begins with a date; today: with the date of today */
   bool cuts_reasoning;    /* past answers are shown from after "</think>" on */
-  bool channels;          /* past answers are shown without what stands between "<|channel>" and "<channel|>" */
-  bool harmony;           /* a message of the model's precedes all; of past answers the final message is shown */
+  bool channels;          /* past answers are shown without the text between "<|channel>" and "<channel|>" */
+  bool harmony;           /* a message about the model comes first; only the final message of a past answer is shown */
   bool lines;             /* a past answer that is not empty begins a line */
   bool modes;             /* the system text is SmolLM3's: it says whether answers begin with reasoning */
-  bool overrides, closes; /* of SmolLM3's: "/system_override" is known; "<|im_end|>" stands behind it */
-  const char *lead;       /* begins an answer to come, behind layout->open; or NULL */
-  const char *tail;       /* stands behind a system text that is given; or NULL */
-  char *system;           /* the system text if none is given, or NULL; DATE in it stands for the date */
+  bool overrides, closes; /* for SmolLM3: "/system_override" is supported; "<|im_end|>" follows it */
+  const char *lead;       /* begins the next answer, after layout->open; or NULL */
+  const char *tail;       /* follows a given system text; or NULL */
+  char *system;           /* the default system text, or NULL; DATE in it stands for the date */
 };
 
 #define DATE '\1'
@@ -87,7 +87,7 @@ static char *literal(const char *at, const char *mark, const char *stops) {
   return NULL;
 }
 
-/* Granite's: one literal (4.0), or two around the date (3.x). */
+/* Granite's system text: one literal (4.0), or two around the date (3.x). */
 static char *granite_system(const char *template) {
   const char *at = find(template, "set system_message = \""),
              *dated = at ? find(at, "strftime_now('%B %d, %Y') + \"") : NULL,
@@ -112,7 +112,7 @@ static char *smollm3_system(const char *template) {
   return whole;
 }
 
-/* OLMo 3's where it can be given functions: two literals. */
+/* OLMo 3's system text in templates that support functions: two literals. */
 static char *olmo3_system(const chat_layout *l, const char *template) {
   const char *at = find(template, l->system[0]);
   char *begin = at ? literal(at, "' -}}", "") : NULL, *whole = NULL;
@@ -137,8 +137,8 @@ static char *default_system(const chat_layout *l, const char *template) {
   return text;
 }
 
-/* The text that begins an answer to come: the template ends so; without a template, as in the newest models of the
- * layout. */
+/* The text that begins the next answer: the end of the template or, without a template, that of the newest models with
+ * this layout. */
 static const char *lead_of(const chat_layout *l, const char *template) {
   char opened[128], closed[128];
   snprintf(opened, sizeof opened, "%s" THINK "\n", l->open);
@@ -162,8 +162,8 @@ static dt_status fail_unknown(const char *name, dt_error *err) {
     size_t used = strlen(known);
     snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", chat_layouts[i].name);
   }
-  if (name) return dt_fail(err, DT_EINPUT, "no chat template '%.40s': %s", name, known);
-  return dt_fail(err, DT_EINPUT, "its chat template is none that is known: give --template NAME (%s)", known);
+  if (name) return dt_fail(err, DT_EINPUT, "no chat template '%.40s'; available: %s", name, known);
+  return dt_fail(err, DT_EINPUT, "its chat template is unknown: give --template NAME (%s)", known);
 }
 
 dt_status dt_chat_open(const char *name, const char *template, dt_chat **out, dt_error *err) {
@@ -243,7 +243,7 @@ static dt_message trim(dt_message m) {
   return trim_end(m);
 }
 
-/* A past answer as it is shown again: without all before the last "</think>". */
+/* A past answer as it is shown again: without everything before the last "</think>". */
 static dt_message without_reasoning(const dt_chat *c, dt_message m) {
   static const char end[] = THINK_END;
   const size_t n = sizeof end - 1;
@@ -357,7 +357,7 @@ static void put_turn(FILE *out, const dt_chat *c, const dt_message *system, dt_m
   put(out, l->user[1]);
 }
 
-/* Takes what stands between CHANNEL and CHANNEL_END out of an answer, into `to`, which has room for all of it. */
+/* Copies an answer without the text between CHANNEL and CHANNEL_END to `to`, which has room for the whole answer. */
 static dt_message without_channels(dt_message m, char *to) {
   size_t n = 0;
   while (m.len > 0) {
@@ -372,8 +372,8 @@ static dt_message without_channels(dt_message m, char *to) {
   return (dt_message){to, n};
 }
 
-/* The final message of an answer, which has no marks if it was written by hand; of one that ended before it,
- * nothing. */
+/* The final message of an answer. An answer without marks was written by hand and is used as a whole; an answer that
+ * ended before its final message gives nothing. */
 static dt_message final_of(dt_message m) {
   const char *at = NULL;
   for (dt_message rest = m; has(rest, FINAL);) {
@@ -412,19 +412,21 @@ dt_status dt_chat_text(const dt_chat *c, const dt_message *system, const dt_mess
   NEED(out, "out");
   NEED(len, "len");
   if (!take_turns(roles, n) && !roles)
-    return dt_fail(err, DT_EINPUT, "a conversation of %d turns: it ends with the user's, of an odd number", n);
+    return dt_fail(err, DT_EINPUT, "a conversation of %d turns, expected an odd number, with the user's turn last", n);
   if (!take_turns(roles, n) && !dt_chat_any_order(c))
-    return dt_fail(err, DT_EINPUT, "the chat template %s takes turns of user and assistant, the user first and last",
+    return dt_fail(err, DT_EINPUT,
+                   "the chat template %s needs alternating turns of user and assistant, with the user's first and last",
                    c->layout->name);
   if (n > 0 && roles && roles[n - 1] == DT_ASSISTANT && c->cuts_reasoning)
-    return dt_fail(err, DT_EINPUT,
-                   "the last turn is the assistant's: a template that leaves out past reasoning treats it apart");
+    return dt_fail(
+        err, DT_EINPUT,
+        "the last turn is the assistant's, which is not supported in a chat template that leaves out past reasoning");
   if (system) NEED_TEXT(system->text, system->len, "system");
   for (int i = 0; i < n; i++) NEED_TEXT(turns[i].text, turns[i].len, "a turn");
   const chat_layout *l = c->layout;
   dt_message usual = {c->system, c->system ? strlen(c->system) : 0};
   if (system && l->place == NOWHERE)
-    return dt_fail(err, DT_EINPUT, "the chat template %s takes no system text", l->name);
+    return dt_fail(err, DT_EINPUT, "the chat template %s does not allow a system text", l->name);
   bool thinks = !(c->modes && system && has(*system, "/no_think"));
   if (!system && c->system && !c->modes && !c->harmony) system = &usual;
   if (c->harmony && system && system->len == 0) system = NULL;

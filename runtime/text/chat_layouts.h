@@ -1,4 +1,4 @@
-/* The layouts of conversations that are built in. */
+/* The built-in layouts of conversations. */
 #ifndef DT_CHAT_LAYOUTS_H
 #define DT_CHAT_LAYOUTS_H
 
@@ -8,39 +8,40 @@ typedef enum { OWN_TURN, FIRST_TURN, LAST_TURN, NOWHERE } system_place;
 typedef enum {
   AS_IT_IS,
   TRIM_ANSWERS,
-  TRIM_TURNS, /* answers and the user's messages */
-  TRIM_ALL    /* every turn, with the system text that stands in it */
+  TRIM_TURNS, /* the model's answers and the user's messages */
+  TRIM_ALL    /* every turn, together with the system text in it */
 } trimming;
 
 #define THINK "<think>"
 #define THINK_END "</think>"
 #define CHANNEL "<|channel>" /* around Gemma's reasoning */
 #define CHANNEL_END "<channel|>"
-#define ANALYSIS "<|channel|>analysis<|message|>" /* before the reasoning of gpt-oss, and before its answer */
+#define ANALYSIS "<|channel|>analysis<|message|>" /* before the reasoning of gpt-oss; FINAL: before its answer */
 #define FINAL "<|channel|>final<|message|>"
 
-/* The marks around the reasoning of an answer: THINK, CHANNEL, or ANALYSIS and theirs. */
+/* The marks around the reasoning of an answer: those of THINK, CHANNEL or ANALYSIS. */
 typedef enum { REASONING_TAGS, REASONING_CHANNEL, REASONING_MESSAGE } reasoning_form;
 
-/* A template has this layout if it has all of `marks`, and not `without`. */
+/* A layout. A template has it if it contains all of `marks`, and not `without`. */
 typedef struct {
   const char *name, *marks[3], *without;
-  const char *begin; /* of the whole text, if the template names that token */
+  const char *begin; /* the beginning of the whole text, if the template names that token */
   system_place place;
-  const char *system[2], *user[2], *answer[2]; /* around each; an answer to come begins with `open` */
+  const char *system[2], *user[2], *answer[2]; /* the text before and after each; the next answer begins with `open` */
   const char *open, *end;
-  const char *usual; /* the system text if none is given; NULL: the template's, or none */
+  const char *usual; /* the default system text; NULL: the template's, or none */
   trimming trim;
 } chat_layout;
 
 #define KNOWLEDGE_DATE "Cutting Knowledge Date: December 2023\n"
 
-/* The first that a template has is used. */
+/* The first layout in this list that a template has is used. */
 extern const chat_layout chat_layouts[];
 extern const int chat_n_layouts;
 
 struct dt_chat;
 reasoning_form chat_reasoning_form(const struct dt_chat *chat);
-bool chat_begins_reasoning(const struct dt_chat *chat); /* the text of a conversation ends in such a mark */
+bool chat_begins_reasoning(
+    const struct dt_chat *chat); /* whether the text of a conversation ends with the mark that begins reasoning */
 
 #endif

@@ -1,5 +1,5 @@
-/* Decoding: from the strings of a vocabulary to bytes of text. Every token has its bytes by itself; only the first
- * of a text may differ, by a space that the encoder had put there. */
+/* Decoding: converts the strings of a vocabulary to bytes of text. The bytes of a token do not depend on its
+ * neighbours, except that the first token of a text may lose a space that the encoder added. */
 #ifndef DT_DECODE_H
 #define DT_DECODE_H
 
@@ -7,15 +7,15 @@
 #include "text/vocab.h"
 
 typedef enum {
-  DECODE_ALPHABET, /* GPT-2's; added tokens stand for themselves */
-  DECODE_BYTE,     /* <0xNN> is a byte, which no later step but DECODE_STRIP looks at */
-  DECODE_REPLACE,  /* every `from` becomes `to`, or in the first token `to_first` */
+  DECODE_ALPHABET, /* GPT-2's alphabet; added tokens stand for themselves */
+  DECODE_BYTE,     /* <0xNN> is a byte, which only a later DECODE_STRIP can change */
+  DECODE_REPLACE,  /* every `from` becomes `to` (in the first token: `to_first`) */
   DECODE_STRIP     /* the first token loses one `from` at its beginning */
 } decode_kind;
 
 typedef struct {
   decode_kind kind;
-  char *from, *to, *to_first; /* the step's own, NUL-terminated; NULL where the kind has none */
+  char *from, *to, *to_first; /* owned by the step, NUL-terminated; NULL if the kind does not use it */
 } decode_step;
 
 void decode_free(decode_step *steps, int n_steps);
@@ -25,7 +25,7 @@ typedef struct {
   size_t *end; /* [size] token i is bytes[end[i-1]..end[i]) */
 } token_text;
 
-/* The bytes of all tokens of v, as the first of a text or as a later one. Free with token_text_free. */
+/* Decodes all tokens of v, as the first or as later tokens of a text. Free with token_text_free. */
 dt_status decode_tokens(const decode_step *steps, int n_steps, const vocab *v, bool first, token_text *out,
                         dt_error *err);
 void token_text_free(token_text *t);

@@ -9,7 +9,7 @@
 
 #define MOST_TEXT ((size_t)1 << 28) /* bytes: ids are ints, and repairing or normalizing lengthens a text */
 
-/* Words seen before in this text. A place keeps the word that came last. */
+/* Words seen before in this text. A place stores the most recent word. */
 enum { CACHED_WORD = 27, MOST_CACHED = 1 << 14 };
 typedef struct {
   uint32_t at; /* its ids are ids[at..at+count) of the encoder */

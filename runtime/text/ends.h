@@ -4,8 +4,8 @@
 
 #include "text/tokenizer_parts.h"
 
-/* Adds the added tokens whose strings are known to end a text to t->ends: a file names one at most, and chat models end
- * their turns with others. */
+/* Adds the added tokens that are known to end a text to t->ends. This is needed because a file names at most one, and
+ * chat models end their turns with others. */
 dt_status add_known_ends(tok *t, dt_error *err);
 
 #endif

@@ -7,14 +7,14 @@
 
 typedef struct {
   const char *name;
-  const char *const
-      *patterns; /* NULL-terminated: each splits a text into its matches and the texts between them, in this order */
-  bool nfc;      /* the model's tokenizer.json normalizes to NFC, which the file does not say */
-  bool whole;    /* a word that is a token is that token, whatever the merges say */
-  bool begin;    /* bos goes before every text, unless the file says otherwise */
+  /* NULL-terminated, applied in this order: each splits a text into its matches and the texts between them. */
+  const char *const *patterns;
+  bool nfc;   /* the model's tokenizer.json normalizes to NFC, which a GGUF file does not say */
+  bool whole; /* a word that is a token is that token, whatever the merges say */
+  bool begin; /* bos is put before every text, unless the file says otherwise */
 } gguf_pre;
 
-/* NULL: not known. */
+/* Finds a pre-tokenizer by name; NULL: it is unknown. */
 const gguf_pre *gguf_pre_find(const char *name, size_t len);
 
 #endif

@@ -42,7 +42,7 @@ static dt_status get_flag(const loader *l, const char *key, bool *value) {
   return !v || gguf_bool(v, 0, value) ? DT_OK : refuse(l, key, "expected true or false");
 }
 
-/* An id of the vocabulary; without the key, *id stays. */
+/* Reads an id of the vocabulary; without the key, *id does not change. */
 static dt_status get_id(const loader *l, const char *key, int32_t *id) {
   const gguf_value *v = find(l, key);
   int64_t value;
@@ -80,8 +80,8 @@ static dt_status check_strings(loader *l, size_t *bytes) {
   return DT_OK;
 }
 
-/* Whether the white space after an added token goes with it: in Phi-3's tokenizer.json, which the file does not
- * say. */
+/* Whether the match of an added token includes the white space after it. It does in Phi-3's tokenizer.json; a GGUF file
+ * does not say so. */
 static bool strips(const loader *l, const char *string, size_t len) {
   static const char *const plain[] = {"<unk>", "<s>", "<|endoftext|>"};
   for (size_t i = 0; l->phi3 && i < sizeof plain / sizeof *plain; i++)
@@ -158,7 +158,8 @@ static dt_status load_merges(loader *l) {
     if (space) ab = vocab_find(v, merge, left, space + 1, len - left - 1);
     if (a < 0 || b < 0 || ab < 0)
       return dt_fail(l->err, DT_EINPUT,
-                     "%s: " KEY "merges: merge %d is not two tokens, a space between, that make a third",
+                     "%s: " KEY
+                     "merges: merge %d is not two tokens with a space between them that together make a third",
                      gguf_path(l->g), (int)rank);
     bpe_add_merge(&l->t->words.merges, a, b, rank, ab);
   }
@@ -221,11 +222,11 @@ static dt_status load_scores(loader *l) {
 static dt_status load_gpt2(loader *l, bool *begin) {
   size_t len;
   const char *name = gguf_string(find(l, "pre"), 0, &len);
-  if (!name) return refuse(l, "pre", "missing, as in files of before May 2024: convert the model again");
+  if (!name) return refuse(l, "pre", "missing, as in files made before May 2024: convert the model again");
   const gguf_pre *pre = gguf_pre_find(name, len);
   if (!pre)
-    return dt_fail(l->err, DT_EINPUT, "%s: " KEY "pre: '%.*s' is not known", gguf_path(l->g), len < 40 ? (int)len : 40,
-                   name);
+    return dt_fail(l->err, DT_EINPUT, "%s: " KEY "pre: '%.*s' is not supported", gguf_path(l->g),
+                   len < 40 ? (int)len : 40, name);
   *begin = pre->begin;
   l->t->words.bytes = true;
   l->t->words.whole = pre->whole;
@@ -269,9 +270,9 @@ static dt_status load_begin(loader *l, bool begin) {
   if (status == DT_OK) status = get_flag(l, "add_eos_token", &end);
   if (status == DT_OK) status = get_id(l, "bos_token_id", &bos);
   if (status != DT_OK) return status;
-  if (end) return refuse(l, "add_eos_token", "true is not supported: what comes after a text would end it");
+  if (end) return refuse(l, "add_eos_token", "true is not supported: it would end every prompt");
   if (!begin) return DT_OK;
-  return bos >= 0 ? add_before(l->t, bos, l->err) : refuse(l, "bos_token_id", "missing, but it begins every text");
+  return bos >= 0 ? add_before(l->t, bos, l->err) : refuse(l, "bos_token_id", "missing, but every text begins with it");
 }
 
 static dt_status load_ends(loader *l) {

@@ -179,7 +179,7 @@ static dt_status load_merges(json_loader *l, const cJSON *merges) {
   return DT_OK;
 }
 
-/* Checks the settings, besides vocabulary and merges, that affect how a word is encoded. */
+/* Checks the settings, other than vocabulary and merges, that affect how a word is encoded. */
 static dt_status check_model_object(const json_loader *l, const cJSON *model) {
   static const char *const empty[] = {"continuing_subword_prefix", "end_of_word_suffix"};
   char key[64];

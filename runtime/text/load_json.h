@@ -18,21 +18,21 @@ const cJSON *json_get(const cJSON *object, const char *key);
 bool json_missing(const cJSON *v); /* or null */
 bool json_has_type(const cJSON *v, const char *type);
 
-/* Describes a value, for a message. */
+/* Describe a value for a message. json_described: any value. */
 const char *json_described(const cJSON *v, char out[96]);
-/* A string of the file for a message: printable, short, not cut inside a character. */
+/* Returns a string of the file as a message can show it: printable, short, and not cut inside a character. */
 const char *json_shown(const char *s, char out[64]);
 
 /* Fails with: PATH: KEY: found FOUND; supported: SUPPORTED. */
 dt_status json_unsupported(const json_loader *l, const char *key, const cJSON *found, const char *supported);
 
-/* A flag of an object: `value` stays when the key is missing. */
+/* Reads a flag of an object; if the key is missing, *value does not change. */
 dt_status json_flag(const json_loader *l, const cJSON *object, const char *key, bool *value);
 
-/* An id; `string` names its token in a message. */
+/* Reads an id; `string` is the token that a message names. */
 dt_status json_id(const json_loader *l, const cJSON *number, const char *string, int32_t *id);
 
-/* normalizer, pre_tokenizer, post_processor, decoder. */
+/* Reads normalizer, pre_tokenizer, post_processor and decoder. */
 dt_status load_pipeline(json_loader *l, const cJSON *root);
 
 #endif

@@ -26,7 +26,7 @@ static dt_status get_string(const json_loader *l, const cJSON *object, const cha
 static dt_status get_pattern(const json_loader *l, const cJSON *object, const char *kind, const char **out) {
   const cJSON *pattern = json_get(object, "pattern");
   if (json_get(pattern, kind)) return get_string(l, pattern, kind, false, out);
-  return dt_fail(l->err, DT_EINPUT, "%s: %s: its pattern is no \"%s\"; supported: {\"%s\": ...}", l->path,
+  return dt_fail(l->err, DT_EINPUT, "%s: %s: its pattern is not a \"%s\"; supported: {\"%s\": ...}", l->path,
                  json_get(object, "type")->valuestring, kind, kind);
 }
 

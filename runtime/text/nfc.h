@@ -1,4 +1,4 @@
-/* Unicode normalization form C of UTF-8 text, in time linear in its length. Tables: utf8proc. */
+/* Unicode normalization form C of UTF-8 text, in linear time, with the tables of utf8proc. */
 #ifndef DT_NFC_H
 #define DT_NFC_H
 
@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* s is valid UTF-8; NUL is allowed. *out = NULL when the text has no character that normalization could change: use s.
- * Otherwise *out is malloc'd and the caller's. */
+/* Normalizes s, n bytes of valid UTF-8; NUL is allowed. *out is NULL if the text has no character that normalization
+ * could change: use s then. Otherwise *out is malloc'd; the caller frees it. */
 dt_status nfc(const char *s, size_t n, char **out, size_t *out_n, dt_error *err);
 
 #endif

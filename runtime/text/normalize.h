@@ -1,4 +1,4 @@
-/* Normalizing a text before it is split: steps, one after the other. */
+/* Normalizes a text, in a sequence of steps, before it is split. */
 #ifndef DT_NORMALIZE_H
 #define DT_NORMALIZE_H
 
@@ -14,12 +14,13 @@ typedef enum {
 
 typedef struct {
   normalize_kind kind;
-  char *from, *to; /* the step's own; NULL where the kind has none */
+  char *from, *to; /* owned by the step; NULL if the kind does not use it */
   size_t from_len, to_len;
 } normalize_step;
 
-/* s is valid UTF-8, n >= 1; NUL is allowed. *out = NULL: nothing changed, use s. Otherwise *out is malloc'd and the
- * caller's. DT_EINPUT: it would be longer than buffer_growth(n), which no tokenizer of use comes near. */
+/* Normalizes s, n >= 1 bytes of valid UTF-8; NUL is allowed. *out is NULL if nothing changed: use s then. Otherwise
+ * *out is malloc'd; the caller frees it. DT_EINPUT: the result would be longer than buffer_growth(n), far more than any
+ * real tokenizer needs. */
 dt_status normalize_text(const normalize_step *steps, int n_steps, const char *s, size_t n, char **out, size_t *out_n,
                          dt_error *err);
 

@@ -13,7 +13,7 @@ typedef struct {
 } mark;
 
 static const struct marks {
-  bool anywhere; /* they are tokens that no text speaks of */
+  bool anywhere; /* the marks count anywhere, since they are tokens that do not occur in ordinary text */
   mark list[6];  /* ends in NULL */
 } forms[] = {
     [REASONING_TAGS] = {false, {{THINK, true}, {THINK_END, false}}},
@@ -29,9 +29,9 @@ static const struct marks {
 struct dt_reasoning {
   const struct marks *marks;
   bool reasoning; /* what comes is reasoning */
-  bool fresh;     /* nothing of this part was told yet */
+  bool fresh;     /* nothing of this part was passed on yet */
   bool marked;    /* this part follows a mark */
-  char *held;     /* [n] not told yet */
+  char *held;     /* [n] bytes that were not passed on yet */
   size_t n, room;
 };
 
@@ -86,7 +86,7 @@ static size_t find(const dt_reasoning *t, const mark **whole) {
   return t->n;
 }
 
-/* Tells the first n bytes of what is held, without `after` of them at their end, and drops them. */
+/* Passes on the first n held bytes, except the last `after` of them, and drops all n. */
 static bool tell(dt_reasoning *t, size_t n, size_t after, dt_on_part on_part, void *user) {
   size_t begin = 0, end = n - after;
   while (t->fresh && t->marked && begin < end && is_blank(t->held[begin])) begin++;
@@ -96,7 +96,7 @@ static bool tell(dt_reasoning *t, size_t n, size_t after, dt_on_part on_part, vo
   return more;
 }
 
-/* Tells all that is sure. */
+/* Passes on all bytes whose meaning is certain. */
 static bool proceed(dt_reasoning *t, dt_on_part on_part, void *user) {
   const mark *found;
   bool more = true;

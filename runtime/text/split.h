@@ -1,4 +1,4 @@
-/* Cuts a text into words, which are encoded one by one. Each step takes the pieces of the one before. */
+/* Cuts a text into words, which are encoded one by one. Each step cuts the pieces of the previous step. */
 #ifndef DT_SPLIT_H
 #define DT_SPLIT_H
 
@@ -9,13 +9,17 @@
 typedef enum {
   SPLIT_PATTERN,  /* a piece is cut at the matches of `pattern` */
   SPLIT_SPACE,    /* a piece that does not begin with a space gets one */
-  SPLIT_METASPACE /* spaces become the mark, the piece gets one in front, and is cut before each */
+  SPLIT_METASPACE /* spaces become a mark, the piece gets one in front, and it is cut before each mark */
 } split_kind;
 
-typedef enum { MARK_NEVER, MARK_FIRST, MARK_ALWAYS } split_mark; /* first: a piece at the beginning of the whole text */
+typedef enum {
+  MARK_NEVER,
+  MARK_FIRST,
+  MARK_ALWAYS
+} split_mark; /* MARK_FIRST: only for a piece at the beginning of the whole text */
 
 typedef enum {
-  KEEP_ALL, /* matches and the texts between them, each by itself */
+  KEEP_ALL, /* matches and the texts between them, as separate pieces */
   KEEP_MATCHES,
   KEEP_BETWEEN,
   KEEP_JOINED /* a match ends the text before it */
@@ -24,15 +28,15 @@ typedef enum {
 typedef struct {
   split_kind kind;
   pcre2_code *pattern;
-  split_keep keep; /* of a pattern */
-  char mark[8];    /* of metaspace: one character, NUL-terminated */
+  split_keep keep; /* for a pattern */
+  char mark[8];    /* for metaspace: one character, NUL-terminated */
   split_mark in_front;
   bool cut;
 } split_step;
 
 void split_free(split_step *steps, int n_steps);
 
-/* Takes one word, which is never empty; anything but DT_OK ends the splitting. */
+/* Receives one word, which is never empty. Any result except DT_OK ends the splitting. */
 typedef dt_status (*split_word)(void *user, const char *word, size_t n);
 
 typedef struct {
@@ -45,11 +49,11 @@ typedef struct {
   pcre2_match_context *context;
 } splitter; /* one per thread */
 
-/* Allocates the splitter's own parts. */
+/* Allocates what the splitter owns. */
 dt_status split_open(splitter *p);
 void split_close(splitter *p);
 
-/* s is valid UTF-8, n >= 1. `first`: s is the beginning of the whole text. */
+/* Splits s, n >= 1 bytes of valid UTF-8. `first`: s is the beginning of the whole text. */
 dt_status split_text(const splitter *p, const char *s, size_t n, bool first);
 
 #endif

@@ -1,11 +1,11 @@
-/* Text -> token ids and back, as a tokenizer.json of Hugging Face says it, or the tokenizer's keys of a GGUF file.
+/* Converts text to token ids and back, as defined by a tokenizer.json of Hugging Face or by the keys of a GGUF file.
  *
  *   tok *t;
  *   if (tok_open("models/mini-target/tokenizer.json", &t, &err) != DT_OK) ...
  *   tok_encode(t, text, len, true, &ids, &n, &err);  ...  free(ids);
  *   tok_close(t);
  *
- * A tok is immutable after tok_open: any number of threads may use one. */
+ * A tok does not change after tok_open, so any number of threads may use it at the same time. */
 #ifndef DT_TOKENIZER_H
 #define DT_TOKENIZER_H
 
@@ -22,25 +22,26 @@ dt_status tok_open(const char *path, tok **out, dt_error *err);
 void tok_close(tok *t); /* NULL is allowed */
 
 /* Encodes len bytes (NUL allowed). Invalid UTF-8 is replaced by U+FFFD, as Hugging Face does when it reads a file with
- * errors="replace". Added tokens in the text are recognised, special ones too. `begin`: a model that wants a token
- * before every text (bos) gets it, unless the text begins with it. *ids is malloc'd (never NULL on success) and the
- * caller's. */
+ * errors="replace". Added tokens in the text are recognised, including special ones. `begin`: if the model wants a
+ * token before every text (bos), it is added, unless the text begins with it. *ids is malloc'd (never NULL on success);
+ * the caller frees it. */
 dt_status tok_encode(const tok *t, const char *text, size_t len, bool begin, int32_t **ids, int *n, dt_error *err);
 
-/* The bytes one token stands for, as the first of a text or as a later one: the text of many is theirs, one after
- * another. Owned by the tokenizer, not NUL-terminated, may be part of a character. An id without an entry (padding of
- * the vocabulary) has no bytes: *len = 0. */
+/* Returns the bytes of one token, as the first or as a later token of a text; the bytes of several tokens are
+ * concatenated. They are owned by the tokenizer, not NUL-terminated, and may be only a part of a character. An id
+ * without an entry (padding of the vocabulary) has no bytes: *len = 0. */
 const char *tok_bytes(const tok *t, int32_t id, bool first, size_t *len);
 
 int tok_size(const tok *t); /* 1 + the largest id that has an entry */
 
-/* The ids that end a text according to the tokenizer, which owns them. */
+/* Returns the ids that end a text according to the tokenizer, which owns the array. */
 const int32_t *tok_ends(const tok *t, int *n);
 
-/* The id of the added token with this text, such as "<|im_end|>"; -1: there is none. */
+/* Returns the id of the added token with this text, such as "<|im_end|>"; -1: there is none. */
 int32_t tok_added(const tok *t, const char *string);
 
-/* A hash of all ids' texts: equal if ids mean the same in two models. Only a forged twin could be equal otherwise. */
+/* Returns a hash of the texts of all ids, which is equal if ids mean the same in two models. Otherwise it can be equal
+ * only if somebody forged it. */
 uint64_t tok_fingerprint(const tok *t);
 
 #endif

@@ -11,10 +11,10 @@
 
 struct tok { /* in the order of encoding */
   vocab strings;
-  added_tokens raw; /* cut out of the text as given */
+  added_tokens raw; /* tokens that are cut out of the text as given */
   normalize_step *normalize;
   int n_normalize;
-  added_tokens normalized; /* cut out after normalization */
+  added_tokens normalized; /* tokens that are cut out after normalization */
   split_step *split;
   int n_split;
   word_model words;
@@ -22,14 +22,14 @@ struct tok { /* in the order of encoding */
   int n_before;
   decode_step *decode;
   int n_decode;
-  token_text later, first; /* the tokens' texts; first.end is NULL if a text's first token has the same as others */
+  token_text later, first; /* the texts of tokens; first.end is NULL if first tokens have the same text as later ones */
   int32_t *ends;
   int n_ends;
   uint64_t fingerprint;
 };
 
-/* Every loader calls this after it has the strings and the steps: it fills in the rest (byte_id, later and first, the
- * fingerprint). */
+/* Completes a tokenizer that has its strings and steps: fills in byte_id, later, first and the fingerprint. Every
+ * loader calls it at the end. */
 dt_status tok_complete(tok *t, dt_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* The strings of a vocabulary and their ids, both ways. */
+/* Maps the strings of a vocabulary to their ids, and ids to strings. */
 #ifndef DT_VOCAB_H
 #define DT_VOCAB_H
 
@@ -24,20 +24,20 @@ typedef struct {
   size_t mask;
 } vocab;
 
-/* Room for ids below `size` and n strings of n_bytes together. */
+/* Allocates room for ids below `size` and for n strings of n_bytes bytes in total. */
 dt_status vocab_init(vocab *v, int size, size_t n, size_t n_bytes, dt_error *err);
 void vocab_free(vocab *v);
 
-/* Files a string that vocab_find does not know under an id without an entry, within the room. */
+/* Adds a string that is not in the vocabulary yet, for an id without an entry. There must be room. */
 void vocab_put(vocab *v, int32_t id, const char *string, size_t len, int of);
 
-/* The id of the string a followed by b; -1: there is none. */
+/* Returns the id of the string a followed by b; -1: there is none. */
 int32_t vocab_find(const vocab *v, const char *a, size_t a_len, const char *b, size_t b_len);
 
-/* The same among the model's own tokens. */
+/* The same, only among the model's own tokens. */
 int32_t vocab_model_id(const vocab *v, const char *string, size_t len);
 
-/* 0 <= id < size; not NUL-terminated. */
+/* Returns the string of an id, 0 <= id < size; not NUL-terminated. */
 const char *vocab_string(const vocab *v, int32_t id, size_t *len);
 
 #endif

@@ -1,4 +1,4 @@
-/* From one word to its tokens: see words.h. */
+/* Converts one word to tokens: see words.h. */
 #include "text/words.h"
 
 #include "text/alphabet.h"

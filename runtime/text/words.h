@@ -1,4 +1,4 @@
-/* From one word to its tokens: the word's symbols, which are bytes or characters, and their merging. */
+/* Converts one word to tokens: cuts it into symbols, which are bytes or characters, and merges them. */
 #ifndef DT_WORDS_H
 #define DT_WORDS_H
 
@@ -9,18 +9,18 @@
 
 typedef struct {
   bpe merges;
-  bool bytes;    /* symbols are bytes, and the vocabulary is written in GPT-2's alphabet; else they are characters */
-  bool fallback; /* characters: one that is no token becomes its bytes' <0xNN>, where all of them are tokens */
-  int32_t byte_id[256]; /* the symbol or the <0xNN> of each byte; -1: none */
+  bool bytes;           /* symbols are bytes, and the vocabulary uses GPT-2's alphabet; false: symbols are characters */
+  bool fallback;        /* a character without a token becomes the <0xNN> of its bytes, if all of these are tokens */
+  int32_t byte_id[256]; /* the symbol or the token <0xNN> of each byte; -1: none */
   bool whole;           /* a word that is a token is that token, whatever the merges say */
-  int32_t unknown;      /* a symbol that nothing stands for; -1: it is left out */
-  bool fuse_unknown;    /* a run of them is one token */
+  int32_t unknown;      /* the token for a symbol without a token; -1: such symbols are left out */
+  bool fuse_unknown;    /* a run of such symbols becomes one token */
 } word_model;
 
 /* Fills in byte_id according to m's bytes and fallback. */
 void words_find_bytes(word_model *m, const vocab *v);
 
-/* Memory that calls share; zero it first. One per thread. */
+/* Memory that calls reuse, one for each thread. Zero it first. */
 typedef struct {
   bpe_scratch merging;
   char *written; /* a word in the alphabet */

@@ -12,13 +12,13 @@
 #define SLOPE 20    /* for slope 1, or COUPLED */
 #define SHIFT 4     /* for shift 0 */
 #define SHARE 1     /* for share 1 */
-#define KEPT 2      /* times the evidence at the beginning: what a resumed learner keeps, at most, */
-#define SHARES 8    /* and as many times as much of shares */
+#define KEPT 2      /* a resumed learner keeps at most this many times the initial evidence, */
+#define SHARES 8    /* and for shares this many times as much again */
 #define COUPLED 0.7 /* slope of guesses made with the noise */
 #define AMONG 8     /* candidates compared for lean, and for share */
 #define LEAST_SHARE 0.05
 #define SUREST (1 - 1e-6)
-#define LEAST_OWN -100.0 /* the draft's own log-probability: a lower one says nothing */
+#define LEAST_OWN -100.0 /* least log-probability of the draft that is used: lower ones carry no information */
 
 static double clip(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
@@ -40,7 +40,7 @@ void dt_tree_learner_state(const dt_tree_learner *l, double state[DT_TREE_LEARNE
   memcpy(state, all, sizeof all);
 }
 
-/* Evidence of `times` beginnings at most. */
+/* Limits the evidence to `times` times the initial one. */
 static double evidence(double x, double first, double times) { return clip(x, first, times * first); }
 
 dt_tree_learner dt_tree_learner_resume(bool share, const double state[DT_TREE_LEARNER_STATE]) {
@@ -60,7 +60,7 @@ dt_tree_learner dt_tree_learner_resume(bool share, const double state[DT_TREE_LE
 
 dt_status dt_tree_calibrate_learned(dt_tree_learner *l, dt_tree *t, bool coupled, dt_error *err) {
   NEED(l, "learner");
-  if (l->slopes == SLOPE && l->slope == 1 && coupled) l->slope = COUPLED; /* as long as nothing is learned */
+  if (l->slopes == SLOPE && l->slope == 1 && coupled) l->slope = COUPLED; /* until something is learned */
   l->said_slope = l->slope, l->said_shift = l->shift, l->said_share = l->share;
   return dt_tree_calibrate(t, (dt_tree_calibration){SCALE, l->lean, l->slope, l->shift, l->share}, err);
 }

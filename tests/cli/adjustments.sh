@@ -71,7 +71,7 @@ it_refuses_what_makes_no_sense() {
   refuses 2 "echo needs a single answer \(got 2\)" ar -p a --answers 2 --temp 1 --logprobs 1 --echo --json r -q
   refuses 2 'min_tokens with ignore_eos' ar -p a --min-tokens 2 --ignore-eos -q
   refuses 2 '--min-tokens: 9 is more than the 8 tokens wanted' ar -p a --min-tokens 9 -n 8 -q
-  refuses 2 '--echo: of the prompt' ar -p a --echo --json r -q
+  refuses 2 '--echo: only log-probabilities of the prompt' ar -p a --echo --json r -q
   refuses 2 '--logprobs are written into the result' ar -p a --logprobs 1 -q
   refuses 2 "--logprobs: 21 is out of range: 0..20" ar -p a --logprobs 21 --json r
   refuses 2 "--logprobs: -1 is out of range: 0..20" ar -p a --logprobs -1 --json r
@@ -94,7 +94,7 @@ it_does_or_refuses_each_combination() {
       *--logprobs*chat) set -- 'chat does not take --logprobs and --echo' ;;
       *--answers*chat) set -- 'chat does not take --answers' ;;
       *--answers*--color) set -- '--color shows one text: give one prompt, and no --answers' ;;
-      *--min-tokens*--ignore-eos) set -- 'min_tokens with ignore_eos: no end-of-text stops the text' ;;
+      *--min-tokens*--ignore-eos) set -- 'min_tokens with ignore_eos: end-of-text does not end the text' ;;
       *) set -- ;;
       esac
       local run=(linear -p 'It was' --json r.json)

@@ -55,8 +55,8 @@ it_names_the_assistant_and_takes_it_under_its_other_names() {
 }
 it_refuses_what_it_does_not_do() {
   write_pair
-  refuses 2 '--draft-vocab: assistant is a draft head, which brings its own' linear "${pair[@]}" --draft-vocab 60 --text FACE
-  refuses 2 'assistant head, which reads what lies after the final norm' linear "${pair[@]}" --head-layers 1,2 --text FACE
-  refuses 2 'head: its |backbone_hidden_size is 60, the target has 256' linear -m "$models/mini-target" -md assistant --text FACE
+  refuses 2 '--draft-vocab: assistant is a draft head, which has its own' linear "${pair[@]}" --draft-vocab 60 --text FACE
+  refuses 2 'assistant head, which always reads the output of the final norm' linear "${pair[@]}" --head-layers 1,2 --text FACE
+  refuses 2 'head: its |backbone_hidden_size is 60, expected the target.s 256' linear -m "$models/mini-target" -md assistant --text FACE
 }
 run_tests

@@ -57,14 +57,14 @@ it_refuses_a_policy_with_drafts_without_a_draft_model() {
 
 it_refuses_an_exit_that_is_none() {
   refuses 2 '-md: exit:6 is out of range: exit:1 to exit:5 \(.*mini-target has 6 layers\)' rate -m "$models/mini-target" -md exit:6 --text hello
-  refuses 2 '-md: exit:all: a number of layers is expected, as in exit:8' rate -m "$models/mini-target" -md exit:all --text hello
+  refuses 2 '-md: exit:all: expected a number of layers, as in exit:8' rate -m "$models/mini-target" -md exit:all --text hello
 }
 
 it_refuses_a_second_draft_that_cannot_be_one() {
-  refuses 2 '-md2: exit:3 is a second draft, and there is no first: name it with --draft' rate -m "$models/mini-target" -md none -md2 exit:3 --text hello
+  refuses 2 '-md2: exit:3 is a second draft, but there is no first: give the first with --draft' rate -m "$models/mini-target" -md none -md2 exit:3 --text hello
   refuses 2 '-md2: exit:6 is out of range: exit:1 to exit:5' cascade -md2 exit:6 --text hello
   refuses 2 'nowhere' cascade -md2 "$PWD/nowhere" --text hello
-  refuses 2 'are draft heads, and the target keeps what one of them reads' cascade -m "$models/mini-target" -md "$models/mini-head" -md2 "$models/mini-head" --text hello
+  refuses 2 'are both draft heads, but only one of two drafts can be a head' cascade -m "$models/mini-target" -md "$models/mini-head" -md2 "$models/mini-head" --text hello
   damaged none
   sed -i -e 's/"!": 2,/"!": 4,/' -e 's/"#": 4,/"#": 2,/' damaged/tokenizer.json
   refuses 2 'damaged and .*mini-target have different tokenizers' cascade -md2 damaged --text hello
@@ -236,14 +236,14 @@ it_refuses_what_is_no_draft_vocabulary() {
   refuses 2 'nowhere' run vocab nowhere
 }
 it_refuses_unknown_weights() {
-  refuses 2 "weights: 'int4' is unknown to the backend cpu: f32 or q4 or q8" linear --text hello --weights int4
-  refuses 2 "--draft-weights: 'f16' is unknown to the backend cpu: f32 or q4 or q8" linear --text hello --draft-weights f16
-  refuses 2 "weights: '' is unknown to the backend cpu: f32 or q4 or q8" ar --text hello --weights ''
+  refuses 2 "weights: 'int4' is not supported by the backend cpu; supported: f32 or q4 or q8" linear --text hello --weights int4
+  refuses 2 "--draft-weights: 'f16' is not supported by the backend cpu; supported: f32 or q4 or q8" linear --text hello --draft-weights f16
+  refuses 2 "weights: '' is not supported by the backend cpu; supported: f32 or q4 or q8" ar --text hello --weights ''
 }
-it_refuses_an_unknown_cache_dtype() { refuses 2 "'f8' is unknown to the backend cpu: f16 or f32 or q8" linear --text hello --backend cpu --cache-dtype f8; }
+it_refuses_an_unknown_cache_dtype() { refuses 2 "'f8' is not supported by the backend cpu; supported: f16 or f32 or q8" linear --text hello --backend cpu --cache-dtype f8; }
 it_refuses_unknown_activations() {
-  refuses 2 "activations: '4' is unknown to the backend cpu: 8 or 16" linear --text hello --backend cpu --activations 4
-  refuses 2 "activations: '' is unknown to the backend cpu: 8 or 16" ar --text hello --backend cpu --activations ''
+  refuses 2 "activations: '4' is not supported by the backend cpu; supported: 8 or 16" linear --text hello --backend cpu --activations 4
+  refuses 2 "activations: '' is not supported by the backend cpu; supported: 8 or 16" ar --text hello --backend cpu --activations ''
 }
 it_refuses_an_empty_stop_string() { refuses 2 '--stop: expected' ar --text hello --stop ''; }
 

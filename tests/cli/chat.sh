@@ -29,7 +29,7 @@ it_reads_the_template_of_the_model() {
   succeeds ar --chat -m model -p hi -n 20 -q
   same_text expected stdout
   echo '{{ unknown }}' >model/chat_template.jinja # takes precedence over the other file
-  refuses 2 'model: its chat template is none that is known: give --template NAME \(phi4, ' ar --chat -m model -p hi
+  refuses 2 'model: its chat template is unknown: give --template NAME \(phi4, ' ar --chat -m model -p hi
   echo "{{'<|im_start|>'}}" >model/chat_template.jinja
   succeeds ar --chat -m model -p hi -n 20 -q
   same_text expected stdout
@@ -92,8 +92,8 @@ it_reads_the_template_of_a_gguf_file() {
   "$dtrun" run "$source_dir/tests/cli/result.lua" r.json finish_reason=eos || fail 'the end of the answer'
 }
 it_refuses_templates_and_options_that_do_not_fit() {
-  refuses 2 "no chat template 'alpaca': phi4, smollm3, chatml, llama2, " ar --template alpaca -p hi
-  refuses 2 'the chat template mistral takes no system text' ar --template mistral --system x -p hi
+  refuses 2 "no chat template 'alpaca'; available: phi4, smollm3, chatml, llama2, " ar --template alpaca -p hi
+  refuses 2 'the chat template mistral does not allow a system text' ar --template mistral --system x -p hi
   refuses 2 'chat does not take --prompt, --text and --prompts: questions are typed' chat --template chatml -p hi
   refuses 2 'chat does not take --json' chat --template chatml --json r.json
   refuses 2 'mini-target has no chat template' chat
@@ -200,7 +200,7 @@ it_takes_another_system_text() {
   "$dtrun" ar --template chatml --system 'Be brief.' -p 'Hello there' -n 9 -q >expected || fail ar
   [ "$(answers c.json 2)" = "$(cat expected)" ] || fail 'not the answer with that system text'
   printf '%s\n' '/system Be brief.' 'Hello there' '/save d.json' | succeeds chat ar --template mistral -n 2 -q
-  says_in_one_line 'the chat template mistral takes no system text'
+  says_in_one_line 'the chat template mistral does not allow a system text'
   [ "$(answers d.json)" -eq 2 ] || fail 'a system text that was refused'
 }
 it_forgets_under_both_names_and_ends_under_all() {

@@ -22,24 +22,24 @@ it_takes_the_CPU_where_there_is_no_device() {
 it_says_why_it_takes_the_CPU_beside_a_GPU() {
   faults '-1 1e12 -1'
   succeeds ar "${prompt[@]}"
-  grep -qx 'dtrun: the GPU is not used: its driver is for CUDA 12.4, this dtrun needs one for CUDA 13.0' stderr || fail "not said: $(<stderr)"
+  grep -qx 'dtrun: the GPU is not used: its driver supports CUDA 12.4, but this dtrun needs CUDA 13.0' stderr || fail "not said: $(<stderr)"
   succeeds ar "${prompt[@]}" --backend cpu
-  ! grep -q 'without the GPU' stderr || fail 'said where the CPU was asked for'
+  ! grep -q 'the GPU is not used' stderr || fail 'said where the CPU was asked for'
   faults '-2 1e12 -1'
   succeeds ar "${prompt[@]}"
-  ! grep -q 'without the GPU' stderr || fail 'said where there is no driver'
+  ! grep -q 'the GPU is not used' stderr || fail 'said where there is no driver'
 }
 it_names_the_types_that_it_takes() {
   faults '1 1e12 -1'
-  refuses 2 "weights: 'q8' was asked for, but the backend cuda takes them only as they are" ar --backend cuda --weights q8 "${prompt[@]}"
-  refuses 2 "--draft-weights: 'q4' was asked for, but the backend cuda takes them only as they are" \
+  refuses 2 "weights: 'q8' is not possible: the backend cuda cannot round weights" ar --backend cuda --weights q8 "${prompt[@]}"
+  refuses 2 "--draft-weights: 'q4' is not possible: the backend cuda cannot round weights" \
     linear --backend cuda --draft-weights q4 "${prompt[@]}"
-  refuses 2 "--draft-vocab: a GPU has none .--backend cpu has" linear --backend cuda --draft-vocab 600 "${prompt[@]}"
-  local none='the backend cuda has no penalties, biases, grammars, min_tokens or log-probabilities .--backend cpu has.$'
+  refuses 2 "--draft-vocab: the CUDA backend does not support it .--backend cpu does" linear --backend cuda --draft-vocab 600 "${prompt[@]}"
+  local none='the backend cuda does not support penalties, biases, grammars, min_tokens or log-probabilities .--backend cpu does.$'
   refuses 2 "$none" ar --backend cuda --repeat-penalty 1.2 "${prompt[@]}"
   refuses 2 "$none" ar --backend cuda --grammar 'root ::= "a"' "${prompt[@]}"
   refuses 2 "$none" ar --backend cuda --logprobs 1 --json r.json "${prompt[@]}"
-  refuses 2 "'f16' is unknown to the backend cuda: 16-bit or q8" ar --backend cuda --cache-dtype f16 "${prompt[@]}"
+  refuses 2 "'f16' is not supported by the backend cuda; supported: 16-bit or q8" ar --backend cuda --cache-dtype f16 "${prompt[@]}"
 }
 # falls_back PATTERN ARGUMENTS...: without --backend the CPU generates the text, and one line that matches PATTERN says why.
 falls_back() {
@@ -54,17 +54,17 @@ falls_back() {
 it_takes_the_CPU_for_what_the_GPU_refuses() {
   faults '1 1e12 -1'
   local small=(-m "$models/mini-draft") # which loads in less time
-  local golden=$source_dir/tests/golden/logits lacks='the backend cuda has no penalties, biases, grammars, min_tokens or log-prob'
+  local golden=$source_dir/tests/golden/logits lacks='the backend cuda does not support penalties, biases, grammars, min_tokens or log-prob'
   falls_back 'model: it has scales of the stream, which a GPU does not compute .--backend cpu does.$' ar -m "$golden/gguf_gemma3/model.gguf" -p dog
   falls_back 'model: it has experts, which a GPU does not compute' ar -m "$golden/gguf_mixtral/model.gguf" -p dog
   falls_back "$lacks" ar -p It --json-schema '{"enum": ["a letter", "a dog"]}'
   falls_back "$lacks" linear -p It --regex '[a-z ]{9}'
   falls_back "$lacks" linear -p It --repeat-penalty 1.3
   falls_back "$lacks" ar -p It --logprobs 1 --json logs.json
-  falls_back "weights: 'q8' was asked for, but the backend cuda" linear -p It --weights q8
-  falls_back 'draft_vocab: a GPU has none' linear "${small[@]}" -md "$models/mini-draft" -p It --draft-vocab 600
-  falls_back 'draft: the backend cuda has no exit:1' linear "${small[@]}" -p It -md exit:1
-  falls_back "cache_dtype: 'f32' is unknown to the backend cuda: 16-bit or q8" ar -p It --cache-dtype f32
+  falls_back "weights: 'q8' is not possible: the backend cuda" linear -p It --weights q8
+  falls_back 'draft_vocab: the CUDA backend does not support it' linear "${small[@]}" -md "$models/mini-draft" -p It --draft-vocab 600
+  falls_back 'draft: the backend cuda does not support exit:1' linear "${small[@]}" -p It -md exit:1
+  falls_back "cache_dtype: 'f32' is not supported by the backend cuda; supported: 16-bit or q8" ar -p It --cache-dtype f32
   faults '1 4e6 -1'
   falls_back 'out of GPU memory: the weights needs' ar -p It
   faults '1 1e12 40'
@@ -81,7 +81,7 @@ it_takes_the_CPU_for_a_driver_that_says_what_it_needs() {
 }
 it_reports_what_no_backend_takes() {
   faults '1 1e12 -1'
-  refuses 2 "weights: 'int4' is unknown to the backend cpu" ar --weights int4 "${prompt[@]}"
+  refuses 2 "weights: 'int4' is not supported by the backend cpu" ar --weights int4 "${prompt[@]}"
   refuses 2 'no such file: nowhere.gguf' ar -m nowhere.gguf "${prompt[@]}"
 }
 it_tells_the_doctor_which_backends_there_are_and_why_not_the_GPU() {
@@ -102,9 +102,9 @@ it_runs_draft_heads() {
   succeeds linear --compare ar --rounds 1 --temp 0.8 --top-p 0.95 -s 7 "${pair[@]}" --json result.json
   grep -q '"draft_head":[[:space:]]*"eagle3, layers 2,3,5"' result.json || fail 'another head'
   succeeds linear --cache-dtype q8 --compare ar --rounds 1 "${pair[@]}"
-  refuses 2 "--draft-weights: 'q8' was asked for, but the backend cuda takes them only as they are" linear --draft-weights q8 "${pair[@]}"
+  refuses 2 "--draft-weights: 'q8' is not possible: the backend cuda cannot round weights" linear --draft-weights q8 "${pair[@]}"
   succeeds cascade -md2 "$models/mini-draft" --compare ar --rounds 1 "${pair[@]}" # a head and a draft model
-  refuses 2 '-md2: the backend cuda has no exit:2 .--backend cpu has' cascade -md2 exit:2 "${pair[@]}"
+  refuses 2 '-md2: the backend cuda does not support exit:2 .--backend cpu does' cascade -md2 exit:2 "${pair[@]}"
   rm -r head && mkdir head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head medusa || fail 'make_head.lua'
   succeeds dynatree --compare ar --rounds 1 "${pair[@]}"
 }

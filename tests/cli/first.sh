@@ -34,7 +34,7 @@ commands() {
 2|nowhere|-m nowhere -p hello
 2|nowhere.gguf|-m nowhere.gguf -p hello
 2|dtrun pull o/n|-m o/n -p hello
-2|is a draft head: name its target with --target|-m $models/smollm2-head -p hello
+2|is a draft head, not a target: give it with --draft, and its target with --target|-m $models/smollm2-head -p hello
 2|no config.json in|-m $source_dir/tests -p hello
 2|none was found here that is made for|linear -m $models/mini-draft -p hello
 2|give --draft DIR|linear -m $models/mini-target --draft none -p hello

@@ -123,7 +123,7 @@ END
     same_text plain stdout
   done
   tr -d ' \n' <plain | grep -qE '^\{"name":"[^"]*",("tags":\[[^]]*\],)?"next":(null|\{.*\})\}$' || fail "$(cat plain)"
-  refuses 2 'the keyword multipleOf is not known' ar -p hello -j '{"multipleOf": 3}'
+  refuses 2 'the keyword multipleOf is not supported' ar -p hello -j '{"multipleOf": 3}'
   refuses 2 'give only one of them' ar -p hello -j '{}' --grammar 'root ::= "a"'
 }
 it_holds_the_text_to_an_expression() {

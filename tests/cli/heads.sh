@@ -74,7 +74,7 @@ it_generates_what_plain_decoding_does_with_a_medusa_head() {
   done
   with_head linear --text hello -n 5 -q --json r.json
   reads '"medusa, final norm"'
-  refuses 2 '--head-layers: head is a Medusa head, which reads what lies after the final norm' linear --text hello -m "$models/mini-target" -md head --head-layers 1,2,3 --backend cpu
+  refuses 2 '--head-layers: head is a Medusa head, which always reads the output of the final norm' linear --text hello -m "$models/mini-target" -md head --head-layers 1,2,3 --backend cpu
   sed -i 's/"1.1.weight"/"2.1.weight"/' head/medusa_lm_head.safetensors
   with_head linear --text hello -n 5 -q # one distance fewer
   sed -i 's/"0.1.weight"/"3.1.weight"/' head/medusa_lm_head.safetensors
@@ -106,7 +106,7 @@ it_takes_medusa_heads_of_sixteen_distances_and_four_blocks() {
   make_medusa 16 4
   with_head linear --set K=17 --text 'The old man' -n 16 -q --compare ar --rounds 1
   make_medusa 17
-  is_refused 'it guesses at more than 16 distances, which is the most that is supported'
+  is_refused 'it guesses at more than 16 distances, the maximum'
   make_medusa 1 5
   is_refused 'medusa_num_layers: expected a whole number from 1 to 4'
 }
@@ -177,18 +177,18 @@ it_says_what_the_head_reads() {
 it_refuses_layers_that_there_are_not() {
   make_head
   for layers in 0,3,7 -1,3,5 1,,2 '1,2,' a '' 1,2,3,4,5,6,1,2,3 '1 2 3' 1.5,2,3; do
-    refuses 2 'head: head_layers: expected up to 8 numbers of layers from 0 to 6, as in 2,3,3' linear --text hello -m "$models/mini-target" -md head --head-layers "$layers" --backend cpu
+    refuses 2 'head: head_layers: expected up to 8 layers from 0 to 6 whose inputs the head reads, as in 2,3,3' linear --text hello -m "$models/mini-target" -md head --head-layers "$layers" --backend cpu
   done
-  refuses 2 'head: its fc reads 768 numbers of the target, of which 2 layers. inputs have 512' linear --text hello -m "$models/mini-target" -md head --head-layers 1,2 --backend cpu
-  refuses 2 '--head-layers: .*mini-draft is a model, and no draft head' linear --text hello --head-layers 1,2,3 --backend cpu
+  refuses 2 'head: its fc reads 768 numbers, but the inputs of 2 layers of the target have 512' linear --text hello -m "$models/mini-target" -md head --head-layers 1,2 --backend cpu
+  refuses 2 '--head-layers: .*mini-draft is a model, not a draft head' linear --text hello --head-layers 1,2,3 --backend cpu
 }
 it_refuses_what_a_head_cannot_serve() {
   make_head
-  refuses 2 'head is a draft head: name its target with --target' ar --text hello -m head
-  refuses 2 'head: its fc reads 768 numbers of the target, of which 3 layers. inputs have 384' linear --text hello -m "$models/mini-draft" -md head --head-layers 0,1,2 --backend cpu
-  refuses 2 '--draft-vocab: head is a draft head, which brings its own' linear --text hello -m "$models/mini-target" -md head --draft-vocab 500 --backend cpu
+  refuses 2 'head is a draft head, not a target: give it with --draft, and its target with --target' ar --text hello -m head
+  refuses 2 'head: its fc reads 768 numbers, but the inputs of 3 layers of the target have 384' linear --text hello -m "$models/mini-draft" -md head --head-layers 0,1,2 --backend cpu
+  refuses 2 '--draft-vocab: head is a draft head, which has its own' linear --text hello -m "$models/mini-target" -md head --draft-vocab 500 --backend cpu
   rm head/model.safetensors && : >head/pytorch_model.bin
-  refuses 2 'head/pytorch_model.bin is a pickle, which is not read: scripts/training/convert_head.py makes model.safetensors' linear --text hello -m "$models/mini-target" -md head --backend cpu
+  refuses 2 'head/pytorch_model.bin is a pickle, which dtrun does not read: scripts/training/convert_head.py makes model.safetensors' linear --text hello -m "$models/mini-target" -md head --backend cpu
 }
 # changed FROM TO: changes a text in config.json
 changed() {
@@ -204,9 +204,9 @@ it_says_what_is_wrong_with_a_head() {
     changed "$from" "$to"
     is_refused "$pattern"
   done <<'END'
-"num_hidden_layers": 1|"num_hidden_layers": 2|num_hidden_layers is 2: draft heads of one layer
-"model_type": "llama"|"model_type": "gemma2"|model_type "gemma2": a draft head.s layer is one of Llama, Mistral or Qwen
-\[1, 2, 4\]|[1, 2, 6]|eagle_aux_hidden_state_layer_ids: expected up to 8 numbers of layers from 0 to 6
+"num_hidden_layers": 1|"num_hidden_layers": 2|num_hidden_layers is 2, expected 1: only draft heads with one layer
+"model_type": "llama"|"model_type": "gemma2"|model_type "gemma2": not supported in a draft head, whose layer must be that of Llama, Mistral or Qwen
+\[1, 2, 4\]|[1, 2, 6]|eagle_aux_hidden_state_layer_ids: expected up to 8 layers from 0 to 6
 \[1, 2, 4\]|[]|eagle_aux_hidden_state_layer_ids: expected up to 8 numbers
 \[1, 2, 4\]|"1"|eagle_aux_hidden_state_layer_ids: expected up to 8 numbers
 "draft_vocab_size": 600|"draft_vocab_size": 601|lm_head.weight: found shape .600, 32., expected .601, 32.
@@ -216,7 +216,7 @@ it_says_what_is_wrong_with_a_head() {
 "num_attention_heads": 4|"num_attention_heads": 3|heads
 "eagle_config"|"norm_before_fc": true, "eagle_config"|tensor input_norm.weight is missing
 "eagle_config"|"fc_norm": true, "eagle_config"|tensor fc_norm.0.weight is missing
-"eagle_config"|"fc_norm": true, "norm_before_fc": true, "eagle_config"|norm_before_fc and fc_norm: expected one of them
+"eagle_config"|"fc_norm": true, "norm_before_fc": true, "eagle_config"|norm_before_fc and fc_norm: expected only one of them
 "eagle_config"|"norm_before_residual": 1, "eagle_config"|norm_before_residual: expected true or false
 END
   rm -rf head && cp -r whole head && echo '{"medusa_num_heads": 5, "medusa_num_layers": 1}' >head/config.json
@@ -231,7 +231,7 @@ END
   rm -rf head && cp -r whole head && sed -i 's/"d2t"/"d3t"/' head/model.safetensors
   is_refused 'tensor d2t is missing: lm_head.weight has 600 of 4096 ids'
   rm -rf head && cp -r whole head && sed -i 's/"lm_head.weight"/"ml_head.weight"/' head/model.safetensors
-  is_refused 'it has no lm_head.weight of its own, and the target.s have 256 numbers'
+  is_refused 'it has no lm_head.weight of its own, and cannot use the target.s, whose rows have 256 numbers'
   for size in 0 7 100 1000 100000; do
     rm -rf head && cp -r whole head && truncate -s "$size" head/model.safetensors
     is_refused 'model.safetensors'

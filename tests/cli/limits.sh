@@ -59,8 +59,8 @@ it_refuses_grammars_that_ask_for_too_much() {
     says_in_one_line "$1" "$2"
   }
   nested() { many "$1" '{"items":' && printf true && many "$1" '}'; }
-  nested 400 >deep.json && tells 'more than 100 schemas in each other' --json-schema-file deep.json
-  nested 1001 >deep.json && tells 'too many brackets in each other' --json-schema-file deep.json
+  nested 400 >deep.json && tells 'more than 100 nested schemas' --json-schema-file deep.json
+  nested 1001 >deep.json && tells 'brackets are nested too deeply' --json-schema-file deep.json
   { printf '{"enum":[' && many 49000 '1,' && printf '1]}'; } >values.json && tells 'more than 100000 bytes' --json-schema-file values.json
   { printf '{"enum":[' && many 500000 '1,' && printf '1]}'; } >values.json && tells 'at most 100000' --json-schema-file values.json
   { printf '{"enum":[' && many 1000000 '1,' && printf '1]}'; } >values.json && tells 'more than 1048576' --json-schema-file values.json
@@ -74,9 +74,9 @@ it_refuses_grammars_that_ask_for_too_much() {
   tells 'more than 262144 parts' --regex '(a{200000}){100000}'
   tells 'more than 200 parentheses' --regex "$(many 100000 '(')"
   tells 'more than 100000 bytes' --regex "$(many 25000 '[a-]')"
-  tells '100001 bytes, at most 100000' --regex "$(many 100001 a)"
+  tells '100001 bytes, the maximum is 100000' --regex "$(many 100001 a)"
   tells 'more than 100000 bytes' --regex "$(many 33000 'a|b')"
-  tells 'nothing stands before this' --regex "$(many 50000 '*')"
+  tells 'there is nothing before this' --regex "$(many 50000 '*')"
   run under "${memory[@]}" -s 1024 -- ar -p hello -n 4 -q --regex '((a{0,1000}){0,1000}){0,1000}' # it can be read, but has too many states
   [ "$status" -eq 2 ] || fail "exit status $status, expected 2"
   says_in_one_line 'more than 4096 ways'

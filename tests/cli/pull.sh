@@ -55,7 +55,7 @@ it_brings_a_model_that_gives_the_same_tokens() {
   serve
   pulls
   [ "$(<stdout)" = "$entry/snapshots/$commit" ] || fail "printed $(<stdout)"
-  [ "$(tail -n 1 stderr)" = 'dtrun: it answers to -m o/mini' ] || fail 'its name is not said'
+  [ "$(tail -n 1 stderr)" = 'dtrun: run it with -m o/mini' ] || fail 'its name is not said'
   grep -q 'model.safetensors: 100 %' stderr || fail 'no progress told'
   [ "$(readlink $entry/snapshots/$commit/model.safetensors)" = "../../blobs/$(basename "$weights")" ] || fail 'the layout'
   succeeds ar -m o/mini --text 'It was a dark night' -n 30 -q
@@ -74,12 +74,12 @@ it_brings_a_model_that_gives_the_same_tokens() {
 it_goes_on_where_it_was_broken_off() {
   serve
   goes break 500000
-  fails_with 1 'the connection to localhost broke off: .*'
+  fails_with 1 'the connection to localhost was interrupted: .*'
   [ "$(stat -c %s "$weights.incomplete")" -eq 500000 ] || fail 'what came is not kept'
   refuses 2 'o/mini is neither here nor in hub: dtrun pull o/mini downloads it$' ar -m o/mini --text hello
   rm mode
   pulls
-  grep -q 'model.safetensors: 13.7 MB, goes on at 0.5 MB' stderr || fail 'begun anew'
+  grep -q 'model.safetensors: 13.7 MB, continues at 0.5 MB' stderr || fail 'begun anew'
   [ "$(requests 'other GET .*model.safetensors - bytes=500000-$')" -eq 1 ] || fail "no range: $(<log)"
 }
 it_begins_a_broken_connection_again_by_itself() {
@@ -93,7 +93,7 @@ it_begins_anew_where_the_server_knows_no_ranges() {
   for how in norange norange416; do
     rm -rf hub
     goes break 500000
-    fails_with 1 'broke off'
+    fails_with 1 'was interrupted'
     goes $how
     if [ $how = norange ]; then
       pulls
@@ -103,62 +103,62 @@ it_begins_anew_where_the_server_knows_no_ranges() {
   done
   rm -rf hub
   goes break 500000
-  fails_with 1 'broke off'
+  fails_with 1 'was interrupted'
   goes anew 2000000 # no more comes than had come before
-  fails_with 1 'broke off'
+  fails_with 1 'was interrupted'
   [ "$(requests 'other GET .*model.safetensors - bytes=2000000-')" -eq 1 ] || fail "tried in vain: $(<log)"
   goes part
-  fails_with 1 'model.safetensors: the server sends another part than was asked for: refused'
+  fails_with 1 'model.safetensors: the server sent another part than requested: refused'
 }
 it_refuses_what_is_not_what_was_told() {
   serve
   goes wrong
-  fails_with 1 'model.safetensors: what came has the hash [0-9a-f]{12}.., expected [0-9a-f]{12}..: removed, pull it again'
+  fails_with 1 'model.safetensors: the downloaded file has the hash [0-9a-f]{12}.., expected [0-9a-f]{12}.., and was removed: pull it again'
   [ ! -e "$weights" ] && [ ! -e "$weights.incomplete" ] || fail 'a wrong file stays'
   goes short
-  fails_with 1 'the server ended after [0-9]+ of the [0-9]+ bytes that it told of'
+  fails_with 1 'the server stopped after [0-9]+ of the [0-9]+ bytes that it announced'
   goes more
-  fails_with 1 'the server sends more than the [0-9]+ bytes that it told of: refused'
+  fails_with 1 'the server sent more than the [0-9]+ bytes that it announced: refused'
   for how in nohash badhash; do
     goes $how
-    fails_with 1 'model.safetensors: the server tells no size or no hash of it'
+    fails_with 1 'model.safetensors: the server sends no size or no hash of it'
   done
   goes size x
-  fails_with 1 'tells no size'
+  fails_with 1 'sends no size'
   rm -rf hub
   goes size 13680865 # one byte more than it has
-  fails_with 1 'the server ended after 13680864 of the 13680865 bytes'
+  fails_with 1 'the server stopped after 13680864 of the 13680865 bytes'
   goes size 13680863
-  fails_with 1 'the server sends more than the 13680863 bytes'
+  fails_with 1 'the server sent more than the 13680863 bytes'
   head -c 13680864 /dev/zero >"$weights.incomplete" # what is here already may be wrong too
   rm mode
-  fails_with 1 'what came has the hash'
+  fails_with 1 'the downloaded file has the hash'
   pulls
 }
 it_keeps_what_fits_on_a_full_disk() {
   serve
   goes fits
-  (ulimit -f 5000 && fails_with 1 'model.safetensors: File too large after 5.1 MB, which stay: make room, then dtrun pull goes on') || exit 1
+  (ulimit -f 5000 && fails_with 1 'model.safetensors: File too large after 5.1 MB, which are kept: free disk space, then dtrun pull continues') || exit 1
   [ "$(stat -c %s "$weights.incomplete")" -eq 5120000 ] || fail 'what came is not kept'
   pulls
   [ "$(requests 'other GET .*model.safetensors - bytes=5120000-$')" -eq 1 ] || fail 'begun anew'
   rm -rf hub
   goes size 99999999999999999
-  fails_with 1 'hub: 2[0-9]+\.[0-9]+ GB are to come, and .* are free'
+  fails_with 1 'hub: the download needs 2[0-9]+\.[0-9]+ GB, but only .* are free'
   goes size 9223372036854775807
   fails_with 1 'are free'
   rm -rf hub && mkdir hub
   goes fits
   unshare -m true 2>/dev/null || { echo '  skipped in part: no small file system can be mounted here'; return 0; }
   run unshare -m bash -c "mount -t tmpfs -o size=8m none hub && exec '$dtrun' pull o/mini"
-  [ "$status" -eq 1 ] && grep -qE '^dtrun: hub: 13\.8 MB are to come, and [0-9.]+ MB are free$' stderr || fail 'a full file system'
+  [ "$status" -eq 1 ] && grep -qE '^dtrun: hub: the download needs 13\.8 MB, but only [0-9.]+ MB are free$' stderr || fail 'a full file system'
 }
 it_bounds_silence_and_slowness() {
   serve
   export DTRUN_PULL_STALL_SECONDS=3
   for how in silent 'stall 200000' drip; do
     goes "$how"
-    fails_with 1 '(127.0.0.1|localhost) stalls: less than 1024 bytes a second came for 3 s \(DTRUN_PULL_STALL_SECONDS\)'
+    fails_with 1 '(127.0.0.1|localhost) stalled: less than 1024 bytes per second for 3 s \(DTRUN_PULL_STALL_SECONDS\)'
   done
   [ "$(stat -c %s "$weights.incomplete")" -ge 200000 ] || fail 'what came before is not kept'
   for seconds in 0 -1 x 86401 1.5; do
@@ -168,11 +168,11 @@ it_bounds_silence_and_slowness() {
 it_bounds_headers_redirects_and_lists() {
   serve
   goes headers
-  fails_with 1 'more than 65536 bytes of headers came: refused'
+  fails_with 1 'the server sent more than 65536 bytes of headers: refused'
   goes redirects
   fails_with 1 'more than 10 redirects: refused'
   goes listing
-  fails_with 1 'an answer of more than 16777216 bytes: refused'
+  fails_with 1 'the server sent an answer of more than 16777216 bytes: refused'
   goes garbage '[]'
   fails_with 1 'o/mini: the list of files: expected one JSON object'
   goes garbage '{"sha":"0123456789","siblings":{}}'
@@ -182,7 +182,7 @@ it_bounds_headers_redirects_and_lists() {
     fails_with 1 "has no commit"
   done
   goes garbage '{"sha":"0123456789","siblings":[{}]}'
-  fails_with 1 'the list of files has one without a name'
+  fails_with 1 'the list of files contains a file without a name'
 }
 it_refuses_names_that_climb_out() {
   serve
@@ -190,7 +190,7 @@ it_refuses_names_that_climb_out() {
     goes name "$name"
     echo "name ${name//\\\\/\\}" >mode
     [ -n "$name" ] || echo 'garbage {"sha":"0123456789","siblings":[{"rfilename":""}]}' >mode
-    fails_with 1 "a file called '.*' would not stay in its folder: refused"
+    fails_with 1 "the file '.*' would be outside of the model's folder: refused"
   done
   printf 'name a\\u0000b' >mode
   fails_with 1 'the list of files: .*u0000|NUL'
@@ -200,29 +200,29 @@ it_refuses_ids_that_climb_out() {
   export HF_ENDPOINT=http://127.0.0.1:1
   for id in ../x a/.. ./b a/b/c /a/b a//b a/ 'a/b:' 'a b/c' 'a/b%2f' 'a/b?x' $'a/b\n' 'a--b/c' 'a\b/c' "$(printf '%0200d/x' 0)"; do
     run "$dtrun" pull "$id"
-    [ "$status" -eq 2 ] && [ "$(wc -l <stderr)" -eq 1 ] && grep -q "is no id of a model, as OWNER/NAME or OWNER/NAME:Q4_K_M$" stderr || fail "'$id': $status"
+    [ "$status" -eq 2 ] && [ "$(wc -l <stderr)" -eq 1 ] && grep -q "is not the id of a model, such as OWNER/NAME or OWNER/NAME:Q4_K_M$" stderr || fail "'$id': $status"
   done
   [ ! -e hub ] || fail 'something was made'
 }
 it_tells_what_a_status_means() {
   serve
   goes status 401
-  fails_with 2 'o/mini: the server wants a token \(401\), or there is no such model: HF_TOKEN, or hf auth login'
+  fails_with 2 'o/mini: there is no such model, or the server requires a token \(401\): set HF_TOKEN, or run hf auth login'
   goes status 403
-  fails_with 2 "o/mini: the server does not allow it \(403\): accept the model's terms on its page"
+  fails_with 2 "o/mini: the server denies access \(403\): accept the model's terms on its web page"
   goes status 404
-  fails_with 2 'o/mini: there is no such thing on the server \(404\)'
+  fails_with 2 'o/mini: not found on the server \(404\)'
   goes status 429
-  fails_with 1 'o/mini: the server has had too many requests \(429\): try again later'
+  fails_with 1 'o/mini: too many requests \(429\): try again later'
   goes status 500
   fails_with 1 'o/mini: the server answered with status 500: try again later'
   goes status 403-files
-  fails_with 2 'config.json: the server does not allow it \(403\)'
+  fails_with 2 'config.json: the server denies access \(403\)'
   rm mode
   touch mode
-  fails_with 2 'o/other: there is no such thing on the server \(404\)' o/other
-  HF_ENDPOINT=http://127.0.0.1:1 fails_with 1 'no way to 127.0.0.1: '
-  HF_ENDPOINT=http://nowhere.invalid fails_with 1 'no way to nowhere.invalid: '
+  fails_with 2 'o/other: not found on the server \(404\)' o/other
+  HF_ENDPOINT=http://127.0.0.1:1 fails_with 1 'cannot reach 127.0.0.1: '
+  HF_ENDPOINT=http://nowhere.invalid fails_with 1 'cannot reach nowhere.invalid: '
   for endpoint in ftp://127.0.0.1 127.0.0.1 file:///etc http://; do HF_ENDPOINT=$endpoint fails_with 2 "HF_ENDPOINT '.*': expected an address"; done
 }
 it_shows_its_token_to_the_endpoint_only() {
@@ -243,7 +243,7 @@ it_shows_its_token_to_the_endpoint_only() {
   HF_TOKEN=hf_secret fails_with 1 'redirects'
   [ "$(requests '^own .* hf_secret ')" -ge 1 ] && [ "$(requests '^other .*hf_')" -eq 0 ] && [ "$(requests '^other ')" -ge 1 ] || fail "leave: $(<log)"
   goes fits
-  HF_TOKEN=$'a\nX-Bad: 1' fails_with 2 'HF_TOKEN holds no token: expected one word of printable characters'
+  HF_TOKEN=$'a\nX-Bad: 1' fails_with 2 'HF_TOKEN contains no token: expected one word of printable characters'
   HF_TOKEN=hf_secret HF_ENDPOINT=http://127.0.0.1:1 fails_with 1 'no way'
   grep -q hf_secret stderr && fail 'told'
   true
@@ -279,8 +279,8 @@ it_takes_one_gguf_file_of_several() {
   touch mode
   fails_with 2 'o/gguf has no Q5_K: name one, as in o/gguf:FILE: Q8_0/m.gguf, m-Q2_K.gguf, m-Q4_K_M.gguf$' o/gguf:Q5_K
   fails_with 2 'o/gguf: 3 files are m: name one' o/gguf:m
-  fails_with 2 'o/none holds no .gguf file, and no config.json with \*.safetensors' o/none
-  fails_with 2 'o/mini holds no .gguf file$' o/mini:Q4_K_M
+  fails_with 2 'o/none contains no .gguf file, and no config.json with \*.safetensors' o/none
+  fails_with 2 'o/mini contains no .gguf file$' o/mini:Q4_K_M
   fails_with 2 'o/split lacks m-Q4_0-00002-of-00003.gguf, part 2 of 3 of a model' o/split:Q4_0
   rm served/o/gguf/m-Q4_K_M.gguf
   fails_with 2 'o/gguf has no Q4_K_M: name one' o/gguf
@@ -333,13 +333,13 @@ it_waits_for_another_pull_of_the_same_file() {
   "$dtrun" pull o/mini >second 2>&1 &
   local two=$!
   for _ in $(seq 3000); do
-    grep -qs 'model.safetensors: another pull brings it, waiting' second && break
+    grep -qs 'model.safetensors: waiting for another pull, which downloads it' second && break
     sleep 0.02
   done
   rm mode
   wait $one || fail "the first: $(<first)"
   wait $two || fail "the second: $(<second)"
-  grep -q 'another pull brings it, waiting' second || fail 'it does not wait'
+  grep -q 'waiting for another pull, which downloads it' second || fail 'it does not wait'
   is_whole
   [ "$(requests 'other GET .*model.safetensors')" -eq 1 ] || fail 'brought twice'
 }
@@ -352,10 +352,10 @@ it_ends_at_ctrl_c_and_goes_on_later() {
   kill -TERM $one
   wait $one
   [ $? -eq 130 ] || fail 'another exit status'
-  [ "$(tail -n 1 said)" = 'dtrun: interrupted: dtrun pull o/mini goes on from there' ] || fail "$(<said)"
+  [ "$(tail -n 1 said)" = 'dtrun: interrupted: dtrun pull o/mini continues from there' ] || fail "$(<said)"
   rm mode
   pulls
-  grep -q 'goes on at' stderr || fail 'begun anew'
+  grep -q 'continues at' stderr || fail 'begun anew'
 }
 it_draws_a_bar_on_a_terminal() {
   command -v script >/dev/null || { echo '  skipped: no script(1)'; return 0; }

@@ -143,7 +143,7 @@ it_says_which_rank_lacks_the_model() {
   cp "$models"/mini-draft/* other/m
   for folder in there other; do
     run timeout 100 mpirun -n 1 --wdir "$PWD/here" "$dtrun" ar -t 1 -p x -n 4 --target m : -n 1 --wdir "$PWD/$folder" "$dtrun"
-    says_one_line 2 "rank 1 on $(uname -n): .*$([ $folder = there ] && echo 'm' || echo 'm is another model here than it is for rank 0')"
+    says_one_line 2 "rank 1 on $(uname -n): .*$([ $folder = there ] && echo 'm' || echo 'm is another model here than on rank 0')"
   done
 }
 
@@ -161,11 +161,11 @@ it_tells_a_byte_that_is_another_one_in_a_copy() {
   same_text expected stdout
   printf '\x01' | dd of=two/m/model.safetensors bs=1 seek=1500000 conv=notrunc status=none
   run "${apart[@]}"
-  says_one_line 2 "rank 1 on $(uname -n): m/model.safetensors: tensor embed_out.weight is another one there than it is for rank 0"
+  says_one_line 2 "rank 1 on $(uname -n): m/model.safetensors: tensor embed_out.weight is different from rank 0's"
   [ ! -s stdout ] || fail 'tokens'
   echo >>two/m/tokenizer.json
   run "${apart[@]}"
-  says_one_line 2 "rank 1 on $(uname -n): m/tokenizer.json is another file here than it is for rank 0"
+  says_one_line 2 "rank 1 on $(uname -n): m/tokenizer.json is different from rank 0's file"
 }
 
 # Prints the process ids of what this test runs.

@@ -85,7 +85,7 @@ function TestChat.test_a_model_without_a_template_is_returned()
     lu.assertStrContains(select(2, generate { messages = QUESTION, template = template }).message, text)
   end
   refuses("no chat template 'x'", "x")
-  refuses("takes no system text", "mistral")
+  refuses("does not allow a system text", "mistral")
 end
 
 function TestChat.test_mistakes_in_messages_raise()

@@ -359,7 +359,7 @@ end
 
 function TestExperiment:test_a_run_that_fails_is_named_and_what_was_finished_stays()
   local long = { { set = "s", name = "s/1", text = " 1" }, { set = "s", name = "s/2", text = (" 1"):rep(600) } }
-  self:refuses("s/2: the prompt has 600 tokens and the context 512", { prompts = long })
+  self:refuses("s/2: the prompt has 600 tokens, but in a context of 512", { prompts = long })
   lu.assertEquals(#assert(record.read(self.out)).runs, 12)
   local broken = self:file("broken.lua", [[
     local P = require "dt.policy".define { name = "broken", uses = { draft = false } }

@@ -74,9 +74,9 @@ function TestWindow.test_what_is_wrong_is_said()
     lu.assertNil(result)
     lu.assertEquals({ failure.kind, failure.message }, { kind, text })
   end
-  fails(fake, { window = 5 }, "input", "window: the backend fake has none: --backend cpu does")
+  fails(fake, { window = 5 }, "input", "window: the backend fake does not support it (--backend cpu does)")
   fails(target, { sinks = 4 }, "input",
-        "sinks: 4 without a window: give --window, how many tokens are seen beside them")
+        "sinks: 4 without a window: give --window, the number of most recent tokens that are seen")
   for _, name in ipairs { "window", "sinks" } do
     lu.assertErrorMsgContains(("generate: %s: 1.5 is not an integer"):format(name), target.generate, target,
                               { policy = "ar", prompt = " 1", [name] = 1.5 })

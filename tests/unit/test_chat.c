@@ -91,7 +91,8 @@ static int check_case(const dt_chat *chat, const tok *tokenizer, const char *mod
   char *text;
   size_t len;
   if (!expected) {
-    fails(dt_chat_text(chat, &system, turns, NULL, n, today, &text, &len, &err), DT_EINPUT, "takes no system text");
+    fails(dt_chat_text(chat, &system, turns, NULL, n, today, &text, &len, &err), DT_EINPUT,
+          "does not allow a system text");
     return 0;
   }
   ok(dt_chat_text(chat, system_text ? &system : NULL, turns, NULL, n, today, &text, &len, &err));
@@ -189,9 +190,9 @@ static void other_orders_are_refused_where_a_layout_has_none(void **state) {
     ok(dt_chat_text(chat, NULL, turns, taken, 3, NULL, &text, &len, &err));
     free(text);
     fails(dt_chat_text(chat, NULL, turns, other, 3, NULL, &text, &len, &err), DT_EINPUT,
-          "takes turns of user and assistant");
+          "needs alternating turns of user and assistant");
     fails(dt_chat_text(chat, NULL, turns, taken, 2, NULL, &text, &len, &err), DT_EINPUT,
-          "takes turns of user and assistant");
+          "needs alternating turns of user and assistant");
     dt_chat_close(chat);
   }
   dt_chat *thinks;
@@ -288,10 +289,10 @@ static void what_is_not_known_is_refused(void **state) {
   (void)state;
   dt_chat *chat;
   fails(dt_chat_open("alpaca", NULL, &chat, &err), DT_EINPUT,
-        "no chat template 'alpaca': phi4, smollm3, chatml, llama2, llama3.1, ");
+        "no chat template 'alpaca'; available: phi4, smollm3, chatml, llama2, llama3.1, ");
   const char *const templates[] = {"", "{{ '<start_of_role>' + role }}", "<|user|>", "{{ '[INST] ' }}"};
   for (int i = 0; i < 4; i++)
-    fails(dt_chat_open(NULL, templates[i], &chat, &err), DT_EINPUT, "none that is known: give --template NAME (phi4, ");
+    fails(dt_chat_open(NULL, templates[i], &chat, &err), DT_EINPUT, "unknown: give --template NAME (phi4, ");
 }
 
 int main(int argc, char **argv) {

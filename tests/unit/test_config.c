@@ -119,7 +119,7 @@ static void stretched_positions_are_read(void **state) {
         "rope_scaling.factor: expected a number from 1 to 1e+06");
   fails("{" NEOX ",\"rope_scaling\":{\"type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1,\"high_freq_factor\":1,"
         "\"original_max_position_embeddings\":8192}}",
-        "low_freq_factor 1, expected less than high_freq_factor 1");
+        "low_freq_factor is 1, expected less than high_freq_factor, 1");
 }
 
 static void what_turns_with_the_length_of_the_text_is_refused(void **state) {
@@ -131,9 +131,10 @@ static void what_turns_with_the_length_of_the_text_is_refused(void **state) {
         "rope_scaling.original_max_position_embeddings is missing");
   fails("{" NEOX ",\"rope_scaling\":{\"rope_type\":\"yarn\",\"factor\":4,\"original_max_position_embeddings\":32,"
         "\"beta_fast\":1,\"beta_slow\":2}}",
-        "beta_slow 2, expected at most beta_fast 1");
-  fails("{" NEOX ",\"rope_parameters\":{\"rope_type\":\"dynamic\"}}", "rope_parameters of type \"dynamic\" (what was");
-  fails("{" NEOX ",\"rope_scaling\":{\"type\":\"longrope\"}}", "rope_scaling of type \"longrope\" (what was computed");
+        "beta_slow is 2, expected at most beta_fast, 1");
+  fails("{" NEOX ",\"rope_parameters\":{\"rope_type\":\"dynamic\"}}", "rope_parameters of type \"dynamic\" (keys that are");
+  fails("{" NEOX ",\"rope_scaling\":{\"type\":\"longrope\"}}",
+        "rope_scaling of type \"longrope\" (keys that are already computed");
   fails("{" NEOX
         ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2},\"rope_parameters\":{\"rope_type\":\"default\"}}",
         "rope_scaling of type \"linear\" but rope_parameters of \"default\", expected the same");
@@ -200,13 +201,14 @@ static void mistakes_in_lists_of_layers_are_named(void **state) {
   fails("{" OF("gemma3_text") ",\"attn_logit_softcapping\":50}",
         "attn_logit_softcapping: a cap on attention is not supported");
   fails("{" OF("gemma2") ",\"query_pre_attn_scalar\":0}", "query_pre_attn_scalar: expected a number");
-  fails("{" OF("gemma3_text") ",\"use_bidirectional_attention\":true}", "use_bidirectional_attention: only rows that");
+  fails("{" OF("gemma3_text") ",\"use_bidirectional_attention\":true}",
+        "use_bidirectional_attention is not supported: a row can only see earlier rows");
   fails("{" OF("gemma3_text") ",\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"dynamic\"}}}",
         "rope_parameters.full_attention of type \"dynamic\"");
   fails("{" OF("gemma3_text") ",\"rope_parameters\":{\"sliding_attention\":{\"rope_type\":\"linear\"}}}",
         "rope_parameters.sliding_attention.factor is missing");
   fails("{" OF("phi3") ",\"rope_scaling\":{\"type\":\"longrope\"}}",
-        "rope_scaling of type \"longrope\" (what was computed");
+        "rope_scaling of type \"longrope\" (keys that are already computed");
   fails("{" OF("phi3") ",\"rope_scaling\":{" YARN "}}", "type \"yarn\", which means \"longrope\" in this family");
   fails("{" OF("granite") ",\"embedding_multiplier\":\"twelve\"}", "embedding_multiplier: expected a number");
   fails("{" OF("granite") ",\"residual_multiplier\":0}", "residual_multiplier: expected a number from 1e-06 to 1e+06");
@@ -249,7 +251,7 @@ static void mistakes_in_experts_are_named(void **state) {
   fails(MIXTRAL(",\"num_local_experts\":8,\"num_experts_per_tok\":1.5"),
         "num_experts_per_tok: expected a whole number from 1 to 8");
   fails("{" OF("qwen3_moe") ",\"num_experts\":512,\"num_experts_per_tok\":2,\"moe_intermediate_size\":524289}",
-        "512 experts of 524289 numbers, expected at most 268435456 numbers of all together");
+        "512 experts of 524289 numbers, expected at most 268435456 numbers in total");
   reads("{" OF("qwen3_moe") ",\"num_experts\":512,\"num_experts_per_tok\":2,\"moe_intermediate_size\":524288}");
   fails(MOE(",\"norm_topk_prob\":1"), "norm_topk_prob: expected true or false");
   fails(MOE(",\"decoder_sparse_step\":0"), "decoder_sparse_step: expected a whole number from 1");
@@ -258,7 +260,7 @@ static void mistakes_in_experts_are_named(void **state) {
   fails(MOE(",\"mlp_only_layers\":[-1]"), "mlp_only_layers: expected layers from 0 to 5");
   fails(MOE(",\"mlp_only_layers\":[1.5]"), "mlp_only_layers: expected layers from 0 to 5");
   fails(MOE(",\"mlp_only_layers\":[\"0\"]"), "mlp_only_layers: expected layers from 0 to 5");
-  fails(MOE(",\"n_shared_experts\":1"), "n_shared_experts: an expert that all rows share is not supported");
+  fails(MOE(",\"n_shared_experts\":1"), "n_shared_experts: a shared expert is not supported");
 }
 
 #define GEMMA4 OF("gemma4_text") ",\"hidden_size_per_layer_input\":0,\"num_key_value_heads\":2"
@@ -302,22 +304,23 @@ static void mistakes_in_a_gemma_4_are_named(void **state) {
   fails("{" GEMMA4 ",\"enable_moe_block\":true}", "num_experts is missing");
   fails("{" GEMMA4 ",\"enable_moe_block\":true,\"num_experts\":513}",
         "num_experts: expected a whole number from 1 to 512");
-  fails("{" GEMMA4 ",\"use_bidirectional_attention\":\"all\"}", "use_bidirectional_attention: only rows that");
+  fails("{" GEMMA4 ",\"use_bidirectional_attention\":\"all\"}",
+        "use_bidirectional_attention is not supported: a row can only see earlier rows");
   fails("{\"model_type\":\"gemma4\",\"vision_config\":{}}", "text_config: expected an object");
   fails("{\"model_type\":\"gemma4\",\"text_config\":{" GEMMA4 ",\"enable_moe_block\":true,\"num_experts\":8}}",
         "num_experts_per_tok is missing");
   fails("{\"model_type\":\"gemma4\",\"text_config\":{}}", "vocab_size is missing");
-  fails("{" GEMMA4 ",\"vision_config\":{}}", "vision_config: a model of pictures is not supported");
+  fails("{" GEMMA4 ",\"vision_config\":{}}", "vision_config: models that read images are not supported");
   fails("{" GEMMA4 ",\"sliding_window\":0}", "sliding_window: expected at least 1");
   fails("{" GEMMA4 ",\"num_kv_shared_layers\":6}", "num_kv_shared_layers: expected a whole number from 0 to 5");
   fails("{" GEMMA4 ",\"num_kv_shared_layers\":1}",
-        "layer 5 reads the keys of an earlier layer of its kind, expected one that has its own");
+        "layer 5 reads the keys of an earlier layer of its kind, but no such layer has keys");
   fails("{" GEMMA4 ",\"num_kv_shared_layers\":-1}", "num_kv_shared_layers: expected a whole number from 0 to 5");
   fails("{" GEMMA4 ",\"num_kv_shared_layers\":1.5}", "num_kv_shared_layers: expected a whole number from 0 to 5");
   fails("{" OF("gemma4_text") ",\"hidden_size_per_layer_input\":1.5}",
         "hidden_size_per_layer_input: expected a whole number from 0 to");
   fails("{" GEMMA4 ",\"global_head_dim\":2796204}",
-        "6 heads of 2796204 numbers, expected at most 16777216 numbers of all");
+        "6 heads of 2796204 numbers, expected at most 16777216 numbers in total");
   assert_int_equal(reads("{" GEMMA4 ",\"global_head_dim\":2796202}").shape.head_dim, 2796202);
   fails("{" GEMMA4 ",\"head_dim\":15}", "heads of 15 numbers, expected an even number");
   fails("{" GEMMA4 ",\"global_head_dim\":17}", "heads of 17 numbers, expected an even number");
@@ -371,7 +374,8 @@ static void what_nobody_computes_is_refused_by_name(void **state) {
         "quantization_config: weights in another tool's format");
   fails("{" MISTRAL ",\"num_local_experts\":8}", "num_local_experts: a mixture of experts is not supported");
   fails("{" MISTRAL ",\"final_logit_softcapping\":30.0}", "final_logit_softcapping: a cap on logits is not supported");
-  fails("{" MISTRAL ",\"vision_config\":{}}", "vision_config: a model of pictures is not supported, only of text");
+  fails("{" MISTRAL ",\"vision_config\":{}}",
+        "vision_config: models that read images are not supported, only text models");
   reads("{" MISTRAL ",\"quantization_config\":null,\"num_local_experts\":0}");
 }
 

@@ -188,9 +188,9 @@ static void whatever_is_no_candidate_is_refused(void **state) {
   const struct {
     int32_t ids[2];
     const char *message;
-  } wrong[] = {{{4, 4}, "model: its output has id 4 after 4, of 1031"},
-               {{-1, 4}, "model: its output has id -1 after -1, of 1031"},
-               {{4, 1031}, "model: its output has id 1031 after 4, of 1031"}};
+  } wrong[] = {{{4, 4}, "model: its output has id 4 after 4, expected rising ids below 1031"},
+               {{-1, 4}, "model: its output has id -1 after -1, expected rising ids below 1031"},
+               {{4, 1031}, "model: its output has id 1031 after 4, expected rising ids below 1031"}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     cut.ids = wrong[i].ids;
     fails(dt_cpu_ops.upload(b, &cut, NULL, &w, &err), DT_EINPUT, wrong[i].message);

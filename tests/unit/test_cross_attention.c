@@ -49,11 +49,12 @@ static void each_fault_has_its_line(void **state) {
     bool of_text; /* the key is in text_config */
     const char *key, *value, *says;
   } faults[] = {
-      {false, "use_ordered_embeddings", "true", "use_ordered_embeddings: an assistant that looks at some clusters"},
-      {false, "backbone_hidden_size", "59", "backbone_hidden_size is 59, the target has 60"},
-      {false, "backbone_hidden_size", "61", "backbone_hidden_size is 61, the target has 60"},
+      {false, "use_ordered_embeddings", "true",
+       "use_ordered_embeddings is not supported: the assistant would score only some clusters"},
+      {false, "backbone_hidden_size", "59", "backbone_hidden_size is 59, expected the target's 60"},
+      {false, "backbone_hidden_size", "61", "backbone_hidden_size is 61, expected the target's 60"},
       {false, "text_config", "3", "text_config: expected an object"},
-      {true, "vocab_size", "108", "vocab_size is 108, the target has 107"},
+      {true, "vocab_size", "108", "vocab_size is 108, expected the target's 107"},
       {true, "num_kv_shared_layers", "2", "num_kv_shared_layers is 2, expected all 3 layers"},
       {true, "num_kv_shared_layers", "4", "num_kv_shared_layers"},
       {true, "hidden_size_per_layer_input", "4", "layer_input"},
@@ -70,7 +71,7 @@ static void each_fault_has_its_line(void **state) {
     cJSON_Delete(head);
   }
   expect_refused(cJSON_GetObjectItem(wanted, "head"), "1,2",
-                 "assistant head, which reads what lies after the final norm");
+                 "assistant head, which always reads the output of the final norm");
 }
 
 static void each_missing_tensor_has_its_line(void **state) {
@@ -124,15 +125,15 @@ static void a_pass_keeps_to_the_targets_rows(void **state) {
     int position, length, distance;
     const char *says;
   } wrong[] = {{0, 1, 0, "sees 0 rows of sequence 0"},
-               {SLOTS + 1, 1, 0, "sees 9 rows of sequence 0 of the target; there are 1 of 8"},
+               {SLOTS + 1, 1, 0, "sees 9 rows of sequence 0 of the target; the cache has 1 x 8 (sequences x slots)"},
                {SLOTS, 1, 1, "follows no row"},
-               {SLOTS, 1, -1, "at a distance from 0 on, not -1"}};
+               {SLOTS, 1, -1, "and a distance of at least 0, not -1"}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     assert_int_equal(pass_at(pair, cache, target, wrong[i].position, wrong[i].length, wrong[i].distance), DT_EINPUT);
     if (!strstr(why.message, wrong[i].says)) fail_msg("'%s' does not say '%s'", why.message, wrong[i].says);
   }
   assert_int_equal(pass_at(pair, cache, NULL, 4, 1, 0), DT_EINPUT);
-  assert_non_null(strstr(why.message, "rows of a cross-attention head see a cache of the target's"));
+  assert_non_null(strstr(why.message, "a cross-attention head needs the target's cache"));
   pair->ops->free_cache(cache), pair->ops->free_cache(target);
   dt_pair_close(pair);
 }

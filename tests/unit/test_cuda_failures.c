@@ -12,24 +12,26 @@ static void models_it_cannot_compute_are_refused(void **state) {
   dt_weights *w = NULL;
   random_model *f32 = random_model_new(&random_shapes[2], 1);
   ok(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
-  fails(dt_cuda_ops.upload(b, &f32->desc, NULL, &w, &err), DT_EINPUT, "this model's are F32 (--backend cpu takes any)");
+  fails(dt_cuda_ops.upload(b, &f32->desc, NULL, &w, &err), DT_EINPUT,
+        "but this model's are F32 (--backend cpu supports any)");
   random_model_free(f32);
   model_shape odd = cuda_shape(0);
   odd.head_dim = 81;
   random_model *m = random_model_new(&odd, 1);
-  fails(dt_cuda_ops.upload(b, &m->desc, NULL, &w, &err), DT_EINPUT, "this model's have 81 (--backend cpu takes any)");
+  fails(dt_cuda_ops.upload(b, &m->desc, NULL, &w, &err), DT_EINPUT,
+        "but this model's have 81 (--backend cpu supports any)");
   random_model_free(m);
   model_shape wide = cuda_shape(3);
   wide.hidden = 8200;
   m = random_model_new(&wide, 1);
   fails(dt_cuda_ops.upload(b, &m->desc, NULL, &w, &err), DT_EINPUT,
-        "a hidden size up to 8192, this model's is 8200 (--backend cpu takes any)");
+        "a hidden size up to 8192, but this model's is 8200 (--backend cpu supports any)");
   random_model_free(m);
   dt_cuda_ops.close(b);
   fails(dt_cuda_ops.open(&(dt_backend_options){.variant = "fast", .threads = 1}, &b, &err), DT_EINPUT,
         "no variant 'fast'");
   fails(dt_cuda_ops.open(&(dt_backend_options){.cache_dtype = "f16", .threads = 1}, &b, &err), DT_EINPUT,
-        "caches: the type 'f16' is unknown to the GPU");
+        "caches: the CUDA backend does not support the type 'f16'");
 }
 
 /* Golden models of every further family. Those whose layers have no more parts than Llama's are accepted, the others
@@ -322,7 +324,7 @@ static void a_device_that_fails_at_a_commit_ends_it(void **state) {
   dt_snapshot *s = NULL;
   emu_faults((faults){1, (size_t)1 << 40, 0, 0});
   fails(r.ops->move(r.cache, 0, (int32_t[]){3}, (int32_t[]){2}, 1, &err), DT_EDEVICE, "moving rows of a cache");
-  fails(r.ops->snapshot(r.cache, 0, 4, &s, &err), DT_EDEVICE, "start anew, or use --backend cpu");
+  fails(r.ops->snapshot(r.cache, 0, 4, &s, &err), DT_EDEVICE, "start dtrun again, or use --backend cpu");
   rig_close(&r);
   emu_faults(sound);
   random_model_free(m);

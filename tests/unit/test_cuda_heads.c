@@ -142,7 +142,8 @@ static void heads_it_cannot_compute_are_refused(void **state) {
   ok(ops->open(&(dt_backend_options){.threads = 1}, &b, &err));
   ok(ops->upload(b, &m->desc, NULL, &w, &err));
   dt_head_desc head = plainest(m, 1);
-  fails(ops->upload_head(b, &head, "q8", w, &none, &err), DT_EINPUT, "weights: the type 'q8' is unknown to the GPU");
+  fails(ops->upload_head(b, &head, "q8", w, &none, &err), DT_EINPUT,
+        "weights: the CUDA backend cannot convert weights to the type 'q8'");
   head.distances = 17;
   fails(ops->upload_head(b, &head, NULL, w, &none, &err), DT_EINPUT, "17 distances of 0 blocks, 1 to 16 of up to 4");
   dt_layer layer = parts->layer[0];
@@ -152,7 +153,7 @@ static void heads_it_cannot_compute_are_refused(void **state) {
   head.model.layer = &layer;
   head.model.embed = head.model.unembed = head.model.final_norm = (dt_matrix){0};
   fails(ops->upload_head(b, &head, NULL, w, &none, &err), DT_EINPUT,
-        "heads of an even size up to 256, this draft head's have 257 (--backend cpu takes any)");
+        "heads of an even size up to 256, but this draft head's have 257 (--backend cpu supports any)");
   assert_null(none);
   ops->free_weights(w);
   ops->close(b);

@@ -50,12 +50,12 @@ static void layers_that_do_not_fit_are_refused(void **state) {
     fails(check_model(&o.desc, &err), DT_EINPUT, part);                                                                \
     place = before;                                                                                                    \
   } while (0)
-  WITH(s->delta_key_heads, 0, "layer 0: 4 delta heads of 32 numbers over 0 of 16");
-  WITH(s->delta_key_heads, 3, "layer 0: 4 delta heads of 32 numbers over 3 of 16");
-  WITH(s->delta_key_dim, 8, "over 2 of 8");
-  WITH(s->delta_key_dim, 24, "over 2 of 24");
-  WITH(s->delta_value_dim, 0, "delta heads of 0 numbers");
-  WITH(s->delta_value_dim, 40, "delta heads of 40 numbers");
+  WITH(s->delta_key_heads, 0, "layer 0: 4 delta value heads of 32 numbers with 0 key heads of 16 are not possible");
+  WITH(s->delta_key_heads, 3, "layer 0: 4 delta value heads of 32 numbers with 3 key heads of 16 are not possible");
+  WITH(s->delta_key_dim, 8, "with 2 key heads of 8 are not");
+  WITH(s->delta_key_dim, 24, "with 2 key heads of 24 are not");
+  WITH(s->delta_value_dim, 0, "delta value heads of 0 numbers");
+  WITH(s->delta_value_dim, 40, "delta value heads of 40 numbers");
   WITH(s->delta_value_dim, 16, "o is 64 x 128, expected 64 x 64");
   WITH(l[0].keys_of, 1, "layer 0: it cannot read the keys of layer 0");
   WITH(l[0].delta_conv, (dt_matrix){0}, "layer 0: no delta's convolution");
@@ -220,7 +220,7 @@ static void a_target_without_an_mtp_layer_says_so(void **state) {
   fails(dt_pair_open(&(dt_pair_options){.target = SOURCE_DIR "/models/mini-target", .draft = "mtp"}, &pair, &err),
         DT_EINPUT, "mini-target has no MTP layer: give another draft, or none");
   fails(dt_pair_open(&(dt_pair_options){.target = FILE_OF, .draft = "mtp", .head_layers = "1"}, &pair, &err), DT_EINPUT,
-        "head_layers: the target's MTP layer reads what lies after its final norm");
+        "head_layers: the target's MTP layer always reads the output of its final norm");
 }
 
 /* A change: the key of an integer (without its architecture), or a tensor (see edit_tensor). */

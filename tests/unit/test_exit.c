@@ -140,17 +140,17 @@ static void a_wrong_number_is_refused(void **state) {
   for (int i = 0; i < 4; i++) refused(mini, (dt_pair_options){.draft = outside[i]}, range);
   static const char *const no_number[] = {"exit:", "exit:-1", "exit:2.5", "exit:3 ", "exit:x"};
   for (int i = 0; i < 5; i++)
-    refused(mini, (dt_pair_options){.draft = no_number[i]}, "a number of layers is expected, as in exit:8");
+    refused(mini, (dt_pair_options){.draft = no_number[i]}, "a number of layers, as in exit:8");
 }
 
 static void options_of_other_drafts_are_refused(void **state) {
   (void)state;
   const char *mini = SOURCE_DIR "/models/mini-target";
   refused(mini, (dt_pair_options){.draft = "exit:3", .draft_weights = "q8"},
-          "draft_weights: exit:3 has the target's weights");
+          "draft_weights: exit:3 uses the target's weights");
   refused(mini, (dt_pair_options){.draft = "exit:3", .draft_vocab = &(dt_draft_vocab){.name = "9", .lowest = 9}},
-          "draft_vocab: exit:3 has the target's output");
-  refused(mini, (dt_pair_options){.draft = "exit:3", .head_layers = "1"}, "head_layers: exit:3 is no draft head");
+          "draft_vocab: exit:3 uses the target's output");
+  refused(mini, (dt_pair_options){.draft = "exit:3", .head_layers = "1"}, "head_layers: exit:3 is not a draft head");
 }
 
 static void layers_that_cannot_draft_are_refused(void **state) {

@@ -129,18 +129,19 @@ static void models_that_are_none_are_refused(void **state) {
   random_model *m = random_parts_new(3, 5);
   check_changed(m, nothing, NULL);
   check_changed(m, all_chosen, NULL);
-  check_changed(m, none_chosen, "model: layer 1: 0 of 7 experts of 27 numbers a row; expected some of 1 to 512");
-  check_changed(m, more_chosen, "model: layer 1: 8 of 7 experts");
-  check_changed(m, many, "model: layer 1: 3 of 513 experts");
-  check_changed(m, no_width, "model: layer 1: 3 of 7 experts of 0 numbers");
+  check_changed(m, none_chosen,
+                "model: layer 1: a row chooses 0 of 7 experts of 27 numbers; expected 1 to 512 experts");
+  check_changed(m, more_chosen, "model: layer 1: a row chooses 8 of 7 experts");
+  check_changed(m, many, "model: layer 1: a row chooses 3 of 513 experts");
+  check_changed(m, no_width, "model: layer 1: a row chooses 3 of 7 experts of 0 numbers");
   check_changed(m, parallel, "with gates and a sequential residual");
   check_changed(m, no_gates, "with gates and a sequential residual");
   check_changed(m, short_router, "layer 1: router is 6 x 100, expected 7 x 100");
   check_changed(m, no_router, "layer 1: no router");
-  check_changed(m, half_an_mlp, "layer 1: experts beside a part of an MLP, expected all of it or nothing");
+  check_changed(m, half_an_mlp, "layer 1: experts with a part of an MLP, expected all or none of it");
   check_changed(m, beside, NULL);
-  check_changed(m, norm_of_no_mlp, "layer 1: experts beside a part of an MLP");
-  check_changed(m, gate_of_no_mlp, "layer 1: experts beside a part of an MLP");
+  check_changed(m, norm_of_no_mlp, "layer 1: experts with a part of an MLP");
+  check_changed(m, gate_of_no_mlp, "layer 1: experts with a part of an MLP");
   check_changed(m, gated, NULL);
   check_changed(m, two_gates, "layer 1: gate of the MLP is 2 x 100, expected 1 x 100");
   check_changed(m, norm_of_no_router, "layer 1: norms of experts and of their router, expected both or none");

@@ -213,7 +213,7 @@ static void values_too_large_for_the_caches_are_told_with_the_remedy(void **stat
       assert_int_equal(o.status, DT_OK);
     } else {
       assert_int_equal(o.status, DT_EDEVICE);
-      assert_non_null(strstr(o.failure.message, "--cache-dtype f32 holds them"));
+      assert_non_null(strstr(o.failure.message, "--cache-dtype f32 can hold them"));
       assert_non_null(strstr(o.failure.message, caches));
     }
     close_models(&m);

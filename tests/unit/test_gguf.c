@@ -150,7 +150,7 @@ static void a_file_is_read_where_it_lies(void **state) {
   assert_string_equal(gguf_path(g), path);
   assert_int_equal(truncate(path, (off_t)f.size - 5), 0);
   const gguf_tensor *b = gguf_find_tensor(g, "b");
-  fails(source_read(b->source, b->offset, (char[12]){0}, 12, &err), DT_EINPUT, "it was cut short while it was read");
+  fails(source_read(b->source, b->offset, (char[12]){0}, 12, &err), DT_EINPUT, "it was truncated while it was read");
   gguf_close(g);
   free(f.bytes);
   temp_remove(folder);
@@ -193,7 +193,7 @@ static void a_header_without_end_is_refused(void **state) {
   assert_int_equal(truncate(path, 400 << 20), 0); /* a hole, which takes no space on disk */
   gguf *g = NULL;
   fails(gguf_open(path, &g, &err), DT_EINPUT,
-        "the header has more than 268435456 bytes, expected fewer (in the key text)");
+        "the header has more than 268435456 bytes, the maximum (at the key text)");
   free(f.bytes);
   temp_remove(folder);
 }
@@ -277,7 +277,7 @@ static void bad_metadata_is_refused(void **state) {
   f = (gguf_file){0}, file_head(&f, 3, 0, 1), file_key_u32(&f, "", 1),
   bytes_fail(f, "a key of 0 bytes, expected 1 to 65535");
   f = (gguf_file){0}, file_head(&f, 3, 0, 1), file_key_u32(&f, "a\nb", 1),
-  bytes_fail(f, "a key with a control character");
+  bytes_fail(f, "a key contains a control character");
   static const uint32_t alignments[] = {0, 3, 48};
   for (int i = 0; i < 3; i++) {
     f = (gguf_file){0}, file_head(&f, 3, 0, 1), file_key_u32(&f, "general.alignment", alignments[i]);
@@ -311,7 +311,7 @@ static void bad_tensors_are_refused(void **state) {
   tensor_fails("", 0, 4, 0, 0, "a tensor's name of 0 bytes, expected 1 to 63");
   tensor_fails("a name of sixty-four bytes, one more than a tensor's name may be", 0, 4, 0, 0,
                "a tensor's name of 64 bytes, expected 1 to 63");
-  tensor_fails("\x1b[2J", 0, 4, 0, 0, "a tensor's name with a control character in it");
+  tensor_fails("\x1b[2J", 0, 4, 0, 0, "a tensor's name contains a control character");
 
   gguf_file f = {0};
   file_head(&f, 3, 1, 0), file_string(&f, "w"), file_u32(&f, 5);
@@ -366,7 +366,7 @@ static void bytes_are_no_part_of_a_model(void **state) {
       gguf_close(bytes_open(f));
       free(f.bytes);
     } else
-      bytes_fail(f, "m.gguf: one of 2 parts of a model, expected all in one file");
+      bytes_fail(f, "m.gguf: one of 2 parts of a model, expected a model in one file");
   }
 }
 

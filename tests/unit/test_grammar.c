@@ -304,7 +304,7 @@ static void a_text_goes_on_where_guesses_find_no_room(void **state) {
   masks_limit(small, 1);
   masks_take(small, of_small, 'b', false);
   assert_false(masks_of_text(small, of_small, false)['b' / 64] >> 'b' % 64 & 1);
-  fails(masks_failure(small, &err), DT_EINPUT, "more than 0 MiB for its states");
+  fails(masks_failure(small, &err), DT_EINPUT, "its states need more than 0 MiB");
   masks_release(small);
   masks_release(large);
   vocabulary_close(v);
@@ -326,25 +326,25 @@ static void mistakes_and_bounds_are_one_line(void **state) {
       {"", "there is no rule root"},
       {"a ::= \"b\"", "there is no rule root"},
       {"root ::= x", "line 1, column 10: there is no rule x"},
-      {"root ::= \"a\"\nroot ::= \"b\"", "line 2, column 1: rule root is there already"},
+      {"root ::= \"a\"\nroot ::= \"b\"", "line 2, column 1: rule root is defined twice"},
       {"root ::= \"a", "does not end in its line"},
       {"root ::= [a", "does not end in its line"},
       {"root ::= (\"a\"", "expected )"},
       {"root = \"a\"", "expected ::="},
-      {"root ::= *", "nothing stands before"},
+      {"root ::= *", "there is nothing before"},
       {"root ::= \"a\" ]", "expected the end of the line"},
-      {"root ::= \"\\q\"", "an unknown escape"},
+      {"root ::= \"\\q\"", "unknown escape"},
       {"root ::= \"\\u12\"", "expected 4 hexadecimal digits"},
       {"root ::= \"\\ud800\"", "U+D800 is not a character"},
       {"root ::= \"\\U00110000\"", "U+110000 is not a character"},
       {"root ::= [b-a]", "ends before it begins"},
-      {"root ::= []", "no character is in this class"},
-      {"root ::= [^\\x00-\\U0010FFFF]", "no character is in this class"},
+      {"root ::= []", "this class contains no character"},
+      {"root ::= [^\\x00-\\U0010FFFF]", "this class contains no character"},
       {"root ::= \"a\"{x}", "expected a number"},
-      {"root ::= \"a\"{2,1}", "{2,1}: the most is less"},
+      {"root ::= \"a\"{2,1}", "{2,1}: the maximum is less"},
       {"root ::= \"a\"{2", "expected }"},
       {"root ::= \"a\"{999999999999}", "more than 262144 repetitions"},
-      {"root ::= <think>", "tokens (<name>, <[id]>) are not read"},
+      {"root ::= <think>", "tokens (<name>, <[id]>) are not supported:"},
       {"root ::= \"\xff\"", "byte 10 is not UTF-8"},
       {"root ::= root \"a\"", "rule root begins with itself"},
       {"root ::= a\na ::= (\"x\"? b)*\nb ::= a \"y\"", "begins with itself"},
@@ -352,13 +352,13 @@ static void mistakes_and_bounds_are_one_line(void **state) {
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) reads(strdup(bad[i][0]), bad[i][1]);
   rules r;
-  fails(gbnf_read("root ::= \0", 10, &r, &err), DT_EINPUT, "a NUL byte at 9");
+  fails(gbnf_read("root ::= \0", 10, &r, &err), DT_EINPUT, "byte 9 is NUL");
   rules_free(&r);
   reads(repeated("root ::= \"", "a", GBNF_BYTES - 11, "\""), NULL);
-  reads(repeated("root ::= \"", "a", GBNF_BYTES - 10, "\""), "100001 bytes, at most 100000");
+  reads(repeated("root ::= \"", "a", GBNF_BYTES - 10, "\""), "100001 bytes, the maximum is 100000");
   char *closed = repeated("\"a\"", ")", GBNF_DEPTH, ""), *more = repeated("\"a\"", ")", GBNF_DEPTH + 1, "");
   reads(repeated("root ::= ", "(", GBNF_DEPTH, closed), NULL);
-  reads(repeated("root ::= ", "(", GBNF_DEPTH + 1, more), "more than 256 parentheses");
+  reads(repeated("root ::= ", "(", GBNF_DEPTH + 1, more), "more than 256 nested parentheses");
   free(closed), free(more);
   reads(strdup("root ::= \"a\"{0,131080}"), "more than 262144 parts");
   reads(strdup("root ::= (\"a\"{0,131080} \"b\")"), "more than 262144 parts");

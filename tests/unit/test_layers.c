@@ -36,7 +36,7 @@ static void layers_that_do_not_fit_are_refused(void **state) {
   WITH(l[1].keys_of, -1, "layer 1: it cannot read the keys of layer -2");
   WITH(l[3].keys_of, 3, "layer 3: it cannot read the keys of layer 2"); /* that layer has no keys of its own */
   WITH(l[3].keys_of, 1, "layer 3: the keys of layer 0 have another shape");
-  WITH(l[3].k, l[1].k, "layer 3: keys or values, although it reads those of layer 1");
+  WITH(l[3].k, l[1].k, "layer 3: it has keys or values, although it reads those of layer 1");
   WITH(l[3].keys_of, 0, "layer 3: norms of queries and keys, expected both or none");
   WITH(l[1].k_norm, (dt_matrix){0}, "layer 1: norms of queries and keys, expected both or none");
   WITH(l[1].input_gate, (dt_matrix){0}, "layer 1: no input gate");
@@ -46,7 +46,7 @@ static void layers_that_do_not_fit_are_refused(void **state) {
   WITH(s->inputs, 1 << 22, "embedding of inputs is");  /* four layers together have the maximum, */
   WITH(s->inputs, (1 << 22) + 1, "inputs of a layer"); /* or one more */
   WITH(s->local_dims, -2, "-2 rotary dimensions of one with a window");
-  WITH(s->parallel_residual, true, "layer 0: norms behind a parallel residual");
+  WITH(s->parallel_residual, true, "layer 0: norms after a parallel residual");
   WITH(m->desc.inputs_norm, (dt_matrix){0}, "no norm of inputs");
   random_model_free(m);
 }

@@ -328,7 +328,7 @@ static void a_failure_of_one_is_that_of_all(void **state) {
   for (int i = 0; i < 3; i++) {
     assert_int_equal(errors[i].status, DT_EINPUT);
     assert_non_null(strstr(errors[i].message, "rank 1 on "));
-    assert_non_null(strstr(errors[i].message, "rank 0 is dtrun 0.0.0: all need the same"));
+    assert_non_null(strstr(errors[i].message, "rank 0 is dtrun 0.0.0: all ranks need the same version"));
   }
 }
 

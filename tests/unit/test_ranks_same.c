@@ -355,7 +355,7 @@ static void a_byte_of_a_gguf_beside_its_matrices_is_told(void **state) {
     } cases[] = {
         {at.base + 2, "the header"},
         {at.epsilon + 2, "the header"},
-        {at.stretch + 2, first ? "rope_freqs.weight where it lies first" : "tensor rope_freqs.weight is another"}};
+        {at.stretch + 2, first ? "rope_freqs.weight if it comes first" : "tensor rope_freqs.weight is different from"}};
     for (int i = 0; i < 3; i++) {
       flip(copy[1], "m.gguf", cases[i].at);
       told(&(trial){.folder = {path[0], path[1]}}, cases[i].said);

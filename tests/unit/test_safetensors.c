@@ -154,7 +154,7 @@ static void a_header_that_is_not_an_object_in_utf8_json_is_refused(void **state)
   header_fails("[1]", 0, "header: expected one JSON object");
   header_fails("{} x", 0, "header: expected one JSON object and nothing after it");
   header_fails("{\"\xff\":" ONE "}", 8, "the header is not valid UTF-8");
-  header_fails("{\"a\\nb\":" ONE "}", 8, "a tensor name with a control character");
+  header_fails("{\"a\\nb\":" ONE "}", 8, "a tensor name that contains a control character");
   header_fails("{\"__metadata__\":{\"a\":1}}", 0, "__metadata__ of the header: expected an object of strings");
   header_fails("{\"__metadata__\":[]}", 0, "__metadata__ of the header: expected an object of strings");
 }
@@ -300,7 +300,7 @@ static void a_file_that_is_cut_short_meanwhile_is_an_error(void **state) {
   assert_int_equal(truncate(path, (off_t)a->offset + 7), 0);
   assert_int_equal(source_read(a->source, a->offset, data, 7, &err), DT_OK);
   check_message(source_read(a->source, a->offset, data, 8, &err), &err,
-                "/model.safetensors: found 69 bytes, expected at least 70: it was cut short while it was read");
+                "/model.safetensors: found 69 bytes, expected at least 70: it was truncated while it was read");
   st_close(s);
   temp_remove(folder);
 }

@@ -370,7 +370,7 @@ static void a_prompt_must_fit(void **state) {
   dt_seq_options o = {.max_tokens = 5};
   fails(dt_seq_start(s, 0, prompt, 0, &o, &err), DT_EINPUT, "the prompt is empty");
   fails(dt_seq_start(s, 0, prompt, 30, &o, &err), DT_ECONTEXT,
-        "the prompt has 30 tokens and the context 30: at most 29");
+        "the prompt has 30 tokens, but in a context of 30 it can have at most 29");
   prompt[3] = VOCAB;
   fails(dt_seq_start(s, 0, prompt, 4, &o, &err), DT_EINPUT, "prompt token 4 is 50: out of range 0..49");
   o.max_tokens = 0;

@@ -268,10 +268,10 @@ static void a_draft_that_cannot_be_the_second_is_refused(void **state) {
   static const struct {
     const char *first, *second, *why;
   } cases[] = {
-      {NULL, "exit:3", "draft2: exit:3 is a second draft, and there is no first: name it with --draft"},
+      {NULL, "exit:3", "draft2: exit:3 is a second draft, but there is no first: give the first with --draft"},
       {"exit:3", "/nowhere", "/nowhere"},
       {"exit:3", "exit:6", "exit:6 is out of range"},
-      {MODEL("mini-head"), MODEL("mini-head"), "are draft heads, and the target keeps what one of them reads"},
+      {MODEL("mini-head"), MODEL("mini-head"), "are both draft heads, but only one of two drafts can be a head"},
   };
   dt_pair *pair;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

@@ -107,7 +107,7 @@ static void a_view_may_end_where_its_source_does_and_not_behind(void **state) {
   ok(dt_read_rows(&m, 0, 2, got, &err));
   m.offset = 1;
   fails(dt_read_rows(&m, 0, 2, got, &err), DT_EINPUT,
-        "six numbers: found 12 bytes, expected at least 13: it was cut short while it was read");
+        "six numbers: found 12 bytes, expected at least 13: it was truncated while it was read");
   dt_matrix zipped = {.source = &source,
                       .dtype = DT_F16,
                       .rows = 6,
@@ -119,7 +119,7 @@ static void a_view_may_end_where_its_source_does_and_not_behind(void **state) {
   zipped.offset = 3;
   ok(dt_read_rows(&zipped, 0, 2, got, &err));
   fails(dt_read_rows(&zipped, 0, 3, got, &err), DT_EINPUT,
-        "six numbers: found 12 bytes, expected at least 13: it was cut short while it was read");
+        "six numbers: found 12 bytes, expected at least 13: it was truncated while it was read");
 }
 
 /* Cuts the file by one byte, or by so much that another matrix lacks its rows. */
@@ -140,7 +140,7 @@ static void a_file_cut_short_before_its_upload_is_an_error_and_leaves_nothing(vo
     ok(ops->open(&options, &backend, &err));
     off_t size = (off_t)model_desc(m)->embed.source->size;
     assert_int_equal(truncate(path, part ? size * part / 16 : size - 1), 0);
-    fails(ops->upload(backend, model_desc(m), NULL, &weights, &err), DT_EINPUT, "it was cut short while it was read");
+    fails(ops->upload(backend, model_desc(m), NULL, &weights, &err), DT_EINPUT, "it was truncated while it was read");
     assert_null(weights);
     dt_memory left = ops->memory(backend);
     assert_int_equal(left.weights + left.scratch, 0);

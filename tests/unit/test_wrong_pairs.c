@@ -213,7 +213,7 @@ static void conversations_refuse_wrong_turns(void **unused) {
   NULL_REFUSED(dt_chat_open("chatml", NULL, NULL, &err));
   NULL_REFUSED(dt_chat_open(NULL, NULL, &chat, &err));
   REFUSED(dt_chat_open("", NULL, &chat, &err), DT_EINPUT, "no chat template");
-  REFUSED(dt_chat_open(NULL, "", &chat, &err), DT_EINPUT, "none that is known");
+  REFUSED(dt_chat_open(NULL, "", &chat, &err), DT_EINPUT, "its chat template is unknown");
   ok(dt_chat_open("chatml", NULL, &chat, &err));
   NULL_REFUSED(dt_chat_text(NULL, NULL, turns, NULL, 1, NULL, &text, &len, &err));
   NULL_REFUSED(dt_chat_text(chat, NULL, NULL, NULL, 1, NULL, &text, &len, &err));
