@@ -228,7 +228,7 @@ it_refuses_what_is_no_draft_vocabulary() {
   refuses 2 'ids: the file has no ids: .dtrun run vocab. makes a list of them' linear --text hello --draft-vocab ids
   for wrong in '12 13' '-1' 'x' '' '99999999999'; do
     printf '7\n%s\n9\n' "$wrong" >ids
-    refuses 2 'ids:2: expected an id and nothing else, as .dtrun run vocab. writes them' linear --text hello --draft-vocab ids
+    refuses 2 'ids:2: expected one id and nothing else, as .dtrun run vocab. writes it' linear --text hello --draft-vocab ids
   done
   printf '7\n4096\n' >ids
   refuses 2 '--draft-vocab: id 4096 is out of range: 0 to 4095' linear --text hello --draft-vocab ids
