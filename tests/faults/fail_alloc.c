@@ -6,9 +6,9 @@
  * FAULTS=one,N or FAULTS=all,N: without forks, the N-th allocation of this process fails, or all from there on. This is
  * for examining one case, and for programs whose files two processes cannot both write.
  *
- * A child must end by itself with status 0 or 1. With status 1 it has reported the cause in a line about memory, and has
- * written no line that the parent does not write; with status 0 it has written everything that the parent writes, and
- * any message is about memory. Standard output must be a file. */
+ * A child must end by itself with status 0 or 1. With status 1 it has reported the cause in a line about memory, and
+ * has written no line that the parent does not write; with status 0 it has written everything that the parent writes,
+ * and any message is about memory. Standard output must be a file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
