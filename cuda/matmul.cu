@@ -24,8 +24,8 @@
  *
  * Memory: at 8 rows a multiprocessor holds 7 blocks of 4 warps, with 5 steps of 1 KiB of weights under way: 140 KiB.
  * Before the kernel waits for the kernel before it, it requests these steps. Asking for more, into the second-level
- * cache, increased the time of a plain token of the 2.8B shape on an H200 by 12 %; one step less under way by 6 %, and
- * two tiles per block by 4 %.
+ * cache, increased the time of a plain token of the 2.8B shape on an H200 by 12 %; a pipeline shorter by one step by 6
+ * %, and two tiles per block by 4 %.
  *
  * From 65 rows on, two things limit the speed: the traffic between the second-level cache and the multiprocessors,
  * which for P bytes of weights and n rows, in blocks of M outputs and N rows, is P (n / N + n / M); and whether the

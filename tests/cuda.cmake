@@ -1,6 +1,6 @@
 # What runs on the CUDA backend: ctest -L gpu. In a build with nvcc on a GPU (skipped where there is none), elsewhere, also under
 # the sanitizers, on the emulated device of cuda_emu, with less work: a pass of it takes a tenth of a second.
-# The tests are those of the CPU backend: the same programs, told another backend. cuda/README.md lists which has which.
+# The tests are those of the CPU backend: the same programs with another backend. cuda/README.md lists which has which.
 if(DTRUN_CUDA)
   set(device dtrun)
   set(policies linear fixed_tree dynatree rate eagle2 opt_tree)
@@ -28,7 +28,7 @@ function(gpu_test NAME)
   endif()
 endfunction()
 
-# A program of unit/ that asks for the backend it is told.
+# A program of unit/ that runs with the backend that it is given.
 function(gpu_program NAME)
   if(DTRUN_CUDA)
     gpu_test(gpu.${NAME} test_${NAME} ${ARGN})

@@ -146,10 +146,10 @@ it_tells_log_probabilities() {
 local dt = require "dt"
 local function read(name) return dt.json.decode(assert(io.open(name)):read "a") end
 local here, there = read "answer".choices[1].logprobs, read "there"
-local n, told = 0, there.prompt_logprobs
-for _, l in ipairs(there.logprobs) do told[#told + 1] = l end
-for i = 2, #told do
-  assert(math.abs(here.token_logprobs[i] - told[i].logprob) < 1e-6, i)
+local n, listed = 0, there.prompt_logprobs
+for _, l in ipairs(there.logprobs) do listed[#listed + 1] = l end
+for i = 2, #listed do
+  assert(math.abs(here.token_logprobs[i] - listed[i].logprob) < 1e-6, i)
   n = n + 1
 end
 assert(n == there.prompt_tokens - 1 + 3 and here.text_offset[1] == 0)

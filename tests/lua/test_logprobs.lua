@@ -79,7 +79,8 @@ function TestLogprobs.test_what_is_refused()
   refused("is 4 tokens", { policy = "ar", prompt = PROMPT, logit_bias = { { "hello world", 1 } } })
   refused("unknown key 'answers'", { policy = "ar", prompt = PROMPT, answers = 2 })
   local prefix = assert(pair:prefix(PROMPT))
-  refused("log-probabilities of a prefix are not available, since its pass is over", { policy = "ar", prompt = prefix, logprobs = 0, echo = true, tokens = 1 })
+  refused("log-probabilities of a prefix are not available, since its pass is over",
+    { policy = "ar", prompt = prefix, logprobs = 0, echo = true, tokens = 1 })
 end
 
 function TestLogprobs.test_answers_share_their_prompts_pass()

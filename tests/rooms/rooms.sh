@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../cli/helpers.sh"
 rooms=$source_dir/tests/rooms
 
-# line FILE PATTERN TEXT: puts the text behind the one line that ends with the pattern, which must be there
+# line FILE PATTERN TEXT: puts the text after the one line that ends with the pattern; that line must exist
 line() {
   [ "$(grep -cE "$2\$" "$1")" = 1 ] || fail "$1: no line, or several, ending in '$2'"
   sed -i -E "s/($2)\$/\1 $3/" "$1"

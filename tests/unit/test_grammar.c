@@ -198,7 +198,7 @@ static void masks_of_repetitions_depend_on_the_items_left(void **state) {
       "root ::= ([e-p] [!0]?){3,60} \" \" root",
       "root ::= ([e-p]? \"!\"?){40,60} \" \"", /* items that may be empty */
       "root ::= ([e-p]? \"!\"?){5} (\" \" \"0\"?){0,5} \" \"",
-      "root ::= ([e-p] | [e-p] [e-p]){0,40} \"!\"", /* most texts can be parsed in two ways */
+      "root ::= ([e-p] | [e-p] [e-p]){0,40} \"!\"", /* nearly all texts can be parsed in two ways */
       "root ::= ([e-h]{1,9} | \" \" [e-p]{2,12}){0,40} \"!\"",
       "root ::= (\" \"? [e-p]{1,12} \"!\"){4,9} \"0\"",
       "root ::= ([e-p]{0,5} (\" \" [e-p]{5,9}){0,7} \"!\"){0,6} \"0\"",
