@@ -1,5 +1,5 @@
 /* Learns the numbers of dt_tree_calibrate while text is generated: see tree.h. Each number is an online regression: a
- * step is the error divided by the evidence so far (the fields leans, slopes, shifts and shares). The constants below
+ * step is the error divided by the evidence so far (`leans`, `slopes`, `shifts`, `shares`). The constants below
  * are the evidence at the beginning. */
 #include "system/need.h"
 #include "tree/tree.h"

@@ -56,8 +56,8 @@ function place.told(runs)
     :format(shared, n, n == 1 and "" or "s", nodes, here) }
   if n > 1 then
     lines[#lines + 1] = "Tokens per second, times and memory are those of the node that made the run, so policies "
-      .. "compared here may have run on different nodes. Cost tables and presets `tuned` belong to a machine: policies that use "
-      .. "them may grow other trees on another node, but never generate other tokens."
+      .. "compared here may have run on different nodes. Cost tables and presets `tuned` belong to a machine: policies "
+      .. "that use them may grow other trees on another node, but never generate other tokens."
   else
     lines[#lines + 1] = "Shards that ran on one node at the same time have disturbed each other."
   end
