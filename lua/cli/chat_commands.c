@@ -34,8 +34,9 @@ static void tell_stats(talk *t, const char *argument) {
     t->stats = strcmp(argument, "on") == 0;
     return;
   }
-  say("%ld answers, %ld tokens, %.1f tokens/s, prompt included, %.2f per iteration; %d tokens of context used",
-      t->answers, t->tokens, t->ms > 0 ? 1000 * (double)t->tokens / t->ms : 0,
+  say("%ld answer%s, %ld token%s, %.1f tokens/s, prompt included, %.2f per iteration; %d tokens of context used",
+      t->answers, t->answers == 1 ? "" : "s", t->tokens, t->tokens == 1 ? "" : "s",
+      t->ms > 0 ? 1000 * (double)t->tokens / t->ms : 0,
       t->iterations ? (double)t->committed / (double)t->iterations : 0, t->n ? dt_seq_length(t->session, 0) : 0);
 }
 

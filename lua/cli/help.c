@@ -48,7 +48,7 @@ static const line variables[] = {
      "folders in whose folder dtrun measured costs and tuned presets are kept (~/.cache, ~/.config)"},
     {"XDG_DATA_HOME",
      "where dtrun pull smollm2 puts models if it may not write into models/ (~/.local/share/dtrun/models)"},
-    {"XDG_STATE_HOME", "folder in whose folder dtrun the lines typed in chats are kept (~/.local/state)"},
+    {"XDG_STATE_HOME", "the lines typed in chats are kept in its folder dtrun (~/.local/state)"},
 };
 
 static const char example[] = "dtrun dynatree --text 'It was a dark night' -n 100 --compare ar";

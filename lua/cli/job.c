@@ -184,8 +184,8 @@ static int complete_prompts(cli_options *o) {
   if (o->n_files && o->n_texts) return complain(EXIT_USAGE, "two prompts: give --prompt or --text, not both");
   if (o->n_files || o->n_texts || o->prompts) return 0;
   if (isatty(STDIN_FILENO))
-    return complain(EXIT_USAGE, "no prompt: give --prompt FILE, --text TEXT or --prompts FILE.jsonl, or pipe a text "
-                                "in; see dtrun --help");
+    return complain(EXIT_USAGE, "no prompt: give --text TEXT, --prompt FILE or --prompts FILE.jsonl, or pipe a text "
+                                "in; 'dtrun chat' starts a conversation; see dtrun --help");
   o->files[o->n_files++] = "-";
   return 0;
 }

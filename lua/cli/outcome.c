@@ -43,8 +43,8 @@ static void show_result(run *r, int prompt) {
   const char *name = j->prompts.list[prompt / j->answers].name;
   size_t skip = strlen(name) > 60 ? strlen(name) - 60 : 0;
   if (!r->job->options->quiet)
-    say("%d/%d %s: %d tokens (%s), %.2f per iteration", prompt + 1, job_texts(j), name + skip, result->n_tokens,
-        result->finish_reason,
+    say("%d/%d %s: %d token%s (%s), %.2f per iteration", prompt + 1, job_texts(j), name + skip, result->n_tokens,
+        result->n_tokens == 1 ? "" : "s", result->finish_reason,
         result->stats.iterations ? (double)result->stats.committed / (double)result->stats.iterations : 0);
   if (json_is_output(r->job) || !result->text) return;
   shown_text(r, result->text, result->text_len);

@@ -36,11 +36,12 @@ void report_summary(const dtl_result *r) {
   if (s->cached_tokens)
     snprintf(cached, sizeof cached, ", %d of %d prompt tokens cached", s->cached_tokens, s->prompt_tokens);
   double all = s->prompt_ms + s->draft_ms + s->verify_ms + s->commit_ms + r->policy_ms + r->other_ms;
-  say("%d tokens%s, %.1f tokens/s, prompt included, %.2f per iteration, %s%s; time: prompt %.0f %%, draft %.0f %%, "
+  say("%d token%s%s, %.1f tokens/s, prompt included, %.2f per iteration, %s%s; time: prompt %.0f %%, draft %.0f %%, "
       "verify %.0f %%, commit %.0f %%, policy %.0f %%, other %.0f %%",
-      r->n_tokens, reason, dtl_tokens_per_second(r), ratio((double)s->committed, (double)s->iterations), drafted,
-      cached, 100 * ratio(s->prompt_ms, all), 100 * ratio(s->draft_ms, all), 100 * ratio(s->verify_ms, all),
-      100 * ratio(s->commit_ms, all), 100 * ratio(r->policy_ms, all), 100 * ratio(r->other_ms, all));
+      r->n_tokens, r->n_tokens == 1 ? "" : "s", reason, dtl_tokens_per_second(r),
+      ratio((double)s->committed, (double)s->iterations), drafted, cached, 100 * ratio(s->prompt_ms, all),
+      100 * ratio(s->draft_ms, all), 100 * ratio(s->verify_ms, all), 100 * ratio(s->commit_ms, all),
+      100 * ratio(r->policy_ms, all), 100 * ratio(r->other_ms, all));
 }
 
 void report_speedup(const dtl_result *r, double plain, char *out, size_t size) {
@@ -62,7 +63,7 @@ static void detail(const dtl_result *r) {
   const dt_stats *s = &r->stats;
   say("target %s, draft %s%s%s, backend %s, threads %d", r->target, r->draft ? r->draft : "none",
       r->draft2 ? " and " : "", r->draft2 ? r->draft2 : "", r->backend, r->threads);
-  say("policy %s %s, %d prompt tokens", r->policy, r->params, s->prompt_tokens);
+  say("policy %s %s, %d prompt token%s", r->policy, r->params, s->prompt_tokens, s->prompt_tokens == 1 ? "" : "s");
   say("ms: load %.2f, prompt %.2f, draft %.2f, verify %.2f, commit %.2f, policy %.2f, other %.2f; first token after "
       "%.2f, total %.2f",
       r->load_ms, s->prompt_ms, s->draft_ms, s->verify_ms, s->commit_ms, r->policy_ms, r->other_ms, s->ttft_ms,

@@ -437,10 +437,11 @@ bool ticket_say(ticket *t, char *out, size_t size) {
   long tokens = 0;
   pthread_mutex_lock(&t->work->lock);
   for (int i = 0; i < t->n; i++) tokens += t->results[i].n_tokens;
+  const char *s = tokens == 1 ? "" : "s";
   if (t->fails)
-    snprintf(out, size, "%ld tokens, then %s", tokens, t->why.message);
+    snprintf(out, size, "%ld token%s, then %s", tokens, s, t->why.message);
   else
-    snprintf(out, size, "%ld tokens, %s", tokens, t->results[0].finish_reason);
+    snprintf(out, size, "%ld token%s, %s", tokens, s, t->results[0].finish_reason);
   const bool fine = !t->fails;
   pthread_mutex_unlock(&t->work->lock);
   return fine;

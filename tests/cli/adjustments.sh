@@ -70,7 +70,7 @@ it_refuses_what_makes_no_sense() {
   refuses 2 'answers: at temperature 0 all 2 answers are identical: set temp above 0' ar -p a --answers 2 -q
   refuses 2 "echo needs a single answer \(got 2\)" ar -p a --answers 2 --temp 1 --logprobs 1 --echo --json r -q
   refuses 2 'min_tokens with ignore_eos' ar -p a --min-tokens 2 --ignore-eos -q
-  refuses 2 '--min-tokens: 9 is more than the 8 tokens wanted' ar -p a --min-tokens 9 -n 8 -q
+  refuses 2 '--min-tokens: 9 is more than the maximum number of tokens, 8' ar -p a --min-tokens 9 -n 8 -q
   refuses 2 '--echo: only log-probabilities of the prompt' ar -p a --echo --json r -q
   refuses 2 '--logprobs are written into the result' ar -p a --logprobs 1 -q
   refuses 2 "--logprobs: 21 is out of range: 0..20" ar -p a --logprobs 21 --json r

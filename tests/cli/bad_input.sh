@@ -72,9 +72,9 @@ it_refuses_a_second_draft_that_cannot_be_one() {
 
 it_names_the_tensor_whose_numbers_are_not_finite() {
   # a type of two bytes: all bits of the exponent, with and without other bits
-  refuses_damaged "returned NaN at position [0-9]+: damaged/model.safetensors: tensor $tensor holds NaN" poke $tensor 0 ffff
-  refuses_damaged "damaged/model.safetensors: tensor $tensor holds NaN" poke $tensor 20 ff7f
-  refuses_damaged "damaged/model.safetensors: tensor gpt_neox.final_layer_norm.weight holds an infinity" poke gpt_neox.final_layer_norm.weight 0 007c007c
+  refuses_damaged "returned NaN at position [0-9]+: damaged/model.safetensors: tensor $tensor contains NaN" poke $tensor 0 ffff
+  refuses_damaged "damaged/model.safetensors: tensor $tensor contains NaN" poke $tensor 20 ff7f
+  refuses_damaged "damaged/model.safetensors: tensor gpt_neox.final_layer_norm.weight contains an infinity" poke gpt_neox.final_layer_norm.weight 0 007c007c
 }
 it_refuses_weights_cut_in_the_middle() {
   for bytes in 0 7 8 100 3000 2000000 2893807; do refuses_damaged 'model.safetensors' truncate $bytes; done

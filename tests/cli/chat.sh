@@ -34,7 +34,7 @@ it_reads_the_template_of_the_model() {
   succeeds ar --chat -m model -p hi -n 20 -q
   same_text expected stdout
   head -c 1048577 /dev/zero | tr '\0' x >model/chat_template.jinja
-  refuses 2 'chat_template.jinja: over 1048576 bytes, expected a chat template' ar --chat -m model -p hi
+  refuses 2 'chat_template.jinja: the file has more than 1048576 bytes, too many for a chat template' ar --chat -m model -p hi
   rm model/chat_template.jinja
   echo '{"chat_template": 3}' >model/tokenizer_config.json
   refuses 2 'model has no chat template' ar --chat -m model -p hi
@@ -309,7 +309,7 @@ it_says_that_the_usual_limit_cut_an_answer() {
   keys 'Hello' Enter
   sees '^[0-9]+ tokens/s.*; cut at 512 tokens: /set tokens 2048 allows more'
   keys '/stats' Enter
-  sees '1 answers, 512 tokens'
+  sees '1 answer, 512 tokens'
   keys '/reset' Enter '/set tokens 512' Enter 'Hello' Enter
   sees '^[0-9]+ tokens/s[^;]*$' # the same answer with a limit that the user chose
 }

@@ -39,7 +39,7 @@ it_names_the_variants_of_this_machine() {
   for name in scalar avx2 avx512 avx512vnni amx neon dotprod i8mm; do
     run "$dtrun" ar -p It -n 1 --backend cpu:$name && [ "$status" -eq 0 ] && have+="${have:+, }cpu:$name"
   done
-  refuses 2 "no backend 'x' in this build, on this machine: auto, (cuda, )?cpu \($have\)$" ar -p It --backend x
+  refuses 2 "no backend 'x' in this build, on this machine; available: auto, (cuda, )?cpu \($have\)$" ar -p It --backend x
   refuses 2 "backend cpu:x: no such variant on this machine \(available: $have\)$" ar -p It --backend cpu:x
   run "$dtrun" doctor
   says "backend: .*; available: ${have//, / }$"

@@ -181,7 +181,7 @@ static void bounds_are_those_that_are_told(void **state) {
   ok(CHECK(.bias = all, .n_bias = 3));
   fails(CHECK(.bias = all, .n_bias = 3, .min_tokens = 1), DT_EINPUT, "every token is banned");
   fails(CHECK(.min_tokens = -1), DT_EINPUT, "min_tokens: -1 is out of range");
-  fails(CHECK(.min_tokens = 11), DT_EINPUT, "min_tokens: 11 is more than the 10 tokens wanted");
+  fails(CHECK(.min_tokens = 11), DT_EINPUT, "min_tokens: 11 is more than the maximum number of tokens, 10");
   fails(check(&(dt_adjustments){.min_tokens = 1}, &endless, ends, &err), DT_EINPUT, "min_tokens with ignore_eos");
 #undef CHECK
   assert_false(dt_adjustments_wanted(NULL) || dt_adjustments_wanted(&(dt_adjustments){.repeat = 1}));

@@ -35,6 +35,7 @@
 -- generates for it alone.
 local batches = require "dt.batches"
 local chat = require "dt.api.chat"
+local complain = require "dt.complain"
 local core = require "dt.core"
 local params = require "dt.policy.params"
 local place = require "dt.record.place"
@@ -369,6 +370,9 @@ function experiment.add(file, arms, t)
     if failure.source == sources[failure.arm] then done[record.key(failure)] = { [failure.node or ""] = true } end
   end
   local todo, count, made, work = plan(t, arms, done)
+  if made > 0 and not t.bar then
+    complain(("%s has %d of the %d runs; the others follow"):format(file.path, made, count + made))
+  end
   local bar = t.bar or progress(count + made, work)
   bar:skip(made, 0)
   for i, group in ipairs(todo) do
