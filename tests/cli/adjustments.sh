@@ -70,7 +70,7 @@ it_refuses_what_makes_no_sense() {
   refuses 2 'answers: at temperature 0 all 2 are the same: give temp' ar -p a --answers 2 -q
   refuses 2 "echo: 2 answers share their prompt's pass" ar -p a --answers 2 --temp 1 --logprobs 1 --echo --json r -q
   refuses 2 'min_tokens with ignore_eos' ar -p a --min-tokens 2 --ignore-eos -q
-  refuses 2 '--min-tokens: 9 is more than the 8 tokens wanted' ar -p a --min-tokens 9 -n 8 -q
+  refuses 2 '--min-tokens: 9 is more than the maximum number of tokens, 8' ar -p a --min-tokens 9 -n 8 -q
   refuses 2 '--echo: only log-probabilities of the prompt' ar -p a --echo --json r -q
   refuses 2 '--logprobs are written into the result' ar -p a --logprobs 1 -q
   refuses 2 "--logprobs: 21 is out of range: 0..20" ar -p a --logprobs 21 --json r
@@ -82,7 +82,7 @@ it_refuses_what_makes_no_sense() {
   refuses 2 "logit_bias 'the=x': expected" ar -p a --logit-bias the=x -q
   refuses 2 "logit_bias: 'hello world' is 4 tokens, 259, 289, ..: bias each by its id" ar -p a --logit-bias 'hello world=1' -q
   refuses 2 'logit_bias: token 99999 is out of range 0..4095' ar -p a --logit-bias 99999+1 -q
-  refuses 2 'logit_bias: 1001 of token 3 is out of range' ar -p a --logit-bias 3+1001 -q
+  refuses 2 'logit_bias: 1001 for token 3 is out of range' ar -p a --logit-bias 3+1001 -q
   refuses 2 '--color shows one text: give one prompt, and no --answers' ar -p a --temp 1 --answers 2 --color -q
 }
 # Each option with each of these: done, or refused in the line that the table has.
