@@ -119,9 +119,10 @@ static dt_status read_shared(const keys *k, config *c) {
     while (of > 0 && c->local[of - 1] != c->local[i]) of--;
     c->keys_of[i] = of;
     if (!of)
-      status = dt_fail(k->err, DT_EINPUT,
-                       "%s: layer %d reads the keys of an earlier layer of its kind, but no such layer has keys",
-                       k->path, i);
+      status =
+          dt_fail(k->err, DT_EINPUT,
+                  "%s: layer %d reads the keys of an earlier layer of its kind, expected one that has its own keys",
+                  k->path, i);
     else if (c->kv_heads[of - 1] != c->kv_heads[i])
       status =
           dt_fail(k->err, DT_EINPUT, "%s: layer %d has %d key heads, expected %d as in layer %d, whose keys it reads",

@@ -82,7 +82,7 @@ it_refuses_what_makes_no_sense() {
   refuses 2 "logit_bias 'the=x': expected" ar -p a --logit-bias the=x -q
   refuses 2 "logit_bias: 'hello world' is 4 tokens \(259, 289, ..\): bias each by its id" ar -p a --logit-bias 'hello world=1' -q
   refuses 2 'logit_bias: token 99999 is out of range 0..4095' ar -p a --logit-bias 99999+1 -q
-  refuses 2 'logit_bias: 1001 of token 3 is out of range' ar -p a --logit-bias 3+1001 -q
+  refuses 2 'logit_bias: 1001 for token 3 is out of range' ar -p a --logit-bias 3+1001 -q
   refuses 2 '--color shows one text: give one prompt, and no --answers' ar -p a --temp 1 --answers 2 --color -q
 }
 # Each option with each of these: it works, or is refused with the line in the table.

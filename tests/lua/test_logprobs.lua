@@ -69,7 +69,7 @@ function TestLogprobs.test_what_is_refused()
   refused("log-probabilities", { policy = "ar", prompt = PROMPT, echo = true, tokens = 1 })
   refused("number 2 is not a token id", { policy = "ar", prompt = { 1, "x" } })
   refused("number 3 is not a token id", { policy = "ar", prompt = { 1, 2, -3 } })
-  refused("prompt token 1 is 4096: out of range 0..4095", { policy = "ar", prompt = { 4096 } })
+  refused("prompt token 1 is 4096, which is out of range: 0..4095", { policy = "ar", prompt = { 4096 } })
   refused("repeat_penalty: 0.001 is out of range: 0.01 to 100",
     { policy = "ar", prompt = PROMPT, repeat_penalty = 0.001 })
   refused("logit_bias: true is not {token's id or text, bias or false",

@@ -175,9 +175,9 @@ static void bounds_are_those_that_are_told(void **state) {
   fails(CHECK(.frequency = -100.5f), DT_EINPUT, "frequency_penalty: -100.5 is out of range");
   fails(CHECK(.bias = &high, .n_bias = 1), DT_EINPUT, "token 4 is out of range 0..3");
   fails(CHECK(.bias = &low, .n_bias = 1), DT_EINPUT, "token -1 is out of range 0..3");
-  fails(CHECK(.bias = &much, .n_bias = 1), DT_EINPUT, "1000.5 of token 3 is out of range");
-  fails(CHECK(.bias = &always, .n_bias = 1), DT_EINPUT, "of token 3 is out of range");
-  fails(CHECK(.bias = &unknown, .n_bias = 1), DT_EINPUT, "of token 3 is out of range");
+  fails(CHECK(.bias = &much, .n_bias = 1), DT_EINPUT, "1000.5 for token 3 is out of range");
+  fails(CHECK(.bias = &always, .n_bias = 1), DT_EINPUT, "for token 3 is out of range");
+  fails(CHECK(.bias = &unknown, .n_bias = 1), DT_EINPUT, "for token 3 is out of range");
   ok(CHECK(.bias = all, .n_bias = 3));
   fails(CHECK(.bias = all, .n_bias = 3, .min_tokens = 1), DT_EINPUT, "every token is banned");
   fails(CHECK(.min_tokens = -1), DT_EINPUT, "min_tokens: -1 is out of range");

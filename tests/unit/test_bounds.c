@@ -363,7 +363,7 @@ static void a_token_that_the_draft_lacks_never_reaches_it(void **state) {
     assert_in_range(dt_tree_draft_of(dt_seq_tree(s, 0), v)->token[i], 0, 899);
   prompt[40] = VOCAB;
   fails(dt_seq_start(s, 0, prompt, 80, &(dt_seq_options){.max_tokens = 20}, &err), DT_EINPUT,
-        "prompt token 41 is 1000: out of range 0..999");
+        "prompt token 41 is 1000, which is out of range: 0..999");
   dt_session_close(s);
   dt_pair_close(pair);
 }

@@ -314,7 +314,7 @@ static void mistakes_in_a_gemma_4_are_named(void **state) {
   fails("{" GEMMA4 ",\"sliding_window\":0}", "sliding_window: expected at least 1");
   fails("{" GEMMA4 ",\"num_kv_shared_layers\":6}", "num_kv_shared_layers: expected a whole number from 0 to 5");
   fails("{" GEMMA4 ",\"num_kv_shared_layers\":1}",
-        "layer 5 reads the keys of an earlier layer of its kind, but no such layer has keys");
+        "layer 5 reads the keys of an earlier layer of its kind, expected one that has its own keys");
   fails("{" GEMMA4 ",\"num_kv_shared_layers\":-1}", "num_kv_shared_layers: expected a whole number from 0 to 5");
   fails("{" GEMMA4 ",\"num_kv_shared_layers\":1.5}", "num_kv_shared_layers: expected a whole number from 0 to 5");
   fails("{" OF("gemma4_text") ",\"hidden_size_per_layer_input\":1.5}",

@@ -60,7 +60,7 @@ static void layers_that_do_not_fit_are_refused(void **state) {
   WITH(l[0].keys_of, 1, "layer 0: it cannot read the keys of layer 0");
   WITH(l[0].delta_conv, (dt_matrix){0}, "layer 0: no delta's convolution");
   WITH(l[0].delta_decay, l[0].norm1, "delta's decay is 64 x 1, expected 4 x 1");
-  WITH(l[0].k, l[3].k, "layer 0: keys or values");
+  WITH(l[0].k, l[3].k, "layer 0: it has keys or values");
   WITH(l[0].delta, false, "layer 0: no q");
   WITH(l[3].delta, true, "layer 3: ");
   WITH(l[3].q_gate, l[3].k, "layer 3: q gate is 64 x 64, expected 128 x 64");

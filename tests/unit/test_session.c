@@ -372,7 +372,7 @@ static void a_prompt_must_fit(void **state) {
   fails(dt_seq_start(s, 0, prompt, 30, &o, &err), DT_ECONTEXT,
         "the prompt has 30 tokens, but in a context of 30 it can have at most 29");
   prompt[3] = VOCAB;
-  fails(dt_seq_start(s, 0, prompt, 4, &o, &err), DT_EINPUT, "prompt token 4 is 50: out of range 0..49");
+  fails(dt_seq_start(s, 0, prompt, 4, &o, &err), DT_EINPUT, "prompt token 4 is 50, which is out of range: 0..49");
   o.max_tokens = 0;
   fails(dt_seq_start(s, 0, prompt, 3, &o, &err), DT_EINPUT, "tokens: 0 is out of range");
   fails(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 31}, &s, &err), DT_EINPUT,
@@ -506,7 +506,7 @@ static void a_context_is_refused_that_does_not_fit(void **state) {
   pair->ops = &small;
   dt_session *s;
   fails(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 6912}, &s, &err), DT_EINPUT,
-        "the cache of a context of 6912 needs 0.00684 GiB and 0.00684 are free: a context of 6911 fits");
+        "the cache of a context of 6912 needs 0.00684 GiB, but only 0.00684 GiB are free: a context of 6911 fits");
   ok(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 6911}, &s, &err));
   dt_session_close(s);
   ok(dt_session_open(pair, &(dt_session_options){.sequences = 1}, &s, &err)); /* DT_CONTEXT, not 100000 */
@@ -515,7 +515,7 @@ static void a_context_is_refused_that_does_not_fit(void **state) {
         "context: 100001 is out of range: 2..100000");
   small.scratch_bytes = a_mebibyte_for_passes;
   fails(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 5888}, &s, &err), DT_EINPUT,
-        "the cache of a context of 5888 needs 0.00684 GiB and 0.00684 are free: a context of 5887 fits");
+        "the cache of a context of 5888 needs 0.00684 GiB, but only 0.00684 GiB are free: a context of 5887 fits");
   ok(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 5887}, &s, &err));
   dt_session_close(s);
   pair->ops = real;
@@ -531,15 +531,17 @@ static void sequences_are_refused_that_do_not_fit(void **state) {
   small.bytes_free = seven_mebibytes;
   pair->ops = &small;
   dt_session *s;
-  fails(dt_session_open(pair, &(dt_session_options){.sequences = 8, .use_draft = true}, &s, &err), DT_EINPUT,
-        "the caches of 8 sequences with a context of 100 need 0.00781 GiB and 0.00684 are free: at most 7 fit");
+  fails(
+      dt_session_open(pair, &(dt_session_options){.sequences = 8, .use_draft = true}, &s, &err), DT_EINPUT,
+      "the caches of 8 sequences with a context of 100 need 0.00781 GiB, but only 0.00684 GiB are free: at most 7 fit");
   ok(dt_session_open(pair, &(dt_session_options){.sequences = 7, .use_draft = true}, &s, &err));
   dt_session_close(s);
   ok(dt_session_open(pair, &(dt_session_options){.sequences = 14}, &s, &err)); /* without a draft twice as many fit */
   dt_session_close(s);
   small.scratch_bytes = a_mebibyte_for_passes; /* for the cache of each model */
-  fails(dt_session_open(pair, &(dt_session_options){.sequences = 6, .use_draft = true}, &s, &err), DT_EINPUT,
-        "the caches of 6 sequences with a context of 100 need 0.00781 GiB and 0.00684 are free: at most 5 fit");
+  fails(
+      dt_session_open(pair, &(dt_session_options){.sequences = 6, .use_draft = true}, &s, &err), DT_EINPUT,
+      "the caches of 6 sequences with a context of 100 need 0.00781 GiB, but only 0.00684 GiB are free: at most 5 fit");
   ok(dt_session_open(pair, &(dt_session_options){.sequences = 5, .use_draft = true}, &s, &err));
   dt_session_close(s);
   pair->ops = real;

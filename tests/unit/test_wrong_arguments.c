@@ -218,7 +218,7 @@ static void starts_refuse_wrong_options(void **unused) {
       EACH(seq, NO_SEQUENCE) REFUSED(begin(session, *seq, PROMPT, 5, &fine, &err), DT_ESTATE, "no sequence");
     static const int32_t IDS[] = {INT32_MIN, -1, VOCAB, INT32_MAX};
     for (int i = 0; i < 4; i++)
-      REFUSED(begin(session, RUNNING, &IDS[i], 1, &fine, &err), DT_EINPUT, "out of range 0..99");
+      REFUSED(begin(session, RUNNING, &IDS[i], 1, &fine, &err), DT_EINPUT, "out of range: 0..99");
     assert_int_equal(begin(session, RUNNING, NULL, 5, &fine, NULL), DT_EINPUT); /* no *err */
   }
   NULL_REFUSED(dt_seq_start_from(NULL, RUNNING, prefix, &fine, &err));
