@@ -207,8 +207,8 @@ it_says_what_is_wrong_with_a_head() {
 "num_hidden_layers": 1|"num_hidden_layers": 2|num_hidden_layers is 2, expected 1: only draft heads with one layer
 "model_type": "llama"|"model_type": "gemma2"|model_type "gemma2": not supported in a draft head, whose layer must be that of Llama, Mistral or Qwen
 \[1, 2, 4\]|[1, 2, 6]|eagle_aux_hidden_state_layer_ids: expected up to 8 layers from 0 to 6
-\[1, 2, 4\]|[]|eagle_aux_hidden_state_layer_ids: expected up to 8 numbers
-\[1, 2, 4\]|"1"|eagle_aux_hidden_state_layer_ids: expected up to 8 numbers
+\[1, 2, 4\]|[]|eagle_aux_hidden_state_layer_ids: expected up to 8 layers
+\[1, 2, 4\]|"1"|eagle_aux_hidden_state_layer_ids: expected up to 8 layers
 "draft_vocab_size": 600|"draft_vocab_size": 601|lm_head.weight: found shape .600, 32., expected .601, 32.
 "draft_vocab_size": 600|"draft_vocab_size": 5000|draft_vocab_size: expected a whole number from 1 to 4096
 "hidden_size": 32|"hidden_size": 34|heads of 8 numbers|found shape

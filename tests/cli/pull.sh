@@ -213,7 +213,7 @@ it_tells_what_a_status_means() {
   goes status 404
   fails_with 2 'o/mini: not found on the server \(404\)'
   goes status 429
-  fails_with 1 'o/mini: too many requests \(429\): try again later'
+  fails_with 1 'o/mini: too many requests to the server \(429\): try again later'
   goes status 500
   fails_with 1 'o/mini: the server answered with status 500: try again later'
   goes status 403-files
@@ -223,7 +223,7 @@ it_tells_what_a_status_means() {
   fails_with 2 'o/other: not found on the server \(404\)' o/other
   HF_ENDPOINT=http://127.0.0.1:1 fails_with 1 'cannot reach 127.0.0.1: '
   HF_ENDPOINT=http://nowhere.invalid fails_with 1 'cannot reach nowhere.invalid: '
-  for endpoint in ftp://127.0.0.1 127.0.0.1 file:///etc http://; do HF_ENDPOINT=$endpoint fails_with 2 "HF_ENDPOINT '.*': expected an address"; done
+  for endpoint in ftp://127.0.0.1 127.0.0.1 file:///etc http://; do HF_ENDPOINT=$endpoint fails_with 2 "HF_ENDPOINT '.*': expected a URL"; done
 }
 it_shows_its_token_to_the_endpoint_only() {
   serve
@@ -244,7 +244,7 @@ it_shows_its_token_to_the_endpoint_only() {
   [ "$(requests '^own .* hf_secret ')" -ge 1 ] && [ "$(requests '^other .*hf_')" -eq 0 ] && [ "$(requests '^other ')" -ge 1 ] || fail "leave: $(<log)"
   goes fits
   HF_TOKEN=$'a\nX-Bad: 1' fails_with 2 'HF_TOKEN contains no token: expected one word of printable characters'
-  HF_TOKEN=hf_secret HF_ENDPOINT=http://127.0.0.1:1 fails_with 1 'no way'
+  HF_TOKEN=hf_secret HF_ENDPOINT=http://127.0.0.1:1 fails_with 1 'cannot reach'
   grep -q hf_secret stderr && fail 'told'
   true
 }
@@ -278,7 +278,7 @@ it_takes_one_gguf_file_of_several() {
   brings o/gguf:Q8_0/m.gguf Q8_0/m.gguf
   touch mode
   fails_with 2 'o/gguf has no Q5_K: name one, as in o/gguf:FILE: Q8_0/m.gguf, m-Q2_K.gguf, m-Q4_K_M.gguf$' o/gguf:Q5_K
-  fails_with 2 'o/gguf: 3 files are m: name one' o/gguf:m
+  fails_with 2 'o/gguf: 3 files match m: name one' o/gguf:m
   fails_with 2 'o/none contains no .gguf file, and no config.json with \*.safetensors' o/none
   fails_with 2 'o/mini contains no .gguf file$' o/mini:Q4_K_M
   fails_with 2 'o/split lacks m-Q4_0-00002-of-00003.gguf, part 2 of 3 of a model' o/split:Q4_0
