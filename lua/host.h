@@ -7,7 +7,7 @@
  *   dt_pair_open(...);       // it needs no draft if dtl_policy_describe(policy)->draft is DTL_NO_DRAFT
  *   dtl_prompt prompt = {.text = text, .len = len};
  *   dtl_request request = {.prompts = &prompt, .n = 1, .seq = {.max_tokens = 100}};
- *   dtl_result result;                                      // filled in any case
+ *   dtl_result result;                                      // filled even if the call fails
  *   bool ok = dtl_generate(pair, policy, &request, &result, &err) == DT_OK && !result.failed;
  *   dtl_result_free(&result);  dtl_policy_close(policy);
  *
@@ -82,7 +82,7 @@ typedef struct {
   char source[DTL_DIGEST];       /* digest of the policy's text */
   dtl_need draft;
   bool uses_costs, uses_memory, uses_corpus;
-  bool corpus_optional; /* uses_corpus applies only if the request has a corpus */
+  bool corpus_optional; /* uses_corpus applies only to requests with `corpus`, and they then need `memory` as well */
   int candidates;       /* number of the target's likeliest tokens that the policy wants for each verified row */
   bool batch;           /* scope "batch": one object serves all sequences of a batch */
   const dtl_param *params;
@@ -299,8 +299,8 @@ double dtl_learned_draft(const dtl_learned *learned, int context);
 /* ---- memory between runs ----------------------------------------------------------------------------------------- */
 
 /* What policies remember between runs with one pair: the table that a policy fills (uses.memory), and the outputs of
- * earlier runs, to search in (uses.corpus). It is kept for the four policies that ran last; a policy is identified by
- * its text. */
+ * earlier runs, to search in (uses.corpus, whether or not there are files: dtl_corpus). It is kept for the four
+ * policies that ran last; a policy is identified by its text. */
 typedef struct dtl_memory dtl_memory;
 
 dtl_memory *dtl_memory_open(void); /* NULL: out of memory */
@@ -378,17 +378,18 @@ typedef struct {
   const dtl_prompt *prompts; /* [n] */
   int n;
   int answers;              /* texts per prompt, which share its prompt pass; 0: 1. There are n * answers results */
-  int slots;                /* sequences that run at once: 1..DTL_SLOTS; 0: one prompt, not a batch */
+  int slots;                /* sequences that run at once: 1..DTL_SLOTS; 0: not a batch: one prompt and one answer */
   dt_seq_options seq;       /* answer i (from 0) adds i to the seed of sampling and of its policy's math.random */
   const dtl_costs *costs;   /* a table for a policy that uses costs; copied. NULL: learned costs are used */
   dtl_learned *learned;     /* NULL: learned costs are opened for this request if the policy needs them */
-  dtl_memory *memory;       /* NULL is allowed unless the policy uses memory or a corpus */
-  const dtl_corpus *corpus; /* or NULL */
+  dtl_memory *memory;       /* what earlier runs left; NULL is allowed unless the policy uses memory or a corpus */
+  const dtl_corpus *corpus; /* files that a policy with uses.corpus searches besides the outputs in `memory`; or NULL */
   int context;              /* maximum number of tokens of prompt and answer; 0: the target's context */
   dt_window window;         /* zeros: the target sees the whole text */
-  dt_session *session;      /* or NULL; only with one prompt: sequence 0 of the session continues with that prompt */
-  /* Or NULL; called when a sequence ends, in any order of prompts. If it returns false, running sequences end as
-   * "interrupted" and no others begin. */
+  dt_session *session;      /* or NULL; only with one answer: its sequence 0 is used (dt_seq_continue). The prompt is
+                               the whole text, earlier turns included; rows of tokens that it shares are reused */
+  /* Or NULL; called when a sequence ends, in any order. prompt: the index of its result in results[], from 0. If it
+   * returns false, running sequences end as "interrupted" and no others begin. */
   bool (*done)(void *user, int prompt, dtl_result *result);
   /* Or NULL; only with one prompt: called with bytes that may be shown. If it returns false, the text ends as
    * "interrupted". */
@@ -411,9 +412,11 @@ struct dtl_result {
   int n_tokens, n_prompt;
   char *text; /* valid UTF-8, cut before the stop string */
   size_t text_len;
-  const char *finish_reason; /* "length", "eos", "stop", "context", "interrupted", "policy" or "error". Static */
-  char *policy, *params;     /* the policy's name; the parameters that were set, as the text of a JSON object */
-  char source[DTL_DIGEST];   /* digest of the policy's text */
+  /* "length", "eos", "stop", "context" or "interrupted"; "policy": the policy failed (DT_EPOLICY); "error": something
+   * else failed, or the prompt did not begin. Static. */
+  const char *finish_reason;
+  char *policy, *params;   /* the policy's name; the parameters that were set, as the text of a JSON object */
+  char source[DTL_DIGEST]; /* digest of the policy's text */
   uint64_t seed;
   dt_sampling sampling;
   bool coupled;
@@ -424,13 +427,15 @@ struct dtl_result {
   char *backend;
   int threads;
   double load_ms;             /* time to open the pair, once for all its runs; not part of any other time */
-  int index, slots;           /* number of the answer, from 1; sequences that run at once (0: not a batch) */
-  int prompt;                 /* number of its prompt, from 1; several answers may have the same prompt */
+  int index, slots;           /* its number in results[], from 1; sequences that run at once (0: not a batch) */
+  int prompt;                 /* number of its prompt in the request, from 1; several answers may have the same */
   dt_adjustments adjustments; /* zeros: none. The result owns its biases */
   dtl_logprob *logprobs, *prompt_logprobs; /* [n_tokens], [n_prompt]; NULL: not asked for */
   int32_t *top_ids;                        /* the arrays that logprobs point into */
   float *top_logps;
   dt_stats stats;
+  /* policy_ms: the policy's own code, init included; with scope "batch" that of the whole batch. other_ms: the rest of
+   * the time from the start of the prompt, such as callbacks and passes of other sequences. */
   double policy_ms, other_ms;
   dtl_notes notes;
   dt_window window;                 /* zeros: none */
@@ -443,8 +448,8 @@ struct dtl_result {
   size_t peak_memory;               /* of the process, in bytes */
   size_t weight_bytes, cache_bytes; /* on the host or on the device */
   size_t device_memory;             /* bytes of weights, caches and scratch on the device; 0: they are on the host */
-  bool failed;
-  dt_error failure; /* why the text ended early */
+  bool failed;                      /* false if it was interrupted or did not begin */
+  dt_error failure;                 /* if it failed: why the text ended early */
 };
 
 /* Checks the values of a request that can be checked without a pair, as dtl_generate does. DT_EINPUT: the message
@@ -456,9 +461,10 @@ dt_status dtl_request_check(const dtl_request *request, dt_error *err);
  * one that its prompt would give alone. Each answer has its own policy object; with scope "batch" one object serves
  * all.
  *
- * All results are filled in any case; the caller frees each with dtl_result_free. The failure of one sequence is
- * reported in its result only. The call itself fails if no prompt could begin, or if a policy of scope "batch" failed;
- * `done` is then not called for prompts that did not begin. */
+ * All results are filled even if the call fails, unless `request` or `results` is NULL, `n` is negative, or `answers`
+ * is out of range; the caller frees each with dtl_result_free. The failure of one sequence, such as a bad prompt, is
+ * reported in its result only. The call itself fails if the request is refused or a policy of scope "batch" fails.
+ * `done` is not called for prompts that did not begin; their results have only the finish_reason "error". */
 dt_status dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_request *request, dtl_result *results,
                        dt_error *err);
 void dtl_result_free(dtl_result *result);
@@ -487,13 +493,19 @@ typedef struct {
 
 /* Opens an engine. It measures a few passes if nothing is known about their costs. The pair must outlive the engine. */
 dt_status dtl_engine_open(dt_pair *pair, const dtl_engine_options *options, dtl_engine **out, dt_error *err);
-void dtl_engine_close(dtl_engine *engine); /* running requests end as "interrupted"; NULL is allowed */
+/* Ends all requests as "interrupted", calling `done` for each, and closes the engine. NULL is allowed. */
+void dtl_engine_close(dtl_engine *engine);
 
-/* Adds a request with one prompt and one answer; its slots, costs, learned, context, window and session must be zero.
- * The policy and everything that the request points to, except its prompt, must last until `done` has been called for
- * it. `done` gets prompt = 0; its return value is ignored, and the result is freed after the call. If on_text returns
- * false or *interrupt is not zero, only this request ends. Errors in its prompt or options are reported in its result.
- * DT_ESTATE: no slot is free. If the call fails, `done` is not called. */
+/* Adds a request with one prompt and one answer; its slots, costs, learned, context, window and session must be zero,
+ * and its prompt is not a prefix. It only queues the request: its callbacks run in dtl_engine_step and
+ * dtl_engine_close, never in this call. They must not call functions of the engine: the slot is not free before `done`
+ * has returned.
+ *
+ * The request and its prompt are copied. The policy and everything else that the request points to (strings, biases,
+ * memory, corpus, trace, interrupt, user) must last until `done` has been called for it. `done` gets prompt = 0; its
+ * return value is ignored, and the result is freed after the call. If on_text returns false or *interrupt is not zero,
+ * only this request ends. This call fails, and `done` is not called, if a text cannot be encoded (DT_EINPUT) or no slot
+ * is free (DT_ESTATE). An empty or too long prompt, an unknown id or a bad option is reported in the result. */
 dt_status dtl_engine_begin(dtl_engine *engine, const dtl_policy *policy, const dtl_request *request, dt_error *err);
 
 /* Runs one iteration of every request and, if prompts are waiting, a piece of one prompt or several short ones. Returns

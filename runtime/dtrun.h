@@ -27,6 +27,11 @@
  * NULL, 0 or false for a bad argument, unless their comment says otherwise. Two mistakes cannot be detected: a handle
  * that is already closed, and a list that is shorter than its count.
  *
+ * Words: a forward pass of a model computes a row for each of some tokens. The root of a tree is the last committed
+ * token; each other node is a guess for the token after its parent. A draft's result at a node has candidates, of which
+ * the caller makes some nodes. A tree is open (it can grow), sealed (it is settled which nodes are verified), verified
+ * (the target's pass has run) and finished (committed). runtime/GLOSSARY.md has more.
+ *
  * There is no global state, except the ranks that a process joins. Handles are not thread-safe, but two threads may use
  * two different pairs. A child of fork() does not inherit a pair's threads, so it must open its own pair. */
 #ifndef DT_DTRUN_H
@@ -313,8 +318,10 @@ typedef struct {
    * itself says where the text ends. */
   const char *end;
   dt_sampling sampling; /* zeros: the likeliest token */
-  bool uncoupled;       /* drafts do not use the noise that the target samples with: see dt_tree_draft */
-  int candidates;       /* how many tokens dt_seq_candidates returns for each verified row: 0..DT_TARGET_CANDIDATES */
+  /* A draft is coupled unless this is set: it ranks its guesses with the same random noise with which the target
+   * samples, so that both tend to choose the same token (dt_tree_draft). */
+  bool uncoupled;
+  int candidates; /* how many tokens dt_seq_candidates returns for each verified row: 0..DT_TARGET_CANDIDATES */
   dt_adjustments adjustments; /* zeros: none */
   dt_logprobs logprobs;       /* zeros: none */
   /* The maximum number of prompt rows that the start computes; dt_seq_prompt computes the others. 0: all at once. */
@@ -385,7 +392,7 @@ int dt_seq_left(const dt_session *session, int seq);              /* tokens that
  * additional rows. Tokens that come from a dt_prefix count until the first step, as the time of the prefix does. 0 for
  * a head that reads the target's rows, or if there is no such draft. */
 int dt_seq_unread(const dt_session *session, int seq, int draft);
-/* Returns whether drafts use the noise that the target samples with. */
+/* Returns whether drafts are coupled: see dt_seq_options.uncoupled. False at temperature 0. */
 bool dt_seq_is_coupled(const dt_session *session, int seq);
 dt_finish dt_seq_finish(const dt_session *session, int seq);
 /* Returns all text generated so far, cut before a completed stop string, as raw bytes that the session owns. `len` may
@@ -423,12 +430,13 @@ typedef struct {
   int draft; /* which of the pair's drafts processes the node: 0 is the first, 1 the second */
 } dt_node_ref;
 
-/* Runs one draft pass for each draft, over all its nodes, which must be adjacent in the list. Afterwards each node has
- * the candidates, confidence and entropy of that draft, independent of results of another draft. The pass also computes
- * the rows that the draft's cache lacks, for committed tokens and for ancestors of the nodes; it skips nodes that this
- * draft has already processed. A node gets no candidates if it is beyond the draft's context, or if it and its
- * ancestors would exceed DT_TREE_DRAFTS, the number of nodes that all drafts together can draft from in one iteration's
- * tree. DT_ESTATE: the tree is sealed or finished, or there is no such node or draft. */
+/* Runs one draft pass for each draft, over all its nodes. The nodes of one draft must stand next to each other in the
+ * list; each separate group takes another pass. Afterwards each node has the candidates, confidence and entropy of that
+ * draft, independent of results of another draft. The pass also computes the rows that the draft's cache lacks, for
+ * committed tokens and for ancestors of the nodes; it skips nodes that this draft has already processed. A node gets no
+ * candidates if it is beyond the draft's context, or if it and its ancestors would exceed DT_TREE_DRAFTS, the number of
+ * nodes that all drafts together can draft from in one iteration's tree. DT_ESTATE: the tree is sealed or finished, or
+ * there is no such node or draft. */
 dt_status dt_draft_step(dt_session *session, const dt_node_ref *nodes, int n, dt_error *err);
 
 typedef struct {
@@ -438,7 +446,7 @@ typedef struct {
   int accepted; /* accepted nodes */
   /* [accepted] The accepted nodes, from a child of the root down; owned by the session, until the next verify. */
   const int32_t *path;
-  int32_t bonus; /* the target's token after the last accepted node */
+  int32_t bonus; /* the target's token after the last accepted node; -1: none (a NaN, or the grammar allows none) */
   /* The distinct experts that the whole pass read, summed over layers and over groups of 64 rows; 0: no experts. */
   int experts_read;
 } dt_verdict;
@@ -470,7 +478,7 @@ typedef struct {
   const int32_t *tokens; /* [n] owned by the session */
   int accepted;          /* how many of the tokens were drafted */
   bool corrected;        /* the tree had guesses for the bonus token, and all were wrong */
-  const char *text;      /* [text_len] bytes that can be shown now; owned by the session, until the next commit */
+  const char *text;      /* [text_len] bytes that can be shown now; until the next commit of this sequence */
   size_t text_len;
   dt_finish finish;
 } dt_committed;
@@ -480,8 +488,8 @@ typedef struct {
  * listed twice. DT_EDEVICE: the device failed; the texts can still be read, but the sequences must be started again. */
 dt_status dt_commit(dt_session *session, const int *seqs, int n, unsigned flags, dt_committed *blocks, dt_error *err);
 
-/* Drops the tree, verified or not, and begins an empty one over the last committed token. Each iteration begins with
- * this call. */
+/* Begins an iteration: an empty tree over the last committed token. A tree that is not committed is dropped, verified
+ * or not, so the iteration begins anew. Each iteration must begin with this call. */
 dt_status dt_rollback(dt_session *session, int seq, dt_error *err);
 
 /* ---- what happened ----------------------------------------------------------------------------------------------- */
@@ -490,7 +498,7 @@ typedef struct {
   int prompt_tokens, generated;
   int cached_tokens;      /* prompt tokens whose rows were already cached */
   long iterations;        /* verify passes */
-  long committed;         /* tokens */
+  long committed;         /* generated tokens; the same number as `generated` */
   long drafted, accepted; /* verified nodes; committed nodes */
   long depth_sum;         /* sum of the verified trees' depths */
   long draft_passes, draft_rows;

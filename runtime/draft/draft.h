@@ -1,6 +1,11 @@
 /* The interface of a drafter: a draft model, a head, or anything else that proposes tokens to a session. A drafter has
  * its own cache rows for every sequence and writes draft results to the sequence's tree; it does not decide which
- * tokens are committed. If its cache lacks rows of the text, the next step computes them. */
+ * tokens are committed. If its cache lacks rows of the text, the next step computes them.
+ *
+ * All functions are required; rowless.h has those of a drafter without rows. For each sequence they are called in this
+ * order; a rollback begins anew without keep, and save and rows may come at any time:
+ *   (start | restore | blank) -> prompt* -> (begin -> step* -> keep)*
+ * A new kind of drafter is opened in open_drafters (session/session.c). */
 #ifndef DT_DRAFT_H
 #define DT_DRAFT_H
 
@@ -13,7 +18,8 @@ typedef struct {
   int length;
   dt_tree *tree;
   const adjustments *adjustments; /* of the target's logits, also applied before guesses are ranked; NULL: none */
-  /* The drafter counts draft_passes, draft_rows and draft_ms, and adds the time of its prompt passes to prompt_ms. */
+  /* The drafter counts draft_passes, draft_rows and draft_ms. Time of prompt rows, also of those that a step computes
+   * in a pass of their own, is added to prompt_ms instead. */
   dt_stats *stats;
 } draft_text;
 
@@ -23,19 +29,19 @@ typedef struct draft_saved draft_saved; /* a copy of a drafter's rows of a promp
 typedef struct {
   void (*close)(drafter *);
 
-  /* Begins a sequence over n prompt tokens, of which the first `same` are those of its previous text. Computes nothing,
-   * since the sequence may never be drafted for. */
+  /* Begins a sequence over n prompt tokens. The first `same` of them equal the first ones of the sequence's previous
+   * text, so rows of these stay valid. Computes nothing, since the sequence may never be drafted for. */
   void (*start)(drafter *, int seq, int n, int same);
-  /* Computes at most `most` of the missing prompt rows in a separate pass, whose time is added to prompt_ms. *left is
-   * the number of rows that are still missing; the first step computes all of them. */
+  /* Computes at most `most` (0: none) of the missing prompt rows in a separate pass. *left is the number of rows that
+   * are still missing; the first step computes all of them. */
   dt_status (*prompt)(drafter *, int seq, const draft_text *, int most, int *left, dt_error *);
-  /* Returns how many of a text's first n tokens get rows. *there is how many of these rows exist; the next step
-   * computes the others. */
+  /* Returns how many rows the first n tokens of the sequence's text need. *there is how many of these rows exist; the
+   * next step computes the others. */
   int (*rows)(const drafter *, int seq, int n, int *there);
   /* Begins a sequence over n meaningless tokens for measurements, without a prompt pass. */
   dt_status (*blank)(drafter *, int seq, int n, dt_error *);
   /* save: copies a sequence's rows of the first n tokens, or fewer if fewer exist. restore: begins a sequence of the
-   * same pair with these rows. */
+   * same pair over the n prompt tokens for which the rows were saved; rows that were not saved are missing. */
   dt_status (*save)(const drafter *, int seq, int n, draft_saved **, dt_error *);
   dt_status (*restore)(drafter *, int seq, const draft_saved *, int n, dt_error *);
   void (*forget)(draft_saved *); /* NULL is allowed */
@@ -43,13 +49,16 @@ typedef struct {
   /* An empty tree begins over `length` committed tokens. */
   void (*begin)(drafter *, int seq, int length);
 
-  /* Runs dt_draft_step for existing nodes of open trees; afterwards each has a draft result. `texts` has an entry for
-   * each sequence, which is filled for the sequences of the nodes. A pass that fails changes nothing, but earlier
-   * passes of the step remain valid. */
+  /* Runs dt_draft_step for existing nodes of open trees. It computes missing rows of the prompt, then of later tokens
+   * and of ancestors, then those of the nodes, except nodes that already have a result of this draft. Each result goes
+   * into dt_tree_new_draft (NULL: no room) and is then calibrated by dt_tree_calibrate_draft; a node beyond the context
+   * gets dt_tree_no_draft. `texts` has an entry for each sequence, which is filled for the sequences of the nodes. A
+   * pass that fails changes nothing, but earlier passes of the step remain valid. */
   dt_status (*step)(drafter *, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *);
 
-  /* Keeps the rows of committed nodes: the first n nodes of `path` were committed after `before` tokens, followed by
-   * one more token. */
+  /* Keeps the rows of committed nodes: the first n nodes of `path`, which begins with a child of the root, are now the
+   * tokens before..before+n-1 of the text (the root is before-1). One more token was committed after them: the new
+   * root, which has no row. A row that is not kept is missing. After a failure the sequence must start again. */
   dt_status (*keep)(drafter *, int seq, int before, const int32_t *path, int n, dt_error *);
 } draft_ops;
 
@@ -67,7 +76,7 @@ dt_status draft_medusa_open(const dt_pair *pair, int which, int sequences, int c
 /* The same for a cross-attention head, whose only rows are the features of a tree's nodes. */
 dt_status draft_cross_attention_open(const dt_pair *pair, int which, int sequences, int context,
                                      const dt_sampling *sampling, const dt_cache *target, drafter **out, dt_error *err);
-/* The number of slots for a sequence in the draft model's cache. */
+/* The number of slots (positions of the KV cache) for a sequence in the draft model's cache. */
 int draft_model_slots(const dt_pair *pair, int which, int context);
 
 #endif

@@ -67,10 +67,11 @@ typedef struct {
 /* A delta layer uses the gated delta rule (Yang, Kautz, Hatamizadeh: Gated Delta Networks, 2024) instead of attention.
  * n is the row after norm1, K = key_heads * key_dim, U = value_heads * value_dim. For each row:
  *   m = delta_in(n)                                                         [2K + U]
- *   q, k, v = silu(sum over t of conv[.][t] * m of the row taps - 1 - t before)      [K], [K], [U], side by side
+ *   q, k, v = silu(sum over t of conv[.][t] * m of the row DT_DELTA_TAPS - 1 - t before)   [K], [K], [U], in this order
  *   g = delta_decay * softplus(delta_a(n) + delta_shift)                    [value_heads]
  *   b = sigmoid(delta_b(n))                                                 [value_heads]
- * For each value head, with its part of these (several value heads share q and k of a key head: see delta_tiled):
+ * For each value head, with its part of these (several value heads share q and k of a key head: see delta_tiled), where
+ * ' transposes:
  *   q = q / sqrt(|q|^2 + 1e-6) / sqrt(key_dim)
  *   k = k / sqrt(|k|^2 + 1e-6)
  *   S = e^g S                                                               [key_dim, value_dim], zero before the text
@@ -201,21 +202,21 @@ typedef struct {
 } dt_model_desc;
 
 /* A draft head reads a token and the feature of the row before it. If that row belongs to the text, the feature is the
- * target's: `taps` of its streams side by side, T numbers each. If it belongs to a tree, the feature is the head's own
- * for that row: H numbers, which are x after the layer unless stated otherwise. Below, e is the token's embedding, f is
- * the feature, and [a, b] means a and b side by side.
+ * target's: `taps` of its streams (dt_head_desc.tap) side by side, T numbers each, its hidden size. If it belongs to a
+ * tree, the feature is the head's own for that row: H numbers, which are x after the layer unless stated otherwise.
+ * Below, e is the token's embedding, f is the feature, and [a, b] means a and b side by side.
  *
- * EAGLE: T = H; its row at position p predicts the token at p + 2.
+ * EAGLE: T = H; its row at position p reads the feature of p and the token at p + 1, and predicts the token at p + 2.
  *   x = fc([e, f]) + bias
  *   x = layer(x)
  *   logits = unembed(x)
- * MTP is an EAGLE head with norms, whose layer is a complete layer of the target's kind. It may have its own embedding
- * and output. The files of Qwen3.5 and GLM-4.5 contain one, which transformers ignores; the formula is that of
- * qwen3_5_mtp.py in vLLM and glm4_moe_nextn.py in SGLang.
+ * MTP is an EAGLE head (DT_HEAD_EAGLE) with norms, whose layer is a complete layer of the target's kind. It may have
+ * its own embedding and output. The files of Qwen3.5 and GLM-4.5 contain one, which transformers ignores; the formula
+ * is that of qwen3_5_mtp.py in vLLM and glm4_moe_nextn.py in SGLang.
  *   x = fc([token_norm(e), feature_norm(f)])
  *   x = final_norm(layer(x))                          this is the feature
  *   logits = unembed(x)
- * EAGLE-3: its row at position p predicts the token at p + 2.
+ * EAGLE-3: its row at position p reads and predicts as that of EAGLE.
  *   x = fc(f)                                         if f is the target's; if it is the head's own, x = f
  *   x = layer(x)                                      q, k and v [.., 2H] read [token_norm(e), feature_norm(x)]
  *   logits = unembed(final_norm(x))
@@ -242,7 +243,7 @@ typedef struct {
    * no norm1. Without embed or unembed, the head uses the target's. */
   dt_model_desc model;
   dt_head_kind kind;
-  int taps;
+  int taps;         /* number of streams in `tap` */
   int tap[DT_TAPS]; /* the streams that enter these layers; layers: the stream after the last one; layers + 1: after the
                        final norm */
   dt_matrix fc, fc_bias; /* EAGLE-3: [H, taps T]; EAGLE: [H, 2H]; CROSS_ATTENTION: [H, 2T]; the bias may be absent */
