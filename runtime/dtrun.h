@@ -489,7 +489,7 @@ typedef struct {
 dt_status dt_commit(dt_session *session, const int *seqs, int n, unsigned flags, dt_committed *blocks, dt_error *err);
 
 /* Begins an iteration: an empty tree over the last committed token. A tree that is not committed is dropped, verified
- * or not, so the iteration begins anew. Each iteration must begin with this call. */
+ * or not, so the iteration starts again. Each iteration must begin with this call. */
 dt_status dt_rollback(dt_session *session, int seq, dt_error *err);
 
 /* ---- what happened ----------------------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
  * tokens are committed. If its cache lacks rows of the text, the next step computes them.
  *
  * All functions are required; rowless.h has those of a drafter without rows. For each sequence they are called in this
- * order; a rollback begins anew without keep, and save and rows may come at any time:
+ * order; a rollback returns to begin without keep, and save and rows may come at any time:
  *   (start | restore | blank) -> prompt* -> (begin -> step* -> keep)*
  * A new kind of drafter is opened in open_drafters (session/session.c). */
 #ifndef DT_DRAFT_H

@@ -119,7 +119,7 @@ assert len({text_of(gets(TEXT, {**GOES, "temperature": 1.5, "seed": -1, "max_tok
 for seed in ("1", 1.5, True, [1]):
     refused(TEXT, {**GOES, "seed": seed}, r"^seed: expected a whole number of 64 bits")
 refused(TEXT, b'{"prompt":"a","logit_bias":{"a":1e999}}', r"^logit_bias: inf for token [0-9]+ is out of range: -1000 to 1000")
-refused(TEXT, b'{"prompt":"a","logit_bias":{"a":-1e4}}', r"^logit_bias: -10000 of token [0-9]+ is out of range")
+refused(TEXT, b'{"prompt":"a","logit_bias":{"a":-1e4}}', r"^logit_bias: -10000 for token [0-9]+ is out of range")
 for bias, pattern in (
     ([[1.5, 5]], r"^logit_bias\[0\]: expected a whole number from 0 to 4095"),
     ([[5, 1], [-1, 5]], r"^logit_bias\[1\]: expected a whole number"),
