@@ -377,18 +377,17 @@ typedef struct {
 typedef struct {
   const dtl_prompt *prompts; /* [n] */
   int n;
-  int answers;            /* texts per prompt, which share its prompt pass; 0: 1. There are n * answers results */
-  int slots;              /* sequences that run at once: 1..DTL_SLOTS; 0: not a batch: one prompt and one answer */
-  dt_seq_options seq;     /* answer i (from 0) adds i to the seed of sampling and of its policy's math.random */
-  const dtl_costs *costs; /* a table for a policy that uses costs; copied. NULL: learned costs are used */
-  dtl_learned *learned;   /* NULL: learned costs are opened for this request if the policy needs them */
-  dtl_memory *memory;     /* what earlier runs left; NULL is allowed unless the policy uses memory or a corpus */
-  const dtl_corpus
-      *corpus;      /* files that a policy with uses.corpus searches in addition to the outputs in `memory`; or NULL */
-  int context;      /* maximum number of tokens of prompt and answer; 0: the target's context */
-  dt_window window; /* zeros: the target sees the whole text */
-  dt_session *session; /* or NULL; only with one answer: its sequence 0 is used (dt_seq_continue). The prompt is
-                          the whole text, earlier turns included; rows of tokens that it shares are reused */
+  int answers;              /* texts per prompt, which share its prompt pass; 0: 1. There are n * answers results */
+  int slots;                /* sequences that run at once: 1..DTL_SLOTS; 0: not a batch: one prompt and one answer */
+  dt_seq_options seq;       /* answer i (from 0) adds i to the seed of sampling and of its policy's math.random */
+  const dtl_costs *costs;   /* a table for a policy that uses costs; copied. NULL: learned costs are used */
+  dtl_learned *learned;     /* NULL: learned costs are opened for this request if the policy needs them */
+  dtl_memory *memory;       /* what earlier runs left; NULL is allowed unless the policy uses memory or a corpus */
+  const dtl_corpus *corpus; /* files that a policy with uses.corpus searches, as well as `memory`; or NULL */
+  int context;              /* maximum number of tokens of prompt and answer; 0: the target's context */
+  dt_window window;         /* zeros: the target sees the whole text */
+  dt_session *session;      /* or NULL; only with one answer: its sequence 0 is used (dt_seq_continue). The prompt is
+                               the whole text, earlier turns included; rows of tokens that it shares are reused */
   /* Or NULL; called when a sequence ends, in any order. prompt: the index of its result in results[], from 0. If it
    * returns false, running sequences end as "interrupted" and no others begin. */
   bool (*done)(void *user, int prompt, dtl_result *result);
