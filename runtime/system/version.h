@@ -4,7 +4,7 @@
 
 #pragma GCC visibility push(default) /* what libdtrun.so exports; it hides all else */
 
-const char *dt_version(void); /* "0.2.0"; static */
+const char *dt_version(void); /* "0.3.0"; static */
 
 #pragma GCC visibility pop
 
