@@ -8,11 +8,6 @@
 
 typedef enum { GOES_ON, BREAKS, CONTINUES } flow;
 
-struct tpl_macro {
-  const tpl_node *node;
-  tpl_scope *scope; /* where it is defined */
-};
-
 /* Items are tested when they are needed: a condition may depend on what the body has done. */
 struct tpl_loop {
   const tpl_node *node;
@@ -92,16 +87,20 @@ static int64_t loop_length(tpl_run *run, tpl_loop *loop) {
   return (int64_t)loop->kept.list->n;
 }
 
+/* `else` runs unless an item's body has come to its end, which break and continue prevent: so it is in Jinja2. */
 static flow iterate(tpl_run *run, tpl_loop *loop) {
+  bool completed = false;
   const tpl_string *name = tpl_text(&run->job, "loop");
   for (; has_items(run, loop, loop->index + 1); loop->index++) {
     tpl_scope *scope = tpl_scope_new(run, loop->scope);
     tpl_scope_set(run, scope, name, (tpl_value){.kind = TPL_LOOP, .loop = loop});
     assign(run, scope, loop->node->a, loop->kept.list->items[loop->index]);
-    if (execute_body(run, scope, loop->node->body) == BREAKS) return GOES_ON;
+    flow flows = execute_body(run, scope, loop->node->body);
+    completed |= flows == GOES_ON;
+    if (flows == BREAKS) break;
   }
-  bool none = loop->index == 0 && loop->node->other;
-  return none ? execute_body(run, tpl_scope_new(run, loop->scope), loop->node->other) : GOES_ON;
+  bool runs_else = !completed && loop->node->other;
+  return runs_else ? execute_body(run, tpl_scope_new(run, loop->scope), loop->node->other) : GOES_ON;
 }
 
 static flow run_loop(tpl_run *run, tpl_scope *scope, const tpl_node *node, tpl_value over, int level) {
@@ -152,7 +151,6 @@ static tpl_value neighbour(tpl_run *run, tpl_loop *loop, bool next) {
 }
 
 static tpl_value loop_attribute(tpl_run *run, tpl_value v, const tpl_string *name) {
-  if (v.kind == TPL_MACRO) return tpl_string_value(v.macro->node->text);
   tpl_loop *loop = v.loop;
   int64_t index = (int64_t)loop->index;
   if (tpl_string_is(name, "index")) return tpl_int(index + 1);
@@ -173,7 +171,7 @@ static tpl_value loop_attribute(tpl_run *run, tpl_value v, const tpl_string *nam
 
 static tpl_value macro_of(tpl_run *run, tpl_scope *scope, const tpl_node *node) {
   tpl_macro *macro = tpl_allocate(&run->job, sizeof *macro);
-  *macro = (tpl_macro){node, scope};
+  *macro = (tpl_macro){node->text, node, scope};
   return (tpl_value){.kind = TPL_MACRO, .macro = macro};
 }
 

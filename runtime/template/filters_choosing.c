@@ -22,6 +22,11 @@ static tpl_value argument(const tpl_arguments *all, const char *name) {
   return (tpl_value){0};
 }
 
+/* Of what is false, whatever it is; arguments are not looked at. */
+static tpl_value nothing(tpl_run *run) {
+  return tpl_iterator(&run->job, tpl_list_new(&run->job, TPL_LIST, 0), "generator");
+}
+
 static tpl_value map_attribute(tpl_run *run, const tpl_list *items, const tpl_arguments *all) {
   tpl_value attribute = argument(all, "attribute"), otherwise = argument(all, "default");
   bool has_default = tpl_is_given(otherwise) && otherwise.kind != TPL_NONE;
@@ -43,14 +48,10 @@ static tpl_value map_filter(tpl_run *run, const tpl_list *items, const tpl_argum
   return list;
 }
 
-/* What is false gives nothing, whatever it is. */
-static const tpl_list *items_if_true(tpl_run *run, tpl_value v) {
-  return tpl_truth(v) ? tpl_items(&run->job, v) : tpl_list_new(&run->job, TPL_LIST, 0).list;
-}
-
 FUNCTION(do_map) {
   (void)given;
-  const tpl_list *items = items_if_true(run, self);
+  if (!tpl_truth(self)) return nothing(run);
+  const tpl_list *items = tpl_items(&run->job, self);
   tpl_value list = all->n ? map_filter(run, items, all) : map_attribute(run, items, all);
   return tpl_iterator(&run->job, list, "generator");
 }
@@ -58,7 +59,8 @@ FUNCTION(do_map) {
 /* The items of which the test, or without one their truth, is `wanted`. by_attribute: of the attribute that the first
  * argument names. */
 static tpl_value choose(tpl_run *run, tpl_value self, const tpl_arguments *all, bool by_attribute, bool wanted) {
-  const tpl_list *items = items_if_true(run, self);
+  if (!tpl_truth(self)) return nothing(run);
+  const tpl_list *items = tpl_items(&run->job, self);
   tpl_value list = tpl_list_new(&run->job, TPL_LIST, 0);
   if (by_attribute && all->n == 0) tpl_fail(&run->job, "missing parameter for attribute name");
   bool has_test = all->n > by_attribute;

@@ -3,12 +3,21 @@
 #include "template/tables.h"
 #include "template/write.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define FUNCTION(name)                                                                                                 \
   static tpl_value name(tpl_run *run, tpl_value self, const tpl_value *given, const tpl_arguments *all)
 
 enum { MOST_RANGE = 100000 }; /* of Jinja2's sandbox */
+
+static const char *range_text(tpl_job *job, int64_t first, int64_t end, int64_t step) {
+  char text[100], tail[30] = "";
+  if (step != 1) snprintf(tail, sizeof tail, ", %" PRId64, step);
+  int n = snprintf(text, sizeof text, "range(%" PRId64 ", %" PRId64 "%s)", first, end, tail);
+  return memcpy(tpl_allocate(job, (size_t)n + 1), text, (size_t)n + 1);
+}
 
 static tpl_value range(tpl_run *run, int64_t first, int64_t end, int64_t step) {
   tpl_job *job = &run->job;
@@ -17,6 +26,7 @@ static tpl_value range(tpl_run *run, int64_t first, int64_t end, int64_t step) {
   __int128 n = distance <= 0 ? 0 : (distance + by - 1) / by;
   if (n > MOST_RANGE) tpl_fail(job, "range too big: more than %d items", MOST_RANGE);
   tpl_value list = tpl_list_new(job, TPL_RANGE, (size_t)n);
+  list.list->type = range_text(job, first, end, step);
   for (int64_t i = 0; i < (int64_t)n; i++) list.list->items[i] = tpl_int(first + i * step);
   return list;
 }

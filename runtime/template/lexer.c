@@ -8,7 +8,7 @@
 
 typedef struct {
   tpl_job *job;
-  tpl_string source; /* with \n at the ends of lines */
+  const tpl_string *source; /* with \n at the ends of lines */
   size_t at;
   char open[TEMPLATE_LEVELS]; /* the brackets that are open */
   int n_open;
@@ -19,17 +19,17 @@ typedef struct {
 
 /* ---- looking ----------------------------------------------------------------------------------------------------- */
 
-static size_t left(const lexer *x) { return x->source.len - x->at; }
-static char peek(const lexer *x, size_t i) { return i < left(x) ? x->source.bytes[x->at + i] : '\0'; }
+static size_t left(const lexer *x) { return x->source->len - x->at; }
+static char peek(const lexer *x, size_t i) { return i < left(x) ? x->source->bytes[x->at + i] : '\0'; }
 
 static bool sees(const lexer *x, const char *text) {
   size_t n = strlen(text);
-  return left(x) >= n && memcmp(x->source.bytes + x->at, text, n) == 0;
+  return left(x) >= n && memcmp(x->source->bytes + x->at, text, n) == 0;
 }
 
 static void advance(lexer *x, size_t n) {
-  for (size_t i = 0; i < n; i++) x->job->line += x->source.bytes[x->at + i] == '\n';
-  if (n) x->line_starts = x->source.bytes[x->at + n - 1] == '\n';
+  for (size_t i = 0; i < n; i++) x->job->line += x->source->bytes[x->at + i] == '\n';
+  if (n) x->line_starts = x->source->bytes[x->at + n - 1] == '\n';
   x->at += n;
 }
 
@@ -41,7 +41,7 @@ static bool take(lexer *x, const char *text) {
 
 static size_t space_length(const lexer *x, size_t at) {
   size_t len, begin = at;
-  while (at < x->source.len && tpl_is_space(tpl_character(&x->source, at, &len))) at += len;
+  while (at < x->source->len && tpl_is_space(tpl_character(x->source, at, &len))) at += len;
   return at - begin;
 }
 
@@ -59,14 +59,14 @@ static tpl_token *add(lexer *x, int kind, const tpl_string *text) {
   return &x->tokens[x->n++];
 }
 
-static const tpl_string *piece(lexer *x, size_t n) { return tpl_string_part(x->job, &x->source, x->at, x->at + n); }
+static const tpl_string *piece(lexer *x, size_t n) { return tpl_string_part(x->job, x->source, x->at, x->at + n); }
 
 /* Behind the mark at the end of a tag. `trims`: a newline goes with it, but for "+". */
 static bool take_end(lexer *x, const char *mark, bool trims) {
   size_t signs = peek(x, 0) == '-' || (peek(x, 0) == '+' && trims) ? 1 : 0;
   char sign = signs ? peek(x, 0) : '\0';
   size_t n = strlen(mark);
-  if (left(x) < signs + n || memcmp(x->source.bytes + x->at + signs, mark, n) != 0) return false;
+  if (left(x) < signs + n || memcmp(x->source->bytes + x->at + signs, mark, n) != 0) return false;
   n += signs;
   if (sign == '-') n += space_length(x, x->at + n);
   if (!sign && trims && peek(x, n) == '\n') n++;
@@ -158,7 +158,7 @@ static void lex_string(lexer *x) {
   size_t n = 1;
   while (n < left(x) && peek(x, n) != quote) n += peek(x, n) == '\\' ? 2 : 1;
   if (n >= left(x)) tpl_fail(x->job, "a string without end");
-  const tpl_string *s = tpl_string_part(x->job, &x->source, x->at + 1, x->at + n);
+  const tpl_string *s = tpl_string_part(x->job, x->source, x->at + 1, x->at + n);
   tpl_builder b = {.job = x->job};
   for (size_t i = 0; i < s->len;) {
     const char *slash = memchr(s->bytes + i, '\\', s->len - i);
@@ -180,7 +180,7 @@ static bool is_word(int32_t c) {
 
 static size_t name_length(const lexer *x) {
   size_t n = 0, len;
-  while (n < left(x) && is_word(tpl_character(&x->source, x->at + n, &len))) n += len;
+  while (n < left(x) && is_word(tpl_character(x->source, x->at + n, &len))) n += len;
   return n;
 }
 
@@ -268,21 +268,21 @@ static void lex_comment(lexer *x) {
 
 /* Where the text before a tag ends; the tag is at `end`. */
 static size_t text_end(const lexer *x, size_t end) {
-  char sign = end + 2 < x->source.len ? x->source.bytes[end + 2] : '\0';
+  char sign = end + 2 < x->source->len ? x->source->bytes[end + 2] : '\0';
   size_t to = end, len;
-  bool is_print = x->source.bytes[end + 1] == '{';
+  bool is_print = x->source->bytes[end + 1] == '{';
   if (sign == '+' || (sign != '-' && is_print)) return end;
-  for (; to > x->at; to = tpl_before(&x->source, to)) {
-    size_t before = tpl_before(&x->source, to);
-    if (!tpl_is_space(tpl_character(&x->source, before, &len))) break;
-    if (sign != '-' && x->source.bytes[before] == '\n') return to;
+  for (; to > x->at; to = tpl_before(x->source, to)) {
+    size_t before = tpl_before(x->source, to);
+    if (!tpl_is_space(tpl_character(x->source, before, &len))) break;
+    if (sign != '-' && x->source->bytes[before] == '\n') return to;
   }
   return sign == '-' || (to == x->at && x->line_starts) ? to : end;
 }
 
 /* Takes the text up to the tag at `end`, which is not yet taken. */
 static void lex_text(lexer *x, size_t end) {
-  size_t to = end < x->source.len ? text_end(x, end) : end;
+  size_t to = end < x->source->len ? text_end(x, end) : end;
   if (to > x->at) add(x, T_DATA, piece(x, to - x->at));
   advance(x, end - x->at);
 }
@@ -304,19 +304,20 @@ static bool take_word_tag(lexer *x, const char *name, bool trims) {
 }
 
 static size_t find_tag(const lexer *x, size_t from, const char *kinds) {
-  while (from < x->source.len) {
-    const char *found = memchr(x->source.bytes + from, '{', x->source.len - from);
+  while (from < x->source->len) {
+    const char *found = memchr(x->source->bytes + from, '{', x->source->len - from);
     if (!found) break;
-    from = (size_t)(found - x->source.bytes);
-    if (from + 1 < x->source.len && found[1] && strchr(kinds, found[1])) return from;
+    from = (size_t)(found - x->source->bytes);
+    if (from + 1 < x->source->len && found[1] && strchr(kinds, found[1])) return from;
     from++;
   }
-  return x->source.len;
+  return x->source->len;
 }
 
 static void lex_raw(lexer *x) {
   size_t begin = x->at;
-  for (size_t end = find_tag(x, begin, "%"); end < x->source.len; end = find_tag(x, end + 1, "%")) {
+  if (left(x) == 0) return; /* as Jinja2 has it */
+  for (size_t end = find_tag(x, begin, "%"); end < x->source->len; end = find_tag(x, end + 1, "%")) {
     lexer looking = *x;
     int line = x->job->line;
     looking.at = end;
@@ -341,16 +342,16 @@ static void normalize(lexer *x, const char *text, size_t len) {
     i = to + (cr != NULL) + (to + 1 < len && text[to + 1] == '\n');
   }
   if (b.len && b.bytes[b.len - 1] == '\n') b.len--;
-  x->source = *tpl_built(&b);
+  x->source = tpl_built(&b);
 }
 
 const tpl_token *tpl_lex(tpl_job *job, const char *text, size_t len) {
   lexer x = {.job = job, .line_starts = true};
   job->line = 1;
   normalize(&x, text, len);
-  while (x.at < x.source.len) {
+  while (x.at < x.source->len) {
     lex_text(&x, find_tag(&x, x.at, "%{#"));
-    if (x.at == x.source.len) break;
+    if (x.at == x.source->len) break;
     if (peek(&x, 1) == '#')
       lex_comment(&x);
     else if (peek(&x, 1) == '{')

@@ -213,7 +213,7 @@ tpl_value tpl_slice(tpl_job *job, tpl_value of, tpl_value begin, tpl_value end, 
   int64_t count = by > 0 ? (to - from + by - 1) / by : (from - to - by - 1) / -by;
   if (count < 0) count = 0;
   if (of.kind == TPL_STRING) return slice_string(job, of.string, from, by, count);
-  tpl_value slice = tpl_list_new(job, of.kind, (size_t)count);
+  tpl_value slice = tpl_list_new(job, of.kind == TPL_TUPLE ? TPL_TUPLE : TPL_LIST, (size_t)count);
   for (int64_t i = 0; i < count; i++) slice.list->items[i] = of.list->items[from + i * by];
   return slice;
 }

@@ -74,7 +74,7 @@ static tpl_value split_spaces(tpl_job *job, const tpl_string *s, int64_t count) 
     add_piece(job, list, s, at, end);
     at = skip(s, end, true);
   }
-  if (at < s->len) add_piece(job, list, s, at, skip_back(s, s->len, true));
+  if (at < s->len) add_piece(job, list, s, at, s->len);
   return list;
 }
 
@@ -114,7 +114,7 @@ static tpl_value split_spaces_right(tpl_job *job, const tpl_string *s, int64_t c
     add_piece(job, list, s, at, end);
     end = skip_back(s, at, true);
   }
-  if (end > 0) add_piece(job, list, s, skip(s, 0, true), end);
+  if (end > 0) add_piece(job, list, s, 0, end);
   return reverse(list.list), list;
 }
 

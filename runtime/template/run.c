@@ -89,7 +89,7 @@ static tpl_value own_attribute(tpl_run *run, tpl_value of, const tpl_string *nam
   }
   if (of.kind == TPL_LOOP) return run->loop_attribute(run, of, name);
   if (of.kind == TPL_CYCLER && tpl_string_is(name, "current")) return of.list->items[of.list->at];
-  if (of.kind == TPL_MACRO && tpl_string_is(name, "name")) return run->loop_attribute(run, of, name);
+  if (of.kind == TPL_MACRO && tpl_string_is(name, "name")) return tpl_string_value(of.macro->name);
   const tpl_native *method = tpl_native_find(methods(run, of), name);
   if (!method) return (tpl_value){0};
   if (!method->call) return unsafe(run, of, method);

@@ -122,7 +122,7 @@ bool tpl_string_equal(const tpl_string *a, const tpl_string *b) {
 int tpl_string_order(const tpl_string *a, const tpl_string *b) {
   size_t n = a->len < b->len ? a->len : b->len;
   int order = n ? memcmp(a->bytes, b->bytes, n) : 0;
-  return order ? order : (a->len > b->len) - (a->len < b->len);
+  return order ? (order > 0) - (order < 0) : (a->len > b->len) - (a->len < b->len);
 }
 
 /* ---- characters -------------------------------------------------------------------------------------------------- */

@@ -42,7 +42,7 @@ void tpl_need_defined(tpl_job *job, tpl_value v) {
 
 const char *tpl_type(tpl_value v) {
   static const char *const names[] = {[TPL_MISSING] = "missing",   [TPL_UNDEFINED] = "Undefined",
-                                      [TPL_NONE] = "NoneType",         [TPL_BOOL] = "bool",
+                                      [TPL_NONE] = "NoneType",     [TPL_BOOL] = "bool",
                                       [TPL_INT] = "int",           [TPL_FLOAT] = "float",
                                       [TPL_STRING] = "str",        [TPL_LIST] = "list",
                                       [TPL_TUPLE] = "tuple",       [TPL_RANGE] = "range",

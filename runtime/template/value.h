@@ -32,8 +32,8 @@ typedef struct tpl_list tpl_list;
 typedef struct tpl_dict tpl_dict;
 typedef struct tpl_undefined tpl_undefined;
 typedef struct tpl_function tpl_function;
-typedef struct tpl_macro tpl_macro; /* macros and loops: execute.c */
-typedef struct tpl_loop tpl_loop;
+typedef struct tpl_macro tpl_macro;
+typedef struct tpl_loop tpl_loop; /* execute.c */
 
 struct tpl_value {
   tpl_kind kind;
@@ -53,8 +53,8 @@ struct tpl_value {
 
 struct tpl_list {
   tpl_value *items;
-  size_t n, at; /* at: of an iterator, the first that is left */
-  const char *type;
+  size_t n, at;     /* at: of an iterator, the first that is left */
+  const char *type; /* of views and iterators, as Python names it; of a range, all of its text */
 };
 
 typedef struct {
@@ -64,6 +64,12 @@ typedef struct {
 struct tpl_dict { /* in the order of insertion */
   tpl_pair *pairs;
   size_t n, capacity;
+};
+
+struct tpl_macro {
+  const tpl_string *name;
+  const struct tpl_node *node;
+  struct tpl_scope *scope; /* where it is defined */
 };
 
 struct tpl_undefined { /* why it is: a text, or a name that `owner` (NULL: the template) lacks */

@@ -104,15 +104,6 @@ static void write_pairs(tpl_builder *b, const tpl_dict *d) {
   tpl_add_text(b, "}");
 }
 
-static void write_range(tpl_builder *b, const tpl_list *list) {
-  int64_t first = list->n ? list->items[0].integer : 0, step = list->n > 1 ? list->items[1].integer - first : 1;
-  char text[100];
-  int n = snprintf(text, sizeof text, "range(%" PRId64 ", %" PRId64, first, first + (int64_t)list->n * step);
-  if (step != 1) n += snprintf(text + n, sizeof text - (size_t)n, ", %" PRId64, step);
-  snprintf(text + n, sizeof text - (size_t)n, ")");
-  tpl_add_text(b, text);
-}
-
 static void write_container(tpl_builder *b, tpl_value v) {
   tpl_enter(b->job);
   if (v.kind == TPL_LIST) write_items(b, "[", v.list, "]");
@@ -141,8 +132,13 @@ void tpl_write_repr(tpl_builder *b, tpl_value v) {
   case TPL_VIEW:
   case TPL_NAMESPACE:
   case TPL_DICT: write_container(b, v); break;
-  case TPL_RANGE: write_range(b, v.list); break;
+  case TPL_RANGE: tpl_add_text(b, v.list->type); break;
   case TPL_UNDEFINED: tpl_add_text(b, "Undefined"); break;
+  case TPL_MACRO:
+    tpl_add_text(b, "<Macro ");
+    write_quoted(b, v.macro->name);
+    tpl_add_text(b, ">");
+    break;
   default:
     tpl_add_text(b, "<");
     tpl_add_text(b, tpl_type(v));
