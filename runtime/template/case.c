@@ -172,7 +172,7 @@ typedef letter_case choose_case(int32_t c, int32_t before, bool first);
 static const tpl_string *in_case(tpl_job *job, const tpl_string *s, choose_case *choose) {
   tpl_builder b = {.job = job};
   int32_t before = 0;
-  tpl_charge(job, s->len >> 5);
+  tpl_charge_characters(job, s->len);
   for (size_t at = 0, len; at < s->len; at += len) {
     int32_t c = tpl_character(s, at, &len);
     add_in_case(&b, s, at, len, c, choose(c, before, at == 0));

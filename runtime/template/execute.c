@@ -269,8 +269,8 @@ static flow execute_filter_block(tpl_run *run, tpl_scope *scope, const tpl_node 
   flow flows;
   tpl_scope *inner = tpl_scope_new(run, scope);
   tpl_value text = capture(run, inner, node->body, &flows);
-  tpl_builder *out = run->out;
-  tpl_write(out, tpl_evaluate_filters(run, inner, node->b, text));
+  tpl_value filtered = tpl_evaluate_filters(run, inner, node->b, text);
+  tpl_add_string(run->out, tpl_need_string(&run->job, filtered));
   return flows;
 }
 

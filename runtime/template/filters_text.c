@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utf8proc.h>
 
 #define FUNCTION(name)                                                                                                 \
   static tpl_value name(tpl_run *run, tpl_value self, const tpl_value *given, const tpl_arguments *all)
@@ -101,9 +102,12 @@ FUNCTION(do_wordcount) {
   const tpl_string *s = tpl_str(&run->job, self);
   int64_t words = 0;
   bool inside = false;
+  tpl_charge_characters(&run->job, s->len);
   for (size_t at = 0, len; at < s->len; at += len) {
     int32_t c = tpl_character(s, at, &len);
-    bool is_word = c >= 0x80 ? !tpl_is_space(c) : c == '_' || (c >= '0' && c <= '9') || tpl_is_cased(c);
+    utf8proc_category_t kind = utf8proc_category(c);
+    bool is_mark = kind >= UTF8PROC_CATEGORY_MN && kind <= UTF8PROC_CATEGORY_ME;
+    bool is_word = c == '_' || (kind >= UTF8PROC_CATEGORY_LU && kind <= UTF8PROC_CATEGORY_NO && !is_mark);
     words += is_word && !inside;
     inside = is_word;
   }
@@ -147,12 +151,12 @@ static const tpl_string *first_characters(tpl_job *job, const tpl_string *s, int
 FUNCTION(do_truncate) {
   (void)all;
   tpl_job *job = &run->job;
-  const tpl_string *s = tpl_need_string(job, self);
   const tpl_string *end = tpl_is_given(given[2]) ? tpl_need_string(job, given[2]) : tpl_text(job, "...");
   int64_t length = tpl_integer_or(job, given[0], 255), room = length - (int64_t)tpl_length(job, end);
   int64_t leeway = given[3].kind == TPL_NONE ? 5 : tpl_integer_or(job, given[3], 5);
   if (room < 0 || leeway < 0) tpl_fail(job, "truncate: the length is below that of the end");
-  if ((int64_t)tpl_length(job, s) <= length + leeway) return self;
+  if (tpl_count(job, self) <= length + leeway) return self;
+  const tpl_string *s = tpl_need_string(job, self);
   const tpl_string *begin = first_characters(job, s, room);
   if (!tpl_truth(given[1])) begin = tpl_split_right(job, begin, tpl_text(job, " "), 1).list->items[0].string;
   tpl_builder b = {.job = job};

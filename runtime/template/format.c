@@ -249,7 +249,8 @@ tpl_value tpl_format_percent(tpl_run *run, const tpl_string *format, tpl_value a
     tpl_charge(x.job, 1);
     convert_percent(&x, &values);
   }
-  bool all_used = all.kind == TPL_TUPLE ? values.used == all.list->n : values.used == 1 || all.kind == TPL_DICT;
+  bool can_be_left = all.kind == TPL_DICT || all.kind == TPL_LIST || all.kind == TPL_RANGE || all.kind == TPL_UNDEFINED;
+  bool all_used = all.kind == TPL_TUPLE ? values.used == all.list->n : values.used == 1 || can_be_left;
   if (!all_used) tpl_fail(x.job, "not all arguments converted during string formatting");
   return built(&x);
 }

@@ -89,7 +89,9 @@ void tpl_charge(tpl_job *job, size_t steps) {
   if (job->steps > TEMPLATE_STEPS) tpl_fail(job, "more than %d steps", TEMPLATE_STEPS);
 }
 
-void tpl_charge_bytes(tpl_job *job, size_t bytes) { tpl_charge(job, bytes >> 10); }
+void tpl_charge_bytes(tpl_job *job, size_t bytes) { tpl_charge(job, bytes >> 8); }
+
+void tpl_charge_characters(tpl_job *job, size_t n) { tpl_charge(job, n >> 5); }
 
 void tpl_enter(tpl_job *job) {
   if (++job->levels > TEMPLATE_LEVELS) tpl_fail(job, "nested more than %d levels deep", TEMPLATE_LEVELS);

@@ -33,7 +33,8 @@ void *tpl_allocate(tpl_job *job, size_t bytes); /* zeroed */
 void *tpl_grow(tpl_job *job, void *list, size_t n, size_t new_n, size_t item);
 
 void tpl_charge(tpl_job *job, size_t steps);
-void tpl_charge_bytes(tpl_job *job, size_t bytes); /* that are looked at */
+void tpl_charge_bytes(tpl_job *job, size_t bytes);  /* that are looked at, many at once */
+void tpl_charge_characters(tpl_job *job, size_t n); /* one by one */
 
 void tpl_enter(tpl_job *job); /* one level deeper */
 static inline void tpl_leave(tpl_job *job) { job->levels--; }

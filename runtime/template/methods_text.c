@@ -159,7 +159,7 @@ static size_t find_last(tpl_run *run, const tpl_string *s, const tpl_string *wha
   if (in.from > in.to || what->len > in.to - in.from) return SIZE_MAX;
   for (size_t at = in.to - what->len + 1; at-- > in.from && last == SIZE_MAX;)
     if (what->len == 0 || memcmp(s->bytes + at, what->bytes, what->len) == 0) last = at;
-  tpl_charge_bytes(&run->job, 8 * (in.to - in.from));
+  tpl_charge_characters(&run->job, (in.to - in.from));
   return last;
 }
 
@@ -235,7 +235,7 @@ METHOD(do_endswith) { return (void)all, has_end(run, self, given, true); }
 typedef bool is_one(int32_t c);
 
 static tpl_value all_are(tpl_run *run, const tpl_string *s, is_one *is) {
-  tpl_charge_bytes(&run->job, 8 * s->len);
+  tpl_charge_characters(&run->job, s->len);
   for (size_t at = 0, len; at < s->len; at += len)
     if (!is(tpl_character(s, at, &len))) return tpl_bool(false);
   return tpl_bool(s->len > 0);
@@ -281,8 +281,9 @@ METHOD(do_isascii) {
 }
 
 /* Whether there are letters, and all are of this category. */
-static tpl_value in_case(const tpl_string *s, utf8proc_category_t category) {
+static tpl_value in_case(tpl_run *run, const tpl_string *s, utf8proc_category_t category) {
   bool any = false;
+  tpl_charge_characters(&run->job, s->len);
   for (size_t at = 0, len; at < s->len; at += len) {
     int32_t c = tpl_character(s, at, &len);
     if (!tpl_is_cased(c)) continue;
@@ -292,8 +293,8 @@ static tpl_value in_case(const tpl_string *s, utf8proc_category_t category) {
   return tpl_bool(any);
 }
 
-METHOD(do_islower) { return (void)run, (void)given, (void)all, in_case(self.string, UTF8PROC_CATEGORY_LL); }
-METHOD(do_isupper) { return (void)run, (void)given, (void)all, in_case(self.string, UTF8PROC_CATEGORY_LU); }
+METHOD(do_islower) { return (void)given, (void)all, in_case(run, self.string, UTF8PROC_CATEGORY_LL); }
+METHOD(do_isupper) { return (void)given, (void)all, in_case(run, self.string, UTF8PROC_CATEGORY_LU); }
 
 const tpl_native tpl_string_method_table[] = {{"strip", do_strip, "chars?"},
                                               {"lstrip", do_lstrip, "chars?"},

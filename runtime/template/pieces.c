@@ -68,7 +68,7 @@ static size_t skip_back(const tpl_string *s, size_t at, bool spaces) {
 static tpl_value split_spaces(tpl_job *job, const tpl_string *s, int64_t count) {
   tpl_value list = tpl_list_new(job, TPL_LIST, 0);
   size_t at = skip(s, 0, true);
-  tpl_charge_bytes(job, 8 * s->len);
+  tpl_charge_characters(job, s->len);
   while (at < s->len && is_allowed(count, list.list->n)) {
     size_t end = skip(s, at, false);
     add_piece(job, list, s, at, end);
@@ -108,7 +108,7 @@ static void reverse(tpl_list *list) {
 static tpl_value split_spaces_right(tpl_job *job, const tpl_string *s, int64_t count) {
   tpl_value list = tpl_list_new(job, TPL_LIST, 0);
   size_t end = skip_back(s, s->len, true);
-  tpl_charge_bytes(job, 8 * s->len);
+  tpl_charge_characters(job, s->len);
   while (end > 0 && is_allowed(count, list.list->n)) {
     size_t at = skip_back(s, end, false);
     add_piece(job, list, s, at, end);
@@ -123,7 +123,7 @@ tpl_value tpl_split_right(tpl_job *job, const tpl_string *s, const tpl_string *b
   check_separator(job, by);
   tpl_value list = tpl_list_new(job, TPL_LIST, 0);
   size_t end = s->len, at = s->len;
-  tpl_charge_bytes(job, 8 * s->len);
+  tpl_charge_characters(job, s->len);
   while (at >= by->len && is_allowed(count, list.list->n)) {
     if (memcmp(s->bytes + at - by->len, by->bytes, by->len) != 0) {
       at--;
@@ -148,7 +148,7 @@ static size_t line_end(const tpl_string *s, size_t at) {
 tpl_value tpl_split_lines(tpl_job *job, const tpl_string *s, bool keep_ends) {
   tpl_value list = tpl_list_new(job, TPL_LIST, 0);
   size_t from = 0, len;
-  tpl_charge_bytes(job, 8 * s->len);
+  tpl_charge_characters(job, s->len);
   for (size_t at = 0; at < s->len; at += len) {
     size_t end = line_end(s, at);
     len = end ? end : 1;

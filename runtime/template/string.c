@@ -80,6 +80,7 @@ void tpl_add_string(tpl_builder *b, const tpl_string *s) { tpl_add_part(b, s, 0,
 void tpl_add_escaped(tpl_builder *b, const tpl_string *s) {
   static const char special[] = "&<>\"'", *const names[] = {"&amp;", "&lt;", "&gt;", "&#34;", "&#39;"};
   size_t from = 0;
+  tpl_charge_characters(b->job, s->len);
   for (size_t i = 0; i < s->len; i++) {
     const char *found = memchr(special, s->bytes[i], sizeof special - 1);
     if (!found) continue;
@@ -92,7 +93,7 @@ void tpl_add_escaped(tpl_builder *b, const tpl_string *s) {
 
 const tpl_string *tpl_built(tpl_builder *b) {
   tpl_string *s = tpl_allocate(b->job, sizeof *s);
-  *s = (tpl_string){.bytes = b->bytes, .len = b->len, .marked = b->marked, .n_marked = b->n_marked};
+  *s = (tpl_string){.bytes = b->bytes ? b->bytes : "", .len = b->len, .marked = b->marked, .n_marked = b->n_marked};
   return s;
 }
 
@@ -112,16 +113,16 @@ const tpl_string *tpl_string_part(tpl_job *job, const tpl_string *s, size_t from
 /* ---- comparison -------------------------------------------------------------------------------------------------- */
 
 bool tpl_string_is(const tpl_string *s, const char *text) {
-  return s->len == strlen(text) && (s->len == 0 || memcmp(s->bytes, text, s->len) == 0);
+  return s->len == strlen(text) && memcmp(s->bytes, text, s->len) == 0;
 }
 
 bool tpl_string_equal(const tpl_string *a, const tpl_string *b) {
-  return a->len == b->len && (a->len == 0 || a->bytes == b->bytes || memcmp(a->bytes, b->bytes, a->len) == 0);
+  return a->len == b->len && (a->bytes == b->bytes || memcmp(a->bytes, b->bytes, a->len) == 0);
 }
 
 int tpl_string_order(const tpl_string *a, const tpl_string *b) {
   size_t n = a->len < b->len ? a->len : b->len;
-  int order = n ? memcmp(a->bytes, b->bytes, n) : 0;
+  int order = memcmp(a->bytes, b->bytes, n);
   return order ? (order > 0) - (order < 0) : (a->len > b->len) - (a->len < b->len);
 }
 
@@ -129,9 +130,17 @@ int tpl_string_order(const tpl_string *a, const tpl_string *b) {
 
 static bool begins_character(char c) { return ((unsigned char)c & 0xC0) != 0x80; }
 
+/* How many of 8 bytes continue a character: 10xxxxxx. */
+static size_t count_continued(const char *bytes) {
+  uint64_t x;
+  memcpy(&x, bytes, sizeof x);
+  return (((x >> 7) & ~(x >> 6)) & 0x0101010101010101u) * 0x0101010101010101u >> 56;
+}
+
 size_t tpl_length(tpl_job *job, const tpl_string *s) {
-  size_t n = 0;
-  for (size_t i = 0; i < s->len; i++) n += begins_character(s->bytes[i]);
+  size_t n = 0, i = 0;
+  for (; i + 8 <= s->len; i += 8) n += 8 - count_continued(s->bytes + i);
+  for (; i < s->len; i++) n += begins_character(s->bytes[i]);
   tpl_charge_bytes(job, s->len);
   return n;
 }
@@ -146,11 +155,14 @@ size_t tpl_offset(tpl_job *job, const tpl_string *s, size_t index) {
 
 int32_t tpl_character(const tpl_string *s, size_t at, size_t *len) {
   utf8proc_int32_t c;
+  *len = 1;
+  if ((unsigned char)s->bytes[at] < 0x80) return s->bytes[at];
   size_t left = s->len - at;
   utf8proc_ssize_t n =
       utf8proc_iterate((const utf8proc_uint8_t *)s->bytes + at, left < 4 ? (utf8proc_ssize_t)left : 4, &c);
-  *len = n > 0 ? (size_t)n : 1;
-  return n > 0 ? c : 0xFFFD;
+  if (n <= 0) return 0xFFFD;
+  *len = (size_t)n;
+  return c;
 }
 
 size_t tpl_before(const tpl_string *s, size_t at) {
@@ -185,6 +197,6 @@ const tpl_string *tpl_strip(tpl_job *job, const tpl_string *s, const tpl_string 
   size_t from = 0, to = s->len, len;
   while (left && from < to && is_stripped(s, from, &len, set)) from += len;
   while (right && to > from && is_stripped(s, tpl_before(s, to), &len, set)) to = tpl_before(s, to);
-  tpl_charge_bytes(job, (s->len - (to - from)) * (set ? set->len + 1 : 1));
+  tpl_charge_characters(job, (s->len - (to - from)) * (set ? set->len + 1 : 1));
   return tpl_string_part(job, s, from, to);
 }

@@ -24,7 +24,7 @@
 #include <time.h>
 
 #define TEMPLATE_TEXT (1 << 20)    /* bytes of a template */
-#define TEMPLATE_STEPS (1 << 20)   /* of a rendering: expressions, statements, items, KiB of text looked at */
+#define TEMPLATE_STEPS (1 << 20)   /* of a rendering: expressions, statements, items, pieces of long texts */
 #define TEMPLATE_LEVELS 64         /* of nesting: expressions, statements, calls of macros, values */
 #define TEMPLATE_MEMORY (64 << 20) /* bytes, of a compiled template and of a rendering, the output included */
 #define TEMPLATE_OUTPUT (16 << 20) /* bytes */

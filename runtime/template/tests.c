@@ -21,6 +21,7 @@ static bool is_remainder(tpl_run *run, tpl_value v, tpl_value divisor, int64_t r
 static bool is_in_case(tpl_run *run, tpl_value v, utf8proc_category_t category) {
   const tpl_string *s = tpl_str(&run->job, v);
   bool any = false;
+  tpl_charge_characters(&run->job, s->len);
   for (size_t at = 0, len; at < s->len; at += len) {
     int32_t c = tpl_character(s, at, &len);
     if (!tpl_is_cased(c)) continue;

@@ -252,6 +252,7 @@ int64_t tpl_count(tpl_job *job, tpl_value v) {
 }
 
 static tpl_list *characters(tpl_job *job, const tpl_string *s) {
+  tpl_charge_characters(job, s->len);
   tpl_list *list = tpl_list_new(job, TPL_LIST, tpl_length(job, s)).list;
   for (size_t i = 0, at = 0; i < list->n; i++) {
     size_t end = at + 1;

@@ -71,8 +71,9 @@ static void python_escape(char out[16], int32_t c, char quote) {
 
 static void write_quoted(tpl_builder *b, const tpl_string *s) {
   char escape[16];
-  bool has_single = s->len && memchr(s->bytes, '\'', s->len), has_double = s->len && memchr(s->bytes, '"', s->len);
+  bool has_single = memchr(s->bytes, '\'', s->len), has_double = memchr(s->bytes, '"', s->len);
   char quote = has_single && !has_double ? '"' : '\'';
+  tpl_charge_characters(b->job, s->len);
   tpl_add(b, &quote, 1, false);
   for (size_t at = 0, len; at < s->len; at += len) {
     python_escape(escape, tpl_character(s, at, &len), quote);
@@ -178,6 +179,7 @@ static void json_escape(char out[16], int32_t c, bool ascii) {
 static void write_json_string(tpl_builder *b, const tpl_string *s, bool ascii) {
   char escape[16];
   size_t from = 0;
+  tpl_charge_characters(b->job, s->len);
   tpl_add_text(b, "\"");
   for (size_t at = 0, len; at < s->len; at += len) {
     json_escape(escape, tpl_character(s, at, &len), ascii);

@@ -92,7 +92,8 @@ static void messages_name_the_line_and_the_mistake(void **state) {
       {"{{ 99999999999999999999 }}", "99999999999999999999 does not fit 64 bits"},
       {"{{ 1 + 'a' }}", "unsupported operand types for +: 'int' and 'str'"},
       {"{{ 1 < 'a' }}", "int and str have no order"},
-      {"{{ 'a' }", "unexpected character"},
+      {"{{ 'a' }", "unexpected '}'"},
+      {"{{ 'a' ! }}", "unexpected character '!'"},
       {"{% break %}", "break outside of a loop"},
       {"{% set 1 = 2 %}", "cannot assign to this expression"},
       {"{% include 'x' %}", "expected a statement, found 'include'"},
@@ -152,7 +153,7 @@ static void check_bound(const char *text, const char *message) {
   template_output out;
   clock_t begin = clock();
   fails(run(text, NULL, 0, &out, &err), DT_EINPUT, message);
-  if (clock() - begin > CLOCKS_PER_SEC * 2)
+  if (clock() - begin > CLOCKS_PER_SEC)
     fail_msg("[%.60s] takes %.1f s", text, (double)(clock() - begin) / CLOCKS_PER_SEC);
 }
 
