@@ -140,32 +140,35 @@ static tpl_value without_case(tpl_run *run, tpl_value v, bool case_sensitive) {
   return v.kind == TPL_STRING && !case_sensitive ? tpl_string_value(tpl_lower(&run->job, v.string)) : v;
 }
 
-/* By which an item is sorted: an attribute, or several ("a,b") as a list. */
-static tpl_value sort_key(tpl_run *run, tpl_value item, tpl_value attribute, bool case_sensitive) {
-  tpl_job *job = &run->job;
-  const tpl_string *names = attribute.kind == TPL_STRING ? attribute.string : NULL, *comma = tpl_text(job, ",");
-  if (!names || tpl_find(job, names, comma, 0, names->len) == SIZE_MAX)
-    return without_case(run, tpl_path(run, item, attribute), case_sensitive);
-  tpl_value key = tpl_list_new(job, TPL_LIST, 0);
-  for (size_t at = 0, end; at <= names->len; at = end + 1) {
-    end = tpl_find(job, names, comma, at, names->len);
-    if (end == SIZE_MAX) end = names->len;
-    tpl_value path = tpl_string_value(tpl_string_part(job, names, at, end));
-    tpl_append(job, key, without_case(run, tpl_path(run, item, path), case_sensitive));
-  }
-  return key;
+static tpl_value key_of(tpl_run *run, tpl_value item, tpl_value attribute, bool case_sensitive) {
+  return without_case(run, tpl_path(run, item, attribute), case_sensitive);
 }
 
 static tpl_value *keys_of(tpl_run *run, const tpl_list *items, tpl_value attribute, bool case_sensitive) {
   tpl_value *keys = tpl_allocate(&run->job, items->n * sizeof *keys);
-  for (size_t i = 0; i < items->n; i++) keys[i] = sort_key(run, items->items[i], attribute, case_sensitive);
+  for (size_t i = 0; i < items->n; i++) keys[i] = key_of(run, items->items[i], attribute, case_sensitive);
   return keys;
+}
+
+/* By which an item is sorted: a list, of one attribute or of several ("a,b"). */
+static tpl_value sort_key(tpl_run *run, tpl_value item, tpl_value attribute, bool case_sensitive) {
+  tpl_job *job = &run->job;
+  const tpl_string *names = attribute.kind == TPL_STRING ? attribute.string : tpl_text(job, "");
+  tpl_value key = tpl_list_new(job, TPL_LIST, 0);
+  for (size_t at = 0, end; at <= names->len; at = end + 1) {
+    end = tpl_find(job, names, tpl_text(job, ","), at, names->len);
+    if (end == SIZE_MAX) end = names->len;
+    tpl_value path = names->len ? tpl_string_value(tpl_string_part(job, names, at, end)) : attribute;
+    tpl_append(job, key, key_of(run, item, path, case_sensitive));
+  }
+  return key;
 }
 
 FUNCTION(do_sort) {
   (void)all;
   tpl_value list = copy(run, self);
-  const tpl_value *keys = keys_of(run, list.list, given[2], tpl_truth(given[1]));
+  tpl_value *keys = tpl_allocate(&run->job, list.list->n * sizeof *keys);
+  for (size_t i = 0; i < list.list->n; i++) keys[i] = sort_key(run, list.list->items[i], given[2], tpl_truth(given[1]));
   tpl_sort(&run->job, list.list->items, keys, list.list->n, tpl_truth(given[0]));
   return list;
 }
