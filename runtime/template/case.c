@@ -170,7 +170,7 @@ static void add_in_case(tpl_builder *b, const tpl_string *s, size_t at, size_t l
 typedef letter_case choose_case(int32_t c, int32_t before, bool first);
 
 static const tpl_string *in_case(tpl_job *job, const tpl_string *s, choose_case *choose) {
-  tpl_builder b = {.job = job};
+  tpl_builder b = {.job = job, .safe = s->safe};
   int32_t before = 0;
   tpl_charge_characters(job, s->len);
   for (size_t at = 0, len; at < s->len; at += len) {
@@ -178,9 +178,7 @@ static const tpl_string *in_case(tpl_job *job, const tpl_string *s, choose_case 
     add_in_case(&b, s, at, len, c, choose(c, before, at == 0));
     before = c;
   }
-  tpl_string *changed = (tpl_string *)tpl_built(&b);
-  changed->safe = s->safe;
-  return changed;
+  return tpl_built(&b);
 }
 
 static letter_case always_upper(int32_t c, int32_t before, bool first) {
@@ -216,3 +214,18 @@ const tpl_string *tpl_capitalize(tpl_job *job, const tpl_string *s) { return in_
 const tpl_string *tpl_title(tpl_job *job, const tpl_string *s) { return in_case(job, s, title_behind_uncased); }
 const tpl_string *tpl_title_filter(tpl_job *job, const tpl_string *s) { return in_case(job, s, upper_behind_gap); }
 const tpl_string *tpl_swap_case(tpl_job *job, const tpl_string *s) { return in_case(job, s, the_other); }
+
+static bool is_all(tpl_job *job, const tpl_string *s, utf8proc_category_t category) {
+  bool any = false;
+  tpl_charge_characters(job, s->len);
+  for (size_t at = 0, len; at < s->len; at += len) {
+    int32_t c = tpl_character(s, at, &len);
+    if (!tpl_is_cased(c)) continue;
+    if (utf8proc_category(c) != category) return false;
+    any = true;
+  }
+  return any;
+}
+
+bool tpl_is_lower(tpl_job *job, const tpl_string *s) { return is_all(job, s, UTF8PROC_CATEGORY_LL); }
+bool tpl_is_upper(tpl_job *job, const tpl_string *s) { return is_all(job, s, UTF8PROC_CATEGORY_LU); }

@@ -120,13 +120,13 @@ static tpl_value call_loop(tpl_run *run, tpl_loop *loop, const tpl_arguments *ar
   return captured(&b);
 }
 
-static tpl_value loop_cycle(tpl_run *run, tpl_value self, const tpl_value *given, const tpl_arguments *all) {
+TPL_FUNCTION(loop_cycle) {
   (void)given;
   if (all->n == 0) tpl_fail(&run->job, "no items for cycling given");
   return all->values[self.loop->index % all->n];
 }
 
-static tpl_value loop_changed(tpl_run *run, tpl_value self, const tpl_value *given, const tpl_arguments *all) {
+TPL_FUNCTION(loop_changed) {
   (void)given;
   tpl_value asked = tpl_list_new(&run->job, TPL_TUPLE, all->n);
   for (size_t i = 0; i < all->n; i++) asked.list->items[i] = all->values[i];

@@ -2,12 +2,10 @@
 #include "template/run.h"
 #include "template/tables.h"
 
-#define FUNCTION(name)                                                                                                 \
-  static tpl_value name(tpl_run *run, tpl_value self, const tpl_value *given, const tpl_arguments *all)
-
 /* The arguments from the one at `from` on. */
 static tpl_arguments rest(const tpl_arguments *all, size_t from) {
-  return (tpl_arguments){all->values + from, all->n - from, all->named, all->n_named};
+  const tpl_value *values = from ? all->values + from : all->values;
+  return (tpl_arguments){values, all->n - from, all->named, all->n_named};
 }
 
 static const tpl_native *named(tpl_run *run, tpl_table_list tables, tpl_value name, const char *what) {
@@ -48,7 +46,7 @@ static tpl_value map_filter(tpl_run *run, const tpl_list *items, const tpl_argum
   return list;
 }
 
-FUNCTION(do_map) {
+TPL_FUNCTION(do_map) {
   (void)given;
   if (!tpl_truth(self)) return nothing(run);
   const tpl_list *items = tpl_items(&run->job, self);
@@ -75,10 +73,10 @@ static tpl_value choose(tpl_run *run, tpl_value self, const tpl_arguments *all, 
   return tpl_iterator(&run->job, list, "generator");
 }
 
-FUNCTION(do_select) { return (void)given, choose(run, self, all, false, true); }
-FUNCTION(do_reject) { return (void)given, choose(run, self, all, false, false); }
-FUNCTION(do_selectattr) { return (void)given, choose(run, self, all, true, true); }
-FUNCTION(do_rejectattr) { return (void)given, choose(run, self, all, true, false); }
+TPL_FUNCTION(do_select) { return (void)given, choose(run, self, all, false, true); }
+TPL_FUNCTION(do_reject) { return (void)given, choose(run, self, all, false, false); }
+TPL_FUNCTION(do_selectattr) { return (void)given, choose(run, self, all, true, true); }
+TPL_FUNCTION(do_rejectattr) { return (void)given, choose(run, self, all, true, false); }
 
 const tpl_native tpl_choosing_filters[] = {
     {"map", do_map, "*"},       {"reject", do_reject, "*"},         {"rejectattr", do_rejectattr, "*"},

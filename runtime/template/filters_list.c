@@ -5,9 +5,6 @@
 #include "template/tables.h"
 #include "template/write.h"
 
-#define FUNCTION(name)                                                                                                 \
-  static tpl_value name(tpl_run *run, tpl_value self, const tpl_value *given, const tpl_arguments *all)
-
 static tpl_value no_item(tpl_run *run) { return tpl_undefined_text(&run->job, "the sequence was empty"); }
 
 static tpl_value generator(tpl_run *run, tpl_value list) { return tpl_iterator(&run->job, list, "generator"); }
@@ -20,15 +17,7 @@ static tpl_value copy(tpl_run *run, tpl_value v) {
   return list;
 }
 
-static void reverse(tpl_list *list) {
-  for (size_t i = 0; i < list->n / 2; i++) {
-    tpl_value other = list->items[i];
-    list->items[i] = list->items[list->n - 1 - i];
-    list->items[list->n - 1 - i] = other;
-  }
-}
-
-FUNCTION(do_list) {
+TPL_FUNCTION(do_list) {
   (void)given, (void)all;
   return copy(run, self);
 }
@@ -38,15 +27,15 @@ static tpl_value reverse_text(tpl_run *run, const tpl_string *s) {
   return tpl_slice(&run->job, tpl_string_value(s), none, none, minus);
 }
 
-FUNCTION(do_reverse) {
+TPL_FUNCTION(do_reverse) {
   (void)given, (void)all;
   if (self.kind == TPL_STRING) return reverse_text(run, self.string);
   tpl_value list = copy(run, self);
-  reverse(list.list);
+  tpl_reverse(list.list);
   return self.kind == TPL_ITERATOR ? list : tpl_iterator(&run->job, list, "list_reverseiterator");
 }
 
-FUNCTION(do_first) {
+TPL_FUNCTION(do_first) {
   (void)given, (void)all;
   if (self.kind == TPL_ITERATOR) return self.list->at < self.list->n ? self.list->items[self.list->at++] : no_item(run);
   if (self.kind == TPL_STRING) return self.string->len ? tpl_item(run, self, tpl_int(0)) : no_item(run);
@@ -54,7 +43,7 @@ FUNCTION(do_first) {
   return items->n ? items->items[0] : no_item(run);
 }
 
-FUNCTION(do_last) {
+TPL_FUNCTION(do_last) {
   (void)given, (void)all;
   if (self.kind == TPL_ITERATOR) tpl_fail(&run->job, "'%s' object is not reversible", tpl_type(self));
   if (self.kind == TPL_STRING) return self.string->len ? tpl_item(run, self, tpl_int(-1)) : no_item(run);
@@ -62,7 +51,7 @@ FUNCTION(do_last) {
   return items->n ? items->items[items->n - 1] : no_item(run);
 }
 
-FUNCTION(do_join) {
+TPL_FUNCTION(do_join) {
   (void)all;
   const tpl_list *items = tpl_items(&run->job, self);
   tpl_builder b = {.job = &run->job};
@@ -74,7 +63,7 @@ FUNCTION(do_join) {
   return tpl_string_value(tpl_built(&b));
 }
 
-FUNCTION(do_sum) {
+TPL_FUNCTION(do_sum) {
   (void)all;
   const tpl_list *items = tpl_items(&run->job, self);
   tpl_value sum = tpl_is_given(given[1]) ? given[1] : tpl_int(0);
@@ -86,7 +75,7 @@ FUNCTION(do_sum) {
   return sum;
 }
 
-FUNCTION(do_attr) {
+TPL_FUNCTION(do_attr) {
   (void)all;
   tpl_need_defined(&run->job, self);
   if (self.kind == TPL_DICT) { /* a key is no attribute */
@@ -105,7 +94,7 @@ static size_t positive(tpl_run *run, tpl_value v, const char *what) {
   return (size_t)n;
 }
 
-FUNCTION(do_batch) {
+TPL_FUNCTION(do_batch) {
   (void)all;
   const tpl_list *items = tpl_items(&run->job, self);
   size_t n = positive(run, given[0], "batch: linecount");
@@ -119,7 +108,7 @@ FUNCTION(do_batch) {
   return generator(run, rows);
 }
 
-FUNCTION(do_slice) {
+TPL_FUNCTION(do_slice) {
   (void)all;
   const tpl_list *items = tpl_items(&run->job, self);
   size_t slices = positive(run, given[0], "slice: slices"), at = 0;
@@ -164,7 +153,7 @@ static tpl_value sort_key(tpl_run *run, tpl_value item, tpl_value attribute, boo
   return key;
 }
 
-FUNCTION(do_sort) {
+TPL_FUNCTION(do_sort) {
   (void)all;
   tpl_value list = copy(run, self);
   tpl_value *keys = tpl_allocate(&run->job, list.list->n * sizeof *keys);
@@ -182,10 +171,10 @@ static tpl_value extreme(tpl_run *run, tpl_value self, const tpl_value *given, i
   return items->n ? items->items[best] : no_item(run);
 }
 
-FUNCTION(do_min) { return (void)all, extreme(run, self, given, -1); }
-FUNCTION(do_max) { return (void)all, extreme(run, self, given, 1); }
+TPL_FUNCTION(do_min) { return (void)all, extreme(run, self, given, -1); }
+TPL_FUNCTION(do_max) { return (void)all, extreme(run, self, given, 1); }
 
-FUNCTION(do_unique) {
+TPL_FUNCTION(do_unique) {
   (void)all;
   const tpl_list *items = tpl_items(&run->job, self);
   const tpl_value *keys = keys_of(run, items, given[1], tpl_truth(given[0]));
@@ -207,13 +196,13 @@ static tpl_value pairs_of(tpl_run *run, tpl_value v, const char *what) {
   return list;
 }
 
-FUNCTION(do_items) {
+TPL_FUNCTION(do_items) {
   (void)given, (void)all;
   bool none = self.kind == TPL_UNDEFINED;
   return generator(run, none ? tpl_list_new(&run->job, TPL_LIST, 0) : pairs_of(run, self, "items"));
 }
 
-FUNCTION(do_dictsort) {
+TPL_FUNCTION(do_dictsort) {
   (void)all;
   tpl_value list = pairs_of(run, self, "dictsort");
   bool by_value = tpl_is_given(given[1]) && tpl_string_is(tpl_need_string(&run->job, given[1]), "value");
@@ -229,7 +218,7 @@ static tpl_value attribute_or(tpl_run *run, tpl_value item, tpl_value attribute,
   return v.kind == TPL_UNDEFINED && tpl_is_given(otherwise) && otherwise.kind != TPL_NONE ? otherwise : v;
 }
 
-FUNCTION(do_groupby) {
+TPL_FUNCTION(do_groupby) {
   (void)all;
   tpl_job *job = &run->job;
   tpl_value list = copy(run, self), groups = tpl_list_new(job, TPL_LIST, 0), group = groups, last = {0};

@@ -12,15 +12,12 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#define FUNCTION(name)                                                                                                 \
-  static tpl_value name(tpl_run *run, tpl_value self, const tpl_value *given, const tpl_arguments *all)
-
 static tpl_value text(const tpl_string *s) { return tpl_string_value(s); }
 
 /* ---- texts ------------------------------------------------------------------------------------------------------- */
 
 #define TEXT_FILTER(name, change)                                                                                      \
-  FUNCTION(name) {                                                                                                     \
+  TPL_FUNCTION(name) {                                                                                                 \
     (void)given, (void)all;                                                                                            \
     return text(change(&run->job, tpl_str(&run->job, self)));                                                          \
   }
@@ -30,12 +27,12 @@ TEXT_FILTER(do_lower, tpl_lower)
 TEXT_FILTER(do_capitalize, tpl_capitalize)
 TEXT_FILTER(do_title, tpl_title_filter)
 
-FUNCTION(do_string) {
+TPL_FUNCTION(do_string) {
   (void)given, (void)all;
   return text(tpl_str(&run->job, self));
 }
 
-FUNCTION(do_trim) {
+TPL_FUNCTION(do_trim) {
   (void)all;
   bool spaces = !tpl_is_given(given[0]) || given[0].kind == TPL_NONE;
   const tpl_string *set = spaces ? NULL : tpl_need_string(&run->job, given[0]);
@@ -50,7 +47,7 @@ static const tpl_string *with_safety(tpl_job *job, const tpl_string *s, bool saf
   return copy;
 }
 
-FUNCTION(do_safe) {
+TPL_FUNCTION(do_safe) {
   (void)given, (void)all;
   return text(with_safety(&run->job, tpl_str(&run->job, self), true));
 }
@@ -61,18 +58,18 @@ static tpl_value escaped(tpl_job *job, const tpl_string *s) {
   return text(with_safety(job, tpl_built(&b), true));
 }
 
-FUNCTION(do_escape) {
+TPL_FUNCTION(do_escape) {
   (void)given, (void)all;
   const tpl_string *s = tpl_str(&run->job, self);
   return s->safe ? self : escaped(&run->job, s);
 }
 
-FUNCTION(do_forceescape) {
+TPL_FUNCTION(do_forceescape) {
   (void)given, (void)all;
   return escaped(&run->job, tpl_str(&run->job, self));
 }
 
-FUNCTION(do_replace) {
+TPL_FUNCTION(do_replace) {
   (void)all;
   tpl_job *job = &run->job;
   int64_t count = given[2].kind == TPL_NONE ? TPL_ALL : tpl_integer_or(job, given[2], TPL_ALL);
@@ -80,13 +77,13 @@ FUNCTION(do_replace) {
   return text(tpl_replace(job, s, tpl_str(job, given[0]), tpl_str(job, given[1]), count));
 }
 
-FUNCTION(do_center) {
+TPL_FUNCTION(do_center) {
   (void)all;
   tpl_job *job = &run->job;
   return text(tpl_pad(job, tpl_str(job, self), tpl_integer_or(job, given[0], 80), tpl_text(job, " "), 0));
 }
 
-FUNCTION(do_format) {
+TPL_FUNCTION(do_format) {
   (void)given;
   tpl_job *job = &run->job;
   const tpl_string *format = tpl_str(job, self);
@@ -97,7 +94,7 @@ FUNCTION(do_format) {
   return tpl_format_percent(run, format, values);
 }
 
-FUNCTION(do_wordcount) {
+TPL_FUNCTION(do_wordcount) {
   (void)given, (void)all;
   const tpl_string *s = tpl_str(&run->job, self);
   int64_t words = 0;
@@ -129,7 +126,7 @@ static const tpl_list *lines_of(tpl_job *job, const tpl_string *s) {
   return tpl_split_lines(job, tpl_built(&b), false).list;
 }
 
-FUNCTION(do_indent) {
+TPL_FUNCTION(do_indent) {
   (void)all;
   tpl_job *job = &run->job;
   const tpl_string *s = tpl_need_string(job, self), *by = indention(job, given[0]);
@@ -148,7 +145,7 @@ static const tpl_string *first_characters(tpl_job *job, const tpl_string *s, int
   return tpl_string_part(job, s, 0, tpl_offset(job, s, n > 0 ? (size_t)n : 0));
 }
 
-FUNCTION(do_truncate) {
+TPL_FUNCTION(do_truncate) {
   (void)all;
   tpl_job *job = &run->job;
   const tpl_string *end = tpl_is_given(given[2]) ? tpl_need_string(job, given[2]) : tpl_text(job, "...");
@@ -165,12 +162,12 @@ FUNCTION(do_truncate) {
   return text(tpl_built(&b));
 }
 
-FUNCTION(do_length) {
+TPL_FUNCTION(do_length) {
   (void)given, (void)all;
   return tpl_int(tpl_count(&run->job, self));
 }
 
-FUNCTION(do_default) {
+TPL_FUNCTION(do_default) {
   (void)all;
   bool missing = self.kind == TPL_UNDEFINED || (tpl_truth(given[1]) && !tpl_truth(self));
   if (!missing) return self;
@@ -206,7 +203,7 @@ static bool read_float(tpl_job *job, tpl_value v, double *x) {
   return *end == '\0';
 }
 
-FUNCTION(do_float) {
+TPL_FUNCTION(do_float) {
   (void)all;
   double x;
   if (read_float(&run->job, self, &x)) return tpl_float(x);
@@ -238,7 +235,7 @@ static bool read_integer(tpl_job *job, const tpl_string *s, int64_t base, int64_
   return true;
 }
 
-FUNCTION(do_int) {
+TPL_FUNCTION(do_int) {
   (void)all;
   tpl_job *job = &run->job;
   int64_t base = tpl_integer_or(job, given[1], 10), i;
@@ -250,7 +247,7 @@ FUNCTION(do_int) {
   return tpl_is_given(given[0]) ? given[0] : tpl_int(0);
 }
 
-FUNCTION(do_abs) {
+TPL_FUNCTION(do_abs) {
   (void)given, (void)all;
   tpl_job *job = &run->job;
   tpl_need_defined(job, self);
@@ -272,7 +269,7 @@ static double round_common(double x, int64_t digits) {
   return strtod(number, NULL);
 }
 
-FUNCTION(do_round) {
+TPL_FUNCTION(do_round) {
   (void)all;
   tpl_job *job = &run->job;
   int64_t digits = tpl_integer_or(job, given[0], 0);
@@ -296,7 +293,7 @@ static const tpl_string *json_indent(tpl_job *job, tpl_value v) {
   return indention(job, v);
 }
 
-FUNCTION(do_json) {
+TPL_FUNCTION(do_json) {
   (void)all;
   tpl_job *job = &run->job;
   tpl_json_style style = {tpl_truth(given[0]), tpl_truth(given[3]), json_indent(job, given[1]), NULL, NULL};

@@ -235,14 +235,8 @@ static bool copy_up_to(formatter *x, const char *marks) {
   return x->at < x->format->len;
 }
 
-static tpl_value built(formatter *x) {
-  tpl_string *s = (tpl_string *)tpl_built(&x->out);
-  s->safe = x->format->safe;
-  return tpl_string_value(s);
-}
-
 tpl_value tpl_format_percent(tpl_run *run, const tpl_string *format, tpl_value all) {
-  formatter x = {run, &run->job, format, 0, {.job = &run->job}};
+  formatter x = {run, &run->job, format, 0, {.job = &run->job, .safe = format->safe}};
   percent_values values = {all, 0};
   while (copy_up_to(&x, "%")) {
     x.at++;
@@ -252,7 +246,7 @@ tpl_value tpl_format_percent(tpl_run *run, const tpl_string *format, tpl_value a
   bool can_be_left = all.kind == TPL_DICT || all.kind == TPL_LIST || all.kind == TPL_RANGE || all.kind == TPL_UNDEFINED;
   bool all_used = all.kind == TPL_TUPLE ? values.used == all.list->n : values.used == 1 || can_be_left;
   if (!all_used) tpl_fail(x.job, "not all arguments converted during string formatting");
-  return built(&x);
+  return tpl_string_value(tpl_built(&x.out));
 }
 
 /* ---- {} ---------------------------------------------------------------------------------------------------------- */
@@ -344,7 +338,7 @@ static void convert_braces(formatter *x, brace_values *values) {
 }
 
 tpl_value tpl_format_braces(tpl_run *run, const tpl_string *format, const tpl_arguments *all) {
-  formatter x = {run, &run->job, format, 0, {.job = &run->job}};
+  formatter x = {run, &run->job, format, 0, {.job = &run->job, .safe = format->safe}};
   brace_values values = {all, 0};
   while (copy_up_to(&x, "{}")) {
     char brace = take_one(&x, "{}");
@@ -356,5 +350,5 @@ tpl_value tpl_format_braces(tpl_run *run, const tpl_string *format, const tpl_ar
     else
       tpl_fail(x.job, "a single '}' in a format");
   }
-  return built(&x);
+  return tpl_string_value(tpl_built(&x.out));
 }

@@ -7,9 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FUNCTION(name)                                                                                                 \
-  static tpl_value name(tpl_run *run, tpl_value self, const tpl_value *given, const tpl_arguments *all)
-
 enum { MOST_RANGE = 100000 }; /* of Jinja2's sandbox */
 
 static const char *range_text(tpl_job *job, int64_t first, int64_t end, int64_t step) {
@@ -31,7 +28,7 @@ static tpl_value range(tpl_run *run, int64_t first, int64_t end, int64_t step) {
   return list;
 }
 
-FUNCTION(make_range) {
+TPL_FUNCTION(make_range) {
   (void)self, (void)all;
   tpl_job *job = &run->job;
   if (!tpl_is_given(given[1])) return range(run, 0, tpl_integer(job, given[0]), 1);
@@ -51,7 +48,7 @@ static void add_pairs(tpl_run *run, tpl_dict *d, tpl_value from) {
   }
 }
 
-FUNCTION(make_dict) {
+TPL_FUNCTION(make_dict) {
   (void)self, (void)given;
   tpl_value dict = tpl_dict_new(&run->job);
   if (all->n > 1) tpl_fail(&run->job, "expected at most 1 argument, got %zu", all->n);
@@ -60,7 +57,7 @@ FUNCTION(make_dict) {
   return dict;
 }
 
-FUNCTION(make_namespace) {
+TPL_FUNCTION(make_namespace) {
   tpl_value v = make_dict(run, self, given, all);
   for (size_t i = 0; i < v.dict->n; i++) {
     const tpl_string *name = tpl_need_string(&run->job, v.dict->pairs[i].key);
@@ -70,14 +67,14 @@ FUNCTION(make_namespace) {
   return v;
 }
 
-FUNCTION(make_joiner) {
+TPL_FUNCTION(make_joiner) {
   (void)self, (void)all;
   tpl_value joiner = tpl_list_new(&run->job, TPL_JOINER, 1);
   joiner.list->items[0] = tpl_is_given(given[0]) ? given[0] : tpl_string_value(tpl_text(&run->job, ", "));
   return joiner;
 }
 
-FUNCTION(make_cycler) {
+TPL_FUNCTION(make_cycler) {
   (void)self, (void)given;
   if (all->n == 0) tpl_fail(&run->job, "at least one item has to be provided");
   tpl_value cycler = tpl_list_new(&run->job, TPL_CYCLER, all->n);
@@ -93,14 +90,14 @@ static void copy_text(tpl_run *run, tpl_value v, char *out, size_t n) {
   out[len] = '\0';
 }
 
-FUNCTION(raise_exception) {
+TPL_FUNCTION(raise_exception) {
   (void)self, (void)all;
   char message[sizeof run->job.err->message];
   copy_text(run, given[0], message, sizeof message);
   tpl_fail_whole(&run->job, message);
 }
 
-FUNCTION(strftime_now) {
+TPL_FUNCTION(strftime_now) {
   (void)self, (void)all;
   char format[256], text[1024];
   tpl_need_string(&run->job, given[0]);

@@ -3,26 +3,23 @@
 #include "template/run.h"
 #include "template/tables.h"
 
-#define METHOD(name)                                                                                                   \
-  static tpl_value name(tpl_run *run, tpl_value self, const tpl_value *given, const tpl_arguments *all)
-
 /* ---- lists and tuples -------------------------------------------------------------------------------------------- */
 
-METHOD(do_count) {
+TPL_FUNCTION(do_count) {
   (void)all;
   int64_t n = 0;
   for (size_t i = 0; i < self.list->n; i++) n += tpl_equal(&run->job, self.list->items[i], given[0]);
   return tpl_int(n);
 }
 
-METHOD(do_index) {
+TPL_FUNCTION(do_index) {
   (void)all;
   for (size_t i = 0; i < self.list->n; i++)
     if (tpl_equal(&run->job, self.list->items[i], given[0])) return tpl_int((int64_t)i);
   tpl_fail(&run->job, "the value is not in the list");
 }
 
-METHOD(do_copy) { return (void)run, (void)given, (void)all, self; } /* nothing can change either */
+TPL_FUNCTION(do_copy) { return (void)run, (void)given, (void)all, self; } /* nothing can change either */
 
 /* ---- dicts ------------------------------------------------------------------------------------------------------- */
 
@@ -39,11 +36,11 @@ static tpl_value view(tpl_run *run, const tpl_dict *d, part what) {
   return list;
 }
 
-METHOD(do_keys) { return (void)given, (void)all, view(run, self.dict, KEYS); }
-METHOD(do_values) { return (void)given, (void)all, view(run, self.dict, VALUES); }
-METHOD(do_items) { return (void)given, (void)all, view(run, self.dict, ITEMS); }
+TPL_FUNCTION(do_keys) { return (void)given, (void)all, view(run, self.dict, KEYS); }
+TPL_FUNCTION(do_values) { return (void)given, (void)all, view(run, self.dict, VALUES); }
+TPL_FUNCTION(do_items) { return (void)given, (void)all, view(run, self.dict, ITEMS); }
 
-METHOD(do_get) {
+TPL_FUNCTION(do_get) {
   (void)all;
   const tpl_value *known = tpl_dict_get(&run->job, self.dict, given[0]);
   return known ? *known : tpl_is_given(given[1]) ? given[1] : tpl_none();
@@ -51,14 +48,14 @@ METHOD(do_get) {
 
 /* ---- cyclers ----------------------------------------------------------------------------------------------------- */
 
-METHOD(do_next) {
+TPL_FUNCTION(do_next) {
   (void)run, (void)given, (void)all;
   tpl_value item = self.list->items[self.list->at];
   self.list->at = (self.list->at + 1) % self.list->n;
   return item;
 }
 
-METHOD(do_reset) {
+TPL_FUNCTION(do_reset) {
   (void)run, (void)given, (void)all;
   self.list->at = 0;
   return tpl_none();

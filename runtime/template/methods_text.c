@@ -8,9 +8,6 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#define METHOD(name)                                                                                                   \
-  static tpl_value name(tpl_run *run, tpl_value self, const tpl_value *given, const tpl_arguments *all)
-
 static tpl_value text(const tpl_string *s) { return tpl_string_value(s); }
 
 /* A string that is given, or NULL. */
@@ -21,7 +18,7 @@ static const tpl_string *string_or_none(tpl_run *run, tpl_value v) {
 /* ---- strings of strings ------------------------------------------------------------------------------------------ */
 
 #define CHANGE(name, change)                                                                                           \
-  METHOD(name) {                                                                                                       \
+  TPL_FUNCTION(name) {                                                                                                 \
     (void)given, (void)all;                                                                                            \
     return text(change(&run->job, self.string));                                                                       \
   }
@@ -36,23 +33,23 @@ static tpl_value strip(tpl_run *run, tpl_value self, tpl_value set, bool left, b
   return text(tpl_strip(&run->job, self.string, string_or_none(run, set), left, right));
 }
 
-METHOD(do_strip) { return (void)all, strip(run, self, given[0], true, true); }
-METHOD(do_lstrip) { return (void)all, strip(run, self, given[0], true, false); }
-METHOD(do_rstrip) { return (void)all, strip(run, self, given[0], false, true); }
+TPL_FUNCTION(do_strip) { return (void)all, strip(run, self, given[0], true, true); }
+TPL_FUNCTION(do_lstrip) { return (void)all, strip(run, self, given[0], true, false); }
+TPL_FUNCTION(do_rstrip) { return (void)all, strip(run, self, given[0], false, true); }
 
-METHOD(do_split) {
+TPL_FUNCTION(do_split) {
   (void)all;
   int64_t count = tpl_integer_or(&run->job, given[1], TPL_ALL);
   return tpl_split(&run->job, self.string, string_or_none(run, given[0]), count);
 }
 
-METHOD(do_rsplit) {
+TPL_FUNCTION(do_rsplit) {
   (void)all;
   int64_t count = tpl_integer_or(&run->job, given[1], TPL_ALL);
   return tpl_split_right(&run->job, self.string, string_or_none(run, given[0]), count);
 }
 
-METHOD(do_splitlines) { return (void)all, tpl_split_lines(&run->job, self.string, tpl_truth(given[0])); }
+TPL_FUNCTION(do_splitlines) { return (void)all, tpl_split_lines(&run->job, self.string, tpl_truth(given[0])); }
 
 /* What is put into a safe string is escaped. */
 static const tpl_string *fitting(tpl_run *run, tpl_value self, const tpl_string *s) {
@@ -62,7 +59,7 @@ static const tpl_string *fitting(tpl_run *run, tpl_value self, const tpl_string 
   return tpl_built(&b);
 }
 
-METHOD(do_replace) {
+TPL_FUNCTION(do_replace) {
   (void)all;
   tpl_job *job = &run->job;
   const tpl_string *from = fitting(run, self, tpl_need_string(job, given[0]));
@@ -70,30 +67,28 @@ METHOD(do_replace) {
   return text(tpl_replace(job, self.string, from, to, tpl_integer_or(job, given[2], TPL_ALL)));
 }
 
-METHOD(do_join) {
+TPL_FUNCTION(do_join) {
   (void)all;
   const tpl_list *items = tpl_items(&run->job, given[0]);
-  tpl_builder b = {.job = &run->job};
+  tpl_builder b = {.job = &run->job, .safe = self.string->safe};
   for (size_t i = 0; i < items->n; i++) {
     if (i) tpl_add_string(&b, self.string);
     tpl_add_string(&b, fitting(run, self, tpl_need_string(&run->job, items->items[i])));
     tpl_charge(&run->job, 1);
   }
-  tpl_string *joined = (tpl_string *)tpl_built(&b);
-  joined->safe = self.string->safe;
-  return text(joined);
+  return text(tpl_built(&b));
 }
 
-METHOD(do_format) { return (void)given, tpl_format_braces(run, self.string, all); }
+TPL_FUNCTION(do_format) { return (void)given, tpl_format_braces(run, self.string, all); }
 
-METHOD(do_removeprefix) {
+TPL_FUNCTION(do_removeprefix) {
   (void)all;
   const tpl_string *s = self.string, *prefix = tpl_need_string(&run->job, given[0]);
   bool has = s->len >= prefix->len && memcmp(s->bytes, prefix->bytes, prefix->len) == 0 && prefix->len;
   return has ? text(tpl_string_part(&run->job, s, prefix->len, s->len)) : self;
 }
 
-METHOD(do_removesuffix) {
+TPL_FUNCTION(do_removesuffix) {
   (void)all;
   const tpl_string *s = self.string, *suffix = tpl_need_string(&run->job, given[0]);
   size_t n = s->len - suffix->len;
@@ -107,11 +102,11 @@ static tpl_value pad(tpl_run *run, tpl_value self, const tpl_value *given, int s
   return text(tpl_pad(&run->job, self.string, tpl_integer(&run->job, given[0]), fill, side));
 }
 
-METHOD(do_ljust) { return (void)all, pad(run, self, given, -1); }
-METHOD(do_rjust) { return (void)all, pad(run, self, given, 1); }
-METHOD(do_center) { return (void)all, pad(run, self, given, 0); }
+TPL_FUNCTION(do_ljust) { return (void)all, pad(run, self, given, -1); }
+TPL_FUNCTION(do_rjust) { return (void)all, pad(run, self, given, 1); }
+TPL_FUNCTION(do_center) { return (void)all, pad(run, self, given, 0); }
 
-METHOD(do_zfill) {
+TPL_FUNCTION(do_zfill) {
   (void)all;
   const tpl_string *s = self.string, *zero = tpl_text(&run->job, "0");
   int64_t width = tpl_integer(&run->job, given[0]);
@@ -178,12 +173,12 @@ static tpl_value place(tpl_run *run, tpl_value self, size_t at, bool must) {
   return tpl_int((int64_t)tpl_length(&run->job, &before));
 }
 
-METHOD(do_find) { return (void)all, place(run, self, find(run, self, given, false), false); }
-METHOD(do_rfind) { return (void)all, place(run, self, find(run, self, given, true), false); }
-METHOD(do_index) { return (void)all, place(run, self, find(run, self, given, false), true); }
-METHOD(do_rindex) { return (void)all, place(run, self, find(run, self, given, true), true); }
+TPL_FUNCTION(do_find) { return (void)all, place(run, self, find(run, self, given, false), false); }
+TPL_FUNCTION(do_rfind) { return (void)all, place(run, self, find(run, self, given, true), false); }
+TPL_FUNCTION(do_index) { return (void)all, place(run, self, find(run, self, given, false), true); }
+TPL_FUNCTION(do_rindex) { return (void)all, place(run, self, find(run, self, given, true), true); }
 
-METHOD(do_count) {
+TPL_FUNCTION(do_count) {
   (void)all;
   const tpl_string *s = self.string, *what = tpl_need_string(&run->job, given[0]);
   part in = part_of(run, s, given[1], given[2]);
@@ -196,14 +191,14 @@ METHOD(do_count) {
   return tpl_int(n);
 }
 
-METHOD(do_partition) {
+TPL_FUNCTION(do_partition) {
   (void)all;
   size_t at = find(run, self, given, false);
   const tpl_string *none = tpl_text(&run->job, "");
   return at == SIZE_MAX ? three(run, self.string, none, none) : parts_at(run, self.string, at, given[0].string->len);
 }
 
-METHOD(do_rpartition) {
+TPL_FUNCTION(do_rpartition) {
   (void)all;
   size_t at = find(run, self, given, true);
   const tpl_string *none = tpl_text(&run->job, "");
@@ -227,8 +222,8 @@ static tpl_value has_end(tpl_run *run, tpl_value self, const tpl_value *given, b
   return tpl_bool(false);
 }
 
-METHOD(do_startswith) { return (void)all, has_end(run, self, given, false); }
-METHOD(do_endswith) { return (void)all, has_end(run, self, given, true); }
+TPL_FUNCTION(do_startswith) { return (void)all, has_end(run, self, given, false); }
+TPL_FUNCTION(do_endswith) { return (void)all, has_end(run, self, given, true); }
 
 /* ---- questions about all characters ------------------------------------------------------------------------------ */
 
@@ -263,7 +258,7 @@ static bool is_letter_or_number(int32_t c) { return is_letter(c) || is_numeric(c
 static bool is_ascii(int32_t c) { return c < 0x80; }
 
 #define QUESTION(name, is)                                                                                             \
-  METHOD(name) {                                                                                                       \
+  TPL_FUNCTION(name) {                                                                                                 \
     (void)given, (void)all;                                                                                            \
     return all_are(run, self.string, is);                                                                              \
   }
@@ -275,26 +270,13 @@ QUESTION(do_isdigit, is_digit)
 QUESTION(do_isnumeric, is_numeric)
 QUESTION(do_isspace, tpl_is_space)
 
-METHOD(do_isascii) {
+TPL_FUNCTION(do_isascii) {
   (void)given, (void)all;
   return self.string->len ? all_are(run, self.string, is_ascii) : tpl_bool(true);
 }
 
-/* Whether there are letters, and all are of this category. */
-static tpl_value in_case(tpl_run *run, const tpl_string *s, utf8proc_category_t category) {
-  bool any = false;
-  tpl_charge_characters(&run->job, s->len);
-  for (size_t at = 0, len; at < s->len; at += len) {
-    int32_t c = tpl_character(s, at, &len);
-    if (!tpl_is_cased(c)) continue;
-    if (utf8proc_category(c) != category) return tpl_bool(false);
-    any = true;
-  }
-  return tpl_bool(any);
-}
-
-METHOD(do_islower) { return (void)given, (void)all, in_case(run, self.string, UTF8PROC_CATEGORY_LL); }
-METHOD(do_isupper) { return (void)given, (void)all, in_case(run, self.string, UTF8PROC_CATEGORY_LU); }
+TPL_FUNCTION(do_islower) { return (void)given, (void)all, tpl_bool(tpl_is_lower(&run->job, self.string)); }
+TPL_FUNCTION(do_isupper) { return (void)given, (void)all, tpl_bool(tpl_is_upper(&run->job, self.string)); }
 
 const tpl_native tpl_string_method_table[] = {{"strip", do_strip, "chars?"},
                                               {"lstrip", do_lstrip, "chars?"},

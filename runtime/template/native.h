@@ -20,6 +20,9 @@ typedef struct {
  * given; all: the arguments as they stand, for functions that take any. */
 typedef tpl_value tpl_call(tpl_run *run, tpl_value self, const tpl_value *given, const tpl_arguments *all);
 
+#define TPL_FUNCTION(name)                                                                                             \
+  static tpl_value name(tpl_run *run, tpl_value self, const tpl_value *given, const tpl_arguments *all)
+
 typedef struct {
   const char *name;
   tpl_call *call;

@@ -100,14 +100,12 @@ static void add_to(tpl_builder *b, const tpl_string *s, bool safe) {
 }
 
 static tpl_value add_strings(tpl_job *job, const tpl_string *x, const tpl_string *y) {
-  tpl_builder b = {.job = job};
   bool safe = x->safe || y->safe;
+  tpl_builder b = {.job = job, .safe = safe};
   if (y->len == 0 && !safe) return tpl_string_value(x);
   add_to(&b, x, safe);
   add_to(&b, y, safe);
-  tpl_string *sum = (tpl_string *)tpl_built(&b);
-  sum->safe = safe;
-  return tpl_string_value(sum);
+  return tpl_string_value(tpl_built(&b));
 }
 
 static tpl_value add_lists(tpl_job *job, tpl_value a, tpl_value b) {
@@ -125,12 +123,10 @@ static void check_times(tpl_job *job, size_t size, size_t times) {
 static tpl_value repeat(tpl_job *job, tpl_value v, int64_t count) {
   size_t times = count > 0 ? (size_t)count : 0;
   if (v.kind == TPL_STRING) {
-    tpl_builder b = {.job = job};
+    tpl_builder b = {.job = job, .safe = v.string->safe};
     check_times(job, v.string->len, times);
     for (size_t i = 0; i < times && v.string->len; i++) tpl_add_string(&b, v.string);
-    tpl_string *repeated = (tpl_string *)tpl_built(&b);
-    repeated->safe = v.string->safe;
-    return tpl_string_value(repeated);
+    return tpl_string_value(tpl_built(&b));
   }
   check_times(job, v.list->n * sizeof(tpl_value), times);
   tpl_value list = tpl_list_new(job, v.kind, v.list->n ? v.list->n * times : 0);
@@ -184,19 +180,15 @@ static int64_t bound(tpl_job *job, tpl_value v, int64_t missing, int64_t n, int6
 }
 
 static tpl_value slice_string(tpl_job *job, const tpl_string *s, int64_t begin, int64_t step, int64_t count) {
-  tpl_builder b = {.job = job};
+  tpl_builder b = {.job = job, .safe = s->safe};
   if (step == 1) {
     size_t from = tpl_offset(job, s, (size_t)begin), to = from;
-    for (int64_t left = count; left > 0 && to < s->len; left--) do
-        to++;
-      while (to < s->len && ((unsigned char)s->bytes[to] & 0xC0) == 0x80);
+    for (int64_t left = count; left > 0 && to < s->len; left--) to = tpl_after(s, to);
     return tpl_string_value(tpl_string_part(job, s, from, count ? to : from));
   }
   const tpl_list *characters = tpl_items(job, tpl_string_value(s));
   for (int64_t i = 0; i < count; i++) tpl_add_string(&b, characters->items[begin + i * step].string);
-  tpl_string *slice = (tpl_string *)tpl_built(&b);
-  slice->safe = s->safe;
-  return tpl_string_value(slice);
+  return tpl_string_value(tpl_built(&b));
 }
 
 tpl_value tpl_slice(tpl_job *job, tpl_value of, tpl_value begin, tpl_value end, tpl_value step) {

@@ -16,8 +16,7 @@ static bool is_allowed(int64_t count, size_t done) { return count < 0 || done < 
 static void replace_nothing(tpl_builder *b, const tpl_string *s, const tpl_string *to, int64_t count) {
   size_t done = 0, at = 0;
   while (at < s->len && is_allowed(count, done)) {
-    size_t end = at + 1;
-    while (end < s->len && ((unsigned char)s->bytes[end] & 0xC0) == 0x80) end++;
+    size_t end = tpl_after(s, at);
     tpl_add_string(b, to);
     tpl_add_part(b, s, at, end);
     tpl_charge(b->job, 1);
@@ -30,7 +29,7 @@ static void replace_nothing(tpl_builder *b, const tpl_string *s, const tpl_strin
 
 const tpl_string *tpl_replace(tpl_job *job, const tpl_string *s, const tpl_string *from, const tpl_string *to,
                               int64_t count) {
-  tpl_builder b = {.job = job};
+  tpl_builder b = {.job = job, .safe = s->safe};
   size_t at = 0;
   if (from->len == 0) {
     replace_nothing(&b, s, to, count);
@@ -46,9 +45,7 @@ const tpl_string *tpl_replace(tpl_job *job, const tpl_string *s, const tpl_strin
     if (at == 0) return s;
     tpl_add_part(&b, s, at, s->len);
   }
-  tpl_string *replaced = (tpl_string *)tpl_built(&b);
-  replaced->safe = s->safe;
-  return replaced;
+  return tpl_built(&b);
 }
 
 /* ---- split ------------------------------------------------------------------------------------------------------- */
@@ -97,14 +94,6 @@ tpl_value tpl_split(tpl_job *job, const tpl_string *s, const tpl_string *by, int
   return list;
 }
 
-static void reverse(tpl_list *list) {
-  for (size_t i = 0; i < list->n / 2; i++) {
-    tpl_value other = list->items[i];
-    list->items[i] = list->items[list->n - 1 - i];
-    list->items[list->n - 1 - i] = other;
-  }
-}
-
 static tpl_value split_spaces_right(tpl_job *job, const tpl_string *s, int64_t count) {
   tpl_value list = tpl_list_new(job, TPL_LIST, 0);
   size_t end = skip_back(s, s->len, true);
@@ -115,7 +104,7 @@ static tpl_value split_spaces_right(tpl_job *job, const tpl_string *s, int64_t c
     end = skip_back(s, at, true);
   }
   if (end > 0) add_piece(job, list, s, 0, end);
-  return reverse(list.list), list;
+  return tpl_reverse(list.list), list;
 }
 
 tpl_value tpl_split_right(tpl_job *job, const tpl_string *s, const tpl_string *by, int64_t count) {
@@ -133,7 +122,7 @@ tpl_value tpl_split_right(tpl_job *job, const tpl_string *s, const tpl_string *b
     end = at = at - by->len;
   }
   add_piece(job, list, s, 0, end);
-  return reverse(list.list), list;
+  return tpl_reverse(list.list), list;
 }
 
 /* The length of the end of a line at `at`, 0: there is none. */

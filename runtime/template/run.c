@@ -104,9 +104,8 @@ static tpl_value element(tpl_run *run, tpl_value of, int64_t index) {
   if (index < 0) index += n;
   if (index < 0 || index >= n) return (tpl_value){0};
   if (of.kind != TPL_STRING) return of.list->items[index];
-  size_t at = tpl_offset(&run->job, of.string, (size_t)index), end = at + 1;
-  while (end < of.string->len && ((unsigned char)of.string->bytes[end] & 0xC0) == 0x80) end++;
-  return tpl_string_value(tpl_string_part(&run->job, of.string, at, end));
+  size_t at = tpl_offset(&run->job, of.string, (size_t)index);
+  return tpl_string_value(tpl_string_part(&run->job, of.string, at, tpl_after(of.string, at)));
 }
 
 /* What Python's value[key] finds; TPL_MISSING: nothing. */

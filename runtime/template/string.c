@@ -93,7 +93,8 @@ void tpl_add_escaped(tpl_builder *b, const tpl_string *s) {
 
 const tpl_string *tpl_built(tpl_builder *b) {
   tpl_string *s = tpl_allocate(b->job, sizeof *s);
-  *s = (tpl_string){.bytes = b->bytes ? b->bytes : "", .len = b->len, .marked = b->marked, .n_marked = b->n_marked};
+  *s = (tpl_string){
+      .bytes = b->bytes ? b->bytes : "", .len = b->len, .marked = b->marked, .n_marked = b->n_marked, .safe = b->safe};
   return s;
 }
 
@@ -168,6 +169,12 @@ int32_t tpl_character(const tpl_string *s, size_t at, size_t *len) {
 size_t tpl_before(const tpl_string *s, size_t at) {
   do at--;
   while (at > 0 && !begins_character(s->bytes[at]));
+  return at;
+}
+
+size_t tpl_after(const tpl_string *s, size_t at) {
+  do at++;
+  while (at < s->len && !begins_character(s->bytes[at]));
   return at;
 }
 

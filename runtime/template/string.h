@@ -22,6 +22,7 @@ typedef struct {
   template_range *marked;
   size_t n_marked, marked_capacity;
   size_t limit; /* bytes; 0: the job's memory is limit enough */
+  bool safe;    /* of the string that is built */
 } tpl_builder;
 
 /* A string of these bytes, which must stay. */
@@ -46,6 +47,7 @@ size_t tpl_length(tpl_job *job, const tpl_string *s);
 size_t tpl_offset(tpl_job *job, const tpl_string *s, size_t index); /* of the character; len if there are fewer */
 int32_t tpl_character(const tpl_string *s, size_t at, size_t *len); /* a byte that is no UTF-8: U+FFFD, 1 byte */
 size_t tpl_before(const tpl_string *s, size_t at);                  /* where the character before `at` begins */
+size_t tpl_after(const tpl_string *s, size_t at);                   /* where the one at `at` ends */
 bool tpl_is_space(int32_t c);                                       /* Python's str.isspace */
 size_t tpl_encode(int32_t c, char out[4]);
 

@@ -5,8 +5,6 @@
 #include "template/tables.h"
 #include "template/write.h"
 
-#include <utf8proc.h>
-
 #define TEST(name, condition)                                                                                          \
   static tpl_value name(tpl_run *run, tpl_value v, const tpl_value *given, const tpl_arguments *all) {                 \
     (void)run, (void)given, (void)all;                                                                                 \
@@ -15,20 +13,6 @@
 
 static bool is_remainder(tpl_run *run, tpl_value v, tpl_value divisor, int64_t remainder) {
   return tpl_equal(&run->job, tpl_arithmetic(run, '%', v, divisor), tpl_int(remainder));
-}
-
-/* Whether there are letters, and all are of this category. */
-static bool is_in_case(tpl_run *run, tpl_value v, utf8proc_category_t category) {
-  const tpl_string *s = tpl_str(&run->job, v);
-  bool any = false;
-  tpl_charge_characters(&run->job, s->len);
-  for (size_t at = 0, len; at < s->len; at += len) {
-    int32_t c = tpl_character(s, at, &len);
-    if (!tpl_is_cased(c)) continue;
-    if (utf8proc_category(c) != category) return false;
-    any = true;
-  }
-  return any;
 }
 
 static bool is_same(tpl_run *run, tpl_value a, tpl_value b) {
@@ -63,8 +47,8 @@ TEST(is_escaped, v.kind == TPL_STRING && v.string->safe)
 TEST(is_odd, is_remainder(run, v, tpl_int(2), 1))
 TEST(is_even, is_remainder(run, v, tpl_int(2), 0))
 TEST(is_divisible, is_remainder(run, v, given[0], 0))
-TEST(is_lower, is_in_case(run, v, UTF8PROC_CATEGORY_LL))
-TEST(is_upper, is_in_case(run, v, UTF8PROC_CATEGORY_LU))
+TEST(is_lower, tpl_is_lower(&run->job, tpl_str(&run->job, v)))
+TEST(is_upper, tpl_is_upper(&run->job, tpl_str(&run->job, v)))
 TEST(is_sameas, is_same(run, v, given[0]))
 TEST(is_in, tpl_contains(&run->job, given[0], v))
 TEST(is_filter, names_one(run->tables->filters, v))

@@ -185,6 +185,14 @@ void tpl_append(tpl_job *job, tpl_value list, tpl_value item) {
   l->items[l->n++] = item;
 }
 
+void tpl_reverse(tpl_list *list) {
+  for (size_t i = 0; i < list->n / 2; i++) {
+    tpl_value other = list->items[i];
+    list->items[i] = list->items[list->n - 1 - i];
+    list->items[list->n - 1 - i] = other;
+  }
+}
+
 tpl_value tpl_pair_of(tpl_job *job, tpl_value a, tpl_value b) {
   tpl_value pair = tpl_list_new(job, TPL_TUPLE, 2);
   pair.list->items[0] = a;
@@ -255,8 +263,7 @@ static tpl_list *characters(tpl_job *job, const tpl_string *s) {
   tpl_charge_characters(job, s->len);
   tpl_list *list = tpl_list_new(job, TPL_LIST, tpl_length(job, s)).list;
   for (size_t i = 0, at = 0; i < list->n; i++) {
-    size_t end = at + 1;
-    while (end < s->len && ((unsigned char)s->bytes[end] & 0xC0) == 0x80) end++;
+    size_t end = tpl_after(s, at);
     list->items[i] = tpl_string_value(tpl_string_part(job, s, at, end));
     at = end;
   }

@@ -107,6 +107,7 @@ const tpl_string *tpl_need_string(tpl_job *job, tpl_value v);
 tpl_value tpl_list_new(tpl_job *job, tpl_kind kind, size_t n); /* n items to be filled */
 tpl_value tpl_iterator(tpl_job *job, tpl_value list, const char *type);
 void tpl_append(tpl_job *job, tpl_value list, tpl_value item); /* to a list that nobody has seen yet */
+void tpl_reverse(tpl_list *list);
 tpl_value tpl_pair_of(tpl_job *job, tpl_value a, tpl_value b);
 
 tpl_value tpl_dict_new(tpl_job *job);
