@@ -125,7 +125,12 @@ static tpl_value evaluate_logic(tpl_run *run, tpl_scope *scope, const tpl_node *
 
 static tpl_value evaluate_concat(tpl_run *run, tpl_scope *scope, const tpl_node *node) {
   tpl_builder b = {.job = &run->job};
-  for (size_t i = 0; i < node->list.n; i++) tpl_write(&b, tpl_evaluate(run, scope, node->list.items[i]));
+  tpl_value first = tpl_evaluate(run, scope, node->list.items[0]);
+  if (first.kind == TPL_STRING)
+    tpl_continue(&b, first.string);
+  else
+    tpl_write(&b, first);
+  for (size_t i = 1; i < node->list.n; i++) tpl_write(&b, tpl_evaluate(run, scope, node->list.items[i]));
   return tpl_string_value(tpl_built(&b));
 }
 

@@ -6,6 +6,7 @@
 #include "template/template.h"
 
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct tpl_chunk tpl_chunk;
@@ -16,6 +17,7 @@ typedef struct {
   size_t used;       /* bytes of all chunks */
   size_t steps;
   int levels, line; /* line: of the template, what runs now; 0: none */
+  bool is_shared;   /* what it makes is used by many: a compiled template */
   dt_error *err;
   dt_status status;
   jmp_buf failed;

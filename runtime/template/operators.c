@@ -103,7 +103,10 @@ static tpl_value add_strings(tpl_job *job, const tpl_string *x, const tpl_string
   bool safe = x->safe || y->safe;
   tpl_builder b = {.job = job, .safe = safe};
   if (y->len == 0 && !safe) return tpl_string_value(x);
-  add_to(&b, x, safe);
+  if (safe)
+    add_to(&b, x, safe);
+  else
+    tpl_continue(&b, x);
   add_to(&b, y, safe);
   return tpl_string_value(tpl_built(&b));
 }

@@ -34,8 +34,8 @@ bool tpl_is_marked(const tpl_string *s, size_t at) {
 }
 
 static void mark(tpl_builder *b, size_t begin, size_t end) {
-  template_range *last = b->n_marked ? &b->marked[b->n_marked - 1] : NULL;
-  if (last && last->end == begin) {
+  template_range *last = b->marked + b->n_marked - 1;
+  if (b->n_marked > b->n_fixed && last->end == begin) {
     last->end = end;
     return;
   }
@@ -91,10 +91,33 @@ void tpl_add_escaped(tpl_builder *b, const tpl_string *s) {
   tpl_add_part(b, s, from, s->len);
 }
 
+/* Used up to the end of the string that is built, or SIZE_MAX: a string is being built there. */
+struct tpl_room {
+  size_t used, capacity, marked_capacity;
+};
+
+enum { LEAST_ROOM = 512 }; /* shorter strings are copied */
+
+void tpl_continue(tpl_builder *b, const tpl_string *s) {
+  if (!s->room || s->room->used != s->len) {
+    tpl_add_string(b, s);
+    return;
+  }
+  b->bytes = (char *)s->bytes; /* what is behind s->len belongs to nobody */
+  b->len = s->len;
+  b->capacity = s->room->capacity;
+  b->marked = (template_range *)s->marked;
+  b->n_marked = b->n_fixed = s->n_marked;
+  b->marked_capacity = s->room->marked_capacity;
+  s->room->used = SIZE_MAX;
+}
+
 const tpl_string *tpl_built(tpl_builder *b) {
   tpl_string *s = tpl_allocate(b->job, sizeof *s);
-  *s = (tpl_string){
-      .bytes = b->bytes ? b->bytes : "", .len = b->len, .marked = b->marked, .n_marked = b->n_marked, .safe = b->safe};
+  *s = (tpl_string){b->bytes ? b->bytes : "", b->len, b->marked, b->n_marked, b->safe, NULL};
+  if (b->len < LEAST_ROOM || b->job->is_shared) return s;
+  s->room = tpl_allocate(b->job, sizeof *s->room);
+  *s->room = (tpl_room){b->len, b->capacity, b->marked_capacity};
   return s;
 }
 
@@ -107,7 +130,7 @@ const tpl_string *tpl_string_part(tpl_job *job, const tpl_string *s, size_t from
     size_t begin = s->marked[i].begin > from ? s->marked[i].begin : from;
     mark(&b, begin - from, (s->marked[i].end < to ? s->marked[i].end : to) - from);
   }
-  *part = (tpl_string){s->bytes + from, to - from, b.marked, b.n_marked, s->safe};
+  *part = (tpl_string){s->bytes + from, to - from, b.marked, b.n_marked, s->safe, NULL};
   return part;
 }
 

@@ -5,14 +5,15 @@
 
 #include "template/job.h"
 
-#include <stdbool.h>
+typedef struct tpl_room tpl_room; /* behind a string, for one that begins with it */
 
 typedef struct {
   const char *bytes; /* UTF-8 */
   size_t len;
   const template_range *marked; /* [n_marked], in order, apart */
   size_t n_marked;
-  bool safe; /* Jinja's Markup: what is added to it is escaped as HTML */
+  bool safe;      /* Jinja's Markup: what is added to it is escaped as HTML */
+  tpl_room *room; /* NULL: none */
 } tpl_string;
 
 typedef struct {
@@ -21,14 +22,19 @@ typedef struct {
   size_t len, capacity;
   template_range *marked;
   size_t n_marked, marked_capacity;
-  size_t limit; /* bytes; 0: the job's memory is limit enough */
-  bool safe;    /* of the string that is built */
+  size_t n_fixed; /* of the marks: those of the string that is continued */
+  size_t limit;   /* bytes; 0: the job's memory is limit enough */
+  bool safe;      /* of the string that is built */
 } tpl_builder;
 
 /* A string of these bytes, which must stay. */
 const tpl_string *tpl_string_of(tpl_job *job, const char *bytes, size_t len);
 const tpl_string *tpl_text(tpl_job *job, const char *text);
 const tpl_string *tpl_string_part(tpl_job *job, const tpl_string *s, size_t from, size_t to);
+
+/* Begins with a string, without a copy of it where there is room behind it: a text that a template puts together in a
+ * variable would otherwise be copied for each part. b is empty. */
+void tpl_continue(tpl_builder *b, const tpl_string *s);
 
 void tpl_add(tpl_builder *b, const char *bytes, size_t n, bool marked);
 void tpl_add_text(tpl_builder *b, const char *text);

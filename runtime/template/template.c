@@ -30,6 +30,7 @@ dt_status template_compile(const char *text, size_t len, template **out, dt_erro
   template *t = calloc(1, sizeof *t);
   if (!t) return dt_fail_memory(err, "a chat template", sizeof *t);
   t->job.err = err;
+  t->job.is_shared = true;
   dt_status status = compile(t, text ? text : "", len);
   t->job.err = NULL;
   if (status)

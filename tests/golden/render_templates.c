@@ -1,14 +1,17 @@
-/* Renders chat templates for check_templates.py. Standard input, in order, each behind a line that begins with a
- * letter: T LEN           the template: LEN bytes follow V NAME LEN      a variable, as JSON: LEN bytes follow;
- * "messages" is TEMPLATE_MESSAGES, tools are TEMPLATE_REQUEST R TIMES         renders TIMES times; the variables are
- * forgotten After each T and R, standard output: "O LEN MICROSECONDS" and the text, or "E" and the message in one line.
- */
-#include "system/clock.h"
+/* Renders chat templates for check_templates.py. Standard input is a list of commands, each a line and bytes behind it:
+ *
+ *   T LEN         the template: LEN bytes follow
+ *   V NAME LEN    a variable, as JSON: LEN bytes follow; messages, tools and documents come from the request
+ *   R TIMES       renders that often; then the variables are forgotten
+ *
+ * Standard output, after each T and R: "O LEN MICROSECONDS" (of processor time, for one rendering) and the text, or "E"
+ * and the message in one line. */
 #include "template/template.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MOST_VARIABLES = 64 };
 
@@ -19,11 +22,11 @@ static char *read_bytes(size_t len) {
   return bytes;
 }
 
-static void answer(dt_status status, const dt_error *err, const template_output *out, double ms) {
+static void answer(dt_status status, const dt_error *err, const template_output *out, double microseconds) {
   if (status)
     printf("E %s\n", err->message);
   else
-    printf("O %zu %.1f\n", out->len, ms * 1000);
+    printf("O %zu %.1f\n", out->len, microseconds);
   if (!status && out->len) fwrite(out->text, 1, out->len, stdout);
   fflush(stdout);
 }
@@ -44,12 +47,12 @@ static void render(const template *t, const template_variable *variables, int n,
   template_output out = {0};
   dt_error err = {0};
   dt_status status = DT_OK;
-  double begin = dt_clock_ms();
+  clock_t begin = clock();
   for (int i = 0; i < times && !status; i++) {
     template_output_free(&out);
     status = template_render(t, variables, n, &now, &out, &err);
   }
-  answer(status, &err, &out, (dt_clock_ms() - begin) / times);
+  answer(status, &err, &out, 1e6 * (double)(clock() - begin) / CLOCKS_PER_SEC / times);
   template_output_free(&out);
 }
 

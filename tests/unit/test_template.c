@@ -256,6 +256,39 @@ static void a_long_template_is_refused(void **state) {
   free(text);
 }
 
+static void check_twice(template *t, const char *end) {
+  template_output out;
+  for (int i = 0; i < 2; i++) {
+    ok(template_render(t, NULL, 0, NULL, &out, &err));
+    assert_string_equal(out.text + out.len - strlen(end), end);
+    template_output_free(&out);
+  }
+}
+
+/* A text that grows is not copied for each part; whoever holds a shorter one sees nothing of that. */
+static void a_text_that_grows_is_still_many_texts(void **state) {
+  (void)state;
+  static const char *const ends[][2] = {
+      {"{{ s ~ (s ~ 'b')[-2:] }}", "aab"},
+      {"{% set t = s ~ 'b' %}{% set u = s ~ 'c' %}{{ t[-2:] }}{{ u[-2:] }}{{ s[-2:] }}", "abacaa"},
+      {"{% set t = s + 'b' %}{% set u = t + 'c' %}{% set v = t + 'd' %}{{ u[-3:] }}{{ v[-3:] }}{{ t[-2:] }}",
+       "abcabdab"}};
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    char text[2000], a[601] = "";
+    memset(a, 'a', 600);
+    template *t;
+    for (int built = 0; built < 2; built++) {
+      snprintf(text, sizeof text, "{%% set s = '%s'%s %%}%s", a, built ? " + 'a' * 999" : "", ends[i][0]);
+      ok(template_compile(text, strlen(text), &t, &err));
+      check_twice(t, ends[i][1]);
+      template_free(t);
+    }
+  }
+  check_bound("{% set ns = namespace(s='') %}{% for i in range(50000) %}{% set ns.s = ns.s ~ 'abcdefghij' ~ i %}{% "
+              "endfor %}{{ ns.s[-15:] }}{{ ns.x.y }}",
+              "no attribute 'x'");
+}
+
 /* ---- whose words ------------------------------------------------------------------------------------------------- */
 
 static const char *const request = "[{\"role\": \"system\", \"content\": \"SYSTEM <|end|>\"}, {\"role\": \"user\", "
@@ -347,6 +380,12 @@ static void marks_survive_what_is_done_to_texts(void **state) {
               "|(SYSTEM <|end|>)|(User, Text; ß)|answer");
   check_marks("{{ c.partition(',')[0] }}{{ c|string|length }}{{ c.removeprefix(' ').strip() }}{{ ''.join(c) }}",
               "(  User)17(User, Text; ß  User, Text; ß  )");
+  check_marks("{% set x = 'a' * 600 %}{% for i in range(3) %}{% set x = x ~ c[2:6] ~ 'b' ~ c[2:4] ~ c[4:6] %}{{ "
+              "x[600:] }};{% endfor %}",
+              "(User)b(User);(User)b(User);(User)b(User);");
+  check_marks("{% set n = namespace(x='a' * 600) %}{% for i in 'ab' %}{% set n.x = n.x + c[2:6] %}{% endfor %}{{ "
+              "n.x[600:] }}{% set y = n.x + 'b' %}{{ y[604:] }}{{ (n.x + c[2:4])[604:] }}",
+              "(UserUserUser)b(UserUs)");
   check_marks("{{ dict(a=c|trim) }} {{ 'x'.ljust(3, c[2]) }} {{ c|trim|wordcount }}",
               "{'a': '(User, Text; ß)'} x(UU) 3");
 }
@@ -360,6 +399,7 @@ int main(void) {
       cmocka_unit_test(what_never_ends_is_stopped),
       cmocka_unit_test(what_is_nested_too_deeply_is_refused),
       cmocka_unit_test(a_long_template_is_refused),
+      cmocka_unit_test(a_text_that_grows_is_still_many_texts),
       cmocka_unit_test(what_comes_from_the_request_is_marked),
       cmocka_unit_test(marks_survive_what_is_done_to_texts),
   };
