@@ -13,7 +13,7 @@ const tpl_string *tpl_swap_case(tpl_job *job, const tpl_string *s);
 
 bool tpl_is_cased(int32_t c);
 
-/* Whether there are letters with cases, and all are of this one. */
+/* Whether the string has cased letters, all in this case. */
 bool tpl_is_lower(tpl_job *job, const tpl_string *s);
 bool tpl_is_upper(tpl_job *job, const tpl_string *s);
 

@@ -105,8 +105,8 @@ static flow iterate(tpl_run *run, tpl_loop *loop) {
 
 static flow run_loop(tpl_run *run, tpl_scope *scope, const tpl_node *node, tpl_value over, int level) {
   tpl_loop *loop = tpl_allocate(&run->job, sizeof *loop);
-  *loop = (tpl_loop){.node = node, .scope = scope, .source = tpl_items(&run->job, over), .level = level};
-  loop->kept = tpl_list_new(&run->job, TPL_LIST, 0);
+  tpl_value none = tpl_list_new(&run->job, TPL_LIST, 0);
+  *loop = (tpl_loop){.node = node, .scope = scope, .source = tpl_items(&run->job, over), .kept = none, .level = level};
   return iterate(run, loop);
 }
 

@@ -20,7 +20,7 @@ static tpl_value argument(const tpl_arguments *all, const char *name) {
   return (tpl_value){0};
 }
 
-/* Of what is false, whatever it is; arguments are not looked at. */
+/* The result for any false value; its arguments are not checked, as in Jinja2. */
 static tpl_value nothing(tpl_run *run) {
   return tpl_iterator(&run->job, tpl_list_new(&run->job, TPL_LIST, 0), "generator");
 }

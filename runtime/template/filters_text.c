@@ -222,7 +222,7 @@ static const char *skip_prefix(const char *digits, int64_t base) {
 }
 
 static bool read_integer(tpl_job *job, const tpl_string *s, int64_t base, int64_t *i) {
-  char digits[NUMBER_TEXT], *end;
+  char digits[NUMBER_TEXT] = "", *end;
   if (base < 2 || base > 36 || !number_text(job, s, digits)) return false;
   const char *begin = digits + (digits[0] == '-' || digits[0] == '+');
   const char *number = skip_prefix(begin, base);
@@ -239,7 +239,7 @@ TPL_FUNCTION(do_int) {
   (void)all;
   tpl_job *job = &run->job;
   int64_t base = tpl_integer_or(job, given[1], 10), i;
-  double x;
+  double x = 0;
   if (tpl_is_integer(self)) return tpl_int(tpl_integer(job, self));
   if (self.kind == TPL_STRING && read_integer(job, self.string, base, &i)) return tpl_int(i);
   bool is_number = read_float(job, self, &x) && !isnan(x) && !(isinf(x) && self.kind == TPL_STRING);

@@ -58,7 +58,7 @@ static void pad(formatter *x, const format_spec *spec, int64_t n) {
   for (int64_t i = 0; i < n; i++) tpl_add_string(&x->out, spec->fill ? spec->fill : spec->zeros ? &zero : &space);
 }
 
-/* sign: what stands before the fill of "=", as "-0x". */
+/* sign: the sign and the prefix ("-0x"), which the alignment "=" puts before the fill. */
 static void write_padded(formatter *x, const format_spec *spec, const char *sign, const tpl_string *text, char align) {
   int64_t length = (int64_t)tpl_length(x->job, text) + (int64_t)strlen(sign), gap = spec->width - length;
   if (spec->align) align = spec->align;

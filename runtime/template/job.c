@@ -80,7 +80,7 @@ void *tpl_grow(tpl_job *job, void *list, size_t n, size_t new_n, size_t item) {
     return list;
   }
   void *grown = take(job, wanted);
-  if (n) memcpy(grown, list, n * item);
+  if (list) memcpy(grown, list, n * item);
   return grown;
 }
 

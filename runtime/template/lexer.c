@@ -61,7 +61,7 @@ static tpl_token *add(lexer *x, int kind, const tpl_string *text) {
 
 static const tpl_string *piece(lexer *x, size_t n) { return tpl_string_part(x->job, x->source, x->at, x->at + n); }
 
-/* Behind the mark at the end of a tag. `trims`: a newline goes with it, but for "+". */
+/* Takes the mark that ends a tag. `trims`: a newline after it goes too, unless a "+" precedes the mark. */
 static bool take_end(lexer *x, const char *mark, bool trims) {
   size_t signs = peek(x, 0) == '-' || (peek(x, 0) == '+' && trims) ? 1 : 0;
   char sign = signs ? peek(x, 0) : '\0';
@@ -138,7 +138,7 @@ static size_t code_escape(const tpl_string *s, size_t at, size_t n, int base, tp
   return i;
 }
 
-/* The escape behind a backslash: its length. */
+/* Adds the character of the escape that follows a backslash; returns the length of the escape. */
 static size_t unescape(const tpl_string *s, size_t at, tpl_builder *b) {
   static const char from[] = "\\'\"abfnrtv", to[] = "\\'\"\a\b\f\n\r\t\v";
   char c = s->bytes[at];

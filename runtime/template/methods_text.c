@@ -125,7 +125,7 @@ static tpl_value three(tpl_run *run, const tpl_string *a, const tpl_string *b, c
   return parts;
 }
 
-/* The text before, the separator, and the text behind. */
+/* The text before the separator, the separator, and the text after it. */
 static tpl_value parts_at(tpl_run *run, const tpl_string *s, size_t at, size_t len) {
   return three(run, tpl_string_part(&run->job, s, 0, at), tpl_string_part(&run->job, s, at, at + len),
                tpl_string_part(&run->job, s, at + len, s->len));

@@ -26,7 +26,7 @@ typedef tpl_value tpl_call(tpl_run *run, tpl_value self, const tpl_value *given,
 typedef struct {
   const char *name;
   tpl_call *call;
-  const char *parameters; /* their names, apart by a space, "?" behind those that may be missing; "*": any */
+  const char *parameters; /* names, separated by spaces; "?" ends an optional one; "*": takes any arguments */
 } tpl_native;
 
 struct tpl_function { /* the value of a global, or of a method of `self` */

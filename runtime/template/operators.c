@@ -133,7 +133,8 @@ static tpl_value repeat(tpl_job *job, tpl_value v, int64_t count) {
   }
   check_times(job, v.list->n * sizeof(tpl_value), times);
   tpl_value list = tpl_list_new(job, v.kind, v.list->n ? v.list->n * times : 0);
-  for (size_t i = 0; i < list.list->n; i++) list.list->items[i] = v.list->items[i % v.list->n];
+  for (size_t i = 0, k = 0; i < list.list->n; i++, k = k + 1 < v.list->n ? k + 1 : 0)
+    list.list->items[i] = v.list->items[k];
   return list;
 }
 
@@ -194,6 +195,11 @@ static tpl_value slice_string(tpl_job *job, const tpl_string *s, int64_t begin, 
   return tpl_string_value(tpl_built(&b));
 }
 
+static int64_t elements(int64_t from, int64_t to, int64_t by) {
+  int64_t count = by > 0 ? (to - from + by - 1) / by : by < 0 ? (from - to - by - 1) / -by : 0;
+  return count > 0 ? count : 0;
+}
+
 tpl_value tpl_slice(tpl_job *job, tpl_value of, tpl_value begin, tpl_value end, tpl_value step) {
   tpl_need_defined(job, of);
   if (of.kind != TPL_STRING && of.kind != TPL_LIST && of.kind != TPL_TUPLE && of.kind != TPL_RANGE)
@@ -205,8 +211,7 @@ tpl_value tpl_slice(tpl_job *job, tpl_value of, tpl_value begin, tpl_value end, 
   int64_t low = by < 0 ? -1 : 0, high = by < 0 ? n - 1 : n;
   int64_t from = bound(job, begin, by < 0 ? high : low, n, low, high),
           to = bound(job, end, by < 0 ? low : high, n, low, high);
-  int64_t count = by > 0 ? (to - from + by - 1) / by : (from - to - by - 1) / -by;
-  if (count < 0) count = 0;
+  int64_t count = elements(from, to, by);
   if (of.kind == TPL_STRING) return slice_string(job, of.string, from, by, count);
   tpl_value slice = tpl_list_new(job, of.kind == TPL_TUPLE ? TPL_TUPLE : TPL_LIST, (size_t)count);
   for (int64_t i = 0; i < count; i++) slice.list->items[i] = of.list->items[from + i * by];

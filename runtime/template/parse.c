@@ -3,7 +3,7 @@
 
 static tpl_node *parse_body(tpl_parser *p, const char *const *ends);
 
-/* Behind a tag: the statements up to one of `ends`, which is not taken. */
+/* After the words of a tag: its end, and the statements up to one of `ends`, which is not taken. */
 static tpl_node *parse_until(tpl_parser *p, const char *const *ends) {
   tpl_take(p, ':');
   tpl_expect(p, T_BLOCK_END, "the end of the tag");
@@ -74,7 +74,7 @@ static void parse_parameters(tpl_parser *p, tpl_node *node) {
   }
 }
 
-/* What its body names decides what a macro can be given. */
+/* The names in its body decide which extra arguments a macro takes. */
 static void parse_macro_body(tpl_parser *p, tpl_node *node, const char *end) {
   tpl_parser outer = *p;
   p->uses_caller = p->uses_varargs = p->uses_kwargs = false;
@@ -176,7 +176,7 @@ static tpl_node *parse_text(tpl_parser *p) {
   return node;
 }
 
-/* Whether the tag that begins here is one of `ends`; it is taken up to that word. */
+/* Whether the tag that begins here is one of `ends`. */
 static bool ends_body(tpl_parser *p, const char *const *ends) {
   for (; ends && *ends; ends++)
     if (tpl_sees_word(p, *ends)) return true;
@@ -192,7 +192,7 @@ static tpl_node *parse_body(tpl_parser *p, const char *const *ends) {
     else if (tpl_take(p, T_PRINT_BEGIN))
       tpl_node_add(p, &body->list, parse_output(p));
     else if (!tpl_take(p, T_BLOCK_BEGIN))
-      tpl_fail_token(p, ends[0]);
+      tpl_fail_token(p, ends ? ends[0] : "a statement");
     else if (ends_body(p, ends))
       return body;
     else

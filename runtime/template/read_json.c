@@ -48,7 +48,7 @@ static int32_t hex4(reader *x) {
   return c;
 }
 
-/* Behind \u. A surrogate alone is U+FFFD. */
+/* The character after \u. A lone surrogate becomes U+FFFD. */
 static int32_t escaped_character(reader *x) {
   int32_t c = hex4(x);
   if (c < 0xD800 || c > 0xDFFF) return c;

@@ -34,9 +34,9 @@ bool tpl_is_marked(const tpl_string *s, size_t at) {
 }
 
 static void mark(tpl_builder *b, size_t begin, size_t end) {
-  template_range *last = b->marked + b->n_marked - 1;
-  if (b->n_marked > b->n_fixed && last->end == begin) {
-    last->end = end;
+  bool continues = b->n_marked > b->n_fixed && b->marked[b->n_marked - 1].end == begin;
+  if (continues) {
+    b->marked[b->n_marked - 1].end = end;
     return;
   }
   if (b->n_marked == b->marked_capacity) {
@@ -91,7 +91,7 @@ void tpl_add_escaped(tpl_builder *b, const tpl_string *s) {
   tpl_add_part(b, s, from, s->len);
 }
 
-/* Used up to the end of the string that is built, or SIZE_MAX: a string is being built there. */
+/* used: bytes; SIZE_MAX while a string is being built there. */
 struct tpl_room {
   size_t used, capacity, marked_capacity;
 };
@@ -103,7 +103,7 @@ void tpl_continue(tpl_builder *b, const tpl_string *s) {
     tpl_add_string(b, s);
     return;
   }
-  b->bytes = (char *)s->bytes; /* what is behind s->len belongs to nobody */
+  b->bytes = (char *)s->bytes; /* the bytes from s->len on belong to nobody */
   b->len = s->len;
   b->capacity = s->room->capacity;
   b->marked = (template_range *)s->marked;

@@ -5,7 +5,7 @@
 
 #include "template/job.h"
 
-typedef struct tpl_room tpl_room; /* behind a string, for one that begins with it */
+typedef struct tpl_room tpl_room; /* free bytes after a string, for a longer one that begins with it */
 
 typedef struct {
   const char *bytes; /* UTF-8 */
@@ -32,8 +32,8 @@ const tpl_string *tpl_string_of(tpl_job *job, const char *bytes, size_t len);
 const tpl_string *tpl_text(tpl_job *job, const char *text);
 const tpl_string *tpl_string_part(tpl_job *job, const tpl_string *s, size_t from, size_t to);
 
-/* Begins with a string, without a copy of it where there is room behind it: a text that a template puts together in a
- * variable would otherwise be copied for each part. b is empty. */
+/* Begins an empty builder with a string. If the string has room, it is extended in place: a text that a template
+ * collects in a variable would otherwise be copied for every part. */
 void tpl_continue(tpl_builder *b, const tpl_string *s);
 
 void tpl_add(tpl_builder *b, const char *bytes, size_t n, bool marked);

@@ -1,4 +1,4 @@
-/* What stands behind "is". */
+/* Tests: the words that follow "is". */
 #include "template/case.h"
 #include "template/lexer.h"
 #include "template/operators.h"

@@ -115,7 +115,7 @@ void tpl_dict_set(tpl_job *job, tpl_dict *d, tpl_value key, tpl_value value);
 const tpl_value *tpl_dict_get(tpl_job *job, const tpl_dict *d, tpl_value key); /* NULL: no such key */
 const tpl_value *tpl_dict_named(tpl_job *job, const tpl_dict *d, const char *key);
 
-bool tpl_is_iterable(tpl_value v); /* but for loops, which iterate in execute.c */
+bool tpl_is_iterable(tpl_value v); /* true for loops, too */
 bool tpl_has_length(tpl_value v);
 int64_t tpl_count(tpl_job *job, tpl_value v); /* len() */
 
