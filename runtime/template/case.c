@@ -149,7 +149,7 @@ static const char *special_case(const char *bytes, size_t len, letter_case to) {
   return NULL;
 }
 
-/* Adds the character at `at` in a case. */
+/* Adds the character at `at`, converted. */
 static void add_in_case(tpl_builder *b, const tpl_string *s, size_t at, size_t len, int32_t c, letter_case to) {
   char text[4];
   bool marked = tpl_is_marked(s, at);
@@ -166,7 +166,7 @@ static void add_in_case(tpl_builder *b, const tpl_string *s, size_t at, size_t l
     tpl_add(b, text, tpl_encode(changed, text), marked);
 }
 
-/* The case of a character: what was before it decides. */
+/* Chooses the case of a character by the one before it. */
 typedef letter_case choose_case(int32_t c, int32_t before, bool first);
 
 static const tpl_string *in_case(tpl_job *job, const tpl_string *s, choose_case *choose) {

@@ -8,7 +8,7 @@
 
 typedef enum { GOES_ON, BREAKS, CONTINUES } flow;
 
-/* Items are tested when they are needed: a condition may depend on what the body has done. */
+/* The condition of a loop is evaluated as late as possible: it may depend on what the body has done. */
 struct tpl_loop {
   const tpl_node *node;
   tpl_scope *scope; /* around the loop */
@@ -23,7 +23,7 @@ struct tpl_loop {
 static flow execute(tpl_run *run, tpl_scope *scope, const tpl_node *node);
 static flow execute_body(tpl_run *run, tpl_scope *scope, const tpl_node *body);
 
-/* ---- text that is not written but kept --------------------------------------------------------------------------- */
+/* ---- captured text ------------------- --------------------------------------------------------------------------- */
 
 static tpl_value captured(tpl_builder *b) { return tpl_string_value(tpl_built(b)); }
 
@@ -73,7 +73,7 @@ static bool passes(tpl_run *run, const tpl_loop *loop, tpl_value item) {
   return tpl_truth(tpl_evaluate(run, scope, loop->node->c));
 }
 
-/* Whether there are n items; looks for them in the source. */
+/* Whether there are at least n items that pass; takes them from the source. */
 static bool has_items(tpl_run *run, tpl_loop *loop, size_t n) {
   while (loop->kept.list->n < n && loop->taken < loop->source->n) {
     tpl_value item = loop->source->items[loop->taken++];
@@ -87,7 +87,7 @@ static int64_t loop_length(tpl_run *run, tpl_loop *loop) {
   return (int64_t)loop->kept.list->n;
 }
 
-/* `else` runs unless an item's body has come to its end, which break and continue prevent: so it is in Jinja2. */
+/* As in Jinja2, `else` runs if no iteration reached the end of the body: break and continue prevent that. */
 static flow iterate(tpl_run *run, tpl_loop *loop) {
   bool completed = false;
   const tpl_string *name = tpl_text(&run->job, "loop");
@@ -207,7 +207,7 @@ static bool is_parameter(const tpl_node *node, const tpl_string *name, size_t fr
   return false;
 }
 
-/* `caller`, `kwargs` and `varargs`, where the body names them; anything else that is too much fails. */
+/* Binds `caller`, `kwargs` and `varargs` if the body names them; any other surplus argument fails. */
 static void bind_rest(tpl_run *run, tpl_scope *scope, const tpl_node *node, const tpl_arguments *arguments) {
   tpl_job *job = &run->job;
   tpl_value named = tpl_dict_new(job), rest = tpl_list_new(job, TPL_TUPLE, 0);

@@ -54,7 +54,7 @@ TPL_FUNCTION(do_map) {
   return tpl_iterator(&run->job, list, "generator");
 }
 
-/* The items of which the test, or without one their truth, is `wanted`. by_attribute: of the attribute that the first
+/* The items whose test (without one: whose truth) is `wanted`. by_attribute: of the attribute that the first
  * argument names. */
 static tpl_value choose(tpl_run *run, tpl_value self, const tpl_arguments *all, bool by_attribute, bool wanted) {
   if (!tpl_truth(self)) return nothing(run);

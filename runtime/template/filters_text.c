@@ -178,7 +178,7 @@ TPL_FUNCTION(do_default) {
 
 enum { NUMBER_TEXT = 400 };
 
-/* A number's text without white space at its sides and single underscores between digits; false: it is none. */
+/* A number's text without surrounding white space and single underscores between digits; false: not a number. */
 static bool number_text(tpl_job *job, const tpl_string *s, char out[NUMBER_TEXT]) {
   size_t n = 0;
   s = tpl_strip(job, s, NULL, true, true);

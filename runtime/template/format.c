@@ -227,7 +227,7 @@ static void convert_percent(formatter *x, percent_values *values) {
   write_percent(x, &spec, v);
 }
 
-/* Copies the text up to one of two marks; false: the format has ended. */
+/* Copies the text up to one of the marks; false: there is none. */
 static bool copy_up_to(formatter *x, const char *marks) {
   size_t from = x->at;
   while (x->at < x->format->len && (!peek(x) || !strchr(marks, peek(x)))) x->at++;

@@ -16,8 +16,8 @@ typedef struct {
   char *at, *end;    /* the free part of the newest chunk */
   size_t used;       /* bytes of all chunks */
   size_t steps;
-  int levels, line; /* line: of the template, what runs now; 0: none */
-  bool is_shared;   /* what it makes is used by many: a compiled template */
+  int levels, line; /* line: of the template, being run or parsed; 0: none */
+  bool is_shared;   /* its results are shared by threads (a compiled template) */
   dt_error *err;
   dt_status status;
   jmp_buf failed;
@@ -35,8 +35,8 @@ void *tpl_allocate(tpl_job *job, size_t bytes); /* zeroed */
 void *tpl_grow(tpl_job *job, void *list, size_t n, size_t new_n, size_t item);
 
 void tpl_charge(tpl_job *job, size_t steps);
-void tpl_charge_bytes(tpl_job *job, size_t bytes);  /* that are looked at, many at once */
-void tpl_charge_characters(tpl_job *job, size_t n); /* one by one */
+void tpl_charge_bytes(tpl_job *job, size_t bytes);  /* for a scan of many bytes at once */
+void tpl_charge_characters(tpl_job *job, size_t n); /* for a scan one by one */
 
 void tpl_enter(tpl_job *job); /* one level deeper */
 static inline void tpl_leave(tpl_job *job) { job->levels--; }

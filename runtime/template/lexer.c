@@ -12,7 +12,7 @@ typedef struct {
   size_t at;
   char open[TEMPLATE_LEVELS]; /* the brackets that are open */
   int n_open;
-  bool line_starts; /* what was taken last ended with a newline */
+  bool line_starts; /* the last text taken ended with a newline */
   tpl_token *tokens;
   size_t n, capacity;
 } lexer;
@@ -331,7 +331,7 @@ static void lex_raw(lexer *x) {
   tpl_fail(x->job, "a raw block without end");
 }
 
-/* As Jinja2: the last newline goes, and every line ends with \n. */
+/* As in Jinja2, the last newline is removed, and lines end with \n. */
 static void normalize(lexer *x, const char *text, size_t len) {
   tpl_builder b = {.job = x->job};
   for (size_t i = 0; i < len;) {

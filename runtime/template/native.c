@@ -1,4 +1,4 @@
-/* Calls of our own functions: see native.h. */
+/* Calls of built-in functions: see native.h. */
 #include "template/native.h"
 #include "template/run.h"
 

@@ -1,5 +1,5 @@
-/* Functions of templates that are ours: filters, tests, methods, globals. Each is a row of a table: its name, and the
- * names of its parameters, so that arguments can be given by place or by name. */
+/* Built-in functions: filters, tests, methods, globals. Each is a row of a table: its name, and the names of its
+ * parameters, because arguments can be given by position or by name. */
 #ifndef DT_TEMPLATE_NATIVE_H
 #define DT_TEMPLATE_NATIVE_H
 
@@ -10,7 +10,7 @@ enum { TPL_PARAMETERS = 5 };
 typedef struct tpl_run tpl_run; /* run.h */
 
 typedef struct {
-  const tpl_value *values; /* by place */
+  const tpl_value *values; /* by position */
   size_t n;
   const tpl_pair *named;
   size_t n_named;
@@ -34,8 +34,8 @@ struct tpl_function { /* the value of a global, or of a method of `self` */
   tpl_value self;
 };
 
-/* All there are: each is a list of tables, which ends with NULL; a table ends with a row without name. A method without
- * `call` is one that the sandbox refuses. */
+/* All functions. Each member is a list of tables, which ends with NULL; a table ends with a row without name. A method
+ * without `call` is one that the sandbox refuses. */
 typedef const tpl_native *const *tpl_table_list;
 
 typedef struct {
@@ -46,7 +46,7 @@ typedef struct {
 const tpl_native *tpl_native_find(tpl_table_list tables, const tpl_string *name); /* NULL: none */
 tpl_value tpl_native_call(tpl_run *run, const tpl_native *native, tpl_value self, const tpl_arguments *arguments);
 
-/* An argument, or what stands for one that is missing. */
+/* An argument, or its default. */
 static inline int64_t tpl_integer_or(tpl_job *job, tpl_value v, int64_t missing) {
   return tpl_is_given(v) ? tpl_integer(job, v) : missing;
 }

@@ -28,10 +28,10 @@ typedef enum {
   N_TEXT,         /* text */
   N_PRINT,        /* list */
   N_IF,           /* list: condition, body (N_BODY), ...; b: the body of else, or NULL */
-  N_FOR,          /* for a in b if c: body, other; flag: recursive; `loop` is the name "loop" */
+  N_FOR,          /* for a in b if c: body; other: the body of else, or NULL */
   N_SET,          /* a = b */
   N_SET_BLOCK,    /* a = body, filtered by b (or NULL) */
-  N_MACRO,        /* text(list: names; parameters), body; flags */
+  N_MACRO,        /* text(list: names of parameters), body */
   N_CALL_BLOCK,   /* a call (a) with a macro, b */
   N_FILTER_BLOCK, /* b, of body */
   N_WITH,         /* list: target, value, ...; body */
@@ -49,7 +49,7 @@ typedef struct {
 } tpl_nodes;
 
 typedef struct {
-  tpl_nodes list;              /* by place */
+  tpl_nodes list;              /* by position */
   tpl_nodes named;             /* constant name, value, ... */
   tpl_node *more, *more_named; /* *list and **dict, or NULL */
 } tpl_call_arguments;

@@ -156,7 +156,7 @@ static void unmark(tpl_value *string) {
   if (string->kind == TPL_STRING) ((tpl_string *)string->string)->n_marked = 0;
 }
 
-/* A template may build a control token of a usual role ("<|" + role + "|>"). */
+/* Templates may build control tokens from the usual roles: "<|" + role + "|>". */
 static bool is_usual_role(const tpl_string *role) {
   static const char *const roles[] = {"system", "developer", "user", "assistant", "tool", "function"};
   for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
@@ -164,7 +164,7 @@ static bool is_usual_role(const tpl_string *role) {
   return false;
 }
 
-/* A message, whose role alone says whether it is marked: it is read twice. */
+/* A message is read twice, because its role decides whether it is marked. */
 static tpl_value read_message(reader *x) {
   const char *begin = x->at;
   x->marked = false;

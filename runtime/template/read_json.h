@@ -1,4 +1,4 @@
-/* JSON texts as values: integers and floats apart, any bytes in strings. */
+/* JSON texts as values: integers stay integers, and strings may contain NUL bytes. */
 #ifndef DT_TEMPLATE_READ_JSON_H
 #define DT_TEMPLATE_READ_JSON_H
 

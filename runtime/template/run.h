@@ -23,7 +23,7 @@ struct tpl_run {
   const struct tm *now;
   tpl_builder *out; /* where statements write */
   int depth;        /* of expressions and statements that are evaluated: the C stack is finite */
-  /* Calls macros and recursive loops, and looks at loops: expressions do not know of statements. */
+  /* From execute.c, which expressions do not include: calls of macros and recursive loops, attributes of loops. */
   tpl_value (*call_statement)(tpl_run *run, tpl_value callee, const tpl_arguments *arguments);
   tpl_value (*loop_attribute)(tpl_run *run, tpl_value loop, const tpl_string *name);
 };

@@ -1,4 +1,4 @@
-/* Strings that know which of their bytes come from the request, and how they are made: every operation builds its
+/* Strings that know which of their bytes come from the request. Every operation builds its
  * result of parts of other strings, whose marks come along. Strings never change. */
 #ifndef DT_TEMPLATE_STRING_H
 #define DT_TEMPLATE_STRING_H
@@ -23,11 +23,11 @@ typedef struct {
   template_range *marked;
   size_t n_marked, marked_capacity;
   size_t n_fixed; /* of the marks: those of the string that is continued */
-  size_t limit;   /* bytes; 0: the job's memory is limit enough */
+  size_t limit;   /* bytes; 0: only the job's memory limits it */
   bool safe;      /* of the string that is built */
 } tpl_builder;
 
-/* A string of these bytes, which must stay. */
+/* A string of these bytes, which are not copied. */
 const tpl_string *tpl_string_of(tpl_job *job, const char *bytes, size_t len);
 const tpl_string *tpl_text(tpl_job *job, const char *text);
 const tpl_string *tpl_string_part(tpl_job *job, const tpl_string *s, size_t from, size_t to);
@@ -51,7 +51,7 @@ int tpl_string_order(const tpl_string *a, const tpl_string *b); /* by code point
 /* Characters. */
 size_t tpl_length(tpl_job *job, const tpl_string *s);
 size_t tpl_offset(tpl_job *job, const tpl_string *s, size_t index); /* of the character; len if there are fewer */
-int32_t tpl_character(const tpl_string *s, size_t at, size_t *len); /* a byte that is no UTF-8: U+FFFD, 1 byte */
+int32_t tpl_character(const tpl_string *s, size_t at, size_t *len); /* invalid UTF-8: U+FFFD, 1 byte */
 size_t tpl_before(const tpl_string *s, size_t at);                  /* where the character before `at` begins */
 size_t tpl_after(const tpl_string *s, size_t at);                   /* where the one at `at` ends */
 bool tpl_is_space(int32_t c);                                       /* Python's str.isspace */
@@ -60,7 +60,7 @@ size_t tpl_encode(int32_t c, char out[4]);
 /* The offset of `part` at or after `from`, before `to`; SIZE_MAX: none. */
 size_t tpl_find(tpl_job *job, const tpl_string *s, const tpl_string *part, size_t from, size_t to);
 
-/* Without the characters of `set` (NULL: white space) at its sides. */
+/* Strips the characters of `set` (NULL: white space) on the left or right. */
 const tpl_string *tpl_strip(tpl_job *job, const tpl_string *s, const tpl_string *set, bool left, bool right);
 
 #endif

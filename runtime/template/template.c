@@ -91,6 +91,7 @@ dt_status template_render(const template *t, const template_variable *variables,
 }
 
 void template_output_free(template_output *out) {
+  if (!out) return;
   free(out->text);
   free(out->marked);
   *out = (template_output){0};

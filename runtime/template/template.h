@@ -32,15 +32,16 @@
 typedef struct template template; /* compiled; threads may share it */
 
 dt_status template_compile(const char *text, size_t len, template **out, dt_error *err);
-void template_free(template *t); /* NULL is allowed */
+void template_free(template *t); /* NULL is allowed, here and below */
 
-/* Whose words the strings of a variable are: those of TEMPLATE_REQUEST are marked in the output. TEMPLATE_MESSAGES: a
- * list of messages, of which those of the role "assistant" are not marked, nor are the names of the usual roles. */
+/* Who wrote the strings of a variable. Strings of a TEMPLATE_REQUEST are marked in the output. TEMPLATE_MESSAGES is a
+ * list of messages: all their strings are marked, except those of messages with the role "assistant" and the names of
+ * the usual roles. */
 typedef enum { TEMPLATE_OWN, TEMPLATE_REQUEST, TEMPLATE_MESSAGES } template_origin;
 
 typedef struct {
   const char *name;
-  const char *json; /* UTF-8; numbers without point and exponent are integers, as in Python */
+  const char *json; /* UTF-8; numbers without a point or an exponent are integers, as in Python */
   size_t len;
   template_origin origin;
 } template_variable;
@@ -56,8 +57,8 @@ typedef struct {
   size_t n_marked;
 } template_output;
 
-/* Runs the template. now: what strftime_now writes; NULL: such a call fails. A message of raise_exception is the whole
- * error message. */
+/* Runs the template. now: the time for strftime_now; NULL: calls of it fail. If the template calls raise_exception, its
+ * message is the whole error message. */
 dt_status template_render(const template *t, const template_variable *variables, int n, const struct tm *now,
                           template_output *out, dt_error *err);
 void template_output_free(template_output *out);

@@ -72,7 +72,7 @@ struct tpl_macro {
   struct tpl_scope *scope; /* where it is defined */
 };
 
-struct tpl_undefined { /* why it is: a text, or a name that `owner` (NULL: the template) lacks */
+struct tpl_undefined { /* the reason: a text, or a name that `owner` (NULL: the template) lacks */
   const char *text;
   const char *owner;
   tpl_value name;
@@ -99,14 +99,14 @@ bool tpl_truth(tpl_value v);
 bool tpl_equal(tpl_job *job, tpl_value a, tpl_value b);
 int tpl_order(tpl_job *job, tpl_value a, tpl_value b); /* below, at or above 0; fails for kinds that have no order */
 
-/* Numbers, as arguments and operands. */
-int64_t tpl_integer(tpl_job *job, tpl_value v); /* fails for what is none */
+/* Arguments and operands of a kind; the first and the last fail for any other kind. */
+int64_t tpl_integer(tpl_job *job, tpl_value v);
 double tpl_number(tpl_value v);
 const tpl_string *tpl_need_string(tpl_job *job, tpl_value v);
 
 tpl_value tpl_list_new(tpl_job *job, tpl_kind kind, size_t n); /* n items to be filled */
 tpl_value tpl_iterator(tpl_job *job, tpl_value list, const char *type);
-void tpl_append(tpl_job *job, tpl_value list, tpl_value item); /* to a list that nobody has seen yet */
+void tpl_append(tpl_job *job, tpl_value list, tpl_value item); /* to a list that is still being made */
 void tpl_reverse(tpl_list *list);
 tpl_value tpl_pair_of(tpl_job *job, tpl_value a, tpl_value b);
 

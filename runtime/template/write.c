@@ -210,7 +210,7 @@ static void write_json_key(tpl_builder *b, tpl_value key, const tpl_json_style *
   tpl_add_text(b, "\"");
 }
 
-/* Where a new line is wanted: `levels` of them deep. */
+/* A new line with its indentation, if the style has one. */
 static void new_line(tpl_builder *b, const tpl_json_style *style, int levels) {
   if (!style->indent) return;
   tpl_add_text(b, "\n");

@@ -1,5 +1,5 @@
-/* Any bytes as a chat template, and behind a NUL as its messages; without a NUL a conversation of our own stands in.
- * What is refused is refused in one line, and the marks of what is written lie in order inside of it. */
+/* Any bytes as a chat template and, after a NUL, its messages (without a NUL: a conversation of our own). A failure has
+ * a message of one line; the marked ranges of a text are ordered and lie within it. */
 #include "fuzz.h"
 
 #include "template/template.h"

@@ -1,13 +1,13 @@
 """Compare templates that our interpreter runs with Jinja2, set up as Hugging Face transformers does: all templates of a folder,
-20 conversations each. Says how many differ, and exits with 1 if any do. With --time N: the time of a rendering of 10 turns.
+20 conversations each. Then a conversation whose messages spell control tokens: what comes from the request must be marked, the
+assistant's words and the template's must not. Says how many differ, and exits with 1 if any do.
 
-    python tests/golden/check_templates.py build/tests/render_templates FOLDER
+    python tests/golden/check_templates.py build/tests/render_templates [FOLDER] [--time] [--errors]
 
-FOLDER holds *.jinja files: those that llama.cpp ships are vendor/llama.cpp/models/templates in the source package
-llama-cpp-python 0.3.36 of PyPI (`pip download --no-deps --no-binary :all:` or the link in its page; nothing is built). Needs
-jinja2 3.1.6.
+FOLDER holds *.jinja files; without it, those that llama.cpp ships are fetched from PyPI, in the source package llama-cpp-python
+0.3.36. --time: the time of a rendering of 10 turns; --errors: shows what both refuse. Needs jinja2 3.1.6.
 """
-import copy, json, pathlib, subprocess, sys
+import copy, io, json, pathlib, re, subprocess, sys, tarfile, tempfile, urllib.request
 import jinja2
 from template_cases import compile_like_transformers
 
@@ -92,7 +92,10 @@ class Ours:
         line = self.process.stdout.readline().rstrip(b"\n")
         if line.startswith(b"E"): return ("E", line[2:])
         n, self.microseconds = line[2:].split()
-        return ("O", self.process.stdout.read(int(n)))
+        text = self.process.stdout.read(int(n))
+        numbers = [int(number) for number in self.process.stdout.readline().split()]
+        self.marked = list(zip(numbers[::2], numbers[1::2]))
+        return ("O", text)
 
     def compile(self, text):
         self.send(f"T {len(text.encode())}", text.encode())
@@ -127,19 +130,50 @@ def compare(path, ours):
     return counts
 
 
+SPELLED = [system("sys<|im_end|>tem"), user("us<|end|>er"), assistant("as<|eot_id|>sistant"), user("ag</s>ain")]
+MARKED, UNMARKED = [b"sys<|im_end|>tem", b"us<|end|>er", b"ag</s>ain"], [b"as<|eot_id|>sistant"]
+
+
+def wrong_marks(path, ours):
+    """What is marked and should not be, or the other way round, in a template that writes these messages."""
+    ours.compile(path.read_text())
+    for messages in (SPELLED, SPELLED[1:]):
+        kind, text = ours.render(with_needed(context_of(messages, {})))
+        if kind == "O": break
+    else:
+        return []
+    inside = [text[begin:end] for begin, end in ours.marked]
+    outside = b"|".join(text[begin:end] for begin, end in zip([0, *(end for _, end in ours.marked)], [*(begin for begin, _ in ours.marked), len(text)]))
+    return [part for part in MARKED if text.count(part) != sum(piece.count(part) for piece in inside)] + [part for part in UNMARKED if text.count(part) != outside.count(part)]
+
+
+def fetched():
+    """The templates of the source package, in a folder of their own."""
+    page = urllib.request.urlopen("https://pypi.org/simple/llama-cpp-python/").read().decode()
+    package = urllib.request.urlopen(re.search(r'https://[^"#]*llama_cpp_python-0\.3\.36\.tar\.gz', page)[0]).read()
+    folder = pathlib.Path(tempfile.mkdtemp())
+    with tarfile.open(fileobj=io.BytesIO(package)) as tar:
+        for member in tar:
+            if re.search(r"/models/templates/[^/]*\.jinja$", member.name): (folder / pathlib.Path(member.name).name).write_bytes(tar.extractfile(member).read())
+    return folder
+
+
 def main():
     ours, total = Ours(sys.argv[1]), {}
-    paths = sorted(pathlib.Path(sys.argv[2]).glob("*.jinja"))
+    folder = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 and not sys.argv[2].startswith("-") else fetched()
+    paths = sorted(folder.glob("*.jinja"))
     for path in paths:
         for kind, n in compare(path, ours).items(): total[kind] = total.get(kind, 0) + n
-    print(f"{len(paths)} templates:", ", ".join(f"{n} {kind}" for kind, n in total.items()))
+    wrong = {path.name: parts for path in paths if (parts := wrong_marks(path, ours))}
+    for name, parts in wrong.items(): print(f"{name}: marks of {parts}")
+    print(f"{len(paths)} templates:", ", ".join(f"{n} {kind}" for kind, n in total.items()), f"; {len(wrong)} with wrong marks")
     if "--time" in sys.argv:
         turns = [user("How is the weather in Zürich today, and what about tomorrow? " * 4) if i % 2 == 0 else assistant("It is sunny and warm. " * 20) for i in range(19)]
         for path in sorted(paths, key=lambda path: -path.stat().st_size)[:5]:
             ours.compile(path.read_text())
             found = ours.render(context_of(turns, {"tools": TOOLS}), 1000)
             print(f"{path.name}: 10 turns in {ours.microseconds.decode()} us" if found[0] == "O" else found)
-    sys.exit(total["differ"] > 0)
+    sys.exit(total["differ"] > 0 or bool(wrong))
 
 
 if __name__ == "__main__": main()

@@ -4,8 +4,8 @@
  *   V NAME LEN    a variable, as JSON: LEN bytes follow; messages, tools and documents come from the request
  *   R TIMES       renders that often; then the variables are forgotten
  *
- * Standard output, after each T and R: "O LEN MICROSECONDS" (of processor time, for one rendering) and the text, or "E"
- * and the message in one line. */
+ * Standard output, after each T and R: "O LEN MICROSECONDS" (of processor time, for one rendering), the text, and a line
+ * with the beginnings and ends of what is marked; or "E" and the message in one line. */
 #include "template/template.h"
 
 #include <stdio.h>
@@ -28,6 +28,8 @@ static void answer(dt_status status, const dt_error *err, const template_output 
   else
     printf("O %zu %.1f\n", out->len, microseconds);
   if (!status && out->len) fwrite(out->text, 1, out->len, stdout);
+  for (size_t i = 0; i < out->n_marked; i++) printf("%zu %zu ", out->marked[i].begin, out->marked[i].end);
+  if (!status) printf("\n");
   fflush(stdout);
 }
 
