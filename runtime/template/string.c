@@ -212,7 +212,8 @@ size_t tpl_encode(int32_t c, char out[4]) { return (size_t)utf8proc_encode_char(
 size_t tpl_find(tpl_job *job, const tpl_string *s, const tpl_string *part, size_t from, size_t to) {
   if (from > to || part->len > to - from) return SIZE_MAX;
   if (part->len == 0) return from;
-  const char *found = memmem(s->bytes + from, to - from, part->bytes, part->len);
+  const char *found = part->len == 1 ? memchr(s->bytes + from, part->bytes[0], to - from)
+                                     : memmem(s->bytes + from, to - from, part->bytes, part->len);
   tpl_charge_bytes(job, (found ? (size_t)(found - s->bytes) : to) - from);
   return found ? (size_t)(found - s->bytes) : SIZE_MAX;
 }
