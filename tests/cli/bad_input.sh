@@ -14,7 +14,7 @@ tensor=gpt_neox.layers.1.attention.dense.weight
 
 it_refuses_a_missing_prompt_at_a_terminal() {
   script -qec "'$dtrun' ar" /dev/null </dev/null >screen && fail 'exit status 0'
-  grep -qE '^dtrun: no prompt: .*--prompt.*--text.*pipe a text in' screen || fail "not refused: $(cat screen)"
+  grep -qE '^dtrun: no prompt: .*--text.*--prompt.*pipe a text in' screen || fail "not refused: $(cat screen)"
 }
 it_refuses_standard_input_that_is_empty_where_no_prompt_was_given() {
   refuses 2 'standard input: empty: give --prompt FILE, --text TEXT' ar </dev/null
@@ -232,7 +232,7 @@ it_refuses_what_is_no_draft_vocabulary() {
   done
   printf '7\n4096\n' >ids
   refuses 2 '--draft-vocab: id 4096 is out of range: 0 to 4095' linear --text hello --draft-vocab ids
-  refuses 2 'vocab: --ids 4097: the model has 4096' run vocab --ids 4097
+  refuses 2 'vocab: --ids 4097: the model has only 4096' run vocab --ids 4097
   refuses 2 'nowhere' run vocab nowhere
 }
 it_refuses_unknown_weights() {
@@ -256,9 +256,9 @@ it_names_the_policies_near_an_unknown_one() {
   refuses 2 "no policy 'dynatre': did you mean dynatree\?" dynatre --text hello
   refuses 2 "no policy 'tree': did you mean [a-z_]*tree, [a-z_]*tree or [a-z_]*tree\?" tree --text hello
   refuses 2 "no policy 'lookahed': did you mean lookahead\?" ar --text hello --compare lookahed
-  refuses 2 "no policy 'sweep', but a driver: dtrun run sweep" sweep --text hello
+  refuses 2 "no policy 'sweep', but there is a driver of that name: dtrun run sweep" sweep --text hello
   refuses 2 "no driver 'swep': did you mean sweep\?" run swep
-  refuses 2 "no driver 'linear', but a policy: dtrun linear" run linear
+  refuses 2 "no driver 'linear', but there is a policy of that name: dtrun linear" run linear
   refuses 2 "no policy 'It was a dark night': give a prompt with -p" 'It was a dark night'
 }
 it_refuses_an_unknown_parameter() { refuses 2 'Z' linear --text hello --set Z=3; }

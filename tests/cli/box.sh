@@ -143,7 +143,7 @@ dtrun:   ./one.lua:8: in method 'draft'"
   [ "$(grep -c '(outer calls are not shown)' stderr)" -eq 2 ] && [ "$(grep -c "in upvalue 'deep'" stderr)" -eq 18 ] || fail 'of deep calls'
   echo 'while true do end' >loop.lua
   run "$dtrun" ./loop.lua --text x -v
-  grep -q '^dtrun:   ./loop.lua:1: in its file$' stderr || fail 'of a call that was stopped'
+  grep -q '^dtrun:   ./loop.lua:1: in the policy file$' stderr || fail 'of a call that was stopped'
 }
 it_shows_no_control_character_of_a_policy() {
   printf 'local evil = "\\27[31m\\u{9b}31m\\n"\nreturn require("dt.policy").define { name = "n" .. evil, doc = "d" .. evil,\n' >policy.lua
