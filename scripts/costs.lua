@@ -97,7 +97,8 @@ if not pair then fail(err.kind == "device" and 1 or 2, "%s", err.message) end
 local costs, t = dt.measure_costs(pair, { fresh = opts.fresh, batch = opts.batch })
 if not costs then fail(1, "%s", t.message) end
 local batch = t.batch > 1 and (" over %d sequences, by rows per sequence"):format(t.batch) or ""
-print(("milliseconds per pass%s, %s, %d threads; target %s, draft %s%s"):format(batch, pair.backend, pair.threads,
+print(("milliseconds per pass%s, %s, %d thread%s; target %s, draft %s%s"):format(batch, pair.backend, pair.threads,
+  pair.threads == 1 and "" or "s",
   pair.target.path, pair.draft and pair.draft.path or "none", pair.draft2 and " and " .. pair.draft2 or ""))
 print_table(t)
 print_rest(t)

@@ -63,12 +63,12 @@ it_refuses_grammars_that_ask_for_too_much() {
   nested 1001 >deep.json && tells 'brackets are nested too deeply' --json-schema-file deep.json
   { printf '{"enum":[' && many 49000 '1,' && printf '1]}'; } >values.json && tells 'more than 100000 bytes' --json-schema-file values.json
   { printf '{"enum":[' && many 500000 '1,' && printf '1]}'; } >values.json && tells 'the maximum is 100000' --json-schema-file values.json
-  { printf '{"enum":[' && many 1000000 '1,' && printf '1]}'; } >values.json && tells 'more than 1048576' --json-schema-file values.json
+  { printf '{"enum":[' && many 1000000 '1,' && printf '1]}'; } >values.json && tells 'more than the maximum of 1048576' --json-schema-file values.json
   { printf '{"anyOf":[' && many 7500 '{"const":1},' && printf '{}]}'; } >choices.json && tells 'more than 100000 bytes' --json-schema-file choices.json
   { printf '{"properties":{"' && many 90000 x && printf '":{}},"additionalProperties":{}}'; } >name.json && tells 'more than 100000 bytes' --json-schema-file name.json
   { printf '{"minimum":' && many 400 9 && printf '}'; } >digits.json && tells 'more than 40 digits' --json-schema-file digits.json
   { printf '{"pattern":"' && many 99000 '(' && printf '"}'; } >groups.json && tells 'more than 200 nested parentheses' --json-schema-file groups.json
-  { printf 'root ::= "a"' && many 1000000 '|"b"'; } >choices.gbnf && tells 'more than 1048576' --grammar-file choices.gbnf
+  { printf 'root ::= "a"' && many 1000000 '|"b"'; } >choices.gbnf && tells 'more than the maximum of 1048576' --grammar-file choices.gbnf
   { printf 'root ::= ' && many 49000 '('; } >open.gbnf && tells 'more than 256 nested parentheses' --grammar-file open.gbnf
   tells 'more than 262144 repetitions' --regex 'a{1000000}'
   tells 'more than 262144 parts' --regex '(a{200000}){100000}'

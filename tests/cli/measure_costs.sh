@@ -38,7 +38,7 @@ it_prints_a_table_and_plots_it() {
   grep -qE '^  rows +target@[0-9]+ +draft@[0-9]+ +draft2@[0-9]+$' stdout || fail 'no column for it'
   grep -qE '^first pass of the second draft of an iteration: [0-9.]+@[0-9]+$' stdout || fail 'no first pass of it'
   succeeds run costs -c 60 -t 1 --batch 3
-  grep -q '^milliseconds per pass over 3 sequences, by rows per sequence,  ' stdout || fail 'no table of a batch'
+  grep -q '^milliseconds per pass over 3 sequences, by rows per sequence, ' stdout || fail 'no table of a batch'
   refuses_to_plot 2 'must end in .svg or .png' "$PATH" costs.gif
   mkdir bin && ln -s "$(command -v sh)" bin/sh
   refuses_to_plot 1 'gnuplot is not installed \(Debian: apt-get install gnuplot-nox\)' "$PWD/bin" costs.svg
