@@ -93,7 +93,7 @@ static void enqueue(enqueuer *q) {
     if (w->shape.parallel_residual) continue;
     step_norms(q, UNKEPT, enters, false, l.norm2, l.norm2_bias, rows.normed2, nullptr, nullptr);
     spread_out(q, i, l.up, rows.normed2, l.up.tiles, 0);
-    enters = step_store(q, l.down, rows.cat.behind(0, w->inner_at));
+    enters = step_store(q, l.down, rows.cat.after(0, w->inner_at));
   }
   if (ends) {
     step_norms(q, layers, enters, false, w->final_norm, w->final_norm_bias, rows.normed1, nullptr, nullptr);

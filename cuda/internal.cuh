@@ -112,7 +112,7 @@ struct operand {
                  : (size_t)row * ld + column;
   }
   /* Returns the operand without its first rows (a multiple of 8) and its first columns (a multiple of 32). */
-  operand behind(int rows, int columns) const { return {at + place(rows, columns), ld, tiled}; }
+  operand after(int rows, int columns) const { return {at + place(rows, columns), ld, tiled}; }
 };
 struct operands {
   operand normed1, normed2;
@@ -169,7 +169,7 @@ struct pass_rows {
   int32_t *path; /* the path of row r begins at path_at[r]; paths follow the units in the same memory */
 
   /* Returns the rows as one turn of attention sees them, without the rows and units of earlier turns. */
-  pass_rows behind(int rows, int units) const {
+  pass_rows after(int rows, int units) const {
     return {header,          sampling,         token + rows,  position + rows,
             sequence + rows, slot + rows,      prefix + rows, path_at + rows,
             wanted,          unit + 2 * units, path};

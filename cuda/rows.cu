@@ -64,7 +64,7 @@ int stage_rows(const dt_cache *c, const pass_rows &to, const dt_rows *rows, int 
   int turns = blocks_of(n, c->turn), begin[ROWS / GROUP + 1] = {}, most_units = 0;
   for (int turn = 0; turn < turns; turn++) {
     int before = turn * c->turn, of_turn = n - before < c->turn ? n - before : c->turn;
-    pass_rows of = to.behind(before, begin[turn]);
+    pass_rows of = to.after(before, begin[turn]);
     begin[turn + 1] = begin[turn] + add_units(of, rows, first + before, of_turn, GROUP / joined, together);
     if (most_units < begin[turn + 1] - begin[turn]) most_units = begin[turn + 1] - begin[turn];
   }

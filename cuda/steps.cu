@@ -52,7 +52,7 @@ void step_norms(enqueuer *q, int layer, const entry &enters, bool wanted, const 
     int row = group * CHUNK_GROUP;
     norm_job a = step_job(q, group, enters, wanted);
     a.weight1 = weight1, a.bias1 = bias1, a.weight2 = weight2, a.bias2 = bias2;
-    a.y1 = y1.behind(row, 0), a.y2 = operands_of(q).normed2.behind(row, 0);
+    a.y1 = y1.after(row, 0), a.y2 = operands_of(q).normed2.after(row, 0);
     a.taps = taps_of(q, layer), a.norm_taps = layer == w->shape.layers ? taps_of(q, layer + 1) : 0;
     must(q, normalize(q->stream, w->activations, a, wanted ? q->shape.wanted : q->shape.rows, 1));
   }
@@ -97,7 +97,7 @@ spread step_spread(const enqueuer *q, int group, int index, const matrix &m, int
   s.position = rows.position, s.sequence = rows.sequence;
   s.q = w->q + row * w->shape.heads * w->dim;
   place_rows(q, group, index, &s);
-  s.inner = operands_of(q).cat.behind((int)row, w->inner_at), s.inter = w->shape.inter;
+  s.inner = operands_of(q).cat.after((int)row, w->inner_at), s.inter = w->shape.inter;
   s.act = w->shape.act, s.gated = w->shape.gated;
   return s;
 }
@@ -141,9 +141,9 @@ void step_attention(enqueuer *q, int index) {
     int turns = q->chunk ? c->staged[group].header->turns : q->shape.turns;
     for (int turn = 0; turn < turns; turn++) {
       int before = turn * c->turn, row = group * CHUNK_GROUP + before;
-      a.rows = c->rows[group].behind(before, turn * units);
+      a.rows = c->rows[group].after(before, turn * units);
       a.q = w->q + (size_t)row * w->shape.heads * w->dim;
-      a.out = operands_of(q).cat.behind(row, 0);
+      a.out = operands_of(q).cat.after(row, 0);
       must(q, attend(q->stream, w->activations, w->backend->caches, w->dim, a, units));
     }
   }

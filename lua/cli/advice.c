@@ -63,13 +63,13 @@ static bool settle(const job *j, const dtl_result *r, const dtl_usage *before, c
                  .rest = (s->commit_ms + r->policy_ms + r->other_ms) / n,
                  .rows = 1 + (double)s->drafted / n,
                  .committed = (double)s->committed / n};
-  bool told = compared && is_plain(j->other);
-  a->counts = told ? "prompt included" : "after the prompt";
-  a->brief = !told && (a->draft + a->verify + a->rest) * n < SHORTEST_MS;
-  a->busy = !told && dtl_disturbed(before, after, strncmp(r->backend, "cpu", 3) == 0, a->why, sizeof a->why);
-  a->plain = told ? 1000 / compared->other : measure_plain(j, r);
+  bool known = compared && is_plain(j->other);
+  a->counts = known ? "prompt included" : "after the prompt";
+  a->brief = !known && (a->draft + a->verify + a->rest) * n < SHORTEST_MS;
+  a->busy = !known && dtl_disturbed(before, after, strncmp(r->backend, "cpu", 3) == 0, a->why, sizeof a->why);
+  a->plain = known ? 1000 / compared->other : measure_plain(j, r);
   double token = (a->draft + a->verify + a->rest) / a->committed;
-  a->speed = told ? compared->ratio : a->plain / token;
+  a->speed = known ? compared->ratio : a->plain / token;
   return a->plain > 0 && token > 0;
 }
 

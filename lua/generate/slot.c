@@ -148,9 +148,9 @@ static void emit_block(slot *s) {
   int first = dt_seq_length(s->run->session, s->run->seq) - block->n;
   for (int i = 0; s->origin && i < block->n; i++)
     s->origin[first + i] = i < block->accepted ? DTL_DRAFTED : block->corrected ? DTL_CORRECTED : DTL_BONUS;
-  dtl_logprob told[DT_TREE_VERIFY + 1];
-  for (int i = 0; s->request->on_logprobs && i < block->n; i++) told[i] = logprob_at(s, first + i);
-  if (s->request->on_logprobs) s->request->on_logprobs(s->request->user, block->tokens, told, block->n);
+  dtl_logprob listed[DT_TREE_VERIFY + 1];
+  for (int i = 0; s->request->on_logprobs && i < block->n; i++) listed[i] = logprob_at(s, first + i);
+  if (s->request->on_logprobs) s->request->on_logprobs(s->request->user, block->tokens, listed, block->n);
   emit(s, block->text, block->text_len);
 }
 

@@ -131,13 +131,13 @@ static int common(const suffixes *s, uint32_t place, const int32_t *end, int mos
   return most;
 }
 
-/* The first of order[low..high-1] that does not sort before the last `most` tokens; with `behind`, the first that sorts
+/* The first of order[low..high-1] that does not sort before the last `most` tokens; with `after`, the first that sorts
  * after them. */
-static uint32_t search(const suffixes *s, const int32_t *end, int most, bool behind, uint32_t low, uint32_t high) {
+static uint32_t search(const suffixes *s, const int32_t *end, int most, bool after, uint32_t low, uint32_t high) {
   while (low < high) {
     uint32_t at = low + (high - low) / 2;
     bool less;
-    if ((common(s, s->order[at], end, most, &less) == most && behind) || less)
+    if ((common(s, s->order[at], end, most, &less) == most && after) || less)
       low = at + 1;
     else
       high = at;
@@ -145,9 +145,9 @@ static uint32_t search(const suffixes *s, const int32_t *end, int most, bool beh
   return low;
 }
 
-/* The number of samples that sort before the last `most` tokens, by the tokens that samples have; with `behind`, equal
+/* The number of samples that sort before the last `most` tokens, by the tokens that samples have; with `after`, equal
  * samples count, too. */
-static uint32_t search_samples(const suffixes *s, const int32_t *end, int most, bool behind) {
+static uint32_t search_samples(const suffixes *s, const int32_t *end, int most, bool after) {
   uint32_t low = 0, high = 1 + (s->n - 1) / SUFFIXES_STEP;
   if (most > SUFFIXES_KEY) most = SUFFIXES_KEY;
   while (low < high) {
@@ -155,7 +155,7 @@ static uint32_t search_samples(const suffixes *s, const int32_t *end, int most, 
     const int32_t *key = s->sample + (size_t)at * SUFFIXES_KEY;
     int d = 0;
     while (d < most && key[d] == end[-1 - d]) d++;
-    if (d == most ? behind : key[d] < end[-1 - d])
+    if (d == most ? after : key[d] < end[-1 - d])
       low = at + 1;
     else
       high = at;

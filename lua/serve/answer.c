@@ -142,9 +142,9 @@ typedef struct {
   const int32_t *ids;
   const dtl_logprob *list;
   int n;
-} told; /* tokens of a prompt, and the generated ones after it */
+} token_list; /* tokens of a prompt, and the generated ones after it */
 
-static void put_text_logprobs(json_text *out, const dt_pair *pair, const told parts[2], answer_offset *offset) {
+static void put_text_logprobs(json_text *out, const dt_pair *pair, const token_list parts[2], answer_offset *offset) {
   static const char *const columns[] = {"\"tokens\":[", "],\"token_logprobs\":[", "],\"top_logprobs\":[",
                                         "],\"text_offset\":["};
   json_raw(out, "{");
@@ -182,7 +182,8 @@ static void put_text_logprobs(json_text *out, const dt_pair *pair, const told pa
 }
 
 /* "logprobs": those of the prompt, if they are wanted, and then those of the generated tokens. */
-static void put_logprobs(json_text *out, const answer_head *head, told prompt, told text, answer_offset *offset) {
+static void put_logprobs(json_text *out, const answer_head *head, token_list prompt, token_list text,
+                         answer_offset *offset) {
   const dt_pair *pair = head->server->pair;
   json_raw(out, ",\"logprobs\":");
   if (!head->ask->in.request.seq.logprobs.wanted)
@@ -190,7 +191,7 @@ static void put_logprobs(json_text *out, const answer_head *head, told prompt, t
   else if (head->ask->is_chat)
     put_chat_logprobs(out, pair, text.ids, text.list, text.n);
   else
-    put_text_logprobs(out, pair, (told[]){prompt, text}, offset);
+    put_text_logprobs(out, pair, (token_list[]){prompt, text}, offset);
 }
 
 /* ---- traces ------------------------------------------------------------------------------------------------------ */
@@ -333,7 +334,7 @@ static void put_piece(json_text *out, const answer_head *head, bool reasoning, c
 }
 
 static void put_kept(json_text *out, const answer_head *head, answer_logprobs *kept, answer_offset *offset) {
-  put_logprobs(out, head, (told){0}, (told){kept->ids, kept->list, kept->n}, offset);
+  put_logprobs(out, head, (token_list){0}, (token_list){kept->ids, kept->list, kept->n}, offset);
   kept->n = 0;
 }
 
@@ -402,8 +403,8 @@ static void put_whole_text(json_text *out, const answer_head *head, const dtl_re
 
 static void put_choice(json_text *out, const answer_head *head, int index, const dtl_result *r,
                        const json_text *trace) {
-  told prompt = {r->prompt_ids, r->prompt_logprobs, r->prompt_logprobs ? r->n_prompt : 0};
-  told text = {r->tokens, r->logprobs, r->logprobs && !head->ask->no_tokens ? r->n_tokens : 0};
+  token_list prompt = {r->prompt_ids, r->prompt_logprobs, r->prompt_logprobs ? r->n_prompt : 0};
+  token_list text = {r->tokens, r->logprobs, r->logprobs && !head->ask->no_tokens ? r->n_tokens : 0};
   answer_offset offset = {0};
   answer_put(out, "%s{\"index\":%d,", index ? "," : "", index);
   if (head->ask->is_chat)

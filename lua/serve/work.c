@@ -22,8 +22,8 @@ typedef struct {
 
 struct ticket {
   work *work;
-  pthread_cond_t told; /* signals a change of the ticket */
-  ticket *next;        /* the list of all tickets that have not ended, the oldest first */
+  pthread_cond_t changed; /* signals a change of the ticket */
+  ticket *next;           /* the list of all tickets that have not ended, the oldest first */
   ask ask;
   answer_head head;
   dtl_memory *memory; /* its own memory; NULL: the server's, which has texts of other requests */
@@ -65,7 +65,7 @@ static void free_ticket(ticket *t) {
   }
   ask_free(&t->ask);
   dtl_memory_close(t->memory);
-  pthread_cond_destroy(&t->told);
+  pthread_cond_destroy(&t->changed);
   free(json_finish(&t->out));
   free(t->texts), free(t->results), free(t->traces), free(t);
 }
@@ -76,7 +76,7 @@ static void wait_told(ticket *t, double ms) {
   clock_gettime(CLOCK_MONOTONIC, &until);
   long long at = until.tv_nsec + (long long)(ms * 1e6);
   until.tv_sec += at / 1000000000, until.tv_nsec = at % 1000000000;
-  pthread_cond_timedwait(&t->told, &t->work->lock, &until);
+  pthread_cond_timedwait(&t->changed, &t->work->lock, &until);
 }
 
 /* ---- in the engine's thread: what texts say ---------------------------------------------------------------------- */
@@ -117,7 +117,7 @@ static bool on_text(void *user, const char *bytes, size_t len) {
       dt_reasoning_add(x->reasoning, bytes, len, on_part, x);
     else
       on_part(x, false, bytes, len);
-    pthread_cond_signal(&t->told);
+    pthread_cond_signal(&t->changed);
   }
   const bool goes_on = !x->interrupt;
   pthread_mutex_unlock(&t->work->lock);
@@ -141,7 +141,7 @@ static void on_trace(void *user, const char *line) {
     if (t->ask.stream) {
       open_stream(t);
       answer_traced(&t->out, &t->head, x->index, line);
-      pthread_cond_signal(&t->told);
+      pthread_cond_signal(&t->changed);
     } else {
       if (whole->len) json_raw(whole, ",");
       json_raw(whole, line);
@@ -169,7 +169,7 @@ static void end_text(text *x, const refusal *why) {
     dt_reasoning_end(x->reasoning, on_part, x);
     answer_ends(&t->out, &t->head, x->index, &t->results[x->index], &x->kept, &x->offset);
   }
-  pthread_cond_signal(&t->told);
+  pthread_cond_signal(&t->changed);
   if (++t->ended < t->n) return;
   ticket **at = &w->first;
   while (*at != t) at = &(*at)->next;
@@ -341,7 +341,7 @@ static ticket *make_ticket(work *w, ask *a) {
   pthread_condattr_t clock;
   pthread_condattr_init(&clock);
   pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-  pthread_cond_init(&t->told, &clock);
+  pthread_cond_init(&t->changed, &clock);
   pthread_condattr_destroy(&clock);
   t->work = w, t->ask = *a, t->held = true;
   t->head = (answer_head){.server = w->how.server, .ask = &t->ask, .created = (long)time(NULL)};

@@ -132,8 +132,8 @@ static dt_status check_experts(const dt_shape *s, const dt_layer *l, int layer, 
                    "model: layer %d: a row chooses %d of %d experts of %d numbers; expected 1 to %d experts, with "
                    "gates and a sequential residual",
                    layer, s->chosen, s->experts, s->expert_inter, DT_EXPERTS);
-  bool up = l->up.source, beside = l->mlp_norm.source || l->experts_norm.source || l->mlp_gate.source;
-  if (up != (l->gate.source != NULL) || up != (l->down.source != NULL) || (beside && !up))
+  bool up = l->up.source, other = l->mlp_norm.source || l->experts_norm.source || l->mlp_gate.source;
+  if (up != (l->gate.source != NULL) || up != (l->down.source != NULL) || (other && !up))
     return dt_fail(err, DT_EINPUT, "model: layer %d: experts with a part of an MLP, expected all or none of it", layer);
   if (!l->expert_norm.source != !l->router_norm.source)
     return dt_fail(err, DT_EINPUT, "model: layer %d: norms of experts and of their router, expected both or none",

@@ -132,7 +132,7 @@ typedef struct {
   char *rows;    /* [CPU_ROWS * chosen] by place, prepared for the products */
   float *inner;  /* [CPU_ROWS * chosen][ldinner] by place */
   float *out;    /* [CPU_ROWS * chosen][ldx] by place */
-  float *beside; /* [CPU_ROWS][ldx] the output of the MLP that runs in addition to the experts */
+  float *dense;  /* [CPU_ROWS][ldx] the output of the MLP that runs in addition to the experts */
   float *gate;   /* [CPU_ROWS][CPU_PANEL] that MLP's gate is the first number of each row */
 } cpu_routes;
 

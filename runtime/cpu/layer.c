@@ -177,8 +177,8 @@ static void run_beside(const cpu_chunk *c, const cpu_layer *l, const float *x) {
   const dt_weights *w = c->p->w;
   const cpu_matrix *gate = &l->routing.mlp_gate;
   const cpu_product in[] = {to_inner(w, l, x), {gate, x, w->scratch.ldx, CPU_STORE, w->scratch.routes.gate, CPU_PANEL}},
-                    down = {&l->down,  cpu_inner_of(w),          w->scratch.ldcat,
-                            CPU_STORE, w->scratch.routes.beside, w->scratch.ldx};
+                    down = {&l->down,  cpu_inner_of(w),         w->scratch.ldcat,
+                            CPU_STORE, w->scratch.routes.dense, w->scratch.ldx};
   cpu_multiply(c, in, gate->data ? 2 : 1);
   cpu_wait(c->me);
   cpu_multiply(c, &down, 1);
@@ -186,10 +186,10 @@ static void run_beside(const cpu_chunk *c, const cpu_layer *l, const float *x) {
 }
 
 /* Multiplies a row of that MLP's output by the sigmoid of its gate. */
-static void gate_beside(const dt_weights *w, int r, float *beside) {
+static void gate_dense(const dt_weights *w, int r, float *dense) {
   float e[16] = {-w->scratch.routes.gate[(size_t)r * CPU_PANEL]};
   w->backend->kernels->exp(e, 16, e);
-  for (int i = 0; i < w->shape.hidden; i++) beside[i] *= 1 / (1 + e[0]);
+  for (int i = 0; i < w->shape.hidden; i++) dense[i] *= 1 / (1 + e[0]);
 }
 
 /* Adds that MLP's output to the sum of the experts. The result goes to normed or, if no norm follows, to the stream. */
@@ -203,9 +203,9 @@ static void join_beside(const cpu_chunk *c, const cpu_layer *l) {
   cpu_share(c->me, c->n, &first, &last);
   for (int r = first; r < last; r++) {
     float *part[] = {w->scratch.normed + (size_t)r * w->scratch.ldx,
-                     w->scratch.routes.beside + (size_t)r * w->scratch.ldx};
+                     w->scratch.routes.dense + (size_t)r * w->scratch.ldx};
     float *x = w->scratch.x + (size_t)r * w->scratch.ldx;
-    if (l->routing.mlp_gate.data) gate_beside(w, r, part[1]);
+    if (l->routing.mlp_gate.data) gate_dense(w, r, part[1]);
     for (int i = 0; i < 2; i++)
       if (norm[i]) k->norm(s->norm, part[i], norm[i], NULL, s->hidden, s->norm_eps, part[i]);
     for (int i = 0; i < s->hidden; i++) part[0][i] += part[1][i];

@@ -92,20 +92,20 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
   int32_t position = c->p->rows->position[out->row[c->wanted + j]];
   if (w->head.target) position += (w->head.kind != DT_HEAD_CROSS_ATTENTION) + c->p->rows->distance;
   float adjusted[CPU_LOGIT_BLOCK];
-  const float *told = logits; /* the logits to report; for drafted candidates the adjusted ones */
+  const float *reported = logits; /* the logits to report; for drafted candidates the adjusted ones */
   if (adjustments && cpu_is_adjusted(adjustments, w->ids, from, count)) {
     logits = memcpy(adjusted, logits, (size_t)count * sizeof *logits);
     cpu_adjust(adjustments, w->ids, from, count, adjusted);
-    if (out->want == DT_WANT_TOPK) told = adjusted;
+    if (out->want == DT_WANT_TOPK) reported = adjusted;
   }
   if (s && out->want != DT_WANT_TOPK) {
-    k->sample_among(s, position, from, count, logits, told, top);
+    k->sample_among(s, position, from, count, logits, reported, top);
     return;
   }
   float noisy[CPU_LOGIT_BLOCK], *scores = s ? noisy : logits;
   if (s && w->ids) add_noise_to(k, s, position, w->ids + from, count, logits, noisy);
   if (s && !w->ids) k->add_noise(s, position, from, count, logits, noisy);
-  float largest = k->rank(scores, told, from, count, out->want == DT_WANT_TOPK ? out->k : 1, top);
+  float largest = k->rank(scores, reported, from, count, out->want == DT_WANT_TOPK ? out->k : 1, top);
   if (out->want != DT_WANT_TOPK) return;
   k->softmax_part(scores, count, largest, part_of(w, from / CPU_LOGIT_BLOCK, OF_SCORES, j));
   if (s && out->top_own) k->softmax_sum(logits, count, k->largest(logits, count), own);

@@ -451,7 +451,7 @@ static void build_routes(dt_weights *w) {
   r->rows = cpu_take(a, pairs * r->step);
   r->inner = cpu_take(a, pairs * r->ldinner * sizeof(float));
   r->out = cpu_take(a, pairs * k->ldx * sizeof(float));
-  r->beside = cpu_take(a, CPU_ROWS * k->ldx * sizeof(float));
+  r->dense = cpu_take(a, CPU_ROWS * k->ldx * sizeof(float));
   r->gate = cpu_take(a, CPU_ROWS * CPU_PANEL * sizeof(float));
 }
 

@@ -87,9 +87,9 @@ static const adjustments_known *known_of(const adjustments *s, int32_t id) {
 static int find(adjustments *s, int32_t id) {
   int at = adjustment_place(s->text, s->n, id);
   if (at < s->n && s->text[at].id == id) return at;
-  size_t behind = (size_t)(s->n++ - at);
-  memmove(s->text + at + 1, s->text + at, behind * sizeof *s->text);
-  memmove(s->known + at + 1, s->known + at, behind * sizeof *s->known);
+  size_t moved = (size_t)(s->n++ - at);
+  memmove(s->text + at + 1, s->text + at, moved * sizeof *s->text);
+  memmove(s->known + at + 1, s->known + at, moved * sizeof *s->known);
   s->known[at] = (adjustments_known){0};
   s->text[at].id = id;
   return at;
@@ -203,9 +203,9 @@ void row_adjustments_begin(row_adjustments *r) { r->n = 0; }
 static void count_on_path(row_adjustments *r, int first, int32_t id, int more) {
   int at = first + adjustment_place(r->entry + first, r->n - first, id);
   if (at == r->n || r->entry[at].id != id) {
-    size_t behind = (size_t)(r->n++ - at);
-    memmove(r->entry + at + 1, r->entry + at, behind * sizeof *r->entry);
-    memmove(r->more + at + 1, r->more + at, behind * sizeof *r->more);
+    size_t moved = (size_t)(r->n++ - at);
+    memmove(r->entry + at + 1, r->entry + at, moved * sizeof *r->entry);
+    memmove(r->more + at + 1, r->more + at, moved * sizeof *r->more);
     r->entry[at].id = id, r->more[at] = 0;
   }
   r->more[at] += more;

@@ -430,8 +430,8 @@ static bool add_tree(masks *m, int32_t from, int which, uint64_t *mask) {
 }
 
 static bool add_spaced(masks *m, int32_t from, uint64_t *mask) {
-  int32_t behind = m->vocabulary->spaced.n ? step_byte(m, from, ' ') : MASKS_NOWHERE;
-  add_mask(m, mask_of(m, behind, SPACED), NULL, mask);
+  int32_t spaced = m->vocabulary->spaced.n ? step_byte(m, from, ' ') : MASKS_NOWHERE;
+  add_mask(m, mask_of(m, spaced, SPACED), NULL, mask);
   return !m->s.full && !m->failure.status;
 }
 

@@ -120,11 +120,11 @@ static bool part_spaced(vocabulary *v) {
   while (space < of->n && of->node[space].byte != ' ') space = of->node[space].skip;
   if (space == of->n) return true;
   vocabulary_node *begin = of->node + space + 1;
-  int n = of->node[space].skip - space - 1, behind = of->n - n - space - 1;
+  int n = of->node[space].skip - space - 1, rest = of->n - n - space - 1;
   *to = (vocabulary_nodes){.node = malloc(((size_t)n + 1) * sizeof *to->node), .n = n, .above = 1};
   if (!to->node) return false;
   memcpy(to->node, begin, (size_t)n * sizeof *begin);
-  memmove(begin, begin + n, (size_t)behind * sizeof *begin);
+  memmove(begin, begin + n, (size_t)rest * sizeof *begin);
   of->n -= n;
   of->node[space].deepest = 1;
   for (int i = 0; i < n; i++) to->node[i].skip -= space + 1;

@@ -25,8 +25,8 @@ dt_status experts_read(const keys *k, bool optional, config *c) {
 }
 
 /* The name of an experts' tensor in a folder: the name of the experts, which c may set, and then the rest. */
-static const char *named(const config *c, const char *behind, char name[96]) {
-  snprintf(name, 96, "%s%s", c->experts_name ? c->experts_name : "layers.%d.mlp.experts", behind);
+static const char *named(const config *c, const char *suffix, char name[96]) {
+  snprintf(name, 96, "%s%s", c->experts_name ? c->experts_name : "layers.%d.mlp.experts", suffix);
   return name;
 }
 

@@ -145,9 +145,9 @@ static layer_list listed(const checkpoint *files) {
 /* Two conventions share one key: a list that begins with 1 names layers whose output is read; any other list names
  * layers whose input is read. */
 static dt_status read_list(head *h, const dt_shape *target, const layer_list *list, dt_error *err) {
-  int behind = list->layer[0] == 1;
+  int one_based = list->layer[0] == 1;
   for (int i = 0; i < list->n; i++) {
-    int layer = list->layer[i] + behind;
+    int layer = list->layer[i] + one_based;
     if (list->layer[i] < 0 || layer > target->layers || i == DT_TAPS) return wrong_layers(h, target, list->where, err);
     h->desc.tap[h->desc.taps++] = layer;
   }
@@ -213,16 +213,16 @@ static dt_status sort_ids(head *h, const int64_t *d2t, int n, int step, dt_error
  * tells which. Without it: offsets repeat where ids are consecutive, ids never repeat. */
 static void read_ids(finder *f, head *h, int n, int vocab) {
   int64_t *d2t = malloc((size_t)n * sizeof *d2t), *t2d = calloc((size_t)vocab, sizeof *t2d);
-  bool *seen = malloc((size_t)vocab * sizeof *seen), told = find_is_there(f, "t2d", NULL);
+  bool *seen = malloc((size_t)vocab * sizeof *seen), has_t2d = find_is_there(f, "t2d", NULL);
   if (!d2t || !t2d || !seen) f->status = dt_fail_memory(f->err, "a head's ids", (size_t)vocab * 9);
   find_integers(f, n, "d2t", "d2t", d2t);
-  if (told) find_integers(f, vocab, "t2d", NULL, t2d);
+  if (has_t2d) find_integers(f, vocab, "t2d", NULL, t2d);
   if (f->status == DT_OK && d2t && seen) {
-    const int64_t *drafted = told ? t2d : NULL;
+    const int64_t *drafted = has_t2d ? t2d : NULL;
     bool offsets = serve(d2t, n, 1, vocab, drafted, seen), absolute = serve(d2t, n, 0, vocab, drafted, seen);
     if (!offsets && !absolute)
       f->status = dt_fail(f->err, DT_EINPUT, "%s: tensor d2t: expected %d different ids below %d%s, or offsets to them",
-                          f->from->path, n, vocab, told ? ", those that t2d marks" : "");
+                          f->from->path, n, vocab, has_t2d ? ", those that t2d marks" : "");
     else
       f->status = sort_ids(h, d2t, n, absolute ? 0 : 1, f->err);
   }

@@ -161,7 +161,7 @@ static dt_status serve(dt_error *err) {
 /* ---- all ranks --------------------------------------------------------------------------------------------------- */
 
 /* A variable that mpirun sets for the processes that it starts; 0: it is not set. */
-static int told(const char *name) {
+static int number_of(const char *name) {
   const char *value = getenv(name);
   return value ? atoi(value) : 0;
 }
@@ -238,8 +238,8 @@ static dt_status join_all(int rank, int count, dt_ranks_late late, dt_error *err
 dt_status dt_ranks_join(int *rank, int *ranks, dt_ranks_late late, dt_error *err) {
   NEED(rank, "rank");
   NEED(ranks, "ranks");
-  int count = told("OMPI_COMM_WORLD_SIZE");
+  int count = number_of("OMPI_COMM_WORLD_SIZE");
   *ranks = count > 1 ? count : 1;
-  *rank = told("OMPI_COMM_WORLD_RANK");
+  *rank = number_of("OMPI_COMM_WORLD_RANK");
   return count > 1 ? join_all(*rank, count, late, err) : DT_OK;
 }

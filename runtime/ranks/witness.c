@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BESIDE = 7 };
+enum { OUTER = 7 };
 
-int witness_matrices(const dt_model_desc *d) { return d->shape.layers * DT_LAYER_MATRICES + BESIDE; }
+int witness_matrices(const dt_model_desc *d) { return d->shape.layers * DT_LAYER_MATRICES + OUTER; }
 
 const dt_matrix *witness_matrix(const dt_model_desc *d, int i) {
-  const dt_matrix *beside[BESIDE] = {&d->embed,        &d->final_norm,  &d->final_norm_bias, &d->unembed,
-                                     &d->inputs_embed, &d->inputs_proj, &d->inputs_norm};
-  int in_layers = i - BESIDE;
-  return in_layers < 0 ? beside[i]
+  const dt_matrix *outer[OUTER] = {&d->embed,        &d->final_norm,  &d->final_norm_bias, &d->unembed,
+                                   &d->inputs_embed, &d->inputs_proj, &d->inputs_norm};
+  int in_layers = i - OUTER;
+  return in_layers < 0 ? outer[i]
                        : (const dt_matrix *)&d->layer[in_layers / DT_LAYER_MATRICES] + in_layers % DT_LAYER_MATRICES;
 }
 

@@ -295,9 +295,9 @@ static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, con
   text_stream text = {0};
   adjustments adjusting = {0};
   logprobs logs = {0};
-  bool adjusted = dt_adjustments_wanted(&o->adjustments), told = o->candidates > 0 || o->logprobs.wanted;
-  if (told && !(room_for_rows(&s->candidate, &s->candidate_logp, &s->choice_logp, s->rows.capacity) &&
-                room_for_rows(&q->candidate, &q->candidate_logp, &q->choice_logp, 1 + DT_TREE_VERIFY)))
+  bool adjusted = dt_adjustments_wanted(&o->adjustments), reports = o->candidates > 0 || o->logprobs.wanted;
+  if (reports && !(room_for_rows(&s->candidate, &s->candidate_logp, &s->choice_logp, s->rows.capacity) &&
+                   room_for_rows(&q->candidate, &q->candidate_logp, &q->choice_logp, 1 + DT_TREE_VERIFY)))
     return dt_fail_memory(err, "the candidates of a pass", (size_t)s->rows.capacity * ROW_TOP * 8);
   ending end = ending_of(s->pair, o);
   dt_status status = text_init(&text, o->stop, o->n_stop, err);
@@ -366,11 +366,12 @@ static dt_status prompt_rows(dt_session *s, int seq, int n, dt_error *err) {
                 .k = dt_max(top, 1),
                 .top_id = s->candidate,
                 .top_logp = s->candidate_logp};
-  bool told = q->logs.asked.prompt;
-  dt_status status = rows.n ? s->pair->ops->forward(s->pair->target, s->target, &rows, told ? &out : NULL, err) : DT_OK;
+  bool reports = q->logs.asked.prompt;
+  dt_status status =
+      rows.n ? s->pair->ops->forward(s->pair->target, s->target, &rows, reports ? &out : NULL, err) : DT_OK;
   if (status) return status;
   q->target.rows = n;
-  for (int i = 0; i < rows.n && told; i++)
+  for (int i = 0; i < rows.n && reports; i++)
     logprobs_put(&q->logs, first + i + 1, s->choice_logp[i], s->candidate + (ptrdiff_t)i * out.k,
                  s->candidate_logp + (ptrdiff_t)i * out.k);
   return DT_OK;

@@ -115,8 +115,8 @@ int processors_cores(const char *root) {
     int i = 0;
     while (i < n && (core < 0 || seen[i][0] != core || seen[i][1] != package)) i++;
     if (i < n) continue;
-    int told = read_number(root, "/sys/devices/system/cpu/cpu%d/cpu_capacity", cpu);
-    seen[n][0] = core, seen[n][1] = package, capacity[n++] = told > 0 ? told : FASTEST;
+    int given = read_number(root, "/sys/devices/system/cpu/cpu%d/cpu_capacity", cpu);
+    seen[n][0] = core, seen[n][1] = package, capacity[n++] = given > 0 ? given : FASTEST;
   }
   return within_quota(root, processors_worth(capacity, n ? n : 1));
 }

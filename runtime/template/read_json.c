@@ -52,11 +52,11 @@ static int32_t hex4(reader *x) {
 static int32_t escaped_character(reader *x) {
   int32_t c = hex4(x);
   if (c < 0xD800 || c > 0xDFFF) return c;
-  const char *behind = x->at;
+  const char *after = x->at;
   if (c < 0xDC00 && take(x, "\\u")) {
     int32_t low = hex4(x);
     if (low >= 0xDC00 && low <= 0xDFFF) return 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
-    x->at = behind;
+    x->at = after;
   }
   return 0xFFFD;
 }

@@ -77,17 +77,17 @@ def write_features(model, layers, folder):
     for source in sorted(pathlib.Path(folder).glob("[0-9]*.jsonl")):
         path, start = source.with_suffix(".safetensors"), time.time()
         if path.exists(): continue
-        told = [json.loads(line) for line in open(source)]
-        told = sorted((r for r in told if len(r["tokens"]) > 8), key=lambda r: len(r["prompt_ids"]) + len(r["tokens"]))
-        rows, prompts = [torch.tensor(r["prompt_ids"] + r["tokens"]) for r in told], [len(r["prompt_ids"]) for r in told]
+        texts = [json.loads(line) for line in open(source)]
+        texts = sorted((r for r in texts if len(r["tokens"]) > 8), key=lambda r: len(r["prompt_ids"]) + len(r["tokens"]))
+        rows, prompts = [torch.tensor(r["prompt_ids"] + r["tokens"]) for r in texts], [len(r["prompt_ids"]) for r in texts]
         features, last, choice, at = [], [], [], 0
         while at < len(rows):
             n = 1
             while at + n < len(rows) and (n + 1) * len(rows[at + n]) <= AT_ONCE: n += 1
             ids = torch.nn.utils.rnn.pad_sequence(rows[at:at + n], batch_first=True)[:, :-1]
-            entered, behind = streams(model, ids)  # nobody sees what is to the right
+            entered, left = streams(model, ids)  # nobody sees what is to the right
             tapped = torch.cat([entered[i] for i in layers], -1)
-            for f, h, r, given in zip(tapped, behind, rows[at:at + n], prompts[at:at + n]):
+            for f, h, r, given in zip(tapped, left, rows[at:at + n], prompts[at:at + n]):
                 features.append(f[:len(r) - 1]), last.append(h[:len(r) - 1])
                 choice += [torch.full((given - 1,), -1), model.get_output_embeddings()(last[-1][given - 1:]).argmax(-1)]
             at += n
@@ -96,7 +96,7 @@ def write_features(model, layers, folder):
                    "features": torch.cat(features), "last": torch.cat(last), "starts": starts,
                    "answers": starts[:-1] + torch.tensor(prompts)}, str(path) + ".part")
         os.rename(str(path) + ".part", path)
-        n, own = int(starts[-1]), sum(len(r["tokens"]) for r in told)
+        n, own = int(starts[-1]), sum(len(r["tokens"]) for r in texts)
         print(f"{path}: {n} tokens, {own} of them answers, {n / (time.time() - start):.0f} a second", flush=True)
 
 

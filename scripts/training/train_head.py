@@ -264,7 +264,7 @@ def train(target, tokenizer, layers, answers, held, o):
     print(f"{sum(p.numel() for p in head.parameters()) / 1e6:.2f} M parameters, layers {layers}", flush=True)
     output = target.get_output_embeddings().weight[drafted]
     rng, start, before = torch.Generator().manual_seed(state["updates"]), time.process_time(), state["minutes"]
-    told, loss_sum, count = time.time(), 0.0, 0
+    reported, loss_sum, count = time.time(), 0.0, 0
 
     def tell():
         head.eval()
@@ -299,9 +299,9 @@ def train(target, tokenizer, layers, answers, held, o):
             state["updates"] += 1
             state["rows"] += len(batch.guess)
             state["minutes"] = before + (time.process_time() - start) / 60 / o.threads
-            if time.time() - told > 60 * o.every:
+            if time.time() - reported > 60 * o.every:
                 tell()
-                told, loss_sum, count = time.time(), 0.0, 0
+                reported, loss_sum, count = time.time(), 0.0, 0
     tell()
 
 

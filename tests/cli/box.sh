@@ -97,7 +97,7 @@ it_answers_an_interrupt_within_a_call() {
 it_answers_an_interrupt_while_a_policy_is_opened() {
   cat >policy.lua <<'LUA'
 local s = ("x"):rep(65000)
-for _ = 1, 4000 do s:reverse() end -- nearly all of the run: it is opened anew for each text
+for _ = 1, 4000 do s:reverse() end -- nearly all of the run: it is opened again for each text
 return require("dt.policy").define { name = "mine", uses = { draft = false } }
 LUA
   for _ in $(seq 9); do echo '{"prompt": "The"}'; done >p.jsonl

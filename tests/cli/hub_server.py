@@ -127,7 +127,7 @@ class Hub(BaseHTTPRequestHandler):
             self.answer(200, [("ETag", f'W/"{hashes(path)}"' if len(data) < LARGE else '"s3"')], data)
             return
         begin = 0
-        if self.headers.get("Range") and what not in ("norange", "anew"):
+        if self.headers.get("Range") and what not in ("norange", "again"):
             begin = int(self.headers["Range"][6:].rstrip("-"))
         if what == "norange416":
             self.answer(416)
@@ -150,7 +150,7 @@ class Hub(BaseHTTPRequestHandler):
             self.wfile.write(body)
             while True:
                 self.wfile.write(b"more" * 10000)
-        elif what in ("break", "anew") and len(body) > int(value):
+        elif what in ("break", "again") and len(body) > int(value):
             self.wfile.write(body[:int(value)])
             self.wfile.flush()
             self.close_connection = True

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/helpers.sh"
 novel=$source_dir/scripts/prompts/novels/01.txt
 sweep=(run sweep -t 1 --prompt "$novel" --chars 80 -n 4 --out o.jsonl)
-anew='start again with --out and another file'
+again='start again with --out and another file'
 
 # stays PATTERN COMMAND...: it is refused with status 2 and one line, and the file of results, with its incomplete line, is unchanged
 stays() {
@@ -14,7 +14,7 @@ stays() {
   cp o.jsonl before
   run "$@"
   [ "$status" -eq 2 ] || fail "exit status $status, expected 2"
-  says_in_one_line "o.jsonl: $pattern: $anew" sweep
+  says_in_one_line "o.jsonl: $pattern: $again" sweep
   same_text before o.jsonl
 }
 

@@ -61,7 +61,7 @@ it_shares_what_passes_cost_with_python_and_c() {
 #include <stdio.h>
 #include <string.h>
 
-static void measures(void *user, int done, int total) { (void)user, printf("measured anew: %d of %d\n", done, total); }
+static void measures(void *user, int done, int total) { (void)user, printf("measured again: %d of %d\n", done, total); }
 static void notes(void *user, const char *line) { (void)user, puts(line); }
 
 int main(void) {
@@ -109,7 +109,7 @@ PY
     [ "$status" -eq 0 ] || fail "C: $(cat stdout)"
     [ "$(cat stdout)" = learn ] && [ ! -s stderr ] || fail "C says: $(cat stdout stderr)"
     grep -qE '\[257,128,12.3[0-9]*,8\]' "$learned" || fail 'what was learned is lost'
-    cmp -s first "$table" || fail 'the table was measured anew'
+    cmp -s first "$table" || fail 'the table was measured again'
   done
   [ "$(find cache/dtrun -type f | wc -l)" -eq 3 ] || fail "not one file each: $(find cache/dtrun -type f)"
 }

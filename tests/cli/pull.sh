@@ -79,7 +79,7 @@ it_goes_on_where_it_was_broken_off() {
   refuses 2 'o/mini is neither here nor in hub: dtrun pull o/mini downloads it$' ar -m o/mini --text hello
   rm mode
   pulls
-  grep -q 'model.safetensors: 13.7 MB, continues at 0.5 MB' stderr || fail 'begun anew'
+  grep -q 'model.safetensors: 13.7 MB, continues at 0.5 MB' stderr || fail 'it began again'
   [ "$(requests 'other GET .*model.safetensors - bytes=500000-$')" -eq 1 ] || fail "no range: $(<log)"
 }
 it_begins_a_broken_connection_again_by_itself() {
@@ -104,7 +104,7 @@ it_begins_anew_where_the_server_knows_no_ranges() {
   rm -rf hub
   goes break 500000
   fails_with 1 'was interrupted'
-  goes anew 2000000 # no more comes than had come before
+  goes again 2000000 # no more comes than had come before
   fails_with 1 'was interrupted'
   [ "$(requests 'other GET .*model.safetensors - bytes=2000000-')" -eq 1 ] || fail "tried in vain: $(<log)"
   goes part
@@ -141,7 +141,7 @@ it_keeps_what_fits_on_a_full_disk() {
   (ulimit -f 5000 && fails_with 1 'model.safetensors: File too large after 5.1 MB, which are kept: free disk space, then dtrun pull continues') || exit 1
   [ "$(stat -c %s "$weights.incomplete")" -eq 5120000 ] || fail 'what came is not kept'
   pulls
-  [ "$(requests 'other GET .*model.safetensors - bytes=5120000-$')" -eq 1 ] || fail 'begun anew'
+  [ "$(requests 'other GET .*model.safetensors - bytes=5120000-$')" -eq 1 ] || fail 'it began again'
   rm -rf hub
   goes size 99999999999999999
   fails_with 1 'hub: the download needs 2[0-9]+\.[0-9]+ GB, but only .* are free'
@@ -355,7 +355,7 @@ it_ends_at_ctrl_c_and_goes_on_later() {
   [ "$(tail -n 1 said)" = 'dtrun: interrupted: dtrun pull o/mini continues from there' ] || fail "$(<said)"
   rm mode
   pulls
-  grep -q 'continues at' stderr || fail 'begun anew'
+  grep -q 'continues at' stderr || fail 'it began again'
 }
 it_draws_a_bar_on_a_terminal() {
   command -v script >/dev/null || { echo '  skipped: no script(1)'; return 0; }

@@ -15,7 +15,7 @@ local opts = dt.args {
     { "prompts", 40, min = 1, max = 40, doc = "prompts, taken in turn from both folders" },
     { "tokens", 200, short = "n", min = 2, max = 1000, doc = "tokens generated from each" },
     { "temp", 0.0, min = 0, max = 100, doc = "temperature" },
-    { "chars", nil, type = "integer", min = 1, doc = "of each prompt, so many from its beginning" },
+    { "chars", nil, type = "integer", min = 1, doc = "number of characters of each prompt, from its beginning" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"

@@ -12,7 +12,7 @@ local opts = dt.args {
   options = {
     { "policies", 300, min = 1, doc = "policies" },
     { "seed", 1, doc = "of the first policy" },
-    { "loaded", 25, min = 1, doc = "one policy in so many runs on the loaded pair" },
+    { "loaded", 25, min = 1, doc = "number of runs of one policy on the loaded pair" },
     { "show", false, doc = "print each policy before it runs" },
   },
 }

@@ -1,11 +1,11 @@
-/* Renders chat templates for check_templates.py. Standard input is a list of commands, each a line and bytes behind it:
+/* Renders chat templates for check_templates.py. Standard input is a list of commands, each a line and bytes after it:
  *
  *   T LEN         the template: LEN bytes follow
  *   V NAME LEN    a variable, as JSON: LEN bytes follow; messages, tools and documents come from the request
  *   R TIMES       renders that often; then the variables are forgotten
  *
- * Standard output, after each T and R: "O LEN MICROSECONDS" (of processor time, for one rendering), the text, and a line
- * with the beginnings and ends of what is marked; or "E" and the message in one line. */
+ * Standard output, after each T and R: "O LEN MICROSECONDS" (of processor time, for one rendering), the text, and a
+ * line with the beginnings and ends of what is marked; or "E" and the message in one line. */
 #include "template/template.h"
 
 #include <stdio.h>

@@ -279,7 +279,7 @@ end
 
 function TestDoors.tearDown() os.execute("rm -r " .. folder) end
 
-local function beside(source)
+local function next_to(source)
   write("main.lua", HEAD .. source .. "\nreturn P")
   return { policy = folder .. "/main.lua" }
 end
@@ -288,7 +288,7 @@ function TestDoors.test_a_file_beside_the_policy_is_a_module()
   write("helper.lua", "local policy = require 'dt.policy' counted = (rawget(_G, 'counted') or 0) + 1\n"
     .. "return { five = policy.clip(9, 1, 5) }")
   write("nothing.lua", "")
-  local result = passes(nil, beside(DEFINE .. [[
+  local result = passes(nil, next_to(DEFINE .. [[
     local helper = require "helper"
     if require "helper" ~= helper or counted ~= 1 then error "loaded twice" end
     if require "nothing" ~= true then error "a module without a value" end
@@ -312,21 +312,21 @@ function TestDoors.test_what_is_wrong_with_a_module_is_told()
     ["-x"] = "require: expected \"dt.policy\"",
     [("x"):rep(65)] = "require: expected \"dt.policy\"", [("x"):rep(64)] = "cannot read the module",
   } do
-    fails(nil, message, beside(DEFINE .. ("require '%s'"):format(name)))
+    fails(nil, message, next_to(DEFINE .. ("require '%s'"):format(name)))
   end
 end
 
 function TestDoors.test_modules_are_for_the_time_when_the_file_is_read()
   write("helper.lua", "return 1")
   fails(nil, "main.lua:8: require: 'helper' is not loaded: only a policy file can require other files, while it is "
-        .. "loaded", beside(DEFINE .. "function P:draft() require 'helper' end"))
-  passes(nil, beside("local h = require 'helper'\n" .. DEFINE
+        .. "loaded", next_to(DEFINE .. "function P:draft() require 'helper' end"))
+  passes(nil, next_to("local h = require 'helper'\n" .. DEFINE
     .. "function P:draft() if require 'helper' ~= h then error() end end"))
   fails(DEFINE .. "require 'helper'", "require: 'helper' is not loaded")
 end
 
 function TestDoors.test_all_files_together_have_64_KiB()
-  local main = beside(DEFINE .. "require 'large'")
+  local main = next_to(DEFINE .. "require 'large'")
   local file = assert(io.open(main.policy, "rb"))
   local left = 65536 - #file:read "a"
   file:close()
@@ -336,14 +336,14 @@ function TestDoors.test_all_files_together_have_64_KiB()
   fails(nil, ("%d bytes are more than the maximum of %d"):format(left + 1, left), main)
   write("a.lua", "return " .. (" "):rep(40000) .. "1")
   write("b.lua", "return " .. (" "):rep(40000) .. "1")
-  fails(nil, "bytes are more than", beside(DEFINE .. "require 'a' require 'b'"))
+  fails(nil, "bytes are more than", next_to(DEFINE .. "require 'a' require 'b'"))
 end
 
 function TestDoors.test_the_policys_hash_is_of_its_modules_too()
   local pair <close> = pair_of()
   local function hash(text)
     write("helper.lua", text)
-    return assert(pair:policy(beside("require 'helper'\n" .. DEFINE))).source
+    return assert(pair:policy(next_to("require 'helper'\n" .. DEFINE))).source
   end
   local first = hash "return 1"
   lu.assertEquals(hash "return 1", first)

@@ -141,19 +141,19 @@ local function run(arm, node, part)
 end
 
 function TestPlace.test_what_cannot_be_compared_is_told()
-  lu.assertNil(place.told { run("ar", "n1"), run("linear", "n1") })
-  lu.assertNil(place.told { run("ar"), run("linear") })
-  local one = place.told { run("ar", "n1", "1/2"), run("a", "n1", "1/2"), run("ar", "n1", "2/2"),
+  lu.assertNil(place.summary { run("ar", "n1"), run("linear", "n1") })
+  lu.assertNil(place.summary { run("ar"), run("linear") })
+  local one = place.summary { run("ar", "n1", "1/2"), run("a", "n1", "1/2"), run("ar", "n1", "2/2"),
                            run("b", "n1", "2/2") }
   lu.assertStrContains(one, "in 2 shards on 1 node (n1: 4).")
   lu.assertStrContains(one, "of the same text and length, if possible in the same shard;")
   lu.assertStrContains(one, "on one node at the same time")
   lu.assertNotStrContains(one, "compared with plain decoding of another")
-  local two = place.told { run("ar", "n1", "1/2"), run("a", "n2", "1/2"), run("ar", "n2", "2/2"),
+  local two = place.summary { run("ar", "n1", "1/2"), run("a", "n2", "1/2"), run("ar", "n2", "2/2"),
                            run("b", "n2", "2/2") }
   lu.assertStrContains(two, "in 2 shards on 2 nodes (n1: 1, n2: 3).")
   lu.assertStrContains(two, "if possible in the same shard and node;")
-  lu.assertStrContains(place.told { run("ar", "n1"), run("ar", "n2") }, "if possible in the same node;")
+  lu.assertStrContains(place.summary { run("ar", "n1"), run("ar", "n2") }, "if possible in the same node;")
   lu.assertStrContains(two, "may have run on different nodes")
   lu.assertStrContains(two, "1 of 4 runs are compared with plain decoding of another node")
 end

@@ -64,8 +64,8 @@ mutant() {
 }
 mutant 'an arrival that shows nothing' team.c '1, memory_order_acq_rel) + 1' '1, memory_order_relaxed) + 1' tests/test_team
 mutant 'a wait that sees nothing' team.c '&w->value, memory_order_acquire) == value' '&w->value, memory_order_relaxed) == value' tests/test_team
-mutant 'no barrier behind the norms' layer.c 'if (c->n > CPU_OWN_ROWS) cpu_wait(c->me);' '' \
+mutant 'no barrier after the norms' layer.c 'if (c->n > CPU_OWN_ROWS) cpu_wait(c->me);' '' \
   dtrun linear -t 2 "${text[@]}"
-mutant 'no barrier behind keys and values' heads.c 'if (!write_only) cpu_wait(c->me);' '' \
+mutant 'no barrier after keys and values' heads.c 'if (!write_only) cpu_wait(c->me);' '' \
   dtrun linear -t 3 "${text[@]}"
 exit $failed

@@ -83,8 +83,8 @@ static inline random_model *random_gemma4(uint64_t seed) {
 }
 
 /* Adds experts of `inter` numbers, three of which a row chooses, to the layers first, first + 1, .. They replace the
- * MLPs or, with `beside`, run in addition to them. */
-static inline void random_experts(random_model *m, int first, int inter, bool chosen_only, bool beside) {
+ * MLPs or, with `dense`, run in addition to them. */
+static inline void random_experts(random_model *m, int first, int inter, bool chosen_only, bool dense) {
   dt_shape *s = &m->desc.shape;
   const int n = RANDOM_EXPERTS, h = s->hidden;
   s->experts = n, s->chosen = 3, s->expert_inter = inter, s->chosen_only = chosen_only;
@@ -93,7 +93,7 @@ static inline void random_experts(random_model *m, int first, int inter, bool ch
     dt_matrix gate = random_matrix(m, n * inter, h, 0.1f, 0.0f), up = random_matrix(m, n * inter, h, 0.1f, 0.0f);
     dt_matrix down = random_finer(m, n * h, inter, 0.1f);
     l->router = random_in(m, DT_F32, n, h, 0.2f, 0.0f);
-    if (!beside) l->gate = l->up = l->down = (dt_matrix){0};
+    if (!dense) l->gate = l->up = l->down = (dt_matrix){0};
     l->expert = m->expert[i];
     for (int e = 0; e < n; e++)
       l->expert[e] =
@@ -154,7 +154,7 @@ static inline void random_gemma4_experts(random_model *m) {
 
 enum { RANDOM_SHARED = 3, RANDOM_PARTS = 9 }; /* the first RANDOM_SHARED ones can be split across ranks */
 static const char *const random_part_names[RANDOM_PARTS] = {
-    "as Gemma",   "as OLMo",    "as Gemma 4",          "experts behind a dense layer", "quantized experts",
+    "as Gemma",   "as OLMo",    "as Gemma 4",          "experts after a dense layer", "quantized experts",
     "as gpt-oss", "as GLM-4.5", "as Gemma 4, experts", "as Qwen3.5, experts"};
 static inline random_model *random_parts_new(int which, uint64_t seed) {
   if (which == 2) return random_gemma4(seed);

@@ -31,7 +31,7 @@ static void rows_that_share_work_have_the_bits_of_plain_decoding(void **state) {
   random_model_free(m);
 }
 
-/* Has so many outputs that a block for up to 64 rows takes 9 tiles of 16. Other models here are so small that it takes
+/* Has enough outputs that a block for up to 64 rows takes 9 tiles of 16. Other models here are so small that it takes
  * 3. */
 static void blocks_of_many_tiles_have_the_bits_of_plain_decoding(void **state) {
   (void)state;

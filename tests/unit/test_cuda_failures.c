@@ -1,5 +1,5 @@
 /* What the CUDA backend reports when it cannot do what is asked: one line each, which offers the CPU backend by name,
- * and nothing is left behind. Devices that fail are emulated; the other tests also run on a GPU. */
+ * and nothing stays allocated. Devices that fail are emulated; the other tests also run on a GPU. */
 #include "cuda_device.h"
 #include "golden_logits.h"
 #include "model/head.h"

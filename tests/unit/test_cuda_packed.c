@@ -162,7 +162,7 @@ static void rings_that_are_filled_again_have_the_bits_of_widened_ones(void **sta
   check_wide(shape, 3, 12);
 }
 
-/* Has so many outputs that a block for up to 64 rows takes 9 tiles of 16. */
+/* Has enough outputs that a block for up to 64 rows takes 9 tiles of 16. */
 static void blocks_of_many_tiles_have_the_bits_of_widened_ones(void **state) {
   (void)state;
   model_shape shape = shape_of(DT_Q4_0);

@@ -109,12 +109,12 @@ static void no_gates(changed *c) { c->desc.shape.gated = false, c->layer[0].gate
 static void short_router(changed *c) { c->layer[1].router.rows--; }
 static void no_router(changed *c) { c->layer[1].router.source = NULL; }
 static void half_an_mlp(changed *c) { c->layer[1].up = c->layer[0].up; }
-static void beside(changed *c) {
+static void with_dense(changed *c) {
   half_an_mlp(c), c->layer[1].gate = c->layer[0].gate, c->layer[1].down = c->layer[0].down;
 }
 static void norm_of_no_mlp(changed *c) { c->layer[1].mlp_norm = c->layer[1].norm2; }
 static void gate_of_no_mlp(changed *c) { c->layer[1].mlp_gate = dt_some_rows(c->layer[1].router, 0, 1); }
-static void gated(changed *c) { beside(c), gate_of_no_mlp(c); }
+static void gated(changed *c) { with_dense(c), gate_of_no_mlp(c); }
 static void two_gates(changed *c) { gated(c), c->layer[1].mlp_gate = dt_some_rows(c->layer[1].router, 0, 2); }
 static void norm_of_no_router(changed *c) { c->layer[1].expert_norm = c->layer[1].norm2; }
 static void short_correction(changed *c) { c->layer[1].router_correction = c->layer[1].norm2; }
@@ -139,7 +139,7 @@ static void models_that_are_none_are_refused(void **state) {
   check_changed(m, short_router, "layer 1: router is 6 x 100, expected 7 x 100");
   check_changed(m, no_router, "layer 1: no router");
   check_changed(m, half_an_mlp, "layer 1: experts with a part of an MLP, expected all or none of it");
-  check_changed(m, beside, NULL);
+  check_changed(m, with_dense, NULL);
   check_changed(m, norm_of_no_mlp, "layer 1: experts with a part of an MLP");
   check_changed(m, gate_of_no_mlp, "layer 1: experts with a part of an MLP");
   check_changed(m, gated, NULL);

@@ -106,7 +106,7 @@ end
 -- Checks that the policy's text has not changed since the experiment began. Returns true, or nil, a message and a kind.
 function experiment.check_source(arm, result)
   if result.source == arm.source then return true end
-  return nil, ("%s: the policy's file has changed during the experiment: %s"):format(arm.label, record.ANEW), "input"
+  return nil, ("%s: the policy's file has changed during the experiment: %s"):format(arm.label, record.AGAIN), "input"
 end
 
 -- ---- running -------------------------------------------------------------------------------------------------------

@@ -193,20 +193,20 @@ function tune.scores(runs, texts, first, repeats)
   local function counts(run)
     return wanted[run.prompt] and run["repeat"] >= first and run["repeat"] < first + repeats
   end
-  local function beside(run) return ("%s\0%s\0%s"):format(run.prompt, run.shard or "", run.node or "") end
+  local function case_of(run) return ("%s\0%s\0%s"):format(run.prompt, run.shard or "", run.node or "") end
   for _, run in ipairs(runs) do
     if run.arm == record.BASELINE and counts(run) then
-      plain[beside(run)] = math.max(plain[beside(run)] or 0, decoding_speed(run))
+      plain[case_of(run)] = math.max(plain[case_of(run)] or 0, decoding_speed(run))
     end
   end
   for _, run in ipairs(runs) do
-    if run.arm ~= record.BASELINE and counts(run) and plain[beside(run)] then
+    if run.arm ~= record.BASELINE and counts(run) and plain[case_of(run)] then
       local key = run.arm .. "\0" .. (run.shard or "")
       if not of[key] then
         of[key] = { arm = run.arm, shard = run.shard, setting = run.params, n = 0, best = {} }
         arms[#arms + 1] = of[key]
       end
-      local arm, speedup = of[key], decoding_speed(run) / plain[beside(run)]
+      local arm, speedup = of[key], decoding_speed(run) / plain[case_of(run)]
       arm.n, arm.best[run.prompt] = arm.n + 1, math.max(arm.best[run.prompt] or 0, speedup)
     end
   end

@@ -31,7 +31,7 @@ local core = require "dt.core"
 local json = require "dt.json"
 local schema = require "dt.record.schema"
 
-local record = { BASELINE = "ar", ANEW = "start again with --out and another file" }
+local record = { BASELINE = "ar", AGAIN = "start again with --out and another file" }
 
 -- Returns the text of a file, or nil, a message and a code. A device counts as empty.
 local function contents(path)
@@ -169,7 +169,7 @@ local function other_head(old, new)
     return ("the file of shard %s: give the same --shard to continue it, or another file"):format(old.shard)
   end
   local key, a, b = record.difference(old, new, { began = true })
-  return key and ("made with %s = %s, not %s: %s"):format(key, a, b, PROGRAM[key] and record.ANEW
+  return key and ("made with %s = %s, not %s: %s"):format(key, a, b, PROGRAM[key] and record.AGAIN
     or "give the same options to continue it, or another file")
 end
 
@@ -180,7 +180,7 @@ local function other_source(runs, sources)
     local known = sources[run.policy]
     if known and not known[run.source] then
       return ("its runs of %s used another version of that policy (source %s, now %s): %s"):format(run.policy,
-        run.source, next(known), record.ANEW)
+        run.source, next(known), record.AGAIN)
     end
   end
 end
@@ -265,8 +265,8 @@ function record.baseline(runs, arm)
     end
   end
   return function(run)
-    local beside, here, case = nearest(run)
-    local found = plain[beside] or plain[here] or plain[case]
+    local exact, here, case = nearest(run)
+    local found = plain[exact] or plain[here] or plain[case]
     return found and (found[run["repeat"]] or found.first)
   end
 end

@@ -104,20 +104,20 @@ function merge.missing(shards, runs, failures)
   local dealt, labels = shard.deal(shards.settings, shards.of), {}
   for label in pairs(dealt) do labels[#labels + 1] = label end
   table.sort(labels)
-  local told = {}
+  local reported = {}
   for _, label in ipairs(labels) do
     local number, wanted = dealt[label], shards.settings[label]
     if not there[number] then
-      if not told[number] then absent[#absent + 1] = number end
+      if not reported[number] then absent[#absent + 1] = number end
     else
-      if not told[number] and (plain[number] or 0) < wanted_plain then
+      if not reported[number] and (plain[number] or 0) < wanted_plain then
         settings[#settings + 1] = lacking("plain decoding", plain[number] or 0, wanted_plain, number)
       end
       if (counts[label] or 0) < wanted then
         settings[#settings + 1] = lacking(label, counts[label] or 0, wanted, number)
       end
     end
-    told[number] = true
+    reported[number] = true
   end
   table.sort(absent)
   local parts = {}

@@ -40,12 +40,12 @@ local function nodes_of(runs)
 end
 
 -- A text for readers about runs that were made in several places, or nil.
-function place.told(runs)
+function place.summary(runs)
   local shards, several, plain, strangers = {}, 0, record.baseline(runs), 0
   for _, run in ipairs(runs) do
     if run.shard and not shards[run.shard] then shards[run.shard], several = true, several + 1 end
-    local beside = plain(run)
-    if beside and beside.node ~= run.node then strangers = strangers + 1 end
+    local base = plain(run)
+    if base and base.node ~= run.node then strangers = strangers + 1 end
   end
   local nodes, n = nodes_of(runs)
   if several < 2 and n < 2 then return nil end

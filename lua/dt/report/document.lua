@@ -328,7 +328,7 @@ local function add_experiment(document, file, stem)
   if #s.arms > 0 then findings(document, s, views_of(s)) end
   add(document, "text", place_of(file.head))
   add(document, "text", record.disturbance(file.runs))
-  add(document, "text", place.told(file.runs))
+  add(document, "text", place.summary(file.runs))
   for _, line in ipairs(record.failed(file.failures or {})) do add(document, "text", line .. ".") end
   add(document, "text", file.missing and "The experiment is incomplete: " .. file.missing .. ".")
   if #s.arms > 0 then add_arms(document, file, s, stem) end

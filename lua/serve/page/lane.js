@@ -61,15 +61,15 @@ export class Lane {
     this.name.title = n.settings;
     this.sum.replaceChildren(...[speedText(n), perPassText(n), acceptedText(n), `${count(n.tokens, "token")} in ${count(n.passes, "pass", "passes")}`]
       .map(text => make("span", {}, text)));
-    const whole = PHASES.reduce((sum, part) => sum + n.time[part], 0), told = [];
+    const whole = PHASES.reduce((sum, part) => sum + n.time[part], 0), shares = [];
     this.time.replaceChildren(...PHASES.map(part => {
       const share = whole ? 100 * n.time[part] / whole : 0, bar = make("span", { class: part, title: `${part}: ${n.time[part].toFixed(2)} ms` });
       bar.style.width = share + "%";
-      if (share >= 1) told.push(`${part} ${share.toFixed(0)} %`);
+      if (share >= 1) shares.push(`${part} ${share.toFixed(0)} %`);
       return bar;
     }));
-    this.time.setAttribute("aria-label", "where the time went: " + told.join(", "));
-    this.time.append(make("small", {}, told.join(" · ")));
+    this.time.setAttribute("aria-label", "where the time went: " + shares.join(", "));
+    this.time.append(make("small", {}, shares.join(" · ")));
   }
 
   // Requests the drawings of new iterations; onTallest() may give the trees more room.

@@ -152,9 +152,9 @@ async function run() {
     for (const [i, lane] of lanes.entries()) await runLane(lane, requests[i], stopper.signal);
     const plain = lanes.find((lane, i) => requests[i].dtrun.policy === PLAIN);
     const text = plain ? plain.text : await plainText(asked, stopper.signal);
-    const told = await speeds(requests, stopper.signal);
-    lanes.forEach((lane, i) => lane.setSpeed(told[i]));
-    judge(text, told);
+    const measured = await speeds(requests, stopper.signal);
+    lanes.forEach((lane, i) => lane.setSpeed(measured[i]));
+    judge(text, measured);
     if (follows) {
       show(0);
       play(most() > 1 && !matchMedia("(prefers-reduced-motion: reduce)").matches);
@@ -224,7 +224,7 @@ export async function openPlayground(about) {
   second.onChange(change);
   await openEditor();
   await openLink();
-  own.told.push(() => { // the text has changed since the error
+  own.listeners.push(() => { // the text has changed since the error
     if (failed !== undefined && own.text !== failed) tell(byId("play-error"), "");
     if (own.text !== failed) failed = undefined;
   });

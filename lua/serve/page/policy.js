@@ -23,7 +23,7 @@ return Hedge
 
 // The user's policy: its text, what the server says about it ({name, params, ..} or {error}), and the functions to call
 // when that changes.
-export const own = { text: FIRST_PAGE, about: null, told: [] };
+export const own = { text: FIRST_PAGE, about: null, listeners: [] };
 
 let asked = 0;
 export async function setOwn(text) {
@@ -32,7 +32,7 @@ export async function setOwn(text) {
   const about = await post("/v1/policies/check", { source: text });
   if (mine !== asked) return; // there is a newer text
   own.about = about;
-  for (const tell of own.told) tell();
+  for (const tell of own.listeners) tell();
 }
 
 let list = null; // {name: {name, doc, draft, presets, params, source}}
@@ -105,7 +105,7 @@ export async function chooser(place, label, first, hasDraft) {
 
   select.onchange = () => { inputs.clear(); show(); };
   preset.onchange = () => changed();
-  own.told.push(() => { if (select.value === OWN) show(); });
+  own.listeners.push(() => { if (select.value === OWN) show(); });
 
   function choose({ policy, preset: named = "", params: set = {} }) {
     select.value = policy in all || policy === OWN ? policy : first;

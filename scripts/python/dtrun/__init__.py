@@ -74,11 +74,11 @@ class Pair:
         if on_logprobs:
             options["on_logprobs"] = True
 
-            def tell(told):
-                told = json.loads(told.decode(errors="replace"))
-                if "logprobs" in told:
-                    return on_logprobs(told["logprobs"])
-                return on_text and on_text(told["text"])
+            def tell(message):
+                message = json.loads(message.decode(errors="replace"))
+                if "logprobs" in message:
+                    return on_logprobs(message["logprobs"])
+                return on_text and on_text(message["text"])
         return self._call("generate", dict(options, prompt=prompt, policy=policy), tell)
 
     def stream(self, prompt=None, **options):
