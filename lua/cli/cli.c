@@ -43,9 +43,11 @@ static dt_status store_field(const request_field *f, const char *name, const cha
   if (strcmp(f->name, "draft") == 0 && *value && !value[strspn(value, "0123456789")])
     return dt_fail(err, DT_EINPUT, "%s %s: expected a model (did you mean a parameter, as in --set K=%s?)", name, value,
                    value);
-  if (f->kind == FIELD_GRAMMAR && access(value, F_OK) == 0)
-    return dt_fail(err, DT_EINPUT, "%s takes the text itself; to read it from a file, give %s-file %s", name, name,
-                   value);
+  const char *file = strcmp(f->name, "grammar") == 0       ? "--grammar-file"
+                     : strcmp(f->name, "json_schema") == 0 ? "--json-schema-file"
+                                                           : NULL;
+  if (file && access(value, F_OK) == 0)
+    return dt_fail(err, DT_EINPUT, "%s takes the text itself; to read it from a file, give %s %s", name, file, value);
   return request_text(in, f, name, value, err);
 }
 

@@ -14,7 +14,7 @@ tensor=gpt_neox.layers.1.attention.dense.weight
 
 it_refuses_a_missing_prompt_at_a_terminal() {
   script -qec "'$dtrun' ar" /dev/null </dev/null >screen && fail 'exit status 0'
-  grep -qE '^dtrun: no prompt: .*--text.*--prompt.*pipe a text in' screen || fail "not refused: $(cat screen)"
+  grep -qE '^dtrun: no prompt: .*--text.*--prompt.*pipe a text in; .dtrun chat. starts a conversation' screen || fail "not refused: $(cat screen)"
 }
 it_refuses_standard_input_that_is_empty_where_no_prompt_was_given() {
   refuses 2 'standard input: empty: give --prompt FILE, --text TEXT' ar </dev/null

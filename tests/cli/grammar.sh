@@ -138,6 +138,11 @@ it_holds_the_text_to_an_expression() {
   refuses 2 'regular expression, column 3: this repeats a repetition' ar -p hello --regex 'a**'
   refuses 2 'give only one of them' ar -p hello --regex a --grammar 'root ::= "a"'
   refuses 2 '--regex' ar -p hello --regex
+  echo 'root ::= "a"' >a.gbnf
+  echo '{}' >any.json
+  refuses 2 '--grammar takes the text itself; to read it from a file, give --grammar-file a.gbnf' ar -p hello --grammar a.gbnf
+  refuses 2 '-j takes the text itself; to read it from a file, give --json-schema-file any.json' ar -p hello -j any.json
+  succeeds ar -p hello -n 8 --regex a.gbnf -q # an expression may be spelled like a file
   printf '%s' '{"pattern": "^\\d{2}$"}' >digits.json
   succeeds linear -p 'A number: ' -n 20 --json-schema-file digits.json -q
   grep -qxE '"[0-9]{2}"' stdout || fail "$(cat stdout)"

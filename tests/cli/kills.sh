@@ -38,6 +38,10 @@ survives() {
 
 it_goes_on_with_a_sweep() {
   survives sweep "$kills" run sweep linear fixed_tree --set K=1..8 D=1..8 tau=0.1,0.2,0.5 --prompt "$novel" --chars 80 -n 12 -t 1 --repeats 1
+  grep -q 'the others follow' stderr && fail 'runs are announced although all are there'
+  head -n 4 killed.jsonl >some.jsonl # the head and three runs
+  succeeds run sweep linear fixed_tree --set K=1..8 D=1..8 tau=0.1,0.2,0.5 --prompt "$novel" --chars 80 -n 12 -t 1 --repeats 1 --out some.jsonl
+  grep -qE '^dtrun: some.jsonl has 3 of the [0-9]+ runs; the others follow$' stderr || fail 'the number of finished runs is not reported'
 }
 it_goes_on_with_a_paper() { survives ablation "$kills" run paper ablation --quick; }
 it_goes_on_with_traced_runs() { survives cast_figures $((kills / 3)) run paper cast_figures --quick; }

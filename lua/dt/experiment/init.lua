@@ -370,7 +370,7 @@ function experiment.add(file, arms, t)
     if failure.source == sources[failure.arm] then done[record.key(failure)] = { [failure.node or ""] = true } end
   end
   local todo, count, made, work = plan(t, arms, done)
-  if made > 0 and not t.bar then
+  if made > 0 and count > 0 and not t.bar then
     complain(("%s has %d of the %d runs; the others follow"):format(file.path, made, count + made))
   end
   local bar = t.bar or progress(count + made, work)
