@@ -38,7 +38,7 @@ static void check_rest(const dtl_costs *c) {
   static const int contexts[] = {0, 128, 100000, 1 << 30};
   for (int d = 0; d < c->drafts; d++)
     for (size_t k = 0; k < sizeof contexts / sizeof *contexts; k++)
-      for (int sequences = 1; sequences <= DTL_PLACES; sequences *= 2) {
+      for (int sequences = 1; sequences <= DTL_SLOTS; sequences *= 2) {
         double first = costs_first(c, d, sequences, contexts[k]);
         if (!(first >= costs_pass(c, c->draft[d], (double)sequences / c->batch, contexts[k])) ||
             !isfinite(first * 4096 * 256))
