@@ -51,6 +51,7 @@ static void reserve(tpl_builder *b, size_t n) {
   if (b->limit && n > b->limit - b->len) tpl_fail(b->job, "more than %zu MiB of output", b->limit >> 20);
   if (n <= b->capacity - b->len) return;
   size_t wanted = b->len + n + (b->capacity ? b->capacity : 16);
+  if (b->limit && wanted > b->limit) wanted = b->limit;
   b->bytes = tpl_grow(b->job, b->bytes, b->capacity, wanted, 1);
   b->capacity = wanted;
 }

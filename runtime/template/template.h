@@ -1,13 +1,12 @@
 /* Chat templates: programs in the Jinja language that write a conversation as the text that a model was trained on.
- * They run as Hugging Face transformers runs them in Jinja2: sandboxed, with trim_blocks, lstrip_blocks, break and
- * continue,
- * {% generation %}, tojson without escapes of HTML, raise_exception and strftime_now. The text says which of its bytes
- * come from the request, so that a message that spells a control token can be encoded as plain text.
+ * They run as Hugging Face transformers runs them in Jinja2: sandboxed, with trim_blocks, lstrip_blocks, break,
+ * continue, {% generation %}, tojson without escapes of HTML, raise_exception and strftime_now. The output says which
+ * of its bytes come from the request, so that a message that spells a control token can be encoded as plain text.
  *
  *   template *t;  template_output out;
  *   template_compile(text, len, &t, &err);
  *   template_variable variables[] = {
- *       {"messages", "[{\"role\": \"user\", \"content\": \"Hi\"}]", 39, TEMPLATE_MESSAGES},
+ *       {"messages", "[{\"role\": \"user\", \"content\": \"Hi\"}]", 35, TEMPLATE_MESSAGES},
  *       {"add_generation_prompt", "true", 4, TEMPLATE_OWN},
  *       {"bos_token", "\"<s>\"", 5, TEMPLATE_OWN}};
  *   template_render(t, variables, 3, &now, &out, &err);

@@ -201,6 +201,29 @@ static void what_never_ends_is_stopped(void **state) {
   check_bound("{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}", "nested more than 64 levels deep");
 }
 
+/* The template with the number n renders, and with n + 1 it exceeds a bound. */
+static void check_edge(const char *format, int n, const char *message) {
+  char text[200];
+  template_output out;
+  snprintf(text, sizeof text, format, n);
+  ok(run(text, NULL, 0, &out, &err));
+  template_output_free(&out);
+  snprintf(text, sizeof text, format, n + 1);
+  check_bound(text, message);
+}
+
+static void bounds_are_where_the_header_has_them(void **state) {
+  (void)state;
+  const char *const piece =
+      "{%% set s = 'a' * 1048576 %%}{%% for i in range(16) %%}{{ s }}{%% endfor %%}{{ 'b' * %d }}";
+  check_edge(piece, 0, "more than 16 MiB of output");
+  check_edge("{%% macro m(n) %%}{%% if n %%}{{ m(n - 1) }}{%% endif %%}{%% endmacro %%}{{ m(%d) }}",
+             TEMPLATE_LEVELS - 1, "nested more than 64 levels deep");
+  check_edge("{%% set s = 'a' * %d %%}", 8388575, "more than 1048576 steps"); /* a step for 8 characters */
+  check_edge("{%% for i in range(1000) %%}{%% for j in range(%d) %%}{%% endfor %%}{%% endfor %%}", 349,
+             "more than 64 MiB of memory");
+}
+
 /* A template of n repetitions: what is refused has a message. */
 static void check_repeated(const char *begin, const char *repeated, int n, const char *end, const char *message) {
   static char text[1 << 20];
@@ -397,6 +420,7 @@ int main(void) {
       cmocka_unit_test(variables_must_be_JSON),
       cmocka_unit_test(arguments_are_checked),
       cmocka_unit_test(what_never_ends_is_stopped),
+      cmocka_unit_test(bounds_are_where_the_header_has_them),
       cmocka_unit_test(what_is_nested_too_deeply_is_refused),
       cmocka_unit_test(a_long_template_is_refused),
       cmocka_unit_test(a_text_that_grows_is_still_many_texts),
