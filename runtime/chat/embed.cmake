@@ -1,0 +1,22 @@
+# Writes OUT, a C file with the chat templates FILES as bytes: chat_layout_texts[] = {name, text, length}. The file layouts/NAME.jinja is the
+# layout NAME.
+cmake_minimum_required(VERSION 3.25)
+set(names "")
+foreach(file ${FILES})
+  get_filename_component(name ${file} NAME_WLE)
+  set(file_of_${name} ${file})
+  list(APPEND names ${name})
+endforeach()
+list(SORT names) # of files, mistral-v1.jinja would come before mistral.jinja
+set(bodies "")
+set(rows "")
+foreach(name ${names})
+  string(MAKE_C_IDENTIFIER ${name} text)
+  file(READ ${file_of_${name}} hex HEX)
+  string(LENGTH "${hex}" digits)
+  math(EXPR length "${digits} / 2")
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  string(APPEND bodies "static const unsigned char ${text}[] = {${bytes}0};\n")
+  string(APPEND rows "  {\"${name}\", (const char *)${text}, ${length}},\n")
+endforeach()
+file(WRITE ${OUT} "#include \"chat/layouts.h\"\n\n${bodies}\nconst chat_layout_text chat_layout_texts[] = {\n${rows}  {0, 0, 0}};\n")
