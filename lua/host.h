@@ -4,15 +4,16 @@
  *
  *   dtl_policy *policy;  dt_pair *pair;  dt_error err;
  *   dtl_policy_open(&(dtl_policy_options){.policy = "dynatree"}, &policy, &err);
- *   dt_pair_open(...);       // it needs no draft if dtl_policy_describe(policy)->draft is DTL_NO_DRAFT
+ *   dt_pair_open(...);       // with a draft if dtl_policy_describe(policy)->draft is DTL_NEEDS_DRAFT
  *   dtl_prompt prompt = {.text = text, .len = len};
  *   dtl_request request = {.prompts = &prompt, .n = 1, .seq = {.max_tokens = 100}};
  *   dtl_result result;                                      // filled even if the call fails
  *   bool ok = dtl_generate(pair, policy, &request, &result, &err) == DT_OK && !result.failed;
- *   dtl_result_free(&result);  dtl_policy_close(policy);
+ *   dtl_result_free(&result);  dt_pair_close(pair);  dtl_policy_close(policy);
  *
  * A dtl_policy holds a policy's text, parameters and description. It does not change, and any number of runs can use
- * it: each run makes its policy objects in new boxes (sandboxed Lua states).
+ * it: each run makes its own policy objects. A policy object is an instance of the policy, with variables of its own,
+ * in a box (sandboxed Lua state) of its own. It serves one sequence or, with scope "batch", all sequences of a run.
  *
  * Errors and argument checks work as in dtrun.h: a function that returns a dt_status reports a bad argument as
  * DT_EINPUT. */
@@ -26,7 +27,8 @@
 #pragma GCC visibility push(default) /* libdtrun.so exports these names and hides all others */
 
 /* Returns the name of a failure's kind as results, drivers and other languages use it: "policy", "input" (DT_EINPUT and
- * DT_EWEIGHTS), "context" or "interrupted", and "device" for all others. The string is static. */
+ * DT_EWEIGHTS), "context" or "interrupted", and "device" for all others: the engine, the system or memory failed, with
+ * or without a GPU. The string is static. */
 const char *dtl_kind_name(dt_status status);
 
 /* Copies text[len] into out[size] with control characters replaced by blanks. A text that does not fit is cut between
@@ -192,9 +194,9 @@ typedef struct {
   bool shown;          /* show on standard error that it is loading (at a terminal) and a load time over one second */
 } dtl_load_options;
 
-/* Resolves the names and opens the pair. *found: the draft was searched for, not named. A draft that was found but
- * cannot be loaded is left out, unless `need` requires a draft or a second draft is named. With DTL_NO_DRAFT no draft
- * is opened. */
+/* Resolves the names and opens the pair. *found is set to whether the search of dtl_resolve_models found the draft. A
+ * draft that was found but cannot be loaded is left out, unless `need` requires a draft or a second draft is named.
+ * With DTL_NO_DRAFT no draft is opened. */
 dt_status dtl_load(const dtl_load_options *options, dt_pair **out, bool *found, dt_error *err);
 
 /* ---- conversations ----------------------------------------------------------------------------------------------- */
@@ -216,8 +218,9 @@ dtl_usage dtl_usage_now(bool children);
 #define DTL_WHY 80
 
 /* Returns whether other programs used the processors between `before` and `after`, which makes times measured in that
- * period unreliable. why[size], at least DTL_WHY bytes, gets the reason. `computes`: some thread computed the whole
- * time, as on a CPU, instead of waiting for a GPU or a disk. */
+ * period unreliable. why[size], at least DTL_WHY bytes, gets the reason. `computes` states that the process had work
+ * for a processor all the time, as in passes on a CPU, and did not wait for a GPU or a disk; if it was without a
+ * processor for much of that time, other programs are to blame. */
 bool dtl_disturbed(const dtl_usage *before, const dtl_usage *after, bool computes, char *why, size_t size);
 
 /* ---- costs of passes --------------------------------------------------------------------------------------------- */
@@ -229,8 +232,8 @@ bool dtl_disturbed(const dtl_usage *before, const dtl_usage *after, bool compute
 /* A table of costs: milliseconds of a pass over `batch` sequences, by the rows and the context of each sequence. Values
  * between the entries are interpolated; few contexts are enough because attention's time is linear in the context.
  *
- * If the target has experts, the time of a pass also depends on how many distinct experts it reads, summed over layers
- * and sequences. target[] then holds for passes that read experts[] of them; a pass that reads e takes
+ * If the target has experts, the time of a pass also depends on the number of distinct experts that it reads, counted
+ * as in dt_verdict.experts_read. target[] then holds for passes that read experts[] of them; a pass that reads e takes
  * expert[] * (e - experts[]) longer. */
 typedef struct {
   int batch, n_contexts, n_rows;
@@ -249,7 +252,7 @@ typedef struct {
 } dtl_costs;
 
 typedef struct {
-  int context;                                       /* as in dtl_request; 0: the target's */
+  int context;                                       /* as in dtl_request */
   int batch;                                         /* sequences at once; 0: 1 */
   bool fresh;                                        /* measure again, ignoring stored tables */
   void (*progress)(void *user, int done, int total); /* or NULL; called while measuring; at the end done == total */
@@ -272,9 +275,10 @@ dt_status dtl_measure_costs(dt_pair *pair, const dtl_cost_measuring *how, dtl_co
 double dtl_median(double *list, int n);
 
 /* Learned costs start as an estimate from the sizes of the models and, if passes are short, from a quarter of a second
- * of passes. Each pass of a run improves them. They are kept in the user's cache folder, in one file for each pair,
- * machine and way of running; programs, builds and contexts share that file. Like the pair, they may be used by one
- * thread at a time; close them before the pair. */
+ * of passes. Each pass of a run improves them, from the first run on. They are kept in the user's cache folder, in one
+ * file for each pair, machine, backend, number of threads, number of sequences at once and way of sampling (greedy,
+ * coupled or uncoupled); programs, builds and contexts share that file. Like the pair, they may be used by one thread
+ * at a time; close them before the pair. */
 typedef struct dtl_learned dtl_learned;
 
 typedef struct {
@@ -288,8 +292,8 @@ dtl_learning dtl_learning_shown(const volatile sig_atomic_t *interrupt); /* note
 dtl_learned *dtl_learned_open(dt_pair *pair, const dtl_learning *how); /* NULL: out of memory, or an argument is NULL */
 void dtl_learned_close(dtl_learned *learned);                          /* writes the file; NULL is allowed */
 
-/* Returns the milliseconds that plain decoding takes per token after `context` tokens, in runs like the last one. 0: no
- * pass over one row has been seen. */
+/* Returns the milliseconds that plain decoding takes per token after `context` tokens, in runs like the last one (the
+ * same number of sequences and way of sampling). 0: no pass over one row has been seen. */
 double dtl_learned_plain(const dtl_learned *learned, int context);
 
 /* Returns the milliseconds of the draft's first pass of an iteration after `context` tokens, in runs like the last one.
@@ -299,8 +303,9 @@ double dtl_learned_draft(const dtl_learned *learned, int context);
 /* ---- memory between runs ----------------------------------------------------------------------------------------- */
 
 /* What policies remember between runs with one pair: the table that a policy fills (uses.memory), and the outputs of
- * earlier runs, to search in (uses.corpus, whether or not there are files: dtl_corpus). It is kept for the four
- * policies that ran last; a policy is identified by its text. */
+ * earlier runs, to search in (uses.corpus, whether or not there are files: dtl_corpus). It is kept in this process, for
+ * the four policies that ran last; a policy is identified by its text. The lists that a policy stores with costs:keep
+ * are something else: a file next to the learned costs has those of eight policies (policies/COSTS.md). */
 typedef struct dtl_memory dtl_memory;
 
 dtl_memory *dtl_memory_open(void); /* NULL: out of memory */
@@ -318,9 +323,9 @@ void dtl_corpus_close(dtl_corpus *corpus); /* NULL is allowed */
 
 /* Where a generated token comes from. */
 typedef enum {
-  DTL_DRAFTED,  /* a guess that was accepted */
-  DTL_BONUS,    /* the target's own token after the last guess */
-  DTL_CORRECTED /* the target's own token at a position where all guesses were wrong */
+  DTL_DRAFTED,  /* an accepted node, whatever guessed it: a draft, a copy, or a token that a grammar forces */
+  DTL_BONUS,    /* the target's own token (dt_verdict.bonus) where the tree had no verified guess */
+  DTL_CORRECTED /* the target's own token where all guesses of the tree were wrong */
 } dtl_origin;
 
 /* A file with every iteration of a request's runs, in schema dtrun.trace/1 (policies/TRACES.md). */
@@ -384,21 +389,23 @@ typedef struct {
   dtl_learned *learned;     /* NULL: learned costs are opened for this request if the policy needs them */
   dtl_memory *memory;       /* what earlier runs left; NULL is allowed unless the policy uses memory or a corpus */
   const dtl_corpus *corpus; /* files that a policy with uses.corpus searches, as well as `memory`; or NULL */
-  int context;              /* maximum number of tokens of prompt and answer; 0: the target's context */
+  int context;              /* maximum number of tokens of prompt and answer; 0: as in dt_session_options */
   dt_window window;         /* zeros: the target sees the whole text */
   dt_session *session;      /* or NULL; only with one answer: its sequence 0 is used (dt_seq_continue). The prompt is
                                the whole text, earlier turns included; rows of tokens that it shares are reused */
-  /* Or NULL; called when a sequence ends, in any order. prompt: the index of its result in results[], from 0. If it
-   * returns false, running sequences end as "interrupted" and no others begin. */
+  /* Or NULL; called when a sequence ends, in any order. `prompt` is the index of the result in results[], from 0;
+   * result->index is the same number from 1, and result->prompt the number of the result's prompt. If it returns false,
+   * running sequences end as "interrupted" and no others begin. */
   bool (*done)(void *user, int prompt, dtl_result *result);
-  /* Or NULL; only with one prompt: called with bytes that may be shown. If it returns false, the text ends as
-   * "interrupted". */
+  /* Or NULL; only with one prompt and one answer: called with bytes that may be shown. If it returns false, the text
+   * ends as "interrupted" after this iteration; more calls may follow, with the rest of the iteration's text and with
+   * text that was held back as a possible stop string. */
   bool (*on_text)(void *user, const char *bytes, size_t len);
-  /* Or NULL; only with one prompt, for which log-probabilities are wanted: called with those of the n tokens of an
-   * iteration, before their text. The arrays are valid during the call. */
+  /* Or NULL; only with one prompt and one answer, and if log-probabilities are wanted: called in each iteration with
+   * those of its n tokens, before all calls of on_text for the iteration. The arrays are valid during the call. */
   void (*on_logprobs)(void *user, const int32_t *ids, const dtl_logprob *logprobs, int n);
   void (*begin_line)(void); /* or NULL; called before a policy prints a line on standard error */
-  /* Or NULL; called before each on_text, whose bytes then have one origin. */
+  /* Or NULL; only with one prompt and one answer: called before each on_text, whose bytes then have one origin. */
   void (*on_origin)(void *user, dtl_origin origin);
   void *user;
   dtl_trace *trace; /* or NULL; a trace serves one request, with all its prompts */
@@ -413,7 +420,7 @@ struct dtl_result {
   char *text; /* valid UTF-8, cut before the stop string */
   size_t text_len;
   /* "length", "eos", "stop", "context" or "interrupted"; "policy": the policy failed (DT_EPOLICY); "error": something
-   * else failed, or the prompt did not begin. Static. */
+   * else failed, or the prompt was never tried: see dtl_generate. Static. */
   const char *finish_reason;
   char *policy, *params;   /* the policy's name; the parameters that were set, as the text of a JSON object */
   char source[DTL_DIGEST]; /* digest of the policy's text */
@@ -440,15 +447,15 @@ struct dtl_result {
   dtl_notes notes;
   dt_window window;                 /* zeros: none */
   const char *costs;                /* the costs that the policy used: "table" or "learn"; NULL: none. Static */
-  bool uses_memory, uses_corpus;    /* earlier runs may have influenced this one: */
-  long remembered, earlier_tokens;  /* at its start, entries of the memory and tokens of earlier outputs */
+  bool uses_memory, uses_corpus;    /* earlier runs may have influenced this one, by the memory or by their outputs */
+  long remembered, earlier_tokens;  /* entries of the memory, and tokens of earlier outputs, when it started */
   long corpus_tokens;               /* tokens of the corpus's files */
   char corpus[DTL_DIGEST];          /* digest of these tokens' ids */
   int ids_without_row;              /* number of the tokenizer's ids that the target's vocabulary lacks */
   size_t peak_memory;               /* of the process, in bytes */
-  size_t weight_bytes, cache_bytes; /* on the host or on the device */
-  size_t device_memory;             /* bytes of weights, caches and scratch on the device; 0: they are on the host */
-  bool failed;                      /* false if it was interrupted or did not begin */
+  size_t weight_bytes, cache_bytes; /* in the host's or the GPU's memory */
+  size_t device_memory;             /* bytes of weights, caches and scratch in the GPU's memory; 0: in the host's */
+  bool failed;                      /* false also if it was interrupted or never tried */
   dt_error failure;                 /* if it failed: why the text ended early */
 };
 
@@ -463,8 +470,12 @@ dt_status dtl_request_check(const dtl_request *request, dt_error *err);
  *
  * All results are filled even if the call fails, unless `request` or `results` is NULL, `n` is negative, or `answers`
  * is out of range; the caller frees each with dtl_result_free. The failure of one sequence, such as a bad prompt, is
- * reported in its result only. The call itself fails if the request is refused or a policy of scope "batch" fails.
- * `done` is not called for prompts that did not begin; their results have only the finish_reason "error". */
+ * reported only in its result (`failed`), and `done` is called for it. The call itself fails if the request is refused
+ * or a policy of scope "batch" fails.
+ *
+ * If the run ends early (an interrupt, `done` returned false, or such a failure), the remaining prompts are never
+ * tried: `done` is not called for them, and their results have only the finish_reason "error". The first prompt is
+ * tried even after an interrupt, so that its result describes the run. */
 dt_status dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_request *request, dtl_result *results,
                        dt_error *err);
 void dtl_result_free(dtl_result *result);
@@ -472,23 +483,27 @@ void dtl_result_free(dtl_result *result);
 /* ---- the engine of a server -------------------------------------------------------------------------------------- */
 
 /* Serves requests that arrive at any time, in one session of a pair. A request begins between two iterations of the
- * others, shares their passes, and leaves when its text ends. Each has a policy of its own, and its text is the one
- * that dtl_generate would give it alone. A long prompt runs in pieces, one between two iterations of the others; short
- * prompts that together take no longer than a piece begin together.
+ * others, shares their passes, and leaves when its text ends. Each has a policy object of its own, also with scope
+ * "batch", and its text is the one that dtl_generate would give it alone. A slot is room for one such sequence. A long
+ * prompt runs in pieces, one between two iterations of the others; short prompts that together take no longer than a
+ * piece begin together.
  *
- * If a prompt shares a prefix with an earlier request, only the tokens missing from the prefix cache are computed. Each
- * slot keeps the rows of its last text; rows of texts that lost their slot are kept until they are the least recently
- * used. On a device, prompts are not cut into pieces and nothing is cached.
+ * If a prompt shares a prefix with an earlier request, the cached rows of that prefix are reused. Most of them are in
+ * the slots: each slot keeps the rows of its last text, and a prompt that continues that text gets the slot if it is
+ * free. The rows of a text that lost its slot move to the prefix cache, which evicts the least recently used rows when
+ * it is full. A prompt gets rows from there or from another slot only if these are at least 32 rows more than its own
+ * slot has; computing fewer is faster than copying them. On a GPU, prompts are not cut into pieces and no rows are
+ * reused.
  *
  * An engine, its pair and what its requests share may be used by one thread at a time. */
 typedef struct dtl_engine dtl_engine;
 
 typedef struct {
   int slots;                 /* requests that run at once: 1..DTL_SLOTS */
-  int context;               /* of each request; 0: the target's */
+  int context;               /* of each request; 0: as in dt_session_options */
   double piece_ms;           /* approximate time that a piece of a prompt may keep the others waiting; 0: 100 ms */
   dtl_learned *learned;      /* as in dtl_request */
-  size_t prefix_cache_bytes; /* maximum size of the rows of texts that lost their slot */
+  size_t prefix_cache_bytes; /* maximum size of the prefix cache; 0: a prompt reuses rows of its own slot only */
 } dtl_engine_options;
 
 /* Opens an engine. It measures a few passes if nothing is known about their costs. The pair must outlive the engine. */
@@ -497,22 +512,25 @@ dt_status dtl_engine_open(dt_pair *pair, const dtl_engine_options *options, dtl_
 void dtl_engine_close(dtl_engine *engine);
 
 /* Adds a request with one prompt and one answer; its slots, costs, learned, context, window and session must be zero,
- * and its prompt is not a prefix. It only queues the request: its callbacks run in dtl_engine_step and
- * dtl_engine_close, never in this call. They must not call functions of the engine: the slot is not free before `done`
- * has returned.
+ * and its prompt is not a prefix. The request takes a free slot at once, but nothing is computed yet: its prompt runs
+ * in dtl_engine_step, and its callbacks are called there and in dtl_engine_close. They must not call functions of the
+ * engine, which is in the middle of a step; the next request can begin when dtl_engine_step has returned.
  *
  * The request and its prompt are copied. The policy and everything else that the request points to (strings, biases,
  * memory, corpus, trace, interrupt, user) must last until `done` has been called for it. `done` gets prompt = 0; its
  * return value is ignored, and the result is freed after the call. If on_text returns false or *interrupt is not zero,
- * only this request ends. This call fails, and `done` is not called, if a text cannot be encoded (DT_EINPUT) or no slot
- * is free (DT_ESTATE). An empty or too long prompt, an unknown id or a bad option is reported in the result. */
+ * only this request ends.
+ *
+ * If this call fails, `done` is not called. DT_EINPUT: there is not exactly one prompt and one answer, a field that
+ * must be zero is set, the policy needs a draft or a memory that is missing, or the text cannot be encoded. DT_ESTATE:
+ * no slot is free. An empty or too long prompt, an unknown id or a bad option is reported in the result. */
 dt_status dtl_engine_begin(dtl_engine *engine, const dtl_policy *policy, const dtl_request *request, dt_error *err);
 
-/* Runs one iteration of every request and, if prompts are waiting, a piece of one prompt or several short ones. Returns
- * the number of requests that are left. */
+/* Runs one iteration of every request whose prompt is complete, and then, if prompts are waiting, a piece of one prompt
+ * or several short ones. Returns the number of requests that are left. */
 int dtl_engine_step(dtl_engine *engine);
 int dtl_engine_room(const dtl_engine *engine);            /* number of free slots */
-size_t dtl_engine_cached_bytes(const dtl_engine *engine); /* present size of the rows of texts that lost their slot */
+size_t dtl_engine_cached_bytes(const dtl_engine *engine); /* present size of the prefix cache */
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* dtrun: speculative decoding with token trees. Whatever tree the caller grows, the output is identical to the bit to
+/* dtrun: speculative decoding with token trees. Whatever tree the caller grows, the output is bit-for-bit identical to
  * that of plain decoding.
  *
  *   dt_pair *pair;  dt_session *s;  dt_error err;
@@ -21,16 +21,18 @@
  *   dt_session_close(s);  dt_pair_close(pair);
  *
  * Errors, here and in host.h: a call that can fail returns a dt_status: DT_OK or the kind of failure. On failure it
- * fills *err (unless err is NULL) with the status and one line of text, leaves the object unchanged, and sets no
- * output. Arguments are checked: a NULL that is not allowed, a negative count, an unknown flag and a number out of
- * range give DT_EINPUT; a sequence or node that does not exist gives DT_ESTATE. Calls that return no dt_status return
- * NULL, 0 or false for a bad argument, unless their comment says otherwise. Two mistakes cannot be detected: a handle
- * that is already closed, and a list that is shorter than its count.
+ * fills *err (unless err is NULL) with the status and one line of text. Unless its comment says otherwise, it leaves
+ * the object unchanged and sets no output. Arguments are checked: a NULL that is not allowed, a negative count, an
+ * unknown flag and a number out of range give DT_EINPUT; a sequence or node that does not exist gives DT_ESTATE. Calls
+ * that return no dt_status return NULL, 0 or false for a bad argument, unless their comment says otherwise. Two
+ * mistakes cannot be detected: a handle that is already closed, and a list that is shorter than its count.
  *
- * Words: a forward pass of a model computes a row for each of some tokens. The root of a tree is the last committed
- * token; each other node is a guess for the token after its parent. A draft's result at a node has candidates, of which
- * the caller makes some nodes. A tree is open (it can grow), sealed (it is settled which nodes are verified), verified
- * (the target's pass has run) and finished (committed). runtime/GLOSSARY.md has more.
+ * Words: a forward pass of a model processes tokens, one row per token. The row is the token's hidden state on its way
+ * through the layers, and also what the pass stores of it in the cache: its keys and values, which later rows read. The
+ * root of a tree is the last committed token; each other node is a guess for the token after its parent. A draft's
+ * result at a node has candidates, of which the caller makes some nodes. A tree is open (it can grow), sealed (it is
+ * settled which nodes are verified), verified (the target's pass has run) and finished (committed). runtime/GLOSSARY.md
+ * has more.
  *
  * There is no global state, except the ranks that a process joins. Handles are not thread-safe, but two threads may use
  * two different pairs. A child of fork() does not inherit a pair's threads, so it must open its own pair. */
@@ -107,9 +109,9 @@ typedef struct {
    * differ between types, but is the same under every policy. */
   const char *cache_dtype;
   /* The precision of the activations (rows) that the target's quantized matrices multiply; NULL: "8". cpu: "8" rounds
-   * each number to one 8-bit digit, with a scale for every 32 numbers; "16" rounds it to two digits, for about twice
-   * the arithmetic. The text may differ between the two, but is the same under every policy. Drafts always use "8".
-   * cuda: does not have this option. */
+   * each number to 8 bits, with a scale for every 32 numbers; "16" rounds it to two bytes, which hold 10 to 15 bits,
+   * depending on the type of the weights, for about twice the arithmetic. The text may differ between the two, but is
+   * the same under every policy. Drafts always use "8". cuda: does not have this option. */
   const char *activations;
 } dt_pair_options;
 
@@ -185,7 +187,7 @@ typedef struct {
   int shared_vocab;   /* ids below this can be drafted by the first draft */
   int tokenizer_size; /* 1 + the tokenizer's largest id; dt_encode refuses a text with an id of target.vocab or more */
   size_t weight_bytes, cache_bytes, scratch_bytes; /* bytes that are allocated now */
-  bool on_device;                                  /* these bytes are in the device's memory */
+  bool on_device;                                  /* these bytes are in the GPU's memory */
 } dt_pair_info;
 
 /* The facts about a pair that appear in results, traces, records, tuned presets, drivers and bindings. Each is a string
@@ -205,8 +207,8 @@ typedef struct {
 /* Describes a pair. Strings belong to the pair. If pair is NULL, *info is zeroed. */
 void dt_pair_describe(const dt_pair *pair, dt_pair_info *info);
 
-/* Measures the memory bandwidth in bytes per second, with a streaming sum in all threads of the device. 0: it cannot be
- * measured. */
+/* Measures the memory bandwidth in bytes per second, with a streaming sum in all threads of the backend. 0: it cannot
+ * be measured. */
 double dt_pair_bandwidth(dt_pair *pair);
 
 /* Encodes a text of `len` bytes as token ids. If the tokenizer asks for a begin-of-text token and the text does not
@@ -326,8 +328,8 @@ typedef struct {
   dt_logprobs logprobs;       /* zeros: none */
   /* The maximum number of prompt rows that the start computes; dt_seq_prompt computes the others. 0: all at once. */
   int piece;
-  /* With `piece`: dt_seq_prompt also computes the draft model's prompt rows. Otherwise the first dt_draft_step computes
-   * them all at once. */
+  /* With `piece`: dt_seq_prompt also computes the drafts' prompt rows. If this is not set, or without `piece`, the
+   * first dt_draft_step computes them all at once. */
   bool drafts;
 } dt_seq_options;
 
@@ -341,7 +343,8 @@ dt_status dt_check_options(const dt_seq_options *options, dt_error *err);
  * The draft model processes the prompt in the first dt_draft_step, and prompt_ms includes that time. If the prompt is
  * longer than the draft model's context, nothing is drafted. A draft model that lacks an id of the text reads id 0
  * instead. DT_EINPUT: the prompt is empty, an id is not in the target's vocabulary, or an option is out of range.
- * DT_ECONTEXT: the context has no room for one more token. */
+ * DT_ECONTEXT: the context has no room for one more token. If a pass fails, here, in dt_seq_prompt or in the other
+ * calls that start or restore a sequence, the sequence must be started again. */
 dt_status dt_seq_start(dt_session *session, int seq, const int32_t *prompt, int n, const dt_seq_options *options,
                        dt_error *err);
 
@@ -351,19 +354,21 @@ dt_status dt_seq_start(dt_session *session, int seq, const int32_t *prompt, int 
 dt_status dt_seq_continue(dt_session *session, int seq, const int32_t *prompt, int n, const dt_seq_options *options,
                           dt_error *err);
 
-/* Computes at most `rows` more rows of a prompt that was started with `piece`, so that passes of other sequences can
- * run in between. *left is the number of rows that remain; until it is 0, the sequence cannot be used with the
- * primitives. On a GPU, sums over long prompts have another order, so pieces may differ from a whole prompt in the last
- * bits. DT_ESTATE: there is no such sequence, or it was never started. */
+/* Computes at most `rows` more rows (0: none) of a prompt that was started with `piece`, so that passes of other
+ * sequences can run in between. *left is the number of rows that the target, and with dt_seq_options.drafts also the
+ * drafts, still lack. Until it is 0, dt_draft_step, dt_verify_tree, dt_commit and dt_rollback refuse the sequence. On a
+ * GPU, sums over long prompts have another order, so pieces may differ from a whole prompt in the last bits. DT_ESTATE:
+ * there is no such sequence, or it was never started. */
 dt_status dt_seq_prompt(dt_session *session, int seq, int rows, int *left, dt_error *err);
 
 /* Starts `seq` for measurements, over n meaningless tokens and without a prompt pass. Its passes take the same time as
  * after any other n tokens. If `sampling` is NULL, the likeliest tokens are taken. */
 dt_status dt_seq_start_blank(dt_session *session, int seq, int n, const dt_sampling *sampling, dt_error *err);
 
-/* Copies the cache rows that the prompt pass of `seq` computed, in the target and its drafts. Allowed only between the
- * start of the sequence and its first draft or verify pass. Any session of the pair can use the prefix; the caller
- * frees it before it closes the pair. */
+/* Copies the cache rows of the prompt of `seq`, in the target and its drafts. First it runs the drafts over the prompt,
+ * which the start leaves to the first draft step; that takes time, and stays done if the call fails. Allowed only
+ * between the start of the sequence and its first draft or verify pass. Any session of the pair can use the prefix; the
+ * caller frees it before it closes the pair. */
 dt_status dt_prefix_take(dt_session *session, int seq, dt_prefix **out, dt_error *err);
 /* Starts a sequence as dt_seq_start does, with the prompt of the prefix and its rows instead of a prompt pass. */
 dt_status dt_seq_start_from(dt_session *session, int seq, const dt_prefix *prefix, const dt_seq_options *options,
@@ -377,7 +382,7 @@ dt_status dt_prefix_save(dt_session *session, int seq, int n, dt_prefix **out, d
  * call the sequence counts as not started. */
 dt_status dt_seq_adopt(dt_session *session, int seq, const dt_prefix *prefix, dt_error *err);
 int dt_seq_rows(const dt_session *session, int seq);    /* the number of tokens of its text that have rows */
-size_t dt_prefix_bytes(const dt_prefix *prefix);        /* the size of its rows, on the host or on the device */
+size_t dt_prefix_bytes(const dt_prefix *prefix);        /* the size of its rows, in the host's or the GPU's memory */
 size_t dt_rows_bytes(const dt_session *session, int n); /* the same for the rows of n tokens */
 const int32_t *dt_prefix_tokens(const dt_prefix *prefix, int *n);
 double dt_prefix_ms(const dt_prefix *prefix); /* the time of its prompt pass, in the target and its drafts */
@@ -390,7 +395,7 @@ const int32_t *dt_seq_tokens(const dt_session *session, int seq); /* [length] */
 int dt_seq_left(const dt_session *session, int seq);              /* tokens that may still be generated */
 /* Returns how many committed tokens before the last one a draft has not processed yet. Its next step computes that many
  * additional rows. Tokens that come from a dt_prefix count until the first step, as the time of the prefix does. 0 for
- * a head that reads the target's rows, or if there is no such draft. */
+ * a Medusa or a cross-attention head, which have no rows of the text, or if there is no such draft. */
 int dt_seq_unread(const dt_session *session, int seq, int draft);
 /* Returns whether drafts are coupled: see dt_seq_options.uncoupled. False at temperature 0. */
 bool dt_seq_is_coupled(const dt_session *session, int seq);
@@ -430,32 +435,40 @@ typedef struct {
   int draft; /* which of the pair's drafts processes the node: 0 is the first, 1 the second */
 } dt_node_ref;
 
-/* Runs one draft pass for each draft, over all its nodes. The nodes of one draft must stand next to each other in the
- * list; each separate group takes another pass. Afterwards each node has the candidates, confidence and entropy of that
- * draft, independent of results of another draft. The pass also computes the rows that the draft's cache lacks, for
- * committed tokens and for ancestors of the nodes; it skips nodes that this draft has already processed. A node gets no
+/* Runs the drafts over these nodes. The nodes of one draft must stand next to each other in the list; each separate
+ * group takes passes of its own. Afterwards each node has the candidates, confidence and entropy of that draft,
+ * independent of results of another draft. Nodes that this draft has already processed are skipped. A node gets no
  * candidates if it is beyond the draft's context, or if it and its ancestors would exceed DT_TREE_DRAFTS, the number of
  * nodes that all drafts together can draft from in one iteration's tree. DT_ESTATE: the tree is sealed or finished, or
- * there is no such node or draft. */
+ * there is no such node or draft. If a pass fails, the results of earlier passes of the call remain.
+ *
+ * A draft model takes one pass for a group. An EAGLE-like or cross-attention head takes one for each level of the tree
+ * at which one of the nodes, or an ancestor of one, has no result of this draft yet. A Medusa head takes one for each
+ * depth of the nodes, once in an iteration. The rows that a draft's cache lacks are computed too: those of ancestors
+ * and of up to 64 committed tokens in the same passes, those of the prompt and of more tokens in separate passes first.
+ * For more than 8 sequences several passes may take the place of one. */
 dt_status dt_draft_step(dt_session *session, const dt_node_ref *nodes, int n, dt_error *err);
 
 typedef struct {
   int seq;
-  int drafted;  /* verified nodes, without the root */
+  int drafted;  /* verified nodes, without the root, whatever guessed them: drafts, copies or a grammar */
   int depth;    /* of the deepest verified node */
   int accepted; /* accepted nodes */
   /* [accepted] The accepted nodes, from a child of the root down; owned by the session, until the next verify. */
   const int32_t *path;
-  int32_t bonus; /* the target's token after the last accepted node; -1: none (a NaN, or the grammar allows none) */
-  /* The distinct experts that the whole pass read, summed over layers and over groups of 64 rows; 0: no experts. */
+  /* The target's own token after the last accepted node, whether the tree had no guess for it or only wrong ones; -1:
+   * none (a NaN, or the grammar allows none). */
+  int32_t bonus;
+  /* The number of distinct experts that the whole pass read, for all listed sequences together. A pass runs in chunks
+   * of at most 64 rows; an expert counts once for each chunk and layer that read it. 0: the target has no experts. */
   int experts_read;
 } dt_verdict;
 
 /* Runs one target pass over the root and the kept nodes of each listed sequence, and returns its accepted path in
- * verdicts[i]. A tree that is still open is sealed first. DT_EDEVICE: the device failed, or the target returned NaN for
- * the sequences whose bonus is -1; these cannot be committed, but the others are verified. DT_EWEIGHTS: the target
- * returned NaN, and its files contain numbers that are not finite. DT_ESTATE: a tree is finished or already verified,
- * or has more than DT_TREE_VERIFY nodes, or a sequence is listed twice. */
+ * verdicts[i]. A tree that is still open is sealed first, and stays sealed if the pass fails. DT_EDEVICE: the backend
+ * failed, or the target returned NaN for the sequences whose bonus is -1; these cannot be committed, but the others are
+ * verified. DT_EWEIGHTS: the target returned NaN, and its files contain numbers that are not finite. DT_ESTATE: a tree
+ * is finished or already verified, or has more than DT_TREE_VERIFY nodes, or a sequence is listed twice. */
 dt_status dt_verify_tree(dt_session *session, const int *seqs, int n, dt_verdict *verdicts, dt_error *err);
 
 /* Returns the target's likeliest tokens after the root or a verified node (accepted or not), in order of falling
@@ -476,7 +489,7 @@ typedef struct {
   int seq;
   int n;                 /* tokens committed */
   const int32_t *tokens; /* [n] owned by the session */
-  int accepted;          /* how many of the tokens were drafted */
+  int accepted;          /* how many of the tokens are accepted nodes */
   bool corrected;        /* the tree had guesses for the bonus token, and all were wrong */
   const char *text;      /* [text_len] bytes that can be shown now; until the next commit of this sequence */
   size_t text_len;
@@ -485,7 +498,8 @@ typedef struct {
 
 /* Appends the accepted tokens and the bonus token to each listed sequence, up to the end of its text (end-of-text, stop
  * string, max_tokens, context). `flags` is 0 or DT_COMMIT_REBUILD. DT_ESTATE: a tree is not verified, or a sequence is
- * listed twice. DT_EDEVICE: the device failed; the texts can still be read, but the sequences must be started again. */
+ * listed twice. DT_EDEVICE: the backend failed; the tokens are appended all the same, and the texts can be read, but
+ * the sequences must be started again. */
 dt_status dt_commit(dt_session *session, const int *seqs, int n, unsigned flags, dt_committed *blocks, dt_error *err);
 
 /* Begins an iteration: an empty tree over the last committed token. A tree that is not committed is dropped, verified
@@ -499,11 +513,12 @@ typedef struct {
   int cached_tokens;      /* prompt tokens whose rows were already cached */
   long iterations;        /* verify passes */
   long committed;         /* generated tokens; the same number as `generated` */
-  long drafted, accepted; /* verified nodes; committed nodes */
+  long drafted, accepted; /* verified nodes (dt_verdict.drafted); accepted nodes that were committed */
   long depth_sum;         /* sum of the verified trees' depths */
   long draft_passes, draft_rows;
-  long experts_read;                                                     /* in all verify passes: see dt_verdict */
-  long verified_at[DT_TREE_VERIFY + 1], accepted_at[DT_TREE_VERIFY + 1]; /* iterations, by depth */
+  long experts_read; /* by all verify passes, each counted as in dt_verdict, with its other sequences */
+  /* [depth] iterations whose verified tree was at least this deep, and iterations that accepted a node at this depth */
+  long verified_at[DT_TREE_VERIFY + 1], accepted_at[DT_TREE_VERIFY + 1];
   double prompt_ms, draft_ms, verify_ms, commit_ms;
   double ttft_ms;  /* from the start of the sequence to its first committed token */
   double total_ms; /* from the start of the sequence to its last committed token */

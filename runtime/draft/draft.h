@@ -1,11 +1,13 @@
 /* The interface of a drafter: a draft model, a head, or anything else that proposes tokens to a session. A drafter has
  * its own cache rows for every sequence and writes draft results to the sequence's tree; it does not decide which
- * tokens are committed. If its cache lacks rows of the text, the next step computes them.
+ * tokens are committed. If its cache lacks rows of the text, the next step computes them. A head also reads features of
+ * the target, which are stored in the target's cache (upload_head and dt_rows.features in backend/backend.h).
  *
  * All functions are required; rowless.h has those of a drafter without rows. For each sequence they are called in this
- * order; a rollback returns to begin without keep, and save and rows may come at any time:
- *   (start | restore | blank) -> prompt* -> (begin -> step* -> keep)*
- * A new kind of drafter is opened in open_drafters (session/session.c). */
+ * order; a rollback returns to begin without keep, start may follow start or restore at once, and save and rows may
+ * come at any time: (start | restore | blank) -> prompt* -> (begin -> step* -> keep)* A new kind of drafter is opened
+ * in open_drafters (session/session.c). The recipe "A draft head" in runtime/README.md lists all places that a new kind
+ * of head concerns. */
 #ifndef DT_DRAFT_H
 #define DT_DRAFT_H
 
@@ -30,18 +32,22 @@ typedef struct {
   void (*close)(drafter *);
 
   /* Begins a sequence over n prompt tokens. The first `same` of them equal the first ones of the sequence's previous
-   * text, so rows of these stay valid. Computes nothing, since the sequence may never be drafted for. */
+   * text: that of the last start, restore or blank, and the tokens committed since. A row stays valid only if all
+   * tokens that it depends on are among them: rows 0..same-1 of a model, but rows 0..same-2 of a head whose row p reads
+   * token p + 1. Computes nothing, since the sequence may never be drafted for. */
   void (*start)(drafter *, int seq, int n, int same);
   /* Computes at most `most` (0: none) of the missing prompt rows in a separate pass. *left is the number of rows that
    * are still missing; the first step computes all of them. */
   dt_status (*prompt)(drafter *, int seq, const draft_text *, int most, int *left, dt_error *);
-  /* Returns how many rows the first n tokens of the sequence's text need. *there is how many of these rows exist; the
-   * next step computes the others. */
+  /* Returns how many rows the first n tokens of the sequence's text have when none is missing; callers count the tokens
+   * before the root, whose own row belongs to the tree. *there is how many of these rows exist; the next step computes
+   * the others. */
   int (*rows)(const drafter *, int seq, int n, int *there);
   /* Begins a sequence over n meaningless tokens for measurements, without a prompt pass. */
   dt_status (*blank)(drafter *, int seq, int n, dt_error *);
-  /* save: copies a sequence's rows of the first n tokens, or fewer if fewer exist. restore: begins a sequence of the
-   * same pair over the n prompt tokens for which the rows were saved; rows that were not saved are missing. */
+  /* save: copies those rows of the first n tokens of a sequence's text that exist. It may set the copy to NULL, which
+   * is then passed to restore and forget like any other. restore: begins a sequence of the same pair whose text is
+   * these n tokens, with the saved rows; the next step computes the others. */
   dt_status (*save)(const drafter *, int seq, int n, draft_saved **, dt_error *);
   dt_status (*restore)(drafter *, int seq, const draft_saved *, int n, dt_error *);
   void (*forget)(draft_saved *); /* NULL is allowed */
@@ -52,8 +58,8 @@ typedef struct {
   /* Runs dt_draft_step for existing nodes of open trees. It computes missing rows of the prompt, then of later tokens
    * and of ancestors, then those of the nodes, except nodes that already have a result of this draft. Each result goes
    * into dt_tree_new_draft (NULL: no room) and is then calibrated by dt_tree_calibrate_draft; a node beyond the context
-   * gets dt_tree_no_draft. `texts` has an entry for each sequence, which is filled for the sequences of the nodes. A
-   * pass that fails changes nothing, but earlier passes of the step remain valid. */
+   * gets dt_tree_no_draft (all three are in tree/tree.h). `texts` has an entry for each sequence, which is filled for
+   * the sequences of the nodes. A pass that fails changes nothing, but earlier passes of the step remain valid. */
   dt_status (*step)(drafter *, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *);
 
   /* Keeps the rows of committed nodes: the first n nodes of `path`, which begins with a child of the root, are now the
@@ -67,7 +73,7 @@ struct drafter {
 };
 
 /* Opens draft `which` of the pair, a model or a head, as a drafter. sampling: [sequences] how candidates are ranked.
- * target: the target's cache, which a head reads. Both belong to the session. */
+ * target: the target's cache, with the features that a head reads. Both belong to the session. */
 dt_status draft_model_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,
                            const dt_cache *target, drafter **out, dt_error *err);
 /* The same for a Medusa head, which has no rows in a cache. */
@@ -76,7 +82,7 @@ dt_status draft_medusa_open(const dt_pair *pair, int which, int sequences, int c
 /* The same for a cross-attention head, whose only rows are the features of a tree's nodes. */
 dt_status draft_cross_attention_open(const dt_pair *pair, int which, int sequences, int context,
                                      const dt_sampling *sampling, const dt_cache *target, drafter **out, dt_error *err);
-/* The number of slots (positions of the KV cache) for a sequence in the draft model's cache. */
+/* The number of cache positions that a sequence has in the draft model's cache. */
 int draft_model_slots(const dt_pair *pair, int which, int context);
 
 #endif

@@ -16,14 +16,14 @@
  * - zipped: the rows of the two halves of a group alternate in the source, as in llama's q and k in GGUF files: row i
  *   of the first half is row 2 i there, and row i of the second half is row 2 i + 1.
  * - plus: is added to each number of a vector.
- * - across: the source stores the transposed matrix: its rows are the view's columns, `across` numbers each, and the
- *   view begins at `offset` in the first of them.
+ * - across: the source stores the transposed matrix. Each row of the source has `across` numbers and contains a column
+ *   of the view; the view's first number is at `offset`.
  * - scales: the blocks of an MXFP4 matrix are in two sources. `scales` has their scales, one byte each, from
  *   scales_offset on. `source` has the codes: byte j of a block has number 2 j in its low half and number 2 j + 1 in
  *   its high half. */
 typedef struct {
   const dt_source *source;
-  uint64_t offset; /* bytes before the view's first row */
+  uint64_t offset; /* bytes before the view's first number */
   dt_dtype dtype;
   int rows, cols;
   int group, stride;
@@ -74,7 +74,7 @@ typedef struct {
  * ' transposes:
  *   q = q / sqrt(|q|^2 + 1e-6) / sqrt(key_dim)
  *   k = k / sqrt(|k|^2 + 1e-6)
- *   S = e^g S                                                               [key_dim, value_dim], zero before the text
+ *   S = exp(g) S                                                            [key_dim, value_dim], zero before the text
  *   u = b (v - S'k)
  *   S = S + k u'
  *   y = S'q
@@ -92,29 +92,30 @@ typedef struct {
  * With a sequential residual:
  *   x += o_norm(o(attention(norm1(x))))
  *   x += down_norm(mlp(norm2(x)))
- * Then, if the model has inputs (dt_model_desc), the first line, and if the layer has a scale, the second:
+ * The first of these lines follows if the model has inputs (dt_model_desc), the second if the layer has a scale:
  *   x += input_norm(input_out(act(input_gate(x)) * inputs))
  *   x *= scale
  *
  * An MLP without and with a gate:
  *   mlp(n) = down(act(up(n)))
  *   mlp(n) = down(act(gate(n)) * up(n))
- * Experts instead of an MLP: the `chosen` experts are those with the largest r (ties by lower e). Sums over them are in
- * the order of rising e:
+ * Experts instead of an MLP: the `chosen` experts are those with the largest r (ties by lower number i). Sums over them
+ * are in the order of rising i:
  *   r = router_scale * router(n)
- *   p_e = exp(r_e) / sum over all experts of exp(r)
- *   w_e = p_e                                         or, with chosen_only,
- *   w_e = p_e / sum over the chosen of p
- *   mlp(n) = sum over the chosen of w_e * expert_scale_e * experts_scale * expert_e(n)
+ *   p_i = exp(r_i) / sum over all experts of exp(r)
+ *   w_i = p_i                                         or, with chosen_only,
+ *   w_i = p_i / sum over the chosen of p
+ *   mlp(n) = sum over the chosen of w_i * expert_scale_i * experts_scale * expert_i(n)
  * With router_sigmoid, the chosen experts are those with the largest p + router_correction:
- *   p_e = 1 / (1 + exp(-r_e))
- *   w_e = p_e / (sum over the chosen of p + 1e-20)    with chosen_only
+ *   p_i = 1 / (1 + exp(-r_i))
+ *   w_i = p_i                                         or, with chosen_only,
+ *   w_i = p_i / (sum over the chosen of p + 1e-20)
  * Experts in addition to an MLP; in the second line, the MLP's part has its own gate:
  *   mlp(n) = mlp_norm(down(..)) + experts_norm(sum over the chosen ..)
  *   mlp(n) = mlp_norm(down(..) * sigmoid(mlp_gate(n))) + experts_norm(sum over the chosen ..)
  * With expert_norm and router_norm, the experts read expert_norm(x) and the router reads router_norm(x), instead of n.
  *
- * A head's sink is a score that is added to the sum of its softmax, next to the scores of the keys, without a value. */
+ * A head's sink takes part in its softmax like the score of one more key, which has no value. */
 typedef struct {
   dt_matrix norm1, norm1_bias, norm2, norm2_bias; /* [H] */
   dt_matrix o_norm, down_norm;                    /* [H] */
@@ -138,7 +139,7 @@ typedef struct {
   dt_matrix delta_in, delta_z, delta_a, delta_b;              /* [2K+U,H] [U,H] [value_heads,H] [value_heads,H] */
   dt_matrix delta_conv, delta_decay, delta_shift, delta_norm; /* [2K+U,4] [value_heads] [value_heads] [value_dim] */
   int window; /* its rows see this many tokens, up to and including their own; 0: all */
-  bool still; /* its heads do not rotate */
+  bool still; /* its queries and keys are not rotated */
   bool delta;
   int kv_heads, head_dim, inter; /* at most the shape's; 0: the shape's */
   dt_expert *expert;             /* [experts]; NULL: no experts */
@@ -170,10 +171,10 @@ typedef struct {
   int delta_key_heads, delta_value_heads, delta_key_dim, delta_value_dim; /* of delta layers; 0: the model has none */
   bool delta_log;                                                         /* delta_decay holds ln(-decay) */
   bool delta_tiled; /* value head h uses key head h % key_heads; otherwise h / (value_heads / key_heads) */
-  /* Factors; 0: the model does not have it. */
+  /* Factors; 0: the model does not use the factor. */
   float embed_scale, residual_scale, logit_scale; /* for embeddings, for what layers add to the stream, for logits */
   float attention_scale;                          /* for attention scores; 0: head_dim^-0.5 */
-  float turn_scale;                               /* for the cosines and sines of inv_freq */
+  float turn_scale;                               /* for the cosines and sines of the angles from inv_freq */
   float score_cap, logit_cap;                     /* a score or logit x becomes cap * tanh(x / cap) */
   float router_scale, experts_scale;              /* see dt_layer */
 } dt_shape;
@@ -202,8 +203,9 @@ typedef struct {
 } dt_model_desc;
 
 /* A draft head reads a token and the feature of the row before it. If that row belongs to the text, the feature is the
- * target's: `taps` of its streams (dt_head_desc.tap) side by side, T numbers each, its hidden size. If it belongs to a
- * tree, the feature is the head's own for that row: H numbers, which are x after the layer unless stated otherwise.
+ * target's: `taps` of its streams (dt_head_desc.tap) side by side, T numbers each, T being the target's hidden size. If
+ * it belongs to a tree, the feature is the head's own for that row: for EAGLE and EAGLE-3, x after the layer (with
+ * norm_output after final_norm), H numbers; for CROSS_ATTENTION, post(x), T numbers. MEDUSA has no feature of its own.
  * Below, e is the token's embedding, f is the feature, and [a, b] means a and b side by side.
  *
  * EAGLE: T = H; its row at position p reads the feature of p and the token at p + 1, and predicts the token at p + 2.
@@ -214,7 +216,7 @@ typedef struct {
  * its own embedding and output. The files of Qwen3.5 and GLM-4.5 contain one, which transformers ignores; the formula
  * is that of qwen3_5_mtp.py in vLLM and glm4_moe_nextn.py in SGLang.
  *   x = fc([token_norm(e), feature_norm(f)])
- *   x = final_norm(layer(x))                          this is the feature
+ *   x = final_norm(layer(x))                          this is the feature (norm_output)
  *   logits = unembed(x)
  * EAGLE-3: its row at position p reads and predicts as that of EAGLE.
  *   x = fc(f)                                         if f is the target's; if it is the head's own, x = f
@@ -248,12 +250,12 @@ typedef struct {
                        final norm */
   dt_matrix fc, fc_bias; /* EAGLE-3: [H, taps T]; EAGLE: [H, 2H]; CROSS_ATTENTION: [H, 2T]; the bias may be absent */
   dt_matrix post;        /* CROSS_ATTENTION only: [T, H] */
-  /* EAGLE-3 only. Norms before fc, over all numbers or over each stream; may be absent. */
+  /* Norms of the target's feature before fc, over all numbers or over each stream. EAGLE-3 only; may be absent. */
   dt_matrix all_norm, stream_norm[DT_TAPS];
-  dt_matrix token_norm, feature_norm; /* [H] for e and x; in an EAGLE head (MTP) for e and f, both or none */
-  bool norm_residual;                 /* the residual stream continues from feature_norm(x) instead of x */
-  bool norm_output;                   /* the head's feature is x after the final norm */
-  /* MEDUSA only. */
+  dt_matrix token_norm, feature_norm; /* [H] EAGLE-3: for e and x; EAGLE (MTP): for e and f, both or none */
+  bool norm_residual;                 /* EAGLE-3 only: the residual stream continues from feature_norm(x), not from x */
+  bool norm_output;                   /* EAGLE and EAGLE-3: the head's own feature is x after final_norm */
+  /* All fields from here on: MEDUSA only. */
   int distances, blocks;
   dt_matrix block[DT_DISTANCES][DT_BLOCKS], block_bias[DT_DISTANCES][DT_BLOCKS]; /* [H,H] [H] */
   dt_matrix output[DT_DISTANCES];                                                /* [vocab,H] */
