@@ -186,7 +186,7 @@ typedef struct {
   const char *draft2;         /* name of a second draft; NULL or "none": there is none */
   dtl_need need;
   const char *draft_vocab; /* see dtl_draft_vocab_open; NULL: the draft may guess all ids */
-  const dt_message *texts; /* [n_texts] texts whose ids are added to draft_vocab */
+  const dt_text *texts;    /* [n_texts] texts whose ids are added to draft_vocab */
   int n_texts;
   bool chats;          /* fail before loading weights if the target has no layout of conversations */
   const char *layout;  /* name of that layout; NULL: the one of the target's chat template */
@@ -201,9 +201,30 @@ dt_status dtl_load(const dtl_load_options *options, dt_pair **out, bool *found, 
 
 /* ---- conversations ----------------------------------------------------------------------------------------------- */
 
-/* Writes a conversation as a prompt, as dt_chat_text does. date: for templates that contain one; NULL: today. */
-dt_status dtl_conversation(const dt_chat *chat, const dt_message *system, const dt_message *turns, const dt_role *roles,
-                           int n, const char *date, char **text, size_t *len, dt_error *err);
+typedef struct {
+  const char *role; /* "system", "user", "assistant", ... */
+  const char *text; /* bytes; invalid UTF-8 becomes U+FFFD */
+  size_t len;
+  const char *reasoning; /* of an assistant's message, as text; */
+  size_t reasoning_len;  /* 0: none */
+} dtl_message;
+
+/* Returns messages as JSON for dt_conversation: malloc'd; NULL: out of memory. */
+char *dtl_messages_json(const dtl_message *messages, int n);
+
+/* Finds the template's variables (dt_conversation.settings) that turn reasoning on or off. think: "on", "off", or
+ * "auto" or NULL, which leave it to the template; then *settings is NULL. DT_EINPUT: the template has no such
+ * variable. */
+dt_status dtl_think(const dt_chat *chat, const char *think, const char **settings, dt_error *err);
+
+/* Writes a conversation (dt_chat_write) and encodes it (dt_encode_chat). *ids is malloc'd. *open: the answer begins
+ * inside reasoning. */
+dt_status dtl_encode_chat(const dt_pair *pair, const dt_chat *chat, const dt_conversation *conversation, int32_t **ids,
+                          int *n, bool *open, dt_error *err);
+
+/* Sets the options of an answer that depend on the chat: its end, and the marks of reasoning. The chat must outlive the
+ * options. */
+void dtl_chat_options(const dt_chat *chat, bool open, dt_seq_options *seq);
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 
@@ -340,7 +361,6 @@ dt_status dtl_trace_close(dtl_trace *trace, dt_error *err);
 typedef struct {
   const char *text; /* NULL if `prefix` or `ids` is given */
   size_t len;
-  bool whole; /* encode it with dt_encode_whole */
   const dt_prefix *prefix;
   const int32_t *ids; /* [n_ids] token ids instead of a text; NULL: a text or a prefix */
   int n_ids;

@@ -41,12 +41,12 @@
 
 #include "backend/sample.h"
 #include "backend/window.h"
+#include "chat/chat.h"
+#include "chat/reasoning.h"
 #include "system/clock.h"
 #include "system/paths.h"
 #include "system/status.h"
 #include "system/version.h"
-#include "text/chat_layout.h"
-#include "text/reasoning.h"
 #include "tree/tree.h"
 
 #include <stdbool.h>
@@ -65,16 +65,21 @@ int dt_processors(void);
 
 /* ---- pair -------------------------------------------------------------------------------------------------------- */
 
+typedef struct {
+  const char *text; /* bytes, used unchanged */
+  size_t len;
+} dt_text;
+
 /* The token ids that the draft may propose (CPU only). Only their rows of the draft's output matrix are loaded, so a
  * draft pass reads less memory; the committed tokens stay the same. The set is the union of: the `lowest` ids, which
  * byte-pair encoders give to frequent tokens; the list `ids`; the tokens of `text` and `texts`; and the end-of-text
  * tokens, which are always included. */
 typedef struct {
-  const char *name;        /* names the set in results and in the keys of measurements; copied */
-  int lowest;              /* the number of lowest ids: 0..lowest-1 */
-  const int32_t *ids;      /* [n_ids] */
-  const char *text;        /* NULL: none */
-  const dt_message *texts; /* [n_texts] */
+  const char *name;     /* names the set in results and in the keys of measurements; copied */
+  int lowest;           /* the number of lowest ids: 0..lowest-1 */
+  const int32_t *ids;   /* [n_ids] */
+  const char *text;     /* NULL: none */
+  const dt_text *texts; /* [n_texts] */
   int n_ids, n_texts;
 } dt_draft_vocab;
 
@@ -215,8 +220,11 @@ double dt_pair_bandwidth(dt_pair *pair);
  * start with one, it is put first. *ids is malloc'd; the caller frees it. DT_EINPUT: the target's vocabulary lacks a
  * token of the text. */
 dt_status dt_encode(const dt_pair *pair, const char *text, size_t len, int32_t **ids, int *n, dt_error *err);
-/* The same without adding a begin-of-text token: for conversations, whose layout already contains it. */
+/* The same without adding a begin-of-text token. */
 dt_status dt_encode_whole(const dt_pair *pair, const char *text, size_t len, int32_t **ids, int *n, dt_error *err);
+/* The same for a conversation (dt_chat_write), which contains a begin-of-text token if its template writes one. A
+ * control token that a message spells becomes ordinary tokens. */
+dt_status dt_encode_chat(const dt_pair *pair, const dt_chat_prompt *prompt, int32_t **ids, int *n, dt_error *err);
 /* Decodes n ids to text: malloc'd and NUL-terminated, with invalid UTF-8 replaced by U+FFFD; NULL if out of memory or n
  * < 0. `len` may be NULL. `first`: the ids are the beginning of a text, so the space that some tokenizers put before
  * every text is removed. */
@@ -227,12 +235,8 @@ const char *dt_token_bytes(const dt_pair *pair, int32_t id, bool first, char buf
 /* Copies n bytes of text and replaces invalid UTF-8 by U+FFFD: malloc'd, NUL-terminated; NULL if out of memory. */
 char *dt_utf8(const char *bytes, size_t n, size_t *len);
 
-/* Finds the layout of conversations called `name`; NULL: the layout that the target's chat template describes.
- * DT_EINPUT: there is no such layout, or the chat template is missing or unknown. Free the result with
- * dt_chat_close. */
+/* Opens the chat template of the pair's target, as dt_model_chat does. */
 dt_status dt_pair_chat(const dt_pair *pair, const char *name, dt_chat **out, dt_error *err);
-/* The same for the files of a model that is not loaded. */
-dt_status dt_model_chat(const char *path, const char *name, dt_chat **out, dt_error *err);
 
 /* ---- session ----------------------------------------------------------------------------------------------------- */
 

@@ -15,6 +15,7 @@ static void help(talk *t, const char *argument) {
   puts(
       "/system TEXT     use this system text from now on; without TEXT: show it\n"
       "/set NAME VALUE  temp, top_k, top_p, min_p, seed, tokens, repeat_penalty, presence_penalty, frequency_penalty,\n"
+      "                 think (on, off or auto: reasoning, where the template can turn it on or off),\n"
       "                 grammar, json_schema, regex (one of them; grammar none: any text), or a parameter of the "
       "policy;\n"
       "                 alone: list them\n"
@@ -65,23 +66,25 @@ static void set_temp(talk *t, const char *argument) { talk_set(t, "temp", argume
 
 /* ---- saving ------------------------------------------------------------------------------------------------------ */
 
-static bool add_message(cJSON *list, const char *role, const char *text, size_t len) {
-  char *valid = dt_utf8(text, len, NULL);
-  cJSON *message = cJSON_CreateObject();
-  bool ok = valid && cJSON_AddStringToObject(message, "role", role) &&
-            cJSON_AddStringToObject(message, "content", valid) && cJSON_AddItemToArray(list, message);
-  if (!ok) cJSON_Delete(message);
-  free(valid);
+static bool add_messages(cJSON *root, const dtl_message *messages, int n) {
+  char *json = dtl_messages_json(messages, n);
+  cJSON *list = json ? cJSON_Parse(json) : NULL;
+  bool ok = list && cJSON_AddItemToObject(root, "messages", list);
+  if (!ok) cJSON_Delete(list);
+  free(json);
   return ok;
 }
 
 /* Returns {"messages": [..]}, malloc'd; NULL: out of memory. */
 static char *conversation(const talk *t) {
-  cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "messages");
+  cJSON *root = cJSON_CreateObject();
   const char *system = t->options->system;
-  bool ok = list && (!system || add_message(list, "system", system, strlen(system)));
-  for (int i = 0; i < t->n && ok; i++)
-    ok = add_message(list, i % 2 ? "assistant" : "user", t->turns[i].text, t->turns[i].len);
+  dtl_message *all = calloc((size_t)t->n + 1, sizeof *all);
+  int n = 0;
+  if (all && system) all[n++] = (dtl_message){.role = "system", .text = system, .len = strlen(system)};
+  for (int i = 0; all && i < t->n; i++) all[n++] = t->turns[i];
+  bool ok = all && add_messages(root, all, n);
+  free(all);
   char *printed = ok ? cJSON_Print(root) : NULL, *text = NULL;
   if (printed && asprintf(&text, "%s\n", printed) < 0) text = NULL;
   free(printed);

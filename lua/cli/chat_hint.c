@@ -6,8 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Returns whether the prompt lacks the marks of the chat's layout, which a conversation written as text would have. */
-static bool is_bare(const dt_chat *chat, const char *prompt) { return !strstr(prompt, dt_chat_end(chat)); }
+/* Returns whether the prompt lacks the mark that ends a turn, which a conversation written as text would have. */
+static bool is_bare(const dt_chat *chat, const char *prompt) {
+  return !dt_chat_end(chat) || !strstr(prompt, dt_chat_end(chat));
+}
 
 void chat_hint(const job *j, const outcome *out) {
   const cli_options *o = j->options;

@@ -3,6 +3,7 @@
 
 #include "cli/options.h"
 
+#include <cjson/cJSON.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -51,6 +52,24 @@ static dt_status store_field(const request_field *f, const char *name, const cha
   return request_text(in, f, name, value, err);
 }
 
+/* Adds a member to the JSON object of variables. A value that is not JSON is a text. */
+static dt_status add_variable(cli_options *out, const char *name, char *value, dt_error *err) {
+  char *equals = strchr(value, '=');
+  if (!equals || equals == value)
+    return dt_fail(err, DT_EINPUT, "%s '%.60s': expected NAME=VALUE, as in --template-set enable_thinking=false", name,
+                   value);
+  char *member = strndup(value, (size_t)(equals - value));
+  cJSON *all = out->variables ? cJSON_Parse(out->variables) : cJSON_CreateObject();
+  cJSON *one = cJSON_ParseWithOpts(equals + 1, NULL, true);
+  if (!one) one = cJSON_CreateString(equals + 1);
+  if (member) cJSON_DeleteItemFromObjectCaseSensitive(all, member);
+  char *printed = member && cJSON_AddItemToObject(all, member, one) ? cJSON_PrintUnformatted(all) : NULL;
+  if (printed) cJSON_free(out->variables), out->variables = printed;
+  cJSON_Delete(all);
+  free(member);
+  return printed ? DT_OK : dt_fail_memory(err, "the variables of the chat template", strlen(value));
+}
+
 /* Stores the value of an option (NULL for a flag); `name` is the name that was typed. */
 static dt_status store(const option *o, const char *name, char *value, cli_options *out, dt_error *err) {
   void *field = (char *)out + o->field;
@@ -61,6 +80,7 @@ static dt_status store(const option *o, const char *name, char *value, cli_optio
       return dt_fail(err, DT_EINPUT, "--compare is given twice: the policy is compared with one other");
     *(const char **)field = value;
     break;
+  case VARIABLE: return add_variable(out, name, value, err);
   case REQUEST: return store_field(o->request, name, value, &out->in, err);
   case NUMBER: return parse_number(o, name, value, field, err);
   case SECONDS: return parse_seconds(name, value, field, err);
@@ -208,4 +228,5 @@ void cli_free(cli_options *o) {
   free(o->corpus);
   free(o->origins);
   free(o->served);
+  cJSON_free(o->variables);
 }

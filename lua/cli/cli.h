@@ -14,7 +14,9 @@ typedef struct {
   const char *prompts; /* a file with one prompt per line */
   const char *preset, *compare, *json, *trace;
   const char *grammar_file, *schema_file;
-  const char *system, *template;      /* of a chat */
+  const char *system, *template;      /* of a chat; template: the name of a built-in one, or a file */
+  const char *think;                  /* on, off or auto; NULL: not given */
+  char *variables;                    /* a JSON object: variables of the template; NULL: none */
   const char *host, *key, *port_file; /* of a server */
   int port, cache_ram;                /* -1: not given */
   int queue, timeout, rounds;         /* 0: not given */
@@ -27,7 +29,7 @@ typedef struct {
   const char **origins;               /* [n_origins] origins whose web pages may use the server */
   const char **served;                /* [n_served] names of the model for clients */
   int n_settings, n_files, n_texts, n_common, n_corpus, n_origins, n_served;
-  bool chat, stats, color, quiet, verbose, explain;
+  bool chat, template_raw, stats, color, quiet, verbose, explain;
   bool help, man, version, list;
 } cli_options;
 

@@ -23,7 +23,7 @@
 #define PROMPT_KEPT NOT_YET "in a driver, pair:prefix computes a prompt once for many runs"
 #define IN_MEMORY "weights are read into memory once and stay there"
 #define PASSES "a prompt is split into passes that suit the machine"
-#define AROUND "--template NAME chooses the marks around a question"
+#define AROUND "the chat template writes the marks around a question: --template NAME or FILE"
 #define SHELL "the shell does it: -p $'one\\ntwo'"
 #define LOG "messages are lines on standard error: 2>FILE keeps them, -q leaves the summary out"
 #define SERVER NOT_YET "dtrun serve keeps its model until it ends"
@@ -36,8 +36,8 @@ static const foreign_option foreign[] = {
     {"-i --interactive -if --interactive-first -cnv --conversation --simple-io", CHAT},
     {"-mli --multiline-input", LINES},
     {"-no-cnv --no-conversation", "without --chat a text is continued as it is"},
-    {"--jinja --no-jinja", "--chat takes the layout of the model's own template"},
-    {"--chat-template-file", "--template NAME names a layout; programs in Jinja are not run"},
+    {"--jinja --no-jinja", "--chat runs the model's own template"},
+    {"--chat-template-kwargs", "--template-set NAME=VALUE sets a variable of the template"},
     {"-sysf --system-prompt-file", "--system \"$(cat FILE)\""},
     {"--in-prefix --in-suffix --in-prefix-bos", AROUND},
     {"-r --reverse-prompt --stop-strings --stop-sequences --stop-string", STOPS},

@@ -99,9 +99,8 @@ static bool needs_logits(const request_input *in) {
 static int open_models(job *j, dtl_need need, bool chats) {
   cli_options *o = j->options;
   dt_error err;
-  dt_message *texts = calloc((size_t)j->prompts.n + 1, sizeof *texts);
-  for (int i = 0; texts && i < j->prompts.n; i++)
-    texts[i] = (dt_message){j->prompts.list[i].text, j->prompts.list[i].len};
+  dt_text *texts = calloc((size_t)j->prompts.n + 1, sizeof *texts);
+  for (int i = 0; texts && i < j->prompts.n; i++) texts[i] = (dt_text){j->prompts.list[i].text, j->prompts.list[i].len};
   dtl_load_options load = o->in.load;
   load.need = need;
   load.texts = texts, load.n_texts = texts ? j->prompts.n : 0;
@@ -143,16 +142,31 @@ static int open_memory(job *j) {
   return dtl_corpus_open(j->pair, o->corpus, o->n_corpus, &j->corpus, &err) ? complain_of(&err) : 0;
 }
 
-/* Opens the layout of conversations. */
+/* Opens the chat template. */
 static int open_chat(job *j) {
   dt_error err;
-  return dt_pair_chat(j->pair, j->options->template, &j->chat, &err) ? complain_of(&err) : 0;
+  const char *unused;
+  dt_status status = dt_pair_chat(j->pair, j->options->template, &j->chat, &err);
+  if (!status) status = dtl_think(j->chat, j->options->think, &unused, &err);
+  return status ? complain_of(&err) : 0;
 }
 
-dt_status job_conversation(const job *j, const dt_message *turns, int n, char **text, size_t *len, dt_error *err) {
-  const char *system = j->options->system;
-  dt_message message = {system, system ? strlen(system) : 0};
-  return dtl_conversation(j->chat, system ? &message : NULL, turns, NULL, n, NULL, text, len, err);
+dt_status job_conversation(const job *j, const dtl_message *messages, int n, int32_t **ids, int *n_ids, bool *open,
+                           dt_error *err) {
+  const cli_options *o = j->options;
+  const char *settings[2] = {NULL, o->variables};
+  dt_status status = dtl_think(j->chat, o->think, &settings[0], err);
+  if (status) return status;
+  char *json = dtl_messages_json(messages, n);
+  if (!json) return dt_fail(err, DT_ENOMEM, "out of memory: the conversation");
+  const bool both = settings[0] && settings[1];
+  const dt_conversation conversation = {.messages = json,
+                                        .settings = settings[0] ? settings : settings + 1,
+                                        .n_settings = both ? 2 : settings[0] || settings[1],
+                                        .raw = o->template_raw};
+  status = dtl_encode_chat(j->pair, j->chat, &conversation, ids, n_ids, open, err);
+  free(json);
+  return status;
 }
 
 /* Turns each prompt into a conversation with one question. */
@@ -161,11 +175,11 @@ static int wrap_prompts(job *j) {
   int status = open_chat(j);
   for (int i = 0; i < j->prompts.n && !status; i++) {
     prompt_text *p = &j->prompts.list[i];
-    char *text;
-    size_t len;
-    if (job_conversation(j, &(dt_message){p->text, p->len}, 1, &text, &len, &err)) return complain_of(&err);
-    free(p->text);
-    p->text = text, p->len = len;
+    const char *system = j->options->system;
+    const dtl_message messages[] = {{.role = "system", .text = system, .len = system ? strlen(system) : 0},
+                                    {.role = "user", .text = p->text, .len = p->len}};
+    const int first = system ? 0 : 1;
+    if (job_conversation(j, messages + first, 2 - first, &p->ids, &p->n_ids, &j->open, &err)) return complain_of(&err);
   }
   return status;
 }
@@ -250,7 +264,7 @@ static int open_all(job *j, job_kind kind, bool chats) {
 int job_open(cli_options *o, job *j) {
   *j = (job){.options = o};
   dt_error err;
-  const bool chats = o->chat || o->template || o->system;
+  const bool chats = o->chat || o->template || o->system || o->think || o->variables;
   int status = check_server_options(o);
   if (!status) status = complete_prompts(o);
   if (!status && o->json && json_check_path(o->json, &err)) status = complain_of(&err);
@@ -315,7 +329,7 @@ dtl_request job_request(const job *j) {
   r.costs = j->costs.batch ? &j->costs : NULL; /* 0: no costs have been measured */
   r.learned = j->learned, r.memory = j->memory, r.corpus = j->corpus;
   r.interrupt = &interrupted, r.begin_line = begin_line;
-  r.seq.end = j->chat ? dt_chat_end(j->chat) : NULL;
+  if (j->chat) dtl_chat_options(j->chat, j->open, &r.seq);
   if (!r.seq.max_tokens) r.seq.max_tokens = TOKENS;
   return r;
 }

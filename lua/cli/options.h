@@ -5,7 +5,20 @@
 
 #include "cli/cli.h"
 
-typedef enum { REQUEST, FLAG, STRING, NUMBER, SECONDS, SETTING, PROMPT, TEXT, CORPUS, ORIGIN, SERVED } option_kind;
+typedef enum {
+  REQUEST,
+  FLAG,
+  STRING,
+  NUMBER,
+  SECONDS,
+  SETTING,
+  VARIABLE,
+  PROMPT,
+  TEXT,
+  CORPUS,
+  ORIGIN,
+  SERVED
+} option_kind;
 
 typedef struct {
   const char *names;    /* one or two names, separated by a blank */

@@ -81,8 +81,10 @@ static bool on_done(void *user, int prompt, dtl_result *result) {
 /* Returns the first n prompts of the job. */
 static dtl_prompt *list_prompts(const job *j, int n) {
   dtl_prompt *list = calloc((size_t)n, sizeof *list);
-  for (int i = 0; i < n && list; i++)
-    list[i] = (dtl_prompt){.text = j->prompts.list[i].text, .len = j->prompts.list[i].len, .whole = j->chat != NULL};
+  for (int i = 0; i < n && list; i++) {
+    const prompt_text *p = &j->prompts.list[i];
+    list[i] = (dtl_prompt){.text = p->text, .len = p->len, .ids = p->ids, .n_ids = p->n_ids};
+  }
   return list;
 }
 

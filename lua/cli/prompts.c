@@ -114,7 +114,7 @@ dt_status prompts_add_lines(prompt_list *p, const char *path, dt_error *err) {
 }
 
 void prompts_free(prompt_list *p) {
-  for (int i = 0; i < p->n; i++) free(p->list[i].name), free(p->list[i].text);
+  for (int i = 0; i < p->n; i++) free(p->list[i].name), free(p->list[i].text), free(p->list[i].ids);
   free(p->list);
   *p = (prompt_list){0};
 }

@@ -10,6 +10,8 @@ typedef struct {
   char *name; /* for messages: the name of its file, or FILE:LINE */
   char *text; /* the unchanged bytes; not empty */
   size_t len;
+  int32_t *ids; /* [n_ids] of a question in the chat template; NULL: the text is encoded as it is */
+  int n_ids;
 } prompt_text;
 
 typedef struct {

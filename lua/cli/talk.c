@@ -12,25 +12,69 @@
 
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
 
-static bool add_turn(talk *t, const char *text, size_t len) {
-  dt_message *grown = realloc(t->turns, (size_t)(t->n + 1) * sizeof *grown);
-  char *copy = malloc(len + 1);
+static void free_turn(const dtl_message *turn) { free((char *)turn->text), free((char *)turn->reasoning); }
+
+/* Adds a turn, whose malloc'd texts it takes over. */
+static bool add_turn(talk *t, const dtl_message *turn) {
+  dtl_message *grown = realloc(t->turns, (size_t)(t->n + 1) * sizeof *grown);
   if (grown) t->turns = grown;
-  if (!grown || !copy) {
-    free(copy);
+  if (!grown || !turn->text) {
+    free_turn(turn);
     complain(EXIT_ENGINE, "out of memory: the conversation");
     return false;
   }
-  memcpy(copy, text, len);
-  t->turns[t->n++] = (dt_message){copy, len};
+  t->turns[t->n++] = *turn;
   return true;
 }
 
 static void drop_turns(talk *t, int left) {
-  while (t->n > left) free((char *)t->turns[--t->n].text);
+  while (t->n > left) free_turn(&t->turns[--t->n]);
 }
 
 void talk_forget(talk *t) { drop_turns(t, 0); }
+
+/* Writes the system text and the first n turns as a prompt. */
+static dt_status write_turns(const talk *t, const dtl_message *turns, int n, int32_t **ids, int *n_ids, bool *open,
+                             dt_error *err) {
+  const char *system = t->options->system;
+  dtl_message *all = calloc((size_t)n + 1, sizeof *all);
+  int count = 0;
+  if (!all) return dt_fail(err, DT_ENOMEM, "out of memory: the conversation");
+  if (system) all[count++] = (dtl_message){.role = "system", .text = system, .len = strlen(system)};
+  for (int i = 0; i < n; i++) all[count++] = turns[i];
+  dt_status status = job_conversation(&t->j, all, count, ids, n_ids, open, err);
+  free(all);
+  return status;
+}
+
+/* ---- the parts of an answer -------------------------------------------------------------------------------------- */
+
+/* An answer's reasoning and the text for the user. */
+typedef struct {
+  char *text[2]; /* the text, the reasoning */
+  size_t n[2];
+} answer_parts;
+
+static bool add_part(void *user, bool reasoning, const char *bytes, size_t len) {
+  answer_parts *p = user;
+  memcpy(p->text[reasoning] + p->n[reasoning], bytes, len);
+  p->n[reasoning] += len;
+  return true;
+}
+
+/* An answer as a turn: templates take its reasoning apart. The texts are malloc'd; NULL: out of memory. */
+static dtl_message answer_turn(const talk *t, const dtl_result *r, bool open) {
+  answer_parts p = {{malloc(r->text_len + 1), malloc(r->text_len + 1)}, {0}};
+  dt_reasoning *parser;
+  dt_error err;
+  if (p.text[0] && p.text[1] && !dt_reasoning_open(t->j.chat, open, &parser, &err)) {
+    dt_reasoning_add(parser, r->text, r->text_len, add_part, &p), dt_reasoning_end(parser, add_part, &p);
+    dt_reasoning_close(parser);
+    return (dtl_message){"assistant", p.text[0], p.n[0], p.text[1], p.n[1]};
+  }
+  free(p.text[0]), free(p.text[1]);
+  return (dtl_message){.role = "assistant"};
+}
 
 /* ---- an answer --------------------------------------------------------------------------------------------------- */
 
@@ -60,17 +104,17 @@ static void count(talk *t, const dtl_result *r, const dtl_usage *before) {
 }
 
 /* Runs the policy on the conversation, whose last turn is a question, and shows the answer. */
-static void generate_answer(talk *t, const char *text, size_t len, dtl_result *result) {
+static void generate_answer(talk *t, const int32_t *ids, int n_ids, bool open, dtl_result *result) {
   dt_error err;
   dimmed out = {0};
-  dtl_prompt prompt = {.text = text, .len = len, .whole = true};
+  dtl_prompt prompt = {.ids = ids, .n_ids = n_ids};
+  t->j.open = open;
   dtl_request request = job_request(&t->j);
   request.prompts = &prompt, request.n = 1;
   request.session = t->session;
   request.on_text = dimmed_text, request.user = &out;
   if (t->options->color) request.on_text = shown_text, request.on_origin = shown_origin; /* each token as it comes */
-  if (t->terminal && !t->options->color &&
-      dt_reasoning_open(t->j.chat, t->options->in.grammar != NULL, &out.parser, &err)) {
+  if (t->terminal && !t->options->color && dt_reasoning_open(t->j.chat, open, &out.parser, &err)) {
     complain_of(&err);
     return;
   }
@@ -88,25 +132,31 @@ static void generate_answer(talk *t, const char *text, size_t len, dtl_result *r
 /* Answers the last turn, which is a question. An interrupted answer is kept as far as it came. False: there is no
  * answer. */
 static bool answer(talk *t) {
-  char *text;
-  size_t len;
+  int32_t *ids;
+  int n_ids;
+  bool open;
   dt_error err;
   dtl_result result = {0};
   dtl_usage before = dtl_usage_now(false);
-  if (job_conversation(&t->j, t->turns, t->n, &text, &len, &err)) {
+  if (write_turns(t, t->turns, t->n, &ids, &n_ids, &open, &err)) {
     complain_of(&err);
     return false;
   }
-  generate_answer(t, text, len, &result);
-  free(text);
+  open = open && !t->options->in.grammar; /* a grammar constrains the answer from its first token on */
+  generate_answer(t, ids, n_ids, open, &result);
+  free(ids);
   if (result.n_tokens > 0) count(t, &result, &before);
-  bool ok = result.n_tokens > 0 && add_turn(t, result.text, result.text_len);
+  dtl_message turn = answer_turn(t, &result, open);
+  bool ok = result.n_tokens > 0 && add_turn(t, &turn);
+  if (result.n_tokens <= 0) free_turn(&turn);
   dtl_result_free(&result);
   return ok;
 }
 
 void talk_ask(talk *t, const char *question, size_t len) {
-  if (add_turn(t, question, len) && !answer(t)) drop_turns(t, t->n - 1);
+  char *copy = malloc(len + 1);
+  if (copy) memcpy(copy, question, len), copy[len] = '\0';
+  if (add_turn(t, &(dtl_message){.role = "user", .text = copy, .len = len}) && !answer(t)) drop_turns(t, t->n - 1);
 }
 
 void talk_again(talk *t) {
@@ -118,9 +168,9 @@ void talk_again(talk *t) {
     t->options->in.request.seq.sampling.seed++;
   else
     say("at temperature 0 the answer would be the same; /temp 0.8 samples");
-  dt_message before = t->turns[--t->n];
+  dtl_message before = t->turns[--t->n];
   if (answer(t))
-    free((char *)before.text);
+    free_turn(&before);
   else
     t->turns[t->n++] = before; /* there is room, since this turn was there before */
 }
@@ -129,8 +179,10 @@ void talk_again(talk *t) {
 
 void talk_system(talk *t, const char *text) {
   const char *before = t->options->system;
-  char *copy = strdup(text), *whole;
-  size_t len;
+  char *copy = strdup(text);
+  int32_t *ids;
+  int n;
+  bool open;
   dt_error err;
   if (!*text) {
     if (before) puts(before);
@@ -141,8 +193,9 @@ void talk_system(talk *t, const char *text) {
   t->options->system = copy;
   if (!copy) {
     complain(EXIT_ENGINE, "out of memory: the system text");
-  } else if (!job_conversation(&t->j, &(dt_message){"?", 1}, 1, &whole, &len, &err)) { /* some templates take none */
-    free(whole), free(t->system);
+  } else if (!write_turns(t, &(dtl_message){.role = "user", .text = "?", .len = 1}, 1, &ids, &n, &open,
+                          &err)) { /* some templates take none */
+    free(ids), free(t->system);
     t->system = copy;
     return;
   } else {
@@ -150,6 +203,23 @@ void talk_system(talk *t, const char *text) {
   }
   free(copy);
   t->options->system = before;
+}
+
+/* ---- reasoning --------------------------------------------------------------------------------------------------- */
+
+static void set_think(talk *t, const char *value) {
+  static const char *const values[] = {"on", "off", "auto"};
+  const char *settings;
+  dt_error err;
+  for (int i = 0; i < 3; i++)
+    if (strcmp(values[i], value) == 0) {
+      if (dtl_think(t->j.chat, value, &settings, &err))
+        complain(0, "/set %s", err.message);
+      else
+        t->options->think = values[i];
+      return;
+    }
+  complain(0, "/set think %.60s: expected on, off or auto", value);
 }
 
 /* ---- the policy -------------------------------------------------------------------------------------------------- */
@@ -268,6 +338,8 @@ void talk_set(talk *t, const char *name, const char *value) {
   dt_error err;
   if (!*value)
     complain(0, "/set %.60s: expected a value, as in /set temp 0.8", name);
+  else if (strcmp(name, "think") == 0)
+    set_think(t, value);
   else if (is_parameter(info, name))
     set_parameter(t, name, value);
   else if (!cli_settable(name))
@@ -295,6 +367,7 @@ void talk_list_settings(const talk *t) {
   dtl_clean(grammar, sizeof grammar, t->options->in.grammar ? t->options->in.grammar : "none",
             t->options->in.grammar ? strlen(t->options->in.grammar) : 4);
   printf("grammar %s\n", grammar);
+  printf("think   %s\n", t->options->think ? t->options->think : "auto");
   if (info->n_params) printf("parameters of the policy %s:\n", info->name);
   for (int i = 0; i < info->n_params; i++) {
     char value[200], doc[200];

@@ -14,7 +14,7 @@ typedef struct {
   dtl_setting *settings;  /* [n_settings] settings of the policy, those of /set included; malloc'd texts */
   int n_settings;
   dt_session *session;
-  dt_message *turns; /* [n] question, answer, question, ..; malloc'd texts */
+  dtl_message *turns; /* [n] question, answer, question, ..; malloc'd texts */
   int n;
   line_source *lines;
   bool terminal, stats, over;

@@ -55,6 +55,13 @@ int driver_failure(lua_State *L, const dt_error *err);
 /* Pushes nil, kind, message, file, line. */
 int driver_policy_failure(lua_State *L, const dt_error *err);
 
+/* Reads the list of token ids at index i into a userdata, which it pushes. Ids that no model has become -1. */
+const int32_t *driver_ids(lua_State *L, int i, int *n);
+
+/* Sets the options of an answer that depend on its chat from the table on top of the stack, which
+ * driver_pair_conversations made and which must stay there; nil: the prompt is no conversation. */
+void driver_chat_options(lua_State *L, dt_seq_options *seq);
+
 /* Returns the integer at index i, or the fallback for nil. It raises an error if the number does not fit into an
  * int. */
 int driver_int(lua_State *L, int i, const char *what, int fallback);
@@ -83,9 +90,9 @@ int driver_pair_bandwidth(lua_State *L); /* (pair) -> bytes per second */
 int driver_pair_close(lua_State *L);
 int driver_pair_encode(lua_State *L);
 int driver_pair_decode(lua_State *L);
-int driver_pair_prefix(lua_State *L); /* (pair, text, window, sinks, whether to encode with dt_encode_whole) */
-/* (pair, list of conversations {turn, .., system =}, template or nil, date or nil (today)) -> list of texts, the end of
- * an answer, name of the template */
+int driver_pair_prefix(lua_State *L); /* (pair, text or list of ids, window, sinks) */
+/* (pair, list of messages as JSON, {template =, variables = JSON, think =, raw =, date =}, all of which may be nil) ->
+ * list of lists of ids, what answers depend on (driver_chat_options), the template's name */
 int driver_pair_conversations(lua_State *L);
 int driver_pair_policy(lua_State *L);        /* (pair, options) -> table | nil, kind, message, file, line */
 int driver_pair_set_costs(lua_State *L);     /* (pair, "learn", "table" or the JSON of a table) */

@@ -61,34 +61,12 @@ static dtl_request read_request(lua_State *L, const pair_object *pair) {
   request.context = pair->context, request.memory = pair->memory, request.corpus = pair->corpus;
   request.interrupt = driver_interrupt(L);
   if (!request.seq.max_tokens) request.seq.max_tokens = TOKENS;
-  lua_getfield(L, 2, "answer_end"); /* stays on the stack */
-  request.seq.end = lua_tostring(L, -1);
+  lua_getfield(L, 2, "chat"); /* stays on the stack */
+  driver_chat_options(L, &request.seq);
   return request;
 }
 
-/* Replaces the list of token ids on top of the stack by a userdata. */
-static void read_ids(lua_State *L, dtl_prompt *prompt) {
-  prompt->n_ids = (int)luaL_len(L, -1);
-  int32_t *ids = lua_newuserdatauv(L, sizeof *ids * (size_t)(prompt->n_ids + 1), 0);
-  for (int i = 0; i < prompt->n_ids; i++) {
-    lua_rawgeti(L, -2, i + 1);
-    lua_Integer id = luaL_checkinteger(L, -1);
-    ids[i] = id < 0 || id > INT32_MAX ? -1 : (int32_t)id;
-    lua_pop(L, 1);
-  }
-  prompt->ids = ids;
-  lua_replace(L, -2);
-}
-
-static bool is_ids(lua_State *L) {
-  if (!lua_istable(L, -1)) return false;
-  bool is = lua_rawgeti(L, -1, 1) == LUA_TNUMBER;
-  lua_pop(L, 1);
-  return is;
-}
-
-/* Reads the prompt on top of the stack: a text, a prefix, ids, or {text}, a text that is encoded by dt_encode_whole;
- * such a text replaces its table. */
+/* Reads the prompt on top of the stack: a text, a prefix, or a list of ids, which is replaced by a userdata. */
 static dtl_prompt read_prompt(lua_State *L, const pair_object *pair) {
   dtl_prompt prompt = {0};
   prefix_object *prefix = luaL_testudata(L, -1, PREFIX_TYPE);
@@ -96,14 +74,10 @@ static dtl_prompt read_prompt(lua_State *L, const pair_object *pair) {
     if (!prefix->prefix) luaL_error(L, "generate: the prompt is a closed prefix");
     if (prefix->owner != pair) luaL_error(L, "generate: the prompt is a prefix of another pair");
     prompt.prefix = prefix->prefix;
-  } else if (is_ids(L)) {
-    read_ids(L, &prompt);
+  } else if (lua_istable(L, -1)) {
+    prompt.ids = driver_ids(L, -1, &prompt.n_ids);
+    lua_replace(L, -2);
   } else {
-    prompt.whole = lua_istable(L, -1);
-    if (prompt.whole) {
-      lua_rawgeti(L, -1, 1);
-      lua_replace(L, -2);
-    }
     prompt.text = luaL_checklstring(L, -1, &prompt.len);
   }
   return prompt;

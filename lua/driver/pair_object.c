@@ -254,9 +254,11 @@ int driver_pair_decode(lua_State *L) {
 int driver_pair_prefix(lua_State *L) {
   driver_check_interrupt(L);
   pair_object *p = driver_pair(L, 1);
-  size_t len;
-  const char *text = luaL_checklstring(L, 2, &len);
-  bool whole = lua_toboolean(L, 5);
+  size_t len = 0;
+  int n_given = 0;
+  const bool is_text = !lua_istable(L, 2);
+  const char *text = is_text ? luaL_checklstring(L, 2, &len) : NULL;
+  const int32_t *given = is_text ? NULL : driver_ids(L, 2, &n_given); /* stays on the stack */
   prefix_object *prefix = lua_newuserdatauv(L, sizeof *prefix, 1);
   *prefix = (prefix_object){.owner = p};
   luaL_setmetatable(L, PREFIX_TYPE);
@@ -271,11 +273,11 @@ int driver_pair_prefix(lua_State *L) {
   dt_seq_options seq = {.max_tokens = -1};
   dt_session *session = NULL;
   int32_t *ids = NULL;
-  int n;
+  int n = n_given;
   dt_error engine;
-  dt_status status = (whole ? dt_encode_whole : dt_encode)(p->pair, text, len, &ids, &n, &engine);
+  dt_status status = is_text ? dt_encode(p->pair, text, len, &ids, &n, &engine) : DT_OK;
   if (!status) status = dt_session_open(p->pair, &options, &session, &engine);
-  if (!status) status = dt_seq_start(session, 0, ids, n, &seq, &engine);
+  if (!status) status = dt_seq_start(session, 0, is_text ? ids : given, n, &seq, &engine);
   if (!status) status = dt_prefix_take(session, 0, &prefix->prefix, &engine);
   free(ids);
   dt_session_close(session);

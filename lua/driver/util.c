@@ -43,6 +43,19 @@ int driver_int(lua_State *L, int i, const char *what, int fallback) {
   return (int)value;
 }
 
+const int32_t *driver_ids(lua_State *L, int i, int *n) {
+  const int list = lua_absindex(L, i);
+  *n = (int)luaL_len(L, list);
+  int32_t *ids = lua_newuserdatauv(L, sizeof *ids * (size_t)(*n + 1), 0);
+  for (int k = 0; k < *n; k++) {
+    lua_rawgeti(L, list, k + 1);
+    lua_Integer id = luaL_checkinteger(L, -1);
+    ids[k] = id < 0 || id > INT32_MAX ? -1 : (int32_t)id;
+    lua_pop(L, 1);
+  }
+  return ids;
+}
+
 int driver_integer(lua_State *L, const char *key, int fallback) {
   lua_getfield(L, 2, key);
   int value = driver_int(L, -1, key, fallback);

@@ -226,26 +226,28 @@ pair.identity = core.identity
 -- The memory bandwidth of the pair's threads in bytes per second, measured now.
 pair.bandwidth = core.bandwidth
 
-local PREFIX = { window = true, sinks = true, template = true, date = true }
-local ends = setmetatable({}, { __mode = "k" }) -- prefix of a conversation -> the text that ends an answer
+local PREFIX = { window = true, sinks = true, template = true, template_set = true, template_raw = true, think = true,
+                 date = true }
+local answers = setmetatable({}, { __mode = "k" }) -- prefix of a conversation -> what answers depend on
 
 -- Runs the prompt pass and returns a prefix: a prompt for any number of generate calls with the same window and sinks.
--- text may be a list of messages, as for generate, with template and date.
+-- text may be a list of messages, as for generate, with the options for messages.
 function pair:prefix(text, t)
   t = options_table(t or {}, PREFIX, "prefix")
   check_integer("prefix: window", t.window, MOST)
   check_integer("prefix: sinks", t.sinks, MOST)
   if type(text) ~= "table" then return checked(core.prefix(self, text, t.window, t.sinks)) end
-  local prompts, last, message = chat.prompts(self, { text }, t, "prefix", 2)
-  if not prompts then return nil, failed(last, message) end
-  local prefix, failure = checked(core.prefix(self, prompts[1][1], t.window, t.sinks, true))
-  if prefix then ends[prefix] = last end
+  local prompts, answer, message = chat.prompts(self, { text }, t, "prefix", 2)
+  if not prompts then return nil, failed(answer, message) end
+  local prefix, failure = checked(core.prefix(self, prompts[1], t.window, t.sinks))
+  if prefix then answers[prefix] = answer end
   return prefix, failure
 end
 
 local GENERATE = with_fields("generate", {
   policy = true, source = true, params = true, preset = true, prompt = true, on_text = true, trace = true, brief = true,
-  coupled = true, policy_seconds = true, messages = true, template = true, date = true, on_logprobs = true,
+  coupled = true, policy_seconds = true, messages = true, template = true, template_set = true, template_raw = true,
+  think = true, date = true, on_logprobs = true,
 })
 for _, name in ipairs { "answers", "slots", "uncoupled" } do GENERATE[name] = nil end -- only batches; coupled = false
 
@@ -258,7 +260,10 @@ local CHOICE = {
 
 local CHECKED = {
   { "trace", is_name, "a file's path" },
-  { "template", is_name, "a template's name" },
+  { "template", is_name, "a template's name or file" },
+  { "template_set", function(x) return type(x) == "table" end, "{NAME = VALUE, ...}" },
+  { "template_raw", is_flag, "true or false" },
+  { "think", is_name, "on, off or auto" },
   { "date", is_name, "a date as a text" },
   { "brief", is_flag, "true or false" },
   { "policy_seconds", function(x) return type(x) == "number" and x > 0 end, "a number above 0" },
@@ -300,12 +305,12 @@ function pair:policy(t)
   return info
 end
 
--- Calls `asked` with the prompts in the core's form and the text that ends an answer according to the template; or
--- returns nil and a failure.
+-- Adds the prompts to `asked`, in the core's form, and what answers to messages depend on; or returns nil and a
+-- failure.
 local function with_prompts(asked, self, prompts, t)
-  local list, last, message = chat.prompts(self, prompts, t, "generate", 3)
-  if not list then return nil, failed(last, message) end
-  asked.prompts, asked.answer_end = list, last or ends[prompts[1]]
+  local list, answer, message = chat.prompts(self, prompts, t, "generate", 3)
+  if not list then return nil, failed(answer, message) end
+  asked.prompts, asked.chat = list, answer or answers[prompts[1]]
   return asked
 end
 
@@ -327,8 +332,10 @@ end
 -- Generates a text. Returns the result (as in the JSON of --json; with brief = true without prompt_ids, tokens and
 -- text), or nil and a failure {kind=, message=, file=, line=, partial=}. prompt: a text, token ids, a prefix, or a list
 -- of messages (also as the option messages): { {role = "user", content = ".."}, .. } (dt.api.chat). The chat template
--- `template` (nil: the model's own) formats messages, with the date `date` (nil: today) if it shows one; the text then
--- ends where the answer ends.
+-- `template` (a name or file; nil: the model's own) writes messages, with the variables template_set = {NAME = VALUE},
+-- with reasoning on or off (think = "on" or "off"; nil: as the template does), with control tokens in messages if
+-- template_raw is true, and with the date `date` (2024-07-26; nil: today) if it shows one; the text then ends where the
+-- answer ends. If the last message is the assistant's, the text continues it.
 function pair:generate(t)
   t = options_table(t, GENERATE, "generate")
   if t.messages ~= nil and (t.prompt ~= nil or type(t.messages) ~= "table") then

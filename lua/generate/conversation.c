@@ -1,13 +1,64 @@
-/* Makes the text of a prompt from a conversation, with today's date. */
+/* Conversations as prompts: messages as JSON, and what a chat template adds to a request. */
+#include "files/fail.h"
+#include "files/json_text.h"
 #include "host.h"
 
-#include <time.h>
+#include <stdlib.h>
+#include <string.h>
 
-dt_status dtl_conversation(const dt_chat *chat, const dt_message *system, const dt_message *turns, const dt_role *roles,
-                           int n, const char *date, char **text, size_t *len, dt_error *err) {
-  char today[32];
-  struct tm day;
-  time_t now = time(NULL);
-  strftime(today, sizeof today, "%d %b %Y", localtime_r(&now, &day));
-  return dt_chat_text(chat, system, turns, roles, n, date ? date : today, text, len, err);
+char *dtl_messages_json(const dtl_message *messages, int n) {
+  json_text out = {0};
+  if (n < 0 || (n > 0 && !messages)) return NULL;
+  json_raw(&out, "[");
+  for (int i = 0; i < n; i++) {
+    const dtl_message *m = &messages[i];
+    json_raw(&out, i ? ",{\"role\":" : "{\"role\":");
+    json_string(&out, m->role, strlen(m->role));
+    json_raw(&out, ",\"content\":");
+    json_string(&out, m->text, m->len);
+    if (m->reasoning_len) {
+      json_raw(&out, ",\"reasoning_content\":");
+      json_string(&out, m->reasoning, m->reasoning_len);
+    }
+    json_raw(&out, "}");
+  }
+  json_raw(&out, "]");
+  return json_finish(&out);
+}
+
+/* Templates name this variable in one of two ways. */
+static const char thinks[] = "{\"enable_thinking\":true,\"thinking\":true}",
+                  answers[] = "{\"enable_thinking\":false,\"thinking\":false}";
+
+dt_status dtl_think(const dt_chat *chat, const char *think, const char **settings, dt_error *err) {
+  NEED(chat, "chat");
+  NEED(settings, "settings");
+  *settings = NULL;
+  if (!think || strcmp(think, "auto") == 0) return DT_OK;
+  const bool on = strcmp(think, "on") == 0;
+  if (!on && strcmp(think, "off") != 0)
+    return dt_fail(err, DT_EINPUT, "think '%.40s': expected on, off or auto", think);
+  if (!dt_chat_mentions(chat, "enable_thinking") && !dt_chat_mentions(chat, "thinking"))
+    return dt_fail(err, DT_EINPUT,
+                   "think %s: the chat template %.100s cannot turn reasoning on or off: it has no variable "
+                   "enable_thinking or thinking",
+                   think, dt_chat_name(chat));
+  *settings = on ? thinks : answers;
+  return DT_OK;
+}
+
+void dtl_chat_options(const dt_chat *chat, bool open, dt_seq_options *seq) {
+  if (!seq) return;
+  seq->end = dt_chat_end(chat);
+}
+
+dt_status dtl_encode_chat(const dt_pair *pair, const dt_chat *chat, const dt_conversation *conversation, int32_t **ids,
+                          int *n, bool *open, dt_error *err) {
+  NEED(open, "open");
+  dt_chat_prompt prompt = {0};
+  dt_status status = dt_chat_write(chat, conversation, &prompt, err);
+  if (!status) status = dt_encode_chat(pair, &prompt, ids, n, err);
+  *open = prompt.open;
+  dt_chat_prompt_free(&prompt);
+  return status;
 }

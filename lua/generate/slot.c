@@ -164,7 +164,7 @@ static const char *finish_name(dt_finish finish) {
 }
 
 dt_status prompt_ids(const dt_pair *pair, const dtl_prompt *p, int32_t **ids, int *n, dt_error *err) {
-  if (!p->ids) return (p->whole ? dt_encode_whole : dt_encode)(pair, p->text, p->len, ids, n, err);
+  if (!p->ids) return dt_encode(pair, p->text, p->len, ids, n, err);
   if (p->n_ids < 0) return dtl_fail(err, DT_EINPUT, "prompt: n_ids = %d is negative", p->n_ids);
   size_t bytes = sizeof **ids * (size_t)(*n = p->n_ids);
   *ids = malloc(bytes + 1);

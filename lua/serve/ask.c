@@ -1,7 +1,7 @@
 /* Reads requests: see ask.h. The fields are in one table. */
 #include "serve/ask.h"
 #include "serve/body.h"
-#include "serve/messages.h"
+#include "serve/conversation.h"
 #include "serve/others.h"
 #include "serve/policies.h"
 #include "serve/raw.h"
@@ -86,11 +86,11 @@ static bool add_prompt(reading *r, int32_t *ids, int n) {
   return true;
 }
 
-static bool add_text(reading *r, const char *text, size_t len, bool is_whole) {
+static bool add_text(reading *r, const char *text, size_t len) {
   int32_t *ids;
   int n;
   dt_error err;
-  if ((is_whole ? dt_encode_whole : dt_encode)(r->server->pair, text, len, &ids, &n, &err)) return failed(r, &err);
+  if (dt_encode(r->server->pair, text, len, &ids, &n, &err)) return failed(r, &err);
   return add_prompt(r, ids, n);
 }
 
@@ -115,14 +115,14 @@ static bool read_prompt(reading *r, const cJSON *v) {
   const cJSON *first = cJSON_GetArrayItem(v, 0), *one;
   char place[32];
   int i = 0;
-  if (cJSON_IsString(v)) return add_text(r, v->valuestring, strlen(v->valuestring), false);
+  if (cJSON_IsString(v)) return add_text(r, v->valuestring, strlen(v->valuestring));
   if (!cJSON_IsArray(v) || !first) return wrong(r, "a text, a list of ids, or a list of either that is not empty");
   if (cJSON_IsNumber(first)) return add_ids(r, name, v);
   if (cJSON_GetArraySize(v) > ASK_TEXTS) return wrong(r, "at most 128 prompts");
   cJSON_ArrayForEach(one, v) {
     snprintf(place, sizeof place, "%s[%d]", name, i++);
     r->name = place;
-    if (cJSON_IsString(one)  ? !add_text(r, one->valuestring, strlen(one->valuestring), false)
+    if (cJSON_IsString(one)  ? !add_text(r, one->valuestring, strlen(one->valuestring))
         : cJSON_IsArray(one) ? !add_ids(r, place, one)
                              : !wrong(r, "a text, or a list of ids"))
       return false;
@@ -131,19 +131,24 @@ static bool read_prompt(reading *r, const cJSON *v) {
   return true;
 }
 
-bool ask_conversation(const ask_server *server, const cJSON *messages, char **text, size_t *len, refusal *why) {
-  if (server->chat) return messages_text(server->chat, messages, text, len, why);
-  *why = refusal_say(400, INVALID, "%s", server->no_chat);
-  return false;
+/* Reads all members that describe the conversation, of which one is `messages`. */
+static bool read_messages(reading *r, const cJSON *v) {
+  dt_chat_prompt prompt = {0};
+  int32_t *ids;
+  int n;
+  dt_error err;
+  (void)v;
+  if (!conversation_write(r->server, r->a->body, r->body, &prompt, r->why)) return false;
+  bool fine = done(r, dt_encode_chat(r->server->pair, &prompt, &ids, &n, &err), &err) && add_prompt(r, ids, n);
+  r->a->open = prompt.open;
+  dt_chat_prompt_free(&prompt);
+  return fine;
 }
 
-static bool read_messages(reading *r, const cJSON *v) {
-  char *text;
-  size_t len;
-  if (!ask_conversation(r->server, v, &text, &len, r->why)) return false;
-  bool fine = add_text(r, text, len, true);
-  free(text);
-  return fine;
+/* conversation_write reads it. */
+static bool read_with_messages(reading *r, const cJSON *v) {
+  (void)r, (void)v;
+  return true;
 }
 
 /* ---- other fields ------------------------------------------------------------------------------------------------ */
@@ -321,16 +326,6 @@ static bool read_stream_options(reading *r, const cJSON *v) {
   return others_pass_all(v, taken, "stream_options.", IN_STREAM, r->why);
 }
 
-/* Only the layout of gpt-oss states how much to reason, and it states "medium". With other layouts the field changes
- * nothing. */
-static bool read_effort(reading *r, const cJSON *v) {
-  const char *effort = cJSON_GetStringValue(v);
-  const char *layout = dt_chat_name(r->server->chat);
-  if (!effort) return wrong(r, "a text");
-  return !layout || strcmp(layout, "harmony") != 0 || strcmp(effort, "medium") == 0 ||
-         wrong(r, "medium, the only effort that this model's template supports");
-}
-
 const char *ask_model(const ask_server *server, const char *name) {
   for (int i = 0; i < server->n_models; i++)
     if (strcmp(server->models[i], name) == 0) return server->models[i];
@@ -438,7 +433,11 @@ static const struct {
     {"json_schema", IN_BODY, 0, read_schema},
     {"response_format", IN_BODY, 0, read_format},
     {"reasoning_format", IN_CHAT, 0, read_reasoning},
-    {"reasoning_effort", IN_CHAT, 0, read_effort},
+    {"documents", IN_CHAT, 0, read_with_messages},
+    {"chat_template_kwargs", IN_CHAT, 0, read_with_messages},
+    {"reasoning_effort", IN_CHAT, 0, read_with_messages},
+    {"continue_final_message", IN_CHAT, 0, read_with_messages},
+    {"add_generation_prompt", IN_CHAT, 0, read_with_messages},
     {"cache_prompt", IN_BODY, offsetof(ask, cached), NULL},
     {"stream", IN_BODY, offsetof(ask, stream), NULL},
     {"stream_options", IN_BODY, 0, read_stream_options},
@@ -515,7 +514,7 @@ static bool check_all(reading *r) {
   if (a->echo && a->stream) return wrong(r, "stream to be false");
   if (a->echo && logprobs->wanted && q->answers > 1) return wrong(r, "n = 1 together with logprobs");
   logprobs->prompt = a->echo && logprobs->wanted;
-  if (a->is_chat) q->seq.end = dt_chat_end(r->server->chat);
+  if (a->is_chat) dtl_chat_options(r->server->chat, a->open, &q->seq);
   if (q->answers > ASK_TEXTS || a->n_prompts * q->answers > ASK_TEXTS) {
     r->name = "n";
     return wrong(r, "at most 128 answers to all prompts");

@@ -13,8 +13,11 @@ enum { ASK_SECRETS = 4 };
 /* What the server was started with. It does not change. */
 typedef struct {
   dt_pair *pair;
-  const dt_chat *chat;       /* the layout of conversations; NULL: there is none, */
-  const char *no_chat;       /* for this reason */
+  const dt_chat *chat;     /* the chat template; NULL: there is none, */
+  const char *no_chat;     /* for this reason */
+  const char *settings[2]; /* [n_settings] objects of its variables, of all requests */
+  int n_settings;
+  bool template_raw;         /* messages may contain control tokens */
   const dtl_policy *policy;  /* for requests that name no policy */
   dtl_request defaults;      /* defaults of requests: options of sequences, memory, corpus */
   const char *const *models; /* [n_models] names of the model for clients */
@@ -33,6 +36,7 @@ typedef struct {
   bool cached;    /* use the prefix cache and add to it */
   bool trace;     /* send a trace of each iteration */
   bool whole;     /* leave reasoning in the text, with its marks */
+  bool open;      /* the answer begins inside reasoning */
   bool no_tokens; /* generate nothing; only the prompt's log-probabilities are wanted */
   int n_prompts;
   struct ask_prompt {
@@ -53,8 +57,5 @@ void ask_free(ask *a);
 
 /* Returns the model's name that equals `name`, or its first name. */
 const char *ask_model(const ask_server *server, const char *name);
-
-/* Writes the `messages` of a request as a prompt that ends where the answer begins. *text is malloc'd. */
-bool ask_conversation(const ask_server *server, const cJSON *messages, char **text, size_t *len, refusal *why);
 
 #endif

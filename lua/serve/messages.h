@@ -1,4 +1,4 @@
-/* Turns the messages of a chat request into a conversation. */
+/* Checks the messages of a chat request before a template sees them. */
 #ifndef SERVE_MESSAGES_H
 #define SERVE_MESSAGES_H
 
@@ -6,8 +6,8 @@
 
 #include <cJSON.h>
 
-/* Writes a list of messages as a prompt that ends where the answer begins. *text is malloc'd. False: *why names the
- * message that is wrong. */
-bool messages_text(const dt_chat *chat, const cJSON *messages, char **text, size_t *len, refusal *why);
+/* Returns whether this is a list of messages whose members are known. False: *why names the one that is wrong. Roles
+ * and their order are left to the template. */
+bool messages_check(const cJSON *messages, refusal *why);
 
 #endif

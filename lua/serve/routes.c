@@ -1,5 +1,6 @@
 /* The routes: one table. See http.h. */
 #include "serve/body.h"
+#include "serve/conversation.h"
 #include "serve/drawing.h"
 #include "serve/http.h"
 #include "serve/others.h"
@@ -32,6 +33,16 @@ static void find_secrets(ask_server *s, const dt_pair_info *info) {
   for (int i = 1; i < ASK_SECRETS; i++) s->secrets[i] = (refusal_secret){folder_of(paths[i - 1]), ""};
 }
 
+/* The variables that the command line sets for all conversations. */
+static dt_status find_settings(ask_server *s, const serve_pair *what, dt_error *err) {
+  const char *think;
+  dt_status status = dtl_think(s->chat, what->think, &think, err);
+  if (status) return status;
+  if (what->variables) s->settings[s->n_settings++] = what->variables;
+  if (think) s->settings[s->n_settings++] = think;
+  return DT_OK;
+}
+
 dt_status routes_open(const serve_options *o, const serve_pair *what, routes **out, dt_error *err) {
   routes *r = calloc(1, sizeof *r);
   dt_error no_chat;
@@ -43,6 +54,7 @@ dt_status routes_open(const serve_options *o, const serve_pair *what, routes **o
   r->server = (ask_server){.pair = what->pair,
                            .chat = r->chat,
                            .no_chat = r->no_chat,
+                           .template_raw = what->template_raw,
                            .policy = what->policy,
                            .defaults = what->defaults,
                            .models = what->models,
@@ -54,6 +66,7 @@ dt_status routes_open(const serve_options *o, const serve_pair *what, routes **o
   r->slots = o->slots;
   work_options how = {&r->server, o->slots, o->queue, o->seconds, what->learned, o->prefix_cache_bytes};
   dt_status status = what->chat && !r->chat ? dt_fail(err, DT_EINPUT, "%s", no_chat.message) : DT_OK;
+  if (!status && r->chat) status = find_settings(&r->server, what, err);
   if (!status && !(r->drawing = drawing_open())) status = dt_fail_memory(err, "the drawing of traces", 0);
   if (!status) status = work_open(&how, &r->work, err);
   if (status)
@@ -134,7 +147,7 @@ static bool run_props(routes *r, const char *body, size_t len, route_answer *out
              r->server.context, (double)r->server.defaults.seq.sampling.temp, r->slots);
   answer_text(&out->text, "\"model_alias\":", r->server.models[0]);
   answer_text(&out->text, ",\"build_info\":", dt_version());
-  answer_text(&out->text, ",\"chat_template\":", r->chat ? dt_chat_name(r->chat) : NULL);
+  answer_text(&out->text, ",\"chat_template\":", r->chat ? dt_chat_text(r->chat) : NULL);
   answer_text(&out->text, ",\"dtrun\":{\"policy\":", dtl_policy_describe(r->server.policy)->name);
   answer_text(&out->text, ",\"backend\":", info.backend);
   answer_put(&out->text, ",\"draft\":%s,\"threads\":%d}}", info.draft.path ? "true" : "false", info.threads);
@@ -196,18 +209,25 @@ static bool run_detokenize(routes *r, const char *body, size_t len, route_answer
 }
 
 static bool run_template(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
-  static const char *const taken[] = {"messages", NULL};
-  cJSON *root = object_of(body, len, taken, why);
-  char *text;
-  size_t text_len;
+  static const char *const taken[] = {"messages",
+                                      "documents",
+                                      "chat_template_kwargs",
+                                      "reasoning_effort",
+                                      "continue_final_message",
+                                      "add_generation_prompt",
+                                      NULL};
+  cJSON *root;
+  raw_json object = {body, len};
+  dt_chat_prompt prompt = {0};
+  if (!body_read(&object, &root, why)) return false;
   bool fine =
-      root && ask_conversation(&r->server, cJSON_GetObjectItemCaseSensitive(root, "messages"), &text, &text_len, why);
+      others_pass_all(root, taken, "", IN_TOKENS, why) && conversation_write(&r->server, root, object, &prompt, why);
   cJSON_Delete(root);
   if (!fine) return false;
   json_raw(&out->text, "{\"prompt\":");
-  json_string(&out->text, text, text_len);
+  json_string(&out->text, prompt.text, prompt.len);
   json_raw(&out->text, "}");
-  free(text);
+  dt_chat_prompt_free(&prompt);
   return true;
 }
 

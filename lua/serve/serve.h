@@ -26,7 +26,10 @@ typedef struct {
   dt_pair *pair;
   const char *const *models; /* [n_models] names of the model for clients, at least one */
   int n_models;
-  const char *chat;         /* name of the layout of conversations; NULL: the target's own */
+  const char *chat;         /* name or file of the chat template; NULL: the target's own */
+  const char *think;        /* of conversations: on, off, or NULL (dtl_think) */
+  const char *variables;    /* a JSON object of variables of the template; NULL: none */
+  bool template_raw;        /* messages may contain control tokens */
   const dtl_policy *policy; /* for requests that name no policy */
   /* Defaults for what requests leave out: the options of sequences, except stop strings, biases and a grammar; memory,
    * corpus and begin_line. */

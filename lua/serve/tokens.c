@@ -51,11 +51,18 @@ bool tokens_of_text(const ask_server *server, const cJSON *body, json_text *out,
   if (!others_pass_all(body, taken, "", IN_TOKENS, why) || !read_flag(body, "add_special", &begins, why) ||
       !read_flag(body, "parse_special", &special, why) || !read_flag(body, "with_pieces", &pieces, why))
     return false;
-  if (!text || !special) {
-    *why = refusal_say(400, INVALID, text ? "parse_special: only true is supported" : "content: expected a text");
+  if (!text || (begins && !special)) {
+    *why = refusal_say(400, INVALID,
+                       text ? "parse_special: false is not supported with add_special" : "content: expected a text");
     return false;
   }
-  if ((begins ? dt_encode : dt_encode_whole)(server->pair, text, strlen(text), &ids, &n, &err)) {
+  /* As text of a conversation that comes from a message, or as a prompt. */
+  dt_range all = {0, strlen(text)};
+  const dt_chat_prompt plain = {.text = (char *)text, .len = all.end, .plain = &all, .n_plain = all.end > 0};
+  dt_status status = !special ? dt_encode_chat(server->pair, &plain, &ids, &n, &err)
+                     : begins ? dt_encode(server->pair, text, all.end, &ids, &n, &err)
+                              : dt_encode_whole(server->pair, text, all.end, &ids, &n, &err);
+  if (status) {
     *why = refusal_of(&err);
     return false;
   }

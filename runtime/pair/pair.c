@@ -111,7 +111,7 @@ static void add_ends(const model *m, const tok *tokenizer, int32_t *eos, int *n_
   }
 }
 
-static dt_status mark_text(const dt_pair *p, const dt_message *text, bool *marked, int vocab, dt_error *err) {
+static dt_status mark_text(const dt_pair *p, const dt_text *text, bool *marked, int vocab, dt_error *err) {
   int32_t *ids = NULL;
   int n = 0;
   dt_status s = tok_encode(p->tokenizer, text->text, text->len, true, &ids, &n, err);
@@ -135,7 +135,7 @@ static dt_status find_draft_ids(const dt_pair *p, const dt_draft_vocab *v, int v
   for (int i = 0; !s && i < v->n_ids; i++) marked[v->ids[i]] = true;
   for (int i = 0; !s && i < p->n_eos; i++)
     if (p->eos[i] < vocab) marked[p->eos[i]] = true;
-  if (!s && v->text) s = mark_text(p, &(dt_message){v->text, strlen(v->text)}, marked, vocab, err);
+  if (!s && v->text) s = mark_text(p, &(dt_text){v->text, strlen(v->text)}, marked, vocab, err);
   for (int i = 0; !s && i < v->n_texts; i++) s = mark_text(p, &v->texts[i], marked, vocab, err);
   *n = 0;
   for (int id = 0; !s && id < vocab; id++)
@@ -528,59 +528,6 @@ dt_status pair_gave_nan(dt_pair *p, int position, dt_error *err) {
 }
 
 double dt_pair_bandwidth(dt_pair *p) { return p ? p->ops->read_bandwidth(p->backend) : 0; }
-
-/* Encodes a scripted pair's text: ids in decimal, separated by blanks. */
-static dt_status encode_ids(const dt_pair *p, const char *text, size_t len, int32_t **ids, int *n, dt_error *err) {
-  char *copy = strndup(text, len), *at = copy, *end;
-  int32_t *list = malloc((len / 2 + 1) * sizeof *list);
-  dt_status s = copy && list ? DT_OK : dt_fail_memory(err, "a prompt", len);
-  for (*n = 0; !s && *(at += strspn(at, " \n")); at = end) {
-    long id = strtol(at, &end, 10);
-    if (end == at || id < 0 || id >= p->target_info.vocab)
-      s = dt_fail(err, DT_EINPUT, "a scripted pair reads ids 0..%d, not '%.20s'", p->target_info.vocab - 1, at);
-    else
-      list[(*n)++] = (int32_t)id;
-  }
-  free(copy);
-  if (s)
-    free(list);
-  else
-    *ids = list;
-  return s;
-}
-
-/* A tokenizer may have more ids than the model has rows. */
-static dt_status check_rows(const dt_pair *p, const int32_t *ids, int n, dt_error *err) {
-  for (int i = 0; i < n; i++)
-    if (ids[i] >= p->target_info.vocab) {
-      size_t len;
-      const char *bytes = tok_bytes(p->tokenizer, ids[i], false, &len);
-      return dt_fail(err, DT_EINPUT, "the text has token %d, '%.*s', but the vocabulary of %s has only %d", ids[i],
-                     (int)len, bytes, p->target_path, p->target_info.vocab);
-    }
-  return DT_OK;
-}
-
-static dt_status encode(const dt_pair *p, const char *text, size_t len, bool begin, int32_t **ids, int *n,
-                        dt_error *err) {
-  NEED(p, "pair");
-  NEED_TEXT(text, len, "text");
-  NEED(ids, "ids");
-  NEED(n, "n");
-  if (!text) text = "";
-  if (!p->tokenizer) return encode_ids(p, text, len, ids, n, err);
-  dt_status s = tok_encode(p->tokenizer, text, len, begin, ids, n, err);
-  if (!s && (s = check_rows(p, *ids, *n, err))) free(*ids);
-  return s;
-}
-
-dt_status dt_encode(const dt_pair *p, const char *text, size_t len, int32_t **ids, int *n, dt_error *err) {
-  return encode(p, text, len, true, ids, n, err);
-}
-
-dt_status dt_encode_whole(const dt_pair *p, const char *text, size_t len, int32_t **ids, int *n, dt_error *err) {
-  return encode(p, text, len, false, ids, n, err);
-}
 
 const char *pair_token_bytes(const dt_pair *p, int32_t id, bool first, char buffer[16], size_t *len) {
   if (p->tokenizer) return tok_bytes(p->tokenizer, id, first, len);

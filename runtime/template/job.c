@@ -86,7 +86,8 @@ void *tpl_grow(tpl_job *job, void *list, size_t n, size_t new_n, size_t item) {
 
 void tpl_charge(tpl_job *job, size_t steps) {
   job->steps += steps;
-  if (job->steps > TEMPLATE_STEPS) tpl_fail(job, "more than %d steps", TEMPLATE_STEPS);
+  if (job->steps > TEMPLATE_STEPS + job->more_steps)
+    tpl_fail(job, "more than %zu steps", TEMPLATE_STEPS + job->more_steps);
 }
 
 void tpl_charge_bytes(tpl_job *job, size_t bytes) { tpl_charge(job, bytes >> 8); }

@@ -12,12 +12,12 @@
 typedef struct tpl_chunk tpl_chunk;
 
 typedef struct {
-  tpl_chunk *chunks; /* the newest first */
-  char *at, *end;    /* the free part of the newest chunk */
-  size_t used;       /* bytes of all chunks */
-  size_t steps;
-  int levels, line; /* line: of the template, being run or parsed; 0: none */
-  bool is_shared;   /* its results are shared by threads (a compiled template) */
+  tpl_chunk *chunks;        /* the newest first */
+  char *at, *end;           /* the free part of the newest chunk */
+  size_t used;              /* bytes of all chunks */
+  size_t steps, more_steps; /* more_steps: allowed beyond TEMPLATE_STEPS */
+  int levels, line;         /* line: of the template, being run or parsed; 0: none */
+  bool is_shared;           /* its results are shared by threads (a compiled template) */
   dt_error *err;
   dt_status status;
   jmp_buf failed;

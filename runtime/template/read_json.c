@@ -13,8 +13,8 @@ typedef struct {
 } reader;
 
 static _Noreturn void fail(const reader *x, const char *expected) {
-  tpl_fail(x->job, "%s: byte %zu of its JSON: expected %s", x->variable->name, (size_t)(x->at - x->variable->json) + 1,
-           expected);
+  tpl_fail(x->job, "%s: byte %zu of its JSON: expected %s", x->variable->name ? x->variable->name : "variables",
+           (size_t)(x->at - x->variable->json) + 1, expected);
 }
 
 static void skip_space(reader *x) {

@@ -44,7 +44,7 @@ static void mark(tpl_builder *b, size_t begin, size_t end) {
     b->marked = tpl_grow(b->job, b->marked, b->marked_capacity, wanted, sizeof *b->marked);
     b->marked_capacity = wanted;
   }
-  b->marked[b->n_marked++] = (template_range){begin, end};
+  b->marked[b->n_marked++] = (dt_range){begin, end};
 }
 
 static void reserve(tpl_builder *b, size_t n) {
@@ -107,7 +107,7 @@ void tpl_continue(tpl_builder *b, const tpl_string *s) {
   b->bytes = (char *)s->bytes; /* the bytes from s->len on belong to nobody */
   b->len = s->len;
   b->capacity = s->room->capacity;
-  b->marked = (template_range *)s->marked;
+  b->marked = (dt_range *)s->marked;
   b->n_marked = b->n_fixed = s->n_marked;
   b->marked_capacity = s->room->marked_capacity;
   s->room->used = SIZE_MAX;

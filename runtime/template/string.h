@@ -10,7 +10,7 @@ typedef struct tpl_room tpl_room; /* free bytes after a string, for a longer one
 typedef struct {
   const char *bytes; /* UTF-8 */
   size_t len;
-  const template_range *marked; /* [n_marked], in order, apart */
+  const dt_range *marked; /* [n_marked], in order, apart */
   size_t n_marked;
   bool safe;      /* Jinja's Markup: what is added to it is escaped as HTML */
   tpl_room *room; /* NULL: none */
@@ -20,7 +20,7 @@ typedef struct {
   tpl_job *job;
   char *bytes;
   size_t len, capacity;
-  template_range *marked;
+  dt_range *marked;
   size_t n_marked, marked_capacity;
   size_t n_fixed; /* of the marks: those of the string that is continued */
   size_t limit;   /* bytes; 0: only the job's memory limits it */

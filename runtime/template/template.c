@@ -49,7 +49,7 @@ void template_free(template *t) {
 
 static void copy_output(tpl_job *job, const tpl_builder *b, template_output *out) {
   char *text = malloc(b->len + 1);
-  template_range *marked = b->n_marked ? malloc(b->n_marked * sizeof *marked) : NULL;
+  dt_range *marked = b->n_marked ? malloc(b->n_marked * sizeof *marked) : NULL;
   if (!text || (b->n_marked && !marked)) {
     free(text);
     free(marked);
@@ -62,14 +62,27 @@ static void copy_output(tpl_job *job, const tpl_builder *b, template_output *out
   *out = (template_output){text, b->len, marked, b->n_marked};
 }
 
+/* Sets a variable, or the variables of an object. A later one replaces an earlier one of the same name. */
+static void set_variable(tpl_run *run, tpl_scope *scope, const template_variable *variable) {
+  tpl_job *job = &run->job;
+  tpl_value value = tpl_read_json(job, variable);
+  if (variable->name) {
+    tpl_scope_set(run, scope, tpl_text(job, variable->name), value);
+    return;
+  }
+  if (value.kind != TPL_DICT) tpl_fail_whole(job, "variables: expected a JSON object");
+  for (size_t i = 0; i < value.dict->n; i++)
+    tpl_scope_set(run, scope, value.dict->pairs[i].key.string, value.dict->pairs[i].value);
+}
+
 static dt_status render(tpl_run *run, const template *t, const template_variable *variables, int n,
                         template_output *out) {
   tpl_job *job = &run->job;
   tpl_builder b = {.job = job, .limit = TEMPLATE_OUTPUT};
   if (setjmp(job->failed)) return job->status;
+  for (int i = 0; i < n; i++) job->more_steps += TEMPLATE_BYTE_STEPS * variables[i].len;
   tpl_scope *scope = tpl_scope_new(run, NULL);
-  for (int i = 0; i < n; i++)
-    tpl_scope_set(run, scope, tpl_text(job, variables[i].name), tpl_read_json(job, &variables[i]));
+  for (int i = 0; i < n; i++) set_variable(run, scope, &variables[i]);
   run->out = &b;
   tpl_execute(run, tpl_scope_new(run, scope), t->body);
   copy_output(job, &b, out);
@@ -82,8 +95,7 @@ dt_status template_render(const template *t, const template_variable *variables,
   NEED(out, "out");
   NEED_LIST(variables, n, "variables");
   for (int i = 0; i < n; i++)
-    if (!variables[i].name || !variables[i].json)
-      return dt_fail(err, DT_EINPUT, "%s: variable %d is NULL", __func__, i);
+    if (!variables[i].json) return dt_fail(err, DT_EINPUT, "%s: variable %d is NULL", __func__, i);
   tpl_run run = {.job = {.err = err}, .tables = &tpl_functions, .now = now};
   dt_status status = render(&run, t, variables, n, out);
   tpl_job_free(&run.job);

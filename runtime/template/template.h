@@ -17,13 +17,16 @@
 #ifndef DT_TEMPLATE_H
 #define DT_TEMPLATE_H
 
+#include "system/range.h"
 #include "system/status.h"
 
-#include <stddef.h>
 #include <time.h>
 
-#define TEMPLATE_TEXT (1 << 20)    /* bytes of a template */
-#define TEMPLATE_STEPS (1 << 20)   /* of a rendering: expressions, statements, items, pieces of long texts */
+#define TEMPLATE_TEXT (1 << 20) /* bytes of a template */
+/* Steps of a rendering: expressions, statements, items, pieces of long texts. Each byte of the variables allows some
+ * more, because the conversation may be long. */
+#define TEMPLATE_STEPS (1 << 20)
+#define TEMPLATE_BYTE_STEPS 64
 #define TEMPLATE_LEVELS 64         /* of nesting: expressions, statements, calls of macros, values */
 #define TEMPLATE_MEMORY (64 << 20) /* bytes, of a compiled template and of a rendering, the output included */
 #define TEMPLATE_OUTPUT (16 << 20) /* bytes */
@@ -39,20 +42,16 @@ void template_free(template *t); /* NULL is allowed, here and below */
 typedef enum { TEMPLATE_OWN, TEMPLATE_REQUEST, TEMPLATE_MESSAGES } template_origin;
 
 typedef struct {
-  const char *name;
+  const char *name; /* NULL: json is an object, each of whose members is a variable */
   const char *json; /* UTF-8; numbers without a point or an exponent are integers, as in Python */
   size_t len;
   template_origin origin;
 } template_variable;
 
 typedef struct {
-  size_t begin, end;
-} template_range;
-
-typedef struct {
   char *text; /* malloc'd, NUL-terminated */
   size_t len;
-  template_range *marked; /* [n_marked], in order, apart; malloc'd */
+  dt_range *marked; /* [n_marked], in order, apart; malloc'd */
   size_t n_marked;
 } template_output;
 

@@ -77,11 +77,21 @@ static bool is_single_word(const char *s, size_t n, size_t from, size_t to) {
          !(to < n && char_is_word(character_at(s, n, to, &len)));
 }
 
-bool added_next(const added_tokens *set, const char *s, size_t n, added_match *m) {
+/* How many bytes from `at` on a token may have: up to the next plain range. 0: the byte is plain. */
+static size_t reach(const added_text *text, size_t at, added_match *m) {
+  while (m->range < text->n_plain && text->plain[m->range].end <= at) m->range++;
+  size_t end = m->range < text->n_plain ? text->plain[m->range].begin : text->n;
+  return end > at ? end - at : 0;
+}
+
+bool added_next(const added_tokens *set, const added_text *text, added_match *m) {
+  const char *s = text->bytes;
+  const size_t n = text->n;
   if (set->n == 0) return false;
   for (size_t i = m->search, len; i < n; i += len) {
     added_token token = {.id = -1};
-    len = set->first[(unsigned char)s[i]] ? longest_at(set, s + i, n - i, &token) : 0;
+    const size_t most = set->first[(unsigned char)s[i]] ? reach(text, i, m) : 0;
+    len = most ? longest_at(set, s + i, most, &token) : 0;
     size_t from = i, to = i + len, space;
     if (len == 0) len = 1;
     if (token.id < 0 || (token.single_word && !is_single_word(s, n, from, to))) continue;

@@ -3,6 +3,7 @@
 #ifndef DT_ADDED_TOKENS_H
 #define DT_ADDED_TOKENS_H
 
+#include "system/range.h"
 #include "system/status.h"
 
 #include <stdbool.h>
@@ -31,14 +32,23 @@ typedef struct {
 dt_status added_insert(added_tokens *set, const char *string, size_t len, added_token token, dt_error *err);
 void added_free(added_tokens *set);
 
+/* A text in which tokens are searched for. */
+typedef struct {
+  const char *bytes;
+  size_t n;
+  const dt_range *plain; /* [n_plain], in order, apart: a token that would include a byte of these is not a match */
+  size_t n_plain;
+} added_text;
+
 typedef struct {
   size_t from, to; /* the match, including the white space that belongs to it */
   int32_t id;
   size_t search; /* where the search for the next match begins */
+  size_t range;  /* the first of text.plain that does not end before it */
 } added_match;
 
-/* Finds the next match after *m (zeroed: the first one) in a text of n bytes. False: there is none. If a match includes
- * white space, it may begin before the previous m->to, as in Hugging Face. */
-bool added_next(const added_tokens *set, const char *s, size_t n, added_match *m);
+/* Finds the next match after *m (zeroed: the first one). False: there is none. If a match includes white space, it may
+ * begin before the previous m->to, as in Hugging Face; this white space may be plain. */
+bool added_next(const added_tokens *set, const added_text *text, added_match *m);
 
 #endif

@@ -9,6 +9,7 @@
 #ifndef DT_TOKENIZER_H
 #define DT_TOKENIZER_H
 
+#include "system/range.h"
 #include "system/status.h"
 
 #include <stdbool.h>
@@ -26,6 +27,12 @@ void tok_close(tok *t); /* NULL is allowed */
  * token before every text (bos), it is added, unless the text begins with it. *ids is malloc'd (never NULL on success);
  * the caller frees it. */
 dt_status tok_encode(const tok *t, const char *text, size_t len, bool begin, int32_t **ids, int *n, dt_error *err);
+
+/* The same without `begin`, for a text with plain parts (plain[n_plain], in order, apart): an added token that would
+ * include one of their bytes is not recognized, so that these parts become ordinary tokens. The text must be UTF-8 if
+ * it has plain parts. */
+dt_status tok_encode_plain(const tok *t, const char *text, size_t len, const dt_range *plain, size_t n_plain,
+                           int32_t **ids, int *n, dt_error *err);
 
 /* Returns the bytes of one token, as the first or as a later token of a text; the bytes of several tokens are
  * concatenated. They are owned by the tokenizer, not NUL-terminated, and may be only a part of a character. An id

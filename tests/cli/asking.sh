@@ -88,12 +88,12 @@ it_makes_the_texts_of_the_command_line() {
 it_answers_to_the_template_of_the_model() {
   mkdir model
   cp "$models"/mini-target/* model/
-  echo "{{'<|im_start|>'}}" >model/chat_template.jinja
+  echo "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}" >model/chat_template.jinja
   make_questions 2
   of_command_line --chat -m model --draft "$models/mini-draft" >expected
   succeeds "${sweep[@]}" --chat -m model --draft "$models/mini-draft" --prompts p.jsonl -n 12 --out o.jsonl
   hashes o.jsonl | cmp -s expected - || fail 'another text'
-  grep -q '"chat": "chatml"' o.jsonl || fail 'the template is not named'
+  grep -q '"chat": "chat_template.jinja"' o.jsonl || fail 'the template is not named'
 }
 it_tells_the_same_date_on_every_day() {
   make_questions 1
@@ -163,7 +163,7 @@ it_sweeps_a_real_chat_model() {
     succeeds run sweep prompt_lookup --chat -m "$model" --draft none --prompts p.jsonl -n 12 --repeats 1 --warmup 0 --out o.jsonl $parallel
     hashes o.jsonl | cmp -s expected - || fail "another text: $parallel"
   done
-  grep -q '"chat": "chatml"' o.jsonl || fail 'the template is not named'
+  grep -q '"chat": "tokenizer.chat_template"' o.jsonl || fail 'the template is not named'
 }
 
 run_tests

@@ -19,7 +19,7 @@ it_reads_the_template_of_the_model() {
   mkdir model
   cp "$models"/mini-target/* model/
   refuses 2 'model has no chat template: give --template NAME' ar --chat -m model -p hi
-  local chatml="{% for m in messages %}{{'<|im_start|>' + m['role'] + '\\\\n' + m['content'] + '<|im_end|>\\\\n'}}{% endfor %}"
+  local chatml="{% for m in messages %}{{'<|im_start|>' + m['role'] + '\\\\n' + m['content'] + '<|im_end|>\\\\n'}}{% endfor %}{{'<|im_start|>assistant\\\\n'}}"
   succeeds ar --template chatml -m model -p hi -n 20 -q
   mv stdout expected
   echo "{\"chat_template\": \"$chatml\"}" >model/tokenizer_config.json
@@ -28,9 +28,13 @@ it_reads_the_template_of_the_model() {
   echo "{\"chat_template\": [{\"name\": \"tool\", \"template\": \"x\"}, {\"name\": \"default\", \"template\": \"$chatml\"}]}" >model/tokenizer_config.json
   succeeds ar --chat -m model -p hi -n 20 -q
   same_text expected stdout
-  echo '{{ unknown }}' >model/chat_template.jinja # takes precedence over the other file
-  refuses 2 'model: its chat template is unknown: give --template NAME \(phi4, ' ar --chat -m model -p hi
-  echo "{{'<|im_start|>'}}" >model/chat_template.jinja
+  echo '{{ messages[0].contents.text }}' >model/chat_template.jinja # takes precedence over the other file
+  refuses 2 'chat template chat_template.jinja, line 1: ' ar --chat -m model -p hi
+  echo '{% if %}' >model/chat_template.jinja
+  refuses 2 'model: chat template chat_template.jinja, line 1: .*; --template NAME or FILE uses another one' ar --chat -m model -p hi
+  echo "{{ raise_exception('No, ' + messages[0].role) }}" >model/chat_template.jinja
+  refuses 2 '^dtrun: No, user$' ar --chat -m model -p hi
+  printf %b "$chatml" >model/chat_template.jinja
   succeeds ar --chat -m model -p hi -n 20 -q
   same_text expected stdout
   head -c 1048577 /dev/zero | tr '\0' x >model/chat_template.jinja
@@ -60,7 +64,7 @@ it_says_that_there_is_no_template_before_it_loads() {
 make_chat_model() {
   mkdir model
   cp "$models"/mini-target/* model/
-  echo "{{'<|im_start|>'}}" >model/chat_template.jinja
+  echo "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}" >model/chat_template.jinja
 }
 it_says_that_chat_asks_a_question() {
   make_chat_model
@@ -92,8 +96,11 @@ it_reads_the_template_of_a_gguf_file() {
   "$dtrun" run "$source_dir/tests/cli/result.lua" r.json finish_reason=eos || fail 'the end of the answer'
 }
 it_refuses_templates_and_options_that_do_not_fit() {
-  refuses 2 "no chat template 'alpaca'; available: phi4, smollm3, chatml, llama2, " ar --template alpaca -p hi
-  refuses 2 'the chat template mistral does not allow a system text' ar --template mistral --system x -p hi
+  refuses 2 "no chat template 'alpaca': expected a file or one of: chatml, deepseek-r1, " ar --template alpaca -p hi
+  refuses 2 'this chat template does not support a system message' ar --template mistral --system x -p hi
+  refuses 2 'think off: the chat template chatml cannot turn reasoning on or off' ar --template chatml --think off -p hi
+  refuses 2 'think no: expected on, off or auto|think .no.: expected on, off or auto' ar --template chatml --think no -p hi
+  refuses 2 "--template-set 'x': expected NAME=VALUE" ar --template chatml --template-set x -p hi
   refuses 2 'chat does not take --prompt, --text and --prompts: questions are typed' chat --template chatml -p hi
   refuses 2 'chat does not take --json' chat --template chatml --json r.json
   refuses 2 'mini-target has no chat template' chat
@@ -200,7 +207,7 @@ it_takes_another_system_text() {
   "$dtrun" ar --template chatml --system 'Be brief.' -p 'Hello there' -n 9 -q >expected || fail ar
   [ "$(answers c.json 2)" = "$(cat expected)" ] || fail 'not the answer with that system text'
   printf '%s\n' '/system Be brief.' 'Hello there' '/save d.json' | succeeds chat ar --template mistral -n 2 -q
-  says_in_one_line 'the chat template mistral does not allow a system text'
+  says_in_one_line 'this chat template does not support a system message'
   [ "$(answers d.json)" -eq 2 ] || fail 'a system text that was refused'
 }
 it_forgets_under_both_names_and_ends_under_all() {
@@ -298,7 +305,7 @@ it_dims_reasoning() {
   [ "$(grep -A 2 -x 'ab cd' screen.txt | tr -d '\n')" = 'ab cdef gh' ] || fail 'no blank line between'
   keys '/save c.json' Enter /quit Enter
   sees 'left with 0'
-  [ "$(answers c.json 2)" = $'<think>\nab cd\n</think>\n\nef gh' ] || fail 'saved without its reasoning'
+  [ "$(answers c.json 2)" = 'ef gh' ] && grep -q '"reasoning_content":[[:space:]]*"ab cd"' c.json || fail 'saved without its reasoning'
   printf '%s\n' "$thinks" 'Hello' | succeeds chat ar --template chatml -n 60 -q
   [ "$(cat stdout)" = $'<think>\nab cd\n</think>\n\nef gh' ] || fail 'through a pipe it is another text'
 }

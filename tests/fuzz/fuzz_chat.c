@@ -1,42 +1,48 @@
-/* Any bytes as a chat template, a NUL, a system text, a NUL and a message. If the template opens, the conversation that
- * it writes contains the message. */
+/* Any bytes as a chat template, a NUL, a JSON list of messages, a NUL and a JSON object of variables. What opens is
+ * asked for the conversation, and a message that a template writes keeps its marks in order. */
 #include "fuzz.h"
 
-#include "text/chat_layout.h"
+#include "chat/chat.h"
 
-/* Takes the bytes up to the next NUL. */
-static dt_message next(const uint8_t **bytes, size_t *size) {
+/* Copies the bytes up to the next NUL. */
+static char *next(const uint8_t **bytes, size_t *size) {
   const uint8_t *end = memchr(*bytes, 0, *size);
-  dt_message m = {(const char *)*bytes, end ? (size_t)(end - *bytes) : *size};
-  *size -= m.len + (end != NULL);
-  *bytes += m.len + (end != NULL);
-  return m;
+  size_t len = end ? (size_t)(end - *bytes) : *size;
+  char *text = strndup((const char *)*bytes, len);
+  *size -= len + (end != NULL);
+  *bytes += len + (end != NULL);
+  return text;
 }
 
-static void write_one(const dt_chat *chat, const dt_message *system, const dt_message *turns, int n) {
+static void write_one(const dt_chat *chat, const dt_conversation *q) {
   dt_error err;
-  char *text;
-  size_t len;
-  dt_status status = dt_chat_text(chat, system, turns, NULL, n, "05 Aug 2025", &text, &len, &err);
-  if (status == DT_EINPUT && system && strstr(err.message, "does not allow a system text")) return;
-  if (status || strlen(text) > len) abort();
-  free(text);
+  dt_chat_prompt out = {0};
+  dt_status status = dt_chat_write(chat, q, &out, &err);
+  if (status) fuzz_check_failure(status, &err, "");
+  size_t at = 0;
+  for (size_t i = 0; i < out.n_plain; at = out.plain[i++].end)
+    if (out.plain[i].begin < at || out.plain[i].end <= out.plain[i].begin || out.plain[i].begin >= out.len) abort();
+  dt_chat_prompt_free(&out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   if (size == 0) return 0;
-  dt_message template = next(&bytes, &size), system = next(&bytes, &size), turn = next(&bytes, &size);
-  char *copy = strndup(template.text, template.len);
+  char *template = next(&bytes, &size), *messages = next(&bytes, &size), *variables = next(&bytes, &size);
   dt_chat *chat;
   dt_error err;
-  dt_status status = dt_chat_open(NULL, copy, &chat, &err);
-  free(copy);
+  dt_status status = dt_chat_open(&(dt_chat_source){.name = "fuzzed", .text = template}, &chat, &err);
   if (status) {
-    fuzz_check_failure(status, &err, "give --template NAME");
-    return 0;
+    fuzz_check_failure(status, &err, "");
+  } else {
+    const char *const settings[] = {variables};
+    const struct tm day = {.tm_year = 126, .tm_mday = 1};
+    write_one(chat, &(dt_conversation){.messages = messages, .now = &day});
+    write_one(chat,
+              &(dt_conversation){
+                  .messages = messages, .settings = settings, .n_settings = 1, .next = DT_CHAT_CONTINUE, .now = &day});
+    write_one(chat, &(dt_conversation){.messages = "[{\"role\": \"user\", \"content\": \"hi\"}]", .now = &day});
+    dt_chat_close(chat);
   }
-  write_one(chat, NULL, &turn, 1);
-  write_one(chat, &system, (dt_message[]){turn, system, turn}, 3);
-  dt_chat_close(chat);
+  free(template), free(messages), free(variables);
   return 0;
 }

@@ -6,8 +6,8 @@ The ids of all conversations come from apply_chat_template with a small tokenize
 (tests/golden/tokenizer/kinds) to which the template's own tokens are added. For SmolLM2 there are also the ids of
 the tokenizer in models/SmolLM2-135M-Instruct.Q4_1.gguf (scripts/get-model).
 
-The templates below contain what the published ones contain for system, user and assistant, in the same words if a
-layout is recognized by them. What the published ones contain for tools is left out. Needs transformers, torch, gguf
+The templates below contain what the published ones contain for system, user and assistant. What the published ones
+contain for tools is left out; check_templates.py compares published ones. Needs transformers, torch, gguf
 and jinja2.
 """
 import datetime, json, pathlib, sys
@@ -180,7 +180,7 @@ GLM45 = r"""[gMASK]<sop>{%- for m in messages %}{%- if m.role == "system" %}{{- 
 {%- elif m.role == "user" %}{{- "<|user|>\n" + m.content }}{%- elif m.role == "assistant" %}{%- set content = m.content.split('</think>')[-1].strip() %}
 {{- "<|assistant|>\n<think></think>" + ("\n" + content if content else "") }}{%- endif %}{%- endfor %}{%- if add_generation_prompt %}{{- "<|assistant|>" }}{%- endif %}"""
 
-# name of the model -> the layout as which it is recognized, its template, its tokens
+# name of the model -> the layout (runtime/chat/layouts/) that resembles it, its template, its tokens
 TEMPLATES = {
     "smollm2": ("chatml", "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou are a helpful AI assistant named "
                 "SmolLM, trained by Hugging Face<|im_end|>\n' }}{% endif %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}"
@@ -295,7 +295,7 @@ def small_tokenizer(layout, template, bos, eos):
 
 def describe(model, layout, template, bos, eos):
     """Returns golden.json's entry of a template. If there is no layout, it is a published one, and has texts only."""
-    entry = {"model": model, "layout": layout, "template": template}
+    entry = {"model": model, "template": template, "tokens": {"bos_token": bos, "eos_token": eos}}
     if layout:
         entry["tokenizer"], entry["added"], tokenizer = small_tokenizer(layout, template, bos, eos)
     entry["cases"] = []

@@ -23,5 +23,5 @@ def conversation(template, bos, eos, order):
 golden = []
 for model in ("smollm2", "chatml", "llama3", "llama3.1", "llama3.2"):
     layout, template, bos, eos = TEMPLATES[model]
-    golden.append({"model": model, "template": template, "cases": [conversation(template, bos, eos, order) for order in ORDERS]})
+    golden.append({"model": model, "template": template, "tokens": {"bos_token": bos, "eos_token": eos}, "cases": [conversation(template, bos, eos, order) for order in ORDERS]})
 (here / "chat" / "orders.json").write_text(json.dumps({"today": DATE, "templates": golden}, ensure_ascii=False, indent=1) + "\n")

@@ -34,7 +34,7 @@ local function ends(t)
   t.tokens = 1
   assert(generate(t))
   core.generate = generate_
-  return asked.answer_end
+  return asked.chat and asked.chat.ends
 end
 
 function TestChat.test_an_answer_ends_where_the_template_ends_it()
@@ -65,7 +65,7 @@ function TestChat.test_a_template_tells_the_date_given_or_todays()
   os.remove(folder)
   assert(os.execute(("mkdir %s && cp %s/* %s"):format(folder, TestChat.pair.target.path, folder)))
   local file = assert(io.open(folder .. "/chat_template.jinja", "w"))
-  file:write "<|start_header_id|>Cutting Knowledge Date: December 2023\n strftime_now"
+  file:write "Today Date: {{ strftime_now('%d %b %Y') }}"
   file:close()
   local pair <close> = assert(dt.load { target = folder, draft = false })
   for _, date in ipairs { "01 Jan 2020", os.date "%d %b %Y" } do
@@ -85,34 +85,51 @@ function TestChat.test_a_model_without_a_template_is_returned()
     lu.assertStrContains(select(2, generate { messages = QUESTION, template = template }).message, text)
   end
   refuses("no chat template 'x'", "x")
-  refuses("does not allow a system text", "mistral")
+  refuses("does not support a system message", "mistral")
 end
 
 function TestChat.test_mistakes_in_messages_raise()
-  local user, assistant = QUESTION[2], { role = "assistant", content = "Hi" }
+  local user = QUESTION[2]
   local function raises(text, messages)
     lu.assertErrorMsgContains("generate: " .. text, TestChat.pair.generate, TestChat.pair,
       { policy = "ar", messages = messages, template = "chatml" })
   end
   raises("messages is a string, expected a list of messages", "hello")
-  raises("the last message must have the role user", {})
-  raises("the last message must have the role user", { user, assistant })
-  raises("the last message must have the role user", { QUESTION[1] })
-  raises("message 1: its role is assistant, expected user", { assistant, user })
-  raises("message 2: its role is user, expected assistant", { user, user })
-  raises("message 2: only the first message may have the role system", { user, QUESTION[1] })
-  raises("message 1: role = tool is not system, user or assistant", { { role = "tool", content = "x" } })
-  raises("message 1: role = nil is not", { { content = "x" } })
+  raises("message 1: role is a nil, expected a text", { { content = "x" } })
   raises("message 1: content is a table, expected a text", { { role = "user", content = { { text = "x" } } } })
   raises("message 1: a string, expected {role = .., content = ..}", { "x" })
-  raises("message 1: unknown key 'name' (known: content, role)", { { role = "user", content = "x", name = "y" } })
+  raises("message 1: unknown key 'names' (known: content, name,", { { role = "user", content = "x", names = "y" } })
   lu.assertErrorMsgContains("generate: give either prompt or messages, not both", generate,
     { prompt = "x", messages = { user } })
   lu.assertErrorMsgContains("a prompt is a boolean, expected a text, a prefix or a list of messages", generate,
     { prompt = true })
   lu.assertErrorMsgContains("some prompts are lists of messages and some are not", TestChat.pair.generate_batch,
     TestChat.pair, { policy = "ar", prompts = { "x", { user } }, template = "chatml" })
-  lu.assertErrorMsgContains("prefix: message 1: role", TestChat.pair.prefix, TestChat.pair, { { role = "x" } })
+  lu.assertErrorMsgContains("prefix: message 1: role", TestChat.pair.prefix, TestChat.pair, { { role = 1 } })
+end
+
+function TestChat.test_an_answer_is_continued()
+  local text = TEXT .. "I am"
+  local plain = assert(generate { prompt = text })
+  local messages = { QUESTION[1], QUESTION[2], { role = "assistant", content = "I am" } }
+  lu.assertEquals(assert(generate { messages = messages, template = "chatml" }).prompt_ids, plain.prompt_ids)
+end
+
+function TestChat.test_a_template_has_variables()
+  local file = os.tmpname()
+  local f = assert(io.open(file, "w"))
+  f:write "{{ messages[0].content }} {{ n + 1 if n is defined }} {{ 'on' if enable_thinking }}"
+  f:close()
+  local function text(t)
+    t.messages, t.template, t.tokens = { { role = "user", content = "x" } }, file, 1
+    return TestChat.pair:decode(assert(generate(t)).prompt_ids)
+  end
+  lu.assertEquals(text {}, "x  ")
+  lu.assertEquals(text { template_set = { n = 41 } }, "x 42 ")
+  lu.assertEquals(text { think = "on" }, "x  on")
+  os.remove(file)
+  lu.assertStrContains(select(2, generate { messages = QUESTION, template = "llama3", think = "off" }).message,
+    "cannot turn reasoning on or off")
 end
 
 os.exit(lu.LuaUnit.run())

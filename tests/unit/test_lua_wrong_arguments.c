@@ -147,7 +147,7 @@ static void models(void **unused) {
   static const dtl_need NEEDS[] = {(dtl_need)INT_MIN, (dtl_need)-1, DTL_NEEDS_DRAFT + 1, (dtl_need)INT_MAX};
   static const char *const IDS[] = {"", "0", "-1", "1.5", "2147483648", "99999999999999999999", "/nowhere"};
   static const int THREADS[] = {INT_MIN, -1, 1025, INT_MAX};
-  const dt_message no_text[] = {{NULL, 1}};
+  const dt_text no_text[] = {{NULL, 1}};
   char *target = NULL, *draft = NULL;
   dt_draft_vocab vocab;
   dt_pair *p = NULL;
@@ -215,22 +215,27 @@ static void models(void **unused) {
 
 static void conversations(void **unused) {
   (void)unused;
-  static const int EVEN[] = {INT_MIN, -1, 0, 2};
-  const dt_message turns[] = {{"a", 1}, {"b", 1}, {"c", 1}}, no_text[] = {{NULL, 1}};
+  const dt_conversation hi = {.messages = "[{\"role\": \"user\", \"content\": \"1\"}]"};
+  const char *settings;
+  dt_pair *p;
   dt_chat *chat;
-  char *text;
-  size_t len;
-  ok(dt_chat_open("chatml", NULL, &chat, &err));
-  ANSWERS(dtl_conversation(NULL, NULL, turns, NULL, 1, NULL, &text, &len, &err), DT_EINPUT, "is NULL");
-  ANSWERS(dtl_conversation(chat, NULL, NULL, NULL, 1, NULL, &text, &len, &err), DT_EINPUT, "is NULL");
-  ANSWERS(dtl_conversation(chat, NULL, turns, NULL, 1, NULL, NULL, &len, &err), DT_EINPUT, "is NULL");
-  ANSWERS(dtl_conversation(chat, NULL, turns, NULL, 1, NULL, &text, NULL, &err), DT_EINPUT, "is NULL");
-  ANSWERS(dtl_conversation(chat, NULL, no_text, NULL, 1, NULL, &text, &len, &err), DT_EINPUT, "is NULL");
-  ANSWERS(dtl_conversation(chat, no_text, turns, NULL, 1, NULL, &text, &len, &err), DT_EINPUT, "is NULL");
-  for
-    EACH(n, EVEN)
-  ANSWERS(dtl_conversation(chat, NULL, turns, NULL, *n, NULL, &text, &len, &err), DT_EINPUT, "turns");
-  dt_chat_close(chat);
+  int32_t *ids;
+  int n;
+  bool open = false;
+  ok(dt_pair_open(&(dt_pair_options){.target = TARGET, .threads = 1}, &p, &err));
+  ok(dt_chat_open(&(dt_chat_source){.name = "llama3"}, &chat, &err));
+  ANSWERS(dtl_encode_chat(NULL, chat, &hi, &ids, &n, &open, &err), DT_EINPUT, "is NULL");
+  ANSWERS(dtl_encode_chat(p, NULL, &hi, &ids, &n, &open, &err), DT_EINPUT, "is NULL");
+  ANSWERS(dtl_encode_chat(p, chat, NULL, &ids, &n, &open, &err), DT_EINPUT, "is NULL");
+  ANSWERS(dtl_encode_chat(p, chat, &hi, NULL, &n, &open, &err), DT_EINPUT, "is NULL");
+  ANSWERS(dtl_encode_chat(p, chat, &hi, &ids, NULL, &open, &err), DT_EINPUT, "is NULL");
+  ANSWERS(dtl_encode_chat(p, chat, &hi, &ids, &n, NULL, &err), DT_EINPUT, "is NULL");
+  ANSWERS(dtl_think(NULL, "on", &settings, &err), DT_EINPUT, "is NULL");
+  ANSWERS(dtl_think(chat, "on", NULL, &err), DT_EINPUT, "is NULL");
+  ANSWERS(dtl_think(chat, "perhaps", &settings, &err), DT_EINPUT, "expected on, off or auto");
+  dtl_chat_options(chat, false, NULL), dtl_chat_options(NULL, true, &(dt_seq_options){0});
+  assert_true(!dtl_messages_json(NULL, 1) && !dtl_messages_json(&(dtl_message){0}, -1));
+  dt_chat_close(chat), dt_pair_close(p);
 }
 
 /* ---- times ------------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* Answers with reasoning, a tool call etc. are split into their parts, however the text is cut into pieces. */
 #include "unit.h"
 
-#include "text/reasoning.h"
+#include "chat/reasoning.h"
 
 #include <string.h>
 
@@ -22,11 +22,11 @@ static bool hear(void *user, bool reasoning, const char *bytes, size_t len) {
 }
 
 /* Feeds the pieces 0..a, a..b and b..n of a text. */
-static void feed(const dt_chat *chat, bool held, const char *text, size_t a, size_t b, const char *expected) {
+static void feed(const dt_chat *chat, bool open, const char *text, size_t a, size_t b, const char *expected) {
   heard h = {.most = 100};
   dt_reasoning *t;
   const size_t cuts[] = {0, a, b, strlen(text)};
-  ok(dt_reasoning_open(chat, held, &t, &err));
+  ok(dt_reasoning_open(chat, open, &t, &err));
   for (int i = 0; i < 3; i++) assert_true(dt_reasoning_add(t, text + cuts[i], cuts[i + 1] - cuts[i], hear, &h));
   assert_true(dt_reasoning_end(t, hear, &h));
   dt_reasoning_close(t);
@@ -35,26 +35,27 @@ static void feed(const dt_chat *chat, bool held, const char *text, size_t a, siz
     fail_msg("[%s] cut at %zu, %zu: [%s], expected [%s]", text, a, b, h.text, expected);
 }
 
-static void parts_of(const dt_chat *chat, bool held, const char *text, const char *expected) {
+static void parts_of(const dt_chat *chat, bool open, const char *text, const char *expected) {
   size_t n = strlen(text);
   for (size_t a = 0; a <= n; a++)
-    for (size_t b = a; b <= n; b++) feed(chat, held, text, a, b, expected);
+    for (size_t b = a; b <= n; b++) feed(chat, open, text, a, b, expected);
 }
 
-static void parts(const char *layout, bool held, const char *text, const char *expected) {
+static void parts(const char *layout, bool open, const char *text, const char *expected) {
   dt_chat *chat;
-  ok(dt_chat_open(layout, NULL, &chat, &err));
-  parts_of(chat, held, text, expected);
+  ok(dt_chat_open(&(dt_chat_source){.name = layout}, &chat, &err));
+  parts_of(chat, open, text, expected);
   dt_chat_close(chat);
 }
 
 static void tags_hold_reasoning(void **state) {
   (void)state;
   parts("chatml", false, "<think>\nab cd\n</think>\n\nef", "{ab cd}ef");
-  parts("chatml", true, "\n <think>a é</think>b", "{a é}b");
-  parts("phi4", false, "<think>\n\n</think>\n\nb\n", "b\n");
+  parts("chatml", false, "\n <think>a é</think>b", "{a é}b");
+  parts("glm4.5", false, "<think>\n\n</think>\n\nb\n", "b\n");
   parts("smollm3", false, "<think>a\n\n b \n", "{a\n\n b");
   parts("glm4.5", false, "<think>a</thin", "{a</thin");
+  parts("llama3", false, "<think>a</think>b", "<think>a</think>b"); /* its template knows no reasoning */
 }
 
 static void a_text_may_speak_of_tags(void **state) {
@@ -72,15 +73,12 @@ static void a_text_may_speak_of_tags(void **state) {
 
 static void an_answer_may_begin_in_reasoning(void **state) {
   (void)state;
-  parts("deepseek-r1", false, "a\n</think>\nb", "{a}b");
-  parts("deepseek-r1", false, "<think>\na</think>b", "{a}b");
-  parts("deepseek-r1", false, "a", "{a");
-  parts("deepseek-r1", true, "a</think>", "a</think>");
-  parts("deepseek-r1", true, "<think>a</think>b", "{a}b");
-  dt_chat *chat;
-  ok(dt_chat_open(NULL, "{{ '<|im_start|>assistant\\n<think>\\n' }}", &chat, &err));
-  parts_of(chat, false, "a</think>b", "{a}b");
-  dt_chat_close(chat);
+  parts("deepseek-r1", true, "a\n</think>\nb", "{a}b");
+  parts("deepseek-r1", true, "<think>\na</think>b", "{a}b");
+  parts("deepseek-r1", true, "a", "{a");
+  parts("deepseek-r1", false, "a</think>", "a</think>");
+  parts("deepseek-r1", false, "<think>a</think>b", "{a}b");
+  parts("llama3", true, "a</think>b", "a</think>b");
 }
 
 #define FINAL "<|start|>assistant<|channel|>final<|message|>"
@@ -103,7 +101,7 @@ static void who_hears_enough_says_so(void **state) {
   (void)state;
   dt_chat *chat;
   dt_reasoning *t;
-  ok(dt_chat_open("chatml", NULL, &chat, &err));
+  ok(dt_chat_open(&(dt_chat_source){.name = "chatml"}, &chat, &err));
   ok(dt_reasoning_open(chat, false, &t, &err));
   heard h = {.most = 1};
   assert_true(dt_reasoning_add(t, "<think>", 7, hear, &h)); /* nothing is passed on */

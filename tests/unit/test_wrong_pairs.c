@@ -39,7 +39,7 @@ static void pairs_refuse_wrong_options(void **unused) {
                          &p, &err),
             DT_EINPUT, "");
   const int32_t bad_ids[] = {-1};
-  const dt_message no_text[] = {{NULL, 1}};
+  const dt_text no_text[] = {{NULL, 1}};
   const dt_draft_vocab wrong[] = {{.lowest = -1},
                                   {.lowest = INT_MIN},
                                   {.lowest = INT_MAX},
@@ -179,6 +179,15 @@ static void what_is_asked_of_pairs(void **unused) {
   NULL_REFUSED(dt_model_chat(NULL, "chatml", &chat, &err));
   NULL_REFUSED(dt_model_chat("nowhere", "chatml", NULL, &err));
   REFUSED(dt_model_chat("nowhere", "nonsense", &chat, &err), DT_EINPUT, "nonsense");
+  const dt_chat_prompt prompt = {.text = (char[]){"1"}, .len = 1}, no_prompt = {.len = 1},
+                       plain = {.text = (char[]){"1"}, .len = 1, .plain = &(dt_range){0, 1}, .n_plain = 1};
+  NULL_REFUSED(dt_encode_chat(NULL, &prompt, &ids, &n, &err));
+  NULL_REFUSED(dt_encode_chat(pair, NULL, &ids, &n, &err));
+  NULL_REFUSED(dt_encode_chat(pair, &no_prompt, &ids, &n, &err));
+  NULL_REFUSED(dt_encode_chat(pair, &prompt, NULL, &n, &err));
+  NULL_REFUSED(dt_encode_chat(pair, &prompt, &ids, NULL, &err));
+  ok(dt_encode_chat(pair, &plain, &ids, &n, &err));
+  free(ids);
   REFUSED(dt_model_chat("nowhere", NULL, &chat, &err), DT_EINPUT, "nowhere has no chat template");
   assert_false(dt_adjustments_wanted(NULL));
   dt_clock_skip(-1), dt_clock_skip(NAN), dt_clock_skip(INFINITY); /* these are not times */
@@ -202,28 +211,46 @@ static void ids_that_a_tokenizer_lacks_have_no_text(void **unused) {
   dt_pair_close(p);
 }
 
-static void conversations_refuse_wrong_turns(void **unused) {
+static void conversations_refuse_wrong_arguments(void **unused) {
   (void)unused;
-  static const int EVEN[] = {INT_MIN, -1, 0, 2, INT_MAX - 1};
-  const dt_message turns[] = {{"a", 1}, {"b", 1}, {"c", 1}}, no_text[] = {{NULL, 1}}, long_text[] = {{"a", SIZE_MAX}};
+  static const int NEGATIVE_OR_MANY[] = {INT_MIN, -1, 9, INT_MAX};
+  const dt_conversation hi = {.messages = "[{\"role\": \"user\", \"content\": \"hi\"}]"};
+  const char *const settings[] = {"{}", "[]"};
+  dt_conversation q = {0};
   dt_chat *chat;
   dt_reasoning *reasoning;
-  char *text;
-  size_t len;
-  NULL_REFUSED(dt_chat_open("chatml", NULL, NULL, &err));
-  NULL_REFUSED(dt_chat_open(NULL, NULL, &chat, &err));
-  REFUSED(dt_chat_open("", NULL, &chat, &err), DT_EINPUT, "no chat template");
-  REFUSED(dt_chat_open(NULL, "", &chat, &err), DT_EINPUT, "its chat template is unknown");
-  ok(dt_chat_open("chatml", NULL, &chat, &err));
-  NULL_REFUSED(dt_chat_text(NULL, NULL, turns, NULL, 1, NULL, &text, &len, &err));
-  NULL_REFUSED(dt_chat_text(chat, NULL, NULL, NULL, 1, NULL, &text, &len, &err));
-  NULL_REFUSED(dt_chat_text(chat, NULL, turns, NULL, 1, NULL, NULL, &len, &err));
-  NULL_REFUSED(dt_chat_text(chat, NULL, turns, NULL, 1, NULL, &text, NULL, &err));
-  NULL_REFUSED(dt_chat_text(chat, NULL, no_text, NULL, 1, NULL, &text, &len, &err));
-  NULL_REFUSED(dt_chat_text(chat, no_text, turns, NULL, 1, NULL, &text, &len, &err));
-  REFUSED(dt_chat_text(chat, NULL, long_text, NULL, 1, NULL, &text, &len, &err), DT_EINPUT, "more than");
+  dt_chat_prompt out = {0};
+  const char *mark;
+  NULL_REFUSED(dt_chat_open(NULL, &chat, &err));
+  NULL_REFUSED(dt_chat_open(&(dt_chat_source){.name = "chatml"}, NULL, &err));
+  NULL_REFUSED(dt_chat_open(&(dt_chat_source){0}, &chat, &err));
+  REFUSED(dt_chat_open(&(dt_chat_source){.name = ""}, &chat, &err), DT_EINPUT, "no chat template");
+  ok(dt_chat_open(&(dt_chat_source){.name = "chatml"}, &chat, &err));
+  NULL_REFUSED(dt_chat_write(NULL, &hi, &out, &err));
+  NULL_REFUSED(dt_chat_write(chat, NULL, &out, &err));
+  NULL_REFUSED(dt_chat_write(chat, &q, &out, &err));
+  NULL_REFUSED(dt_chat_write(chat, &hi, NULL, &err));
+  q = hi;
   for
-    EACH(n, EVEN) REFUSED(dt_chat_text(chat, NULL, turns, NULL, *n, NULL, &text, &len, &err), DT_EINPUT, "turns");
+    EACH(n, NEGATIVE_OR_MANY) {
+      q.n_settings = *n, q.settings = settings;
+      REFUSED(dt_chat_write(chat, &q, &out, &err), DT_EINPUT, "settings");
+    }
+  q.n_settings = 2;
+  REFUSED(dt_chat_write(chat, &q, &out, &err), DT_EINPUT, "expected a JSON object");
+  q.settings = NULL;
+  NULL_REFUSED(dt_chat_write(chat, &q, &out, &err));
+  q = (dt_conversation){.messages = "nonsense"};
+  REFUSED(dt_chat_write(chat, &q, &out, &err), DT_EINPUT, "expected a JSON list");
+  q = hi, q.tools = "[";
+  REFUSED(dt_chat_write(chat, &q, &out, &err), DT_EINPUT, "tools");
+  dt_chat_prompt_free(NULL), dt_chat_prompt_free(&out);
+  assert_false(dt_chat_reasoning(NULL, &mark, &mark));
+  assert_false(dt_chat_reasoning(chat, NULL, &mark));
+  assert_false(dt_chat_reasoning(chat, &mark, NULL));
+  assert_false(dt_chat_mentions(NULL, "x"));
+  assert_false(dt_chat_mentions(chat, NULL));
+  assert_null(dt_chat_text(NULL));
   NULL_REFUSED(dt_reasoning_open(NULL, false, &reasoning, &err));
   NULL_REFUSED(dt_reasoning_open(chat, false, NULL, &err));
   assert_true(dt_reasoning_add(NULL, "a", 1, NULL, NULL));
@@ -233,7 +260,6 @@ static void conversations_refuse_wrong_turns(void **unused) {
   dt_chat_close(NULL);
   assert_null(dt_chat_name(NULL));
   assert_null(dt_chat_end(NULL));
-  assert_false(dt_chat_any_order(NULL));
 }
 
 static void the_rest(void **unused) {
@@ -276,7 +302,7 @@ static void no_function_is_forgotten(void **unused) {
     const char *header;
     int functions;
   } headers[] = {{"runtime/dtrun.h", 43},         {"runtime/dtrun_fake.h", 1},    {"runtime/dtrun_ranks.h", 3},
-                 {"runtime/tree/tree.h", 30},     {"runtime/system/status.h", 3}, {"runtime/text/chat_layout.h", 5},
+                 {"runtime/tree/tree.h", 30},     {"runtime/system/status.h", 3}, {"runtime/chat/chat.h", 10},
                  {"runtime/system/version.h", 1}, {"runtime/system/paths.h", 2},  {"runtime/system/clock.h", 2}};
   for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
     assert_true(check_tested(headers[i].header, "dt_", tests) >= headers[i].functions);
@@ -284,9 +310,12 @@ static void no_function_is_forgotten(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(pairs_refuse_wrong_options),       cmocka_unit_test(scripted_pairs_refuse_wrong_rules),
-      cmocka_unit_test(what_is_asked_of_pairs),           cmocka_unit_test(ids_that_a_tokenizer_lacks_have_no_text),
-      cmocka_unit_test(conversations_refuse_wrong_turns), cmocka_unit_test(the_rest),
+      cmocka_unit_test(pairs_refuse_wrong_options),
+      cmocka_unit_test(scripted_pairs_refuse_wrong_rules),
+      cmocka_unit_test(what_is_asked_of_pairs),
+      cmocka_unit_test(ids_that_a_tokenizer_lacks_have_no_text),
+      cmocka_unit_test(conversations_refuse_wrong_arguments),
+      cmocka_unit_test(the_rest),
       cmocka_unit_test(no_function_is_forgotten),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

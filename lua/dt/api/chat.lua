@@ -1,34 +1,26 @@
 -- Lists of messages as prompts: { {role = "system", content = ".."}, {role = "user", content = ".."}, ... }, as in
--- other programs. Roles: system, at most once and first; then user and assistant in turns, user last.
+-- other programs, written by the model's chat template. What roles and orders are possible, the template decides.
 local core = require "dt.core"
+local json = require "dt.json"
 local params = require "dt.policy.params"
 
 local chat = {}
 
-local MESSAGE = { role = true, content = true }
-local ROLES = { system = true, user = true, assistant = true }
+local MESSAGE = { role = true, content = true, reasoning_content = true, name = true, tool_calls = true,
+                  tool_call_id = true }
 
--- Converts one list to the core's form: { turn, .., system = text }. Raises, `level` functions up.
-local function conversation(messages, what, level)
-  local turns = {}
-  local function refuse(i, ...) error(("%s: message %d: %s"):format(what, i, string.format(...)), level + 2) end
+-- Checks one list. Raises, `level` functions up.
+local function check(messages, what, level)
   for i, message in ipairs(messages) do
-    if type(message) ~= "table" then refuse(i, "a %s, expected {role = .., content = ..}", type(message)) end
+    local function refuse(...) error(("%s: message %d: %s"):format(what, i, string.format(...)), level + 2) end
+    if type(message) ~= "table" then refuse("a %s, expected {role = .., content = ..}", type(message)) end
     params.check_keys(message, MESSAGE, ("%s: message %d"):format(what, i), level + 1)
     local role, content = message.role, message.content
-    if not ROLES[role] then refuse(i, "role = %s is not system, user or assistant", tostring(role)) end
-    if type(content) ~= "string" then refuse(i, "content is a %s, expected a text", type(content)) end
-    if role == "system" then
-      if i > 1 then refuse(i, "only the first message may have the role system") end
-      turns.system = content
-    else
-      local expected = #turns % 2 == 0 and "user" or "assistant"
-      if role ~= expected then refuse(i, "its role is %s, expected %s", role, expected) end
-      turns[#turns + 1] = content
+    if type(role) ~= "string" then refuse("role is a %s, expected a text such as user", type(role)) end
+    if type(content) ~= "string" and not (content == nil and role == "assistant") then
+      refuse("content is a %s, expected a text", type(content))
     end
   end
-  if #turns % 2 == 0 then error(what .. ": the last message must have the role user", level + 1) end
-  return turns
 end
 
 -- Whether a prompt is a list of token ids; raises, `level` functions up, if only its beginning is.
@@ -42,16 +34,25 @@ local function is_ids(prompt, what, level)
   return true
 end
 
--- Converts texts, lists of ids, prefixes and lists of messages to prompts in the core's form. Also returns the text
--- that ends an answer, or nil without messages. t: {template = NAME, date = TEXT} for messages (nil: the model's own
--- template, today). Returns nil, kind, message if the model has no template. Raises, `level` functions up, for a value
--- that is not a prompt, and if only some prompts are messages.
+-- The core's form of the options for messages: template (nil: the model's own), template_set (variables of the
+-- template), template_raw, think, date.
+local function options(t)
+  return { template = t.template, variables = t.template_set and json.encode(t.template_set), think = t.think,
+           raw = t.template_raw, date = t.date }
+end
+
+-- Converts texts, lists of ids, prefixes and lists of messages to prompts in the core's form. With messages, it also
+-- returns what answers depend on. t: options for messages (see above). Returns nil, kind, message if the model has no
+-- template, or the template refuses the messages. Raises, `level` functions up, for a value that is not a prompt, and
+-- if only some prompts are messages.
 function chat.prompts(pair, prompts, t, what, level)
   local list, lists = {}, {}
   for i, prompt in ipairs(prompts) do
     local kind = type(prompt)
     local ids = kind == "table" and is_ids(prompt, what, level + 1)
-    if kind == "table" and not ids then lists[#lists + 1] = conversation(prompt, what, level + 1)
+    if kind == "table" and not ids then
+      check(prompt, what, level + 1)
+      lists[#lists + 1] = json.encode(prompt)
     elseif not ids and kind ~= "string" and kind ~= "number" and kind ~= "userdata" then
       error(("%s: a prompt is a %s, expected a text, a prefix or a list of messages"):format(what, kind), level + 1)
     end
@@ -59,17 +60,16 @@ function chat.prompts(pair, prompts, t, what, level)
   end
   if #lists == 0 then return list end
   if #lists < #list then error(what .. ": some prompts are lists of messages and some are not", level + 1) end
-  local texts, ends, message = core.conversations(pair, lists, t.template, t.date)
-  if not texts then return nil, ends, message end
-  for i, text in ipairs(texts) do list[i] = { text } end
-  return list, ends
+  return core.conversations(pair, lists, options(t))
 end
 
 -- The name of the template that formats questions; or nil, a failure's kind and its message. t: template (nil: the
 -- model's own), system (nil: none).
 function chat.layout(pair, t)
-  local texts, ends, name = core.conversations(pair, { { "?", system = t.system } }, t.template)
-  if not texts then return nil, ends, name end
+  local messages = { { role = "user", content = "?" } }
+  if t.system then table.insert(messages, 1, { role = "system", content = t.system }) end
+  local texts, answer, name = core.conversations(pair, { json.encode(messages) }, options(t))
+  if not texts then return nil, answer, name end
   return name
 end
 

@@ -1,53 +1,71 @@
 /* Reasoning and answers: see reasoning.h. */
-#include "text/reasoning.h"
+#include "chat/reasoning.h"
 #include "system/need.h"
 
-#include "text/chat_layouts.h"
+#include "chat/parts.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { MOST_MARKS = 5 };
 
 typedef struct {
   const char *text;
   bool reasoning; /* what follows is reasoning */
 } mark;
 
-static const struct marks {
-  bool anywhere; /* the marks count anywhere, since they are tokens that do not occur in ordinary text */
-  mark list[6];  /* ends in NULL */
-} forms[] = {
-    [REASONING_TAGS] = {false, {{THINK, true}, {THINK_END, false}}},
-    [REASONING_CHANNEL] = {true, {{CHANNEL "thought\n", true}, {CHANNEL_END, false}}},
-    [REASONING_MESSAGE] = {true,
-                           {{ANALYSIS, true},
-                            {FINAL, false},
-                            {"<|channel|>commentary<|message|>", false},
-                            {"<|start|>assistant", false},
-                            {"<|end|>", false}}},
-};
+/* Answers in the format of gpt-oss are messages, whose marks can come in any order, because the model may also call
+ * functions or leave out its reasoning. A template's own texts show only the usual order. */
+#define ANALYSIS "<|channel|>analysis<|message|>"
+static const mark messages[] = {{ANALYSIS, true},
+                                {"<|channel|>final<|message|>", false},
+                                {"<|channel|>commentary<|message|>", false},
+                                {"<|start|>assistant", false},
+                                {"<|end|>", false}};
 
 struct dt_reasoning {
-  const struct marks *marks;
-  bool reasoning; /* what comes is reasoning */
-  bool fresh;     /* nothing of this part was passed on yet */
-  bool marked;    /* this part follows a mark */
-  char *held;     /* [n] bytes that were not passed on yet */
+  mark marks[MOST_MARKS + 1]; /* ends with NULL */
+  char *texts[2];             /* copies of a chat's marks, which `marks` points to */
+  bool anywhere;              /* the marks count anywhere, since they are tokens that do not occur in ordinary text */
+  bool reasoning;             /* what comes is reasoning */
+  bool fresh;                 /* nothing of this part was passed on yet */
+  bool marked;                /* this part follows a mark */
+  char *held;                 /* [n] bytes that were not passed on yet */
   size_t n, room;
 };
 
-dt_status dt_reasoning_open(const dt_chat *chat, bool held, dt_reasoning **out, dt_error *err) {
+/* Without marks in the template, all of an answer is for the user. */
+static dt_status fill_marks(dt_reasoning *t, const dt_chat *chat, dt_error *err) {
+  if (!chat->reasoning_begin) return DT_OK;
+  t->anywhere = strcmp(chat->reasoning_begin, ANALYSIS) == 0;
+  if (t->anywhere) {
+    memcpy(t->marks, messages, sizeof messages);
+    return DT_OK;
+  }
+  t->texts[0] = strdup(chat->reasoning_begin), t->texts[1] = strdup(chat->reasoning_mark);
+  if (!t->texts[0] || !t->texts[1]) return dt_fail_memory(err, "the reasoning of an answer", 1);
+  t->marks[0] = (mark){t->texts[0], true}, t->marks[1] = (mark){t->texts[1], false};
+  return DT_OK;
+}
+
+dt_status dt_reasoning_open(const dt_chat *chat, bool open, dt_reasoning **out, dt_error *err) {
   NEED(chat, "chat");
   NEED(out, "out");
   dt_reasoning *t = calloc(1, sizeof *t);
   if (!t) return dt_fail_memory(err, "the reasoning of an answer", sizeof *t);
-  t->marks = &forms[chat_reasoning_form(chat)], t->fresh = true;
-  t->reasoning = t->marked = !held && chat_begins_reasoning(chat);
-  *out = t;
-  return DT_OK;
+  dt_status status = fill_marks(t, chat, err);
+  t->fresh = true;
+  t->reasoning = t->marked = open && t->marks[0].text;
+  if (status)
+    dt_reasoning_close(t);
+  else
+    *out = t;
+  return status;
 }
 
 void dt_reasoning_close(dt_reasoning *t) {
   if (!t) return;
+  free(t->texts[0]), free(t->texts[1]);
   free(t->held);
   free(t);
 }
@@ -63,7 +81,7 @@ static size_t blanks_before(const char *s, size_t n) {
 /* Whether a mark counts after `at` bytes of what is held. A text may speak of <think>: that one counts where an answer
  * begins only, and its end in reasoning only. */
 static bool counts(const dt_reasoning *t, const mark *m, size_t at) {
-  if (t->marks->anywhere) return true;
+  if (t->anywhere) return true;
   if (!m->reasoning) return t->reasoning;
   return t->fresh && (t->reasoning || !t->marked) && blanks_before(t->held, at) == at;
 }
@@ -73,10 +91,8 @@ static bool counts(const dt_reasoning *t, const mark *m, size_t at) {
 static size_t find(const dt_reasoning *t, const mark **whole) {
   *whole = NULL;
   for (size_t at = 0; at < t->n; at++) {
-    const char *next = memchr(t->held + at, '<', t->n - at); /* all marks begin so */
-    if (!next) break;
-    at = (size_t)(next - t->held);
-    for (const mark *m = t->marks->list; m->text; m++) {
+    const char *next = t->held + at;
+    for (const mark *m = t->marks; m->text; m++) {
       size_t len = strlen(m->text), left = t->n - at;
       if (memcmp(next, m->text, left < len ? left : len) != 0 || !counts(t, m, at)) continue;
       if (left >= len) *whole = m;

@@ -2,14 +2,14 @@
  * as <think> and </think>, belong to neither, nor does the white space next to them. No I/O.
  *
  *   dt_reasoning *t;
- *   dt_reasoning_open(chat, false, &t, &err);
+ *   dt_reasoning_open(chat, prompt.open, &t, &err);
  *   dt_reasoning_add(t, bytes, len, on_part, user);      // each piece of the answer
  *   dt_reasoning_end(t, on_part, user);                  // the bytes held back
  *   dt_reasoning_close(t); */
 #ifndef DT_REASONING_H
 #define DT_REASONING_H
 
-#include "text/chat_layout.h"
+#include "chat/chat.h"
 
 #include <stdbool.h>
 
@@ -21,10 +21,10 @@ typedef struct dt_reasoning dt_reasoning;
  * and the calls below return false. */
 typedef bool (*dt_on_part)(void *user, bool reasoning, const char *bytes, size_t len);
 
-/* Opens a splitter for one answer in the layout `chat`, which may be closed afterwards. Some layouts end in the mark
- * that begins reasoning, so the answer begins inside the reasoning. This does not apply if a grammar constrains the
- * answer (`held`): only what the answer itself marks is reasoning then. Free with dt_reasoning_close. */
-dt_status dt_reasoning_open(const dt_chat *chat, bool held, dt_reasoning **out, dt_error *err);
+/* Opens a splitter for one answer. `open`: the answer begins inside reasoning, because its prompt ends there
+ * (dt_chat_prompt) and no grammar constrains the answer. It copies the marks of the chat. Free with
+ * dt_reasoning_close. */
+dt_status dt_reasoning_open(const dt_chat *chat, bool open, dt_reasoning **out, dt_error *err);
 void dt_reasoning_close(dt_reasoning *reasoning); /* NULL is allowed */
 
 /* Adds the next bytes of the answer, which may end inside a mark or a character. Bytes that may belong to a mark are

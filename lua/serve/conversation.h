@@ -1,0 +1,13 @@
+/* Turns the members of a request that describe a conversation into a prompt. */
+#ifndef SERVE_CONVERSATION_H
+#define SERVE_CONVERSATION_H
+
+#include "serve/ask.h"
+#include "serve/raw.h"
+
+/* Writes the conversation of a body: messages, documents, chat_template_kwargs, reasoning_effort,
+ * continue_final_message and add_generation_prompt. Free *out with dt_chat_prompt_free. False: *why says what is
+ * wrong. */
+bool conversation_write(const ask_server *server, const cJSON *root, raw_json body, dt_chat_prompt *out, refusal *why);
+
+#endif

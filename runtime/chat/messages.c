@@ -1,0 +1,160 @@
+/* Messages, as templates expect them: see dt_conversation. */
+#include "chat/parts.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+  cJSON *message;
+  int i;
+  const chat_habits *habits;
+  dt_error *err;
+} editing;
+
+static dt_status wrong(const editing *e, const char *what) {
+  return dt_fail(e->err, DT_EINPUT, "messages[%d]%s", e->i, what);
+}
+
+static dt_status starved(dt_error *err) { return dt_fail_memory(err, "the messages", 1); }
+
+static cJSON *member(const cJSON *object, const char *name) { return cJSON_GetObjectItemCaseSensitive(object, name); }
+
+/* Replaces or adds a member. */
+static bool put(cJSON *object, const char *name, cJSON *value) {
+  cJSON_DeleteItemFromObjectCaseSensitive(object, name);
+  return value && cJSON_AddItemToObject(object, name, value);
+}
+
+static void drop_nulls(cJSON *object) {
+  for (cJSON *v = object->child, *next; v; v = next) {
+    next = v->next;
+    if (cJSON_IsNull(v)) cJSON_Delete(cJSON_DetachItemViaPointer(object, v));
+  }
+}
+
+/* ---- contents ---------------------------------------------------------------------------------------------------- */
+
+/* The texts of a list of parts, separated by newlines as in llama.cpp's server: malloc'd. NULL: out of memory. */
+static char *joined(const cJSON *parts) {
+  size_t size = 1, n = 0;
+  const cJSON *part;
+  cJSON_ArrayForEach(part, parts) size += strlen(cJSON_GetStringValue(member(part, "text"))) + 1;
+  char *text = malloc(size);
+  cJSON_ArrayForEach(part, parts) {
+    const char *one = cJSON_GetStringValue(member(part, "text"));
+    if (!text) break;
+    if (n) text[n++] = '\n';
+    memcpy(text + n, one, strlen(one));
+    n += strlen(one);
+  }
+  if (text) text[n] = '\0';
+  return text;
+}
+
+static cJSON *list_of(const char *text) {
+  cJSON *list = cJSON_CreateArray(), *part = cJSON_CreateObject();
+  if (part && cJSON_AddStringToObject(part, "type", "text") && cJSON_AddStringToObject(part, "text", text) &&
+      cJSON_AddItemToArray(list, part))
+    return list;
+  cJSON_Delete(part);
+  cJSON_Delete(list);
+  return NULL;
+}
+
+static dt_status check_parts(const editing *e, const cJSON *content) {
+  const cJSON *part;
+  cJSON_ArrayForEach(part, content) {
+    const cJSON *type = member(part, "type");
+    if ((type && strcmp(cJSON_IsString(type) ? type->valuestring : "", "text") != 0) ||
+        !cJSON_IsString(member(part, "text")))
+      return wrong(e, ".content: expected parts of type text");
+  }
+  return DT_OK;
+}
+
+/* Makes the content a text, or a list of parts where the template expects one. */
+static dt_status edit_content(const editing *e, const char *tag) {
+  const cJSON *content = member(e->message, "content");
+  if (content && !cJSON_IsString(content) && !cJSON_IsArray(content))
+    return wrong(e, ".content: expected a text, or a list of parts");
+  dt_status status = check_parts(e, cJSON_IsArray(content) ? content : NULL);
+  if (status) return status;
+  char *text = cJSON_IsArray(content) ? joined(content) : strdup(content ? content->valuestring : ""), *whole = NULL;
+  if (text) whole = malloc(strlen(text) + (tag ? strlen(tag) : 0) + 1);
+  if (whole) strcpy(stpcpy(whole, text), tag ? tag : "");
+  bool is_kept = e->habits->lists && cJSON_IsArray(content) && !tag;
+  bool fine =
+      whole && (is_kept || put(e->message, "content", e->habits->lists ? list_of(whole) : cJSON_CreateString(whole)));
+  free(text), free(whole);
+  return fine ? DT_OK : starved(e->err);
+}
+
+/* ---- other members ----------------------------------------------------------------------------------------------- */
+
+static dt_status edit_role(const editing *e) {
+  const char *role = cJSON_GetStringValue(member(e->message, "role"));
+  if (!role) return wrong(e, ".role: expected a text");
+  if (strcmp(role, "developer") != 0 || e->habits->developer) return DT_OK;
+  return put(e->message, "role", cJSON_CreateString("system")) ? DT_OK : starved(e->err);
+}
+
+/* Templates read the reasoning of an answer under different names. */
+static dt_status edit_reasoning(const editing *e) {
+  static const char *const names[] = {"reasoning_content", "thinking", "reasoning"};
+  const char *reasoning = NULL;
+  for (int i = 0; i < 3 && !reasoning; i++) reasoning = cJSON_GetStringValue(member(e->message, names[i]));
+  for (int i = 0; i < 2 && reasoning; i++)
+    if (!member(e->message, names[i]) && !put(e->message, names[i], cJSON_CreateString(reasoning)))
+      return starved(e->err);
+  return DT_OK;
+}
+
+/* Clients send the arguments of a call as a text of JSON, but templates expect an object. Its numbers stay as they are
+ * written. */
+static dt_status edit_calls(const editing *e) {
+  const cJSON *call;
+  cJSON_ArrayForEach(call, member(e->message, "tool_calls")) {
+    cJSON *function = member(call, "function"), *holder = function ? function : (cJSON *)call;
+    const char *text = cJSON_GetStringValue(member(holder, "arguments"));
+    cJSON *parsed = text ? cJSON_Parse(text) : NULL;
+    const bool is_object = cJSON_IsObject(parsed);
+    cJSON_Delete(parsed);
+    cJSON *raw = is_object ? cJSON_CreateRaw(text) : NULL;
+    if (is_object && !put(holder, "arguments", raw)) return starved(e->err);
+  }
+  return DT_OK;
+}
+
+static dt_status edit(const editing *e, const char *tag) {
+  if (!cJSON_IsObject(e->message)) return wrong(e, ": expected {role, content}");
+  drop_nulls(e->message);
+  dt_status status = edit_role(e);
+  if (!status) status = edit_content(e, tag);
+  if (!status) status = edit_reasoning(e);
+  return status ? status : edit_calls(e);
+}
+
+static bool is_answer(const cJSON *message) {
+  const char *role = cJSON_GetStringValue(member(message, "role"));
+  return role && strcmp(role, "assistant") == 0 && cJSON_GetArraySize(member(message, "tool_calls")) == 0;
+}
+
+dt_status chat_messages(const char *json, const chat_habits *habits, const char *tag, char **out, bool *by_assistant,
+                        dt_error *err) {
+  cJSON *list = cJSON_Parse(json), *message;
+  dt_status status = DT_OK;
+  int i = 0;
+  *by_assistant = false;
+  if (!cJSON_IsArray(list)) status = dt_fail(err, DT_EINPUT, "messages: expected a JSON list of {role, content}");
+  if (!status && !cJSON_GetArraySize(list)) status = dt_fail(err, DT_EINPUT, "messages: the list is empty");
+  cJSON_ArrayForEach(message, list) {
+    const bool is_last = !message->next;
+    if (status) break;
+    status = edit(&(editing){message, i++, habits, err}, is_last ? tag : NULL);
+    if (is_last) *by_assistant = is_answer(message);
+  }
+  if (!status && !(*out = cJSON_PrintUnformatted(list))) status = starved(err);
+  cJSON_Delete(list);
+  return status;
+}
