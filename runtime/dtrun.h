@@ -268,7 +268,7 @@ typedef struct {
  * banned, whatever the other adjustments say. The limit has no effect afterwards. */
 typedef struct {
   /* The marks, such as "<think>" and "</think>"; copied. They are found in the generated text without the white space
-   * around them, and `begin` only if nothing but white space stands before it. begin NULL: only `open` begins the
+   * around them, and `begin` only if nothing but white space precedes it. begin NULL: only `open` begins the
    * reasoning. What is forced is the whole of `end`, encoded by itself (dt_encode_whole). end NULL: no limit. */
   const char *begin, *end;
   bool open;  /* the prompt ends inside the reasoning, so the answer begins in it */

@@ -100,15 +100,16 @@ static void paths_are_limited_as_the_texts_that_they_make(void **state) {
   dt_pair_close(pair);
 }
 
-static void the_bytes_that_are_left_are_those_of_the_other_ids(void **state) {
+static void forced_ids_are_verified_together_and_others_not_at_all(void **state) {
   (void)state;
   dt_pair *pair = fake((dt_fake_options){0});
   dt_session *s = session(pair, 1, false);
   const dt_seq_options o = {.max_tokens = 9, .adjustments.reasoning = {.end = "7 42 8", .open = true}};
   static const int32_t ids[] = {7, 42, 8};
-  int node = 0, left;
+  int seq = 0, node = 0, other, left;
   int32_t id;
   bool may;
+  dt_verdict v;
   ok(dt_seq_start(s, 0, PROMPT, 8, &o, &err));
   assert_false(dt_seq_has_grammar(s, 0));
   for (int i = 0; i < 3; i++) {
@@ -117,11 +118,15 @@ static void the_bytes_that_are_left_are_those_of_the_other_ids(void **state) {
     assert_int_equal(left, i == 0 ? 5 : i == 1 ? 2 : 0); /* " 42 8", " 8" */
     ok(dt_seq_allowed(s, 0, node, 9, &may, &err));
     assert_false(may);
+    ok(dt_tree_add(dt_seq_tree(s, 0), node, 9, -1, &other, &err));
+    ok(dt_tree_add(dt_seq_tree(s, 0), other, id, -1, &other, &err)); /* nothing may follow a forbidden id */
     ok(dt_tree_add(dt_seq_tree(s, 0), node, id, -1, &node, &err));
   }
   ok(dt_seq_forced(s, 0, node, &id, &left, &err));
   ok(dt_seq_allowed(s, 0, node, 9, &may, &err));
   assert_true(id == -1 && left == 0 && may);
+  ok(dt_verify_tree(s, &seq, 1, &v, &err));
+  assert_true(v.drafted == 3 && v.accepted == 3);
   dt_session_close(s);
   dt_pair_close(pair);
 }
@@ -141,7 +146,7 @@ static void zeros_and_a_number_without_marks_limit_nothing(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(paths_are_limited_as_the_texts_that_they_make),
-      cmocka_unit_test(the_bytes_that_are_left_are_those_of_the_other_ids),
+      cmocka_unit_test(forced_ids_are_verified_together_and_others_not_at_all),
       cmocka_unit_test(zeros_and_a_number_without_marks_limit_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
