@@ -160,10 +160,12 @@ static dt_status take_texts(reasoning_limit *l, const dt_reasoning_limit *asked,
   l->end_text = strdup(asked->end);
   if (!l->begin_text || !l->end_text) return dt_fail_memory(err, "the marks of reasoning", strlen(asked->end) + 1);
   l->begin = trimmed(l->begin_text), l->end = trimmed(l->end_text);
-  dt_status status = dt_encode_whole(l->pair, l->end_text, strlen(l->end_text), &l->forced, &l->n_forced, err);
-  if (!status && !l->n_forced)
-    status = dt_fail(err, DT_EINPUT, "think_tokens: the mark that ends the reasoning has no tokens");
-  return status;
+  int32_t *ids;
+  int n;
+  dt_status status = dt_encode_whole(l->pair, l->end_text, strlen(l->end_text), &ids, &n, err);
+  if (status) return status;
+  l->forced = ids, l->n_forced = n;
+  return n ? DT_OK : dt_fail(err, DT_EINPUT, "think_tokens: the mark that ends the reasoning has no tokens");
 }
 
 static dt_status take_room(reasoning_limit *l, dt_error *err) {
