@@ -456,7 +456,7 @@ struct dtl_result {
   double load_ms;             /* time to open the pair, once for all its runs; not part of any other time */
   int index, slots;           /* its number in results[], from 1; sequences that run at once (0: not a batch) */
   int prompt;                 /* number of its prompt in the request, from 1; several answers may have the same */
-  dt_adjustments adjustments; /* zeros: none. The result owns its biases */
+  dt_adjustments adjustments; /* zeros: none. The result owns its arrays and texts */
   dtl_logprob *logprobs, *prompt_logprobs; /* [n_tokens], [n_prompt]; NULL: not asked for */
   int32_t *top_ids;                        /* the arrays that logprobs point into */
   float *top_logps;

@@ -269,6 +269,18 @@ typedef struct {
   float bias; /* -1000..1000; -INFINITY: the token is never generated */
 } dt_bias;
 
+/* A limit on the tokens of an answer's reasoning, the text between two marks at its beginning. If this many tokens of
+ * reasoning have been generated and the end mark is not complete, the next tokens are those of `end`: all others are
+ * banned, whatever the other adjustments say. The limit has no effect afterwards. */
+typedef struct {
+  /* The marks, such as "<think>" and "</think>"; copied. They are found in the generated text without the white space
+   * around them, and `begin` only if nothing but white space precedes it. begin NULL: only `open` begins the
+   * reasoning. What is forced is the whole of `end`, encoded by itself (dt_encode_whole). end NULL: no limit. */
+  const char *begin, *end;
+  bool open;  /* the prompt ends inside the reasoning, so the answer begins in it */
+  int tokens; /* maximum number of tokens after the begin mark or, if open, of the answer; -1: no limit */
+} dt_reasoning_limit;
+
 /* Adjustments of the target's logits, applied before the likeliest token is taken or a token is sampled. The
  * adjustments of a row depend only on the text and the path before it, so under every policy the tokens are those of
  * plain decoding. They are applied in this order:
@@ -279,16 +291,18 @@ typedef struct {
  *   presence, frequency   if the id occurs c > 0 times in the generated text, presence + frequency * c is subtracted
  *                         (OpenAI's penalties)
  *   grammar     a token that the rules do not allow after the text is banned; the text can end only where they allow it
+ *   reasoning   where the end mark of the reasoning is forced, all tokens but one are banned (dt_reasoning_limit)
  * By contrast, llama.cpp counts all three penalties over the last 64 tokens, including those of the prompt. The draft's
  * logits are adjusted in the same way before its guesses are ranked (those of a Medusa head by the text alone, and
- * without the grammar). A backend that does not support adjustments accepts only zeros. */
+ * without the grammar and the limit). A backend that does not support adjustments accepts only zeros. */
 typedef struct {
   float repeat;              /* 0.01..100; 0 and 1: none */
   float presence, frequency; /* -100..100 */
   const dt_bias *bias;       /* [n_bias] copied */
   int n_bias;
   int min_tokens;
-  const char *grammar; /* a grammar for the text, in llama.cpp's notation (GBNF); copied; NULL: none */
+  const char *grammar;          /* a grammar for the text, in llama.cpp's notation (GBNF); copied; NULL: none */
+  dt_reasoning_limit reasoning; /* not with a grammar */
 } dt_adjustments;
 
 /* Returns whether any adjustment is asked for; false for NULL. */
@@ -413,8 +427,9 @@ const size_t *dt_seq_text_ends(const dt_session *session, int seq);
 
 /* Returns whether the sequence has a grammar. */
 bool dt_seq_has_grammar(const dt_session *session, int seq);
-/* Sets *allowed to whether the grammar allows the token after a node of the tree; true without a grammar. A guess that
- * the grammar forbids is not verified. DT_ESTATE: there is no such node or token, or no tree, as after a commit. */
+/* Sets *allowed to whether the grammar or the limit on reasoning allows the token after a node of the tree; true
+ * without them. A guess that they forbid is not verified. DT_ESTATE: there is no such node or token, or no tree, as
+ * after a commit. */
 dt_status dt_seq_allowed(const dt_session *session, int seq, int node, int32_t token, bool *allowed, dt_error *err);
 
 #define DT_FORCED 64
@@ -422,7 +437,8 @@ dt_status dt_seq_allowed(const dt_session *session, int seq, int node, int32_t t
 /* Finds the text that the grammar forces after a node of the tree: at most the next DT_FORCED bytes that every allowed
  * continuation shares. *token is its first token when the tokenizer encodes that text alone; other tokens may also
  * spell it. *left is the number of forced bytes after that token. If nothing is forced, since several bytes may follow
- * or the text may end, *token is -1 and *left is 0. */
+ * or the text may end, *token is -1 and *left is 0. Where a limit on reasoning forces the end mark, *token is its next
+ * token, and *left is the number of bytes of its other tokens. */
 dt_status dt_seq_forced(const dt_session *session, int seq, int node, int32_t *token, int *left, dt_error *err);
 
 /* Returns the log-probability of the token at position `at` (0..length-1) of the text, and the likeliest tokens at that

@@ -91,7 +91,8 @@ static int read_grammar_file(cli_options *o) {
 /* Returns whether the texts need operations on logits that not every backend has. */
 static bool needs_logits(const request_input *in) {
   const dt_seq_options *seq = &in->request.seq;
-  return dt_adjustments_wanted(&seq->adjustments) || seq->logprobs.wanted || in->n_biases;
+  return dt_adjustments_wanted(&seq->adjustments) || seq->logprobs.wanted || in->n_biases ||
+         request_limits_reasoning(in);
 }
 
 /* Opens the pair. A limited draft vocabulary also gets the tokens of the prompts. chats: the target must have a layout

@@ -363,6 +363,8 @@ void talk_list_settings(const talk *t) {
   printf("presence_penalty  %g\n", (double)t->options->in.request.seq.adjustments.presence);
   printf("frequency_penalty %g\n", (double)t->options->in.request.seq.adjustments.frequency);
   printf("tokens  %d\n", t->options->in.request.seq.max_tokens ? t->options->in.request.seq.max_tokens : TOKENS);
+  printf("think_tokens %d\n",
+         request_limits_reasoning(&t->options->in) ? t->options->in.request.seq.adjustments.reasoning.tokens : -1);
   char grammar[72];
   dtl_clean(grammar, sizeof grammar, t->options->in.grammar ? t->options->in.grammar : "none",
             t->options->in.grammar ? strlen(t->options->in.grammar) : 4);

@@ -153,8 +153,9 @@ static void add_sampling(cJSON *root, const dtl_result *r) {
 /* Adds the logit adjustments; null if there were none. A ban is false. */
 static void add_adjustments(cJSON *root, const dtl_result *r) {
   const dt_adjustments *s = &r->adjustments;
+  const dt_reasoning_limit *limit = &s->reasoning;
   bool repeats = s->repeat != 0 && s->repeat != 1;
-  if (!repeats && s->presence == 0 && s->frequency == 0 && !s->n_bias && !s->min_tokens && !s->grammar) {
+  if (!dt_adjustments_wanted(s)) {
     cJSON_AddNullToObject(root, "adjustments");
     return;
   }
@@ -175,6 +176,7 @@ static void add_adjustments(cJSON *root, const dtl_result *r) {
     cJSON_AddStringToObject(adjustments, "grammar", s->grammar);
   else
     cJSON_AddNullToObject(adjustments, "grammar");
+  add_ratio(adjustments, "think_tokens", limit->tokens, limit->end && limit->tokens >= 0 ? 1 : 0);
 }
 
 /* Adds log-probabilities: [{"id":, "logprob":, "top": [[id, logprob], ..]}, ..], with null for a token without any;

@@ -30,6 +30,8 @@ static dt_status fill_head(const slot *s, const dt_pair_info *pair, dt_error *er
   r->adjustments = s->options.adjustments;
   r->adjustments.bias = NULL;
   r->adjustments.grammar = copy(s->options.adjustments.grammar);
+  r->adjustments.reasoning.begin = copy(s->options.adjustments.reasoning.begin);
+  r->adjustments.reasoning.end = copy(s->options.adjustments.reasoning.end);
   if (r->adjustments.n_bias > 0) {
     size_t bytes = sizeof(dt_bias) * (size_t)r->adjustments.n_bias;
     dt_bias *bias = malloc(bytes);
@@ -48,6 +50,8 @@ static dt_status fill_head(const slot *s, const dt_pair_info *pair, dt_error *er
   r->threads = pair->threads;
   r->load_ms = pair->load_ms;
   if (s->options.adjustments.grammar && !r->adjustments.grammar) whole = false;
+  if (s->options.adjustments.reasoning.begin && !r->adjustments.reasoning.begin) whole = false;
+  if (s->options.adjustments.reasoning.end && !r->adjustments.reasoning.end) whole = false;
   if (!whole || !r->policy || !r->params || !r->target || !r->backend || (draft && !r->draft))
     return out_of_memory(err);
   return DT_OK;
@@ -271,8 +275,9 @@ void dtl_result_free(dtl_result *result) {
   free(result->tokens), free(result->prompt_ids);
   free(result->text), free(result->policy), free(result->params);
   free(result->target), free(result->draft), free(result->backend);
-  free((dt_bias *)result->adjustments.bias), free((char *)result->adjustments.grammar), free(result->logprobs),
-      free(result->prompt_logprobs);
+  free((dt_bias *)result->adjustments.bias), free((char *)result->adjustments.grammar);
+  free((char *)result->adjustments.reasoning.begin), free((char *)result->adjustments.reasoning.end);
+  free(result->logprobs), free(result->prompt_logprobs);
   free(result->top_ids), free(result->top_logps);
 #define FREE(name, of_draft) free(result->name);
   DT_PAIR_FACTS(FREE)

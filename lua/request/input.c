@@ -20,6 +20,11 @@ static void note_name(request_input *in, const request_field *f, const char *nam
 
 bool request_given(const request_input *in, const request_field *f) { return *in->name[request_field_index(f)]; }
 
+bool request_limits_reasoning(const request_input *in) {
+  return request_given(in, request_field_named("think_tokens", ON_LINE)) &&
+         in->request.seq.adjustments.reasoning.tokens >= 0;
+}
+
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 static dt_status put_whole(int *out, const char *name, double value, dt_error *err) {

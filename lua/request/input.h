@@ -23,6 +23,10 @@ typedef struct {
 /* Returns whether the field was given. */
 bool request_given(const request_input *in, const request_field *field);
 
+/* Returns whether a maximum number of tokens of reasoning was given. It has an effect if the marks around the reasoning
+ * are known. */
+bool request_limits_reasoning(const request_input *in);
+
 /* Sets a field that the caller calls `name`, whose text is kept until the end. DT_EINPUT: a message that begins with
  * that name.
  * - request_text: from its text, as of the command line

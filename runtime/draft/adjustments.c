@@ -10,7 +10,8 @@
 static bool repeats(const dt_adjustments *a) { return a->repeat != 0 && a->repeat != 1; }
 
 bool dt_adjustments_wanted(const dt_adjustments *a) {
-  return a && (repeats(a) || a->presence != 0 || a->frequency != 0 || a->n_bias > 0 || a->min_tokens > 0 || a->grammar);
+  return a && (repeats(a) || a->presence != 0 || a->frequency != 0 || a->n_bias > 0 || a->min_tokens > 0 ||
+               a->grammar || reasoning_limit_wanted(&a->reasoning));
 }
 
 static bool is_end(const int32_t *ends, int n_ends, int32_t id) {
@@ -59,7 +60,10 @@ dt_status adjustments_check(const dt_adjustments *a, const dt_seq_options *o, dt
   if (a->grammar && a->min_tokens)
     return dt_fail(err, DT_EINPUT,
                    "grammar with min_tokens: the grammar says where the text can end: give only one of them");
-  return DT_OK;
+  if (a->grammar && reasoning_limit_wanted(&a->reasoning))
+    return dt_fail(err, DT_EINPUT,
+                   "a reasoning limit with a grammar: the grammar says what the text contains: give only one of them");
+  return reasoning_limit_check(&a->reasoning, err);
 }
 
 /* ---- the text ---------------------------------------------------------------------------------------------------- */
@@ -102,7 +106,7 @@ static void renew(adjustments *s, int at) {
 dt_status adjustments_open(adjustments *s, const dt_adjustments *asked, masks *of, int context, const int32_t *ends,
                            int n_ends, dt_error *err) {
   *s = (adjustments){.asked = *asked, .place = -1, .capacity = context + asked->n_bias + n_ends};
-  s->asked.bias = NULL, s->asked.grammar = NULL;
+  s->asked.bias = NULL, s->asked.grammar = NULL, s->asked.reasoning = (dt_reasoning_limit){0};
   s->counts = repeats(asked) || asked->presence != 0 || asked->frequency != 0;
   s->text = calloc((size_t)s->capacity, sizeof *s->text);
   s->known = calloc((size_t)s->capacity, sizeof *s->known);
@@ -117,9 +121,14 @@ dt_status adjustments_open(adjustments *s, const dt_adjustments *asked, masks *o
   return DT_OK;
 }
 
+dt_status adjustments_limit(adjustments *s, const dt_pair *pair, const dt_reasoning_limit *asked, dt_error *err) {
+  return reasoning_limit_wanted(asked) ? reasoning_limit_open(pair, asked, &s->limit, err) : DT_OK;
+}
+
 void adjustments_close(adjustments *s) {
   if (s->masks && s->place >= 0) masks_leave(s->masks, s->place);
   masks_release(s->masks);
+  reasoning_limit_close(s->limit);
   free(s->text), free(s->known);
   *s = (adjustments){0};
 }
@@ -135,6 +144,7 @@ void adjustments_prompt(adjustments *s, const int32_t *tokens, int n) {
 
 void adjustments_token(adjustments *s, int32_t token) {
   if (s->masks) masks_take(s->masks, s->place, token, !s->generated); /* no pass runs */
+  if (s->limit) reasoning_limit_token(s->limit, token);
   bool were_banned = ends_banned(s, s->generated++);
   if (s->counts) {
     int at = find(s, token);
@@ -145,6 +155,12 @@ void adjustments_token(adjustments *s, int32_t token) {
   for (int i = 0; i < s->n && were_banned && !ends_banned(s, s->generated); i++)
     if (s->known[i].ends) renew(s, i);
 }
+
+void adjustments_begin_tree(adjustments *s) {
+  if (s->limit) reasoning_limit_begin_tree(s->limit);
+}
+
+bool adjustments_forbid(const adjustments *s) { return s->masks || s->limit; }
 
 /* The grammar's state after a node of the tree. */
 static int32_t state_behind(const adjustments *s, const dt_tree *t, int node) {
@@ -159,7 +175,12 @@ static int32_t state_behind(const adjustments *s, const dt_tree *t, int node) {
 static bool is_first(const adjustments *s, int node) { return !s->generated && node == 0; }
 
 bool adjustments_allow(const adjustments *s, const dt_tree *t, int node, int32_t token) {
+  if (s->limit) return reasoning_limit_allow(s->limit, t, node, token);
   return !s->masks || masks_allow(s->masks, state_behind(s, t, node), token, is_first(s, node));
+}
+
+int32_t adjustments_forced_id(const adjustments *s, const dt_tree *t, int node, int *left) {
+  return s->limit ? reasoning_limit_forced(s->limit, t, node, left) : -1;
 }
 
 int adjustments_forced(const adjustments *s, const dt_tree *t, int node, char *bytes, int most, bool *first) {
@@ -214,6 +235,7 @@ static void count_on_path(row_adjustments *r, int first, int32_t id, int more) {
 void row_adjustments_put(row_adjustments *r, int i, const adjustments *s, const dt_tree *t, int node) {
   r->row[i] = (dt_row_adjustments){0};
   if (!s) return;
+  if (s->limit && (r->row[i].allowed = reasoning_limit_mask(s->limit, t, node))) return; /* no bias must ban the id */
   int first = r->n, generated = s->generated + t->depth[node];
   for (int u = node; u > 0 && s->counts; u = t->parent[u]) count_on_path(r, first, t->token[u], 1);
   for (int k = 0; k < s->n && ends_banned(s, s->generated) && !ends_banned(s, generated); k++)

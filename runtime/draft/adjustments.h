@@ -5,6 +5,7 @@
 #define DT_ADJUSTMENTS_H
 
 #include "backend/adjustment.h"
+#include "draft/reasoning_limit.h"
 #include "dtrun.h"
 #include "grammar/masks.h"
 #include "tree/tree.h"
@@ -17,11 +18,12 @@ typedef struct {
 } adjustments_known;
 
 typedef struct {
-  dt_adjustments asked; /* its pointers (biases, grammar) are NULL */
+  dt_adjustments asked; /* its pointers (biases, grammar, marks) are NULL */
   bool counts;          /* a penalty is asked for, so the ids of the text must be counted */
   int generated;
-  masks *masks; /* of the grammar; NULL: none */
-  int place;    /* the text's place in the masks: see masks_enter */
+  masks *masks;           /* of the grammar; NULL: none */
+  int place;              /* the text's place in the masks: see masks_enter */
+  reasoning_limit *limit; /* NULL: none */
   int n, capacity;
   dt_adjustment *text;      /* [n] sorted by id */
   adjustments_known *known; /* [n] for the same ids */
@@ -46,14 +48,22 @@ dt_status adjustments_check_ids(const dt_adjustments *asked, int vocab, const in
  * grammar. */
 dt_status adjustments_open(adjustments *s, const dt_adjustments *asked, masks *of, int context, const int32_t *ends,
                            int n_ends, dt_error *err);
+/* Adds a limit on the reasoning, if one is asked for. Nothing is generated yet. */
+dt_status adjustments_limit(adjustments *s, const dt_pair *pair, const dt_reasoning_limit *asked, dt_error *err);
 void adjustments_close(adjustments *s); /* zeros are allowed */
 
 /* Adds the prompt, or one generated token, to the text. */
 void adjustments_prompt(adjustments *s, const int32_t *tokens, int n);
 void adjustments_token(adjustments *s, int32_t token);
+/* Begins an empty tree over the text's last token. */
+void adjustments_begin_tree(adjustments *s);
 
-/* Returns whether the grammar allows the token after a node of the tree over the text's last token. */
+/* Returns whether some guesses may be forbidden: there is a grammar, or a limit on the reasoning. */
+bool adjustments_forbid(const adjustments *s);
+/* Returns whether the token may follow a node of the tree over the text's last token. */
 bool adjustments_allow(const adjustments *s, const dt_tree *t, int node, int32_t token);
+/* Returns the id that the limit on the reasoning forces there, as reasoning_limit_forced does. */
+int32_t adjustments_forced_id(const adjustments *s, const dt_tree *t, int node, int *left);
 /* Returns the bytes that the grammar forces there, as masks_forced does. *first: whether they are the first of the
  * text. */
 int adjustments_forced(const adjustments *s, const dt_tree *t, int node, char *bytes, int most, bool *first);

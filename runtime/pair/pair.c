@@ -73,8 +73,8 @@ static dt_status open_device(dt_pair *p, const dt_pair_options *o, dt_error *err
   if (!p->ops || set_cache_dtype(p, o->cache_dtype, err)) return DT_EINPUT;
   if (o->needs_logits && !p->ops->adjustments)
     return dt_fail(err, DT_EINPUT,
-                   "the backend %s does not support penalties, biases, grammars, min_tokens or log-probabilities "
-                   "(--backend cpu does)",
+                   "the backend %s does not support penalties, biases, grammars, min_tokens, think_tokens or "
+                   "log-probabilities (--backend cpu does)",
                    p->ops->name);
   options.cache_dtype = p->cache_dtype;
   return p->ops->open(&options, &p->backend, err);

@@ -1,4 +1,4 @@
-/* What a grammar allows and forces after nodes of a tree: see dtrun.h. */
+/* What a grammar or a limit on reasoning allows and forces after nodes of a tree: see dtrun.h. */
 #include "session/session.h"
 #include "system/need.h"
 
@@ -56,6 +56,7 @@ dt_status dt_seq_forced(const dt_session *s, int seq, int node, int32_t *token, 
   dt_status status = check_node(s, seq, node, "forced", err);
   if (status) return status;
   const sequence *q = &s->seq[seq];
+  if (q->adjusted && (*token = adjustments_forced_id(&q->adjustments, q->tree, node, left)) >= 0) return DT_OK;
   char text[DT_FORCED];
   bool first;
   size_t len = 0;

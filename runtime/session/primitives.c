@@ -156,9 +156,9 @@ static dt_status verify_rows(dt_session *s, int32_t **choice, dt_error *err) {
   return status;
 }
 
-/* Leaves guesses that the grammar forbids out of the pass. */
+/* Leaves guesses that the adjustments forbid out of the pass. */
 static void drop_forbidden(const sequence *q) {
-  if (!q->adjusted || !q->adjustments.masks) return;
+  if (!q->adjusted || !adjustments_forbid(&q->adjustments)) return;
   dt_tree *t = q->tree;
   int n = 0;
   for (int i = 0; i < t->n_kept; i++) {

@@ -186,6 +186,7 @@ void session_begin_tree(dt_session *s, int seq) {
   int left = q->limit - q->length, deepest = s->pair->target_info.deepest;
   int room = left > 0 ? left - 1 : 0;
   dt_tree_reset(q->tree, q->tokens[q->length - 1], deepest ? dt_min(room, deepest) : room, s->pair->target_info.vocab);
+  if (q->adjusted) adjustments_begin_tree(&q->adjustments);
   kv_begin(&q->target, q->length - 1);
   for (int i = 0; i < s->drafts; i++) s->draft[i]->ops->begin(s->draft[i], seq, q->length);
   q->accepted = 0;
@@ -203,7 +204,7 @@ static dt_status check_sampling(const dt_sampling *p, dt_error *err) {
 }
 
 static dt_status check_backend(const dt_backend_ops *ops, const dt_seq_options *o, dt_error *err) {
-  const char *what = dt_adjustments_wanted(&o->adjustments) ? "penalties, biases, grammars and min_tokens"
+  const char *what = dt_adjustments_wanted(&o->adjustments) ? "penalties, biases, grammars, min_tokens and think_tokens"
                      : o->logprobs.wanted                   ? "logprobs"
                                                             : NULL;
   if (!what || ops->adjustments) return DT_OK;
@@ -306,6 +307,7 @@ static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, con
   if (!status && adjusted)
     status = adjustments_open(&adjusting, &o->adjustments, o->adjustments.grammar ? s->masks : NULL, s->context,
                               end.all, end.n, err);
+  if (!status) status = adjustments_limit(&adjusting, s->pair, &o->adjustments.reasoning, err);
   if (!status) status = logprobs_open(&logs, &o->logprobs, s->context, err);
   if (status) {
     text_free(&text);

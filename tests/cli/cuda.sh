@@ -35,7 +35,7 @@ it_names_the_types_that_it_takes() {
   refuses 2 "--draft-weights: 'q4' is not possible: the backend cuda cannot round weights" \
     linear --backend cuda --draft-weights q4 "${prompt[@]}"
   refuses 2 "--draft-vocab: the CUDA backend does not support it .--backend cpu does" linear --backend cuda --draft-vocab 600 "${prompt[@]}"
-  local none='the backend cuda does not support penalties, biases, grammars, min_tokens or log-probabilities .--backend cpu does.$'
+  local none='the backend cuda does not support penalties, biases, grammars, min_tokens, think_tokens or log-probabilities .--backend cpu does.$'
   refuses 2 "$none" ar --backend cuda --repeat-penalty 1.2 "${prompt[@]}"
   refuses 2 "$none" ar --backend cuda --grammar 'root ::= "a"' "${prompt[@]}"
   refuses 2 "$none" ar --backend cuda --logprobs 1 --json r.json "${prompt[@]}"
@@ -54,7 +54,7 @@ falls_back() {
 it_takes_the_CPU_for_what_the_GPU_refuses() {
   faults '1 1e12 -1'
   local small=(-m "$models/mini-draft") # which loads in less time
-  local golden=$source_dir/tests/golden/logits lacks='the backend cuda does not support penalties, biases, grammars, min_tokens or log-prob'
+  local golden=$source_dir/tests/golden/logits lacks='the backend cuda does not support penalties, biases, grammars, min_tokens, think_tokens or log-prob'
   falls_back 'model: it has scales of the stream, which a GPU does not compute .--backend cpu does.$' ar -m "$golden/gguf_gemma3/model.gguf" -p dog
   falls_back 'model: it has experts, which a GPU does not compute' ar -m "$golden/gguf_mixtral/model.gguf" -p dog
   falls_back "$lacks" ar -p It --json-schema '{"enum": ["a letter", "a dog"]}'

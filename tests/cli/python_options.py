@@ -41,7 +41,7 @@ with dtrun.load(threads=1) as pair:
         return said
 
     OPTIONS = ("policy source preset params tokens stop ignore_eos seed temp top_k top_p min_p coupled policy_seconds trace window "
-               "sinks brief template date messages repeat_penalty presence_penalty frequency_penalty logit_bias min_tokens logprobs echo grammar json_schema "
+               "sinks brief template date messages repeat_penalty presence_penalty frequency_penalty logit_bias min_tokens think_tokens logprobs echo grammar json_schema "
                "regex").split()
     for value in WRONG:
         for name in OPTIONS:

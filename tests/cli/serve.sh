@@ -263,6 +263,7 @@ it_has_the_bounds_that_it_states() {
   bound repetition_penalty 100.001 'out of range' 100 99.999
   bound repetition_penalty 0.0099 'out of range' 0.01 0.011
   bound min_tokens -1 'out of range' 0 1
+  bound thinking_budget -2 'out of range' -1 0 5
   params='{"source": "local P = require(\"dt.policy\").define {name = \"mine\", doc = \"d\", params = {'
   params+=$(seq -s, 64 | sed 's/[0-9]\+/{[[p&]], 1, min = 0, max = 9, doc = [[d]]}/g')'}} function P:draft() end return P", "params": '
   bound dtrun "$params{$(seq -s, 65 | sed 's/[0-9]\+/"p&": 2/g')}}" 'an object of at most 64' \

@@ -119,6 +119,7 @@ NUMBERS = [
     ("max_completion_tokens", -1, 2**31 - 1, True, (TEXT, CHAT)),
     ("n_predict", -1, 2**31 - 1, True, (TEXT, CHAT)),
     ("min_tokens", 0, 1, True, (TEXT,)),
+    ("thinking_budget", -1, 2**31 - 1, True, (TEXT, CHAT)),
     ("logprobs", 0, 20, True, (TEXT,)),
     ("top_logprobs", 0, 20, True, (CHAT,)),
     ("presence_penalty", -100, 100, False, (TEXT, CHAT)),

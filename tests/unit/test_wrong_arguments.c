@@ -190,6 +190,13 @@ static void starts_refuse_wrong_options(void **unused) {
       {{.max_tokens = 1, .sampling = {.top_p = 1.1f}}, "top_p"},
       {{.max_tokens = 1, .sampling = {.min_p = NAN}}, "min_p"},
       {{.max_tokens = 1, .sampling = {.min_p = 1.1f}}, "min_p"},
+      {{.max_tokens = 1, .adjustments.reasoning = {.tokens = -2}}, "think_tokens: -2"},
+      {{.max_tokens = 1, .adjustments.reasoning = {.end = "1", .tokens = INT_MIN}}, "think_tokens: -2147483648"},
+      {{.max_tokens = 1, .adjustments.reasoning = {.end = ""}}, "the mark that ends the reasoning is empty"},
+      {{.max_tokens = 1, .adjustments.reasoning = {.end = " \n"}}, "the mark that ends the reasoning is empty"},
+      {{.max_tokens = 1, .adjustments.reasoning = {.begin = "\t", .end = "1"}}, "begins the reasoning is empty"},
+      {{.max_tokens = 1, .adjustments = {.grammar = "root ::= \"1\"", .reasoning = {.end = "1"}}},
+       "a reasoning limit with a grammar: "},
   };
   const dt_seq_options fine = {.max_tokens = 1};
   dt_prefix *prefix;
@@ -203,6 +210,10 @@ static void starts_refuse_wrong_options(void **unused) {
     if (strstr("temp top_k top_p min_p", wrong[i].part))
       REFUSED(dt_seq_start_blank(session, RUNNING, 5, &wrong[i].options.sampling, &err), DT_EINPUT, wrong[i].part);
   }
+  const dt_seq_options unreadable = {.max_tokens = 1, .adjustments.reasoning = {.end = "x"}};
+  ok(dt_check_options(&unreadable, &err)); /* without a tokenizer */
+  REFUSED(dt_seq_start(session, RUNNING, PROMPT, 5, &unreadable, &err), DT_EINPUT, "reads ids 0..99, not 'x'");
+  REFUSED(dt_seq_start_from(session, RUNNING, prefix, &unreadable, &err), DT_EINPUT, "reads ids 0..99, not 'x'");
   for (int turn = 0; turn < 2; turn++) {
     dt_status (*begin)(dt_session *, int, const int32_t *, int, const dt_seq_options *, dt_error *) =
         turn ? dt_seq_continue : dt_seq_start;

@@ -68,8 +68,8 @@ class Pair:
         and ends the text by returning False; it must not use the pair. on_logprobs is called with the "logprobs" of each
         iteration's tokens, before on_text gets their text. options: params, preset, tokens, stop, ignore_eos, seed, temp, top_k, top_p,
         min_p, repeat_penalty, presence_penalty, frequency_penalty, logit_bias ({id or text: bias, or False to ban}),
-        min_tokens, grammar, json_schema (a text or a dict), regex, logprobs, echo, coupled, policy_seconds, trace,
-        template. Names of other packages, such as temperature and max_new_tokens, are accepted, too."""
+        min_tokens, think_tokens, grammar, json_schema (a text or a dict), regex, logprobs, echo, coupled, policy_seconds,
+        trace, template. Names of other packages, such as temperature and max_new_tokens, are accepted, too."""
         tell = on_text and (lambda text: on_text(text.decode(errors="replace")))
         if on_logprobs:
             options["on_logprobs"] = True
