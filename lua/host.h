@@ -222,9 +222,10 @@ dt_status dtl_think(const dt_chat *chat, const char *think, const char **setting
 dt_status dtl_encode_chat(const dt_pair *pair, const dt_chat *chat, const dt_conversation *conversation, int32_t **ids,
                           int *n, bool *open, dt_error *err);
 
-/* Sets the options of an answer that depend on the chat: its end, and the marks of reasoning. The chat must outlive the
+/* Sets the options of an answer that depend on the chat: its end and, if the tokens of its reasoning are `limited`, the
+ * marks around it. There are none in a template without reasoning, or with a grammar. The chat must outlive the
  * options. */
-void dtl_chat_options(const dt_chat *chat, bool open, dt_seq_options *seq);
+void dtl_chat_options(const dt_chat *chat, bool open, bool limited, dt_seq_options *seq);
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 

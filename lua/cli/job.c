@@ -330,7 +330,7 @@ dtl_request job_request(const job *j) {
   r.costs = j->costs.batch ? &j->costs : NULL; /* 0: no costs have been measured */
   r.learned = j->learned, r.memory = j->memory, r.corpus = j->corpus;
   r.interrupt = &interrupted, r.begin_line = begin_line;
-  if (j->chat) dtl_chat_options(j->chat, j->open, &r.seq);
+  if (j->chat) dtl_chat_options(j->chat, j->open, request_limits_reasoning(&j->options->in), &r.seq);
   if (!r.seq.max_tokens) r.seq.max_tokens = TOKENS;
   return r;
 }

@@ -74,6 +74,7 @@ static int run(const job *j, server *s, const serve_options *options) {
   defaults.seq = job_request(j).seq;
   defaults.seq.n_stop = 0, defaults.seq.stop = NULL;
   if (!o->in.request.seq.max_tokens) defaults.seq.max_tokens = -1;
+  if (!request_limits_reasoning(&o->in)) defaults.seq.adjustments.reasoning.tokens = -1;
   serve_pair what = {.pair = j->pair,
                      .models = o->n_served ? o->served : &name,
                      .n_models = o->n_served ? o->n_served : 1,

@@ -80,9 +80,16 @@ static void push_answer(lua_State *L, const conversations *c) {
   lua_setfield(L, -2, "reasoning_end");
 }
 
-void driver_chat_options(lua_State *L, dt_seq_options *seq) {
+void driver_chat_options(lua_State *L, bool limited, dt_seq_options *seq) {
   if (!lua_istable(L, -1)) return;
-  seq->end = field(L, lua_gettop(L), "ends");
+  const int table = lua_gettop(L);
+  dt_reasoning_limit *limit = &seq->adjustments.reasoning;
+  seq->end = field(L, table, "ends");
+  if (!limited || seq->adjustments.grammar) return;
+  limit->begin = field(L, table, "reasoning_begin"), limit->end = field(L, table, "reasoning_end");
+  lua_getfield(L, table, "open");
+  limit->open = lua_toboolean(L, -1);
+  lua_pop(L, 1);
 }
 
 int driver_pair_conversations(lua_State *L) {

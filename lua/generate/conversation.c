@@ -47,9 +47,13 @@ dt_status dtl_think(const dt_chat *chat, const char *think, const char **setting
   return DT_OK;
 }
 
-void dtl_chat_options(const dt_chat *chat, bool open, dt_seq_options *seq) {
+void dtl_chat_options(const dt_chat *chat, bool open, bool limited, dt_seq_options *seq) {
+  const char *begin, *end;
   if (!seq) return;
   seq->end = dt_chat_end(chat);
+  if (!limited || seq->adjustments.grammar || !dt_chat_reasoning(chat, &begin, &end)) return;
+  dt_reasoning_limit *limit = &seq->adjustments.reasoning;
+  limit->begin = begin, limit->end = end, limit->open = open;
 }
 
 dt_status dtl_encode_chat(const dt_pair *pair, const dt_chat *chat, const dt_conversation *conversation, int32_t **ids,

@@ -41,7 +41,7 @@ static bool check_one(int i, const cJSON *message, refusal *why) {
   snprintf(place, sizeof place, "messages[%d].", i);
   if (!cJSON_IsObject(message)) return wrong(i, ": expected {role, content}", why);
   const char *role = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "role"));
-  if (!role) return wrong(i, ".role: expected a text, such as system, user or assistant", why);
+  if (!role) return wrong(i, ".role: expected a text", why);
   return others_pass_all(message, taken, place, IN_MESSAGE, why) && check_content(i, message, role, why);
 }
 

@@ -8,7 +8,7 @@
 typedef struct {
   cJSON *message;
   int i;
-  const chat_habits *habits;
+  const dt_chat *chat;
   dt_error *err;
 } editing;
 
@@ -83,19 +83,28 @@ static dt_status edit_content(const editing *e, const char *tag) {
   char *text = cJSON_IsArray(content) ? joined(content) : strdup(content ? content->valuestring : ""), *whole = NULL;
   if (text) whole = malloc(strlen(text) + (tag ? strlen(tag) : 0) + 1);
   if (whole) strcpy(stpcpy(whole, text), tag ? tag : "");
-  bool is_kept = e->habits->lists && cJSON_IsArray(content) && !tag;
-  bool fine =
-      whole && (is_kept || put(e->message, "content", e->habits->lists ? list_of(whole) : cJSON_CreateString(whole)));
+  bool is_kept = e->chat->habits.lists && cJSON_IsArray(content) && !tag;
+  bool fine = whole && (is_kept ||
+                        put(e->message, "content", e->chat->habits.lists ? list_of(whole) : cJSON_CreateString(whole)));
   free(text), free(whole);
   return fine ? DT_OK : starved(e->err);
 }
 
 /* ---- other members ----------------------------------------------------------------------------------------------- */
 
+/* A template may leave out messages whose role it does not know, so a misspelt role must not reach it. */
+static bool is_role(const dt_chat *chat, const char *role) {
+  static const char *const usual[] = {"system", "developer", "user", "assistant", "tool", "function"};
+  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+    if (strcmp(role, usual[i]) == 0) return true;
+  return dt_chat_mentions(chat, role);
+}
+
 static dt_status edit_role(const editing *e) {
   const char *role = cJSON_GetStringValue(member(e->message, "role"));
-  if (!role) return wrong(e, ".role: expected a text");
-  if (strcmp(role, "developer") != 0 || e->habits->developer) return DT_OK;
+  if (!role || !is_role(e->chat, role))
+    return wrong(e, ".role: expected system, developer, user, assistant, tool, or a role that the chat template knows");
+  if (strcmp(role, "developer") != 0 || e->chat->habits.developer) return DT_OK;
   return put(e->message, "role", cJSON_CreateString("system")) ? DT_OK : starved(e->err);
 }
 
@@ -140,7 +149,7 @@ static bool is_answer(const cJSON *message) {
   return role && strcmp(role, "assistant") == 0 && cJSON_GetArraySize(member(message, "tool_calls")) == 0;
 }
 
-dt_status chat_messages(const char *json, const chat_habits *habits, const char *tag, char **out, bool *by_assistant,
+dt_status chat_messages(const char *json, const dt_chat *chat, const char *tag, char **out, bool *by_assistant,
                         dt_error *err) {
   cJSON *list = cJSON_Parse(json), *message;
   dt_status status = DT_OK;
@@ -151,7 +160,7 @@ dt_status chat_messages(const char *json, const chat_habits *habits, const char 
   cJSON_ArrayForEach(message, list) {
     const bool is_last = !message->next;
     if (status) break;
-    status = edit(&(editing){message, i++, habits, err}, is_last ? tag : NULL);
+    status = edit(&(editing){message, i++, chat, err}, is_last ? tag : NULL);
     if (is_last) *by_assistant = is_answer(message);
   }
   if (!status && !(*out = cJSON_PrintUnformatted(list))) status = starved(err);

@@ -22,7 +22,7 @@ struct dt_chat {
 
 /* Prepares a JSON list of messages for a template: see dt_conversation. *by_assistant: the last message is the
  * assistant's, without calls. tag: is appended to the content of the last message; NULL: nothing. *out is malloc'd. */
-dt_status chat_messages(const char *json, const chat_habits *habits, const char *tag, char **out, bool *by_assistant,
+dt_status chat_messages(const char *json, const dt_chat *chat, const char *tag, char **out, bool *by_assistant,
                         dt_error *err);
 
 /* Passes on a template's failure. Its message begins with a line, which gets the template's name, or is what the

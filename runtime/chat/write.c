@@ -69,14 +69,14 @@ static bool ends_with(const char *text, size_t n, const char *mark) {
 static dt_status write_next(const dt_chat *c, const dt_conversation *q, template_output *out, dt_error *err) {
   char *messages = NULL;
   bool by_assistant;
-  dt_status status = chat_messages(q->messages, &c->habits, NULL, &messages, &by_assistant, err);
+  dt_status status = chat_messages(q->messages, c, NULL, &messages, &by_assistant, err);
   const bool goes_on = q->next == DT_CHAT_CONTINUE || (q->next == DT_CHAT_AUTO && by_assistant);
   if (!status && goes_on && !by_assistant)
     status = dt_fail(err, DT_EINPUT, "messages: only an answer of the assistant, without calls, can be continued");
   if (!status && goes_on) {
     cJSON_free(messages);
     messages = NULL;
-    status = chat_messages(q->messages, &c->habits, TAG, &messages, &by_assistant, err);
+    status = chat_messages(q->messages, c, TAG, &messages, &by_assistant, err);
   }
   if (!status) status = chat_run(c, q, messages, !goes_on && q->next != DT_CHAT_NOTHING, out, err);
   if (!status && goes_on) status = cut_at_tag(c, out, err);

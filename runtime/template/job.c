@@ -33,7 +33,7 @@ void tpl_fail(tpl_job *job, const char *format, ...) {
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
   if (job->line)
-    dt_fail(job->err, DT_EINPUT, "line %d of the chat template: %s", job->line, text);
+    dt_fail(job->err, DT_EINPUT, "line %d: %s", job->line, text);
   else
     dt_fail(job->err, DT_EINPUT, "%s", text);
   leave(job, DT_EINPUT);

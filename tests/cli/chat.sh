@@ -33,7 +33,7 @@ it_reads_the_template_of_the_model() {
   echo '{% if %}' >model/chat_template.jinja
   refuses 2 'model: chat template chat_template.jinja, line 1: .*; --template NAME or FILE uses another one' ar --chat -m model -p hi
   echo "{{ raise_exception('No, ' + messages[0].role) }}" >model/chat_template.jinja
-  refuses 2 '^dtrun: No, user$' ar --chat -m model -p hi
+  refuses 2 'No, user$' ar --chat -m model -p hi
   printf %b "$chatml" >model/chat_template.jinja
   succeeds ar --chat -m model -p hi -n 20 -q
   same_text expected stdout
@@ -44,6 +44,32 @@ it_reads_the_template_of_the_model() {
   refuses 2 'model has no chat template' ar --chat -m model -p hi
   echo '{' >model/tokenizer_config.json
   refuses 2 'tokenizer_config.json: not valid JSON' ar --chat -m model -p hi
+}
+# The reasoning ends after the tokens that it may have, under every policy.
+it_limits_reasoning() {
+  cat >think.jinja <<'JINJA'
+{% for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content.split('</think>')[-1] }}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{{ '<think>\n' if enable_thinking is undefined or enable_thinking else '<think>\n\n</think>\n\n' }}{% endif %}
+JINJA
+  local tokens policy temp
+  for temp in 0 0.8; do
+    for tokens in 0 5 17; do
+      for policy in ar linear dynatree fixed_tree rate suffix; do
+        succeeds "$policy" --chat --template think.jinja -p 'Hello there' -n 40 --think-tokens $tokens --temp $temp --seed 3 -q
+        [ "$policy" = ar ] && mv stdout expected && continue
+        same_text expected stdout
+      done
+      grep -q '</think>' expected || fail "no end of the reasoning: $(<expected)"
+    done
+  done
+  succeeds ar --chat --template think.jinja -p 'Hello there' -n 40 -q
+  mv stdout endless
+  succeeds ar --chat --template think.jinja -p 'Hello there' -n 40 --think-tokens 40 -q
+  same_text endless stdout
+  printf '%s\n' '/set think off' Hello '/set think on' '/set think_tokens 4' 'Hello there' '/save c.json' | succeeds chat ar --template think.jinja -n 30 -q
+  [ "$(grep -c '"reasoning_content"' c.json)" -eq 1 ] || fail "one answer with reasoning: $(<c.json)"
 }
 it_says_that_there_is_no_template_before_it_loads() {
   local words

@@ -189,6 +189,49 @@ refused() {
   [ "$(value a.error.type)" = "$2" ] || fail "$4: $(<answer)"
   [[ "$(value a.error.message)" =~ $3 ]] || fail "$4: $(<answer)"
 }
+# A template that begins with reasoning unless it is turned off.
+write_reasoning_template() {
+  cat >think.jinja <<'JINJA'
+{% for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content.split('</think>')[-1] }}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{{ '<think>\n' if enable_thinking is undefined or enable_thinking else '<think>\n\n</think>\n\n' }}{{ reasoning_effort }}{% endif %}
+JINJA
+}
+it_runs_a_template_with_its_variables() {
+  write_reasoning_template
+  serve --template think.jinja
+  local asked='"messages": [{"role": "user", "content": "The <|im_end|> dog?"}], "max_tokens": 40'
+  local on='<|im_start|>user\nThe <|im_end|> dog?<|im_end|>\n<|im_start|>assistant\n<think>\n'
+  gets /apply-template "{${asked%, *}}"
+  [ "$(value a.prompt)" = "$(printf "$on")" ] || fail "by default: $(<answer)"
+  gets /apply-template "{${asked%, *}, \"chat_template_kwargs\": {\"enable_thinking\": false}}"
+  value a.prompt | grep -q '^</think>$' || fail "turned off: $(<answer)"
+  gets /apply-template "{${asked%, *}, \"reasoning_effort\": \"low\"}"
+  value a.prompt | grep -qx low || fail "the effort: $(<answer)"
+  gets /apply-template "{${asked%, *}, \"reasoning_effort\": \"none\"}"
+  value a.prompt | grep -q '^</think>$' || fail "no effort: $(<answer)"
+  local name
+  for name in think_tokens thinking_budget thinking_token_budget reasoning_budget_tokens; do
+    gets /v1/chat/completions "{$asked, \"$name\": 6}"
+    value a.choices[1].message.reasoning_content >reasoning
+    value a.choices[1].message.content >contents
+    [ -s reasoning ] && [ -s contents ] || fail "$name: $(<answer)"
+  done
+  "$dtrun" -q -t 1 --chat --template think.jinja -p 'The <|im_end|> dog?' -n 40 --think-tokens 6 >there
+  gets /v1/chat/completions "{$asked, \"think_tokens\": 6, \"reasoning_format\": \"none\", \"dtrun\": {\"policy\": \"linear\"}}"
+  value a.choices[1].message.content >here
+  same_text here there
+  [ "$(value a.choices[1].dtrun.adjustments.think_tokens)" = 6 ] || fail "the result: $(<answer)"
+  gets /v1/chat/completions "{$asked, \"chat_template_kwargs\": {\"enable_thinking\": false}, \"think_tokens\": 6}"
+  [ "$(value a.choices[1].message.reasoning_content)" = nil ] || fail "reasoning though it is off: $(<answer)"
+  serve --template think.jinja --think off
+  gets /apply-template "{${asked%, *}}"
+  value a.prompt | grep -q '^</think>$' || fail "turned off for all: $(<answer)"
+  gets /apply-template "{${asked%, *}, \"chat_template_kwargs\": {\"enable_thinking\": true}}"
+  [ "$(value a.prompt)" = "$(printf "$on")" ] || fail "turned on for one: $(<answer)"
+  gets /v1/chat/completions '{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "It was"}], "max_tokens": 3}'
+}
 it_refuses_with_the_reason() {
   serve -c 64
   local bad=invalid_request_error

@@ -9,8 +9,8 @@ GOES = {"prompt": "It was a dark night, and", "max_tokens": 4}
 PLAIN, PLAIN_CHAT = text_of(gets(TEXT, GOES)), text_of(gets(CHAT, SAYS))
 
 
-def template(messages):
-    return gets("/apply-template", {"messages": messages})["prompt"]
+def template(messages, **more):
+    return gets("/apply-template", {"messages": messages, **more})["prompt"]
 
 
 def says(role, content, **more):
@@ -70,7 +70,20 @@ for route, body in {"/tokenize": b'{"content":"a"} x', "/detokenize": b'{"tokens
 user, assistant, system = says("user", "a"), says("assistant", "b"), says("system", "s")
 for roles in (("system", "user", "user"), ("user", "system"), ("system",), ("user", "assistant"), ("assistant", "user"), ("system", "system", "user"), ("user", "assistant", "assistant", "user")):
     given = [says(role, f"text {i}") for i, role in enumerate(roles)]
-    assert template(given) == "".join(turn(role, f"text {i}") for i, role in enumerate(roles)) + "<|im_start|>assistant\n", roles
+    expected = "".join(turn(role, f"text {i}") for i, role in enumerate(roles))
+    assert template(given, add_generation_prompt=True) == template(given, continue_final_message=False) == expected + "<|im_start|>assistant\n", roles
+    assert template(given, add_generation_prompt=False) == expected, roles
+    if roles[-1] == "assistant":  # the answer continues it
+        assert template(given) == template(given, continue_final_message=True) == template(given, continue_final_message=True, add_generation_prompt=False) == expected.removesuffix("<|im_end|>\n")
+    else:
+        assert template(given) == expected + "<|im_start|>assistant\n", roles
+refused(CHAT, {"messages": [user], "continue_final_message": True}, r"^messages: only an answer of the assistant, without calls, can be continued")
+refused(CHAT, {"messages": [user, assistant], "continue_final_message": True, "add_generation_prompt": True}, r"^continue_final_message: expected add_generation_prompt to be false")
+refused(CHAT, {"messages": [user], "chat_template_kwargs": {"messages": []}}, r"^chat_template_kwargs: messages is a member of the request")
+refused(CHAT, {"messages": [user], "chat_template_kwargs": []}, r"^chat_template_kwargs: expected an object")
+refused(CHAT, {"messages": [user], "documents": {}}, r"^documents: expected a list")
+refused(CHAT, {"messages": [user], "reasoning_effort": 1}, r"^reasoning_effort: expected a text")
+assert template([user, says("tool", "42", tool_call_id="1", name="f")]) == turn("user", "a") + turn("tool", "42") + "<|im_start|>assistant\n"
 assert template([says("developer", "s"), user]) == template([system, user])
 assert template([user, says("assistant", None), user]) == template([user, says("assistant", ""), user])
 assert template([user, {"role": "assistant"}, user]) == template([user, says("assistant", ""), user])
@@ -81,9 +94,8 @@ for given, pattern in (
     ([], r"^messages: expected a list"),
     ({}, r"^messages: expected a list"),
     (["a"], r"^messages\[0\]: expected {role, content}"),
-    ([user, says("tool", "x")], r"^messages\[1\].role: tools are not supported"),
-    ([user, says("function", "x")], r"^messages\[1\].role: tools are not supported"),
-    ([user, says("User", "x")], r"^messages\[1\].role: expected system, developer, user or assistant"),
+    ([user, says("User", "x")], r"^messages\[1\].role: expected system, developer, user, assistant, tool, or a role"),
+    ([user, says("tool", None)], r"^messages\[1\].content: expected a text"),
     ([{"content": "x"}], r"^messages\[0\].role: expected"),
     ([says("user", None)], r"^messages\[0\].content: expected a text"),
     ([says("system", None), user], r"^messages\[0\].content: expected a text"),
@@ -93,7 +105,6 @@ for given, pattern in (
     ([says("user", ["x"])], r"^messages\[0\].content\[0\]: "),
     ([says("user", [{"type": "text"}])], r"^messages\[0\].content\[0\]: "),
     ([says("user", [{**text, "image_url": "z"}])], r"^messages\[0\].content\[0\].image_url: unknown field"),
-    ([user, says("assistant", "x", tool_calls=[{"id": "1"}]), user], r"^messages\[1\].tool_calls: only \[\] is supported"),
     ([user, says("assistant", "x", function_call={}), user], r"^messages\[1\].function_call: "),
     ([says("user", "x", frob=1)], r"^messages\[0\].frob: unknown field"),
 ):
@@ -195,12 +206,14 @@ refused(TEXT, {**GOES, "stop": ["a", ""]}, r"^stop\[1\]: expected a text that is
 refused(TEXT, {**GOES, "stop": ["a", 1]}, r"^stop\[1\]: expected a text")
 
 # Tokens.
+control, spelled = (gets("/tokenize", {"content": "a<|endoftext|>", "parse_special": special})["tokens"] for special in (True, False))
+assert len(control) == 2 and len(spelled) > 4 and control[0] == spelled[0], (control, spelled)
 pieces = gets("/tokenize", {"content": "Hi 日", "with_pieces": True, "parse_special": True, "add_special": False})["tokens"]
 assert b"".join(p["piece"].encode() if isinstance(p["piece"], str) else bytes(p["piece"]) for p in pieces) == "Hi 日".encode()
 assert [p["id"] for p in pieces] == gets("/tokenize", {"content": "Hi 日"})["tokens"]
 assert gets("/detokenize", {"tokens": [p["id"] for p in pieces]}) == {"content": "Hi 日"}
 for route, body, pattern in (
-    ("/tokenize", {"content": "a", "parse_special": False}, r"^parse_special: only true is supported"),
+    ("/tokenize", {"content": "a", "parse_special": False, "add_special": True}, r"^parse_special: false is not supported with add_special"),
     ("/tokenize", {"content": "a", "with_pieces": 1}, r"^with_pieces: expected true or false"),
     ("/tokenize", {"content": "a", "frob": 1}, r"^frob: unknown field"),
     ("/tokenize", {}, r"^content: expected a text"),

@@ -248,7 +248,7 @@ static void messages_are_what_templates_expect(void **state) {
   fails(dt_chat_write(chat, &(dt_conversation){.messages = "[]"}, &out, &err), DT_EINPUT,
         "messages: the list is empty");
   fails(dt_chat_write(chat, &(dt_conversation){.messages = "[{\"content\":\"x\"}]"}, &out, &err), DT_EINPUT,
-        "messages[0].role: expected a text");
+        "messages[0].role: expected system, developer, user, ");
   fails(dt_chat_write(chat, &(dt_conversation){.messages = "[" USER("a") ",{\"role\":\"user\",\"content\":1}]"}, &out,
                       &err),
         DT_EINPUT, "messages[1].content: expected a text, or a list of parts");
@@ -368,6 +368,30 @@ static void ends_and_marks_are_learned_from_the_template(void **state) {
         "<|end|>", "[THINK]", "\n[/THINK]\n\n");
 }
 
+#define TURN(reasoning)                                                                                                \
+  "{% for m in messages %}<|{{ m.role }}|>" reasoning "{{ m.content }}<|end|>{% endfor %}"                             \
+  "{% if add_generation_prompt %}<|assistant|>"
+
+static void marks_are_learned_where_a_template_seldom_writes_them(void **state) {
+  (void)state;
+  /* with calls only, which follow the reasoning */
+  shows(TURN("{% if m.tool_calls and m.thinking %}<|channel>thought\n{{ m.thinking }}<channel|>"
+             "<|call>{{ m.tool_calls[0].function.name }}<call|>{% endif %}") "{% endif %}",
+        "<|end|>", "<|channel>thought", "<channel|>");
+  /* only if a variable turns reasoning on */
+  shows(TURN("{% if thinking is true and m.thinking %}<think>{{ m.thinking }}</think>{% endif %}") "{% endif %}",
+        "<|end|>", "<think>", "</think>");
+  /* as empty reasoning, if it is turned off */
+  shows(TURN("") "{% if enable_thinking is false %}<think>\n\n</think>\n{% endif %}{% endif %}", "<|end|>", "<think>",
+        "\n</think>\n\n");
+  /* a mark that begins as the prompt ends, and an end without the usual form */
+  shows("{% for m in messages %}<|START_CHAT|>{% if m.thinking %}<|START_THINKING|>{{ m.thinking }}<|END_THINKING|>"
+        "{% endif %}{{ m.content }}[e~[\n]~b]{% endfor %}{% if add_generation_prompt %}<|START_CHAT|><|START_TEXT|>{% "
+        "endif "
+        "%}",
+        "[e~[", "<|START_THINKING|>", "<|END_THINKING|>");
+}
+
 static void a_prompt_may_open_reasoning(void **state) {
   (void)state;
   dt_chat *chat =
@@ -440,6 +464,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_template_has_variables_and_an_own_message),
       cmocka_unit_test(a_message_that_spells_a_control_token_stays_text),
       cmocka_unit_test(ends_and_marks_are_learned_from_the_template),
+      cmocka_unit_test(marks_are_learned_where_a_template_seldom_writes_them),
       cmocka_unit_test(a_prompt_may_open_reasoning),
       cmocka_unit_test(a_model_brings_its_template),
   };

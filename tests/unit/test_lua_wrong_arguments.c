@@ -233,7 +233,7 @@ static void conversations(void **unused) {
   ANSWERS(dtl_think(NULL, "on", &settings, &err), DT_EINPUT, "is NULL");
   ANSWERS(dtl_think(chat, "on", NULL, &err), DT_EINPUT, "is NULL");
   ANSWERS(dtl_think(chat, "perhaps", &settings, &err), DT_EINPUT, "expected on, off or auto");
-  dtl_chat_options(chat, false, NULL), dtl_chat_options(NULL, true, &(dt_seq_options){0});
+  dtl_chat_options(chat, false, true, NULL), dtl_chat_options(NULL, true, true, &(dt_seq_options){0});
   assert_true(!dtl_messages_json(NULL, 1) && !dtl_messages_json(&(dtl_message){0}, -1));
   dt_chat_close(chat), dt_pair_close(p);
 }

@@ -74,13 +74,13 @@ static void messages_name_the_line_and_the_mistake(void **state) {
   static const struct {
     const char *text, *message;
   } cases[] = {
-      {"a\n{{ x.y }}", "line 2 of the chat template: 'x' is undefined"},
-      {"{{ none.x.y }}", "line 1 of the chat template: 'None' has no attribute 'x'"},
-      {"{% set a = {} %}\n\n{{ a.b.c }}", "line 3 of the chat template: 'dict object' has no attribute 'b'"},
+      {"a\n{{ x.y }}", "line 2: 'x' is undefined"},
+      {"{{ none.x.y }}", "line 1: 'None' has no attribute 'x'"},
+      {"{% set a = {} %}\n\n{{ a.b.c }}", "line 3: 'dict object' has no attribute 'b'"},
       {"{% set a = [] %}{{ a[3].c }}", "'list object' has no such element"},
       {"{{ raise_exception('Roles must\nalternate') }}", "Roles must?alternate"},
-      {"{% if %}", "line 1 of the chat template: expected an expression, found 'end of tag'"},
-      {"{% for x in [1] %}\n\n", "line 2 of the chat template: expected endfor, found 'end of template'"},
+      {"{% if %}", "line 1: expected an expression, found 'end of tag'"},
+      {"{% for x in [1] %}\n\n", "line 2: expected endfor, found 'end of template'"},
       {"{{ [1].append(2) }}", "access to attribute 'append' of 'list' object is unsafe."},
       {"{{ 'a'|foo }}", "no filter is named 'foo'"},
       {"{{ 1 is foo }}", "no test is named 'foo'"},
