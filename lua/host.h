@@ -217,15 +217,10 @@ char *dtl_messages_json(const dtl_message *messages, int n);
  * variable. */
 dt_status dtl_think(const dt_chat *chat, const char *think, const char **settings, dt_error *err);
 
-/* Writes a conversation (dt_chat_write) and encodes it (dt_encode_chat). *ids is malloc'd. *open: the answer begins
- * inside reasoning. */
+/* Writes a conversation (dt_chat_write) and encodes it (dt_encode_chat). *ids is malloc'd. *reasoning: how the prompt
+ * leaves the reasoning of its answer. */
 dt_status dtl_encode_chat(const dt_pair *pair, const dt_chat *chat, const dt_conversation *conversation, int32_t **ids,
-                          int *n, bool *open, dt_error *err);
-
-/* Sets the options of an answer that depend on the chat: its end and, if the tokens of its reasoning are `limited`, the
- * marks around it. There are none in a template without reasoning, or with a grammar. The chat must outlive the
- * options. */
-void dtl_chat_options(const dt_chat *chat, bool open, bool limited, dt_seq_options *seq);
+                          int *n, dt_reasoning_state *reasoning, dt_error *err);
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 
@@ -410,10 +405,11 @@ typedef struct {
   dtl_learned *learned;     /* NULL: learned costs are opened for this request if the policy needs them */
   dtl_memory *memory;       /* what earlier runs left; NULL is allowed unless the policy uses memory or a corpus */
   const dtl_corpus *corpus; /* files that a policy with uses.corpus searches, as well as `memory`; or NULL */
-  int context;              /* maximum number of tokens of prompt and answer; 0: as in dt_session_options */
-  dt_window window;         /* zeros: the target sees the whole text */
-  dt_session *session;      /* or NULL; only with one answer: its sequence 0 is used (dt_seq_continue). The prompt is
-                               the whole text, earlier turns included; rows of tokens that it shares are reused */
+  dt_reasoning_state reasoning; /* of a chat: noted in the result, since a head may know one kind of answer only */
+  int context;                  /* maximum number of tokens of prompt and answer; 0: as in dt_session_options */
+  dt_window window;             /* zeros: the target sees the whole text */
+  dt_session *session; /* or NULL; only with one answer: its sequence 0 is used (dt_seq_continue). The prompt is
+                          the whole text, earlier turns included; rows of tokens that it shares are reused */
   /* Or NULL; called when a sequence ends, in any order. `prompt` is the index of the result in results[], from 0;
    * result->index is the same number from 1, and result->prompt the number of the result's prompt. If it returns false,
    * running sequences end as "interrupted" and no others begin. */
@@ -433,6 +429,11 @@ typedef struct {
   bool alone;       /* in a dtl_engine: use no cached tokens of earlier requests and cache none for later ones */
   const volatile sig_atomic_t *interrupt; /* or NULL; nonzero ends the run as "interrupted", also within policy calls */
 } dtl_request;
+
+/* Sets what a request's answers take from their chat: how they end, the state of their reasoning and, if its tokens are
+ * `limited`, the marks around it. There are none in a template without reasoning, or with a grammar. The chat must
+ * outlive the request. */
+void dtl_chat_options(const dt_chat *chat, dt_reasoning_state reasoning, bool limited, dtl_request *request);
 
 /* The result of one answer, complete or up to a failure. It owns all its strings and arrays. */
 struct dtl_result {
@@ -458,6 +459,7 @@ struct dtl_result {
   int index, slots;           /* its number in results[], from 1; sequences that run at once (0: not a batch) */
   int prompt;                 /* number of its prompt in the request, from 1; several answers may have the same */
   dt_adjustments adjustments; /* zeros: none. The result owns its arrays and texts */
+  dt_reasoning_state reasoning;
   dtl_logprob *logprobs, *prompt_logprobs; /* [n_tokens], [n_prompt]; NULL: not asked for */
   int32_t *top_ids;                        /* the arrays that logprobs point into */
   float *top_logps;

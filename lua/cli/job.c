@@ -152,8 +152,8 @@ static int open_chat(job *j) {
   return status ? complain_of(&err) : 0;
 }
 
-dt_status job_conversation(const job *j, const dtl_message *messages, int n, int32_t **ids, int *n_ids, bool *open,
-                           dt_error *err) {
+dt_status job_conversation(const job *j, const dtl_message *messages, int n, int32_t **ids, int *n_ids,
+                           dt_reasoning_state *reasoning, dt_error *err) {
   const cli_options *o = j->options;
   const char *settings[2] = {NULL, o->variables};
   dt_status status = dtl_think(j->chat, o->think, &settings[0], err);
@@ -165,7 +165,7 @@ dt_status job_conversation(const job *j, const dtl_message *messages, int n, int
                                         .settings = settings[0] ? settings : settings + 1,
                                         .n_settings = both ? 2 : settings[0] || settings[1],
                                         .raw = o->template_raw};
-  status = dtl_encode_chat(j->pair, j->chat, &conversation, ids, n_ids, open, err);
+  status = dtl_encode_chat(j->pair, j->chat, &conversation, ids, n_ids, reasoning, err);
   free(json);
   return status;
 }
@@ -180,7 +180,8 @@ static int wrap_prompts(job *j) {
     const dtl_message messages[] = {{.role = "system", .text = system, .len = system ? strlen(system) : 0},
                                     {.role = "user", .text = p->text, .len = p->len}};
     const int first = system ? 0 : 1;
-    if (job_conversation(j, messages + first, 2 - first, &p->ids, &p->n_ids, &j->open, &err)) return complain_of(&err);
+    if (job_conversation(j, messages + first, 2 - first, &p->ids, &p->n_ids, &j->reasoning, &err))
+      return complain_of(&err);
   }
   return status;
 }
@@ -330,7 +331,7 @@ dtl_request job_request(const job *j) {
   r.costs = j->costs.batch ? &j->costs : NULL; /* 0: no costs have been measured */
   r.learned = j->learned, r.memory = j->memory, r.corpus = j->corpus;
   r.interrupt = &interrupted, r.begin_line = begin_line;
-  if (j->chat) dtl_chat_options(j->chat, j->open, request_limits_reasoning(&j->options->in), &r.seq);
+  if (j->chat) dtl_chat_options(j->chat, j->reasoning, request_limits_reasoning(&j->options->in), &r);
   if (!r.seq.max_tokens) r.seq.max_tokens = TOKENS;
   return r;
 }

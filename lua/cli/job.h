@@ -14,14 +14,14 @@ typedef struct {
   int slots;                  /* sequences at once; 0: `several` is false */
   dtl_policy *policy, *other; /* other: the policy of --compare, or NULL */
   dt_pair *pair;
-  const char *target, *draft; /* the pair's */
-  bool found;                 /* the draft was searched for, not named */
-  dt_chat *chat;              /* NULL: prompts are texts to continue, not questions */
-  bool open;                  /* of a chat: answers begin inside reasoning */
-  int answers;                /* number of answers to each prompt */
-  dtl_trace *trace;           /* or NULL */
-  dtl_costs costs;            /* with --costs table, if a policy uses costs */
-  dtl_learned *learned;       /* NULL: with --costs table */
+  const char *target, *draft;   /* the pair's */
+  bool found;                   /* the draft was searched for, not named */
+  dt_chat *chat;                /* NULL: prompts are texts to continue, not questions */
+  dt_reasoning_state reasoning; /* of a chat */
+  int answers;                  /* number of answers to each prompt */
+  dtl_trace *trace;             /* or NULL */
+  dtl_costs costs;              /* with --costs table, if a policy uses costs */
+  dtl_learned *learned;         /* NULL: with --costs table */
   dtl_memory *memory;
   dtl_corpus *corpus; /* NULL: none given */
 } job;
@@ -38,10 +38,10 @@ int job_close(job *j); /* returns an exit status too, since writing the trace ma
  * needs a pair; without a pair the policy opens with its defaults, to find out what it uses. */
 dtl_policy_options job_policy(const cli_options *options, const dt_pair *pair);
 
-/* Writes a conversation in the job's chat template, with its variables, as a prompt. *ids is malloc'd; *open as in
- * dtl_encode_chat. */
-dt_status job_conversation(const job *j, const dtl_message *messages, int n, int32_t **ids, int *n_ids, bool *open,
-                           dt_error *err);
+/* Writes a conversation in the job's chat template, with its variables, as a prompt. *ids is malloc'd; *reasoning
+ * as in dtl_encode_chat. */
+dt_status job_conversation(const job *j, const dtl_message *messages, int n, int32_t **ids, int *n_ids,
+                           dt_reasoning_state *reasoning, dt_error *err);
 
 int job_texts(const job *j); /* total number of answers to all prompts */
 

@@ -34,15 +34,15 @@ static void drop_turns(talk *t, int left) {
 void talk_forget(talk *t) { drop_turns(t, 0); }
 
 /* Writes the system text and the first n turns as a prompt. */
-static dt_status write_turns(const talk *t, const dtl_message *turns, int n, int32_t **ids, int *n_ids, bool *open,
-                             dt_error *err) {
+static dt_status write_turns(const talk *t, const dtl_message *turns, int n, int32_t **ids, int *n_ids,
+                             dt_reasoning_state *reasoning, dt_error *err) {
   const char *system = t->options->system;
   dtl_message *all = calloc((size_t)n + 1, sizeof *all);
   int count = 0;
   if (!all) return dt_fail(err, DT_ENOMEM, "out of memory: the conversation");
   if (system) all[count++] = (dtl_message){.role = "system", .text = system, .len = strlen(system)};
   for (int i = 0; i < n; i++) all[count++] = turns[i];
-  dt_status status = job_conversation(&t->j, all, count, ids, n_ids, open, err);
+  dt_status status = job_conversation(&t->j, all, count, ids, n_ids, reasoning, err);
   free(all);
   return status;
 }
@@ -108,7 +108,6 @@ static void generate_answer(talk *t, const int32_t *ids, int n_ids, bool open, d
   dt_error err;
   dimmed out = {0};
   dtl_prompt prompt = {.ids = ids, .n_ids = n_ids};
-  t->j.open = open;
   dtl_request request = job_request(&t->j);
   request.prompts = &prompt, request.n = 1;
   request.session = t->session;
@@ -134,15 +133,15 @@ static void generate_answer(talk *t, const int32_t *ids, int n_ids, bool open, d
 static bool answer(talk *t) {
   int32_t *ids;
   int n_ids;
-  bool open;
   dt_error err;
   dtl_result result = {0};
   dtl_usage before = dtl_usage_now(false);
-  if (write_turns(t, t->turns, t->n, &ids, &n_ids, &open, &err)) {
+  if (write_turns(t, t->turns, t->n, &ids, &n_ids, &t->j.reasoning, &err)) {
     complain_of(&err);
     return false;
   }
-  open = open && !t->options->in.grammar; /* a grammar constrains the answer from its first token on */
+  /* A grammar constrains the answer from its first token on. */
+  const bool open = t->j.reasoning == DT_REASONING_OPEN && !t->options->in.grammar;
   generate_answer(t, ids, n_ids, open, &result);
   free(ids);
   if (result.n_tokens > 0) count(t, &result, &before);
@@ -182,7 +181,7 @@ void talk_system(talk *t, const char *text) {
   char *copy = strdup(text);
   int32_t *ids;
   int n;
-  bool open;
+  dt_reasoning_state reasoning;
   dt_error err;
   if (!*text) {
     if (before) puts(before);
@@ -193,7 +192,7 @@ void talk_system(talk *t, const char *text) {
   t->options->system = copy;
   if (!copy) {
     complain(EXIT_ENGINE, "out of memory: the system text");
-  } else if (!write_turns(t, &(dtl_message){.role = "user", .text = "?", .len = 1}, 1, &ids, &n, &open,
+  } else if (!write_turns(t, &(dtl_message){.role = "user", .text = "?", .len = 1}, 1, &ids, &n, &reasoning,
                           &err)) { /* some templates take none */
     free(ids), free(t->system);
     t->system = copy;

@@ -31,7 +31,7 @@ typedef struct {
   dt_conversation how; /* without messages */
   const char *settings[2];
   struct tm date;
-  bool open;
+  dt_reasoning_state reasoning;
 } conversations;
 
 static dt_status read_options(lua_State *L, int table, conversations *c, dt_error *err) {
@@ -54,7 +54,7 @@ static dt_status make_ids(lua_State *L, conversations *c, dt_error *err) {
   int32_t *ids;
   int n;
   c->how.messages = lua_tostring(L, -1);
-  dt_status status = dtl_encode_chat(c->pair, c->chat, &c->how, &ids, &n, &c->open, err);
+  dt_status status = dtl_encode_chat(c->pair, c->chat, &c->how, &ids, &n, &c->reasoning, err);
   if (status) return status;
   lua_createtable(L, n, 0);
   for (int i = 0; i < n; i++) {
@@ -71,8 +71,8 @@ static void push_answer(lua_State *L, const conversations *c) {
   lua_createtable(L, 0, 4);
   lua_pushstring(L, dt_chat_end(c->chat));
   lua_setfield(L, -2, "ends");
-  lua_pushboolean(L, c->open);
-  lua_setfield(L, -2, "open");
+  lua_pushinteger(L, c->reasoning);
+  lua_setfield(L, -2, "reasoning");
   if (!dt_chat_reasoning(c->chat, &begin, &end)) return;
   lua_pushstring(L, begin);
   lua_setfield(L, -2, "reasoning_begin");
@@ -80,16 +80,17 @@ static void push_answer(lua_State *L, const conversations *c) {
   lua_setfield(L, -2, "reasoning_end");
 }
 
-void driver_chat_options(lua_State *L, bool limited, dt_seq_options *seq) {
+void driver_chat_options(lua_State *L, bool limited, dtl_request *request) {
   if (!lua_istable(L, -1)) return;
   const int table = lua_gettop(L);
-  dt_reasoning_limit *limit = &seq->adjustments.reasoning;
-  seq->end = field(L, table, "ends");
-  if (!limited || seq->adjustments.grammar) return;
-  limit->begin = field(L, table, "reasoning_begin"), limit->end = field(L, table, "reasoning_end");
-  lua_getfield(L, table, "open");
-  limit->open = lua_toboolean(L, -1);
+  dt_reasoning_limit *limit = &request->seq.adjustments.reasoning;
+  request->seq.end = field(L, table, "ends");
+  lua_getfield(L, table, "reasoning");
+  request->reasoning = (dt_reasoning_state)lua_tointeger(L, -1);
   lua_pop(L, 1);
+  if (!limited || request->seq.adjustments.grammar) return;
+  limit->begin = field(L, table, "reasoning_begin"), limit->end = field(L, table, "reasoning_end");
+  limit->open = request->reasoning == DT_REASONING_OPEN;
 }
 
 int driver_pair_conversations(lua_State *L) {

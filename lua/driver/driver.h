@@ -61,7 +61,7 @@ const int32_t *driver_ids(lua_State *L, int i, int *n);
 /* Sets the options of an answer that depend on its chat from the table on top of the stack, which
  * driver_pair_conversations made and which must stay there; nil: the prompt is no conversation. limited: the tokens of
  * reasoning are. */
-void driver_chat_options(lua_State *L, bool limited, dt_seq_options *seq);
+void driver_chat_options(lua_State *L, bool limited, dtl_request *request);
 
 /* Returns the integer at index i, or the fallback for nil. It raises an error if the number does not fit into an
  * int. */

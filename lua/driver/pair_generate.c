@@ -62,7 +62,7 @@ static dtl_request read_request(lua_State *L, const pair_object *pair) {
   request.interrupt = driver_interrupt(L);
   if (!request.seq.max_tokens) request.seq.max_tokens = TOKENS;
   lua_getfield(L, 2, "chat"); /* stays on the stack */
-  driver_chat_options(L, request_limits_reasoning(in), &request.seq);
+  driver_chat_options(L, request_limits_reasoning(in), &request);
   return request;
 }
 

@@ -47,22 +47,23 @@ dt_status dtl_think(const dt_chat *chat, const char *think, const char **setting
   return DT_OK;
 }
 
-void dtl_chat_options(const dt_chat *chat, bool open, bool limited, dt_seq_options *seq) {
+void dtl_chat_options(const dt_chat *chat, dt_reasoning_state reasoning, bool limited, dtl_request *request) {
   const char *begin, *end;
-  if (!seq) return;
-  seq->end = dt_chat_end(chat);
-  if (!limited || seq->adjustments.grammar || !dt_chat_reasoning(chat, &begin, &end)) return;
-  dt_reasoning_limit *limit = &seq->adjustments.reasoning;
-  limit->begin = begin, limit->end = end, limit->open = open;
+  if (!request) return;
+  request->seq.end = dt_chat_end(chat);
+  request->reasoning = reasoning;
+  if (!limited || request->seq.adjustments.grammar || !dt_chat_reasoning(chat, &begin, &end)) return;
+  dt_reasoning_limit *limit = &request->seq.adjustments.reasoning;
+  limit->begin = begin, limit->end = end, limit->open = reasoning == DT_REASONING_OPEN;
 }
 
 dt_status dtl_encode_chat(const dt_pair *pair, const dt_chat *chat, const dt_conversation *conversation, int32_t **ids,
-                          int *n, bool *open, dt_error *err) {
-  NEED(open, "open");
+                          int *n, dt_reasoning_state *reasoning, dt_error *err) {
+  NEED(reasoning, "reasoning");
   dt_chat_prompt prompt = {0};
   dt_status status = dt_chat_write(chat, conversation, &prompt, err);
   if (!status) status = dt_encode_chat(pair, &prompt, ids, n, err);
-  *open = prompt.open;
+  *reasoning = prompt.reasoning;
   dt_chat_prompt_free(&prompt);
   return status;
 }

@@ -179,6 +179,14 @@ static void add_adjustments(cJSON *root, const dtl_result *r) {
   add_ratio(adjustments, "think_tokens", limit->tokens, limit->end && limit->tokens >= 0 ? 1 : 0);
 }
 
+/* Adds whether the prompt turned reasoning on or off; null: the model decides, or it is no chat. */
+static void add_reasoning(cJSON *root, dt_reasoning_state reasoning) {
+  if (reasoning == DT_REASONING_FREE)
+    cJSON_AddNullToObject(root, "reasoning");
+  else
+    cJSON_AddStringToObject(root, "reasoning", reasoning == DT_REASONING_OPEN ? "on" : "off");
+}
+
 /* Adds log-probabilities: [{"id":, "logprob":, "top": [[id, logprob], ..]}, ..], with null for a token without any;
  * null instead of the list if they were not wanted. */
 static void add_logprobs(cJSON *root, const char *key, const dtl_logprob *list, const int32_t *ids, int n) {
@@ -268,6 +276,7 @@ char *dtl_result_json(const dtl_result *r, unsigned flags) {
   cJSON_AddStringToObject(root, "seed", seed);
   add_sampling(root, r);
   add_adjustments(root, r);
+  add_reasoning(root, r->reasoning);
   add_batch(root, r);
   add_window(root, r);
   add_memory_found(root, r);

@@ -28,6 +28,7 @@ static dt_status fill_head(const slot *s, const dt_pair_info *pair, dt_error *er
   r->coupled = !s->options.uncoupled;
   r->window = s->request->window;
   r->adjustments = s->options.adjustments;
+  r->reasoning = s->request->reasoning;
   r->adjustments.bias = NULL;
   r->adjustments.grammar = copy(s->options.adjustments.grammar);
   r->adjustments.reasoning.begin = copy(s->options.adjustments.reasoning.begin);

@@ -208,7 +208,8 @@ bool answer_reasoning(const answer_head *head, dt_reasoning **out) {
   dt_error err;
   *out = NULL;
   return !a->is_chat || a->whole ||
-         !dt_reasoning_open(head->server->chat, a->open && !a->in.request.seq.adjustments.grammar, out, &err);
+         !dt_reasoning_open(head->server->chat,
+                            a->reasoning == DT_REASONING_OPEN && !a->in.request.seq.adjustments.grammar, out, &err);
 }
 
 typedef struct {

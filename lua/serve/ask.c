@@ -140,7 +140,7 @@ static bool read_messages(reading *r, const cJSON *v) {
   (void)v;
   if (!conversation_write(r->server, r->a->body, r->body, &prompt, r->why)) return false;
   bool fine = done(r, dt_encode_chat(r->server->pair, &prompt, &ids, &n, &err), &err) && add_prompt(r, ids, n);
-  r->a->open = prompt.open;
+  r->a->reasoning = prompt.reasoning;
   dt_chat_prompt_free(&prompt);
   return fine;
 }
@@ -514,7 +514,7 @@ static bool check_all(reading *r) {
   if (a->echo && a->stream) return wrong(r, "stream to be false");
   if (a->echo && logprobs->wanted && q->answers > 1) return wrong(r, "n = 1 together with logprobs");
   logprobs->prompt = a->echo && logprobs->wanted;
-  if (a->is_chat) dtl_chat_options(r->server->chat, a->open, q->seq.adjustments.reasoning.tokens >= 0, &q->seq);
+  if (a->is_chat) dtl_chat_options(r->server->chat, a->reasoning, q->seq.adjustments.reasoning.tokens >= 0, q);
   if (q->answers > ASK_TEXTS || a->n_prompts * q->answers > ASK_TEXTS) {
     r->name = "n";
     return wrong(r, "at most 128 answers to all prompts");

@@ -32,12 +32,12 @@ typedef struct {
 
 typedef struct {
   bool is_chat, stream, usage, echo,
-      tells;      /* usage: send it in a last chunk; tells: report the policy and its statistics */
-  bool cached;    /* use the prefix cache and add to it */
-  bool trace;     /* send a trace of each iteration */
-  bool whole;     /* leave reasoning in the text, with its marks */
-  bool open;      /* the answer begins inside reasoning */
-  bool no_tokens; /* generate nothing; only the prompt's log-probabilities are wanted */
+      tells;                    /* usage: send it in a last chunk; tells: report the policy and its statistics */
+  bool cached;                  /* use the prefix cache and add to it */
+  bool trace;                   /* send a trace of each iteration */
+  bool whole;                   /* leave reasoning in the text, with its marks */
+  dt_reasoning_state reasoning; /* of a chat */
+  bool no_tokens;               /* generate nothing; only the prompt's log-probabilities are wanted */
   int n_prompts;
   struct ask_prompt {
     int32_t *ids;

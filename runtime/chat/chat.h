@@ -70,12 +70,19 @@ typedef struct {
   const struct tm *now; /* for templates that write the date; NULL: the current time */
 } dt_conversation;
 
+/* How a prompt leaves the reasoning of its answer. */
+typedef enum {
+  DT_REASONING_FREE,  /* the model decides whether it reasons, or the template knows no reasoning */
+  DT_REASONING_OPEN,  /* the prompt ends inside reasoning: the answer begins there */
+  DT_REASONING_CLOSED /* the prompt ends with the mark that ends reasoning: the answer has none */
+} dt_reasoning_state;
+
 typedef struct {
   char *text; /* NUL-terminated */
   size_t len;
   dt_range *plain; /* [n_plain] bytes that come from messages other than the assistant's, or from tools and settings */
   size_t n_plain;
-  bool open; /* the text ends inside reasoning, so the answer begins there */
+  dt_reasoning_state reasoning;
 } dt_chat_prompt;
 
 /* Writes a conversation. Fill *out with zeros before, and free it with dt_chat_prompt_free. DT_EINPUT: the messages are

@@ -66,6 +66,14 @@ static bool ends_with(const char *text, size_t n, const char *mark) {
   return n >= len && memcmp(text + n - len, mark, len) == 0;
 }
 
+static dt_reasoning_state reasoning_of(const dt_chat *c, const template_output *out) {
+  const size_t n = trimmed(out->text, out->len);
+  if (!c->reasoning_begin) return DT_REASONING_FREE;
+  return ends_with(out->text, n, c->reasoning_begin)  ? DT_REASONING_OPEN
+         : ends_with(out->text, n, c->reasoning_mark) ? DT_REASONING_CLOSED
+                                                      : DT_REASONING_FREE;
+}
+
 static dt_status write_next(const dt_chat *c, const dt_conversation *q, template_output *out, dt_error *err) {
   char *messages = NULL;
   bool by_assistant;
@@ -103,8 +111,7 @@ dt_status dt_chat_write(const dt_chat *c, const dt_conversation *q, dt_chat_prom
                           .len = written.len,
                           .plain = written.marked,
                           .n_plain = written.n_marked,
-                          .open = c->reasoning_begin &&
-                                  ends_with(written.text, trimmed(written.text, written.len), c->reasoning_begin)};
+                          .reasoning = reasoning_of(c, &written)};
   return DT_OK;
 }
 

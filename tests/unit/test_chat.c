@@ -402,10 +402,10 @@ static void a_prompt_may_open_reasoning(void **state) {
   dt_chat_prompt out = {0};
   ok(dt_chat_write(chat, &(dt_conversation){.messages = "[" USER("x") "]", .settings = on, .n_settings = 1}, &out,
                    &err));
-  assert_true(out.open);
+  assert_int_equal(out.reasoning, DT_REASONING_OPEN);
   dt_chat_prompt_free(&out);
   ok(dt_chat_write(chat, &(dt_conversation){.messages = "[" USER("x") "]"}, &out, &err));
-  assert_false(out.open);
+  assert_int_equal(out.reasoning, DT_REASONING_CLOSED);
   dt_chat_prompt_free(&out);
   dt_chat_close(chat);
 }

@@ -221,7 +221,7 @@ static void conversations(void **unused) {
   dt_chat *chat;
   int32_t *ids;
   int n;
-  bool open = false;
+  dt_reasoning_state open;
   ok(dt_pair_open(&(dt_pair_options){.target = TARGET, .threads = 1}, &p, &err));
   ok(dt_chat_open(&(dt_chat_source){.name = "llama3"}, &chat, &err));
   ANSWERS(dtl_encode_chat(NULL, chat, &hi, &ids, &n, &open, &err), DT_EINPUT, "is NULL");
@@ -233,7 +233,7 @@ static void conversations(void **unused) {
   ANSWERS(dtl_think(NULL, "on", &settings, &err), DT_EINPUT, "is NULL");
   ANSWERS(dtl_think(chat, "on", NULL, &err), DT_EINPUT, "is NULL");
   ANSWERS(dtl_think(chat, "perhaps", &settings, &err), DT_EINPUT, "expected on, off or auto");
-  dtl_chat_options(chat, false, true, NULL), dtl_chat_options(NULL, true, true, &(dt_seq_options){0});
+  dtl_chat_options(chat, DT_REASONING_OPEN, true, NULL), dtl_chat_options(NULL, 0, true, &(dtl_request){0});
   assert_true(!dtl_messages_json(NULL, 1) && !dtl_messages_json(&(dtl_message){0}, -1));
   dt_chat_close(chat), dt_pair_close(p);
 }
