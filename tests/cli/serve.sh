@@ -127,6 +127,22 @@ it_separates_reasoning_from_content() {
   refused 400 invalid_request_error '^reasoning_format: expected' "{$asked, \"reasoning_format\": true}" /v1/chat/completions
   refused 400 invalid_request_error '^reasoning_format: unknown field' '{"prompt": "a", "reasoning_format": "none"}'
 }
+# The marks are those of the template. No model here reasons, so a grammar writes them.
+it_separates_reasoning_by_the_marks_of_the_template() {
+  local layout begin end
+  while read -r layout begin end; do
+    serve --template "$layout"
+    gets /v1/chat/completions '{"messages": [{"role": "user", "content": "The dog?"}], "max_tokens": 90,
+      "grammar": "root ::= \"'"$begin"'\" [a-f]{8} \"'"$end"'\" [x-z]{5}"}'
+    [[ $(value a.choices[1].message.content) =~ ^[x-z]{5}$ ]] || fail "$layout: contents: $(<answer)"
+    [[ $(value a.choices[1].message.reasoning_content) =~ ^[a-f]{8}$ ]] || fail "$layout: reasoning: $(<answer)"
+  done <<'LAYOUTS'
+smollm3 <think>\\n \\n</think>\\n\\n
+glm4.5 <think> </think>\\n
+gemma4 <|channel>thought\\n \\n<channel|>
+harmony <|channel|>analysis<|message|> <|end|><|start|>assistant<|channel|>final<|message|>
+LAYOUTS
+}
 it_begins_in_reasoning_where_the_template_does() {
   serve --template deepseek-r1
   local asked='"messages": [{"role": "user", "content": "The dog?"}], "max_tokens": 9'

@@ -35,7 +35,8 @@ asking.OPTIONS = {
   { "system", nil, type = "string", also = "system-prompt", value = "TEXT",
     doc = "system message of a chat (default: the template's own, if it has one)" },
   { "template", nil, type = "string", also = "chat-template", value = "NAME",
-    doc = "chat template (default: the model's own): chatml, llama3, ..." },
+    doc = "chat template (default: the model's own): chatml, llama3, ..., or a file" },
+  { "think", nil, type = "string", value = "on|off", doc = "turn reasoning on or off (default: as the template does)" },
   { "temp", nil, also = "temperature", value = "T", read = field "temp", doc = help.temp },
   { "top_k", nil, value = "K", read = field "top_k", doc = help.top_k },
   { "top_p", nil, value = "P", read = field "top_p", doc = help.top_p },
@@ -75,7 +76,9 @@ function asking.chosen(opts)
   how.seed, how.parallel = opts.seed or 0, opts.parallel
   how.sampling = { temp = temp, top_k = opts.top_k, top_p = opts.top_p,
                    min_p = opts.min_p }
-  if opts.chat or opts.template or opts.system then how.chat = { template = opts.template, system = opts.system } end
+  if opts.chat or opts.template or opts.system or opts.think then
+    how.chat = { template = opts.template, system = opts.system, think = opts.think }
+  end
   how.wanted = wanted_of(how)
   return how
 end

@@ -130,7 +130,7 @@ local function chat_of(t)
   if not t.chat then return {} end
   local name, kind, message = chat.layout(t.pair, t.chat)
   if not name then return nil, message, kind end
-  return { chat = name, system = t.chat.system, date = DATE }
+  return { chat = name, system = t.chat.system, think = t.chat.think, date = DATE }
 end
 
 -- The head of an experiment's file; t as for run, with all fields except out and protocol filled in.
@@ -162,7 +162,9 @@ local function asked(t, texts)
 end
 
 -- The options of pair:prefix and pair:generate that format questions.
-local function layout(t) return t.chat and { template = t.chat.template, date = DATE } or {} end
+local function layout(t)
+  return t.chat and { template = t.chat.template, think = t.chat.think, date = DATE } or {}
+end
 
 -- Generates, after forgetting the memory of earlier runs, so that the order of runs does not matter.
 local function generate(t, arm, prompt, start, tokens)

@@ -8,7 +8,7 @@ LOAD = {"model": "target", "model_path": "target", "pretrained_model_name_or_pat
         "num_thread": "threads", "num_threads": "threads", "device": "backend"}
 
 GENERATE = {"temperature": "temp", "max_new_tokens": "tokens", "max_tokens": "tokens", "n_predict": "tokens",
-            "num_predict": "tokens", "stop_strings": "stop", "random_seed": "seed", "chat_template": "template",
+            "num_predict": "tokens", "stop_strings": "stop", "random_seed": "seed", "chat_template": "template", "chat_template_kwargs": "template_set",
             "repetition_penalty": "repeat_penalty", "min_new_tokens": "min_tokens", "top_logprobs": "logprobs",
             "thinking_token_budget": "think_tokens",
             "guided_json": "json_schema", "guided_regex": "regex"}
