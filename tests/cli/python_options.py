@@ -92,7 +92,7 @@ with dtrun.load(threads=1) as pair:
     assert "Be brief." in pair.decode(said["prompt_ids"]) and "Who are you?" in pair.decode(said["prompt_ids"])
     assert "".join(pair.stream(talk, **laid)) == said["text"]
     assert "no chat template" in refused(pair.generate, talk)
-    assert "messages[0].role: expected system, developer, user" in refused(pair.generate, [{"role": "judge", "content": ""}])
+    assert "messages[0].role: expected system, developer, user" in refused(pair.generate, [{"role": "judge", "content": ""}], **laid)
     assert refused(pair.generate) == "generate: prompt is missing"
     assert "give either prompt or messages" in refused(pair.generate, PROMPT, messages=talk)
 
