@@ -79,6 +79,8 @@ call_declared call_declared_of(const cJSON *function, call_span key);
 bool call_is_object(call_span text);
 /* Appends a value as JSON to *out (malloc'd, *n bytes). `quote` is the format's. False: out of memory. */
 bool call_put_value(call_span value, call_declared declared, const char *quote, char **out, size_t *n);
+/* The same in the notation of a format, which may write lists and objects as tags in tags. */
+bool call_put_argument(const dt_call_format *f, call_span value, call_declared declared, char **out, size_t *n);
 bool call_put_string(call_span text, char **out, size_t *n);
 bool call_put_bytes(const char *bytes, size_t len, char **out, size_t *n);
 /* The length of a value that has no end mark: up to a comma, bracket or white space outside of brackets and strings.

@@ -231,7 +231,8 @@ static bool split_tags(dt_call_format *f) {
 
 /* ---- the whole format -------------------------------------------------------------------------------------------- */
 
-/* What precedes the name in a first call: from where the answer begins, after its reasoning. */
+/* What precedes the name in a first call: from where the answer begins, after its reasoning. It is "" if the prompt
+ * ends with it. */
 static char *learn_first(const dt_chat *c, const char *called, const char *plain, const char *name) {
   size_t n = common(called, plain);
   if (called + n >= name) { /* an answer without calls begins in the same way: it names the user instead */
@@ -239,12 +240,12 @@ static char *learn_first(const dt_chat *c, const char *called, const char *plain
     n = prompt ? common(called, prompt) : 0;
     free(prompt);
   }
-  if (called + n >= name) return NULL;
+  if (called + n > name) return NULL;
   const char *from = called + n;
   for (const char *at = from; c->reasoning_mark && (at = strstr(at, c->reasoning_mark)) && at < name;)
     from = at += strlen(c->reasoning_mark);
   while (from < name && call_is_space(*from)) from++;
-  return from < name ? cut(from, name) : NULL;
+  return cut(from, name);
 }
 
 static bool has_core(const char *text) {
@@ -270,7 +271,7 @@ static bool ends_with(const char *text, const char *end, size_t *at) {
  * one beyond that ends the answer. */
 static void find_alone(dt_call_format *f) {
   size_t n;
-  if (!f->next || !ends_with(f->next, f->first, &n)) return;
+  if (!f->next || !*f->first || !ends_with(f->next, f->first, &n)) return;
   if (strncmp(f->last, f->next, n) == 0) f->last[n] = '\0', f->alone = true;
 }
 
@@ -310,7 +311,9 @@ static bool learn_from(const dt_chat *c, dt_call_format *f, const char *called, 
   replace(f->middle, TOOL, CALL_NAME), replace(f->last, TOOL, CALL_NAME), replace(f->last, KEY_3, CALL_KEY);
   find_index(f->first, f->next, true), find_index(f->middle, second_middle, false);
   free(second_middle);
-  if (!f->last || !has_core(f->first) || (f->tags && !split_tags(f))) return false;
+  /* Without a text before the name, only JSON shows that a call begins. */
+  if (!f->last || !f->first || (!*f->first && (f->tags || !has_core(f->next)))) return false;
+  if (f->tags && !split_tags(f)) return false;
   find_alone(f);
   return true;
 }

@@ -122,19 +122,24 @@ static void begin(dt_calls *s, const dt_call_format *f, const call_found *found)
   tell(s, DT_CALL_BEGIN, s->name, strlen(s->name));
 }
 
-/* A format without marks counts only where an answer begins, because a text may contain JSON. */
-static bool counts(const dt_calls *s, const dt_call_format *f, size_t at) {
+/* What begins a call after `at` bytes of what is held; NULL: nothing. A format without marks counts only where an
+ * answer begins, because a text may contain JSON. If a format has no text before the first name, its calls begin like
+ * further ones elsewhere. */
+static const char *opening(const dt_calls *s, const dt_call_format *f, size_t at) {
   const char *first = f->first + strspn(f->first, " \t\n\r");
-  if (*first != '{' && (*first != '[' || (first[1] >= 'A' && first[1] <= 'Z'))) return true;
-  for (size_t i = 0; i < at; i++)
-    if (!call_is_space(s->held[i])) return false;
-  return s->fresh;
+  const bool bare = !*first || *first == '{' || (*first == '[' && !(first[1] >= 'A' && first[1] <= 'Z'));
+  bool fresh = s->fresh;
+  for (size_t i = 0; i < at && fresh; i++) fresh = call_is_space(s->held[i]);
+  return !bare || fresh ? f->first : *first ? NULL : f->next;
 }
 
 static call_match begins_at(const dt_calls *s, size_t at, bool final, const dt_call_format **f, call_found *found) {
   for (*f = s->format; *f; *f = (*f)->also) {
     *found = (call_found){.used = at};
-    call_match match = counts(s, *f, at) ? call_match_head(*f, (*f)->first, s->held, s->n, found) : CALL_NO;
+    const char *from = opening(s, *f, at);
+    call_match match = from ? call_match_head(*f, from, s->held, s->n, found) : CALL_NO;
+    /* Without a text before it, a name must be a tool's. */
+    if (match == CALL_YES && !*from && !call_find_tool(s->tools, found->name)) match = CALL_NO;
     if (match == CALL_YES || (match == CALL_MAYBE && !final)) return match;
   }
   return CALL_NO;
@@ -147,12 +152,11 @@ static bool read_content(dt_calls *s, bool final) {
   for (size_t at = 0; at < s->n; at++) {
     call_match match = begins_at(s, at, final, &f, &found);
     if (match != CALL_NO) {
-      const size_t used = found.used - at;
+      const char *from = opening(s, f, at);
       if (at) tell_content(s, at);
       if (match == CALL_MAYBE || s->enough) return false;
       found = (call_found){0};
-      call_match_head(f, f->first, s->held, s->n, &found); /* the spans moved with the text */
-      if (found.used != used) return false;
+      call_match_head(f, from, s->held, s->n, &found); /* the spans moved with the text */
       begin(s, f, &found);
       return true;
     }
@@ -202,7 +206,7 @@ static bool put_argument(dt_calls *s, call_span value) {
   size_t n = 0;
   bool fine = call_put_bytes(s->n_keys ? ", " : "{", s->n_keys ? 2 : 1, &text, &n) &&
               call_put_string((call_span){s->key, strlen(s->key)}, &text, &n) && call_put_bytes(": ", 2, &text, &n) &&
-              call_put_value(value, declared, s->f->quote, &text, &n);
+              call_put_argument(s->f, value, declared, &text, &n);
   if (fine) tell(s, DT_CALL_ARGUMENTS, text, n);
   free(text);
   s->n_keys++;

@@ -23,8 +23,11 @@ class Calls:
         return None if line.startswith("E ") else json.loads(line)
 
 
+MORE = {"array": {"items": {"type": "integer", "description": "d"}}, "object": {"additionalProperties": {"type": "string", "description": "d"}}}
+
+
 def tool(name, **types):
-    properties = {key: {"type": type, "description": "d"} for key, type in types.items()}
+    properties = {key: {"type": type, "description": "d", **MORE.get(type, {})} for key, type in types.items()}
     return {"type": "function", "function": {"name": name, "description": "d", "parameters": {"type": "object", "description": "d", "properties": properties, "required": list(types)}}}
 
 
