@@ -54,9 +54,15 @@ typedef struct {
   size_t used; /* bytes of the text */
 } call_found;
 
-/* Matches a text of the format at text + found->used, and moves `used` on. White space is skipped, except in the white
- * space at the end of `part` if `exact`: that is taken only as it stands there. */
-call_match call_match_part(const char *part, const char *text, size_t n, bool exact, call_found *found);
+/* White space in an answer. */
+typedef enum {
+  CALL_SPACE_ANY,    /* is skipped, and that of the format too */
+  CALL_SPACE_BEFORE, /* is skipped, but at the end of the format's text it is taken only as it stands there */
+  CALL_SPACE_EXACT   /* stands as in the format, except before and after its text, where the answer has none */
+} call_space;
+
+/* Matches a text of the format at text + found->used, and moves `used` on. */
+call_match call_match_part(const char *part, const char *text, size_t n, call_space space, call_found *found);
 /* The same for first or next, a name, and middle; for JSON, the next byte must be '{', which is not taken. */
 call_match call_match_head(const dt_call_format *f, const char *begin, const char *text, size_t n, call_found *found);
 /* The same for before or more, a key and key_end. */
@@ -71,7 +77,9 @@ dt_status call_check_tools(const cJSON *tools, dt_error *err);
 /* The function of that name, or NULL. */
 const cJSON *call_find_tool(const cJSON *tools, call_span name);
 
-typedef enum { CALL_ANY, CALL_STRING, CALL_NOT_STRING } call_declared;
+typedef enum { CALL_ANY, CALL_STRING, CALL_STRING_OR_NULL, CALL_NOT_STRING } call_declared;
+/* What a schema says of its values; NULL: anything. */
+call_declared call_declared_by(const cJSON *schema);
 /* What a tool's schema says of an argument. */
 call_declared call_declared_of(const cJSON *function, call_span key);
 

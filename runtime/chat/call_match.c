@@ -55,17 +55,19 @@ static void skip_space(const char *text, size_t n, size_t *used) {
   while (*used < n && call_is_space(text[*used])) ++*used;
 }
 
-call_match call_match_part(const char *part, const char *text, size_t n, bool exact, call_found *found) {
-  size_t core = strlen(part);
+call_match call_match_part(const char *part, const char *text, size_t n, call_space space, call_found *found) {
+  size_t core = strlen(part), i = 0;
+  const bool exact = space == CALL_SPACE_EXACT;
   while (core > 0 && call_is_space(part[core - 1])) core--;
-  for (size_t i = 0; i < core; i++) {
-    if (call_is_space(part[i])) continue;
-    skip_space(text, n, &found->used);
+  while (i < core && call_is_space(part[i])) i++;
+  for (; i < core; i++) {
+    if (call_is_space(part[i]) && !exact) continue;
+    if (!exact) skip_space(text, n, &found->used);
     if (found->used == n) return CALL_MAYBE;
     call_match match = take(part + i, text, n, found);
     if (match != CALL_YES) return match;
   }
-  for (const char *at = part + core; exact && *at; at++) {
+  for (const char *at = part + core; space == CALL_SPACE_BEFORE && *at; at++) {
     if (found->used == n) return CALL_MAYBE;
     if (text[found->used] != *at) break;
     found->used++;
@@ -74,10 +76,10 @@ call_match call_match_part(const char *part, const char *text, size_t n, bool ex
 }
 
 call_match call_match_head(const dt_call_format *f, const char *begin, const char *text, size_t n, call_found *found) {
-  call_match match = call_match_part(begin, text, n, false, found);
+  call_match match = call_match_part(begin, text, n, CALL_SPACE_ANY, found);
   if (match == CALL_YES) skip_space(text, n, &found->used);
   if (match == CALL_YES) match = take_run(is_name, MOST_NAME, text, n, &found->used, &found->name);
-  if (match == CALL_YES) match = call_match_part(f->middle, text, n, false, found);
+  if (match == CALL_YES) match = call_match_part(f->middle, text, n, CALL_SPACE_ANY, found);
   if (match != CALL_YES || f->tags) return match;
   skip_space(text, n, &found->used);
   if (found->used == n) return CALL_MAYBE;
@@ -85,9 +87,10 @@ call_match call_match_head(const dt_call_format *f, const char *begin, const cha
 }
 
 call_match call_match_key(const dt_call_format *f, const char *begin, const char *text, size_t n, call_found *found) {
-  call_match match = call_match_part(begin, text, n, false, found);
+  call_match match = call_match_part(begin, text, n, CALL_SPACE_ANY, found);
   if (match != CALL_YES) return match;
   skip_space(text, n, &found->used);
   match = take_run(is_key, MOST_KEY, text, n, &found->used, &found->key);
-  return match == CALL_YES ? call_match_part(f->key_end, text, n, !*f->quote, found) : match;
+  return match == CALL_YES ? call_match_part(f->key_end, text, n, *f->quote ? CALL_SPACE_ANY : CALL_SPACE_BEFORE, found)
+                           : match;
 }

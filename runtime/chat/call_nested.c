@@ -42,7 +42,7 @@ static bool find_close(const element *e, call_span text, size_t from, call_span 
     size_t used;
     call_found found = {.key = key, .used = at};
     if (call_is_space(text.bytes[at])) continue;
-    if (call_match_part(e->close, text.bytes, text.n, false, &found) == CALL_YES) {
+    if (call_match_part(e->close, text.bytes, text.n, CALL_SPACE_EXACT, &found) == CALL_YES) {
       *end = at, *after = found.used;
       if (--depth == 0) return true;
       at = found.used - 1;

@@ -43,11 +43,44 @@ static bool are_strings(const cJSON *list) {
   return cJSON_IsArray(list) && list->child;
 }
 
+enum { IS_STRING = 1, IS_NULL = 2, IS_OTHER = 4 };
+
+static int type_named(const cJSON *name) {
+  const char *type = cJSON_GetStringValue(name);
+  return !type ? IS_OTHER : strcmp(type, "string") == 0 ? IS_STRING : strcmp(type, "null") == 0 ? IS_NULL : IS_OTHER;
+}
+
+/* The types of a schema's values; 0: it does not say. */
+static int types_of_values(const cJSON *schema) {
+  const cJSON *type = member(schema, "type"), *one;
+  int types = 0;
+  if (cJSON_IsString(type)) return type_named(type);
+  cJSON_ArrayForEach(one, type) types |= type_named(one);
+  if (types || type) return types;
+  cJSON_ArrayForEach(one, member(schema, "anyOf")) {
+    const cJSON *named = member(one, "type");
+    types |= cJSON_IsString(named)              ? type_named(named)
+             : are_strings(member(one, "enum")) ? IS_STRING
+                                                : IS_OTHER | IS_STRING;
+  }
+  return types ? types : cJSON_IsString(member(schema, "const")) || are_strings(member(schema, "enum")) ? IS_STRING : 0;
+}
+
+call_declared call_declared_by(const cJSON *schema) {
+  switch (types_of_values(schema)) {
+  case IS_STRING: return CALL_STRING;
+  case IS_STRING | IS_NULL: return CALL_STRING_OR_NULL;
+  case IS_NULL:
+  case IS_OTHER:
+  case IS_NULL | IS_OTHER: return CALL_NOT_STRING;
+  default: return CALL_ANY;
+  }
+}
+
 call_declared call_declared_of(const cJSON *function, call_span key) {
-  const cJSON *property, *schema = NULL;
-  cJSON_ArrayForEach(property, member(member(function, "parameters"), "properties")) if (is_text(key, property->string))
-      schema = property;
-  const char *type = cJSON_GetStringValue(member(schema, "type"));
-  if (type) return strcmp(type, "string") == 0 ? CALL_STRING : CALL_NOT_STRING;
-  return cJSON_IsString(member(schema, "const")) || are_strings(member(schema, "enum")) ? CALL_STRING : CALL_ANY;
+  const cJSON *property;
+  cJSON_ArrayForEach(property, member(member(function, "parameters"), "properties")) {
+    if (is_text(key, property->string)) return call_declared_by(property);
+  }
+  return CALL_ANY;
 }

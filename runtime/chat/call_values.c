@@ -208,6 +208,11 @@ bool call_is_object(call_span text) {
   return is_object;
 }
 
+static bool is_null(call_span value) {
+  call_span core = trimmed(value);
+  return core.n == 4 && (memcmp(core.bytes, "null", 4) == 0 || memcmp(core.bytes, "None", 4) == 0);
+}
+
 /* Strips the marks of XML's character data, which some templates write around strings with < or &. */
 static bool is_character_data(call_span *value) {
   static const char begin[] = "<![CDATA[", end[] = "]]>";
@@ -221,6 +226,7 @@ static bool is_character_data(call_span *value) {
 
 bool call_put_value(call_span value, call_declared declared, const char *quote, char **out, size_t *n) {
   if (!*quote && is_character_data(&value)) return call_put_string(value, out, n);
+  if (declared == CALL_STRING_OR_NULL && !is_null(value)) declared = CALL_STRING;
   if (declared == CALL_STRING && !*quote) return call_put_string(value, out, n);
   call_span core = trimmed(value);
   const size_t before = *n;

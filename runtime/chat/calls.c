@@ -220,7 +220,7 @@ static size_t find_end(const dt_calls *s, bool final, call_match *match, call_fo
   for (size_t at = s->at; at < s->n; at++) {
     if (call_is_space(s->held[at])) continue;
     *found = (call_found){.key = {s->key, strlen(s->key)}, .used = at};
-    *match = call_match_part(s->f->value_end, s->held, s->n, false, found);
+    *match = call_match_part(s->f->value_end, s->held, s->n, CALL_SPACE_EXACT, found);
     if (*match == CALL_YES || (*match == CALL_MAYBE && !final)) return at;
   }
   return SIZE_MAX;
@@ -245,7 +245,8 @@ static bool read_bare(dt_calls *s, bool final) {
 static bool read_quoted(dt_calls *s, bool final) {
   size_t len = call_value_length(s->held + s->begin, s->n - s->begin, s->f->quote);
   call_found found = {.key = {s->key, strlen(s->key)}, .used = s->begin + len};
-  call_match match = len == SIZE_MAX ? CALL_MAYBE : call_match_part(s->f->value_end, s->held, s->n, false, &found);
+  call_match match =
+      len == SIZE_MAX ? CALL_MAYBE : call_match_part(s->f->value_end, s->held, s->n, CALL_SPACE_ANY, &found);
   if (match == CALL_MAYBE && !final) return false;
   s->at = match == CALL_YES ? found.used : s->n;
   if (match == CALL_YES) return put_argument(s, (call_span){s->held + s->begin, len});
@@ -267,7 +268,7 @@ static bool read_after(dt_calls *s, bool final, call_match key) {
   const dt_call_format *f = s->f;
   call_found next = {.used = s->at}, last = {.used = s->at, .name = {s->name, strlen(s->name)}};
   call_match is_next = f->next && !f->alone ? call_match_head(f, f->next, s->held, s->n, &next) : CALL_NO;
-  call_match is_last = call_match_part(f->last, s->held, s->n, false, &last);
+  call_match is_last = call_match_part(f->last, s->held, s->n, CALL_SPACE_ANY, &last);
   if (is_next == CALL_YES) {
     const size_t from = s->at;
     tell_end(s, from);

@@ -16,7 +16,6 @@
 /* RFC 8259; numbers are short enough for a double. Escapes of surrogates are left out: each stands for half a
  * character. `plain` is a character in one spelling, so that a text can be distinguished from others. */
 static const char common[] =
-    "ws ::= | \" \" | \"\\n\" [ ]{0,20}\n"
     "char ::= [^\"\\\\\\x00-\\x1F\\x7F] | \"\\\\\" ([\"\\\\/bfnrt] | \"u\" ([0-9a-cA-CefEF] "
     "hex{3} | [dD] [0-7] hex{2}))\n"
     "plain ::= [^\"\\\\\\x00-\\x1F\\x7F] | \"\\\\\" ([\"\\\\bfnrt] | \"u00\" (\"0\" [0-7bef] | \"1\" "
@@ -28,10 +27,10 @@ static const char common[] =
     "number ::= integer (\".\" [0-9]{1,16})? ([eE] [-+]? [0-9]{1,2})?\n"
     "boolean ::= \"true\" | \"false\"\n"
     "null ::= \"null\"\n"
-    "array ::= \"[\" ws (value ws (\",\" ws value ws)*)? \"]\"\n"
-    "object ::= \"{\" ws (member (\",\" ws member)*)? \"}\"\n"
-    "member ::= string \":\" ws value ws\n"
     "value ::= object | array | string | number | boolean | null\n";
+
+/* ws: where white space may be; comma, colon: with what follows them. */
+static const schema_spacing any_space = {"ws ", "\",\" ws ", "\":\" ws "};
 
 #define TOO_LONG "its grammar has more than %d bytes"
 
@@ -73,12 +72,13 @@ static const struct {
                {"$comment", 0}};
 
 typedef struct {
+  const char *what; /* the schema's name in messages */
+  schema_spacing space;
+  int top;                /* the number of its rule */
   const cJSON *root, *at; /* the schema that is being read */
   FILE *rules;            /* the finished rules */
-  char *text;             /* their text, when `rules` is closed */
-  size_t len;
-  int made, depth; /* made: rules with a number for a name */
-  long long parts; /* number of parts of the grammar that bounds on lengths cause */
+  int made, depth;        /* made: rules with a number for a name */
+  long long parts;        /* number of parts of the grammar that bounds on lengths cause */
   dt_status status;
   dt_error *err;
 } compiler;
@@ -104,8 +104,8 @@ static bool find_place(const cJSON *in, const cJSON *schema, char place[PLACE]) 
 
 /* Where a mistake is, for its message. */
 static void name_place(const compiler *c, char place[PLACE]) {
-  strcpy(place, "JSON schema, #");
-  if (c->at == c->root || !c->at || !find_place(c->root, c->at, place)) strcpy(place, "JSON schema");
+  snprintf(place, PLACE, "%.100s, #", c->what);
+  if (c->at == c->root || !c->at || !find_place(c->root, c->at, place)) snprintf(place, PLACE, "%.100s", c->what);
   place[utf8_valid_prefix(place, strlen(place))] = '\0';
 }
 
@@ -235,9 +235,9 @@ static void put_array(compiler *c, const cJSON *schema, FILE *out) {
   char item[16] = "value";
   check_order(c, "Items", least, most);
   if (items) snprintf(item, sizeof item, "r%d", rule_of(c, items));
-  fputs("\"[\" ws ", out);
+  fprintf(out, "\"[\" %s", c->space.ws);
   if (most) {
-    fprintf(out, "(%s ws (\",\" ws %s ws)", item, item);
+    fprintf(out, "(%s %s(%s%s %s)", item, c->space.ws, c->space.comma, item, c->space.ws);
     put_times(c, out, "Items", least ? least - 1 : 0, most < 0 ? -1 : most - 1);
     fputs(least ? ") " : ")? ", out);
   }
@@ -343,21 +343,22 @@ static void put_object(compiler *c, const cJSON *schema, FILE *out) {
     cJSON name = {.type = cJSON_String, .valuestring = p->string};
     fprintf(c->rules, "o%d-m%d ::= ", number, k);
     put_literal(c, c->rules, &name);
-    fprintf(c->rules, "\":\" ws r%d ws\n", value);
+    fprintf(c->rules, "%sr%d %s\n", c->space.colon, value, c->space.ws);
     fprintf(c->rules, "o%d-n%d ::= o%d-m%d o%d-%d%s", number, k, number, k, number, k + 1, must ? "\n" : " | ");
     if (!must) fprintf(c->rules, "o%d-n%d\n", number, k + 1);
-    fprintf(c->rules, "o%d-%d ::= (\",\" ws o%d-m%d)%s o%d-%d\n", number, k, number, k, must ? "" : "?", number, k + 1);
+    fprintf(c->rules, "o%d-%d ::= (%so%d-m%d)%s o%d-%d\n", number, k, c->space.comma, number, k, must ? "" : "?",
+            number, k + 1);
     k++;
   }
   if (more && !cJSON_IsFalse(more)) {
     int value = rule_of(c, more);
     put_other_names(c, number, properties);
-    fprintf(c->rules, "o%d-x ::= \"\\\"\" o%d-x0-0 \":\" ws r%d ws\n", number, number, value);
+    fprintf(c->rules, "o%d-x ::= \"\\\"\" o%d-x0-0 %sr%d %s\n", number, number, c->space.colon, value, c->space.ws);
     fprintf(c->rules, "o%d-n%d ::= (o%d-x o%d-%d)?\n", number, k, number, number, k);
-    fprintf(c->rules, "o%d-%d ::= (\",\" ws o%d-x)*\n", number, k, number);
+    fprintf(c->rules, "o%d-%d ::= (%so%d-x)*\n", number, k, c->space.comma, number);
   } else
     fprintf(c->rules, "o%d-n%d ::= \"\"\no%d-%d ::= \"\"\n", number, k, number, k);
-  fprintf(out, "\"{\" ws o%d-n0 \"}\" ", number);
+  fprintf(out, "\"{\" %so%d-n0 \"}\" ", c->space.ws, number);
 }
 
 static bool is_of(const cJSON *value, unsigned types) {
@@ -407,9 +408,9 @@ static void put_reference(compiler *c, const cJSON *ref, FILE *out) {
   if (!target_of(c, ref, &number))
     refuse(c, "$ref: there is no %.80s; supported: # and #/$defs/NAME", cJSON_IsString(ref) ? ref->valuestring : "");
   else if (number)
-    fprintf(out, "d%d ", number - 1);
+    fprintf(out, "d%d-%d ", c->top, number - 1);
   else
-    fputs("root ", out);
+    fprintf(out, "r%d ", c->top);
 }
 
 static unsigned type_of(compiler *c, const cJSON *name) {
@@ -552,32 +553,57 @@ static void check_references(compiler *c, const cJSON *defs) {
   free(mark);
 }
 
+void schema_put_common(const schema_spacing *spacing, FILE *out) {
+  const schema_spacing s = spacing ? *spacing : any_space;
+  if (!spacing) fputs("ws ::= | \" \" | \"\\n\" [ ]{0,20}\n", out);
+  fputs(common, out);
+  fprintf(out, "array ::= \"[\" %s(value %s(%svalue %s)*)? \"]\"\n", s.ws, s.ws, s.comma, s.ws);
+  fprintf(out, "object ::= \"{\" %s(member (%smember)*)? \"}\"\n", s.ws, s.comma);
+  fprintf(out, "member ::= string %svalue %s\n", s.colon, s.ws);
+}
+
+dt_status schema_put(const cJSON *schema, const char *what, const schema_spacing *spacing, int *made, FILE *out,
+                     dt_error *err) {
+  compiler c = {.what = what,
+                .space = spacing ? *spacing : any_space,
+                .top = *made,
+                .made = *made,
+                .root = schema,
+                .rules = out,
+                .err = err};
+  const cJSON *def, *defs = cJSON_GetObjectItemCaseSensitive(schema, "$defs");
+  if (defs && !cJSON_IsObject(defs)) refuse(&c, "$defs: expected an object");
+  rule_of(&c, schema);
+  int k = 0;
+  cJSON_ArrayForEach(def, defs) {
+    int rule = rule_of(&c, def);
+    fprintf(c.rules, "d%d-%d ::= r%d\n", c.top, k++, rule);
+  }
+  if (!c.status) check_references(&c, defs);
+  *made = c.made;
+  return c.status;
+}
+
 dt_status schema_to_gbnf(const char *json, char **gbnf, dt_error *err) {
   cJSON *root;
   dt_status status = exact_json_read("JSON schema", json, GBNF_BYTES, &root, err);
   if (status) return status;
-  compiler c = {.root = root, .err = err};
-  c.rules = open_memstream(&c.text, &c.len);
-  if (!c.rules) {
+  char *text = NULL;
+  size_t len;
+  int made = 0;
+  FILE *out = open_memstream(&text, &len);
+  if (!out) {
     cJSON_Delete(root);
     return dt_fail_memory(err, "a JSON schema", 4096);
   }
-  const cJSON *def;
-  const cJSON *defs = cJSON_GetObjectItemCaseSensitive(root, "$defs");
-  if (defs && !cJSON_IsObject(defs)) refuse(&c, "$defs: expected an object");
-  fputs(common, c.rules);
-  int top = rule_of(&c, root), k = 0;
-  fprintf(c.rules, "root ::= r%d\n", top);
-  cJSON_ArrayForEach(def, defs) {
-    int rule = rule_of(&c, def);
-    fprintf(c.rules, "d%d ::= r%d\n", k++, rule);
-  }
-  if (!is_written(c.rules, &c.text)) fail_memory(&c);
-  if (!c.status) check_references(&c, defs);
+  schema_put_common(NULL, out);
+  fputs("root ::= r0\n", out);
+  status = schema_put(root, "JSON schema", NULL, &made, out, err);
+  if (!is_written(out, &text) && !status) status = dt_fail_memory(err, "a JSON schema", 4096);
   cJSON_Delete(root);
-  if (c.status)
-    free(c.text);
+  if (status)
+    free(text);
   else
-    *gbnf = c.text;
-  return c.status;
+    *gbnf = text;
+  return status;
 }

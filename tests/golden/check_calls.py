@@ -5,7 +5,7 @@ writes but that are not read back with the same names and arguments. Exits with 
 
 FOLDER holds *.jinja files; without it, they are fetched as check_templates.py does.
 """
-import collections, json, pathlib, subprocess, sys
+import collections, json, pathlib, re, subprocess, sys
 
 from check_templates import fetched
 
@@ -23,7 +23,7 @@ class Calls:
         return None if line.startswith("E ") else json.loads(line)
 
 
-MORE = {"array": {"items": {"type": "integer", "description": "d"}}, "object": {"additionalProperties": {"type": "string", "description": "d"}}}
+MORE = {"array": {"items": {"type": "integer", "description": "d"}}, "object": {"additionalProperties": {"type": "array", "items": {"type": "string"}, "description": "d"}}}
 
 
 def tool(name, **types):
@@ -33,7 +33,7 @@ def tool(name, **types):
 
 TOOLS = [tool("first_tool", key="string"), tool("second", flag="boolean", list="array", n="integer"), tool("third", deep="object", digits="string", text="string")]
 QUESTION, ANSWER = "Why qZw1?", "I look aZw2."
-CALLS = [("first_tool", {"key": "value"}), ("second", {"flag": True, "list": [1], "n": 1}), ("third", {"deep": {"a": ["b", "d"], "c": {"d": 1.5}}, "digits": "12", "text": "a <b> \"c\"\n\\d 'e'"})]
+CALLS = [("first_tool", {"key": "value"}), ("second", {"flag": True, "list": [1], "n": 1}), ("third", {"deep": {"a": ["b", "d"], "c": ["e"]}, "digits": "12", "text": "a <b> \"c\"\n\\d 'e'"})]
 
 
 def message(calls, text):
@@ -44,9 +44,19 @@ def message(calls, text):
 CASES = [(text, calls) for text in ("", ANSWER) for calls in (CALLS[:1], CALLS[1:2], CALLS[:2], CALLS[2:])]
 
 
+def pattern(text): return re.sub(r"\\\{\w+\\\}", r"\\w+", re.escape(text.strip()))
+
+
+def calls_of(answer, learned):
+    """The text of the calls, without what precedes and follows them, of which there may be two."""
+    texts = [re.search(pattern(learned["first"]) + middle + pattern(learned["last"]), answer, re.S) for middle in (".*", ".*?")]
+    return [text[0] for text in texts if text]
+
+
 def check(path, program):
-    """(the learned format, how many answers with calls the template writes, those that are read otherwise)"""
-    learned, written, wrong = program.ask("C", path.read_text()), 0, []
+    """(the learned format, how many answers with calls the template writes, those that are read otherwise, those that the grammar refuses)"""
+    learned, written, wrong, refused = program.ask("C", path.read_text()), 0, [], []
+    program.ask("G", "several")
     prompt = (program.ask("P", json.dumps(message([], "")[:1])) or "").rpartition(QUESTION)[2] if learned else ""
     for text, calls in CASES if learned else []:
         whole = program.ask("M", json.dumps(message(calls, text)))
@@ -56,7 +66,8 @@ def check(path, program):
         said = program.ask("R", answer)
         found = [(call["name"], json.loads(call["arguments"])) for call in said["calls"]]
         if found != calls or (text in answer and text not in said["content"]): wrong.append((answer, said))
-    return learned, written, wrong
+        if "last" in learned and not any(program.ask("A", text) for text in calls_of(answer, learned)): refused.append(answer)
+    return learned, written, wrong, refused
 
 
 def main():
@@ -64,11 +75,12 @@ def main():
     program.ask("T", json.dumps(TOOLS), False)
     folder = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else fetched()
     for path in sorted(folder.glob("*.jinja")):
-        learned, written, wrong = check(path, program)
+        learned, written, wrong, refused = check(path, program)
         shape = learned["shape"] if learned else "refused"
         shapes[shape + (", written" if written else "")] += 1
-        print(f"{path.name}: {written} written, {len(wrong)} wrong; {json.dumps(learned, ensure_ascii=False)}")
+        print(f"{path.name}: {written} written, {len(wrong)} wrong, {len(refused)} refused by the grammar; {json.dumps(learned, ensure_ascii=False)}")
         for answer, said in wrong: print(f"    {answer!r}\n    {said}")
+        for answer in refused if "--refused" in sys.argv else []: print(f"    {answer!r}")
         failures += bool(wrong)
     print(f"{sum(shapes.values())} templates: {dict(shapes)}; {failures} write calls that are not read back")
     sys.exit(failures > 0)

@@ -7,9 +7,11 @@
  *   P LEN       the same, for a text with which an answer begins
  *   R LEN       an answer, for its content and calls
  *   G LEN       "one" or "several": the grammar
+ *   A LEN       an answer: whether the last grammar allows it
  *
  * Standard output: one line of JSON for each command but T, or "E" and the message. */
 #include "chat/calls.h"
+#include "grammar/masks.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -84,17 +86,43 @@ static dt_status read_answer(const dt_call_format *format, const char *tools, co
   return DT_OK;
 }
 
-static dt_status write_grammar(const dt_call_format *format, const char *tools, const char *how, dt_error *err) {
-  char *gbnf;
-  dt_status status = dt_call_grammar(format, tools, strcmp(how, "several") == 0, &gbnf, err);
+enum { END = 256 }; /* ids below are bytes */
+
+static const char *byte_of(const void *of, int32_t id, bool first, char buffer[16], size_t *len) {
+  (void)of, (void)first;
+  *len = id != END;
+  buffer[0] = (char)id;
+  return buffer;
+}
+
+static dt_status match_answer(const char *gbnf, const char *answer, dt_error *err) {
+  vocabulary *v;
+  masks *m;
+  dt_status status = vocabulary_open(END + 1, byte_of, NULL, &(int32_t){END}, 1, &v, err);
   if (status) return status;
-  say(cJSON_CreateString(gbnf));
-  free(gbnf);
-  return DT_OK;
+  status = masks_open(v, gbnf, &m, err);
+  if (!status) {
+    int place = masks_enter(m);
+    int32_t at = masks_state(m, place);
+    for (; *answer; answer++) at = masks_step(m, at, (uint8_t)*answer, false);
+    printf(masks_allow(m, at, END, false) ? "true\n" : "false\n");
+    masks_release(m);
+  }
+  vocabulary_close(v);
+  return status;
+}
+
+static dt_status write_grammar(const dt_call_format *format, const char *tools, const char *how, char **gbnf,
+                               dt_error *err) {
+  free(*gbnf);
+  *gbnf = NULL;
+  dt_status status = dt_call_grammar(format, tools, strcmp(how, "several") == 0, gbnf, err);
+  if (!status) say(cJSON_CreateString(*gbnf));
+  return status;
 }
 
 int main(void) {
-  char line[100], kind, *tools = NULL;
+  char line[100], kind, *tools = NULL, *gbnf = NULL;
   size_t len;
   dt_chat *chat = NULL;
   dt_call_format *format = NULL;
@@ -111,13 +139,14 @@ int main(void) {
     if (kind == 'M') status = write_messages(chat, tools, bytes, DT_CHAT_NOTHING, &err);
     if (kind == 'P') status = write_messages(chat, tools, bytes, DT_CHAT_ANSWER, &err);
     if (kind == 'R') status = read_answer(format, tools, bytes, &err);
-    if (kind == 'G') status = write_grammar(format, tools, bytes, &err);
+    if (kind == 'G') status = write_grammar(format, tools, bytes, &gbnf, &err);
+    if (kind == 'A') status = match_answer(gbnf, bytes, &err);
     if (status) printf("E %s\n", err.message);
     fflush(stdout);
     free(bytes);
   }
   dt_call_format_close(format);
   dt_chat_close(chat);
-  free(tools);
+  free(tools), free(gbnf);
   return 0;
 }
