@@ -318,7 +318,7 @@ static bool learn_from(const dt_chat *c, dt_call_format *f, const char *called, 
   return true;
 }
 
-static bool complete(dt_call_format *f) {
+static bool fill_missing(dt_call_format *f) {
   char **const texts[] = {&f->first, &f->last, &f->middle, &f->before, &f->more, &f->key_end, &f->value_end, &f->quote};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     if (!*texts[i] && !(*texts[i] = strdup(""))) return false;
@@ -355,7 +355,7 @@ static dt_call_format *in_channel(const dt_call_format *f) {
   if (!also) return NULL;
   also->first = strdup("<|channel|>commentary to=functions."), also->middle = strdup("<|constrain|>json<|message|>");
   also->last = strdup(f->last);
-  if (complete(also)) return also;
+  if (fill_missing(also)) return also;
   dt_call_format_close(also);
   return NULL;
 }
@@ -367,7 +367,7 @@ dt_status dt_call_format_open(const dt_chat *chat, dt_call_format **out, dt_erro
   if (!f) return dt_fail_memory(err, "a format of calls", sizeof *f);
   learn(chat, f);
   if (!f->learned) fill_usual(f);
-  if (complete(f)) {
+  if (fill_missing(f)) {
     f->also = in_channel(f);
     *out = f;
     return DT_OK;

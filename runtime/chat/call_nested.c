@@ -34,7 +34,7 @@ static bool begins(const element *e, call_span text, call_span *key, size_t *use
   return true;
 }
 
-/* Where the element ends that begins at `from`, after its first tag: at its last tag. *after: behind that. */
+/* Where the element ends that begins at `from`, after its first tag: at its last tag. *after: what follows it. */
 static bool find_close(const element *e, call_span text, size_t from, call_span key, size_t *end, size_t *after) {
   int depth = 1;
   for (size_t at = from; at < text.n; at++) {
