@@ -41,6 +41,7 @@
 
 #include "backend/sample.h"
 #include "backend/window.h"
+#include "chat/calls.h"
 #include "chat/chat.h"
 #include "chat/reasoning.h"
 #include "system/clock.h"

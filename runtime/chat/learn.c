@@ -52,9 +52,20 @@ static bool writes_question(const dt_chat *c) {
   return is_there;
 }
 
-/* A content is a list of parts only where the template does not write one that is a text. */
+static bool writes_calls(const dt_chat *c) {
+  char *text = written(c, "[" USER(QUESTION) "," REASONED(CALLS) "]", NULL, false);
+  free(text);
+  return text;
+}
+
+/* A content is a list of parts only where the template does not write one that is a text, and the arguments of a call
+ * are a text only where it does not write an object. */
 static void learn_habits(dt_chat *c) {
   c->habits.developer = dt_chat_mentions(c, "developer");
+  if (!writes_calls(c)) {
+    c->habits.texts = true;
+    c->habits.texts = writes_calls(c);
+  }
   if (writes_question(c)) return;
   c->habits.lists = true;
   c->habits.lists = writes_question(c);

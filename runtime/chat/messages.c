@@ -119,13 +119,21 @@ static dt_status edit_reasoning(const editing *e) {
   return DT_OK;
 }
 
-/* Clients send the arguments of a call as a text of JSON, but templates expect an object. Its numbers stay as they are
- * written. */
+/* Clients send the arguments of a call as a text of JSON, but most templates expect an object. Its numbers stay as they
+ * are written. */
 static dt_status edit_calls(const editing *e) {
   const cJSON *call;
   cJSON_ArrayForEach(call, member(e->message, "tool_calls")) {
     cJSON *function = member(call, "function"), *holder = function ? function : (cJSON *)call;
-    const char *text = cJSON_GetStringValue(member(holder, "arguments"));
+    const cJSON *arguments = member(holder, "arguments");
+    const char *text = cJSON_GetStringValue(arguments);
+    if (e->chat->habits.texts) {
+      char *written = arguments && !text ? cJSON_PrintUnformatted(arguments) : NULL;
+      bool fine = !arguments || text || (written && put(holder, "arguments", cJSON_CreateString(written)));
+      cJSON_free(written);
+      if (!fine) return starved(e->err);
+      continue;
+    }
     cJSON *parsed = text ? cJSON_Parse(text) : NULL;
     const bool is_object = cJSON_IsObject(parsed);
     cJSON_Delete(parsed);

@@ -9,6 +9,7 @@
 typedef struct {
   bool lists;     /* a content is a list of parts, not a text */
   bool developer; /* it knows the role developer; otherwise such messages become the system's */
+  bool texts;     /* the arguments of a call are a text of JSON, not an object */
 } chat_habits;
 
 struct dt_chat {

@@ -16,22 +16,20 @@
 /* RFC 8259; numbers are short enough for a double. Escapes of surrogates are left out: each stands for half a
  * character. `plain` is a character in one spelling, so that a text can be distinguished from others. */
 static const char common[] =
-    "ws ::= | \" \" | \"\\n\" [ ]{0,20}\n"
     "char ::= [^\"\\\\\\x00-\\x1F\\x7F] | \"\\\\\" ([\"\\\\/bfnrt] | \"u\" ([0-9a-cA-CefEF] "
     "hex{3} | [dD] [0-7] hex{2}))\n"
     "plain ::= [^\"\\\\\\x00-\\x1F\\x7F] | \"\\\\\" ([\"\\\\bfnrt] | \"u00\" (\"0\" [0-7bef] | \"1\" "
     "[0-9a-f] | \"7f\"))\n"
     "rest ::= plain* \"\\\"\"\n"
     "hex ::= [0-9a-fA-F]\n"
-    "string ::= \"\\\"\" char* \"\\\"\"\n"
     "integer ::= \"-\"? (\"0\" | [1-9] [0-9]{0,14})\n"
     "number ::= integer (\".\" [0-9]{1,16})? ([eE] [-+]? [0-9]{1,2})?\n"
     "boolean ::= \"true\" | \"false\"\n"
     "null ::= \"null\"\n"
-    "array ::= \"[\" ws (value ws (\",\" ws value ws)*)? \"]\"\n"
-    "object ::= \"{\" ws (member (\",\" ws member)*)? \"}\"\n"
-    "member ::= string \":\" ws value ws\n"
     "value ::= object | array | string | number | boolean | null\n";
+
+/* ws: where white space may be; comma, colon: with what follows them. */
+static const schema_notation any_space = {"ws ", "\",\" ws ", "\":\" ws ", NULL};
 
 #define TOO_LONG "its grammar has more than %d bytes"
 
@@ -73,12 +71,13 @@ static const struct {
                {"$comment", 0}};
 
 typedef struct {
+  const char *what; /* the schema's name in messages */
+  schema_notation space;
+  int top;                /* the number of its rule */
   const cJSON *root, *at; /* the schema that is being read */
   FILE *rules;            /* the finished rules */
-  char *text;             /* their text, when `rules` is closed */
-  size_t len;
-  int made, depth; /* made: rules with a number for a name */
-  long long parts; /* number of parts of the grammar that bounds on lengths cause */
+  int made, depth;        /* made: rules with a number for a name */
+  long long parts;        /* number of parts of the grammar that bounds on lengths cause */
   dt_status status;
   dt_error *err;
 } compiler;
@@ -104,8 +103,8 @@ static bool find_place(const cJSON *in, const cJSON *schema, char place[PLACE]) 
 
 /* Where a mistake is, for its message. */
 static void name_place(const compiler *c, char place[PLACE]) {
-  strcpy(place, "JSON schema, #");
-  if (c->at == c->root || !c->at || !find_place(c->root, c->at, place)) strcpy(place, "JSON schema");
+  snprintf(place, PLACE, "%.100s, #", c->what);
+  if (c->at == c->root || !c->at || !find_place(c->root, c->at, place)) snprintf(place, PLACE, "%.100s", c->what);
   place[utf8_valid_prefix(place, strlen(place))] = '\0';
 }
 
@@ -124,17 +123,38 @@ static void fail_memory(compiler *c) {
   if (!c->status) c->status = dt_fail_memory(c->err, "a JSON schema", 4096);
 }
 
-/* A value as a text in quotes. */
-static void put_literal(compiler *c, FILE *out, const cJSON *value) {
-  char *text = cJSON_PrintUnformatted(value);
-  if (!text) fail_memory(c);
+static void put_quoted(FILE *out, const char *text) {
   putc('"', out);
-  for (const char *at = text; at && *at; at++) {
+  for (const char *at = text; *at; at++) {
+    if ((unsigned char)*at < ' ') {
+      fprintf(out, "\\x%02X", (unsigned)*at);
+      continue;
+    }
     if (*at == '"' || *at == '\\') putc('\\', out);
     putc(*at, out);
   }
   fputs("\" ", out);
-  free(text);
+}
+
+/* A value as items. Only in JSON it is one text. */
+static void put_literal(compiler *c, FILE *out, const cJSON *value) {
+  const char *quote = c->space.quote;
+  if (quote && cJSON_IsString(value)) {
+    put_quoted(out, quote), put_quoted(out, value->valuestring), put_quoted(out, quote);
+  } else if (quote && value->child) {
+    fputs(cJSON_IsArray(value) ? "\"[\" " : "\"{\" ", out);
+    for (const cJSON *one = value->child; one; one = one->next) {
+      if (one != value->child) fputs(c->space.comma, out);
+      if (one->string) put_quoted(out, one->string), fputs(c->space.colon, out);
+      put_literal(c, out, one);
+    }
+    fputs(cJSON_IsArray(value) ? "\"]\" " : "\"}\" ", out);
+  } else {
+    char *text = cJSON_PrintUnformatted(value);
+    if (!text) fail_memory(c);
+    put_quoted(out, text ? text : "");
+    free(text);
+  }
 }
 
 /* Reads the count of a keyword; `without` is its default. */
@@ -182,6 +202,7 @@ static int rule_of(compiler *c, const cJSON *schema) {
 }
 
 static void put_string(compiler *c, const cJSON *schema, FILE *out) {
+  const char *quote = c->space.quote ? c->space.quote : "\"";
   static const char *const length[] = {"minLength", "maxLength"};
   const cJSON *pattern = cJSON_GetObjectItemCaseSensitive(schema, "pattern");
   if (pattern) {
@@ -193,16 +214,23 @@ static void put_string(compiler *c, const cJSON *schema, FILE *out) {
     char place[PLACE], what[PLACE + 10];
     name_place(c, place);
     snprintf(what, sizeof what, "%s: pattern", place);
-    fputs("\"\\\"\" (", out);
-    c->status = regex_put(pattern->valuestring, true, what, out, c->err);
-    fputs(") \"\\\"\" ", out);
+    put_quoted(out, quote);
+    fputs("(", out);
+    c->status = regex_put(pattern->valuestring, !c->space.quote, what, out, c->err);
+    fputs(") ", out);
+    put_quoted(out, quote);
     return;
   }
   int least = count_of(c, schema, "minLength", 0), most = count_of(c, schema, "maxLength", -1);
   check_order(c, "Length", least, most);
-  fputs("\"\\\"\" char", out);
+  if (c->space.quote && least == 0 && most < 0) {
+    fputs("string ", out);
+    return;
+  }
+  put_quoted(out, quote);
+  fputs(c->space.quote ? "mild" : "char", out);
   put_times(c, out, "Length", least, most);
-  fputs("\"\\\"\" ", out);
+  put_quoted(out, quote);
 }
 
 static void put_integer(compiler *c, const cJSON *schema, FILE *out) {
@@ -235,9 +263,9 @@ static void put_array(compiler *c, const cJSON *schema, FILE *out) {
   char item[16] = "value";
   check_order(c, "Items", least, most);
   if (items) snprintf(item, sizeof item, "r%d", rule_of(c, items));
-  fputs("\"[\" ws ", out);
+  fprintf(out, "\"[\" %s", c->space.ws);
   if (most) {
-    fprintf(out, "(%s ws (\",\" ws %s ws)", item, item);
+    fprintf(out, "(%s %s(%s%s %s)", item, c->space.ws, c->space.comma, item, c->space.ws);
     put_times(c, out, "Items", least ? least - 1 : 0, most < 0 ? -1 : most - 1);
     fputs(least ? ") " : ")? ", out);
   }
@@ -342,22 +370,28 @@ static void put_object(compiler *c, const cJSON *schema, FILE *out) {
     bool must = is_required(required, p->string);
     cJSON name = {.type = cJSON_String, .valuestring = p->string};
     fprintf(c->rules, "o%d-m%d ::= ", number, k);
-    put_literal(c, c->rules, &name);
-    fprintf(c->rules, "\":\" ws r%d ws\n", value);
+    if (c->space.quote)
+      put_quoted(c->rules, p->string);
+    else
+      put_literal(c, c->rules, &name);
+    fprintf(c->rules, "%sr%d %s\n", c->space.colon, value, c->space.ws);
     fprintf(c->rules, "o%d-n%d ::= o%d-m%d o%d-%d%s", number, k, number, k, number, k + 1, must ? "\n" : " | ");
     if (!must) fprintf(c->rules, "o%d-n%d\n", number, k + 1);
-    fprintf(c->rules, "o%d-%d ::= (\",\" ws o%d-m%d)%s o%d-%d\n", number, k, number, k, must ? "" : "?", number, k + 1);
+    fprintf(c->rules, "o%d-%d ::= (%so%d-m%d)%s o%d-%d\n", number, k, c->space.comma, number, k, must ? "" : "?",
+            number, k + 1);
     k++;
   }
   if (more && !cJSON_IsFalse(more)) {
+    if (c->space.quote && k) refuse(c, "additionalProperties next to properties is supported only in JSON");
     int value = rule_of(c, more);
-    put_other_names(c, number, properties);
-    fprintf(c->rules, "o%d-x ::= \"\\\"\" o%d-x0-0 \":\" ws r%d ws\n", number, number, value);
+    if (!c->space.quote) put_other_names(c, number, properties);
+    fprintf(c->rules, c->space.quote ? "o%d-x ::= [a-zA-Z0-9_-]+ " : "o%d-x ::= \"\\\"\" o%d-x0-0 ", number, number);
+    fprintf(c->rules, "%sr%d %s\n", c->space.colon, value, c->space.ws);
     fprintf(c->rules, "o%d-n%d ::= (o%d-x o%d-%d)?\n", number, k, number, number, k);
-    fprintf(c->rules, "o%d-%d ::= (\",\" ws o%d-x)*\n", number, k, number);
+    fprintf(c->rules, "o%d-%d ::= (%so%d-x)*\n", number, k, c->space.comma, number);
   } else
     fprintf(c->rules, "o%d-n%d ::= \"\"\no%d-%d ::= \"\"\n", number, k, number, k);
-  fprintf(out, "\"{\" ws o%d-n0 \"}\" ", number);
+  fprintf(out, "\"{\" %so%d-n0 \"}\" ", c->space.ws, number);
 }
 
 static bool is_of(const cJSON *value, unsigned types) {
@@ -407,9 +441,9 @@ static void put_reference(compiler *c, const cJSON *ref, FILE *out) {
   if (!target_of(c, ref, &number))
     refuse(c, "$ref: there is no %.80s; supported: # and #/$defs/NAME", cJSON_IsString(ref) ? ref->valuestring : "");
   else if (number)
-    fprintf(out, "d%d ", number - 1);
+    fprintf(out, "d%d-%d ", c->top, number - 1);
   else
-    fputs("root ", out);
+    fprintf(out, "r%d ", c->top);
 }
 
 static unsigned type_of(compiler *c, const cJSON *name) {
@@ -552,32 +586,61 @@ static void check_references(compiler *c, const cJSON *defs) {
   free(mark);
 }
 
+void schema_put_common(const schema_notation *notation, FILE *out) {
+  const schema_notation s = notation ? *notation : any_space;
+  if (!notation) fputs("ws ::= | \" \" | \"\\n\" [ ]{0,20}\n", out);
+  fputs(common, out);
+  fprintf(out, "array ::= \"[\" %s(value %s(%svalue %s)*)? \"]\"\n", s.ws, s.ws, s.comma, s.ws);
+  fprintf(out, "object ::= \"{\" %s(member (%smember)*)? \"}\"\n", s.ws, s.comma);
+  fputs("string ::= ", out);
+  put_quoted(out, s.quote ? s.quote : "\"");
+  fputs(s.quote ? "text0 " : "char* ", out);
+  put_quoted(out, s.quote ? s.quote : "\"");
+  fprintf(out, "\nmember ::= %s %svalue %s\n", s.quote ? "[a-zA-Z0-9_-]+" : "string", s.colon, s.ws);
+}
+
+dt_status schema_put(const cJSON *schema, const char *what, const schema_notation *notation, int *made, FILE *out,
+                     dt_error *err) {
+  compiler c = {.what = what,
+                .space = notation ? *notation : any_space,
+                .top = *made,
+                .made = *made,
+                .root = schema,
+                .rules = out,
+                .err = err};
+  const cJSON *def, *defs = cJSON_GetObjectItemCaseSensitive(schema, "$defs");
+  if (defs && !cJSON_IsObject(defs)) refuse(&c, "$defs: expected an object");
+  rule_of(&c, schema);
+  int k = 0;
+  cJSON_ArrayForEach(def, defs) {
+    int rule = rule_of(&c, def);
+    fprintf(c.rules, "d%d-%d ::= r%d\n", c.top, k++, rule);
+  }
+  if (!c.status) check_references(&c, defs);
+  *made = c.made;
+  return c.status;
+}
+
 dt_status schema_to_gbnf(const char *json, char **gbnf, dt_error *err) {
   cJSON *root;
   dt_status status = exact_json_read("JSON schema", json, GBNF_BYTES, &root, err);
   if (status) return status;
-  compiler c = {.root = root, .err = err};
-  c.rules = open_memstream(&c.text, &c.len);
-  if (!c.rules) {
+  char *text = NULL;
+  size_t len;
+  int made = 0;
+  FILE *out = open_memstream(&text, &len);
+  if (!out) {
     cJSON_Delete(root);
     return dt_fail_memory(err, "a JSON schema", 4096);
   }
-  const cJSON *def;
-  const cJSON *defs = cJSON_GetObjectItemCaseSensitive(root, "$defs");
-  if (defs && !cJSON_IsObject(defs)) refuse(&c, "$defs: expected an object");
-  fputs(common, c.rules);
-  int top = rule_of(&c, root), k = 0;
-  fprintf(c.rules, "root ::= r%d\n", top);
-  cJSON_ArrayForEach(def, defs) {
-    int rule = rule_of(&c, def);
-    fprintf(c.rules, "d%d ::= r%d\n", k++, rule);
-  }
-  if (!is_written(c.rules, &c.text)) fail_memory(&c);
-  if (!c.status) check_references(&c, defs);
+  schema_put_common(NULL, out);
+  fputs("root ::= r0\n", out);
+  status = schema_put(root, "JSON schema", NULL, &made, out, err);
+  if (!is_written(out, &text) && !status) status = dt_fail_memory(err, "a JSON schema", 4096);
   cJSON_Delete(root);
-  if (c.status)
-    free(c.text);
+  if (status)
+    free(text);
   else
-    *gbnf = c.text;
-  return c.status;
+    *gbnf = text;
+  return status;
 }

@@ -295,15 +295,51 @@ static void the_rest(void **unused) {
   (void)dt_ranks_possible();
 }
 
+static void calls_refuse_wrong_arguments(void **unused) {
+  (void)unused;
+  dt_chat *chat;
+  dt_call_format *format;
+  dt_calls *calls;
+  dt_called called = {0};
+  char *text;
+  ok(dt_chat_open(&(dt_chat_source){.name = "chatml"}, &chat, &err));
+  NULL_REFUSED(dt_call_format_open(NULL, &format, &err));
+  NULL_REFUSED(dt_call_format_open(chat, NULL, &err));
+  ok(dt_call_format_open(chat, &format, &err));
+  assert_false(dt_call_format_learned(NULL));
+  assert_null(dt_call_format_mark(NULL));
+  NULL_REFUSED(dt_call_format_text(NULL, &text, &err));
+  NULL_REFUSED(dt_call_format_text(format, NULL, &err));
+  NULL_REFUSED(dt_calls_open(NULL, NULL, &calls, &err));
+  NULL_REFUSED(dt_calls_open(format, NULL, NULL, &err));
+  REFUSED(dt_calls_open(format, "nonsense", &calls, &err), DT_EINPUT, "tools");
+  assert_true(dt_calls_add(NULL, "a", 1, NULL, NULL));
+  assert_true(dt_calls_end(NULL, NULL, NULL));
+  dt_calls_close(NULL);
+  NULL_REFUSED(dt_calls_read(NULL, NULL, "a", 1, &called, &err));
+  NULL_REFUSED(dt_calls_read(format, NULL, NULL, 1, &called, &err));
+  NULL_REFUSED(dt_calls_read(format, NULL, "a", 1, NULL, &err));
+  REFUSED(dt_calls_read(format, NULL, "a", SIZE_MAX, &called, &err), DT_EINPUT, "answer has more than");
+  REFUSED(dt_calls_read(format, "1", "a", 1, &called, &err), DT_EINPUT, "tools");
+  dt_called_free(NULL), dt_called_free(&called);
+  NULL_REFUSED(dt_call_grammar(NULL, "[]", false, &text, &err));
+  NULL_REFUSED(dt_call_grammar(format, NULL, false, &text, &err));
+  NULL_REFUSED(dt_call_grammar(format, "[]", false, NULL, &err));
+  REFUSED(dt_call_grammar(format, "[]", false, &text, &err), DT_EINPUT, "tools: the list is empty");
+  dt_call_format_close(format), dt_call_format_close(NULL);
+  dt_chat_close(chat);
+}
+
 static void no_function_is_forgotten(void **unused) {
   (void)unused;
   static const char *const tests[] = {"tests/unit/test_wrong_arguments.c", "tests/unit/test_wrong_pairs.c", NULL};
   static const struct {
     const char *header;
     int functions;
-  } headers[] = {{"runtime/dtrun.h", 43},         {"runtime/dtrun_fake.h", 1},    {"runtime/dtrun_ranks.h", 3},
-                 {"runtime/tree/tree.h", 30},     {"runtime/system/status.h", 3}, {"runtime/chat/chat.h", 10},
-                 {"runtime/system/version.h", 1}, {"runtime/system/paths.h", 2},  {"runtime/system/clock.h", 2}};
+  } headers[] = {{"runtime/dtrun.h", 43},      {"runtime/dtrun_fake.h", 1},     {"runtime/dtrun_ranks.h", 3},
+                 {"runtime/tree/tree.h", 30},  {"runtime/system/status.h", 3},  {"runtime/chat/chat.h", 10},
+                 {"runtime/chat/calls.h", 12}, {"runtime/system/version.h", 1}, {"runtime/system/paths.h", 2},
+                 {"runtime/system/clock.h", 2}};
   for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
     assert_true(check_tested(headers[i].header, "dt_", tests) >= headers[i].functions);
 }
@@ -316,6 +352,7 @@ int main(void) {
       cmocka_unit_test(ids_that_a_tokenizer_lacks_have_no_text),
       cmocka_unit_test(conversations_refuse_wrong_arguments),
       cmocka_unit_test(the_rest),
+      cmocka_unit_test(calls_refuse_wrong_arguments),
       cmocka_unit_test(no_function_is_forgotten),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,89 @@
+"""Whether calls of tools are read back from the texts of the templates that llama.cpp ships. For each template: the format that was learned, in one line, and calls that it
+writes but that are not read back with the same names and arguments. Exits with 1 if there are any.
+
+    python tests/golden/check_calls.py build/tests/learn_calls [FOLDER]
+
+FOLDER holds *.jinja files; without it, they are fetched as check_templates.py does.
+"""
+import collections, json, pathlib, re, subprocess, sys
+
+from check_templates import fetched
+
+
+class Calls:
+    def __init__(self, program): self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ask(self, kind, text, answers=True):
+        """What the program says: JSON, or None if it refuses."""
+        data = text.encode()
+        self.process.stdin.write(f"{kind} {len(data)}\n".encode() + data)
+        self.process.stdin.flush()
+        if not answers: return None
+        line = self.process.stdout.readline().decode().rstrip("\n")
+        return None if line.startswith("E ") else json.loads(line)
+
+
+MORE = {"array": {"items": {"type": "integer", "description": "d"}}, "object": {"additionalProperties": {"type": "array", "items": {"type": "string"}, "description": "d"}}}
+
+
+def tool(name, **types):
+    properties = {key: {"type": type, "description": "d", **MORE.get(type, {})} for key, type in types.items()}
+    return {"type": "function", "function": {"name": name, "description": "d", "parameters": {"type": "object", "description": "d", "properties": properties, "required": list(types)}}}
+
+
+TOOLS = [tool("first_tool", key="string"), tool("second", flag="boolean", list="array", n="integer"), tool("third", deep="object", digits="string", text="string")]
+QUESTION, ANSWER = "Why qZw1?", "I look aZw2."
+CALLS = [("first_tool", {"key": "value"}), ("second", {"flag": True, "list": [1], "n": 1}), ("third", {"deep": {"a": ["b", "d"], "c": ["e"]}, "digits": "12", "text": "a <b> \"c\"\n\\d 'e'"})]
+
+
+def message(calls, text):
+    return [{"role": "user", "content": QUESTION}, {"role": "assistant", "content": text, "tool_calls": [
+        {"type": "function", "id": f"call0000{i}", "function": {"name": name, "arguments": arguments}} for i, (name, arguments) in enumerate(calls)]}]
+
+
+CASES = [(text, calls) for text in ("", ANSWER) for calls in (CALLS[:1], CALLS[1:2], CALLS[:2], CALLS[2:])]
+
+
+def pattern(text): return re.sub(r"\\\{\w+\\\}", r"\\w+", re.escape(text.strip()))
+
+
+def calls_of(answer, learned):
+    """The text of the calls, without what precedes and follows them, of which there may be two."""
+    texts = [re.search(pattern(learned["first"]) + middle + pattern(learned["last"]), answer, re.S) for middle in (".*", ".*?")]
+    return [text[0] for text in texts if text]
+
+
+def check(path, program):
+    """(the learned format, how many answers with calls the template writes, those that are read otherwise, those that the grammar refuses)"""
+    learned, written, wrong, refused = program.ask("C", path.read_text()), 0, [], []
+    program.ask("G", "several")
+    prompt = (program.ask("P", json.dumps(message([], "")[:1])) or "").rpartition(QUESTION)[2] if learned else ""
+    for text, calls in CASES if learned else []:
+        whole = program.ask("M", json.dumps(message(calls, text)))
+        answer = (whole or "").rpartition(QUESTION)[2].removeprefix(prompt)
+        if not all(f"{name}" in answer for name, _ in calls): continue
+        written += 1
+        said = program.ask("R", answer)
+        found = [(call["name"], json.loads(call["arguments"])) for call in said["calls"]]
+        if found != calls or (text in answer and text not in said["content"]): wrong.append((answer, said))
+        if "last" in learned and not any(program.ask("A", text) for text in calls_of(answer, learned)): refused.append(answer)
+    return learned, written, wrong, refused
+
+
+def main():
+    program, shapes, failures = Calls(sys.argv[1]), collections.Counter(), 0
+    program.ask("T", json.dumps(TOOLS), False)
+    folder = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else fetched()
+    for path in sorted(folder.glob("*.jinja")):
+        learned, written, wrong, refused = check(path, program)
+        shape = learned["shape"] if learned else "refused"
+        shapes[shape + (", written" if written else "")] += 1
+        print(f"{path.name}: {written} written, {len(wrong)} wrong, {len(refused)} refused by the grammar; {json.dumps(learned, ensure_ascii=False)}")
+        for answer, said in wrong: print(f"    {answer!r}\n    {said}")
+        for answer in refused if "--refused" in sys.argv else []: print(f"    {answer!r}")
+        failures += bool(wrong)
+    print(f"{sum(shapes.values())} templates: {dict(shapes)}; {failures} write calls that are not read back")
+    sys.exit(failures > 0)
+
+
+if __name__ == "__main__": main()
