@@ -177,19 +177,21 @@ end
 function Guesses:keep()
   local known, brings, asked = self.known, self.brings, self.asked
   self.calibration:state(known)
-  known[STATE + 1], known[STATE + 2], known[STATE + 3], known[STATE + 4] = brings[1], brings[2], asked[1], asked[2]
+  known[STATE + 1], known[STATE + 2], known[STATE + 3] = self.right, brings[1], brings[2]
+  known[STATE + 4], known[STATE + 5] = asked[1], asked[2]
   self.pass_costs.costs:keep(self.name, known)
 end
 
--- Reads what earlier texts taught (costs:keep): the state of policy.calibration, then brings and asked. The calibration
--- that comes with a draft (calibration.json, models/HEADS.md) has, after that state, only the share of likeliest
--- guesses that are right. Returns the list, that share, brings and asked; nil for what is unknown.
+-- Reads what earlier texts taught (costs:keep): the state of policy.calibration, the share of likeliest guesses that
+-- are right, brings and asked. The calibration that comes with a draft (calibration.json, models/HEADS.md) ends with
+-- that share. Returns the list, the share, brings and asked; nil for what is unknown.
 local function recall(pass_costs, name)
   local known = pass_costs.costs:recall(name)
   local n = known and #known
-  if n == STATE + 1 then return known, clip(known[n], 0, 1) end
-  if n ~= STATE + 4 then return nil end
-  return known, nil, { clip(known[n - 3], -DEEPEST, DEEPEST), clip(known[n - 2], -1, 1) },
+  if n ~= STATE + 1 and n ~= STATE + 5 then return nil end
+  local right = clip(known[STATE + 1], 0, 1)
+  if n == STATE + 1 then return known, right end
+  return known, right, { clip(known[n - 3], -DEEPEST, DEEPEST), clip(known[n - 2], -1, 1) },
     { clip(known[n - 1], 0, RECALLED), clip(known[n], 0, RECALLED) }
 end
 
