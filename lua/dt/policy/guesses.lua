@@ -22,6 +22,8 @@
 --                            falling alpha; g.pass[node]: the number of the pass that suggested it, 0 for a copy
 --   g:quiet(R) -> n          then: the number of following iterations in which no pass will pay for itself; R: a lower
 --                            bound of the pace, plain decoding's
+--   g:log()                  then: if there was no pass, logs (seq:log) what one was expected to cost and to save, and
+--                            the time of the tokens that the draft model has yet to process, all in ms
 --   g:observe(tree, out)     learns from what was accepted: the calibration, and how deep trees are useful
 local huge, max, min, setmetatable = math.huge, math.max, math.min, setmetatable
 
@@ -112,6 +114,14 @@ function Guesses:quiet(R)
   return self.idle < self.pause and self:pays(R, 1, true) and min(left, self.pause - self.idle) or left
 end
 
+function Guesses:log()
+  local pass_costs, seq, tag = self.pass_costs, self.seq, self.tag
+  if self.passes > 0 or not pass_costs.models[self.model][1].draft then return end
+  seq:log(tag .. "_costs", self:takes(1, self:sharers(1)))
+  seq:log(tag .. "_saves", self.brings[1] * pass_costs.plain)
+  seq:log(tag .. "_reads", pass_costs:reading(self.model, seq:unread(self.model)))
+end
+
 -- Whether passes that add `gain` tokens each repay, before the text ends, the time in which the draft model processes
 -- the tokens that it has not seen: at first, the whole prompt. The text has about seq:left() / (R * verify[1]) more
 -- iterations, since R * verify[1] is the number of tokens in the time of one target pass.
@@ -200,7 +210,7 @@ return function(pass_costs, seq, calibration, model)
   local known, right, brings, asked = recall(pass_costs, name)
   local g = setmetatable({
     pass_costs = pass_costs, seq = seq, model = model, options = { model = model }, name = name,
-    calibration = calibration(true, known), known = known or {},
+    tag = model == 1 and "draft" or "draft" .. model, calibration = calibration(true, known), known = known or {},
     right = right or seq.coupled and RIGHT.sampled or RIGHT.greedy,
     untried = not brings, brings = brings or {}, asked = asked or { KNOWN, KNOWN },
     idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,
