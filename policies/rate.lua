@@ -129,7 +129,8 @@ end
 
 -- Learns from the iteration. Time is counted in self.costs rather than by the clock, so that with a table of costs
 -- runs repeat. After an iteration without nodes drafting may pause: until a draft pass may pay for itself (`quiet`
--- iterations), or until the end of the text repeats an earlier passage of `needs` tokens, so that a copy may pay.
+-- iterations), or until the end of the text repeats an earlier passage of `needs` tokens, so that a copy may pay. What
+-- was expected is logged for --explain.
 function Rate:observe(tree, out)
   if not self.spent then return end
   local spent, plain = self.spent + self.pass_costs:observe(out), self.pass_costs.plain
@@ -139,6 +140,8 @@ function Rate:observe(tree, out)
   self.loss_budget:spend(spent, plain, out.accepted)
   if self.n > 0 then return end
   local quiet, needs = self.guesses:quiet(1 / plain), self.sources:needs(self.pass_costs.row[0] / plain)
+  self.guesses:log()
+  if needs then tree.seq:log("copy_needs", needs) end
   if needs and quiet > 0 and self.loss_budget:may_resume() then tree.seq:pause(quiet, needs) end
 end
 

@@ -381,7 +381,8 @@ dt_status dt_seq_continue(dt_session *session, int seq, const int32_t *prompt, i
 dt_status dt_seq_prompt(dt_session *session, int seq, int rows, int *left, dt_error *err);
 
 /* Starts `seq` for measurements, over n meaningless tokens and without a prompt pass. Its passes take the same time as
- * after any other n tokens. If `sampling` is NULL, the likeliest tokens are taken. */
+ * after any other n tokens. Its rows do not depend on its tokens, so dt_seq_rows is 0: they can be neither reused nor
+ * copied. If `sampling` is NULL, the likeliest tokens are taken. */
 dt_status dt_seq_start_blank(dt_session *session, int seq, int n, const dt_sampling *sampling, dt_error *err);
 
 /* Copies the cache rows of the prompt of `seq`, in the target and its drafts. First it runs the drafts over the prompt,

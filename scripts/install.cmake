@@ -18,9 +18,42 @@ endif()
 install(DIRECTORY policies models DESTINATION ${SHARED_FILES} PATTERN "*.gguf*" EXCLUDE PATTERN ".get-model.*" EXCLUDE)
 install(DIRECTORY scripts/prompts DESTINATION ${SHARED_FILES}/scripts) # for the drivers paper, tune and vocab
 install(DIRECTORY scripts DESTINATION ${SHARED_FILES} USE_SOURCE_PERMISSIONS
-  FILES_MATCHING PATTERN "*.lua" PATTERN "get-model" PATTERN "*.sbatch" PATTERN slurm/README.md PATTERN training EXCLUDE
+  FILES_MATCHING PATTERN "*.lua" PATTERN "get-model" PATTERN "*.sbatch" PATTERN training EXCLUDE
   PATTERN python EXCLUDE PATTERN completion EXCLUDE)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# All files that the guides link to, directly or not, in the same relative places. Pages of results are not followed.
+# guides.txt lists them for scripts/wheel.
+file(GLOB_RECURSE todo RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS policies/*.md models/*.md)
+list(APPEND todo scripts/slurm/README.md)
+set(guides)
+while(todo)
+  list(POP_FRONT todo guide)
+  list(APPEND guides ${guide})
+  if(NOT guide MATCHES "\\.md$" OR guide MATCHES "/results/")
+    continue()
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${guide})
+  file(READ ${guide} text)
+  string(REGEX REPLACE "[];[]" "|" text "${text}") # brackets and semicolons separate the items of lists
+  string(REGEX MATCHALL "\\|\\([^)#: ]+" links "${text}")
+  get_filename_component(folder ${guide} DIRECTORY)
+  foreach(link ${links})
+    string(SUBSTRING ${link} 2 -1 link)
+    get_filename_component(link ${PROJECT_SOURCE_DIR}/${folder}/${link} ABSOLUTE)
+    file(RELATIVE_PATH link ${PROJECT_SOURCE_DIR} ${link})
+    if(EXISTS ${PROJECT_SOURCE_DIR}/${link} AND NOT IS_DIRECTORY ${PROJECT_SOURCE_DIR}/${link} AND NOT link IN_LIST todo
+       AND NOT link IN_LIST guides)
+      list(APPEND todo ${link})
+    endif()
+  endforeach()
+endwhile()
+foreach(guide ${guides})
+  get_filename_component(folder ${guide} DIRECTORY)
+  install(FILES ${guide} DESTINATION ${SHARED_FILES}/${folder})
+endforeach()
+list(JOIN guides "\n" guides)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/guides.txt CONTENT "${guides}\n" @ONLY)
 
 # The library: dtrun.h, and all that it includes under dtrun/, by names that begin there.
 install(TARGETS dtrun_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

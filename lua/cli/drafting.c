@@ -3,6 +3,7 @@
 
 #include "cli/complain.h"
 
+#include <math.h>
 #include <string.h>
 
 #define FEWEST 16   /* tokens; a shorter text is not judged */
@@ -50,20 +51,51 @@ static void tell_source(const char *name, long verified, double expected, long a
       hoped, accepted, passes + rows, passes, rows, (double)accepted * plain);
 }
 
+/* Returns the mean of a number that the policy logged; negative: it logged none. */
+static double logged(const dtl_notes *notes, const char *name) {
+  for (int i = 0; i < notes->n_logged; i++)
+    if (strcmp(notes->logged[i].name, name) == 0) return notes->logged[i].sum / (double)notes->logged[i].n;
+  return -1;
+}
+
+/* Prints what rate expected of a draft that it did not use. */
+static void tell_unused_draft(const dtl_notes *notes, const char *name) {
+  char costs[32], saves[32], reads[32], first[80] = "";
+  snprintf(costs, sizeof costs, "%s_costs", name);
+  snprintf(saves, sizeof saves, "%s_saves", name);
+  snprintf(reads, sizeof reads, "%s_reads", name);
+  double ms = logged(notes, reads);
+  if (logged(notes, costs) < 0) return;
+  if (ms > 0) snprintf(first, sizeof first, ", after %.1f ms for the tokens before it", ms);
+  say("%s: not used; a draft pass was expected to cost %.3f ms and to save %.3f ms%s", name, logged(notes, costs),
+      logged(notes, saves), first);
+}
+
+/* Prints what was expected of sources that were not used, as far as the policy logged it. */
+static void tell_unused(const dtl_result *r, bool copied) {
+  const dtl_notes *notes = &r->notes;
+  double needs = ceil(logged(notes, "copy_needs"));
+  if (!r->stats.draft_passes) tell_unused_draft(notes, "draft"), tell_unused_draft(notes, "draft2");
+  if (!copied && needs > 0)
+    say("copy: not used; a copy was expected to pay after %.0f repeated token%s", needs, needs > 1 ? "s" : "");
+}
+
 void explain_sources(const dtl_result *r, double plain) {
   const dt_stats *s = &r->stats;
   double row = s->drafted ? (s->verify_ms - (double)s->iterations * plain) / (double)s->drafted : 0;
   long verified = 0, accepted = 0;
-  bool drafts = s->draft_passes > 0;
+  bool drafts = s->draft_passes > 0, copied = false;
   if (row < 0) row = 0;
   for (int i = 0; i < r->notes.n_tags; i++) {
     const dtl_tag *t = &r->notes.tag[i];
     bool is_draft = strcmp(t->name, "draft") == 0;
     tell_source(t->name, t->verified, t->expected, t->accepted, is_draft ? s->draft_ms : 0, row, plain);
     verified += t->verified, accepted += t->accepted;
+    copied |= strcmp(t->name, "copy") == 0;
     if (is_draft) drafts = false;
   }
   if (s->drafted > verified || drafts)
     tell_source(r->notes.n_tags ? "others" : "all guesses", s->drafted - verified, -1, s->accepted - accepted,
                 drafts ? s->draft_ms : 0, row, plain);
+  tell_unused(r, copied);
 }

@@ -150,7 +150,7 @@ static dt_status check_request(const dtl_engine *e, const dtl_policy *policy, co
   NEED(r, "request");
   NEED_LIST(r->prompts, r->n, "prompts");
   NEED_LIST(r->seq.stop, r->seq.n_stop, "stop");
-  if (r->n != 1 || r->answers > 1)
+  if (r->n != 1 || r->answers < 0 || r->answers > 1)
     return dtl_fail(err, DT_EINPUT, "engine: a request must have one prompt and one answer");
   if (r->prompts->prefix || r->session || r->learned || r->costs || r->context || r->window.last || r->window.sinks ||
       r->slots)

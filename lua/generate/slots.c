@@ -87,14 +87,14 @@ static dt_status start(slots *all, slot *s, dt_pair *pair, const learned_view *c
                        dt_error *err) {
   const dtl_request *r = s->request;
   const ptrdiff_t index = s - all->slot;
+  s->result->index = s->number + 1;
+  s->result->slots = r->slots;
+  s->result->prompt = s->number / (r->answers ? r->answers : 1) + 1;
   s->stepper = &all->steppers[all->one_stepper ? 0 : index];
   uint64_t seed = r->seq.sampling.seed + (uint64_t)s->number;
   dt_status status = all->one_stepper ? DT_OK : stepper_open(s->stepper, s->policy, seed, r, err);
   if (!status) status = slot_open(s, pair, err);
   if (status) return status;
-  s->result->index = s->number + 1;
-  s->result->slots = r->slots;
-  s->result->prompt = s->number / (r->answers ? r->answers : 1) + 1;
   if (s->policy->info.uses_costs) s->result->costs = r->costs ? "table" : "learn";
   s->run->lockstep = all->n_steppers > 1;
   slots_set_costs(s, costs);

@@ -158,11 +158,15 @@ static dt_status read_file(const dtl_learned *learned, course *c, dt_error *err)
 
 static dt_status find_ledger(dtl_learned *learned, course *c, dt_error *err) {
   ledger **known = &learned->ledger[way_of(c)];
-  const char *wrong = NULL;
-  dt_status status = *known ? DT_OK : ledger_open(learned->pair, WAY[way_of(c)], known, &wrong, err);
-  if (wrong) note(learned, "what was learned about this pair in %s is ignored: %s", ledger_path(*known), wrong);
+  ledger_faults faults = {0};
+  dt_status status = *known ? DT_OK : ledger_open(learned->pair, WAY[way_of(c)], known, &faults, err);
+  if (status) return status;
+  if (faults.file)
+    note(learned, "what was learned about this pair in %s is ignored and replaced: %s", ledger_path(*known),
+         faults.file);
+  if (faults.calibration) note(learned, "the draft's calibration.json is ignored: %s", faults.calibration);
   c->ledger = *known;
-  return status;
+  return DT_OK;
 }
 
 static dt_status begin(dtl_learned *learned, course *c, dt_error *err) {

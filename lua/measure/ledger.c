@@ -212,7 +212,7 @@ static const char *read_calibration(ledger *l, const dt_pair *pair, const char *
   const char *wrong = NULL;
   if (access(path, F_OK) == 0) {
     bool read = !dtl_read_file("calibration", path, FILE_MAX, &text, &len, NULL);
-    wrong = read ? ledger_begin_with(l, text, way) : CALIBRATION_FILE " of the draft cannot be read";
+    wrong = read ? ledger_begin_with(l, text, way) : "it cannot be read";
   }
   free(text), free(path);
   return wrong;
@@ -225,17 +225,20 @@ ledger *ledger_new(const char *key) {
   return NULL;
 }
 
-dt_status ledger_open(dt_pair *pair, const char *way, ledger **out, const char **wrong, dt_error *err) {
-  *wrong = NULL;
+dt_status ledger_open(dt_pair *pair, const char *way, ledger **out, ledger_faults *faults, dt_error *err) {
+  *faults = (ledger_faults){0};
   ledger *l = calloc(1, sizeof *l);
   if (!l) return dtl_fail_memory(err, "what was learned about a pair");
   char *text = NULL;
-  *wrong = read_calibration(l, pair, way);
+  const char *unfit = read_calibration(l, pair, way);
   dt_status status = costs_find_learned(pair, way, 0, &l->place, err);
-  if (!status && costs_read(&l->place, &text, NULL) == DT_EINPUT) *wrong = "it cannot be read";
-  if (!status && text) *wrong = ledger_parse(l, text);
+  if (!status && costs_read(&l->place, &text, NULL) == DT_EINPUT) faults->file = "it cannot be read";
+  if (!status && text) faults->file = ledger_parse(l, text);
+  if (!text) faults->calibration = unfit; /* with a file, it has been reported */
   free(text);
-  if (*wrong == COSTS_STARVED) status = dtl_fail_memory(err, "what was learned about a pair");
+  if (faults->file == COSTS_STARVED || unfit == COSTS_STARVED)
+    status = dtl_fail_memory(err, "what was learned about a pair");
+  l->changed = faults->file || faults->calibration; /* so that a good file is written, and nothing is reported again */
   if (status)
     ledger_close(l);
   else

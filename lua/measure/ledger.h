@@ -19,10 +19,15 @@ typedef struct ledger_book ledger_book; /* the lists of one policy */
 /* An empty ledger without a file. The key names what its contents depend on. NULL: out of memory. */
 ledger *ledger_new(const char *key);
 
-/* Opens the ledger of a pair and reads its file, if there is one. way: as in costs_find_learned. *wrong: why an
- * existing file, or the draft's calibration.json, is ignored (static), or NULL. The ledger of a scripted pair has no
- * file. DT_ENOMEM. */
-dt_status ledger_open(dt_pair *pair, const char *way, ledger **out, const char **wrong, dt_error *err);
+/* Why the ledger's file, or the calibration.json of the draft, is ignored (static); NULL: it is not. */
+typedef struct {
+  const char *file, *calibration;
+} ledger_faults;
+
+/* Opens the ledger of a pair and reads its file, if there is one. way: as in costs_find_learned. After a fault,
+ * ledger_store writes a file even if nothing was kept, so that each fault is found once. The ledger of a scripted pair
+ * has no file. DT_ENOMEM. */
+dt_status ledger_open(dt_pair *pair, const char *way, ledger **out, ledger_faults *faults, dt_error *err);
 void ledger_close(ledger *l); /* does not write; NULL is allowed */
 
 const char *ledger_path(const ledger *l);

@@ -11,7 +11,10 @@ dt_tree *dt_seq_tree(dt_session *s, int seq) { return find(s, seq) ? s->seq[seq]
 
 int dt_seq_length(const dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].length : 0; }
 
-int dt_seq_rows(const dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].target.rows : 0; }
+int dt_seq_rows(const dt_session *s, int seq) {
+  const sequence *q = find(s, seq);
+  return q && !q->blank ? q->target.rows : 0;
+}
 
 const int32_t *dt_seq_tokens(const dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].tokens : NULL; }
 

@@ -321,7 +321,7 @@ static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, con
   q->adjusted = adjusted;
   if (adjusted) adjustments_prompt(&q->adjustments, prompt, n);
   q->start_ms = dt_clock_ms();
-  q->started = q->begun = false; /* until its rows are computed */
+  q->started = q->begun = q->blank = false; /* until its rows are computed */
   q->finish = DT_RUNNING;
   q->length = q->prompt = n;
   memcpy(q->tokens, prompt, (size_t)n * sizeof(int32_t));
@@ -459,8 +459,8 @@ dt_status dt_seq_continue(dt_session *s, int seq, const int32_t *prompt, int n, 
   dt_status status = check_start(s, seq, prompt, n, o, err);
   if (status) return status;
   const sequence *q = &s->seq[seq];
-  int same = 0;
-  while (!o->logprobs.prompt && same < n - 1 && same < q->length && q->tokens[same] == prompt[same]) same++;
+  int same = 0, most = o->logprobs.prompt || q->blank ? 0 : dt_min(n - 1, q->length);
+  while (same < most && q->tokens[same] == prompt[same]) same++;
   return start(s, seq, prompt, n, o, same, err);
 }
 
@@ -475,6 +475,7 @@ dt_status dt_seq_start_blank(dt_session *s, int seq, int n, const dt_sampling *s
   free(zeros);
   if (status) return status;
   sequence *q = &s->seq[seq];
+  q->blank = true;
   keep_rows(s, seq, 0);
   if (n > 1) status = pass_blank(&s->rows, s->pair->ops, s->pair->target, s->target, seq, n - 1, err);
   q->target.rows = n - 1;
@@ -518,6 +519,7 @@ dt_status dt_prefix_take(dt_session *s, int seq, dt_prefix **out, dt_error *err)
   dt_status status = session_check(s, seq, err);
   if (status) return status;
   sequence *q = &s->seq[seq];
+  if (q->blank) return dt_fail(err, DT_ESTATE, "sequence %d has no rows that can be copied", seq);
   if (!q->fresh)
     return dt_fail(err, DT_ESTATE,
                    "sequence %d has gone on since its prompt pass: take the prefix right after the start", seq);
@@ -584,7 +586,7 @@ dt_status dt_seq_adopt(dt_session *s, int seq, const dt_prefix *p, dt_error *err
   if (p->n > s->context)
     return dt_fail(err, DT_ECONTEXT, "the prefix has %d tokens, but the context is %d", p->n, s->context);
   sequence *q = &s->seq[seq];
-  q->started = q->begun = false;
+  q->started = q->begun = q->blank = false;
   q->length = 0; /* until its rows are copied */
   kv_init(&q->target, target_slots(s->context));
   if ((status = restore_rows(s, seq, p, err))) return status;

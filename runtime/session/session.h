@@ -21,6 +21,7 @@ _Static_assert(DT_LOGPROBS <= ROW_TOP, "both get theirs from the same list");
 typedef struct {
   bool started, fresh;        /* fresh: nothing ran since the start */
   bool begun;                 /* some rows of its prompt are computed, and others are missing */
+  bool blank;                 /* its first rows were not computed from its tokens (dt_seq_start_blank) */
   bool drafts;                /* the missing rows include those of the drafts */
   bool named;                 /* the list that is being checked has named it */
   dt_finish finish, at_limit; /* at_limit: why the text ends when it reaches `limit` */

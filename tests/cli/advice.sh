@@ -92,6 +92,9 @@ it_explains_any_run() {
   grep -q 'nothing to explain: plain decoding drafts nothing' stderr || fail 'ar is explained'
   succeeds rate -p 'It was a dark night' -n 60 --ignore-eos --explain
   grep -qE '^dtrun: (draft|copy): [0-9]+ guesses verified, [0-9.]+ expected to be right, [0-9]+ were; cost [0-9.]+ ms \(drafting [0-9.]+, rows [0-9.]+\), saved [0-9.]+ ms$' stderr || fail 'no line of a source'
+  succeeds rate -md "$models/mini-target" -p 'Xq zv 17 kw' -n 30 --ignore-eos --temp 2 --explain # as slow as the target
+  grep -qE '^dtrun: draft: not used; a draft pass was expected to cost [0-9.]+ ms and to save -?[0-9.]+ ms, after [0-9.]+ ms for the tokens before it$' stderr &&
+    grep -qE '^dtrun: copy: (not used; a copy was expected to pay after [0-9]+ repeated tokens?$|[0-9]+ guesses)' stderr || fail 'no line of a source that is not used'
   refuses 2 '--explain shows one text: give one prompt' linear -p one -p two --explain
 }
 

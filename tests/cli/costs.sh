@@ -78,6 +78,23 @@ it_says_that_a_table_of_an_earlier_version_is_not_read() {
   runs
   no_note
 }
+it_says_once_that_what_an_earlier_version_learned_is_not_read() {
+  export HOME=$PWD
+  runs() { succeeds linear --text 'The ship' -n 8 -t 1 -md draft; } # this policy keeps nothing
+  cp -r "$models/mini-draft" draft
+  echo '{"schema": "dtrun.calibration/1"}' >draft/calibration.json
+  runs
+  grep -qx "dtrun: the draft's calibration.json is ignored: its schema is not dtrun.calibration/2" stderr || fail "$(<stderr)"
+  runs
+  no_note
+  sed -i 's:dtrun.ledger/[0-9]*:dtrun.ledger/1:' .cache/dtrun/ledger-*.json
+  sed -i 's:dtrun.learned/[0-9]*:dtrun.learned/1:' .cache/dtrun/learned-*.json
+  runs
+  grep -qE '^dtrun: what was learned about this pair in /.*/ledger-[0-9a-f]*.json is ignored and replaced: its schema is not dtrun.ledger/[0-9]+$' stderr &&
+    grep -qE '^dtrun: the learned costs in /.*/learned-[0-9a-f]*.json are ignored and replaced: its schema is not dtrun.learned/[0-9]+$' stderr || fail "$(<stderr)"
+  runs
+  no_note
+}
 it_says_which_costs_were_counted_with() {
   export HOME=$PWD
   learn_run --json learn.json

@@ -48,6 +48,16 @@ prompt_stands_alone() { [ -z "$(tail -n 1 stdout)" ] || fail "the prompt lands o
 
 same_text() { cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
 
+# has_links FOLDER: the files to which its guides link are there; pages of results may lack some
+has_links() {
+  local guide link
+  for guide in $(cd "$1" && find . -name '*.md' -not -path "*/results/*"); do
+    for link in $(grep -oE '\]\([^)# ]+' "$1/$guide" | cut -c3- | grep -v :); do
+      [ -f "$1/$(dirname "$guide")/$link" ] || fail "$1/$guide: there is no $link"
+    done
+  done
+}
+
 # Makes a home of dtrun's files that lists a model, which is in a package in the folder `wheels`.
 make_home() {
   mkdir -p home/models home/scripts wheels/llm_toy

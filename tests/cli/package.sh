@@ -51,6 +51,11 @@ it_brings_documents() {
   same_text "$source_dir/README.md" here/share/doc/dtrun/README.md
   same_text "$source_dir/LICENSE" here/share/doc/dtrun/LICENSE
 }
+it_brings_what_the_guides_link_to() {
+  install_here
+  has_links here/share/dtrun
+  [ -f here/share/dtrun/policies/rate_iteration.svg ] && [ -f here/share/dtrun/runtime/GLOSSARY.md ] || fail 'the test finds nothing'
+}
 it_knows_what_a_word_may_become() {
   completes dynatree dyna
   completes dynatree -n 5 -p text dyna

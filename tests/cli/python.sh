@@ -134,6 +134,7 @@ PY
       grep -q "dtrun/share/dtrun/models/$name/$file" listed || fail "the wheel has no $name/$file"
     done
   done
+  has_links venv/lib/python3.*/site-packages/dtrun/share/dtrun
   grep -q dtrun/share/dtrun/scripts/get-model listed || fail 'the wheel cannot bring models'
   run venv/bin/python -m dtrun pull smolm2
   [ "$status" -eq 2 ] && grep -q "^dtrun: no model 'smolm2': pull knows smollm2" stderr || fail "pull in the wheel: $(cat stderr)"

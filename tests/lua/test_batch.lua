@@ -125,6 +125,22 @@ local function source(body, options)
     options or "", body)
 end
 
+-- Each text of a batch has a seed of its own. The policy is opened with seed 0, with which its file does not fail.
+function TestBatch.test_a_policy_whose_file_fails_with_some_seeds_fails_in_their_results_only()
+  local flawed, order, failed = "assert(math.random(2) == 2, 'a bad seed')" .. source "", {}, 0
+  fake():generate_batch { source = flawed, prompts = prompts(16), tokens = 5, slots = 3, seed = 1,
+                          on_done = function(i, result, failure)
+    order[#order + 1] = i
+    lu.assertEquals(result.batch, { index = i, slots = 3, prompt = i })
+    if not failure then return end
+    failed = failed + 1
+    lu.assertStrContains(failure.message, "a bad seed")
+  end }
+  table.sort(order)
+  lu.assertEquals(order, { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 })
+  lu.assertTrue(failed > 0 and failed < 16)
+end
+
 function TestBatch.test_a_policy_that_fails_ends_its_own_text_only()
   local pair, list = fake(), prompts(4)
   local options = { tokens = 30, ignore_eos = true }

@@ -320,16 +320,17 @@ end
 
 -- Guesses that bring what `brings` says of a token, a pass for them taking `first` of the target's, up to 128 tokens.
 -- A second row takes nothing, a third 0.4, and each further one a whole pass.
-local function guesses(first, brings, text)
+local function guesses(first, brings, text, costs)
   local model = { first = first, draft = setmetatable({}, { __index = function() return first end }) }
   local models = setmetatable({}, { __index = function() return model end })
   local verify = { 1, 1, 1.4, 2.4, 3.4, 4.4, 5.4, 6.4, 7.4 }
   local pass_costs = { plain = 1, verify = verify, row = { [0] = 0, 0.4 }, sequences = 1, models = { models },
-                   until_length = 128, reading = function() return text.reading or 0 end, costs = ledger({}),
-                   revision = 0 }
+                   until_length = 128, reading = function() return text.reading or 0 end,
+                   costs = costs or ledger({}), revision = 0 }
   local seq = { length = function() return text.length end, left = function() return 100 end,
                 unread = function() return 0 end }
-  local g = require "dt.policy.guesses"(pass_costs, seq, function() return {} end, 1)
+  local function calibration() return { observe = function() end, state = function() end } end
+  local g = require "dt.policy.guesses"(pass_costs, seq, calibration, 1)
   g.brings[1] = brings or g.brings[1]
   g:begin(9, 0)
   return g
@@ -406,6 +407,18 @@ function TestGuesses.test_of_further_passes_teach_what_these_bring_and_without_a
   g.passes = 0
   g:settle(1, {}, {}, 0) -- who asks nothing learns nothing
   lu.assertAlmostEquals(g.brings[2], 0.01 * expected, 1e-12)
+end
+
+-- The calibration of a draft says that half of its likeliest guesses are right.
+function TestGuesses.test_of_a_calibrated_draft_are_expected_to_be_right_as_often_in_later_texts_too()
+  local store = { guesses1 = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 0.5 } }
+  local first = guesses(0.1, nil, {}, ledger(store))
+  settled(first, { 1 }, { 0.9 })
+  first.reach = 0
+  first:observe({}, { accepted = 1 })
+  local second = guesses(0.1, nil, {}, ledger(store))
+  lu.assertEquals({ first.promise, second.promise }, { 0.5, 0.5 })
+  lu.assertEquals({ second.brings, second.asked, second.untried }, { first.brings, first.asked, false })
 end
 
 TestSources = {}

@@ -172,6 +172,34 @@ static void a_prompt_that_does_not_fit_leaves_the_sequence_as_it_was(void **stat
   dt_pair_close(pair);
 }
 
+/* The tokens of a blank start are zeros. */
+static void a_prompt_of_zeros_reuses_nothing_of_a_blank_start(void **state) {
+  (void)state;
+  static const int32_t prompt[12] = {[11] = 7};
+  dt_seq_options options = {.max_tokens = 9};
+  dt_pair *pair = bundled();
+  dt_session *s = session(pair, true);
+  dt_prefix *prefix;
+  dt_stats stats;
+  int n;
+  int32_t *want = plain(pair, prompt, 12, &options, &n);
+  ok(dt_seq_start_blank(s, 0, 20, NULL, &err));
+  assert_int_equal(dt_seq_rows(s, 0), 0);
+  fails(dt_prefix_take(s, 0, &prefix, &err), DT_ESTATE, "no rows");
+  fails(dt_prefix_save(s, 0, 20, &prefix, &err), DT_ESTATE, "no rows");
+  for (int turn = 0; turn < 2; turn++) {
+    uint64_t seed = 5;
+    ok(dt_seq_continue(s, 0, prompt, 12, &options, &err));
+    dt_seq_stats(s, 0, &stats);
+    assert_int_equal(stats.cached_tokens, turn ? 11 : 0);
+    while (dt_seq_finish(s, 0) == DT_RUNNING) run(s, &seed, 1, 5);
+    assert_memory_equal(dt_seq_tokens(s, 0), want, (size_t)n * sizeof *want);
+  }
+  free(want);
+  dt_session_close(s);
+  dt_pair_close(pair);
+}
+
 static void a_prompt_in_pieces_takes_no_part_until_it_is_whole(void **state) {
   (void)state;
   static const int32_t prompt[] = {3, 1, 4, 1, 5, 9, 2, 6};
@@ -227,6 +255,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(it_gives_what_one_run_on_the_whole_text_gives),
       cmocka_unit_test(a_prompt_that_does_not_fit_leaves_the_sequence_as_it_was),
+      cmocka_unit_test(a_prompt_of_zeros_reuses_nothing_of_a_blank_start),
       cmocka_unit_test(a_prompt_in_pieces_takes_no_part_until_it_is_whole),
       cmocka_unit_test(the_pieces_of_a_prompt_tell_its_log_probabilities),
   };

@@ -418,8 +418,12 @@ static void it_refuses_wrong_arguments(void **state) {
   NULL_REFUSED(dtl_engine_begin(engine, policy, NULL, err));
   r.n = 2;
   REFUSED(dtl_engine_begin(engine, policy, &r, err), "one prompt");
-  r = asked, r.answers = 2;
-  REFUSED(dtl_engine_begin(engine, policy, &r, err), "one answer");
+  static const int WRONG_ANSWERS[] = {INT_MIN, -1, 2, INT_MAX};
+  for
+    EACH(n, WRONG_ANSWERS) {
+      r = asked, r.answers = *n;
+      REFUSED(dtl_engine_begin(engine, policy, &r, err), "one answer");
+    }
   r = asked, r.prompts = NULL;
   NULL_REFUSED(dtl_engine_begin(engine, policy, &r, err));
   r = asked, r.seq.n_stop = 1;

@@ -157,32 +157,36 @@ static void a_new_policy_begins_with_the_drafts_calibration(void **state) {
   ledger_close(l);
 }
 
-static ledger *of_pair(dt_pair *pair, const char **wrong) {
+static ledger *of_pair(dt_pair *pair, ledger_faults *faults) {
   ledger *l;
-  ok(ledger_open(pair, "greedy", &l, wrong, &err));
+  ok(ledger_open(pair, "greedy", &l, faults, &err));
   return l;
 }
 
 static void what_was_kept_is_found_by_the_next_process(void **state) {
   (void)state;
   char *folder = temp_folder();
-  const char *wrong;
+  ledger_faults faults;
   setenv("XDG_CACHE_HOME", folder, 1);
   dt_pair *pair;
   ok(dt_pair_open(&(dt_pair_options){.target = SOURCE_DIR "/models/mini-draft", .threads = 1, .backend = "cpu"}, &pair,
                   &err));
   for (int turn = 0; turn < 2; turn++) {
-    ledger *l = of_pair(pair, &wrong);
-    assert_null(wrong);
+    ledger *l = of_pair(pair, &faults);
+    assert_true(!faults.file && !faults.calibration);
     assert_list(l, "p", "x", turn, (double[]){7});
     ledger_set(ledger_of(l, "p"), "x", (double[]){7}, 1);
     assert_null(ledger_store(l));
     if (turn && truncate(ledger_path(l), 20)) fail_msg("truncate");
     ledger_close(l);
   }
-  ledger *l = of_pair(pair, &wrong);
-  assert_string_equal(wrong, "it is not a JSON object");
+  ledger *l = of_pair(pair, &faults);
+  assert_string_equal(faults.file, "it is not a JSON object");
   assert_list(l, "p", "x", 0, NULL);
+  assert_null(ledger_store(l));
+  ledger_close(l);
+  l = of_pair(pair, &faults);
+  assert_null(faults.file); /* it was replaced, although nothing was kept */
   ledger_close(l);
   dt_pair_close(pair);
   unsetenv("XDG_CACHE_HOME");

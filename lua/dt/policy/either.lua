@@ -54,6 +54,10 @@ end
 
 function Either:quiet(R) return min(self[1]:quiet(R), self[2]:quiet(R)) end
 
+function Either:log()
+  for m = 1, 2 do self[m]:log() end
+end
+
 function Either:observe(tree, out)
   for m = 1, 2 do self[m]:observe(tree, out) end
 end

@@ -22,6 +22,8 @@
 --                            falling alpha; g.pass[node]: the number of the pass that suggested it, 0 for a copy
 --   g:quiet(R) -> n          then: the number of following iterations in which no pass will pay for itself; R: a lower
 --                            bound of the pace, plain decoding's
+--   g:log()                  then: if there was no pass, logs (seq:log) what one was expected to cost and to save, and
+--                            the time of the tokens that the draft model has yet to process, all in ms
 --   g:observe(tree, out)     learns from what was accepted: the calibration, and how deep trees are useful
 local huge, max, min, setmetatable = math.huge, math.max, math.min, setmetatable
 
@@ -112,6 +114,14 @@ function Guesses:quiet(R)
   return self.idle < self.pause and self:pays(R, 1, true) and min(left, self.pause - self.idle) or left
 end
 
+function Guesses:log()
+  local pass_costs, seq, tag = self.pass_costs, self.seq, self.tag
+  if self.passes > 0 or not pass_costs.models[self.model][1].draft then return end
+  seq:log(tag .. "_costs", self:takes(1, self:sharers(1)))
+  seq:log(tag .. "_saves", self.brings[1] * pass_costs.plain)
+  seq:log(tag .. "_reads", pass_costs:reading(self.model, seq:unread(self.model)))
+end
+
 -- Whether passes that add `gain` tokens each repay, before the text ends, the time in which the draft model processes
 -- the tokens that it has not seen: at first, the whole prompt. The text has about seq:left() / (R * verify[1]) more
 -- iterations, since R * verify[1] is the number of tokens in the time of one target pass.
@@ -177,19 +187,21 @@ end
 function Guesses:keep()
   local known, brings, asked = self.known, self.brings, self.asked
   self.calibration:state(known)
-  known[STATE + 1], known[STATE + 2], known[STATE + 3], known[STATE + 4] = brings[1], brings[2], asked[1], asked[2]
+  known[STATE + 1], known[STATE + 2], known[STATE + 3] = self.right, brings[1], brings[2]
+  known[STATE + 4], known[STATE + 5] = asked[1], asked[2]
   self.pass_costs.costs:keep(self.name, known)
 end
 
--- Reads what earlier texts taught (costs:keep): the state of policy.calibration, then brings and asked. The calibration
--- that comes with a draft (calibration.json, models/HEADS.md) has, after that state, only the share of likeliest
--- guesses that are right. Returns the list, that share, brings and asked; nil for what is unknown.
+-- Reads what earlier texts taught (costs:keep): the state of policy.calibration, the share of likeliest guesses that
+-- are right, brings and asked. The calibration that comes with a draft (calibration.json, models/HEADS.md) ends with
+-- that share. Returns the list, the share, brings and asked; nil for what is unknown.
 local function recall(pass_costs, name)
   local known = pass_costs.costs:recall(name)
   local n = known and #known
-  if n == STATE + 1 then return known, clip(known[n], 0, 1) end
-  if n ~= STATE + 4 then return nil end
-  return known, nil, { clip(known[n - 3], -DEEPEST, DEEPEST), clip(known[n - 2], -1, 1) },
+  if n ~= STATE + 1 and n ~= STATE + 5 then return nil end
+  local right = clip(known[STATE + 1], 0, 1)
+  if n == STATE + 1 then return known, right end
+  return known, right, { clip(known[n - 3], -DEEPEST, DEEPEST), clip(known[n - 2], -1, 1) },
     { clip(known[n - 1], 0, RECALLED), clip(known[n], 0, RECALLED) }
 end
 
@@ -198,7 +210,7 @@ return function(pass_costs, seq, calibration, model)
   local known, right, brings, asked = recall(pass_costs, name)
   local g = setmetatable({
     pass_costs = pass_costs, seq = seq, model = model, options = { model = model }, name = name,
-    calibration = calibration(true, known), known = known or {},
+    tag = model == 1 and "draft" or "draft" .. model, calibration = calibration(true, known), known = known or {},
     right = right or seq.coupled and RIGHT.sampled or RIGHT.greedy,
     untried = not brings, brings = brings or {}, asked = asked or { KNOWN, KNOWN },
     idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,
