@@ -198,56 +198,110 @@ static void put_logprobs(json_text *out, const answer_head *head, token_list pro
 
 bool answer_has_room(size_t waiting, size_t len) { return waiting <= ANSWER_TRACE && len <= ANSWER_TRACE - waiting; }
 
-/* ---- reasoning --------------------------------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
 
 #define CONTENT "\"content\":" /* names in an answer of its content and its reasoning, as in llama.cpp */
 #define REASONING "\"reasoning_content\":"
 
-bool answer_reasoning(const answer_head *head, dt_reasoning **out) {
-  const ask *a = head->ask;
-  dt_error err;
-  *out = NULL;
-  return !a->is_chat || a->whole ||
-         !dt_reasoning_open(head->server->chat,
-                            a->reasoning == DT_REASONING_OPEN && !a->in.request.seq.adjustments.grammar, out, &err);
+/* Writes the id of a call, which differs from those of other calls. Some templates take only ids of nine letters and
+ * digits. */
+static void put_call_id(json_text *out, const answer_head *head, int index, int call) {
+  static const char signs[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  uint64_t h = UINT64_C(0xCBF29CE484222325);
+  char id[10] = "";
+  for (const char *at = head->id; *at; at++) h = (h ^ (unsigned char)*at) * UINT64_C(0x100000001B3);
+  h = (h ^ ((uint64_t)index << 32) ^ (uint64_t)call) * UINT64_C(0x100000001B3);
+  for (int i = 0; i < 9; i++, h = h / 62 ^ h << 40) id[i] = signs[h % 62];
+  answer_put(out, "\"id\":\"%s\",\"type\":\"function\"", id);
 }
 
+/* The message of a whole answer while it is put together. */
 typedef struct {
-  char *text[2]; /* the content and the reasoning */
-  size_t n[2];
-} parts;
+  const answer_head *head;
+  int index;
+  json_text text[2]; /* content and reasoning, as JSON without the quotes */
+  json_text calls;
+  int n_calls;
+  size_t rewind; /* the length of `calls` before the call that is being written */
+} message;
 
-static bool add_part(void *user, bool reasoning, const char *bytes, size_t len) {
-  parts *p = user;
-  memcpy(p->text[reasoning] + p->n[reasoning], bytes, len);
-  p->n[reasoning] += len;
-  return true;
+/* Adds bytes to a JSON text that is open. */
+static void add_bytes(json_text *out, const char *bytes, size_t len) {
+  json_text quoted = {0};
+  json_string(&quoted, bytes, len);
+  char *text = json_finish(&quoted);
+  if (!text) {
+    out->failed = true;
+    return;
+  }
+  text[strlen(text) - 1] = '\0';
+  json_raw(out, text + 1);
+  free(text);
 }
 
-/* Writes the message of a whole answer. */
-static void put_message(json_text *out, const answer_head *head, const dtl_result *r) {
-  dt_reasoning *reasoning;
-  parts p = {{malloc(r->text_len + 1), malloc(r->text_len + 1)}, {0}};
-  if (!p.text[0] || !p.text[1] || !answer_reasoning(head, &reasoning)) {
-    out->failed = true;
-  } else {
-    if (reasoning)
-      dt_reasoning_add(reasoning, r->text, r->text_len, add_part, &p), dt_reasoning_end(reasoning, add_part, &p);
-    else if (r->text_len)
-      add_part(&p, false, r->text, r->text_len);
-    dt_reasoning_close(reasoning);
-    json_raw(out, "\"message\":{\"role\":\"assistant\"," CONTENT);
-    json_string(out, p.text[0], p.n[0]);
-    if (p.n[1]) json_raw(out, "," REASONING), json_string(out, p.text[1], p.n[1]);
-    json_raw(out, "}");
+static void add_part(void *user, part_kind kind, int call, const char *bytes, size_t len) {
+  message *m = user;
+  switch (kind) {
+  case PART_CONTENT: add_bytes(&m->text[0], bytes, len); break;
+  case PART_REASONING: add_bytes(&m->text[1], bytes, len); break;
+  case PART_CALL:
+    m->rewind = m->calls.len;
+    json_raw(&m->calls, m->n_calls ? ",{" : "{");
+    put_call_id(&m->calls, m->head, m->index, call);
+    json_raw(&m->calls, ",\"function\":{\"name\":");
+    json_string(&m->calls, bytes, len);
+    json_raw(&m->calls, ",\"arguments\":\"");
+    break;
+  case PART_ARGUMENTS: add_bytes(&m->calls, bytes, len); break;
+  case PART_END:
+    json_raw(&m->calls, "\"}}");
+    m->n_calls++;
+    break;
+  case PART_BROKEN:
+    m->calls.len = m->rewind;
+    if (m->calls.bytes) m->calls.bytes[m->rewind] = '\0';
+    add_bytes(&m->text[0], bytes, len);
   }
-  free(p.text[0]), free(p.text[1]);
+}
+
+/* Writes a part between two texts, or nothing if it is not wanted, and frees it. */
+static void put_part(json_text *out, bool wanted, const char *before, json_text *part, const char *after) {
+  if (part->failed) out->failed = true;
+  char *text = json_finish(part);
+  if (wanted) {
+    json_raw(out, before);
+    json_raw(out, text ? text : "");
+    json_raw(out, after);
+  }
+  free(text);
+}
+
+/* Writes the message of a whole answer. Returns the number of its calls. */
+static int put_message(json_text *out, const answer_head *head, int index, const dtl_result *r) {
+  message m = {.head = head, .index = index};
+  answer_parts *parts;
+  if (!parts_open(head->server, head->ask, &parts)) {
+    out->failed = true;
+    return 0;
+  }
+  parts_add(parts, r->text, r->text_len, add_part, &m);
+  parts_end(parts, add_part, &m);
+  parts_close(parts);
+  const bool only_calls = m.n_calls > 0 && m.text[0].len == 0;
+  json_raw(out, only_calls ? "\"message\":{\"role\":\"assistant\"," CONTENT "null"
+                           : "\"message\":{\"role\":\"assistant\"," CONTENT);
+  put_part(out, !only_calls, "\"", &m.text[0], "\"");
+  put_part(out, m.text[1].len > 0, "," REASONING "\"", &m.text[1], "\"");
+  put_part(out, m.n_calls > 0, ",\"tool_calls\":[", &m.calls, "]");
+  json_raw(out, "}");
+  return m.n_calls;
 }
 
 /* ---- parts of answers -------------------------------------------------------------------------------------------- */
 
-static const char *finish_of(const dtl_result *r) {
-  return strcmp(r->finish_reason, "eos") == 0 || strcmp(r->finish_reason, "stop") == 0 ? "stop" : "length";
+static const char *finish_of(const dtl_result *r, int calls) {
+  const bool ended = strcmp(r->finish_reason, "eos") == 0 || strcmp(r->finish_reason, "stop") == 0;
+  return !ended ? "length" : calls ? "tool_calls" : "stop";
 }
 
 /* Writes {"id":... up to the choices */
@@ -328,6 +382,16 @@ void answer_begins(json_text *out, const answer_head *head, int index) {
   end_chunk(out);
 }
 
+/* Writes a call's name or a part of its arguments. */
+static void put_call(json_text *out, const answer_head *head, int index, part_kind kind, int call, const char *text,
+                     size_t len) {
+  answer_put(out, "\"delta\":{\"tool_calls\":[{\"index\":%d,", call);
+  if (kind == PART_CALL) put_call_id(out, head, index, call);
+  json_raw(out, kind == PART_CALL ? ",\"function\":{\"name\":" : "\"function\":{\"arguments\":");
+  json_string(out, text, len);
+  json_raw(out, kind == PART_CALL ? ",\"arguments\":\"\"}}]}" : "}}]}");
+}
+
 static void put_piece(json_text *out, const answer_head *head, bool reasoning, const char *text, size_t len) {
   json_raw(out, !head->ask->is_chat ? "\"text\":" : reasoning ? "\"delta\":{" REASONING : "\"delta\":{" CONTENT);
   json_string(out, text, len);
@@ -339,10 +403,14 @@ static void put_kept(json_text *out, const answer_head *head, answer_logprobs *k
   kept->n = 0;
 }
 
-void answer_piece(json_text *out, const answer_head *head, int index, bool reasoning, const char *text, size_t len,
-                  answer_logprobs *kept, answer_offset *offset) {
+void answer_piece(json_text *out, const answer_head *head, int index, part_kind kind, int call, const char *text,
+                  size_t len, answer_logprobs *kept, answer_offset *offset) {
+  if (kind == PART_END || kind == PART_BROKEN) return; /* a client sees that a call is incomplete */
   begin_chunk(out, head, index);
-  put_piece(out, head, reasoning, text, len);
+  if (kind == PART_CALL || kind == PART_ARGUMENTS)
+    put_call(out, head, index, kind, call, text, len);
+  else
+    put_piece(out, head, kind == PART_REASONING, text, len);
   put_kept(out, head, kept, offset);
   json_raw(out, ",\"finish_reason\":null");
   end_chunk(out);
@@ -357,15 +425,15 @@ void answer_traced(json_text *out, const answer_head *head, int index, const cha
   end_chunk(out);
 }
 
-void answer_ends(json_text *out, const answer_head *head, int index, const dtl_result *r, answer_logprobs *kept,
-                 answer_offset *offset) {
+void answer_ends(json_text *out, const answer_head *head, int index, const dtl_result *r, int calls,
+                 answer_logprobs *kept, answer_offset *offset) {
   begin_chunk(out, head, index);
   if (head->ask->is_chat)
     json_raw(out, "\"delta\":{}");
   else
     put_piece(out, head, false, "", 0);
   put_kept(out, head, kept, offset);
-  answer_put(out, ",\"finish_reason\":\"%s\"", finish_of(r));
+  answer_put(out, ",\"finish_reason\":\"%s\"", finish_of(r, calls));
   put_statistics(out, head, r, NULL);
   json_raw(out, "}]");
   put_timings(out, r, 1);
@@ -408,12 +476,13 @@ static void put_choice(json_text *out, const answer_head *head, int index, const
   token_list text = {r->tokens, r->logprobs, r->logprobs && !head->ask->no_tokens ? r->n_tokens : 0};
   answer_offset offset = {0};
   answer_put(out, "%s{\"index\":%d,", index ? "," : "", index);
+  int calls = 0;
   if (head->ask->is_chat)
-    put_message(out, head, r);
+    calls = put_message(out, head, index, r);
   else
     put_whole_text(out, head, r);
   put_logprobs(out, head, prompt, text, &offset);
-  answer_put(out, ",\"finish_reason\":\"%s\"", finish_of(r));
+  answer_put(out, ",\"finish_reason\":\"%s\"", finish_of(r, calls));
   put_statistics(out, head, r, trace);
   json_raw(out, "}");
 }

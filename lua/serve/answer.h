@@ -3,6 +3,7 @@
 #define SERVE_ANSWER_H
 
 #include "files/json_text.h"
+#include "serve/answer_parts.h"
 #include "serve/ask.h"
 
 typedef struct {
@@ -37,17 +38,14 @@ typedef struct {
 /* Returns whether a line of a trace of `len` bytes can be added to `waiting` bytes. */
 bool answer_has_room(size_t waiting, size_t len);
 
-/* Opens *out for an answer whose reasoning is reported separately from its content; for any other answer *out is NULL.
- * False: out of memory. */
-bool answer_reasoning(const answer_head *head, dt_reasoning **out);
-
 /* Write chunks of text `index` as events: its beginning, a piece, a line of its trace, its end. */
 void answer_begins(json_text *out, const answer_head *head, int index);
-void answer_piece(json_text *out, const answer_head *head, int index, bool reasoning, const char *text, size_t len,
-                  answer_logprobs *kept, answer_offset *offset);
+void answer_piece(json_text *out, const answer_head *head, int index, part_kind kind, int call, const char *text,
+                  size_t len, answer_logprobs *kept, answer_offset *offset);
 void answer_traced(json_text *out, const answer_head *head, int index, const char *line);
-void answer_ends(json_text *out, const answer_head *head, int index, const dtl_result *r, answer_logprobs *kept,
-                 answer_offset *offset);
+/* calls: the number of calls in the answer. */
+void answer_ends(json_text *out, const answer_head *head, int index, const dtl_result *r, int calls,
+                 answer_logprobs *kept, answer_offset *offset);
 /* Writes the end of a stream of n texts: the usage, if it was requested, and the last event. */
 void answer_closes(json_text *out, const answer_head *head, const dtl_result *results, int n);
 

@@ -138,14 +138,21 @@ static bool read_messages(reading *r, const cJSON *v) {
   int n;
   dt_error err;
   (void)v;
-  if (!conversation_write(r->server, r->a->body, r->body, &prompt, r->why)) return false;
+  if (!tools_read(r->a->body, r->body, &r->a->tools, r->why)) return false;
+  if (!conversation_write(r->server, r->a->body, r->body, &r->a->tools, &prompt, r->why)) return false;
   bool fine = done(r, dt_encode_chat(r->server->pair, &prompt, &ids, &n, &err), &err) && add_prompt(r, ids, n);
   r->a->reasoning = prompt.reasoning;
   dt_chat_prompt_free(&prompt);
   return fine;
 }
 
-/* conversation_write reads it. */
+/* What tools were called before. */
+static bool read_functions(reading *r, const cJSON *v) {
+  return (cJSON_IsArray(v) && !cJSON_GetArraySize(v)) ||
+         wrong(r, "the newer field tools: [{type: function, function: {name, parameters}}]");
+}
+
+/* tools_read and conversation_write read it. */
 static bool read_with_messages(reading *r, const cJSON *v) {
   (void)r, (void)v;
   return true;
@@ -433,6 +440,10 @@ static const struct {
     {"json_schema", IN_BODY, 0, read_schema},
     {"response_format", IN_BODY, 0, read_format},
     {"reasoning_format", IN_CHAT, 0, read_reasoning},
+    {"tools", IN_CHAT, 0, read_with_messages},
+    {"tool_choice", IN_CHAT, 0, read_with_messages},
+    {"parallel_tool_calls", IN_CHAT, 0, read_with_messages},
+    {"functions", IN_CHAT, 0, read_functions},
     {"documents", IN_CHAT, 0, read_with_messages},
     {"chat_template_kwargs", IN_CHAT, 0, read_with_messages},
     {"reasoning_effort", IN_CHAT, 0, read_with_messages},
@@ -495,6 +506,43 @@ static bool read_members(reading *r, const cJSON *root) {
   return true;
 }
 
+/* Returns whether a grammar may look for the mark of a call in free text: it says where the text ends, so the answer
+ * must end with a token of the model, and not every backend has grammars. */
+static bool can_look_for_calls(const ask_server *server) {
+  const char *end = dt_chat_end(server->chat);
+  int32_t id;
+  dt_pair_info info;
+  dt_error ignored;
+  dt_pair_describe(server->pair, &info);
+  return end && !dtl_token(server->pair, end, strlen(end), &id, &ignored) && strncmp(info.backend, "cpu", 3) == 0;
+}
+
+/* A grammar makes sure that calls are those of tools: from the first token on if a call is required, otherwise from the
+ * mark of a call on. With another grammar, answers are no calls. */
+static bool hold_to_tools(reading *r) {
+  request_tools *tools = &r->a->tools;
+  dt_call_options how = {
+      .required = tools->required, .several = tools->several, .open = r->a->reasoning == DT_REASONING_OPEN};
+  char *grammar;
+  dt_error err;
+  r->name = "tool_choice";
+  if (tools->list && r->a->in.grammar) {
+    if (tools->required) return wrong(r, "none or auto together with a grammar or a schema");
+    tools_free(tools);
+    tools->list = NULL;
+  }
+  if (!tools->list || (!tools->required && !can_look_for_calls(r->server))) return true;
+  if (r->a->reasoning != DT_REASONING_CLOSED)
+    dt_chat_reasoning(r->server->chat, &how.reasoning_begin, &how.reasoning_end);
+  if (dt_call_grammar(r->server->calls, tools->list, &how, &grammar, &err)) {
+    /* A tool whose schema is not supported can still be called, but not be required. */
+    return (err.status == DT_EINPUT && !tools->required) || failed(r, &err);
+  }
+  bool fine = !grammar || done(r, request_grammar(&r->a->in, "grammar", grammar, &err), &err);
+  free(grammar);
+  return fine;
+}
+
 #define LEAST_TEMP 0.001f /* below it the likeliest token is always chosen */
 
 /* Checks that involve several fields. */
@@ -514,6 +562,7 @@ static bool check_all(reading *r) {
   if (a->echo && a->stream) return wrong(r, "stream to be false");
   if (a->echo && logprobs->wanted && q->answers > 1) return wrong(r, "n = 1 together with logprobs");
   logprobs->prompt = a->echo && logprobs->wanted;
+  if (!hold_to_tools(r)) return false;
   if (a->is_chat) dtl_chat_options(r->server->chat, a->reasoning, q->seq.adjustments.reasoning.tokens >= 0, q);
   if (q->answers > ASK_TEXTS || a->n_prompts * q->answers > ASK_TEXTS) {
     r->name = "n";
@@ -534,6 +583,7 @@ void ask_free(ask *a) {
   for (int i = 0; i < a->n_prompts; i++) free(a->prompts[i].ids);
   free(a->prompts);
   request_free(&a->in);
+  tools_free(&a->tools);
   cJSON_Delete(a->body);
   dtl_policy_close(a->own);
 }

@@ -5,6 +5,7 @@
 
 #include "request/input.h"
 #include "serve/refusal.h"
+#include "serve/tools.h"
 
 #include <cJSON.h>
 
@@ -13,9 +14,10 @@ enum { ASK_SECRETS = 4 };
 /* What the server was started with. It does not change. */
 typedef struct {
   dt_pair *pair;
-  const dt_chat *chat;     /* the chat template; NULL: there is none, */
-  const char *no_chat;     /* for this reason */
-  const char *settings[2]; /* [n_settings] objects of its variables, of all requests */
+  const dt_chat *chat;         /* the chat template; NULL: there is none, */
+  const char *no_chat;         /* for this reason */
+  const dt_call_format *calls; /* how the template writes calls of tools; NULL without a template */
+  const char *settings[2];     /* [n_settings] objects of its variables, of all requests */
   int n_settings;
   bool template_raw;         /* messages may contain control tokens */
   const dtl_policy *policy;  /* for requests that name no policy */
@@ -37,6 +39,7 @@ typedef struct {
   bool trace;                   /* send a trace of each iteration */
   bool whole;                   /* leave reasoning in the text, with its marks */
   dt_reasoning_state reasoning; /* of a chat */
+  request_tools tools;          /* of a chat */
   bool no_tokens;               /* generate nothing; only the prompt's log-probabilities are wanted */
   int n_prompts;
   struct ask_prompt {

@@ -15,7 +15,7 @@ typedef struct {
   refusal *why;
   dt_conversation of;
   const char *settings[SETTINGS];
-  char *messages, *documents, *variables, *effort; /* malloc'd */
+  char *messages, *tools, *documents, *variables, *effort; /* malloc'd */
 } writing;
 
 static bool wrong(const writing *w, const char *name, const char *expected) {
@@ -116,14 +116,17 @@ static bool read_all(writing *w) {
   return read_variables(w) && read_effort(w) && read_next(w) && read_documents(w);
 }
 
-bool conversation_write(const ask_server *server, const cJSON *root, raw_json body, dt_chat_prompt *out, refusal *why) {
+bool conversation_write(const ask_server *server, const cJSON *root, raw_json body, const request_tools *tools,
+                        dt_chat_prompt *out, refusal *why) {
   writing w = {.server = server, .root = root, .body = body, .why = why};
   dt_error err;
   bool fine = read_all(&w);
+  if (fine && tools->list) fine = copy(&w, "tools", &w.tools);
+  w.of.tools = w.tools;
   if (fine && dt_chat_write(server->chat, &w.of, out, &err)) {
     *why = refusal_of(&err);
     fine = false;
   }
-  free(w.messages), free(w.documents), free(w.variables), free(w.effort);
+  free(w.messages), free(w.tools), free(w.documents), free(w.variables), free(w.effort);
   return fine;
 }

@@ -13,6 +13,7 @@ enum {
   IN_MESSAGE = 1024,
   IN_PART = 2048,
   IN_STREAM = 4096,
+  IN_TOOL = 8192,
   IN_TOKENS = 8192
 }; /* in addition to the flags of request/fields.h */
 

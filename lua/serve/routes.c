@@ -14,6 +14,7 @@
 struct routes {
   ask_server server;
   dt_chat *chat;
+  dt_call_format *calls;
   char no_chat[256];
   work *work;
   drawing *drawing;
@@ -67,6 +68,8 @@ dt_status routes_open(const serve_options *o, const serve_pair *what, routes **o
   work_options how = {&r->server, o->slots, o->queue, o->seconds, what->learned, o->prefix_cache_bytes};
   dt_status status = what->chat && !r->chat ? dt_fail(err, DT_EINPUT, "%s", no_chat.message) : DT_OK;
   if (!status && r->chat) status = find_settings(&r->server, what, err);
+  if (!status && r->chat) status = dt_call_format_open(r->chat, &r->calls, err);
+  r->server.calls = r->calls;
   if (!status && !(r->drawing = drawing_open())) status = dt_fail_memory(err, "the drawing of traces", 0);
   if (!status) status = work_open(&how, &r->work, err);
   if (status)
@@ -81,6 +84,7 @@ void routes_stop(routes *r, double grace_ms) { work_stop(r->work, grace_ms); }
 void routes_close(routes *r) {
   work_close(r->work);
   drawing_close(r->drawing);
+  dt_call_format_close(r->calls);
   dt_chat_close(r->chat);
   for (int i = 0; i < ASK_SECRETS; i++) free(r->server.secrets[i].text);
   free(r);
@@ -215,13 +219,18 @@ static bool run_template(routes *r, const char *body, size_t len, route_answer *
                                       "reasoning_effort",
                                       "continue_final_message",
                                       "add_generation_prompt",
+                                      "tools",
+                                      "tool_choice",
+                                      "parallel_tool_calls",
                                       NULL};
   cJSON *root;
   raw_json object = {body, len};
   dt_chat_prompt prompt = {0};
+  request_tools tools = {0};
   if (!body_read(&object, &root, why)) return false;
-  bool fine =
-      others_pass_all(root, taken, "", IN_TOKENS, why) && conversation_write(&r->server, root, object, &prompt, why);
+  bool fine = others_pass_all(root, taken, "", IN_TOKENS, why) && tools_read(root, object, &tools, why) &&
+              conversation_write(&r->server, root, object, &tools, &prompt, why);
+  tools_free(&tools);
   cJSON_Delete(root);
   if (!fine) return false;
   json_raw(&out->text, "{\"prompt\":");

@@ -14,9 +14,9 @@ typedef struct {
   int index;
   dtl_prompt prompt;
   volatile sig_atomic_t interrupt;
-  answer_logprobs kept;    /* of a stream: not sent yet */
-  dt_reasoning *reasoning; /* of a stream: separates reasoning from content; or NULL */
-  dtl_trace *trace;        /* NULL: not wanted */
+  answer_logprobs kept; /* of a stream: not sent yet */
+  answer_parts *parts;  /* of a chat's stream; or NULL */
+  dtl_trace *trace;     /* NULL: not wanted */
   answer_offset offset;
 } text;
 
@@ -58,7 +58,7 @@ struct work {
 static void free_ticket(ticket *t) {
   for (int i = 0; i < t->n; i++) {
     answer_drop(&t->texts[i].kept);
-    dt_reasoning_close(t->texts[i].reasoning);
+    parts_close(t->texts[i].parts);
     dtl_trace_close(t->texts[i].trace, NULL);
     dtl_result_free(&t->results[i]);
     free(json_finish(&t->traces[i]));
@@ -101,10 +101,9 @@ static void open_stream(ticket *t) {
 }
 
 /* The lock must be held. */
-static bool on_part(void *user, bool reasoning, const char *bytes, size_t len) {
+static void on_part(void *user, part_kind kind, int call, const char *bytes, size_t len) {
   text *x = user;
-  answer_piece(&x->of->out, &x->of->head, x->index, reasoning, bytes, len, &x->kept, &x->offset);
-  return true;
+  answer_piece(&x->of->out, &x->of->head, x->index, kind, call, bytes, len, &x->kept, &x->offset);
 }
 
 static bool on_text(void *user, const char *bytes, size_t len) {
@@ -113,10 +112,10 @@ static bool on_text(void *user, const char *bytes, size_t len) {
   pthread_mutex_lock(&t->work->lock);
   if (t->ask.stream && t->held) {
     open_stream(t);
-    if (x->reasoning)
-      dt_reasoning_add(x->reasoning, bytes, len, on_part, x);
+    if (x->parts)
+      parts_add(x->parts, bytes, len, on_part, x);
     else
-      on_part(x, false, bytes, len);
+      on_part(x, PART_CONTENT, 0, bytes, len);
     pthread_cond_signal(&t->changed);
   }
   const bool goes_on = !x->interrupt;
@@ -166,8 +165,8 @@ static void end_text(text *x, const refusal *why) {
   if (why) fail_ticket(t, why);
   if (!why && !t->fails && t->ask.stream) {
     open_stream(t);
-    dt_reasoning_end(x->reasoning, on_part, x);
-    answer_ends(&t->out, &t->head, x->index, &t->results[x->index], &x->kept, &x->offset);
+    parts_end(x->parts, on_part, x);
+    answer_ends(&t->out, &t->head, x->index, &t->results[x->index], parts_calls(x->parts), &x->kept, &x->offset);
   }
   pthread_cond_signal(&t->changed);
   if (++t->ended < t->n) return;
@@ -356,7 +355,7 @@ static ticket *make_ticket(work *w, ask *a) {
   for (int i = 0; i < t->n; i++) {
     t->texts[i].of = t, t->texts[i].index = i;
     if (a->trace && dtl_trace_open_lines(on_trace, &t->texts[i], &t->texts[i].trace, NULL)) whole = false;
-    if (a->stream && !answer_reasoning(&t->head, &t->texts[i].reasoning)) whole = false;
+    if (a->stream && a->is_chat && !parts_open(t->head.server, &t->ask, &t->texts[i].parts)) whole = false;
   }
   if (!whole) {
     free_ticket(t);

@@ -1,5 +1,6 @@
 /* Grammars for calls of tools: see calls.h. */
 #include "chat/call_format.h"
+#include "chat/free_text.h"
 #include "grammar/exact_json.h"
 #include "grammar/gbnf.h"
 #include "grammar/regex.h"
@@ -13,8 +14,9 @@
 
 typedef struct {
   const dt_call_format *f;
-  bool several;
-  schema_notation space;
+  const dt_call_options *how;
+  bool unmarked; /* the mark of a call cannot be recognized in a text */
+  schema_spacing space;
   bool any_space;
   char comma[32], colon[32];
   int made; /* rules of schemas */
@@ -57,7 +59,9 @@ static void put_part(const writer *w, const char *part, size_t n, const char *ke
     char one[2] = {part[i], '\0'};
     switch (part[i]) {
     case CALL_INDEX_0:
-    case CALL_INDEX_1: fputs(w->several ? "[0-9]{1,3} " : part[i] == CALL_INDEX_0 ? "\"0\" " : "\"1\" ", w->out); break;
+    case CALL_INDEX_1:
+      fputs(w->how->several ? "[0-9]{1,3} " : part[i] == CALL_INDEX_0 ? "\"0\" " : "\"1\" ", w->out);
+      break;
     case CALL_ID: fputs("[a-zA-Z0-9]{9} ", w->out); break;
     case CALL_NAME: put_text(w->out, w->name); break;
     case CALL_KEY: put_text(w->out, key); break;
@@ -414,38 +418,84 @@ static void put_last(const writer *w) {
   fputs(")? ", w->out);
 }
 
-static void put_root(const writer *w, int n) {
-  fputs("root ::= ", w->out);
-  put_whole(w, w->f->first, "", NULL);
+/* How many bytes of `first` are the mark of a call, such as <tool_call>; without one, all that precedes what differs
+ * from call to call. */
+static size_t mark_length(const char *first) {
+  const char *close = *first == '<' ? strchr(first, '>') : *first == '[' ? strchr(first, ']') : NULL;
+  if (close) return (size_t)(close + 1 - first);
+  size_t n = 0;
+  while ((unsigned char)first[n] > CALL_IS_STRING) n++;
+  return n;
+}
+
+static void put_calls(const writer *w, const char *first) {
+  put_whole(w, first, "", NULL);
   fputs("call ", w->out);
-  if (w->several && w->f->next) {
+  if (w->how->several && w->f->next) {
     fputs("(", w->out);
     put_whole(w, w->f->next, "", NULL);
     fputs("call)* ", w->out);
   }
   put_last(w);
-  fputs("\ncall ::= ", w->out);
-  for (int i = 0; i < n; i++) fprintf(w->out, i ? " | t%d" : "t%d", i);
-  putc('\n', w->out);
+  fputs("\n", w->out);
 }
 
-/* Lists and objects in tags are JSON, except where strings have a mark of their own instead of quotes: then commas and
- * colons are those between arguments. */
-static void choose_notation(writer *w) {
-  const dt_call_format *f = w->f;
-  const bool own = f->tags && strlen(f->quote) > 1;
-  const char *comma = own ? f->more : f->tags ? ", " : f->comma, *colon = own ? f->key_end : f->tags ? ": " : f->colon;
+/* Rule answer: calls, or free text up to the mark of a call. */
+static void put_answer(writer *w) {
+  const char *first = w->f->first;
+  if (w->how->required) {
+    fputs("answer ::= ", w->out);
+    put_calls(w, first);
+    return;
+  }
+  while (call_is_space(*first)) first++;
+  const size_t n = mark_length(first);
+  char *mark = strndup(first, n);
+  fputs("answer ::= free-0\n", w->out);
+  w->unmarked = !mark || !free_text_rules(w->out, "free", mark, "calls", true);
+  free(mark);
+  fputs("calls ::= ", w->out);
+  put_calls(w, first + n);
+}
+
+/* Rule root: reasoning, and the answer. */
+static void put_root(writer *w) {
+  const char *begin = w->how->reasoning_begin, *end = w->how->reasoning_end;
+  size_t n = end ? strlen(end) : 0;
+  while (n > 0 && call_is_space(*end)) end++, n--;
+  while (n > 0 && call_is_space(end[n - 1])) n--;
+  char *mark = n > 0 ? strndup(end, n) : NULL;
+  const bool reasons = mark && begin && free_text_rules(w->out, "reasoning", mark, "reasoned", !w->how->required);
+  free(mark);
+  if (!reasons) {
+    fputs("root ::= answer\n", w->out);
+    return;
+  }
+  fputs("reasoned ::= [ \\t\\r\\n]{0,8} answer\nroot ::= ", w->out);
+  if (!w->how->open) {
+    fputs("answer | ", w->out);
+    put_text(w->out, begin);
+  }
+  fputs("reasoning-0\n", w->out);
+}
+
+static void choose_spacing(writer *w) {
+  const char *comma = w->f->tags ? ", " : w->f->comma, *colon = w->f->tags ? ": " : w->f->colon;
   w->any_space = !comma || !colon || strlen(comma) > 8 || strlen(colon) > 8 || strpbrk(comma, "\n\r\"\\") ||
                  strpbrk(colon, "\n\r\"\\");
   if (w->any_space) return;
   snprintf(w->comma, sizeof w->comma, "\"%s\" ", comma);
   snprintf(w->colon, sizeof w->colon, "\"%s\" ", colon);
-  w->space = (schema_notation){"", w->comma, w->colon, own ? f->quote : NULL};
+  w->space = (schema_spacing){"", w->comma, w->colon};
 }
 
 static void put_grammar(writer *w, const cJSON *tools) {
   const cJSON *tool;
-  put_root(w, cJSON_GetArraySize(tools));
+  put_root(w);
+  put_answer(w);
+  fputs("call ::= ", w->out);
+  for (int i = 0; i < cJSON_GetArraySize(tools); i++) fprintf(w->out, i ? " | t%d" : "t%d", i);
+  putc('\n', w->out);
   schema_put_common(w->any_space ? NULL : &w->space, w->out);
   if (w->f->tags) put_strings(w);
   cJSON_ArrayForEach(tool, tools) {
@@ -459,28 +509,28 @@ static void put_grammar(writer *w, const cJSON *tools) {
     w->status = dt_fail(w->err, DT_EINPUT, "tools: their grammar has more than %d bytes", GBNF_BYTES);
 }
 
-dt_status dt_call_grammar(const dt_call_format *format, const char *tools, bool several, char **gbnf, dt_error *err) {
+dt_status dt_call_grammar(const dt_call_format *format, const char *tools, const dt_call_options *options, char **gbnf,
+                          dt_error *err) {
   NEED(format, "format");
   NEED(tools, "tools");
+  NEED(options, "options");
   NEED(gbnf, "gbnf");
   cJSON *list;
   char *text = NULL;
   size_t len;
   dt_status status = exact_json_read("tools", tools, 10 * GBNF_BYTES, &list, err);
   if (status) return status;
-  writer w = {.f = format, .several = several, .err = err};
+  writer w = {.f = format, .how = options, .err = err};
   w.status = call_check_tools(list, err);
   if (!w.status && !list->child) w.status = dt_fail(err, DT_EINPUT, "tools: the list is empty");
   if (!w.status && !(w.out = open_memstream(&text, &len))) w.status = dt_fail_memory(err, "a grammar for calls", 1);
   if (w.out) {
-    choose_notation(&w);
+    choose_spacing(&w);
     put_grammar(&w, list);
     if (!is_written(w.out, &text) && !w.status) w.status = dt_fail_memory(err, "a grammar for calls", 1);
   }
   cJSON_Delete(list);
-  if (w.status)
-    free(text);
-  else
-    *gbnf = text;
+  if (w.status || w.unmarked) free(text), text = NULL;
+  if (!w.status) *gbnf = text;
   return w.status;
 }

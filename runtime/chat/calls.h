@@ -80,11 +80,21 @@ dt_status dt_calls_read(const dt_call_format *format, const char *tools, const c
                         dt_error *err);
 void dt_called_free(dt_called *called);
 
-/* Writes a grammar (GBNF) for answers that are one call of one of the tools or, if `several`, one or more calls. The
- * arguments match the tool's schema; a tool without one takes any object. The spacing is the template's. *gbnf is
- * malloc'd. DT_EINPUT: tools is not a list of functions, or is empty, or a schema is not supported; the message names
- * the tool and the place. */
-dt_status dt_call_grammar(const dt_call_format *format, const char *tools, bool several, char **gbnf, dt_error *err);
+typedef struct {
+  bool required; /* the answer is a call. Otherwise it is free text, in which the mark of a call begins one */
+  bool several;  /* further calls may follow the first one */
+  /* The marks of reasoning (dt_chat_reasoning), which is free text before all that; NULL: there is none. `open`: the
+   * prompt ends inside it. Otherwise an answer may begin with it. */
+  const char *reasoning_begin, *reasoning_end;
+  bool open;
+} dt_call_options;
+
+/* Writes a grammar (GBNF) for answers that call one of the tools. The arguments match the tool's schema; a tool without
+ * one takes any object. The spacing is the template's. *gbnf is malloc'd; NULL if the answer need not be a call and the
+ * format has no mark by which a call could be recognized. DT_EINPUT: tools is not a list of functions, or is empty, or
+ * a schema is not supported; the message names the tool and the place. */
+dt_status dt_call_grammar(const dt_call_format *format, const char *tools, const dt_call_options *options, char **gbnf,
+                          dt_error *err);
 
 #pragma GCC visibility pop
 

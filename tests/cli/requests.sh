@@ -20,6 +20,10 @@ it_takes_requests_as_clients_send_them() {
   serve --template chatml
   asks as_sent.py
 }
+it_calls_tools() {
+  serve --template llama3 -md "$models/mini-draft"
+  asks calls.py
+}
 it_takes_ignores_or_refuses_each_field_of_the_published_schemas() {
   serve --template chatml
   asks fields.py "$source_dir/tests/serve/fields.txt" "$source_dir"

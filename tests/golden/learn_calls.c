@@ -116,7 +116,8 @@ static dt_status write_grammar(const dt_call_format *format, const char *tools, 
                                dt_error *err) {
   free(*gbnf);
   *gbnf = NULL;
-  dt_status status = dt_call_grammar(format, tools, strcmp(how, "several") == 0, gbnf, err);
+  dt_status status = dt_call_grammar(
+      format, tools, &(dt_call_options){.required = true, .several = strcmp(how, "several") == 0}, gbnf, err);
   if (!status) say(cJSON_CreateString(*gbnf));
   return status;
 }
@@ -140,7 +141,7 @@ int main(void) {
     if (kind == 'P') status = write_messages(chat, tools, bytes, DT_CHAT_ANSWER, &err);
     if (kind == 'R') status = read_answer(format, tools, bytes, &err);
     if (kind == 'G') status = write_grammar(format, tools, bytes, &gbnf, &err);
-    if (kind == 'A') status = match_answer(gbnf ? gbnf : "root ::= [a]", bytes, &err);
+    if (kind == 'A') status = match_answer(gbnf, bytes, &err);
     if (status) printf("E %s\n", err.message);
     fflush(stdout);
     free(bytes);

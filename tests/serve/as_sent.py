@@ -237,7 +237,7 @@ refused(TEXT, {**GOES, "json_schema": bounds}, r"^JSON schema, #/properties/b: m
 assert text_of(gets(TEXT, {**GOES, "max_tokens": 60, "grammar": '\ufeffroot ::= "yes"'})) == "yes"  # a byte order mark
 
 # Fields that would change the text are refused with a status after which no client tries again.
-for more in ({"tools": [{"type": "function"}]}, {"functions": [{}]}, {"audio": {"voice": "x"}}, {"tool_choice": "required"}, {"n_probs": 2}, {"modalities": ["text", "audio"]}):
+for more in ({"tools": {}}, {"functions": [{}]}, {"audio": {"voice": "x"}}, {"tool_choice": "required"}, {"n_probs": 2}, {"modalities": ["text", "audio"]}):
     refused(CHAT, {**SAYS, **more}, rf"^{next(iter(more))}: ")
 refused(TEXT, {**GOES, "suffix": "b"}, r"^suffix: ")
 assert text_of(gets(CHAT, {**SAYS, "tools": [], "tool_choice": "none", "modalities": ["text"], "functions": None})) == PLAIN_CHAT

@@ -41,9 +41,9 @@ static const struct shape {
     {"pairs",
      HEAD "{{ '\n' }}<call>{{ f.name }}\n" ITEMS "<key>{{ k }}</key>\n<value>" BARE "</value>\n{% endfor %}</call>"
           "{% endfor %}" TAIL},
-    {"quoted", HEAD "<|call>{{ f.name + '{' }}" ITEMS
-                    "{{ ',' if not loop.first }}{{ k }}:{{ '<|\"|>' + v + '<|\"|>' if v is string else v | "
-                    "tojson(separators=(',', ':')) }}{% endfor %}}<call|>{% endfor %}" TAIL},
+    {"quoted",
+     HEAD "<|call>{{ f.name + '{' }}" ITEMS "{{ ',' if not loop.first }}{{ k }}:{{ '<|\"|>' + v + '<|\"|>' if v is "
+          "string else v | tojson }}{% endfor %}}<call|>{% endfor %}" TAIL},
     {"functions",
      HEAD "{{ '<|calls|>[' if loop.first else ', ' }}{{ f.name }}(" ITEMS "{{ ', ' if not loop.first }}{{ k "
           "}}={{ \"'\" + v + \"'\" if v is string else v | string }}{% endfor %}){{ ']<|calls_end|>' if "
@@ -249,7 +249,7 @@ static void calls_are_read_back(void **state) {
     dt_call_format *format = open_format(shapes[i].name);
     char *gbnf;
     if (!dt_call_format_learned(format)) fail_msg("%s is not learned", shapes[i].name);
-    ok(dt_call_grammar(format, tools, true, &gbnf, &err));
+    ok(dt_call_grammar(format, tools, &(dt_call_options){.required = true, .several = true}, &gbnf, &err));
     masks *m = read_grammar(v, gbnf);
     for (int k = 0; k < 4; k++) check_answer(shapes[i].name, format, m, k & 1 ? "Wait." : "", k & 2);
     masks_release(m);
@@ -342,12 +342,12 @@ static void who_hears_enough_says_so(void **state) {
 
 /* ---- grammars ---------------------------------------------------------------------------------------------------- */
 
-static void check_grammar(const char *shape, const char *list, bool several, const char *const *yes,
-                          const char *const *no) {
+static void check_texts(const char *shape, const char *list, const dt_call_options *how, const char *const *yes,
+                        const char *const *no) {
   dt_call_format *f = open_format(shape);
   vocabulary *v = bytes();
   char *gbnf;
-  ok(dt_call_grammar(f, list, several, &gbnf, &err));
+  ok(dt_call_grammar(f, list, how, &gbnf, &err));
   masks *m = read_grammar(v, gbnf);
   for (; *yes; yes++)
     if (!takes(m, *yes)) fail_msg("%s refuses [%s]:\n%s", shape, *yes, gbnf);
@@ -357,6 +357,11 @@ static void check_grammar(const char *shape, const char *list, bool several, con
   free(gbnf);
   vocabulary_close(v);
   dt_call_format_close(f);
+}
+
+static void check_grammar(const char *shape, const char *list, bool several, const char *const *yes,
+                          const char *const *no) {
+  check_texts(shape, list, &(dt_call_options){.required = true, .several = several}, yes, no);
 }
 
 #define H(name, arguments) "<tool_call>\n{\"name\": \"" name "\", \"arguments\": " arguments "}\n</tool_call>"
@@ -405,7 +410,7 @@ static void grammars_take_calls_only(void **state) {
       (const char *[]){Q("s", P("e", "c")), Q("s", P("p", "y")), Q("s", P("l", "abc")), Q("s", P("r", "a")), NULL});
   check_grammar("quoted", tools, false,
                 (const char *[]){"<|call>get_weather{city:<|\"|>a<|b\"<|\"|>,days:3}<call|>",
-                                 "<|call>list{n:[1,2]}<call|>", NULL},
+                                 "<|call>list{n:[1, 2]}<call|>", NULL},
                 (const char *[]){"<|call>get_weather{city:a}<call|>", "<|call>list{n:<|\"|>a<|\"|>}<call|>", NULL});
   check_grammar(
       "typed", strings, false,
@@ -413,6 +418,44 @@ static void grammars_take_calls_only(void **state) {
                        "<calls><invoke name=\"s\"><p name=\"o\" string=\"false\">null</p></invoke></calls>", NULL},
       (const char *[]){"<calls><invoke name=\"s\"><p name=\"e\" string=\"false\">a</p></invoke></calls>", NULL});
   check_grammar("none", tools, false, (const char *[]){H("list", LIST), NULL}, (const char *[]){"list", NULL});
+}
+
+/* Without a call that is required, any text is taken, and from the mark of a call on nothing but calls. */
+static void free_text_may_become_a_call(void **state) {
+  (void)state;
+  const dt_call_options free_text = {.several = true}, one = {0};
+  check_texts("hermes", tools, &free_text,
+              (const char *[]){"", "a", "é < b <tool> <tool_cal", "<<tool_<tool_call", H("list", LIST),
+                               "I ask.\n\n" H("list", LIST) "\n" H("list", LIST), "<" H("list", LIST),
+                               "<tool_<tool_call"
+                               "<" H("list", LIST),
+                               NULL},
+              (const char *[]){"<tool_call>", "a <tool_call> is", "a" H("other", LIST), H("list", "{}"),
+                               H("list", LIST) " Done.", NULL});
+  check_texts("hermes", tools, &one, (const char *[]){"a" H("list", LIST), NULL},
+              (const char *[]){H("list", LIST) "\n" H("list", LIST), NULL});
+  check_texts("quoted", tools, &free_text, (const char *[]){"a <|call", "<|call>list{n:[1, 2]}<call|>", NULL},
+              (const char *[]){"a <|call>", NULL});
+}
+
+/* Reasoning is free, whatever the answer must be. */
+static void reasoning_may_come_before_a_call(void **state) {
+  (void)state;
+  const dt_call_options required = {.required = true, .reasoning_begin = "<think>", .reasoning_end = "\n</think>\n\n"},
+                        open = {.required = true,
+                                .reasoning_begin = "<think>",
+                                .reasoning_end = "</think>",
+                                .open = true},
+                        asked = {.reasoning_begin = "<think>", .reasoning_end = "</think>", .open = true};
+  check_texts("hermes", tools, &required,
+              (const char *[]){H("list", LIST), "<think>\na </thin <tool_call> b</think>\n\n" H("list", LIST), NULL},
+              (const char *[]){"", "a", "<think>a", "<think>a</think>", "a</think>" H("list", LIST), NULL});
+  check_texts("hermes", tools, &open,
+              (const char *[]){"</think>" H("list", LIST), "a <tool_call> b\n</think>\n" H("list", LIST), NULL},
+              (const char *[]){H("list", LIST), "a", "a</think>b", NULL});
+  check_texts("hermes", tools, &asked,
+              (const char *[]){"a", "a <tool_call> b", "a</think>b", "a</think>b" H("list", LIST), NULL},
+              (const char *[]){"a</think>b <tool_call>", NULL});
 }
 
 static void errors_name_the_tool(void **state) {
@@ -437,15 +480,15 @@ static void errors_name_the_tool(void **state) {
   for (int k = 0; k < 2; k++) {
     dt_call_format *f = open_format(of[k]);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-      fails(dt_call_grammar(f, bad[i][0], false, &gbnf, &err), DT_EINPUT, bad[i][1]);
+      fails(dt_call_grammar(f, bad[i][0], &(dt_call_options){.required = true}, &gbnf, &err), DT_EINPUT, bad[i][1]);
     dt_calls *calls;
     fails(dt_calls_open(f, "{}", &calls, &err), DT_EINPUT, "tools: expected a JSON list of functions");
     dt_call_format_close(f);
   }
   dt_call_format *f = open_format("tags");
-  fails(
-      dt_call_grammar(f, "[" TOOL("f", "{\"type\":\"object\",\"additionalProperties\":true}") "]", false, &gbnf, &err),
-      DT_EINPUT, "tools[0] f: additionalProperties is supported only in formats whose arguments are JSON");
+  fails(dt_call_grammar(f, "[" TOOL("f", "{\"type\":\"object\",\"additionalProperties\":true}") "]",
+                        &(dt_call_options){.required = true}, &gbnf, &err),
+        DT_EINPUT, "tools[0] f: additionalProperties is supported only in formats whose arguments are JSON");
   dt_call_format_close(f);
 }
 
@@ -458,6 +501,8 @@ int main(void) {
       cmocka_unit_test(channels_name_tools_in_two_places),
       cmocka_unit_test(who_hears_enough_says_so),
       cmocka_unit_test(grammars_take_calls_only),
+      cmocka_unit_test(free_text_may_become_a_call),
+      cmocka_unit_test(reasoning_may_come_before_a_call),
       cmocka_unit_test(errors_name_the_tool),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -322,10 +322,12 @@ static void calls_refuse_wrong_arguments(void **unused) {
   REFUSED(dt_calls_read(format, NULL, "a", SIZE_MAX, &called, &err), DT_EINPUT, "answer has more than");
   REFUSED(dt_calls_read(format, "1", "a", 1, &called, &err), DT_EINPUT, "tools");
   dt_called_free(NULL), dt_called_free(&called);
-  NULL_REFUSED(dt_call_grammar(NULL, "[]", false, &text, &err));
-  NULL_REFUSED(dt_call_grammar(format, NULL, false, &text, &err));
-  NULL_REFUSED(dt_call_grammar(format, "[]", false, NULL, &err));
-  REFUSED(dt_call_grammar(format, "[]", false, &text, &err), DT_EINPUT, "tools: the list is empty");
+  const dt_call_options how = {.required = true};
+  NULL_REFUSED(dt_call_grammar(format, "[]", NULL, &text, &err));
+  NULL_REFUSED(dt_call_grammar(NULL, "[]", &how, &text, &err));
+  NULL_REFUSED(dt_call_grammar(format, NULL, &how, &text, &err));
+  NULL_REFUSED(dt_call_grammar(format, "[]", &how, NULL, &err));
+  REFUSED(dt_call_grammar(format, "[]", &how, &text, &err), DT_EINPUT, "tools: the list is empty");
   dt_call_format_close(format), dt_call_format_close(NULL);
   dt_chat_close(chat);
 }
