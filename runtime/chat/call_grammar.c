@@ -16,7 +16,7 @@ typedef struct {
   const dt_call_format *f;
   const dt_call_options *how;
   bool unmarked; /* the mark of a call cannot be recognized in a text */
-  schema_spacing space;
+  schema_notation space;
   bool any_space;
   char comma[32], colon[32];
   int made; /* rules of schemas */
@@ -479,14 +479,18 @@ static void put_root(writer *w) {
   fputs("reasoning-0\n", w->out);
 }
 
-static void choose_spacing(writer *w) {
-  const char *comma = w->f->tags ? ", " : w->f->comma, *colon = w->f->tags ? ": " : w->f->colon;
+/* Lists and objects in tags are JSON, except where strings have a mark of their own instead of quotes: then commas and
+ * colons are those between arguments. */
+static void choose_notation(writer *w) {
+  const dt_call_format *f = w->f;
+  const bool own = f->tags && strlen(f->quote) > 1;
+  const char *comma = own ? f->more : f->tags ? ", " : f->comma, *colon = own ? f->key_end : f->tags ? ": " : f->colon;
   w->any_space = !comma || !colon || strlen(comma) > 8 || strlen(colon) > 8 || strpbrk(comma, "\n\r\"\\") ||
                  strpbrk(colon, "\n\r\"\\");
   if (w->any_space) return;
   snprintf(w->comma, sizeof w->comma, "\"%s\" ", comma);
   snprintf(w->colon, sizeof w->colon, "\"%s\" ", colon);
-  w->space = (schema_spacing){"", w->comma, w->colon};
+  w->space = (schema_notation){"", w->comma, w->colon, own ? f->quote : NULL};
 }
 
 static void put_grammar(writer *w, const cJSON *tools) {
@@ -525,7 +529,7 @@ dt_status dt_call_grammar(const dt_call_format *format, const char *tools, const
   if (!w.status && !list->child) w.status = dt_fail(err, DT_EINPUT, "tools: the list is empty");
   if (!w.status && !(w.out = open_memstream(&text, &len))) w.status = dt_fail_memory(err, "a grammar for calls", 1);
   if (w.out) {
-    choose_spacing(&w);
+    choose_notation(&w);
     put_grammar(&w, list);
     if (!is_written(w.out, &text) && !w.status) w.status = dt_fail_memory(err, "a grammar for calls", 1);
   }

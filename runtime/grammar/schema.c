@@ -22,7 +22,6 @@ static const char common[] =
     "[0-9a-f] | \"7f\"))\n"
     "rest ::= plain* \"\\\"\"\n"
     "hex ::= [0-9a-fA-F]\n"
-    "string ::= \"\\\"\" char* \"\\\"\"\n"
     "integer ::= \"-\"? (\"0\" | [1-9] [0-9]{0,14})\n"
     "number ::= integer (\".\" [0-9]{1,16})? ([eE] [-+]? [0-9]{1,2})?\n"
     "boolean ::= \"true\" | \"false\"\n"
@@ -30,7 +29,7 @@ static const char common[] =
     "value ::= object | array | string | number | boolean | null\n";
 
 /* ws: where white space may be; comma, colon: with what follows them. */
-static const schema_spacing any_space = {"ws ", "\",\" ws ", "\":\" ws "};
+static const schema_notation any_space = {"ws ", "\",\" ws ", "\":\" ws ", NULL};
 
 #define TOO_LONG "its grammar has more than %d bytes"
 
@@ -73,7 +72,7 @@ static const struct {
 
 typedef struct {
   const char *what; /* the schema's name in messages */
-  schema_spacing space;
+  schema_notation space;
   int top;                /* the number of its rule */
   const cJSON *root, *at; /* the schema that is being read */
   FILE *rules;            /* the finished rules */
@@ -124,17 +123,38 @@ static void fail_memory(compiler *c) {
   if (!c->status) c->status = dt_fail_memory(c->err, "a JSON schema", 4096);
 }
 
-/* A value as a text in quotes. */
-static void put_literal(compiler *c, FILE *out, const cJSON *value) {
-  char *text = cJSON_PrintUnformatted(value);
-  if (!text) fail_memory(c);
+static void put_quoted(FILE *out, const char *text) {
   putc('"', out);
-  for (const char *at = text; at && *at; at++) {
+  for (const char *at = text; *at; at++) {
+    if ((unsigned char)*at < ' ') {
+      fprintf(out, "\\x%02X", (unsigned)*at);
+      continue;
+    }
     if (*at == '"' || *at == '\\') putc('\\', out);
     putc(*at, out);
   }
   fputs("\" ", out);
-  free(text);
+}
+
+/* A value as items. Only in JSON it is one text. */
+static void put_literal(compiler *c, FILE *out, const cJSON *value) {
+  const char *quote = c->space.quote;
+  if (quote && cJSON_IsString(value)) {
+    put_quoted(out, quote), put_quoted(out, value->valuestring), put_quoted(out, quote);
+  } else if (quote && value->child) {
+    fputs(cJSON_IsArray(value) ? "\"[\" " : "\"{\" ", out);
+    for (const cJSON *one = value->child; one; one = one->next) {
+      if (one != value->child) fputs(c->space.comma, out);
+      if (one->string) put_quoted(out, one->string), fputs(c->space.colon, out);
+      put_literal(c, out, one);
+    }
+    fputs(cJSON_IsArray(value) ? "\"]\" " : "\"}\" ", out);
+  } else {
+    char *text = cJSON_PrintUnformatted(value);
+    if (!text) fail_memory(c);
+    put_quoted(out, text ? text : "");
+    free(text);
+  }
 }
 
 /* Reads the count of a keyword; `without` is its default. */
@@ -182,6 +202,7 @@ static int rule_of(compiler *c, const cJSON *schema) {
 }
 
 static void put_string(compiler *c, const cJSON *schema, FILE *out) {
+  const char *quote = c->space.quote ? c->space.quote : "\"";
   static const char *const length[] = {"minLength", "maxLength"};
   const cJSON *pattern = cJSON_GetObjectItemCaseSensitive(schema, "pattern");
   if (pattern) {
@@ -193,16 +214,23 @@ static void put_string(compiler *c, const cJSON *schema, FILE *out) {
     char place[PLACE], what[PLACE + 10];
     name_place(c, place);
     snprintf(what, sizeof what, "%s: pattern", place);
-    fputs("\"\\\"\" (", out);
-    c->status = regex_put(pattern->valuestring, true, what, out, c->err);
-    fputs(") \"\\\"\" ", out);
+    put_quoted(out, quote);
+    fputs("(", out);
+    c->status = regex_put(pattern->valuestring, !c->space.quote, what, out, c->err);
+    fputs(") ", out);
+    put_quoted(out, quote);
     return;
   }
   int least = count_of(c, schema, "minLength", 0), most = count_of(c, schema, "maxLength", -1);
   check_order(c, "Length", least, most);
-  fputs("\"\\\"\" char", out);
+  if (c->space.quote && least == 0 && most < 0) {
+    fputs("string ", out);
+    return;
+  }
+  put_quoted(out, quote);
+  fputs(c->space.quote ? "mild" : "char", out);
   put_times(c, out, "Length", least, most);
-  fputs("\"\\\"\" ", out);
+  put_quoted(out, quote);
 }
 
 static void put_integer(compiler *c, const cJSON *schema, FILE *out) {
@@ -342,7 +370,10 @@ static void put_object(compiler *c, const cJSON *schema, FILE *out) {
     bool must = is_required(required, p->string);
     cJSON name = {.type = cJSON_String, .valuestring = p->string};
     fprintf(c->rules, "o%d-m%d ::= ", number, k);
-    put_literal(c, c->rules, &name);
+    if (c->space.quote)
+      put_quoted(c->rules, p->string);
+    else
+      put_literal(c, c->rules, &name);
     fprintf(c->rules, "%sr%d %s\n", c->space.colon, value, c->space.ws);
     fprintf(c->rules, "o%d-n%d ::= o%d-m%d o%d-%d%s", number, k, number, k, number, k + 1, must ? "\n" : " | ");
     if (!must) fprintf(c->rules, "o%d-n%d\n", number, k + 1);
@@ -351,9 +382,11 @@ static void put_object(compiler *c, const cJSON *schema, FILE *out) {
     k++;
   }
   if (more && !cJSON_IsFalse(more)) {
+    if (c->space.quote && k) refuse(c, "additionalProperties next to properties is supported only in JSON");
     int value = rule_of(c, more);
-    put_other_names(c, number, properties);
-    fprintf(c->rules, "o%d-x ::= \"\\\"\" o%d-x0-0 %sr%d %s\n", number, number, c->space.colon, value, c->space.ws);
+    if (!c->space.quote) put_other_names(c, number, properties);
+    fprintf(c->rules, c->space.quote ? "o%d-x ::= [a-zA-Z0-9_-]+ " : "o%d-x ::= \"\\\"\" o%d-x0-0 ", number, number);
+    fprintf(c->rules, "%sr%d %s\n", c->space.colon, value, c->space.ws);
     fprintf(c->rules, "o%d-n%d ::= (o%d-x o%d-%d)?\n", number, k, number, number, k);
     fprintf(c->rules, "o%d-%d ::= (%so%d-x)*\n", number, k, c->space.comma, number);
   } else
@@ -553,19 +586,23 @@ static void check_references(compiler *c, const cJSON *defs) {
   free(mark);
 }
 
-void schema_put_common(const schema_spacing *spacing, FILE *out) {
-  const schema_spacing s = spacing ? *spacing : any_space;
-  if (!spacing) fputs("ws ::= | \" \" | \"\\n\" [ ]{0,20}\n", out);
+void schema_put_common(const schema_notation *notation, FILE *out) {
+  const schema_notation s = notation ? *notation : any_space;
+  if (!notation) fputs("ws ::= | \" \" | \"\\n\" [ ]{0,20}\n", out);
   fputs(common, out);
   fprintf(out, "array ::= \"[\" %s(value %s(%svalue %s)*)? \"]\"\n", s.ws, s.ws, s.comma, s.ws);
   fprintf(out, "object ::= \"{\" %s(member (%smember)*)? \"}\"\n", s.ws, s.comma);
-  fprintf(out, "member ::= string %svalue %s\n", s.colon, s.ws);
+  fputs("string ::= ", out);
+  put_quoted(out, s.quote ? s.quote : "\"");
+  fputs(s.quote ? "text0 " : "char* ", out);
+  put_quoted(out, s.quote ? s.quote : "\"");
+  fprintf(out, "\nmember ::= %s %svalue %s\n", s.quote ? "[a-zA-Z0-9_-]+" : "string", s.colon, s.ws);
 }
 
-dt_status schema_put(const cJSON *schema, const char *what, const schema_spacing *spacing, int *made, FILE *out,
+dt_status schema_put(const cJSON *schema, const char *what, const schema_notation *notation, int *made, FILE *out,
                      dt_error *err) {
   compiler c = {.what = what,
-                .space = spacing ? *spacing : any_space,
+                .space = notation ? *notation : any_space,
                 .top = *made,
                 .made = *made,
                 .root = schema,

@@ -23,20 +23,24 @@ dt_status schema_to_gbnf(const char *json, char **gbnf, dt_error *err);
 
 /* ---- several schemas in one grammar ------------------------------------------------------------------------------ */
 
-/* The white space of JSON as items of GBNF, each with a space after it: where it may be anywhere, and after the commas
- * and colons. For ", " and ": " they are "", "\", \" " and "\": \" ". In calls below, NULL means any white space. */
+/* How values are written: items of GBNF, each with a space after it, for where white space may be anywhere, and for
+ * commas and colons with what follows them. For ", " and ": " they are "", "\", \" " and "\": \" ". In calls below,
+ * NULL means JSON with any white space. */
 typedef struct {
   const char *ws, *comma, *colon;
-} schema_spacing;
+  /* NULL: JSON. Otherwise strings stand as they are between two of these texts, and names of members have no quotes.
+   * The caller writes the rules text0, a string without them, and mild, a character of one of limited length. */
+  const char *quote;
+} schema_notation;
 
 /* Writes the rules that all schemas of a grammar share: value, object, array, string, number, integer, boolean, null,
  * char, and others that no schema uses as a name. */
-void schema_put_common(const schema_spacing *spacing, FILE *out);
+void schema_put_common(const schema_notation *notation, FILE *out);
 
 /* Writes the rules of one schema, which was read with exact_json_read. Its own rule is rN, where N is *made before the
  * call; *made counts the rules of the grammar. DT_EINPUT as above; messages begin with `what`. If `out` runs out of
  * memory, the caller finds out when it closes it. */
-dt_status schema_put(const cJSON *schema, const char *what, const schema_spacing *spacing, int *made, FILE *out,
+dt_status schema_put(const cJSON *schema, const char *what, const schema_notation *notation, int *made, FILE *out,
                      dt_error *err);
 
 #endif

@@ -41,9 +41,9 @@ static const struct shape {
     {"pairs",
      HEAD "{{ '\n' }}<call>{{ f.name }}\n" ITEMS "<key>{{ k }}</key>\n<value>" BARE "</value>\n{% endfor %}</call>"
           "{% endfor %}" TAIL},
-    {"quoted",
-     HEAD "<|call>{{ f.name + '{' }}" ITEMS "{{ ',' if not loop.first }}{{ k }}:{{ '<|\"|>' + v + '<|\"|>' if v is "
-          "string else v | tojson }}{% endfor %}}<call|>{% endfor %}" TAIL},
+    {"quoted", HEAD "<|call>{{ f.name + '{' }}" ITEMS
+                    "{{ ',' if not loop.first }}{{ k }}:{{ '<|\"|>' + v + '<|\"|>' if v is string else v | "
+                    "tojson(separators=(',', ':')) }}{% endfor %}}<call|>{% endfor %}" TAIL},
     {"functions",
      HEAD "{{ '<|calls|>[' if loop.first else ', ' }}{{ f.name }}(" ITEMS "{{ ', ' if not loop.first }}{{ k "
           "}}={{ \"'\" + v + \"'\" if v is string else v | string }}{% endfor %}){{ ']<|calls_end|>' if "
@@ -410,7 +410,7 @@ static void grammars_take_calls_only(void **state) {
       (const char *[]){Q("s", P("e", "c")), Q("s", P("p", "y")), Q("s", P("l", "abc")), Q("s", P("r", "a")), NULL});
   check_grammar("quoted", tools, false,
                 (const char *[]){"<|call>get_weather{city:<|\"|>a<|b\"<|\"|>,days:3}<call|>",
-                                 "<|call>list{n:[1, 2]}<call|>", NULL},
+                                 "<|call>list{n:[1,2]}<call|>", NULL},
                 (const char *[]){"<|call>get_weather{city:a}<call|>", "<|call>list{n:<|\"|>a<|\"|>}<call|>", NULL});
   check_grammar(
       "typed", strings, false,
