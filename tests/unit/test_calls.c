@@ -434,7 +434,7 @@ static void free_text_may_become_a_call(void **state) {
                                H("list", LIST) " Done.", NULL});
   check_texts("hermes", tools, &one, (const char *[]){"a" H("list", LIST), NULL},
               (const char *[]){H("list", LIST) "\n" H("list", LIST), NULL});
-  check_texts("quoted", tools, &free_text, (const char *[]){"a <|call", "<|call>list{n:[1, 2]}<call|>", NULL},
+  check_texts("quoted", tools, &free_text, (const char *[]){"a <|call", "<|call>list{n:[1,2]}<call|>", NULL},
               (const char *[]){"a <|call>", NULL});
 }
 
