@@ -89,7 +89,7 @@ static bool choose(cJSON *tools, const cJSON *choice, request_tools *out, bool *
     return *none || out->required || strcmp(mode, "auto") == 0 || wrong(why, expected);
   }
   if (!function_name(choice)) return wrong(why, expected);
-  out->required = true;
+  out->required = true, out->several = false; /* one call of this tool, as in OpenAI's interface */
   return choose_one(tools, choice, why);
 }
 

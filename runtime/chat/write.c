@@ -58,6 +58,7 @@ static dt_status cut_at_tag(const dt_chat *c, template_output *out, dt_error *er
   if (out->text[at + len - 1] != ' ') at = trimmed(out->text, at);
   out->text[out->len = at] = '\0';
   while (out->n_marked > 0 && out->marked[out->n_marked - 1].begin >= at) out->n_marked--;
+  if (out->n_marked > 0 && out->marked[out->n_marked - 1].end > at) out->marked[out->n_marked - 1].end = at;
   return DT_OK;
 }
 

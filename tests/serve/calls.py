@@ -44,7 +44,7 @@ for more in ({}, {"temperature": 1, "seed": 4}, {"temperature": 1.5, "seed": 5})
 
 # A named tool, tools that are allowed, none.
 for name in ("get_weather", "note"):
-    ((called, arguments),) = calls_of(gets(CHAT, {**BODY, "tool_choice": named(name), "parallel_tool_calls": False}))
+    ((called, arguments),) = calls_of(gets(CHAT, {**BODY, "tool_choice": named(name)}))  # a named tool is called once
     assert called == name
     check(called, arguments)
     allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [named(name)]}}
