@@ -21,7 +21,8 @@
 #define ID "call0000"
 #define SAMPLE_CALL(id, name, arguments)                                                                               \
   "{\"type\":\"function\",\"id\":\"" ID id "\",\"function\":{\"name\":\"" name "\",\"arguments\":" arguments "}}"
-#define FIRST_CALL SAMPLE_CALL("1", OTHER, "{\"" KEY_1 "\":\"x\"}")
+#define FIRST_VALUE "wZw9"
+#define FIRST_CALL SAMPLE_CALL("1", OTHER, "{\"" KEY_1 "\":\"" FIRST_VALUE "\"}")
 #define SECOND_CALL                                                                                                    \
   SAMPLE_CALL("2", TOOL, "{\"" KEY_1 "\":\"" VALUE_1 "\",\"" KEY_2 "\":" VALUE_2 ",\"" KEY_3 "\":true}")
 #define PROPERTY(key, type) "\"" key "\":{\"type\":\"" type "\",\"description\":\"d\"}"
@@ -81,9 +82,7 @@ static size_t common(const char *a, const char *b) {
   while (a[n] && a[n] == b[n]) n++;
   if (!a[n] && !b[n]) return n;
   for (at = n; at > 0 && a[at - 1] != '>' && a[at - 1] != ']' && a[at - 1] != '<' && !call_is_space(a[at - 1]);) at--;
-  if (at == 0 || a[at - 1] != '<') return n;
-  /* Further marks that begin right before this one belong to it, as in "[<". */
-  return at - 1;
+  return at > 0 && a[at - 1] == '<' ? at - 1 : n;
 }
 
 /* ---- where the answer ends --------------------------------------------------------------------------------------- */
@@ -181,7 +180,7 @@ static bool learn_values(dt_call_format *f, char *text, const char *other, const
   return false;
 }
 
-/* Cuts a common ending off the first text, from a mark on. */
+/* The length of the ending that two texts share. */
 static size_t common_end(const char *a, const char *b) {
   size_t n = strlen(a), m = strlen(b), same = 0;
   while (same < n && same < m && a[n - 1 - same] == b[m - 1 - same]) same++;
@@ -209,7 +208,7 @@ static bool learn_tags(dt_call_format *f, const char *name, const char **tail) {
   f->middle = cut(name, key);
   replace(after_2, KEY_2, CALL_KEY);
   free(between_2), free(after);
-  return fine && f->middle;
+  return fine && f->middle && f->quote;
 }
 
 /* Splits what stands between arguments, before and after them into value_end, more, middle, before and last. */
@@ -275,6 +274,30 @@ static void find_alone(dt_call_format *f) {
   if (strncmp(f->last, f->next, n) == 0) f->last[n] = '\0', f->alone = true;
 }
 
+/* Where the arguments of the first of two calls end; NULL: it is not there. other: its name. second: the name of the
+ * other call. */
+static const char *end_of_first(const dt_call_format *f, const char *other, const char *second) {
+  if (!f->tags) {
+    const char *object = strchr(other, '{');
+    return object && object < second ? after_object(object) : NULL;
+  }
+  const char *key = strstr(other, KEY_1), *value = key ? strstr(key + strlen(KEY_1), FIRST_VALUE) : NULL;
+  return value && value < second ? value + strlen(FIRST_VALUE) + strlen(f->quote) : NULL;
+}
+
+/* Learns what stands between two calls, and which parts of that and of the text before a name number the calls. */
+static void learn_next(dt_call_format *f, const char *both) {
+  const char *other = both ? strstr(both, OTHER) : NULL, *second = other ? strstr(other, TOOL) : NULL;
+  const char *from = second ? end_of_first(f, other, second) : NULL;
+  if (!from || from >= second) return;
+  f->next = cut(from, second);
+  replace(f->next, KEY_1, CALL_KEY), replace(f->next, ID "1", CALL_ID), replace(f->next, ID "2", CALL_ID);
+  char *middle = strdup(second + strlen(TOOL));
+  replace(middle, TOOL, CALL_NAME), replace(middle, ID "2", CALL_ID);
+  find_index(f->first, f->next, true), find_index(f->middle, middle, false);
+  free(middle);
+}
+
 /* Learns from the second call, by itself and after the first. */
 static bool learn_from(const dt_chat *c, dt_call_format *f, const char *called, const char *plain, const char *both) {
   const char *name = strstr(called, TOOL), *tail = NULL, *object = name ? find_object(name) : NULL;
@@ -289,28 +312,10 @@ static bool learn_from(const dt_chat *c, dt_call_format *f, const char *called, 
   } else if (!learn_tags(f, name, &tail)) {
     return false;
   }
-  const char *other = both ? strstr(both, OTHER) : NULL, *second = other ? strstr(other, TOOL) : NULL;
-  const char *from = NULL;
-  char *second_middle = NULL;
-  if (second && object) from = find_object(second) && strchr(other, '{') ? after_object(strchr(other, '{')) : NULL;
-  if (second && !object) {
-    const char *at = strstr(other, KEY_1), *end = at && f->key_end ? at + strlen(KEY_1) : NULL;
-    end = end && end < second ? strchr(end, 'x') : NULL;
-    while (end && end < second && strncmp(end - strlen(f->quote), f->quote, strlen(f->quote)) != 0)
-      end = strchr(end + 1, 'x');
-    from = end && end < second ? end + 1 + strlen(f->quote) : NULL;
-  }
-  if (from && from < second) {
-    f->next = cut(from, second);
-    replace(f->next, KEY_1, CALL_KEY), replace(f->next, ID "1", CALL_ID), replace(f->next, ID "2", CALL_ID);
-    second_middle = strdup(second + strlen(TOOL));
-    replace(second_middle, TOOL, CALL_NAME);
-  }
+  replace(f->first, ID "2", CALL_ID), replace(f->middle, ID "2", CALL_ID), replace(f->middle, TOOL, CALL_NAME);
+  learn_next(f, both);
   if (tail) f->last = cut(tail, tail + end_of_calls(c, tail, plain_end + strlen(ANSWER), f->next));
-  replace(f->first, ID "2", CALL_ID), replace(f->middle, ID "2", CALL_ID), replace(f->last, ID "2", CALL_ID);
-  replace(f->middle, TOOL, CALL_NAME), replace(f->last, TOOL, CALL_NAME), replace(f->last, KEY_3, CALL_KEY);
-  find_index(f->first, f->next, true), find_index(f->middle, second_middle, false);
-  free(second_middle);
+  replace(f->last, ID "2", CALL_ID), replace(f->last, TOOL, CALL_NAME), replace(f->last, KEY_3, CALL_KEY);
   /* Without a text before the name, only JSON shows that a call begins. */
   if (!f->last || !f->first || (!*f->first && (f->tags || !has_core(f->next)))) return false;
   if (f->tags && !split_tags(f)) return false;

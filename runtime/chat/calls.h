@@ -50,8 +50,9 @@ typedef bool (*dt_on_call)(void *user, dt_call_part part, int index, const char 
 /* A splitter of one answer into content and calls. */
 typedef struct dt_calls dt_calls;
 
-/* Opens a splitter. The format must outlive it. tools: the schemas that say which arguments are strings; NULL: unknown.
- * DT_EINPUT: tools is not a list of functions. Free with dt_calls_close. */
+/* Opens a splitter. The format must outlive it. tools: their schemas say which arguments are strings; NULL: unknown. In
+ * a format that has nothing before a name, only names of tools begin a call. DT_EINPUT: tools is not a list of
+ * functions. Free with dt_calls_close. */
 dt_status dt_calls_open(const dt_call_format *format, const char *tools, dt_calls **out, dt_error *err);
 void dt_calls_close(dt_calls *calls); /* NULL is allowed */
 

@@ -183,7 +183,7 @@ static void learn_from_split(dt_chat *c) {
 static bool ends_with(const char *text, const char *mark) {
   char *all = stripped(text, text + strlen(text));
   const size_t n = all ? strlen(all) : 0, len = strlen(mark);
-  bool ends = n >= len && strcmp(all + n - len, mark) == 0;
+  bool ends = all && n >= len && strcmp(all + n - len, mark) == 0;
   free(all);
   return ends;
 }
