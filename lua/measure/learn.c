@@ -282,6 +282,7 @@ void learn_keep(dtl_learned *learned, course *c, bool failed) {
 
 void dtl_learned_close(dtl_learned *learned) {
   if (!learned) return;
+  bool failed = learned->last && learned->last->failed;
   for (course *c = learned->courses, *next; c; c = next) {
     next = c->next;
     keep(learned, c);
@@ -289,7 +290,7 @@ void dtl_learned_close(dtl_learned *learned) {
     free(c);
   }
   for (int i = 0; i < WAYS; i++) {
-    keep_ledger(learned, learned->ledger[i], false);
+    keep_ledger(learned, learned->ledger[i], failed);
     ledger_close(learned->ledger[i]);
   }
   free(learned);

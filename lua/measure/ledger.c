@@ -31,7 +31,7 @@ struct ledger_book {
 
 struct ledger {
   costs_place place;
-  bool changed; /* since the file was read or written */
+  bool changed; /* since the file was read, or since the last attempt to write it */
   long uses;
   ledger_book first; /* the lists that a new book begins with */
   ledger_book book[LEDGER_BOOKS];
@@ -261,6 +261,6 @@ const char *ledger_store(ledger *l) {
   char *text = ledger_json(l);
   const char *lost = costs_write(&l->place, text);
   free(text);
-  l->changed = lost != NULL;
+  l->changed = false;
   return lost;
 }

@@ -32,7 +32,7 @@ void ledger_close(ledger *l); /* does not write; NULL is allowed */
 
 const char *ledger_path(const ledger *l);
 
-/* Writes the file if anything has changed. Returns NULL, or the reason of a failure. */
+/* Writes the file if anything has changed since the last call. Returns NULL, or the reason of a failure. */
 const char *ledger_store(ledger *l);
 
 /* The book of the policy whose text has this digest. It is valid until LEDGER_BOOKS other books were requested. */

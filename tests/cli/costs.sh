@@ -136,6 +136,8 @@ it_goes_on_where_nothing_can_be_kept() {
   grep -qE '^dtrun: the table of costs cannot be written to /.*: Not a directory$' stderr || fail 'no note'
   XDG_CACHE_HOME=$PWD/file learn_run
   grep -qE '^dtrun: the learned costs cannot be written to /.*: Not a directory$' stderr || fail 'no note of what was learned'
+  XDG_CACHE_HOME=$PWD/file succeeds rate --text 'The ship' -n 40 -t 1
+  [ "$(grep -c '^dtrun: what was learned about this pair cannot be written to ' stderr)" -eq 1 ] || fail "not one note: $(<stderr)"
 }
 it_tells_of_a_failed_run_its_failure_alone() {
   echo >file
