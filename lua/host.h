@@ -207,6 +207,7 @@ typedef struct {
   size_t len;
   const char *reasoning; /* of an assistant's message, as text; */
   size_t reasoning_len;  /* 0: none */
+  const char *members;   /* further members, as JSON: "name":"f","tool_call_id":"1"; NULL: none */
 } dtl_message;
 
 /* Returns messages as JSON for dt_conversation: malloc'd; NULL: out of memory. */
@@ -221,6 +222,13 @@ dt_status dtl_think(const dt_chat *chat, const char *think, const char **setting
  * leaves the reasoning of its answer. */
 dt_status dtl_encode_chat(const dt_pair *pair, const dt_chat *chat, const dt_conversation *conversation, int32_t **ids,
                           int *n, dt_reasoning_state *reasoning, dt_error *err);
+
+/* Writes the grammar that makes sure that calls are those of tools (dt_call_grammar): from the beginning if a call is
+ * `required`, otherwise from the mark of a call on. *grammar is malloc'd; NULL: nothing constrains the calls, because
+ * the answer does not end with a token of the model or the backend has no grammars, or, unless a call is required,
+ * because a tool's schema is not supported. */
+dt_status dtl_call_grammar(const dt_pair *pair, const dt_chat *chat, const dt_call_format *format, const char *tools,
+                           bool required, bool several, dt_reasoning_state reasoning, char **grammar, dt_error *err);
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 

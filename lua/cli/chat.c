@@ -96,6 +96,9 @@ static int open_talk(talk *t) {
   catch_interrupts(false);
   if (!status) status = job_costs(&t->j);
   if (status) return status;
+  status = chat_tools_open(o, t->j.chat, &t->tools);
+  if (status) return status;
+  t->j.tools = t->tools.list;
   t->how = job_policy(o, t->j.pair);
   dt_session_options options = {.sequences = 1,
                                 .context = o->in.request.context,

@@ -16,6 +16,7 @@ typedef struct {
   const char *grammar_file, *schema_file;
   const char *system, *template;      /* of a chat; template: the name of a built-in one, or a file */
   const char *think;                  /* on, off or auto; NULL: not given */
+  const char *tools, *tool_command;   /* of a chat: a file; a program */
   char *variables;                    /* a JSON object: variables of the template; NULL: none */
   const char *host, *key, *port_file; /* of a server */
   int port, cache_ram;                /* -1: not given */

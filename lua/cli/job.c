@@ -164,6 +164,7 @@ dt_status job_conversation(const job *j, const dtl_message *messages, int n, int
   const dt_conversation conversation = {.messages = json,
                                         .settings = settings[0] ? settings : settings + 1,
                                         .n_settings = both ? 2 : settings[0] || settings[1],
+                                        .tools = j->tools,
                                         .raw = o->template_raw};
   status = dtl_encode_chat(j->pair, j->chat, &conversation, ids, n_ids, reasoning, err);
   free(json);
@@ -237,6 +238,12 @@ static int check_server_options(const cli_options *o) {
   return name ? complain(EXIT_USAGE, "%s is an option of dtrun serve", name) : 0;
 }
 
+static int refuse_tools(const cli_options *o) {
+  const char *name = o->tools ? "--tools" : o->tool_command ? "--tool-command" : NULL;
+  return name ? complain(EXIT_USAGE, "%s is an option of dtrun chat; requests to dtrun serve bring their tools", name)
+              : 0;
+}
+
 /* What a job is for: its texts are typed or sent, or are its prompts. */
 typedef enum { PROMPTS, TYPED, SENT } job_kind;
 
@@ -268,6 +275,7 @@ int job_open(cli_options *o, job *j) {
   dt_error err;
   const bool chats = o->chat || o->template || o->system || o->think || o->variables;
   int status = check_server_options(o);
+  if (!status) status = refuse_tools(o);
   if (!status) status = complete_prompts(o);
   if (!status && o->json && json_check_path(o->json, &err)) status = complain_of(&err);
   if (!status) say_what_it_means(o);
@@ -300,6 +308,7 @@ int job_open_chat(cli_options *o, job *j) {
 
 int job_open_server(cli_options *o, job *j) {
   *j = (job){.options = o};
+  if (refuse_tools(o)) return EXIT_USAGE;
   say_what_it_means(o);
   int status = open_all(j, SENT, o->template);
   return status ? status : job_costs(j);
@@ -331,6 +340,7 @@ dtl_request job_request(const job *j) {
   r.costs = j->costs.batch ? &j->costs : NULL; /* 0: no costs have been measured */
   r.learned = j->learned, r.memory = j->memory, r.corpus = j->corpus;
   r.interrupt = &interrupted, r.begin_line = begin_line;
+  if (j->call_grammar) r.seq.adjustments.grammar = j->call_grammar;
   if (j->chat) dtl_chat_options(j->chat, j->reasoning, request_limits_reasoning(&j->options->in), &r);
   if (!r.seq.max_tokens) r.seq.max_tokens = TOKENS;
   return r;

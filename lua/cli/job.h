@@ -18,6 +18,8 @@ typedef struct {
   bool found;                   /* the draft was searched for, not named */
   dt_chat *chat;                /* NULL: prompts are texts to continue, not questions */
   dt_reasoning_state reasoning; /* of a chat */
+  const char *tools;            /* of a chat: a JSON list of functions; NULL: none */
+  const char *call_grammar;     /* of the next answer: it constrains calls of tools; NULL: nothing does */
   int answers;                  /* number of answers to each prompt */
   dtl_trace *trace;             /* or NULL */
   dtl_costs costs;              /* with --costs table, if a policy uses costs */

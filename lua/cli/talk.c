@@ -12,7 +12,9 @@
 
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
 
-static void free_turn(const dtl_message *turn) { free((char *)turn->text), free((char *)turn->reasoning); }
+static void free_turn(const dtl_message *turn) {
+  free((char *)turn->text), free((char *)turn->reasoning), free((char *)turn->members);
+}
 
 /* Adds a turn, whose malloc'd texts it takes over. */
 static bool add_turn(talk *t, const dtl_message *turn) {
@@ -70,7 +72,7 @@ static dtl_message answer_turn(const talk *t, const dtl_result *r, bool open) {
   if (p.text[0] && p.text[1] && !dt_reasoning_open(t->j.chat, open, &parser, &err)) {
     dt_reasoning_add(parser, r->text, r->text_len, add_part, &p), dt_reasoning_end(parser, add_part, &p);
     dt_reasoning_close(parser);
-    return (dtl_message){"assistant", p.text[0], p.n[0], p.text[1], p.n[1]};
+    return (dtl_message){"assistant", p.text[0], p.n[0], p.text[1], p.n[1], NULL};
   }
   free(p.text[0]), free(p.text[1]);
   return (dtl_message){.role = "assistant"};
@@ -142,20 +144,53 @@ static bool answer(talk *t) {
   }
   /* A grammar constrains the answer from its first token on. */
   const bool open = t->j.reasoning == DT_REASONING_OPEN && !t->options->in.grammar;
+  char *grammar = NULL;
+  if (t->tools.list && !t->options->in.grammar &&
+      dtl_call_grammar(t->j.pair, t->j.chat, t->tools.format, t->tools.list, false, true, t->j.reasoning, &grammar,
+                       &err))
+    complain_of(&err);
+  t->j.call_grammar = grammar;
   generate_answer(t, ids, n_ids, open, &result);
+  t->j.call_grammar = NULL;
+  free(grammar);
   free(ids);
   if (result.n_tokens > 0) count(t, &result, &before);
   dtl_message turn = answer_turn(t, &result, open);
+  dt_called_free(&t->calls);
+  if (t->tools.list && turn.text && chat_tools_take(&t->tools, &turn, &t->calls, &err)) complain_of(&err);
   bool ok = result.n_tokens > 0 && add_turn(t, &turn);
   if (result.n_tokens <= 0) free_turn(&turn);
   dtl_result_free(&result);
   return ok;
 }
 
+/* Adds the results of the last answer's calls. False: one is missing. */
+static bool add_results(talk *t) {
+  for (int i = 0; i < t->calls.n_calls; i++) {
+    dtl_message result;
+    if (!chat_tools_result(&t->tools, t->lines, &t->calls.calls[i], i, &result) || !add_turn(t, &result)) return false;
+  }
+  return true;
+}
+
+/* Answers the last turn, and goes on while an answer calls tools. */
+static bool answer_with_results(talk *t) {
+  enum { MOST_ROUNDS = 20 };
+  for (int round = 0; round < MOST_ROUNDS; round++) {
+    if (!answer(t)) return false;
+    if (!t->calls.n_calls) return true;
+    if (!add_results(t)) return false;
+  }
+  complain(0, "the answers called tools %d times: the question is dropped", MOST_ROUNDS);
+  return false;
+}
+
 void talk_ask(talk *t, const char *question, size_t len) {
   char *copy = malloc(len + 1);
   if (copy) memcpy(copy, question, len), copy[len] = '\0';
-  if (add_turn(t, &(dtl_message){.role = "user", .text = copy, .len = len}) && !answer(t)) drop_turns(t, t->n - 1);
+  const int before = t->n;
+  if (add_turn(t, &(dtl_message){.role = "user", .text = copy, .len = len}) && !answer_with_results(t))
+    drop_turns(t, before);
 }
 
 void talk_again(talk *t) {
@@ -386,5 +421,7 @@ void talk_close(talk *t) {
   free(t->turns), free(t->policy), free(t->system);
   free_settings(t->settings, t->n_settings);
   line_close(t->lines);
+  dt_called_free(&t->calls);
+  chat_tools_close(&t->tools);
   dt_session_close(t->session);
 }

@@ -2,8 +2,7 @@
 #ifndef TALK_H
 #define TALK_H
 
-#include "cli/job.h"
-#include "cli/line.h"
+#include "cli/chat_tools.h"
 
 typedef struct {
   cli_options *options;   /* the command line's, changed by /set and /system */
@@ -14,8 +13,10 @@ typedef struct {
   dtl_setting *settings;  /* [n_settings] settings of the policy, those of /set included; malloc'd texts */
   int n_settings;
   dt_session *session;
-  dtl_message *turns; /* [n] question, answer, question, ..; malloc'd texts */
+  dtl_message *turns; /* [n] questions, answers, results of calls; malloc'd texts */
   int n;
+  chat_tools tools;
+  dt_called calls; /* of the last answer */
   line_source *lines;
   bool terminal, stats, over;
   int status;                                  /* exit status */

@@ -20,6 +20,7 @@ char *dtl_messages_json(const dtl_message *messages, int n) {
       json_raw(&out, ",\"reasoning_content\":");
       json_string(&out, m->reasoning, m->reasoning_len);
     }
+    if (m->members) json_raw(&out, ","), json_raw(&out, m->members);
     json_raw(&out, "}");
   }
   json_raw(&out, "]");
@@ -66,4 +67,30 @@ dt_status dtl_encode_chat(const dt_pair *pair, const dt_chat *chat, const dt_con
   *reasoning = prompt.reasoning;
   dt_chat_prompt_free(&prompt);
   return status;
+}
+
+/* ---- calls of tools ---------------------------------------------------------------------------------------------- */
+
+/* Returns whether a grammar may look for the mark of a call in free text: it says where the text ends, so the answer
+ * must end with a token of the model, and not every backend has grammars. */
+static bool can_look_for_calls(const dt_pair *pair, const dt_chat *chat) {
+  const char *end = dt_chat_end(chat);
+  int32_t id;
+  dt_pair_info info;
+  dt_error ignored;
+  dt_pair_describe(pair, &info);
+  return end && !dtl_token(pair, end, strlen(end), &id, &ignored) && strncmp(info.backend, "cpu", 3) == 0;
+}
+
+dt_status dtl_call_grammar(const dt_pair *pair, const dt_chat *chat, const dt_call_format *format, const char *tools,
+                           bool required, bool several, dt_reasoning_state reasoning, char **grammar, dt_error *err) {
+  NEED(pair, "pair");
+  NEED(chat, "chat");
+  NEED(grammar, "grammar");
+  dt_call_options how = {.required = required, .several = several, .open = reasoning == DT_REASONING_OPEN};
+  *grammar = NULL;
+  if (!required && !can_look_for_calls(pair, chat)) return DT_OK;
+  if (reasoning != DT_REASONING_CLOSED) dt_chat_reasoning(chat, &how.reasoning_begin, &how.reasoning_end);
+  dt_status status = dt_call_grammar(format, tools, &how, grammar, err);
+  return status == DT_EINPUT && !required ? DT_OK : status;
 }

@@ -506,23 +506,10 @@ static bool read_members(reading *r, const cJSON *root) {
   return true;
 }
 
-/* Returns whether a grammar may look for the mark of a call in free text: it says where the text ends, so the answer
- * must end with a token of the model, and not every backend has grammars. */
-static bool can_look_for_calls(const ask_server *server) {
-  const char *end = dt_chat_end(server->chat);
-  int32_t id;
-  dt_pair_info info;
-  dt_error ignored;
-  dt_pair_describe(server->pair, &info);
-  return end && !dtl_token(server->pair, end, strlen(end), &id, &ignored) && strncmp(info.backend, "cpu", 3) == 0;
-}
-
-/* A grammar makes sure that calls are those of tools: from the first token on if a call is required, otherwise from the
- * mark of a call on. With another grammar, answers are no calls. */
+/* A grammar makes sure that calls are those of tools. With another grammar, answers are no calls. */
 static bool hold_to_tools(reading *r) {
   request_tools *tools = &r->a->tools;
-  dt_call_options how = {
-      .required = tools->required, .several = tools->several, .open = r->a->reasoning == DT_REASONING_OPEN};
+  const ask_server *server = r->server;
   char *grammar;
   dt_error err;
   r->name = "tool_choice";
@@ -531,13 +518,10 @@ static bool hold_to_tools(reading *r) {
     tools_free(tools);
     tools->list = NULL;
   }
-  if (!tools->list || (!tools->required && !can_look_for_calls(r->server))) return true;
-  if (r->a->reasoning != DT_REASONING_CLOSED)
-    dt_chat_reasoning(r->server->chat, &how.reasoning_begin, &how.reasoning_end);
-  if (dt_call_grammar(r->server->calls, tools->list, &how, &grammar, &err)) {
-    /* A tool whose schema is not supported can still be called, but not be required. */
-    return (err.status == DT_EINPUT && !tools->required) || failed(r, &err);
-  }
+  if (!tools->list) return true;
+  if (dtl_call_grammar(server->pair, server->chat, server->calls, tools->list, tools->required, tools->several,
+                       r->a->reasoning, &grammar, &err))
+    return failed(r, &err);
   bool fine = !grammar || done(r, request_grammar(&r->a->in, "grammar", grammar, &err), &err);
   free(grammar);
   return fine;

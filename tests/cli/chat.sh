@@ -45,6 +45,30 @@ it_reads_the_template_of_the_model() {
   echo '{' >model/tokenizer_config.json
   refuses 2 'tokenizer_config.json: not valid JSON' ar --chat -m model -p hi
 }
+# A random model calls tools only where a grammar makes it.
+it_calls_tools() {
+  cat >tools.json <<'JSON'
+[{"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"enum": ["Paris", "Rome"]}},
+  "required": ["city"], "additionalProperties": false}}}]
+JSON
+  local call='root ::= "I ask.\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Rome\"}}\n</tool_call>"'
+  printf '%s\n' "/set grammar $call" 'The weather?' '21 degrees' '/save c.json' >lines
+  # the grammar makes each answer a call, so the input ends while a result is asked for
+  "$dtrun" chat ar --template llama3 --tools tools.json -n 120 -q <lines >stdout 2>stderr
+  grep -q 'get_weather {"city": "Rome"}' stderr || fail "the call is not shown: $(<stderr)"
+  printf '%s\n' "/set grammar $call" 'The weather?' '/save d.json' |
+    "$dtrun" chat ar --template llama3 --tools tools.json --tool-command 'cat >>called; echo 21 degrees' -n 120 -q >stdout 2>stderr
+  [ "$(head -n 1 called)" = '{"name":"get_weather","arguments":{"city": "Rome"}}' ] || fail "the command got: $(<called)"
+  [ "$(wc -l <called)" -eq 20 ] && grep -q 'the answers called tools 20 times' stderr || fail "no end of calls: $(<stderr)"
+  printf '%s\n' 'Hello there' '/save e.json' | succeeds chat ar --template llama3 --tools tools.json -n 12 -q
+  [ "$(answers e.json)" -eq 2 ] || fail "free text: $(<e.json)"
+  printf 'The weather?\n' | succeeds chat ar --template llama3 --tools tools.json --tool-command 'exit 3' -n 12 -q
+  refuses 2 '--tools is an option of dtrun chat' ar --template llama3 --tools tools.json -p hi
+  refuses 2 '--tool-command needs --tools FILE' chat --template llama3 --tool-command x
+  refuses 2 'tools nowhere.json: ' chat --template llama3 --tools nowhere.json
+  echo '{}' >wrong.json
+  refuses 2 '--tools wrong.json: tools: expected a JSON list of functions' chat --template llama3 --tools wrong.json
+}
 # The reasoning ends after the tokens that it may have, under every policy.
 it_limits_reasoning() {
   cat >think.jinja <<'JINJA'

@@ -88,8 +88,7 @@ static void files_of_the_user(void **unused) {
   errno = 0;
   assert_false(dtl_make_folders(empty));
   assert_int_equal(errno, EINVAL);
-  assert_true(dtl_make_folders(root));
-  assert_false(dtl_make_folders(nowhere));
+  assert_true(dtl_make_folders(root) && !dtl_make_folders(nowhere));
   assert_string_equal(nowhere, "/dev/null/folder/file");
   NULL_REFUSED(dtl_installed(NULL, &names, &n, err));
   NULL_REFUSED(dtl_installed("policies", NULL, &n, err));
@@ -224,17 +223,18 @@ static void conversations(void **unused) {
   dt_reasoning_state open;
   ok(dt_pair_open(&(dt_pair_options){.target = TARGET, .threads = 1}, &p, &err));
   ok(dt_chat_open(&(dt_chat_source){.name = "llama3"}, &chat, &err));
-  ANSWERS(dtl_encode_chat(NULL, chat, &hi, &ids, &n, &open, &err), DT_EINPUT, "is NULL");
-  ANSWERS(dtl_encode_chat(p, NULL, &hi, &ids, &n, &open, &err), DT_EINPUT, "is NULL");
-  ANSWERS(dtl_encode_chat(p, chat, NULL, &ids, &n, &open, &err), DT_EINPUT, "is NULL");
-  ANSWERS(dtl_encode_chat(p, chat, &hi, NULL, &n, &open, &err), DT_EINPUT, "is NULL");
-  ANSWERS(dtl_encode_chat(p, chat, &hi, &ids, NULL, &open, &err), DT_EINPUT, "is NULL");
-  ANSWERS(dtl_encode_chat(p, chat, &hi, &ids, &n, NULL, &err), DT_EINPUT, "is NULL");
+  for (int i = 0; i < 6; i++)
+    ANSWERS(dtl_encode_chat(i ? p : NULL, i != 1 ? chat : NULL, i != 2 ? &hi : NULL, i != 3 ? &ids : NULL,
+                            i != 4 ? &n : NULL, i != 5 ? &open : NULL, &err),
+            DT_EINPUT, "is NULL");
   ANSWERS(dtl_think(NULL, "on", &settings, &err), DT_EINPUT, "is NULL");
   ANSWERS(dtl_think(chat, "on", NULL, &err), DT_EINPUT, "is NULL");
-  ANSWERS(dtl_think(chat, "perhaps", &settings, &err), DT_EINPUT, "expected on, off or auto");
   dtl_chat_options(chat, DT_REASONING_OPEN, true, NULL), dtl_chat_options(NULL, 0, true, &(dtl_request){0});
   assert_true(!dtl_messages_json(NULL, 1) && !dtl_messages_json(&(dtl_message){0}, -1));
+  char *grammar;
+  for (int i = 0; i < 3; i++)
+    ANSWERS(dtl_call_grammar(i ? p : NULL, i != 1 ? chat : NULL, NULL, "[]", 1, 1, 0, &grammar, &err), DT_EINPUT,
+            "NULL");
   dt_chat_close(chat), dt_pair_close(p);
 }
 
