@@ -17,6 +17,8 @@ it_serves_the_package_openai() {
   "$python" -c 'import openai' 2>/dev/null || { echo '  skipped: no package openai for Python (DTRUN_PYTHON names one that has it)'; return 0; }
   serve --template chatml --api-key secret
   "$python" "$source_dir/tests/serve/openai_client.py" "$url" secret >said 2>&1 || fail "$(tail -n 5 said)"
+  serve --template llama3 --api-key secret
+  "$python" "$source_dir/tests/serve/openai_tools.py" "$url" secret >said 2>&1 || fail "$(tail -n 5 said)"
 }
 
 it_answers_the_shapes_of_benchmarks() {
