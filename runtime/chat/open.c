@@ -65,7 +65,8 @@ static dt_status open_named(const char *name, const chat_files *files, dt_chat *
   char *text = NULL;
   dt_status status = DT_OK;
   if (!built_in(name) && access(name, F_OK) == 0) status = chat_file_read(name, &text, err);
-  if (!status) status = dt_chat_open(&(dt_chat_source){name, text, NULL, files->tokens}, out, err);
+  const char *slash = text ? strrchr(name, '/') : NULL; /* messages, which clients may see, name no folder */
+  if (!status) status = dt_chat_open(&(dt_chat_source){slash ? slash + 1 : name, text, NULL, files->tokens}, out, err);
   free(text);
   return status;
 }

@@ -445,6 +445,9 @@ static void a_model_brings_its_template(void **state) {
   write_file(folder, "other.jinja", "{{ eos_token }}!");
   snprintf(file, sizeof file, "%s/other.jinja", folder);
   finds(folder, file, "</s>!");
+  ok(dt_model_chat(folder, file, &chat, &err));
+  assert_string_equal(dt_chat_name(chat), "other.jinja");
+  dt_chat_close(chat);
   fails(dt_model_chat(folder, "nonsense", &chat, &err), DT_EINPUT, "no chat template 'nonsense'");
   write_file(folder, "chat_template.jinja", "{{");
   fails(dt_model_chat(folder, NULL, &chat, &err), DT_EINPUT, "chat template chat_template.jinja, line 1");
