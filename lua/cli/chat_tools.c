@@ -6,12 +6,13 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MOST_BYTES (1 << 20) /* of a file of tools, and of the result of a call */
+#define MOST_BYTES (1 << 20) /* of the result of a call */
 
 int chat_tools_open(const cli_options *o, const dt_chat *chat, chat_tools *out) {
   dt_error err;
@@ -85,11 +86,11 @@ static bool write_all(int fd, const char *text) {
   return true;
 }
 
-/* Reads to the end: malloc'd and NUL-terminated. NULL: out of memory, or too long. */
+/* Reads to the end, or one byte more than a result may have: malloc'd and NUL-terminated. NULL: out of memory. */
 static char *read_all(int fd, size_t *len) {
-  char *text = malloc(MOST_BYTES + 1);
+  char *text = malloc(MOST_BYTES + 2);
   for (*len = 0; text;) {
-    ssize_t n = read(fd, text + *len, MOST_BYTES - *len);
+    ssize_t n = read(fd, text + *len, MOST_BYTES + 1 - *len);
     if (n < 0 && errno == EINTR && !interrupted) continue;
     if (n <= 0) break;
     *len += (size_t)n;
@@ -109,6 +110,7 @@ static char *run(const char *command, const char *input, size_t *len) {
   }
   pid_t child = fork();
   if (child == 0) {
+    signal(SIGPIPE, SIG_DFL); /* dtrun ignores it */
     dup2(in[0], STDIN_FILENO), dup2(out[1], STDOUT_FILENO);
     close(in[0]), close(in[1]), close(out[0]), close(out[1]);
     execl("/bin/sh", "sh", "-c", command, (char *)NULL);
@@ -121,11 +123,15 @@ static char *run(const char *command, const char *input, size_t *len) {
   close(out[0]);
   int status = 0;
   while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-  if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+  if (text && *len > MOST_BYTES) {
+    complain(0, "--tool-command: '%.200s' printed more than %d bytes", command, MOST_BYTES);
+  } else if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
     while (text && *len > 0 && strchr(" \t\r\n", text[*len - 1])) text[--*len] = '\0';
     return text;
+  } else if (child > 0 && !interrupted) {
+    complain(0, "--tool-command: '%.200s' failed with status %d", command,
+             WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
   }
-  if (child > 0) complain(0, "--tool-command: '%.200s' failed with status %d", command, WEXITSTATUS(status));
   free(text);
   return NULL;
 }

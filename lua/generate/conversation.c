@@ -27,10 +27,6 @@ char *dtl_messages_json(const dtl_message *messages, int n) {
   return json_finish(&out);
 }
 
-/* Templates name this variable in one of two ways. */
-static const char thinks[] = "{\"enable_thinking\":true,\"thinking\":true}",
-                  answers[] = "{\"enable_thinking\":false,\"thinking\":false}";
-
 dt_status dtl_think(const dt_chat *chat, const char *think, const char **settings, dt_error *err) {
   NEED(chat, "chat");
   NEED(settings, "settings");
@@ -44,7 +40,7 @@ dt_status dtl_think(const dt_chat *chat, const char *think, const char **setting
                    "think %s: the chat template %.100s cannot turn reasoning on or off: it has no variable "
                    "enable_thinking or thinking",
                    think, dt_chat_name(chat));
-  *settings = on ? thinks : answers;
+  *settings = on ? DT_CHAT_THINK : DT_CHAT_NO_THINK;
   return DT_OK;
 }
 

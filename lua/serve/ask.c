@@ -519,6 +519,9 @@ static bool hold_to_tools(reading *r) {
     tools->list = NULL;
   }
   if (!tools->list) return true;
+  dt_calls *unused; /* opening it checks the tools */
+  if (dt_calls_open(server->calls, tools->list, &unused, &err)) return failed(r, &err);
+  dt_calls_close(unused);
   if (dtl_call_grammar(server->pair, server->chat, server->calls, tools->list, tools->required, tools->several,
                        r->a->reasoning, &grammar, &err))
     return failed(r, &err);

@@ -14,6 +14,7 @@
 #define DT_CALL_FORMAT_H
 
 #include "chat/calls.h"
+#include "chat/space.h"
 
 #include <cjson/cJSON.h>
 
@@ -67,8 +68,6 @@ call_match call_match_part(const char *part, const char *text, size_t n, call_sp
 call_match call_match_head(const dt_call_format *f, const char *begin, const char *text, size_t n, call_found *found);
 /* The same for before or more, a key and key_end. */
 call_match call_match_key(const dt_call_format *f, const char *begin, const char *text, size_t n, call_found *found);
-
-static inline bool call_is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /* ---- tools and values -------------------------------------------------------------------------------------------- */
 

@@ -52,45 +52,35 @@ static void put_text(FILE *out, const char *text) {
   fputs("\" ", out);
 }
 
-/* Writes n bytes of a text of the format. type: what stands for the value's type; NULL: a value of any type but a
- * string. */
-static void put_part(const writer *w, const char *part, size_t n, const char *key, const char *type) {
-  for (size_t i = 0; i < n; i++) {
-    char one[2] = {part[i], '\0'};
-    switch (part[i]) {
-    case CALL_INDEX_0:
-    case CALL_INDEX_1:
-      fputs(w->how->several ? "[0-9]{1,3} " : part[i] == CALL_INDEX_0 ? "\"0\" " : "\"1\" ", w->out);
-      break;
-    case CALL_ID: fputs("[a-zA-Z0-9]{9} ", w->out); break;
-    case CALL_NAME: put_text(w->out, w->name); break;
-    case CALL_KEY: put_text(w->out, key); break;
-    case CALL_TYPE:
-      put_text(w->out, type ? type : "");
-      if (!type) fputs("(\"number\" | \"boolean\" | \"array\" | \"object\" | \"null\") ", w->out);
-      break;
-    case CALL_IS_STRING: put_text(w->out, type && strcmp(type, "string") == 0 ? "true" : "false"); break;
-    default: put_text(w->out, one);
-    }
+/* Writes what a byte of a text of the format stands for. type: of the value; NULL: any type but a string. */
+static void put_stand_in(const writer *w, char c, const char *key, const char *type) {
+  switch (c) {
+  case CALL_INDEX_0:
+  case CALL_INDEX_1: fputs(w->how->several ? "[0-9]{1,3} " : c == CALL_INDEX_0 ? "\"0\" " : "\"1\" ", w->out); break;
+  case CALL_ID: fputs("[a-zA-Z0-9]{9} ", w->out); break;
+  case CALL_NAME: put_text(w->out, w->name); break;
+  case CALL_KEY: put_text(w->out, key); break;
+  case CALL_TYPE:
+    put_text(w->out, type ? type : "");
+    if (!type) fputs("(\"number\" | \"boolean\" | \"array\" | \"object\" | \"null\") ", w->out);
+    break;
+  default: put_text(w->out, type && strcmp(type, "string") == 0 ? "true" : "false"); /* CALL_IS_STRING */
   }
 }
 
 static void put_whole(const writer *w, const char *part, const char *key, const char *type) {
-  size_t n = strlen(part), i = 0;
-  while (i < n) { /* as few texts as possible */
-    size_t plain = i;
-    while (plain < n && (unsigned char)part[plain] > CALL_IS_STRING) plain++;
-    char *text = strndup(part + i, plain - i);
+  while (*part) {
+    size_t plain = 0;
+    while ((unsigned char)part[plain] > CALL_IS_STRING) plain++;
+    char *text = strndup(part, plain);
     if (text) put_text(w->out, text);
     free(text);
-    if (plain < n) put_part(w, part + plain, 1, key, type);
-    i = plain + 1;
+    part += plain;
+    if (*part) put_stand_in(w, *part++, key, type);
   }
 }
 
 /* ---- strings that stand bare ------------------------------------------------------------------------------------- */
-
-enum { MOST_STATES = 64 };
 
 static size_t next_character(const char *text) {
   size_t len;
@@ -106,64 +96,30 @@ static void put_class_character(FILE *out, const char *text, size_t len) {
   for (size_t i = 0; i < len; i++) put_byte(out, text[i]);
 }
 
-/* How many characters of `text` are matched after its first n and one more, `next`: the longest beginning of the text
- * that this ends with. */
-static int fall_back(const char *const *at, const size_t *len, int n, int next) {
-  for (int m = n; m > 0; m--) {
-    int i = 0;
-    while (i < m - 1 && len[i] == len[n - m + 1 + i] && !memcmp(at[i], at[n - m + 1 + i], len[i])) i++;
-    if (i == m - 1 && len[m - 1] == len[next] && !memcmp(at[m - 1], at[next], len[next])) return m;
-  }
-  return 0;
-}
-
-/* Rules NAME0, NAME1 ..: texts without `forbidden`. Rule i: the first i characters of it have just been. */
-static void put_without(FILE *out, const char *name, const char *forbidden, size_t n) {
-  const char *at[MOST_STATES];
-  size_t len[MOST_STATES];
-  int states = 0;
-  for (size_t i = 0; i < n && states < MOST_STATES; i += len[states++]) {
-    at[states] = forbidden + i;
-    len[states] = next_character(forbidden + i);
-  }
-  for (int i = 0; i < states; i++) {
-    fprintf(out, "%s%d ::= \"\" | [^\\x00-\\x08", name, i);
-    for (int k = 0; k < states; k++) put_class_character(out, at[k], len[k]);
-    fprintf(out, "] %s0", name);
-    for (int k = 0; k < states; k++) {
-      bool is_new = true;
-      for (int j = 0; j < k && is_new; j++) is_new = len[j] != len[k] || memcmp(at[j], at[k], len[k]) != 0;
-      const bool is_next = len[k] == len[i] && !memcmp(at[k], at[i], len[i]);
-      if (!is_new || (is_next && i + 1 == states)) continue;
-      fputs(" | [", out);
-      put_class_character(out, at[k], len[k]);
-      fprintf(out, "] %s%d", name, is_next ? i + 1 : fall_back(at, len, i, k));
-    }
-    putc('\n', out);
-  }
-}
-
 /* The text that ends a string, without what differs from key to key. */
 static const char *end_of_string(const dt_call_format *f, size_t *n) {
   const char *end = *f->quote ? f->quote : f->value_end;
-  while (call_is_space(*end)) end++;
+  while (chat_is_space(*end)) end++;
   for (*n = 0; end[*n] && (unsigned char)end[*n] > CALL_IS_STRING; ++*n) {}
-  while (*n > 0 && call_is_space(end[*n - 1])) --*n;
+  while (*n > 0 && chat_is_space(end[*n - 1])) --*n;
   return end;
 }
 
-/* The rules `text0`, a string as the format writes it, and `mild`, one of its characters in a string of limited
+/* The rules `text-0`, a string as the format writes it, and `mild`, one of its characters in a string of limited
  * length. */
-static void put_strings(const writer *w) {
+static void put_strings(writer *w) {
   size_t n;
   const char *end = end_of_string(w->f, &n);
   if (*w->f->quote && n == 1) { /* a backslash begins an escape there, which templates do not write */
-    fputs("text0 ::= mild*\nmild ::= [^\\x00-\\x08\\\\", w->out);
+    fputs("text-0 ::= mild*\nmild ::= [^\\x00-\\x08\\\\", w->out);
     put_class_character(w->out, end, 1);
     fputs("]\n", w->out);
     return;
   }
-  put_without(w->out, "text", end, n);
+  char *mark = strndup(end, n);
+  const bool fine = mark && free_text_rules(w->out, "text", mark, NULL, true, "\\x00-\\x08");
+  free(mark);
+  if (!fine) w->status = dt_fail(w->err, DT_EINPUT, "tools: the template's calls have no mark at the end of a text");
   fputs("mild ::= [^\\x00-\\x08", w->out);
   put_class_character(w->out, end, next_character(end));
   fputs("]\n", w->out);
@@ -213,7 +169,7 @@ static void put_string_body(writer *w, const cJSON *schema, const char *key) {
     else
       fprintf(w->out, "mild{%d,%d} ", least, most);
   } else {
-    fputs("text0 ", w->out);
+    fputs("text-0 ", w->out);
   }
 }
 
@@ -320,7 +276,7 @@ static void put_any_members(const writer *w) {
   fprintf(w->out, "a%d-m ::= [a-zA-Z0-9-_]+ ", w->i);
   put_whole(w, w->f->key_end, "", "string");
   put_text(w->out, w->f->quote);
-  fputs("text0 ", w->out);
+  fputs("text-0 ", w->out);
   put_text(w->out, w->f->quote);
   put_whole(w, w->f->value_end, "", NULL);
   fprintf(w->out, "\na%d-f0 ::= (", w->i);
@@ -448,11 +404,11 @@ static void put_answer(writer *w) {
     put_calls(w, first);
     return;
   }
-  while (call_is_space(*first)) first++;
+  while (chat_is_space(*first)) first++;
   const size_t n = mark_length(first);
   char *mark = strndup(first, n);
   fputs("answer ::= free-0\n", w->out);
-  w->unmarked = !mark || !free_text_rules(w->out, "free", mark, "calls", true);
+  w->unmarked = !mark || !free_text_rules(w->out, "free", mark, "calls", true, "");
   free(mark);
   fputs("calls ::= ", w->out);
   put_calls(w, first + n);
@@ -462,10 +418,10 @@ static void put_answer(writer *w) {
 static void put_root(writer *w) {
   const char *begin = w->how->reasoning_begin, *end = w->how->reasoning_end;
   size_t n = end ? strlen(end) : 0;
-  while (n > 0 && call_is_space(*end)) end++, n--;
-  while (n > 0 && call_is_space(end[n - 1])) n--;
+  while (n > 0 && chat_is_space(*end)) end++, n--;
+  while (n > 0 && chat_is_space(end[n - 1])) n--;
   char *mark = n > 0 ? strndup(end, n) : NULL;
-  const bool reasons = mark && begin && free_text_rules(w->out, "reasoning", mark, "reasoned", !w->how->required);
+  const bool reasons = mark && begin && free_text_rules(w->out, "reasoning", mark, "reasoned", !w->how->required, "");
   free(mark);
   if (!reasons) {
     fputs("root ::= answer\n", w->out);

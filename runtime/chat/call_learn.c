@@ -81,7 +81,7 @@ static size_t common(const char *a, const char *b) {
   size_t n = 0, at;
   while (a[n] && a[n] == b[n]) n++;
   if (!a[n] && !b[n]) return n;
-  for (at = n; at > 0 && a[at - 1] != '>' && a[at - 1] != ']' && a[at - 1] != '<' && !call_is_space(a[at - 1]);) at--;
+  for (at = n; at > 0 && a[at - 1] != '>' && a[at - 1] != ']' && a[at - 1] != '<' && !chat_is_space(a[at - 1]);) at--;
   return at > 0 && a[at - 1] == '<' ? at - 1 : n;
 }
 
@@ -94,12 +94,12 @@ static size_t end_of_calls(const dt_chat *c, const char *after, const char *plai
   while (same < n && same < m && after[n - 1 - same] == plain_end[m - 1 - same]) same++;
   for (; same > 0; same--) {
     const size_t at = n - same;
-    if (at == 0 || strchr(">]})", after[at - 1]) || (call_is_space(after[at - 1]) && !call_is_space(after[at]))) break;
+    if (at == 0 || strchr(">]})", after[at - 1]) || (chat_is_space(after[at - 1]) && !chat_is_space(after[at]))) break;
   }
   if (same > 0) end = n - same;
   const char *mark = c->end ? strstr(after, c->end) : NULL;
   if (mark && (size_t)(mark - after) < end && !(between && strstr(between, c->end))) end = (size_t)(mark - after);
-  while (end > 0 && call_is_space(after[end - 1])) end--;
+  while (end > 0 && chat_is_space(after[end - 1])) end--;
   return end;
 }
 
@@ -134,7 +134,7 @@ static void find_index(char *one, char *two, bool from_end) {
 static const char *find_object(const char *name) {
   const char *key = strstr(name, "\"" KEY_1 "\""), *at = key;
   if (!key || !strstr(key, "\"" VALUE_1 "\"")) return NULL;
-  while (at > name && call_is_space(at[-1])) at--;
+  while (at > name && chat_is_space(at[-1])) at--;
   return at > name && at[-1] == '{' ? at - 1 : NULL;
 }
 
@@ -243,12 +243,12 @@ static char *learn_first(const dt_chat *c, const char *called, const char *plain
   const char *from = called + n;
   for (const char *at = from; c->reasoning_mark && (at = strstr(at, c->reasoning_mark)) && at < name;)
     from = at += strlen(c->reasoning_mark);
-  while (from < name && call_is_space(*from)) from++;
+  while (from < name && chat_is_space(*from)) from++;
   return cut(from, name);
 }
 
 static bool has_core(const char *text) {
-  while (text && call_is_space(*text)) text++;
+  while (text && chat_is_space(*text)) text++;
   return text && *text;
 }
 
@@ -256,8 +256,8 @@ static bool has_core(const char *text) {
 static bool ends_with(const char *text, const char *end, size_t *at) {
   size_t n = strlen(text), m = strlen(end);
   for (;;) {
-    while (m > 0 && call_is_space(end[m - 1])) m--;
-    while (n > 0 && call_is_space(text[n - 1])) n--;
+    while (m > 0 && chat_is_space(end[m - 1])) m--;
+    while (n > 0 && chat_is_space(text[n - 1])) n--;
     if (m == 0) break;
     if (n == 0 || text[n - 1] != end[m - 1]) return false;
     n--, m--;
@@ -389,5 +389,3 @@ void dt_call_format_close(dt_call_format *f) {
 }
 
 bool dt_call_format_learned(const dt_call_format *f) { return f && f->learned; }
-
-const char *dt_call_format_mark(const dt_call_format *f) { return f ? f->first : NULL; }

@@ -52,16 +52,16 @@ static call_match take(const char *part, const char *text, size_t n, call_found 
 }
 
 static void skip_space(const char *text, size_t n, size_t *used) {
-  while (*used < n && call_is_space(text[*used])) ++*used;
+  while (*used < n && chat_is_space(text[*used])) ++*used;
 }
 
 call_match call_match_part(const char *part, const char *text, size_t n, call_space space, call_found *found) {
   size_t core = strlen(part), i = 0;
   const bool exact = space == CALL_SPACE_EXACT;
-  while (core > 0 && call_is_space(part[core - 1])) core--;
-  while (i < core && call_is_space(part[i])) i++;
+  while (core > 0 && chat_is_space(part[core - 1])) core--;
+  while (i < core && chat_is_space(part[i])) i++;
   for (; i < core; i++) {
-    if (call_is_space(part[i]) && !exact) continue;
+    if (chat_is_space(part[i]) && !exact) continue;
     if (!exact) skip_space(text, n, &found->used);
     if (found->used == n) return CALL_MAYBE;
     call_match match = take(part + i, text, n, found);

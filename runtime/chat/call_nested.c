@@ -41,7 +41,7 @@ static bool find_close(const element *e, call_span text, size_t from, call_span 
     call_span inner;
     size_t used;
     call_found found = {.key = key, .used = at};
-    if (call_is_space(text.bytes[at])) continue;
+    if (chat_is_space(text.bytes[at])) continue;
     if (call_match_part(e->close, text.bytes, text.n, CALL_SPACE_EXACT, &found) == CALL_YES) {
       *end = at, *after = found.used;
       if (--depth == 0) return true;
@@ -63,7 +63,7 @@ static bool put_all(const element *e, call_span text, int depth, char **out, siz
   call_span key;
   size_t used, end, after, count = 0;
   bool list = false;
-  while (text.n && call_is_space(text.bytes[text.n - 1])) text.n--;
+  while (text.n && chat_is_space(text.bytes[text.n - 1])) text.n--;
   for (size_t at = 0; at < text.n; at = after) {
     call_span rest = {text.bytes + at, text.n - at};
     if (!begins(e, rest, &key, &used) || !find_close(e, text, at + used, key, &end, &after)) return false;

@@ -194,8 +194,8 @@ static bool read_value(reader *r) {
 /* ---- what formats write ------------------------------------------------------------------------------------------ */
 
 static call_span trimmed(call_span s) {
-  while (s.n && call_is_space(s.bytes[0])) s.bytes++, s.n--;
-  while (s.n && call_is_space(s.bytes[s.n - 1])) s.n--;
+  while (s.n && chat_is_space(s.bytes[0])) s.bytes++, s.n--;
+  while (s.n && chat_is_space(s.bytes[s.n - 1])) s.n--;
   return s;
 }
 
@@ -258,9 +258,9 @@ size_t call_value_length(const char *text, size_t n, const char *quote) {
       i += of - 1;
     } else if (strchr("([{", text[i]) && text[i]) {
       depth++;
-    } else if ((strchr(")]},", text[i]) && text[i]) || call_is_space(text[i])) {
+    } else if ((strchr(")]},", text[i]) && text[i]) || chat_is_space(text[i])) {
       if (depth == 0) return i;
-      depth -= text[i] != ',' && !call_is_space(text[i]);
+      depth -= text[i] != ',' && !chat_is_space(text[i]);
     }
   }
   return SIZE_MAX;

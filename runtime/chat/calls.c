@@ -69,8 +69,8 @@ static void drop(dt_calls *s, size_t n) {
 /* Passes on the first n held bytes as content. */
 static void tell_content(dt_calls *s, size_t n) {
   size_t from = 0;
-  while (s->called && from < n && call_is_space(s->held[from])) from++;
-  for (size_t i = from; i < n && s->fresh; i++) s->fresh = call_is_space(s->held[i]);
+  while (s->called && from < n && chat_is_space(s->held[from])) from++;
+  for (size_t i = from; i < n && s->fresh; i++) s->fresh = chat_is_space(s->held[i]);
   if (from < n) {
     s->called = false;
     tell(s, DT_CALL_CONTENT, s->held + from, n - from);
@@ -129,7 +129,7 @@ static const char *opening(const dt_calls *s, const dt_call_format *f, size_t at
   const char *first = f->first + strspn(f->first, " \t\n\r");
   const bool bare = !*first || *first == '{' || (*first == '[' && !(first[1] >= 'A' && first[1] <= 'Z'));
   bool fresh = s->fresh;
-  for (size_t i = 0; i < at && fresh; i++) fresh = call_is_space(s->held[i]);
+  for (size_t i = 0; i < at && fresh; i++) fresh = chat_is_space(s->held[i]);
   return !bare || fresh ? f->first : *first ? NULL : f->next;
 }
 
@@ -160,7 +160,7 @@ static bool read_content(dt_calls *s, bool final) {
       begin(s, f, &found);
       return true;
     }
-    while (call_is_space(s->held[at]) && at + 1 < s->n && call_is_space(s->held[at + 1])) at++;
+    while (chat_is_space(s->held[at]) && at + 1 < s->n && chat_is_space(s->held[at + 1])) at++;
   }
   if (s->n) tell_content(s, s->n);
   return false;
@@ -218,7 +218,7 @@ static bool put_argument(dt_calls *s, call_span value) {
 /* Where value_end begins, without its white space, or may begin once more has come; SIZE_MAX: nowhere. */
 static size_t find_end(const dt_calls *s, bool final, call_match *match, call_found *found) {
   for (size_t at = s->at; at < s->n; at++) {
-    if (call_is_space(s->held[at])) continue;
+    if (chat_is_space(s->held[at])) continue;
     *found = (call_found){.key = {s->key, strlen(s->key)}, .used = at};
     *match = call_match_part(s->f->value_end, s->held, s->n, CALL_SPACE_EXACT, found);
     if (*match == CALL_YES || (*match == CALL_MAYBE && !final)) return at;
@@ -259,7 +259,7 @@ static bool read_quoted(dt_calls *s, bool final) {
 /* Returns whether something that is not white space follows. */
 static bool has_more(const dt_calls *s) {
   for (size_t i = s->at; i < s->n; i++)
-    if (!call_is_space(s->held[i])) return true;
+    if (!chat_is_space(s->held[i])) return true;
   return false;
 }
 

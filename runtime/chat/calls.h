@@ -27,10 +27,6 @@ void dt_call_format_close(dt_call_format *format); /* NULL is allowed */
 /* Returns whether the template writes calls, so that the format is its own. */
 bool dt_call_format_learned(const dt_call_format *format);
 
-/* The text with which an answer begins a call, such as "<tool_call>", without white space around it. It belongs to the
- * format. */
-const char *dt_call_format_mark(const dt_call_format *format);
-
 /* Describes a format in one line of JSON, for tests and reports. *out is malloc'd. */
 dt_status dt_call_format_text(const dt_call_format *format, char **out, dt_error *err);
 

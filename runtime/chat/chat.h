@@ -54,6 +54,12 @@ bool dt_chat_reasoning(const dt_chat *chat, const char **begin, const char **end
 /* Returns whether the template mentions a variable, such as enable_thinking. */
 bool dt_chat_mentions(const dt_chat *chat, const char *variable);
 
+/* Settings (dt_conversation) that turn reasoning on and off: templates name the variable in one of these two ways. */
+#define DT_CHAT_THINK "{\"enable_thinking\":true,\"thinking\":true}"
+#define DT_CHAT_NO_THINK "{\"enable_thinking\":false,\"thinking\":false}"
+
+#define DT_CHAT_SETTINGS 8 /* maximum number of objects of settings */
+
 /* What follows the last message. DT_CHAT_AUTO: the answer continues it if it is the assistant's, without calls. */
 typedef enum { DT_CHAT_AUTO, DT_CHAT_ANSWER, DT_CHAT_CONTINUE, DT_CHAT_NOTHING } dt_chat_next;
 
@@ -63,7 +69,8 @@ typedef struct {
    * assistant's message may have reasoning_content (or reasoning, or thinking) and tool_calls. */
   const char *messages;
   const char *tools, *documents; /* JSON lists; NULL: none */
-  const char *const *settings;   /* [n_settings] JSON objects, whose members are variables of the template */
+  const char *const *settings;   /* [n_settings] JSON objects, whose members are variables of the template; at most
+                                    DT_CHAT_SETTINGS. A later one replaces what an earlier one sets */
   int n_settings;
   dt_chat_next next;
   bool raw;             /* messages may contain control tokens: dt_chat_prompt.plain is empty */

@@ -38,17 +38,17 @@ static bool is_first(const pattern *p, int i) {
   return true;
 }
 
-bool free_text_rules(FILE *out, const char *name, const char *mark, const char *then, bool may_end) {
+bool free_text_rules(FILE *out, const char *name, const char *mark, const char *then, bool may_end, const char *never) {
   pattern p;
   if (!read_mark(mark, &p)) return false;
   for (int state = 0; state < p.n; state++) {
-    fprintf(out, "%s-%d ::= %s[^", name, state, may_end ? "\"\" | " : "");
+    fprintf(out, "%s-%d ::= %s[^%s", name, state, may_end ? "\"\" | " : "", never);
     for (int i = 0; i < p.n; i++)
       if (is_first(&p, i) && next(&p, state, p.c[i]) > 0) fprintf(out, "\\U%08X", (unsigned)p.c[i]);
     fprintf(out, "] %s-0", name);
     for (int i = 0; i < p.n; i++) {
       const int to = next(&p, state, p.c[i]);
-      if (!is_first(&p, i) || to == 0) continue;
+      if (!is_first(&p, i) || to == 0 || (to == p.n && !then)) continue;
       fprintf(out, to == p.n ? " | \"\\U%08X\" %s" : " | \"\\U%08X\" %s-%d", (unsigned)p.c[i], to == p.n ? then : name,
               to);
     }

@@ -7,9 +7,10 @@
 
 enum { FREE_TEXT_MARK = 64 }; /* maximum number of characters of a mark */
 
-/* Writes rules in GBNF for any text without `mark`, then the mark, then the rule `then`. The first rule is NAME-0.
- * may_end: the text may also end without the mark. The rules are the states of Knuth, Morris and Pratt's automaton,
- * which has read a part of the mark. False: the mark is empty, too long or not UTF-8. */
-bool free_text_rules(FILE *out, const char *name, const char *mark, const char *then, bool may_end);
+/* Writes rules in GBNF for any text without `mark`. The first rule is NAME-0. then: the rule after the mark; NULL: the
+ * mark is not allowed. may_end: the text may end without the mark. never: characters, as in a class of GBNF, that are
+ * not allowed anywhere. A rule is a state of the automaton of Knuth, Morris and Pratt: how much of the mark has been
+ * read. False: the mark is empty, longer than FREE_TEXT_MARK or not UTF-8. */
+bool free_text_rules(FILE *out, const char *name, const char *mark, const char *then, bool may_end, const char *never);
 
 #endif

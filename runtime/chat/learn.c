@@ -1,5 +1,6 @@
 /* What a template's own texts show: how it takes messages, what ends an answer, and what stands around reasoning. */
 #include "chat/parts.h"
+#include "chat/space.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +19,6 @@
 #define CALLS                                                                                                          \
   ",\"tool_calls\":[{\"type\":\"function\",\"id\":\"call00001\",\"function\":{\"name\":\"f\",\"arguments\":{}}}]"
 
-#define ON "{\"enable_thinking\":true,\"thinking\":true}"
-#define OFF "{\"enable_thinking\":false,\"thinking\":false}"
-
 /* What the template writes for a list of messages with variables (or NULL): malloc'd; NULL: it fails. */
 static char *written(const dt_chat *c, const char *messages, const char *variables, bool answer) {
   dt_error ignored;
@@ -34,12 +32,10 @@ static char *written(const dt_chat *c, const char *messages, const char *variabl
   return out.text;
 }
 
-static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
 /* A copy of [begin, end) without white space around it; NULL: there is nothing else in it, or no memory. */
 static char *stripped(const char *begin, const char *end) {
-  while (begin < end && is_space(*begin)) begin++;
-  while (begin < end && is_space(end[-1])) end--;
+  while (begin < end && chat_is_space(*begin)) begin++;
+  while (begin < end && chat_is_space(end[-1])) end--;
   return begin < end ? strndup(begin, (size_t)(end - begin)) : NULL;
 }
 
@@ -114,7 +110,7 @@ static char *counterpart(const char *end) {
 static size_t common(const char *a, const char *b) {
   size_t n = 0, mark;
   while (a[n] && a[n] == b[n]) n++;
-  for (mark = n; mark > 0 && a[mark - 1] != '>' && a[mark - 1] != '<' && !is_space(a[mark - 1]);) mark--;
+  for (mark = n; mark > 0 && a[mark - 1] != '>' && a[mark - 1] != '<' && !chat_is_space(a[mark - 1]);) mark--;
   return mark > 0 && a[mark - 1] == '<' ? mark - 1 : n;
 }
 
@@ -191,7 +187,8 @@ static bool ends_with(const char *text, const char *mark) {
 /* If reasoning is turned off, some templates begin the answer with empty reasoning: its two marks, with which the
  * prompt does not end if reasoning is turned on. */
 static void learn_from_empty(dt_chat *c) {
-  char *on = written(c, "[" USER(QUESTION) "]", ON, true), *off = written(c, "[" USER(QUESTION) "]", OFF, true);
+  char *on = written(c, "[" USER(QUESTION) "]", DT_CHAT_THINK, true),
+       *off = written(c, "[" USER(QUESTION) "]", DT_CHAT_NO_THINK, true);
   char *tail = off ? stripped(off, off + strlen(off)) : NULL;
   const size_t n = tail ? strlen(tail) : 0;
   char *end = n && (tail[n - 1] == '>' || tail[n - 1] == ']') ? strrchr(tail, tail[n - 1] == '>' ? '<' : '[') : NULL;
@@ -215,7 +212,8 @@ void chat_learn(dt_chat *c) {
   learn_end(c);
   static const char *const reasoned[] = {"[" USER(QUESTION) "," REASONED("") "]",
                                          "[" USER(QUESTION) "," REASONED(CALLS) "]"};
-  for (int i = 0; i < 4 && !c->reasoning_mark; i++) learn_from_reasoning(c, reasoned[i / 2], i / 2, i % 2 ? ON : NULL);
+  for (int i = 0; i < 4 && !c->reasoning_mark; i++)
+    learn_from_reasoning(c, reasoned[i / 2], i / 2, i % 2 ? DT_CHAT_THINK : NULL);
   if (!c->reasoning_mark) learn_from_split(c);
   if (!c->reasoning_mark) learn_from_empty(c);
   if (!c->reasoning_begin || !c->reasoning_end) forget_reasoning(c);

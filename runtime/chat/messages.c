@@ -157,19 +157,25 @@ static bool is_answer(const cJSON *message) {
   return role && strcmp(role, "assistant") == 0 && cJSON_GetArraySize(member(message, "tool_calls")) == 0;
 }
 
-dt_status chat_messages(const char *json, const dt_chat *chat, const char *tag, char **out, bool *by_assistant,
-                        dt_error *err) {
+/* Whether the answer continues the last message. */
+static dt_status choose_next(const cJSON *list, dt_chat_next next, bool *goes_on, dt_error *err) {
+  const bool by_assistant = is_answer(cJSON_GetArrayItem(list, cJSON_GetArraySize(list) - 1));
+  *goes_on = next == DT_CHAT_CONTINUE || (next == DT_CHAT_AUTO && by_assistant);
+  if (!*goes_on || by_assistant) return DT_OK;
+  return dt_fail(err, DT_EINPUT, "messages: only an answer of the assistant, without calls, can be continued");
+}
+
+dt_status chat_messages(const char *json, const dt_chat *chat, dt_chat_next next, const char *tag, char **out,
+                        bool *goes_on, dt_error *err) {
   cJSON *list = cJSON_Parse(json), *message;
   dt_status status = DT_OK;
   int i = 0;
-  *by_assistant = false;
   if (!cJSON_IsArray(list)) status = dt_fail(err, DT_EINPUT, "messages: expected a JSON list of {role, content}");
   if (!status && !cJSON_GetArraySize(list)) status = dt_fail(err, DT_EINPUT, "messages: the list is empty");
+  if (!status) status = choose_next(list, next, goes_on, err);
   cJSON_ArrayForEach(message, list) {
-    const bool is_last = !message->next;
     if (status) break;
-    status = edit(&(editing){message, i++, chat, err}, is_last ? tag : NULL);
-    if (is_last) *by_assistant = is_answer(message);
+    status = edit(&(editing){message, i++, chat, err}, *goes_on && !message->next ? tag : NULL);
   }
   if (!status && !(*out = cJSON_PrintUnformatted(list))) status = starved(err);
   cJSON_Delete(list);

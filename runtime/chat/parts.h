@@ -21,18 +21,14 @@ struct dt_chat {
   char *reasoning_end;                    /* the mark with white space around it, as the template writes it */
 };
 
-/* Prepares a JSON list of messages for a template: see dt_conversation. *by_assistant: the last message is the
- * assistant's, without calls. tag: is appended to the content of the last message; NULL: nothing. *out is malloc'd. */
-dt_status chat_messages(const char *json, const dt_chat *chat, const char *tag, char **out, bool *by_assistant,
-                        dt_error *err);
+/* Prepares a JSON list of messages for a template: see dt_conversation. *goes_on: the answer continues the last
+ * message, to whose content `tag` is appended. *out is malloc'd. */
+dt_status chat_messages(const char *json, const dt_chat *chat, dt_chat_next next, const char *tag, char **out,
+                        bool *goes_on, dt_error *err);
 
 /* Passes on a template's failure. Its message begins with a line, which gets the template's name, or is what the
  * template itself says. */
 dt_status chat_fail(const char *name, dt_status status, const dt_error *inner, dt_error *err);
-
-/* Runs the template. answer: add_generation_prompt. */
-dt_status chat_run(const dt_chat *c, const dt_conversation *conversation, const char *messages, bool answer,
-                   template_output *out, dt_error *err);
 
 /* Fills in habits, end and the marks of reasoning, from texts that the template writes. A template that fails for all
  * of these conversations gives nothing to learn. */

@@ -3,6 +3,7 @@
 #include "system/need.h"
 
 #include "chat/parts.h"
+#include "chat/space.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -70,11 +71,9 @@ void dt_reasoning_close(dt_reasoning *t) {
   free(t);
 }
 
-static bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
-
 static size_t blanks_before(const char *s, size_t n) {
   size_t blanks = 0;
-  while (blanks < n && is_blank(s[n - 1 - blanks])) blanks++;
+  while (blanks < n && chat_is_space(s[n - 1 - blanks])) blanks++;
   return blanks;
 }
 
@@ -105,7 +104,7 @@ static size_t find(const dt_reasoning *t, const mark **whole) {
 /* Passes on the first n held bytes, except the last `after` of them, and drops all n. */
 static bool tell(dt_reasoning *t, size_t n, size_t after, dt_on_part on_part, void *user) {
   size_t begin = 0, end = n - after;
-  while (t->fresh && t->marked && begin < end && is_blank(t->held[begin])) begin++;
+  while (t->fresh && t->marked && begin < end && chat_is_space(t->held[begin])) begin++;
   bool more = begin == end || on_part(user, t->reasoning, t->held + begin, end - begin);
   if (begin < end) t->fresh = false;
   memmove(t->held, t->held + n, t->n -= n);

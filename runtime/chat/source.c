@@ -78,45 +78,34 @@ static bool add_tokens(cJSON *tokens, const cJSON *config) {
   return fine && more;
 }
 
+static dt_status starved(dt_error *err) { return dt_fail_memory(err, "the special tokens", 1); }
+
 static dt_status copy(const char *text, char **out, dt_error *err) {
   if (!text || (*out = strdup(text))) return DT_OK;
   return dt_fail_memory(err, "a chat template", strlen(text));
 }
 
-static dt_status print(cJSON *tokens, bool fine, chat_files *out, dt_error *err) {
-  char *printed = fine ? cJSON_PrintUnformatted(tokens) : NULL;
-  dt_status status = printed ? copy(printed, &out->tokens, err) : dt_fail_memory(err, "the special tokens", 1);
-  cJSON_free(printed);
-  cJSON_Delete(tokens);
-  return status;
-}
-
-static dt_status read_config(const char *path, bool has_template, chat_files *out, dt_error *err) {
+/* Reads the template, unless the folder has one in a file of its own, and the special tokens. */
+static dt_status read_config(const char *path, cJSON *tokens, chat_files *out, dt_error *err) {
   cJSON *config = NULL;
   dt_status status = json_read_object(path, &config, err);
   if (status) return status;
-  const cJSON *templates = has_template ? NULL : member(config, "chat_template");
+  const cJSON *templates = out->from ? NULL : member(config, "chat_template");
   status = copy(choose(templates, "default"), &out->text, err);
   if (!status) status = copy(choose(templates, "tool_use"), &out->tools, err);
-  if (out->text && !has_template) out->from = "tokenizer_config.json";
-  cJSON *tokens = cJSON_CreateObject();
-  const bool fine = tokens && add_tokens(tokens, config);
-  if (!status)
-    status = print(tokens, fine, out, err);
-  else
-    cJSON_Delete(tokens);
+  if (out->text && !out->from) out->from = "tokenizer_config.json";
+  if (!status && !add_tokens(tokens, config)) status = starved(err);
   cJSON_Delete(config);
   return status;
 }
 
-static dt_status read_folder(const char *path, chat_files *out, dt_error *err) {
+static dt_status read_folder(const char *path, cJSON *tokens, chat_files *out, dt_error *err) {
   char jinja[4096], config[4096];
   snprintf(jinja, sizeof jinja, "%s/chat_template.jinja", path);
   snprintf(config, sizeof config, "%s/tokenizer_config.json", path);
   dt_status status = DT_OK;
-  const bool has_jinja = access(jinja, F_OK) == 0;
-  if (has_jinja) status = chat_file_read(jinja, &out->text, err), out->from = "chat_template.jinja";
-  if (!status && access(config, F_OK) == 0) status = read_config(config, has_jinja, out, err);
+  if (access(jinja, F_OK) == 0) status = chat_file_read(jinja, &out->text, err), out->from = "chat_template.jinja";
+  if (!status && access(config, F_OK) == 0) status = read_config(config, tokens, out, err);
   return status;
 }
 
@@ -149,19 +138,14 @@ static bool add_gguf_tokens(cJSON *tokens, const gguf *g) {
   return fine;
 }
 
-static dt_status read_gguf(const char *path, chat_files *out, dt_error *err) {
+static dt_status read_gguf(const char *path, cJSON *tokens, chat_files *out, dt_error *err) {
   gguf *g;
   dt_status status = gguf_open(path, &g, err);
   if (status) return status;
   status = copy_string(g, "tokenizer.chat_template", &out->text, err);
   if (!status) status = copy_string(g, "tokenizer.chat_template.tool_use", &out->tools, err);
   if (out->text) out->from = "tokenizer.chat_template";
-  cJSON *tokens = cJSON_CreateObject();
-  const bool fine = tokens && add_gguf_tokens(tokens, g);
-  if (!status)
-    status = print(tokens, fine, out, err);
-  else
-    cJSON_Delete(tokens);
+  if (!status && !add_gguf_tokens(tokens, g)) status = starved(err);
   gguf_close(g);
   return status;
 }
@@ -171,8 +155,14 @@ static dt_status read_gguf(const char *path, chat_files *out, dt_error *err) {
 dt_status chat_files_read(const char *path, chat_files *out, dt_error *err) {
   struct stat info;
   *out = (chat_files){0};
-  if (stat(path, &info) == 0 && !S_ISDIR(info.st_mode)) return read_gguf(path, out, err);
-  return read_folder(path, out, err);
+  cJSON *tokens = cJSON_CreateObject();
+  const bool is_file = stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
+  dt_status status = tokens ? (is_file ? read_gguf : read_folder)(path, tokens, out, err) : starved(err);
+  char *printed = status ? NULL : cJSON_PrintUnformatted(tokens);
+  if (!status) status = printed ? copy(printed, &out->tokens, err) : starved(err);
+  cJSON_free(printed);
+  cJSON_Delete(tokens);
+  return status;
 }
 
 void chat_files_free(chat_files *files) {

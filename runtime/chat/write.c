@@ -1,5 +1,6 @@
 /* Writing conversations: see chat.h. */
 #include "chat/parts.h"
+#include "chat/space.h"
 #include "system/need.h"
 
 #include <cjson/cJSON.h>
@@ -13,11 +14,12 @@ dt_status chat_fail(const char *name, dt_status status, const dt_error *inner, d
   return dt_fail(err, status, "%s", inner->message);
 }
 
-enum { OWN_VARIABLES = 5, MOST_SETTINGS = 8 };
+enum { OWN_VARIABLES = 5 };
 
-dt_status chat_run(const dt_chat *c, const dt_conversation *q, const char *messages, bool answer, template_output *out,
-                   dt_error *err) {
-  template_variable v[OWN_VARIABLES + MOST_SETTINGS] = {
+/* answer: add_generation_prompt. */
+static dt_status run(const dt_chat *c, const dt_conversation *q, const char *messages, bool answer,
+                     template_output *out, dt_error *err) {
+  template_variable v[OWN_VARIABLES + DT_CHAT_SETTINGS] = {
       {NULL, c->tokens, strlen(c->tokens), TEMPLATE_OWN},
       {"messages", messages, strlen(messages), TEMPLATE_MESSAGES},
       {"tools", q->tools ? q->tools : "null", 0, TEMPLATE_REQUEST},
@@ -40,10 +42,8 @@ dt_status chat_run(const dt_chat *c, const dt_conversation *q, const char *messa
  * template trims messages. As in Hugging Face transformers. */
 #define TAG "CONTINUE_FINAL_MESSAGE_TAG "
 
-static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
 static size_t trimmed(const char *text, size_t n) {
-  while (n > 0 && is_space(text[n - 1])) n--;
+  while (n > 0 && chat_is_space(text[n - 1])) n--;
   return n;
 }
 
@@ -77,17 +77,9 @@ static dt_reasoning_state reasoning_of(const dt_chat *c, const template_output *
 
 static dt_status write_next(const dt_chat *c, const dt_conversation *q, template_output *out, dt_error *err) {
   char *messages = NULL;
-  bool by_assistant;
-  dt_status status = chat_messages(q->messages, c, NULL, &messages, &by_assistant, err);
-  const bool goes_on = q->next == DT_CHAT_CONTINUE || (q->next == DT_CHAT_AUTO && by_assistant);
-  if (!status && goes_on && !by_assistant)
-    status = dt_fail(err, DT_EINPUT, "messages: only an answer of the assistant, without calls, can be continued");
-  if (!status && goes_on) {
-    cJSON_free(messages);
-    messages = NULL;
-    status = chat_messages(q->messages, c, TAG, &messages, &by_assistant, err);
-  }
-  if (!status) status = chat_run(c, q, messages, !goes_on && q->next != DT_CHAT_NOTHING, out, err);
+  bool goes_on;
+  dt_status status = chat_messages(q->messages, c, q->next, TAG, &messages, &goes_on, err);
+  if (!status) status = run(c, q, messages, !goes_on && q->next != DT_CHAT_NOTHING, out, err);
   if (!status && goes_on) status = cut_at_tag(c, out, err);
   cJSON_free(messages);
   return status;
@@ -99,8 +91,8 @@ dt_status dt_chat_write(const dt_chat *c, const dt_conversation *q, dt_chat_prom
   NEED(q->messages, "messages");
   NEED_LIST(q->settings, q->n_settings, "settings");
   NEED(out, "out");
-  if (q->n_settings > MOST_SETTINGS)
-    return dt_fail(err, DT_EINPUT, "%d objects of settings, expected at most %d", q->n_settings, MOST_SETTINGS);
+  if (q->n_settings > DT_CHAT_SETTINGS)
+    return dt_fail(err, DT_EINPUT, "%d objects of settings, expected at most %d", q->n_settings, DT_CHAT_SETTINGS);
   template_output written = {0};
   dt_status status = write_next(c, q, &written, err);
   if (status) {

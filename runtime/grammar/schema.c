@@ -594,7 +594,7 @@ void schema_put_common(const schema_notation *notation, FILE *out) {
   fprintf(out, "object ::= \"{\" %s(member (%smember)*)? \"}\"\n", s.ws, s.comma);
   fputs("string ::= ", out);
   put_quoted(out, s.quote ? s.quote : "\"");
-  fputs(s.quote ? "text0 " : "char* ", out);
+  fputs(s.quote ? "text-0 " : "char* ", out);
   put_quoted(out, s.quote ? s.quote : "\"");
   fprintf(out, "\nmember ::= %s %svalue %s\n", s.quote ? "[a-zA-Z0-9_-]+" : "string", s.colon, s.ws);
 }

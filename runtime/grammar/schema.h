@@ -29,7 +29,7 @@ dt_status schema_to_gbnf(const char *json, char **gbnf, dt_error *err);
 typedef struct {
   const char *ws, *comma, *colon;
   /* NULL: JSON. Otherwise strings stand as they are between two of these texts, and names of members have no quotes.
-   * The caller writes the rules text0, a string without them, and mild, a character of one of limited length. */
+   * The caller writes the rules text-0, a string without them, and mild, a character of one of limited length. */
   const char *quote;
 } schema_notation;
 

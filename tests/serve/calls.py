@@ -103,6 +103,8 @@ for more, pattern in (
     ({"tools": ["x"]}, r"^tools\[0\]: expected \{type: function"),
     ({"tools": [WEATHER, {"type": "custom", "custom": {"name": "x"}}]}, r"^tools\[1\]: expected \{type: function"),
     ({"tools": [{"type": "function", "function": {}}]}, r"^tools\[0\]: expected"),
+    ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, r"^tools\[0\]: the name a b must have"),
+    ({"tools": [{"type": "function", "function": {"name": "f" * 129}}]}, r"^tools\[0\]: the name f+ must have at most 128"),
     ({"tools": [{**WEATHER, "frob": 1}]}, r"^tools\[0\].frob: unknown field"),
     ({"tools": [{"type": "function", "function": {"name": "f", "frob": 1}}]}, r"^tools\[0\].function.frob: unknown field"),
     ({"tool_choice": named("nothing")}, r"^tool_choice: no tool is called 'nothing'"),
@@ -119,3 +121,4 @@ for more, pattern in (
 held = gets(CHAT, {**BODY, "response_format": {"type": "json_schema", "json_schema": {"schema": {"enum": ["yes"]}}}})["choices"][0]["message"]
 assert held["content"] == '"yes"' and "tool_calls" not in held
 assert ask(CHAT, {**BODY, "max_tokens": 4})[0] == 200
+gets(CHAT, {**free, "tools": [{"type": "function", "function": {"name": "f" * 128}}]})

@@ -2,12 +2,15 @@
  * the text is cut, and grammars. */
 #include "byte_grammar.h"
 
+#include "chat/call_format.h"
 #include "chat/calls.h"
+#include "chat/free_text.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- templates of each shape ------------------------------------------------------------------------------------- */
 
@@ -121,8 +124,8 @@ static void formats_are_learned(void **state) {
   dt_call_format *none = open_format("none"), *bare = open_format("bare");
   assert_false(dt_call_format_learned(none));
   assert_true(dt_call_format_learned(bare));
-  assert_string_equal(dt_call_format_mark(none), "<tool_call>\n{\"name\": \"");
-  assert_string_equal(dt_call_format_mark(bare), "{\"name\": \"");
+  assert_string_equal(none->first, "<tool_call>\n{\"name\": \"");
+  assert_string_equal(bare->first, "{\"name\": \"");
   dt_call_format_close(none), dt_call_format_close(bare);
 }
 
@@ -438,6 +441,19 @@ static void free_text_may_become_a_call(void **state) {
               (const char *[]){"a <|call>", NULL});
 }
 
+static void marks_of_free_text_are_bounded(void **state) {
+  (void)state;
+  char mark[2 * FREE_TEXT_MARK + 3] = "";
+  FILE *out = tmpfile();
+  assert_non_null(out);
+  for (int i = 0; i < FREE_TEXT_MARK; i++) strcat(mark, "é");
+  assert_true(free_text_rules(out, "free", mark, NULL, true, ""));
+  assert_false(free_text_rules(out, "free", strcat(mark, "é"), NULL, true, ""));
+  assert_false(free_text_rules(out, "free", "", NULL, true, ""));
+  assert_false(free_text_rules(out, "free", "a\xff", NULL, true, ""));
+  fclose(out);
+}
+
 /* Reasoning is free, whatever the answer must be. */
 static void reasoning_may_come_before_a_call(void **state) {
   (void)state;
@@ -502,6 +518,7 @@ int main(void) {
       cmocka_unit_test(who_hears_enough_says_so),
       cmocka_unit_test(grammars_take_calls_only),
       cmocka_unit_test(free_text_may_become_a_call),
+      cmocka_unit_test(marks_of_free_text_are_bounded),
       cmocka_unit_test(reasoning_may_come_before_a_call),
       cmocka_unit_test(errors_name_the_tool),
   };

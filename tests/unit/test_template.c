@@ -224,6 +224,23 @@ static void bounds_are_where_the_header_has_them(void **state) {
              "more than 64 MiB of memory");
 }
 
+static void long_variables_allow_more_steps(void **state) {
+  (void)state;
+  const char *const more = "{% set s = 'a' * 8388576 %}"; /* one step more than a rendering without variables has */
+  const template_variable one = {"x", "1", 1, TEMPLATE_OWN};
+  template_output out;
+  check_bound(more, "more than 1048576 steps");
+  ok(run(more, &one, 1, &out, &err));
+  template_output_free(&out);
+  const int byte = 8 * TEMPLATE_BYTE_STEPS; /* characters that the variable's byte allows */
+  char text[64];
+  snprintf(text, sizeof text, "{%% set s = 'a' * %d %%}", 8388575 + byte);
+  ok(run(text, &one, 1, &out, &err));
+  template_output_free(&out);
+  snprintf(text, sizeof text, "{%% set s = 'a' * %d %%}", 8388576 + byte);
+  fails(run(text, &one, 1, &out, &err), DT_EINPUT, "more than ");
+}
+
 /* A template of n repetitions: what is refused has a message. */
 static void check_repeated(const char *begin, const char *repeated, int n, const char *end, const char *message) {
   static char text[1 << 20];
@@ -421,6 +438,7 @@ int main(void) {
       cmocka_unit_test(arguments_are_checked),
       cmocka_unit_test(what_never_ends_is_stopped),
       cmocka_unit_test(bounds_are_where_the_header_has_them),
+      cmocka_unit_test(long_variables_allow_more_steps),
       cmocka_unit_test(what_is_nested_too_deeply_is_refused),
       cmocka_unit_test(a_long_template_is_refused),
       cmocka_unit_test(a_text_that_grows_is_still_many_texts),
