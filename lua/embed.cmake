@@ -2,6 +2,7 @@
 # dt.A.B, which only lua/dt itself and its tests require; dt/A/init.lua is dt.A, and a FACE, dt/A/B.lua, is dt.B: these are for drivers.
 # A file A/B.css or A/B.js is the module dt.A.B_css or dt.A.B_js, which is its text.
 cmake_minimum_required(VERSION 3.25)
+include(${CMAKE_CURRENT_LIST_DIR}/../scripts/bytes.cmake)
 set(FACES
   api/complain api/json api/shell
   draw/gnuplot
@@ -34,9 +35,7 @@ foreach(file ${FILES})
     string(HEX "]==]" end)
     string(CONCAT hex ${begin} ${hex} ${end})
   endif()
-  string(LENGTH "${hex}" digits)
-  math(EXPR length "${digits} / 2")
-  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  c_bytes("${hex}" bytes length)
   string(APPEND bodies "static const unsigned char ${text}[] = {${bytes}0};\n")
   string(APPEND rows "  {\"${name}\", (const char *)${text}, ${length}},\n")
 endforeach()

@@ -1,6 +1,7 @@
 # Writes OUT, a C file with the chat templates FILES as bytes: chat_layout_texts[] = {name, text, length}. The file layouts/NAME.jinja is the
 # layout NAME.
 cmake_minimum_required(VERSION 3.25)
+include(${CMAKE_CURRENT_LIST_DIR}/../../scripts/bytes.cmake)
 set(names "")
 foreach(file ${FILES})
   get_filename_component(name ${file} NAME_WLE)
@@ -13,9 +14,7 @@ set(rows "")
 foreach(name ${names})
   string(MAKE_C_IDENTIFIER ${name} text)
   file(READ ${file_of_${name}} hex HEX)
-  string(LENGTH "${hex}" digits)
-  math(EXPR length "${digits} / 2")
-  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  c_bytes("${hex}" bytes length)
   string(APPEND bodies "static const unsigned char ${text}[] = {${bytes}0};\n")
   string(APPEND rows "  {\"${name}\", (const char *)${text}, ${length}},\n")
 endforeach()

@@ -1,26 +1,15 @@
-"""Whether calls of tools are read back from the texts of the templates that llama.cpp ships. For each template: the format that was learned, in one line, and calls that it
-writes but that are not read back with the same names and arguments. Exits with 1 if there are any.
+"""Whether calls of tools are read back from the texts of the templates that llama.cpp ships. For each template: the format
+that was learned, in one line, and calls that it writes but that are not read back with the same names and arguments. Exits
+with 1 if there are any.
 
     python tests/golden/check_calls.py build/tests/learn_calls [FOLDER]
 
 FOLDER holds *.jinja files; without it, they are fetched as check_templates.py does.
 """
-import collections, json, pathlib, re, subprocess, sys
+import collections, json, pathlib, re, sys
 
 from check_templates import fetched
-
-
-class Calls:
-    def __init__(self, program): self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def ask(self, kind, text, answers=True):
-        """What the program says: JSON, or None if it refuses."""
-        data = text.encode()
-        self.process.stdin.write(f"{kind} {len(data)}\n".encode() + data)
-        self.process.stdin.flush()
-        if not answers: return None
-        line = self.process.stdout.readline().decode().rstrip("\n")
-        return None if line.startswith("E ") else json.loads(line)
+from program import Program
 
 
 MORE = {"array": {"items": {"type": "integer", "description": "d"}}, "object": {"additionalProperties": {"type": "array", "items": {"type": "string"}, "description": "d"}}}
@@ -71,8 +60,8 @@ def check(path, program):
 
 
 def main():
-    program, shapes, failures = Calls(sys.argv[1]), collections.Counter(), 0
-    program.ask("T", json.dumps(TOOLS), False)
+    program, shapes, failures = Program(sys.argv[1]), collections.Counter(), 0
+    program.tell("T", json.dumps(TOOLS))
     folder = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else fetched()
     for path in sorted(folder.glob("*.jinja")):
         learned, written, wrong, refused = check(path, program)

@@ -6,24 +6,13 @@ Also prints what was learned from each template: the text that ends an answer, a
 FOLDER holds *.jinja files; without it, they are fetched as check_templates.py does. The tokenizer is a small one, to which every mark that the template spells is added as
 a control token.
 """
-import json, pathlib, re, subprocess, sys
+import json, pathlib, re, sys
 
 from check_templates import fetched
+from program import Program
 
 KIND = pathlib.Path(__file__).parent / "tokenizer" / "kinds" / "qwen2.json"
 MARK = re.compile(r"<[|｜/]?[^<>\s'\"{}\\]{1,40}>|\[/?[A-Z_]{3,}\]")
-
-
-class Chats:
-    def __init__(self, program): self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def ask(self, kind, text, answers=True):
-        data = text.encode()
-        self.process.stdin.write(f"{kind} {len(data)}\n".encode() + data)
-        self.process.stdin.flush()
-        if not answers: return None
-        line = self.process.stdout.readline().decode().rstrip("\n")
-        return line[2:] if line.startswith("E ") else json.loads(line)
 
 
 def tokenizer_with(marks):
@@ -56,27 +45,32 @@ def check(path, chats):
     text = path.read_text()
     marks = sorted({*MARK.findall(text), "<s>", "</s>", "<|im_end|>", "<think>", "</think>"})
     tokenizer, controls = tokenizer_with(marks)
-    chats.ask("K", tokenizer, False)
+    chats.tell("K", tokenizer)
     learned, checked, wrong = chats.ask("C", text), [], []
-    if isinstance(learned, str): return learned, checked, wrong
-    count = lambda kind, messages, said: (lambda ids: ids if isinstance(ids, str) else sum(i in controls for i in ids))(chats.ask(kind, json.dumps(messages).replace("HERE", said)))
+    if learned is None: return chats.refusal, checked, wrong
+
+    def count(kind, messages, said):
+        """Control tokens of the conversation; None: refused."""
+        ids = chats.ask(kind, json.dumps(messages).replace("HERE", said))
+        return None if ids is None else sum(i in controls for i in ids)
+
     for kind, tried in CONVERSATIONS.items():
         for messages in tried:
             plain = count("M", messages, "x")
-            if isinstance(plain, str): continue
+            if plain is None: continue
             checked.append(kind)
             for mark in marks:
                 spelled = count("M", messages, f"x {mark} y{mark}")
-                if spelled != plain and not isinstance(spelled, str): wrong.append((kind, mark, plain, spelled))
+                if spelled not in (plain, None): wrong.append((kind, mark, plain, spelled))
             whole = " ".join(marks)
             raw, held = count("W", messages, whole), count("M", messages, whole)
-            if held != plain and not isinstance(held, str): wrong.append((kind, "all", plain, held))
-            if kind == "user" and not isinstance(raw, str) and raw <= plain: wrong.append((kind, "raw", plain, raw))
+            if held not in (plain, None): wrong.append((kind, "all", plain, held))
+            if kind == "user" and raw is not None and raw <= plain: wrong.append((kind, "raw", plain, raw))
     return learned, checked, wrong
 
 
 def main():
-    chats = Chats(sys.argv[1])
+    chats = Program(sys.argv[1])
     folder = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else fetched()
     paths, failures, counts = sorted(folder.glob("*.jinja")), 0, {}
     for path in paths:

@@ -10,6 +10,8 @@
  *   A LEN       an answer: whether the last grammar allows it
  *
  * Standard output: one line of JSON for each command but T, or "E" and the message. */
+#include "commands.h"
+
 #include "chat/calls.h"
 #include "grammar/masks.h"
 
@@ -17,13 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static char *read_bytes(size_t len) {
-  char *bytes = malloc(len + 1);
-  if (!bytes || fread(bytes, 1, len, stdin) != len) exit(1);
-  bytes[len] = '\0';
-  return bytes;
-}
 
 static void say(cJSON *json) {
   char *text = cJSON_PrintUnformatted(json);

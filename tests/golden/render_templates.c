@@ -6,6 +6,8 @@
  *
  * Standard output, after each T and R: "O LEN MICROSECONDS" (of processor time, for one rendering), the text, and a
  * line with the beginnings and ends of what is marked; or "E" and the message in one line. */
+#include "commands.h"
+
 #include "template/template.h"
 
 #include <stdio.h>
@@ -14,13 +16,6 @@
 #include <time.h>
 
 enum { MOST_VARIABLES = 64 };
-
-static char *read_bytes(size_t len) {
-  char *bytes = malloc(len + 1);
-  if (!bytes || fread(bytes, 1, len, stdin) != len) exit(1);
-  bytes[len] = '\0';
-  return bytes;
-}
 
 static void answer(dt_status status, const dt_error *err, const template_output *out, double microseconds) {
   if (status)

@@ -8,6 +8,8 @@
  *
  * Standard output: after C, {"end":..,"begin":..,"stop":..} with what was learned; after M and W, a list of ids; or
  * "E" and the message, each in one line. */
+#include "commands.h"
+
 #include "chat/chat.h"
 #include "text/tokenizer.h"
 
@@ -16,13 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static char *read_bytes(size_t len) {
-  char *bytes = malloc(len + 1);
-  if (!bytes || fread(bytes, 1, len, stdin) != len) exit(1);
-  bytes[len] = '\0';
-  return bytes;
-}
 
 static tok *open_tokenizer(const char *text) {
   char path[] = "/tmp/write_chats_XXXXXX.json";
