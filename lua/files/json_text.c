@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put(json_text *out, const char *bytes, size_t len) {
+void json_bytes(json_text *out, const char *bytes, size_t len) {
   if (out->failed) return;
   if (out->len + len + 1 > out->capacity) {
     size_t capacity = 2 * (out->len + len) + 64;
@@ -25,7 +25,7 @@ static void put(json_text *out, const char *bytes, size_t len) {
   out->bytes[out->len] = 0;
 }
 
-void json_raw(json_text *out, const char *text) { put(out, text, strlen(text)); }
+void json_raw(json_text *out, const char *text) { json_bytes(out, text, strlen(text)); }
 
 void json_float(json_text *out, float x) {
   char text[32];
@@ -39,23 +39,23 @@ void json_string(json_text *out, const char *bytes, size_t len) {
     out->failed = true;
     return;
   }
-  put(out, "\"", 1);
+  json_bytes(out, "\"", 1);
   for (size_t i = 0; i < len; i++) {
     unsigned char c = (unsigned char)text[i];
     if (c == '"' || c == '\\') {
-      put(out, "\\", 1);
-      put(out, text + i, 1);
+      json_bytes(out, "\\", 1);
+      json_bytes(out, text + i, 1);
     } else if (c == '\n') {
-      put(out, "\\n", 2);
+      json_bytes(out, "\\n", 2);
     } else if (c < 0x20 || c == 0x7F || (c == 0xC2 && (unsigned char)text[i + 1] < 0xA0)) {
       char escape[8]; /* C2 80..9F in UTF-8 are the control characters U+0080..U+009F */
       snprintf(escape, sizeof escape, "\\u%04x", c == 0xC2 ? (unsigned char)text[++i] : c);
-      put(out, escape, 6);
+      json_bytes(out, escape, 6);
     } else {
-      put(out, text + i, 1);
+      json_bytes(out, text + i, 1);
     }
   }
-  put(out, "\"", 1);
+  json_bytes(out, "\"", 1);
   free(text);
 }
 

@@ -13,6 +13,7 @@ typedef struct {
 } json_text;
 
 void json_raw(json_text *out, const char *text);
+void json_bytes(json_text *out, const char *bytes, size_t len);  /* as they are, as json_raw writes texts */
 void json_string(json_text *out, const char *bytes, size_t len); /* quoted; invalid UTF-8 as U+FFFD */
 void json_float(json_text *out, float x);                        /* 9 digits; null if x is not finite */
 char *json_finish(json_text *out);                               /* malloc'd, NUL-terminated; NULL when out of memory */

@@ -1,4 +1,4 @@
-/* Writes answers as JSON, whole or as the chunks of a stream, in the form that OpenAI's clients read. */
+/* What the forms of answers (api.h) have in common. */
 #ifndef SERVE_ANSWER_H
 #define SERVE_ANSWER_H
 
@@ -11,6 +11,7 @@ typedef struct {
   const ask *ask;
   char id[40];
   long created;
+  void *state; /* of the API, for a stream: see api.h */
 } answer_head;
 
 /* Log-probabilities of tokens that have not been sent in a chunk yet. */
@@ -38,22 +39,13 @@ typedef struct {
 /* Returns whether a line of a trace of `len` bytes can be added to `waiting` bytes. */
 bool answer_has_room(size_t waiting, size_t len);
 
-/* Write chunks of text `index` as events: its beginning, a piece, a line of its trace, its end. */
-void answer_begins(json_text *out, const answer_head *head, int index);
-void answer_piece(json_text *out, const answer_head *head, int index, part_kind kind, int call, const char *text,
-                  size_t len, answer_logprobs *kept, answer_offset *offset);
-void answer_traced(json_text *out, const answer_head *head, int index, const char *line);
-/* calls: the number of calls in the answer. */
-void answer_ends(json_text *out, const answer_head *head, int index, const dtl_result *r, int calls,
-                 answer_logprobs *kept, answer_offset *offset);
-/* Writes the end of a stream of n texts: the usage, if it was requested, and the last event. */
-void answer_closes(json_text *out, const answer_head *head, const dtl_result *results, int n);
+/* Returns whether an answer ended by itself, not at a limit. */
+bool answer_is_complete(const dtl_result *r);
 
-/* Writes a whole answer with n = prompts * answers results. traces: [n] the lines of each text's trace, separated by
- * commas. */
-void answer_whole(json_text *out, const answer_head *head, const dtl_result *results, const json_text *traces, int n);
-
-void answer_refusal(json_text *out, const refusal *why);
+/* Writes the id of a call, which differs from those of other calls. Some templates take only ids of nine letters and
+ * digits. */
+enum { ANSWER_CALL_ID = 10 };
+void answer_call_id(char id[ANSWER_CALL_ID], const answer_head *head, int index, int call);
 
 /* Writes JSON with a printf format, whose texts must not need escapes. */
 void answer_put(json_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,5 +1,6 @@
 /* Reads requests: see ask.h. The fields are in one table. */
 #include "serve/ask.h"
+#include "serve/api.h"
 #include "serve/body.h"
 #include "serve/conversation.h"
 #include "serve/others.h"
@@ -558,11 +559,39 @@ static bool check_all(reading *r) {
   return done(r, request_check(&a->in, &err), &err);
 }
 
-bool ask_read(const ask_server *server, bool is_chat, const char *body, size_t len, ask *a, refusal *why) {
-  *a = (ask){.is_chat = is_chat, .cached = true, .model = server->models[0]};
+/* Clients know fields by other names than OpenAI's. */
+static void rename_field(const api_form *api, refusal *why) {
+  for (int i = 0; i < api->n_names; i++) {
+    char rest[sizeof why->message];
+    const size_t n = strlen(api->names[i][0]);
+    if (strncmp(why->message, api->names[i][0], n) != 0 || !strchr(":.[", why->message[n])) continue;
+    snprintf(rest, sizeof rest, "%s", why->message + n);
+    snprintf(why->message, sizeof why->message, "%s%.400s", api->names[i][1], rest);
+    return;
+  }
+}
+
+/* Reads a body of another API. */
+static bool read_translated(reading *r, raw_json body) {
+  const api_form *api = r->a->api;
+  unsigned where = api->where;
+  char *text = NULL;
+  if (!body_read(&body, &r->a->given, r->why) || !api->translate(r->server, r->a->given, body, &text, &where, r->why))
+    return false;
+  r->a->is_chat = where == IN_CHAT;
+  r->body = (raw_json){text, strlen(text)};
+  bool fine = body_read(&r->body, &r->a->body, r->why) && read_members(r, r->a->body) && check_all(r);
+  if (!fine) rename_field(api, r->why);
+  free(text);
+  return fine;
+}
+
+bool ask_read(const ask_server *server, const api_form *api, const char *body, size_t len, ask *a, refusal *why) {
+  *a = (ask){.api = api, .is_chat = api->where == IN_CHAT, .cached = true, .model = server->models[0]};
   a->in.request.answers = 1;
   a->in.request.seq = server->defaults.seq;
   reading r = {.server = server, .a = a, .why = why, .body = {body, len}};
+  if (api->translate) return read_translated(&r, r.body);
   return body_read(&r.body, &a->body, why) && read_members(&r, a->body) && check_all(&r);
 }
 
@@ -571,6 +600,7 @@ void ask_free(ask *a) {
   free(a->prompts);
   request_free(&a->in);
   tools_free(&a->tools);
+  cJSON_Delete(a->given);
   cJSON_Delete(a->body);
   dtl_policy_close(a->own);
 }

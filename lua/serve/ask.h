@@ -30,9 +30,12 @@ typedef struct {
   long started;                        /* start time in seconds since 1970 */
 } ask_server;
 
+typedef struct api_form api_form; /* see api.h */
+
 #define ASK_TEXTS 128 /* maximum number of answers to a request, for all its prompts together */
 
 typedef struct {
+  const api_form *api;
   bool is_chat, stream, usage, echo,
       tells;                    /* usage: send it in a last chunk; tells: report the policy and its statistics */
   bool cached;                  /* use the prefix cache and add to it */
@@ -49,13 +52,14 @@ typedef struct {
   const char *model; /* the model's name in the answer */
   request_input in;  /* options of the text: in.request.seq, in.request.answers */
   bool seeded;
-  cJSON *body;     /* owns the texts that `in` points to */
+  cJSON *given;    /* the client's body, */
+  cJSON *body;     /* and in OpenAI's form: it owns the texts that `in` points to */
   dtl_policy *own; /* the policy that the request names; NULL: the server's */
   bool has_source; /* the request contains a policy's text */
 } ask;
 
 /* Reads a body into *out. False: *why says what is wrong. Free *out in both cases. */
-bool ask_read(const ask_server *server, bool is_chat, const char *body, size_t len, ask *out, refusal *why);
+bool ask_read(const ask_server *server, const api_form *api, const char *body, size_t len, ask *out, refusal *why);
 void ask_free(ask *a);
 
 /* Returns the model's name that equals `name`, or its first name. */

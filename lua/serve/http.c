@@ -2,6 +2,7 @@
  * client that leaves during a stream is noticed when the next piece or ping is written; a client that waits for a whole
  * answer is noticed by looking at its connection. */
 #include "serve/http.h"
+#include "serve/api.h"
 #include "serve/page.h"
 
 #include <arpa/inet.h>
@@ -35,6 +36,7 @@ struct server {
 /* A request, until its answer has been sent. */
 typedef struct {
   const server *server;
+  const route *route; /* NULL: there is none */
   char *body;
   size_t len, room;
   bool too_long;
@@ -89,7 +91,7 @@ static enum MHD_Result respond_json(struct MHD_Connection *c, incoming *in, int 
 
 static enum MHD_Result respond_refusal(struct MHD_Connection *c, incoming *in, const refusal *why) {
   json_text out = {0};
-  answer_refusal(&out, why);
+  route_refuse(in->route, why, &out);
   snprintf(in->said, sizeof in->said, ": %.250s", why->message);
   return respond_json(c, in, why->status, "application/json", &out);
 }
@@ -144,13 +146,14 @@ static void note_texts(incoming *in, ticket *t) {
 
 /* A stream that is being sent. */
 typedef struct {
+  struct MHD_Connection *connection;
   ticket *ticket;
   incoming *in; /* lasts while the stream is read */
 } stream;
 
 static ssize_t read_stream(void *user, uint64_t at, char *bytes, size_t size) {
-  static const char ping[] = ": ping\n\n";
   const stream *s = user;
+  const char *ping = ticket_ask(s->ticket)->api->ping;
   (void)at;
   long n = ticket_read(s->ticket, bytes, size, PING_MS);
   if (n < 0) {
@@ -158,9 +161,10 @@ static ssize_t read_stream(void *user, uint64_t at, char *bytes, size_t size) {
     return MHD_CONTENT_READER_END_OF_STREAM;
   }
   if (n > 0) return n;
-  if (size < sizeof ping) return 0;
-  memcpy(bytes, ping, sizeof ping - 1);
-  return sizeof ping - 1;
+  if (!ping && has_left(s->connection)) return MHD_CONTENT_READER_END_WITH_ERROR;
+  if (!ping || size < strlen(ping)) return 0;
+  memcpy(bytes, ping, strlen(ping));
+  return (ssize_t)strlen(ping);
 }
 
 static void leave(void *user) {
@@ -177,9 +181,9 @@ static enum MHD_Result respond_stream(struct MHD_Connection *c, incoming *in, ti
     ticket_leave(t);
     return MHD_NO;
   }
-  *s = (stream){t, in};
+  *s = (stream){c, t, in};
   snprintf(in->said, sizeof in->said, ": the client has left"); /* replaced if the client reads to the end */
-  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream");
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, ticket_ask(t)->api->stream_type);
   MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
   return send_answer(c, in, 200, r); /* the ticket is left after the answer was sent */
 }
@@ -319,7 +323,8 @@ static enum MHD_Result take(void *user, struct MHD_Connection *c, const char *ur
     in->server = user;
     in->begun = dt_clock_ms();
     snprintf(in->asked, sizeof in->asked, "%.20s %.130s", method, url);
-    in->refused = is_refused(user, c, route_find(method, url, &why), &why);
+    in->route = route_find(method, url, &why);
+    in->refused = is_refused(user, c, in->route, &why);
     return MHD_YES;
   }
   if (*n) {

@@ -1,4 +1,5 @@
 /* The routes: one table. See http.h. */
+#include "serve/api.h"
 #include "serve/body.h"
 #include "serve/conversation.h"
 #include "serve/drawing.h"
@@ -92,22 +93,14 @@ void routes_close(routes *r) {
 
 /* ---- texts ------------------------------------------------------------------------------------------------------- */
 
-static bool begin_text(routes *r, bool is_chat, const char *body, size_t len, route_answer *out, refusal *why) {
+static bool begin_text(routes *r, const api_form *api, const char *body, size_t len, route_answer *out, refusal *why) {
   ask a;
-  if (!ask_read(&r->server, is_chat, body, len, &a, why)) {
+  if (!ask_read(&r->server, api, body, len, &a, why)) {
     ask_free(&a);
     return false;
   }
   out->ticket = work_submit(r->work, &a, why);
   return out->ticket != NULL;
-}
-
-static bool run_completion(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
-  return begin_text(r, false, body, len, out, why);
-}
-
-static bool run_chat(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
-  return begin_text(r, true, body, len, out, why);
 }
 
 /* ---- the server -------------------------------------------------------------------------------------------------- */
@@ -268,23 +261,24 @@ static bool run_draw(routes *r, const char *body, size_t len, route_answer *out,
 struct route {
   const char *method, *url; /* url: also valid without /v1; if it ends in a slash, a name follows */
   bool is_public;
-  bool (*run)(routes *r, const char *body, size_t len, route_answer *out, refusal *why);
+  bool (*run)(routes *r, const char *body, size_t len, route_answer *out, refusal *why); /* NULL: it generates texts */
+  const api_form *api;                                                                   /* NULL: OpenAI's */
 };
 
 static const route all[] = {
-    {"GET", "/health", true, run_health},
-    {"GET", "/v1/models", true, run_models},
-    {"GET", "/v1/models/", true, run_model},
-    {"POST", "/v1/completions", false, run_completion},
-    {"POST", "/v1/chat/completions", false, run_chat},
-    {"GET", "/v1/policies", false, run_policies},
-    {"POST", "/v1/policies/check", false, run_check},
-    {"POST", "/v1/traces/draw", false, run_draw},
-    {"GET", "/metrics", false, run_metrics},
-    {"GET", "/props", false, run_props},
-    {"POST", "/tokenize", false, run_tokenize},
-    {"POST", "/detokenize", false, run_detokenize},
-    {"POST", "/apply-template", false, run_template},
+    {"GET", "/health", true, run_health, NULL},
+    {"GET", "/v1/models", true, run_models, NULL},
+    {"GET", "/v1/models/", true, run_model, NULL},
+    {"POST", "/v1/completions", false, NULL, &api_completions},
+    {"POST", "/v1/chat/completions", false, NULL, &api_chats},
+    {"GET", "/v1/policies", false, run_policies, NULL},
+    {"POST", "/v1/policies/check", false, run_check, NULL},
+    {"POST", "/v1/traces/draw", false, run_draw, NULL},
+    {"GET", "/metrics", false, run_metrics, NULL},
+    {"GET", "/props", false, run_props, NULL},
+    {"POST", "/tokenize", false, run_tokenize, NULL},
+    {"POST", "/detokenize", false, run_detokenize, NULL},
+    {"POST", "/apply-template", false, run_template, NULL},
 };
 
 static bool is_url(const char *is, const char *url) {
@@ -307,10 +301,15 @@ const route *route_find(const char *method, const char *url, refusal *why) {
   return NULL;
 }
 
+void route_refuse(const route *r, const refusal *why, json_text *out) {
+  const api_form *api = r && r->api ? r->api : &api_chats;
+  api->refuses(out, why);
+}
+
 bool route_is_public(const route *r) { return r->is_public; }
 
 bool route_run(const route *r, routes *state, const char *body, size_t len, route_answer *out, refusal *why) {
-  if (r->run(state, body, len, out, why)) return true;
+  if (r->run ? r->run(state, body, len, out, why) : begin_text(state, r->api, body, len, out, why)) return true;
   refusal_hide(why, state->server.secrets, ASK_SECRETS);
   return false;
 }

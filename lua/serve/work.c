@@ -1,5 +1,6 @@
 /* The queue and the engine's thread: see work.h. One lock protects all tickets; the engine's passes run without it. */
 #include "serve/work.h"
+#include "serve/api.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -63,6 +64,7 @@ static void free_ticket(ticket *t) {
     dtl_result_free(&t->results[i]);
     free(json_finish(&t->traces[i]));
   }
+  if (t->ask.api->close) t->ask.api->close(&t->head);
   ask_free(&t->ask);
   dtl_memory_close(t->memory);
   pthread_cond_destroy(&t->changed);
@@ -86,24 +88,20 @@ static void fail_ticket(ticket *t, const refusal *why) {
     t->why = *why;
     refusal_hide(&t->why, t->head.server->secrets, ASK_SECRETS);
   }
-  if (!t->fails && t->ask.stream && t->opened) {
-    json_raw(&t->out, "data: ");
-    answer_refusal(&t->out, &t->why);
-    json_raw(&t->out, "\n\n");
-  }
+  if (!t->fails && t->ask.stream && t->opened) { t->ask.api->fails(&t->out, &t->head, &t->why); }
   t->fails = true;
   for (int i = 0; i < t->n; i++) t->texts[i].interrupt = 1; /* the other texts are not needed any more */
 }
 
 static void open_stream(ticket *t) {
-  for (int i = 0; i < t->n && !t->opened; i++) answer_begins(&t->out, &t->head, i);
+  for (int i = 0; i < t->n && !t->opened; i++) t->ask.api->begins(&t->out, &t->head, i);
   t->opened = true;
 }
 
 /* The lock must be held. */
 static void on_part(void *user, part_kind kind, int call, const char *bytes, size_t len) {
   text *x = user;
-  answer_piece(&x->of->out, &x->of->head, x->index, kind, call, bytes, len, &x->kept, &x->offset);
+  x->of->ask.api->piece(&x->of->out, &x->of->head, x->index, kind, call, bytes, len, &x->kept, &x->offset);
 }
 
 static bool on_text(void *user, const char *bytes, size_t len) {
@@ -139,7 +137,7 @@ static void on_trace(void *user, const char *line) {
   if (t->held && answer_has_room(t->ask.stream ? t->out.len - t->taken : t->traced, strlen(line))) {
     if (t->ask.stream) {
       open_stream(t);
-      answer_traced(&t->out, &t->head, x->index, line);
+      t->ask.api->traced(&t->out, &t->head, x->index, line);
       pthread_cond_signal(&t->changed);
     } else {
       if (whole->len) json_raw(whole, ",");
@@ -166,7 +164,7 @@ static void end_text(text *x, const refusal *why) {
   if (!why && !t->fails && t->ask.stream) {
     open_stream(t);
     parts_end(x->parts, on_part, x);
-    answer_ends(&t->out, &t->head, x->index, &t->results[x->index], parts_calls(x->parts), &x->kept, &x->offset);
+    t->ask.api->ends(&t->out, &t->head, x->index, &t->results[x->index], parts_calls(x->parts), &x->kept, &x->offset);
   }
   pthread_cond_signal(&t->changed);
   if (++t->ended < t->n) return;
@@ -174,7 +172,7 @@ static void end_text(text *x, const refusal *why) {
   while (*at != t) at = &(*at)->next;
   *at = t->next;
   w->counts.requests++;
-  if (t->ask.stream && t->opened && !t->fails) answer_closes(&t->out, &t->head, t->results, t->n);
+  if (t->ask.stream && t->opened && !t->fails) t->ask.api->closes(&t->out, &t->head, t->results, t->n);
   if (!t->held) free_ticket(t);
 }
 
@@ -357,6 +355,7 @@ static ticket *make_ticket(work *w, ask *a) {
     if (a->trace && dtl_trace_open_lines(on_trace, &t->texts[i], &t->texts[i].trace, NULL)) whole = false;
     if (a->stream && a->is_chat && !parts_open(t->head.server, &t->ask, &t->texts[i].parts)) whole = false;
   }
+  if (whole && a->stream && a->api->open) whole = a->api->open(&t->head);
   if (!whole) {
     free_ticket(t);
     return NULL;
@@ -386,8 +385,7 @@ ticket *work_submit(work *w, ask *a, refusal *why) {
   for (; *last; last = &(*last)->next) waiting += (*last)->begun < (*last)->n;
   bool full = waiting >= w->how.queue, stops = w->stopping;
   if (!full && !stops) {
-    snprintf(t->head.id, sizeof t->head.id, "%s-%lx-%lu", t->ask.is_chat ? "chatcmpl" : "cmpl", w->how.server->started,
-             ++w->numbers);
+    snprintf(t->head.id, sizeof t->head.id, "%s%lx-%lu", t->ask.api->id, w->how.server->started, ++w->numbers);
     *last = t;
     pthread_cond_broadcast(&w->asked);
   }
@@ -446,7 +444,7 @@ bool ticket_say(ticket *t, char *out, size_t size) {
   return fine;
 }
 
-void ticket_answer(ticket *t, json_text *out) { answer_whole(out, &t->head, t->results, t->traces, t->n); }
+void ticket_answer(ticket *t, json_text *out) { t->ask.api->whole(out, &t->head, t->results, t->traces, t->n); }
 
 void ticket_leave(ticket *t) {
   work *w = t->work;
