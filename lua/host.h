@@ -268,12 +268,13 @@ typedef struct {
   double target[DTL_COST_CONTEXTS][DTL_COST_ROWS];           /* strictly increasing in rows */
   double draft[DT_DRAFTS][DTL_COST_CONTEXTS][DTL_COST_ROWS]; /* a pass right after one of the same draft */
   double first[DT_DRAFTS][DTL_COST_CONTEXTS]; /* a draft's first pass of an iteration, one row, cold caches */
-  double target_sample, draft_sample;         /* added for each row of all sequences: sampling, and coupled drafting */
-  double experts[DTL_COST_ROWS];              /* by rows; zeros: the target has no experts, or they were not counted */
-  double expert[DTL_COST_ROWS];               /* by rows: ms of one additional expert */
-  double cache_miss[DTL_COST_MISSES];         /* ms of reading 32 KiB that were last read 0, 1 and more target passes
-                                               * ago, ascending. lua/dt/policy/pass_costs.lua estimates policy overhead
-                                               * as a multiple of it */
+  double read[DT_DRAFTS]; /* a draft processes a token of a text without guessing after it; 0: not measured */
+  double target_sample, draft_sample; /* added for each row of all sequences: sampling, and coupled drafting */
+  double experts[DTL_COST_ROWS];      /* by rows; zeros: the target has no experts, or they were not counted */
+  double expert[DTL_COST_ROWS];       /* by rows: ms of one additional expert */
+  double cache_miss[DTL_COST_MISSES]; /* ms of reading 32 KiB that were last read 0, 1 and more target passes
+                                       * ago, ascending. lua/dt/policy/pass_costs.lua estimates policy overhead
+                                       * as a multiple of it */
 } dtl_costs;
 
 typedef struct {

@@ -45,13 +45,18 @@ local function print_table(t)
   end
 end
 
--- Prints the other costs of the table: each draft's first pass of an iteration, cache misses, and sampling.
+-- Prints the other costs of the table: each draft's first pass of an iteration and the texts that it reads, cache
+-- misses, and sampling.
 local function print_rest(t)
   for _, list in ipairs { "first", "first2" } do
     local first = {}
     for k, ms in ipairs(t[list] or {}) do first[k] = ("%.4f@%d"):format(ms, t.contexts[k]) end
     local whose = list == "first" and "first draft pass" or "first pass of the second draft"
     if #first > 0 then print(("%s of an iteration: %s"):format(whose, table.concat(first, ", "))) end
+  end
+  for _, name in ipairs { "read", "read2" } do
+    local whose = name == "read" and "the draft" or "the second draft"
+    if t[name] then print(("a token of a text that %s reads without guessing: %.4f"):format(whose, t[name])) end
   end
   print(("cache misses (reading 32 KiB): at once again %.4f, after a pass %.4f, after several passes %.4f"):format(
     t.cache_miss[1], t.cache_miss[2], t.cache_miss[3]))

@@ -3,6 +3,7 @@
  *   costs:target(rows, context[, batch[, experts]])   a target pass over `rows` rows of each of `batch` sequences
  *   costs:draft(rows, context[, batch[, model]])      a pass of a draft model that is not its first of an iteration
  *   costs:first(context[, batch[, model]])            a draft model's first pass of an iteration, over the roots
+ *   costs:read(n[, model])        a draft model processes n tokens of a text, without guessing after them
  *   costs:cache_miss(passes)      a read of memory that was last read that many target passes ago
  *   costs:models()                the number of draft models whose costs are known
  *   costs:sequences()             the number of sequences that run at once: the default of batch
@@ -108,6 +109,14 @@ static int costs_first_pass(lua_State *L) {
   return 1;
 }
 
+static int costs_reading(lua_State *L) {
+  static const char who[] = "costs:read";
+  int draft;
+  const dtl_costs *costs = with_draft(L, 3, who, &draft);
+  lua_pushnumber(L, costs_read_text(costs, draft, argument(L, 2, who, "n", 1)));
+  return 1;
+}
+
 static int costs_of_cache_miss(lua_State *L) {
   const dtl_costs *costs = check_costs(L, 1);
   lua_pushnumber(L, costs_cache_miss(costs, argument(L, 2, "costs:cache_miss", "passes", 0)));
@@ -176,11 +185,17 @@ static int costs_keep(lua_State *L) {
 }
 
 static costs_object *push(lua_State *L) {
-  static const luaL_Reg methods[] = {{"target", costs_of_target},  {"draft", costs_of_draft},
-                                     {"first", costs_first_pass},  {"cache_miss", costs_of_cache_miss},
-                                     {"models", costs_models},     {"sequences", costs_sequences},
-                                     {"revision", costs_revision}, {"recall", costs_recall},
-                                     {"keep", costs_keep},         {NULL, NULL}};
+  static const luaL_Reg methods[] = {{"target", costs_of_target},
+                                     {"draft", costs_of_draft},
+                                     {"first", costs_first_pass},
+                                     {"cache_miss", costs_of_cache_miss},
+                                     {"models", costs_models},
+                                     {"sequences", costs_sequences},
+                                     {"revision", costs_revision},
+                                     {"recall", costs_recall},
+                                     {"keep", costs_keep},
+                                     {"read", costs_reading},
+                                     {NULL, NULL}};
   costs_object *object = lua_newuserdatauv(L, sizeof *object, 0);
   *object = (costs_object){0};
   if (luaL_newmetatable(L, COSTS_TYPE)) {

@@ -97,6 +97,14 @@ static void learn_draft(dtl_run *const *runs, int n, draft_count before, draft_c
   if (begun || rows <= RIDING * n) learn_pass(c, learned_kind_of(draft, !begun), (int)rows, context_of(runs, n), 0, ms);
 }
 
+/* Learns the time in which the draft has processed the prompt of one sequence, of which `unread` tokens were left. */
+static void learn_prompt(const dtl_run *run, int unread, double ms) {
+  dt_stats stats;
+  dt_seq_stats(run->session, run->seq, &stats);
+  if (run->course && ms > 0)
+    learn_read(run->course, run->refs->draft, unread < stats.prompt_tokens ? unread : stats.prompt_tokens, ms);
+}
+
 /* Learns the cost of a verify pass. A pass over the roots alone counts as plain decoding only if no draft pass came
  * before it in the iteration. */
 static void learn_verify(dtl_run *const *runs, int n, double ms) {
@@ -147,6 +155,7 @@ static void clock_verify(dtl_run *const *runs, int n) {
 double run_draft(dtl_run *const *runs, int n) {
   int n_refs;
   draft_count before = count_drafts(runs, n);
+  const int unread = dt_seq_unread(runs[0]->session, runs[0]->seq, runs[0]->refs->draft);
   dt_node_ref *refs = join_refs(runs, n, &n_refs);
   dt_error failure;
   failure.status = DT_ESTATE; /* without memory for the list, each run gets its own pass, too */
@@ -163,6 +172,7 @@ double run_draft(dtl_run *const *runs, int n) {
   double step_ms = ms - (after.prompt_ms - before.prompt_ms); /* a sequence's first step also runs its prompt */
   if (!failure.status) {
     learn_draft(runs, n, before, after, step_ms);
+    if (n == 1) learn_prompt(runs[0], unread, after.prompt_ms - before.prompt_ms);
     clock_draft(runs, n);
   }
   for (int i = 0; i < n; i++) {

@@ -116,12 +116,31 @@ dt_status bench_start(const bench *b, int context, const dt_sampling *sampling, 
   return status;
 }
 
-dt_status bench_start_varied(const bench *b, int most, dt_error *err) {
+/* Starts a sequence after n different tokens. */
+static dt_status start_varied(const bench *b, int seq, int n, dt_error *err) {
   const dt_seq_options options = {.max_tokens = -1, .ignore_eos = true};
-  int32_t tokens[BENCH_VARIED];
+  int32_t tokens[BENCH_READ];
+  for (int i = 0; i < n; i++) tokens[i] = (i * 7919 + 1) % b->vocab;
+  return dt_seq_start(b->session, seq, tokens, n, &options, err);
+}
+
+dt_status bench_start_varied(const bench *b, int most, dt_error *err) {
   dt_status status = DT_OK;
-  for (int i = 0; i < BENCH_VARIED; i++) tokens[i] = (i * 7919 + 1) % b->vocab;
   for (int seq = 0; seq < b->batch && !status; seq++)
-    status = dt_seq_start(b->session, seq, tokens, most < BENCH_VARIED ? most : BENCH_VARIED, &options, err);
+    status = start_varied(b, seq, most < BENCH_VARIED ? most : BENCH_VARIED, err);
+  return status;
+}
+
+dt_status bench_read(const bench *b, int most, int draft, double *ms, dt_error *err) {
+  dt_stats before, after;
+  const dt_node_ref root = {.draft = draft};
+  *ms = 0;
+  dt_status status = start_varied(b, 0, most < BENCH_READ ? most : BENCH_READ, err);
+  if (status) return status;
+  int n = dt_seq_unread(b->session, 0, draft);
+  dt_seq_stats(b->session, 0, &before);
+  status = dt_draft_step(b->session, &root, 1, err);
+  dt_seq_stats(b->session, 0, &after);
+  if (!status && n > 0) *ms = (after.prompt_ms - before.prompt_ms) / n;
   return status;
 }

@@ -6,6 +6,7 @@
 #include "files/fail.h"
 
 #define BENCH_VARIED 32 /* maximum number of tokens that bench_start_varied starts after */
+#define BENCH_READ 128  /* maximum number of tokens of bench_read */
 #define BENCH_PLAIN 0   /* instead of a number of rows: the pass of plain decoding */
 
 typedef struct {
@@ -39,5 +40,9 @@ dt_status bench_start_varied(const bench *b, int most, dt_error *err);
 /* Runs and times one iteration: for each draft a step over the roots and a step over n nodes of each tree, and then a
  * target pass over n rows of each tree. With BENCH_PLAIN: a target pass over the roots alone. */
 dt_status bench_sample(bench *b, int n, dt_error *err);
+
+/* Times how a draft processes a text of up to BENCH_READ tokens, in ms for each token; 0: it has nothing to process.
+ * The target processes the text before, which takes much longer. Only sequence 0 is used. */
+dt_status bench_read(const bench *b, int most, int draft, double *ms, dt_error *err);
 
 #endif

@@ -24,15 +24,17 @@
 #define WRONG_CACHE_MISS "cache_miss needs three times, not decreasing, from 0 to 1e9 ms"
 #define FIRST_TIMES "one time for each context, not below the draft's time for one row, at most 1e9 ms"
 
+#define READ_TIME "a time from 0 to 1e9 ms"
+
 #define TELLS 0.1     /* a difference of experts must be above this part of their usual number to say what one costs */
 #define MOST_ROWS 512 /* rows of all sequences together */
 
 /* The names of each draft's lists, and the messages if they are invalid. */
 static const struct {
-  const char *name, *first, *wrong, *wrong_first;
+  const char *name, *first, *read, *wrong, *wrong_first, *wrong_read;
 } DRAFTS[DT_DRAFTS] = {
-    {"draft", "first", "draft needs " TIMES, "first needs " FIRST_TIMES},
-    {"draft2", "first2", "draft2 needs " TIMES, "first2 needs " FIRST_TIMES},
+    {"draft", "first", "read", "draft needs " TIMES, "first needs " FIRST_TIMES, "read is not " READ_TIME},
+    {"draft2", "first2", "read2", "draft2 needs " TIMES, "first2 needs " FIRST_TIMES, "read2 is not " READ_TIME},
 };
 
 static const int ROWS[COSTS_ROWS] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 128, 257};
@@ -100,6 +102,10 @@ double costs_first(const dtl_costs *c, int draft, int sequences, int context) {
   contexts_about(c, &context, &k, &l);
   double more = first[k] - ms[k][0], then = first[l] - ms[l][0];
   return later + (k == l ? more : between(c->context[k], more, c->context[l], then, context));
+}
+
+double costs_read_text(const dtl_costs *c, int draft, int n) {
+  return c->read[draft] > 0 ? n * c->read[draft] : costs_pass(c, c->draft[draft], (double)n / c->batch, n);
 }
 
 const double COSTS_CACHE_MISS[DTL_COST_MISSES] = {0.00075, 0.0035, 0.018};
@@ -189,6 +195,7 @@ const char *costs_wrong(const dtl_costs *c) {
     if (!are_times(c, c->draft[d])) return DRAFTS[d].wrong;
     for (int k = 0; k < c->n_contexts; k++)
       if (!is_time(c->first[d][k], c->draft[d][k][0])) return DRAFTS[d].wrong_first;
+    if (!is_time(c->read[d], 0)) return DRAFTS[d].wrong_read;
   }
   if (!is_time(c->target_sample, 0)) return "target_sample is not a time from 0 to 1e9 ms";
   if (!is_time(c->draft_sample, 0)) return "draft_sample is not a time from 0 to 1e9 ms";
@@ -216,6 +223,7 @@ char *costs_json(const dtl_costs *c, const char *key) {
   for (int d = 0; d < c->drafts; d++) {
     add_times(root, DRAFTS[d].name, c, c->draft[d]);
     cJSON_AddItemToObject(root, DRAFTS[d].first, cJSON_CreateDoubleArray(c->first[d], c->n_contexts));
+    if (c->read[d] > 0) cJSON_AddNumberToObject(root, DRAFTS[d].read, c->read[d]);
   }
   if (c->drafts) cJSON_AddNumberToObject(root, "draft_sample", c->draft_sample);
   cJSON_AddNumberToObject(root, "target_sample", c->target_sample);
@@ -256,6 +264,10 @@ static bool take_times(const cJSON *lists, const dtl_costs *c, costs_of ms) {
   return true;
 }
 
+static double number_or(const cJSON *item, double none) {
+  return !item ? none : cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
 /* Reads the lists of the drafts that the table has. If there is none for first passes, the times of later passes are
  * used. */
 static const char *take_drafts(const cJSON *root, dtl_costs *c) {
@@ -264,6 +276,7 @@ static const char *take_drafts(const cJSON *root, dtl_costs *c) {
     if (!take_times(cJSON_GetObjectItemCaseSensitive(root, DRAFTS[d].name), c, c->draft[d])) return DRAFTS[d].wrong;
     for (int i = 0; i < c->n_contexts; i++) c->first[d][i] = c->draft[d][i][0];
     if (first && !take_list(first, c->n_contexts, c->first[d])) return DRAFTS[d].wrong_first;
+    c->read[d] = number_or(cJSON_GetObjectItemCaseSensitive(root, DRAFTS[d].read), 0);
   }
   return NULL;
 }
@@ -284,10 +297,6 @@ static const char *take_cache_misses(const cJSON *root, dtl_costs *c) {
   const cJSON *cache_miss = cJSON_GetObjectItemCaseSensitive(root, "cache_miss");
   memcpy(c->cache_miss, COSTS_CACHE_MISS, sizeof c->cache_miss);
   return !cache_miss || take_list(cache_miss, DTL_COST_MISSES, c->cache_miss) ? NULL : WRONG_CACHE_MISS;
-}
-
-static double number_or(const cJSON *item, double none) {
-  return !item ? none : cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 
 static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) {

@@ -19,6 +19,7 @@
 #define LONG_MS 60.0     /* it is left out if a pass may take this long */
 #define LOOK_CONTEXT 512 /* context of its session, tokens */
 #define LOOK_ROUNDS 8
+#define READ_MS 3.0         /* a text is read if a pass takes less than this */
 #define CACHED_MS 10.0      /* a longer pass hardly depends on what the caches contain */
 #define MUCH 512            /* passes that justify writing the file before the end */
 #define REVISIONS (1 << 20) /* more than any course has: courses of other numbers of sequences use other ranges */
@@ -108,6 +109,14 @@ static void sample_sizes(const dtl_learned *learned, course *c, bench *b, int co
     }
 }
 
+/* Times how drafts process a text, if the target processes it in a short time. */
+static void sample_reading(const dtl_learned *learned, course *c, const bench *b, int most) {
+  for (int d = 0; d < b->drafts && b->target_ms < READ_MS && !interrupted(learned); d++) {
+    double ms;
+    if (!bench_read(b, most, d, &ms, NULL)) learned_read(&c->l, d, BENCH_READ, BENCH_READ * ms);
+  }
+}
+
 /* Measures a few passes, if they are short. A failure is not reported here, since the run will fail in the same way. */
 static void look_first(const dtl_learned *learned, course *c) {
   dt_pair_info info;
@@ -119,6 +128,7 @@ static void look_first(const dtl_learned *learned, course *c) {
   int longest = bench_longest(&b, room, 16), context = longest < COSTS_STEP ? longest : COSTS_STEP;
   if (context >= 1 && !bench_start(&b, context, c->sampled ? &sampled : NULL, NULL))
     sample_sizes(learned, c, &b, context);
+  if (longest >= BENCH_READ) sample_reading(learned, c, &b, longest);
   bench_close(&b);
 }
 
@@ -214,6 +224,8 @@ void learn_pass(course *c, learned_kind kind, int rows, int context, int experts
   c->seen[kind] = true;
   if (!cold) learned_pass(&c->l, kind, (double)rows / c->batch, context, experts, ms);
 }
+
+void learn_read(course *c, int draft, int n, double ms) { learned_read(&c->l, draft, n, ms); }
 
 /* Reads are timed rarely, since each takes as long as a policy does: after CACHE_MISS_PAUSE passes and the pass after
  * that, then after twice that number, and so on. */

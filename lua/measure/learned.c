@@ -122,6 +122,8 @@ void learned_table(lessons *l, const dtl_costs *t, bool sampled, bool coupled) {
   }
   for (int i = 0; i < DTL_COST_MISSES; i++)
     for (int times = 0; times < TRUSTED; times++) learned_cache_miss(l, i, t->cache_miss[i]);
+  for (int d = 0; d < t->drafts; d++)
+    for (int times = 0; times < TRUSTED; times++) learned_read(l, d, COSTS_STEP, COSTS_STEP * t->read[d]);
 }
 
 /* ---- from times to costs ----------------------------------------------------------------------------------------- */
@@ -176,7 +178,7 @@ static bool have_moved(const dtl_costs *c, const costs_of a, const costs_of b) {
 static bool has_moved(const dtl_costs *a, const dtl_costs *b) {
   for (int i = 0; i < a->n_rows; i++)
     if (moved(a->experts[i], b->experts[i]) || moved(a->expert[i], b->expert[i])) return true;
-  if (learned_cache_miss_moved(a->cache_miss, b->cache_miss)) return true;
+  if (learned_cache_miss_moved(a->cache_miss, b->cache_miss) || learned_read_moved(a->read, b->read)) return true;
   for (int d = 0; d < a->drafts; d++) {
     if (have_moved(a, a->draft[d], b->draft[d])) return true;
     for (int k = 0; k < a->n_contexts; k++)
@@ -192,6 +194,7 @@ bool learned_look(lessons *l) {
   correct(l, LEARNED_TARGET, l->estimated.target, now.target);
   learned_count_costs(l, &now);
   learned_cache_miss_costs(l, now.cache_miss);
+  learned_read_costs(l, now.read);
   for (int d = 0; d < now.drafts; d++) {
     correct(l, learned_kind_of(d, false), l->estimated.draft[d], now.draft[d]);
     correct_first(l, d, &now);
@@ -231,6 +234,7 @@ char *learned_json(lessons *l, const char *key) {
   }
   learned_count_json(l, root);
   learned_cache_miss_json(l, root);
+  learned_read_json(l, root);
   char *text = errno == ENOMEM ? NULL : cJSON_PrintUnformatted(root);
   cJSON_Delete(root);
   return text;
@@ -268,6 +272,7 @@ static const char *take_all(lessons *l, const cJSON *root, const char *key) {
     cJSON_ArrayForEach(entry, list) if (!take_entry(l, (learned_kind)kind, entry)) return wrong[kind];
   }
   if (!learned_cache_miss_parse(l, root)) return "cache_miss is not a list of three [ms, times]";
+  if (!learned_read_parse(l, root)) return "read is not a list of [ms, times] for each draft";
   return learned_count_parse(l, root)
              ? NULL
              : "experts is not a list of [rows, mean, passes], or expert is not a list of two sums";

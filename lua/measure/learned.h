@@ -55,6 +55,7 @@ typedef struct {
 
 typedef struct {
   learned_place cache_miss[DTL_COST_MISSES]; /* times of the costs' cache_miss */
+  learned_place read[DT_DRAFTS];             /* logarithms of the ms of the costs' read */
   dtl_costs estimated;
   double log_rows[COSTS_ROWS]; /* logarithms of estimated.rows */
   dtl_costs shown;             /* the learned costs, which change only when `revision` does */
@@ -91,6 +92,9 @@ void learned_pass(lessons *l, learned_kind kind, double rows, int context, int e
 /* Learns from a timed read of memory that was last read `passes` target passes ago: 0, 1, or more. */
 void learned_cache_miss(lessons *l, int passes, double ms);
 
+/* Learns from the time in which a draft has processed n tokens of a text without guessing. Short texts are ignored. */
+void learned_read(lessons *l, int draft, int n, double ms);
+
 /* Learns from a measured table as from passes. `sampled`, `coupled`: adds the time of sampling and of coupled drafting.
  */
 void learned_table(lessons *l, const dtl_costs *table, bool sampled, bool coupled);
@@ -113,6 +117,8 @@ bool learned_count_parse(lessons *l, const struct cJSON *root);
  * committed tokens. */
 void place_add(learned_place *place, double ratio);
 double place_counted(learned_place *place);
+struct cJSON *place_entry(double ms, int times);                          /* [ms, times] */
+bool place_entry_read(const struct cJSON *entry, double *ms, int *times); /* false: it is something else */
 double learned_estimate(const dtl_costs *c, learned_kind kind, double rows, int context);
 
 /* learned_doubt.c. Drops times that a new pass shows to have been disturbed. The pass had row count index i and added
@@ -134,6 +140,12 @@ void learned_cache_miss_costs(lessons *l, double *cache_miss);
 bool learned_cache_miss_moved(const double *a, const double *b);
 void learned_cache_miss_json(lessons *l, struct cJSON *root);
 bool learned_cache_miss_parse(lessons *l, const struct cJSON *root);
+
+/* learned_read.c: the same for `read`. */
+void learned_read_costs(lessons *l, double *read);
+bool learned_read_moved(const double *a, const double *b);
+void learned_read_json(lessons *l, struct cJSON *root);
+bool learned_read_parse(lessons *l, const struct cJSON *root);
 
 /* The learned costs as a JSON object of schema dtrun.learned/2 with this key, which has only the percentile of each
  * place. malloc'd; NULL: out of memory. */

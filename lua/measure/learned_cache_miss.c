@@ -31,21 +31,17 @@ bool learned_cache_miss_moved(const double *a, const double *b) {
   return false;
 }
 
-/* Each entry is [ms, number of times]. */
 void learned_cache_miss_json(lessons *l, cJSON *root) {
   cJSON *list = cJSON_AddArrayToObject(root, "cache_miss");
-  for (int i = 0; i < DTL_COST_MISSES; i++) {
-    const double entry[] = {counted(&l->cache_miss[i], i), l->cache_miss[i].n};
-    cJSON_AddItemToArray(list, cJSON_CreateDoubleArray(entry, 2));
-  }
+  for (int i = 0; i < DTL_COST_MISSES; i++)
+    cJSON_AddItemToArray(list, place_entry(counted(&l->cache_miss[i], i), l->cache_miss[i].n));
 }
 
 static bool take_cache_miss(lessons *l, int i, const cJSON *entry) {
-  const cJSON *ms = cJSON_GetArrayItem(entry, 0), *times = cJSON_GetArrayItem(entry, 1);
-  if (cJSON_GetArraySize(entry) != 2 || !cJSON_IsNumber(ms) || !cJSON_IsNumber(times)) return false;
-  double t = ms->valuedouble, n = times->valuedouble;
-  if (!(t >= LEAST_MS && t <= FILED_MS) || !(n >= 0 && n <= LEARNED_KEPT)) return false;
-  for (int k = 0; k < n && k < MOST_FILED; k++) learned_cache_miss(l, i, t);
+  double ms;
+  int times;
+  if (!place_entry_read(entry, &ms, &times) || !(ms >= LEAST_MS && ms <= FILED_MS)) return false;
+  for (int k = 0; k < times && k < MOST_FILED; k++) learned_cache_miss(l, i, ms);
   return true;
 }
 

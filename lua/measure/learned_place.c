@@ -2,6 +2,8 @@
 #include "measure/learned.h"
 #include "measure/median.h"
 
+#include <cJSON.h>
+
 #define QUANTILE 0.35
 
 void place_add(learned_place *p, double ratio) {
@@ -19,6 +21,18 @@ double place_counted(learned_place *p) {
   p->counts = (float)sorted[(int)(QUANTILE * (p->n - 1) + 0.5)];
   p->stale = false;
   return (double)p->counts;
+}
+
+cJSON *place_entry(double ms, int times) {
+  const double entry[] = {ms, times};
+  return cJSON_CreateDoubleArray(entry, 2);
+}
+
+bool place_entry_read(const cJSON *entry, double *ms, int *times) {
+  const cJSON *first = cJSON_GetArrayItem(entry, 0), *second = cJSON_GetArrayItem(entry, 1);
+  if (cJSON_GetArraySize(entry) != 2 || !cJSON_IsNumber(first) || !cJSON_IsNumber(second)) return false;
+  *ms = first->valuedouble, *times = second->valueint;
+  return second->valuedouble >= 0 && second->valuedouble <= LEARNED_KEPT;
 }
 
 double learned_estimate(const dtl_costs *c, learned_kind kind, double rows, int context) {

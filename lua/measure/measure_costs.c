@@ -35,6 +35,7 @@
 #define TURN_MS 3.0
 
 #define SAMPLING_ROWS 8 /* rows of passes with and without sampling */
+#define READINGS 3      /* texts that a draft processes */
 #define EXPERTS_ROWS 16 /* maximum rows of passes that read few experts */
 
 static void note(const dtl_cost_measuring *how, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -134,6 +135,20 @@ static dt_status measure_sampling(bench *b, const dtl_cost_measuring *how, dtl_c
   return DT_OK;
 }
 
+/* Measures how long drafts take to process a text. */
+static dt_status measure_reading(const bench *b, const dtl_cost_measuring *how, dtl_costs *c, dt_error *err) {
+  double ms[READINGS];
+  for (int d = 0; d < c->drafts; d++) {
+    for (int i = 0; i < READINGS; i++) {
+      if (how->interrupt && *how->interrupt) return dtl_fail(err, DT_EDEVICE, "interrupted");
+      dt_status status = bench_read(b, c->context[0], d, &ms[i], err);
+      if (status) return status;
+    }
+    c->read[d] = dtl_median(ms, READINGS);
+  }
+  return DT_OK;
+}
+
 /* Measures passes whose rows select few experts and passes whose rows select many, for the sizes with several rows
  * whose chains fit. */
 static dt_status measure_few_and_many(bench *b, const dtl_cost_measuring *how, const dtl_costs *c,
@@ -193,6 +208,7 @@ static dt_status measure(bench *b, const dtl_cost_measuring *how, dtl_costs *c, 
   cache_miss_times misses = {.n = 0};
   cache_miss_begin(&misses.lines);
   dt_status status = measure_sampling(b, how, c, err); /* first, since progress is reported for the rest */
+  if (!status) status = measure_reading(b, how, c, err);
   if (!status && b->experts) status = measure_few_and_many(b, how, c, few_and_many, err);
   int left = c->n_contexts * points(c), all = 0, disturbed = 0;
   while (left > 0 && !status) {

@@ -220,6 +220,15 @@ function TestCosts.test_without_a_draft_model_there_are_no_costs_of_drafting()
                        "costs:draft: there is no draft model")
 end
 
+function TestCosts.test_a_draft_model_reads_a_text_in_a_time_of_its_own()
+  lu.assertStrContains(in_policy(fake(), "self.costs:read(9) - self.costs:draft(9, 9)"), "<0.0>") -- not measured
+  local costs = { read = 0.25 }
+  for name, value in pairs(TABLE) do costs[name] = value end
+  lu.assertStrContains(in_policy(fake { costs = costs }, "self.costs:read(100)"), "<25.0>")
+  costs.read = -1.0
+  lu.assertErrorMsgContains("costs: read is not a time from 0 to 1e9 ms", fake, { costs = costs })
+end
+
 function TestCosts.test_a_cache_miss_takes_longer_the_more_target_passes_are_between()
   local costs = { cache_miss = { 0.25, 0.5, 2.0 } }
   for name, value in pairs(TABLE) do costs[name] = value end
@@ -246,6 +255,9 @@ function TestCosts.test_bad_arguments_name_function_and_argument()
     ["self.costs:draft(1)"] = "costs:draft: context must be an integer of at least 0",
     ["self.costs:draft(1, 1, 0)"] = "costs:draft: batch must be an integer of at least 1",
     ["self.costs.target({}, 1, 1)"] = "costs expected, got table",
+    ["self.costs:read()"] = "costs:read: n must be an integer of at least 1",
+    ["self.costs:read(1, 3)"] = "costs:read: model = 3 is out of range: 1 to 2",
+    ["self.costs.read({}, 1)"] = "costs expected, got table",
     ["self.costs:cache_miss()"] = "costs:cache_miss: passes must be an integer of at least 0",
     ["self.costs:cache_miss(-1)"] = "costs:cache_miss: passes must be an integer of at least 0",
     ["self.costs.cache_miss({}, 1)"] = "costs expected, got table",

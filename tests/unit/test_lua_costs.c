@@ -259,9 +259,11 @@ static void what_is_kept_is_served_to_its_key_alone(void **state) {
   assert_memory_equal(back.cache_miss, c.cache_miss, sizeof c.cache_miss);
   c.drafts = 2, memcpy(c.draft[1], c.draft[0], sizeof c.draft[0]), memcpy(c.first[1], c.first[0], sizeof c.first[0]);
   c.draft[1][1][0] /= 3;
+  c.read[0] = 1.0 / 3, c.read[1] = 0.125;
   assert_null(costs_store(&place, &c));
   assert_null(costs_load(&place, &back));
   assert_true(back.drafts == 2 && back.draft[1][1][0] == c.draft[1][1][0] && back.first[1][1] == c.first[1][1]);
+  assert_memory_equal(back.read, c.read, sizeof c.read);
   assert_memory_equal(back.expert, c.expert, sizeof expert);
   place.key = "another machine";
   assert_string_equal(costs_load(&place, &back), "it was measured by an older version, or on another machine or model");
@@ -384,6 +386,7 @@ static void measuring_gives_a_time_for_every_size_and_tells_how_far_it_is(void *
     for (int d = 0; d < 2; d++) assert_true(c.draft[d][0][i] > (i ? c.draft[d][0][i - 1] : 0));
   }
   for (int d = 0; d < 2; d++) assert_true(c.first[d][0] >= c.draft[d][0][0]);
+  for (int d = 0; d < 2; d++) assert_true(c.read[d] > 0 && c.read[d] < 10 * c.draft[d][0][0]);
   assert_true(c.target_sample >= 0 && c.draft_sample >= 0);
   assert_true(c.experts[0] == 0 && c.expert[0] == 0);
   assert_true(c.cache_miss[0] > 0 && c.cache_miss[1] >= c.cache_miss[0] && c.cache_miss[2] >= c.cache_miss[1] &&

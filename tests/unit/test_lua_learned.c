@@ -261,6 +261,7 @@ static void a_file_that_is_none_is_left_aside_whole(void **state) {
 #define REST_OF "\"draft\":[],\"first\":[],"
 #define EXPERTS "experts is not a list of [rows, mean, passes], or expert is not a list of two sums"
 #define MISSES "cache_miss is not a list of three [ms, times]"
+#define READ "read is not a list of [ms, times] for each draft"
 #define TARGET "target is not a list of [rows, context, ms, times]"
   static const char *const cases[][2] = {
       {"", "it is not a JSON object"},
@@ -296,6 +297,11 @@ static void a_file_that_is_none_is_left_aside_whole(void **state) {
       {HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1,1],[1,1],[1001,1]]}", MISSES},
       {HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1,1],[1,1],[0,1]]}", MISSES},
       {HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1,1],[1,1],[1,\"1\"]]}", MISSES},
+      {HEAD "\"target\":[]," REST_OF "\"read\":[]}", READ},
+      {HEAD "\"target\":[]," REST_OF "\"read\":[[1,33]]}", READ},
+      {HEAD "\"target\":[]," REST_OF "\"read\":[[0,1]]}", READ},
+      {HEAD "\"target\":[]," REST_OF "\"read\":[[1000001,1]]}", READ},
+      {HEAD "\"target\":[]," REST_OF "\"read\":[[1,1],[1,1]]}", READ},
       {HEAD "\"target\":[],\"draft\":[]}", "first is not a list of [rows, context, ms, times]"},
   };
   lessons *l = begun();
@@ -310,11 +316,37 @@ static void a_file_that_is_none_is_left_aside_whole(void **state) {
   assert_null(learned_parse(l, HEAD "\"target\":[]," REST_OF "\"cache_miss\":[[1e-6,0],[0.25,32],[1e3,1]]}", "k"));
   assert_true(l->cache_miss[0].n == 0 && l->cache_miss[1].n == 8 &&
               l->cache_miss[2].n == 0); /* the last one was interrupted */
+  assert_null(learned_parse(l, HEAD "\"target\":[]," REST_OF "\"read\":[[0,0]]}", "k"));
+  assert_int_equal(l->read[0].n, 0);
+  assert_null(learned_parse(l, HEAD "\"target\":[]," REST_OF "\"read\":[[0.5,32]]}", "k"));
+  assert_int_equal(l->read[0].n, 8);
   assert_null(learned_parse(
       l, HEAD "\"target\":[]," REST_OF "\"experts\":[[1,1,32],[8,1e9,1],[9,8,1]],\"expert\":[-1e9,1]}", "k"));
   assert_true(l->count[0].mean == 1 && l->count[0].n == 8 && l->count[7].mean == 1e9 &&
               l->more == 1); /* 9 rows is not a size of the table */
   free(l);
+}
+
+static void prompts_that_a_draft_reads_teach(void **state) {
+  (void)state;
+  lessons *l = begun();
+  learned_read(l, 0, 31, 1e3);  /* too short */
+  learned_read(l, 1, 100, 1e3); /* no such draft */
+  assert_false(learned_look(l));
+  assert_true(l->shown.read[0] == 0);
+  for (int i = 0; i < 9; i++) learned_read(l, 0, 100, i % 3 ? 50 : 400); /* a third is disturbed */
+  assert_true(learned_look(l));
+  assert_true(apart(l->shown.read[0], 0.5) < 1e-6);
+  assert_true(costs_read_text(&l->shown, 0, 1000) > 499 && costs_read_text(&l->shown, 0, 1000) < 501);
+  learned_read(l, 0, 100, 51);
+  assert_false(learned_look(l)); /* nothing of importance has changed */
+  char *text = learned_json(l, "k");
+  assert_non_null(strstr(text, "\"read\":[["));
+  lessons *back = begun();
+  assert_null(learned_parse(back, text, "k"));
+  learned_look(back);
+  assert_true(apart(back->shown.read[0], 0.5) < 0.05);
+  free(text), free(back), free(l);
 }
 
 static void a_measured_table_teaches(void **state) {
@@ -623,6 +655,8 @@ int main(void) {
       cmocka_unit_test(a_pass_of_fewer_sequences_is_a_part_of_a_row),
       cmocka_unit_test(what_was_learned_is_kept_and_read),
       cmocka_unit_test(a_file_that_is_none_is_left_aside_whole),
+      cmocka_unit_test(prompts_that_a_draft_reads_teach),
+      cmocka_unit_test(prompts_that_a_draft_reads_teach),
       cmocka_unit_test(a_measured_table_teaches),
       cmocka_unit_test(what_experts_cost_is_learned_from_passes_that_read_more_or_fewer),
       cmocka_unit_test(without_experts_nothing_is_learned_of_them),

@@ -29,6 +29,7 @@ local ceil, max, min, setmetatable = math.ceil, math.max, math.min, setmetatable
 local CREDIT, LOSS, SAVED = 10, 0.01, 32
 local TEXT, SHORT = 0.05, 200
 local STEP = 67 -- policy overhead of a draft pass for each sequence, in costs:cache_miss(0): 0.05 ms on a Zen 5
+local OFTEN = 0.04 -- passes that tokens have added which are kept even if nothing is drafted
 local SHARE = 0.5 -- the largest part of what is left that rows of one iteration may take, if they are several
 local LossBudget = {}
 LossBudget.__index = LossBudget
@@ -37,7 +38,8 @@ function LossBudget:pauses()
   local paused = self.seq and self.seq:paused() or 0
   self.resumes = self.resumes or paused > 0
   self.missed, self.tokens = self.missed + 1 + paused, self.tokens + 1 + paused
-  self:credit(self.loss * (1 + paused))
+  self.pending = self.pending + self.loss * (1 + paused)
+  if self.pending > OFTEN then self:credit(0) end
   self.pause, self.took = self.pause - 1, 0
   return self.pause >= 0, paused
 end
@@ -51,16 +53,26 @@ function LossBudget:pause_for(n)
   end
 end
 
--- Adds passes to the pair's balance. It is read again first, since other sequences may have changed it.
+-- The pair's balance as it is kept, bounded, whatever a damaged file says; nil: nothing is kept.
+local function kept(costs)
+  local now = costs:recall "loss_budget"
+  return now and min(max(now[1], -SAVED), SAVED)
+end
+
+-- Adds passes, and those that are pending, to the pair's balance. It is read again first, since other sequences may
+-- have changed it.
 function LossBudget:credit(passes)
   local costs, pairs_own = self.costs, self.pairs_own
-  local now = costs:recall "loss_budget"
-  pairs_own[1] = min(max((now or pairs_own)[1], -SAVED) + passes, SAVED) -- bounded, whatever a damaged file says
+  passes, self.pending = passes + self.pending, 0
+  pairs_own[1] = min((kept(costs) or pairs_own[1]) + passes, SAVED)
   costs:keep("loss_budget", pairs_own)
 end
 
+-- The pair's balance in passes.
+function LossBudget:owns() return min(self.pairs_own[1] + self.pending, SAVED) end
+
 -- How many passes may be lost now: the smaller of both limits. self.tokens includes the token of this iteration.
-function LossBudget:left() return min(self.pairs_own[1], self.balance + TEXT * max(self.tokens, SHORT)) end
+function LossBudget:left() return min(self:owns(), self.balance + TEXT * max(self.tokens, SHORT)) end
 
 -- Whether that many passes may be lost. If not, drafting pauses until `later` passes (by default the same number) and
 -- the cost of resuming may be lost: each token of the pause adds self.loss passes to the pair's limit, TEXT passes to
@@ -69,7 +81,7 @@ function LossBudget:covers(passes, later)
   local covers = passes <= self:left()
   if not covers then
     local needs = (later or passes) + self.cold
-    self:pause_for(ceil(max((needs - self.pairs_own[1]) / self.loss, (needs - self.balance) / TEXT - self.tokens)) - 1)
+    self:pause_for(ceil(max((needs - self:owns()) / self.loss, (needs - self.balance) / TEXT - self.tokens)) - 1)
   end
   return covers
 end
@@ -82,7 +94,7 @@ function LossBudget:budget(pass_costs)
   self.cold = pass_costs.resume / plain
   if self.resumes then
     self.balance, self.resumes = self.balance - self.cold, false
-    self:credit(-self.cold)
+    self.pending = self.pending - self.cold
   end
   self.look = (pass_costs.verify[2] - plain) / plain
   if not self:covers(self.look) then return nil end
@@ -142,5 +154,5 @@ end
 
 return function(costs, seq)
   return setmetatable({ costs = costs, seq = seq, loss = LOSS, cold = 0, resumes = true, balance = 0,
-                        pairs_own = { CREDIT }, tokens = 0, pause = 0, missed = 0, took = 0 }, LossBudget)
+                        pairs_own = { kept(costs) or CREDIT }, pending = 0, tokens = 0, pause = 0, missed = 0, took = 0 }, LossBudget)
 end

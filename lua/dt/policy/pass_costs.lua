@@ -93,7 +93,7 @@ function PassCosts:ask(seq)
 end
 
 function PassCosts:reading(m, n)
-  return n > 0 and self.sequences * self.costs:draft(n, self.until_length, 1, m) or 0
+  return n > 0 and self.sequences * self.costs:read(n, m) or 0
 end
 
 function PassCosts:follow(seq)

@@ -44,11 +44,14 @@ local AGREES, DIFFERS = 1, 2
 local Sources = {}
 Sources.__index = Sources
 
--- Counts a guess of this kind that was right or wrong.
+-- Counts a guess of this kind that was right or wrong, also in the list that is kept for later texts.
 function Sources:learn(kind, right)
-  self.learned = true
+  local i = #self
+  while kind <= self.base[i] do i = i - 1 end
   self.seen[kind] = self.seen[kind] + 1
   if right then self.right[kind] = self.right[kind] + 1 end
+  local known, own, n = self.known[i], kind - self.base[i], 3 * #self[i].estimates
+  known[own], known[n + own], self.learned[i] = self.right[kind], self.seen[kind], true
 end
 
 function Sources:find(seq)
@@ -73,13 +76,11 @@ local function recall(self, source, base, n)
   return true
 end
 
--- Keeps the counts of a source for later texts.
-local function keep(self, source, base)
-  local n = 3 * #source.estimates
-  local known = self.known
-  for kind = 1, n do known[kind], known[n + kind] = self.right[base + kind], self.seen[base + kind] end
-  for i = 2 * n + 1, #known do known[i] = nil end
-  self.costs:keep(source.tag, known)
+-- The list of a source's counts that is kept for later texts: first `right`, then `seen`.
+local function counts(self, source, base)
+  local list, n = {}, 3 * #source.estimates
+  for kind = 1, n do list[kind], list[n + kind] = self.right[base + kind], self.seen[base + kind] end
+  return list
 end
 
 -- Fills the counts of a source, which begin after index `base`: from earlier texts or, if there were none, from its
@@ -160,18 +161,20 @@ function Sources:observe(tree, out)
   for i = 1, #self do
     local source = self[i]
     if source.observe then source:observe(tree, out) end
-    if self.learned and self.costs then keep(self, source, self.base[i]) end
+    if self.learned[i] and self.costs then self.costs:keep(source.tag, self.known[i]) end
+    self.learned[i] = false
   end
-  self.learned = false
 end
 
 return function(list, costs)
-  local self, base = { costs = costs, known = {}, right = {}, seen = {}, node = {}, kind_of = {}, base = {}, n = 0 }, 0
+  local self, base = { costs = costs, known = {}, learned = {}, right = {}, seen = {}, node = {}, kind_of = {},
+                       base = {}, n = 0 }, 0
   for i = 1, #list do
     local source, n = list[i], #self + 1
     if source then
       self[n], self.base[n] = source, base
       base = first_estimates(self, source, base)
+      self.known[n] = counts(self, source, self.base[n])
     end
   end
   return setmetatable(self, Sources)
