@@ -15,7 +15,8 @@ function TestStatistics.test_too_few_numbers_have_none()
   lu.assertNil(statistics.deviation { 3 })
   lu.assertNil(statistics.interval { 3 })
   lu.assertNil(statistics.describe {})
-  lu.assertEquals(statistics.describe { 3 }, { n = 1, mean = 3.0 })
+  lu.assertEquals(statistics.describe { 3 }, { n = 1, mean = 3.0, least = 3 })
+  lu.assertEquals(statistics.describe({ 3, 1.5, 2 }).least, 1.5)
 end
 
 function TestStatistics.test_quantiles_lie_between_neighbours()

@@ -35,6 +35,7 @@ columns.plain, columns.ratio, columns.INCLUDED = plain, ratio, INCLUDED
 
 columns.SPEED = {
   { "tokens/s" .. INCLUDED, "speed", spread "%.1f" }, { "speedup" .. INCLUDED, "speedup", ratio },
+  { "slowest text", "speedup", function(d) return d and ("%.2fx"):format(d.least) or ABSENT end },
   { "TTFT, ms", "ttft", spread "%.2f" }, { "TPOT, ms", "tpot", spread "%.3f" },
 }
 columns.VERIFICATION = {

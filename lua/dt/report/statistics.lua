@@ -58,11 +58,14 @@ function statistics.interval(list)
   return mean - (mean - low) * wider, mean + (high - mean) * wider
 end
 
--- The statistics of a list, { n =, mean =, deviation =, low =, high = }; nil for an empty list.
+-- The statistics of a list, { n =, mean =, deviation =, low =, high =, least = }; nil for an empty list.
 function statistics.describe(list)
   if #list == 0 then return nil end
   local low, high = statistics.interval(list)
-  return { n = #list, mean = statistics.mean(list), deviation = statistics.deviation(list), low = low, high = high }
+  local least = math.huge
+  for _, x in ipairs(list) do least = math.min(least, x) end
+  return { n = #list, mean = statistics.mean(list), deviation = statistics.deviation(list), low = low, high = high,
+           least = least }
 end
 
 return statistics
