@@ -230,6 +230,31 @@ dt_status dtl_encode_chat(const dt_pair *pair, const dt_chat *chat, const dt_con
 dt_status dtl_call_grammar(const dt_pair *pair, const dt_chat *chat, const dt_call_format *format, const char *tools,
                            bool required, bool several, dt_reasoning_state reasoning, char **grammar, dt_error *err);
 
+typedef struct {
+  char *list;    /* a JSON list of the tools that the answer may call, malloc'd; NULL: none */
+  bool required; /* the answer is a call */
+  bool several;  /* it may have several calls */
+} dtl_tool_choice;
+
+/* Chooses from a JSON list of tools (chat/calls.h) those that an answer may call. choice: JSON, as tool_choice in
+ * OpenAI's interface: "none", "auto", "required", a tool {"type": "function", "function": {"name"}}, or {"type":
+ * "allowed_tools", "allowed_tools": {"mode", "tools"}}; NULL is "auto". A tool that is named is called once. tools:
+ * NULL is an empty list. DT_EINPUT: the message begins with tools or tool_choice. */
+dt_status dtl_choose_tools(const char *tools, const char *choice, bool several, dtl_tool_choice *out, dt_error *err);
+
+/* A whole answer of a chat. */
+typedef struct {
+  char *reasoning; /* malloc'd, NUL-terminated */
+  size_t reasoning_len;
+  dt_called called; /* its text for the user and its calls */
+} dtl_answer;
+
+/* Splits an answer into reasoning, text and calls of tools. state: how the prompt left the reasoning. Free *out with
+ * dtl_answer_free; after a failure there is nothing to free. */
+dt_status dtl_answer_read(const dt_chat *chat, const dt_call_format *format, const char *tools,
+                          dt_reasoning_state state, const char *text, size_t len, dtl_answer *out, dt_error *err);
+void dtl_answer_free(dtl_answer *answer);
+
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 
 /* Counters of this process, or of its children that have ended. */

@@ -92,9 +92,13 @@ int driver_pair_close(lua_State *L);
 int driver_pair_encode(lua_State *L);
 int driver_pair_decode(lua_State *L);
 int driver_pair_prefix(lua_State *L); /* (pair, text or list of ids, window, sinks) */
-/* (pair, list of messages as JSON, {template =, variables = JSON, think =, raw =, date =}, all of which may be nil) ->
- * list of lists of ids, what answers depend on (driver_chat_options), the template's name */
+/* (pair, list of messages as JSON, {template =, variables = JSON, think =, raw =, date =, tools = JSON, tool_choice =
+ * JSON, single_call =}, all of which may be nil) -> list of lists of ids, what answers depend on (driver_chat_options;
+ * with tools also tools = JSON of those that may be called, required =, grammar =), the template's name */
 int driver_pair_conversations(lua_State *L);
+/* (pair, what answers depend on, an answer's text, template or nil) -> {content =, reasoning = text or nil, calls =
+ * {{name =, arguments = JSON}, ..}} */
+int driver_pair_message(lua_State *L);
 int driver_pair_policy(lua_State *L);        /* (pair, options) -> table | nil, kind, message, file, line */
 int driver_pair_set_costs(lua_State *L);     /* (pair, "learn", "table" or the JSON of a table) */
 int driver_pair_measure_costs(lua_State *L); /* (pair, fresh, batch) -> costs, JSON of the table */

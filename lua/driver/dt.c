@@ -229,6 +229,7 @@ int driver_dt_open(lua_State *L) {
                                        {"decode", driver_pair_decode},
                                        {"prefix", driver_pair_prefix},
                                        {"conversations", driver_pair_conversations},
+                                       {"message", driver_pair_message},
                                        {"policy", driver_pair_policy},
                                        {"set_costs", driver_pair_set_costs},
                                        {"measure_costs", driver_pair_measure_costs},

@@ -227,7 +227,7 @@ pair.identity = core.identity
 pair.bandwidth = core.bandwidth
 
 local PREFIX = { window = true, sinks = true, template = true, template_set = true, template_raw = true, think = true,
-                 date = true }
+                 date = true, tools = true, tool_choice = true, parallel_tool_calls = true }
 local answers = setmetatable({}, { __mode = "k" }) -- prefix of a conversation -> what answers depend on
 
 -- Runs the prompt pass and returns a prefix: a prompt for any number of generate calls with the same window and sinks.
@@ -247,7 +247,7 @@ end
 local GENERATE = with_fields("generate", {
   policy = true, source = true, params = true, preset = true, prompt = true, on_text = true, trace = true, brief = true,
   coupled = true, policy_seconds = true, messages = true, template = true, template_set = true, template_raw = true,
-  think = true, date = true, on_logprobs = true,
+  think = true, date = true, on_logprobs = true, tools = true, tool_choice = true, parallel_tool_calls = true,
 })
 for _, name in ipairs { "answers", "slots", "uncoupled" } do GENERATE[name] = nil end -- only batches; coupled = false
 
@@ -258,6 +258,8 @@ local CHOICE = {
   { "params", function(x) return type(x) == "table" end, "{NAME = VALUE, ...}" },
 }
 
+local function is_text_or_table(x) return type(x) == "string" or type(x) == "table" end
+
 local CHECKED = {
   { "trace", is_name, "a file's path" },
   { "template", is_name, "a template's name or file" },
@@ -265,6 +267,9 @@ local CHECKED = {
   { "template_raw", is_flag, "true or false" },
   { "think", is_name, "on, off or auto" },
   { "date", is_name, "a date as a text" },
+  { "tools", is_text_or_table, "a list of tools, or its JSON" },
+  { "tool_choice", is_text_or_table, "none, auto, required, or a tool {type = .., [\"function\"] = {name = ..}}" },
+  { "parallel_tool_calls", is_flag, "true or false" },
   { "brief", is_flag, "true or false" },
   { "policy_seconds", function(x) return type(x) == "number" and x > 0 end, "a number above 0" },
   { "coupled", is_flag, "true or false" },
@@ -305,28 +310,44 @@ function pair:policy(t)
   return info
 end
 
--- Adds the prompts to `asked`, in the core's form, and what answers to messages depend on; or returns nil and a
--- failure.
-local function with_prompts(asked, self, prompts, t)
-  local list, answer, message = chat.prompts(self, prompts, t, "generate", 3)
-  if not list then return nil, failed(answer, message) end
-  asked.prompts, asked.chat = list, answer or answers[prompts[1]]
-  return asked
+-- A grammar of the request's own leaves no calls; otherwise that of the tools constrains the answer.
+local function with_tools(fields, answer)
+  if not (fields.grammar or fields.json_schema or fields.regex) then
+    fields.grammar = answer.grammar
+  elseif answer.required then
+    error("generate: tool_choice: a call cannot be required together with a grammar", 4)
+  else
+    answer.tools = nil
+  end
 end
 
--- The core's request, from the options that generate and generate_batch share; raises for the caller's caller.
-local function request(self, t, slots)
+-- The core's request, from the options that generate and generate_batch share, for these prompts; or nil and a failure.
+-- Raises for the caller's caller.
+local function request(self, t, prompts, slots)
   if not t.policy and not t.source then error("generate: policy is missing", 3) end
   check_options(t, CHOICE, "generate", 3)
   check_options(t, CHECKED, "generate", 3)
+  local list, answer, message = chat.prompts(self, prompts, t, "generate", 3)
+  if not list then return nil, failed(answer, message) end
+  answer = answer or answers[prompts[1]]
   local fields = copied(t)
   fields.slots, fields.uncoupled = slots, t.coupled == false
+  if answer and answer.tools then with_tools(fields, answer) end
   local asked, wrong = core.request(fields, "generate", self)
   if not asked then error("generate: " .. wrong, 3) end
   return {
     policy = t.policy or "source", source = t.source, settings = settings(t.params or {}), preset = t.preset,
-    brief = t.brief, policy_seconds = t.policy_seconds, request = asked,
+    brief = t.brief, policy_seconds = t.policy_seconds, request = asked, prompts = list, chat = answer,
   }
+end
+
+-- The result in a JSON text, with the answer as a message if it may have called tools.
+local function result_of(self, asked, text, t)
+  local result = dt.json.decode(text)
+  if asked.chat and asked.chat.tools and result.text then
+    result.message = chat.message(self, asked.chat, result.text, t)
+  end
+  return result
 end
 
 -- Generates a text. Returns the result (as in the JSON of --json; with brief = true without prompt_ids, tokens and
@@ -335,7 +356,10 @@ end
 -- `template` (a name or file; nil: the model's own) writes messages, with the variables template_set = {NAME = VALUE},
 -- with reasoning on or off (think = "on" or "off"; nil: as the template does), with control tokens in messages if
 -- template_raw is true, and with the date `date` (2024-07-26; nil: today) if it shows one; the text then ends where the
--- answer ends. If the last message is the assistant's, the text continues it.
+-- answer ends. If the last message is the assistant's, the text continues it. With tools (a list as in OpenAI's
+-- interface, or its JSON, which keeps the order of properties), tool_choice and parallel_tool_calls, the answer may
+-- call them, and the result has `message`: {role = "assistant", content =, reasoning_content =, tool_calls = {{id =,
+-- type =, ["function"] = {name =, arguments = JSON}}, ..}}, which can be appended to the messages as it is.
 function pair:generate(t)
   t = options_table(t, GENERATE, "generate")
   if t.messages ~= nil and (t.prompt ~= nil or type(t.messages) ~= "table") then
@@ -345,10 +369,10 @@ function pair:generate(t)
   local prompt = t.prompt == nil and t.messages or t.prompt
   if prompt == nil then error("generate: prompt is missing", 2) end
   local result, failure
-  local asked, wrong = with_prompts(request(self, t), self, { prompt }, t)
+  local asked, wrong = request(self, t, { prompt })
   if not asked then return nil, wrong end
   asked.on_text, asked.on_logprobs, asked.trace = t.on_text, t.on_logprobs, t.trace
-  function asked.on_done(_, text, _, ...) result, failure = dt.json.decode(text), ... and failed(...) end
+  function asked.on_done(_, text, _, ...) result, failure = result_of(self, asked, text, t), ... and failed(...) end
   local done, other = checked(core.generate(self, asked))
   if done and not failure then return result end
   failure = failure or other
@@ -373,11 +397,11 @@ function pair:generate_batch(t)
   local texts = #t.prompts * (math.type(t.answers) == "integer" and t.answers or 1)
   local slots = t.slots or math.max(1, math.min(8, texts))
   local results, failures = {}, {}
-  local asked, wrong = with_prompts(request(self, t, slots), self, t.prompts, t)
+  local asked, wrong = request(self, t, t.prompts, slots)
   if not asked then return nil, wrong end
   asked.trace = t.trace
   function asked.on_done(i, text, _, ...)
-    local result, failure = dt.json.decode(text), ... and failed(...)
+    local result, failure = result_of(self, asked, text, t), ... and failed(...)
     if t.on_done then return t.on_done(i, result, failure) end
     results[i], failures[i] = result, failure
   end

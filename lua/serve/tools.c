@@ -11,119 +11,47 @@ static const cJSON *member(const cJSON *object, const char *name) {
   return cJSON_IsNull(v) ? NULL : v;
 }
 
-static const char *text(const cJSON *object, const char *name) { return cJSON_GetStringValue(member(object, name)); }
-
 static bool wrong(refusal *why, const char *what) {
   *why = refusal_say(400, INVALID, "%s", what);
   return false;
 }
 
-/* The name of {"type": "function", "function": {"name"}}; NULL: it is something else. */
-static const char *function_name(const cJSON *tool) {
-  const char *type = text(tool, "type");
-  return type && strcmp(type, "function") == 0 ? text(member(tool, "function"), "name") : NULL;
-}
-
+/* Checks that a tool has no unknown members. dtl_choose_tools checks the others. */
 static bool check_tool(int i, const cJSON *tool, refusal *why) {
   static const char *const taken[] = {"type", "function", NULL};
   static const char *const parts[] = {"name", "description", "parameters", "strict", NULL};
   char place[48];
-  const char *name = function_name(tool);
-  if (!name || !*name) {
-    *why = refusal_say(400, INVALID, "tools[%d]: expected {type: function, function: {name, ...}}", i);
-    return false;
-  }
   snprintf(place, sizeof place, "tools[%d].", i);
   if (!others_pass_all(tool, taken, place, IN_TOOL, why)) return false;
   snprintf(place, sizeof place, "tools[%d].function.", i);
   return others_pass_all(member(tool, "function"), parts, place, IN_TOOL, why);
 }
 
-/* ---- which of them ----------------------------------------------------------------------------------------------- */
-
-/* Removes the tools that are not named in a list of {type: function, function: {name}}. False: a name is unknown. */
-static bool keep_named(cJSON *tools, const cJSON *named, refusal *why) {
-  const cJSON *one;
-  cJSON_ArrayForEach(one, named) {
-    const char *name = function_name(one);
-    const cJSON *tool = tools->child;
-    while (tool && name && strcmp(function_name(tool), name) != 0) tool = tool->next;
-    if (name && tool) continue;
-    *why = refusal_say(400, INVALID, "tool_choice: no tool is called '%.64s'", name ? name : "");
-    return false;
-  }
-  for (cJSON *tool = tools->child, *next; tool; tool = next) {
-    next = tool->next;
-    one = named->child;
-    while (one && strcmp(function_name(one), function_name(tool)) != 0) one = one->next;
-    if (!one) cJSON_Delete(cJSON_DetachItemViaPointer(tools, tool));
-  }
-  return true;
+/* Copies a member as it is written, with all digits of its numbers. NULL: it is missing, or out of memory. */
+static char *copy(const cJSON *root, raw_json body, const char *name) {
+  raw_json raw = raw_member(body, name);
+  return member(root, name) ? strndup(raw.at, raw.len) : NULL;
 }
 
-/* {"type": "function", "function": {"name"}}: this one. */
-static bool choose_one(cJSON *tools, const cJSON *choice, refusal *why) {
-  cJSON *list = cJSON_CreateArray();
-  bool fine = list && cJSON_AddItemReferenceToArray(list, (cJSON *)choice);
-  if (!fine) *why = refusal_say(500, "server_error", "out of memory: the tools");
-  fine = fine && keep_named(tools, list, why);
-  cJSON_Delete(list);
-  return fine;
-}
-
-static const char expected[] =
-    "tool_choice: expected none, auto, required, {type: function, function: {name}} or {type: allowed_tools, "
-    "allowed_tools: {mode, tools}}";
-
-/* *none: no tool may be called. */
-static bool choose(cJSON *tools, const cJSON *choice, request_tools *out, bool *none, refusal *why) {
-  const cJSON *allowed = member(choice, "allowed_tools");
-  const char *mode = allowed ? text(allowed, "mode") : choice ? cJSON_GetStringValue(choice) : "auto";
-  *none = false;
-  if (allowed && (!cJSON_IsArray(member(allowed, "tools")) || !cJSON_GetArraySize(member(allowed, "tools"))))
-    return wrong(why, expected);
-  if (allowed && !keep_named(tools, member(allowed, "tools"), why)) return false;
-  if (mode) {
-    *none = !allowed && strcmp(mode, "none") == 0;
-    out->required = strcmp(mode, "required") == 0;
-    return *none || out->required || strcmp(mode, "auto") == 0 || wrong(why, expected);
-  }
-  if (!function_name(choice)) return wrong(why, expected);
-  out->required = true, out->several = false; /* one call of this tool, as in OpenAI's interface */
-  return choose_one(tools, choice, why);
-}
-
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
-
-static bool read_list(const cJSON *root, raw_json body, request_tools *out, refusal *why) {
-  const cJSON *list = member(root, "tools"), *tool;
-  int i = 0;
-  if (!cJSON_IsArray(list)) return wrong(why, "tools: expected a list of functions");
-  cJSON_ArrayForEach(tool, list) if (!check_tool(i++, tool, why)) return false;
-  cJSON *kept = cJSON_Duplicate(list, true);
-  bool none;
-  bool fine =
-      kept ? choose(kept, member(root, "tool_choice"), out, &none, why) : wrong(why, "out of memory: the tools");
-  if (fine && !none && cJSON_GetArraySize(kept) == cJSON_GetArraySize(list)) {
-    raw_json raw = raw_member(body, "tools"); /* as it is written, with all digits of its numbers */
-    out->list = strndup(raw.at, raw.len);
-  } else if (fine && !none) {
-    out->list = cJSON_PrintUnformatted(kept);
-  }
-  cJSON_Delete(kept);
-  if (fine && !none && !out->list) return wrong(why, "out of memory: the tools");
-  return fine;
+static bool choose(const cJSON *root, raw_json body, request_tools *out, refusal *why) {
+  const cJSON *several = member(root, "parallel_tool_calls");
+  dt_error err;
+  if (several && !cJSON_IsBool(several)) return wrong(why, "parallel_tool_calls: expected true or false");
+  char *tools = copy(root, body, "tools"), *choice = copy(root, body, "tool_choice");
+  const bool starved = (member(root, "tools") && !tools) || (member(root, "tool_choice") && !choice);
+  dt_status status = starved ? dt_fail_memory(&err, "the tools", 0)
+                             : dtl_choose_tools(tools, choice, !several || cJSON_IsTrue(several), out, &err);
+  free(tools), free(choice);
+  if (status) *why = refusal_of(&err);
+  return !status;
 }
 
 bool tools_read(const cJSON *root, raw_json body, request_tools *out, refusal *why) {
-  const cJSON *list = member(root, "tools"), *choice = member(root, "tool_choice"),
-              *several = member(root, "parallel_tool_calls");
-  if (several && !cJSON_IsBool(several)) return wrong(why, "parallel_tool_calls: expected true or false");
-  out->several = !several || cJSON_IsTrue(several);
-  if (list && (!cJSON_IsArray(list) || cJSON_GetArraySize(list))) return read_list(root, body, out, why);
-  const char *mode = choice ? cJSON_GetStringValue(choice) : "auto";
-  return (mode && (strcmp(mode, "none") == 0 || strcmp(mode, "auto") == 0)) ||
-         wrong(why, "tool_choice: there are no tools to call");
+  const cJSON *list = member(root, "tools");
+  const int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;
+  bool fine = choose(root, body, out, why);
+  for (int i = 0; i < n && fine; i++) fine = check_tool(i, cJSON_GetArrayItem(list, i), why);
+  return fine;
 }
 
 void tools_free(request_tools *tools) { free(tools->list); }

@@ -7,11 +7,7 @@
 
 #include <cJSON.h>
 
-typedef struct {
-  char *list;    /* a JSON list of the tools that answers may call, malloc'd; NULL: none */
-  bool required; /* an answer is a call */
-  bool several;  /* an answer may have several calls */
-} request_tools;
+typedef dtl_tool_choice request_tools;
 
 /* Reads tools, tool_choice and parallel_tool_calls. Fill *out with zeros before, and free it with tools_free. False:
  * *why says what is wrong. */

@@ -49,6 +49,21 @@ with dtrun.load() as pair:
         except kind as error:
             assert str(error) == "mine"
 
+    # calls of tools, whose arguments follow the order of the schema
+    properties = {"b": {"enum": ["x", "y"]}, "a": {"type": "integer", "minimum": 1, "maximum": 9}}
+    schema = {"type": "object", "properties": properties, "required": ["b", "a"], "additionalProperties": False}
+    tools = [{"type": "function", "function": {"name": "pick", "parameters": schema}}]
+    chat = {"template": "llama3", "tools": tools, "tokens": 60, "policy": "rate"}
+    messages = [{"role": "user", "content": "Pick one."}]
+    message = pair.generate(messages, tool_choice={"type": "function", "function": {"name": "pick"}}, **chat)["message"]
+    (call,) = message["tool_calls"]
+    arguments = json.loads(call["function"]["arguments"])
+    assert list(arguments) == ["b", "a"] and arguments["b"] in "xy" and 1 <= arguments["a"] <= 9, call
+    messages += [message, {"role": "tool", "tool_call_id": call["id"], "content": "done"}]
+    assert "message" not in pair.generate(messages, tool_choice="none", **chat)
+    fails("input", "tool_choice: no tool is called 'other'", pair.generate, messages, tool_choice={"type": "function", "function": {"name": "other"}}, **chat)
+    fails("input", "tools is not JSON", pair.generate, messages, **{**chat, "tools": [object()]})
+
     # a policy as text, and its errors
     source = """local P = require "dt.policy".define { name = "mine", params = { { "b", 2, min = 1, max = 4 } } }
 function P:draft(tree) tree:draft_step(0) tree:branch(0, self.b) end

@@ -115,6 +115,50 @@ function TestChat.test_an_answer_is_continued()
   lu.assertEquals(assert(generate { messages = messages, template = "chatml" }).prompt_ids, plain.prompt_ids)
 end
 
+local TOOLS = [==[[
+  {"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object", "properties": {
+  "city": {"enum": ["Paris", "Rome"]}, "days": {"type": "integer", "minimum": 1, "maximum": 9}},
+  "required": ["city", "days"], "additionalProperties": false}}},
+  {"type": "function", "function": {"name": "stop", "parameters": {"type": "object", "properties": {},
+  "additionalProperties": false}}}]]==]
+
+function TestChat.test_an_answer_calls_tools()
+  local function ask(t)
+    t.messages, t.template, t.tools, t.tokens = t.messages or QUESTION, "llama3", t.tools or TOOLS, t.tokens or 100
+    return generate(t)
+  end
+  local named = { type = "function", ["function"] = { name = "get_weather" } }
+  for _, temp in ipairs { 0, 1 } do
+    local message = assert(ask { tool_choice = named, temp = temp }).message
+    lu.assertEquals({ message.role, message.content, #message.tool_calls }, { "assistant", "", 1 })
+    local call = message.tool_calls[1]
+    local arguments = dt.json.decode(call["function"].arguments)
+    lu.assertEquals({ call.type, call["function"].name, #call.id }, { "function", "get_weather", 9 })
+    lu.assertTrue(arguments.city == "Paris" or arguments.city == "Rome")
+    lu.assertTrue(arguments.days >= 1 and arguments.days <= 9)
+    -- the message goes on as it is
+    local more = { QUESTION[1], QUESTION[2], message, { role = "tool", tool_call_id = call.id, content = "sun" } }
+    local rest = assert(ask { messages = more, tool_choice = "none", tokens = 4 })
+    lu.assertNil(rest.message)
+  end
+  local results = assert(TestChat.pair:generate_batch { policy = "ar", prompts = { QUESTION, QUESTION }, tokens = 100,
+                         template = "llama3", tools = dt.json.decode(TOOLS), tool_choice = "required",
+                         parallel_tool_calls = false })
+  lu.assertNotEquals(results[1].message.tool_calls[1].id, results[2].message.tool_calls[1].id)
+  -- free text is not a call, and an answer under another grammar is none
+  local free = assert(ask { tokens = 12 })
+  lu.assertEquals(free.message, { role = "assistant", content = free.text })
+  lu.assertNil(assert(ask { regex = "[a-z]{3}" }).message)
+  local _, failure = ask { tools = "[]", tool_choice = "required" }
+  lu.assertEquals({ failure.kind, failure.message }, { "input", "tool_choice: there are no tools to call" })
+  _, failure = ask { tools = '[{"type": "function", "function": {"name": "f", "parameters": {"type": 3}}}]',
+                     tool_choice = "required" }
+  lu.assertStrContains(failure.message, "f")
+  lu.assertErrorMsgContains("generate: tool_choice: a call cannot be required together with a grammar", ask,
+                            { tool_choice = "required", regex = "a" })
+  lu.assertErrorMsgContains("generate: tools = 3 is not a list of tools, or its JSON", ask, { tools = 3 })
+end
+
 function TestChat.test_a_template_has_variables()
   local file = os.tmpname()
   local f = assert(io.open(file, "w"))

@@ -275,7 +275,8 @@ function TestPassCosts.test_what_sequences_share_costs_each_its_part_and_what_on
   local costs = { revision = function() return 1 end, sequences = function() return 6 end,
                   models = function() return 1 end, target = function() return 1 end,
                   first = function(_, _, k) return 4 + k end,
-                  draft = function(_, n, _, k) return 2 + n * k end, read = function(_, n) return 2 + n end, cache_miss = function() return 0.01 end }
+                  draft = function(_, n, _, k) return 2 + n * k end,
+                  read = function(_, n) return 2 + n end, cache_miss = function() return 0.01 end }
   local pass_costs = policy.pass_costs(costs, { length = function() return 1 end, models = 1 })
   local own = 6 * 0.0085 -- the overhead of a draft pass, of all sequences
   for k, expected in pairs { [1] = { 30, 42 }, [2] = { 18, 36 }, [6] = { 10, 32 } } do

@@ -1,4 +1,4 @@
-/* What happens to times that were learned from disturbed passes. */
+/* What happens to times that were learned from disturbed passes and prompts. */
 #include "unit.h"
 
 #include "measure/learned.h"
@@ -117,12 +117,35 @@ static void passes_of_one_size_show_that_others_were_disturbed(void **state) {
   free(l);
 }
 
+static void prompts_that_a_draft_reads_teach(void **state) {
+  (void)state;
+  lessons *l = begun();
+  learned_read(l, 0, 31, 1e3);  /* too short */
+  learned_read(l, 1, 100, 1e3); /* no such draft */
+  assert_false(learned_look(l));
+  assert_true(l->shown.read[0] == 0);
+  for (int i = 0; i < 9; i++) learned_read(l, 0, 100, i % 3 ? 50 : 400); /* a third is disturbed */
+  assert_true(learned_look(l));
+  assert_true(apart(l->shown.read[0], 0.5) < 1e-6);
+  assert_true(costs_read_text(&l->shown, 0, 1000) > 499 && costs_read_text(&l->shown, 0, 1000) < 501);
+  learned_read(l, 0, 100, 51);
+  assert_false(learned_look(l)); /* nothing of importance has changed */
+  char *text = learned_json(l, "k");
+  assert_non_null(strstr(text, "\"read\":[["));
+  lessons *back = begun();
+  assert_null(learned_parse(back, text, "k"));
+  learned_look(back);
+  assert_true(apart(back->shown.read[0], 0.5) < 0.05);
+  free(text), free(back), free(l);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_file_of_a_busy_machine_is_doubted_at_once_and_mended_by_the_first_passes),
       cmocka_unit_test(an_expensive_draft_is_tried_again_after_a_while),
       cmocka_unit_test(a_plain_iteration_is_due_after_many_trees),
       cmocka_unit_test(passes_of_one_size_show_that_others_were_disturbed),
+      cmocka_unit_test(prompts_that_a_draft_reads_teach),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

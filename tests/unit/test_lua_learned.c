@@ -327,28 +327,6 @@ static void a_file_that_is_none_is_left_aside_whole(void **state) {
   free(l);
 }
 
-static void prompts_that_a_draft_reads_teach(void **state) {
-  (void)state;
-  lessons *l = begun();
-  learned_read(l, 0, 31, 1e3);  /* too short */
-  learned_read(l, 1, 100, 1e3); /* no such draft */
-  assert_false(learned_look(l));
-  assert_true(l->shown.read[0] == 0);
-  for (int i = 0; i < 9; i++) learned_read(l, 0, 100, i % 3 ? 50 : 400); /* a third is disturbed */
-  assert_true(learned_look(l));
-  assert_true(apart(l->shown.read[0], 0.5) < 1e-6);
-  assert_true(costs_read_text(&l->shown, 0, 1000) > 499 && costs_read_text(&l->shown, 0, 1000) < 501);
-  learned_read(l, 0, 100, 51);
-  assert_false(learned_look(l)); /* nothing of importance has changed */
-  char *text = learned_json(l, "k");
-  assert_non_null(strstr(text, "\"read\":[["));
-  lessons *back = begun();
-  assert_null(learned_parse(back, text, "k"));
-  learned_look(back);
-  assert_true(apart(back->shown.read[0], 0.5) < 0.05);
-  free(text), free(back), free(l);
-}
-
 static void a_measured_table_teaches(void **state) {
   (void)state;
   dtl_costs *t = calloc(1, sizeof *t);
@@ -655,8 +633,6 @@ int main(void) {
       cmocka_unit_test(a_pass_of_fewer_sequences_is_a_part_of_a_row),
       cmocka_unit_test(what_was_learned_is_kept_and_read),
       cmocka_unit_test(a_file_that_is_none_is_left_aside_whole),
-      cmocka_unit_test(prompts_that_a_draft_reads_teach),
-      cmocka_unit_test(prompts_that_a_draft_reads_teach),
       cmocka_unit_test(a_measured_table_teaches),
       cmocka_unit_test(what_experts_cost_is_learned_from_passes_that_read_more_or_fewer),
       cmocka_unit_test(without_experts_nothing_is_learned_of_them),

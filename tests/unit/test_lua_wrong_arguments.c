@@ -619,7 +619,7 @@ static void bridges(void **unused) {
 static void no_function_is_forgotten(void **unused) {
   (void)unused;
   static const char *const tests[] = {"tests/unit/test_lua_wrong_arguments.c", "tests/unit/test_lua_models.c",
-                                      "tests/unit/test_lua_engine.c", NULL};
+                                      "tests/unit/test_lua_engine.c", "tests/unit/test_lua_tools.c", NULL};
   assert_true(check_tested("lua/host.h", "dtl_", tests) >= 46);
 }
 

@@ -67,7 +67,7 @@ static inline bool has_word(const char *text, const char *word) {
 /* Every function of the header whose name begins with `prefix` must be listed in one of the tests (lists that end with
  * NULL). Returns how many functions there are. */
 static inline int check_tested(const char *header, const char *prefix, const char *const *tests) {
-  char pattern[64], name[64], *text = read_source(header), *test[4] = {0};
+  char pattern[64], name[64], *text = read_source(header), *test[8] = {0};
   regex_t function;
   regmatch_t found[2];
   int count = 0;

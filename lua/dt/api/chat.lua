@@ -35,10 +35,14 @@ local function is_ids(prompt, what, level)
 end
 
 -- The core's form of the options for messages: template (nil: the model's own), template_set (variables of the
--- template), template_raw, think, date.
+-- template), template_raw, think, date, and tools, tool_choice and parallel_tool_calls as in OpenAI's interface.
 local function options(t)
+  local function text(value) return type(value) == "table" and json.encode(value) or value end
+  local choice = t.tool_choice
   return { template = t.template, variables = t.template_set and json.encode(t.template_set), think = t.think,
-           raw = t.template_raw, date = t.date }
+           raw = t.template_raw, date = t.date, tools = text(t.tools),
+           tool_choice = type(choice) == "string" and choice:match "^%a+$" and json.encode(choice) or text(choice),
+           single_call = t.parallel_tool_calls == false }
 end
 
 -- Converts texts, lists of ids, prefixes and lists of messages to prompts in the core's form. With messages, it also
@@ -61,6 +65,23 @@ function chat.prompts(pair, prompts, t, what, level)
   if #lists == 0 then return list end
   if #lists < #list then error(what .. ": some prompts are lists of messages and some are not", level + 1) end
   return core.conversations(pair, lists, options(t))
+end
+
+local calls = 0 -- made so far: their ids differ. Some templates take only ids of nine letters and digits
+
+-- The assistant's message that an answer's text is: {role =, content =, reasoning_content =, tool_calls = {{id =,
+-- type = "function", ["function"] = {name =, arguments = JSON}}, ..}}, where members that it does not have are nil; or
+-- nil, a failure's kind and its message. answer: the second result of chat.prompts; t: options for messages.
+function chat.message(pair, answer, text, t)
+  local parts, kind, message = core.message(pair, answer, text, t.template)
+  if not parts then return nil, kind, message end
+  local list = {}
+  for i, call in ipairs(parts.calls) do
+    calls = calls + 1
+    list[i] = { id = ("call%05d"):format(calls % 100000), type = "function", ["function"] = call }
+  end
+  return { role = "assistant", content = parts.content, reasoning_content = parts.reasoning,
+           tool_calls = #list > 0 and list or nil }
 end
 
 -- The name of the template that formats questions; or nil, a failure's kind and its message. t: template (nil: the

@@ -154,5 +154,6 @@ end
 
 return function(costs, seq)
   return setmetatable({ costs = costs, seq = seq, loss = LOSS, cold = 0, resumes = true, balance = 0,
-                        pairs_own = { kept(costs) or CREDIT }, pending = 0, tokens = 0, pause = 0, missed = 0, took = 0 }, LossBudget)
+                        pairs_own = { kept(costs) or CREDIT }, pending = 0, tokens = 0, pause = 0, missed = 0,
+                        took = 0 }, LossBudget)
 end

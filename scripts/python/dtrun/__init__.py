@@ -69,7 +69,8 @@ class Pair:
         iteration's tokens, before on_text gets their text. options: params, preset, tokens, stop, ignore_eos, seed, temp, top_k, top_p,
         min_p, repeat_penalty, presence_penalty, frequency_penalty, logit_bias ({id or text: bias, or False to ban}),
         min_tokens, think_tokens, grammar, json_schema (a text or a dict), regex, logprobs, echo, coupled, policy_seconds,
-        trace, template, template_set, think ("on" or "off"), template_raw. Names of other packages, such as temperature and max_new_tokens, are accepted, too."""
+        trace, template, template_set, think ("on" or "off"), template_raw, tools, tool_choice and parallel_tool_calls (as in OpenAI's
+        interface; the result's "message" then has the calls, and can be appended to the messages). Names of other packages, such as temperature and max_new_tokens, are accepted, too."""
         tell = on_text and (lambda text: on_text(text.decode(errors="replace")))
         if on_logprobs:
             options["on_logprobs"] = True

@@ -49,11 +49,12 @@ def ours(function, options, same):
     bias = named.get("logit_bias")
     if isinstance(bias, dict):
         named["logit_bias"] = [[token, False if value == float("-inf") else value] for token, value in bias.items()]
-    if isinstance(named.get("json_schema"), (dict, bool)):
-        try:
-            named["json_schema"] = json.dumps(named["json_schema"], ensure_ascii=False)
-        except (TypeError, ValueError, RecursionError):
-            raise wrong(f"{function}: json_schema is not JSON") from None
+    for name, kinds in (("json_schema", (dict, bool)), ("tools", (list, tuple)), ("tool_choice", dict)):
+        if isinstance(named.get(name), kinds):  # as JSON, which keeps the order of properties
+            try:
+                named[name] = json.dumps(named[name], ensure_ascii=False)
+            except (TypeError, ValueError, RecursionError):
+                raise wrong(f"{function}: {name} is not JSON") from None
     if named.get("top_k") in (0, -1):  # in other packages: all tokens
         del named["top_k"]
     return named
