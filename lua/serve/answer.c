@@ -73,3 +73,25 @@ void answer_call_id(char id[ANSWER_CALL_ID], const answer_head *head, int index,
   for (int i = 0; i < ANSWER_CALL_ID - 1; i++, h = h / 62 ^ h << 40) id[i] = signs[h % 62];
   id[ANSWER_CALL_ID - 1] = '\0';
 }
+
+void answer_statistics(json_text *out, const answer_head *head, const dtl_result *r, const json_text *trace) {
+  if (!head->ask->tells) return;
+  char *json = dtl_result_json(r, DTL_JSON_BRIEF | DTL_JSON_LINE);
+  if (!json) {
+    out->failed = true;
+    return;
+  }
+  json[strcspn(json, "\n")] = 0;
+  json_raw(out, ",\"dtrun\":");
+  if (head->ask->trace && trace) {
+    if (trace->failed) out->failed = true;
+    json[strlen(json) - 1] = 0; /* the closing brace */
+    json_raw(out, json);
+    json_raw(out, ",\"trace\":[");
+    json_raw(out, trace->bytes ? trace->bytes : "");
+    json_raw(out, "]}");
+  } else {
+    json_raw(out, json);
+  }
+  free(json);
+}

@@ -43,5 +43,8 @@ struct api_form {
 };
 
 extern const api_form api_completions, api_chats;
+extern const api_form api_responses; /* responses.c */
+
+void openai_refuse(json_text *out, const refusal *why); /* api_form.refuses of OpenAI's APIs */
 
 #endif

@@ -224,29 +224,6 @@ static void put_timings(json_text *out, const dtl_result *results, int n) {
       cached, drafted, accepted);
 }
 
-/* trace: NULL for a stream, which has sent it line by line. */
-static void put_statistics(json_text *out, const answer_head *head, const dtl_result *r, const json_text *trace) {
-  if (!head->ask->tells) return;
-  char *json = dtl_result_json(r, DTL_JSON_BRIEF | DTL_JSON_LINE);
-  if (!json) {
-    out->failed = true;
-    return;
-  }
-  json[strcspn(json, "\n")] = 0;
-  json_raw(out, ",\"dtrun\":");
-  if (head->ask->trace && trace) {
-    if (trace->failed) out->failed = true;
-    json[strlen(json) - 1] = 0; /* the closing brace */
-    json_raw(out, json);
-    json_raw(out, ",\"trace\":[");
-    json_raw(out, trace->bytes ? trace->bytes : "");
-    json_raw(out, "]}");
-  } else {
-    json_raw(out, json);
-  }
-  free(json);
-}
-
 /* ---- streams ----------------------------------------------------------------------------------------------------- */
 
 static void begin_chunk(json_text *out, const answer_head *head, int index) {
@@ -316,7 +293,7 @@ static void write_end(json_text *out, const answer_head *head, int index, const 
     put_piece(out, head, false, "", 0);
   put_kept(out, head, kept, offset);
   answer_put(out, ",\"finish_reason\":\"%s\"", finish_of(r, calls));
-  put_statistics(out, head, r, NULL);
+  answer_statistics(out, head, r, NULL);
   json_raw(out, "}]");
   put_timings(out, r, 1);
   json_raw(out, "}\n\n");
@@ -365,7 +342,7 @@ static void put_choice(json_text *out, const answer_head *head, int index, const
     put_whole_text(out, head, r);
   put_logprobs(out, head, prompt, text, &offset);
   answer_put(out, ",\"finish_reason\":\"%s\"", finish_of(r, calls));
-  put_statistics(out, head, r, trace);
+  answer_statistics(out, head, r, trace);
   json_raw(out, "}");
 }
 
@@ -380,7 +357,7 @@ static void write_whole(json_text *out, const answer_head *head, const dtl_resul
   json_raw(out, "}\n");
 }
 
-static void write_refusal(json_text *out, const refusal *why) {
+void openai_refuse(json_text *out, const refusal *why) {
   answer_put(out, "{\"error\":{\"code\":%d", why->status);
   answer_text(out, ",\"message\":", why->message);
   if (why->context) answer_put(out, ",\"n_prompt_tokens\":%d,\"n_ctx\":%d", why->prompt_tokens, why->context);
@@ -390,13 +367,13 @@ static void write_refusal(json_text *out, const refusal *why) {
 static void write_failure(json_text *out, const answer_head *head, const refusal *why) {
   (void)head;
   json_raw(out, "data: ");
-  write_refusal(out, why);
+  openai_refuse(out, why);
   json_raw(out, "\n\n");
 }
 
 #define WRITERS                                                                                                        \
   .stream_type = API_EVENTS, .ping = API_PING, .begins = write_begin, .piece = write_piece, .traced = write_trace,     \
-  .ends = write_end, .closes = write_close, .fails = write_failure, .whole = write_whole, .refuses = write_refusal
+  .ends = write_end, .closes = write_close, .fails = write_failure, .whole = write_whole, .refuses = openai_refuse
 
 const api_form api_completions = {.id = "cmpl-", .where = IN_TEXT, WRITERS};
 const api_form api_chats = {.id = "chatcmpl-", .where = IN_CHAT, WRITERS};

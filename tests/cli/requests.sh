@@ -23,6 +23,7 @@ it_takes_requests_as_clients_send_them() {
 it_calls_tools() {
   serve --template llama3 -md "$models/mini-draft"
   asks calls.py
+  asks responses.py
 }
 it_takes_ignores_or_refuses_each_field_of_the_published_schemas() {
   serve --template chatml
