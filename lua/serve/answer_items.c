@@ -12,7 +12,7 @@ static void end_item(answer_items *a, bool complete, const items_events *on, voi
   if (on) on->ends(user, last_of(a));
 }
 
-static void begin_item(answer_items *a, part_kind kind, int call, const char *name, size_t len, const items_events *on,
+static void begin_item(answer_items *a, part_kind kind, const char *name, size_t len, const items_events *on,
                        void *user) {
   end_item(a, true, on, user);
   answer_item *grown = realloc(a->list, sizeof *grown * ((size_t)a->n + 1));
@@ -21,7 +21,7 @@ static void begin_item(answer_items *a, part_kind kind, int call, const char *na
     return;
   }
   a->list = grown;
-  a->list[a->n] = (answer_item){.kind = kind, .number = a->n, .call = call};
+  a->list[a->n] = (answer_item){.kind = kind, .number = a->n};
   json_bytes(&a->list[a->n++].name, name, len);
   a->open = true;
   if (on) on->begins(user, last_of(a));
@@ -32,12 +32,11 @@ static void grow_item(answer_items *a, const char *bytes, size_t len, const item
   if (on) on->grows(user, last_of(a), bytes, len);
 }
 
-void items_add(answer_items *a, part_kind kind, int call, const char *bytes, size_t len, const items_events *on,
-               void *user) {
+void items_add(answer_items *a, part_kind kind, const char *bytes, size_t len, const items_events *on, void *user) {
   const bool is_text = kind == PART_CONTENT || kind == PART_REASONING;
   if (a->failed) return;
-  if (kind == PART_CALL) begin_item(a, kind, call, bytes, len, on, user);
-  if (is_text && !(a->open && last_of(a)->kind == kind)) begin_item(a, kind, 0, "", 0, on, user);
+  if (kind == PART_CALL) begin_item(a, kind, bytes, len, on, user);
+  if (is_text && !(a->open && last_of(a)->kind == kind)) begin_item(a, kind, "", 0, on, user);
   if (a->failed || !a->open) return;
   if (is_text || kind == PART_ARGUMENTS) grow_item(a, bytes, len, on, user);
   if (kind == PART_BROKEN) json_bytes(&last_of(a)->broken, bytes, len);
@@ -46,12 +45,13 @@ void items_add(answer_items *a, part_kind kind, int call, const char *bytes, siz
 }
 
 void items_end(answer_items *a, bool complete, const items_events *on, void *user) {
-  if (!a->n && !a->failed) begin_item(a, PART_CONTENT, 0, "", 0, on, user);
+  if (!a->n && !a->failed) begin_item(a, PART_CONTENT, "", 0, on, user);
   end_item(a, complete, on, user);
 }
 
 static void on_part(void *user, part_kind kind, int call, const char *bytes, size_t len) {
-  items_add(user, kind, call, bytes, len, NULL, NULL);
+  (void)call;
+  items_add(user, kind, bytes, len, NULL, NULL);
 }
 
 bool items_read(const answer_head *head, const dtl_result *r, answer_items *out) {

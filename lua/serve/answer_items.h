@@ -8,7 +8,6 @@
 typedef struct {
   part_kind kind;   /* PART_REASONING, PART_CONTENT or PART_CALL */
   int number;       /* its index in the list */
-  int call;         /* of a call: its number among the calls */
   json_text name;   /* of a call: that of its tool; not JSON, its bytes may be any */
   json_text text;   /* the reasoning, the content, or the call's arguments so far; not JSON */
   json_text broken; /* of a call that is not complete and will not be: all of its text; not JSON */
@@ -30,8 +29,7 @@ typedef struct {
 } items_events;
 
 /* Adds a part of an answer. on: NULL is allowed. */
-void items_add(answer_items *a, part_kind kind, int call, const char *bytes, size_t len, const items_events *on,
-               void *user);
+void items_add(answer_items *a, part_kind kind, const char *bytes, size_t len, const items_events *on, void *user);
 /* Ends the answer. It has at least one item: if nothing was generated, an empty text. */
 void items_end(answer_items *a, bool complete, const items_events *on, void *user);
 

@@ -43,7 +43,7 @@ static void put_item(json_text *out, const answer_head *head, const answer_item 
   put_item_id(out, "id", head, item);
   answer_put(out, ",\"status\":\"%s\"", status);
   if (item->kind == PART_CALL) {
-    answer_call_id(call, head, 0, item->call);
+    answer_call_id(call, head, 0, item->number);
     answer_put(out, ",\"type\":\"function_call\",\"call_id\":\"%s\"", call);
     put_text(out, ",\"name\":", &item->name);
     put_text(out, ",\"arguments\":", &item->text);
@@ -246,8 +246,8 @@ static void write_begin(json_text *out, const answer_head *head, int index) {
 static void write_piece(json_text *out, const answer_head *head, int index, part_kind kind, int call, const char *text,
                         size_t len, answer_logprobs *kept, answer_offset *offset) {
   sent *s = head->state;
-  (void)index, (void)kept, (void)offset;
-  items_add(&s->items, kind, call, text, len, &on_items, &(writing){out, head});
+  (void)index, (void)call, (void)kept, (void)offset;
+  items_add(&s->items, kind, text, len, &on_items, &(writing){out, head});
   if (s->items.failed) out->failed = true;
 }
 
