@@ -36,7 +36,7 @@ static bool write_plain(translation *t, const char *role, const body_value *cont
 
 static bool write_result(translation *t, const body_value *block) {
   static const char *const taken[] = {"type", "tool_use_id", "content", NULL};
-  const char *id = value_text(block, "tool_use_id");
+  const char *id = value_string(block, "tool_use_id");
   const body_value content = value_member(block, "content");
   translated_texts texts = {0};
   if (!value_is_object(block, taken, IN_PART, t->why)) return false;
@@ -49,7 +49,7 @@ static bool write_result(translation *t, const body_value *block) {
   return fine;
 }
 
-static bool is_type(const body_value *block, const char *type) { return is(value_text(block, "type"), type); }
+static bool is_type(const body_value *block, const char *type) { return is(value_string(block, "type"), type); }
 
 /* Results of tools become messages, in the order of the blocks. */
 static bool write_user(translation *t, const body_value *content) {
@@ -74,7 +74,7 @@ static bool write_user(translation *t, const body_value *content) {
 
 static bool add_thinking(translation *t, const body_value *block, translated_answer *a) {
   static const char *const taken[] = {"type", "thinking", "signature", NULL};
-  const char *text = value_text(block, "thinking");
+  const char *text = value_string(block, "thinking");
   if (!value_is_object(block, taken, IN_PART, t->why)) return false;
   if (!text) return value_lacks(block, "thinking", "a text", t->why);
   json_raw(&a->reasoning, text);
@@ -83,7 +83,7 @@ static bool add_thinking(translation *t, const body_value *block, translated_ans
 
 static bool add_call(translation *t, const body_value *block, translated_answer *a) {
   static const char *const taken[] = {"type", "id", "name", "input", NULL};
-  const char *id = value_text(block, "id"), *name = value_text(block, "name");
+  const char *id = value_string(block, "id"), *name = value_string(block, "name");
   const body_value input = value_member(block, "input");
   if (!value_is_object(block, taken, IN_PART, t->why)) return false;
   if (!id) return value_lacks(block, "id", "a text", t->why);
@@ -118,7 +118,7 @@ static bool write_assistant(translation *t, const body_value *content) {
 
 static bool write_message(translation *t, const body_value *message) {
   static const char *const taken[] = {"role", "content", NULL};
-  const char *role = value_text(message, "role");
+  const char *role = value_string(message, "role");
   const body_value content = value_member(message, "content");
   if (!value_is_object(message, taken, IN_MESSAGE, t->why)) return false;
   if (is(role, "user")) return write_user(t, &content);
@@ -144,7 +144,7 @@ static bool write_messages(translation *t, const body_value *messages) {
 
 static bool write_tool(translation *t, const body_value *tool) {
   static const char *const taken[] = {"type", "name", "description", "input_schema", "strict", NULL};
-  const char *name = value_text(tool, "name"), *type = value_text(tool, "type");
+  const char *name = value_string(tool, "name"), *type = value_string(tool, "type");
   const body_value schema = value_member(tool, "input_schema"), description = value_member(tool, "description"),
                    strict = value_member(tool, "strict");
   if (type && !is(type, "custom")) {
@@ -178,7 +178,7 @@ static bool write_tools(translation *t, const body_value *tools) {
 static bool write_choice(translation *t, const body_value *choice) {
   static const char *const taken[] = {"type", "name", "disable_parallel_tool_use", NULL};
   static const char *const modes[][2] = {{"auto", "auto"}, {"any", "required"}, {"none", "none"}};
-  const char *type = value_text(choice, "type"), *name = value_text(choice, "name");
+  const char *type = value_string(choice, "type"), *name = value_string(choice, "name");
   const body_value alone = value_member(choice, "disable_parallel_tool_use");
   if (!value_is_object(choice, taken, IN_TOOL, t->why)) return false;
   if (alone.v && !cJSON_IsBool(alone.v)) return value_wrong(&alone, "true or false", t->why);
@@ -213,7 +213,7 @@ static const char *variables_of(const translation *t) {
 /* Writes the variables of the template: those for reasoning, and the client's own. */
 static bool write_variables(translation *t, const body_value *own) {
   const char *variables = variables_of(t);
-  const bool has_own = cJSON_IsObject(own->v) && own->v->child;
+  const bool has_own = cJSON_IsObject(own->v) && cJSON_GetArraySize(own->v) > 0;
   if (variables && (!own->v || cJSON_IsObject(own->v))) {
     translated_raw(&t->out, "chat_template_kwargs", (raw_json){variables, strlen(variables) - (has_own ? 1 : 0)});
     if (has_own) json_raw(&t->out, ","), json_bytes(&t->out, own->raw.at + 1, own->raw.len - 1);
@@ -292,7 +292,7 @@ bool anthropic_translate_counted(const ask_server *server, const cJSON *root, ra
                                  unsigned *where, refusal *why) {
   translation t = {.server = server, .body = {.v = root, .raw = body}, .why = why};
   *where = IN_CHAT;
-  return translate(&t, fields, sizeof fields / sizeof *fields, IN_ANTHROPIC, out);
+  return translate_fields(&t, fields, sizeof fields / sizeof *fields, IN_ANTHROPIC, out);
 }
 
 bool anthropic_translate(const ask_server *server, const cJSON *root, raw_json body, char **out, unsigned *where,

@@ -56,7 +56,7 @@ static void put_item(json_text *out, const answer_head *head, const answer_item 
   json_raw(out, "}");
 }
 
-static const char *status_of(bool complete) { return complete ? "completed" : "incomplete"; }
+static const char *item_status(bool complete) { return complete ? "completed" : "incomplete"; }
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
@@ -121,7 +121,7 @@ static void begin_response(json_text *out, const answer_head *head, const char *
 static void put_response(json_text *out, const answer_head *head, const dtl_result *r, const answer_items *items,
                          const json_text *trace) {
   const bool complete = answer_is_complete(r);
-  begin_response(out, head, status_of(complete));
+  begin_response(out, head, item_status(complete));
   if (complete)
     answer_put(out, ",\"completed_at\":%ld,\"error\":null,\"incomplete_details\":null", (long)time(NULL));
   else
@@ -131,7 +131,7 @@ static void put_response(json_text *out, const answer_head *head, const dtl_resu
   json_raw(out, ",\"output\":[");
   for (int i = 0; i < items->n; i++) {
     if (i) json_raw(out, ",");
-    put_item(out, head, &items->list[i], status_of(items->list[i].complete));
+    put_item(out, head, &items->list[i], item_status(items->list[i].complete));
   }
   json_raw(out, "]}");
 }
@@ -232,7 +232,7 @@ static void on_end(void *user, const answer_item *item) {
   put_text(w->out, item->kind == PART_CALL ? ",\"arguments\":" : ",\"text\":", &item->text);
   end_event(w->out);
   if (item->kind != PART_CALL) put_whole_part(w, item, "response.content_part.done");
-  put_whole_item(w, item, "response.output_item.done", status_of(item->complete));
+  put_whole_item(w, item, "response.output_item.done", item_status(item->complete));
 }
 
 static const items_events on_items = {on_begin, on_grow, on_end};

@@ -43,7 +43,7 @@ static void next_answer(translation *t, translated_answer *a) {
 static bool write_message(translation *t, const body_value *item, translated_answer *a) {
   static const char *const taken[] = {"type", "role", "content", NULL};
   static const char *const roles[] = {"user", "system", "developer"};
-  const char *role = value_text(item, "role");
+  const char *role = value_string(item, "role");
   const body_value content = value_member(item, "content");
   translated_texts texts = {0};
   if (!value_is_object(item, taken, IN_ITEM, t->why)) return false;
@@ -64,8 +64,8 @@ static bool write_message(translation *t, const body_value *item, translated_ans
 
 static bool write_call(translation *t, const body_value *item, translated_answer *a) {
   static const char *const taken[] = {"type", "name", "arguments", "call_id", NULL};
-  const char *name = value_text(item, "name"), *arguments = value_text(item, "arguments"),
-             *id = value_text(item, "call_id");
+  const char *name = value_string(item, "name"), *arguments = value_string(item, "arguments"),
+             *id = value_string(item, "call_id");
   if (!value_is_object(item, taken, IN_ITEM, t->why)) return false;
   if (!name) return value_lacks(item, "name", "a text", t->why);
   if (!arguments) return value_lacks(item, "arguments", "a JSON object as a text", t->why);
@@ -76,7 +76,7 @@ static bool write_call(translation *t, const body_value *item, translated_answer
 
 static bool write_result(translation *t, const body_value *item, translated_answer *a) {
   static const char *const taken[] = {"type", "call_id", "output", NULL};
-  const char *id = value_text(item, "call_id");
+  const char *id = value_string(item, "call_id");
   const body_value output = value_member(item, "output");
   translated_texts texts = {0};
   if (!value_is_object(item, taken, IN_ITEM, t->why)) return false;
@@ -101,7 +101,7 @@ static bool write_reasoning_item(translation *t, const body_value *item, transla
 }
 
 static bool write_item(translation *t, const body_value *item, translated_answer *a) {
-  const char *type = value_text(item, "type");
+  const char *type = value_string(item, "type");
   if (!cJSON_IsObject(item->v)) return value_wrong(item, "an item, such as {role, content}", t->why);
   if (is(type, "message") || !cJSON_GetObjectItemCaseSensitive(item->v, "type")) return write_message(t, item, a);
   if (is(type, "function_call")) return write_call(t, item, a);
@@ -129,7 +129,7 @@ static void write_plain(translation *t, const char *role, const char *text) {
 }
 
 static bool write_input(translation *t, const body_value *input) {
-  const char *text = cJSON_GetStringValue(input->v), *instructions = value_text(&t->body, "instructions");
+  const char *text = cJSON_GetStringValue(input->v), *instructions = value_string(&t->body, "instructions");
   if (!text && !(cJSON_IsArray(input->v) && input->v->child))
     return value_wrong(input, "a text, or a list of items", t->why);
   translated_member(&t->out, "messages");
@@ -150,7 +150,7 @@ static bool check_instructions(translation *t, const body_value *v) {
 
 static bool write_tool(translation *t, const body_value *tool) {
   static const char *const taken[] = {"type", "name", "description", "parameters", "strict", NULL};
-  const char *type = value_text(tool, "type"), *name = value_text(tool, "name");
+  const char *type = value_string(tool, "type"), *name = value_string(tool, "name");
   if (cJSON_IsObject(tool->v) && !is(type, "function")) {
     *t->why = refusal_say(400, INVALID, "%s.type: expected function%s%.60s", tool->name, type ? ", not " : "",
                           type ? type : "");
@@ -181,8 +181,8 @@ static bool write_tools(translation *t, const body_value *tools) {
 
 /* {type: function, name}. False: it is something else. */
 static bool write_name(translation *t, const body_value *tool) {
-  const char *name = value_text(tool, "name");
-  if (!is(value_text(tool, "type"), "function") || !name) return false;
+  const char *name = value_string(tool, "name");
+  if (!is(value_string(tool, "type"), "function") || !name) return false;
   json_raw(&t->out, "{\"type\":\"function\",\"function\":{");
   translated_text(&t->out, "name", name);
   json_raw(&t->out, "}}");
@@ -192,7 +192,7 @@ static bool write_name(translation *t, const body_value *tool) {
 static bool write_allowed(translation *t, const body_value *choice) {
   const body_value mode = value_member(choice, "mode"), tools = value_member(choice, "tools");
   body_value tool;
-  bool fine = is(value_text(choice, "type"), "allowed_tools") && cJSON_IsString(mode.v) && cJSON_IsArray(tools.v);
+  bool fine = is(value_string(choice, "type"), "allowed_tools") && cJSON_IsString(mode.v) && cJSON_IsArray(tools.v);
   if (!fine) return false;
   json_raw(&t->out, "{\"type\":\"allowed_tools\",\"allowed_tools\":{");
   translated_raw(&t->out, "mode", mode.raw);
@@ -221,7 +221,7 @@ static bool write_choice(translation *t, const body_value *choice) {
 /* {type: json_schema, name, schema}, which a chat has one level deeper. */
 static bool write_format(translation *t, const body_value *format) {
   static const char *const taken[] = {"type", "name", "schema", "description", "strict", NULL};
-  const char *type = value_text(format, "type");
+  const char *type = value_string(format, "type");
   const body_value schema = value_member(format, "schema");
   if (!value_is_object(format, taken, IN_ITEM, t->why)) return false;
   if (is(type, "text")) return true;
@@ -304,5 +304,5 @@ bool responses_translate(const ask_server *server, const cJSON *root, raw_json b
                          refusal *why) {
   translation t = {.server = server, .body = {.v = root, .raw = body}, .why = why};
   *where = IN_CHAT;
-  return translate(&t, fields, sizeof fields / sizeof *fields, IN_RESPONSE, out);
+  return translate_fields(&t, fields, sizeof fields / sizeof *fields, IN_RESPONSE, out);
 }

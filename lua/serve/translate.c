@@ -24,7 +24,7 @@ body_value value_member(const body_value *object, const char *name) {
   return out;
 }
 
-const char *value_text(const body_value *object, const char *name) {
+const char *value_string(const body_value *object, const char *name) {
   return cJSON_GetStringValue(member(object, name));
 }
 
@@ -83,7 +83,7 @@ static bool translate_field(translation *t, const cJSON *v, const translated_fie
   return true;
 }
 
-bool translate(translation *t, const translated_field *fields, int n, int where, char **out) {
+bool translate_fields(translation *t, const translated_field *fields, int n, int where, char **out) {
   const cJSON *v;
   bool fine = true;
   json_raw(&t->out, "{");
@@ -138,7 +138,7 @@ static void list_types(const char *const *types, char *out, size_t size) {
 const char *translated_part(const translation *t, const body_value *part, const char *const *types) {
   static const char *const taken[] = {"type", "text", NULL};
   char expected[160];
-  const char *type = value_text(part, "type"), *text = value_text(part, "text");
+  const char *type = value_string(part, "type"), *text = value_string(part, "text");
   int i = 0;
   if (!cJSON_IsObject(part->v)) return value_wrong(part, "a part {type, text}", t->why), NULL;
   while (type && types[i] && strcmp(types[i], type) != 0) i++;

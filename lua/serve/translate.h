@@ -19,7 +19,7 @@ typedef struct {
 
 body_value value_member(const body_value *object, const char *name);
 /* The member if it is a text; otherwise NULL. */
-const char *value_text(const body_value *object, const char *name);
+const char *value_string(const body_value *object, const char *name);
 
 typedef struct {
   const body_value *list;
@@ -56,7 +56,7 @@ typedef struct {
 
 /* Translates a body by a table of n fields. Other fields are those of dtrun's own that every API has, such as `seed`,
  * or are looked up in others.h. *out is malloc'd. */
-bool translate(translation *t, const translated_field *fields, int n, int where, char **out);
+bool translate_fields(translation *t, const translated_field *fields, int n, int where, char **out);
 
 void translated_comma(json_text *out);                     /* writes a comma unless a list or an object begins here */
 void translated_member(json_text *out, const char *name);  /* begins a member of the object that is being written */

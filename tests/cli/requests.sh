@@ -23,7 +23,15 @@ it_takes_requests_as_clients_send_them() {
 it_calls_tools() {
   serve --template llama3 -md "$models/mini-draft"
   asks calls.py
-  asks responses.py
+}
+it_serves_openai_responses_and_anthropic_messages() {
+  serve --template llama3 -md "$models/mini-draft"
+  asks openai_responses.py
+  asks anthropic_messages.py
+  serve --template deepseek-r1
+  asks reasoned.py begins
+  serve --template smollm3
+  asks reasoned.py variable
 }
 it_takes_ignores_or_refuses_each_field_of_the_published_schemas() {
   serve --template chatml
