@@ -20,6 +20,11 @@ void answer_text(json_text *out, const char *before, const char *text) {
   json_string(out, text ? text : "", text ? strlen(text) : 0);
 }
 
+void answer_json(json_text *out, const char *before, const json_text *text) {
+  json_raw(out, before);
+  json_string(out, text->bytes ? text->bytes : "", text->len);
+}
+
 void answer_bytes(json_text *out, const char *bytes, size_t len) {
   json_raw(out, "[");
   for (size_t i = 0; i < len; i++) answer_put(out, i ? ",%d" : "%d", (unsigned char)bytes[i]);

@@ -5,16 +5,16 @@
 
 static answer_item *last_of(const answer_items *a) { return &a->list[a->n - 1]; }
 
-static void end_item(answer_items *a, bool complete, const items_events *on, void *user) {
+static void end_item(answer_items *a, bool complete, const items_events *on, json_text *out, const answer_head *head) {
   if (!a->open) return;
   a->open = false;
   last_of(a)->complete = complete;
-  if (on) on->ends(user, last_of(a));
+  if (on) on->ends(out, head, last_of(a));
 }
 
 static void begin_item(answer_items *a, part_kind kind, const char *name, size_t len, const items_events *on,
-                       void *user) {
-  end_item(a, true, on, user);
+                       json_text *out, const answer_head *head) {
+  end_item(a, true, on, out, head);
   answer_item *grown = realloc(a->list, sizeof *grown * ((size_t)a->n + 1));
   if (!grown) {
     a->failed = true;
@@ -24,34 +24,37 @@ static void begin_item(answer_items *a, part_kind kind, const char *name, size_t
   a->list[a->n] = (answer_item){.kind = kind, .number = a->n};
   json_bytes(&a->list[a->n++].name, name, len);
   a->open = true;
-  if (on) on->begins(user, last_of(a));
+  if (on) on->begins(out, head, last_of(a));
 }
 
-static void grow_item(answer_items *a, const char *bytes, size_t len, const items_events *on, void *user) {
+static void grow_item(answer_items *a, const char *bytes, size_t len, const items_events *on, json_text *out,
+                      const answer_head *head) {
   json_bytes(&last_of(a)->text, bytes, len);
-  if (on) on->grows(user, last_of(a), bytes, len);
+  if (on) on->grows(out, head, last_of(a), bytes, len);
 }
 
-void items_add(answer_items *a, part_kind kind, const char *bytes, size_t len, const items_events *on, void *user) {
+void items_add(answer_items *a, part_kind kind, const char *bytes, size_t len, const items_events *on, json_text *out,
+               const answer_head *head) {
   const bool is_text = kind == PART_CONTENT || kind == PART_REASONING;
   if (a->failed) return;
-  if (kind == PART_CALL) begin_item(a, kind, bytes, len, on, user);
-  if (is_text && !(a->open && last_of(a)->kind == kind)) begin_item(a, kind, "", 0, on, user);
+  if (kind == PART_CALL) begin_item(a, kind, bytes, len, on, out, head);
+  if (is_text && !(a->open && last_of(a)->kind == kind)) begin_item(a, kind, "", 0, on, out, head);
   if (a->failed || !a->open) return;
-  if (is_text || kind == PART_ARGUMENTS) grow_item(a, bytes, len, on, user);
+  if (is_text || kind == PART_ARGUMENTS) grow_item(a, bytes, len, on, out, head);
   if (kind == PART_BROKEN) json_bytes(&last_of(a)->broken, bytes, len);
   a->failed = last_of(a)->name.failed || last_of(a)->text.failed || last_of(a)->broken.failed;
-  if (kind == PART_END || kind == PART_BROKEN) end_item(a, kind == PART_END, on, user);
+  if (kind == PART_END || kind == PART_BROKEN) end_item(a, kind == PART_END, on, out, head);
+  if (out && a->failed) out->failed = true;
 }
 
-void items_end(answer_items *a, bool complete, const items_events *on, void *user) {
-  if (!a->n && !a->failed) begin_item(a, PART_CONTENT, "", 0, on, user);
-  end_item(a, complete, on, user);
+void items_end(answer_items *a, bool complete, const items_events *on, json_text *out, const answer_head *head) {
+  if (!a->n && !a->failed) begin_item(a, PART_CONTENT, "", 0, on, out, head);
+  end_item(a, complete, on, out, head);
 }
 
 static void on_part(void *user, part_kind kind, int call, const char *bytes, size_t len) {
   (void)call;
-  items_add(user, kind, bytes, len, NULL, NULL);
+  items_add(user, kind, bytes, len, NULL, NULL, NULL);
 }
 
 bool items_read(const answer_head *head, const dtl_result *r, answer_items *out) {
@@ -61,7 +64,7 @@ bool items_read(const answer_head *head, const dtl_result *r, answer_items *out)
   parts_add(parts, r->text, r->text_len, on_part, out);
   parts_end(parts, on_part, out);
   parts_close(parts);
-  items_end(out, answer_is_complete(r), NULL, NULL);
+  items_end(out, answer_is_complete(r), NULL, NULL, NULL);
   return !out->failed;
 }
 

@@ -23,15 +23,16 @@ typedef struct {
 
 /* What a stream writes when an item begins, grows and ends. */
 typedef struct {
-  void (*begins)(void *user, const answer_item *item);
-  void (*grows)(void *user, const answer_item *item, const char *bytes, size_t len);
-  void (*ends)(void *user, const answer_item *item);
+  void (*begins)(json_text *out, const answer_head *head, const answer_item *item);
+  void (*grows)(json_text *out, const answer_head *head, const answer_item *item, const char *bytes, size_t len);
+  void (*ends)(json_text *out, const answer_head *head, const answer_item *item);
 } items_events;
 
-/* Adds a part of an answer. on: NULL is allowed. */
-void items_add(answer_items *a, part_kind kind, const char *bytes, size_t len, const items_events *on, void *user);
+/* Adds a part of an answer. on: NULL if nothing is written. */
+void items_add(answer_items *a, part_kind kind, const char *bytes, size_t len, const items_events *on, json_text *out,
+               const answer_head *head);
 /* Ends the answer. It has at least one item: if nothing was generated, an empty text. */
-void items_end(answer_items *a, bool complete, const items_events *on, void *user);
+void items_end(answer_items *a, bool complete, const items_events *on, json_text *out, const answer_head *head);
 
 /* Reads a whole answer. False: out of memory. Free *out with items_free in both cases. */
 bool items_read(const answer_head *head, const dtl_result *r, answer_items *out);

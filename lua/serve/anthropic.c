@@ -9,30 +9,25 @@
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
-static void put_text(json_text *out, const char *before, const json_text *text) {
-  json_raw(out, before);
-  json_string(out, text->bytes ? text->bytes : "", text->len);
-}
-
 static void begin_call(json_text *out, const answer_head *head, const answer_item *item) {
   char id[ANSWER_CALL_ID];
   answer_call_id(id, head, 0, item->number);
   answer_put(out, "{\"type\":\"tool_use\",\"id\":\"%s\"", id);
-  put_text(out, ",\"name\":", &item->name);
+  answer_json(out, ",\"name\":", &item->name);
   json_raw(out, ",\"input\":");
 }
 
 /* Writes a block of a whole answer. The input of a call that is not complete would not be JSON: its text is shown. */
 static void put_block(json_text *out, const answer_head *head, const answer_item *item) {
   if (item->kind == PART_REASONING) {
-    put_text(out, "{\"type\":\"thinking\",\"thinking\":", &item->text);
+    answer_json(out, "{\"type\":\"thinking\",\"thinking\":", &item->text);
     json_raw(out, ",\"signature\":\"\"}");
   } else if (item->kind == PART_CALL && item->complete) {
     begin_call(out, head, item);
     json_bytes(out, item->text.bytes, item->text.len); /* a JSON object */
     json_raw(out, "}");
   } else {
-    put_text(out, "{\"type\":\"text\",\"text\":", item->kind == PART_CALL ? &item->broken : &item->text);
+    answer_json(out, "{\"type\":\"text\",\"text\":", item->kind == PART_CALL ? &item->broken : &item->text);
     json_raw(out, "}");
   }
 }
@@ -121,12 +116,6 @@ static void close_stream(answer_head *head) {
   head->state = NULL;
 }
 
-/* What the writers of events need. */
-typedef struct {
-  json_text *out;
-  const answer_head *head;
-} writing;
-
 static void begin_event(json_text *out, const char *type) {
   answer_put(out, "event: %s\ndata: {\"type\":\"%s\"", type, type);
 }
@@ -138,34 +127,33 @@ static void begin_block_event(json_text *out, const char *type, const answer_ite
   answer_put(out, ",\"index\":%d", item->number);
 }
 
-static void on_begin(void *user, const answer_item *item) {
-  const writing *w = user;
-  begin_block_event(w->out, "content_block_start", item);
-  json_raw(w->out, ",\"content_block\":");
+static void on_begin(json_text *out, const answer_head *head, const answer_item *item) {
+  begin_block_event(out, "content_block_start", item);
+  json_raw(out, ",\"content_block\":");
   if (item->kind == PART_CALL) {
-    begin_call(w->out, w->head, item);
-    json_raw(w->out, "{}}");
+    begin_call(out, head, item);
+    json_raw(out, "{}}");
   } else {
-    put_block(w->out, w->head, item);
+    put_block(out, head, item);
   }
-  end_event(w->out);
+  end_event(out);
 }
 
-static void on_grow(void *user, const answer_item *item, const char *bytes, size_t len) {
-  const writing *w = user;
-  begin_block_event(w->out, "content_block_delta", item);
-  json_raw(w->out, item->kind == PART_CALL        ? ",\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":"
-                   : item->kind == PART_REASONING ? ",\"delta\":{\"type\":\"thinking_delta\",\"thinking\":"
-                                                  : ",\"delta\":{\"type\":\"text_delta\",\"text\":");
-  json_string(w->out, bytes, len);
-  json_raw(w->out, "}");
-  end_event(w->out);
+static void on_grow(json_text *out, const answer_head *head, const answer_item *item, const char *bytes, size_t len) {
+  (void)head;
+  begin_block_event(out, "content_block_delta", item);
+  json_raw(out, item->kind == PART_CALL        ? ",\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":"
+                : item->kind == PART_REASONING ? ",\"delta\":{\"type\":\"thinking_delta\",\"thinking\":"
+                                               : ",\"delta\":{\"type\":\"text_delta\",\"text\":");
+  json_string(out, bytes, len);
+  json_raw(out, "}");
+  end_event(out);
 }
 
-static void on_end(void *user, const answer_item *item) {
-  const writing *w = user;
-  begin_block_event(w->out, "content_block_stop", item);
-  end_event(w->out);
+static void on_end(json_text *out, const answer_head *head, const answer_item *item) {
+  (void)head;
+  begin_block_event(out, "content_block_stop", item);
+  end_event(out);
 }
 
 static const items_events on_items = {on_begin, on_grow, on_end};
@@ -187,8 +175,7 @@ static void write_piece(json_text *out, const answer_head *head, int index, part
                         size_t len, answer_logprobs *kept, answer_offset *offset) {
   answer_items *items = head->state;
   (void)index, (void)call, (void)kept, (void)offset;
-  items_add(items, kind, text, len, &on_items, &(writing){out, head});
-  if (items->failed) out->failed = true;
+  items_add(items, kind, text, len, &on_items, out, head);
 }
 
 static void write_trace(json_text *out, const answer_head *head, int index, const char *line) {
@@ -204,8 +191,7 @@ static void write_end(json_text *out, const answer_head *head, int index, const 
                       answer_logprobs *kept, answer_offset *offset) {
   answer_items *items = head->state;
   (void)index, (void)kept, (void)offset;
-  items_end(items, answer_is_complete(r), &on_items, &(writing){out, head});
-  if (items->failed) out->failed = true;
+  items_end(items, answer_is_complete(r), &on_items, out, head);
   begin_event(out, "message_delta");
   json_raw(out, ",\"delta\":{");
   put_end(out, head, r, calls);
@@ -254,11 +240,26 @@ static void write_failure(json_text *out, const answer_head *head, const refusal
   end_event(out);
 }
 
-#define WRITERS                                                                                                        \
-  .id = "msg_", .where = IN_CHAT, .names = anthropic_names, .n_names = ANTHROPIC_NAMES, .stream_type = API_EVENTS,     \
-  .ping = "event: ping\ndata: {\"type\":\"ping\"}\n\n", .open = open_stream, .close = close_stream,                    \
-  .begins = write_begin, .piece = write_piece, .traced = write_trace, .ends = write_end, .closes = write_close,        \
-  .fails = write_failure, .whole = write_whole, .refuses = write_refusal
+const api_form api_anthropic = {.id = "msg_",
+                                .where = IN_CHAT,
+                                .translate = anthropic_translate,
+                                .names = anthropic_names,
+                                .n_names = ANTHROPIC_NAMES,
+                                .stream_type = API_EVENTS,
+                                .ping = "event: ping\ndata: {\"type\":\"ping\"}\n\n",
+                                .open = open_stream,
+                                .close = close_stream,
+                                .begins = write_begin,
+                                .piece = write_piece,
+                                .traced = write_trace,
+                                .ends = write_end,
+                                .closes = write_close,
+                                .fails = write_failure,
+                                .whole = write_whole,
+                                .refuses = write_refusal};
 
-const api_form api_anthropic = {.translate = anthropic_translate, WRITERS};
-const api_form api_anthropic_counts = {.translate = anthropic_translate_counted, WRITERS};
+const api_form api_anthropic_counts = {.where = IN_CHAT,
+                                       .translate = anthropic_translate_counted,
+                                       .names = anthropic_names,
+                                       .n_names = ANTHROPIC_NAMES,
+                                       .refuses = write_refusal};

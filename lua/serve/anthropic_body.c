@@ -11,8 +11,6 @@ const char *const anthropic_names[ANTHROPIC_NAMES][2] = {{"stop", "stop_sequence
                                                          {"think_tokens", "thinking.budget_tokens"},
                                                          {"parallel_tool_calls", "tool_choice"}};
 
-static bool is(const char *text, const char *name) { return text && strcmp(text, name) == 0; }
-
 static const char *const texts_only[] = {"text", NULL};
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
@@ -49,7 +47,9 @@ static bool write_result(translation *t, const body_value *block) {
   return fine;
 }
 
-static bool is_type(const body_value *block, const char *type) { return is(value_string(block, "type"), type); }
+static bool is_type(const body_value *block, const char *type) {
+  return texts_equal(value_string(block, "type"), type);
+}
 
 /* Results of tools become messages, in the order of the blocks. */
 static bool write_user(translation *t, const body_value *content) {
@@ -121,9 +121,9 @@ static bool write_message(translation *t, const body_value *message) {
   const char *role = value_string(message, "role");
   const body_value content = value_member(message, "content");
   if (!value_is_object(message, taken, IN_MESSAGE, t->why)) return false;
-  if (is(role, "user")) return write_user(t, &content);
-  if (is(role, "assistant")) return write_assistant(t, &content);
-  if (is(role, "system")) return write_plain(t, role, &content);
+  if (texts_equal(role, "user")) return write_user(t, &content);
+  if (texts_equal(role, "assistant")) return write_assistant(t, &content);
+  if (texts_equal(role, "system")) return write_plain(t, role, &content);
   return value_lacks(message, "role", "user, assistant or system", t->why);
 }
 
@@ -147,7 +147,7 @@ static bool write_tool(translation *t, const body_value *tool) {
   const char *name = value_string(tool, "name"), *type = value_string(tool, "type");
   const body_value schema = value_member(tool, "input_schema"), description = value_member(tool, "description"),
                    strict = value_member(tool, "strict");
-  if (type && !is(type, "custom")) {
+  if (type && !texts_equal(type, "custom")) {
     *t->why = refusal_say(400, INVALID, "%s.type: expected custom, not %.60s", tool->name, type);
     return false;
   }
@@ -165,14 +165,7 @@ static bool write_tool(translation *t, const body_value *tool) {
 }
 
 static bool write_tools(translation *t, const body_value *tools) {
-  body_value tool;
-  bool fine = true;
-  if (!cJSON_IsArray(tools->v)) return value_wrong(tools, "a list of tools", t->why);
-  translated_member(&t->out, "tools");
-  json_raw(&t->out, "[");
-  for (body_list list = value_list(tools); fine && value_next(&list, &tool);) fine = write_tool(t, &tool);
-  json_raw(&t->out, "]");
-  return fine;
+  return translated_list(t, "tools", tools, "a list of tools", write_tool);
 }
 
 static bool write_choice(translation *t, const body_value *choice) {
@@ -184,16 +177,14 @@ static bool write_choice(translation *t, const body_value *choice) {
   if (alone.v && !cJSON_IsBool(alone.v)) return value_wrong(&alone, "true or false", t->why);
   if (cJSON_IsTrue(alone.v)) translated_raw(&t->out, "parallel_tool_calls", (raw_json){"false", 5});
   for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
-    if (!is(type, modes[i][0])) continue;
+    if (!texts_equal(type, modes[i][0])) continue;
     translated_text(&t->out, "tool_choice", modes[i][1]);
     return true;
   }
-  if (!is(type, "tool")) return value_lacks(choice, "type", "auto, any, tool or none", t->why);
+  if (!texts_equal(type, "tool")) return value_lacks(choice, "type", "auto, any, tool or none", t->why);
   if (!name) return value_lacks(choice, "name", "the tool's name", t->why);
   translated_member(&t->out, "tool_choice");
-  json_raw(&t->out, "{\"type\":\"function\",\"function\":{");
-  translated_text(&t->out, "name", name);
-  json_raw(&t->out, "}}");
+  translated_function(&t->out, name);
   return true;
 }
 
@@ -258,12 +249,6 @@ static bool write_output(translation *t, const body_value *output) {
   return !format.v || write_format(t, &format);
 }
 
-static bool write_limit(translation *t, const body_value *v) {
-  if (!cJSON_IsNumber(v->v) || v->v->valuedouble < 1) return value_wrong(v, "a whole number of at least 1", t->why);
-  translated_raw(&t->out, "max_tokens", v->raw);
-  return true;
-}
-
 static bool write_stops(translation *t, const body_value *v) {
   if (!cJSON_IsArray(v->v)) return value_wrong(v, "a list of texts", t->why);
   translated_raw(&t->out, "stop", v->raw);
@@ -274,7 +259,7 @@ static const translated_field fields[] = {
     {"model", "model", NULL},
     {"messages", NULL, write_messages},
     {"system", NULL, NULL},
-    {"max_tokens", NULL, write_limit},
+    {"max_tokens", NULL, translated_limit},
     {"stop_sequences", NULL, write_stops},
     {"temperature", "temperature", NULL},
     {"top_p", "top_p", NULL},

@@ -152,11 +152,6 @@ static void put_call_id(json_text *out, const answer_head *head, int index, int 
   answer_put(out, "\"id\":\"%s\",\"type\":\"function\"", id);
 }
 
-static void put_json(json_text *out, const char *before, const json_text *text) {
-  json_raw(out, before);
-  json_string(out, text->bytes ? text->bytes : "", text->len);
-}
-
 /* Writes the message of a whole answer. Returns the number of its calls. */
 static int put_message(json_text *out, const answer_head *head, int index, const dtl_result *r) {
   answer_message m;
@@ -165,13 +160,13 @@ static int put_message(json_text *out, const answer_head *head, int index, const
   if (m.n_calls > 0 && !m.content.len)
     json_raw(out, "," CONTENT "null");
   else
-    put_json(out, "," CONTENT, &m.content);
-  if (m.reasoning.len) put_json(out, "," REASONING, &m.reasoning);
+    answer_json(out, "," CONTENT, &m.content);
+  if (m.reasoning.len) answer_json(out, "," REASONING, &m.reasoning);
   for (int i = 0; i < m.n_calls; i++) {
     json_raw(out, i ? ",{" : ",\"tool_calls\":[{");
     put_call_id(out, head, index, i);
-    put_json(out, ",\"function\":{\"name\":", &m.calls[i].name);
-    put_json(out, ",\"arguments\":", &m.calls[i].arguments);
+    answer_json(out, ",\"function\":{\"name\":", &m.calls[i].name);
+    answer_json(out, ",\"arguments\":", &m.calls[i].arguments);
     json_raw(out, "}}");
   }
   const int n_calls = m.n_calls;

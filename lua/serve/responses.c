@@ -18,11 +18,6 @@ typedef struct {
 
 /* ---- items ------------------------------------------------------------------------------------------------------- */
 
-static void put_text(json_text *out, const char *before, const json_text *text) {
-  json_raw(out, before);
-  json_string(out, text->bytes ? text->bytes : "", text->len);
-}
-
 static void put_item_id(json_text *out, const char *name, const answer_head *head, const answer_item *item) {
   const char *kind = item->kind == PART_REASONING ? "rs" : item->kind == PART_CALL ? "fc" : "msg";
   answer_put(out, "\"%s\":\"%s_%s_%d\"", name, kind, head->id + strlen(PREFIX), item->number);
@@ -30,9 +25,9 @@ static void put_item_id(json_text *out, const char *name, const answer_head *hea
 
 static void put_part(json_text *out, const answer_item *item) {
   if (item->kind == PART_REASONING)
-    put_text(out, "{\"type\":\"reasoning_text\",\"text\":", &item->text);
+    answer_json(out, "{\"type\":\"reasoning_text\",\"text\":", &item->text);
   else
-    put_text(out, "{\"type\":\"output_text\",\"annotations\":[],\"logprobs\":[],\"text\":", &item->text);
+    answer_json(out, "{\"type\":\"output_text\",\"annotations\":[],\"logprobs\":[],\"text\":", &item->text);
   json_raw(out, "}");
 }
 
@@ -45,8 +40,8 @@ static void put_item(json_text *out, const answer_head *head, const answer_item 
   if (item->kind == PART_CALL) {
     answer_call_id(call, head, 0, item->number);
     answer_put(out, ",\"type\":\"function_call\",\"call_id\":\"%s\"", call);
-    put_text(out, ",\"name\":", &item->name);
-    put_text(out, ",\"arguments\":", &item->text);
+    answer_json(out, ",\"name\":", &item->name);
+    answer_json(out, ",\"arguments\":", &item->text);
   } else {
     json_raw(out, item->kind == PART_REASONING ? ",\"type\":\"reasoning\",\"summary\":[],\"content\":["
                                                : ",\"type\":\"message\",\"role\":\"assistant\",\"content\":[");
@@ -157,12 +152,6 @@ static void close_stream(answer_head *head) {
   head->state = NULL;
 }
 
-/* What the writers of events need. */
-typedef struct {
-  json_text *out;
-  const answer_head *head;
-} writing;
-
 static void begin_event(json_text *out, const answer_head *head, const char *type) {
   sent *s = head->state;
   answer_put(out, "event: %s\ndata: {\"type\":\"%s\",\"sequence_number\":%d", type, type, s->events++);
@@ -183,56 +172,55 @@ static void put_state(json_text *out, const answer_head *head, const char *type,
 }
 
 /* Writes an event about an item. */
-static void put_whole_item(const writing *w, const answer_item *item, const char *type, const char *status) {
-  begin_event(w->out, w->head, type);
-  answer_put(w->out, ",\"output_index\":%d,\"item\":", item->number);
-  put_item(w->out, w->head, item, status);
-  end_event(w->out);
+static void put_whole_item(json_text *out, const answer_head *head, const answer_item *item, const char *type,
+                           const char *status) {
+  begin_event(out, head, type);
+  answer_put(out, ",\"output_index\":%d,\"item\":", item->number);
+  put_item(out, head, item, status);
+  end_event(out);
 }
 
 /* Begins an event about the content of an item. */
-static void begin_content(const writing *w, const answer_item *item, const char *type) {
-  begin_event(w->out, w->head, type);
-  answer_put(w->out, ",\"output_index\":%d,", item->number);
-  put_item_id(w->out, "item_id", w->head, item);
-  if (item->kind != PART_CALL) json_raw(w->out, ",\"content_index\":0");
+static void begin_content(json_text *out, const answer_head *head, const answer_item *item, const char *type) {
+  begin_event(out, head, type);
+  answer_put(out, ",\"output_index\":%d,", item->number);
+  put_item_id(out, "item_id", head, item);
+  if (item->kind != PART_CALL) json_raw(out, ",\"content_index\":0");
 }
 
-static void put_whole_part(const writing *w, const answer_item *item, const char *type) {
-  begin_content(w, item, type);
-  json_raw(w->out, ",\"part\":");
-  put_part(w->out, item);
-  end_event(w->out);
+static void put_whole_part(json_text *out, const answer_head *head, const answer_item *item, const char *type) {
+  begin_content(out, head, item, type);
+  json_raw(out, ",\"part\":");
+  put_part(out, item);
+  end_event(out);
 }
 
-static void on_begin(void *user, const answer_item *item) {
-  put_whole_item(user, item, "response.output_item.added", "in_progress");
-  if (item->kind != PART_CALL) put_whole_part(user, item, "response.content_part.added");
+static void on_begin(json_text *out, const answer_head *head, const answer_item *item) {
+  put_whole_item(out, head, item, "response.output_item.added", "in_progress");
+  if (item->kind != PART_CALL) put_whole_part(out, head, item, "response.content_part.added");
 }
 
-static void on_grow(void *user, const answer_item *item, const char *bytes, size_t len) {
-  const writing *w = user;
-  begin_content(w, item,
+static void on_grow(json_text *out, const answer_head *head, const answer_item *item, const char *bytes, size_t len) {
+  begin_content(out, head, item,
                 item->kind == PART_CALL        ? "response.function_call_arguments.delta"
                 : item->kind == PART_REASONING ? "response.reasoning_text.delta"
                                                : "response.output_text.delta");
-  if (item->kind == PART_CONTENT) json_raw(w->out, ",\"logprobs\":[]");
-  json_raw(w->out, ",\"delta\":");
-  json_string(w->out, bytes, len);
-  end_event(w->out);
+  if (item->kind == PART_CONTENT) json_raw(out, ",\"logprobs\":[]");
+  json_raw(out, ",\"delta\":");
+  json_string(out, bytes, len);
+  end_event(out);
 }
 
-static void on_end(void *user, const answer_item *item) {
-  const writing *w = user;
-  begin_content(w, item,
+static void on_end(json_text *out, const answer_head *head, const answer_item *item) {
+  begin_content(out, head, item,
                 item->kind == PART_CALL        ? "response.function_call_arguments.done"
                 : item->kind == PART_REASONING ? "response.reasoning_text.done"
                                                : "response.output_text.done");
-  if (item->kind == PART_CONTENT) json_raw(w->out, ",\"logprobs\":[]");
-  put_text(w->out, item->kind == PART_CALL ? ",\"arguments\":" : ",\"text\":", &item->text);
-  end_event(w->out);
-  if (item->kind != PART_CALL) put_whole_part(w, item, "response.content_part.done");
-  put_whole_item(w, item, "response.output_item.done", item_status(item->complete));
+  if (item->kind == PART_CONTENT) json_raw(out, ",\"logprobs\":[]");
+  answer_json(out, item->kind == PART_CALL ? ",\"arguments\":" : ",\"text\":", &item->text);
+  end_event(out);
+  if (item->kind != PART_CALL) put_whole_part(out, head, item, "response.content_part.done");
+  put_whole_item(out, head, item, "response.output_item.done", item_status(item->complete));
 }
 
 static const items_events on_items = {on_begin, on_grow, on_end};
@@ -247,8 +235,7 @@ static void write_piece(json_text *out, const answer_head *head, int index, part
                         size_t len, answer_logprobs *kept, answer_offset *offset) {
   sent *s = head->state;
   (void)index, (void)call, (void)kept, (void)offset;
-  items_add(&s->items, kind, text, len, &on_items, &(writing){out, head});
-  if (s->items.failed) out->failed = true;
+  items_add(&s->items, kind, text, len, &on_items, out, head);
 }
 
 static void write_trace(json_text *out, const answer_head *head, int index, const char *line) {
@@ -265,12 +252,11 @@ static void write_end(json_text *out, const answer_head *head, int index, const 
   sent *s = head->state;
   const bool complete = answer_is_complete(r);
   (void)index, (void)calls, (void)kept, (void)offset;
-  items_end(&s->items, complete, &on_items, &(writing){out, head});
+  items_end(&s->items, complete, &on_items, out, head);
   begin_event(out, head, complete ? "response.completed" : "response.incomplete");
   json_raw(out, ",\"response\":");
   put_response(out, head, r, &s->items, NULL);
   end_event(out);
-  if (s->items.failed) out->failed = true;
 }
 
 /* The last event has been written by write_end, since there is one text. */

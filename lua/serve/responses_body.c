@@ -12,8 +12,6 @@ const char *const responses_names[RESPONSES_NAMES][2] = {{"messages", "input"},
                                                          {"response_format", "text.format"},
                                                          {"reasoning_effort", "reasoning.effort"}};
 
-static bool is(const char *text, const char *name) { return text && strcmp(text, name) == 0; }
-
 /* ---- input ------------------------------------------------------------------------------------------------------- */
 
 static const char *const parts_of_text[] = {"input_text", "output_text", NULL};
@@ -47,12 +45,12 @@ static bool write_message(translation *t, const body_value *item, translated_ans
   const body_value content = value_member(item, "content");
   translated_texts texts = {0};
   if (!value_is_object(item, taken, IN_ITEM, t->why)) return false;
-  if (is(role, "assistant")) {
+  if (texts_equal(role, "assistant")) {
     next_answer(t, a);
     a->has_text = true;
     return add_text(t, &a->content, &content, parts_of_text);
   }
-  if (!is(role, roles[0]) && !is(role, roles[1]) && !is(role, roles[2]))
+  if (!texts_equal(role, roles[0]) && !texts_equal(role, roles[1]) && !texts_equal(role, roles[2]))
     return value_lacks(item, "role", "user, assistant, system or developer", t->why);
   translated_write(&t->out, a);
   translated_message(&t->out, role);
@@ -103,10 +101,11 @@ static bool write_reasoning_item(translation *t, const body_value *item, transla
 static bool write_item(translation *t, const body_value *item, translated_answer *a) {
   const char *type = value_string(item, "type");
   if (!cJSON_IsObject(item->v)) return value_wrong(item, "an item, such as {role, content}", t->why);
-  if (is(type, "message") || !cJSON_GetObjectItemCaseSensitive(item->v, "type")) return write_message(t, item, a);
-  if (is(type, "function_call")) return write_call(t, item, a);
-  if (is(type, "function_call_output")) return write_result(t, item, a);
-  if (is(type, "reasoning")) return write_reasoning_item(t, item, a);
+  if (texts_equal(type, "message") || !cJSON_GetObjectItemCaseSensitive(item->v, "type"))
+    return write_message(t, item, a);
+  if (texts_equal(type, "function_call")) return write_call(t, item, a);
+  if (texts_equal(type, "function_call_output")) return write_result(t, item, a);
+  if (texts_equal(type, "reasoning")) return write_reasoning_item(t, item, a);
   *t->why =
       refusal_say(400, INVALID, "%s.type: expected message, function_call, function_call_output or reasoning%s%.60s",
                   item->name, type ? ", not " : "", type ? type : "");
@@ -151,7 +150,7 @@ static bool check_instructions(translation *t, const body_value *v) {
 static bool write_tool(translation *t, const body_value *tool) {
   static const char *const taken[] = {"type", "name", "description", "parameters", "strict", NULL};
   const char *type = value_string(tool, "type"), *name = value_string(tool, "name");
-  if (cJSON_IsObject(tool->v) && !is(type, "function")) {
+  if (cJSON_IsObject(tool->v) && !texts_equal(type, "function")) {
     *t->why = refusal_say(400, INVALID, "%s.type: expected function%s%.60s", tool->name, type ? ", not " : "",
                           type ? type : "");
     return false;
@@ -169,30 +168,22 @@ static bool write_tool(translation *t, const body_value *tool) {
 }
 
 static bool write_tools(translation *t, const body_value *tools) {
-  body_value tool;
-  bool fine = true;
-  if (!cJSON_IsArray(tools->v)) return value_wrong(tools, "a list of functions", t->why);
-  translated_member(&t->out, "tools");
-  json_raw(&t->out, "[");
-  for (body_list list = value_list(tools); fine && value_next(&list, &tool);) fine = write_tool(t, &tool);
-  json_raw(&t->out, "]");
-  return fine;
+  return translated_list(t, "tools", tools, "a list of functions", write_tool);
 }
 
 /* {type: function, name}. False: it is something else. */
 static bool write_name(translation *t, const body_value *tool) {
   const char *name = value_string(tool, "name");
-  if (!is(value_string(tool, "type"), "function") || !name) return false;
-  json_raw(&t->out, "{\"type\":\"function\",\"function\":{");
-  translated_text(&t->out, "name", name);
-  json_raw(&t->out, "}}");
+  if (!texts_equal(value_string(tool, "type"), "function") || !name) return false;
+  translated_function(&t->out, name);
   return true;
 }
 
 static bool write_allowed(translation *t, const body_value *choice) {
   const body_value mode = value_member(choice, "mode"), tools = value_member(choice, "tools");
   body_value tool;
-  bool fine = is(value_string(choice, "type"), "allowed_tools") && cJSON_IsString(mode.v) && cJSON_IsArray(tools.v);
+  bool fine =
+      texts_equal(value_string(choice, "type"), "allowed_tools") && cJSON_IsString(mode.v) && cJSON_IsArray(tools.v);
   if (!fine) return false;
   json_raw(&t->out, "{\"type\":\"allowed_tools\",\"allowed_tools\":{");
   translated_raw(&t->out, "mode", mode.raw);
@@ -212,7 +203,7 @@ static bool write_choice(translation *t, const body_value *choice) {
   const char *mode = cJSON_GetStringValue(choice->v);
   translated_member(&t->out, "tool_choice");
   if (mode) json_bytes(&t->out, choice->raw.at, choice->raw.len);
-  if (is(mode, "none") || is(mode, "auto") || is(mode, "required")) return true;
+  if (texts_equal(mode, "none") || texts_equal(mode, "auto") || texts_equal(mode, "required")) return true;
   return (!mode && (write_name(t, choice) || write_allowed(t, choice))) || value_wrong(choice, expected, t->why);
 }
 
@@ -224,10 +215,10 @@ static bool write_format(translation *t, const body_value *format) {
   const char *type = value_string(format, "type");
   const body_value schema = value_member(format, "schema");
   if (!value_is_object(format, taken, IN_ITEM, t->why)) return false;
-  if (is(type, "text")) return true;
-  if (!is(type, "json_object") && !is(type, "json_schema"))
+  if (texts_equal(type, "text")) return true;
+  if (!texts_equal(type, "json_object") && !texts_equal(type, "json_schema"))
     return value_lacks(format, "type", "text, json_object or json_schema", t->why);
-  if (is(type, "json_schema") && !schema.v) return value_lacks(format, "schema", "a JSON schema", t->why);
+  if (texts_equal(type, "json_schema") && !schema.v) return value_lacks(format, "schema", "a JSON schema", t->why);
   translated_member(&t->out, "response_format");
   json_raw(&t->out, "{");
   translated_text(&t->out, "type", type);
@@ -250,12 +241,6 @@ static bool write_reasoning(translation *t, const body_value *reasoning) {
   return true;
 }
 
-static bool write_limit(translation *t, const body_value *v) {
-  if (!cJSON_IsNumber(v->v) || v->v->valuedouble < 1) return value_wrong(v, "a whole number of at least 1", t->why);
-  translated_raw(&t->out, "max_tokens", v->raw);
-  return true;
-}
-
 /* Most of what it asks for comes from OpenAI's own tools, or is state of the server, which an answer has anyway. */
 static bool check_include(translation *t, const body_value *include) {
   static const char *const known[] = {"reasoning.encrypted_content",   "file_search_call.results",
@@ -267,7 +252,7 @@ static bool check_include(translation *t, const body_value *include) {
   for (body_list list = value_list(include); value_next(&list, &one);) {
     const char *what = cJSON_GetStringValue(one.v);
     size_t i = 0;
-    while (i < sizeof known / sizeof *known && !is(what, known[i])) i++;
+    while (i < sizeof known / sizeof *known && !texts_equal(what, known[i])) i++;
     if (i < sizeof known / sizeof *known) continue;
     *t->why = refusal_say(400, INVALID, "%s: %.60s is not supported", one.name, what ? what : "this value");
     return false;
@@ -284,7 +269,7 @@ static const translated_field fields[] = {
     {"model", "model", NULL},
     {"input", NULL, write_input},
     {"instructions", NULL, check_instructions},
-    {"max_output_tokens", NULL, write_limit},
+    {"max_output_tokens", NULL, translated_limit},
     {"temperature", "temperature", NULL},
     {"top_p", "top_p", NULL},
     {"top_k", "top_k", NULL},

@@ -24,6 +24,8 @@ body_value value_member(const body_value *object, const char *name) {
   return out;
 }
 
+bool texts_equal(const char *text, const char *other) { return text && strcmp(text, other) == 0; }
+
 const char *value_string(const body_value *object, const char *name) {
   return cJSON_GetStringValue(member(object, name));
 }
@@ -122,6 +124,31 @@ void translated_message(json_text *out, const char *role) {
   translated_comma(out);
   json_raw(out, "{");
   translated_text(out, "role", role);
+}
+
+void translated_function(json_text *out, const char *name) {
+  json_raw(out, "{\"type\":\"function\",\"function\":{");
+  translated_text(out, "name", name);
+  json_raw(out, "}}");
+}
+
+bool translated_list(translation *t, const char *name, const body_value *list, const char *expected,
+                     bool (*write)(translation *t, const body_value *element)) {
+  body_value element;
+  bool fine = true;
+  if (!cJSON_IsArray(list->v)) return value_wrong(list, expected, t->why);
+  translated_member(&t->out, name);
+  json_raw(&t->out, "[");
+  for (body_list left = value_list(list); fine && value_next(&left, &element);) fine = write(t, &element);
+  json_raw(&t->out, "]");
+  return fine;
+}
+
+bool translated_limit(translation *t, const body_value *tokens) {
+  if (!cJSON_IsNumber(tokens->v) || tokens->v->valuedouble < 1)
+    return value_wrong(tokens, "a whole number of at least 1", t->why);
+  translated_raw(&t->out, "max_tokens", tokens->raw);
+  return true;
 }
 
 /* ---- contents ---------------------------------------------------------------------------------------------------- */

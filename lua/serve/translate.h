@@ -18,6 +18,7 @@ typedef struct {
 } body_value;
 
 body_value value_member(const body_value *object, const char *name);
+bool texts_equal(const char *text, const char *other); /* NULL equals none */
 /* The member if it is a text; otherwise NULL. */
 const char *value_string(const body_value *object, const char *name);
 
@@ -63,6 +64,13 @@ void translated_member(json_text *out, const char *name);  /* begins a member of
 void translated_message(json_text *out, const char *role); /* begins a message: {"role":"..." */
 void translated_raw(json_text *out, const char *name, raw_json raw);      /* writes a member */
 void translated_text(json_text *out, const char *name, const char *text); /* writes a member */
+
+/* Writes {"type":"function","function":{"name":name}}. */
+void translated_function(json_text *out, const char *name);
+/* Writes a member that is a list, whose elements `write` writes; another value is refused. */
+bool translated_list(translation *t, const char *name, const body_value *list, const char *expected,
+                     bool (*write)(translation *t, const body_value *element));
+bool translated_limit(translation *t, const body_value *tokens); /* writes max_tokens, at least 1 */
 
 /* Returns a part of a content that must be a text of one of these types; NULL: it is not, or has unknown members. */
 const char *translated_part(const translation *t, const body_value *part, const char *const *types);

@@ -186,6 +186,12 @@ if __name__ == "__main__":
     status, answer = ask(ROUTE, b'{"max_tokens":1,"max_tokens":2}')
     assert status == 400 and answer["error"]["message"] == "max_tokens: it is given twice", answer
 
+    # A failure after the beginning of a stream is its last event.
+    status, _, answer = exchange("POST", ROUTE, {**ASKED, "stream": True, "grammar": 'root ::= "ab" "Q"', "logit_bias": [["Q", False]]})
+    name, data = answer.decode().strip().split("\n\n")[-1].split("\n")
+    error = json.loads(data.removeprefix("data: "))
+    assert status == 200 and name == "event: error" and error["type"] == "error" and error["error"]["message"].startswith("grammar: no token can follow"), answer
+
     # A prompt that is too long is counted, but not answered.
     long = {**ASKED, "messages": [{"role": "user", "content": "a " * 9000}]}
     status, answer = ask(ROUTE, long)

@@ -131,6 +131,11 @@ if __name__ == "__main__":
     assert gets(ROUTE, ASKED)["temperature"] == 0 and "dtrun" not in gets(ROUTE, ASKED)
     assert gets("/responses", ASKED)["output"]
 
+    # A failure after the beginning of a stream is its last event.
+    fails = {**ASKED, "grammar": 'root ::= "ab" "Q"', "logit_bias": [["Q", False]]}
+    last = events(fails)[-1]
+    assert last["type"] == "response.failed" and last["response"]["status"] == "failed" and last["response"]["error"]["message"].startswith("grammar: no token can follow"), last
+
     # Fields that do not change the text, and fields that would.
     for more in ({"store": True}, {"metadata": {"a": "b"}}, {"user": "u"}, {"service_tier": "flex"}, {"safety_identifier": "s"}, {"prompt_cache_key": "k"}, {"prompt_cache_options": {"mode": "implicit"}}, {"prompt_cache_retention": "24h"},
                  {"max_tool_calls": 2}, {"background": False}, {"truncation": "disabled"}, {"top_logprobs": 0}, {"include": ["reasoning.encrypted_content", "file_search_call.results"]}, {"reasoning": {"summary": "auto", "mode": "standard"}},
