@@ -9,6 +9,7 @@ static void end_item(answer_items *a, bool complete, const items_events *on, jso
   if (!a->open) return;
   a->open = false;
   last_of(a)->complete = complete;
+  if (last_of(a)->name.failed || last_of(a)->text.failed || last_of(a)->broken.failed) a->failed = true;
   if (on) on->ends(out, head, last_of(a));
 }
 
@@ -36,20 +37,18 @@ static void grow_item(answer_items *a, const char *bytes, size_t len, const item
 void items_add(answer_items *a, part_kind kind, const char *bytes, size_t len, const items_events *on, json_text *out,
                const answer_head *head) {
   const bool is_text = kind == PART_CONTENT || kind == PART_REASONING;
-  if (a->failed) return;
   if (kind == PART_CALL) begin_item(a, kind, bytes, len, on, out, head);
   if (is_text && !(a->open && last_of(a)->kind == kind)) begin_item(a, kind, "", 0, on, out, head);
-  if (a->failed || !a->open) return;
+  if (!a->open) return; /* out of memory */
   if (is_text || kind == PART_ARGUMENTS) grow_item(a, bytes, len, on, out, head);
   if (kind == PART_BROKEN) json_bytes(&last_of(a)->broken, bytes, len);
-  a->failed = last_of(a)->name.failed || last_of(a)->text.failed || last_of(a)->broken.failed;
   if (kind == PART_END || kind == PART_BROKEN) end_item(a, kind == PART_END, on, out, head);
-  if (out && a->failed) out->failed = true;
 }
 
 void items_end(answer_items *a, bool complete, const items_events *on, json_text *out, const answer_head *head) {
-  if (!a->n && !a->failed) begin_item(a, PART_CONTENT, "", 0, on, out, head);
+  if (!a->n) begin_item(a, PART_CONTENT, "", 0, on, out, head);
   end_item(a, complete, on, out, head);
+  if (out && a->failed) out->failed = true;
 }
 
 static void on_part(void *user, part_kind kind, int call, const char *bytes, size_t len) {

@@ -58,7 +58,9 @@ static const char *item_status(bool complete) { return complete ? "completed" : 
 /* Writes a member of the client's body; `otherwise`, JSON, if it is missing. */
 static void put_given(json_text *out, const answer_head *head, const char *name, const char *otherwise) {
   const cJSON *v = cJSON_GetObjectItemCaseSensitive(head->ask->given, name);
-  char *text = v && !cJSON_IsNull(v) ? cJSON_PrintUnformatted(v) : NULL;
+  const bool given = v && !cJSON_IsNull(v);
+  char *text = given ? cJSON_PrintUnformatted(v) : NULL;
+  if (given && !text) out->failed = true;
   answer_put(out, ",\"%s\":", name);
   json_raw(out, text ? text : otherwise);
   free(text);
@@ -159,7 +161,7 @@ static void begin_event(json_text *out, const answer_head *head, const char *typ
 
 static void end_event(json_text *out) { json_raw(out, "}\n\n"); }
 
-/* Writes an event without more than a response that has no output. */
+/* Writes an event that has a response without output. */
 static void put_state(json_text *out, const answer_head *head, const char *type, const char *status,
                       const refusal *why) {
   begin_event(out, head, type);

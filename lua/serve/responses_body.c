@@ -241,7 +241,7 @@ static bool write_reasoning(translation *t, const body_value *reasoning) {
   return true;
 }
 
-/* Most of what it asks for comes from OpenAI's own tools, or is state of the server, which an answer has anyway. */
+/* What these values ask for comes from OpenAI's own tools, or is encrypted state: no answer has it. */
 static bool check_include(translation *t, const body_value *include) {
   static const char *const known[] = {"reasoning.encrypted_content",   "file_search_call.results",
                                       "web_search_call.results",       "web_search_call.action.sources",
