@@ -133,7 +133,7 @@ if __name__ == "__main__":
 
     # What dtrun adds; fields that do not change the text; fields that would.
     assert gets(ROUTE, {**ASKED, "dtrun": {"policy": "linear", "trace": True}})["dtrun"]["trace"] and "dtrun" not in gets(ROUTE, ASKED)
-    for more in ({"metadata": {"user_id": "u"}}, {"service_tier": "auto"}, {"cache_control": {"type": "ephemeral"}}, {"speed": "fast"}, {"inference_geo": "eu"}, {"diagnostics": {"previous_message_id": None}}, {"mcp_servers": []},
+    for more in ({"metadata": {"user_id": "u"}}, {"service_tier": "auto"}, {"cache_control": {"type": "ephemeral"}}, {"speed": "fast"}, {"inference_geo": "eu"}, {"diagnostics": {"previous_message_id": None}}, {"mcp_servers": []}, {"context_management": {"edits": []}}, {"context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}},
                  {"thinking": {"type": "disabled"}}, {"thinking": {"type": "adaptive", "display": "summarized"}}, {"thinking": {"type": "enabled", "budget_tokens": 1024}}, {"tools": []}, {"stop_sequences": []}, {"system": None}):
         assert text_of(gets(ROUTE, {**ASKED, **more})) == PLAIN_TEXT, more
     for more, message in (
@@ -159,7 +159,8 @@ if __name__ == "__main__":
         ({"n": 2}, "n: unknown field"),
         ({"container": "c"}, "container: not supported"),
         ({"mcp_servers": [{"url": "u"}]}, "mcp_servers: only [] is supported"),
-        ({"context_management": {"edits": []}}, "context_management: not supported"),
+        ({"compaction": {}}, "compaction: not supported"),
+        ({"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}}, 'context_management: only {"edits":[]} or {"edits":[{"type":"clear_thinking_20251015","keep":"all"}]} is supported'),
         ({"stop_sequences": "a"}, "stop_sequences: expected a list of texts"),
         ({"stop_sequences": [3]}, "stop_sequences[0]: expected a text"),
         ({"temperature": "x"}, "temperature: expected a number"),

@@ -143,4 +143,8 @@ for more in ({"container": "c"}, {"tools": [{"type": "web_search_20250305", "nam
         assert next(iter(more)) in str(e) and e.body["error"]["type"] == "invalid_request_error", e
 noted = client.messages.create(**SAYS, **ASK, metadata={"user_id": "u"}, service_tier="auto", cache_control={"type": "ephemeral"}, output_config={"effort": "low"}, thinking={"type": "disabled"})
 same(text_of(noted), expected, "notes")
+
+# The client of new features.
+beta = client.beta.messages.create(**SAYS, **ASK, betas=["context-management-2025-06-27"], context_management={"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]})
+same("".join(block.text for block in beta.content), expected, "beta")
 print("anthropic", anthropic.__version__)
