@@ -20,6 +20,11 @@ void answer_text(json_text *out, const char *before, const char *text) {
   json_string(out, text ? text : "", text ? strlen(text) : 0);
 }
 
+void answer_json(json_text *out, const char *before, const json_text *text) {
+  json_raw(out, before);
+  json_string(out, text->bytes ? text->bytes : "", text->len);
+}
+
 void answer_bytes(json_text *out, const char *bytes, size_t len) {
   json_raw(out, "[");
   for (size_t i = 0; i < len; i++) answer_put(out, i ? ",%d" : "%d", (unsigned char)bytes[i]);
@@ -72,4 +77,26 @@ void answer_call_id(char id[ANSWER_CALL_ID], const answer_head *head, int index,
   h = (h ^ ((uint64_t)index << 32) ^ (uint64_t)call) * UINT64_C(0x100000001B3);
   for (int i = 0; i < ANSWER_CALL_ID - 1; i++, h = h / 62 ^ h << 40) id[i] = signs[h % 62];
   id[ANSWER_CALL_ID - 1] = '\0';
+}
+
+void answer_statistics(json_text *out, const answer_head *head, const dtl_result *r, const json_text *trace) {
+  if (!head->ask->tells) return;
+  char *json = dtl_result_json(r, DTL_JSON_BRIEF | DTL_JSON_LINE);
+  if (!json) {
+    out->failed = true;
+    return;
+  }
+  json[strcspn(json, "\n")] = 0;
+  json_raw(out, ",\"dtrun\":");
+  if (head->ask->trace && trace) {
+    if (trace->failed) out->failed = true;
+    json[strlen(json) - 1] = 0; /* the closing brace */
+    json_raw(out, json);
+    json_raw(out, ",\"trace\":[");
+    json_raw(out, trace->bytes ? trace->bytes : "");
+    json_raw(out, "]}");
+  } else {
+    json_raw(out, json);
+  }
+  free(json);
 }

@@ -52,5 +52,10 @@ void answer_put(json_text *out, const char *format, ...) __attribute__((format(p
 void answer_bytes(json_text *out, const char *bytes, size_t len); /* writes bytes as a list of numbers */
 /* Writes JSON as it is and then a text in quotes; NULL is written as an empty text. */
 void answer_text(json_text *out, const char *before, const char *text);
+void answer_json(json_text *out, const char *before, const json_text *text); /* the same with bytes that may be any */
+
+/* Writes ,"dtrun":{...}, the result of a text, if the request asks for it. trace: NULL for a stream, which has sent it
+ * line by line. */
+void answer_statistics(json_text *out, const answer_head *head, const dtl_result *r, const json_text *trace);
 
 #endif

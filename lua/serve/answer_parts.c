@@ -12,12 +12,17 @@ struct answer_parts {
   void *user;
 };
 
+/* Whether an answer begins inside reasoning. A grammar for calls leaves reasoning free; any other begins with the first
+ * token. */
+static bool begins_inside(const ask *asked) {
+  const bool held = asked->in.request.seq.adjustments.grammar && !asked->tools.list;
+  return asked->reasoning == DT_REASONING_OPEN && !held;
+}
+
 bool parts_open(const ask_server *server, const ask *asked, answer_parts **out) {
   answer_parts *s = calloc(1, sizeof *s);
   dt_error err;
-  /* A grammar for calls leaves reasoning free; any other begins with the first token. */
-  const bool held = asked->in.request.seq.adjustments.grammar && !asked->tools.list;
-  const bool open = asked->reasoning == DT_REASONING_OPEN && !held;
+  const bool open = begins_inside(asked);
   *out = s;
   if (!s) return false;
   s->several = asked->tools.several;
@@ -74,4 +79,34 @@ void parts_end(answer_parts *s, parts_on_part on_part, void *user) {
   s->on_part = on_part, s->user = user;
   dt_reasoning_end(s->reasoning, on_reasoned, s);
   if (s->calls) dt_calls_end(s->calls, on_call, s);
+}
+
+typedef struct {
+  bool reasoned, over; /* there was reasoning; it has ended */
+} counting;
+
+static bool on_counted(void *user, bool reasoning, const char *bytes, size_t len) {
+  counting *c = user;
+  (void)bytes;
+  c->reasoned = c->reasoned || (reasoning && len);
+  c->over = c->over || (!reasoning && len);
+  return true;
+}
+
+int parts_reasoning_tokens(const ask_server *server, const ask *asked, const dtl_result *r) {
+  counting c = {0};
+  dt_reasoning *split;
+  dt_error err;
+  char buffer[16];
+  size_t len;
+  int n = 0;
+  if (asked->whole || !asked->is_chat) return 0;
+  if (dt_reasoning_open(server->chat, begins_inside(asked), &split, &err)) return -1;
+  for (; n < r->n_tokens; n++) {
+    const char *bytes = dt_token_bytes(server->pair, r->tokens[n], n == 0, buffer, &len);
+    dt_reasoning_add(split, bytes, len, on_counted, &c);
+    if (c.over) break; /* this token is not reasoning */
+  }
+  dt_reasoning_close(split);
+  return c.reasoned ? n : 0;
 }

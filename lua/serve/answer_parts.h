@@ -27,4 +27,7 @@ void parts_end(answer_parts *s, parts_on_part on_part, void *user); /* passes on
 
 int parts_calls(const answer_parts *s); /* the number of complete calls so far */
 
+/* Returns how many tokens of an answer are reasoning, its marks included; -1: out of memory. */
+int parts_reasoning_tokens(const ask_server *server, const ask *asked, const dtl_result *r);
+
 #endif

@@ -43,5 +43,10 @@ struct api_form {
 };
 
 extern const api_form api_completions, api_chats;
+extern const api_form api_responses;        /* responses.c */
+extern const api_form api_anthropic;        /* anthropic.c, */
+extern const api_form api_anthropic_counts; /* and for bodies whose tokens are counted */
+
+void openai_refuse(json_text *out, const refusal *why); /* api_form.refuses of OpenAI's APIs */
 
 #endif

@@ -152,11 +152,6 @@ static void put_call_id(json_text *out, const answer_head *head, int index, int 
   answer_put(out, "\"id\":\"%s\",\"type\":\"function\"", id);
 }
 
-static void put_json(json_text *out, const char *before, const json_text *text) {
-  json_raw(out, before);
-  json_string(out, text->bytes ? text->bytes : "", text->len);
-}
-
 /* Writes the message of a whole answer. Returns the number of its calls. */
 static int put_message(json_text *out, const answer_head *head, int index, const dtl_result *r) {
   answer_message m;
@@ -165,13 +160,13 @@ static int put_message(json_text *out, const answer_head *head, int index, const
   if (m.n_calls > 0 && !m.content.len)
     json_raw(out, "," CONTENT "null");
   else
-    put_json(out, "," CONTENT, &m.content);
-  if (m.reasoning.len) put_json(out, "," REASONING, &m.reasoning);
+    answer_json(out, "," CONTENT, &m.content);
+  if (m.reasoning.len) answer_json(out, "," REASONING, &m.reasoning);
   for (int i = 0; i < m.n_calls; i++) {
     json_raw(out, i ? ",{" : ",\"tool_calls\":[{");
     put_call_id(out, head, index, i);
-    put_json(out, ",\"function\":{\"name\":", &m.calls[i].name);
-    put_json(out, ",\"arguments\":", &m.calls[i].arguments);
+    answer_json(out, ",\"function\":{\"name\":", &m.calls[i].name);
+    answer_json(out, ",\"arguments\":", &m.calls[i].arguments);
     json_raw(out, "}}");
   }
   const int n_calls = m.n_calls;
@@ -222,29 +217,6 @@ static void put_timings(json_text *out, const dtl_result *results, int n) {
       "\"predicted_ms\":%.3f,\"predicted_per_second\":%.3f,\"cache_n\":%ld,\"draft_n\":%ld,\"draft_n_accepted\":%ld}",
       prompt, prompt_ms, per_second((double)prompt, prompt_ms), text, text_ms, per_second((double)text, text_ms),
       cached, drafted, accepted);
-}
-
-/* trace: NULL for a stream, which has sent it line by line. */
-static void put_statistics(json_text *out, const answer_head *head, const dtl_result *r, const json_text *trace) {
-  if (!head->ask->tells) return;
-  char *json = dtl_result_json(r, DTL_JSON_BRIEF | DTL_JSON_LINE);
-  if (!json) {
-    out->failed = true;
-    return;
-  }
-  json[strcspn(json, "\n")] = 0;
-  json_raw(out, ",\"dtrun\":");
-  if (head->ask->trace && trace) {
-    if (trace->failed) out->failed = true;
-    json[strlen(json) - 1] = 0; /* the closing brace */
-    json_raw(out, json);
-    json_raw(out, ",\"trace\":[");
-    json_raw(out, trace->bytes ? trace->bytes : "");
-    json_raw(out, "]}");
-  } else {
-    json_raw(out, json);
-  }
-  free(json);
 }
 
 /* ---- streams ----------------------------------------------------------------------------------------------------- */
@@ -316,7 +288,7 @@ static void write_end(json_text *out, const answer_head *head, int index, const 
     put_piece(out, head, false, "", 0);
   put_kept(out, head, kept, offset);
   answer_put(out, ",\"finish_reason\":\"%s\"", finish_of(r, calls));
-  put_statistics(out, head, r, NULL);
+  answer_statistics(out, head, r, NULL);
   json_raw(out, "}]");
   put_timings(out, r, 1);
   json_raw(out, "}\n\n");
@@ -365,7 +337,7 @@ static void put_choice(json_text *out, const answer_head *head, int index, const
     put_whole_text(out, head, r);
   put_logprobs(out, head, prompt, text, &offset);
   answer_put(out, ",\"finish_reason\":\"%s\"", finish_of(r, calls));
-  put_statistics(out, head, r, trace);
+  answer_statistics(out, head, r, trace);
   json_raw(out, "}");
 }
 
@@ -380,7 +352,7 @@ static void write_whole(json_text *out, const answer_head *head, const dtl_resul
   json_raw(out, "}\n");
 }
 
-static void write_refusal(json_text *out, const refusal *why) {
+void openai_refuse(json_text *out, const refusal *why) {
   answer_put(out, "{\"error\":{\"code\":%d", why->status);
   answer_text(out, ",\"message\":", why->message);
   if (why->context) answer_put(out, ",\"n_prompt_tokens\":%d,\"n_ctx\":%d", why->prompt_tokens, why->context);
@@ -390,13 +362,13 @@ static void write_refusal(json_text *out, const refusal *why) {
 static void write_failure(json_text *out, const answer_head *head, const refusal *why) {
   (void)head;
   json_raw(out, "data: ");
-  write_refusal(out, why);
+  openai_refuse(out, why);
   json_raw(out, "\n\n");
 }
 
 #define WRITERS                                                                                                        \
   .stream_type = API_EVENTS, .ping = API_PING, .begins = write_begin, .piece = write_piece, .traced = write_trace,     \
-  .ends = write_end, .closes = write_close, .fails = write_failure, .whole = write_whole, .refuses = write_refusal
+  .ends = write_end, .closes = write_close, .fails = write_failure, .whole = write_whole, .refuses = openai_refuse
 
 const api_form api_completions = {.id = "cmpl-", .where = IN_TEXT, WRITERS};
 const api_form api_chats = {.id = "chatcmpl-", .where = IN_CHAT, WRITERS};

@@ -38,3 +38,12 @@ raw_json raw_member(raw_json object, const char *name) {
     skip_past(&left, ",");
   }
 }
+
+raw_json raw_element(raw_json *list) {
+  cJSON *parsed;
+  if (!list->at) return *list;
+  skip_past(list, "[,");
+  raw_json value = take_value(list, &parsed);
+  cJSON_Delete(parsed);
+  return value;
+}

@@ -13,4 +13,8 @@ typedef struct {
  * that cJSON has accepted. */
 raw_json raw_member(raw_json object, const char *name);
 
+/* Returns the first element of a list and removes it from the text, so that the next call returns the next one. at is
+ * NULL after the last element. */
+raw_json raw_element(raw_json *list);
+
 #endif

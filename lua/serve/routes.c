@@ -233,6 +233,17 @@ static bool run_template(routes *r, const char *body, size_t len, route_answer *
   return true;
 }
 
+/* Counts the tokens of a prompt, also of one that does not fit into the context. */
+static bool run_count(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  ask a;
+  bool fine = ask_read(&r->server, &api_anthropic_counts, body, len, &a, why);
+  int n = fine ? a.prompts[0].n : why->prompt_tokens;
+  ask_free(&a);
+  if (!fine && !why->context) return false;
+  answer_put(&out->text, "{\"input_tokens\":%d}", n);
+  return true;
+}
+
 /* ---- policies ---------------------------------------------------------------------------------------------------- */
 
 static bool run_policies(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
@@ -271,6 +282,9 @@ static const route all[] = {
     {"GET", "/v1/models/", true, run_model, NULL},
     {"POST", "/v1/completions", false, NULL, &api_completions},
     {"POST", "/v1/chat/completions", false, NULL, &api_chats},
+    {"POST", "/v1/responses", false, NULL, &api_responses},
+    {"POST", "/v1/messages", false, NULL, &api_anthropic},
+    {"POST", "/v1/messages/count_tokens", false, run_count, &api_anthropic_counts},
     {"GET", "/v1/policies", false, run_policies, NULL},
     {"POST", "/v1/policies/check", false, run_check, NULL},
     {"POST", "/v1/traces/draw", false, run_draw, NULL},

@@ -21,10 +21,11 @@ environment() {
     echo "$pinned" >"$environment/pinned"
   fi
 }
-# by SCRIPT PACKAGES..: runs tests/serve/clients/with_SCRIPT.py in such an environment
+# by SCRIPT PACKAGES..: runs tests/serve/clients/with_SCRIPT.py in such an environment, with a server that has the options $with
+with=()
 by() {
   environment "$@" || return 0
-  serve -m "$model"
+  serve -m "$model" "${with[@]}"
   HF_HUB_OFFLINE=1 HF_HOME=$PWD/hf timeout 600 "$environment/bin/python" "$source_dir/tests/serve/clients/with_$1.py" "$url" >said 2>&1 || fail "$(tail -n 5 said)"
   echo "  $(tail -n 1 said)"
 }
@@ -35,6 +36,12 @@ it_knows_each_field_of_openai() {
   serve --template chatml
   "$environment/bin/python" "$source_dir/tests/serve/fields.py" "$url" "$source_dir/tests/serve/fields.txt" "$source_dir" openai >said 2>&1 || fail "$(tail -n 5 said)"
 }
+it_serves_openai_responses() { by openai_responses openai==3.57.0; }
+it_serves_agents_that_call_tools_in_ten_turns() {
+  with=(--template "$source_dir/tests/serve/clients/tools.jinja")
+  by agents openai-agents==0.24.0 openai==3.57.0
+}
+it_serves_anthropic() { by anthropic anthropic==2.14.0; }
 it_serves_langchain() { by langchain langchain-openai==1.7.4 openai==3.57.0; }
 it_serves_litellm() { by litellm litellm==1.110.2 openai==3.57.0; }
 it_serves_llm() { by llm llm==0.36 openai==3.57.0; }

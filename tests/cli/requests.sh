@@ -24,6 +24,23 @@ it_calls_tools() {
   serve --template llama3 -md "$models/mini-draft"
   asks calls.py
 }
+it_serves_openai_responses_and_anthropic_messages() {
+  serve --template llama3 -md "$models/mini-draft"
+  asks openai_responses.py
+  asks anthropic_messages.py
+  serve --template llama3 --api-key secret
+  local body='{"input": "a", "messages": [{"role": "user", "content": "a"}], "max_tokens": 1}'
+  curl -s "$url/v1/messages" -H 'x-api-key: wrong' -d "$body" >answer
+  grep -q '^{"type":"error","error":{"type":"authentication_error","message":"the key is missing or wrong' answer || fail "$(<answer)"
+  curl -s "$url/v1/responses" -H 'Authorization: Bearer wrong' -d "$body" >answer
+  grep -q '^{"error":{"code":401,"message":"the key is missing or wrong.*","type":"authentication_error"}}' answer || fail "$(<answer)"
+  curl -s "$url/v1/messages" -H 'x-api-key: secret' -d '{"messages": [{"role": "user", "content": "a"}], "max_tokens": 1}' >answer
+  grep -q '"stop_reason":"max_tokens"' answer || fail "$(<answer)"
+  serve --template deepseek-r1
+  asks reasoned.py begins
+  serve --template smollm3
+  asks reasoned.py variable
+}
 it_takes_ignores_or_refuses_each_field_of_the_published_schemas() {
   serve --template chatml
   asks fields.py "$source_dir/tests/serve/fields.txt" "$source_dir"

@@ -68,6 +68,13 @@ shown = set(re.findall(r"`([a-z_.]+)`", section.split("\n\n")[1]))
 ignored = {f.name for f in fields if f.does == "ignored"}
 assert shown == ignored, ("only in the guide", shown - ignored, "not in the guide", ignored - shown)
 
+# The guide names the fields of the other APIs that are ignored or refused.
+for place, title in (("IN_RESPONSE", "## The Responses API"), ("IN_ANTHROPIC", "## The Messages API")):
+    rows = re.findall(r'\{"([^"]+)",\s*(IN_[A-Z_| ]+),', (source / "lua/serve/others.c").read_text())
+    names = {name for name, where in rows if place in re.split(r"\s*\|\s*", where)}
+    shown = set(re.findall(r"`([a-z_.]+)`", guide.split(title, 1)[1].split("\n## ", 1)[0]))
+    assert len(names) > 10 and names <= shown, (title, names - shown)
+
 if "openai" in sys.argv[4:]:
     from openai.types import completion_create_params as text_params
     from openai.types.chat import completion_create_params as chat_params

@@ -29,7 +29,7 @@ noted = client.chat.completions.create(
     messages=MESSAGES, prompt_cache_key="k", safety_identifier="s", metadata={"a": "b"}, store=False, verbosity="low", modalities=["text"],
     prediction={"type": "content", "content": expected}, reasoning_effort="low", service_tier="auto", user="u", seed=2**63 - 1, **ASK)
 same(noted.choices[0].message.content, expected, "notes")
-for more in ({"tools": [{"type": "function", "function": {"name": "f"}}]}, {"audio": {"voice": "alloy", "format": "wav"}}, {"web_search_options": {}}):
+for more in ({"audio": {"voice": "alloy", "format": "wav"}}, {"web_search_options": {}}):
     try:
         client.chat.completions.create(messages=MESSAGES, **more, **ASK)
         raise SystemExit(f"{more}: taken")
