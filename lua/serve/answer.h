@@ -53,4 +53,7 @@ void answer_bytes(json_text *out, const char *bytes, size_t len); /* writes byte
 /* Writes JSON as it is and then a text in quotes; NULL is written as an empty text. */
 void answer_text(json_text *out, const char *before, const char *text);
 
+/* Writes "timings" of n texts as llama.cpp's server does, with a comma before. */
+void answer_timings(json_text *out, const dtl_result *results, int n);
+
 #endif

@@ -43,5 +43,6 @@ struct api_form {
 };
 
 extern const api_form api_completions, api_chats;
+extern const api_form api_infill;
 
 #endif

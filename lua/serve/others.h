@@ -14,7 +14,8 @@ enum {
   IN_PART = 2048,
   IN_STREAM = 4096,
   IN_TOOL = 8192,
-  IN_TOKENS = 8192
+  IN_TOKENS = 8192,
+  IN_INFILL = 1 << 20
 }; /* in addition to the flags of request/fields.h */
 
 /* Returns whether a field that dtrun does not implement may be ignored: always if it is null, otherwise if the table

@@ -271,6 +271,7 @@ static const route all[] = {
     {"GET", "/v1/models/", true, run_model, NULL},
     {"POST", "/v1/completions", false, NULL, &api_completions},
     {"POST", "/v1/chat/completions", false, NULL, &api_chats},
+    {"POST", "/infill", false, NULL, &api_infill},
     {"GET", "/v1/policies", false, run_policies, NULL},
     {"POST", "/v1/policies/check", false, run_check, NULL},
     {"POST", "/v1/traces/draw", false, run_draw, NULL},

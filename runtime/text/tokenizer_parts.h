@@ -9,7 +9,7 @@
 #include "text/tokenizer.h"
 #include "text/words.h"
 
-/* The marks of t->infill; tokenizer.h has the first three and the last two. */
+/* The tokens of t->infill, as in dt_infill. */
 enum { INFILL_PREFIX, INFILL_SUFFIX, INFILL_MIDDLE, INFILL_PAD, INFILL_REPO, INFILL_FILE, INFILL_MARKS };
 
 struct tok { /* in the order of encoding */

@@ -24,6 +24,13 @@ it_calls_tools() {
   serve --template llama3 -md "$models/mini-draft"
   asks calls.py
 }
+it_fills_gaps() {
+  serve
+  asks infill.py none
+  cp -r "$models/mini-target" marked && "$python" "$source_dir/tests/serve/infill_model.py" marked
+  serve -m marked
+  asks infill.py marks
+}
 it_takes_ignores_or_refuses_each_field_of_the_published_schemas() {
   serve --template chatml
   asks fields.py "$source_dir/tests/serve/fields.txt" "$source_dir"

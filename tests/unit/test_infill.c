@@ -58,6 +58,7 @@ static void what_begins_another_text_ends_this_one(void **state) {
   tok *t = open_with(spelled, 6);
   dt_infill marks;
   assert_true(tok_infill(t, &marks));
+  assert_int_equal(marks.pad, FIRST + 3);
   assert_int_equal(marks.repo, FIRST + 4);
   assert_int_equal(marks.file, FIRST + 5);
   assert_true(ends(t, FIRST + 3) && ends(t, FIRST + 4) && ends(t, FIRST + 5));
@@ -123,12 +124,12 @@ static void a_file_names_tokens_of_any_kind(void **state) {
   dt_infill marks;
   if (open_named(named, 6, &t, &err)) fail_msg("%s", err.message);
   assert_true(tok_infill(t, &marks));
-  assert_memory_equal(&marks, (&(dt_infill){1, 2, 3, 5, 6}), sizeof marks);
+  assert_memory_equal(&marks, (&(dt_infill){1, 2, 3, 4, 5, 6}), sizeof marks);
   assert_true(ends(t, 4) && ends(t, 5) && ends(t, 6) && !ends(t, 3));
   tok_close(t);
   if (open_named(older, 4, &t, &err)) fail_msg("%s", err.message);
   assert_true(tok_infill(t, &marks));
-  assert_memory_equal(&marks, (&(dt_infill){1, 2, 3, -1, -1}), sizeof marks); /* the newer name counts */
+  assert_memory_equal(&marks, (&(dt_infill){1, 2, 3, -1, -1, -1}), sizeof marks); /* the newer name counts */
   tok_close(t);
   assert_int_equal(open_named((named_id[]){{"tokenizer.ggml.fim_mid_token_id", 8}}, 1, &t, &err), DT_EINPUT);
   assert_string_equal(err.message, "model.gguf: tokenizer.ggml.fim_mid_token_id: expected the id of a token");
@@ -140,8 +141,8 @@ static void a_pair_without_such_tokens_has_none(void **state) {
   (void)state;
   dt_pair *pair;
   dt_error err;
-  dt_infill marks = {7, 7, 7, 7, 7};
-  const dt_infill none = {-1, -1, -1, -1, -1};
+  dt_infill marks = {7, 7, 7, 7, 7, 7};
+  const dt_infill none = {-1, -1, -1, -1, -1, -1};
   assert_false(dt_pair_infill(NULL, &marks));
   assert_memory_equal(&marks, &none, sizeof marks);
   if (dt_pair_open(&(dt_pair_options){.target = SOURCE_DIR "/models/mini-target", .backend = "cpu"}, &pair, &err))
