@@ -353,9 +353,15 @@ static bool read_stream_options(reading *r, const cJSON *v) {
   return others_pass_all(v, taken, "stream_options.", IN_STREAM, r->why);
 }
 
+/* Clients of ollama write NAME:latest. */
+static bool is_named(const char *model, const char *name) {
+  const size_t n = strlen(model);
+  return strncmp(model, name, n) == 0 && (!name[n] || strcmp(name + n, ":latest") == 0);
+}
+
 const char *ask_model(const ask_server *server, const char *name) {
   for (int i = 0; i < server->n_models; i++)
-    if (strcmp(server->models[i], name) == 0) return server->models[i];
+    if (is_named(server->models[i], name)) return server->models[i];
   return server->models[0];
 }
 

@@ -15,7 +15,10 @@ enum {
   IN_STREAM = 4096,
   IN_TOOL = 8192,
   IN_TOKENS = 8192,
-  IN_INFILL = 1 << 20
+  IN_INFILL = 1 << 20,
+  IN_OLLAMA = 1 << 21,
+  IN_OLLAMA_OPTIONS = 1 << 22,
+  IN_OLLAMA_MESSAGE = 1 << 23
 }; /* in addition to the flags of request/fields.h */
 
 /* Returns whether a field that dtrun does not implement may be ignored: always if it is null, otherwise if the table

@@ -35,6 +35,7 @@ it_knows_each_field_of_openai() {
   serve --template chatml
   "$environment/bin/python" "$source_dir/tests/serve/fields.py" "$url" "$source_dir/tests/serve/fields.txt" "$source_dir" openai >said 2>&1 || fail "$(tail -n 5 said)"
 }
+it_serves_ollama() { by ollama ollama==0.6.3; }
 it_serves_langchain() { by langchain langchain-openai==1.7.4 openai==3.57.0; }
 it_serves_litellm() { by litellm litellm==1.110.2 openai==3.57.0; }
 it_serves_llm() { by llm llm==0.36 openai==3.57.0; }

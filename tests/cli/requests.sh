@@ -24,6 +24,14 @@ it_calls_tools() {
   serve --template llama3 -md "$models/mini-draft"
   asks calls.py
 }
+it_speaks_ollamas_api() {
+  serve --template "$source_dir/tests/serve/talkative.jinja"
+  asks ollama.py talkative
+  serve --template "$source_dir/tests/serve/reasoning.jinja"
+  asks ollama.py reasoning
+  serve
+  asks ollama.py base
+}
 it_fills_gaps() {
   serve
   asks infill.py none
