@@ -4,9 +4,11 @@ import importlib.metadata
 from typing import Literal
 
 import ollama
+import ollama._types as types
 from ollama import Client
 from pydantic import BaseModel
 from shared import MESSAGES, N, PROMPT, QUESTION, URL, chat, completion, same
+from asking import ask  # shared finds it
 
 client = Client(host=URL)
 GREEDY = {"temperature": 0, "num_predict": N}
@@ -70,8 +72,16 @@ assert streamed.function == call.function, (streamed, call)
 turns += [called.message, {"role": "tool", "tool_name": call.function.name, "content": get_weather(**call.function.arguments)}]
 assert client.chat(model=name, messages=turns, tools=[get_weather], options=GREEDY).message.content
 
+# Every field of the package is known: taken, ignored, or refused by a reason of its own.
+for route, asked, fields in (("/api/chat", {"messages": MESSAGES}, types.ChatRequest), ("/api/generate", {"prompt": "a"}, types.GenerateRequest)):
+    bodies = [(field, {**asked, field: 1}) for field in fields.model_fields]
+    bodies += [(f"options.{field}", {**asked, "options": {"num_predict": 1, field: 1}}) for field in types.Options.model_fields]
+    for field, body in bodies:
+        status, answer = ask(route, {"options": {"num_predict": 1}, **body, **({"stream": False} if field != "stream" else {})})
+        assert status == 200 or (status == 400 and answer["error"].startswith(field) and "unknown" not in answer["error"]), (field, status, answer)
+
 # What is refused, with ollama's kind of error.
-for what, ask in {
+for what, refused in {
     "think": lambda: client.chat(model=name, messages=MESSAGES, think=True),
     "images": lambda: client.chat(model=name, messages=[{"role": "user", "content": "a", "images": [b"x"]}]),
     "context": lambda: client.generate(model=name, prompt="a", context=[1]),
@@ -82,7 +92,7 @@ for what, ask in {
     "logprobs": lambda: list(client.chat(model=name, messages=MESSAGES, logprobs=True, stream=True)),
 }.items():
     try:
-        ask()
+        refused()
         raise SystemExit(f"{what}: taken")
     except ollama.ResponseError as e:
         assert e.status_code == 400 and what in e.error, (what, e)
