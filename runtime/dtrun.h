@@ -48,6 +48,7 @@
 #include "system/paths.h"
 #include "system/status.h"
 #include "system/version.h"
+#include "text/infill.h"
 #include "tree/tree.h"
 
 #include <stdbool.h>
@@ -226,6 +227,11 @@ dt_status dt_encode_whole(const dt_pair *pair, const char *text, size_t len, int
 /* The same for a conversation (dt_chat_write), which contains a begin-of-text token if its template writes one. A
  * control token that a message spells becomes ordinary tokens. */
 dt_status dt_encode_chat(const dt_pair *pair, const dt_chat_prompt *prompt, int32_t **ids, int *n, dt_error *err);
+
+/* Returns whether the target's vocabulary has the tokens prefix, suffix and middle of fill-in-the-middle: those that
+ * its GGUF file names, or control tokens with a known spelling, such as <|fim_prefix|>. *marks is a copy of their ids;
+ * -1 for each token that the vocabulary lacks, and for all of them if `pair` is NULL or has no tokenizer. */
+bool dt_pair_infill(const dt_pair *pair, dt_infill *marks);
 /* Decodes n ids to text: malloc'd and NUL-terminated, with invalid UTF-8 replaced by U+FFFD; NULL if out of memory or n
  * < 0. `len` may be NULL. `first`: the ids are the beginning of a text, so the space that some tokenizers put before
  * every text is removed. */

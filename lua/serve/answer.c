@@ -100,3 +100,22 @@ void answer_statistics(json_text *out, const answer_head *head, const dtl_result
   }
   free(json);
 }
+
+static double per_second(double n, double ms) { return ms > 0 ? n / ms * 1e3 : 0; }
+
+void answer_timings(json_text *out, const dtl_result *results, int n) {
+  double prompt_ms = 0, text_ms = 0;
+  long prompt = 0, cached = 0, text = 0, drafted = 0, accepted = 0;
+  for (int i = 0; i < n; i++) {
+    const dt_stats *s = &results[i].stats;
+    prompt += s->prompt_tokens - s->cached_tokens, cached += s->cached_tokens, text += s->generated;
+    drafted += s->drafted, accepted += s->accepted;
+    prompt_ms += s->prompt_ms, text_ms += s->total_ms > s->prompt_ms ? s->total_ms - s->prompt_ms : 0;
+  }
+  answer_put(
+      out,
+      ",\"timings\":{\"prompt_n\":%ld,\"prompt_ms\":%.3f,\"prompt_per_second\":%.3f,\"predicted_n\":%ld,"
+      "\"predicted_ms\":%.3f,\"predicted_per_second\":%.3f,\"cache_n\":%ld,\"draft_n\":%ld,\"draft_n_accepted\":%ld}",
+      prompt, prompt_ms, per_second((double)prompt, prompt_ms), text, text_ms, per_second((double)text, text_ms),
+      cached, drafted, accepted);
+}

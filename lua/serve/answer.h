@@ -58,4 +58,7 @@ void answer_json(json_text *out, const char *before, const json_text *text); /* 
  * line by line. */
 void answer_statistics(json_text *out, const answer_head *head, const dtl_result *r, const json_text *trace);
 
+/* Writes "timings" of n texts as llama.cpp's server does, with a comma before. */
+void answer_timings(json_text *out, const dtl_result *results, int n);
+
 #endif

@@ -48,5 +48,6 @@ extern const api_form api_anthropic;        /* anthropic.c, */
 extern const api_form api_anthropic_counts; /* and for bodies whose tokens are counted */
 
 void openai_refuse(json_text *out, const refusal *why); /* api_form.refuses of OpenAI's APIs */
+extern const api_form api_infill;
 
 #endif

@@ -3,6 +3,7 @@
 #include "serve/api.h"
 #include "serve/body.h"
 #include "serve/conversation.h"
+#include "serve/infill_prompt.h"
 #include "serve/others.h"
 #include "serve/policies.h"
 #include "serve/raw.h"
@@ -87,11 +88,19 @@ static bool add_prompt(reading *r, int32_t *ids, int n) {
   return true;
 }
 
-static bool add_text(reading *r, const char *text, size_t len) {
+/* The text after the one that a completion writes; NULL: none is given. */
+static const char *suffix_of(const reading *r) {
+  const char *suffix = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(r->a->body, "suffix"));
+  return suffix && *suffix ? suffix : NULL;
+}
+
+static bool add_text(reading *r, const char *text) {
+  const infill_texts gap = {.prefix = text, .suffix = suffix_of(r)};
   int32_t *ids;
   int n;
   dt_error err;
-  if (dt_encode(r->server->pair, text, len, &ids, &n, &err)) return failed(r, &err);
+  if (gap.suffix) return infill_encode(r->server, &gap, "suffix", &ids, &n, r->why) && add_prompt(r, ids, n);
+  if (dt_encode(r->server->pair, text, strlen(text), &ids, &n, &err)) return failed(r, &err);
   return add_prompt(r, ids, n);
 }
 
@@ -116,20 +125,30 @@ static bool read_prompt(reading *r, const cJSON *v) {
   const cJSON *first = cJSON_GetArrayItem(v, 0), *one;
   char place[32];
   int i = 0;
-  if (cJSON_IsString(v)) return add_text(r, v->valuestring, strlen(v->valuestring));
+  if (cJSON_IsString(v)) return add_text(r, v->valuestring);
   if (!cJSON_IsArray(v) || !first) return wrong(r, "a text, a list of ids, or a list of either that is not empty");
   if (cJSON_IsNumber(first)) return add_ids(r, name, v);
   if (cJSON_GetArraySize(v) > ASK_TEXTS) return wrong(r, "at most 128 prompts");
   cJSON_ArrayForEach(one, v) {
     snprintf(place, sizeof place, "%s[%d]", name, i++);
     r->name = place;
-    if (cJSON_IsString(one)  ? !add_text(r, one->valuestring, strlen(one->valuestring))
+    if (cJSON_IsString(one)  ? !add_text(r, one->valuestring)
         : cJSON_IsArray(one) ? !add_ids(r, place, one)
                              : !wrong(r, "a text, or a list of ids"))
       return false;
   }
   r->name = name;
   return true;
+}
+
+/* read_prompt uses it. */
+static bool read_suffix(reading *r, const cJSON *v) {
+  const cJSON *prompt = cJSON_GetObjectItemCaseSensitive(r->a->body, "prompt"), *one;
+  if (!cJSON_IsString(v)) return wrong(r, "a text");
+  if (!suffix_of(r)) return true;
+  cJSON_ArrayForEach(one, prompt) if (!cJSON_IsString(one)) return wrong(r,
+                                                                         "a prompt that is a text, not a list of ids");
+  return !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(r->a->body, "echo")) || wrong(r, "echo to be false");
 }
 
 /* Reads all members that describe the conversation, of which one is `messages`. */
@@ -334,9 +353,15 @@ static bool read_stream_options(reading *r, const cJSON *v) {
   return others_pass_all(v, taken, "stream_options.", IN_STREAM, r->why);
 }
 
+/* Clients of ollama write NAME:latest. */
+static bool is_named(const char *model, const char *name) {
+  const size_t n = strlen(model);
+  return strncmp(model, name, n) == 0 && (!name[n] || strcmp(name + n, ":latest") == 0);
+}
+
 const char *ask_model(const ask_server *server, const char *name) {
   for (int i = 0; i < server->n_models; i++)
-    if (strcmp(server->models[i], name) == 0) return server->models[i];
+    if (is_named(server->models[i], name)) return server->models[i];
   return server->models[0];
 }
 
@@ -424,6 +449,7 @@ static const struct {
   reader *read;
 } members[] = {
     {"prompt", IN_TEXT, 0, read_prompt},
+    {"suffix", IN_TEXT, 0, read_suffix},
     {"model", IN_BODY, 0, read_model},
     {"messages", IN_CHAT, 0, read_messages},
     {"top_p", IN_BODY, 0, read_top_p},

@@ -62,7 +62,7 @@ typedef struct {
 bool ask_read(const ask_server *server, const api_form *api, const char *body, size_t len, ask *out, refusal *why);
 void ask_free(ask *a);
 
-/* Returns the model's name that equals `name`, or its first name. */
+/* Returns the model's name that equals `name`, with or without ":latest" at its end, or its first name. */
 const char *ask_model(const ask_server *server, const char *name);
 
 #endif

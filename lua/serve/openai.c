@@ -200,25 +200,6 @@ static void put_usage(json_text *out, const answer_head *head, const dtl_result 
              prompt, text, prompt + text, cached);
 }
 
-static double per_second(double n, double ms) { return ms > 0 ? n / ms * 1e3 : 0; }
-
-static void put_timings(json_text *out, const dtl_result *results, int n) {
-  double prompt_ms = 0, text_ms = 0;
-  long prompt = 0, cached = 0, text = 0, drafted = 0, accepted = 0;
-  for (int i = 0; i < n; i++) {
-    const dt_stats *s = &results[i].stats;
-    prompt += s->prompt_tokens - s->cached_tokens, cached += s->cached_tokens, text += s->generated;
-    drafted += s->drafted, accepted += s->accepted;
-    prompt_ms += s->prompt_ms, text_ms += s->total_ms > s->prompt_ms ? s->total_ms - s->prompt_ms : 0;
-  }
-  answer_put(
-      out,
-      ",\"timings\":{\"prompt_n\":%ld,\"prompt_ms\":%.3f,\"prompt_per_second\":%.3f,\"predicted_n\":%ld,"
-      "\"predicted_ms\":%.3f,\"predicted_per_second\":%.3f,\"cache_n\":%ld,\"draft_n\":%ld,\"draft_n_accepted\":%ld}",
-      prompt, prompt_ms, per_second((double)prompt, prompt_ms), text, text_ms, per_second((double)text, text_ms),
-      cached, drafted, accepted);
-}
-
 /* ---- streams ----------------------------------------------------------------------------------------------------- */
 
 static void begin_chunk(json_text *out, const answer_head *head, int index) {
@@ -290,7 +271,7 @@ static void write_end(json_text *out, const answer_head *head, int index, const 
   answer_put(out, ",\"finish_reason\":\"%s\"", finish_of(r, calls));
   answer_statistics(out, head, r, NULL);
   json_raw(out, "}]");
-  put_timings(out, r, 1);
+  answer_timings(out, r, 1);
   json_raw(out, "}\n\n");
 }
 
@@ -300,7 +281,7 @@ static void write_close(json_text *out, const answer_head *head, const dtl_resul
     put_head(out, head, head->ask->is_chat ? "chat.completion.chunk" : "text_completion");
     json_raw(out, "\"choices\":[],");
     put_usage(out, head, results, n);
-    put_timings(out, results, n);
+    answer_timings(out, results, n);
     json_raw(out, "}\n\n");
   }
   json_raw(out, "data: [DONE]\n\n");
@@ -348,7 +329,7 @@ static void write_whole(json_text *out, const answer_head *head, const dtl_resul
   for (int i = 0; i < n; i++) put_choice(out, head, i, &results[i], &traces[i]);
   json_raw(out, "],");
   put_usage(out, head, results, n);
-  put_timings(out, results, n);
+  answer_timings(out, results, n);
   json_raw(out, "}\n");
 }
 

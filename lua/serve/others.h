@@ -14,12 +14,16 @@ enum {
   IN_PART = 2048,
   IN_STREAM = 4096,
   IN_TOOL = 8192,
-  IN_TOKENS = 16384,
-  IN_RESPONSE = 65536,   /* a body of /v1/responses, */
-  IN_ITEM = 131072,      /* an item of its input or a part of its `text`, */
-  IN_REASONING = 262144, /* `reasoning` of such a body, `thinking` of the next */
-  IN_ANTHROPIC = 524288  /* a body of /v1/messages */
-};                       /* in addition to the flags of request/fields.h */
+  IN_TOKENS = 1 << 14,
+  IN_RESPONSE = 1 << 16,       /* a body of /v1/responses, */
+  IN_ITEM = 1 << 17,           /* an item of its input or a part of its `text`, */
+  IN_REASONING = 1 << 18,      /* `reasoning` of such a body, `thinking` of the next */
+  IN_ANTHROPIC = 1 << 19,      /* a body of /v1/messages */
+  IN_INFILL = 1 << 20,         /* a body of /infill */
+  IN_OLLAMA = 1 << 21,         /* a body of ollama's API, */
+  IN_OLLAMA_OPTIONS = 1 << 22, /* its `options`, */
+  IN_OLLAMA_MESSAGE = 1 << 23  /* one of its messages */
+};                             /* in addition to the flags of request/fields.h */
 
 /* Returns whether a field that dtrun does not implement may be ignored: always if it is null, otherwise if the table
  * has it with this value. False: *why names the field, with `path` before it ("messages[0]."). */

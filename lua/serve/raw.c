@@ -12,38 +12,40 @@ static void skip_past(raw_json *left, const char *bytes) {
   if (left->len && strchr(bytes, *left->at)) skip(left, 1);
 }
 
-/* Removes a value from the beginning of the text; *what is the parsed value, which the caller frees. */
-static raw_json take_value(raw_json *left, cJSON **what) {
+/* Removes a value from the beginning of the text. */
+static raw_json take_value(raw_json *left) {
   const char *end;
   skip_past(left, "");
-  *what = cJSON_ParseWithLengthOpts(left->at, left->len, &end, 0);
-  raw_json value = {*what ? left->at : NULL, *what ? (size_t)(end - left->at) : 0};
+  cJSON *what = cJSON_ParseWithLengthOpts(left->at, left->len, &end, 0);
+  raw_json value = {what ? left->at : NULL, what ? (size_t)(end - left->at) : 0};
+  cJSON_Delete(what);
   skip(left, value.len);
   return value;
 }
 
-raw_json raw_member(raw_json object, const char *name) {
-  raw_json left = object;
-  if (!left.at) return left;
-  skip_past(&left, "{");
-  for (;;) {
-    cJSON *key, *of_value;
-    if (!take_value(&left, &key).at) return (raw_json){NULL, 0}; /* the closing brace */
-    skip_past(&left, ":");
-    raw_json value = take_value(&left, &of_value);
-    const char *is = cJSON_GetStringValue(key);
-    const int found = is && strcmp(is, name) == 0;
-    cJSON_Delete(key), cJSON_Delete(of_value);
-    if (found || !value.at) return value;
-    skip_past(&left, ",");
-  }
+bool raw_next(raw_json *left, raw_json *name, raw_json *value) {
+  *name = (raw_json){NULL, 0};
+  skip_past(left, "{[,");
+  *value = take_value(left); /* at a closing bracket there is none */
+  skip_past(left, "");
+  if (!left->len || *left->at != ':') return value->at != NULL;
+  *name = *value;
+  skip(left, 1);
+  *value = take_value(left);
+  return value->at != NULL;
 }
 
-raw_json raw_element(raw_json *list) {
-  cJSON *parsed;
-  if (!list->at) return *list;
-  skip_past(list, "[,");
-  raw_json value = take_value(list, &parsed);
-  cJSON_Delete(parsed);
-  return value;
+static bool is_name(raw_json quoted, const char *name) {
+  cJSON *key = cJSON_ParseWithLength(quoted.at, quoted.len);
+  const char *is = cJSON_GetStringValue(key);
+  const bool same = is && strcmp(is, name) == 0;
+  cJSON_Delete(key);
+  return same;
+}
+
+raw_json raw_member(raw_json object, const char *name) {
+  raw_json left = object, key, value;
+  while (object.at && raw_next(&left, &key, &value))
+    if (key.at && is_name(key, name)) return value;
+  return (raw_json){NULL, 0};
 }

@@ -2,6 +2,7 @@
 #ifndef SERVE_RAW_H
 #define SERVE_RAW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct {
@@ -13,8 +14,8 @@ typedef struct {
  * that cJSON has accepted. */
 raw_json raw_member(raw_json object, const char *name);
 
-/* Returns the first element of a list and removes it from the text, so that the next call returns the next one. at is
- * NULL after the last element. */
-raw_json raw_element(raw_json *list);
+/* Takes the next member of an object, or the next element of a list, from *left, which is the whole value before the
+ * first call. *name is a member's name in quotes, *value its value or the element. False: there is no other. */
+bool raw_next(raw_json *left, raw_json *name, raw_json *value);
 
 #endif

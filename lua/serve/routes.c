@@ -4,6 +4,7 @@
 #include "serve/conversation.h"
 #include "serve/drawing.h"
 #include "serve/http.h"
+#include "serve/ollama.h"
 #include "serve/others.h"
 #include "serve/policies.h"
 #include "serve/tokens.h"
@@ -267,6 +268,66 @@ static bool run_draw(routes *r, const char *body, size_t len, route_answer *out,
   return drawing_run(r->drawing, body, len, &out->text, why);
 }
 
+/* ---- ollama's API ------------------------------------------------------------------------------------------------ */
+
+static bool run_ollama(routes *r, const api_form *api, const char *body, size_t len, route_answer *out, refusal *why) {
+  const bool is_chat = api == &api_ollama_chat;
+  const char *model;
+  bool loads;
+  if (!ollama_loads(&r->server, is_chat, (raw_json){body, len}, &model, &loads, why)) return false;
+  if (!loads) return begin_text(r, api, body, len, out, why);
+  ollama_loaded(&out->text, is_chat, model);
+  return true;
+}
+
+static bool run_ollama_chat(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  return run_ollama(r, &api_ollama_chat, body, len, out, why);
+}
+
+static bool run_ollama_generate(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  return run_ollama(r, &api_ollama_generate, body, len, out, why);
+}
+
+static bool run_ollama_version(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  (void)r, (void)body, (void)len, (void)why;
+  ollama_version(&out->text);
+  return true;
+}
+
+static bool run_ollama_tags(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  (void)body, (void)len;
+  return ollama_tags(&r->server, false, &out->text, why);
+}
+
+static bool run_ollama_ps(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  (void)body, (void)len;
+  return ollama_tags(&r->server, true, &out->text, why);
+}
+
+static bool run_ollama_show(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  static const char *const taken[] = {"model", "name", "verbose", NULL};
+  cJSON *root = object_of(body, len, taken, why);
+  cJSON_Delete(root);
+  return root && ollama_show(&r->server, &out->text, why);
+}
+
+static bool run_one_model(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  (void)r, (void)body, (void)len;
+  *why =
+      refusal_say(400, INVALID,
+                  "%.60s: this server has one model, which it was started with; dtrun pull downloads others", out->url);
+  return false;
+}
+
+static bool run_embeddings(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  (void)r, (void)body, (void)len;
+  *why = refusal_say(400, INVALID,
+                     "%.60s: embeddings are not supported; a server with an embedding model has them, such as "
+                     "llama-server --embeddings",
+                     out->url);
+  return false;
+}
+
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
 struct route {
@@ -285,6 +346,22 @@ static const route all[] = {
     {"POST", "/v1/responses", false, NULL, &api_responses},
     {"POST", "/v1/messages", false, NULL, &api_anthropic},
     {"POST", "/v1/messages/count_tokens", false, run_count, &api_anthropic_counts},
+    {"POST", "/infill", false, NULL, &api_infill},
+    {"POST", "/v1/embeddings", false, run_embeddings, NULL},
+    {"POST", "/api/chat", false, run_ollama_chat, &api_ollama_chat},
+    {"POST", "/api/generate", false, run_ollama_generate, &api_ollama_generate},
+    {"GET", "/api/version", true, run_ollama_version, &api_ollama_chat},
+    {"GET", "/api/tags", true, run_ollama_tags, &api_ollama_chat},
+    {"GET", "/api/ps", false, run_ollama_ps, &api_ollama_chat},
+    {"POST", "/api/show", false, run_ollama_show, &api_ollama_chat},
+    {"POST", "/api/embed", false, run_embeddings, &api_ollama_chat},
+    {"POST", "/api/embeddings", false, run_embeddings, &api_ollama_chat},
+    {"POST", "/api/pull", false, run_one_model, &api_ollama_chat},
+    {"POST", "/api/push", false, run_one_model, &api_ollama_chat},
+    {"POST", "/api/create", false, run_one_model, &api_ollama_chat},
+    {"POST", "/api/copy", false, run_one_model, &api_ollama_chat},
+    {"DELETE", "/api/delete", false, run_one_model, &api_ollama_chat},
+    {"POST", "/api/blobs/", false, run_one_model, &api_ollama_chat},
     {"GET", "/v1/policies", false, run_policies, NULL},
     {"POST", "/v1/policies/check", false, run_check, NULL},
     {"POST", "/v1/traces/draw", false, run_draw, NULL},

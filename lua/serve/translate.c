@@ -36,7 +36,9 @@ body_list value_list(const body_value *list) {
 
 bool value_next(body_list *list, body_value *out) {
   if (!list->next) return false;
-  *out = (body_value){.v = list->next, .raw = raw_element(&list->left)};
+  raw_json none;
+  *out = (body_value){.v = list->next};
+  raw_next(&list->left, &none, &out->raw);
   snprintf(out->name, sizeof out->name, "%.80s[%d]", list->list->name, list->i++);
   list->next = list->next->next;
   return true;

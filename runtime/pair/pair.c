@@ -99,13 +99,20 @@ static dt_status open_tokenizer(const model *m, const char *path, tok **tokenize
   return tok_open(file, tokenizer, err);
 }
 
+/* Returns whether a token of fill-in-the-middle begins another text. No file names these as ends. */
+static bool begins_another(const tok *tokenizer, int32_t id) {
+  dt_infill marks;
+  return tok_infill(tokenizer, &marks) && (id == marks.pad || id == marks.repo || id == marks.file);
+}
+
 /* Adds the tokens that end a text according to the tokenizer. This is needed for a GGUF file, which names only one
  * itself, and for a folder whose files name none. */
 static void add_ends(const model *m, const tok *tokenizer, int32_t *eos, int *n_eos) {
   int n, known = *n_eos;
   const int32_t *ends = tok_ends(tokenizer, &n);
-  for (int i = 0; i < n && *n_eos < MODEL_MAX_EOS && (known == 0 || model_gguf(m)); i++) {
+  for (int i = 0; i < n && *n_eos < MODEL_MAX_EOS; i++) {
     int k = 0;
+    if (known > 0 && !model_gguf(m) && !begins_another(tokenizer, ends[i])) continue;
     while (k < *n_eos && eos[k] != ends[i]) k++;
     if (k == *n_eos) eos[(*n_eos)++] = ends[i];
   }

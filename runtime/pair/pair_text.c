@@ -69,6 +69,16 @@ dt_status dt_encode_chat(const dt_pair *p, const dt_chat_prompt *prompt, int32_t
   return s;
 }
 
+bool dt_pair_infill(const dt_pair *p, dt_infill *marks) {
+  dt_infill found = {-1, -1, -1, -1, -1, -1};
+  if (p && p->tokenizer) tok_infill(p->tokenizer, &found);
+  int32_t *const ids[] = {&found.prefix, &found.suffix, &found.middle, &found.pad, &found.repo, &found.file};
+  for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+    if (p && *ids[i] >= p->target_info.vocab) *ids[i] = -1; /* the tokenizer has more tokens than the model */
+  if (marks) *marks = found;
+  return found.prefix >= 0 && found.suffix >= 0 && found.middle >= 0;
+}
+
 dt_status dt_pair_chat(const dt_pair *p, const char *name, dt_chat **out, dt_error *err) {
   NEED(p, "pair");
   return dt_model_chat(p->target_info.path, name, out, err);

@@ -4,6 +4,7 @@
 #include "text/buffer.h"
 #include "text/ends.h"
 #include "text/gguf_pre.h"
+#include "text/infill_marks.h"
 #include "text/steps.h"
 #include "text/utf8.h"
 
@@ -286,6 +287,23 @@ static dt_status load_ends(loader *l) {
   return status == DT_OK ? add_known_ends(l->t, l->err) : status;
 }
 
+/* The first name of a prefix, suffix and middle is an older one. */
+static dt_status load_infill(loader *l) {
+  static const char *const keys[INFILL_MARKS][2] = {[INFILL_PREFIX] = {"prefix_token_id", "fim_pre_token_id"},
+                                                    [INFILL_SUFFIX] = {"suffix_token_id", "fim_suf_token_id"},
+                                                    [INFILL_MIDDLE] = {"middle_token_id", "fim_mid_token_id"},
+                                                    [INFILL_PAD] = {"fim_pad_token_id"},
+                                                    [INFILL_REPO] = {"fim_rep_token_id"},
+                                                    [INFILL_FILE] = {"fim_sep_token_id"}};
+  int32_t named[INFILL_MARKS];
+  dt_status status = DT_OK;
+  for (int mark = 0; mark < INFILL_MARKS; mark++) {
+    named[mark] = -1;
+    for (int i = 0; i < 2 && keys[mark][i] && !status; i++) status = get_id(l, keys[mark][i], &named[mark]);
+  }
+  return status ? status : add_infill(l->t, named, l->err);
+}
+
 static bool says(const gguf_value *v, const char *string) {
   size_t len;
   const char *found = gguf_string(v, 0, &len);
@@ -315,7 +333,8 @@ static dt_status load(loader *l) {
   if (status == DT_OK) status = models[i].load(l, &begin);
   if (status == DT_OK) status = load_begin(l, begin);
   if (status == DT_OK) status = tok_complete(l->t, l->err);
-  return status == DT_OK ? load_ends(l) : status;
+  if (status == DT_OK) status = load_ends(l);
+  return status == DT_OK ? load_infill(l) : status;
 }
 
 dt_status tok_open_gguf(const gguf *g, tok **out, dt_error *err) {

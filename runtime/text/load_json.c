@@ -4,6 +4,7 @@
 
 #include "system/json_file.h"
 #include "text/ends.h"
+#include "text/infill_marks.h"
 #include "text/utf8.h"
 
 #include <stdio.h>
@@ -236,7 +237,8 @@ static dt_status load(json_loader *l, const cJSON *root) {
   if (status == DT_OK) status = load_unknown(l, model);
   if (status == DT_OK) status = blame_file(l, tok_complete(l->t, l->err));
   if (status == DT_OK) status = load_merges(l, json_get(model, "merges"));
-  return status == DT_OK ? add_known_ends(l->t, l->err) : status;
+  if (status == DT_OK) status = add_known_ends(l->t, l->err);
+  return status == DT_OK ? add_infill(l->t, NULL, l->err) : status;
 }
 
 dt_status tok_open(const char *path, tok **out, dt_error *err) {

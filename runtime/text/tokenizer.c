@@ -54,6 +54,13 @@ int32_t tok_added(const tok *t, const char *string) {
   return id >= 0 && t->strings.entry[id].of & VOCAB_ADDED ? id : -1;
 }
 
+bool tok_infill(const tok *t, dt_infill *out) {
+  const int32_t *id = t->infill;
+  *out = (dt_infill){id[INFILL_PREFIX], id[INFILL_SUFFIX], id[INFILL_MIDDLE],
+                     id[INFILL_PAD],    id[INFILL_REPO],   id[INFILL_FILE]};
+  return out->prefix >= 0 && out->suffix >= 0 && out->middle >= 0;
+}
+
 uint64_t tok_fingerprint(const tok *t) { return t->fingerprint; }
 
 void tok_close(tok *t) {

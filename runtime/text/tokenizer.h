@@ -11,6 +11,7 @@
 
 #include "system/range.h"
 #include "system/status.h"
+#include "text/infill.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,6 +47,10 @@ const int32_t *tok_ends(const tok *t, int *n);
 
 /* Returns the id of the added token with this text, such as "<|im_end|>"; -1: there is none. */
 int32_t tok_added(const tok *t, const char *string);
+
+/* Returns whether the vocabulary has the three tokens of fill-in-the-middle: those that a GGUF file names, or added
+ * tokens with a known spelling. *out gets their ids; -1 for those that are missing. */
+bool tok_infill(const tok *t, dt_infill *out);
 
 /* Returns a hash of the texts of all ids, which is equal if ids mean the same in two models. Otherwise it can be equal
  * only if somebody forged it. */

@@ -9,6 +9,9 @@
 #include "text/tokenizer.h"
 #include "text/words.h"
 
+/* The tokens of t->infill, as in dt_infill. */
+enum { INFILL_PREFIX, INFILL_SUFFIX, INFILL_MIDDLE, INFILL_PAD, INFILL_REPO, INFILL_FILE, INFILL_MARKS };
+
 struct tok { /* in the order of encoding */
   vocab strings;
   added_tokens raw; /* tokens that are cut out of the text as given */
@@ -25,6 +28,7 @@ struct tok { /* in the order of encoding */
   token_text later, first; /* the texts of tokens; first.end is NULL if first tokens have the same text as later ones */
   int32_t *ends;
   int n_ends;
+  int32_t infill[INFILL_MARKS]; /* ids of the tokens of fill-in-the-middle; -1: none */
   uint64_t fingerprint;
 };
 

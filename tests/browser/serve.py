@@ -106,6 +106,54 @@ def chat_folds_reasoning(b):
     check(b.value("window.sent.messages[1].content") == answer.strip(), "reasoning is sent again")
 
 
+def chat_calls_tools(b):
+    """Calls of tools are folded, with their arguments; results can be typed, and the answer goes on; a wrong tool is marked."""
+    opened(b)
+    b.value("""(() => {
+      const before = window.fetch;
+      window.fetch = (path, options) => { if (options?.body && path.includes('chat')) window.sent = JSON.parse(options.body); return before(path, options); };
+    })()""")
+    b.value("document.getElementById('tools').value = '{\"name\": '")
+    b.value("document.getElementById('message').value = 'The dog?'")
+    b.value("document.getElementById('composer').requestSubmit()")
+    check("The tools are not JSON" in text(b, "#tools-error") and b.value("document.querySelectorAll('.turn').length") == 0, text(b, "#tools-error"))
+    b.value("document.getElementById('tools-example').click()")
+    check('"name": "get_weather"' in b.value("document.getElementById('tools').value"), "the example")
+    tool = '[{"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"enum": ["<b>Rome"]}}, "required": ["city"], "additionalProperties": false}}]'
+    b.value(f"document.getElementById('tools').value = {tool!r}")
+    b.value("document.getElementById('tokens').value = 60")
+    b.value("document.getElementById('composer').requestSubmit()")
+    b.until("document.querySelector('.turn .numbers b')")
+    check(text(b, "#tools-error") == "" and b.value("window.sent.tools[0].function.name") == "get_weather", text(b, "#chat-error"))
+    check(text(b, ".call summary") == "Call of get_weather" and b.value("!document.querySelector('.call').open"), text(b, ".call summary"))
+    check(text(b, ".call pre") == '{"city": "<b>Rome"}', text(b, ".call pre"))
+    b.value("document.querySelector('.call summary').click()")
+    check(b.value("document.querySelector('.call').open && document.querySelector('.call pre').offsetHeight > 10"), "the call does not open")
+    n = b.value("document.querySelectorAll('.results textarea').length")
+    check(n >= 1 and n <= b.value("document.querySelectorAll('.call').length"), "fields for results", n)
+    b.value("document.querySelectorAll('.results textarea').forEach((field, i) => { field.value = (21 + i) + ' <i>degrees'; })")
+    b.value("document.querySelector('.results').requestSubmit()")
+    b.until("document.querySelectorAll('.turn .numbers b').length === 2")
+    sent = b.value("window.sent.messages")
+    check([m["role"] for m in sent] == ["user", "assistant", *["tool"] * n], sent)
+    check(sent[1]["tool_calls"][0]["function"] == {"name": "get_weather", "arguments": '{"city": "<b>Rome"}'} and len(sent[1]["tool_calls"]) == n, sent)
+    check(sent[2] == {"role": "tool", "tool_call_id": sent[1]["tool_calls"][0]["id"], "name": "get_weather", "content": "21 <i>degrees"}, sent)
+    check("get_weather: 21 <i>degrees" in text(b, ".turn:nth-child(2) .said"), text(b, ".turn:nth-child(2) .said"))
+    check(b.value("document.querySelectorAll('.turn:first-child .results, .turn b:not(.numbers b), .turn i').length") == 0, "an old form, or markup")
+    b.value("[...document.querySelectorAll('.turn:nth-child(2) .acts button')].find(b => b.textContent === 'retry').click()")
+    b.until("document.querySelectorAll('.turn .numbers b').length === 2")
+    check(b.value("window.sent.messages.at(-1).role") == "tool", "retry loses the results")
+    b.value("document.getElementById('message').value = 'And the cat?'")
+    b.value("document.getElementById('composer').requestSubmit()")
+    b.until("document.querySelectorAll('.turn .numbers b').length === 3")
+    roles = [m["role"] for m in b.value("window.sent.messages")]
+    check(roles[: n + 2] == ["user", "assistant", *["tool"] * n] and roles[-1] == "user", roles)
+    b.value("[...document.querySelectorAll('.turn:nth-child(3) .acts button')].find(b => b.textContent === 'edit').click()")
+    check(b.value("document.getElementById('message').value") == "And the cat?", "the text to edit")
+    called = b.value("document.querySelectorAll('.turn:nth-child(2) .call').length")
+    check(bool(called) == b.value("!!document.querySelector('.turn:nth-child(2) .results')"), "the form does not come back", called)
+
+
 def chat_is_plain_text(b):
     """Markup in texts of a person or a model stays text."""
     opened(b)
@@ -182,6 +230,33 @@ def playground_draws(b):
     b.until("document.body.classList.contains('open')")
     check(b.value("document.querySelector('#first-policy select').value") == "dynatree", "the link's policy")
     check(b.value("document.getElementById('lanes').children.length") == 0, "a link runs by itself")
+
+
+def playground_draws_calls(b):
+    """With a tool the text is a call: both policies give the same one, and the tree has nodes that the grammar forces. The link contains the tool."""
+    opened(b, "#playground")
+    choose(b, "first-policy", "rate")
+    b.value("document.getElementById('play-tool').value = '{'")
+    b.value("document.getElementById('run').click()")
+    check("The tools are not JSON" in text(b, "#play-tool-error") and b.value("document.getElementById('play-tool-field').open"), text(b, "#play-tool-error"))
+    check(b.value("document.getElementById('lanes').children.length") == 0, "it runs")
+    b.value("document.getElementById('play-tool-example').click()")
+    run(b)
+    check(text(b, "#play-tool-error") == "" and "Equal to plain decoding: all 60 tokens" in text(b, "#verdict"), text(b, "#verdict"), text(b, "#play-error"))
+    b.value("document.activeElement.blur()")  # the field of the tool
+    b.press("End")
+    words = text(b, ".lane:first-child .words")
+    check('{"name": "get_weather", "arguments": {"city": "' in words, words)
+    b.press("Home")
+    b.until("document.querySelectorAll('.lane .tree svg').length === 2")
+    check("forced" in b.value("document.querySelector('.lane:first-child .tree').innerHTML"), "no node is shown as forced")
+    b.value("navigator.clipboard.writeText = async text => { window.copied = text; }")
+    b.value("document.getElementById('share').click()")
+    link = b.until("window.copied")
+    b.go("about:blank")
+    b.go(link)
+    b.until("document.body.classList.contains('open')")
+    check('"name": "get_weather"' in b.value("document.getElementById('play-tool').value") and b.value("document.getElementById('play-tool-field').open"), "the link's tool")
 
 
 def playground_stops(b):

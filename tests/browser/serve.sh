@@ -11,6 +11,8 @@ uses() {
 it_answers_in_a_chat() { uses chat_answers --template chatml; }
 it_stops_an_answer() { uses chat_stops --template chatml; }
 it_folds_reasoning() { uses chat_folds_reasoning --template chatml; }
+it_calls_tools() { uses chat_calls_tools --template "$source_dir/tests/serve/talkative.jinja"; }
+it_draws_trees_of_a_call() { uses playground_draws_calls --template chatml; }
 it_keeps_markup_of_texts_as_text() { uses chat_is_plain_text --template chatml; }
 it_continues_a_text_of_a_base_model() { uses base_model_continues; }
 it_draws_trees_of_two_policies() { uses playground_draws; }

@@ -42,6 +42,7 @@ it_serves_agents_that_call_tools_in_ten_turns() {
   by agents openai-agents==0.24.0 openai==3.57.0
 }
 it_serves_anthropic() { by anthropic anthropic==2.14.0; }
+it_serves_ollama() { by ollama ollama==0.6.3; }
 it_serves_langchain() { by langchain langchain-openai==1.7.4 openai==3.57.0; }
 it_serves_litellm() { by litellm litellm==1.110.2 openai==3.57.0; }
 it_serves_llm() { by llm llm==0.36 openai==3.57.0; }

@@ -41,6 +41,21 @@ it_serves_openai_responses_and_anthropic_messages() {
   serve --template smollm3
   asks reasoned.py variable
 }
+it_speaks_ollamas_api() {
+  serve --template "$source_dir/tests/serve/talkative.jinja"
+  asks ollama.py talkative
+  serve --template "$source_dir/tests/serve/reasoning.jinja"
+  asks ollama.py reasoning
+  serve
+  asks ollama.py base
+}
+it_fills_gaps() {
+  serve
+  asks infill.py none
+  cp -r "$models/mini-target" marked && "$python" "$source_dir/tests/serve/infill_model.py" marked
+  serve -m marked
+  asks infill.py marks
+}
 it_takes_ignores_or_refuses_each_field_of_the_published_schemas() {
   serve --template chatml
   asks fields.py "$source_dir/tests/serve/fields.txt" "$source_dir"

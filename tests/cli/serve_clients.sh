@@ -25,6 +25,13 @@ it_answers_the_shapes_of_benchmarks() {
   serve --template chatml
   "$python" "$source_dir/tests/serve/shapes.py" "$url" >said 2>&1 || fail "$(tail -n 5 said)"
 }
+it_fills_gaps_with_a_model_for_code() {
+  local coder=${DTRUN_CODER:-$models/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf}
+  [ -e "$coder" ] || { echo "  SKIPPED: no $coder (DTRUN_CODER names a GGUF file of Qwen2.5-Coder)"; return 0; }
+  serve -m "$coder"
+  "$python" "$source_dir/tests/serve/infill.py" "$url" code >said 2>&1 || fail "$(tail -n 5 said)"
+  echo "  $(tail -n 1 said)"
+}
 it_bears_texts_of_eight_mebibytes() {
   serve --template chatml -np 4
   "$python" "$source_dir/tests/serve/extremes.py" "$url" long >said 2>&1 || fail "$(tail -n 5 said)"

@@ -188,6 +188,9 @@ static void what_is_asked_of_pairs(void **unused) {
   NULL_REFUSED(dt_encode_chat(pair, &prompt, &ids, NULL, &err));
   ok(dt_encode_chat(pair, &plain, &ids, &n, &err));
   free(ids);
+  dt_infill marks;
+  assert_false(dt_pair_infill(NULL, &marks) || dt_pair_infill(pair, NULL) || dt_pair_infill(pair, &marks));
+  assert_int_equal(marks.prefix, -1);
   REFUSED(dt_model_chat("nowhere", NULL, &chat, &err), DT_EINPUT, "nowhere has no chat template");
   assert_false(dt_adjustments_wanted(NULL));
   dt_clock_skip(-1), dt_clock_skip(NAN), dt_clock_skip(INFINITY); /* these are not times */
@@ -343,7 +346,7 @@ static void no_function_is_forgotten(void **unused) {
   static const struct {
     const char *header;
     int functions;
-  } headers[] = {{"runtime/dtrun.h", 43},      {"runtime/dtrun_fake.h", 1},     {"runtime/dtrun_ranks.h", 3},
+  } headers[] = {{"runtime/dtrun.h", 44},      {"runtime/dtrun_fake.h", 1},     {"runtime/dtrun_ranks.h", 3},
                  {"runtime/tree/tree.h", 30},  {"runtime/system/status.h", 3},  {"runtime/chat/chat.h", 10},
                  {"runtime/chat/calls.h", 11}, {"runtime/system/version.h", 1}, {"runtime/system/paths.h", 2},
                  {"runtime/system/clock.h", 2}};

@@ -4,6 +4,7 @@ import { markdown } from "./markdown.js";
 import { chooser } from "./policy.js";
 import { stream } from "./server.js";
 import { line, numbersOf } from "./statistics.js";
+import { addCalls, asMessage, EXAMPLE, isWhole, readTools, showCalls } from "./tools.js";
 
 const log = byId("log"), message = byId("message");
 let server, policy, turns = [], running = null; // running: stops the present answer
@@ -15,25 +16,44 @@ function settings() {
   const fields = { temperature: Number(byId("temperature").value), max_tokens: Number(byId("tokens").value) || -1, dtrun: { ...policy.request(), trace: byId("origins").checked } };
   const seed = byId("seed").value, schema = byId("schema").value.trim();
   if (seed) fields.seed = Number(seed);
-  tell(byId("schema-error"), "");
+  for (const id of ["schema", "tools"]) tell(byId(id + "-error"), "");
+  try {
+    if (server.chat) fields.tools = readTools(byId("tools").value);
+  } catch (error) {
+    return wrong("tools", error.message);
+  }
   if (!schema) return fields;
   try {
     fields.response_format = { type: "json_schema", json_schema: { name: "answer", schema: JSON.parse(schema) } };
     return fields;
   } catch (error) {
-    byId("settings").open = true;
-    tell(byId("schema-error"), "The schema is not JSON: " + error.message);
-    byId("schema").focus();
-    return null;
+    return wrong("schema", "The schema is not JSON: " + error.message);
   }
+}
+
+// Shows what is wrong with a field of the settings.
+function wrong(id, what) {
+  byId("settings").open = true;
+  tell(byId(id + "-error"), what);
+  byId(id).focus();
+  return null;
+}
+
+// What a turn begins with: a text, or results of the calls of the turn before.
+const asks = turn => turn.results ? turn.results.map(result => ({ role: "tool", ...result })) : [{ role: "user", content: turn.asked }];
+const wholeCalls = turn => turn.calls.filter(isWhole);
+
+function answerOf(turn) {
+  const calls = wholeCalls(turn).map(asMessage);
+  return { role: "assistant", content: turn.answer || null, tool_calls: calls.length ? calls : undefined };
 }
 
 function conversation(until) {
   const messages = byId("system").value.trim() ? [{ role: "system", content: byId("system").value }] : [];
   for (const turn of turns.slice(0, until)) {
-    messages.push({ role: "user", content: turn.asked });
-    if (turn.answer) messages.push({ role: "assistant", content: turn.answer });
-    else messages.pop(); // it has no answer; left out, since the roles must alternate
+    if (turn.answer || wholeCalls(turn).length) messages.push(...asks(turn), answerOf(turn));
+    else if (turn.results) messages.push(...asks(turn)); // it has no answer; a call must have its result all the same
+    // any other turn without an answer is left out, since the roles must alternate
   }
   return messages;
 }
@@ -50,6 +70,7 @@ function paint(turn) {
   const follow = nearEnd();
   turn.aside.hidden = !turn.reasoning || Boolean(turn.tokens);
   turn.aside.lastChild.textContent = turn.reasoning;
+  showCalls(turn.called, turn.calls);
   if (turn.tokens) turn.place.replaceChildren(...turn.tokens.map(token => make("span", { class: token.origin, title: ORIGINS[token.origin] }, token.text)));
   else if (server.chat) turn.place.replaceChildren(markdown(turn.answer));
   else turn.place.textContent = turn.answer;
@@ -69,17 +90,32 @@ function finish(turn, note) {
   paint(turn);
   const last = turns.at(-1) === turn;
   for (const other of turns) other.again?.remove();
+  for (const other of turns) other.form?.remove();
   turn.again = last ? act("retry", () => retry(turn), "answer again, with the present settings") : undefined;
   turn.foot.replaceChildren(...[
     turn.numbers ? line(turn.numbers) : note ? make("p", { class: "numbers" }, note) : undefined,
     make("div", { class: "acts" }, ...[
-      act("edit", () => edit(turn), "edit this text again; everything after it is removed"),
+      turn.results ? undefined : act("edit", () => edit(turn), "edit this text again; everything after it is removed"),
       turn.answer ? act("copy", button => copy(server.chat ? turn.answer : turn.asked + turn.answer, button)) : undefined,
       turn.again,
       turn.answer && !server.chat ? act("continue", () => begin(turn.asked + turn.answer), "continue the whole text") : undefined,
     ].filter(Boolean)),
   ].filter(Boolean));
+  if (last) offerResults(turn);
   if (follow) log.scrollTop = log.scrollHeight;
+}
+
+// Below calls one can type what they gave, and the answer goes on.
+function offerResults(turn) {
+  const calls = wholeCalls(turn);
+  if (!calls.length) return;
+  const fields = calls.map(call => make("textarea", { class: "mono", rows: 1, "aria-label": "result of " + call.name, placeholder: `what ${call.name} returned` }));
+  const onsubmit = event => {
+    event.preventDefault();
+    begin("", settings(), calls.map((call, i) => ({ tool_call_id: call.id, name: call.name, content: fields[i].value })));
+  };
+  turn.form = make("form", { class: "results", onsubmit }, ...fields, make("button", {}, calls.length > 1 ? "Send results" : "Send result"));
+  turn.element.append(turn.form);
 }
 
 function edit(turn) {
@@ -87,6 +123,7 @@ function edit(turn) {
   const at = turns.indexOf(turn);
   for (const later of turns.slice(at)) later.element.remove();
   turns = turns.slice(0, at);
+  if (at) offerResults(turns[at - 1]);
   message.value = turn.asked;
   showWelcome();
   grow();
@@ -98,18 +135,22 @@ function retry(turn) {
   if (!fields || running) return;
   turns.pop();
   turn.element.remove();
-  begin(turn.asked, fields);
+  begin(turn.asked, fields, turn.results);
 }
 
-async function begin(asked, fields = settings()) {
+// results: of the calls of the turn before, in place of a text.
+async function begin(asked, fields = settings(), results = undefined) {
   if (!fields || running) return;
   tell(byId("chat-error"), "");
-  const turn = { asked, answer: "", reasoning: "" };
+  const turn = { asked, results, answer: "", reasoning: "", calls: [] };
   turn.place = make(server.chat ? "div" : "span", { class: "words" });
   turn.aside = make("details", { class: "folded reasoning", hidden: true }, make("summary", {}, "Reasoning"), make("div"));
+  turn.called = make("div");
   turn.foot = make("footer");
+  turns.at(-1)?.form?.remove();
+  const said = results ? results.map(result => `${result.name}: ${result.content}`).join("\n") : asked;
   turn.element = server.chat
-    ? make("article", { class: "turn" }, make("div", { class: "said" }, asked), turn.aside, turn.place, turn.foot)
+    ? make("article", { class: "turn" }, make("div", { class: results ? "said mono" : "said" }, said), turn.aside, turn.place, turn.called, turn.foot)
     : make("article", { class: "turn continued" }, make("div", { class: "text" }, make("span", { class: "given" }, asked), turn.place), turn.foot);
   byId("welcome")?.remove();
   log.append(turn.element);
@@ -126,7 +167,7 @@ async function run(turn, fields) {
   try {
     if (fields.dtrun.trace) turn.tokens = [];
     turn.place.classList.toggle("plain", fields.dtrun.trace);
-    const body = server.chat ? { ...fields, messages: [...conversation(turns.length - 1), { role: "user", content: turn.asked }] }
+    const body = server.chat ? { ...fields, messages: [...conversation(turns.length - 1), ...asks(turn)] }
       : { ...fields, prompt: turn.asked };
     await stream(server.chat ? "/v1/chat/completions" : "/v1/completions", body, stopper.signal, event => {
       const choice = event.choices[0];
@@ -136,6 +177,7 @@ async function run(turn, fields) {
       if (content && !turn.answer) turn.aside.open = false;
       turn.answer += content;
       turn.reasoning += reasoning;
+      addCalls(turn.calls, choice.delta);
       for (const line of choice.dtrun?.trace || []) turn.tokens.push(...line.committed || []);
       if (choice.dtrun?.stats) turn.numbers = numbersOf(choice.dtrun, event.timings);
       paintLater(turn);
@@ -199,7 +241,7 @@ function showWelcome() {
 export async function openChat(about) {
   server = about;
   policy = await chooser(byId("chat-policy"), "policy", about.policy, about.hasDraft);
-  byId("system-field").hidden = !server.chat;
+  byId("system-field").hidden = byId("tools-field").hidden = !server.chat;
   message.placeholder = server.chat ? "Ask something" : "The beginning of a text";
   byId("send").textContent = server.chat ? "Send" : "Continue";
   byId("tokens").max = about.context;
@@ -209,6 +251,7 @@ export async function openChat(about) {
 
 byId("composer").onsubmit = event => { event.preventDefault(); send(); };
 byId("stop").onclick = stop;
+byId("tools-example").onclick = () => { byId("tools").value = EXAMPLE; };
 byId("new").onclick = () => { turns = []; log.replaceChildren(); setBusy(false); showWelcome(); message.focus(); };
 message.oninput = grow;
 message.onkeydown = event => {

@@ -1,7 +1,7 @@
 // A text under one policy, pass by pass: its tree, the text so far, its numbers.
 /* global treeView */
 import { count, make } from "./dom.js";
-import { post, stream } from "./server.js";
+import { post, stream, textOf } from "./server.js";
 import { acceptedText, numbersOf, perPassText, speedText } from "./statistics.js";
 
 const MOST_SENT = 700000; // maximum number of bytes of iterations in a request for drawings
@@ -37,7 +37,7 @@ export class Lane {
     await stream(route, body, signal, event => {
       const choice = event.choices[0];
       if (!choice) return;
-      this.text += choice.delta?.content ?? choice.text ?? "";
+      this.text += textOf(choice);
       for (const line of choice.dtrun?.trace || []) {
         if (line.schema) this.prompt = line.prompt;
         if (line.nodes) { this.iterations.push(line); grew(); }

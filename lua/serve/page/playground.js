@@ -5,7 +5,8 @@ import { byId, copy, count, tell } from "./dom.js";
 import { check, mark, openEditor, setText } from "./editor.js";
 import { Lane } from "./lane.js";
 import { chooser, own, OWN } from "./policy.js";
-import { post, Refusal, stream } from "./server.js";
+import { post, Refusal, stream, textOf } from "./server.js";
+import { EXAMPLE, readTools } from "./tools.js";
 
 const PLAIN = "ar", STEP_MS = 700, SHORT_S = 0.5, AGAIN = 5; // AGAIN is odd, for the median
 const narrow = matchMedia("(max-width: 64rem)");
@@ -58,11 +59,12 @@ addEventListener("keydown", event => {
 
 // ---- running
 
-// The part of the request that all runs share.
+// The part of the request that all runs share. Throws an Error if the tool is not JSON.
 function request() {
-  const prompt = byId("prompt").value;
+  const prompt = byId("prompt").value, tools = server.chat ? readTools(byId("play-tool").value) : undefined;
   return {
     ...(server.chat ? { messages: [{ role: "user", content: prompt }] } : { prompt }),
+    ...(tools && { tools, tool_choice: "required", parallel_tool_calls: false }),
     temperature: Number(byId("play-temperature").value),
     seed: Number(byId("play-seed").value) || 0,
     max_tokens: Number(byId("play-tokens").value) || 60,
@@ -74,7 +76,7 @@ const route = () => server.chat ? "/v1/chat/completions" : "/v1/completions";
 async function plainText(asked, signal) {
   let text = "";
   await stream(route(), { ...asked, dtrun: { policy: PLAIN } }, signal, event => {
-    text += event.choices[0]?.delta?.content ?? event.choices[0]?.text ?? "";
+    if (event.choices[0]) text += textOf(event.choices[0]);
   });
   return text;
 }
@@ -132,9 +134,23 @@ async function runLane(lane, body, signal) {
   await lane.draw(fit);
 }
 
+// Returns the request; null: a field is wrong, and the page says so.
+function checkedRequest() {
+  tell(byId("play-tool-error"), "");
+  try {
+    return request();
+  } catch (error) {
+    byId("play-tool-field").open = true;
+    tell(byId("play-tool-error"), error.message);
+    byId("play-tool").focus();
+    return null;
+  }
+}
+
 async function run() {
-  if (running) return;
-  const stopper = running = new AbortController(), chosen = [first, second], asked = request();
+  const asked = running ? null : checkedRequest();
+  if (!asked) return;
+  const stopper = running = new AbortController(), chosen = [first, second];
   const requests = chosen.map(one => ({ ...asked, dtrun: { ...one.request(), trace: true } })); // the user may change the settings during the run
   setBusy(true);
   play(false);
@@ -186,7 +202,7 @@ const toBytes = text => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAl
 function link() {
   const state = {
     prompt: byId("prompt").value, temperature: byId("play-temperature").value, seed: byId("play-seed").value, tokens: byId("play-tokens").value,
-    policies: [first.state(), second.state()], source: usesOwn() ? own.text : undefined,
+    tool: byId("play-tool").value || undefined, policies: [first.state(), second.state()], source: usesOwn() ? own.text : undefined,
   };
   return location.origin + "/#playground=" + toText(new TextEncoder().encode(JSON.stringify(state)));
 }
@@ -199,6 +215,7 @@ async function openLink() {
     const state = JSON.parse(new TextDecoder().decode(toBytes(held[1])));
     for (const [id, name] of [["prompt", "prompt"], ["play-temperature", "temperature"], ["play-seed", "seed"], ["play-tokens", "tokens"]])
       byId(id).value = String(state[name] ?? byId(id).value);
+    setTool(String(state.tool ?? ""));
     if (typeof state.source === "string") await setText(state.source);
     first.choose(state.policies[0]);
     second.choose(state.policies[1]);
@@ -209,12 +226,18 @@ async function openLink() {
 
 // ---- the beginning
 
+function setTool(text) {
+  byId("play-tool").value = text;
+  byId("play-tool-field").open = Boolean(text);
+}
+
 const usesOwn = () => [first, second].some(one => one.select.value === OWN);
 
 export async function openPlayground(about) {
   server = about;
   byId("prompt-label").textContent = server.chat ? "a question" : "a text to continue";
   if (server.chat) byId("prompt").value = "Why is the sky blue?";
+  byId("play-tool-field").hidden = !server.chat;
   byId("legend").replaceChildren();
   treeLegend(byId("legend"));
   first = await chooser(byId("first-policy"), "policy", about.policy === PLAIN ? "rate" : about.policy, about.hasDraft);
@@ -232,6 +255,7 @@ export async function openPlayground(about) {
 }
 
 byId("setup").onsubmit = event => { event.preventDefault(); run(); };
+byId("play-tool-example").onclick = () => setTool(EXAMPLE);
 byId("play-stop").onclick = () => running?.abort();
 byId("share").onclick = event => copy(link(), event.currentTarget);
 addEventListener("hashchange", openLink);

@@ -65,6 +65,12 @@ async function* linesOf(body) {
   }
 }
 
+// The text of a stream's choice: of a completion, or of an answer with its calls.
+export function textOf(choice) {
+  const parts = (choice.delta?.tool_calls || []).map(part => (part.function.name ?? "") + (part.function.arguments ?? ""));
+  return (choice.delta?.content ?? choice.text ?? "") + parts.join("");
+}
+
 // Sends a request for a stream and calls take(event) for each event.
 export async function stream(path, body, signal, take) {
   const response = await ask(path, { ...body, stream: true }, signal);
