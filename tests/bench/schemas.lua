@@ -3,6 +3,7 @@
 -- with those of a schema with free strings, nested lists and recursion.
 -- dtrun run tests/bench/schemas.lua [--rounds 5] [-m MODEL] [-md DRAFT]
 local dt = require "dt"
+local HERE = arg[0]:match "^(.*/)" or "./"
 
 local opts = dt.args {
   doc = "speeds and times of passes under schemas",
@@ -24,21 +25,6 @@ local HARD = [[{"$ref": "#/$defs/node", "$defs": {"node": {"type": "object", "pr
   "text": {"type": "string"}, "tags": {"type": "array", "items": {"type": "string", "maxLength": 40}},
   "value": {"anyOf": [{"type": "number"}, {"type": "null"}, {"$ref": "#/$defs/node"}]},
   "children": {"type": "array", "items": {"$ref": "#/$defs/node"}}}, "required": ["text", "value", "children"]}}}]]
-local FORCED = [[ -- all of its one source's guesses
-local policy = require "dt.policy"
-local Forced = policy.define { name = "forced", uses = { draft = false } }
-function Forced:init(seq) self.sources = policy.sources { policy.forced(seq) } end
-function Forced:draft(tree)
-  local sources, node, token, q, p = self.sources, tree.root, nil, nil, 1
-  sources:find(tree.seq)
-  repeat
-    token, q = sources:next(tree)
-    p = p * (q or 0)
-    node = p > 0.4 and tree:depth_room() > 0 and sources:add(tree, node)
-  until not node
-end
-function Forced:observe(tree, out) self.sources:observe(tree, out) end
-return Forced]]
 local PROMPTS = {
   "A record of a customer who ordered garden chairs, as JSON: ",
   "Here is the order of Maria Kowalska from Krakow in JSON format:\n",
@@ -66,7 +52,7 @@ end
 local function pass(result) return result.stats.time_ms.verify / result.stats.iterations end
 
 local pair = dt.check(dt.load(opts.load))
-local ARMS = { { policy = "ar" }, { policy = "forced.lua", source = FORCED }, { policy = "rate" } }
+local ARMS = { { policy = "ar" }, { policy = HERE .. "forced.lua" }, { policy = "rate" } }
 for _, arm in ipairs(ARMS) do arm.json_schema = KEYS end
 local ratios, made, passes = { {}, {}, {} }, { 0, 0, 0 }, { 0, 0, 0 }
 for p, prompt in ipairs(PROMPTS) do
@@ -91,7 +77,7 @@ for i, arm in ipairs(ARMS) do
   table.sort(ratios[i])
   local sum = 0
   for _, r in ipairs(ratios[i]) do sum = sum + math.log(r) end
-  print(("%s,%d,%.2f,%.3f,%.3f,%.3f"):format(arm.policy, made[i], made[i] / passes[i], math.exp(sum / #PROMPTS),
+  print(("%s,%d,%.2f,%.3f,%.3f,%.3f"):format(arm.policy:match "(%w+)%.?l?u?a?$", made[i], made[i] / passes[i], math.exp(sum / #PROMPTS),
     ratios[i][1], ratios[i][#PROMPTS]))
 end
 
