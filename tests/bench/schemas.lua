@@ -77,8 +77,8 @@ for i, arm in ipairs(ARMS) do
   table.sort(ratios[i])
   local sum = 0
   for _, r in ipairs(ratios[i]) do sum = sum + math.log(r) end
-  print(("%s,%d,%.2f,%.3f,%.3f,%.3f"):format(arm.policy:match "(%w+)%.?l?u?a?$", made[i], made[i] / passes[i], math.exp(sum / #PROMPTS),
-    ratios[i][1], ratios[i][#PROMPTS]))
+  print(("%s,%d,%.2f,%.3f,%.3f,%.3f"):format(arm.policy:match "(%w+)%.?l?u?a?$", made[i], made[i] / passes[i],
+    math.exp(sum / #PROMPTS), ratios[i][1], ratios[i][#PROMPTS]))
 end
 
 local MASKS = { { "none" }, { "ten keys", KEYS }, { "free strings, nested, recursive", HARD } }
