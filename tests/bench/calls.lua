@@ -3,9 +3,9 @@
 --   dtrun run tests/bench/calls.lua [--questions 5] [--tools 20] [--temps 0,1] [--calls FILE] [-m MODEL] [-md DRAFT]
 --
 -- Each question of scripts/prompts/tools/mcp.jsonl is asked with its tool and the next two, one of which must be
--- called. Times are counted by the table of costs, which shows no noise, and by the clock, in turns. The bound: a text is
--- cut into passes such that each commits a token and some of the forced tokens before it (tree:forced says which), and
--- the passes take the least time by the table. tests/golden/check_arguments.py checks the calls in FILE.
+-- called. Times are counted by the table of costs, which shows no noise, and by the clock, in turns. The bound: a text
+-- is cut into passes such that each commits a token and some of the forced tokens before it (tree:forced says which),
+-- and the passes take the least time by the table. tests/golden/check_arguments.py checks the calls in FILE.
 local dt = require "dt"
 local HERE = arg[0]:match "^(.*/)" or "./"
 local by_table = dofile(HERE .. "by_table.lua")
