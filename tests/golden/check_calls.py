@@ -2,9 +2,10 @@
 that was learned, in one line, and calls that it writes but that are not read back with the same names and arguments. Exits
 with 1 if there are any.
 
-    python tests/golden/check_calls.py build/tests/learn_calls [FOLDER]
+    python tests/golden/check_calls.py build/tests/learn_calls [FOLDER] [--guide lua/cli/CALLS.md [--write]] [--refused]
 
-FOLDER holds *.jinja files; without it, they are fetched as check_templates.py does.
+FOLDER holds *.jinja files; without it, they are fetched as check_templates.py does. --guide compares the table in a guide
+with what was learned, and --write replaces it. --refused shows calls of templates that the grammar does not allow.
 """
 import collections, json, pathlib, re, sys
 
@@ -59,19 +60,54 @@ def check(path, program):
     return learned, written, wrong, refused
 
 
+def shown(learned):
+    """A call with the argument key = value, in one line of a table."""
+    quote = learned.get("quote", "")
+    if learned["shape"] == "tags":
+        text = learned["first"] + "NAME" + learned["middle"] + learned.get("before", "") + "key" + learned.get("key_end", "") + quote + "value" + quote + learned.get("value_end", "")
+    else:
+        text = learned["first"] + "NAME" + learned["middle"] + '{"key"' + learned.get("colon", ": ") + '"value"}'
+    text = (text + learned.get("last", "")).replace("\n", "⏎").replace("|", "\\|")
+    fence = "````" if "`" in text else "`"
+    return f"{fence}{text}{fence}"
+
+
+def table(rows):
+    """Templates that write calls in the same form share a row."""
+    forms = collections.defaultdict(list)
+    for name, learned in rows: forms[shown(learned) if learned["shape"] != "usual" else "(none)"].append(name.removesuffix(".jinja"))
+    lines = []
+    for form, names in sorted(forms.items(), key=lambda item: item[1]):
+        lines += [f"| {name} | {form if i == 0 else 'the same'} |" for i, name in enumerate(names)]
+    return "\n".join(["| template | a call |", "|---|---|", *lines]) + "\n"
+
+
+def compare(guide, wanted):
+    """Whether the guide's table is the one that is wanted; --write makes it so."""
+    text = guide.read_text()
+    begin, end = text.index("| template | a call |"), text.rindex("|\n") + 2
+    if "--write" in sys.argv: guide.write_text(text[:begin] + wanted + text[end:])
+    return "--write" in sys.argv or text[begin:end] == wanted
+
+
 def main():
-    program, shapes, failures = Program(sys.argv[1]), collections.Counter(), 0
+    program, shapes, failures, rows = Program(sys.argv[1]), collections.Counter(), 0, []
     program.tell("T", json.dumps(TOOLS))
-    folder = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else fetched()
+    guide = pathlib.Path(sys.argv[sys.argv.index("--guide") + 1]) if "--guide" in sys.argv else None
+    folder = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 and not sys.argv[2].startswith("--") else fetched()
     for path in sorted(folder.glob("*.jinja")):
         learned, written, wrong, refused = check(path, program)
         shape = learned["shape"] if learned else "refused"
+        if learned: rows.append((path.name, learned))
         shapes[shape + (", written" if written else "")] += 1
         print(f"{path.name}: {written} written, {len(wrong)} wrong, {len(refused)} refused by the grammar; {json.dumps(learned, ensure_ascii=False)}")
         for answer, said in wrong: print(f"    {answer!r}\n    {said}")
         for answer in refused if "--refused" in sys.argv else []: print(f"    {answer!r}")
         failures += bool(wrong)
     print(f"{sum(shapes.values())} templates: {dict(shapes)}; {failures} write calls that are not read back")
+    if guide and not compare(guide, table(rows)):
+        print(f"{guide}: its table is not what was learned: --write replaces it")
+        failures += 1
     sys.exit(failures > 0)
 
 

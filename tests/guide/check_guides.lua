@@ -70,7 +70,8 @@ local RUN = {
 }
 
 local function check_guide(guide)
-  local most = guide == "README.md" and 100 or guide:find "results/.*/report%.md$" and math.huge or 160
+  local written = guide:find "results/.*/report%.md$" or guide:find "CALLS%.md$" -- by a program
+  local most = guide == "README.md" and 100 or written and math.huge or 160
   local number, was_code = 0, false
   for n, line, code in lines_of(read(guide)) do
     number = n
