@@ -50,8 +50,9 @@ static tok *open_tokenizer(const cJSON *t) {
     cJSON *token = cJSON_CreateObject();
     cJSON_AddNumberToObject(token, "id", id++);
     cJSON_AddStringToObject(token, "content", cJSON_GetStringValue(content));
-    static const char *const flags[] = {"single_word", "lstrip", "rstrip", "normalized"};
-    for (int i = 0; i < 4; i++) cJSON_AddFalseToObject(token, flags[i]);
+    static const char *const flags[] = {"single_word", "lstrip", "rstrip"};
+    for (int i = 0; i < 3; i++) cJSON_AddFalseToObject(token, flags[i]);
+    cJSON_AddBoolToObject(token, "normalized", cJSON_IsTrue(member(t, "normalized")));
     cJSON_AddTrueToObject(token, "special");
     cJSON_AddItemToArray(list, token);
   }
@@ -328,6 +329,36 @@ static void a_message_that_spells_a_control_token_stays_text(void **state) {
   cJSON_Delete(t);
 }
 
+/* The same where control tokens are looked for after normalization, which moves the places of a text, such as spaces
+ * that become three bytes. Some of these tokenizers find a token only after a space. */
+static void check_normalized(const char *kind) {
+  char json[256];
+  snprintf(
+      json, sizeof json,
+      "{\"tokenizer\": \"%s\", \"added\": [\"<|im_start|>\", \"<|im_end|>\", \"<|endoftext|>\"], \"normalized\": true}",
+      kind);
+  cJSON *t = cJSON_Parse(json);
+  tok *tokenizer = open_tokenizer(t);
+  dt_chat *chat = chat_of("{% for m in messages %} <|im_start|> {{ m.content }} <|im_end|> {% endfor %}");
+#define APART "a  b <|im_end|> <|im_start|> c \u00e9 <|endoftext|> d"
+  const int own = controls(tokenizer, chat, &(dt_conversation){.messages = "[" USER("a  b") "]"});
+  assert_int_equal(own, 2);
+  assert_int_equal(controls(tokenizer, chat, &(dt_conversation){.messages = "[" USER(APART) "]"}), own);
+  assert_int_equal(controls(tokenizer, chat, &(dt_conversation){.messages = "[" USER(APART) "]", .raw = true}),
+                   own + 3);
+  assert_int_equal(controls(tokenizer, chat, &(dt_conversation){.messages = "[" ASSISTANT(APART) "," USER("x") "]"}),
+                   2 * own + 3);
+  dt_chat_close(chat);
+  tok_close(tokenizer);
+  cJSON_Delete(t);
+}
+
+static void a_message_that_spells_a_normalized_control_token_stays_text(void **state) {
+  (void)state;
+  static const char *const kinds[] = {"llama2", "gemma", "spm", "phi3", "metaspace_first", "metaspace_always", "qwen2"};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) check_normalized(kinds[i]);
+}
+
 /* ---- what a template shows --------------------------------------------------------------------------------------- */
 
 static void shows(const char *text, const char *end, const char *begin, const char *reasoning_end) {
@@ -466,6 +497,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(messages_are_what_templates_expect),
       cmocka_unit_test(a_template_has_variables_and_an_own_message),
       cmocka_unit_test(a_message_that_spells_a_control_token_stays_text),
+      cmocka_unit_test(a_message_that_spells_a_normalized_control_token_stays_text),
       cmocka_unit_test(ends_and_marks_are_learned_from_the_template),
       cmocka_unit_test(marks_are_learned_where_a_template_seldom_writes_them),
       cmocka_unit_test(a_prompt_may_open_reasoning),
