@@ -27,6 +27,7 @@ typedef struct {
   char place[64];   /* that of a part of it, such as prompt[1] */
   raw_json body;
   const request_field *field; /* NULL: the member is not in that table */
+  bool formatted;             /* the grammar is response_format's */
   bool greedy;                /* top_p is 0, which leaves only the likeliest token */
   const cJSON *logprobs;      /* a chat's member logprobs, true or false; NULL: not given */
 } reading;
@@ -331,6 +332,7 @@ static bool read_format(reading *r, const cJSON *v) {
   if (is_schema || is_object) named = raw_member(format, "json_schema");
   if (is_schema || is_object) schema = raw_member(named.at ? named : format, "schema");
   if (strcmp(name, "text") == 0) return true;
+  r->formatted = true;
   if (schema.at) return take_schema(r, schema);
   if (is_object) return take_schema(r, (raw_json){any_object, sizeof any_object - 1});
   return wrong(r, "type text, json_object, or json_schema with json_schema.schema");
@@ -533,14 +535,15 @@ static bool read_members(reading *r, const cJSON *root) {
   return true;
 }
 
-/* A grammar makes sure that calls are those of tools. With another grammar, answers are no calls. */
+/* A grammar makes sure that calls are those of tools. With another grammar, answers are no calls; but response_format
+ * is for texts, and a call that is required has none. */
 static bool hold_to_tools(reading *r) {
   request_tools *tools = &r->a->tools;
   const ask_server *server = r->server;
   char *grammar;
   dt_error err;
   r->name = "tool_choice";
-  if (tools->list && r->a->in.grammar) {
+  if (tools->list && r->a->in.grammar && !(tools->required && r->formatted)) {
     if (tools->required) return wrong(r, "none or auto together with a grammar or a schema");
     tools_free(tools);
     tools->list = NULL;
