@@ -38,6 +38,7 @@ by() {
   serve -m "$model"
   asks "$1"
 }
+small=() # options of the server with SmolLM2 only
 # fills OPTIONS.. -- SCRIPT PACKAGES..: the same with each model, and with these options of the server. The last line is the table's.
 fills() {
   local options=() file
@@ -46,7 +47,11 @@ fills() {
   environment "$@" || return 0
   for file in "$model" "$coder"; do
     [ -e "$file" ] || continue
-    serve -m "$file" --served-model-name "$([ "$file" = "$model" ] && echo SmolLM2-135M || echo Qwen2.5-Coder-0.5B)" "${options[@]}"
+    if [ "$file" = "$model" ]; then
+      serve -m "$file" --served-model-name SmolLM2-135M "${options[@]}" "${small[@]}"
+    else
+      serve -m "$file" --served-model-name Qwen2.5-Coder-0.5B "${options[@]}"
+    fi
     asks "$1"
     grep -qxF "$(tail -n 1 said)" "$clients/README.md" || fail "the table in $clients/README.md has no such row"
   done
@@ -66,7 +71,10 @@ it_serves_litellm() { fills -- litellm litellm==1.110.2 openai==3.57.0; }
 it_serves_pydantic_ai() { fills "${brackets[@]}" -- pydantic_ai 'pydantic-ai-slim[openai]==2.68.0' openai==3.57.0; }
 it_serves_llm() { fills "${brackets[@]}" -- llm llm==0.36 openai==3.57.0; }
 it_serves_smolagents() { fills -- smolagents 'smolagents[openai]==1.26.0' openai==3.57.0; }
-it_serves_agents_that_call_tools_in_ten_turns() { fills --template "$clients/tools.jinja" -- agents openai-agents==0.24.0 openai==3.57.0; }
+it_serves_agents_that_call_tools_in_ten_turns() {
+  small=(--template "$clients/tools.jinja")
+  fills -- agents openai-agents==0.24.0 openai==3.57.0
+}
 it_serves_dspy() { fills -- dspy dspy==3.4.1; }
 it_serves_llama_index() { fills -- llama_index llama-index-llms-openai-like==0.8.1 llama-index-core==0.14.25; }
 it_serves_aider() { fills -n 400 -- aider aider-chat==0.86.2; }

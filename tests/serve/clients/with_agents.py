@@ -66,7 +66,7 @@ async def turns(stream):
             told_before, asked_before = use.total_tokens, use.input_tokens
         print(f"turn {i + 1}: input {'+'.join(str(u.input_tokens) for u in uses)}, cached {'+'.join(str(u.input_tokens_details.cached_tokens) for u in uses)}, output {'+'.join(str(u.output_tokens) for u in uses)}, {seconds:.2f} s", file=sys.stderr)
         items = told.to_input_list()
-    assert whole >= 16, whole
+    assert whole >= (18 if "SmolLM2" in abilities.MODEL else 10), whole  # Qwen2.5-Coder spells the mark of a call in several tokens
     return whole
 
 

@@ -4,7 +4,8 @@ import json
 from typing import Literal
 
 import anthropic
-from abilities import CITIES, WEATHER, called, get_weather, row, shown, shows
+from abilities import CITIES, WEATHER, get_weather, row, shown, shows
+from abilities import called as reached
 from anthropic import Anthropic, beta_tool
 from anthropic.types import Message, MessageTokensCount, RawMessageStreamEvent, message_count_tokens_params, message_create_params
 from anthropic.types.shared import ErrorResponse
@@ -155,8 +156,8 @@ HOW = {"model": "any", "max_tokens": 300, "messages": [{"role": "user", "content
 for stream in (False, True):
     with shows("tools"):
         client.beta.messages.tool_runner(**HOW, stream=stream, tool_choice={"type": "tool", "name": "get_weather"}).until_done()
-        assert len(called) >= 2, called
+        assert len(reached) >= 2, reached
     with shows("parallel"):
         client.beta.messages.tool_runner(**{**HOW, "max_iterations": 2}, stream=stream, tool_choice={"type": "any"}).until_done()
-        assert set(called) >= CITIES, called
+        assert set(reached) >= CITIES, reached
 row("anthropic", anthropic.__version__)
