@@ -438,6 +438,8 @@ static bool read_dtrun(reading *r, const cJSON *v) {
   return !dtl_policy_open(&how, &r->a->own, &err) || failed(r, &err);
 }
 
+static bool read_lines(reading *r, const cJSON *v) { return lines_read(&r->a->lines, v, r->why); }
+
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
 typedef bool reader(reading *r, const cJSON *v);
@@ -465,6 +467,8 @@ static const struct {
     {"top_logprobs", IN_CHAT, 0, read_number},
     {"echo", IN_TEXT, offsetof(ask, echo), NULL},
     {"logit_bias", IN_BODY, 0, read_bias},
+    {"n_indent", IN_TEXT, 0, read_lines},
+    {"t_max_predict_ms", IN_TEXT, 0, read_lines},
     {"grammar", IN_BODY, 0, read_grammar},
     {"json_schema", IN_BODY, 0, read_schema},
     {"response_format", IN_BODY, 0, read_format},
@@ -572,9 +576,12 @@ static bool check_all(reading *r) {
   if (!a->n_prompts) return wrong(r, "a value, but it is missing");
   if (r->greedy || (q->seq.sampling.temp > 0 && q->seq.sampling.temp < LEAST_TEMP)) q->seq.sampling.temp = 0;
   r->name = "max_tokens";
-  if (a->no_tokens && !a->echo) return wrong(r, "at least 1 (or 0 with echo, or -1: until the context ends)");
+  if (a->no_tokens && !a->echo && !a->api->primes)
+    return wrong(r, "at least 1 (or 0 with echo, or -1: until the context ends)");
   if (r->logprobs) logprobs->wanted = cJSON_IsTrue(r->logprobs);
   if (!logprobs->wanted) logprobs->top = 0;
+  r->name = "logprobs"; /* they are those of tokens, and a line may end within one */
+  if (logprobs->wanted && a->lines.indent) return wrong(r, "0 together with n_indent");
   r->name = "echo";
   if (a->echo && a->stream) return wrong(r, "stream to be false");
   if (a->echo && logprobs->wanted && q->answers > 1) return wrong(r, "n = 1 together with logprobs");

@@ -9,7 +9,8 @@
 
 /* ---- bodies ------------------------------------------------------------------------------------------------------ */
 
-static const char *const own[] = {"input_prefix", "input_suffix", "input_extra", "prompt", NULL};
+static const char *const own[] = {"input_prefix", "input_suffix",    "input_extra", "prompt",
+                                  "samplers",     "response_fields", NULL};
 
 static bool wrong(const char *name, const char *expected, refusal *why) {
   *why = refusal_say(400, INVALID, "%s: expected %s", name, expected);
@@ -46,6 +47,39 @@ static bool check_fields(const cJSON *root, refusal *why) {
     const cJSON *field = cJSON_GetObjectItemCaseSensitive(root, without[i]);
     if (field && !others_pass(field, "", IN_INFILL, why)) return false;
   }
+  return true;
+}
+
+/* Samplers that llama.cpp's plug-ins for editors name. dtrun applies its own, in its own order; so the list must have
+ * all that the body sets. */
+static bool check_samplers(const cJSON *root, refusal *why) {
+  static const char *const known[] = {"top_k", "top_p", "min_p", "temperature", "infill"};
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "samplers"), *one;
+  unsigned listed = 0;
+  if (!list || cJSON_IsNull(list)) return true;
+  if (!cJSON_IsArray(list)) return wrong("samplers", "a list of names", why);
+  cJSON_ArrayForEach(one, list) {
+    size_t i = 0;
+    while (i < sizeof known / sizeof *known && !(cJSON_IsString(one) && strcmp(one->valuestring, known[i]) == 0)) i++;
+    if (i == sizeof known / sizeof *known) return wrong("samplers", "top_k, top_p, min_p, temperature or infill", why);
+    listed |= 1u << i;
+  }
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    const cJSON *set = cJSON_GetObjectItemCaseSensitive(root, known[i]);
+    if (!set || cJSON_IsNull(set) || (listed & 1u << i)) continue;
+    *why = refusal_say(400, INVALID, "samplers: expected %s, which the body sets", known[i]);
+    return false;
+  }
+  return true;
+}
+
+static bool check_response_fields(const cJSON *root, refusal *why) {
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "response_fields"), *one;
+  if (!list || cJSON_IsNull(list)) return true;
+  if (!cJSON_IsArray(list)) return wrong("response_fields", "a list of texts", why);
+  cJSON_ArrayForEach(one, list) if (!cJSON_IsString(one)) return wrong("response_fields", "a list of texts", why);
+  if (cJSON_GetArraySize(list) && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "stream")))
+    return wrong("response_fields", "an empty list together with stream", why);
   return true;
 }
 
@@ -89,8 +123,8 @@ static bool translate(const ask_server *server, const cJSON *root, raw_json body
   int32_t *ids;
   int n;
   (void)where;
-  if (!check_fields(root, why) || !read_texts(root, &texts, why) ||
-      !infill_encode(server, &texts, "/infill", &ids, &n, why))
+  if (!check_fields(root, why) || !check_samplers(root, why) || !check_response_fields(root, why) ||
+      !read_texts(root, &texts, why) || !infill_encode(server, &texts, "/infill", &ids, &n, why))
     return false;
   *out = write_body(body, ids, n);
   free(ids);
@@ -116,7 +150,7 @@ static void put_end(json_text *out, const answer_head *head, const dtl_result *r
   answer_put(out,
              ",\"stop_type\":\"%s\",\"tokens_predicted\":%d,\"tokens_evaluated\":%d,\"tokens_cached\":%d,"
              "\"truncated\":false",
-             stop_type(r), r->n_tokens, r->n_prompt, r->stats.cached_tokens);
+             stop_type(r), head->ask->no_tokens ? 0 : r->n_tokens, r->n_prompt, r->stats.cached_tokens);
   answer_timings(out, r, 1);
   json_raw(out, "}");
 }
@@ -125,8 +159,9 @@ static void write_begin(json_text *out, const answer_head *head, int index) { (v
 
 static void write_piece(json_text *out, const answer_head *head, int index, part_kind kind, int call, const char *text,
                         size_t len, answer_logprobs *kept, answer_offset *offset) {
-  (void)head, (void)kind, (void)call, (void)offset;
+  (void)kind, (void)call, (void)offset;
   kept->n = 0;
+  if (head->ask->no_tokens) return;
   json_raw(out, "data: ");
   put_begin(out, index, text, len, false);
   json_raw(out, "}\n\n");
@@ -156,21 +191,55 @@ static void write_failure(json_text *out, const answer_head *head, const refusal
   api_completions.fails(out, head, why);
 }
 
+static void put_whole(json_text *out, const answer_head *head, const dtl_result *r, int index) {
+  put_begin(out, index, r->text, head->ask->no_tokens ? 0 : r->text_len, true);
+  put_end(out, head, r);
+}
+
+/* Writes those members of an answer that `response_fields` names: a/b is b in the member a, and its name in the answer
+ * is a/b. */
+static void put_chosen(json_text *out, const cJSON *fields, char *answer) {
+  cJSON *whole = cJSON_Parse(answer), *chosen = cJSON_CreateObject();
+  const cJSON *one;
+  cJSON_ArrayForEach(one, fields) {
+    const cJSON *at = whole;
+    char *path = strdup(one->valuestring), *rest = path;
+    for (const char *name; at && path && (name = strsep(&rest, "/"));) at = cJSON_GetObjectItemCaseSensitive(at, name);
+    if (at && path) cJSON_AddItemToObject(chosen, one->valuestring, cJSON_Duplicate(at, 1));
+    if (!path) out->failed = true;
+    free(path);
+  }
+  char *text = chosen ? cJSON_PrintUnformatted(chosen) : NULL;
+  if (!whole || !text) out->failed = true;
+  json_raw(out, text ? text : "");
+  cJSON_free(text), cJSON_Delete(whole), cJSON_Delete(chosen);
+}
+
 /* Several answers are a list, as in llama.cpp. */
 static void write_whole(json_text *out, const answer_head *head, const dtl_result *results, const json_text *traces,
                         int n) {
+  const cJSON *fields = cJSON_GetObjectItemCaseSensitive(head->ask->given, "response_fields");
   (void)traces;
   if (n > 1) json_raw(out, "[");
   for (int i = 0; i < n; i++) {
     if (i) json_raw(out, ",");
-    put_begin(out, i, results[i].text, results[i].text_len, true);
-    put_end(out, head, &results[i]);
+    json_text one = {0};
+    const bool chosen = cJSON_GetArraySize(fields) > 0;
+    put_whole(chosen ? &one : out, head, &results[i], i);
+    if (!chosen) continue;
+    char *answer = json_finish(&one);
+    if (answer)
+      put_chosen(out, fields, answer);
+    else
+      out->failed = true;
+    free(answer);
   }
   json_raw(out, n > 1 ? "]\n" : "\n");
 }
 
 const api_form api_infill = {.id = "infill-",
                              .where = IN_TEXT,
+                             .primes = true,
                              .translate = translate,
                              .stream_type = API_EVENTS,
                              .ping = API_PING,
