@@ -50,24 +50,31 @@ static bool check_fields(const cJSON *root, refusal *why) {
   return true;
 }
 
-/* Samplers that llama.cpp's plug-ins for editors name. dtrun applies its own, in its own order; so the list must have
- * all that the body sets. */
+/* Samplers that llama.cpp's plug-ins for editors name, and the values of fields with which they do nothing. */
+static const struct {
+  const char *name;
+  double off;
+} samplers[] = {{"top_k", 0}, {"top_p", 1}, {"min_p", 0}, {"temperature", 0}, {"infill", 0}};
+enum { N_SAMPLERS = sizeof samplers / sizeof *samplers };
+
+static int sampler_of(const cJSON *name) {
+  int i = 0;
+  while (i < N_SAMPLERS && !(cJSON_IsString(name) && strcmp(name->valuestring, samplers[i].name) == 0)) i++;
+  return i;
+}
+
+/* dtrun applies its own samplers, in its own order; so the list must have all that the body sets. */
 static bool check_samplers(const cJSON *root, refusal *why) {
-  static const char *const known[] = {"top_k", "top_p", "min_p", "temperature", "infill"};
   const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "samplers"), *one;
-  unsigned listed = 0;
+  bool listed[N_SAMPLERS + 1] = {false};
   if (!list || cJSON_IsNull(list)) return true;
   if (!cJSON_IsArray(list)) return wrong("samplers", "a list of names", why);
-  cJSON_ArrayForEach(one, list) {
-    size_t i = 0;
-    while (i < sizeof known / sizeof *known && !(cJSON_IsString(one) && strcmp(one->valuestring, known[i]) == 0)) i++;
-    if (i == sizeof known / sizeof *known) return wrong("samplers", "top_k, top_p, min_p, temperature or infill", why);
-    listed |= 1u << i;
-  }
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-    const cJSON *set = cJSON_GetObjectItemCaseSensitive(root, known[i]);
-    if (!set || cJSON_IsNull(set) || (listed & 1u << i)) continue;
-    *why = refusal_say(400, INVALID, "samplers: expected %s, which the body sets", known[i]);
+  cJSON_ArrayForEach(one, list) listed[sampler_of(one)] = true;
+  if (listed[N_SAMPLERS]) return wrong("samplers", "top_k, top_p, min_p, temperature or infill", why);
+  for (int i = 0; i < N_SAMPLERS; i++) {
+    const cJSON *set = cJSON_GetObjectItemCaseSensitive(root, samplers[i].name);
+    if (listed[i] || !cJSON_IsNumber(set) || set->valuedouble == samplers[i].off) continue;
+    *why = refusal_say(400, INVALID, "samplers: expected %s, which the body sets", samplers[i].name);
     return false;
   }
   return true;
@@ -93,21 +100,34 @@ static bool read_texts(const cJSON *root, infill_texts *out, refusal *why) {
   return !out->extra || check_extra(out->extra, why);
 }
 
+static bool is_name(raw_json name, const char *text) {
+  return name.len == strlen(text) + 2 && memcmp(name.at + 1, text, strlen(text)) == 0;
+}
+
 static bool is_own(raw_json name) {
   for (int i = 0; own[i]; i++)
-    if (name.len == strlen(own[i]) + 2 && memcmp(name.at + 1, own[i], strlen(own[i])) == 0) return true;
+    if (is_name(name, own[i])) return true;
   return false;
 }
 
+/* llama.vscode asks for several answers but sets no temperature: at temperature 0 they are the same, and it gets one.
+ */
+static bool answers_agree(const ask_server *server, const cJSON *root) {
+  const cJSON *n = cJSON_GetObjectItemCaseSensitive(root, "n_cmpl");
+  const cJSON *temp = cJSON_GetObjectItemCaseSensitive(root, "temperature");
+  const bool is_greedy = cJSON_IsNumber(temp) ? temp->valuedouble == 0 : server->defaults.seq.sampling.temp == 0;
+  return is_greedy && cJSON_IsNumber(n) && n->valuedouble > 1 && n->valuedouble <= ASK_TEXTS;
+}
+
 /* Writes the body of a completion: the ids as its prompt, and all other members as they are. */
-static char *write_body(raw_json body, const int32_t *ids, int n) {
+static char *write_body(raw_json body, const int32_t *ids, int n, bool one_answer) {
   json_text out = {0};
   raw_json name, value;
   json_raw(&out, "{\"prompt\":[");
   for (int i = 0; i < n; i++) answer_put(&out, i ? ",%d" : "%d", ids[i]);
   json_raw(&out, "]");
   while (raw_next(&body, &name, &value)) {
-    if (is_own(name)) continue;
+    if (is_own(name) || (one_answer && is_name(name, "n_cmpl"))) continue;
     json_raw(&out, ",");
     json_bytes(&out, name.at, name.len);
     json_raw(&out, ":");
@@ -126,7 +146,7 @@ static bool translate(const ask_server *server, const cJSON *root, raw_json body
   if (!check_fields(root, why) || !check_samplers(root, why) || !check_response_fields(root, why) ||
       !read_texts(root, &texts, why) || !infill_encode(server, &texts, "/infill", &ids, &n, why))
     return false;
-  *out = write_body(body, ids, n);
+  *out = write_body(body, ids, n, answers_agree(server, root));
   free(ids);
   if (!*out) *why = refusal_say(500, "server_error", "out of memory: the request");
   return *out != NULL;

@@ -138,7 +138,6 @@ static const other_field others[] = {
     {"verbose", IN_BODY, "false"},
     {"return_tokens", IN_BODY, "false"},
     {"n_indent", IN_CHAT, "0"},
-    {"n_cmpl", IN_BODY, "1"},
     {"t_max_predict_ms", IN_CHAT, "-1"},
     {"response_fields", IN_BODY, "[]"},
     {"top_n_sigma", IN_BODY, "-1"},

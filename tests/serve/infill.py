@@ -84,7 +84,10 @@ def check_plugins():
     assert expected["content"] == gets(INFILL, GAP)["content"], expected
     answer = gets(INFILL, {**sent, "response_fields": fields})
     assert list(answer) == fields[:4] and answer["content"] == expected["content"] and answer["timings/prompt_n"] == expected["timings"]["prompt_n"], answer
-    primes = {**GAP, "n_predict": 0, "samplers": [], "cache_prompt": True, "t_max_prompt_ms": 1, "t_max_predict_ms": 1}
+    assert gets(INFILL, {**sent, "n_cmpl": 3})["content"] == expected["content"]
+    hot = {**sent, "temperature": 1, "seed": 3, "samplers": [*sent["samplers"], "temperature"], "n_cmpl": 2}
+    assert len(gets(INFILL, hot)) == 2
+    primes = {**GAP, "n_predict": 0, "temperature": 0.0, "samplers": [], "cache_prompt": True, "t_max_prompt_ms": 1, "t_max_predict_ms": 1}
     for name in ("max_tokens", "top_k"): primes.pop(name, None)
     first = gets(INFILL, {**primes, "input_prefix": "A text that no other request has had" + BEFORE})
     assert first["content"] == "" and first["tokens_predicted"] == 0, first
