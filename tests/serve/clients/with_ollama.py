@@ -78,7 +78,7 @@ for what, refused in {
     "images": lambda: client.chat(model=name, messages=[{"role": "user", "content": "a", "images": [b"x"]}]),
     "context": lambda: client.generate(model=name, prompt="a", context=[1]),
     "options.num_ctx": lambda: client.chat(model=name, messages=MESSAGES, options={"num_ctx": 10**6}),
-    "suffix": lambda: client.generate(model=name, prompt="a", suffix="b"),
+    **({} if model.details.family == "qwen2" else {"suffix": lambda: client.generate(model=name, prompt="a", suffix="b")}),
     "one model": lambda: client.pull(name),
     "embedding model": lambda: client.embed(model=name, input="a"),
     "logprobs": lambda: list(client.chat(model=name, messages=MESSAGES, logprobs=True, stream=True)),
