@@ -89,7 +89,7 @@ static const request_field fields[] = {
      "TEXT", "the whole text matches this regular expression", NULL},
     {"seed", "-s --seed", NULL, "seed", FIELD_SEED, SAMPLING(seed), SAMPLED,
      "N", "seed of sampling and of the policy's random numbers (0)", NULL},
-    {"answers", "--answers", "--num-return-sequences", "n", FIELD_WHOLE, ASKED(answers), ALL | NO_ZERO,
+    {"answers", "--answers", "--num-return-sequences", "n n_cmpl", FIELD_WHOLE, ASKED(answers), ALL | NO_ZERO,
      "N", "answers per prompt, which is computed once; answer i uses seed + i - 1 (1)", NULL},
     {"slots", "-np --parallel", "--max-num-seqs", NULL, FIELD_WHOLE, ASKED(slots), ON_LINE | IN_DRIVER | NO_ZERO,
      "N", "with several prompts: number of texts that are generated at once (8)", NULL},

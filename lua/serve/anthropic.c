@@ -224,6 +224,9 @@ static const char *type_of(int status) {
 static void put_error(json_text *out, const refusal *why) {
   answer_put(out, ",\"error\":{\"type\":\"%s\"", type_of(why->status));
   answer_text(out, ",\"message\":", why->message);
+  /* For this reason the package anthropic sends the whole conversation instead. */
+  if (strncmp(why->message, "thread:", strlen("thread:")) == 0)
+    json_raw(out, ",\"details\":{\"error_code\":\"thread_unsupported_request\"}");
   json_raw(out, "}");
 }
 

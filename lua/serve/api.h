@@ -20,6 +20,7 @@ struct api_form {
   const char *const (*names)[2];
   int n_names;
 
+  bool primes;             /* max_tokens may be 0: the prompt is only computed, for the prefix cache */
   const char *stream_type; /* the content type of its streams */
   const char *ping;        /* is sent while a stream is silent; NULL: nothing may be sent */
   /* Opens the state of a stream, head->state. False: out of memory. Both may be NULL: there is none. */

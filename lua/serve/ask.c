@@ -27,6 +27,7 @@ typedef struct {
   char place[64];   /* that of a part of it, such as prompt[1] */
   raw_json body;
   const request_field *field; /* NULL: the member is not in that table */
+  bool formatted;             /* the grammar is response_format's */
   bool greedy;                /* top_p is 0, which leaves only the likeliest token */
   const cJSON *logprobs;      /* a chat's member logprobs, true or false; NULL: not given */
 } reading;
@@ -331,6 +332,7 @@ static bool read_format(reading *r, const cJSON *v) {
   if (is_schema || is_object) named = raw_member(format, "json_schema");
   if (is_schema || is_object) schema = raw_member(named.at ? named : format, "schema");
   if (strcmp(name, "text") == 0) return true;
+  r->formatted = true;
   if (schema.at) return take_schema(r, schema);
   if (is_object) return take_schema(r, (raw_json){any_object, sizeof any_object - 1});
   return wrong(r, "type text, json_object, or json_schema with json_schema.schema");
@@ -436,6 +438,8 @@ static bool read_dtrun(reading *r, const cJSON *v) {
   return !dtl_policy_open(&how, &r->a->own, &err) || failed(r, &err);
 }
 
+static bool read_lines(reading *r, const cJSON *v) { return lines_read(&r->a->lines, v, r->why); }
+
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
 typedef bool reader(reading *r, const cJSON *v);
@@ -463,6 +467,8 @@ static const struct {
     {"top_logprobs", IN_CHAT, 0, read_number},
     {"echo", IN_TEXT, offsetof(ask, echo), NULL},
     {"logit_bias", IN_BODY, 0, read_bias},
+    {"n_indent", IN_TEXT, 0, read_lines},
+    {"t_max_predict_ms", IN_TEXT, 0, read_lines},
     {"grammar", IN_BODY, 0, read_grammar},
     {"json_schema", IN_BODY, 0, read_schema},
     {"response_format", IN_BODY, 0, read_format},
@@ -533,14 +539,15 @@ static bool read_members(reading *r, const cJSON *root) {
   return true;
 }
 
-/* A grammar makes sure that calls are those of tools. With another grammar, answers are no calls. */
+/* A grammar makes sure that calls are those of tools. With another grammar, answers are no calls; but response_format
+ * is for texts, and a call that is required has none. */
 static bool hold_to_tools(reading *r) {
   request_tools *tools = &r->a->tools;
   const ask_server *server = r->server;
   char *grammar;
   dt_error err;
   r->name = "tool_choice";
-  if (tools->list && r->a->in.grammar) {
+  if (tools->list && r->a->in.grammar && !(tools->required && r->formatted)) {
     if (tools->required) return wrong(r, "none or auto together with a grammar or a schema");
     tools_free(tools);
     tools->list = NULL;
@@ -569,9 +576,12 @@ static bool check_all(reading *r) {
   if (!a->n_prompts) return wrong(r, "a value, but it is missing");
   if (r->greedy || (q->seq.sampling.temp > 0 && q->seq.sampling.temp < LEAST_TEMP)) q->seq.sampling.temp = 0;
   r->name = "max_tokens";
-  if (a->no_tokens && !a->echo) return wrong(r, "at least 1 (or 0 with echo, or -1: until the context ends)");
+  if (a->no_tokens && !a->echo && !a->api->primes)
+    return wrong(r, "at least 1 (or 0 with echo, or -1: until the context ends)");
   if (r->logprobs) logprobs->wanted = cJSON_IsTrue(r->logprobs);
   if (!logprobs->wanted) logprobs->top = 0;
+  r->name = "logprobs"; /* they are those of tokens, and a line may end within one */
+  if (logprobs->wanted && a->lines.indent) return wrong(r, "0 together with n_indent");
   r->name = "echo";
   if (a->echo && a->stream) return wrong(r, "stream to be false");
   if (a->echo && logprobs->wanted && q->answers > 1) return wrong(r, "n = 1 together with logprobs");

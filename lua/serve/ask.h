@@ -4,6 +4,7 @@
 #define SERVE_ASK_H
 
 #include "request/input.h"
+#include "serve/lines.h"
 #include "serve/refusal.h"
 #include "serve/tools.h"
 
@@ -43,6 +44,7 @@ typedef struct {
   bool whole;                   /* leave reasoning in the text, with its marks */
   dt_reasoning_state reasoning; /* of a chat */
   request_tools tools;          /* of a chat */
+  line_limits lines;            /* of a completion */
   bool no_tokens;               /* generate nothing; only the prompt's log-probabilities are wanted */
   int n_prompts;
   struct ask_prompt {

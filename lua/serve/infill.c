@@ -9,7 +9,8 @@
 
 /* ---- bodies ------------------------------------------------------------------------------------------------------ */
 
-static const char *const own[] = {"input_prefix", "input_suffix", "input_extra", "prompt", NULL};
+static const char *const own[] = {"input_prefix", "input_suffix",    "input_extra", "prompt",
+                                  "samplers",     "response_fields", NULL};
 
 static bool wrong(const char *name, const char *expected, refusal *why) {
   *why = refusal_say(400, INVALID, "%s: expected %s", name, expected);
@@ -49,6 +50,46 @@ static bool check_fields(const cJSON *root, refusal *why) {
   return true;
 }
 
+/* Samplers that llama.cpp's plug-ins for editors name, and the values of fields with which they do nothing. */
+static const struct {
+  const char *name;
+  double off;
+} samplers[] = {{"top_k", 0}, {"top_p", 1}, {"min_p", 0}, {"temperature", 0}, {"infill", 0}};
+enum { N_SAMPLERS = sizeof samplers / sizeof *samplers };
+
+static int sampler_of(const cJSON *name) {
+  int i = 0;
+  while (i < N_SAMPLERS && !(cJSON_IsString(name) && strcmp(name->valuestring, samplers[i].name) == 0)) i++;
+  return i;
+}
+
+/* dtrun applies its own samplers, in its own order; so the list must have all that the body sets. */
+static bool check_samplers(const cJSON *root, refusal *why) {
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "samplers"), *one;
+  bool listed[N_SAMPLERS + 1] = {false};
+  if (!list || cJSON_IsNull(list)) return true;
+  if (!cJSON_IsArray(list)) return wrong("samplers", "a list of names", why);
+  cJSON_ArrayForEach(one, list) listed[sampler_of(one)] = true;
+  if (listed[N_SAMPLERS]) return wrong("samplers", "top_k, top_p, min_p, temperature or infill", why);
+  for (int i = 0; i < N_SAMPLERS; i++) {
+    const cJSON *set = cJSON_GetObjectItemCaseSensitive(root, samplers[i].name);
+    if (listed[i] || !cJSON_IsNumber(set) || set->valuedouble == samplers[i].off) continue;
+    *why = refusal_say(400, INVALID, "samplers: expected %s, which the body sets", samplers[i].name);
+    return false;
+  }
+  return true;
+}
+
+static bool check_response_fields(const cJSON *root, refusal *why) {
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "response_fields"), *one;
+  if (!list || cJSON_IsNull(list)) return true;
+  if (!cJSON_IsArray(list)) return wrong("response_fields", "a list of texts", why);
+  cJSON_ArrayForEach(one, list) if (!cJSON_IsString(one)) return wrong("response_fields", "a list of texts", why);
+  if (cJSON_GetArraySize(list) && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "stream")))
+    return wrong("response_fields", "an empty list together with stream", why);
+  return true;
+}
+
 static bool read_texts(const cJSON *root, infill_texts *out, refusal *why) {
   const cJSON *extra = cJSON_GetObjectItemCaseSensitive(root, "input_extra");
   const cJSON *begun = cJSON_GetObjectItemCaseSensitive(root, "prompt");
@@ -59,21 +100,34 @@ static bool read_texts(const cJSON *root, infill_texts *out, refusal *why) {
   return !out->extra || check_extra(out->extra, why);
 }
 
+static bool is_name(raw_json name, const char *text) {
+  return name.len == strlen(text) + 2 && memcmp(name.at + 1, text, strlen(text)) == 0;
+}
+
 static bool is_own(raw_json name) {
   for (int i = 0; own[i]; i++)
-    if (name.len == strlen(own[i]) + 2 && memcmp(name.at + 1, own[i], strlen(own[i])) == 0) return true;
+    if (is_name(name, own[i])) return true;
   return false;
 }
 
+/* llama.vscode asks for several answers but sets no temperature: at temperature 0 they are the same, and it gets one.
+ */
+static bool answers_agree(const ask_server *server, const cJSON *root) {
+  const cJSON *n = cJSON_GetObjectItemCaseSensitive(root, "n_cmpl");
+  const cJSON *temp = cJSON_GetObjectItemCaseSensitive(root, "temperature");
+  const bool is_greedy = cJSON_IsNumber(temp) ? temp->valuedouble == 0 : server->defaults.seq.sampling.temp == 0;
+  return is_greedy && cJSON_IsNumber(n) && n->valuedouble > 1 && n->valuedouble <= ASK_TEXTS;
+}
+
 /* Writes the body of a completion: the ids as its prompt, and all other members as they are. */
-static char *write_body(raw_json body, const int32_t *ids, int n) {
+static char *write_body(raw_json body, const int32_t *ids, int n, bool one_answer) {
   json_text out = {0};
   raw_json name, value;
   json_raw(&out, "{\"prompt\":[");
   for (int i = 0; i < n; i++) answer_put(&out, i ? ",%d" : "%d", ids[i]);
   json_raw(&out, "]");
   while (raw_next(&body, &name, &value)) {
-    if (is_own(name)) continue;
+    if (is_own(name) || (one_answer && is_name(name, "n_cmpl"))) continue;
     json_raw(&out, ",");
     json_bytes(&out, name.at, name.len);
     json_raw(&out, ":");
@@ -89,10 +143,10 @@ static bool translate(const ask_server *server, const cJSON *root, raw_json body
   int32_t *ids;
   int n;
   (void)where;
-  if (!check_fields(root, why) || !read_texts(root, &texts, why) ||
-      !infill_encode(server, &texts, "/infill", &ids, &n, why))
+  if (!check_fields(root, why) || !check_samplers(root, why) || !check_response_fields(root, why) ||
+      !read_texts(root, &texts, why) || !infill_encode(server, &texts, "/infill", &ids, &n, why))
     return false;
-  *out = write_body(body, ids, n);
+  *out = write_body(body, ids, n, answers_agree(server, root));
   free(ids);
   if (!*out) *why = refusal_say(500, "server_error", "out of memory: the request");
   return *out != NULL;
@@ -116,7 +170,7 @@ static void put_end(json_text *out, const answer_head *head, const dtl_result *r
   answer_put(out,
              ",\"stop_type\":\"%s\",\"tokens_predicted\":%d,\"tokens_evaluated\":%d,\"tokens_cached\":%d,"
              "\"truncated\":false",
-             stop_type(r), r->n_tokens, r->n_prompt, r->stats.cached_tokens);
+             stop_type(r), head->ask->no_tokens ? 0 : r->n_tokens, r->n_prompt, r->stats.cached_tokens);
   answer_timings(out, r, 1);
   json_raw(out, "}");
 }
@@ -125,8 +179,9 @@ static void write_begin(json_text *out, const answer_head *head, int index) { (v
 
 static void write_piece(json_text *out, const answer_head *head, int index, part_kind kind, int call, const char *text,
                         size_t len, answer_logprobs *kept, answer_offset *offset) {
-  (void)head, (void)kind, (void)call, (void)offset;
+  (void)kind, (void)call, (void)offset;
   kept->n = 0;
+  if (head->ask->no_tokens) return;
   json_raw(out, "data: ");
   put_begin(out, index, text, len, false);
   json_raw(out, "}\n\n");
@@ -156,21 +211,55 @@ static void write_failure(json_text *out, const answer_head *head, const refusal
   api_completions.fails(out, head, why);
 }
 
+static void put_whole(json_text *out, const answer_head *head, const dtl_result *r, int index) {
+  put_begin(out, index, r->text, head->ask->no_tokens ? 0 : r->text_len, true);
+  put_end(out, head, r);
+}
+
+/* Writes those members of an answer that `response_fields` names: a/b is b in the member a, and its name in the answer
+ * is a/b. */
+static void put_chosen(json_text *out, const cJSON *fields, char *answer) {
+  cJSON *whole = cJSON_Parse(answer), *chosen = cJSON_CreateObject();
+  const cJSON *one;
+  cJSON_ArrayForEach(one, fields) {
+    const cJSON *at = whole;
+    char *path = strdup(one->valuestring), *rest = path;
+    for (const char *name; at && path && (name = strsep(&rest, "/"));) at = cJSON_GetObjectItemCaseSensitive(at, name);
+    if (at && path) cJSON_AddItemToObject(chosen, one->valuestring, cJSON_Duplicate(at, 1));
+    if (!path) out->failed = true;
+    free(path);
+  }
+  char *text = chosen ? cJSON_PrintUnformatted(chosen) : NULL;
+  if (!whole || !text) out->failed = true;
+  json_raw(out, text ? text : "");
+  cJSON_free(text), cJSON_Delete(whole), cJSON_Delete(chosen);
+}
+
 /* Several answers are a list, as in llama.cpp. */
 static void write_whole(json_text *out, const answer_head *head, const dtl_result *results, const json_text *traces,
                         int n) {
+  const cJSON *fields = cJSON_GetObjectItemCaseSensitive(head->ask->given, "response_fields");
   (void)traces;
   if (n > 1) json_raw(out, "[");
   for (int i = 0; i < n; i++) {
     if (i) json_raw(out, ",");
-    put_begin(out, i, results[i].text, results[i].text_len, true);
-    put_end(out, head, &results[i]);
+    json_text one = {0};
+    const bool chosen = cJSON_GetArraySize(fields) > 0;
+    put_whole(chosen ? &one : out, head, &results[i], i);
+    if (!chosen) continue;
+    char *answer = json_finish(&one);
+    if (answer)
+      put_chosen(out, fields, answer);
+    else
+      out->failed = true;
+    free(answer);
   }
   json_raw(out, n > 1 ? "]\n" : "\n");
 }
 
 const api_form api_infill = {.id = "infill-",
                              .where = IN_TEXT,
+                             .primes = true,
                              .translate = translate,
                              .stream_type = API_EVENTS,
                              .ping = API_PING,

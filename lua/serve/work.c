@@ -19,6 +19,7 @@ typedef struct {
   answer_parts *parts;  /* of a chat's stream; or NULL */
   dtl_trace *trace;     /* NULL: not wanted */
   answer_offset offset;
+  line_state lines;
 } text;
 
 struct ticket {
@@ -108,6 +109,8 @@ static bool on_text(void *user, const char *bytes, size_t len) {
   text *x = user;
   ticket *t = x->of;
   pthread_mutex_lock(&t->work->lock);
+  len = lines_take(&x->lines, &t->ask.lines, bytes, len, dt_clock_ms());
+  if (x->lines.ended) x->interrupt = 1;
   if (t->ask.stream && t->held) {
     open_stream(t);
     if (x->parts)
@@ -186,6 +189,7 @@ static bool done(void *user, int prompt, dtl_result *r) {
   count(&w->counts, r);
   if (r->failed) why = refusal_of(&r->failure);
   bool failed = r->failed;
+  if (x->lines.ended && x->lines.len < r->text_len) r->text[r->text_len = x->lines.len] = 0;
   x->of->results[x->index] = *r;
   *r = (dtl_result){0}; /* the result is ours now */
   end_text(x, failed ? &why : NULL);

@@ -184,6 +184,8 @@ if __name__ == "__main__":
         status, answer = ask(ROUTE, {**ASKED, **more})
         assert status == 400 and answer == {"type": "error", "error": {"type": "invalid_request_error", "message": message}}, (more, status, answer)
         if "max_tokens" not in more or more["max_tokens"] is not None: assert ask(COUNT, {**ASKED, **more}) == (status, answer)
+    status, answer = ask(ROUTE, {**ASKED, "thread": {"type": "create"}})  # clients look for this code, and go on without
+    assert status == 400 and answer["error"]["details"] == {"error_code": "thread_unsupported_request"}, answer
     status, answer = ask(ROUTE, b'{"max_tokens":1,"max_tokens":2}')
     assert status == 400 and answer["error"]["message"] == "max_tokens: it is given twice", answer
 

@@ -112,7 +112,7 @@ for more, pattern in (
     ({"tool_choice": {"type": "function"}}, r"^tool_choice: expected"),
     ({"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}}}, r"^tool_choice: expected"),
     ({"tool_choice": "required", "tools": []}, r"^tool_choice: there are no tools to call"),
-    ({"tool_choice": "required", "response_format": {"type": "json_object"}}, r"^tool_choice: expected none or auto together with a grammar"),
+    ({"tool_choice": "required", "grammar": 'root ::= "a"'}, r"^tool_choice: expected none or auto together with a grammar"),
     ({"parallel_tool_calls": 1}, r"^parallel_tool_calls: expected true or false"),
     ({"functions": [{"name": "f"}], "tools": None}, r"^functions: expected the newer field tools"),
     ({"tool_choice": "required", "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": "frob"}}}}}]}, r"\bf\b"),
@@ -120,5 +120,8 @@ for more, pattern in (
     refused(CHAT, {**BODY, **more}, pattern)
 held = gets(CHAT, {**BODY, "response_format": {"type": "json_schema", "json_schema": {"schema": {"enum": ["yes"]}}}})["choices"][0]["message"]
 assert held["content"] == '"yes"' and "tool_calls" not in held
+once = {**BODY, "tool_choice": "required", "parallel_tool_calls": False}
+called = calls_of(gets(CHAT, {**once, "response_format": {"type": "json_object"}}))  # it is for texts
+assert called == calls_of(gets(CHAT, once)), called
 assert ask(CHAT, {**BODY, "max_tokens": 4})[0] == 200
 gets(CHAT, {**free, "tools": [{"type": "function", "function": {"name": "f" * 128}}]})

@@ -75,6 +75,57 @@ def check_order():
     assert gets(INFILL, {**GAP, "dtrun": {"policy": "ar"}})["content"] == expected
 
 
+def check_plugins():
+    """Bodies as the plug-ins llama.vim and llama.vscode send them."""
+    fields = ["content", "timings/prompt_n", "timings/predicted_ms", "truncated", "nothing", "timings/nothing"]
+    sent = {**GAP, "input_extra": [], "prompt": "", "id_slot": 0, "n_predict": 12, "stop": [], "top_k": 40, "top_p": 0.9, "samplers": ["top_k", "top_p", "infill"], "stream": False,
+            "cache_prompt": True, "t_max_prompt_ms": 500, "t_max_predict_ms": 5000, "n_indent": 0}
+    expected = gets(INFILL, sent)
+    assert expected["content"] == gets(INFILL, GAP)["content"], expected
+    answer = gets(INFILL, {**sent, "response_fields": fields})
+    assert list(answer) == fields[:4] and answer["content"] == expected["content"] and answer["timings/prompt_n"] == expected["timings"]["prompt_n"], answer
+    assert gets(INFILL, {**sent, "n_cmpl": 3})["content"] == expected["content"]
+    hot = {**sent, "temperature": 1, "seed": 3, "samplers": [*sent["samplers"], "temperature"], "n_cmpl": 2}
+    assert len(gets(INFILL, hot)) == 2
+    primes = {**GAP, "n_predict": 0, "temperature": 0.0, "samplers": [], "cache_prompt": True, "t_max_prompt_ms": 1, "t_max_predict_ms": 1}
+    for name in ("max_tokens", "top_k"): primes.pop(name, None)
+    first = gets(INFILL, {**primes, "input_prefix": "A text that no other request has had" + BEFORE})
+    assert first["content"] == "" and first["tokens_predicted"] == 0, first
+    assert gets(INFILL, {**GAP, "input_prefix": "A text that no other request has had" + BEFORE})["tokens_cached"] >= first["tokens_evaluated"] - 1
+    assert gets(INFILL, {**primes, "response_fields": [""]}) == {}
+    assert streamed(primes)[0] == ""
+
+
+def cut(text, indent):
+    """The text before the first line, but its first, that has fewer spaces at its beginning."""
+    at = 0
+    while (at := text.find("\n", at) + 1):
+        line = text[at:]
+        spaces = len(line) - len(line.lstrip(" \t"))
+        if line.lstrip(" \t") and spaces < indent: return text[: at + spaces]
+    return text
+
+
+def check_lines():
+    """Ends of lines: a grammar makes texts of them."""
+    grammar = 'root ::= "a" line line line line line\nline ::= "\\n" [ ]? [ ]? [ ]? "b"'
+    cuts = 0
+    for seed in range(8):
+        body = {**GAP, "max_tokens": 60, "temperature": 1, "seed": seed, "grammar": grammar}
+        whole = gets(INFILL, body)["content"]
+        for indent in (1, 2, 3):
+            answer = gets(INFILL, {**body, "n_indent": indent})
+            assert answer["content"] == cut(whole, indent), (whole, answer)
+            assert streamed({**body, "n_indent": indent})[0] == answer["content"]
+            cuts += answer["content"] != whole
+            assert answer["content"] == whole or answer["stop_type"] == "limit", answer
+    assert cuts > 5, cuts
+    endless = {**GAP, "max_tokens": 3000, "grammar": 'root ::= "a\\n" "b"*', "t_max_predict_ms": 200}
+    answer = gets(INFILL, endless)
+    assert answer["stop_type"] == "limit" and 5 < answer["tokens_predicted"] < 3000 and answer["content"].startswith("a\nb"), answer
+    refused(TEXT, {"prompt": "a", "n_indent": 1, "logprobs": 1}, r"^logprobs: expected 0 together with n_indent$")
+
+
 def check_mistakes():
     for more, pattern in (
         ({"input_prefix": None}, r"^input_prefix: expected a text$"),
@@ -86,7 +137,15 @@ def check_mistakes():
         ({"input_extra": ["a"]}, r"^input_extra\[0\]: expected \{text, filename\}, both texts$"),
         ({"input_extra": [{"text": "a", "frob": 1}]}, r"^input_extra\[0\]\.frob: unknown field$"),
         ({"frob": 1}, r"^frob: unknown field$"),
-        ({"samplers": ["infill"]}, r"^samplers: not supported$"),
+        ({"samplers": ["mirostat"]}, r"^samplers: expected top_k, top_p, min_p, temperature or infill$"),
+        ({"samplers": "infill"}, r"^samplers: expected a list of names$"),
+        ({"samplers": ["infill"], "top_k": 40}, r"^samplers: expected top_k, which the body sets$"),
+        ({"response_fields": "content"}, r"^response_fields: expected a list of texts$"),
+        ({"response_fields": [1]}, r"^response_fields: expected a list of texts$"),
+        ({"response_fields": ["content"], "stream": True}, r"^response_fields: expected an empty list together with stream$"),
+        ({"n_indent": 1e300}, r"^n_indent: expected an integer from 0$"),
+        ({"n_indent": -1}, r"^n_indent: expected an integer from 0$"),
+        ({"t_max_predict_ms": 0.5}, r"^t_max_predict_ms: expected an integer from -1$"),
         ({"temperature": "x"}, r"^temperature: expected a number$"),
         ({"echo": True}, r"^echo: only false is supported$"),
         ({"logprobs": 1}, r"^logprobs: only 0 is supported$"),
@@ -112,6 +171,8 @@ if what == "none":
     assert ask(TEXT, {"prompt": BEFORE, "suffix": "", "max_tokens": 2})[0] == 200
 else:
     check_order()
+    check_plugins()
+    check_lines()
     check_mistakes()
 if what == "code":
     body = {"input_prefix": "def add(a, b):\n    return ", "input_suffix": "\n\nprint(add(1, 2))\n", "max_tokens": 24}

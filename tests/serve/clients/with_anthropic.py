@@ -4,7 +4,9 @@ import json
 from typing import Literal
 
 import anthropic
-from anthropic import Anthropic
+from abilities import CITIES, WEATHER, get_weather, row, shown, shows
+from abilities import called as reached
+from anthropic import Anthropic, beta_tool
 from anthropic.types import Message, MessageTokensCount, RawMessageStreamEvent, message_count_tokens_params, message_create_params
 from anthropic.types.shared import ErrorResponse
 from pydantic import BaseModel
@@ -147,4 +149,15 @@ same(text_of(noted), expected, "notes")
 # The client of new features.
 beta = client.beta.messages.create(**SAYS, **ASK, betas=["context-management-2025-06-27"], context_management={"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]})
 same("".join(block.text for block in beta.content), expected, "beta")
-print("anthropic", anthropic.__version__)
+
+# The package's loop over calls of local functions.
+shown("plain", "stream", "structured")
+HOW = {"model": "any", "max_tokens": 300, "messages": [{"role": "user", "content": WEATHER}], "tools": [beta_tool(get_weather)], "max_iterations": 2, "extra_body": {"temperature": 0}}
+for stream in (False, True):
+    with shows("tools"):
+        client.beta.messages.tool_runner(**HOW, stream=stream, tool_choice={"type": "tool", "name": "get_weather"}).until_done()
+        assert len(reached) >= 2, reached
+    with shows("parallel"):
+        client.beta.messages.tool_runner(**{**HOW, "max_iterations": 2}, stream=stream, tool_choice={"type": "any"}).until_done()
+        assert set(reached) >= CITIES, reached
+row("anthropic", anthropic.__version__)

@@ -1,10 +1,12 @@
-"""The package ollama: see shared.py."""
+"""The package ollama: see shared.py and abilities.py. It cannot demand a call, so the server's template is brackets.jinja."""
 
 import importlib.metadata
+import json
 from typing import Literal
 
 import ollama
 import ollama._types as types
+from abilities import CITIES, WEATHER, called, earlier, get_weather, row, shown, shows
 from ollama import Client
 from pydantic import BaseModel
 from shared import MESSAGES, N, PROMPT, QUESTION, URL, chat, completion, same
@@ -14,9 +16,9 @@ client = Client(host=URL)
 GREEDY = {"temperature": 0, "num_predict": N}
 (model,) = client.list().models
 name = model.model
-assert name.endswith(":latest") and model.size > 90e6 and model.details.family == "llama", model
+assert name.endswith(":latest") and model.size > 90e6 and model.details.family in ("llama", "qwen2"), model
 about = client.show(name)
-assert about.modelinfo["llama.context_length"] == 4096 and set(about.capabilities) >= {"completion", "tools"} and "<|im_start|>" in about.template, about
+assert about.modelinfo[f"{model.details.family}.context_length"] >= 4096 and set(about.capabilities) >= {"completion", "tools"} and "<|im_start|>" in about.template, about
 (running,) = client.ps().models
 assert running.name == name and running.context_length == 4096 and running.size == model.size, running
 
@@ -46,31 +48,21 @@ held = client.chat(model=name, messages=[{"role": "user", "content": QUESTION}],
 Colour.model_validate_json(held.message.content)
 assert client.generate(model=name, prompt="Write JSON.", format="json", options=GREEDY).response.startswith("{")
 
-
-# Tools. The template of this model writes none, so earlier answers show how a call is written.
-def get_weather(city: str) -> str:
-    """
-    Tell the weather.
-
-    Args:
-      city: the name of a city
-    """
-    return f"It is sunny in {city}."
-
-
+# Tools, after turns that show how.
+shown("plain", "stream", "structured")
 turns = []
-for city in ("Oslo", "Lima", "Cairo"):
-    turns += [{"role": "user", "content": f"What is the weather in {city}?"},
-              {"role": "assistant", "content": f'<tool_call>\n{{"name": "get_weather", "arguments": {{"city": "{city}"}}}}\n</tool_call>'}]
-turns.append({"role": "user", "content": "What is the weather in Rome?"})
-called = client.chat(model=name, messages=turns, tools=[get_weather], options={"temperature": 0, "num_predict": 60})
-(call,) = called.message.tool_calls
-assert call.function.name == "get_weather" and set(call.function.arguments) == {"city"}, called
-pieces = list(client.chat(model=name, messages=turns, tools=[get_weather], options={"temperature": 0, "num_predict": 60}, stream=True))
-(streamed,) = [c for p in pieces for c in p.message.tool_calls or []]
-assert streamed.function == call.function, (streamed, call)
-turns += [called.message, {"role": "tool", "tool_name": call.function.name, "content": get_weather(**call.function.arguments)}]
-assert client.chat(model=name, messages=turns, tools=[get_weather], options=GREEDY).message.content
+for m in [*earlier(), {"role": "user", "content": WEATHER}]:
+    if "tool_calls" in m: m["tool_calls"] = [{"function": {**c["function"], "arguments": json.loads(c["function"]["arguments"])}} for c in m["tool_calls"]]
+    turns.append({"role": "tool", "tool_name": "get_weather", "content": m["content"]} if m["role"] == "tool" else m)
+with shows("tools", "parallel"):
+    HOW = {"model": name, "tools": [get_weather], "options": {"temperature": 0, "num_predict": 200}}
+    whole = client.chat(messages=turns, **HOW).message
+    pieces = list(client.chat(messages=turns, **HOW, stream=True))
+    streamed = [c for p in pieces for c in p.message.tool_calls or []]
+    assert [c.function for c in streamed] == [c.function for c in whole.tool_calls], (streamed, whole)
+    results = [{"role": "tool", "tool_name": c.function.name, "content": get_weather(**c.function.arguments)} for c in whole.tool_calls]
+    assert set(called) == CITIES and len(called) == 2, called
+    assert client.chat(messages=[*turns, whole, *results], **{**HOW, "options": GREEDY}).message.content
 
 # Every field of the package is known: taken, ignored, or refused by a reason of its own.
 for route, asked, fields in (("/api/chat", {"messages": MESSAGES}, types.ChatRequest), ("/api/generate", {"prompt": "a"}, types.GenerateRequest)):
@@ -86,7 +78,7 @@ for what, refused in {
     "images": lambda: client.chat(model=name, messages=[{"role": "user", "content": "a", "images": [b"x"]}]),
     "context": lambda: client.generate(model=name, prompt="a", context=[1]),
     "options.num_ctx": lambda: client.chat(model=name, messages=MESSAGES, options={"num_ctx": 10**6}),
-    "suffix": lambda: client.generate(model=name, prompt="a", suffix="b"),
+    **({} if model.details.family == "qwen2" else {"suffix": lambda: client.generate(model=name, prompt="a", suffix="b")}),
     "one model": lambda: client.pull(name),
     "embedding model": lambda: client.embed(model=name, input="a"),
     "logprobs": lambda: list(client.chat(model=name, messages=MESSAGES, logprobs=True, stream=True)),
@@ -96,4 +88,4 @@ for what, refused in {
         raise SystemExit(f"{what}: taken")
     except ollama.ResponseError as e:
         assert e.status_code == 400 and what in e.error, (what, e)
-print("ollama", importlib.metadata.version("ollama"), "called", call.function.name, dict(call.function.arguments))
+row("ollama", importlib.metadata.version("ollama"))

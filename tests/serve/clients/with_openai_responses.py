@@ -4,6 +4,8 @@ import json
 from typing import Literal
 
 import openai
+from abilities import CITIES, WEATHER, called, get_weather, row, shown, shows
+from abilities import SCHEMA as ANY_CITY
 from openai import OpenAI
 from openai.types.responses import Response, ResponseStreamEvent, response_create_params
 from pydantic import BaseModel
@@ -135,4 +137,17 @@ noted = client.responses.create(**SAYS, **ASK, store=True, metadata={"a": "b"}, 
                                 include=["reasoning.encrypted_content"], text={"verbosity": "low"}, truncation="disabled", max_tool_calls=3)
 same(noted.output_text, expected, "notes")
 assert noted.metadata == {"a": "b"} and noted.user == "u"
-print("openai", openai.__version__, "responses")
+
+# Calls of a local function, and their results.
+shown("plain", "stream", "structured")
+asked = [{"role": "user", "content": WEATHER}]
+loose = {**ASK, "tools": [{**TOOL, "parameters": ANY_CITY}], "max_output_tokens": 300}
+for more, ability in (({"parallel_tool_calls": False}, "tools"), ({}, "parallel")):
+    with shows(ability):
+        calls = client.responses.create(input=asked, **loose, tool_choice="required", **more).output
+        results = [{"type": "function_call_output", "call_id": call.call_id, "output": get_weather(**json.loads(call.arguments))} for call in calls]
+        assert client.responses.create(input=[*asked, *calls, *results], **{**loose, "tool_choice": "none"}).output_text
+        with client.responses.stream(input=asked, **loose, tool_choice="required", **more) as helper:
+            assert [item.arguments for item in helper.get_final_response().output] == [call.arguments for call in calls], calls
+        assert len(called) == 1 if more else set(called) == CITIES, called
+row("openai (Responses)", openai.__version__)
