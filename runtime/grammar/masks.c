@@ -7,8 +7,8 @@
 #include <string.h>
 
 enum { NONE = -1, UNKNOWN = -2, FREE = -3 };
-enum { ALIKES = 8, ALIKE_LEAST = 16 }; /* number of stored sets; minimum number of bytes of a set */
-enum { LATER, FIRST, SPACED, MASKS };  /* masks of a state; SPACED: after the space of tokens that begin with a space */
+enum { ALIKE_LEAST = 16 };            /* minimum number of characters of one byte of a set */
+enum { LATER, FIRST, SPACED, MASKS }; /* masks of a state; SPACED: after the space of tokens that begin with a space */
 enum { BEGUN_LEAST = 4, BEGUN_DEEP = 8 }; /* items left of a repetition, frames of a stack: see begun */
 static const size_t MOST = 128u << 20;    /* bytes of states; above half of it they are dropped */
 
@@ -53,9 +53,7 @@ struct masks {
   store s;
   uint64_t *nothing; /* a mask without bits */
   int32_t *path;     /* [deepest + 1] states on the way to a node of the vocabulary */
-  alike alike[ALIKES];
-  int next_alike; /* where the next set is stored */
-  int32_t *live;  /* [places]; FREE */
+  int32_t *live;     /* [places]; FREE */
   int places;
   size_t most;   /* maximum size of a store in bytes */
   bool too_many; /* a text had more than MASKS_STACKS */
@@ -300,51 +298,82 @@ int masks_forced(masks *m, int32_t from, char *bytes, int most) {
 
 static void set(uint64_t *mask, int32_t id) { mask[id / 64] |= UINT64_C(1) << id % 64; }
 
-/* Finds the largest set of bytes that lead to the same state. False: it is small. */
-static bool find_set(masks *m, int32_t from, bool has[ALIKE_BYTES]) {
-  int32_t to[ALIKE_BYTES], best = MASKS_NOWHERE;
-  int most = 0;
-  for (int b = 0; b < ALIKE_BYTES; b++) to[b] = step_byte(m, from, (uint8_t)b);
+/* The state that all bytes of a range lead to, or all characters with these bytes and `more` after them, if *to is
+ * UNKNOWN; otherwise they must lead to *to. False: they differ. */
+static bool range_leads(masks *m, int32_t from, int low, int high, int more, int32_t *to) {
+  const rules *r = &m->rules;
+  int32_t last = UNKNOWN;
+  for (int c = r->class_of[low]; c <= r->class_of[high]; c++) {
+    int32_t next = step_byte(m, from, r->byte_of[c]);
+    if (next == last) continue;
+    last = next;
+    if (more && next != MASKS_NOWHERE) {
+      if (!range_leads(m, next, 0x80, 0xBF, more - 1, to)) return false;
+      continue;
+    }
+    if (*to != UNKNOWN && next != *to) return false;
+    *to = next;
+  }
+  return true;
+}
+
+/* The same for all characters of several bytes. */
+static bool wides_lead(masks *m, int32_t from, int32_t *to) {
+  const rules *r = &m->rules;
+  for (int i = 0; i < ALIKE_WIDE; i++) {
+    const alike_wide *w = &alike_wides[i];
+    for (int c = r->class_of[w->low]; c <= r->class_of[w->high]; c++) {
+      int32_t next = step_byte(m, from, r->byte_of[c]);
+      if (next == MASKS_NOWHERE ? *to != UNKNOWN && *to != next
+                                : !range_leads(m, next, w->second_low, w->second_high, w->more, to))
+        return false;
+      if (next == MASKS_NOWHERE) *to = next;
+    }
+  }
+  return true;
+}
+
+/* Whether all characters of a set lead to one state, *to. */
+static bool set_leads(masks *m, int32_t from, const alike_set *set, int32_t *to) {
+  *to = UNKNOWN;
   for (int b = 0; b < ALIKE_BYTES; b++) {
+    if (!set->has[b]) continue;
+    int end = b;
+    while (end + 1 < ALIKE_BYTES && set->has[end + 1]) end++;
+    if (!range_leads(m, from, b, end, 0, to)) return false;
+    b = end;
+  }
+  return !set->wide || wides_lead(m, from, to);
+}
+
+/* Makes the set that JSON strings have of one that has more, since its tokens are known. */
+static void narrow(alike_set *set) {
+  const alike_set json = alike_json();
+  for (int b = 0; b < ALIKE_BYTES; b++)
+    if (json.has[b] && !set->has[b]) return;
+  if (set->wide) *set = json;
+}
+
+/* Finds the largest set of characters that lead to the same state. False: it is small. */
+static bool find_set(masks *m, int32_t from, alike_set *set) {
+  const rules *r = &m->rules;
+  int32_t to[ALIKE_BYTES], best = MASKS_NOWHERE, wide;
+  int most = 0, classes = r->class_of[ALIKE_BYTES - 1] + 1;
+  int size[ALIKE_BYTES] = {0};
+  for (int b = 0; b < ALIKE_BYTES; b++) size[r->class_of[b]]++;
+  for (int c = 0; c < classes; c++) to[c] = step_byte(m, from, r->byte_of[c]);
+  for (int b = 0; b < classes; b++) {
     int n = 0;
     if (to[b] == MASKS_NOWHERE || to[b] == best) continue;
-    for (int c = b; c < ALIKE_BYTES; c++) n += to[c] == to[b];
+    for (int c = b; c < classes; c++) n += to[c] == to[b] ? size[c] : 0;
     if (n > most) most = n, best = to[b];
   }
-  for (int b = 0; b < ALIKE_BYTES; b++) has[b] = to[b] == best;
-  return most >= ALIKE_LEAST;
-}
-
-/* The tokens of a set, found when they are first needed; NULL: out of memory. */
-static const alike *tokens_of(masks *m, const vocabulary_nodes *of, const bool has[ALIKE_BYTES]) {
-  for (int i = 0; i < ALIKES; i++)
-    if (m->alike[i].of == of && !memcmp(m->alike[i].has, has, sizeof m->alike[i].has)) return &m->alike[i];
-  alike *a = &m->alike[m->next_alike];
-  m->next_alike = (m->next_alike + 1) % ALIKES;
-  alike_close(a);
-  if (alike_open(a, m->vocabulary, of, has)) return a;
-  dt_fail_memory(&m->failure, "the masks of a grammar", words(m) * VOCABULARY_SHORT * sizeof(uint64_t));
-  return NULL;
-}
-
-/* Finds tokens of a set such that exactly those up to length *length are allowed after a state. NULL: there are
- * none. */
-static const alike *alike_behind(masks *m, int32_t from, const vocabulary_nodes *of, int *length) {
-  bool has[ALIKE_BYTES];
-  const alike *a = find_set(m, from, has) && !m->s.full ? tokens_of(m, of, has) : NULL;
-  int32_t at = from;
-  for (*length = of->above; a && *length < a->longest; ++*length) {
-    int32_t to = UNKNOWN;
-    for (int b = 0; b < ALIKE_BYTES; b++) {
-      if (!has[b]) continue;
-      int32_t goes = step_byte(m, at, (uint8_t)b);
-      if (to != UNKNOWN && goes != to) return NULL;
-      to = goes;
-    }
-    if (to == MASKS_NOWHERE) break;
-    at = to;
-  }
-  return a;
+  if (most < ALIKE_LEAST) return false;
+  for (int b = 0; b < ALIKE_BYTES; b++) set->has[b] = to[r->class_of[b]] == best;
+  wide = best;
+  set->wide = wides_lead(m, from, &wide);
+  narrow(set);
+  return true;
 }
 
 /* The stack with the repetitions in its upper frames, if enough of their items are left, reset to their first items.
@@ -381,6 +410,35 @@ static int32_t begun(masks *m, int32_t from, int *most) {
   }
   *most = left + 1;
   return state_of(m, n);
+}
+
+/* Whether a repetition goes on from a state to one like it, with any character of a set: then it allows all short
+ * tokens of the set. */
+static bool goes_on(masks *m, int32_t from, int32_t to) {
+  int most;
+  return to != MASKS_NOWHERE && begun(m, to, &most) == from && most >= VOCABULARY_SHORT;
+}
+
+/* Finds tokens of a set such that exactly those up to length *length are allowed after a state. NULL: there are
+ * none. */
+static const alike *alike_behind(masks *m, int32_t from, const vocabulary_nodes *of, int *length) {
+  alike_set set;
+  if (!find_set(m, from, &set) || m->s.full) return NULL;
+  const alike *a = alike_of(m->vocabulary, of, &set);
+  if (!a) {
+    dt_fail_memory(&m->failure, "the masks of a grammar", words(m) * VOCABULARY_SHORT * sizeof(uint64_t));
+    return NULL;
+  }
+  *length = of->above;
+  for (int32_t at = from, to; *length < a->longest; ++*length, at = to) {
+    if (!set_leads(m, at, &set, &to)) return NULL;
+    if (to == MASKS_NOWHERE) break;
+    if (to == at || (at == from && goes_on(m, from, to))) {
+      *length = a->longest;
+      break;
+    }
+  }
+  return a;
 }
 
 /* Adds the bits of the tokens of a tree that are longer than `least`, and possibly of others. False: no room for a
@@ -625,7 +683,6 @@ void masks_release(masks *m) {
   if (!m || --m->users) return;
   close_store(&m->s);
   rules_free(&m->rules);
-  for (int i = 0; i < ALIKES; i++) alike_close(&m->alike[i]);
   free(m->grammar), free(m->nothing), free(m->path), free(m->live);
   free(m);
 }

@@ -1,5 +1,6 @@
 /* Building the tree of a vocabulary: see vocabulary.h. */
 #include "grammar/vocabulary.h"
+#include "grammar/alike.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@ static void close_tree(vocabulary_tree *t) { free(t->nodes.node), free(t->twin),
 
 void vocabulary_close(vocabulary *v) {
   if (!v) return;
-  close_tree(&v->later), close_tree(&v->first);
+  close_tree(&v->later), close_tree(&v->first), alike_close(v->alikes);
   free(v->is_end), free(v->up_to), free(v->spaced.node);
   free(v);
 }
@@ -151,7 +152,7 @@ dt_status vocabulary_open(int ids, vocabulary_text *text, const void *of, const 
     v->ids = ids;
     for (int i = 0; i < n_ends; i++) v->is_end[ends[i]] = 1;
     room = open_tree(v, &v->later, text, of, false) && open_tree(v, &v->first, text, of, true) && part_spaced(v) &&
-           part_by_length(v);
+           part_by_length(v) && (v->alikes = alike_open(v));
   }
   if (!room) {
     vocabulary_close(v);

@@ -39,9 +39,10 @@ typedef struct {
   int ids;
   vocabulary_tree later, first;
   vocabulary_nodes spaced;
-  bool differ;     /* the trees differ; otherwise `first` is not used */
-  uint64_t *up_to; /* [VOCABULARY_SHORT + 1][words] [i]: bits of the ids whose later text has 1 to i bytes */
-  uint8_t *is_end; /* [ids] the token ends a text, so it has no text here */
+  bool differ;               /* the trees differ; otherwise `first` is not used */
+  uint64_t *up_to;           /* [VOCABULARY_SHORT + 1][words] [i]: bits of the ids whose later text has 1 to i bytes */
+  uint8_t *is_end;           /* [ids] the token ends a text, so it has no text here */
+  struct alike_list *alikes; /* parts of the trees, found for one grammar and kept for all: alike.h */
 } vocabulary;
 
 /* The number of 64-bit words with one bit for each id. */

@@ -1,4 +1,4 @@
-"""Answers the commands S and A of accepts.c with another engine, for check_suites.py: rivals_accept.py llguidance|xgrammar|llama.cpp
+"""Answers the commands S and A of accepts.c with another engine, for check_suites.py: rivals_accept.py llguidance|xgrammar
 
 A schema that takes longer than LIMIT seconds ends the program."""
 import json, signal, sys, time
@@ -38,18 +38,8 @@ class Xgrammar:
         return found.accept_string(text) and found.accept_token(self.end)
 
 
-class LlamaCpp:
-    """The schema's grammar as a Python expression: llama-cpp-python checks texts only with a model, so the grammar is read by xgrammar."""
-    def __init__(self):
-        from llama_cpp.llama_grammar import json_schema_to_gbnf
-        self.to_gbnf, self.reader = json_schema_to_gbnf, Xgrammar()
-
-    def compile(self, schema): self.reader.grammar = self.reader.compiler.compile_grammar(self.to_gbnf(schema))
-    def accepts(self, text): return self.reader.accepts(text)
-
-
 def main():
-    engine = {"llguidance": Llguidance, "xgrammar": Xgrammar, "llama.cpp": LlamaCpp}[sys.argv[1]]()
+    engine = {"llguidance": Llguidance, "xgrammar": Xgrammar}[sys.argv[1]]()
     answers, sys.stdout = sys.stdout, sys.stderr
     while line := sys.stdin.buffer.readline():
         kind, length = line.split()
