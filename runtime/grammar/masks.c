@@ -689,3 +689,7 @@ void masks_release(masks *m) {
 
 void masks_limit(masks *m, size_t most) { m->most = most; }
 const char *masks_grammar(const masks *m) { return m->grammar; }
+
+size_t masks_bytes(const masks *m) {
+  return m->s.bytes + (size_t)m->rules.capacity * sizeof *m->rules.node + strlen(m->grammar);
+}
