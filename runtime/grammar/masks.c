@@ -1,13 +1,12 @@
 /* The automaton of a grammar, and its masks: see masks.h. */
 #include "grammar/masks.h"
-#include "grammar/alike.h"
 #include "grammar/gbnf.h"
+#include "grammar/uniform.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { NONE = -1, UNKNOWN = -2, FREE = -3 };
-enum { ALIKE_LEAST = 16 };            /* minimum number of characters of one byte of a set */
 enum { LATER, FIRST, SPACED, MASKS }; /* masks of a state; SPACED: after the space of tokens that begin with a space */
 enum { BEGUN_LEAST = 4, BEGUN_DEEP = 8 }; /* items left of a repetition, frames of a stack: see begun */
 static const size_t MOST = 128u << 20;    /* bytes of states; above half of it they are dropped */
@@ -298,84 +297,6 @@ int masks_forced(masks *m, int32_t from, char *bytes, int most) {
 
 static void set(uint64_t *mask, int32_t id) { mask[id / 64] |= UINT64_C(1) << id % 64; }
 
-/* The state that all bytes of a range lead to, or all characters with these bytes and `more` after them, if *to is
- * UNKNOWN; otherwise they must lead to *to. False: they differ. */
-static bool range_leads(masks *m, int32_t from, int low, int high, int more, int32_t *to) {
-  const rules *r = &m->rules;
-  int32_t last = UNKNOWN;
-  for (int c = r->class_of[low]; c <= r->class_of[high]; c++) {
-    int32_t next = step_byte(m, from, r->byte_of[c]);
-    if (next == last) continue;
-    last = next;
-    if (more && next != MASKS_NOWHERE) {
-      if (!range_leads(m, next, 0x80, 0xBF, more - 1, to)) return false;
-      continue;
-    }
-    if (*to != UNKNOWN && next != *to) return false;
-    *to = next;
-  }
-  return true;
-}
-
-/* The same for all characters of several bytes. */
-static bool wides_lead(masks *m, int32_t from, int32_t *to) {
-  const rules *r = &m->rules;
-  for (int i = 0; i < ALIKE_WIDE; i++) {
-    const alike_wide *w = &alike_wides[i];
-    for (int c = r->class_of[w->low]; c <= r->class_of[w->high]; c++) {
-      int32_t next = step_byte(m, from, r->byte_of[c]);
-      if (next == MASKS_NOWHERE ? *to != UNKNOWN && *to != next
-                                : !range_leads(m, next, w->second_low, w->second_high, w->more, to))
-        return false;
-      if (next == MASKS_NOWHERE) *to = next;
-    }
-  }
-  return true;
-}
-
-/* Whether all characters of a set lead to one state, *to. */
-static bool set_leads(masks *m, int32_t from, const alike_set *set, int32_t *to) {
-  *to = UNKNOWN;
-  for (int b = 0; b < ALIKE_BYTES; b++) {
-    if (!set->has[b]) continue;
-    int end = b;
-    while (end + 1 < ALIKE_BYTES && set->has[end + 1]) end++;
-    if (!range_leads(m, from, b, end, 0, to)) return false;
-    b = end;
-  }
-  return !set->wide || wides_lead(m, from, to);
-}
-
-/* Makes the set that JSON strings have of one that has more, since its tokens are known. */
-static void narrow(alike_set *set) {
-  const alike_set json = alike_json();
-  for (int b = 0; b < ALIKE_BYTES; b++)
-    if (json.has[b] && !set->has[b]) return;
-  if (set->wide) *set = json;
-}
-
-/* Finds the largest set of characters that lead to the same state. False: it is small. */
-static bool find_set(masks *m, int32_t from, alike_set *set) {
-  const rules *r = &m->rules;
-  int32_t to[ALIKE_BYTES], best = MASKS_NOWHERE, wide;
-  int most = 0, classes = r->class_of[ALIKE_BYTES - 1] + 1;
-  int size[ALIKE_BYTES] = {0};
-  for (int b = 0; b < ALIKE_BYTES; b++) size[r->class_of[b]]++;
-  for (int c = 0; c < classes; c++) to[c] = step_byte(m, from, r->byte_of[c]);
-  for (int b = 0; b < classes; b++) {
-    int n = 0;
-    if (to[b] == MASKS_NOWHERE || to[b] == best) continue;
-    for (int c = b; c < classes; c++) n += to[c] == to[b] ? size[c] : 0;
-    if (n > most) most = n, best = to[b];
-  }
-  if (most < ALIKE_LEAST) return false;
-  for (int b = 0; b < ALIKE_BYTES; b++) set->has[b] = to[r->class_of[b]] == best;
-  wide = best;
-  set->wide = wides_lead(m, from, &wide);
-  narrow(set);
-  return true;
-}
-
 /* The stack with the repetitions in its upper frames, if enough of their items are left, reset to their first items.
  * Lowers *left to the smallest number of remaining items. */
 static int32_t begun_stack(masks *m, int32_t f, int *left) {
@@ -422,8 +343,9 @@ static bool goes_on(masks *m, int32_t from, int32_t to) {
 /* Finds tokens of a set such that exactly those up to length *length are allowed after a state. NULL: there are
  * none. */
 static const alike *alike_behind(masks *m, int32_t from, const vocabulary_nodes *of, int *length) {
+  const uniform_states states = {m, step_byte, &m->rules};
   alike_set set;
-  if (!find_set(m, from, &set) || m->s.full) return NULL;
+  if (!uniform_set(&states, from, &set) || m->s.full) return NULL;
   const alike *a = alike_of(m->vocabulary, of, &set);
   if (!a) {
     dt_fail_memory(&m->failure, "the masks of a grammar", words(m) * VOCABULARY_SHORT * sizeof(uint64_t));
@@ -431,7 +353,7 @@ static const alike *alike_behind(masks *m, int32_t from, const vocabulary_nodes 
   }
   *length = of->above;
   for (int32_t at = from, to; *length < a->longest; ++*length, at = to) {
-    if (!set_leads(m, at, &set, &to)) return NULL;
+    if (!uniform_leads(&states, at, &set, &to)) return NULL;
     if (to == MASKS_NOWHERE) break;
     if (to == at || (at == from && goes_on(m, from, to))) {
       *length = a->longest;
@@ -474,7 +396,7 @@ static void add_mask(const masks *m, const uint64_t *other, const uint64_t *amon
 static bool add_tree(masks *m, int32_t from, int which, uint64_t *mask) {
   const vocabulary *v = m->vocabulary;
   const vocabulary_nodes *of = which == SPACED ? &v->spaced : &v->later.nodes;
-  int known = 0, most, length; /* tokens up to length `known` are those of the other state */
+  int known = 0, most, length = 0; /* tokens up to length `known` are those of the other state */
   int32_t like = begun(m, from, &most);
   if (like != MASKS_NOWHERE && like != from) {
     known = most + of->above < VOCABULARY_SHORT ? most + of->above : VOCABULARY_SHORT;

@@ -79,15 +79,6 @@ static void grow_tree(vocabulary_tree *t, const entry *sorted, int n, int32_t *p
   for (; depth > 0; depth--) to->node[path[depth - 1]].skip = to->n;
 }
 
-void vocabulary_set_deepest(vocabulary_nodes *of) {
-  vocabulary_node *node = of->node;
-  for (int i = of->n - 1; i >= 0; i--) {
-    node[i].deepest = node[i].depth;
-    for (int below = i + 1; below < node[i].skip; below = node[below].skip)
-      if (node[below].deepest > node[i].deepest) node[i].deepest = node[below].deepest;
-  }
-}
-
 static bool open_tree(const vocabulary *v, vocabulary_tree *t, vocabulary_text *text, const void *of, bool first) {
   if (!read_texts(v, t, text, of, first)) return false;
   entry *sorted = malloc((size_t)v->ids * sizeof *sorted);

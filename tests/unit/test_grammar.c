@@ -231,7 +231,7 @@ static void masks_of_wide_characters_depend_on_the_room_left(void **state) {
       "root ::= ([^!]{2} [^!e])* \"!\"",                       /* so does a letter */
       "root ::= [e-z\\u0080-\\U0010FFFF]{0,12} [! ] root",     /* another set with all of them */
       "root ::= [e-z\\u0800-\\uFFFF]{0,12} [! ] root",         /* those of three bytes */
-      "root ::= ([e-z] | [\\u0080-\\U0010FFFF] \" \")* \"!\"", /* places behind them differ */
+      "root ::= ([e-z] | [\\u0080-\\U0010FFFF] \" \")* \"!\"", /* places after them differ */
       "root ::= \"\\u65e5\"* [e-z]{0,12} [! ] root",
   };
   words w = {0};
