@@ -21,6 +21,8 @@ static inline dt_status open_bytes(vocabulary **v, dt_error *err) {
 static inline size_t bytes_accepted(masks *m, const char *text, size_t len, bool *whole) {
   int place = masks_enter(m);
   size_t n = 0;
+  *whole = false;
+  if (place < 0) return 0; /* out of memory */
   for (; n < len && masks_state(m, place) != MASKS_NOWHERE; n++) masks_take(m, place, (uint8_t)text[n], false);
   int32_t end = masks_state(m, place);
   if (n && end == MASKS_NOWHERE) n--;

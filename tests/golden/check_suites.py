@@ -37,6 +37,7 @@ class Tally:
     def __init__(self):
         self.groups = self.compiled = self.valid = self.valid_accepted = self.invalid = self.invalid_refused = self.right = 0
         self.refusals, self.wrong, self.missed, self.milliseconds = collections.Counter(), [], [], []
+        self.refused_empty = 0  # refused groups without a valid instance: their schemas may accept nothing
 
     def row(self, name):
         share = lambda n, all: f"{n}/{all}"
@@ -54,7 +55,9 @@ def short(refusal):
 def check(engine, group, tally):
     tally.groups += 1
     took, refusal = engine.ask("S", group.schema)
-    if refusal is not None: return tally.refusals.update([short(refusal)])
+    if refusal is not None:
+        tally.refused_empty += not any(right for _, right in group.tests)
+        return tally.refusals.update([short(refusal)])
     tally.compiled += 1
     tally.milliseconds.append(took)
     whole = True
@@ -134,7 +137,10 @@ def run(name, groups, engines, show):
     for group in groups:
         for engine in engines: check(engine, group, tallies[engine.name])
     table([["", "compiled", "valid accepted", "invalid refused", "groups wholly right", "WRONG", "ms to compile", "most"], *(tally.row(name) for name, tally in tallies.items())])
-    for engine in engines: print(f"  refused by {engine.name}: " + ", ".join(f"{what} {n}" for what, n in tallies[engine.name].refusals.most_common(14)))
+    for engine in engines:
+        own = tallies[engine.name]
+        reasons = ", ".join(f"{what} {n}" for what, n in own.refusals.most_common(14))
+        print(f"  refused by {engine.name} ({own.refused_empty} of {own.groups - own.compiled} have no valid instance): {reasons}")
     own = tallies[engines[0].name]
     for kind, found in (("WRONG", own.wrong), ("missed", own.missed if show else [])):
         for schema, text in found[:20]: print(f"  {kind}: {text!r:.300} by {schema:.600}")
