@@ -1,14 +1,13 @@
 /* The automaton of a grammar, and its masks: see masks.h. */
 #include "grammar/masks.h"
-#include "grammar/alike.h"
 #include "grammar/gbnf.h"
+#include "grammar/uniform.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { NONE = -1, UNKNOWN = -2, FREE = -3 };
-enum { ALIKES = 8, ALIKE_LEAST = 16 }; /* number of stored sets; minimum number of bytes of a set */
-enum { LATER, FIRST, SPACED, MASKS };  /* masks of a state; SPACED: after the space of tokens that begin with a space */
+enum { LATER, FIRST, SPACED, MASKS }; /* masks of a state; SPACED: after the space of tokens that begin with a space */
 enum { BEGUN_LEAST = 4, BEGUN_DEEP = 8 }; /* items left of a repetition, frames of a stack: see begun */
 static const size_t MOST = 128u << 20;    /* bytes of states; above half of it they are dropped */
 
@@ -53,9 +52,7 @@ struct masks {
   store s;
   uint64_t *nothing; /* a mask without bits */
   int32_t *path;     /* [deepest + 1] states on the way to a node of the vocabulary */
-  alike alike[ALIKES];
-  int next_alike; /* where the next set is stored */
-  int32_t *live;  /* [places]; FREE */
+  int32_t *live;     /* [places]; FREE */
   int places;
   size_t most;   /* maximum size of a store in bytes */
   bool too_many; /* a text had more than MASKS_STACKS */
@@ -300,53 +297,6 @@ int masks_forced(masks *m, int32_t from, char *bytes, int most) {
 
 static void set(uint64_t *mask, int32_t id) { mask[id / 64] |= UINT64_C(1) << id % 64; }
 
-/* Finds the largest set of bytes that lead to the same state. False: it is small. */
-static bool find_set(masks *m, int32_t from, bool has[ALIKE_BYTES]) {
-  int32_t to[ALIKE_BYTES], best = MASKS_NOWHERE;
-  int most = 0;
-  for (int b = 0; b < ALIKE_BYTES; b++) to[b] = step_byte(m, from, (uint8_t)b);
-  for (int b = 0; b < ALIKE_BYTES; b++) {
-    int n = 0;
-    if (to[b] == MASKS_NOWHERE || to[b] == best) continue;
-    for (int c = b; c < ALIKE_BYTES; c++) n += to[c] == to[b];
-    if (n > most) most = n, best = to[b];
-  }
-  for (int b = 0; b < ALIKE_BYTES; b++) has[b] = to[b] == best;
-  return most >= ALIKE_LEAST;
-}
-
-/* The tokens of a set, found when they are first needed; NULL: out of memory. */
-static const alike *tokens_of(masks *m, const vocabulary_nodes *of, const bool has[ALIKE_BYTES]) {
-  for (int i = 0; i < ALIKES; i++)
-    if (m->alike[i].of == of && !memcmp(m->alike[i].has, has, sizeof m->alike[i].has)) return &m->alike[i];
-  alike *a = &m->alike[m->next_alike];
-  m->next_alike = (m->next_alike + 1) % ALIKES;
-  alike_close(a);
-  if (alike_open(a, m->vocabulary, of, has)) return a;
-  dt_fail_memory(&m->failure, "the masks of a grammar", words(m) * VOCABULARY_SHORT * sizeof(uint64_t));
-  return NULL;
-}
-
-/* Finds tokens of a set such that exactly those up to length *length are allowed after a state. NULL: there are
- * none. */
-static const alike *alike_behind(masks *m, int32_t from, const vocabulary_nodes *of, int *length) {
-  bool has[ALIKE_BYTES];
-  const alike *a = find_set(m, from, has) && !m->s.full ? tokens_of(m, of, has) : NULL;
-  int32_t at = from;
-  for (*length = of->above; a && *length < a->longest; ++*length) {
-    int32_t to = UNKNOWN;
-    for (int b = 0; b < ALIKE_BYTES; b++) {
-      if (!has[b]) continue;
-      int32_t goes = step_byte(m, at, (uint8_t)b);
-      if (to != UNKNOWN && goes != to) return NULL;
-      to = goes;
-    }
-    if (to == MASKS_NOWHERE) break;
-    at = to;
-  }
-  return a;
-}
-
 /* The stack with the repetitions in its upper frames, if enough of their items are left, reset to their first items.
  * Lowers *left to the smallest number of remaining items. */
 static int32_t begun_stack(masks *m, int32_t f, int *left) {
@@ -383,6 +333,36 @@ static int32_t begun(masks *m, int32_t from, int *most) {
   return state_of(m, n);
 }
 
+/* Whether a repetition goes on from a state to one like it, with any character of a set: then it allows all short
+ * tokens of the set. */
+static bool goes_on(masks *m, int32_t from, int32_t to) {
+  int most;
+  return to != MASKS_NOWHERE && begun(m, to, &most) == from && most >= VOCABULARY_SHORT;
+}
+
+/* Finds tokens of a set such that exactly those up to length *length are allowed after a state. NULL: there are
+ * none. */
+static const alike *alike_behind(masks *m, int32_t from, const vocabulary_nodes *of, int *length) {
+  const uniform_states states = {m, step_byte, &m->rules};
+  alike_set set;
+  if (!uniform_set(&states, from, &set) || m->s.full) return NULL;
+  const alike *a = alike_of(m->vocabulary, of, &set);
+  if (!a) {
+    dt_fail_memory(&m->failure, "the masks of a grammar", words(m) * VOCABULARY_SHORT * sizeof(uint64_t));
+    return NULL;
+  }
+  *length = of->above;
+  for (int32_t at = from, to; *length < a->longest; ++*length, at = to) {
+    if (!uniform_leads(&states, at, &set, &to)) return NULL;
+    if (to == MASKS_NOWHERE) break;
+    if (to == at || (at == from && goes_on(m, from, to))) {
+      *length = a->longest;
+      break;
+    }
+  }
+  return a;
+}
+
 /* Adds the bits of the tokens of a tree that are longer than `least`, and possibly of others. False: no room for a
  * state. */
 static bool walk(masks *m, int32_t from, const vocabulary_nodes *of, const int32_t *twin, int least, uint64_t *mask) {
@@ -416,7 +396,7 @@ static void add_mask(const masks *m, const uint64_t *other, const uint64_t *amon
 static bool add_tree(masks *m, int32_t from, int which, uint64_t *mask) {
   const vocabulary *v = m->vocabulary;
   const vocabulary_nodes *of = which == SPACED ? &v->spaced : &v->later.nodes;
-  int known = 0, most, length; /* tokens up to length `known` are those of the other state */
+  int known = 0, most, length = 0; /* tokens up to length `known` are those of the other state */
   int32_t like = begun(m, from, &most);
   if (like != MASKS_NOWHERE && like != from) {
     known = most + of->above < VOCABULARY_SHORT ? most + of->above : VOCABULARY_SHORT;
@@ -625,10 +605,13 @@ void masks_release(masks *m) {
   if (!m || --m->users) return;
   close_store(&m->s);
   rules_free(&m->rules);
-  for (int i = 0; i < ALIKES; i++) alike_close(&m->alike[i]);
   free(m->grammar), free(m->nothing), free(m->path), free(m->live);
   free(m);
 }
 
 void masks_limit(masks *m, size_t most) { m->most = most; }
 const char *masks_grammar(const masks *m) { return m->grammar; }
+
+size_t masks_bytes(const masks *m) {
+  return m->s.bytes + (size_t)m->rules.capacity * sizeof *m->rules.node + strlen(m->grammar);
+}

@@ -16,6 +16,7 @@ dt_status masks_open(const vocabulary *v, const char *gbnf, masks **out, dt_erro
 masks *masks_hold(masks *m);  /* adds a reference */
 void masks_release(masks *m); /* removes a reference; NULL is allowed */
 const char *masks_grammar(const masks *m);
+size_t masks_bytes(const masks *m); /* memory in use */
 
 /* Sets the maximum memory for states in bytes; the default is 128 MiB. Beyond it, states that no text has reached are
  * not computed and count as forbidden, so guesses there are not verified. A text fails if one of its states alone, with

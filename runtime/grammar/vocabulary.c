@@ -1,5 +1,6 @@
 /* Building the tree of a vocabulary: see vocabulary.h. */
 #include "grammar/vocabulary.h"
+#include "grammar/alike.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@ static void close_tree(vocabulary_tree *t) { free(t->nodes.node), free(t->twin),
 
 void vocabulary_close(vocabulary *v) {
   if (!v) return;
-  close_tree(&v->later), close_tree(&v->first);
+  close_tree(&v->later), close_tree(&v->first), alike_close(v->alikes);
   free(v->is_end), free(v->up_to), free(v->spaced.node);
   free(v);
 }
@@ -78,15 +79,6 @@ static void grow_tree(vocabulary_tree *t, const entry *sorted, int n, int32_t *p
   for (; depth > 0; depth--) to->node[path[depth - 1]].skip = to->n;
 }
 
-void vocabulary_set_deepest(vocabulary_nodes *of) {
-  vocabulary_node *node = of->node;
-  for (int i = of->n - 1; i >= 0; i--) {
-    node[i].deepest = node[i].depth;
-    for (int below = i + 1; below < node[i].skip; below = node[below].skip)
-      if (node[below].deepest > node[i].deepest) node[i].deepest = node[below].deepest;
-  }
-}
-
 static bool open_tree(const vocabulary *v, vocabulary_tree *t, vocabulary_text *text, const void *of, bool first) {
   if (!read_texts(v, t, text, of, first)) return false;
   entry *sorted = malloc((size_t)v->ids * sizeof *sorted);
@@ -151,7 +143,7 @@ dt_status vocabulary_open(int ids, vocabulary_text *text, const void *of, const 
     v->ids = ids;
     for (int i = 0; i < n_ends; i++) v->is_end[ends[i]] = 1;
     room = open_tree(v, &v->later, text, of, false) && open_tree(v, &v->first, text, of, true) && part_spaced(v) &&
-           part_by_length(v);
+           part_by_length(v) && (v->alikes = alike_open(v));
   }
   if (!room) {
     vocabulary_close(v);

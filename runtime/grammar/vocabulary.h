@@ -39,9 +39,10 @@ typedef struct {
   int ids;
   vocabulary_tree later, first;
   vocabulary_nodes spaced;
-  bool differ;     /* the trees differ; otherwise `first` is not used */
-  uint64_t *up_to; /* [VOCABULARY_SHORT + 1][words] [i]: bits of the ids whose later text has 1 to i bytes */
-  uint8_t *is_end; /* [ids] the token ends a text, so it has no text here */
+  bool differ;               /* the trees differ; otherwise `first` is not used */
+  uint64_t *up_to;           /* [VOCABULARY_SHORT + 1][words] [i]: bits of the ids whose later text has 1 to i bytes */
+  uint8_t *is_end;           /* [ids] the token ends a text, so it has no text here */
+  struct alike_list *alikes; /* parts of the trees, found for one grammar and kept for all: alike.h */
 } vocabulary;
 
 /* The number of 64-bit words with one bit for each id. */
@@ -54,7 +55,14 @@ dt_status vocabulary_open(int ids, vocabulary_text *text, const void *of, const 
                           vocabulary **out, dt_error *err);
 void vocabulary_close(vocabulary *v); /* NULL is allowed */
 
-void vocabulary_set_deepest(vocabulary_nodes *of);
+static inline void vocabulary_set_deepest(vocabulary_nodes *of) {
+  vocabulary_node *node = of->node;
+  for (int i = of->n - 1; i >= 0; i--) {
+    node[i].deepest = node[i].depth;
+    for (int below = i + 1; below < node[i].skip; below = node[below].skip)
+      if (node[below].deepest > node[i].deepest) node[i].deepest = node[below].deepest;
+  }
+}
 
 static inline const vocabulary_tree *vocabulary_of(const vocabulary *v, bool first) {
   return first && v->differ ? &v->first : &v->later;

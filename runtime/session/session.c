@@ -65,7 +65,7 @@ static void free_session(dt_session *s) {
   free(s->seq), free(s->text), free(s->sampling), free(s->draft_sampling), free(s->wanted), free(s->choice);
   free(s->candidate), free(s->candidate_logp), free(s->choice_logp), free(s->experts);
   row_adjustments_close(&s->adjustments);
-  masks_release(s->masks);
+  grammar_cache_close(&s->grammars);
   free(s);
 }
 
@@ -277,17 +277,10 @@ static bool room_for_rows(int32_t **id, float **logp, float **choice, int rows) 
   return *id && *logp && *choice;
 }
 
-/* The masks of a grammar: those of the last text that had one, if it is the same. */
-static dt_status find_masks(dt_session *s, const char *grammar, dt_error *err) {
+static dt_status find_masks(dt_session *s, const char *grammar, masks **out, dt_error *err) {
   const vocabulary *v;
-  masks *m;
-  if (s->masks && !strcmp(masks_grammar(s->masks), grammar)) return DT_OK;
   dt_status status = pair_vocabulary(s->pair, &v, err);
-  if (!status) status = masks_open(v, grammar, &m, err);
-  if (status) return status;
-  masks_release(s->masks);
-  s->masks = m;
-  return DT_OK;
+  return status ? status : grammar_cache_find(&s->grammars, v, grammar, out, err);
 }
 
 /* Prepares a start, except for computing rows. */
@@ -303,10 +296,9 @@ static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, con
   ending end = ending_of(s->pair, o);
   dt_status status = text_init(&text, o->stop, o->n_stop, err);
   if (!status && end.text) status = text_add_stop(&text, end.text, err);
-  if (!status && o->adjustments.grammar) status = find_masks(s, o->adjustments.grammar, err);
-  if (!status && adjusted)
-    status = adjustments_open(&adjusting, &o->adjustments, o->adjustments.grammar ? s->masks : NULL, s->context,
-                              end.all, end.n, err);
+  masks *of = NULL;
+  if (!status && o->adjustments.grammar) status = find_masks(s, o->adjustments.grammar, &of, err);
+  if (!status && adjusted) status = adjustments_open(&adjusting, &o->adjustments, of, s->context, end.all, end.n, err);
   if (!status) status = adjustments_limit(&adjusting, s->pair, &o->adjustments.reasoning, err);
   if (!status) status = logprobs_open(&logs, &o->logprobs, s->context, err);
   if (status) {

@@ -8,6 +8,7 @@
 #include "backend/pass.h"
 #include "draft/adjustments.h"
 #include "draft/draft.h"
+#include "session/grammar_cache.h"
 #include "session/logprobs.h"
 #include "text/text.h"
 
@@ -70,7 +71,7 @@ struct dt_session {
   float *choice_logp;          /* [rows.capacity] */
   int32_t *experts;            /* [rows.capacity] rows' experts; NULL: the target has none */
   int experts_read;            /* by the last verify pass */
-  masks *masks;                /* of the grammar that was used last, in case the next text has the same one; or NULL */
+  grammar_cache grammars;      /* of the last texts that had one */
   row_adjustments adjustments; /* of its rows */
   int32_t from[DT_TREE_VERIFY + 1], to[DT_TREE_VERIFY + 1], keep[DT_TREE_VERIFY + 1];
 };

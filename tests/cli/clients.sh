@@ -4,24 +4,10 @@
 # a folder that keeps the environments for the next run; otherwise each is made again.
 . "$(dirname "$0")/helpers.sh"
 . "$(dirname "$0")/server.sh"
+. "$(dirname "$0")/environment.sh"
 model=$models/SmolLM2-135M-Instruct.Q4_1.gguf
 [ -e "$model" ] || { echo 'SKIPPED: no models/SmolLM2-135M-Instruct.Q4_1.gguf: scripts/get-model smollm2 brings it'; exit 77; }
-python3 -c 'import ensurepip, venv' 2>/dev/null || { echo 'SKIPPED: python3 cannot make an environment: apt-get install python3-venv'; exit 77; }
 
-# environment NAME PACKAGES..: makes an environment with these packages at $environment. Status 1: it cannot be made, and a message says so.
-environment() {
-  local pinned
-  environment=${DTRUN_CLIENTS:-$PWD}/$1
-  pinned=$(printf '%s\n' "${@:2}")
-  if [ ! -x "$environment/bin/python" ] || [ "$(cat "$environment/pinned" 2>/dev/null)" != "$pinned" ]; then
-    rm -rf "$environment"
-    if ! { python3 -m venv "$environment" && "$environment/bin/python" -m pip install --quiet --disable-pip-version-check "${@:2}"; } >log 2>&1; then
-      echo "  SKIPPED: ${*:2} cannot be installed: $(tail -n 1 log)"
-      return 1
-    fi
-    echo "$pinned" >"$environment/pinned"
-  fi
-}
 clients=$source_dir/tests/serve/clients
 coder=${DTRUN_CODER:-$models/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf}
 [ -e "$coder" ] || echo "SKIPPED: the table's rows of Qwen2.5-Coder: no $coder (DTRUN_CODER names a GGUF file of it)"

@@ -7,8 +7,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const words[] = {"",  "a",  "b",    "ab",   " ", "\"", "{", "}", "0",
-                                    "1", "\n", "\xc3", "\xa9", "x", ",",  "(", ")"};
+static const char *const words[] = {"",
+                                    "a",
+                                    "b",
+                                    "ab",
+                                    " ",
+                                    "\"",
+                                    "{",
+                                    "}",
+                                    "0",
+                                    "1",
+                                    "\n",
+                                    "\xc3",
+                                    "\xa9",
+                                    "x",
+                                    ",",
+                                    "(",
+                                    ")",
+                                    "\xc3\xa9",
+                                    "\xe6\x97",
+                                    "\x97\xa5",
+                                    "\xe6\x97\xa5",
+                                    "\xed\xa0",
+                                    " a",
+                                    " \xc3\xa9",
+                                    "ababababab\xc3\xa9",
+                                    "a\xe6\x97",
+                                    "b\"",
+                                    "xxxxxxxxx"};
 enum { WORDS = sizeof words / sizeof *words, STEPS = 32, LIMIT = 1 << 15 };
 
 static const char *word_of(const void *of, int32_t id, bool first, char buffer[16], size_t *len) {

@@ -56,7 +56,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   FILE *out = open_memstream(&gbnf, &len);
   if (!out) abort();
-  fputs("plain ::= [^\"]\nroot ::= ", out);
+  fputs("plain ::= [^\"\\\\\\x00-\\x1F] | escape\nwide ::= [^\\x00-\\x7F]\n"
+        "escape ::= \"\\\\\" ([\"\\\\bfnrt] | \"u00\" (\"0\" [0-7bef] | \"1\" [0-9a-f]))\nroot ::= ",
+        out);
   dt_status status = regex_put(text, true, "pattern", out, NULL);
   if (fclose(out)) abort();
   if (!status && !large) follow(gbnf, data + behind, size - behind);

@@ -10,10 +10,10 @@
  *   A LEN       an answer: whether the last grammar allows it
  *
  * Standard output: one line of JSON for each command but T, or "E" and the message. */
+#include "byte_text.h"
 #include "commands.h"
 
 #include "chat/calls.h"
-#include "grammar/masks.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -81,26 +81,16 @@ static dt_status read_answer(const dt_call_format *format, const char *tools, co
   return DT_OK;
 }
 
-enum { END = 256 }; /* ids below are bytes */
-
-static const char *byte_of(const void *of, int32_t id, bool first, char buffer[16], size_t *len) {
-  (void)of, (void)first;
-  *len = id != END;
-  buffer[0] = (char)id;
-  return buffer;
-}
-
 static dt_status match_answer(const char *gbnf, const char *answer, dt_error *err) {
   vocabulary *v;
   masks *m;
-  dt_status status = vocabulary_open(END + 1, byte_of, NULL, &(int32_t){END}, 1, &v, err);
+  bool whole;
+  dt_status status = open_bytes(&v, err);
   if (status) return status;
   status = masks_open(v, gbnf, &m, err);
   if (!status) {
-    int place = masks_enter(m);
-    int32_t at = masks_state(m, place);
-    for (; *answer; answer++) at = masks_step(m, at, (uint8_t)*answer, false);
-    printf(masks_allow(m, at, END, false) ? "true\n" : "false\n");
+    bytes_accepted(m, answer, strlen(answer), &whole);
+    puts(whole ? "true" : "false");
     masks_release(m);
   }
   vocabulary_close(v);

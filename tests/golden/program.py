@@ -3,7 +3,7 @@ import json, subprocess
 
 
 class Program:
-    def __init__(self, path): self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, *command): self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def tell(self, kind, text):
         data = text.encode()

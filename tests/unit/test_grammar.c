@@ -186,6 +186,76 @@ static void masks_of_letters_depend_on_the_room_left(void **state) {
   vocabulary_close(v);
 }
 
+/* Tokens with characters of several bytes, whole and in parts, and bytes that are no characters. */
+static void read_wide_words(words *w) {
+  static const char *const part[] = {"e",
+                                     "f",
+                                     "g",
+                                     " ",
+                                     "\x7f",
+                                     "\xc3\xa9",
+                                     "\xe6\x97\xa5",
+                                     "\xef\xbf\xbf",
+                                     "\xc3",
+                                     "\xa9",
+                                     "\xe6\x97",
+                                     "\x97\xa5",
+                                     "\xf0\x9f\x98\x80",
+                                     "\xf0\x9f",
+                                     "\x98\x80",
+                                     "\xe0\x80",
+                                     "\xed\xa0",
+                                     "\xf4\x90",
+                                     "!",
+                                     "\xff"};
+  uint64_t r = {19};
+  for (int i = 0; i < WORDS; i++) {
+    int n = (int)(i % 5 ? random_next(&r) % 4 : random_next(&r) % 9);
+    for (int k = 0; k < n; k++) strcat(w->text[i], part[random_next(&r) % (i % 3 ? 8 : 20)]);
+  }
+  static const char *const no_character[] = {
+      "\xed\xa0\x80", "e\xed\xbf\xbf",    "\xe0\x80\xaf",     "\xe0\x9f\xbf",     "\xc0\xaf",
+      "\xc1\xbf",     "\xf4\x90\x80\x80", "\xf0\x80\x80\x80", "\xf0\x8f\xbf\xbf", "\xf5\x80\x80\x80"};
+  for (int i = 0; i < 20; i++) strcpy(w->text[50 + i], part[i]);
+  for (int i = 0; i < 10; i++) strcpy(w->text[80 + i], no_character[i]);
+}
+
+/* Tokens of characters of several bytes count as letters where a grammar does not distinguish them. */
+static void masks_of_wide_characters_depend_on_the_room_left(void **state) {
+  (void)state;
+  static const char *const of[] = {
+      "root ::= [^!\\\\\\x00-\\x1F]* \"!\"",                   /* an endless string */
+      "root ::= [^!\\\\\\x00-\\x1F\\x7F]{0,9} \"!\" root",     /* a bounded one */
+      "root ::= [^!\\u00e9]{0,20} \"!\" root",                 /* one character differs */
+      "root ::= ([^!]{3} [^!\\u65e5])* \"!\"",                 /* it differs after some */
+      "root ::= ([^!]{2} [^!e])* \"!\"",                       /* so does a letter */
+      "root ::= [e-z\\u0080-\\U0010FFFF]{0,12} [! ] root",     /* another set with all of them */
+      "root ::= [e-z\\u0800-\\uFFFF]{0,12} [! ] root",         /* those of three bytes */
+      "root ::= ([e-z] | [\\u0080-\\U0010FFFF] \" \")* \"!\"", /* places after them differ */
+      "root ::= \"\\u65e5\"* [e-z]{0,12} [! ] root",
+  };
+  words w = {0};
+  read_wide_words(&w);
+  vocabulary *v = read_words(&w);
+  for (size_t i = 0; i < sizeof of / sizeof *of; i++) masks_have_single_tokens(v, of[i], 40);
+  vocabulary_close(v);
+}
+
+/* More sets than a vocabulary keeps. */
+static void grammars_share_the_sets_of_a_vocabulary(void **state) {
+  (void)state;
+  words w = {0};
+  read_wide_words(&w);
+  vocabulary *v = read_words(&w);
+  for (int turn = 0; turn < 2; turn++)
+    for (int i = 0; i < 70; i++) {
+      char gbnf[100];
+      snprintf(gbnf, sizeof gbnf, "root ::= [%c-%ce-h]{0,9} [! ] root", 'A' + i % 10, 'R' + i / 10);
+      masks_have_single_tokens(v, gbnf, 3);
+    }
+  vocabulary_close(v);
+}
+
 /* Places in repetitions, far from their ends and near them, in nested repetitions and in recursion, with tokens shorter
  * and longer than what is left. */
 static void masks_of_repetitions_depend_on_the_items_left(void **state) {
@@ -393,6 +463,8 @@ int main(void) {
       cmocka_unit_test(regular_grammars_take_what_regular_expressions_match),
       cmocka_unit_test(a_mask_has_the_tokens_that_are_allowed_one_by_one),
       cmocka_unit_test(masks_of_letters_depend_on_the_room_left),
+      cmocka_unit_test(masks_of_wide_characters_depend_on_the_room_left),
+      cmocka_unit_test(grammars_share_the_sets_of_a_vocabulary),
       cmocka_unit_test(masks_of_repetitions_depend_on_the_items_left),
       cmocka_unit_test(states_are_dropped_and_texts_go_on),
       cmocka_unit_test(forced_text_is_all_that_may_follow),
