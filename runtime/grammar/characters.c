@@ -59,7 +59,7 @@ void characters_invert(characters *s) {
 
 /* ---- spelling ---------------------------------------------------------------------------------------------------- */
 
-bool characters_escaped(int32_t c) { return c < 0x20 || c == '"' || c == '\\' || c == 0x7F; }
+bool characters_escaped(int32_t c) { return c < 0x20 || c == '"' || c == '\\'; }
 
 void characters_put_one(int32_t c, FILE *out) {
   if (c >= 0x20 && c < 0x7F && !strchr("\"\\[]^-", c))
@@ -110,7 +110,7 @@ static void put_escapes(const characters *s, int32_t low, const char *letter, co
 }
 
 void characters_put(const characters *s, bool in_json, FILE *out) {
-  static const rules_range all = {0, LAST}, bare[] = {{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x7E}, {0x80, LAST}};
+  static const rules_range all = {0, LAST}, bare[] = {{0x20, 0x21}, {0x23, 0x5B}, {0x5D, LAST}};
   bool escapes = false;
   if (!in_json) {
     put_within(s, &all, 1, out);
@@ -118,12 +118,11 @@ void characters_put(const characters *s, bool in_json, FILE *out) {
   }
   for (int32_t c = 0; c <= 0x7F; c++) escapes |= characters_escaped(c) && has(s, c);
   if (escapes) fputs("(", out);
-  bool some = put_within(s, bare, 4, out);
+  bool some = put_within(s, bare, 3, out);
   put_escapes(s, 0x08, "btn fr", "\\\\", &some, out);
   put_escapes(s, '"', "\"", "\\\\", &some, out);
   put_escapes(s, 0x00, "01234567   b  ef", "\\\\u000", &some, out);
   put_escapes(s, 0x10, "0123456789abcdef", "\\\\u001", &some, out);
-  put_escapes(s, 0x7F, "f", "\\\\u007", &some, out);
   if (has(s, '\\')) fprintf(out, "%s\"\\\\\\\\\" ", some ? "| " : "");
   if (escapes) fputs(") ", out);
 }

@@ -10,7 +10,7 @@
 dt_status dt_schema_grammar(const char *json, char **grammar, dt_error *err) {
   NEED(json, "json");
   NEED(grammar, "grammar");
-  return schema_to_gbnf(json, grammar, err);
+  return schema_to_gbnf(json, NULL, grammar, err);
 }
 
 dt_status dt_regex_grammar(const char *regex, char **grammar, dt_error *err) {
