@@ -517,7 +517,7 @@ static void errors_name_the_tool(void **state) {
   }
   fails(dt_call_grammar(f, "[" TOOL("f", "{\"type\":\"object\",\"additionalProperties\":true}") "]",
                         &(dt_call_options){.required = true}, &gbnf, &err),
-        DT_EINPUT, "list[0] f: additionalProperties is supported only in formats whose arguments are JSON");
+        DT_EINPUT, "tools[0] f: additionalProperties is supported only in formats whose arguments are JSON");
   dt_call_format_close(f);
 }
 
