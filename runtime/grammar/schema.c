@@ -236,6 +236,16 @@ static void add_choice(schema_compiler *c, choices *all, const char *items) {
   all->items[all->n++] = items;
 }
 
+/* The types of which something is said. */
+static unsigned types_of_facts(const schema_fact *facts) {
+  unsigned types = 0;
+  for (; facts; facts = facts->next)
+    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
+      if (facts->is >= writers[i].first && facts->is <= writers[i].last) types |= writers[i].types;
+  return types;
+}
+
+/* For generation, a schema without a type has those of its keywords, if a value of them can match. */
 static void add_shape(schema_compiler *c, choices *all, const schema_shape *s) {
   for (const schema_fact *f = s->facts; f; f = f->next)
     if (f->is == K_ONLY) {
@@ -246,8 +256,12 @@ static void add_shape(schema_compiler *c, choices *all, const schema_shape *s) {
     add_choice(c, all, "value");
     return;
   }
-  for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
-    if (s->types & writers[i].types) add_choice(c, all, put_piece(c, s, (int)i));
+  const unsigned implied = c->options.open || s->types != ANY_TYPE ? s->types : types_of_facts(s->facts);
+  const int before = all->n;
+  for (int pass = 0; pass < 2 && all->n == before; pass++)
+    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
+      if (s->types & writers[i].types && (pass || implied & writers[i].types))
+        add_choice(c, all, put_piece(c, s, (int)i));
 }
 
 static void put_choices(schema_compiler *c, int number, const choices *all) {

@@ -18,7 +18,7 @@
 typedef struct {
   /* Objects may have more properties than a schema lists, as the standard says. Otherwise, a schema with `properties`
    * allows only those, the required ones and those of patternProperties, unless it has additionalProperties or
-   * unevaluatedProperties. */
+   * unevaluatedProperties; and a schema without `type` has the types of its keywords. */
   bool open;
   bool strict; /* keywords without effect are refused: unknown ones, and those of other types */
   char *note;  /* [SCHEMA_NOTE] NULL or gets a sentence about the first keyword without effect; unchanged: none */
