@@ -91,6 +91,7 @@ automaton *automaton_end(automaton_builder *b) {
     }
   }
   b->first[n] = edges;
+  if (!b->edge) b->edge = arena_take(b->a, sizeof *b->edge); /* so that addresses can be computed */
   *made = (automaton){.n = n, .accepts = b->accepts, .first = b->first, .edge = b->edge};
   return made;
 }

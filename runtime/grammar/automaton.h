@@ -34,7 +34,7 @@ automaton *automaton_of_multiples(arena *a, int m, int places, const char *what)
 
 bool automaton_has(const automaton *x, const char *text);
 /* Writes rules NAME-0 (the first state) and so on. in_json: for JSON strings without their quotes; the grammar must
- * have a rule `plain`. */
+ * have the rules `plain`, `wide` and `escape` (characters.h). */
 void automaton_put(arena *a, const automaton *x, const char *name, bool in_json, FILE *out);
 
 #endif

@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   FILE *out = open_memstream(&gbnf, &len);
   if (!out) abort();
-  fputs("plain ::= [^\"]\nroot ::= ", out);
+  fputs("plain ::= [^\"]\nwide ::= [^\\x00-\\x7F]\nescape ::= \"\\\\\" [nt]\nroot ::= ", out);
   dt_status status = regex_put(text, true, "pattern", out, NULL);
   if (fclose(out)) abort();
   if (!status && !large) follow(gbnf, data + behind, size - behind);

@@ -95,11 +95,48 @@ static void integers_are_between_bounds_as_jsonschema_has_them(void **state) {
   }
 }
 
+/* Counts the texts that are valid, and those of them that the grammar takes; it takes no others. */
+static void count_valid(const cJSON *of, const char *gbnf, int *valid, int *taken) {
+  vocabulary *v = bytes();
+  masks *m = read_grammar(v, gbnf);
+  const char *verdict = text_of(of, "takes");
+  const cJSON *text;
+  cJSON_ArrayForEach(text, cJSON_GetObjectItem(of, "texts")) {
+    const bool is_valid = *verdict++ == '1', is_taken = takes(m, text->valuestring);
+    if (is_taken && !is_valid) fail_msg("%s takes %s", text_of(of, "schema"), text->valuestring);
+    *valid += is_valid;
+    *taken += is_taken;
+  }
+  masks_release(m);
+  vocabulary_close(v);
+}
+
+static void schemas_take_nothing_that_jsonschema_refuses(void **state) {
+  (void)state;
+  const cJSON *of;
+  int compiled = 0, n = 0, valid = 0, taken = 0;
+  cJSON_ArrayForEach(of, cJSON_GetObjectItem(golden(), "schemas")) {
+    char *gbnf;
+    dt_error why;
+    n++;
+    if (schema_to_gbnf(text_of(of, "schema"), &(schema_options){.open = true}, &gbnf, &why)) {
+      if (strstr(why.message, "no value matches")) assert_null(strchr(text_of(of, "takes"), '1'));
+      continue;
+    }
+    compiled++;
+    count_valid(of, gbnf, &valid, &taken);
+    free(gbnf);
+  }
+  print_message("%d of %d schemas compiled, %d of %d valid texts taken\n", compiled, n, taken, valid);
+  assert_true(100 * compiled >= 70 * n && 100 * taken >= 90 * valid);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(recursive_grammars_take_what_xgrammar_takes),
       cmocka_unit_test(expressions_match_what_quickjs_matches),
       cmocka_unit_test(integers_are_between_bounds_as_jsonschema_has_them),
+      cmocka_unit_test(schemas_take_nothing_that_jsonschema_refuses),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
