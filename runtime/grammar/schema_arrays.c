@@ -10,21 +10,24 @@ typedef struct {
   const schema_shape *s;
   int least, most, prefix;
   int *rule;             /* [prefix + 1] of each item, the last of all others */
-  const cJSON *contains; /* NULL: not so */
+  schema_needs contains; /* what one of the items needs; n = 0: nothing */
 } array;
 
-static const cJSON *contained(schema_compiler *c, const schema_shape *s) {
-  const cJSON *found = NULL;
+/* What one of the items needs; n = 0: nothing. */
+static schema_needs contained(schema_compiler *c, const schema_shape *s) {
+  schema_needs found = {0, NULL};
   for (const schema_fact *f = s->facts; f; f = f->next) {
     const cJSON *of = f->is == K_CONTAINS ? cJSON_GetObjectItemCaseSensitive(f->schema, "contains") : NULL,
                 *least = of ? cJSON_GetObjectItemCaseSensitive(f->schema, "minContains") : NULL;
-    if (!of) continue;
+    const bool negated = f->is == K_CONTAINS && f->negated;
+    if (!of && !negated) continue;
     c->at = f->schema;
-    if (cJSON_GetObjectItemCaseSensitive(f->schema, "maxContains")) schema_refuse(c, "maxContains is not supported");
-    const int n = least ? schema_count(c, &(schema_fact){.schema = f->schema, .value = least}) : 1;
+    if (!negated && cJSON_GetObjectItemCaseSensitive(f->schema, "maxContains"))
+      schema_refuse(c, "maxContains is not supported");
+    const int n = least && !negated ? schema_count(c, &(schema_fact){.schema = f->schema, .value = least}) : 1;
     if (n > 1) schema_refuse(c, "minContains: only 0 and 1 are supported");
-    if (n && found) schema_refuse(c, "contains: only one per array is supported");
-    if (n) found = of;
+    if (n && found.n) schema_refuse(c, "contains: only one per array is supported");
+    if (n) found = schema_need_one(c, negated ? f->value : of, negated);
   }
   return found;
 }
@@ -80,8 +83,7 @@ static const char *put_containing(array *x) {
   if (last > COUNTED) schema_refuse(c, "contains with minItems or maxItems: the maximum is %d", COUNTED);
   int *wanted = arena_take(&c->a, ((size_t)x->prefix + 1) * sizeof *wanted);
   for (int i = 0; i <= x->prefix && (x->most < 0 || i < x->most); i++)
-    wanted[i] =
-        schema_rule(c, schema_need_both(c, schema_item_needs(c, x->s, i), schema_need_one(c, x->contains, false)));
+    wanted[i] = schema_rule(c, schema_need_both(c, schema_item_needs(c, x->s, i), x->contains));
   bool *alive = arena_take(&c->a, ((size_t)last + 1)); /* the wanted item can still come */
   for (int i = last; i >= 0; i--) {
     const int at = i < x->prefix ? i : x->prefix;
@@ -197,10 +199,10 @@ const char *schema_put_array(schema_compiler *c, const schema_shape *s) {
   read_items(&x);
   if (x.most >= 0 && x.most < x.least) return NULL;
   if (unique && (x.most < 0 || x.most > 1)) {
-    if (x.contains) schema_refuse(c, "uniqueItems next to contains is not supported");
+    if (x.contains.n) schema_refuse(c, "uniqueItems next to contains is not supported");
     return put_unique(&x);
   }
-  if (x.contains) return put_containing(&x);
+  if (x.contains.n) return put_containing(&x);
   const char *name = schema_begin_rule(c);
   fprintf(c->rules, "\"[\" %s", c->space.ws);
   put_items(&x);

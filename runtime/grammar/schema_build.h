@@ -42,7 +42,7 @@ typedef enum {
   K_MAX_ITEMS,
   K_ITEMS, /* prefixItems, items and additionalItems of one schema */
   K_UNIQUE,
-  K_CONTAINS, /* contains, minContains and maxContains of one schema */
+  K_CONTAINS, /* contains, minContains and maxContains of one schema; negated: an item that does not match `value` */
   /* of objects */
   K_MIN_PROPERTIES,
   K_MAX_PROPERTIES,

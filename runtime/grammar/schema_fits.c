@@ -86,6 +86,10 @@ static bool fits_contains(schema_compiler *c, const cJSON *value, const schema_f
   const cJSON *of = member(f->schema, "contains"), *least = member(f->schema, "minContains"),
               *most = member(f->schema, "maxContains"), *one;
   int n = 0;
+  if (f->negated) {
+    cJSON_ArrayForEach(one, value) if (schema_fits_needs(c, one, schema_need_one(c, f->value, true))) return true;
+    return false;
+  }
   if (!of) return true;
   cJSON_ArrayForEach(one, value) n += schema_fits_needs(c, one, schema_need_one(c, of, false));
   return n >= (least ? schema_count(c, &(schema_fact){.value = least}) : 1) &&

@@ -456,6 +456,8 @@ static shapes negate_keyword(schema_compiler *c, const cJSON *schema, const cJSO
   default: break;
   }
   if (is == K_ITEMS && cJSON_IsTrue(k)) return NULL;
+  if (is == K_ITEMS && !strcmp(k->string, "items") && !cJSON_IsArray(k) && !member(schema, "prefixItems"))
+    return of_type(c, WITH(ARRAY), (schema_fact){.is = K_CONTAINS, .negated = true, .schema = schema, .value = k});
   if (is == K_UNIQUE && cJSON_IsFalse(k)) return NULL;
   refuse_negation(c, k->string);
 }
