@@ -51,6 +51,7 @@ typedef enum {
   K_WITHOUT,  /* that must not be there */
   K_VALUE,    /* one property is there and matches a schema */
   K_NAMES,    /* propertyNames */
+  K_EXTRA,    /* there is a property that `properties` of the schema does not list */
   K_UNSEEN,   /* unevaluatedProperties of one schema, for names that no K_MEMBERS in `seen` has */
   /* of all types */
   K_ONLY /* enum or const */

@@ -120,6 +120,9 @@ static bool fits_object(schema_compiler *c, const cJSON *value, const schema_fac
   case K_VALUE:
     if (!member(value, f->name)) return false;
     break;
+  case K_EXTRA:
+    cJSON_ArrayForEach(one, value) if (!member(member(f->schema, "properties"), one->string)) return true;
+    return false;
   case K_MEMBERS:
   case K_WITHOUT:
   case K_NAMES:

@@ -28,7 +28,8 @@ typedef struct {
   other *others; /* [n_others] */
   int n_others, room_others;
   int least, most, number;
-  int clip; /* counts above it are not told apart */
+  const cJSON *extra; /* a property that this schema does not list must be there; NULL: not so */
+  int clip;           /* counts above it are not told apart */
 } object;
 
 static const cJSON *member(const cJSON *schema, const char *name) {
@@ -70,6 +71,13 @@ static void read_names(object *o, const schema_fact *f) {
     if (list[i]->is != K_MEMBERS) continue;
     check_members(o->c, list[i]->schema);
     cJSON_ArrayForEach(p, member(list[i]->schema, "properties")) add_name(o, p->string);
+  }
+  for (int i = n; i-- > 0;) {
+    if (list[i]->is != K_EXTRA) continue;
+    o->c->at = list[i]->schema;
+    if (o->extra) schema_refuse(o->c, "additionalProperties cannot be negated twice for one object");
+    o->extra = list[i]->schema;
+    cJSON_ArrayForEach(p, member(o->extra, "properties")) add_name(o, p->string);
   }
   for (int i = n; i-- > 0;)
     if (list[i]->is == K_REQUIRED || list[i]->is == K_VALUE)
@@ -237,17 +245,18 @@ static void put_members(object *o) {
 
 /* Whether the object can still end well if `count` properties came before the others. Names of others may repeat, so
  * they count as one for the minimum. */
-static bool can_end(const object *o, int count) {
-  const int missing = o->least - count;
+static bool can_end(const object *o, int count, int met) {
+  int missing = o->least - count;
+  if (!met && missing < 1) missing = 1;
   return missing <= 0 || (missing == 1 && o->n_others && (o->most < 0 || count < o->most));
 }
 
-static void put_end(object *o, int count) {
+static void put_end(object *o, int count, int met) {
   FILE *out = o->c->rules;
   const char *comma = o->c->space.comma;
   const int number = o->number, room = o->most < 0 ? -1 : o->most - count;
-  const bool must = o->least > count;
-  fprintf(out, "o%d-%d-%d ::= ", number, o->n, count);
+  const bool must = o->least > count || !met;
+  fprintf(out, "o%d-%d-%d-%d ::= ", number, o->n, count, met);
   if (!o->n_others || !room) {
     fputs("\"\"\n", out);
   } else if (count) {
@@ -263,34 +272,50 @@ static void put_end(object *o, int count) {
 
 static int next_count(const object *o, int count) { return count < o->clip ? count + 1 : count; }
 
-/* Rules oN-K-C: the properties from K on, after C others. False: the object cannot end well. */
+/* States of an object: K properties were decided on, C of them are there, and the extra one is (M = 1) or not. */
+typedef struct {
+  int k, count, met;
+} state;
+
+static bool *alive_at(const object *o, bool *alive, state s) {
+  return &alive[((size_t)s.k * (size_t)(o->clip + 1) + (size_t)s.count) * 2 + (size_t)s.met];
+}
+
+/* Rule oN-K-C-M: the properties from K on. False: the object cannot end well. */
+static bool put_state(object *o, bool *alive, state s) {
+  if (s.k == o->n) {
+    if (!can_end(o, s.count, s.met)) return false;
+    put_end(o, s.count, s.met);
+    return true;
+  }
+  const property *p = &o->of[s.k];
+  const bool is_extra = o->extra && !member(member(o->extra, "properties"), p->name);
+  const state next = {s.k + 1, next_count(o, s.count), s.met || is_extra}, skip = {s.k + 1, s.count, s.met};
+  const bool with = p->rule != SCHEMA_NONE && (o->most < 0 || s.count < o->most) && *alive_at(o, alive, next),
+             without = !p->must && *alive_at(o, alive, skip);
+  FILE *out = o->c->rules;
+  if (!with && !without) return false;
+  fprintf(out, "o%d-%d-%d-%d ::= ", o->number, s.k, s.count, s.met);
+  if (with)
+    fprintf(out, "%so%d-m%d o%d-%d-%d-%d ", s.count ? o->c->space.comma : "", o->number, s.k, o->number, next.k,
+            next.count, next.met);
+  if (without) fprintf(out, "%so%d-%d-%d-%d", with ? "| " : "", o->number, skip.k, skip.count, skip.met);
+  putc('\n', out);
+  return true;
+}
+
 static bool put_states(object *o) {
-  const int width = o->clip + 1;
+  const int width = o->clip + 1, first = o->extra ? 0 : 1;
   if ((long long)(o->n + 1) * width > COUNTED)
     schema_refuse(o->c, "minProperties or maxProperties: too large for %d properties", o->n);
-  bool *alive = arena_take(&o->c->a, (size_t)(o->n + 1) * (size_t)width);
+  bool *alive = arena_take(&o->c->a, (size_t)(o->n + 1) * (size_t)width * 2);
   for (int k = o->n; k >= 0; k--)
-    for (int count = 0; count < width && count <= k; count++) {
-      bool *here = &alive[k * width + count];
-      if (k == o->n) {
-        *here = can_end(o, count);
-        if (*here) put_end(o, count);
-        continue;
+    for (int count = 0; count < width && count <= k; count++)
+      for (int met = first; met < 2; met++) {
+        const state s = {k, count, met};
+        *alive_at(o, alive, s) = put_state(o, alive, s);
       }
-      const property *p = &o->of[k];
-      const int next = next_count(o, count);
-      const bool with = p->rule != SCHEMA_NONE && (o->most < 0 || count < o->most) && alive[(k + 1) * width + next],
-                 without = !p->must && alive[(k + 1) * width + count];
-      *here = with || without;
-      if (!*here) continue;
-      fprintf(o->c->rules, "o%d-%d-%d ::= ", o->number, k, count);
-      if (with)
-        fprintf(o->c->rules, "%so%d-m%d o%d-%d-%d ", count ? o->c->space.comma : "", o->number, k, o->number, k + 1,
-                next);
-      if (without) fprintf(o->c->rules, "%so%d-%d-%d", with ? "| " : "", o->number, k + 1, count);
-      putc('\n', o->c->rules);
-    }
-  return alive[0];
+  return *alive_at(o, alive, (state){0, 0, first});
 }
 
 const char *schema_put_object(schema_compiler *c, const schema_shape *s) {
@@ -312,6 +337,6 @@ const char *schema_put_object(schema_compiler *c, const schema_shape *s) {
   put_members(&o);
   if (!put_states(&o)) return NULL;
   const char *name = schema_begin_rule(c);
-  fprintf(c->rules, "\"{\" %so%d-0-0 \"}\"\n", c->space.ws, o.number);
+  fprintf(c->rules, "\"{\" %so%d-0-0-%d \"}\"\n", c->space.ws, o.number, !o.extra);
   return name;
 }

@@ -394,7 +394,10 @@ static shapes without_members(schema_compiler *c, const cJSON *schema, const cJS
   const cJSON *one;
   if (strcmp(k->string, "properties") != 0) {
     if (cJSON_IsTrue(k)) return NULL;
-    refuse_negation(c, k->string);
+    const cJSON *patterns = member(schema, "patternProperties");
+    if (!strcmp(k->string, "patternProperties") && !k->child) return NULL;
+    if (!cJSON_IsFalse(k) || (patterns && patterns->child)) refuse_negation(c, k->string);
+    return of_type(c, WITH(OBJECT), (schema_fact){.is = K_EXTRA, .schema = schema, .value = k});
   }
   cJSON_ArrayForEach(one, k) all = either(
       c, all,
