@@ -418,11 +418,21 @@ static shapes without_required(schema_compiler *c, const cJSON *k) {
   return all;
 }
 
+/* No branch matches, or two do. */
+static shapes none_or_two(schema_compiler *c, const cJSON *k, const frame *around) {
+  shapes all = all_of(c, k, true, around);
+  for (const cJSON *one = list_of(c, k); one; one = one->next)
+    for (const cJSON *other = one->next; other; other = other->next)
+      all = either(c, all, both(c, search(c, one, false, around), search(c, other, false, around)));
+  return all;
+}
+
 static shapes negate_applied(schema_compiler *c, const cJSON *schema, const cJSON *k, const frame *around) {
   const char *name = k->string;
   if (!strcmp(name, "type")) return one_shape(c, ANY_TYPE & ~types_of(c, k));
   if (!strcmp(name, "allOf")) return any_of(c, k, true, around);
   if (!strcmp(name, "anyOf")) return all_of(c, k, true, around);
+  if (!strcmp(name, "oneOf")) return none_or_two(c, k, around);
   if (!strcmp(name, "not")) return search(c, k, false, around);
   if (!strcmp(name, "if")) return conditional(c, schema, k, true, around);
   if (!strcmp(name, "$ref")) return search(c, schema_target(c, schema, k), true, around);
