@@ -14,11 +14,11 @@ struct arena_chunk {
   _Alignas(ALIGN) char bytes[];
 };
 
-void arena_open(arena *a, dt_error *err) {
+void arena_open(arena *a) {
   a->chunk = NULL;
   a->used = a->all = 0;
   a->status = DT_OK;
-  a->err = err;
+  a->err = NULL;
 }
 
 void arena_close(arena *a) {

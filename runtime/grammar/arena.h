@@ -2,7 +2,8 @@
  * functions at once: the code between arena_open and arena_close runs as
  *
  *   arena a;
- *   arena_open(&a, &err);
+ *   arena_open(&a);
+ *   a.err = err;
  *   if (!setjmp(a.out)) ...build...
  *   arena_close(&a);
  *   return a.status;
@@ -28,7 +29,7 @@ typedef struct {
   dt_error *err;
 } arena;
 
-void arena_open(arena *a, dt_error *err);
+void arena_open(arena *a); /* without an `err`, which the caller sets; NULL: messages are dropped */
 void arena_close(arena *a);
 /* Returns zeroed memory; if there is none, does not return. */
 void *arena_take(arena *a, size_t bytes);

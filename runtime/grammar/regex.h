@@ -43,9 +43,8 @@ regex_node *regex_read(arena *a, const char *regex, const char *what);
 /* Whether regex_write can write the tree: ^ and $ are at the ends of its outermost alternatives. */
 bool regex_is_plain(const regex_node *tree);
 /* Writes the items of a rule for texts that the expression matches as a whole. in_json: for JSON strings without their
- * quotes in which the expression matches somewhere; the grammar must have a rule `plain` for one character of a string, and
- * `wide` and `escape` (characters.h).
- */
+ * quotes in which the expression matches somewhere; the grammar must have a rule `plain` for one character of a string,
+ * and `wide` and `escape` (characters.h). */
 void regex_write(const regex_node *tree, bool in_json, FILE *out);
 
 /* regex_read and regex_write. DT_EINPUT: as regex_read, or the expression is not plain. */

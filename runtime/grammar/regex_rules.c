@@ -129,7 +129,8 @@ static void put_plain(arena *a, const char *regex, bool in_json, const char *wha
 
 dt_status regex_put(const char *regex, bool in_json, const char *what, FILE *out, dt_error *err) {
   arena a;
-  arena_open(&a, err);
+  arena_open(&a);
+  a.err = err;
   if (!setjmp(a.out)) put_plain(&a, regex, in_json, what, out);
   arena_close(&a);
   return a.status;
@@ -158,7 +159,8 @@ dt_status regex_to_gbnf(const char *regex, char **gbnf, dt_error *err) {
   FILE *out = open_memstream(&text, &len);
   if (!out) return dt_fail_memory(err, "a regular expression", 4096);
   arena a;
-  arena_open(&a, err);
+  arena_open(&a);
+  a.err = err;
   if (!setjmp(a.out)) put_grammar(&a, regex, out);
   arena_close(&a);
   dt_status status = a.status;

@@ -340,7 +340,8 @@ dt_status schema_put(const cJSON *schema, const char *what, const schema_notatio
   c->made = *made;
   c->root = schema;
   c->rules = out;
-  arena_open(&c->a, err);
+  arena_open(&c->a);
+  c->a.err = err;
   if (!setjmp(c->a.out)) put_root(c);
   *made = c->made;
   if (!c->a.status && options && options->note && c->ignored)
