@@ -157,6 +157,8 @@ extern const cJSON schema_false;
 
 /* schema.c: rules of needs; SCHEMA_NONE: no value can match. */
 int schema_rule(schema_compiler *c, schema_needs needs);
+
+/* schema_parts.c */
 bool schema_is_false(schema_needs needs); /* one of them is the schema false */
 _Noreturn void schema_fail_memory(schema_compiler *c);
 /* Begins a rule; the caller writes its items and the end of the line. Returns its name. */
