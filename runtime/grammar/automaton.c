@@ -12,16 +12,16 @@
 enum { FEW = 16, FIRST_SURROGATE = 0xD800, LAST_SURROGATE = 0xDFFF };
 
 void automaton_begin(automaton_builder *b, arena *a, const char *what) {
-  *b = (automaton_builder){.a = a, .what = what};
+  *b = (automaton_builder){.a = a, .what = what, .most = AUTOMATON_STATES};
 }
 
 void automaton_too_large(automaton_builder *b) {
   arena_leave(b->a, dt_fail(b->a->err, DT_EINPUT, "%s: needs more than %d states: shorten it, or repeat less", b->what,
-                            AUTOMATON_STATES));
+                            b->most));
 }
 
 int automaton_add_state(automaton_builder *b, bool accepts) {
-  if (b->n == AUTOMATON_STATES) automaton_too_large(b);
+  if (b->n == b->most) automaton_too_large(b);
   if (b->n == b->room) {
     const int room = b->room ? 2 * b->room : FEW;
     b->accepts = arena_grow(b->a, b->accepts, (size_t)b->n * sizeof *b->accepts, (size_t)room * sizeof *b->accepts);
@@ -213,7 +213,10 @@ automaton *automaton_of_texts(arena *a, const char *const *text, int n, const ch
   if (!n) return automaton_end(&b);
   const char **sorted = arena_grow(a, text, (size_t)n * sizeof *sorted, (size_t)n * sizeof *sorted);
   qsort(sorted, (size_t)n, sizeof *sorted, by_bytes);
-  same *of = arena_take(a, (AUTOMATON_STATES + 1) * sizeof *of);
+  size_t letters = 1;
+  for (int i = 0; i < n; i++) letters += strlen(text[i]);
+  b.most = letters < AUTOMATON_LETTERS ? (int)letters : AUTOMATON_LETTERS;
+  same *of = arena_take(a, ((size_t)b.most + 1) * sizeof *of);
   of[automaton_add_state(&b, false)] = (same){0, n, 0};
   for (int i = 0; i < b.n; i++) {
     same s = of[i];

@@ -8,7 +8,7 @@
 typedef struct {
   arena *a;
   const char *what;
-  int n, room, at, n_edges, room_edges;
+  int most, n, room, at, n_edges, room_edges; /* most: maximum of n */
   bool *accepts;
   int *first;
   automaton_edge *edge;
