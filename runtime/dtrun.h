@@ -315,9 +315,20 @@ typedef struct {
 /* Returns whether any adjustment is asked for; false for NULL. */
 bool dt_adjustments_wanted(const dt_adjustments *asked);
 
-/* Converts a JSON schema to a grammar of the JSON texts that match it. *grammar is malloc'd; the caller frees it.
- * lua/cli/OPTIONS.md lists the supported keywords. DT_EINPUT: the schema is not JSON, or has an unsupported keyword. */
-dt_status dt_schema_grammar(const char *json, char **grammar, dt_error *err);
+typedef struct {
+  /* Objects may have more properties than their schema lists, as the standard says. Otherwise a schema with
+   * `properties` allows only those, the required ones and what additionalProperties and patternProperties say, and one
+   * without `type` has the types of its keywords. */
+  bool open;
+  bool strict; /* refuse keywords that have no effect: unknown ones, and those of other types */
+} dt_schema_options;
+
+/* Converts a JSON schema to a grammar of the JSON texts that match it. options NULL: all false. *grammar is malloc'd;
+ * the caller frees it. note: NULL, or 256 bytes that get a sentence about the first keyword without effect ("": there
+ * is none). lua/cli/OPTIONS.md lists the supported keywords. DT_EINPUT: the schema is not JSON, or has an unsupported
+ * keyword. */
+dt_status dt_schema_grammar(const char *json, const dt_schema_options *options, char **grammar, char *note,
+                            dt_error *err);
 /* The same for the texts that a regular expression matches as a whole. DT_EINPUT: err names the mistake and its
  * column. */
 dt_status dt_regex_grammar(const char *regex, char **grammar, dt_error *err);

@@ -85,6 +85,7 @@ static int read_grammar_file(cli_options *o) {
     free(text);
     if (status) return complain_of(&err);
   }
+  if (*o->in.note && !o->quiet) say("%s", o->in.note);
   return 0;
 }
 

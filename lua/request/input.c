@@ -54,11 +54,13 @@ dt_status request_number(request_input *in, const request_field *f, const char *
   return put_whole(&logprobs->top, name, value, err);
 }
 
+static dt_status read_schema_again(request_input *in, dt_error *err);
+
 dt_status request_flag(request_input *in, const request_field *f, const char *name, bool value, dt_error *err) {
   if (f->kind != FIELD_FLAG) return dtl_fail(err, DT_EINPUT, "%s: expected a value", name);
   note_name(in, f, name);
   *(bool *)place(in, f) = value;
-  return DT_OK;
+  return in->schema ? read_schema_again(in, err) : DT_OK; /* the flag may be one of schemas */
 }
 
 dt_status request_seed(request_input *in, const request_field *f, const char *name, uint64_t value) {
@@ -114,16 +116,30 @@ static dt_status copy(const char *text, char **grammar, dt_error *err) {
 }
 
 dt_status request_grammar(request_input *in, const char *form, const char *text, dt_error *err) {
-  dt_status (*read)(const char *, char **, dt_error *) = strcmp(form, "json_schema") == 0 ? dt_schema_grammar
-                                                         : strcmp(form, "regex") == 0     ? dt_regex_grammar
-                                                                                          : copy;
-  char *made = NULL;
-  dt_status status = read(text, &made, err);
+  const bool is_schema = strcmp(form, "json_schema") == 0;
+  char *made = NULL, *schema = is_schema ? strdup(text) : NULL;
+  in->note[0] = '\0';
+  if (is_schema && !schema) return dtl_fail_memory(err, "a JSON schema");
+  dt_status status = is_schema                    ? dt_schema_grammar(text, &in->how, &made, in->note, err)
+                     : strcmp(form, "regex") == 0 ? dt_regex_grammar(text, &made, err)
+                                                  : copy(text, &made, err);
   if (!status && (status = dt_check_grammar(made, err))) free(made);
-  if (status) return status;
-  free(in->grammar);
+  if (status) {
+    free(schema);
+    return status;
+  }
+  free(in->grammar), free(in->schema);
+  in->schema = schema;
   in->request.seq.adjustments.grammar = in->grammar = made;
   return DT_OK;
+}
+
+static dt_status read_schema_again(request_input *in, dt_error *err) {
+  char *schema = in->schema;
+  in->schema = NULL;
+  dt_status status = request_grammar(in, "json_schema", schema, err);
+  free(schema);
+  return status;
 }
 
 dt_status request_text(request_input *in, const request_field *f, const char *name, const char *text, dt_error *err) {
@@ -193,4 +209,6 @@ dt_status request_check(const request_input *in, dt_error *err) {
   return status && err ? request_rename(in, err) : status;
 }
 
-void request_free(request_input *in) { free(in->stop), free(in->biases), free(in->bias), free(in->grammar); }
+void request_free(request_input *in) {
+  free(in->stop), free(in->biases), free(in->bias), free(in->grammar), free(in->schema);
+}

@@ -16,6 +16,9 @@ typedef struct {
   const char **biases;   /* [n_biases] texts of the caller, which request_biases reads */
   dt_bias *bias;
   char *grammar;
+  char *schema; /* from which the grammar was made; NULL: from none */
+  dt_schema_options how;
+  char note[256]; /* a sentence about the schema; "": none */
   int n_biases;
   char name[REQUEST_FIELDS][32]; /* for each field the name that the caller used; "": not given */
 } request_input;

@@ -299,7 +299,9 @@ static bool read_bias(reading *r, const cJSON *v) {
 static bool take_grammar(reading *r, const char *form, const char *text) {
   dt_error err;
   if (r->a->in.grammar) {
-    *r->why = refusal_say(400, INVALID, "grammar, json_schema and response_format: give only one of them");
+    *r->why = refusal_say(
+        400, INVALID,
+        "grammar, json_schema, response_format, structured_outputs, guided_* and regex: give only one of them");
     return false;
   }
   return done(r, request_grammar(&r->a->in, form, text, &err), &err);
@@ -323,8 +325,9 @@ static bool read_schema(reading *r, const cJSON *v) {
   return take_schema(r, raw_member(r->body, r->name));
 }
 
+static const char any_object[] = "{\"type\":\"object\"}";
+
 static bool read_format(reading *r, const cJSON *v) {
-  static const char any_object[] = "{\"type\":\"object\"}";
   const cJSON *type = cJSON_GetObjectItemCaseSensitive(v, "type");
   const char *name = cJSON_IsString(type) ? type->valuestring : "";
   bool is_schema = strcmp(name, "json_schema") == 0, is_object = strcmp(name, "json_object") == 0;
@@ -333,9 +336,67 @@ static bool read_format(reading *r, const cJSON *v) {
   if (is_schema || is_object) schema = raw_member(named.at ? named : format, "schema");
   if (strcmp(name, "text") == 0) return true;
   r->formatted = true;
+  const cJSON *inside = cJSON_GetObjectItemCaseSensitive(v, "json_schema"),
+              *strict = cJSON_GetObjectItemCaseSensitive(inside ? inside : v, "strict");
+  if (strict && !cJSON_IsBool(strict) && !cJSON_IsNull(strict)) return wrong(r, "json_schema.strict true or false");
+  if (cJSON_IsTrue(strict)) r->a->in.how.strict = true;
   if (schema.at) return take_schema(r, schema);
   if (is_object) return take_schema(r, (raw_json){any_object, sizeof any_object - 1});
   return wrong(r, "type text, json_object, or json_schema with json_schema.schema");
+}
+
+/* ---- the fields of vLLM ------------------------------------------------------------------------------------------ */
+
+static bool take_regex(reading *r, const cJSON *v) {
+  return cJSON_IsString(v) ? take_grammar(r, "regex", v->valuestring) : wrong(r, "a regular expression");
+}
+
+/* A schema, or a text that holds one. */
+static bool take_json(reading *r, const cJSON *v, raw_json raw) {
+  return cJSON_IsString(v) ? take_grammar(r, "json_schema", v->valuestring) : take_schema(r, raw);
+}
+
+static bool take_choice(reading *r, const cJSON *v) {
+  const cJSON *one;
+  char *text = NULL;
+  size_t len;
+  bool fine = cJSON_IsArray(v) && v->child;
+  cJSON_ArrayForEach(one, v) fine &= cJSON_IsString(one);
+  if (!fine) return wrong(r, "a list of texts");
+  FILE *out = open_memstream(&text, &len);
+  if (!out) return starved(r);
+  fputs("root ::= ", out);
+  cJSON_ArrayForEach(one, v) {
+    fputs(one == v->child ? "\"" : "| \"", out);
+    for (const char *at = one->valuestring; *at; at++)
+      fprintf(out, (unsigned char)*at < ' ' ? "\\x%02X" : strchr("\"\\", *at) ? "\\%c" : "%c", (unsigned char)*at);
+    fputs("\" ", out);
+  }
+  putc('\n', out);
+  fine = fclose(out) == 0 && text;
+  fine = fine ? take_grammar(r, "grammar", text) : starved(r);
+  free(text);
+  return fine;
+}
+
+static bool read_guided_json(reading *r, const cJSON *v) { return take_json(r, v, raw_member(r->body, r->name)); }
+
+static bool read_structured(reading *r, const cJSON *v) {
+  static const char expected[] = "an object with one of json, regex, choice, grammar and json_object";
+  const cJSON *k, *chosen = NULL;
+  cJSON_ArrayForEach(k, v) {
+    if (cJSON_IsNull(k)) continue;
+    if (chosen) return wrong(r, expected);
+    chosen = k;
+  }
+  const char *name = cJSON_IsObject(v) && chosen ? chosen->string : "";
+  if (!strcmp(name, "json")) return take_json(r, chosen, raw_member(raw_member(r->body, r->name), name));
+  if (!strcmp(name, "regex")) return take_regex(r, chosen);
+  if (!strcmp(name, "choice")) return take_choice(r, chosen);
+  if (!strcmp(name, "grammar")) return read_grammar(r, chosen);
+  if (!strcmp(name, "json_object") && cJSON_IsTrue(chosen))
+    return take_schema(r, (raw_json){any_object, sizeof any_object - 1});
+  return wrong(r, expected);
 }
 
 /* The values are llama.cpp's. */
@@ -472,6 +533,12 @@ static const struct {
     {"grammar", IN_BODY, 0, read_grammar},
     {"json_schema", IN_BODY, 0, read_schema},
     {"response_format", IN_BODY, 0, read_format},
+    {"structured_outputs", IN_BODY, 0, read_structured},
+    {"guided_json", IN_BODY, 0, read_guided_json},
+    {"guided_regex", IN_BODY, 0, take_regex},
+    {"guided_choice", IN_BODY, 0, take_choice},
+    {"guided_grammar", IN_BODY, 0, read_grammar},
+    {"regex", IN_BODY, 0, take_regex},
     {"reasoning_format", IN_CHAT, 0, read_reasoning},
     {"tools", IN_CHAT, 0, read_with_messages},
     {"tool_choice", IN_CHAT, 0, read_with_messages},

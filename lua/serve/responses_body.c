@@ -213,7 +213,7 @@ static bool write_choice(translation *t, const body_value *choice) {
 static bool write_format(translation *t, const body_value *format) {
   static const char *const taken[] = {"type", "name", "schema", "description", "strict", NULL};
   const char *type = value_string(format, "type");
-  const body_value schema = value_member(format, "schema");
+  const body_value schema = value_member(format, "schema"), strict = value_member(format, "strict");
   if (!value_is_object(format, taken, IN_ITEM, t->why)) return false;
   if (texts_equal(type, "text")) return true;
   if (!texts_equal(type, "json_object") && !texts_equal(type, "json_schema"))
@@ -223,6 +223,7 @@ static bool write_format(translation *t, const body_value *format) {
   json_raw(&t->out, "{");
   translated_text(&t->out, "type", type);
   if (schema.v) translated_raw(&t->out, "schema", schema.raw);
+  if (strict.v) translated_raw(&t->out, "strict", strict.raw);
   json_raw(&t->out, "}");
   return true;
 }

@@ -141,6 +141,29 @@ static int count_of(writer *w, const cJSON *schema, const char *key, const char 
   return 0;
 }
 
+/* Refuses keywords that have an effect, other than these: what stands bare is not left to the rules of schemas. */
+static void check_keywords(writer *w, const cJSON *schema, const char *key, const char *const *but) {
+  const cJSON *k;
+  cJSON_ArrayForEach(k, schema) {
+    char why[120];
+    int i = 0;
+    while (but[i] && strcmp(but[i], k->string) != 0) i++;
+    if (but[i] || !schema_has_effect(k->string)) continue;
+    snprintf(why, sizeof why, "the keyword %.60s is not supported for arguments in tags", k->string);
+    refuse(w, key, why);
+  }
+}
+
+static void check_string(writer *w, const cJSON *schema, const char *key) {
+  static const char *const whole[] = {"type", "anyOf", "enum", "const", NULL}, *const parts[] = {"type", "pattern",
+                                                                                                 "minLength",
+                                                                                                 "maxLength", NULL};
+  const bool known = member(schema, "anyOf") || member(schema, "enum") || member(schema, "const");
+  check_keywords(w, schema, key, known ? whole : parts);
+  if (member(schema, "pattern") && (member(schema, "minLength") || member(schema, "maxLength")))
+    refuse(w, key, "pattern with minLength or maxLength is not supported for arguments in tags");
+}
+
 static void put_string_body(writer *w, const cJSON *schema, const char *key) {
   const cJSON *value, *list = member(schema, "enum"), *constant = member(schema, "const");
   const cJSON *pattern = member(schema, "pattern");
@@ -173,23 +196,32 @@ static void put_string_body(writer *w, const cJSON *schema, const char *key) {
   }
 }
 
+/* Copies what $ref may name. False: out of memory. */
+static bool add_definitions(cJSON *schema, const cJSON *parameters) {
+  static const char *const name[] = {"$defs", "definitions"};
+  for (int i = 0; i < 2; i++) {
+    const cJSON *defs = member(parameters, name[i]);
+    if (!defs || !cJSON_IsObject(schema) || member(schema, name[i])) continue;
+    cJSON *copy = cJSON_Duplicate(defs, true);
+    if (!cJSON_AddItemToObject(schema, name[i], copy)) {
+      cJSON_Delete(copy);
+      return false;
+    }
+  }
+  return true;
+}
+
 /* Has the schema's own rules written, which are checked, too, where the value is written in another way. The schemas of
- * $defs belong to all of the tool's. Returns the number of the rule. */
+ * $defs and definitions belong to all of the tool's. Returns the number of the rule. */
 static int put_rules(writer *w, const cJSON *schema, const char *key) {
   char what[200];
-  const cJSON *defs = member(member(w->function, "parameters"), "$defs");
   const int rule = w->made;
-  cJSON *own = cJSON_Duplicate(schema, true), *copy = defs ? cJSON_Duplicate(defs, true) : NULL;
+  cJSON *own = cJSON_Duplicate(schema, true);
   snprintf(what, sizeof what, "tools[%d] %.60s, #/properties/%.60s", w->i, w->name, key);
-  if (!own || (defs && !copy)) {
+  if (!own || !add_definitions(own, member(w->function, "parameters"))) {
     if (!w->status) w->status = dt_fail_memory(w->err, "a grammar for calls", 1);
-    cJSON_Delete(copy);
-  } else {
-    if (copy && cJSON_IsObject(own) && !member(own, "$defs"))
-      cJSON_AddItemToObject(own, "$defs", copy);
-    else
-      cJSON_Delete(copy);
-    if (!w->status) w->status = schema_put(own, what, w->any_space ? NULL : &w->space, &w->made, w->out, w->err);
+  } else if (!w->status) {
+    w->status = schema_put(own, what, w->any_space ? NULL : &w->space, NULL, &w->made, w->out, w->err);
   }
   cJSON_Delete(own);
   return rule;
@@ -218,6 +250,8 @@ static void put_member(writer *w, int k, const cJSON *schema) {
   fprintf(w->out, "a%d-m%d ::= ", w->i, k);
   put_text(w->out, key);
   if (string) {
+    check_string(w, schema, key);
+    if (string_schema(schema) != schema) check_string(w, string_schema(schema), key);
     fputs("(", w->out);
     put_whole(w, f->key_end, key, "string");
     put_text(w->out, f->quote);
@@ -306,6 +340,18 @@ static void check_parameters(writer *w, const cJSON *parameters) {
         dt_fail(w->err, DT_EINPUT, "tools[%d] %.60s: parameters: expected a schema of type object", w->i, w->name);
 }
 
+/* The arguments are written one by one, so keywords that relate them are refused. */
+static void check_own(writer *w, const cJSON *parameters) {
+  static const char *const but[] = {"type", "properties", "required", "additionalProperties", NULL};
+  const cJSON *name;
+  check_keywords(w, parameters, "", but);
+  cJSON_ArrayForEach(name,
+                     member(parameters, "required")) if (!w->status && cJSON_IsString(name) &&
+                                                         !member(member(parameters, "properties"), name->valuestring))
+      w->status = dt_fail(w->err, DT_EINPUT, "tools[%d] %.60s: required: there is no property %.60s", w->i, w->name,
+                          name->valuestring);
+}
+
 /* Checks what is not left to the rules of schemas. */
 static void check_tags(writer *w, const cJSON *parameters) {
   char what[120];
@@ -319,6 +365,8 @@ static void check_tags(writer *w, const cJSON *parameters) {
   }
   /* The whole schema must be one that JSON could have, too. Its rules are not used. */
   snprintf(what, sizeof what, "tools[%d] %.60s", w->i, w->name);
+  check_own(w, parameters);
+  if (w->status) return;
   char *unused = NULL;
   size_t len;
   int made = 0;
@@ -327,7 +375,7 @@ static void check_tags(writer *w, const cJSON *parameters) {
     w->status = dt_fail_memory(w->err, "a grammar for calls", 1);
     return;
   }
-  w->status = schema_put(parameters, what, NULL, &made, out, w->err);
+  w->status = schema_put(parameters, what, NULL, NULL, &made, out, w->err);
   fclose(out);
   free(unused);
 }
@@ -344,7 +392,7 @@ static void put_tool(writer *w) {
   if (w->f->tags && !all) check_tags(w, parameters);
   if (w->status) return;
   if (!w->f->tags && !all)
-    w->status = schema_put(parameters, what, w->any_space ? NULL : &w->space, &w->made, w->out, w->err);
+    w->status = schema_put(parameters, what, w->any_space ? NULL : &w->space, NULL, &w->made, w->out, w->err);
   else if (w->f->tags && all)
     put_any_members(w);
   else if (w->f->tags)
@@ -478,7 +526,7 @@ dt_status dt_call_grammar(const dt_call_format *format, const char *tools, const
   cJSON *list;
   char *text = NULL;
   size_t len;
-  dt_status status = exact_json_read("tools", tools, 10 * GBNF_BYTES, &list, err);
+  dt_status status = exact_json_read("tools", tools, GBNF_BYTES, &list, err);
   if (status) return status;
   writer w = {.f = format, .how = options, .err = err};
   w.status = call_check_tools(list, err);

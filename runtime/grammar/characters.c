@@ -59,7 +59,7 @@ void characters_invert(characters *s) {
 
 /* ---- spelling ---------------------------------------------------------------------------------------------------- */
 
-bool characters_escaped(int32_t c) { return c < 0x20 || c == '"' || c == '\\' || c == 0x7F; }
+bool characters_escaped(int32_t c) { return c < 0x20 || c == '"' || c == '\\'; }
 
 void characters_put_one(int32_t c, FILE *out) {
   if (c >= 0x20 && c < 0x7F && !strchr("\"\\[]^-", c))
@@ -109,21 +109,41 @@ static void put_escapes(const characters *s, int32_t low, const char *letter, co
   *some |= n > 0;
 }
 
-void characters_put(const characters *s, bool in_json, FILE *out) {
-  static const rules_range all = {0, LAST}, bare[] = {{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x7E}, {0x80, LAST}};
-  bool escapes = false;
-  if (!in_json) {
-    put_within(s, &all, 1, out);
+static bool has_all(const characters *s, int32_t low, int32_t high) {
+  for (int i = 0; i < s->n; i++)
+    if (s->range[i].low <= low && s->range[i].high >= high) return true;
+  return false;
+}
+
+/* Sets of nearly all characters are frequent: what such sets have beyond ASCII, and all escapes, are rules. */
+static void put_in_json(const characters *s, FILE *out) {
+  static const rules_range bare[] = {{0x20, 0x21}, {0x23, 0x5B}, {0x5D, LAST}},
+                           ascii[] = {{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x7F}};
+  const bool wide = has_all(s, 0x80, FIRST_SURROGATE - 1) && has_all(s, LAST_SURROGATE + 1, LAST),
+             escape = has_all(s, 0, 0x1F) && has(s, '"') && has(s, '\\');
+  bool some = put_within(s, wide ? ascii : bare, 3, out);
+  if (wide) fputs(some ? "| wide " : "wide ", out);
+  some |= wide;
+  if (escape) {
+    fputs(some ? "| escape " : "escape ", out);
     return;
   }
-  for (int32_t c = 0; c <= 0x7F; c++) escapes |= characters_escaped(c) && has(s, c);
-  if (escapes) fputs("(", out);
-  bool some = put_within(s, bare, 4, out);
   put_escapes(s, 0x08, "btn fr", "\\\\", &some, out);
   put_escapes(s, '"', "\"", "\\\\", &some, out);
   put_escapes(s, 0x00, "01234567   b  ef", "\\\\u000", &some, out);
   put_escapes(s, 0x10, "0123456789abcdef", "\\\\u001", &some, out);
-  put_escapes(s, 0x7F, "f", "\\\\u007", &some, out);
   if (has(s, '\\')) fprintf(out, "%s\"\\\\\\\\\" ", some ? "| " : "");
-  if (escapes) fputs(") ", out);
+}
+
+void characters_put(const characters *s, bool in_json, FILE *out) {
+  static const rules_range all = {0, LAST};
+  bool parts = has_all(s, 0x80, FIRST_SURROGATE - 1);
+  if (!in_json) {
+    put_within(s, &all, 1, out);
+    return;
+  }
+  for (int32_t c = 0; c <= 0x7F; c++) parts |= characters_escaped(c) && has(s, c);
+  if (parts) fputs("(", out);
+  put_in_json(s, out);
+  if (parts) fputs(") ", out);
 }

@@ -21,7 +21,8 @@ void characters_invert(characters *s); /* replaces a tidy set by all other chara
 void characters_free(characters *s);   /* leaves an empty set; a zeroed set is allowed */
 
 bool characters_escaped(int32_t c); /* whether it has an escape in a JSON string */
-/* Writes one item of a grammar's rule: any character of the set, which must be tidy and not empty. */
+/* Writes one item of a grammar's rule: any character of the set, which must be tidy and not empty. in_json: the grammar
+ * must have the rules `wide` and `escape`, for characters beyond ASCII and for escapes as `plain` has them. */
 void characters_put(const characters *s, bool in_json, FILE *out);
 void characters_put_one(int32_t c, FILE *out); /* writes one character inside a quoted text or a class */
 

@@ -73,6 +73,26 @@ static bool keep_digits(cJSON *item, const char **at) {
   return true;
 }
 
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+/* Finds a name that an object has twice; NULL: there is none. *room: there was enough memory. */
+static const char *name_twice(const cJSON *item, bool *room) {
+  const char *twice = NULL;
+  int n = 0;
+  for (const cJSON *one = item->child; one && !twice; one = one->next, n++) twice = name_twice(one, room);
+  if (twice || !cJSON_IsObject(item) || n < 2) return twice;
+  const char **name = malloc((size_t)n * sizeof *name);
+  *room &= name != NULL;
+  if (!name) return NULL;
+  n = 0;
+  for (const cJSON *one = item->child; one; one = one->next) name[n++] = one->string;
+  qsort(name, (size_t)n, sizeof *name, by_name);
+  for (int i = 1; i < n && !twice; i++)
+    if (!strcmp(name[i - 1], name[i])) twice = name[i];
+  free(name);
+  return twice;
+}
+
 static dt_status fail_at(const char *what, const char *json, const char *at, dt_error *err) {
   int line = 1;
   const char *begin = json;
@@ -94,7 +114,10 @@ dt_status exact_json_read(const char *what, const char *json, size_t most, cJSON
   *root = cJSON_ParseWithOpts(json, &end, true);
   if (!*root && errno == ENOMEM) return dt_fail_memory(err, what, len); /* cJSON itself does not report this */
   if (!*root) return fail_at(what, json, end, err);
-  if (keep_digits(*root, &json)) return DT_OK;
-  cJSON_Delete(*root);
-  return dt_fail_memory(err, what, len);
+  bool room = true;
+  const char *twice = name_twice(*root, &room);
+  if (twice) status = dt_fail(err, DT_EINPUT, "%s: the name %.60s is there twice in one object", what, twice);
+  if (!status && (!room || !keep_digits(*root, &json))) status = dt_fail_memory(err, what, len);
+  if (status) cJSON_Delete(*root);
+  return status;
 }

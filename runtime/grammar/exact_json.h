@@ -10,7 +10,7 @@
 
 /* Parses JSON into *root, which the caller frees with cJSON_Delete. Numbers have the type cJSON_Raw: valuestring is the
  * number as written; valuedouble and valueint are approximations. DT_EINPUT: the input has more than `most` bytes, is
- * not JSON, or has a string with a NUL; messages begin with `what`. */
+ * not JSON, has a string with a NUL, or has an object with one name twice; messages begin with `what`. */
 dt_status exact_json_read(const char *what, const char *json, size_t most, cJSON **root, dt_error *err);
 
 #endif

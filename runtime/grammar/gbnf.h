@@ -11,8 +11,8 @@
 
 #include <stddef.h>
 
-#define GBNF_BYTES 100000 /* maximum length of a grammar */
-#define GBNF_DEPTH 256    /* maximum depth of nested parentheses */
+#define GBNF_BYTES 4000000 /* maximum length of a grammar */
+#define GBNF_DEPTH 256     /* maximum depth of nested parentheses */
 
 /* Reads a grammar of len bytes. DT_EINPUT: the message names the mistake with its line and column. Free the rules with
  * rules_free, even after a failure. */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #define INTEGERS_DIGITS 30 /* maximum number of digits of a bound */
-#define INTEGERS_FREE 15   /* maximum number of digits without a bound, unless the other bound has more */
+#define INTEGERS_FREE 30   /* maximum number of digits without a bound, unless the other bound has more */
 
 typedef struct {
   __int128 low, high; /* both included */

@@ -1,33 +1,30 @@
-/* From a regular expression to a grammar: see regex.h. */
+/* Reading regular expressions: see regex.h. */
 #include "grammar/regex.h"
 #include "grammar/characters.h"
 #include "grammar/gbnf.h"
-#include "grammar/written.h"
 #include "text/utf8.h"
 
 #include <ctype.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
   const char *what, *begin, *at, *end;
-  bool in_json, in_text; /* in_text: the last item that was written is a text without its closing quote */
   int depth;
   characters set; /* characters of the item that is being read */
-  FILE *out;
-  dt_status status;
-  dt_error *err;
+  bool failed;
+  arena *a;
 } reader;
 
 __attribute__((format(printf, 2, 3))) static void fail_here(reader *x, const char *format, ...) {
-  if (x->status) return;
+  if (x->failed) return;
   char why[200];
   va_list list;
   va_start(list, format);
   vsnprintf(why, sizeof why, format, list);
   va_end(list);
-  x->status = dt_fail(x->err, DT_EINPUT, "%s, column %d: %s", x->what, (int)(x->at - x->begin) + 1, why);
+  x->failed = true;
+  dt_fail(x->a->err, DT_EINPUT, "%s, column %d: %s", x->what, (int)(x->at - x->begin) + 1, why);
 }
 
 static char peek(const reader *x) { return x->at < x->end ? *x->at : '\0'; }
@@ -73,7 +70,7 @@ static int32_t read_unicode(reader *x) {
   if (take(x, "{")) {
     int n = (int)strspn(x->at, "0123456789abcdefABCDEF");
     c = read_hex(x, n >= 1 && n <= 6 ? n : 6);
-    if (!x->status && !take(x, "}")) fail_here(x, "expected }");
+    if (!x->failed && !take(x, "}")) fail_here(x, "expected }");
   } else {
     c = read_hex(x, 4);
     if (c >= 0xD800 && c < 0xDC00 && take(x, "\\u")) {
@@ -81,7 +78,7 @@ static int32_t read_unicode(reader *x) {
       c = low >= 0xDC00 && low < 0xE000 ? 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00) : c;
     }
   }
-  if (x->status || (c <= 0x10FFFF && !(c >= 0xD800 && c < 0xE000))) return c;
+  if (x->failed || (c <= 0x10FFFF && !(c >= 0xD800 && c < 0xE000))) return c;
   x->at = from;
   fail_here(x, "U+%X is not a character", (unsigned)c);
   return 0;
@@ -109,6 +106,12 @@ static int32_t read_escape(reader *x, bool in_class) {
   case 'r': return '\r';
   case 'v': return '\v';
   case 'f': return '\f';
+  case '0':
+    if (!isdigit((unsigned char)peek(x))) return '\0';
+    break;
+  case 'c':
+    if (isalpha((unsigned char)peek(x))) return *x->at++ & 0x1F;
+    break;
   case 'x': return read_hex(x, 2);
   case 'u': return read_unicode(x);
   default: break;
@@ -134,7 +137,7 @@ static int32_t read_member(reader *x) { return take(x, "\\") ? read_escape(x, tr
 static void read_class(reader *x) {
   const char *from = x->at - 1;
   bool others = take(x, "^");
-  while (!x->status && !take(x, "]")) {
+  while (!x->failed && !take(x, "]")) {
     if (x->at == x->end) {
       x->at = from;
       fail_here(x, "this class does not end");
@@ -145,7 +148,7 @@ static void read_class(reader *x) {
     if (peek(x) == '-' && x->at + 1 < x->end && x->at[1] != ']') {
       x->at++;
       high = read_member(x);
-      if (x->status) return;
+      if (x->failed) return;
       if (low < 0 || high < 0 || high < low) {
         x->at = begin;
         fail_here(x, low < 0 || high < 0 ? "a range needs a character on both sides; write \\- for the character -"
@@ -156,166 +159,157 @@ static void read_class(reader *x) {
   }
   characters_tidy(&x->set);
   if (others) characters_invert(&x->set);
-  if (x->set.n || x->set.no_memory || x->status) return;
+  if (x->set.n || x->set.no_memory || x->failed) return;
   x->at = from;
   fail_here(x, "this class contains no character");
 }
 
 /* ---- items ------------------------------------------------------------------------------------------------------- */
 
-static void close_text(reader *x) {
-  if (x->in_text) fputs("\" ", x->out);
-  x->in_text = false;
+static regex_node *node_of(reader *x, regex_kind kind) {
+  regex_node *made = arena_take(x->a, sizeof *made);
+  made->kind = kind;
+  return made;
 }
 
 static bool repeats(const reader *x) { return peek(x) && strchr("*+?{", peek(x)); }
 
-/* Consecutive single characters become one text. */
-static void put_set(reader *x) {
-  const rules_range one = x->set.n ? x->set.range[0] : (rules_range){0, 0};
-  if (x->set.no_memory) x->status = dt_fail_memory(x->err, x->what, sizeof one);
-  if (x->status) return;
-  if (x->set.n > 1 || one.low < one.high || (x->in_json && characters_escaped(one.low))) {
-    close_text(x);
-    characters_put(&x->set, x->in_json, x->out);
-    return;
-  }
-  if (repeats(x)) close_text(x);
-  if (!x->in_text) fputs("\"", x->out);
-  x->in_text = true;
-  characters_put_one(one.low, x->out);
-  if (repeats(x)) close_text(x);
+static regex_node *node_of_set(reader *x) {
+  regex_node *made = node_of(x, REGEX_SET);
+  const size_t bytes = (size_t)x->set.n * sizeof *x->set.range;
+  made->range = arena_grow(x->a, x->set.range, bytes, bytes);
+  made->n = x->set.n;
+  return made;
 }
 
+/* Reads a number of repetitions; -1: there is none. */
 static int read_count(reader *x) {
   int n = -1;
-  for (; peek(x) >= '0' && peek(x) <= '9' && !x->status; x->at++) {
+  for (; peek(x) >= '0' && peek(x) <= '9' && !x->failed; x->at++) {
     n = (n < 0 ? 0 : n) * 10 + (*x->at - '0');
     if (n > RULES_NODES) fail_here(x, "more than %d repetitions", RULES_NODES);
   }
   return n;
 }
 
-static void put_repetition(reader *x) {
-  if (!repeats(x) || x->status) return;
-  const char *from = x->at;
-  if (take(x, "{")) {
-    int least = read_count(x), most = take(x, ",") ? read_count(x) : least;
-    bool open = x->at[-1] == ',';
-    if (!x->status && (least < 0 || !take(x, "}"))) {
-      x->at = from;
-      fail_here(x, "expected {2}, {2,} or {2,5}; write \\{ for the character {");
-    }
-    if (!x->status && !open && most < least) fail_here(x, "{%d,%d}: the maximum is less than the minimum", least, most);
-  } else
-    x->at++;
-  for (; from < x->at; from++) putc(*from, x->out);
-  putc(' ', x->out);
-  take(x, "?"); /* lazy matching: the texts are the same */
-  if (repeats(x)) fail_here(x, "this repeats a repetition: put parentheses around it");
+static void read_bounds(reader *x, const char *from, regex_node *into) {
+  into->least = read_count(x);
+  into->most = take(x, ",") ? read_count(x) : into->least;
+  const bool open = x->at[-1] == ',';
+  if (!x->failed && (into->least < 0 || !take(x, "}"))) {
+    x->at = from;
+    fail_here(x, "expected {2}, {2,} or {2,5}; write \\{ for the character {");
+  }
+  if (!x->failed && !open && into->most < into->least)
+    fail_here(x, "{%d,%d}: the maximum is less than the minimum", into->least, into->most);
 }
 
-static void put_choices(reader *x);
+static regex_node *read_repetition(reader *x, regex_node *item) {
+  if (!repeats(x) || x->failed) return item;
+  const char *from = x->at;
+  regex_node *made = node_of(x, REGEX_REPEAT);
+  made->child = item;
+  made->most = -1;
+  if (take(x, "{"))
+    read_bounds(x, from, made);
+  else if (take(x, "+"))
+    made->least = 1;
+  else if (take(x, "?"))
+    made->most = 1;
+  else
+    x->at++;
+  take(x, "?"); /* lazy matching: the texts are the same */
+  if (repeats(x)) fail_here(x, "this repeats a repetition: put parentheses around it");
+  return made;
+}
 
-static void put_group(reader *x) {
+static regex_node *read_choices(reader *x);
+
+static regex_node *read_group(reader *x) {
   const char *from = x->at - 1;
-  if (take(x, "?<") && peek(x) != '=' && peek(x) != '!') {
+  regex_node *look = take(x, "?=") ? node_of(x, REGEX_AHEAD) : take(x, "?!") ? node_of(x, REGEX_NOT) : NULL;
+  if (!look && take(x, "?<") && peek(x) != '=' && peek(x) != '!') {
     while (peek(x) && peek(x) != '>') x->at++;
     if (!take(x, ">")) fail_here(x, "the name of this group does not end");
-  } else if (x->at[-1] == '<' || (peek(x) == '?' && !take(x, "?:"))) {
+  } else if (!look && (x->at[-1] == '<' || (peek(x) == '?' && !take(x, "?:")))) {
     x->at = from;
-    fail_here(x, "only the groups (?: ) and (?<name> ) of those that begin with (? are supported");
+    fail_here(x, "only the groups (?: ), (?<name> ), (?= ) and (?! ) of those that begin with (? are supported");
   }
   if (++x->depth > REGEX_DEPTH) {
     x->at = from;
     fail_here(x, "more than %d nested parentheses", REGEX_DEPTH);
   }
-  if (x->status) return;
-  close_text(x);
-  fputs("(", x->out);
-  put_choices(x);
-  fputs(") ", x->out);
-  if (!x->status && !take(x, ")")) {
+  if (x->failed) return NULL;
+  regex_node *inside = read_choices(x);
+  if (!x->failed && !take(x, ")")) {
     x->at = from;
     fail_here(x, "this parenthesis is not closed");
   }
   x->depth--;
+  if (look) look->child = inside;
+  return look ? look : inside;
 }
 
-static void put_item(reader *x) {
+/* Reads a set of one or more characters. */
+static regex_node *read_set(reader *x) {
   x->set.n = 0;
-  if (take(x, "(")) {
-    put_group(x);
-  } else {
-    if (repeats(x)) fail_here(x, "there is nothing before this to repeat");
-    if (strchr("])}", peek(x))) fail_here(x, "this %c closes nothing; write \\%c for the character", peek(x), peek(x));
-    if (strchr("^$", peek(x)))
-      fail_here(x, "%c is supported only at the %s of the expression, or of an alternative outside of parentheses",
-                peek(x), peek(x) == '^' ? "beginning" : "end");
-    if (x->status) return;
-    if (take(x, "["))
-      read_class(x);
-    else if (take(x, "."))
-      add_known(x, line_ends, COUNT(line_ends), true);
-    else {
-      int32_t c = take(x, "\\") ? read_escape(x, false) : read_character(x);
-      if (c >= 0) characters_add(&x->set, c, c);
-    }
-    characters_tidy(&x->set);
-    put_set(x);
+  if (strchr("])}", peek(x))) fail_here(x, "this %c closes nothing; write \\%c for the character", peek(x), peek(x));
+  if (x->failed) return NULL;
+  if (take(x, "["))
+    read_class(x);
+  else if (take(x, "."))
+    add_known(x, line_ends, COUNT(line_ends), true);
+  else {
+    int32_t c = take(x, "\\") ? read_escape(x, false) : read_character(x);
+    if (c >= 0) characters_add(&x->set, c, c);
   }
-  put_repetition(x);
-  if (ftell(x->out) > GBNF_BYTES) fail_here(x, "its grammar has more than %d bytes", GBNF_BYTES);
+  characters_tidy(&x->set);
+  if (x->set.no_memory && !x->failed) {
+    x->failed = true;
+    dt_fail_memory(x->a->err, x->what, sizeof(rules_range));
+  }
+  return x->failed ? NULL : node_of_set(x);
 }
 
-/* Reads alternatives; the outermost ones may have ^ and $ at their ends. */
-static void put_choice(reader *x) {
-  bool outer = !x->depth, begins = outer && take(x, "^"), ends = false;
-  bool inside = outer && x->in_json; /* a longer text */
-  const char *from = x->at;
-  if (inside && !begins) fputs("plain* ", x->out);
-  while (!x->status && x->at < x->end && peek(x) != '|' && !(peek(x) == ')' && x->depth)) {
-    if (outer && peek(x) == '$' && (x->at + 1 == x->end || x->at[1] == '|'))
-      x->at++, ends = true;
-    else
-      put_item(x);
-  }
-  close_text(x);
-  if (inside && !ends) fputs("plain* ", x->out);
-  if (x->at == from) fputs("\"\" ", x->out);
+static regex_node *read_item(reader *x) {
+  if (take(x, "^")) return node_of(x, REGEX_BEGIN);
+  if (take(x, "$")) return node_of(x, REGEX_END);
+  if (repeats(x)) fail_here(x, "there is nothing before this to repeat");
+  regex_node *item = x->failed ? NULL : take(x, "(") ? read_group(x) : read_set(x);
+  return item && item->kind < REGEX_AHEAD ? read_repetition(x, item) : item;
 }
 
-static void put_choices(reader *x) {
-  put_choice(x);
-  while (!x->status && take(x, "|")) {
-    fputs("| ", x->out);
-    put_choice(x);
+static regex_node *read_choice(reader *x) {
+  regex_node *made = node_of(x, REGEX_JOIN), **last = &made->child;
+  while (!x->failed && x->at < x->end && peek(x) != '|' && !(peek(x) == ')' && x->depth)) {
+    *last = read_item(x);
+    if (*last) last = &(*last)->next;
   }
+  return made;
 }
 
-dt_status regex_put(const char *regex, bool in_json, const char *what, FILE *out, dt_error *err) {
+static regex_node *read_choices(reader *x) {
+  regex_node *first = read_choice(x), *last = first;
+  if (peek(x) != '|') return first;
+  regex_node *made = node_of(x, REGEX_EITHER);
+  made->child = first;
+  while (!x->failed && take(x, "|")) last = last->next = read_choice(x);
+  return made;
+}
+
+regex_node *regex_read(arena *a, const char *regex, const char *what) {
   size_t len = strlen(regex), good = utf8_valid_prefix(regex, len);
-  if (len > GBNF_BYTES) return dt_fail(err, DT_EINPUT, "%s: %zu bytes, the maximum is %d", what, len, GBNF_BYTES);
-  if (good < len) return dt_fail(err, DT_EINPUT, "%s: byte %zu is not UTF-8", what, good);
-  reader x = {
-      .what = what, .begin = regex, .at = regex, .end = regex + len, .in_json = in_json, .out = out, .err = err};
-  put_choices(&x);
-  characters_free(&x.set);
-  return x.status;
-}
-
-dt_status regex_to_gbnf(const char *regex, char **gbnf, dt_error *err) {
-  char *text = NULL;
-  size_t len;
-  FILE *out = open_memstream(&text, &len);
-  if (!out) return dt_fail_memory(err, "a regular expression", 4096);
-  fputs("root ::= ", out);
-  dt_status status = regex_put(regex, false, "regular expression", out, err);
-  putc('\n', out);
-  if (!is_written(out, &text) && !status) status = dt_fail_memory(err, "a regular expression", len);
-  if (status)
-    free(text);
-  else
-    *gbnf = text;
-  return status;
+  if (len > REGEX_BYTES)
+    arena_leave(a, dt_fail(a->err, DT_EINPUT, "%s: %zu bytes, the maximum is %d", what, len, REGEX_BYTES));
+  if (good < len) arena_leave(a, dt_fail(a->err, DT_EINPUT, "%s: byte %zu is not UTF-8", what, good));
+  reader *x = arena_take(a, sizeof *x);
+  *x = (reader){.what = what, .begin = regex, .at = regex, .end = regex + len, .a = a};
+  jmp_buf out;
+  memcpy(out, a->out, sizeof out);
+  regex_node *volatile tree = NULL;
+  if (!setjmp(a->out)) tree = read_choices(x); /* the set owns memory of its own */
+  memcpy(a->out, out, sizeof out);
+  characters_free(&x->set);
+  if (!tree || x->failed) arena_leave(a, a->status ? a->status : DT_EINPUT);
+  return tree;
 }

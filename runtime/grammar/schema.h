@@ -1,25 +1,35 @@
-/* Converts JSON schemas to grammars that match JSON which the schema accepts. Supported keywords:
+/* Converts JSON schemas to grammars that match JSON which the schema accepts: never more, and all of it but for the
+ * order of properties, some spellings of values, and what is refused by name. lua/cli/OPTIONS.md lists the keywords.
  *
- *   type (one or a list), enum, const, anyOf, $ref (# and #/$defs/NAME), $defs
- *   properties, required, additionalProperties (a schema or false; false without it), items, minItems, maxItems
- *   minLength, maxLength or pattern (regex.h)
- *   minimum, maximum, exclusiveMinimum, exclusiveMaximum of integers (integers.h)
- *
- * Properties must be in the schema's order, with additional ones after them. title, description, default, examples,
- * $schema, $id and $comment are ignored. */
+ * Properties must be in the order of their first appearance in the schema, with additional ones after them. */
 #ifndef DT_SCHEMA_H
 #define DT_SCHEMA_H
 
 #include "system/status.h"
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stdio.h>
 
-#define SCHEMA_DEPTH 100 /* maximum depth of nested schemas */
+#define SCHEMA_BYTES (4 << 20) /* maximum length of a schema */
+#define SCHEMA_DEPTH 400       /* maximum depth of nested schemas */
+#define SCHEMA_NOTE 256
 
-/* Converts a schema. *gbnf is malloc'd; the caller frees it. DT_EINPUT: the schema is not JSON, has an unsupported
- * keyword, or is too large. */
-dt_status schema_to_gbnf(const char *json, char **gbnf, dt_error *err);
+typedef struct {
+  /* Objects may have more properties than a schema lists, as the standard says. Otherwise, a schema with `properties`
+   * allows only those, the required ones and those of patternProperties, unless it has additionalProperties or
+   * unevaluatedProperties; and a schema without `type` has the types of its keywords. */
+  bool open;
+  bool strict; /* keywords without effect are refused: unknown ones, and those of other types */
+  char *note;  /* [SCHEMA_NOTE] NULL or gets a sentence about the first keyword without effect; unchanged: none */
+} schema_options;
+
+/* Converts a schema. options NULL: all zero. *gbnf is malloc'd; the caller frees it. DT_EINPUT: the schema is not JSON,
+ * has an unsupported keyword, or is too large. */
+dt_status schema_to_gbnf(const char *json, const schema_options *options, char **gbnf, dt_error *err);
+
+/* Whether the keyword can change what is valid. */
+bool schema_has_effect(const char *keyword);
 
 /* ---- several schemas in one grammar ------------------------------------------------------------------------------ */
 
@@ -40,7 +50,7 @@ void schema_put_common(const schema_notation *notation, FILE *out);
 /* Writes the rules of one schema, which was read with exact_json_read. Its own rule is rN, where N is *made before the
  * call; *made counts the rules of the grammar. DT_EINPUT as above; messages begin with `what`. If `out` runs out of
  * memory, the caller finds out when it closes it. */
-dt_status schema_put(const cJSON *schema, const char *what, const schema_notation *notation, int *made, FILE *out,
-                     dt_error *err);
+dt_status schema_put(const cJSON *schema, const char *what, const schema_notation *notation,
+                     const schema_options *options, int *made, FILE *out, dt_error *err);
 
 #endif

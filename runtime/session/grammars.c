@@ -7,10 +7,14 @@
 
 #include <string.h>
 
-dt_status dt_schema_grammar(const char *json, char **grammar, dt_error *err) {
+dt_status dt_schema_grammar(const char *json, const dt_schema_options *options, char **grammar, char *note,
+                            dt_error *err) {
   NEED(json, "json");
   NEED(grammar, "grammar");
-  return schema_to_gbnf(json, grammar, err);
+  schema_options how = {.note = note};
+  if (options) how.open = options->open, how.strict = options->strict;
+  if (note) *note = '\0';
+  return schema_to_gbnf(json, &how, grammar, err);
 }
 
 dt_status dt_regex_grammar(const char *regex, char **grammar, dt_error *err) {

@@ -102,7 +102,7 @@ static void measure(dt_pair *pair, const vocabulary *v, const char *name, const 
   char *gbnf;
   int32_t *ids;
   int n;
-  must(schema_to_gbnf(schema, &gbnf, &err), &err);
+  must(schema_to_gbnf(schema, NULL, &gbnf, &err), &err);
   must(dt_encode_whole(pair, text, strlen(text), &ids, &n, &err), &err);
   if (n > TOKENS - *n_all) abort();
   double *took = all + *n_all;

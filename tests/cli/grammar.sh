@@ -123,7 +123,10 @@ END
     same_text plain stdout
   done
   tr -d ' \n' <plain | grep -qE '^\{"name":"[^"]*",("tags":\[[^]]*\],)?"next":(null|\{.*\})\}$' || fail "$(cat plain)"
-  refuses 2 'the keyword multipleOf is not supported' ar -p hello -j '{"multipleOf": 3}'
+  refuses 2 'the keyword unevaluatedItems is not supported' ar -p hello -j '{"unevaluatedItems": false}'
+  refuses 2 'the keyword frob is not supported' ar -p hello -j '{"frob": 3}' --strict-schema
+  succeeds ar -p hello -j '{"frob": 3, "const": 1}'
+  grep -q 'JSON schema: frob has no effect' stderr || fail "$(cat stderr)"
   refuses 2 'give only one of them' ar -p hello -j '{}' --grammar 'root ::= "a"'
 }
 it_holds_the_text_to_an_expression() {

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!text) return 0;
   memcpy(text, data, size);
   text[size] = '\0';
-  if (!schema_to_gbnf(text, &gbnf, NULL)) {
+  if (!schema_to_gbnf(text, NULL, &gbnf, NULL)) {
     if (gbnf_read(gbnf, strlen(gbnf), &r, &err) && !strstr(err.message, "more than") && !strstr(err.message, "at most"))
       abort();
     rules_free(&r);

@@ -30,7 +30,7 @@ static dt_status compile(char kind, const char *text, const vocabulary *v, masks
   char *gbnf = NULL;
   masks_release(*m);
   *m = NULL;
-  dt_status status = kind == 'S'   ? schema_to_gbnf(text, &gbnf, err)
+  dt_status status = kind == 'S'   ? schema_to_gbnf(text, &(schema_options){.open = true}, &gbnf, err)
                      : kind == 'X' ? regex_to_gbnf(text, &gbnf, err)
                                    : DT_OK;
   if (!status) status = masks_open(v, gbnf ? gbnf : text, m, err);

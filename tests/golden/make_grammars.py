@@ -6,6 +6,7 @@ integers. Run it from anywhere, with xgrammar, quickjs and jsonschema installed:
     grammars    GBNF, written by hand and at random, as xgrammar parses it
     regexes     ECMA-262 with the flag u, as QuickJS matches it: "takes" as a whole, "finds" anywhere in the text
     integers    schemas with bounds, as jsonschema validates them
+    schemas     random schemas, as jsonschema validates them
 
 Each has texts, and a string with a 1 (accepted) or 0 for each of them.
 """
@@ -163,8 +164,74 @@ def integers():
         yield {"schema": json.dumps(schema), "texts": [str(v) for v in values], "takes": "".join("01"[check.is_valid(v)] for v in values)}
 
 
+NAMES = ["a", "b", "c", "ab", "x1", ""]
+NAME_PATTERNS = ["^a", "b$", "^[ab]{1,3}$", "a|b", "^(?!a)", "^x[0-9]+$", "^(a|bc)*$", "(^a$)|c"]
+
+
+def random_leaf(rng):
+    number = lambda: rng.choice([0, 1, 2, 5, 10, -1, -3, 0.5, 1.5, 2.25, -0.75, 100, 99.5])
+    return rng.choice([
+        lambda: {"type": rng.choice(["string", "integer", "number", "boolean", "null", "array", "object"])},
+        lambda: {"enum": rng.sample(["a", "b", "ab", 1, 2, 1.5, None, True, False, [], [1], {"a": 1}, ""], rng.randint(1, 4))},
+        lambda: {"const": rng.choice(["a", 1, None, True, "ab", 2])},
+        lambda: {"type": "integer", "exclusiveMinimum": number()},
+        lambda: {"type": "number", "maximum": number(), "minimum": -3},
+        lambda: {"type": "string", "pattern": rng.choice(NAME_PATTERNS)},
+        lambda: {"minLength": rng.randint(0, 2), "maxLength": rng.randint(0, 4), "pattern": rng.choice(NAME_PATTERNS)},
+        lambda: {"multipleOf": rng.choice([1, 2, 0.5, 0.25, 5])},
+        lambda: {"format": rng.choice(["date", "ipv4", "uuid", "unknown"])},
+        lambda: rng.choice([True, False, {}])])()
+
+
+def random_schema(rng, depth):
+    if depth == 0 or rng.random() < 0.15:
+        return random_leaf(rng)
+    below = lambda: random_schema(rng, depth - 1)
+    some = lambda most: [below() for _ in range(rng.randint(1, most))]
+    kinds = [lambda: {"allOf": some(2)}, lambda: {"anyOf": some(3)}, lambda: {"oneOf": some(3)}, lambda: {"not": below()},
+             lambda: {"if": below(), "then": below(), "else": below()},
+             lambda: {"type": "object", "properties": {n: below() for n in sorted(rng.sample(NAMES, rng.randint(0, 3)))}},
+             lambda: {"properties": {n: below() for n in sorted(rng.sample(NAMES, rng.randint(0, 3)))}},
+             lambda: {"required": sorted(rng.sample(NAMES, rng.randint(0, 2)))}, lambda: {"additionalProperties": rng.choice([False, below()])},
+             lambda: {"patternProperties": {p: below() for p in rng.sample(NAME_PATTERNS, rng.randint(1, 2))}},
+             lambda: {"items": below()}, lambda: {"prefixItems": some(2)}, lambda: {"minItems": rng.randint(0, 2), "maxItems": rng.randint(1, 3)},
+             lambda: {rng.choice(["minProperties", "maxProperties"]): rng.randint(0, 3)},
+             lambda: {"propertyNames": rng.choice([{"maxLength": 1}, {"pattern": rng.choice(NAME_PATTERNS)}, {"enum": ["a", "b"]}])},
+             lambda: {"dependentRequired": {rng.choice(NAMES): rng.sample(NAMES, 1)}}, lambda: {"contains": below()},
+             lambda: {"$ref": rng.choice(["#/$defs/p", "#/$defs/q"])}, lambda: {"unevaluatedProperties": rng.choice([False, random_leaf(rng)])},
+             lambda: {"dependentSchemas": {rng.choice(NAMES): below()}}]
+    made = {}
+    for _ in range(rng.choice([1, 1, 2, 3])):
+        made.update(rng.choice(kinds)())
+    return made
+
+
+def random_value(rng, depth):
+    kind = rng.randrange(9 if depth else 6)
+    if kind < 6:
+        return rng.choice([["", "a", "b", "ab", "abc", "bc", "x1", "2020-02-29", "2021-02-29", "1.2.3.4"], [0, 1, 2, 3, 5, 10, -1, -3, -4, 100, 101],
+                           [0.5, 1.5, 2.25, -0.75, 99.5, 0.125], [None], [True, False], ["a", "b", 1]][kind])
+    if kind == 6:
+        return [random_value(rng, depth - 1) for _ in range(rng.randint(0, 3))]
+    return {n: random_value(rng, depth - 1) for n in sorted(rng.sample(NAMES + ["zz"], rng.randint(0, 3)))}
+
+
+def schemas():
+    """A grammar may refuse what is valid, because of the order of properties, but takes nothing that is not."""
+    formats = jsonschema.FormatChecker(["date", "ipv4", "uuid"])
+    for k in range(400):
+        rng = random.Random(k)
+        schema = random_schema(rng, rng.randint(1, 3))
+        if isinstance(schema, dict):
+            schema["$defs"] = {"p": random_leaf(rng), "q": random_leaf(rng)}
+        check = jsonschema.Draft202012Validator(schema, format_checker=formats)
+        values = [random_value(rng, 2) for _ in range(40)]
+        yield {"schema": json.dumps(schema), "texts": [json.dumps(v, separators=(",", ":")) for v in values],
+               "takes": "".join("01"[check.is_valid(v)] for v in values)}
+
+
 def main():
-    made = {"grammars": list(grammars()), "regexes": list(regexes()), "integers": list(integers())}
+    made = {"grammars": list(grammars()), "regexes": list(regexes()), "integers": list(integers()), "schemas": list(schemas())}
     for name, cases in made.items():
         verdicts = "".join(c["takes"] for c in cases)
         print(f"{name}: {len(cases)}, {len(verdicts)} texts, {verdicts.count('1')} taken")

@@ -485,11 +485,10 @@ static void errors_name_the_tool(void **state) {
       {"[" TOOL("a b", "{}") "]", "tools[0]: the name a b must have"},
       {"[" TOOL("f", "3") "]", "tools[0] f: parameters: expected a JSON schema"},
       {"[" TOOL("f", "{\"type\":\"string\"}") "]", "tools[0] f: parameters: expected a schema of type object"},
-      {"[" TOOL("f", "{\"type\":\"object\",\"properties\":{\"a\":{\"oneOf\":[]}}}") "]",
-       "tools[0] f, #/properties/a: the keyword oneOf is not supported"},
+      {"[" TOOL("f", "{\"type\":\"object\",\"properties\":{\"a\":{\"$dynamicRef\":\"#\"}}}") "]",
+       "tools[0] f, #/properties/a: the keyword $dynamicRef is not supported"},
       {"[" TOOL("f", "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"pattern\":\"(\"}}}") "]",
        "tools[0] f, #/properties/a: pattern, column"},
-      {"[" TOOL("f", "{\"properties\":{},\"required\":[\"x\"]}") "]", "tools[0] f: required: there is no property x"},
   };
   static const char *const of[] = {"hermes", "tags"};
   char *gbnf;
@@ -501,7 +500,21 @@ static void errors_name_the_tool(void **state) {
     fails(dt_calls_open(f, "{}", &calls, &err), DT_EINPUT, "tools: expected a JSON list of functions");
     dt_call_format_close(f);
   }
+  static const char *const bare[][2] = {
+      {"{\"properties\":{},\"required\":[\"x\"]}", "tools[0] f: required: there is no property x"},
+      {"{\"properties\":{\"x\":{}},\"minProperties\":1}",
+       "the keyword minProperties is not supported for arguments in"},
+      {"{\"properties\":{\"x\":{\"type\":\"string\",\"format\":\"date\"}}}",
+       "#/properties/x: the keyword format is not"},
+      {"{\"properties\":{\"x\":{\"type\":\"string\",\"pattern\":\"a\",\"maxLength\":3}}}",
+       "pattern with minLength or maxLength is not supported for arguments in tags"},
+  };
   dt_call_format *f = open_format("tags");
+  for (size_t i = 0; i < sizeof bare / sizeof *bare; i++) {
+    char list[300];
+    snprintf(list, sizeof list, "[" TOOL("f", "%s") "]", bare[i][0]);
+    fails(dt_call_grammar(f, list, &(dt_call_options){.required = true}, &gbnf, &err), DT_EINPUT, bare[i][1]);
+  }
   fails(dt_call_grammar(f, "[" TOOL("f", "{\"type\":\"object\",\"additionalProperties\":true}") "]",
                         &(dt_call_options){.required = true}, &gbnf, &err),
         DT_EINPUT, "tools[0] f: additionalProperties is supported only in formats whose arguments are JSON");

@@ -275,8 +275,8 @@ static void the_rest(void **unused) {
   (void)unused;
   int rank, ranks, n;
   char *path, **homes, *grammar;
-  NULL_REFUSED(dt_schema_grammar(NULL, &grammar, &err));
-  NULL_REFUSED(dt_schema_grammar("{}", NULL, &err));
+  NULL_REFUSED(dt_schema_grammar(NULL, NULL, &grammar, NULL, &err));
+  NULL_REFUSED(dt_schema_grammar("{}", NULL, NULL, NULL, &err));
   NULL_REFUSED(dt_regex_grammar(NULL, &grammar, &err));
   NULL_REFUSED(dt_regex_grammar("a", NULL, &err));
   NULL_REFUSED(dt_check_grammar(NULL, &err));
