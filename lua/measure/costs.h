@@ -31,7 +31,7 @@ double costs_target(const dtl_costs *costs, double rows, int context, double exp
 double costs_first(const dtl_costs *costs, int draft, int sequences, int context);
 
 /* The cost in ms of processing n tokens of a text of one sequence, without guessing after them: when a draft reads the
- * prompt. If it was not measured, it is that of a draft pass over so many rows, which takes longer. */
+ * prompt. If it was not measured, it is that of a draft pass over n rows, which takes longer. */
 double costs_read_text(const dtl_costs *costs, int draft, int n);
 
 /* Default of cache_miss, for a table without it and for learned costs before the first measurement: measured on a

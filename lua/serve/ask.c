@@ -1,6 +1,7 @@
 /* Reads requests: see ask.h. The fields are in one table. */
 #include "serve/ask.h"
 #include "serve/api.h"
+#include "serve/ask_reading.h"
 #include "serve/body.h"
 #include "serve/conversation.h"
 #include "serve/infill_prompt.h"
@@ -18,38 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the reader of a field needs. */
-typedef struct {
-  const ask_server *server;
-  ask *a;
-  refusal *why;
-  const char *name; /* the field's name, or */
-  char place[64];   /* that of a part of it, such as prompt[1] */
-  raw_json body;
-  const request_field *field; /* NULL: the member is not in that table */
-  bool formatted;             /* the grammar is response_format's */
-  bool greedy;                /* top_p is 0, which leaves only the likeliest token */
-  const cJSON *logprobs;      /* a chat's member logprobs, true or false; NULL: not given */
-} reading;
-
-static bool wrong(reading *r, const char *expected) {
-  *r->why = refusal_say(400, INVALID, "%s: expected %s", r->name, expected);
-  return false;
-}
-
-static bool failed(reading *r, const dt_error *err) {
-  *r->why = refusal_of(err);
-  return false;
-}
-
-/* Returns whether a step succeeded. */
-static bool done(reading *r, dt_status status, const dt_error *err) { return !status || failed(r, err); }
-
-static bool starved(reading *r) {
-  *r->why = refusal_say(500, "server_error", "out of memory: the request");
-  return false;
-}
-
 /* Reads a whole number from low to high. */
 static bool whole(reading *r, const cJSON *v, double low, double high, int *out) {
   char expected[80];
@@ -57,7 +26,7 @@ static bool whole(reading *r, const cJSON *v, double low, double high, int *out)
       cJSON_IsNumber(v) && v->valuedouble == floor(v->valuedouble) && v->valuedouble >= low && v->valuedouble <= high;
   if (fits) *out = (int)v->valuedouble;
   snprintf(expected, sizeof expected, "a whole number from %.0f to %.0f", low, high);
-  return fits || wrong(r, expected);
+  return fits || ask_wrong(r, expected);
 }
 
 /* Names an element of the field in messages. */
@@ -75,9 +44,9 @@ static bool add_prompt(reading *r, int32_t *ids, int n) {
   const int context = r->server->context;
   struct ask_prompt *grown = realloc(a->prompts, sizeof *grown * (size_t)(a->n_prompts + 1));
   if (!grown || n == 0 || n >= context) free(ids);
-  if (!grown) return starved(r);
+  if (!grown) return ask_starved(r);
   a->prompts = grown;
-  if (n == 0) return wrong(r, "at least one token");
+  if (n == 0) return ask_wrong(r, "at least one token");
   if (n >= context) {
     *r->why = refusal_say(400, "exceed_context_size_error",
                           "%s: it has %d tokens and the context %d: at most %d leave room for a new token", r->name, n,
@@ -101,7 +70,7 @@ static bool add_text(reading *r, const char *text) {
   int n;
   dt_error err;
   if (gap.suffix) return infill_encode(r->server, &gap, "suffix", &ids, &n, r->why) && add_prompt(r, ids, n);
-  if (dt_encode(r->server->pair, text, strlen(text), &ids, &n, &err)) return failed(r, &err);
+  if (dt_encode(r->server->pair, text, strlen(text), &ids, &n, &err)) return ask_failed(r, &err);
   return add_prompt(r, ids, n);
 }
 
@@ -109,7 +78,7 @@ static bool add_ids(reading *r, const char *name, const cJSON *list) {
   int n = 0;
   const cJSON *v;
   int32_t *ids = malloc(sizeof *ids * ((size_t)cJSON_GetArraySize(list) + 1));
-  if (!ids) return starved(r);
+  if (!ids) return ask_starved(r);
   cJSON_ArrayForEach(v, list) {
     at_element(r, name, n);
     if (!whole(r, v, 0, r->server->vocab - 1, &ids[n++])) {
@@ -127,15 +96,15 @@ static bool read_prompt(reading *r, const cJSON *v) {
   char place[32];
   int i = 0;
   if (cJSON_IsString(v)) return add_text(r, v->valuestring);
-  if (!cJSON_IsArray(v) || !first) return wrong(r, "a text, a list of ids, or a list of either that is not empty");
+  if (!cJSON_IsArray(v) || !first) return ask_wrong(r, "a text, a list of ids, or a list of either that is not empty");
   if (cJSON_IsNumber(first)) return add_ids(r, name, v);
-  if (cJSON_GetArraySize(v) > ASK_TEXTS) return wrong(r, "at most 128 prompts");
+  if (cJSON_GetArraySize(v) > ASK_TEXTS) return ask_wrong(r, "at most 128 prompts");
   cJSON_ArrayForEach(one, v) {
     snprintf(place, sizeof place, "%s[%d]", name, i++);
     r->name = place;
     if (cJSON_IsString(one)  ? !add_text(r, one->valuestring)
         : cJSON_IsArray(one) ? !add_ids(r, place, one)
-                             : !wrong(r, "a text, or a list of ids"))
+                             : !ask_wrong(r, "a text, or a list of ids"))
       return false;
   }
   r->name = name;
@@ -145,11 +114,11 @@ static bool read_prompt(reading *r, const cJSON *v) {
 /* read_prompt uses it. */
 static bool read_suffix(reading *r, const cJSON *v) {
   const cJSON *prompt = cJSON_GetObjectItemCaseSensitive(r->a->body, "prompt"), *one;
-  if (!cJSON_IsString(v)) return wrong(r, "a text");
+  if (!cJSON_IsString(v)) return ask_wrong(r, "a text");
   if (!suffix_of(r)) return true;
-  cJSON_ArrayForEach(one, prompt) if (!cJSON_IsString(one)) return wrong(r,
-                                                                         "a prompt that is a text, not a list of ids");
-  return !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(r->a->body, "echo")) || wrong(r, "echo to be false");
+  cJSON_ArrayForEach(one, prompt) if (!cJSON_IsString(one)) return ask_wrong(
+      r, "a prompt that is a text, not a list of ids");
+  return !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(r->a->body, "echo")) || ask_wrong(r, "echo to be false");
 }
 
 /* Reads all members that describe the conversation, of which one is `messages`. */
@@ -161,7 +130,7 @@ static bool read_messages(reading *r, const cJSON *v) {
   (void)v;
   if (!tools_read(r->a->body, r->body, &r->a->tools, r->why)) return false;
   if (!conversation_write(r->server, r->a->body, r->body, &r->a->tools, &prompt, r->why)) return false;
-  bool fine = done(r, dt_encode_chat(r->server->pair, &prompt, &ids, &n, &err), &err) && add_prompt(r, ids, n);
+  bool fine = ask_done(r, dt_encode_chat(r->server->pair, &prompt, &ids, &n, &err), &err) && add_prompt(r, ids, n);
   r->a->reasoning = prompt.reasoning;
   dt_chat_prompt_free(&prompt);
   return fine;
@@ -170,7 +139,7 @@ static bool read_messages(reading *r, const cJSON *v) {
 /* What tools were called before. */
 static bool read_functions(reading *r, const cJSON *v) {
   return (cJSON_IsArray(v) && !cJSON_GetArraySize(v)) ||
-         wrong(r, "the newer field tools: [{type: function, function: {name, parameters}}]");
+         ask_wrong(r, "the newer field tools: [{type: function, function: {name, parameters}}]");
 }
 
 /* tools_read and conversation_write read it. */
@@ -185,26 +154,26 @@ static dt_seq_options *seq_of(reading *r) { return &r->a->in.request.seq; }
 
 static bool add_text_of(reading *r, const char *text) {
   dt_error err;
-  return done(r, request_text(&r->a->in, r->field, r->name, text, &err), &err);
+  return ask_done(r, request_text(&r->a->in, r->field, r->name, text, &err), &err);
 }
 
 static bool read_stop(reading *r, const cJSON *v) {
   const cJSON *one;
   int i = 0;
   if (cJSON_IsString(v)) return add_text_of(r, v->valuestring);
-  if (!cJSON_IsArray(v) || cJSON_GetArraySize(v) > 64) return wrong(r, "a text, or a list of at most 64");
+  if (!cJSON_IsArray(v) || cJSON_GetArraySize(v) > 64) return ask_wrong(r, "a text, or a list of at most 64");
   cJSON_ArrayForEach(one, v) {
     at_element(r, "stop", i++);
-    if (!cJSON_IsString(one) ? !wrong(r, "a text") : !add_text_of(r, one->valuestring)) return false;
+    if (!cJSON_IsString(one) ? !ask_wrong(r, "a text") : !add_text_of(r, one->valuestring)) return false;
   }
   return true;
 }
 
 static bool read_number(reading *r, const cJSON *v) {
   dt_error err;
-  if (!cJSON_IsNumber(v)) return wrong(r, r->field->kind == FIELD_REAL ? "a number" : "a whole number");
+  if (!cJSON_IsNumber(v)) return ask_wrong(r, r->field->kind == FIELD_REAL ? "a number" : "a whole number");
   const double x = v->valuedouble, value = x > 0 && x < FLT_MIN ? 0 : x; /* it would become 0 as a float */
-  return done(r, request_number(&r->a->in, r->field, r->name, value, &err), &err);
+  return ask_done(r, request_number(&r->a->in, r->field, r->name, value, &err), &err);
 }
 
 /* 0 means that the likeliest token is taken, as in the servers of llama.cpp and vLLM. */
@@ -220,13 +189,13 @@ static bool read_seed(reading *r, const cJSON *v) {
   const bool negative = raw.len && *raw.at == '-';
   size_t n = strspn(raw.at + negative, "0123456789") + negative;
   errno = 0;
-  if (!cJSON_IsNumber(v) || n != raw.len || n >= sizeof digits) return wrong(r, "a whole number of 64 bits");
+  if (!cJSON_IsNumber(v) || n != raw.len || n >= sizeof digits) return ask_wrong(r, "a whole number of 64 bits");
   memcpy(digits, raw.at, n);
   digits[n] = 0;
   request_seed(&r->a->in, r->field, r->name,
                negative ? (uint64_t)strtoll(digits, NULL, 10) : strtoull(digits, NULL, 10));
   r->a->seeded = strcmp(digits, "-1") != 0;
-  return errno == 0 || wrong(r, "a whole number of 64 bits");
+  return errno == 0 || ask_wrong(r, "a whole number of 64 bits");
 }
 
 /* 0 with echo means that no text is generated. */
@@ -252,7 +221,7 @@ static bool read_logprobs(reading *r, const cJSON *v) {
     r->logprobs = v;
     return true;
   }
-  if (r->a->is_chat) return wrong(r, "true or false");
+  if (r->a->is_chat) return ask_wrong(r, "true or false");
   return read_number(r, v);
 }
 
@@ -260,11 +229,11 @@ static bool read_logprobs(reading *r, const cJSON *v) {
 static bool add_bias(reading *r, const cJSON *id, const char *token, const cJSON *bias) {
   dt_error err;
   int32_t number = 0;
-  if (!cJSON_IsFalse(bias) && !cJSON_IsNumber(bias)) return wrong(r, "a number, or false, which bans the token");
+  if (!cJSON_IsFalse(bias) && !cJSON_IsNumber(bias)) return ask_wrong(r, "a number, or false, which bans the token");
   float b = cJSON_IsFalse(bias) ? -INFINITY : (float)bias->valuedouble;
   if (id && !whole(r, id, 0, r->server->vocab - 1, &number)) return false;
-  if (!id && dtl_token(r->server->pair, token, strlen(token), &number, &err)) return failed(r, &err);
-  return done(r, request_add_bias(&r->a->in, (dt_bias){.id = number, .bias = b}, &err), &err);
+  if (!id && dtl_token(r->server->pair, token, strlen(token), &number, &err)) return ask_failed(r, &err);
+  return ask_done(r, request_add_bias(&r->a->in, (dt_bias){.id = number, .bias = b}, &err), &err);
 }
 
 /* Reads {id: bias}, where a name that is not a number is a token's text. */
@@ -283,120 +252,16 @@ static bool read_bias(reading *r, const cJSON *v) {
   const cJSON *one;
   int i = 0;
   if (cJSON_IsObject(v)) return read_bias_object(r, v);
-  if (!cJSON_IsArray(v)) return wrong(r, "an object {id: bias} or a list of [id or text, bias]");
+  if (!cJSON_IsArray(v)) return ask_wrong(r, "an object {id: bias} or a list of [id or text, bias]");
   cJSON_ArrayForEach(one, v) {
     const cJSON *token = cJSON_GetArrayItem(one, 0);
     const char *text = cJSON_GetStringValue(token);
     at_element(r, "logit_bias", i++);
     if (!cJSON_IsArray(one) || cJSON_GetArraySize(one) != 2 || !(text || cJSON_IsNumber(token)))
-      return wrong(r, "[id or text, bias]");
+      return ask_wrong(r, "[id or text, bias]");
     if (!add_bias(r, text ? NULL : token, text, token->next)) return false;
   }
   return true;
-}
-
-/* Reads a grammar in a form of request_grammar; there can be only one. */
-static bool take_grammar(reading *r, const char *form, const char *text) {
-  dt_error err;
-  if (r->a->in.grammar) {
-    *r->why = refusal_say(
-        400, INVALID,
-        "grammar, json_schema, response_format, structured_outputs, guided_* and regex: give only one of them");
-    return false;
-  }
-  return done(r, request_grammar(&r->a->in, form, text, &err), &err);
-}
-
-static bool read_grammar(reading *r, const cJSON *v) {
-  return cJSON_IsString(v) ? take_grammar(r, "grammar", v->valuestring) : wrong(r, "a text in GBNF");
-}
-
-/* The schema as it was written, with all digits of its numbers. */
-static bool take_schema(reading *r, raw_json schema) {
-  char *json = strndup(schema.at ? schema.at : "", schema.len);
-  if (!json) return starved(r);
-  bool fine = take_grammar(r, "json_schema", json);
-  free(json);
-  return fine;
-}
-
-static bool read_schema(reading *r, const cJSON *v) {
-  (void)v;
-  return take_schema(r, raw_member(r->body, r->name));
-}
-
-static const char any_object[] = "{\"type\":\"object\"}";
-
-static bool read_format(reading *r, const cJSON *v) {
-  const cJSON *type = cJSON_GetObjectItemCaseSensitive(v, "type");
-  const char *name = cJSON_IsString(type) ? type->valuestring : "";
-  bool is_schema = strcmp(name, "json_schema") == 0, is_object = strcmp(name, "json_object") == 0;
-  raw_json format = raw_member(r->body, r->name), named = {NULL, 0}, schema = {NULL, 0};
-  if (is_schema || is_object) named = raw_member(format, "json_schema");
-  if (is_schema || is_object) schema = raw_member(named.at ? named : format, "schema");
-  if (strcmp(name, "text") == 0) return true;
-  r->formatted = true;
-  const cJSON *inside = cJSON_GetObjectItemCaseSensitive(v, "json_schema"),
-              *strict = cJSON_GetObjectItemCaseSensitive(inside ? inside : v, "strict");
-  if (strict && !cJSON_IsBool(strict) && !cJSON_IsNull(strict)) return wrong(r, "json_schema.strict true or false");
-  if (cJSON_IsTrue(strict)) r->a->in.how.strict = true;
-  if (schema.at) return take_schema(r, schema);
-  if (is_object) return take_schema(r, (raw_json){any_object, sizeof any_object - 1});
-  return wrong(r, "type text, json_object, or json_schema with json_schema.schema");
-}
-
-/* ---- the fields of vLLM ------------------------------------------------------------------------------------------ */
-
-static bool take_regex(reading *r, const cJSON *v) {
-  return cJSON_IsString(v) ? take_grammar(r, "regex", v->valuestring) : wrong(r, "a regular expression");
-}
-
-/* A schema, or a text that holds one. */
-static bool take_json(reading *r, const cJSON *v, raw_json raw) {
-  return cJSON_IsString(v) ? take_grammar(r, "json_schema", v->valuestring) : take_schema(r, raw);
-}
-
-static bool take_choice(reading *r, const cJSON *v) {
-  const cJSON *one;
-  char *text = NULL;
-  size_t len;
-  bool fine = cJSON_IsArray(v) && v->child;
-  cJSON_ArrayForEach(one, v) fine &= cJSON_IsString(one);
-  if (!fine) return wrong(r, "a list of texts");
-  FILE *out = open_memstream(&text, &len);
-  if (!out) return starved(r);
-  fputs("root ::= ", out);
-  cJSON_ArrayForEach(one, v) {
-    fputs(one == v->child ? "\"" : "| \"", out);
-    for (const char *at = one->valuestring; *at; at++)
-      fprintf(out, (unsigned char)*at < ' ' ? "\\x%02X" : strchr("\"\\", *at) ? "\\%c" : "%c", (unsigned char)*at);
-    fputs("\" ", out);
-  }
-  putc('\n', out);
-  fine = fclose(out) == 0 && text;
-  fine = fine ? take_grammar(r, "grammar", text) : starved(r);
-  free(text);
-  return fine;
-}
-
-static bool read_guided_json(reading *r, const cJSON *v) { return take_json(r, v, raw_member(r->body, r->name)); }
-
-static bool read_structured(reading *r, const cJSON *v) {
-  static const char expected[] = "an object with one of json, regex, choice, grammar and json_object";
-  const cJSON *k, *chosen = NULL;
-  cJSON_ArrayForEach(k, v) {
-    if (cJSON_IsNull(k)) continue;
-    if (chosen) return wrong(r, expected);
-    chosen = k;
-  }
-  const char *name = cJSON_IsObject(v) && chosen ? chosen->string : "";
-  if (!strcmp(name, "json")) return take_json(r, chosen, raw_member(raw_member(r->body, r->name), name));
-  if (!strcmp(name, "regex")) return take_regex(r, chosen);
-  if (!strcmp(name, "choice")) return take_choice(r, chosen);
-  if (!strcmp(name, "grammar")) return read_grammar(r, chosen);
-  if (!strcmp(name, "json_object") && cJSON_IsTrue(chosen))
-    return take_schema(r, (raw_json){any_object, sizeof any_object - 1});
-  return wrong(r, expected);
 }
 
 /* The values are llama.cpp's. */
@@ -404,14 +269,14 @@ static bool read_reasoning(reading *r, const cJSON *v) {
   const char *form = cJSON_IsString(v) ? v->valuestring : "";
   r->a->whole = strcmp(form, "none") == 0;
   return r->a->whole || strcmp(form, "auto") == 0 || strcmp(form, "deepseek") == 0 ||
-         wrong(r, "auto, deepseek or none");
+         ask_wrong(r, "auto, deepseek or none");
 }
 
 static bool read_stream_options(reading *r, const cJSON *v) {
-  if (!cJSON_IsObject(v)) return wrong(r, "an object");
+  if (!cJSON_IsObject(v)) return ask_wrong(r, "an object");
   static const char *const taken[] = {"include_usage", NULL};
   const cJSON *usage = cJSON_GetObjectItemCaseSensitive(v, "include_usage");
-  if (usage && !cJSON_IsNull(usage) && !cJSON_IsBool(usage)) return wrong(r, "include_usage to be true or false");
+  if (usage && !cJSON_IsNull(usage) && !cJSON_IsBool(usage)) return ask_wrong(r, "include_usage to be true or false");
   r->a->usage = cJSON_IsTrue(usage);
   return others_pass_all(v, taken, "stream_options.", IN_STREAM, r->why);
 }
@@ -430,7 +295,7 @@ const char *ask_model(const ask_server *server, const char *name) {
 
 /* Any name is accepted. */
 static bool read_model(reading *r, const cJSON *v) {
-  if (!cJSON_IsString(v)) return wrong(r, "a text");
+  if (!cJSON_IsString(v)) return ask_wrong(r, "a text");
   r->a->model = ask_model(r->server, v->valuestring);
   return true;
 }
@@ -459,7 +324,7 @@ static bool read_dtrun(reading *r, const cJSON *v) {
   dtl_policy_options how = {.settings = settings, .quiet = true};
   const cJSON *one, *param;
   dt_error err;
-  if (!cJSON_IsObject(v)) return wrong(r, "an object");
+  if (!cJSON_IsObject(v)) return ask_wrong(r, "an object");
   r->a->tells = true;
   cJSON_ArrayForEach(one, v) {
     if (cJSON_IsNull(one)) continue;
@@ -474,7 +339,7 @@ static bool read_dtrun(reading *r, const cJSON *v) {
     } else if (strcmp(one->string, "params") == 0 && cJSON_IsObject(one) && cJSON_GetArraySize(one) <= MOST_PARAMS) {
       cJSON_ArrayForEach(param, one) {
         const char *text = param_text(param, numbers[how.n_settings], sizeof *numbers);
-        if (!text) return wrong(r, "params to be numbers, texts, true or false");
+        if (!text) return ask_wrong(r, "params to be numbers, texts, true or false");
         settings[how.n_settings++] = (dtl_setting){param->string, text};
       }
     } else {
@@ -487,16 +352,16 @@ static bool read_dtrun(reading *r, const cJSON *v) {
     }
   }
   if (!name && !source) {
-    if (how.preset || how.n_settings) return wrong(r, "a policy together with preset and params");
+    if (how.preset || how.n_settings) return ask_wrong(r, "a policy together with preset and params");
     return true;
   }
-  if (name && !is_name(name) && !source) return wrong(r, "the name of an installed policy");
+  if (name && !is_name(name) && !source) return ask_wrong(r, "the name of an installed policy");
   how.policy = source ? SOURCE_NAME : name;
   how.source = source, how.source_len = source ? strlen(source) : 0;
   how.call_seconds =
       source ? SOURCE_SECONDS : 0; /* an installed policy has its usual time limit, since the machine may be busy */
   r->a->has_source = source != NULL;
-  return !dtl_policy_open(&how, &r->a->own, &err) || failed(r, &err);
+  return !dtl_policy_open(&how, &r->a->own, &err) || ask_failed(r, &err);
 }
 
 static bool read_lines(reading *r, const cJSON *v) { return lines_read(&r->a->lines, v, r->why); }
@@ -530,15 +395,15 @@ static const struct {
     {"logit_bias", IN_BODY, 0, read_bias},
     {"n_indent", IN_TEXT, 0, read_lines},
     {"t_max_predict_ms", IN_TEXT, 0, read_lines},
-    {"grammar", IN_BODY, 0, read_grammar},
-    {"json_schema", IN_BODY, 0, read_schema},
-    {"response_format", IN_BODY, 0, read_format},
-    {"structured_outputs", IN_BODY, 0, read_structured},
-    {"guided_json", IN_BODY, 0, read_guided_json},
-    {"guided_regex", IN_BODY, 0, take_regex},
-    {"guided_choice", IN_BODY, 0, take_choice},
-    {"guided_grammar", IN_BODY, 0, read_grammar},
-    {"regex", IN_BODY, 0, take_regex},
+    {"grammar", IN_BODY, 0, ask_read_grammar},
+    {"json_schema", IN_BODY, 0, ask_read_schema},
+    {"response_format", IN_BODY, 0, ask_read_format},
+    {"structured_outputs", IN_BODY, 0, ask_read_structured},
+    {"guided_json", IN_BODY, 0, ask_read_json},
+    {"guided_regex", IN_BODY, 0, ask_read_regex},
+    {"guided_choice", IN_BODY, 0, ask_read_choice},
+    {"guided_grammar", IN_BODY, 0, ask_read_grammar},
+    {"regex", IN_BODY, 0, ask_read_regex},
     {"reasoning_format", IN_CHAT, 0, read_reasoning},
     {"tools", IN_CHAT, 0, read_with_messages},
     {"tool_choice", IN_CHAT, 0, read_with_messages},
@@ -566,9 +431,9 @@ static bool read_field(reading *r, const cJSON *v) {
   dt_error err;
   switch (r->field->kind) {
   case FIELD_FLAG:
-    return cJSON_IsBool(v) ? done(r, request_flag(&r->a->in, r->field, r->name, cJSON_IsTrue(v), &err), &err)
-                           : wrong(r, "true or false");
-  case FIELD_TEXT: return cJSON_IsString(v) ? add_text_of(r, v->valuestring) : wrong(r, "a text");
+    return cJSON_IsBool(v) ? ask_done(r, request_flag(&r->a->in, r->field, r->name, cJSON_IsTrue(v), &err), &err)
+                           : ask_wrong(r, "true or false");
+  case FIELD_TEXT: return cJSON_IsString(v) ? add_text_of(r, v->valuestring) : ask_wrong(r, "a text");
   default: return read_number(r, v);
   }
 }
@@ -594,7 +459,7 @@ static bool read_member(reading *r, const cJSON *root, const cJSON *v, int where
   if (!names_agree(r, root, v, where)) return false;
   if (i < 0) return read_field(r, v);
   if (members[i].read) return members[i].read(r, v);
-  if (!cJSON_IsBool(v)) return wrong(r, "true or false");
+  if (!cJSON_IsBool(v)) return ask_wrong(r, "true or false");
   *(bool *)((char *)r->a + members[i].at) = cJSON_IsTrue(v);
   return true;
 }
@@ -615,18 +480,18 @@ static bool hold_to_tools(reading *r) {
   dt_error err;
   r->name = "tool_choice";
   if (tools->list && r->a->in.grammar && !(tools->required && r->formatted)) {
-    if (tools->required) return wrong(r, "none or auto together with a grammar or a schema");
+    if (tools->required) return ask_wrong(r, "none or auto together with a grammar or a schema");
     tools_free(tools);
     tools->list = NULL;
   }
   if (!tools->list) return true;
   dt_calls *unused; /* opening it checks the tools */
-  if (dt_calls_open(server->calls, tools->list, &unused, &err)) return failed(r, &err);
+  if (dt_calls_open(server->calls, tools->list, &unused, &err)) return ask_failed(r, &err);
   dt_calls_close(unused);
   if (dtl_call_grammar(server->pair, server->chat, server->calls, tools->list, tools->required, tools->several,
                        r->a->reasoning, &grammar, &err))
-    return failed(r, &err);
-  bool fine = !grammar || done(r, request_grammar(&r->a->in, "grammar", grammar, &err), &err);
+    return ask_failed(r, &err);
+  bool fine = !grammar || ask_done(r, request_grammar(&r->a->in, "grammar", grammar, &err), &err);
   free(grammar);
   return fine;
 }
@@ -640,26 +505,26 @@ static bool check_all(reading *r) {
   dt_logprobs *logprobs = &q->seq.logprobs;
   dt_error err;
   r->name = a->is_chat ? "messages" : "prompt";
-  if (!a->n_prompts) return wrong(r, "a value, but it is missing");
+  if (!a->n_prompts) return ask_wrong(r, "a value, but it is missing");
   if (r->greedy || (q->seq.sampling.temp > 0 && q->seq.sampling.temp < LEAST_TEMP)) q->seq.sampling.temp = 0;
   r->name = "max_tokens";
   if (a->no_tokens && !a->echo && !a->api->primes)
-    return wrong(r, "at least 1 (or 0 with echo, or -1: until the context ends)");
+    return ask_wrong(r, "at least 1 (or 0 with echo, or -1: until the context ends)");
   if (r->logprobs) logprobs->wanted = cJSON_IsTrue(r->logprobs);
   if (!logprobs->wanted) logprobs->top = 0;
   r->name = "logprobs"; /* they are those of tokens, and a line may end within one */
-  if (logprobs->wanted && a->lines.indent) return wrong(r, "0 together with n_indent");
+  if (logprobs->wanted && a->lines.indent) return ask_wrong(r, "0 together with n_indent");
   r->name = "echo";
-  if (a->echo && a->stream) return wrong(r, "stream to be false");
-  if (a->echo && logprobs->wanted && q->answers > 1) return wrong(r, "n = 1 together with logprobs");
+  if (a->echo && a->stream) return ask_wrong(r, "stream to be false");
+  if (a->echo && logprobs->wanted && q->answers > 1) return ask_wrong(r, "n = 1 together with logprobs");
   logprobs->prompt = a->echo && logprobs->wanted;
   if (!hold_to_tools(r)) return false;
   if (a->is_chat) dtl_chat_options(r->server->chat, a->reasoning, q->seq.adjustments.reasoning.tokens >= 0, q);
   if (q->answers > ASK_TEXTS || a->n_prompts * q->answers > ASK_TEXTS) {
     r->name = "n";
-    return wrong(r, "at most 128 answers to all prompts");
+    return ask_wrong(r, "at most 128 answers to all prompts");
   }
-  return done(r, request_check(&a->in, &err), &err);
+  return ask_done(r, request_check(&a->in, &err), &err);
 }
 
 /* Clients know fields by other names than OpenAI's. */

@@ -504,7 +504,7 @@ static void put_grammar(writer *w, const cJSON *tools) {
   fputs("call ::= ", w->out);
   for (int i = 0; i < cJSON_GetArraySize(tools); i++) fprintf(w->out, i ? " | t%d" : "t%d", i);
   putc('\n', w->out);
-  schema_put_common(w->any_space ? NULL : &w->space, w->out);
+  schema_put_common(w->any_space ? NULL : &w->space, false, w->out);
   if (w->f->tags) put_strings(w);
   cJSON_ArrayForEach(tool, tools) {
     if (w->status) break;

@@ -278,7 +278,7 @@ automaton *automaton_of_multiples(arena *a, int m, int places, const char *what)
       else
         automaton_add_edge(&b, '0', '0', b.at);
     }
-  for (int rest = 0; rest < m && places; rest++) { /* behind the point, where a digit must follow */
+  for (int rest = 0; rest < m && places; rest++) { /* after the point, where a digit must follow */
     b.at = automaton_add_state(&b, false);
     automaton_begin_edges(&b, b.at);
     add_digits(&b, m, 1 + m, rest);

@@ -6,7 +6,7 @@
 #include "grammar/regex.h"
 
 #define AUTOMATON_STATES 20000   /* maximum number of states, */
-#define AUTOMATON_LETTERS 200000 /* and of those of a list of texts */
+#define AUTOMATON_LETTERS 200000 /* and for a list of texts */
 
 typedef struct {
   int32_t low, high; /* characters, both included */

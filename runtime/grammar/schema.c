@@ -18,7 +18,6 @@ static const char common[] =
     "wide ::= [^\\x00-\\x7F]\n"
     "escape ::= \"\\\\\" ([\"\\\\bfnrt] | \"u00\" (\"0\" [0-7bef] | \"1\" [0-9a-f]))\n"
     "hex ::= [0-9a-fA-F]\n"
-    "integer ::= \"-\"? (\"0\" | [1-9] [0-9]{0,29})\n"
     "number ::= integer (\".\" [0-9]{1,17})? ([eE] [-+]? ([0-9]{1,2} | \"1\" [0-9]{2}))?\n"
     "boolean ::= \"true\" | \"false\"\n"
     "null ::= \"null\"\n"
@@ -163,7 +162,8 @@ static bool are_same_needs(schema_needs x, schema_needs y) {
   return true;
 }
 
-int schema_rule(schema_compiler *c, schema_needs needs) {
+/* The rule of needs; SCHEMA_NONE: no value can match. */
+static int rule_of_needs(schema_compiler *c, schema_needs needs) {
   schema_ruled **bucket = &c->ruled[needs.n ? ((size_t)needs.of[0].schema >> 4) % SCHEMA_MEMOS : 0], *r;
   for (r = *bucket; r; r = r->next)
     if (are_same_needs(r->needs, needs)) {
@@ -195,10 +195,12 @@ int schema_rule(schema_compiler *c, schema_needs needs) {
 
 /* ---- whole schemas ----------------------------------------------------------------------------------------------- */
 
-void schema_put_common(const schema_notation *notation, FILE *out) {
+void schema_put_common(const schema_notation *notation, bool open, FILE *out) {
   const schema_notation s = notation ? *notation : any_space;
   if (!notation) fputs("ws ::= | \" \" | \"\\n\" [ ]{0,20}\n", out);
   fputs(common, out);
+  /* what a model writes must be readable as an integer of 64 bits */
+  fprintf(out, "integer ::= \"-\"? (\"0\" | [1-9] [0-9]{0,%d})\n", open ? 29 : 17);
   fprintf(out, "array ::= \"[\" %s(value %s(%svalue %s)*)? \"]\"\n", s.ws, s.ws, s.comma, s.ws);
   fprintf(out, "object ::= \"{\" %s(member (%smember)*)? \"}\"\n", s.ws, s.comma);
   fputs("string ::= ", out);
@@ -210,7 +212,7 @@ void schema_put_common(const schema_notation *notation, FILE *out) {
 
 static void put_root(schema_compiler *c) {
   schema_read_index(c);
-  if (schema_rule(c, schema_need_one(c, c->root, false)) != SCHEMA_NONE) return;
+  if (rule_of_needs(c, schema_need_one(c, c->root, false)) != SCHEMA_NONE) return;
   c->at = c->root;
   schema_refuse(c, "no value matches the schema");
 }
@@ -219,6 +221,7 @@ dt_status schema_put(const cJSON *schema, const char *what, const schema_notatio
                      const schema_options *options, int *made, FILE *out, dt_error *err) {
   schema_compiler *c = calloc(1, sizeof *c);
   if (!c) return dt_fail_memory(err, "a JSON schema", sizeof *c);
+  c->back = (schema_ways_back){rule_of_needs, schema_fits, schema_fits_needs, schema_is_empty};
   c->what = what;
   c->space = notation ? *notation : any_space;
   if (options) c->options = *options;
@@ -249,7 +252,7 @@ dt_status schema_to_gbnf(const char *json, const schema_options *options, char *
     cJSON_Delete(root);
     return dt_fail_memory(err, "a JSON schema", 4096);
   }
-  schema_put_common(NULL, out);
+  schema_put_common(NULL, options && options->open, out);
   fputs("root ::= r0\n", out);
   status = schema_put(root, "JSON schema", NULL, options, &made, out, err);
   if (!is_written(out, &text) && !status) status = dt_fail_memory(err, "a JSON schema", 4096);

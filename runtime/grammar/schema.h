@@ -1,4 +1,4 @@
-/* Converts JSON schemas to grammars that match JSON which the schema accepts: never more, and all of it but for the
+/* Converts JSON schemas to grammars that match JSON which the schema accepts: never more, and all of it except for the
  * order of properties, some spellings of values, and what is refused by name. lua/cli/OPTIONS.md lists the keywords.
  *
  * Properties must be in the order of their first appearance in the schema, with additional ones after them. */
@@ -44,8 +44,8 @@ typedef struct {
 } schema_notation;
 
 /* Writes the rules that all schemas of a grammar share: value, object, array, string, number, integer, boolean, null,
- * char, and others that no schema uses as a name. */
-void schema_put_common(const schema_notation *notation, FILE *out);
+ * char, and others that no schema uses as a name. open: as in schema_options; integers may have more digits. */
+void schema_put_common(const schema_notation *notation, bool open, FILE *out);
 
 /* Writes the rules of one schema, which was read with exact_json_read. Its own rule is rN, where N is *made before the
  * call; *made counts the rules of the grammar. DT_EINPUT as above; messages begin with `what`. If `out` runs out of

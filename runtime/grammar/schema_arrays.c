@@ -36,7 +36,7 @@ static void read_items(array *x) {
   x->rule = arena_take(&x->c->a, ((size_t)x->prefix + 1) * sizeof *x->rule);
   for (int i = 0; i <= x->prefix; i++) {
     if (x->most >= 0 && i >= x->most) break;
-    x->rule[i] = schema_rule(x->c, schema_item_needs(x->c, x->s, i));
+    x->rule[i] = x->c->back.rule(x->c, schema_item_needs(x->c, x->s, i));
     if (x->rule[i] != SCHEMA_NONE) continue;
     x->most = i; /* the array ends before this item */
     break;
@@ -83,7 +83,7 @@ static const char *put_containing(array *x) {
   if (last > COUNTED) schema_refuse(c, "contains with minItems or maxItems: the maximum is %d", COUNTED);
   int *wanted = arena_take(&c->a, ((size_t)x->prefix + 1) * sizeof *wanted);
   for (int i = 0; i <= x->prefix && (x->most < 0 || i < x->most); i++)
-    wanted[i] = schema_rule(c, schema_need_both(c, schema_item_needs(c, x->s, i), x->contains));
+    wanted[i] = c->back.rule(c, schema_need_both(c, schema_item_needs(c, x->s, i), x->contains));
   bool *alive = arena_take(&c->a, ((size_t)last + 1)); /* the wanted item can still come */
   for (int i = last; i >= 0; i--) {
     const int at = i < x->prefix ? i : x->prefix;

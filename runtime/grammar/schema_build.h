@@ -106,7 +106,18 @@ typedef struct schema_ruled schema_ruled;
 typedef struct schema_piece schema_piece;
 typedef struct schema_cache schema_cache;
 
+typedef struct schema_compiler schema_compiler;
+
+/* Schemas are nested, so what comes later is needed by what comes earlier; these are the ways back. */
 typedef struct {
+  int (*rule)(schema_compiler *c, schema_needs needs);                            /* schema.c */
+  bool (*fits)(schema_compiler *c, const cJSON *value, const schema_shape *s);    /* schema_fits, */
+  bool (*fits_needs)(schema_compiler *c, const cJSON *value, schema_needs needs); /* schema_fits_needs, */
+  bool (*is_empty)(schema_compiler *c, const schema_shape *s);                    /* schema_is_empty */
+} schema_ways_back;
+
+struct schema_compiler {
+  schema_ways_back back;
   arena a;
   const char *what; /* the schema's name in messages */
   schema_notation space;
@@ -124,7 +135,7 @@ typedef struct {
   int trying, effort;  /* depth and steps of the search for contradictions */
   int branch[2];       /* the branches of oneOf that may overlap, from 1 on; 0: none */
   const char *ignored; /* the first keyword without effect */
-} schema_compiler;
+};
 
 __attribute__((format(printf, 2, 3))) _Noreturn void schema_refuse(schema_compiler *c, const char *format, ...);
 /* What messages call the place of a keyword, in the arena. */
@@ -154,9 +165,6 @@ bool schema_is_seen(schema_compiler *c, const schema_fact *seen, const char *nam
 schema_needs schema_item_needs(schema_compiler *c, const schema_shape *s, int at);
 int schema_prefix(const schema_shape *s);
 extern const cJSON schema_false;
-
-/* schema.c: rules of needs; SCHEMA_NONE: no value can match. */
-int schema_rule(schema_compiler *c, schema_needs needs);
 
 /* schema_parts.c */
 bool schema_is_false(schema_needs needs); /* one of them is the schema false */
@@ -194,6 +202,7 @@ const automaton *schema_text_fact(schema_compiler *c, const schema_fact *fact);
 /* The number of a bound; whether a number is a multiple of a fact's. */
 const char *schema_number(schema_compiler *c, const schema_fact *fact);
 bool schema_is_multiple(schema_compiler *c, const schema_fact *fact, const char *number);
-const char *schema_format(const char *name); /* its regular expression; NULL: unknown, any text */
+/* schema_formats.c: the regular expression of a format; NULL: it is unknown, any text. */
+const char *schema_format(const char *name);
 
 #endif

@@ -55,7 +55,8 @@ schema_needs schema_name_needs(schema_compiler *c, const schema_shape *s, const 
     if (f->is == K_UNSEEN && !schema_is_seen(c, f->seen, name)) add_need(c, &all, f->value, false);
     if (f->is != K_NAMES) continue;
     const cJSON text = {.type = cJSON_String, .valuestring = (char *)name};
-    if (!schema_fits_needs(c, &text, schema_need_one(c, f->value, f->negated))) add_need(c, &all, &schema_false, false);
+    if (!c->back.fits_needs(c, &text, schema_need_one(c, f->value, f->negated)))
+      add_need(c, &all, &schema_false, false);
   }
   return all;
 }

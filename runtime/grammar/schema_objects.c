@@ -199,7 +199,7 @@ static void read_others(object *o) {
   bool some = false;
   for (int mask = closed; mask < 1 << n; mask++) {
     const schema_needs needs = needs_of(o, all, n, mask);
-    rule[mask] = schema_is_false(needs) ? SCHEMA_NONE : schema_rule(c, needs);
+    rule[mask] = schema_is_false(needs) ? SCHEMA_NONE : c->back.rule(c, needs);
     some |= rule[mask] != SCHEMA_NONE;
   }
   if (!some) return;
@@ -324,7 +324,7 @@ const char *schema_put_object(schema_compiler *c, const schema_shape *s) {
   read_names(&o, s->facts);
   for (int k = 0; k < o.n; k++) {
     const schema_needs needs = schema_name_needs(c, s, o.of[k].name);
-    o.of[k].rule = schema_is_false(needs) ? SCHEMA_NONE : schema_rule(c, needs);
+    o.of[k].rule = schema_is_false(needs) ? SCHEMA_NONE : c->back.rule(c, needs);
     if (o.of[k].must && o.of[k].rule == SCHEMA_NONE) return NULL;
   }
   read_others(&o);

@@ -163,7 +163,7 @@ static bool are_disjoint(schema_compiler *c, shapes x, shapes y) {
     for (shapes t = y; t; t = t->next) {
       const schema_shape *m =
           both(c, &(schema_shape){s->types, s->facts, NULL}, &(schema_shape){t->types, t->facts, NULL});
-      if (m && !schema_is_empty(c, m)) return false;
+      if (m && !c->back.is_empty(c, m)) return false;
     }
   return true;
 }

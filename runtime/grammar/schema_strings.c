@@ -1,59 +1,7 @@
-/* Strings of schemas: lengths, patterns and formats. See schema_build.h. */
+/* Strings of schemas: lengths and patterns. See schema_build.h. */
 #include "grammar/schema_build.h"
 
 #include <string.h>
-
-#define DATE                                                                                                           \
-  "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|"                \
-  "02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)"
-#define TIME "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,9})?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
-#define LABEL "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
-#define ATOM "[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+"
-#define H16 "[0-9a-fA-F]{1,4}"
-#define UNIT "(?:[a-zA-Z0-9._~!$&'()*+,;=:@/?-]|%[0-9a-fA-F]{2})"
-#define BYTE "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-
-/* Regular expressions that are at least as strict as the documents that JSON Schema names. */
-static const struct {
-  const char *name, *regex;
-} formats[] = {
-    {"date", "^" DATE "$"},
-    {"time", "^" TIME "$"},
-    {"date-time", "^" DATE "[Tt]" TIME "$"},
-    {"duration",
-     "^P(?:[0-9]+W|(?:[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D)(?:T(?:[0-9]+H(?:[0-9]+M(?:"
-     "[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S))?|T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|"
-     "[0-9]+S))$"},
-    {"email", "^" ATOM "(?:\\." ATOM ")*@" LABEL "(?:\\." LABEL ")*$"},
-    {"idn-email", "^" ATOM "(?:\\." ATOM ")*@" LABEL "(?:\\." LABEL ")*$"},
-    {"hostname", "^" LABEL "(?:\\." LABEL ")*$"},
-    {"idn-hostname", "^" LABEL "(?:\\." LABEL ")*$"},
-    {"ipv4", "^(?:" BYTE "\\.){3}" BYTE "$"},
-    {"ip-address", "^(?:" BYTE "\\.){3}" BYTE "$"},
-    {"ipv6", "^(?:(?:" H16 ":){7}" H16 "|(?:" H16 ":){1,7}:|(?:" H16 ":){1,6}:" H16 "|(?:" H16 ":){1,5}(?::" H16
-             "){1,2}|(?:" H16 ":){1,4}(?::" H16 "){1,3}|(?:" H16 ":){1,3}(?::" H16 "){1,4}|(?:" H16 ":){1,2}(?::" H16
-             "){1,5}|" H16 ":(?::" H16 "){1,6}|:(?:(?::" H16 "){1,7}|:)|::(?:ffff:)?(?:" BYTE "\\.){3}" BYTE ")$"},
-    {"uuid", "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"},
-    {"uri", "^[a-zA-Z][a-zA-Z0-9+.-]*:(?://(?:[a-zA-Z0-9._~!$&'()*+,;=-]|%[0-9a-fA-F]{2})+(?::[0-9]{1,5})?(?:[/?]" UNIT
-            "*)?|(?:[a-zA-Z0-9._~!$&'()*+,;=:@-]|%[0-9a-fA-F]{2})" UNIT "*)(?:#" UNIT "*)?$"},
-    {"iri", "^[a-zA-Z][a-zA-Z0-9+.-]*:(?://(?:[a-zA-Z0-9._~!$&'()*+,;=-]|%[0-9a-fA-F]{2})+(?::[0-9]{1,5})?(?:[/?]" UNIT
-            "*)?|(?:[a-zA-Z0-9._~!$&'()*+,;=:@-]|%[0-9a-fA-F]{2})" UNIT "*)(?:#" UNIT "*)?$"},
-    {"uri-reference",
-     "^(?:[a-zA-Z][a-zA-Z0-9+.-]*:/?|/)?(?:[a-zA-Z0-9._~!$&'()*+,;=@-]|%[0-9a-fA-F]{2})*(?:/(?:[a-zA-Z0-9._~"
-     "!$&'()*+,;=@-]|%[0-9a-fA-F]{2})+)*/?(?:\\?" UNIT "*)?(?:#" UNIT "*)?$"},
-    {"uri-template",
-     "^(?:[!#$&()*+,./0-9:;=?@A-Z\\[\\]_a-z~-]|%[0-9a-fA-F]{2}|\\{[+#./;?&]?[A-Za-z0-9_]+(?:\\*|:[1-9][0-9]{0,3})?"
-     "(?:,[A-Za-z0-9_]+(?:\\*|:[1-9][0-9]{0,3})?)*\\})*$"},
-    {"byte", "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"},
-    {"json-pointer", "^(?:/(?:[^~/]|~[01])*)*$"},
-    {"relative-json-pointer", "^(?:0|[1-9][0-9]*)(?:#|(?:/(?:[^~/]|~[01])*)*)$"},
-};
-
-const char *schema_format(const char *name) {
-  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-    if (!strcmp(formats[i].name, name)) return formats[i].regex;
-  return NULL;
-}
 
 /* ---- one pattern ------------------------------------------------------------------------------------------------- */
 
@@ -140,7 +88,7 @@ static const automaton *known_strings(schema_compiler *c, const schema_shape *s,
   int n = 0;
   const char **text = arena_take(&c->a, ((size_t)cJSON_GetArraySize(only->value) + 1) * sizeof *text);
   for (; one; one = only->name ? NULL : one->next)
-    if (cJSON_IsString(one) && schema_fits(c, one, s)) text[n++] = one->valuestring;
+    if (cJSON_IsString(one) && c->back.fits(c, one, s)) text[n++] = one->valuestring;
   return automaton_of_texts(&c->a, text, n, schema_place(c, c->at, "enum"));
 }
 

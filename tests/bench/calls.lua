@@ -1,5 +1,5 @@
 -- Calls of tools: whether all are complete and the same under every policy, tokens per pass, and the speed over plain
--- decoding of the same calls, beside what forced text alone allows.
+-- decoding of the same calls, compared with what forced text alone allows.
 --   dtrun run tests/bench/calls.lua [--questions 5] [--tools 20] [--temps 0,1] [--calls FILE] [-m MODEL] [-md DRAFT]
 --
 -- Each question of scripts/prompts/tools/mcp.jsonl is asked with its tool and the next two, one of which must be
@@ -12,7 +12,7 @@ local by_table = dofile(HERE .. "by_table.lua")
 
 local opts = dt.args {
   costs = "table",
-  doc = "speeds of calls of tools under policies, beside what forced text allows",
+  doc = "speeds of calls of tools under policies, compared with what forced text allows",
   options = {
     { "questions", 5, min = 1, max = 5, doc = "questions of each tool" },
     { "tools", 20, min = 3, max = 20, doc = "tools" },
