@@ -13,6 +13,7 @@
 
 #define SCHEMA_BYTES (4 << 20) /* maximum length of a schema */
 #define SCHEMA_DEPTH 400       /* maximum depth of nested schemas */
+#define SCHEMA_VALUES 10000    /* maximum number of values of an enum */
 #define SCHEMA_NOTE 256
 
 typedef struct {

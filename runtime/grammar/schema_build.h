@@ -157,6 +157,8 @@ bool schema_fits_needs(schema_compiler *c, const cJSON *value, schema_needs need
 /* Whether no value can match; false: one may. */
 bool schema_is_empty(schema_compiler *c, const schema_shape *shape);
 bool schema_is_equal(const cJSON *a, const cJSON *b);
+/* The shape without one of its facts. */
+const schema_shape *schema_without(schema_compiler *c, const schema_shape *s, const schema_fact *fact);
 
 /* schema_members.c: what a property must match, and the regular expressions of schemas. */
 schema_needs schema_name_needs(schema_compiler *c, const schema_shape *s, const char *name);

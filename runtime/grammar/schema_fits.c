@@ -156,7 +156,20 @@ bool schema_fits_needs(schema_compiler *c, const cJSON *value, schema_needs need
 
 /* ---- contradictions ---------------------------------------------------------------------------------------------- */
 
-static bool is_empty_values(schema_compiler *c, const schema_shape *s, const schema_fact *only) {
+const schema_shape *schema_without(schema_compiler *c, const schema_shape *s, const schema_fact *fact) {
+  schema_shape *rest = arena_take(&c->a, sizeof *rest);
+  *rest = (schema_shape){.types = s->types, .facts = fact->next};
+  for (const schema_fact *f = s->facts; f != fact; f = f->next) {
+    schema_fact *copy = arena_take(&c->a, sizeof *copy);
+    *copy = *f;
+    copy->next = rest->facts;
+    rest->facts = copy;
+  }
+  return rest;
+}
+
+static bool is_empty_values(schema_compiler *c, const schema_shape *all, const schema_fact *only) {
+  const schema_shape *s = schema_without(c, all, only); /* its own values match it */
   const cJSON *one;
   if (only->name) return !schema_fits(c, only->value, s);
   cJSON_ArrayForEach(one, only->value) if (schema_fits(c, one, s)) return false;

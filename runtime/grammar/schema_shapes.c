@@ -284,6 +284,8 @@ static shapes with_values(schema_compiler *c, shapes list, const cJSON *schema, 
   unsigned types = is_const ? type_of_value(k) : 0;
   const cJSON *one;
   if (!is_const && !cJSON_IsArray(k)) schema_refuse(c, "enum: expected a list of values");
+  if (!is_const && cJSON_GetArraySize(k) > SCHEMA_VALUES) /* two lists are compared value by value */
+    schema_refuse(c, "enum: more than %d values", SCHEMA_VALUES);
   if (!is_const) cJSON_ArrayForEach(one, k) types |= type_of_value(one);
   return with_fact(c, narrow(c, list, types), ANY_TYPE,
                    (schema_fact){.is = K_ONLY, .schema = schema, .value = k, .name = is_const ? "const" : NULL});

@@ -47,9 +47,10 @@ int schema_values(schema_compiler *c, const schema_shape *s, const cJSON ***valu
   const schema_fact *only = s->facts;
   while (only->is != K_ONLY) only = only->next;
   const cJSON **of = arena_take(&c->a, ((size_t)cJSON_GetArraySize(only->value) + 1) * sizeof *of);
+  const schema_shape *rest = schema_without(c, s, only); /* its own values match it */
   int n = 0;
   for (const cJSON *one = only->name ? only->value : only->value->child; one; one = only->name ? NULL : one->next)
-    if (schema_fits(c, one, s)) of[n++] = one;
+    if (schema_fits(c, one, rest)) of[n++] = one;
   *values = of;
   return n;
 }
