@@ -101,7 +101,8 @@ static dt_status choose_of(cJSON *tools, const char *list, const cJSON *choice, 
 dt_status dtl_choose_tools(const char *tools, const char *choice, bool several, dtl_tool_choice *out, dt_error *err) {
   NEED(out, "out");
   *out = (dtl_tool_choice){.several = several};
-  cJSON *list = cJSON_Parse(tools ? tools : "[]"), *chosen = choice ? cJSON_Parse(choice) : NULL;
+  if (!tools) tools = "[]";
+  cJSON *list = cJSON_Parse(tools), *chosen = choice ? cJSON_Parse(choice) : NULL;
   dt_status status = choice && !chosen ? dtl_fail(err, DT_EINPUT, "%s", expected)
                                        : choose_of(list, tools, cJSON_IsNull(chosen) ? NULL : chosen, out, err);
   cJSON_Delete(list), cJSON_Delete(chosen);

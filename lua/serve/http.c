@@ -162,9 +162,10 @@ static ssize_t read_stream(void *user, uint64_t at, char *bytes, size_t size) {
   }
   if (n > 0) return n;
   if (!ping && has_left(s->connection)) return MHD_CONTENT_READER_END_WITH_ERROR;
-  if (!ping || size < strlen(ping)) return 0;
-  memcpy(bytes, ping, strlen(ping));
-  return (ssize_t)strlen(ping);
+  const size_t len = ping ? strlen(ping) : 0;
+  if (size < len) return 0;
+  memcpy(bytes, ping ? ping : "", len);
+  return (ssize_t)len;
 }
 
 static void leave(void *user) {

@@ -129,9 +129,9 @@ static void grow_product(product *p) {
 static bool in(const automaton *x, int state) { return state != NONE && x->accepts[state]; }
 
 static int state_of(product *p, pair of) {
-  if (2 * p->b.n >= p->buckets) grow_product(p);
+  if (!p->bucket || 2 * p->b.n >= p->buckets) grow_product(p);
   unsigned h = hash_of(of) % (unsigned)p->buckets;
-  for (; p->bucket[h]; h = (h + 1) % (unsigned)p->buckets)
+  for (; p->of && p->bucket[h]; h = (h + 1) % (unsigned)p->buckets)
     if (p->of[p->bucket[h] - 1].x == of.x && p->of[p->bucket[h] - 1].y == of.y) return p->bucket[h] - 1;
   const bool x = in(p->x, of.x), y = in(p->y, of.y);
   const int state = automaton_add_state(&p->b, p->way == AUTOMATON_AND  ? x && y

@@ -13,7 +13,7 @@ typedef struct {
   char digit[DIGITS];
 } decimal;
 
-static decimal read(const char *number) {
+static decimal read_decimal(const char *number) {
   decimal d = {.negative = *number == '-'};
   bool point = false;
   const char *at = number + d.negative;
@@ -44,18 +44,18 @@ static int compare_sizes(const decimal *a, const decimal *b) {
 }
 
 int decimal_compare(const char *a, const char *b) {
-  const decimal x = read(a), y = read(b);
+  const decimal x = read_decimal(a), y = read_decimal(b);
   if (x.negative != y.negative) return x.negative ? -1 : 1;
   return x.negative ? compare_sizes(&y, &x) : compare_sizes(&x, &y);
 }
 
 bool decimal_is_integer(const char *number) {
-  const decimal d = read(number);
+  const decimal d = read_decimal(number);
   return d.n <= d.exponent;
 }
 
 bool decimal_plain(const char *number, char out[80]) {
-  const decimal d = read(number);
+  const decimal d = read_decimal(number);
   if (d.exponent > 60 || d.exponent < -30 || d.n - d.exponent > 60 || (d.exponent < 0 && d.n - d.exponent > 60))
     return false;
   if (d.negative) *out++ = '-';
