@@ -108,8 +108,7 @@ typedef struct {
   automaton_builder b;
   const automaton *x, *y;
   automaton_way way;
-  pair *of; /* [b.n] */
-  int room;
+  pair *of;             /* [b.n], with room for half of the buckets */
   int *bucket, buckets; /* 1 + a state; 0: free */
 } product;
 
@@ -117,6 +116,8 @@ static unsigned hash_of(pair p) { return ((unsigned)p.x * 2654435761u) ^ ((unsig
 
 static void grow_product(product *p) {
   const int buckets = p->buckets ? 2 * p->buckets : 64;
+  const size_t before = (size_t)p->buckets / 2, after = (size_t)buckets / 2;
+  p->of = arena_grow(p->b.a, p->of, before * sizeof *p->of, after * sizeof *p->of);
   p->bucket = arena_take(p->b.a, (size_t)buckets * sizeof *p->bucket);
   p->buckets = buckets;
   for (int i = 0; i < p->b.n; i++) {
@@ -129,19 +130,14 @@ static void grow_product(product *p) {
 static bool in(const automaton *x, int state) { return state != NONE && x->accepts[state]; }
 
 static int state_of(product *p, pair of) {
-  if (!p->bucket || 2 * p->b.n >= p->buckets) grow_product(p);
+  if (!p->of || 2 * p->b.n >= p->buckets) grow_product(p);
   unsigned h = hash_of(of) % (unsigned)p->buckets;
-  for (; p->of && p->bucket[h]; h = (h + 1) % (unsigned)p->buckets)
+  for (; p->bucket[h]; h = (h + 1) % (unsigned)p->buckets)
     if (p->of[p->bucket[h] - 1].x == of.x && p->of[p->bucket[h] - 1].y == of.y) return p->bucket[h] - 1;
   const bool x = in(p->x, of.x), y = in(p->y, of.y);
   const int state = automaton_add_state(&p->b, p->way == AUTOMATON_AND  ? x && y
                                                : p->way == AUTOMATON_OR ? x || y
                                                                         : x && !y);
-  if (state >= p->room) {
-    const int room = p->room ? 2 * p->room : FEW;
-    p->of = arena_grow(p->b.a, p->of, (size_t)p->room * sizeof *p->of, (size_t)room * sizeof *p->of);
-    p->room = room;
-  }
   p->of[state] = of;
   p->bucket[h] = state + 1;
   return state;
