@@ -121,9 +121,9 @@ static void put_part(big low, big high, const char *sign, int *parts, FILE *out)
   }
 }
 
-void integers_put(const integers *i, FILE *out) {
+void integers_put(const integers *i, int digits, FILE *out) {
   char text[TEXT];
-  int digits = INTEGERS_FREE, parts = 0;
+  int parts = 0;
   big bounds[2] = {i->has_low ? i->low : 0, i->has_high ? i->high : 0};
   for (int k = 0; k < 2; k++) {
     int n = spell(bounds[k] < 0 ? -bounds[k] : bounds[k], text);

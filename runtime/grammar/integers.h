@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 #define INTEGERS_DIGITS 30 /* maximum number of digits of a bound */
-#define INTEGERS_FREE 30   /* maximum number of digits without a bound, unless the other bound has more */
 
 typedef struct {
   __int128 low, high; /* both included */
@@ -19,7 +18,8 @@ typedef struct {
 bool integers_from(integers *i, const char *number, bool exclusive);
 bool integers_to(integers *i, const char *number, bool exclusive);
 bool integers_empty(const integers *i);
-/* Writes one item of a grammar's rule. */
-void integers_put(const integers *i, FILE *out);
+/* Writes one item of a grammar's rule. digits: maximum number of digits without a bound, unless the other bound has
+ * more. */
+void integers_put(const integers *i, int digits, FILE *out);
 
 #endif

@@ -199,8 +199,7 @@ void schema_put_common(const schema_notation *notation, bool open, FILE *out) {
   const schema_notation s = notation ? *notation : any_space;
   if (!notation) fputs("ws ::= | \" \" | \"\\n\" [ ]{0,20}\n", out);
   fputs(common, out);
-  /* what a model writes must be readable as an integer of 64 bits */
-  fprintf(out, "integer ::= \"-\"? (\"0\" | [1-9] [0-9]{0,%d})\n", open ? 29 : 17);
+  fprintf(out, "integer ::= \"-\"? (\"0\" | [1-9] [0-9]{0,%d})\n", schema_digits(open) - 1);
   fprintf(out, "array ::= \"[\" %s(value %s(%svalue %s)*)? \"]\"\n", s.ws, s.ws, s.comma, s.ws);
   fprintf(out, "object ::= \"{\" %s(member (%smember)*)? \"}\"\n", s.ws, s.comma);
   fputs("string ::= ", out);

@@ -169,6 +169,8 @@ int schema_prefix(const schema_shape *s);
 extern const cJSON schema_false;
 
 /* schema_parts.c */
+/* The most digits of an integer without bounds: what a model writes must be readable as an integer of 64 bits. */
+int schema_digits(bool open);
 bool schema_is_false(schema_needs needs); /* one of them is the schema false */
 _Noreturn void schema_fail_memory(schema_compiler *c);
 /* Begins a rule; the caller writes its items and the end of the line. Returns its name. */

@@ -188,7 +188,7 @@ static const char *put_integers(schema_compiler *c, const schema_shape *s) {
   if (integers_empty(&between)) return NULL;
   if (!between.has_low && !between.has_high) return "integer";
   const char *name = schema_begin_rule(c);
-  integers_put(&between, c->rules);
+  integers_put(&between, schema_digits(c->options.open), c->rules);
   putc('\n', c->rules);
   return name;
 }

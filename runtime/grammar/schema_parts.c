@@ -50,6 +50,8 @@ void schema_refuse(schema_compiler *c, const char *format, ...) {
   arena_leave(&c->a, dt_fail(c->a.err, DT_EINPUT, "%s: %s", place, why));
 }
 
+int schema_digits(bool open) { return open ? 30 : 18; }
+
 void schema_fail_memory(schema_compiler *c) { arena_leave(&c->a, dt_fail_memory(c->a.err, "a JSON schema", 4096)); }
 
 /* ---- parts of rules ---------------------------------------------------------------------------------------------- */

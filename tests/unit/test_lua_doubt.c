@@ -120,6 +120,10 @@ static void passes_of_one_size_show_that_others_were_disturbed(void **state) {
 static void prompts_that_a_draft_reads_teach(void **state) {
   (void)state;
   lessons *l = begun();
+  lessons *shortest = begun();
+  learned_read(shortest, 0, 32, 16);
+  assert_true(learned_look(shortest) && apart(shortest->shown.read[0], 0.5) < 1e-6);
+  free(shortest);
   learned_read(l, 0, 31, 1e3);  /* too short */
   learned_read(l, 1, 100, 1e3); /* no such draft */
   assert_false(learned_look(l));

@@ -5,11 +5,25 @@
 #include "grammar/schema.h"
 #include "text/utf8.h"
 
+typedef struct {
+  const char *schema, *yes[4], *no[4];
+} texts;
+
+static void check_texts(const vocabulary *v, const texts *of, const schema_options *options) {
+  char *gbnf;
+  ok(schema_to_gbnf(of->schema, options, &gbnf, &err));
+  masks *m = read_grammar(v, gbnf);
+  for (int k = 0; k < 4 && of->yes[k]; k++)
+    if (!takes(m, of->yes[k])) fail_msg("%s: refuses '%s'", of->schema, of->yes[k]);
+  for (int k = 0; k < 4 && of->no[k]; k++)
+    if (takes(m, of->no[k])) fail_msg("%s: takes '%s'", of->schema, of->no[k]);
+  masks_release(m);
+  free(gbnf);
+}
+
 static void texts_of_a_schema_are_those_that_it_takes(void **state) {
   (void)state;
-  static const struct {
-    const char *schema, *yes[4], *no[4];
-  } of[] = {
+  static const texts of[] = {
       {"true", {"1", "[]", "{\"a\":[1,null]}", "\"\\u00e9\""}, {"", "01", "[1,]", "\"\\ud800\""}},
       {"{\"type\":\"integer\"}", {"0", "-12"}, {"1.5", "1e3", "01", "true"}},
       {"{\"type\":[\"number\",\"null\"]}", {"1.5e-3", "null", "7"}, {"\"7\"", ".5", "1."}},
@@ -52,12 +66,11 @@ static void texts_of_a_schema_are_those_that_it_takes(void **state) {
        {"-1000000000000000000000000000000"},
        {"-999999999999999999999999999999"}},
       {"{\"type\":\"integer\",\"exclusiveMinimum\":0.00001e-999999,\"maximum\":1e2}", {"1", "100"}, {"0", "101"}},
+      {"{\"type\":\"integer\"}", {"999999999999999999"}, {"1000000000000000000"}},
       {"{\"type\":[\"integer\",\"null\"],\"minimum\":5}",
-       {"5", "999999999999999999999999999999", "null"},
-       {"4", "-5", "1000000000000000000000000000000"}},
-      {"{\"type\":\"integer\",\"maximum\":5}",
-       {"5", "0", "-999999999999999999999999999999"},
-       {"6", "-1000000000000000000000000000000"}},
+       {"5", "999999999999999999", "null"},
+       {"4", "-5", "1000000000000000000"}},
+      {"{\"type\":\"integer\",\"maximum\":5}", {"5", "0", "-999999999999999999"}, {"6", "-1000000000000000000"}},
       {"{\"pattern\":\"^[\\\\\\\\\\\"a-z]{2}$\"}",
        {"\"ab\"", "\"\\\\\\\"\""},
        {"\"a\"", "\"abc\"", "\"\\u0061b\"", "\"A\""}},
@@ -133,16 +146,7 @@ static void texts_of_a_schema_are_those_that_it_takes(void **state) {
   };
   vocabulary *v = bytes();
   char *gbnf;
-  for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-    ok(schema_to_gbnf(of[i].schema, NULL, &gbnf, &err));
-    masks *m = read_grammar(v, gbnf);
-    for (int k = 0; k < 4 && of[i].yes[k]; k++)
-      if (!takes(m, of[i].yes[k])) fail_msg("%s: refuses '%s'", of[i].schema, of[i].yes[k]);
-    for (int k = 0; k < 4 && of[i].no[k]; k++)
-      if (takes(m, of[i].no[k])) fail_msg("%s: takes '%s'", of[i].schema, of[i].no[k]);
-    masks_release(m);
-    free(gbnf);
-  }
+  for (size_t i = 0; i < sizeof of / sizeof *of; i++) check_texts(v, &of[i], NULL);
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     fails(schema_to_gbnf(bad[i][0], NULL, &gbnf, &err), DT_EINPUT, bad[i][1]);
   char *named = repeated("{\"properties\":{\"", "\xc3\xa9", 200, "\":3}}"); /* long places are cut between characters */
@@ -175,9 +179,42 @@ static void texts_of_a_schema_are_those_that_it_takes(void **state) {
   vocabulary_close(v);
 }
 
+/* With the meaning of the standard, integers may be longer. */
+static void open_integers_have_up_to_30_digits(void **state) {
+  (void)state;
+  static const texts of[] = {
+      {"{\"type\":\"integer\"}", {"999999999999999999999999999999"}, {"1000000000000000000000000000000"}},
+      {"{\"type\":[\"integer\",\"null\"],\"minimum\":5}",
+       {"5", "999999999999999999999999999999", "null"},
+       {"4", "-5", "1000000000000000000000000000000"}},
+      {"{\"type\":\"integer\",\"maximum\":5}",
+       {"5", "0", "-999999999999999999999999999999"},
+       {"6", "-1000000000000000000000000000000"}},
+  };
+  vocabulary *v = bytes();
+  for (size_t i = 0; i < sizeof of / sizeof *of; i++) check_texts(v, &of[i], &(schema_options){.open = true});
+  vocabulary_close(v);
+}
+
+static void an_enum_has_at_most_10000_values(void **state) {
+  (void)state;
+  for (int n = SCHEMA_VALUES; n <= SCHEMA_VALUES + 1; n++) {
+    char *schema = repeated("{\"enum\":[1", ",1", n - 1, "]}"), *gbnf;
+    if (n > SCHEMA_VALUES) {
+      fails(schema_to_gbnf(schema, NULL, &gbnf, &err), DT_EINPUT, "enum: more than 10000 values");
+    } else {
+      ok(schema_to_gbnf(schema, NULL, &gbnf, &err));
+      free(gbnf);
+    }
+    free(schema);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(texts_of_a_schema_are_those_that_it_takes),
+      cmocka_unit_test(open_integers_have_up_to_30_digits),
+      cmocka_unit_test(an_enum_has_at_most_10000_values),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
