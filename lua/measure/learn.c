@@ -19,7 +19,7 @@
 #define LONG_MS 60.0     /* it is left out if a pass may take this long */
 #define LOOK_CONTEXT 512 /* context of its session, tokens */
 #define LOOK_ROUNDS 8
-#define READ_MS 3.0         /* a text is read if a pass takes less than this */
+#define READ_MS 6.0         /* a text is read if a pass is estimated to take less than this */
 #define CACHED_MS 10.0      /* a longer pass hardly depends on what the caches contain */
 #define MUCH 512            /* passes that justify writing the file before the end */
 #define REVISIONS (1 << 20) /* more than any course has: courses of other numbers of sequences use other ranges */
@@ -92,9 +92,8 @@ static void estimate(const dtl_learned *learned, course *c) {
 static bool interrupted(const dtl_learned *learned) { return learned->how.interrupt && *learned->how.interrupt; }
 
 /* Runs iterations with trees of a few sizes in turn, until there are enough or the time is over. */
-static void sample_sizes(const dtl_learned *learned, course *c, bench *b, int context) {
+static void sample_sizes(const dtl_learned *learned, course *c, bench *b, int context, double end) {
   static const int sizes[] = {BENCH_PLAIN, 4, 16, 2, 8};
-  double end = dt_clock_ms() + LOOK_MS;
   for (int round = 0; round < LOOK_ROUNDS; round++)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
       int n = sizes[i], rows = n == BENCH_PLAIN ? 1 : n;
@@ -109,9 +108,9 @@ static void sample_sizes(const dtl_learned *learned, course *c, bench *b, int co
     }
 }
 
-/* Times how drafts process a text, if the target processes it in a short time. */
+/* Times how drafts process a text, if the target probably processes it in a short time. */
 static void sample_reading(const dtl_learned *learned, course *c, const bench *b, int most) {
-  for (int d = 0; d < b->drafts && b->target_ms < READ_MS && !interrupted(learned); d++) {
+  for (int d = 0; d < b->drafts && c->l.shown.target[0][0] < READ_MS && !interrupted(learned); d++) {
     double ms;
     if (!bench_read(b, most, d, &ms, NULL)) learned_read(&c->l, d, BENCH_READ, BENCH_READ * ms);
   }
@@ -126,9 +125,10 @@ static void look_first(const dtl_learned *learned, course *c) {
   bench b;
   if (c->l.shown.target[0][0] > LONG_MS || bench_open(&b, learned->pair, room, c->batch, NULL)) return;
   int longest = bench_longest(&b, room, 16), context = longest < COSTS_STEP ? longest : COSTS_STEP;
-  if (context >= 1 && !bench_start(&b, context, c->sampled ? &sampled : NULL, NULL))
-    sample_sizes(learned, c, &b, context);
+  double end = dt_clock_ms() + LOOK_MS;
   if (longest >= BENCH_READ) sample_reading(learned, c, &b, longest);
+  if (context >= 1 && !bench_start(&b, context, c->sampled ? &sampled : NULL, NULL))
+    sample_sizes(learned, c, &b, context, end);
   bench_close(&b);
 }
 
