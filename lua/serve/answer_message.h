@@ -11,8 +11,9 @@ typedef struct {
 
 typedef struct {
   json_text content, reasoning;
-  message_call *calls; /* [n_calls], and one more while a call is not complete */
+  message_call *calls; /* [n_calls], and one more while `open` */
   int n_calls;
+  bool open;   /* a call is not complete */
   bool failed; /* out of memory */
 } answer_message;
 
