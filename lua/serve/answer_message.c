@@ -17,6 +17,7 @@ static void begin_call(answer_message *m, const char *name, size_t len) {
   m->calls = grown;
   m->calls[m->n_calls] = (message_call){0};
   json_bytes(&m->calls[m->n_calls].name, name, len);
+  m->open = true;
 }
 
 void message_add(answer_message *m, part_kind kind, const char *bytes, size_t len) {
@@ -29,8 +30,12 @@ void message_add(answer_message *m, part_kind kind, const char *bytes, size_t le
   case PART_END:
     m->failed = m->calls[m->n_calls].name.failed || m->calls[m->n_calls].arguments.failed;
     m->n_calls++;
+    m->open = false;
     break;
-  case PART_BROKEN: free_call(&m->calls[m->n_calls]); json_bytes(&m->content, bytes, len);
+  case PART_BROKEN:
+    free_call(&m->calls[m->n_calls]);
+    m->open = false;
+    json_bytes(&m->content, bytes, len);
   }
   m->failed = m->failed || m->content.failed || m->reasoning.failed;
 }
@@ -51,7 +56,7 @@ bool message_read(const answer_head *head, const dtl_result *r, answer_message *
 }
 
 void message_free(answer_message *m) {
-  for (int i = 0; i < m->n_calls; i++) free_call(&m->calls[i]);
+  for (int i = 0; i < m->n_calls + m->open; i++) free_call(&m->calls[i]); /* a client may leave within a call */
   free(m->calls), free(m->content.bytes), free(m->reasoning.bytes);
   *m = (answer_message){0};
 }
