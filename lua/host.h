@@ -465,8 +465,7 @@ typedef struct {
 } dtl_request;
 
 /* Sets what a request's answers take from their chat: how they end, the state of their reasoning and, if its tokens are
- * `limited`, the marks around it. There are none in a template without reasoning, or with a grammar. The chat must
- * outlive the request. */
+ * `limited`, the marks around it. There are none in a template without reasoning. The chat must outlive the request. */
 void dtl_chat_options(const dt_chat *chat, dt_reasoning_state reasoning, bool limited, dtl_request *request);
 
 /* The result of one answer, complete or up to a failure. It owns all its strings and arrays. */

@@ -228,6 +228,10 @@ dt_status dt_encode_whole(const dt_pair *pair, const char *text, size_t len, int
  * control token that a message spells becomes ordinary tokens. */
 dt_status dt_encode_chat(const dt_pair *pair, const dt_chat_prompt *prompt, int32_t **ids, int *n, dt_error *err);
 
+/* Returns the id of the longest control token that a text of n bytes begins with, such as <tool_call>, and sets *len to
+ * its length; -1: there is none, or it ends a text. */
+int32_t dt_token_at(const dt_pair *pair, const char *text, size_t n, size_t *len);
+
 /* Returns whether the target's vocabulary has the tokens prefix, suffix and middle of fill-in-the-middle: those that
  * its GGUF file names, or control tokens with a known spelling, such as <|fim_prefix|>. *marks is a copy of their ids;
  * -1 for each token that the vocabulary lacks, and for all of them if `pair` is NULL or has no tokenizer. */
@@ -278,7 +282,8 @@ typedef struct {
 
 /* A limit on the tokens of an answer's reasoning, the text between two marks at its beginning. If this many tokens of
  * reasoning have been generated and the end mark is not complete, the next tokens are those of `end`: all others are
- * banned, whatever the other adjustments say. The limit has no effect afterwards. */
+ * banned, whatever the other adjustments say. The limit has no effect afterwards. With a grammar, only those of these
+ * tokens are forced that it allows: where it allows another token only, the limit ends. */
 typedef struct {
   /* The marks, such as "<think>" and "</think>"; copied. They are found in the generated text without the white space
    * around them, and `begin` only if nothing but white space precedes it. begin NULL: only `open` begins the
@@ -308,8 +313,8 @@ typedef struct {
   const dt_bias *bias;       /* [n_bias] copied */
   int n_bias;
   int min_tokens;
-  const char *grammar;          /* a grammar for the text, in llama.cpp's notation (GBNF); copied; NULL: none */
-  dt_reasoning_limit reasoning; /* not with a grammar */
+  const char *grammar; /* a grammar for the text, in llama.cpp's notation (GBNF); copied; NULL: none */
+  dt_reasoning_limit reasoning;
 } dt_adjustments;
 
 /* Returns whether any adjustment is asked for; false for NULL. */

@@ -342,7 +342,8 @@ dtl_request job_request(const job *j) {
   r.learned = j->learned, r.memory = j->memory, r.corpus = j->corpus;
   r.interrupt = &interrupted, r.begin_line = begin_line;
   if (j->call_grammar) r.seq.adjustments.grammar = j->call_grammar;
-  if (j->chat) dtl_chat_options(j->chat, j->reasoning, request_limits_reasoning(&j->options->in), &r);
+  const request_input *in = &j->options->in;
+  if (j->chat) dtl_chat_options(j->chat, j->reasoning, request_limits_reasoning(in) && !in->grammar, &r);
   if (!r.seq.max_tokens) r.seq.max_tokens = TOKENS;
   return r;
 }

@@ -127,7 +127,9 @@ void driver_chat_options(lua_State *L, bool limited, dtl_request *request) {
   lua_getfield(L, table, "reasoning");
   request->reasoning = (dt_reasoning_state)lua_tointeger(L, -1);
   lua_pop(L, 1);
-  if (!limited || request->seq.adjustments.grammar) return;
+  const bool calls = lua_getfield(L, table, "tools") != LUA_TNIL;
+  lua_pop(L, 1);
+  if (!limited || (request->seq.adjustments.grammar && !calls)) return;
   limit->begin = field(L, table, "reasoning_begin"), limit->end = field(L, table, "reasoning_end");
   limit->open = request->reasoning == DT_REASONING_OPEN;
 }

@@ -49,7 +49,7 @@ void dtl_chat_options(const dt_chat *chat, dt_reasoning_state reasoning, bool li
   if (!request) return;
   request->seq.end = dt_chat_end(chat);
   request->reasoning = reasoning;
-  if (!limited || request->seq.adjustments.grammar || !dt_chat_reasoning(chat, &begin, &end)) return;
+  if (!limited || !dt_chat_reasoning(chat, &begin, &end)) return;
   dt_reasoning_limit *limit = &request->seq.adjustments.reasoning;
   limit->begin = begin, limit->end = end, limit->open = reasoning == DT_REASONING_OPEN;
 }
@@ -78,12 +78,17 @@ static bool can_look_for_calls(const dt_pair *pair, const dt_chat *chat) {
   return end && !dtl_token(pair, end, strlen(end), &id, &ignored) && strncmp(info.backend, "cpu", 3) == 0;
 }
 
+static int32_t token_at(const void *pair, const char *text, size_t n, size_t *len) {
+  return dt_token_at(pair, text, n, len);
+}
+
 dt_status dtl_call_grammar(const dt_pair *pair, const dt_chat *chat, const dt_call_format *format, const char *tools,
                            bool required, bool several, dt_reasoning_state reasoning, char **grammar, dt_error *err) {
   NEED(pair, "pair");
   NEED(chat, "chat");
   NEED(grammar, "grammar");
-  dt_call_options how = {.required = required, .several = several, .open = reasoning == DT_REASONING_OPEN};
+  dt_call_options how = {
+      .required = required, .several = several, .open = reasoning == DT_REASONING_OPEN, .token = token_at, .of = pair};
   *grammar = NULL;
   if (!required && !can_look_for_calls(pair, chat)) return DT_OK;
   if (reasoning != DT_REASONING_CLOSED) dt_chat_reasoning(chat, &how.reasoning_begin, &how.reasoning_end);

@@ -519,7 +519,9 @@ static bool check_all(reading *r) {
   if (a->echo && logprobs->wanted && q->answers > 1) return ask_wrong(r, "n = 1 together with logprobs");
   logprobs->prompt = a->echo && logprobs->wanted;
   if (!hold_to_tools(r)) return false;
-  if (a->is_chat) dtl_chat_options(r->server->chat, a->reasoning, q->seq.adjustments.reasoning.tokens >= 0, q);
+  /* A grammar of the client's begins with the answer's first token, so there is no reasoning. */
+  const bool limited = q->seq.adjustments.reasoning.tokens >= 0 && (a->tools.list || !a->in.grammar);
+  if (a->is_chat) dtl_chat_options(r->server->chat, a->reasoning, limited, q);
   if (q->answers > ASK_TEXTS || a->n_prompts * q->answers > ASK_TEXTS) {
     r->name = "n";
     return ask_wrong(r, "at most 128 answers to all prompts");

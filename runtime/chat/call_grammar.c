@@ -45,11 +45,29 @@ static void put_byte(FILE *out, char c) {
     putc(c, out);
 }
 
-static void put_text(FILE *out, const char *text) {
-  if (!*text) return;
+static void put_bytes(FILE *out, const char *text, size_t n) {
+  if (!n) return;
   putc('"', out);
-  for (; *text; text++) put_byte(out, *text);
+  for (size_t i = 0; i < n; i++) put_byte(out, text[i]);
   fputs("\" ", out);
+}
+
+static void put_text(FILE *out, const char *text) { put_bytes(out, text, strlen(text)); }
+
+/* Writes a text of the format, in which control tokens are demanded as tokens. */
+static void put_marked(const writer *w, const char *text, size_t n) {
+  size_t plain = 0, at = 0, len;
+  while (at < n) {
+    const int32_t id = w->how->token ? w->how->token(w->how->of, text + at, n - at, &len) : -1;
+    if (id < 0) {
+      at++;
+      continue;
+    }
+    put_bytes(w->out, text + plain, at - plain);
+    fprintf(w->out, "<[%d]> ", (int)id);
+    plain = at += len;
+  }
+  put_bytes(w->out, text + plain, n - plain);
 }
 
 /* Writes what a byte of a text of the format stands for. type: of the value; NULL: any type but a string. */
@@ -72,9 +90,7 @@ static void put_whole(const writer *w, const char *part, const char *key, const 
   while (*part) {
     size_t plain = 0;
     while ((unsigned char)part[plain] > CALL_IS_STRING) plain++;
-    char *text = strndup(part, plain);
-    if (text) put_text(w->out, text);
-    free(text);
+    put_marked(w, part, plain);
     part += plain;
     if (*part) put_stand_in(w, *part++, key, type);
   }
@@ -254,11 +270,11 @@ static void put_member(writer *w, int k, const cJSON *schema) {
     if (string_schema(schema) != schema) check_string(w, string_schema(schema), key);
     fputs("(", w->out);
     put_whole(w, f->key_end, key, "string");
-    put_text(w->out, f->quote);
+    put_marked(w, f->quote, strlen(f->quote));
     fputs("(", w->out);
     put_string_body(w, string_schema(schema), key);
     fputs(") ", w->out);
-    put_text(w->out, f->quote);
+    put_marked(w, f->quote, strlen(f->quote));
     if (declared == CALL_STRING_OR_NULL) {
       fputs("| ", w->out);
       put_whole(w, f->key_end, key, "null");
@@ -309,9 +325,9 @@ static void put_any_members(const writer *w) {
   }
   fprintf(w->out, "a%d-m ::= [a-zA-Z0-9-_]+ ", w->i);
   put_whole(w, w->f->key_end, "", "string");
-  put_text(w->out, w->f->quote);
+  put_marked(w, w->f->quote, strlen(w->f->quote));
   fputs("text-0 ", w->out);
-  put_text(w->out, w->f->quote);
+  put_marked(w, w->f->quote, strlen(w->f->quote));
   put_whole(w, w->f->value_end, "", NULL);
   fprintf(w->out, "\na%d-f0 ::= (", w->i);
   put_whole(w, w->f->before, "", NULL);
@@ -478,7 +494,7 @@ static void put_root(writer *w) {
   fputs("reasoned ::= [ \\t\\r\\n]{0,8} answer\nroot ::= ", w->out);
   if (!w->how->open) {
     fputs("answer | ", w->out);
-    put_text(w->out, begin);
+    put_marked(w, begin, strlen(begin));
   }
   fputs("reasoning-0\n", w->out);
 }

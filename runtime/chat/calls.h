@@ -14,6 +14,8 @@
 
 #include "chat/chat.h"
 
+#include <stdint.h>
+
 #pragma GCC visibility push(default) /* libdtrun.so exports these names and hides all others */
 
 /* A format does not change, so any number of threads may use it at the same time. */
@@ -84,6 +86,10 @@ typedef struct {
    * prompt ends inside it. Otherwise an answer may begin with it. */
   const char *reasoning_begin, *reasoning_end;
   bool open;
+  /* Finds control tokens in the format's texts, as dt_token_at(of, text, n, &len) does: a grammar then demands these
+   * tokens, as a prompt has them. NULL: their texts may also be spelled in other tokens. */
+  int32_t (*token)(const void *of, const char *text, size_t n, size_t *len);
+  const void *of;
 } dt_call_options;
 
 /* Writes a grammar (GBNF) for answers that call one of the tools. The arguments match the tool's schema; a tool without

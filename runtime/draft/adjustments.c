@@ -60,9 +60,6 @@ dt_status adjustments_check(const dt_adjustments *a, const dt_seq_options *o, dt
   if (a->grammar && a->min_tokens)
     return dt_fail(err, DT_EINPUT,
                    "grammar with min_tokens: the grammar says where the text can end: give only one of them");
-  if (a->grammar && reasoning_limit_wanted(&a->reasoning))
-    return dt_fail(err, DT_EINPUT,
-                   "a reasoning limit with a grammar: the grammar says what the text contains: give only one of them");
   return reasoning_limit_check(&a->reasoning, err);
 }
 
@@ -122,7 +119,7 @@ dt_status adjustments_open(adjustments *s, const dt_adjustments *asked, masks *o
 }
 
 dt_status adjustments_limit(adjustments *s, const dt_pair *pair, const dt_reasoning_limit *asked, dt_error *err) {
-  return reasoning_limit_wanted(asked) ? reasoning_limit_open(pair, asked, &s->limit, err) : DT_OK;
+  return reasoning_limit_wanted(asked) ? reasoning_limit_open(pair, asked, s->masks != NULL, &s->limit, err) : DT_OK;
 }
 
 void adjustments_close(adjustments *s) {
@@ -174,18 +171,25 @@ static int32_t state_behind(const adjustments *s, const dt_tree *t, int node) {
 /* Whether a child of the node is the first generated token. */
 static bool is_first(const adjustments *s, int node) { return !s->generated && node == 0; }
 
+int32_t adjustments_forced_id(const adjustments *s, const dt_tree *t, int node, int *left) {
+  const int32_t id = s->limit ? reasoning_limit_forced(s->limit, t, node, left) : -1;
+  const bool allowed = id < 0 || !s->masks || masks_allow(s->masks, state_behind(s, t, node), id, is_first(s, node));
+  return allowed ? id : -1;
+}
+
 bool adjustments_allow(const adjustments *s, const dt_tree *t, int node, int32_t token) {
-  if (s->limit) return reasoning_limit_allow(s->limit, t, node, token);
+  int left;
+  if (s->limit && !s->masks) return reasoning_limit_allow(s->limit, t, node, token);
+  const int32_t id = adjustments_forced_id(s, t, node, &left);
+  if (id >= 0) return token == id;
   return !s->masks || masks_allow(s->masks, state_behind(s, t, node), token, is_first(s, node));
 }
 
-int32_t adjustments_forced_id(const adjustments *s, const dt_tree *t, int node, int *left) {
-  return s->limit ? reasoning_limit_forced(s->limit, t, node, left) : -1;
-}
-
-int adjustments_forced(const adjustments *s, const dt_tree *t, int node, char *bytes, int most, bool *first) {
+int adjustments_forced(const adjustments *s, const dt_tree *t, int node, int32_t *token, char *bytes, int most,
+                       bool *first) {
   *first = is_first(s, node);
-  return s->masks ? masks_forced(s->masks, state_behind(s, t, node), bytes, most) : 0;
+  *token = -1;
+  return s->masks ? masks_forced(s->masks, state_behind(s, t, node), token, bytes, most) : 0;
 }
 
 static const uint64_t *mask_behind(const adjustments *s, const dt_tree *t, int node) {
@@ -232,10 +236,17 @@ static void count_on_path(row_adjustments *r, int first, int32_t id, int more) {
   r->more[at] += more;
 }
 
+/* The mask of the limit after a node, unless the grammar does not allow what it forces; NULL: it forces nothing. */
+static const uint64_t *limit_behind(const adjustments *s, const dt_tree *t, int node) {
+  int left;
+  if (!s->limit || (s->masks && adjustments_forced_id(s, t, node, &left) < 0)) return NULL;
+  return reasoning_limit_mask(s->limit, t, node);
+}
+
 void row_adjustments_put(row_adjustments *r, int i, const adjustments *s, const dt_tree *t, int node) {
   r->row[i] = (dt_row_adjustments){0};
   if (!s) return;
-  if (s->limit && (r->row[i].allowed = reasoning_limit_mask(s->limit, t, node))) return; /* no bias must ban the id */
+  if ((r->row[i].allowed = limit_behind(s, t, node))) return; /* no bias must ban the id */
   int first = r->n, generated = s->generated + t->depth[node];
   for (int u = node; u > 0 && s->counts; u = t->parent[u]) count_on_path(r, first, t->token[u], 1);
   for (int k = 0; k < s->n && ends_banned(s, s->generated) && !ends_banned(s, generated); k++)

@@ -62,11 +62,12 @@ void adjustments_begin_tree(adjustments *s);
 bool adjustments_forbid(const adjustments *s);
 /* Returns whether the token may follow a node of the tree over the text's last token. */
 bool adjustments_allow(const adjustments *s, const dt_tree *t, int node, int32_t token);
-/* Returns the id that the limit on the reasoning forces there, as reasoning_limit_forced does. */
+/* Returns the id that the limit on the reasoning forces there, as reasoning_limit_forced does, unless the grammar does
+ * not allow it. */
 int32_t adjustments_forced_id(const adjustments *s, const dt_tree *t, int node, int *left);
-/* Returns the bytes that the grammar forces there, as masks_forced does. *first: whether they are the first of the
- * text. */
-int adjustments_forced(const adjustments *s, const dt_tree *t, int node, char *bytes, int most, bool *first);
+/* Returns what the grammar forces there, as masks_forced does. *first: whether it is the first of the text. */
+int adjustments_forced(const adjustments *s, const dt_tree *t, int node, int32_t *token, char *bytes, int most,
+                       bool *first);
 
 /* Returns whether no token may follow the text. */
 bool adjustments_are_stuck(const adjustments *s);

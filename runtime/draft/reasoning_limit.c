@@ -38,6 +38,7 @@ struct reasoning_limit {
   int n_forced;
   uint64_t *masks; /* [n_forced + 1][words] each allows one forced id only, and the last one none */
   size_t words;
+  bool yields;  /* see reasoning_limit.h */
   bool started; /* a token was generated */
   place *place; /* [n_known] after the nodes of the tree; the root's is that of the text */
   int n_known;
@@ -84,7 +85,7 @@ static place after_byte(const reasoning_limit *l, place p, char c) {
 }
 
 static place after_forced(const reasoning_limit *l, place p, int32_t token) {
-  if (token != l->forced[p.matched]) return (place){.part = REFUSED};
+  if (token != l->forced[p.matched]) return (place){.part = l->yields ? AFTER : REFUSED};
   return ++p.matched == l->n_forced ? (place){.part = AFTER} : p;
 }
 
@@ -181,11 +182,11 @@ static dt_status take_room(reasoning_limit *l, dt_error *err) {
   return DT_OK;
 }
 
-dt_status reasoning_limit_open(const dt_pair *pair, const dt_reasoning_limit *asked, reasoning_limit **out,
+dt_status reasoning_limit_open(const dt_pair *pair, const dt_reasoning_limit *asked, bool yields, reasoning_limit **out,
                                dt_error *err) {
   reasoning_limit *l = calloc(1, sizeof *l);
   if (!l) return dt_fail_memory(err, "a limit of reasoning", sizeof *l);
-  l->pair = pair, l->most = asked->tokens, l->n_known = 1;
+  l->pair = pair, l->most = asked->tokens, l->yields = yields, l->n_known = 1;
   dt_status status = take_texts(l, asked, err);
   if (!status) status = take_room(l, err);
   if (status) {

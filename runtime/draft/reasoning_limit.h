@@ -13,9 +13,10 @@ bool reasoning_limit_wanted(const dt_reasoning_limit *asked);
 /* Checks everything that can be checked without a tokenizer. DT_EINPUT: a value is out of range, or a mark is empty. */
 dt_status reasoning_limit_check(const dt_reasoning_limit *asked, dt_error *err);
 
-/* Opens the limit of a text in which nothing was generated yet. The pair must outlive it. DT_EINPUT: the end mark
- * cannot be encoded. */
-dt_status reasoning_limit_open(const dt_pair *pair, const dt_reasoning_limit *asked, reasoning_limit **out,
+/* Opens the limit of a text in which nothing was generated yet. The pair must outlive it. yields: another token than
+ * the forced one ends the limit's effect; otherwise no token may follow it. DT_EINPUT: the end mark cannot be encoded.
+ */
+dt_status reasoning_limit_open(const dt_pair *pair, const dt_reasoning_limit *asked, bool yields, reasoning_limit **out,
                                dt_error *err);
 void reasoning_limit_close(reasoning_limit *l); /* NULL is allowed */
 

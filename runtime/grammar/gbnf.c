@@ -26,7 +26,7 @@ typedef struct {
   dt_error *err;
 } reader;
 
-enum { BUCKETS = 4096 };
+enum { BUCKETS = 4096, MAX_ID = 100000000 };
 
 __attribute__((format(printf, 2, 3))) static void fail_here(reader *g, const char *format, ...) {
   if (g->status) return;
@@ -170,18 +170,20 @@ static rules_way read_class(reader *g) {
   return all;
 }
 
-/* A number of repetitions; -1: there is none. */
-static int read_count(reader *g) {
+/* A number of up to `most`; -1: there is none. */
+static int read_number(reader *g, int most, const char *what) {
   int n = -1;
   for (; peek(g) >= '0' && peek(g) <= '9'; g->at++) {
     n = (n < 0 ? 0 : n) * 10 + (*g->at - '0');
-    if (n > RULES_NODES) {
-      fail_here(g, "more than %d repetitions", RULES_NODES);
+    if (n > most) {
+      fail_here(g, "more than %d %s", most, what);
       return 0;
     }
   }
   return n;
 }
+
+static int read_count(reader *g) { return read_number(g, RULES_NODES, "repetitions"); }
 
 static rules_way read_repetition(reader *g, rules_way item) {
   if (take(g, "*")) return rules_repeat(g->r, item, 0, -1);
@@ -203,12 +205,31 @@ static rules_way read_repetition(reader *g, rules_way item) {
   return g->status ? item : rules_repeat(g->r, item, least, most);
 }
 
+/* <name> or <[id]>: a token. */
+static rules_way read_token(reader *g) {
+  const char *from = g->at;
+  while (g->at < g->end && *g->at != '>' && *g->at != '\n') g->at++;
+  if (!take(g, ">")) {
+    g->at = from;
+    fail_here(g, "expected a token, as in <think> or <[1000]>");
+    return (rules_way){0, 0};
+  }
+  const char *end = g->at;
+  if (from[1] != '[') return rules_token(g->r, -1, from, (size_t)(end - from));
+  g->at = from + 2;
+  const int id = read_number(g, MAX_ID, "tokens");
+  if (!g->status && (id < 0 || !take(g, "]>"))) fail_here(g, "expected the id of a token, as in <[1000]>");
+  return rules_token(g->r, id, NULL, 0);
+}
+
 static rules_way read_choices(reader *g, bool nested);
 
 static rules_way read_item(reader *g) {
   rules_way item = {0, 0};
   if (take(g, "\""))
     item = read_text(g);
+  else if (peek(g) == '<')
+    item = read_token(g);
   else if (take(g, "["))
     item = read_class(g);
   else if (take(g, "."))
@@ -234,11 +255,11 @@ static rules_way read_items(reader *g, bool nested) {
   rules_way all = rules_text(g->r, "", 0);
   while (!g->status) {
     char c = peek(g);
-    if (c == '<' || c == '!')
-      fail_here(g, "tokens (<name>, <[id]>) are not supported: give their text in quotes");
+    if (c == '!')
+      fail_here(g, "the negation of a token (!) is not supported");
     else if (c == '*' || c == '+' || c == '?' || c == '{')
       fail_here(g, "there is nothing before this to repeat");
-    if (g->status || !(c == '"' || c == '[' || c == '.' || c == '(' || is_word(c))) break;
+    if (g->status || !(c == '"' || c == '[' || c == '.' || c == '(' || c == '<' || is_word(c))) break;
     rules_way item = read_item(g);
     skip(g, nested);
     while (!g->status && strchr("*+?{", peek(g)) && peek(g)) {

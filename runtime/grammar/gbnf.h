@@ -1,9 +1,11 @@
 /* Reads grammars in llama.cpp's notation (GBNF): NAME ::= ITEMS, one rule per line; `root` matches the whole text.
  *
  *   "text"  [a-z]  [^\n]  .  name  ( items )   item* item+ item? item{2} item{2,} item{2,5}   items | items   # comment
+ *   <think>  <[1000]>
  *
  * Newlines are spaces inside parentheses, after ::= and after |. Escapes: \n \r \t \\ \" \[ \] \xHH \uHHHH \UHHHHHHHH.
- * Characters are code points. llama.cpp's tokens in angle brackets are not supported. */
+ * Characters are code points. In angle brackets stands a token: one whose text is <think>, brackets included, or one
+ * with the id 1000. llama.cpp's negation of tokens (!) is not supported. */
 #ifndef DT_GBNF_H
 #define DT_GBNF_H
 

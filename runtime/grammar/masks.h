@@ -1,13 +1,14 @@
-/* Computes which tokens a grammar allows after a text. A state is everything that the rules know about the bytes so
- * far: a set of stacks of nodes, one for each way to read the text. States and their masks over the vocabulary are
- * computed when they are first needed, and cached; results depend only on the grammar and the text. Not thread-safe. */
+/* Computes which tokens a grammar allows after a text, from the states of the grammar (states.h). Masks over the
+ * vocabulary are computed when they are first needed, and cached; results depend only on the grammar and the text. Not
+ * thread-safe. */
 #ifndef DT_MASKS_H
 #define DT_MASKS_H
 
+#include "grammar/states.h"
 #include "grammar/vocabulary.h"
 
-#define MASKS_NOWHERE (-1) /* the state after a text that the grammar does not allow */
-#define MASKS_STACKS 4096  /* maximum number of stacks of a state */
+#define MASKS_NOWHERE STATES_NOWHERE
+#define MASKS_STACKS STATES_STACKS
 
 typedef struct masks masks;
 
@@ -42,8 +43,9 @@ int masks_ids(const masks *m); /* number of ids of the vocabulary */
 const uint64_t *masks_of(masks *m, int32_t state, bool first);
 const uint64_t *masks_of_text(masks *m, int place, bool first); /* for the state at a place */
 
-/* Writes the bytes with which every allowed text continues after a state, at most `most` of them. Returns how many. */
-int masks_forced(masks *m, int32_t state, char *bytes, int most);
+/* Writes the bytes with which every allowed text continues after a state, at most `most` of them, and returns how many.
+ * *token: the token that comes before them, because the grammar demands a token there; otherwise -1. */
+int masks_forced(masks *m, int32_t state, int32_t *token, char *bytes, int most);
 
 /* Fails if there was not enough memory for the state of a text; the masks are wrong then. */
 dt_status masks_failure(const masks *m, dt_error *err);

@@ -20,7 +20,8 @@ int32_t rules_add(rules *r, rules_node node) {
 }
 
 void rules_free(rules *r) {
-  free(r->node);
+  for (int i = 0; i < r->tokens; i++) free(r->token[i].text);
+  free(r->token), free(r->node);
   *r = (rules){0};
 }
 
@@ -56,6 +57,33 @@ rules_way rules_text(rules *r, const char *bytes, size_t len) {
     all = rules_join(r, all, way_of(r, (rules_node){.kind = NODE_BYTES, .low = byte, .high = byte}));
   }
   return all;
+}
+
+static bool is_token(const rules_named *t, int32_t id, const char *text, size_t len) {
+  return text ? t->text && strlen(t->text) == len && !memcmp(t->text, text, len) : !t->text && t->id == id;
+}
+
+/* Adds a token to the list. False: there is no room. */
+static bool add_token(rules *r, int32_t id, const char *text, size_t len) {
+  r->full |= r->tokens == RULES_TOKENS;
+  if (r->full) return false;
+  rules_named *grown = realloc(r->token, ((size_t)r->tokens + 1) * sizeof *grown);
+  char *copy = text ? strndup(text, len) : NULL;
+  if (grown) r->token = grown;
+  if (!grown || (text && !copy)) {
+    free(copy);
+    r->no_memory = true;
+    return false;
+  }
+  r->token[r->tokens++] = (rules_named){id, copy};
+  return true;
+}
+
+rules_way rules_token(rules *r, int32_t id, const char *text, size_t len) {
+  int i = 0;
+  while (i < r->tokens && !is_token(&r->token[i], id, text, len)) i++;
+  if (i == r->tokens && !add_token(r, id, text, len)) return nothing(r);
+  return rules_text(r, (char[]){(char)RULES_TOKEN, (char)(0x80 | i >> 7), (char)(0x80 | (i & 0x7F))}, 3);
 }
 
 /* ---- repetition -------------------------------------------------------------------------------------------------- */

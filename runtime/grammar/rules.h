@@ -8,6 +8,9 @@
  *   NODE_CALL    runs the rule that begins at `other`, then continues at `next`; RULES_TAIL: the caller then returns
  *   NODE_RETURN  continues after the call
  *
+ * A grammar can demand a token of the vocabulary, whatever its text is. Such a token is three bytes: RULES_TOKEN, which
+ * no text contains, and its index in `token` as two bytes of 7 bits, with the upper bit set.
+ *
  * The nodes before the items of a repetition differ only in how many items must or may still follow. Each of them names
  * the `first` node of its kind, and how many items are `left` from it on. */
 #ifndef DT_RULES_H
@@ -21,6 +24,8 @@
 
 #define RULES_NODES (1 << 18) /* maximum number of nodes, without node 0: 4 MiB */
 #define RULES_TAIL (-1)
+#define RULES_TOKEN 0xFF
+#define RULES_TOKENS (1 << 14) /* maximum number of different tokens */
 
 typedef enum { NODE_END, NODE_EMPTY, NODE_SPLIT, NODE_BYTES, NODE_CALL, NODE_RETURN } node_kind;
 
@@ -31,10 +36,18 @@ typedef struct {
   int32_t first;       /* in a repetition: its first node of this kind; 0: not in a repetition */
 } rules_node;
 
+/* A token by its id, or by its text if that is not NULL. */
+typedef struct {
+  int32_t id;
+  char *text;
+} rules_named;
+
 typedef struct {
   rules_node *node; /* [n] */
   int n, capacity;
   bool full, no_memory; /* a node could not be added: there are RULES_NODES, or out of memory */
+  rules_named *token;   /* [tokens] */
+  int tokens;
   int32_t root;
   int classes;                         /* number of classes of bytes that no node distinguishes */
   uint8_t class_of[256], byte_of[256]; /* byte_of: one byte of each class */
@@ -59,6 +72,8 @@ void rules_free(rules *r); /* zeros are allowed */
  * if there is no such character. Surrogates are not characters. */
 rules_way rules_character(rules *r, rules_range *range, int n, bool others);
 rules_way rules_text(rules *r, const char *bytes, size_t len);
+/* The token with this id, or with this text unless it is NULL. */
+rules_way rules_token(rules *r, int32_t id, const char *text, size_t len);
 rules_way rules_join(rules *r, rules_way a, rules_way b);   /* a, then b */
 rules_way rules_either(rules *r, rules_way a, rules_way b); /* a or b */
 /* a, from `least` to `most` times; most = -1: without a limit. */

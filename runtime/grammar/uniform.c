@@ -6,14 +6,14 @@ enum { LEAST = 16 }; /* minimum number of characters of one byte of a set */
 
 /* The state that all bytes of a range lead to, or all characters with these bytes and `more` after them, if *to is
  * UNKNOWN; otherwise they must lead to *to. False: they differ. */
-static bool range_leads(const uniform_states *s, int32_t from, int low, int high, int more, int32_t *to) {
-  const rules *r = s->rules;
+static bool range_leads(states *s, int32_t from, int low, int high, int more, int32_t *to) {
+  const rules *r = &s->rules;
   int32_t last = UNKNOWN;
   for (int c = r->class_of[low]; c <= r->class_of[high]; c++) {
-    int32_t next = s->step(s->of, from, r->byte_of[c]);
+    int32_t next = states_step(s, from, r->byte_of[c]);
     if (next == last) continue;
     last = next;
-    if (more && next != MASKS_NOWHERE) {
+    if (more && next != STATES_NOWHERE) {
       if (!range_leads(s, next, 0x80, 0xBF, more - 1, to)) return false;
       continue;
     }
@@ -24,22 +24,22 @@ static bool range_leads(const uniform_states *s, int32_t from, int low, int high
 }
 
 /* The same for all characters of several bytes. */
-static bool wides_lead(const uniform_states *s, int32_t from, int32_t *to) {
-  const rules *r = s->rules;
+static bool wides_lead(states *s, int32_t from, int32_t *to) {
+  const rules *r = &s->rules;
   for (int i = 0; i < ALIKE_WIDE; i++) {
     const alike_wide *w = &alike_wides[i];
     for (int c = r->class_of[w->low]; c <= r->class_of[w->high]; c++) {
-      int32_t next = s->step(s->of, from, r->byte_of[c]);
-      if (next == MASKS_NOWHERE ? *to != UNKNOWN && *to != next
-                                : !range_leads(s, next, w->second_low, w->second_high, w->more, to))
+      int32_t next = states_step(s, from, r->byte_of[c]);
+      if (next == STATES_NOWHERE ? *to != UNKNOWN && *to != next
+                                 : !range_leads(s, next, w->second_low, w->second_high, w->more, to))
         return false;
-      if (next == MASKS_NOWHERE) *to = next;
+      if (next == STATES_NOWHERE) *to = next;
     }
   }
   return true;
 }
 
-bool uniform_leads(const uniform_states *s, int32_t from, const alike_set *set, int32_t *to) {
+bool uniform_leads(states *s, int32_t from, const alike_set *set, int32_t *to) {
   *to = UNKNOWN;
   for (int b = 0; b < ALIKE_BYTES; b++) {
     if (!set->has[b]) continue;
@@ -59,16 +59,16 @@ static void narrow(alike_set *set) {
   if (set->wide) *set = json;
 }
 
-bool uniform_set(const uniform_states *s, int32_t from, alike_set *set) {
-  const rules *r = s->rules;
-  int32_t to[ALIKE_BYTES], best = MASKS_NOWHERE, wide;
+bool uniform_set(states *s, int32_t from, alike_set *set) {
+  const rules *r = &s->rules;
+  int32_t to[ALIKE_BYTES], best = STATES_NOWHERE, wide;
   int most = 0, classes = r->class_of[ALIKE_BYTES - 1] + 1;
   int size[ALIKE_BYTES] = {0};
   for (int b = 0; b < ALIKE_BYTES; b++) size[r->class_of[b]]++;
-  for (int c = 0; c < classes; c++) to[c] = s->step(s->of, from, r->byte_of[c]);
+  for (int c = 0; c < classes; c++) to[c] = states_step(s, from, r->byte_of[c]);
   for (int b = 0; b < classes; b++) {
     int n = 0;
-    if (to[b] == MASKS_NOWHERE || to[b] == best) continue;
+    if (to[b] == STATES_NOWHERE || to[b] == best) continue;
     for (int c = b; c < classes; c++) n += to[c] == to[b] ? size[c] : 0;
     if (n > most) most = n, best = to[b];
   }

@@ -566,6 +566,13 @@ bool pair_is_eos(const dt_pair *p, int32_t id) {
   return false;
 }
 
+int32_t dt_token_at(const dt_pair *p, const char *text, size_t n, size_t *len) {
+  if (!p || !text || !len) return -1;
+  *len = 0;
+  const int32_t id = p->tokenizer ? tok_added_at(p->tokenizer, text, n, len) : -1;
+  return id < p->target_info.vocab && !pair_is_eos(p, id) ? id : -1;
+}
+
 const char *dt_token_bytes(const dt_pair *p, int32_t id, bool first, char buffer[16], size_t *len) {
   if (len) *len = 0;
   return p && buffer && len ? pair_token_bytes(p, id, first, buffer, len) : "";

@@ -60,8 +60,9 @@ dt_status dt_seq_forced(const dt_session *s, int seq, int node, int32_t *token, 
   char text[DT_FORCED];
   bool first;
   size_t len = 0;
-  int n = q->adjusted ? adjustments_forced(&q->adjustments, q->tree, node, text, DT_FORCED, &first) : 0;
-  *token = n ? usual_token(s->pair, text, n, first, &len) : -1;
+  *token = -1;
+  int n = q->adjusted ? adjustments_forced(&q->adjustments, q->tree, node, token, text, DT_FORCED, &first) : 0;
+  if (*token < 0 && n) *token = usual_token(s->pair, text, n, first, &len);
   *left = *token >= 0 ? n - (int)len : 0;
   return DT_OK;
 }

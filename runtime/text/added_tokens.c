@@ -58,6 +58,13 @@ static size_t longest_at(const added_tokens *set, const char *s, size_t n, added
   return longest;
 }
 
+size_t added_at(const added_tokens *set, const char *bytes, size_t n, int32_t *id) {
+  added_token token = {.id = -1};
+  size_t len = n ? longest_at(set, bytes, n, &token) : 0;
+  *id = token.id;
+  return len;
+}
+
 /* The character that begins at `at`. */
 static int32_t character_at(const char *s, size_t n, size_t at, size_t *len) {
   utf8_next(s + at, n - at, len);

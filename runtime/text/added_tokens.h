@@ -32,6 +32,9 @@ typedef struct {
 dt_status added_insert(added_tokens *set, const char *string, size_t len, added_token token, dt_error *err);
 void added_free(added_tokens *set);
 
+/* Returns the length of the longest token that the n bytes begin with, and sets *id; 0: there is none. */
+size_t added_at(const added_tokens *set, const char *bytes, size_t n, int32_t *id);
+
 /* A text in which tokens are searched for. */
 typedef struct {
   const char *bytes;

@@ -54,6 +54,13 @@ int32_t tok_added(const tok *t, const char *string) {
   return id >= 0 && t->strings.entry[id].of & VOCAB_ADDED ? id : -1;
 }
 
+int32_t tok_added_at(const tok *t, const char *text, size_t n, size_t *len) {
+  int32_t raw, normalized;
+  const size_t a = added_at(&t->raw, text, n, &raw), b = added_at(&t->normalized, text, n, &normalized);
+  *len = a > b ? a : b;
+  return a > b ? raw : normalized;
+}
+
 bool tok_infill(const tok *t, dt_infill *out) {
   const int32_t *id = t->infill;
   *out = (dt_infill){id[INFILL_PREFIX], id[INFILL_SUFFIX], id[INFILL_MIDDLE],

@@ -345,6 +345,8 @@ static void who_hears_enough_says_so(void **state) {
 
 /* ---- grammars ---------------------------------------------------------------------------------------------------- */
 
+static const char marks_of[] = "what the marks are found in";
+
 static void check_texts(const char *shape, const char *list, const dt_call_options *how, const char *const *yes,
                         const char *const *no) {
   dt_call_format *f = open_format(shape);
@@ -441,6 +443,31 @@ static void free_text_may_become_a_call(void **state) {
               (const char *[]){"a <|call>", NULL});
 }
 
+/* Finds the marks <tool_call> and </tool_call> as the tokens 1 and 2. */
+static int32_t mark_at(const void *of, const char *text, size_t n, size_t *len) {
+  static const char *const marks[] = {"<tool_call>", "</tool_call>"};
+  assert_ptr_equal(of, marks_of);
+  for (int i = 0; i < 2; i++) {
+    *len = strlen(marks[i]);
+    if (n >= *len && !memcmp(text, marks[i], *len)) return i + 1;
+  }
+  return -1;
+}
+
+/* In a vocabulary whose tokens are bytes, the texts of two bytes stand for tokens. */
+static void marks_are_demanded_as_tokens(void **state) {
+  (void)state;
+  dt_call_options how = {.required = true, .several = true, .token = mark_at, .of = marks_of};
+  const char *const twice[] = {"\1\n{\"name\": \"list\", \"arguments\": " LIST "}\n\2\n\1\n{\"name\": \"list\", "
+                               "\"arguments\": " LIST "}\n\2",
+                               NULL};
+  check_texts("hermes", tools, &how, twice, (const char *[]){H("list", LIST), NULL});
+  how.required = false; /* a model may spell the mark that begins a call in other tokens */
+  check_texts("hermes", tools, &how,
+              (const char *[]){"<tool_call>\n{\"name\": \"list\", \"arguments\": " LIST "}\n\2", NULL},
+              (const char *[]){"a " H("list", LIST), NULL});
+}
+
 static void marks_of_free_text_are_bounded(void **state) {
   (void)state;
   char mark[2 * FREE_TEXT_MARK + 3] = "";
@@ -531,6 +558,7 @@ int main(void) {
       cmocka_unit_test(who_hears_enough_says_so),
       cmocka_unit_test(grammars_take_calls_only),
       cmocka_unit_test(free_text_may_become_a_call),
+      cmocka_unit_test(marks_are_demanded_as_tokens),
       cmocka_unit_test(marks_of_free_text_are_bounded),
       cmocka_unit_test(reasoning_may_come_before_a_call),
       cmocka_unit_test(errors_name_the_tool),

@@ -121,6 +121,62 @@ static vocabulary *read_words(const words *w) {
   return v;
 }
 
+static bool is_in(const uint64_t *mask, int32_t id) { return mask[id / 64] >> id % 64 & 1; }
+
+/* The vocabulary: the letters a to d, a mark in two pieces, the same as tokens 10 and 11, and a byte that no text may
+ * have. */
+static void tokens_are_demanded_whatever_their_texts_are(void **state) {
+  (void)state;
+  words *w = calloc(1, sizeof *w);
+  for (int i = 4; i < 8; i++) sprintf(w->text[i], "%c", 'a' + i - 4);
+  strcpy(w->text[8], "<m"), strcpy(w->text[9], ">"), strcpy(w->text[10], "<m>"), strcpy(w->text[11], "<m>");
+  strcpy(w->text[12], "\xFF"), strcpy(w->text[13], "<m>a");
+  vocabulary *v = read_words(w);
+  static const struct {
+    const char *grammar;
+    int32_t text[4], may[6]; /* zero ends them */
+    int32_t forced;
+    const char *then;
+  } of[] = {
+      {"root ::= <m> \"a\" <[11]> \"b\"", {0}, {10}, 10, "a"},
+      {"root ::= <m> \"a\" <[11]> \"b\"", {10}, {4}, -1, "a"},
+      {"root ::= <m> \"a\" <[11]> \"b\"", {10, 4}, {11}, 11, "b"},
+      {"root ::= <m> \"a\" <[11]> \"b\"", {10, 4, 11}, {5}, -1, "b"},
+      {"root ::= \"<m>\" \"a\"", {0}, {8, 10, 11, 13}, -1, "<m>a"},
+      {"root ::= <m> \"b\" | \"<m>\" \"a\"", {0}, {8, 10, 11, 13}, -1, ""}, /* token 10 may mean either */
+      {"root ::= <m> \"b\" | \"<m>\" \"a\"", {10}, {4, 5}, -1, ""},
+      {"root ::= <m> \"b\" | \"<m>\" \"a\"", {11}, {4}, -1, "a"},
+      {"root ::= <m> | <[11]> | <[7]>", {0}, {7, 10, 11}, -1, ""},
+      {"root ::= <[11]>{2} \"c\"?", {11}, {11}, 11, ""},
+      {"root ::= .* <[11]> \"a\"", {4, 5}, {4, 5, 6, 7, 8, 9}, -1, ""}, /* and others: below */
+  };
+  for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+    masks *m = read_grammar(v, of[i].grammar);
+    const int place = masks_enter(m);
+    char forced[17] = "";
+    int32_t token;
+    for (int k = 0; k < 4 && of[i].text[k]; k++) masks_take(m, place, of[i].text[k], false);
+    const int32_t at = masks_state(m, place);
+    for (int32_t id = 4; id < 14; id++) {
+      bool may = false;
+      for (int k = 0; k < 6; k++) may |= of[i].may[k] == id;
+      if (strchr(of[i].grammar, '*')) may = id != 12;
+      assert_int_equal(masks_allow(m, at, id, false), may);
+      assert_int_equal(is_in(masks_of(m, at, false), id), may);
+    }
+    forced[masks_forced(m, at, &token, forced, 16)] = '\0';
+    assert_int_equal(token, of[i].forced);
+    assert_string_equal(forced, of[i].then);
+    masks_release(m);
+  }
+  masks *m;
+  fails(masks_open(v, "root ::= <n>", &m, &err), DT_EINPUT, "the vocabulary has no token <n>");
+  fails(masks_open(v, "root ::= <[400]>", &m, &err), DT_EINPUT, "token <[400]> is out of range 0..399");
+  fails(masks_open(v, "root ::= <[3]>", &m, &err), DT_EINPUT, "or the token ends the text");
+  vocabulary_close(v);
+  free(w);
+}
+
 /* Compares along random texts. */
 static void masks_have_single_tokens(const vocabulary *v, const char *gbnf, int turns) {
   uint64_t r = {11};
@@ -337,8 +393,9 @@ static void forced_text_is_all_that_may_follow(void **state) {
     masks *m = read_grammar(v, of[i].grammar);
     int place = masks_enter(m);
     char forced[17] = "";
+    int32_t token;
     for (const char *at = of[i].text; *at; at++) masks_take(m, place, (uint8_t)*at, false);
-    forced[masks_forced(m, masks_state(m, place), forced, 16)] = '\0';
+    forced[masks_forced(m, masks_state(m, place), &token, forced, 16)] = '\0';
     assert_string_equal(forced, of[i].forced);
     masks_release(m);
   }
@@ -414,7 +471,11 @@ static void mistakes_and_bounds_are_one_line(void **state) {
       {"root ::= \"a\"{2,1}", "{2,1}: the maximum is less"},
       {"root ::= \"a\"{2", "expected }"},
       {"root ::= \"a\"{999999999999}", "more than 262144 repetitions"},
-      {"root ::= <think>", "tokens (<name>, <[id]>) are not supported:"},
+      {"root ::= !<think>", "line 1, column 10: the negation of a token (!) is not supported"},
+      {"root ::= <think\n>", "line 1, column 10: expected a token, as in <think> or <[1000]>"},
+      {"root ::= <[think]>", "expected the id of a token, as in <[1000]>"},
+      {"root ::= <[7>", "expected the id of a token, as in <[1000]>"},
+      {"root ::= <[99999999999]>", "more than 100000000 tokens"},
       {"root ::= \"\xff\"", "byte 10 is not UTF-8"},
       {"root ::= root \"a\"", "rule root begins with itself"},
       {"root ::= a\na ::= (\"x\"? b)*\nb ::= a \"y\"", "begins with itself"},
@@ -461,6 +522,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(it_reads_what_llama_cpp_writes),
       cmocka_unit_test(regular_grammars_take_what_regular_expressions_match),
+      cmocka_unit_test(tokens_are_demanded_whatever_their_texts_are),
       cmocka_unit_test(a_mask_has_the_tokens_that_are_allowed_one_by_one),
       cmocka_unit_test(masks_of_letters_depend_on_the_room_left),
       cmocka_unit_test(masks_of_wide_characters_depend_on_the_room_left),

@@ -78,7 +78,7 @@ static void paths_are_limited_as_the_texts_that_they_make(void **state) {
       int32_t tokens[LENGTH + NODES];
       uint64_t r = seed;
       reasoning_limit *l;
-      ok(reasoning_limit_open(pair, &LIMITS[k], &l, &err));
+      ok(reasoning_limit_open(pair, &LIMITS[k], false, &l, &err));
       for (int n = 0; n < LENGTH; n++) {
         int left;
         check_tree(pair, l, &LIMITS[k], forced, n_forced, tokens, n, tree, &r, &saw);
@@ -131,6 +131,41 @@ static void forced_ids_are_verified_together_and_others_not_at_all(void **state)
   dt_pair_close(pair);
 }
 
+/* Adds a node with each forced id in turn, and checks that `other` may not stand there, or that nothing is forced. */
+static void check_forced(const char *grammar, const int32_t *ids, const int32_t *other, int n) {
+  dt_pair *pair = fake((dt_fake_options){0});
+  dt_session *s = session(pair, 1, false);
+  const dt_seq_options o = {.max_tokens = 9,
+                            .adjustments = {.grammar = grammar, .reasoning = {.end = "7 42 8", .open = true}}};
+  int seq = 0, node = 0, left;
+  int32_t id;
+  bool may;
+  dt_verdict v;
+  ok(dt_seq_start(s, 0, PROMPT, 8, &o, &err));
+  for (int i = 0; i < n; i++) {
+    ok(dt_seq_forced(s, 0, node, &id, &left, &err));
+    assert_int_equal(id, ids[i]);
+    ok(dt_seq_allowed(s, 0, node, ids[i], &may, &err));
+    assert_true(may);
+    ok(dt_seq_allowed(s, 0, node, other[i], &may, &err));
+    assert_false(may);
+    ok(dt_tree_add(dt_seq_tree(s, 0), node, ids[i], -1, &node, &err));
+  }
+  ok(dt_verify_tree(s, &seq, 1, &v, &err));
+  assert_true(v.drafted == n && v.accepted == n);
+  dt_session_close(s);
+  dt_pair_close(pair);
+}
+
+static void a_grammar_decides_where_the_limit_has_an_effect(void **state) {
+  (void)state;
+  check_forced("root ::= \" 7\" (\" 42 8\" | \" 6\") \" 5\" \" 3\"*", (int32_t[]){7, 42, 8, 5},
+               (int32_t[]){6, 6, 42, 3}, 4);
+  check_forced("root ::= \" 7\" \" 6\" \" 8\" \" 3\"*", (int32_t[]){7, 6, 8}, (int32_t[]){6, 42, 42},
+               3); /* 42 may not come */
+  check_forced("root ::= \" 5\" \" 7\" \" 3\"*", (int32_t[]){5, 7}, (int32_t[]){7, 42}, 2);
+}
+
 static void zeros_and_a_number_without_marks_limit_nothing(void **state) {
   (void)state;
   assert_false(dt_adjustments_wanted(&(dt_adjustments){0}));
@@ -147,6 +182,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(paths_are_limited_as_the_texts_that_they_make),
       cmocka_unit_test(forced_ids_are_verified_together_and_others_not_at_all),
+      cmocka_unit_test(a_grammar_decides_where_the_limit_has_an_effect),
       cmocka_unit_test(zeros_and_a_number_without_marks_limit_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

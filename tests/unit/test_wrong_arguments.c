@@ -195,8 +195,6 @@ static void starts_refuse_wrong_options(void **unused) {
       {{.max_tokens = 1, .adjustments.reasoning = {.end = ""}}, "the mark that ends the reasoning is empty"},
       {{.max_tokens = 1, .adjustments.reasoning = {.end = " \n"}}, "the mark that ends the reasoning is empty"},
       {{.max_tokens = 1, .adjustments.reasoning = {.begin = "\t", .end = "1"}}, "begins the reasoning is empty"},
-      {{.max_tokens = 1, .adjustments = {.grammar = "root ::= \"1\"", .reasoning = {.end = "1"}}},
-       "a reasoning limit with a grammar: "},
   };
   const dt_seq_options fine = {.max_tokens = 1};
   dt_prefix *prefix;

@@ -165,6 +165,10 @@ static void what_is_asked_of_pairs(void **unused) {
   assert_non_null(text);
   char buffer[16];
   len = 1;
+  assert_int_equal(dt_token_at(NULL, "<m>", 3, &len), -1);
+  assert_int_equal(dt_token_at(pair, NULL, 3, &len), -1);
+  assert_int_equal(dt_token_at(pair, "<m>", 3, NULL), -1);
+  assert_int_equal(dt_token_at(pair, "<m>", 3, &len), -1); /* a scripted pair has no control tokens */
   assert_string_equal(dt_token_bytes(NULL, 1, false, buffer, &len), "");
   assert_int_equal(len, 0);
   assert_string_equal(dt_token_bytes(pair, 1, false, NULL, &len), "");
