@@ -77,7 +77,7 @@ it_takes_the_CPU_for_a_driver_that_says_what_it_needs() {
   succeeds run perplexity -c 32 --backend cpu text && cp stdout expected
   succeeds run perplexity -c 32 text
   same_text expected stdout
-  grep -q '^dtrun: the GPU is not used: the backend cuda has no penalties' stderr || fail "not said: $(<stderr)"
+  grep -q '^dtrun: the GPU is not used: the backend cuda does not support penalties' stderr || fail "not said: $(<stderr)"
 }
 it_reports_what_no_backend_takes() {
   faults '1 1e12 -1'
