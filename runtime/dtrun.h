@@ -103,7 +103,8 @@ typedef struct {
   int threads;       /* 0: one for each physical core among dt_processors() */
   /* The type of the weights in memory. NULL: as in the files. "q8", "q4" (CPU): matrices with more bits are rounded to
    * Q8_0 or Q4_1 when they are loaded. A rounded target is a different model and generates different text; a rounded
-   * draft only makes different guesses. "f32": matrices are widened when they are loaded. */
+   * draft only makes different guesses. "f32": matrices are widened when they are loaded. draft_weights may also be
+   * "file", which is NULL, or "auto": q8 for heads if the backend can round, and the types of the files otherwise. */
   const char *target_weights, *draft_weights;
   const dt_draft_vocab *draft_vocab; /* NULL: all ids */
   bool draft_optional; /* if the only draft cannot be loaded, the pair opens without it; dt_pair_info.draft_left_out

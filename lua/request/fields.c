@@ -28,7 +28,7 @@ static const request_field fields[] = {
     {"weights", "--weights", NULL, NULL, FIELD_TEXT, HOW(target_weights), ON_LINE | IN_LOAD,
      "TYPE", "round the target's weights to q8 or q4: another model (unchanged)", "q8 q4"},
     {"draft_weights", "--draft-weights", "--draft-dtype", NULL, FIELD_TEXT, HOW(draft_weights), ON_LINE | IN_LOAD,
-     "TYPE", "round the draft's weights to q8 or q4 (unchanged)", "q8 q4"},
+     "TYPE", "round the draft's weights to q8 or q4; file: unchanged (file; heads: q8)", "q8 q4 file"},
     {"draft_vocab", "--draft-vocab", NULL, NULL, FIELD_TEXT, PAIR(draft_vocab), ON_LINE | IN_LOAD,
      "N|FILE", "ids that the draft may guess: the N lowest ids, or those in FILE (all)", NULL},
     {"head_layers", "--head-layers", NULL, NULL, FIELD_TEXT, HOW(head_layers), ON_LINE | IN_LOAD,

@@ -91,6 +91,12 @@ static dt_status find_weights(const dt_pair *p, const char *what, const char *as
                  p->ops->name);
 }
 
+/* The type that draft_weights names; NULL: it names none. */
+static const char *named(const char *draft_weights) {
+  const bool none = draft_weights && (!strcmp(draft_weights, "auto") || !strcmp(draft_weights, "file"));
+  return none ? NULL : draft_weights;
+}
+
 /* Opens the tokenizer of a GGUF file, or of the folder. */
 static dt_status open_tokenizer(const model *m, const char *path, tok **tokenizer, dt_error *err) {
   char file[4096];
@@ -195,6 +201,13 @@ static bool is_exit(const char *draft) { return !strncmp(draft, EXIT, strlen(EXI
 
 bool dt_draft_is_own(const char *draft) { return draft && (is_mtp(draft) || is_exit(draft)); }
 
+/* The type of a head's weights, if the caller leaves it to the pair; NULL: as in the files. Heads come in 16 bits, and
+ * in q8 they guess as well (tests/bench/results/models.md). */
+static const char *dtype_of_heads(const dt_pair *p, const dt_pair_options *o) {
+  const bool left_to_us = o->draft_weights && !strcmp(o->draft_weights, "auto");
+  return left_to_us && is_among(p->ops->weight_dtypes, "q8") ? "q8" : NULL;
+}
+
 /* Loads a draft head: it has no tokenizer, and its ids are the target's. */
 static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dtype, pair_draft *to, dt_error *err) {
   if (!p->ops->upload_head)
@@ -225,6 +238,7 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
   snprintf(to->head, sizeof to->head, "%s", head_said(h));
   to->distances = head_desc(h)->distances;
   to->cross_attention = head_desc(h)->kind == DT_HEAD_CROSS_ATTENTION;
+  if (!dtype) dtype = dtype_of_heads(p, o);
   s = p->ops->upload_head(p->backend, head_desc(h), dtype, p->target, &to->weights, err);
   head_close(h);
   return s;
@@ -348,7 +362,7 @@ static dt_status open_pair(const dt_pair_options *options, dt_pair **out, const 
   const char *draft_dtype;
   if (!s) s = find_weights(p, "weights", options->target_weights, &how.dtype, err);
   if (!s) s = check_activations(p, options->activations, err);
-  if (!s) s = find_weights(p, "draft_weights", options->draft_weights, &draft_dtype, err);
+  if (!s) s = find_weights(p, "draft_weights", named(options->draft_weights), &draft_dtype, err);
   bool is_head = false;
   if (!s) s = head_is(options->target, &is_head, err);
   if (!s && is_head)
