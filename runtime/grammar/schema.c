@@ -89,11 +89,22 @@ static bool are_same_facts(const schema_fact *a, const schema_fact *b) {
   return !a && !b;
 }
 
+static size_t mixed(size_t hash, const void *pointer) { return (hash ^ (size_t)pointer) * 0x9E3779B97F4A7C15u; }
+
+static size_t bucket_of(size_t hash) { return (hash >> 32) % SCHEMA_MEMOS; }
+
+/* All facts count: the shapes of an anyOf or a oneOf often begin alike. */
+static size_t bucket_of_facts(const schema_fact *f) {
+  size_t hash = 0;
+  for (; f; f = f->next) hash = mixed(mixed(hash, f->value), f->schema) ^ f->negated;
+  return bucket_of(hash);
+}
+
 /* Returns the item of a rule for one type of a shape; NULL: no value can match. */
 static const char *put_piece(schema_compiler *c, const schema_shape *s, int writer) {
   const schema_shape own = {s->types & writers[writer].types, facts_of(c, s->facts, writer), NULL};
   if (!own.facts && writers[writer].any) return writers[writer].any;
-  schema_piece **bucket = &c->pieces[own.facts ? ((size_t)own.facts->value >> 4) % SCHEMA_MEMOS : 0], *p;
+  schema_piece **bucket = &c->pieces[bucket_of_facts(own.facts)], *p;
   for (p = *bucket; p; p = p->next)
     if (p->types == own.types && are_same_facts(p->facts, own.facts)) return p->items;
   p = arena_take(&c->a, sizeof *p);
@@ -162,9 +173,15 @@ static bool are_same_needs(schema_needs x, schema_needs y) {
   return true;
 }
 
+static size_t bucket_of_needs(schema_needs needs) {
+  size_t hash = 0;
+  for (int i = 0; i < needs.n; i++) hash = mixed(hash, needs.of[i].schema) ^ needs.of[i].negated;
+  return bucket_of(hash);
+}
+
 /* The rule of needs; SCHEMA_NONE: no value can match. */
 static int rule_of_needs(schema_compiler *c, schema_needs needs) {
-  schema_ruled **bucket = &c->ruled[needs.n ? ((size_t)needs.of[0].schema >> 4) % SCHEMA_MEMOS : 0], *r;
+  schema_ruled **bucket = &c->ruled[bucket_of_needs(needs)], *r;
   for (r = *bucket; r; r = r->next)
     if (are_same_needs(r->needs, needs)) {
       r->used |= r->open;
