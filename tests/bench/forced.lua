@@ -14,7 +14,7 @@ function Forced:draft(tree)
   repeat
     local _, q = sources:next(tree)
     p = p * (q or 0)
-    node = p > LEAST and tree:depth_room() > 0 and sources:add(tree, node)
+    node = p > LEAST and tree:depth_room() > 0 and tree:room() > 0 and sources:add(tree, node)
   until not node
 end
 

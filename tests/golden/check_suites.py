@@ -2,9 +2,9 @@
 """JSON schemas of others, and random ones: which of them compile, which instances their grammars accept, and that none is accepted
 that the schema refuses. Other engines' results stand beside dtrun's, if their packages are installed.
 
-    pip install jsonschema[format-nongpl]==4.25.1 pydantic==2.12.4 llguidance==1.9.1 xgrammar==0.2.8
+    pip install jsonschema[format-nongpl]==4.25.1 pydantic==2.12.4 llguidance==1.9.1 xgrammar==0.2.8 llama-cpp-python==0.3.36
     tests/golden/check_suites.py build/tests/accepts [--suite FOLDER] [--maskbench FOLDER] [--sample 1200] [--random 2000]
-        [--beside llguidance,xgrammar] [--show]
+        [--beside llguidance,xgrammar,llama.cpp] [--show]
 
 --suite: json/tests of jsonschema's source package (JSON-Schema-Test-Suite). --maskbench: maskbench/data of
 github.com/guidance-ai/jsonschemabench. A value is accepted if one of its spellings is: compact, with spaces, or in lines, each with its keys

@@ -1,9 +1,13 @@
-"""Answers the commands S and A of accepts.c with another engine, for check_suites.py: rivals_accept.py llguidance|xgrammar
+"""Answers the commands S and A of accepts.c with another engine, for check_suites.py: rivals_accept.py llguidance|xgrammar|llama.cpp
+
+llama.cpp means the converter of schemas and the grammars of llama-cpp-python. Its grammars need the vocabulary of a model: MODEL. They accept a
+text if they allow each of its tokens in turn, and then the end of the text.
 
 A schema that takes longer than LIMIT seconds ends the program."""
-import json, signal, sys, time
+import ctypes, json, pathlib, signal, sys, time
 
 LIMIT = 20
+MODEL = pathlib.Path(__file__).parents[2] / "models/SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 class Llguidance:
@@ -38,8 +42,47 @@ class Xgrammar:
         return found.accept_string(text) and found.accept_token(self.end)
 
 
+class LlamaCpp:
+    def __init__(self):
+        import llama_cpp
+        from llama_cpp.llama_grammar import json_schema_to_gbnf
+        self.llama, self.to_gbnf, self.grammar = llama_cpp, json_schema_to_gbnf, None
+        self.silent = llama_cpp.llama_log_callback(lambda level, text, data: None)
+        llama_cpp.llama_log_set(self.silent, None)
+        options = llama_cpp.llama_model_default_params()
+        options.vocab_only = True
+        self.model = llama_cpp.llama_model_load_from_file(str(MODEL).encode(), options)
+        self.vocabulary = llama_cpp.llama_model_get_vocab(self.model)
+        self.end = llama_cpp.llama_vocab_eos(self.vocabulary)
+
+    def compile(self, schema):
+        if self.grammar: self.llama.llama_sampler_free(self.grammar)
+        self.grammar = self.llama.llama_sampler_init_grammar(self.vocabulary, self.to_gbnf(schema).encode(), b"root")
+        if not self.grammar: raise ValueError("JSON schema: its grammar is refused")
+
+    def tokens(self, text):
+        ids = (self.llama.llama_token * (len(text) + 1))()
+        return ids[:self.llama.llama_tokenize(self.vocabulary, text, len(text), ids, len(ids), False, False)]
+
+    def allows(self, grammar, token):
+        candidates = (self.llama.llama_token_data * 1)(self.llama.llama_token_data(token, 0.0, 0.0))
+        self.llama.llama_sampler_apply(grammar, ctypes.byref(self.llama.llama_token_data_array(candidates, 1, -1, False)))
+        return candidates[0].logit == 0
+
+    def accepts(self, text):
+        if not self.grammar: raise ValueError("there is no grammar")
+        found = self.llama.llama_sampler_clone(self.grammar)
+        try:
+            for token in self.tokens(text):
+                if not self.allows(found, token): return False
+                self.llama.llama_sampler_accept(found, token)
+            return self.allows(found, self.end)
+        finally:
+            self.llama.llama_sampler_free(found)
+
+
 def main():
-    engine = {"llguidance": Llguidance, "xgrammar": Xgrammar}[sys.argv[1]]()
+    engine = {"llguidance": Llguidance, "xgrammar": Xgrammar, "llama.cpp": LlamaCpp}[sys.argv[1]]()
     answers, sys.stdout = sys.stdout, sys.stderr
     while line := sys.stdin.buffer.readline():
         kind, length = line.split()
