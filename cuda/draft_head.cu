@@ -68,6 +68,7 @@ entry head_begin(enqueuer *q) {
   case DT_HEAD_EAGLE3: begin_eagle3(q); break;
   case DT_HEAD_EAGLE: begin_eagle(q); break;
   case DT_HEAD_MEDUSA: return run_medusa(q);
+  case DT_HEAD_BLOCK:                  /* check_kind refuses it */
   case DT_HEAD_CROSS_ATTENTION: break; /* check_plain refuses it */
   }
   return {};

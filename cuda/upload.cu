@@ -493,8 +493,11 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
   return status;
 }
 
-/* Norms of an EAGLE head, which begin_eagle() leaves out: MTP layers have them. */
-static dt_status check_eagle(const dt_head_desc *head, dt_error *err) {
+/* Kinds of heads that draft_head.cu does not compute, and norms of an EAGLE head, which begin_eagle() leaves out: MTP
+ * layers have them. */
+static dt_status check_kind(const dt_head_desc *head, dt_error *err) {
+  if (head->kind == DT_HEAD_BLOCK)
+    return dt_fail(err, DT_EINPUT, "head: a block head, which a GPU does not compute (--backend cpu does)");
   if (head->kind != DT_HEAD_EAGLE) return DT_OK;
   const dt_layer *l = head->model.layer;
   for (const dt_matrix *norm : {&head->token_norm, &head->feature_norm, &l->norm1, &l->norm1_bias})
@@ -528,7 +531,7 @@ dt_status cuda_upload_head(dt_backend *backend, const dt_head_desc *head, const 
   dt_status status = check_asked(dtype, err);
   if (status == DT_OK) status = check_head(head, &target->shape, err);
   if (status == DT_OK) status = check_plain(&head->model, "a GPU", err);
-  if (status == DT_OK) status = check_eagle(head, err);
+  if (status == DT_OK) status = check_kind(head, err);
   if (status == DT_OK) status = check_sizes(&head->model.shape, "draft head", err);
   if (status == DT_OK) status = upload(backend, &head->model, head, target, target->activations, out, err);
   if (status != DT_OK) return status;

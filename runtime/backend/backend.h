@@ -40,13 +40,16 @@ typedef struct {
   dt_window window; /* which of these keys the rows see; zeros: all. Only for backends with windows */
   /* Only in the pass of a draft head: the target's cache, in which a row reads the feature at its own sequence and
    * slot. NULL: a row reads the head's own output for the previous row on its path; an earlier pass must have asked for
-   * a result of that row. */
+   * a result of that row. In the pass of a block head: NULL for the rows of blocks, which read no features. */
   const struct dt_cache *features;
   /* In the pass of a Medusa head, whose rows read features and no tokens: how many tokens ahead it guesses. In the pass
    * of a cross-attention head: the depth of its rows. They see only rows 0..position-1 of `features`. At distance 0 a
    * row reads the feature of the last of these rows, at other distances the head's own feature of the previous row on
    * its path. */
   int distance;
+  /* Rows of a block head's blocks: each has all slots of its block as its path, and position - prefix is the index of
+   * its own. Rows of a block follow each other, and see keys of later ones. */
+  bool blocks;
 } dt_rows;
 
 typedef enum {

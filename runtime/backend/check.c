@@ -17,7 +17,8 @@ static dt_status check_rows(const dt_rows *rows, dt_limits limits, dt_error *err
       return dt_fail(err, DT_EINPUT, "forward: row %d: sequence %d, the cache has %d", i, rows->sequence[i],
                      limits.sequences);
     if (length < 1 || length > rows->path_stride || prefix < 0 || prefix > limits.slots ||
-        position != prefix + length - 1 || position >= limits.slots || path[length - 1] != rows->slot[i])
+        (rows->blocks ? position < prefix || position >= prefix + length : position != prefix + length - 1) ||
+        position >= limits.slots || path[position - prefix] != rows->slot[i])
       return dt_fail(err, DT_EINPUT, "forward: row %d: prefix %d and path of %d do not end at position %d in slot %d",
                      i, prefix, length, position, rows->slot[i]);
     for (int j = 0; j < length; j++)
@@ -372,6 +373,27 @@ static dt_status check_cross_attention(const dt_head_desc *h, const dt_shape *ta
   return status ? status : check_all(all, sizeof all / sizeof *all, -1, err);
 }
 
+static dt_status check_block(const dt_head_desc *h, const dt_shape *target, dt_error *err) {
+  const dt_shape *s = &h->model.shape;
+  if (h->block_rows < 2 || h->block_rows > DT_DISTANCES || h->mask < 0 || h->mask >= s->vocab)
+    return dt_fail(err, DT_EINPUT, "head: blocks of %d rows with the mask token %d, expected 2 to %d and one of %d ids",
+                   h->block_rows, (int)h->mask, DT_DISTANCES, s->vocab);
+  if (s->parallel_residual || s->inputs || s->experts || s->hidden != target->hidden || s->vocab != target->vocab)
+    return dt_fail(err, DT_EINPUT,
+                   "head: layers with a sequential residual and an MLP, of the target's width %d and %d "
+                   "ids, are expected",
+                   target->hidden, target->vocab);
+  if (h->model.ids && !h->model.unembed.source)
+    return dt_fail(err, DT_EINPUT, "head: it lists ids, and has no output of its own");
+  dt_status status = check_ends(&h->model, true, err);
+  for (int i = 0; status == DT_OK && i < s->layers; i++)
+    status = check_layer(&h->model, i, s->hidden, true, false, err);
+  const expectation all[] = {{&h->fc, s->hidden, h->taps * target->hidden, false, "fc"},
+                             {&h->fc_bias, s->hidden, 1, true, "fc bias"},
+                             {&h->feature_norm, s->hidden, 1, false, "norm of features"}};
+  return status ? status : check_all(all, sizeof all / sizeof *all, -1, err);
+}
+
 dt_status check_head(const dt_head_desc *h, const dt_shape *target, dt_error *err) {
   const dt_shape *s = &h->model.shape;
   bool third = h->kind == DT_HEAD_EAGLE3;
@@ -385,6 +407,7 @@ dt_status check_head(const dt_head_desc *h, const dt_shape *target, dt_error *er
                      target->layers);
   if (h->kind == DT_HEAD_MEDUSA) return check_medusa(h, target, err);
   if (h->kind == DT_HEAD_CROSS_ATTENTION) return check_cross_attention(h, target, err);
+  if (h->kind == DT_HEAD_BLOCK) return check_block(h, target, err);
   int given = h->taps * target->hidden;
   if (!h->token_norm.source != !h->feature_norm.source)
     return dt_fail(err, DT_EINPUT, "head: norms of tokens and of features, expected both or none");

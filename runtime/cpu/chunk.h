@@ -35,6 +35,11 @@ void cpu_find_inputs(const cpu_chunk *c);
 /* Fills x with the rows that enter a draft head's layer, and fills the input of its attention heads. x is complete when
  * it returns. */
 void cpu_begin_head(const cpu_chunk *c);
+/* Whether these rows only have keys and values, as committed rows of a block head do. */
+static inline bool cpu_keys_only(const cpu_chunk *c) {
+  const cpu_head *h = &c->p->w->head;
+  return h->target && h->kind == DT_HEAD_BLOCK && c->p->rows->features;
+}
 /* Stores the features that a cross-attention head computes for its rows. */
 void cpu_end_head(const cpu_chunk *c);
 /* Copies this thread's share of the rows of x to the cache's features, if the cache keeps the stream before this

@@ -166,6 +166,25 @@ static void run_medusa(const cpu_chunk *c, int first, int last) {
   }
 }
 
+/* x = norm(fc(feature)) in committed rows; x = the target's embedding in the rows of a block. */
+static void begin_block(const cpu_chunk *c, int first, int last) {
+  const dt_weights *w = c->p->w;
+  const bool given = cpu_keys_only(c);
+  for (int r = first; r < last; r++) {
+    if (given)
+      memcpy(row(w->scratch.features, w->scratch.ldgiven, r), given_feature(c->p, c->first + r),
+             (size_t)w->head.given * sizeof *w->scratch.features);
+    else
+      embed(c, c->first + r, row(w->scratch.x, w->scratch.ldx, r));
+  }
+  if (given) multiply(c, w->scratch.features, w->scratch.ldgiven);
+  for (int r = first; given && r < last; r++) {
+    float *x = row(w->scratch.x, w->scratch.ldx, r);
+    normalize(w, x, w->head.feature_norm, w->shape.hidden, x);
+  }
+  cpu_wait(c->me);
+}
+
 void cpu_begin_head(const cpu_chunk *c) {
   int first, last;
   cpu_share(c->me, c->n, &first, &last);
@@ -174,6 +193,7 @@ void cpu_begin_head(const cpu_chunk *c) {
   case DT_HEAD_EAGLE: begin_eagle(c, first, last); break;
   case DT_HEAD_EAGLE3: begin_eagle3(c, first, last); break;
   case DT_HEAD_MEDUSA: run_medusa(c, first, last); break;
+  case DT_HEAD_BLOCK: begin_block(c, first, last); break;
   case DT_HEAD_CROSS_ATTENTION: begin_cross_attention(c, first, last); break;
   }
 }

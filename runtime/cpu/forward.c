@@ -27,6 +27,14 @@ static bool keeps_ends(const dt_weights *w) {
   return any && !w->head.target;
 }
 
+/* Computes only what committed rows of a block head have: keys and values of the same x in all layers. */
+static void write_keys(const cpu_chunk *c) {
+  for (int layer = 0; layer < c->p->w->shape.layers; layer++) {
+    cpu_keys_and_values(c, layer);
+    cpu_wait(c->me); /* after this, the products belong to the next layer */
+  }
+}
+
 /* Runs all layers. If only the cache must be filled, it stops at the last layer with keys, and computes only the keys
  * and values of that layer. */
 static void run_layers(cpu_chunk *c) {
@@ -46,6 +54,12 @@ static void run_layers(cpu_chunk *c) {
   if (c->wanted_n == 0 && ends) cpu_wait(c->me); /* after this, x belongs to the next chunk */
 }
 
+/* The number of rows, at most n, before the first one of a block that does not fit among them. */
+static int blocks_together(const dt_rows *rows, int first, int n) {
+  while (first + n < rows->n && rows->position[first + n] > rows->prefix[first + n]) n--;
+  return n;
+}
+
 static void run_pass(const cpu_member *me, void *context) {
   const cpu_pass *p = context;
   const dt_weights *w = p->w;
@@ -59,6 +73,7 @@ static void run_pass(const cpu_member *me, void *context) {
     int left = p->rows->n - c.first;
     c.n = left < CPU_ROWS ? left : CPU_ROWS;
     if (w->delta.all) c.n = delta_rows_together(p->rows, c.first, c.n);
+    if (p->rows->blocks) c.n = blocks_together(p->rows, c.first, c.n);
     c.wanted += c.wanted_n, c.wanted_n = 0;
     while (p->out && c.wanted + c.wanted_n < p->out->n && p->out->row[c.wanted + c.wanted_n] < c.first + c.n)
       c.wanted_n++;
@@ -66,7 +81,10 @@ static void run_pass(const cpu_member *me, void *context) {
       cpu_begin_head(&c);
     else
       begin(&c);
-    run_layers(&c);
+    if (cpu_keys_only(&c))
+      write_keys(&c);
+    else
+      run_layers(&c);
     if (c.wanted_n > 0) cpu_write_results(&c, ids);
   }
 }
@@ -77,6 +95,7 @@ static dt_status check_given(const dt_weights *w, const dt_rows *rows, dt_error 
     return dt_fail(err, DT_EINPUT, "forward: the features belong to a model other than the head's target");
   dt_limits given = from ? cpu_limits(from) : (dt_limits){0};
   if (w->head.kind == DT_HEAD_CROSS_ATTENTION) return check_reading(rows, from ? &given : NULL, err);
+  if (w->head.kind == DT_HEAD_BLOCK && !from) return DT_OK;
   return check_features(rows, w->head.distances, from ? &given : NULL, err);
 }
 

@@ -93,6 +93,7 @@ static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
   int sequence = rows->sequence[c->first + i / a.heads], n = 0;
   for (; n < CPU_ATTENTION_ROWS && i + n < last; n++) {
     int r = (i + n) / a.heads, head = a.first + (i + n) % a.heads, at = c->first + r;
+    int keys = l->backward && rows->blocks ? rows->position[at] - rows->prefix[at] + 1 : rows->path_len[at];
     if (rows->sequence[at] != sequence) break;
     float *q = w->scratch.qkv + (size_t)r * w->scratch.ldqkv + (size_t)head * dim;
     turn(c, l, l->q_norm, r, q);
@@ -102,7 +103,7 @@ static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
                                  dim == head_dim ? result[n] : padded + (size_t)n * dim,
                                  rows->path + (size_t)at * (size_t)rows->path_stride,
                                  cross_attention ? rows->position[at] : rows->prefix[at],
-                                 cross_attention ? 0 : rows->path_len[at],
+                                 cross_attention ? 0 : keys,
                                  rows->window.sinks,
                                  dt_window_begin(rows->window, rows->position[at]),
                                  l->window ? dt_window_begin((dt_window){l->window, 0}, rows->position[at]) : 0,

@@ -83,6 +83,7 @@ typedef struct {
   float *scale; /* multiplies the stream after the layer, or NULL */
   int window;   /* these two are as in dt_layer */
   bool still;
+  bool backward;  /* rows of a block do not see later ones */
   dt_shape shape; /* the model's shape with this layer's numbers */
   cpu_mine mine;
   int dim; /* head_dim rounded up to a multiple of 16: the width of a head in q, k, v and the cache */

@@ -109,18 +109,21 @@ static void normalize_wide(const cpu_chunk *c, const cpu_layer *l) {
   cpu_wait(c->me);
 }
 
-/* Multiplies q, k and v with the first norm of x, with x itself, or with the rows that a draft head prepared. */
+/* Multiplies q, k and v with the first norm of x, with x itself, or with the rows that a draft head prepared. Committed
+ * rows of a block head have no queries, and their x is normalized already. */
 static void multiply_heads(const cpu_chunk *c, const cpu_layer *l) {
   const dt_weights *w = c->p->w;
   bool paired = w->head.target && w->head.kind == DT_HEAD_EAGLE3;
   const float *x1 = paired ? w->scratch.pair : w->scratch.x;
   size_t ld = paired ? w->scratch.ldpair : w->scratch.ldx;
-  if (l->norm1) {
+  const bool keys_only = cpu_keys_only(c);
+  if (l->norm1 && !keys_only) {
     x1 = normalize(c, 0, l->norm1, l->norm1_bias);
     wait_for_norms(c);
   }
-  cpu_product in[CPU_PRODUCTS] = {to_heads(w, &l->q, x1, ld, 0)};
-  int n = 1;
+  cpu_product in[CPU_PRODUCTS];
+  int n = 0;
+  if (!keys_only) in[n++] = to_heads(w, &l->q, x1, ld, 0);
   if (l->k.data)
     in[n++] = to_heads(w, &l->k, x1, ld, w->scratch.keys_at),
     in[n++] = to_heads(w, &l->v, x1, ld, w->scratch.values_at);

@@ -262,6 +262,7 @@ static void build_layer(builder *b, const dt_layer *l, int index, cpu_layer *out
                      .down_norm = take_vector(b, &l->down_norm),
                      .window = l->window,
                      .still = l->still,
+                     .backward = l->backward,
                      .shape = own,
                      .mine = part_of,
                      .dim = round_up(s->head_dim, 16),
@@ -576,7 +577,7 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
                          .blocks = head->blocks};
     if (is_cross_attention(head))
       keep_features(w, w->head.given);
-    else if (d->shape.layers)
+    else if (d->shape.layers && head->kind != DT_HEAD_BLOCK)
       keep_streams(w, (const int[]){d->shape.layers + head->norm_output}, 1);
   }
   builder b = {.w = w, .desc = d, .head = head, .activations = 8, .err = err};

@@ -82,7 +82,8 @@ dt_status draft_medusa_open(const dt_pair *pair, int which, int sequences, int c
 /* The same for a cross-attention head, whose only rows are the features of a tree's nodes. */
 dt_status draft_cross_attention_open(const dt_pair *pair, int which, int sequences, int context,
                                      const dt_sampling *sampling, const dt_cache *target, drafter **out, dt_error *err);
-/* The number of cache positions that a sequence has in the draft model's cache. */
-int draft_model_slots(const dt_pair *pair, int which, int context);
+/* The same for a block head, which has rows of the text and forgets those of its blocks. */
+dt_status draft_block_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,
+                           const dt_cache *target, drafter **out, dt_error *err);
 
 #endif

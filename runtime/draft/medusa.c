@@ -4,16 +4,10 @@
  * tree is committed. A grammar bans ids from the root's guess; after another node, the ids that are forbidden there are
  * removed from the node's list. */
 #include "backend/pass.h"
-#include "draft/draft.h"
-#include "draft/results.h"
+#include "draft/distances.h"
 #include "draft/rowless.h"
 
 #include <stdlib.h>
-
-typedef struct {
-  bool known[DT_DISTANCES];
-  dt_tree_draft at[DT_DISTANCES];
-} guesses;
 
 typedef struct {
   drafter base;
@@ -24,7 +18,7 @@ typedef struct {
   int sequences, context, vocab;
   const dt_cache *features;    /* the target's cache */
   const dt_sampling *sampling; /* [sequences] */
-  guesses *seq;                /* [sequences] */
+  distances *seq;              /* [sequences] */
   pass rows;                   /* one row per sequence */
   int32_t *wanted;             /* [sequences] rows, in this order */
   draft_results results;
@@ -35,7 +29,7 @@ typedef struct {
 static void medusa_begin(drafter *base, int seq, int length) {
   (void)length;
   draft_medusa *d = (draft_medusa *)base;
-  for (int i = 0; i < DT_DISTANCES; i++) d->seq[seq].known[i] = false;
+  distances_forget(&d->seq[seq]);
 }
 
 /* Whether the token before the last has a feature, and the guess a position in the target's context. */
@@ -61,11 +55,7 @@ static dt_status guess(draft_medusa *d, const draft_text *texts, const dt_node_r
   rows.features = d->features;
   rows.distance = distance;
   dt_out out = draft_results_out(&d->results, d->wanted, d->sampling, d->vocab);
-  for (int i = 0; i < rows.n; i++) {
-    const draft_text *text = &texts[rows.sequence[i]];
-    draft_results_want(&d->results, &out, text->adjustments, text->tree, 0);
-    if (distance) d->results.adjustments.row[i].allowed = NULL; /* the text between is not known */
-  }
+  for (int i = 0; i < rows.n; i++) distances_want(&d->results, &out, &texts[rows.sequence[i]], distance);
   dt_status status = d->pair->ops->forward(d->draft->weights, d->cache, &rows, &out, err);
   double spent = dt_clock_ms() - start;
   for (int i = 0; i < rows.n && !status; i++) {
@@ -79,38 +69,13 @@ static dt_status guess(draft_medusa *d, const draft_text *texts, const dt_node_r
   return status;
 }
 
-static void leave_out_forbidden(const draft_text *text, int node, dt_tree_draft *of) {
-  int n = 0;
-  for (int i = 0; i < of->count; i++) {
-    if (!adjustments_allow(text->adjustments, text->tree, node, of->token[i])) continue;
-    of->token[n] = of->token[i], of->logp[n] = of->logp[i], of->own[n] = of->own[i];
-    n++;
-  }
-  of->count = n;
-}
-
-static void take(const draft_medusa *d, const draft_text *text, int seq, int node) {
-  dt_tree *t = text->tree;
-  int distance = t->depth[node];
-  if (t->draft[d->which][node] >= 0) return;
-  if (distance >= d->draft->distances || !d->seq[seq].known[distance]) {
-    dt_tree_no_draft(t, node, d->which);
-    return;
-  }
-  dt_tree_draft *to = dt_tree_new_draft(t, node, d->which);
-  if (!to) return;
-  *to = d->seq[seq].at[distance];
-  if (text->adjustments && distance) leave_out_forbidden(text, node, to);
-  dt_tree_calibrate_draft(t, to);
-}
-
 static dt_status medusa_step(drafter *base, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {
   draft_medusa *d = (draft_medusa *)base;
   for (int distance = 0; distance < d->draft->distances; distance++) {
     dt_status status = guess(d, texts, nodes, n, distance, err);
     if (status) return status;
   }
-  for (int i = 0; i < n; i++) take(d, &texts[nodes[i].seq], nodes[i].seq, nodes[i].node);
+  for (int i = 0; i < n; i++) distances_take(&d->seq[nodes[i].seq], &texts[nodes[i].seq], d->which, nodes[i].node);
   return DT_OK;
 }
 

@@ -1,5 +1,6 @@
 /* The list of families: a new family needs a file and a line here. */
 #include "model/family.h"
+#include "model/llama.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -88,3 +89,5 @@ dt_status family_of_head(const keys *k, const family **out) {
           k->path, name);
   return DT_OK;
 }
+
+void family_find_layer_of_head(finder *f, const config *c, dt_layer *l) { llama_find_layer(f, c, l); }

@@ -33,4 +33,7 @@ extern const family gemma4_assistant;
  * are refused. */
 dt_status family_of_head(const keys *k, const family **out);
 
+/* Finds the tensors of layer f->layer of a head whose layers are complete ones of such a family. */
+void family_find_layer_of_head(finder *f, const config *c, dt_layer *l);
+
 #endif

@@ -1,42 +1,20 @@
 /* Reads a head's files into its description: see head.h. */
-#include "model/head.h"
-
-#include "model/family.h"
+#include "model/head_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct head {
-  dt_head_desc desc;
-  dt_layer layer, *layers; /* `layers` is used by a cross-attention head */
-  dt_expert *expert;       /* of the layer; NULL: it has none */
-  float *inv_freq, *local_freq;
-  int32_t *ids, *id_rows;
-  checkpoint files;
-  char said[112];
-};
-
 /* ---- folders that are heads -------------------------------------------------------------------------------------- */
-
-static const cJSON *item_of(const checkpoint *c, const char *name) {
-  return cJSON_GetObjectItemCaseSensitive(c->json, name);
-}
 
 /* Whether a GGUF file is a head: its architecture has llama.cpp's name for EAGLE-3. */
 static bool is_gguf_head(const checkpoint *c) {
-  const char *name = cJSON_GetStringValue(item_of(c, "general.architecture"));
+  const char *name = cJSON_GetStringValue(head_item(c, "general.architecture"));
   return c->gguf && name && !strcmp(name, "eagle3");
 }
 
-/* Whether its architecture, if one is named, has this in its name. */
-static bool is_called(const checkpoint *c, const char *part) {
-  const cJSON *list = item_of(c, "architectures"), *first = cJSON_IsArray(list) ? list->child : NULL;
-  return cJSON_IsString(first) && strstr(first->valuestring, part);
-}
-
 static bool is_cross_attention(const checkpoint *c) {
-  const char *type = cJSON_GetStringValue(item_of(c, "model_type"));
+  const char *type = cJSON_GetStringValue(head_item(c, "model_type"));
   return type && !strcmp(type, gemma4_assistant.model_type);
 }
 
@@ -44,8 +22,8 @@ static bool says_head(const checkpoint *c) {
   static const char *const keys_of_heads[] = {"draft_vocab_size", "eagle_config", "speculators_model_type",
                                               "medusa_num_heads"};
   for (size_t i = 0; i < sizeof keys_of_heads / sizeof *keys_of_heads; i++)
-    if (item_of(c, keys_of_heads[i])) return true;
-  return is_cross_attention(c) || is_called(c, "Eagle") || is_called(c, "EAGLE");
+    if (head_item(c, keys_of_heads[i])) return true;
+  return is_cross_attention(c) || head_is_block(c) || head_is_called(c, "Eagle") || head_is_called(c, "EAGLE");
 }
 
 dt_status head_is(const char *path, bool *is, dt_error *err) {
@@ -64,18 +42,10 @@ dt_status head_is(const char *path, bool *is, dt_error *err) {
 
 /* ---- its configuration ------------------------------------------------------------------------------------------- */
 
-/* The keys of its layer: speculators keeps them in an object of their own. */
-static keys keys_of_layer(const checkpoint *c, dt_error *err) {
-  keys k = checkpoint_keys(c, err);
-  const cJSON *inner = item_of(c, "transformer_layer_config");
-  if (cJSON_IsObject(inner)) k.json = inner;
-  return k;
-}
-
 /* A GGUF file without an embedding may omit the number of ids: it is the target's. */
 static dt_status read_config(const checkpoint *files, const dt_shape *target, config *c, dt_error *err) {
-  keys k = keys_of_layer(files, err);
-  if (files->gguf && !item_of(files, "vocab_size") &&
+  keys k = head_keys_of_layer(files, err);
+  if (files->gguf && !head_item(files, "vocab_size") &&
       !cJSON_AddNumberToObject(files->json, "vocab_size", target->vocab))
     return dt_fail_memory(err, "a head's keys", sizeof *files->json);
   const family *of = NULL;
@@ -90,25 +60,6 @@ static dt_status read_config(const checkpoint *files, const dt_shape *target, co
 }
 
 /* ---- the streams that it reads ----------------------------------------------------------------------------------- */
-
-static dt_status wrong_layers(const head *h, const dt_shape *target, const char *where, dt_error *err) {
-  return dt_fail(err, DT_EINPUT,
-                 "%s: %s: expected up to %d layers from 0 to %d whose inputs the head reads, as in 2,%d,%d",
-                 h->files.path, where, DT_TAPS, target->layers, target->layers / 2, target->layers - 3);
-}
-
-static dt_status read_given(head *h, const dt_shape *target, const char *layers, dt_error *err) {
-  for (const char *at = layers; *at;) {
-    char *end;
-    long layer = strtol(at, &end, 10);
-    if (end == at || layer < 0 || layer > target->layers || h->desc.taps == DT_TAPS || (*end && *end != ',') ||
-        (*end == ',' && !end[1]))
-      return wrong_layers(h, target, "head_layers", err);
-    h->desc.tap[h->desc.taps++] = (int)layer;
-    at = end + (*end == ',');
-  }
-  return h->desc.taps ? DT_OK : wrong_layers(h, target, "head_layers", err);
-}
 
 /* The layers that the files list, up to one more than allowed; -1 replaces anything but a whole number. */
 typedef struct {
@@ -132,8 +83,9 @@ static layer_list listed_in_gguf(const gguf *file) {
 /* A null key counts as absent. */
 static layer_list listed(const checkpoint *files) {
   layer_list list = {.where = "eagle_aux_hidden_state_layer_ids"};
-  const cJSON *item = item_of(files, list.where);
-  if (!item || cJSON_IsNull(item)) item = cJSON_GetObjectItemCaseSensitive(item_of(files, "eagle_config"), list.where);
+  const cJSON *item = head_item(files, list.where);
+  if (!item || cJSON_IsNull(item))
+    item = cJSON_GetObjectItemCaseSensitive(head_item(files, "eagle_config"), list.where);
   if (!item || cJSON_IsNull(item)) return list;
   const cJSON *first = cJSON_IsArray(item) ? item->child : NULL;
   if (!first) list.layer[list.n++] = -1;
@@ -148,14 +100,15 @@ static dt_status read_list(head *h, const dt_shape *target, const layer_list *li
   int one_based = list->layer[0] == 1;
   for (int i = 0; i < list->n; i++) {
     int layer = list->layer[i] + one_based;
-    if (list->layer[i] < 0 || layer > target->layers || i == DT_TAPS) return wrong_layers(h, target, list->where, err);
+    if (list->layer[i] < 0 || layer > target->layers || i == DT_TAPS)
+      return head_wrong_layers(h, target, list->where, err);
     h->desc.tap[h->desc.taps++] = layer;
   }
   return DT_OK;
 }
 
 static dt_status find_taps(head *h, const dt_shape *target, const char *layers, dt_error *err) {
-  if (layers) return read_given(h, target, layers, err);
+  if (layers) return head_read_layers(h, target, layers, err);
   layer_list list = h->files.gguf ? listed_in_gguf(h->files.gguf) : listed(&h->files);
   if (list.n) return read_list(h, target, &list, err);
   if (target->layers < 8)
@@ -166,67 +119,6 @@ static dt_status find_taps(head *h, const dt_shape *target, const char *layers, 
   h->desc.taps = 3;
   h->desc.tap[0] = 2, h->desc.tap[1] = target->layers / 2, h->desc.tap[2] = target->layers - 3;
   return DT_OK;
-}
-
-static void name_taps(head *h) {
-  size_t used = (size_t)snprintf(h->said, sizeof h->said, "eagle3, layers ");
-  for (int i = 0; i < h->desc.taps && used < sizeof h->said; i++)
-    used += (size_t)snprintf(h->said + used, sizeof h->said - used, "%s%d", i ? "," : "", h->desc.tap[i]);
-}
-
-/* ---- the draft vocabulary ---------------------------------------------------------------------------------------- */
-
-/* Whether d2t[i] + step * i are n different ids of the target and, if `drafted` lists ids, exactly those. */
-static bool serve(const int64_t *d2t, int n, int step, int vocab, const int64_t *drafted, bool *seen) {
-  memset(seen, 0, (size_t)vocab * sizeof *seen);
-  for (int i = 0; i < n; i++) {
-    int64_t id = d2t[i] < -(int64_t)vocab || d2t[i] > vocab ? -1 : d2t[i] + (int64_t)step * i;
-    if (id < 0 || id >= vocab || seen[id] || (drafted && !drafted[id])) return false;
-    seen[id] = true;
-  }
-  return true;
-}
-
-typedef struct {
-  int32_t id, row;
-} drafted_id;
-
-static int by_id(const void *a, const void *b) {
-  int32_t x = ((const drafted_id *)a)->id, y = ((const drafted_id *)b)->id;
-  return (x > y) - (x < y);
-}
-
-static dt_status sort_ids(head *h, const int64_t *d2t, int n, int step, dt_error *err) {
-  drafted_id *all = malloc((size_t)n * sizeof *all);
-  h->ids = malloc((size_t)n * sizeof *h->ids);
-  h->id_rows = malloc((size_t)n * sizeof *h->id_rows);
-  dt_status status = all && h->ids && h->id_rows ? DT_OK : dt_fail_memory(err, "a head's ids", (size_t)n * 16);
-  for (int i = 0; !status && i < n; i++) all[i] = (drafted_id){(int32_t)(d2t[i] + (int64_t)step * i), i};
-  if (!status) qsort(all, (size_t)n, sizeof *all, by_id);
-  for (int i = 0; !status && i < n; i++) h->ids[i] = all[i].id, h->id_rows[i] = all[i].row;
-  free(all);
-  h->desc.model.ids = h->ids, h->desc.model.id_rows = h->id_rows, h->desc.model.n_ids = n;
-  return status;
-}
-
-/* For each row of the output, d2t has the target's id minus the row's number, or the id itself. t2d, if it is there,
- * tells which. Without it: offsets repeat where ids are consecutive, ids never repeat. */
-static void read_ids(finder *f, head *h, int n, int vocab) {
-  int64_t *d2t = malloc((size_t)n * sizeof *d2t), *t2d = calloc((size_t)vocab, sizeof *t2d);
-  bool *seen = malloc((size_t)vocab * sizeof *seen), has_t2d = find_is_there(f, "t2d", NULL);
-  if (!d2t || !t2d || !seen) f->status = dt_fail_memory(f->err, "a head's ids", (size_t)vocab * 9);
-  find_integers(f, n, "d2t", "d2t", d2t);
-  if (has_t2d) find_integers(f, vocab, "t2d", NULL, t2d);
-  if (f->status == DT_OK && d2t && seen) {
-    const int64_t *drafted = has_t2d ? t2d : NULL;
-    bool offsets = serve(d2t, n, 1, vocab, drafted, seen), absolute = serve(d2t, n, 0, vocab, drafted, seen);
-    if (!offsets && !absolute)
-      f->status = dt_fail(f->err, DT_EINPUT, "%s: tensor d2t: expected %d different ids below %d%s, or offsets to them",
-                          f->from->path, n, vocab, has_t2d ? ", those that t2d marks" : "");
-    else
-      f->status = sort_ids(h, d2t, n, absolute ? 0 : 1, f->err);
-  }
-  free(d2t), free(t2d), free(seen);
 }
 
 /* ---- its tensors ------------------------------------------------------------------------------------------------- */
@@ -339,37 +231,6 @@ static void find_medusa(finder *f, head *h, int blocks) {
   }
 }
 
-/* Finds its own embedding and output; without them the target's are used. */
-static void find_ends(finder *f, head *h, const dt_shape *target) {
-  dt_model_desc *d = &h->desc.model;
-  int vocab = d->shape.vocab, H = d->shape.hidden;
-  uint64_t rows = find_rows(f, "lm_head.weight", "output.weight");
-  bool embeds = find_is_there(f, "embed_tokens.weight", "token_embd.weight"), cut = find_is_there(f, "d2t", "d2t");
-  if ((!embeds || !rows) && H != target->hidden && f->status == DT_OK)
-    f->status = dt_fail(
-        f->err, DT_EINPUT,
-        "%s: it has no %s of its own, and cannot use the target's, whose rows have %d numbers, not %d (hidden_size)",
-        h->files.path, embeds ? "lm_head.weight" : "embed_tokens.weight", target->hidden, H);
-  if ((!embeds || !rows) && vocab != target->vocab) vocab = d->shape.vocab = target->vocab;
-  if (embeds) d->embed = find_matrix(f, vocab, H, "embed_tokens.weight", "token_embd.weight");
-  if (!rows) {
-    if (cut && f->status == DT_OK)
-      f->status =
-          dt_fail(f->err, DT_EINPUT, "%s: tensor d2t without lm_head.weight: expected both or none", h->files.path);
-    return;
-  }
-  keys k = checkpoint_keys(&h->files, f->err);
-  uint64_t listed = find_rows(f, "d2t", "d2t");
-  int drafted, usual = cut && listed > 0 && listed < (uint64_t)vocab ? (int)listed : vocab;
-  dt_status status = config_int_or(&k, "draft_vocab_size", NULL, usual, vocab, &drafted);
-  if (status && !f->status) f->status = status;
-  d->unembed = find_matrix(f, drafted, H, "lm_head.weight", "output.weight");
-  if (!cut && drafted != vocab && f->status == DT_OK)
-    f->status = dt_fail(f->err, DT_EINPUT, "%s: tensor d2t is missing: lm_head.weight has %d of %d ids", h->files.path,
-                        drafted, vocab);
-  if (cut && f->status == DT_OK) read_ids(f, h, drafted, vocab);
-}
-
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 static dt_status no_layers(const head *h, const char *kind, dt_error *err) {
@@ -469,20 +330,20 @@ static dt_status fill_eagle(head *h, const dt_shape *target, const char *layers,
   d->model = (dt_model_desc){.shape = c.shape, .inv_freq = h->inv_freq, .layer = &h->layer};
   finder f = {.from = &h->files, .prefix = "", .err = err};
   find_stretch(&f, c.shape.rotary_dims / 2, h->inv_freq);
-  bool third = h->files.gguf || is_called(&h->files, "Eagle3") ||
+  bool third = h->files.gguf || head_is_called(&h->files, "Eagle3") ||
                find_is_there(&f, "midlayer.hidden_norm.weight", NULL) ||
                find_is_there(&f, "layers.0.hidden_norm.weight", NULL);
   d->kind = third ? DT_HEAD_EAGLE3 : DT_HEAD_EAGLE;
   if (third) {
     if ((status = find_taps(h, target, layers, err))) return status;
-    name_taps(h);
+    head_name_taps(h, "eagle3");
     find_eagle3(&f, h, target->hidden);
   } else {
     if (layers) return no_layers(h, "an EAGLE-1 or EAGLE-2", err);
     read_behind_the_norm(h, target, "eagle");
     find_eagle(&f, h);
   }
-  find_ends(&f, h, target);
+  head_find_ends(&f, h, target);
   return f.status;
 }
 
@@ -524,7 +385,8 @@ static dt_status fill_own(head *h, const dt_shape *target, dt_error *err) {
 
 static dt_status fill(head *h, const dt_shape *target, const char *layers, dt_error *err) {
   if (is_cross_attention(&h->files)) return fill_cross_attention(h, target, layers, err);
-  if (item_of(&h->files, "medusa_num_heads")) return fill_medusa(h, target, layers, err);
+  if (head_item(&h->files, "medusa_num_heads")) return fill_medusa(h, target, layers, err);
+  if (head_is_block(&h->files)) return head_fill_block(h, target, layers, err);
   return fill_eagle(h, target, layers, err);
 }
 

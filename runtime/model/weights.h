@@ -147,6 +147,7 @@ typedef struct {
    * a cross-attention head (dt_head_kind) it is not 0, and the layer reads the target: the last of its layers that has
    * keys and agrees with this one in having a window or not. */
   int keys_of;
+  bool backward; /* in a block head: rows do not see later rows of their block */
 } dt_layer;
 
 /* A dt_layer begins with this many matrices. */
@@ -233,28 +234,49 @@ typedef struct {
  *   x = fc([e, f])                                    e and f of T numbers each
  *   x = final_norm(layers(x))
  *   logits = unembed(x)
- *   feature = post(x) */
-typedef enum { DT_HEAD_EAGLE, DT_HEAD_EAGLE3, DT_HEAD_MEDUSA, DT_HEAD_CROSS_ATTENTION } dt_head_kind;
+ *   feature = post(x)
+ * BLOCK has layers with keys of their own and guesses several tokens in one pass. Committed tokens have rows of keys
+ * and values only; the row at position p reads the feature f of p and no token. In each layer, q, k and v are the
+ * layer's, and k is normalized and rotated as usual:
+ *   g = feature_norm(fc(f)),  keys = k(g),  values = v(g)
+ * The rows of a block read tokens and no features. The first has the last committed token and its position n; the
+ * others, at n + 1 to n + block_rows - 1, have the token `mask`. They see the keys before n and those of the whole
+ * block or, in layers that look backward, those of rows up to their own. The row at n + i predicts the token at n + i;
+ * the first predicts nothing. This is DFlash (github.com/z-lab/dflash) and, if all layers look backward, JetSpec (arXiv
+ * 2606.18394).
+ *   x = layers(e)
+ *   logits = unembed(final_norm(x)) */
+typedef enum { DT_HEAD_EAGLE, DT_HEAD_EAGLE3, DT_HEAD_MEDUSA, DT_HEAD_CROSS_ATTENTION, DT_HEAD_BLOCK } dt_head_kind;
+
+/* A model's row at position p predicts the token at p + 1. Returns how much later the token is that a head's row at p
+ * predicts, distances of a Medusa head apart. */
+static inline int dt_head_leads(dt_head_kind kind) {
+  return kind == DT_HEAD_BLOCK ? -1 : kind == DT_HEAD_CROSS_ATTENTION ? 0 : 1;
+}
 
 #define DT_TAPS 8       /* maximum number of streams in a feature */
-#define DT_DISTANCES 16 /* maximum number of distances */
+#define DT_DISTANCES 16 /* maximum number of distances, and of rows of a block */
 #define DT_BLOCKS 4     /* maximum number of blocks for each distance */
 
 typedef struct {
-  /* The head's layers: EAGLE and EAGLE-3 have one, MEDUSA none, CROSS_ATTENTION one or more. In EAGLE-3 the layer has
-   * no norm1. Without embed or unembed, the head uses the target's. */
+  /* The head's layers: EAGLE and EAGLE-3 have one, MEDUSA none, CROSS_ATTENTION and BLOCK one or more. In EAGLE-3 the
+   * layer has no norm1. Without embed or unembed, the head uses the target's. */
   dt_model_desc model;
   dt_head_kind kind;
   int taps;         /* number of streams in `tap` */
   int tap[DT_TAPS]; /* the streams that enter these layers; layers: the stream after the last one; layers + 1: after the
                        final norm */
-  dt_matrix fc, fc_bias; /* EAGLE-3: [H, taps T]; EAGLE: [H, 2H]; CROSS_ATTENTION: [H, 2T]; the bias may be absent */
-  dt_matrix post;        /* CROSS_ATTENTION only: [T, H] */
+  /* EAGLE-3 and BLOCK: [H, taps T]; EAGLE: [H, 2H]; CROSS_ATTENTION: [H, 2T]; the bias may be absent */
+  dt_matrix fc, fc_bias;
+  dt_matrix post; /* CROSS_ATTENTION only: [T, H] */
   /* Norms of the target's feature before fc, over all numbers or over each stream. EAGLE-3 only; may be absent. */
   dt_matrix all_norm, stream_norm[DT_TAPS];
-  dt_matrix token_norm, feature_norm; /* [H] EAGLE-3: for e and x; EAGLE (MTP): for e and f, both or none */
-  bool norm_residual;                 /* EAGLE-3 only: the residual stream continues from feature_norm(x), not from x */
-  bool norm_output;                   /* EAGLE and EAGLE-3: the head's own feature is x after final_norm */
+  /* [H] EAGLE-3: for e and x; EAGLE (MTP): for e and f, both or none; BLOCK: feature_norm, after fc */
+  dt_matrix token_norm, feature_norm;
+  bool norm_residual; /* EAGLE-3 only: the residual stream continues from feature_norm(x), not from x */
+  bool norm_output;   /* EAGLE and EAGLE-3: the head's own feature is x after final_norm */
+  int block_rows;     /* BLOCK only: the maximum number of rows of a block, 2 to DT_DISTANCES */
+  int32_t mask;       /* BLOCK only: the token of all its rows but the first */
   /* All fields from here on: MEDUSA only. */
   int distances, blocks;
   dt_matrix block[DT_DISTANCES][DT_BLOCKS], block_bias[DT_DISTANCES][DT_BLOCKS]; /* [H,H] [H] */

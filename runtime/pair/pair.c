@@ -238,6 +238,7 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
   snprintf(to->head, sizeof to->head, "%s", head_said(h));
   to->distances = head_desc(h)->distances;
   to->cross_attention = head_desc(h)->kind == DT_HEAD_CROSS_ATTENTION;
+  to->block = head_desc(h)->block_rows, to->mask = head_desc(h)->mask;
   if (!dtype) dtype = dtype_of_heads(p, o);
   s = p->ops->upload_head(p->backend, head_desc(h), dtype, p->target, &to->weights, err);
   head_close(h);

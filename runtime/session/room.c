@@ -1,5 +1,7 @@
 #include "session/room.h"
 
+#include "draft/text_rows.h"
+
 static size_t bytes_of_cache(const dt_pair *pair, const dt_weights *w, int sequences, int slots) {
   const dt_backend_ops *ops = pair->ops;
   return (size_t)sequences * ops->cache_bytes(w, slots) +
@@ -10,7 +12,7 @@ static size_t bytes_of_cache(const dt_pair *pair, const dt_weights *w, int seque
 static size_t all_bytes(const dt_pair *pair, int sequences, int context, bool use_draft) {
   size_t bytes = bytes_of_cache(pair, pair->target, sequences, target_slots(context));
   for (int i = 0; use_draft && i < pair->n_drafts; i++)
-    bytes += bytes_of_cache(pair, pair->draft[i].weights, sequences, draft_model_slots(pair, i, context));
+    bytes += bytes_of_cache(pair, pair->draft[i].weights, sequences, text_rows_slots(&pair->draft[i], context));
   return bytes;
 }
 

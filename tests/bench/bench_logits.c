@@ -65,7 +65,7 @@ int main(int argc, char **argv) {
     for (int first = 0, count, n = read_text(line, ids); first < n; first += count) {
       count = n - first < ROWS ? n - first : ROWS;
       dt_rows rows = {count, ids + first, at + first, zero, at + first, at + first, at + first,
-                      one,   1,           false,      {0},  NULL,       0};
+                      one,   1,           false,      {0},  NULL,       0,          false};
       dt_out out = {.want = DT_WANT_LOGITS, .n = count, .row = row, .logits = logits};
       must(ops->forward(weights, cache, &rows, &out, &err), &err);
       check(fwrite(logits, sizeof *logits * vocab, (size_t)count, stdout) == (size_t)count, "cannot write the logits");

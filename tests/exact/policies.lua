@@ -24,6 +24,7 @@ return {
   { label = "token_recycling", policy = "token_recycling", seldom = true },
   { label = "sequoia", policy = "sequoia" },
   { label = "caddtree", policy = "caddtree" },
+  { label = "ddtree", policy = "ddtree" },
   { label = "talon", policy = "talon" },
   { label = "adaptive", policy = "adaptive" },
   { label = "lookahead", policy = "lookahead", seldom = true },

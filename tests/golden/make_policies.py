@@ -1,5 +1,5 @@
-"""Make policies.json: the trees that token_recycling, sequoia, caddtree, talon, adaptive, lookahead, suffix, echo and
-rate grow on scripted pairs. Each is computed from its rule, implemented again as simply as possible: the rules of
+"""Make policies.json: the trees that token_recycling, sequoia, caddtree, ddtree, talon, adaptive, lookahead, suffix,
+echo and rate grow on scripted pairs. Each is computed from its rule, implemented again as simply as possible: the rules of
 the papers, and the formula of rate (rate.py). Run it from anywhere:
 
     python tests/golden/make_policies.py
@@ -184,6 +184,22 @@ class Caddtree:
                 break
             most, level = rate, tree.best(new)[:self.top_k]
         tree.kept = sorted(order[:size])
+
+    def observe(self, *_):
+        pass
+
+
+class Ddtree:
+    """Adds the likeliest token that is not in the tree yet, wherever it is."""
+
+    def __init__(self, total):
+        self.total = total
+
+    def grow(self, tree):
+        for _ in range(self.total):
+            new = [(tree.p[u] * p, u, t, p) for u in range(len(tree.token)) for t, p in tree.candidates(u) if tree.child(u, t) is None]
+            _, u, t, p = max(new, key=lambda c: c[0])
+            tree.add(u, t, p)
 
     def observe(self, *_):
         pass
@@ -421,6 +437,8 @@ def main():
             prompt = [int(t) for t in random.integers(0, VOCAB, length)]
             cases.append({"policy": "rate", "pair": "expensive " + pair, "params": {}, "prompt": prompt, "tokens": tokens,
                           "iterations": alone(pairs[pair], Rate(EXPENSIVE), prompt, 60, tokens)})
+    for total in 1, 5, 10:
+        case("ddtree", Ddtree, {"total": total})
     out = {"vocab": VOCAB, "costs": COSTS, "pairs": pairs, "cases": cases}
     path = pathlib.Path(__file__).parent / "policies.json"
     path.write_text(json.dumps(out, separators=(",", ":")).replace('{"policy"', '\n{"policy"') + "\n")

@@ -1,4 +1,4 @@
--- token_recycling, sequoia, caddtree, talon, adaptive, lookahead, suffix, echo and rate, node for node against
+-- token_recycling, sequoia, caddtree, ddtree, talon, adaptive, lookahead, suffix, echo and rate, node for node against
 -- references in Python that were written from the papers, and of rate from its formula: tests/golden/make_policies.py.
 local lu = require "luaunit"
 local dt = require "dt"

@@ -5,43 +5,7 @@
  *   test_cross_attention write FOLDER    writes an assistant and its target, for the command line: FOLDER/assistant/,
  *       FOLDER/target/ */
 #include "dtrun.h"
-#include "golden_logits.h"
-#include "pair/pair.h"
-#include "rig.h"
-#include "small_tokenizer.h"
-
-#include <sys/stat.h>
-
-static cJSON *wanted; /* the first case of cross_attention.json */
-static dt_error why;
-
-static void write_into(const char *folder, const cJSON *of) {
-  char *tokenizer = small_json(NULL, NULL);
-  formula_checkpoint(folder, of);
-  temp_write(folder, "tokenizer.json", tokenizer, strlen(tokenizer));
-  free(tokenizer);
-}
-
-static char *folder_of(const cJSON *of) {
-  char *folder = temp_folder();
-  write_into(folder, of);
-  return folder;
-}
-
-static dt_status open_pair(const cJSON *head, const char *layers, dt_pair **pair) {
-  char *t = folder_of(cJSON_GetObjectItem(wanted, "target")), *h = folder_of(head);
-  dt_status status = dt_pair_open(
-      &(dt_pair_options){.target = t, .draft = h, .backend = "cpu", .threads = 1, .head_layers = layers}, pair, &why);
-  temp_remove(t), temp_remove(h);
-  return status;
-}
-
-static void expect_refused(const cJSON *head, const char *layers, const char *says) {
-  dt_pair *pair;
-  assert_int_equal(open_pair(head, layers, &pair), DT_EINPUT);
-  if (!strstr(why.message, says)) fail_msg("'%s' does not say '%s'", why.message, says);
-  assert_null(strchr(why.message, '\n'));
-}
+#include "head_faults.h"
 
 static void each_fault_has_its_line(void **state) {
   (void)state;
@@ -76,17 +40,7 @@ static void each_fault_has_its_line(void **state) {
 
 static void each_missing_tensor_has_its_line(void **state) {
   (void)state;
-  const cJSON *whole = cJSON_GetObjectItem(wanted, "head");
-  int n = cJSON_GetArraySize(cJSON_GetObjectItem(whole, "tensors"));
-  assert_true(n > 30);
-  for (int i = 0; i < n; i++) {
-    cJSON *head = cJSON_Duplicate(whole, true), *tensors = cJSON_GetObjectItem(head, "tensors");
-    char name[128];
-    snprintf(name, sizeof name, "%s", cJSON_GetArrayItem(cJSON_GetArrayItem(tensors, i), 0)->valuestring);
-    cJSON_DeleteItemFromArray(tensors, i);
-    expect_refused(head, NULL, strncmp(name, "model.", 6) ? name : name + 6);
-    cJSON_Delete(head);
-  }
+  expect_each_tensor(30, "model.");
 }
 
 /* Runs a pass of one row at `position`, whose path has `length` slots. */
@@ -138,23 +92,13 @@ static void a_pass_keeps_to_the_targets_rows(void **state) {
   dt_pair_close(pair);
 }
 
-static void write_both(const char *folder) {
-  static const char *const names[][2] = {{"target", "target"}, {"head", "assistant"}};
-  for (int i = 0; i < 2; i++) {
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", folder, names[i][1]);
-    mkdir(path, 0777);
-    write_into(path, cJSON_GetObjectItem(wanted, names[i][0]));
-  }
-}
-
 int main(int argc, char **argv) {
   size_t size;
   char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "cross_attention.json", &size);
   cJSON *cases = cJSON_Parse(text);
   free(text);
   wanted = cases->child;
-  if (argc == 3 && !strcmp(argv[1], "write")) return write_both(argv[2]), cJSON_Delete(cases), 0;
+  if (argc == 3 && !strcmp(argv[1], "write")) return write_both(argv[2], "assistant"), cJSON_Delete(cases), 0;
   const struct CMUnitTest tests[] = {cmocka_unit_test(each_fault_has_its_line),
                                      cmocka_unit_test(each_missing_tensor_has_its_line),
                                      cmocka_unit_test(a_pass_keeps_to_the_targets_rows)};

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Gemma 4's assistant as a draft on the command line: a tiny random pair, whose guesses are accepted now and then and change nothing.
-# assistant.sh DTRUN SOURCE_DIR TEST_CROSS_ATTENTION
+# Heads that run on a CPU only (Gemma 4's assistant, block heads) as drafts on the command line: a tiny random pair, whose guesses are accepted
+# now and then and change nothing.
+# random_head.sh DTRUN SOURCE_DIR WRITER assistant|block      WRITER: test_cross_attention or test_block_heads
 . "$(dirname "$0")/helpers.sh"
-writer=$(realpath "$3")
-pair=(-m target -md assistant --backend cpu -t 1)
+writer=$(realpath "$3") head=$4
+pair=(-m target -md "$head" --backend cpu -t 1)
 
 write_pair() { "$writer" write . || fail 'they were not written'; }
 # drafts POLICY OPTIONS...: gives the text of plain decoding with the same options, which is in the file plain
@@ -46,17 +47,19 @@ it_drafts_what_a_grammar_allows() {
   done
   grep -qE '[A-Z]{3}' plain || fail 'no text'
 }
-it_names_the_assistant_and_takes_it_under_its_other_names() {
+it_names_the_head_and_takes_it_under_its_other_names() {
   write_pair
   succeeds linear "${pair[@]}" --text 'FACE' -n 8 --ignore-eos --json r.json -q
-  grep -q '"draft_head":[[:space:]]*"gemma4_assistant, final norm"' r.json || fail 'another head'
-  succeeds linear -m target --assistant-model assistant --text 'FACE' -n 8 --ignore-eos --json r.json -q
-  grep -q '"draft_head":[[:space:]]*"gemma4_assistant' r.json || fail 'another head'
+  local said='gemma4_assistant, final norm'
+  [ $head = assistant ] || said='dflash, block of 8, layers 2,4,5'
+  grep -q '"draft_head":[[:space:]]*"'"$said"'"' r.json || fail 'another head'
+  succeeds linear -m target --assistant-model "$head" --text 'FACE' -n 8 --ignore-eos --json r.json -q
+  grep -q '"draft_head":[[:space:]]*"'"$said" r.json || fail 'another head'
 }
 it_refuses_what_it_does_not_do() {
   write_pair
-  refuses 2 '--draft-vocab: assistant is a draft head, which has its own' linear "${pair[@]}" --draft-vocab 60 --text FACE
-  refuses 2 'assistant head, which always reads the output of the final norm' linear "${pair[@]}" --head-layers 1,2 --text FACE
-  refuses 2 'head: its |backbone_hidden_size is 60, expected the target.s 256' linear -m "$models/mini-target" -md assistant --text FACE
+  refuses 2 "--draft-vocab: $head is a draft head, which has its own" linear "${pair[@]}" --draft-vocab 60 --text FACE
+  [ $head = block ] || refuses 2 'assistant head, which always reads the output of the final norm' linear "${pair[@]}" --head-layers 1,2 --text FACE
+  refuses 2 'hidden_size is [46]0, expected the target.s 256|target_layer_ids: expected' linear -m "$models/mini-target" -md $head --text FACE
 }
 run_tests

@@ -1,0 +1,160 @@
+/* A block head as a drafter: see draft.h and dt_head_kind. It has rows of the committed text, which lag: the first step
+ * after a commit computes the missing ones, in a pass of their own. The next pass is the block's, whose guesses depend
+ * on a node's depth only: row i of the block guesses the token at distance i from the root, the child of a node of
+ * depth i - 1. They serve until the tree is committed, and the block's rows are forgotten. */
+#include "draft/distances.h"
+#include "draft/rowless.h"
+#include "draft/text_rows.h"
+#include "system/min_max.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+typedef struct {
+  text_rows t;
+  distances *of; /* [sequences] */
+  bool *tried;   /* [sequences] the block of this tree has been computed, or has no room */
+  int32_t
+      *wanted; /* [sequences * DT_DISTANCES] rows of the block pass that have a result: all but each block's first */
+  draft_results results;
+} draft_block;
+
+static void block_begin(drafter *base, int seq, int length) {
+  draft_block *d = (draft_block *)base;
+  kv_begin(&d->t.seq[seq].kv, text_rows_seen(&d->t, length));
+  distances_forget(&d->of[seq]);
+  d->tried[seq] = false;
+}
+
+/* The number of rows of a block after this text: no more than its tree can use, or positions that there are. */
+static int width_of(const draft_block *d, const draft_text *text) {
+  const int rows = dt_min(d->t.draft->block, text->tree->max_depth + 1);
+  return dt_min(rows, d->t.context - (text->length - 1));
+}
+
+/* Computes the text's missing rows of the sequences in the list that have no block yet. */
+static dt_status prepare(draft_block *d, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {
+  dt_status status = DT_OK;
+  int left;
+  for (int i = 0; i < n && !status; i++) {
+    const int seq = nodes[i].seq;
+    if (d->tried[seq] || width_of(d, &texts[seq]) < 2) continue;
+    status = text_rows_prompt(&d->t.base, seq, &texts[seq], INT_MAX, &left, err);
+  }
+  const double start = dt_clock_ms();
+  for (int i = 0; i < n && !status; i++) {
+    const int seq = nodes[i].seq;
+    if (d->tried[seq] || width_of(d, &texts[seq]) < 2) continue;
+    const draft_text text = text_rows_view(&d->t, texts[seq]);
+    if (d->t.seq[seq].kv.rows == text.length) continue;
+    status = text_rows_catch_up(&d->t, seq, &text, text.length, err);
+    texts[seq].stats->draft_ms += dt_clock_ms() - start;
+  }
+  return status;
+}
+
+/* Adds a block's rows to the pass, and their results to the request. */
+static void add_block(draft_block *d, dt_out *out, int seq, const draft_text *text) {
+  const int root = text->length - 1, width = width_of(d, text);
+  for (int i = 0; i < width; i++) {
+    const int32_t token = i ? d->t.draft->mask : text_rows_token(&d->t, text->tokens[root]);
+    int32_t *path = pass_row(&d->t.rows, seq, token, root + i, root, width);
+    d->t.rows.position[d->t.rows.n - 1] = root + i;
+    for (int j = 0; j < width; j++) path[j] = root + j;
+    if (i == 0) continue;
+    d->wanted[out->n] = d->t.rows.n - 1;
+    distances_want(&d->results, out, text, i - 1);
+  }
+}
+
+/* Computes the missing blocks of the sequences in the list, in one pass. */
+static dt_status run_blocks(draft_block *d, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {
+  const double start = dt_clock_ms();
+  pass_begin(&d->t.rows, DT_DISTANCES);
+  dt_out out = draft_results_out(&d->results, d->wanted, d->t.sampling, d->t.vocab);
+  for (int i = 0; i < n; i++) {
+    const int seq = nodes[i].seq;
+    if (d->tried[seq]) continue;
+    d->tried[seq] = true;
+    if (width_of(d, &texts[seq]) >= 2) add_block(d, &out, seq, &texts[seq]);
+  }
+  if (d->t.rows.n == 0) return DT_OK;
+  d->t.rows.features = NULL;
+  dt_rows rows = pass_rows(&d->t.rows);
+  rows.blocks = true;
+  const dt_status status = d->t.pair->ops->forward(d->t.draft->weights, d->t.cache, &rows, &out, err);
+  const double spent = dt_clock_ms() - start;
+  for (int i = 0; i < rows.n; i++) {
+    const int seq = rows.sequence[i];
+    if (status) d->tried[seq] = false;
+    if (status || rows.position[i] > rows.prefix[i]) continue;
+    texts[seq].stats->draft_passes++;
+    texts[seq].stats->draft_rows += width_of(d, &texts[seq]);
+    texts[seq].stats->draft_ms += spent;
+  }
+  for (int j = 0; j < out.n && !status; j++) {
+    const int row = d->wanted[j], distance = rows.position[row] - rows.prefix[row] - 1;
+    distances *of = &d->of[rows.sequence[row]];
+    draft_results_read(&d->results, j, &of->at[distance]);
+    of->known[distance] = true;
+  }
+  return status;
+}
+
+static dt_status block_step(drafter *base, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {
+  draft_block *d = (draft_block *)base;
+  dt_status status = prepare(d, texts, nodes, n, err);
+  if (!status) status = run_blocks(d, texts, nodes, n, err);
+  for (int i = 0; i < n && !status; i++)
+    distances_take(&d->of[nodes[i].seq], &texts[nodes[i].seq], d->t.which, nodes[i].node);
+  return status;
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
+
+static void block_close(drafter *base) {
+  draft_block *d = (draft_block *)base;
+  text_rows_close(&d->t);
+  draft_results_close(&d->results);
+  free(d->of), free(d->tried), free(d->wanted);
+  free(d);
+}
+
+static const draft_ops block_ops = {.close = block_close,
+                                    .start = text_rows_start,
+                                    .prompt = text_rows_prompt,
+                                    .rows = text_rows_rows,
+                                    .blank = text_rows_blank,
+                                    .save = text_rows_save,
+                                    .restore = text_rows_restore,
+                                    .forget = text_rows_forget,
+                                    .begin = block_begin,
+                                    .step = block_step,
+                                    .keep = rowless_keep};
+
+static dt_status open_rows(draft_block *d, dt_error *err) {
+  const size_t sequences = (size_t)d->t.sequences, most = sequences * DT_DISTANCES;
+  const size_t rows = most > (size_t)d->t.context ? most : (size_t)d->t.context;
+  d->of = calloc(sequences, sizeof *d->of);
+  d->tried = calloc(sequences, sizeof *d->tried);
+  d->wanted = malloc(most * sizeof *d->wanted);
+  if (!d->of || !d->tried || !d->wanted) return dt_fail_memory(err, "a head's guesses", sequences * sizeof *d->of);
+  const dt_status status =
+      pass_open(&d->t.rows, (int)rows, rows > most * DT_DISTANCES ? rows : most * DT_DISTANCES, err);
+  return status ? status : draft_results_open(&d->results, (int)most, 0, err);
+}
+
+dt_status draft_block_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,
+                           const dt_cache *target, drafter **out, dt_error *err) {
+  draft_block *d = calloc(1, sizeof *d);
+  if (!d) return dt_fail_memory(err, "a drafter", sizeof *d);
+  d->t.base.ops = &block_ops;
+  dt_status status = text_rows_open(&d->t, pair, which, sequences, context, sampling, target, err);
+  if (!status) status = open_rows(d, err);
+  if (!status) status = text_rows_open_cache(&d->t, err);
+  if (status)
+    block_close(&d->t.base);
+  else
+    *out = &d->t.base;
+  return status;
+}

@@ -1,0 +1,37 @@
+/* See distances.h. */
+#include "draft/distances.h"
+
+void distances_forget(distances *d) {
+  for (int i = 0; i < DT_DISTANCES; i++) d->known[i] = false;
+}
+
+void distances_want(draft_results *r, dt_out *out, const draft_text *text, int distance) {
+  const int result = out->n;
+  draft_results_want(r, out, text->adjustments, text->tree, 0);
+  if (distance) r->adjustments.row[result].allowed = NULL;
+}
+
+static void leave_out_forbidden(const draft_text *text, int node, dt_tree_draft *of) {
+  int n = 0;
+  for (int i = 0; i < of->count; i++) {
+    if (!adjustments_allow(text->adjustments, text->tree, node, of->token[i])) continue;
+    of->token[n] = of->token[i], of->logp[n] = of->logp[i], of->own[n] = of->own[i];
+    n++;
+  }
+  of->count = n;
+}
+
+void distances_take(const distances *d, const draft_text *text, int which, int node) {
+  dt_tree *t = text->tree;
+  const int distance = t->depth[node];
+  if (t->draft[which][node] >= 0) return;
+  if (distance >= DT_DISTANCES || !d->known[distance]) {
+    dt_tree_no_draft(t, node, which);
+    return;
+  }
+  dt_tree_draft *to = dt_tree_new_draft(t, node, which);
+  if (!to) return;
+  *to = d->at[distance];
+  if (text->adjustments && distance) leave_out_forbidden(text, node, to);
+  dt_tree_calibrate_draft(t, to);
+}

@@ -1,0 +1,164 @@
+/* Reads block heads: see dt_head_kind. DFlash's own export (github.com/z-lab/dflash) has the keys of a Qwen3 model, the
+ * layers' names of one, and what belongs to blocks in the object dflash_config. JetSpec's heads are causal ones. */
+#include "model/head_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool head_is_block(const checkpoint *c) { return !c->gguf && head_is_called(c, "DFlash"); }
+
+/* The keys that exist either at the top or in dflash_config. */
+static keys keys_of_block(const checkpoint *c, const char *name, dt_error *err) {
+  keys k = checkpoint_keys(c, err);
+  const cJSON *inner = head_item(c, "dflash_config");
+  if (!head_item(c, name) && cJSON_IsObject(inner)) k.json = inner;
+  return k;
+}
+
+static dt_status read_block(head *h, const dt_shape *target, dt_error *err) {
+  const keys width = keys_of_block(&h->files, "target_hidden_size", err);
+  const keys size = keys_of_block(&h->files, "block_size", err), token = keys_of_block(&h->files, "mask_token_id", err);
+  int mask = 0, hidden = target->hidden;
+  dt_status status = config_int_or(&width, "target_hidden_size", NULL, hidden, CONFIG_MAX_SIZE, &hidden);
+  if (!status && hidden != target->hidden)
+    status = dt_fail(err, DT_EINPUT, "%s: target_hidden_size is %d, expected the target's %d", width.path, hidden,
+                     target->hidden);
+  if (!status) status = config_int(&size, "block_size", NULL, DT_DISTANCES, &h->desc.block_rows);
+  if (!status && h->desc.block_rows < 2)
+    status = dt_fail(err, DT_EINPUT, "%s: block_size is 1, expected 2 to %d", size.path, DT_DISTANCES);
+  const cJSON *given = cJSON_GetObjectItemCaseSensitive(token.json, "mask_token_id");
+  if (!status && (!given || cJSON_IsNull(given)))
+    status = dt_fail(err, DT_EINPUT, "%s: mask_token_id is missing: the token of the places that a block fills in",
+                     token.path);
+  if (!status) status = config_count(&token, "mask_token_id", NULL, 0, target->vocab - 1, &mask);
+  h->desc.mask = mask;
+  return status;
+}
+
+/* Sets which layers look backward: all or none if a key says so, and otherwise those with a window, as in z-lab's
+ * program. Returns whether a key says that all do. */
+static dt_status read_backward(head *h, int layers, bool *all, dt_error *err) {
+  static const char *const names[] = {"is_causal", "causal", "causal_head"};
+  bool said = false;
+  *all = false;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const keys k = keys_of_block(&h->files, names[i], err);
+    bool causal;
+    const dt_status status = config_bool(&k, names[i], NULL, false, &causal);
+    if (status) return status;
+    said |= cJSON_HasObjectItem(k.json, names[i]);
+    *all |= causal;
+  }
+  for (int i = 0; i < layers; i++) h->layers[i].backward = said ? *all : h->layers[i].window > 0;
+  return DT_OK;
+}
+
+/* Reads the layers whose outputs the head reads: target_layer_ids, counted from 0. */
+static dt_status read_taps(head *h, const dt_shape *target, dt_error *err) {
+  const keys k = keys_of_block(&h->files, "target_layer_ids", err);
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive(k.json, "target_layer_ids");
+  const int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;
+  bool fits = n >= 1 && n <= DT_TAPS;
+  for (const cJSON *i = fits ? list->child : NULL; i && fits; i = i->next) {
+    fits = cJSON_IsNumber(i) && i->valuedouble >= 0 && i->valuedouble < target->layers &&
+           i->valuedouble == (int)i->valuedouble;
+    if (fits) h->desc.tap[h->desc.taps++] = (int)i->valuedouble + 1;
+  }
+  return fits ? DT_OK
+              : dt_fail(err, DT_EINPUT,
+                        "%s: target_layer_ids: expected up to %d layers from 0 to %d whose outputs the head reads",
+                        k.path, DT_TAPS, target->layers - 1);
+}
+
+/* Reads a window that dflash_config gives all layers. */
+static dt_status read_common_window(const head *h, config *c, dt_error *err) {
+  const keys k = keys_of_block(&h->files, "use_swa", err);
+  bool all;
+  dt_status status = config_bool(&k, "use_swa", NULL, false, &all);
+  if (status || !all) return status;
+  status = config_int(&k, "swa_window_size", NULL, CONFIG_MAX_SIZE, &c->window);
+  for (int i = 0; i < c->shape.layers; i++) c->local[i] = true;
+  return status;
+}
+
+/* Reads the keys of the layers. Windows are of single layers: they do not limit the context. */
+static dt_status read_layers(head *h, const dt_shape *target, config *c, dt_error *err) {
+  keys k = head_keys_of_layer(&h->files, err);
+  const family *of = NULL;
+  int width = target->hidden;
+  dt_status status = family_of_head(&k, &of);
+  if (!status) status = of->read(&k, c);
+  if (!status && c->shape.window) {
+    c->shape.window = 0;
+    status = config_int(&k, "max_position_embeddings", NULL, CONFIG_MAX_SIZE, &c->shape.context);
+    if (!status) status = config_local(&k, 0, 0, c);
+  }
+  if (!status) status = read_common_window(h, c, err);
+  if (!status && c->shape.hidden != width)
+    status =
+        dt_fail(err, DT_EINPUT, "%s: hidden_size is %d, expected the target's %d: the head belongs to another model",
+                k.path, c->shape.hidden, width);
+  if (!status && c->shape.vocab != target->vocab)
+    status =
+        dt_fail(err, DT_EINPUT, "%s: vocab_size is %d, expected the target's %d: the head belongs to another model",
+                k.path, c->shape.vocab, target->vocab);
+  c->shape.turn_scale = (float)c->rotation.scale;
+  return status;
+}
+
+/* What DFlash2 and others add, which would change every guess. */
+static dt_status refuse_others(const head *h, dt_error *err) {
+  static const char *const names[] = {"markov_rank",           "confidence_head",        "conv_kernel_size",
+                                      "attention_sink_bias",   "attention_value_scale",  "output_multiplier",
+                                      "input_embedding_scale", "final_logit_softcapping"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const keys k = keys_of_block(&h->files, names[i], err);
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(k.json, names[i]);
+    const bool off = !item || cJSON_IsNull(item) || cJSON_IsFalse(item) || (cJSON_IsNumber(item) && !item->valuedouble);
+    if (!off) return dt_fail(err, DT_EINPUT, "%s: %s is not supported in a block head", k.path, names[i]);
+  }
+  return head_is_called(&h->files, "DFlash2")
+             ? dt_fail(err, DT_EINPUT, "%s: DFlash2 heads are not supported, DFlash's and JetSpec's are", h->files.path)
+             : DT_OK;
+}
+
+dt_status head_fill_block(head *h, const dt_shape *target, const char *layers, dt_error *err) {
+  dt_head_desc *d = &h->desc;
+  config *c = calloc(1, sizeof *c); /* it is large */
+  if (!c) return dt_fail_memory(err, "a head's keys", sizeof *c);
+  dt_status status = refuse_others(h, err);
+  if (!status) status = read_block(h, target, err);
+  if (!status) status = layers ? head_read_layers(h, target, layers, err) : read_taps(h, target, err);
+  if (!status) status = read_layers(h, target, c, err);
+  if (!status) status = checkpoint_open_tensors(&h->files, err);
+  if (!status) {
+    h->layers = calloc((size_t)c->shape.layers, sizeof *h->layers);
+    h->inv_freq = calloc((size_t)c->shape.rotary_dims / 2 + 1, sizeof *h->inv_freq);
+    if (!h->layers || !h->inv_freq) status = dt_fail_memory(err, "a head's layers", sizeof *h->layers);
+  }
+  if (status) {
+    free(c);
+    return status;
+  }
+  rotation_fill(&c->rotation, c->shape.rotary_dims, h->inv_freq);
+  d->kind = DT_HEAD_BLOCK;
+  d->model = (dt_model_desc){.shape = c->shape, .inv_freq = h->inv_freq, .layer = h->layers};
+  finder f = {.from = &h->files, .prefix = "", .err = err};
+  find_stretch(&f, c->shape.rotary_dims / 2, h->inv_freq);
+  d->fc = find_matrix(&f, c->shape.hidden, d->taps * target->hidden, "fc.weight", NULL);
+  d->feature_norm = find_vector(&f, c->shape.hidden, "hidden_norm.weight", NULL);
+  d->model.final_norm = find_vector(&f, c->shape.hidden, "norm.weight", NULL);
+  for (f.layer = 0; f.layer < c->shape.layers; f.layer++) {
+    h->layers[f.layer] = config_layer(c, f.layer);
+    family_find_layer_of_head(&f, c, &h->layers[f.layer]);
+  }
+  head_find_ends(&f, h, target);
+  free(c);
+  bool causal = false;
+  status = f.status ? f.status : read_backward(h, d->model.shape.layers, &causal, err);
+  char kind[48];
+  snprintf(kind, sizeof kind, "%s, block of %d", causal ? "jetspec" : "dflash", d->block_rows);
+  head_name_taps(h, kind);
+  return status;
+}

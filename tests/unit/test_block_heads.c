@@ -1,0 +1,116 @@
+/* Block heads that are not heads of their target, each refused with a message; and passes that the rows of a block
+ * cannot make. test_heads.c compares what block heads guess.
+ *
+ *   test_block_heads                 runs the tests
+ *   test_block_heads write FOLDER    writes a head and its target, for the command line: FOLDER/block/, FOLDER/target/
+ */
+#include "dtrun.h"
+#include "head_faults.h"
+
+/* Sets a key of the head's config, at the top or in dflash_config; NULL: removes it. */
+static cJSON *with(bool inner, const char *key, const char *value) {
+  cJSON *head = cJSON_Duplicate(cJSON_GetObjectItem(wanted, "head"), true), *of = cJSON_GetObjectItem(head, "config");
+  if (inner) of = cJSON_GetObjectItem(of, "dflash_config");
+  cJSON_DeleteItemFromObject(of, key);
+  if (value) cJSON_AddItemToObject(of, key, cJSON_Parse(value));
+  return head;
+}
+
+static void each_fault_has_its_line(void **state) {
+  (void)state;
+  static const struct {
+    bool inner; /* the key is in dflash_config */
+    const char *key, *value, *says;
+  } faults[] = {
+      {false, "block_size", NULL, "block_size is missing"},
+      {false, "block_size", "1", "block_size is 1, expected 2 to 16"},
+      {false, "block_size", "17", "block_size"},
+      {false, "block_size", "\"8\"", "block_size"},
+      {true, "mask_token_id", NULL, "mask_token_id is missing: the token of the places that a block fills in"},
+      {true, "mask_token_id", "97", "mask_token_id"},
+      {true, "mask_token_id", "-1", "mask_token_id"},
+      {true, "mask_token_id", "null", "mask_token_id"},
+      {true, "target_layer_ids", "[]", "target_layer_ids: expected up to 8 layers from 0 to 7 whose outputs"},
+      {true, "target_layer_ids", "[1,3,8]", "target_layer_ids: expected up to 8 layers from 0 to 7"},
+      {true, "target_layer_ids", "[1,2,3,4,5,6,7,0,1]", "target_layer_ids: expected up to 8 layers"},
+      {true, "target_layer_ids", "[1,-1,4]", "target_layer_ids: expected"},
+      {true, "target_layer_ids", "[1,3.5,4]", "target_layer_ids: expected"},
+      {true, "target_layer_ids", "{}", "target_layer_ids: expected"},
+      {true, "target_layer_ids", "[1,3]", "fc.weight"},
+      {true, "causal", "\"yes\"", "causal"},
+      {true, "use_swa", "true", "swa_window_size is missing"},
+      {true, "conv_kernel_size", "3", "conv_kernel_size is not supported in a block head"},
+      {true, "markov_rank", "64", "markov_rank is not supported in a block head"},
+      {true, "attention_sink_bias", "true", "attention_sink_bias is not supported in a block head"},
+      {true, "output_multiplier", "0.5", "output_multiplier is not supported in a block head"},
+      {true, "target_hidden_size", "44", "target_hidden_size is 44, expected the target's 40"},
+      {false, "architectures", "[\"DFlash2DraftModel\"]",
+       "DFlash2 heads are not supported, DFlash's and JetSpec's are"},
+      {false, "hidden_size", "41", "hidden_size is 41, expected the target's 40: the head belongs to another model"},
+      {false, "vocab_size", "98", "vocab_size is 98, expected the target's 97: the head belongs to another model"},
+      {false, "num_hidden_layers", "0", "num_hidden_layers"},
+      {false, "num_hidden_layers", "4", "layers.3."},
+      {false, "num_key_value_heads", "3", "4 heads, expected a multiple of 3 key heads"},
+      {false, "head_dim", "21", "heads of 21 numbers, expected an even number"},
+      {false, "model_type", "\"gemma4_text\"", "not supported in a draft head"},
+  };
+  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+    cJSON *head = with(faults[i].inner, faults[i].key, faults[i].value);
+    expect_refused(head, NULL, faults[i].says);
+    cJSON_Delete(head);
+  }
+  expect_refused(cJSON_GetObjectItem(wanted, "head"), "1,9", "head_layers: expected up to 8 layers from 0 to 8");
+}
+
+static void each_missing_tensor_has_its_line(void **state) {
+  (void)state;
+  expect_each_tensor(30, "");
+}
+
+/* Runs a pass of two rows at 5 and 6, whose block has the slots 5, 6 .. and `width` rows. */
+static dt_status pass_of(const dt_pair *pair, dt_cache *cache, int width, int second, bool blocks) {
+  const int32_t token[] = {1, 96}, position[] = {5, second}, sequence[] = {0, 0}, slot[] = {5, second},
+                prefix[] = {5, 5}, path[] = {5, 6, 7, 5, 6, 7}, length[] = {width, width}, row[] = {1};
+  int32_t id[4];
+  float logp[4], confidence, entropy;
+  const dt_rows rows = {2, token, position, sequence, slot, prefix, path, length, 3, .blocks = blocks};
+  const dt_out out = {.want = DT_WANT_TOPK,
+                      .n = 1,
+                      .row = row,
+                      .k = 4,
+                      .vocab = 97,
+                      .top_id = id,
+                      .top_logp = logp,
+                      .confidence = &confidence,
+                      .entropy = &entropy};
+  return pair->ops->forward(pair->draft->weights, cache, &rows, &out, &why);
+}
+
+static void a_row_is_in_its_block(void **state) {
+  (void)state;
+  dt_pair *pair;
+  dt_cache *cache;
+  assert_int_equal(open_pair(cJSON_GetObjectItem(wanted, "head"), NULL, &pair), DT_OK);
+  ok(pair->ops->create_cache(pair->draft->weights, 1, 16, &cache, &err));
+  assert_int_equal(pass_of(pair, cache, 2, 6, true), DT_OK);
+  assert_int_equal(pass_of(pair, cache, 2, 6, false), DT_EINPUT); /* the first row is not the last of its path */
+  assert_int_equal(pass_of(pair, cache, 2, 7, true), DT_EINPUT);
+  assert_non_null(strstr(why.message, "do not end at position 7 in slot 7"));
+  pair->ops->free_cache(cache);
+  dt_pair_close(pair);
+}
+
+int main(int argc, char **argv) {
+  size_t size;
+  char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "blocks.json", &size);
+  cJSON *cases = cJSON_Parse(text);
+  free(text);
+  wanted = cases->child;
+  if (argc == 3 && !strcmp(argv[1], "write")) return write_both(argv[2], "block"), cJSON_Delete(cases), 0;
+  const struct CMUnitTest tests[] = {cmocka_unit_test(each_fault_has_its_line),
+                                     cmocka_unit_test(each_missing_tensor_has_its_line),
+                                     cmocka_unit_test(a_row_is_in_its_block)};
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  cJSON_Delete(cases);
+  return failed;
+}
