@@ -76,8 +76,9 @@ dt_status family_find(const keys *k, const family **out) {
 
 dt_status family_of_head(const keys *k, const family **out) {
   static const family *const heads[] = {&gpt_neox, &llama, &mistral, &qwen2, &qwen3};
-  const cJSON *type = cJSON_GetObjectItemCaseSensitive(k->json, "model_type");
+  const cJSON *type = cJSON_GetObjectItemCaseSensitive(k->json, k->gguf ? "general.architecture" : "model_type");
   const char *name = cJSON_IsString(type) ? type->valuestring : "";
+  if (k->gguf && !strcmp(name, "dflash")) return *out = &qwen3, DT_OK;
   *out = &llama;
   for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
     if (!strcmp(name, heads[i]->model_type)) return *out = heads[i], DT_OK;

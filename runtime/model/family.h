@@ -29,8 +29,8 @@ const family *family_at(int i);
 /* Gemma 4's assistant, which is a draft head and therefore not in the list. */
 extern const family gemma4_assistant;
 
-/* Finds the family of a draft head's layer by its model_type; the default is Llama. Families that add parts to a layer
- * are refused. */
+/* Finds the family of a draft head's layer by its model_type or, in a GGUF file, its kind; the default is Llama.
+ * Families that add parts to a layer are refused. */
 dt_status family_of_head(const keys *k, const family **out);
 
 /* Finds the tensors of layer f->layer of a head whose layers are complete ones of such a family. */

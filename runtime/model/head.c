@@ -7,10 +7,10 @@
 
 /* ---- folders that are heads -------------------------------------------------------------------------------------- */
 
-/* Whether a GGUF file is a head: its architecture has llama.cpp's name for EAGLE-3. */
+/* Whether a GGUF file is a head: its architecture has llama.cpp's name for one. */
 static bool is_gguf_head(const checkpoint *c) {
   const char *name = cJSON_GetStringValue(head_item(c, "general.architecture"));
-  return c->gguf && name && !strcmp(name, "eagle3");
+  return c->gguf && name && (!strcmp(name, "eagle3") || head_is_block(c));
 }
 
 static bool is_cross_attention(const checkpoint *c) {
@@ -42,14 +42,11 @@ dt_status head_is(const char *path, bool *is, dt_error *err) {
 
 /* ---- its configuration ------------------------------------------------------------------------------------------- */
 
-/* A GGUF file without an embedding may omit the number of ids: it is the target's. */
 static dt_status read_config(const checkpoint *files, const dt_shape *target, config *c, dt_error *err) {
-  keys k = head_keys_of_layer(files, err);
-  if (files->gguf && !head_item(files, "vocab_size") &&
-      !cJSON_AddNumberToObject(files->json, "vocab_size", target->vocab))
-    return dt_fail_memory(err, "a head's keys", sizeof *files->json);
+  keys k;
   const family *of = NULL;
-  dt_status status = family_of_head(&k, &of);
+  dt_status status = head_keys_of_layer(files, target, &k, err);
+  if (!status) status = family_of_head(&k, &of);
   if (!status) status = of->read(&k, c);
   if (!status && c->shape.layers != 1)
     status = dt_fail(err, DT_EINPUT,

@@ -10,11 +10,14 @@ bool head_is_called(const checkpoint *c, const char *part) {
   return cJSON_IsString(first) && strstr(first->valuestring, part);
 }
 
-keys head_keys_of_layer(const checkpoint *c, dt_error *err) {
-  keys k = checkpoint_keys(c, err);
+dt_status head_keys_of_layer(const checkpoint *c, const dt_shape *target, keys *out, dt_error *err) {
   const cJSON *inner = head_item(c, "transformer_layer_config");
-  if (cJSON_IsObject(inner)) k.json = inner;
-  return k;
+  *out = checkpoint_keys(c, err);
+  if (cJSON_IsObject(inner)) out->json = inner;
+  const bool named = !c->gguf || head_item(c, "vocab_size");
+  return named || cJSON_AddNumberToObject(c->json, "vocab_size", target->vocab)
+             ? DT_OK
+             : dt_fail_memory(err, "a head's keys", sizeof *c->json);
 }
 
 dt_status head_wrong_layers(const head *h, const dt_shape *target, const char *where, dt_error *err) {

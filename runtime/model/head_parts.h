@@ -23,8 +23,9 @@ static inline const cJSON *head_item(const checkpoint *c, const char *name) {
 /* Whether its architecture, if one is named, has this in its name. */
 bool head_is_called(const checkpoint *c, const char *part);
 
-/* The keys of its layers: speculators keeps them in an object of their own. */
-keys head_keys_of_layer(const checkpoint *c, dt_error *err);
+/* The keys of its layers: speculators keeps them in an object of their own. A GGUF file without an embedding may omit
+ * the number of ids: it is the target's. */
+dt_status head_keys_of_layer(const checkpoint *c, const dt_shape *target, keys *out, dt_error *err);
 
 /* Finds its own embedding and output; without them the target's are used. */
 void head_find_ends(finder *f, head *h, const dt_shape *target);

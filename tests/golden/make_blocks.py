@@ -3,8 +3,8 @@ for tiny random heads of tiny random targets. Run it from anywhere, with torch, 
 
     python tests/golden/make_blocks.py
 
-The file has the format of make_heads.py's. One pass over a block gives all guesses: with n the position of the root
-(the last committed token), the block's rows are the root at n and mask tokens at n + 1, n + 2, ..; a node of depth d
+The file has the format of make_heads.py's; some heads are in GGUF files next to it. One pass over a block gives all
+guesses: with n the position of the root (the last committed token), the block's rows are the root at n and mask tokens at n + 1, n + 2, ..; a node of depth d
 gets the guesses of row d + 1, whatever the tokens between the root and it, and none if the block has no such row. All
 rows see keys and values of the committed rows 0 .. n - 1, made from the target's features; before them (a prompt of one
 token) the block sees only itself. EAGLE-2's tree is left out where a block has less than the three distances that it
@@ -16,6 +16,7 @@ none of them is written, not in layers whose type is sliding_attention. A window
 than the block here, since programs differ on how far forward it reaches.
 """
 import json, pathlib
+import gguf
 import numpy as np
 import torch
 import transformers
@@ -41,6 +42,18 @@ def head(of, layers, heads, kv, head_dim, inter, **more):
     return {**HEAD, "hidden_size": of["hidden_size"], "vocab_size": of["vocab_size"], "num_target_layers": of["num_hidden_layers"],
             "num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": kv, "head_dim": head_dim,
             "intermediate_size": inter, **more}
+
+
+def exported(spec, drafted):
+    """The same in the form of speculators' export: the layers' keys in an object of their own, layers counted by their
+    inputs, an embedding and an output of its own, the latter for `drafted` ids."""
+    head = {k: v for k, v in spec["head"].items() if k not in ("architectures", "auto_map", "dflash_config", "block_size")}
+    below = spec["head"]["dflash_config"]
+    return {**spec, "drafted": drafted, "head": {
+        "architectures": ["DFlashSpeculator"], "speculators_model_type": "dflash", "transformer_layer_config": head,
+        "block_size": spec["head"]["block_size"], "mask_token_id": below["mask_token_id"], "draft_vocab_size": drafted,
+        "aux_hidden_state_layer_ids": spec["taps"], "target_hidden_size": None, "sample_from_anchor": False,
+        "sliding_window_non_causal": below.get("causal") is False}}
 
 
 def case(n, right, dtype, of, taps, mask, *sizes, shards=1, dflash={}, **more):
@@ -83,17 +96,34 @@ CASES = {
     "jetspec, windows, of a target with LayerNorm": case(
         35, (1, 0, 6, 2), "F32", NEOX, [1, 2], 99, 2, 4, 2, 18, 44, block_size=7, rope_theta=70000.0,
         layer_types=[SLIDING, FULL], sliding_window=6, use_sliding_window=True, dflash={"causal": True}),
+    "dflash, speculators' export": exported(case(
+        27, (2, 0, 6, 1), "BF16", target(44, 2, 1, 6, 93), [1, 3, 5], 92, 2, 4, 2, 16, 48, block_size=7, rope_theta=40000.0,
+        layer_types=[SLIDING, FULL], sliding_window=8, use_sliding_window=True), 41),
+    "dflash, speculators' export, windows that are seen both ways, all ids": exported(case(
+        19, (1, 4, 0), "F32", qwen3(36, 3, 1, 14, 5, 77, True), [2, 4], 76, 2, 3, 1, 18, 40, block_size=6, rope_theta=10000.0,
+        layer_types=[SLIDING, SLIDING], sliding_window=7, use_sliding_window=True, dflash={"causal": False}), 77),
+    "dflash, GGUF": {**case(
+        30, (3, 0, 6, 1), "Q8_0", target(64, 4, 2, 8, 73), [2, 4, 5], 72, 2, 4, 2, 16, 64, block_size=8, rope_theta=25000.0),
+        "file": "dflash.gguf"},
+    "jetspec, GGUF, windows, ids of its own": {**case(
+        33, (2, 0, 5, 1), "Q8_0", target(32, 4, 2, 8, 81), [1, 3, 6], 80, 3, 4, 1, 8, 64, block_size=7, rope_theta=50000.0,
+        layer_types=[SLIDING, FULL, SLIDING], sliding_window=9, dflash={"causal": True}), "file": "jetspec.gguf", "drafted": 35},
 }
+IN_GGUF = {"fc.weight": "fc.weight", "hidden_norm.weight": "enc.output_norm.weight", "norm.weight": "output_norm.weight", "lm_head.weight": "output.weight",
+           "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
+           "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
+           "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down"}
 
 
 def is_causal(config):
     """Whether rows of a block see earlier rows only: None if the configuration does not say."""
-    below = config["dflash_config"]
+    if config.get("sliding_window_non_causal"): return False
+    below = config.get("dflash_config", {})
     said = [config.get("is_causal"), below.get("causal"), below.get("causal_head")]
     return next((s for s in said if s is not None), None)
 
 
-def block_size_of(config): return config["dflash_config"].get("block_size", config.get("block_size"))
+def block_size_of(config): return config.get("dflash_config", {}).get("block_size", config.get("block_size"))
 
 
 class BlockTree(MedusaTree):
@@ -111,9 +141,11 @@ class BlockHead:
     tree = BlockTree
 
     def __init__(self, spec, target):
-        c, T = spec["head"], target
+        self.spec, self.said = spec, spec["head"]  # said: what the configuration says about blocks
+        c = self.said.get("transformer_layer_config", self.said)
         self.c, self.target, self.t, self.listed = c, target, {}, []
-        self.ids, self.size, self.mask = list(range(c["vocab_size"])), block_size_of(c), c["dflash_config"]["mask_token_id"]
+        self.ids, self.size = list(range(c["vocab_size"])), block_size_of(self.said)
+        self.mask = self.said.get("dflash_config", self.said)["mask_token_id"]
         H, D, heads, kv = c["hidden_size"], c["head_dim"], c["num_attention_heads"], c["num_key_value_heads"]
         shapes = {"fc.weight": [H, len(spec["taps"]) * H], "hidden_norm.weight": [H], "norm.weight": [H]}
         for i in range(c["num_hidden_layers"]):
@@ -122,12 +154,58 @@ class BlockHead:
                                 "self_attn.q_norm": [D], "self_attn.k_norm": [D], "mlp.gate_proj": [c["intermediate_size"], H],
                                 "mlp.up_proj": [c["intermediate_size"], H], "mlp.down_proj": [H, c["intermediate_size"]]}.items():
                 shapes[f"layers.{i}.{name}.weight"] = shape
+        if "drafted" in spec:
+            if "file" not in spec: shapes["embed_tokens.weight"] = [c["vocab_size"], H]
+            shapes["lm_head.weight"] = [spec["drafted"], H]
+            self.choose(spec["drafted"], c["vocab_size"])
         for name, shape in shapes.items():
+            if "file" in spec:
+                self.make_for_file(name, shape)
+                continue
             a, base, e = numbers_of(name, shape, False, False, False)
             how = a, base, e - ("k_norm" in name)  # rows of masks differ in their positions only: attention must be sharp
             self.t[name] = torch.from_numpy(formula(name, shape, *how))
             self.listed.append([name, spec["dtype"], shape, *how])
         self.frequencies = frequencies_of(c)
+
+    def choose(self, n, V):
+        """Chooses the ids of its output; a GGUF file has them as they are, speculators' export as offsets."""
+        if n == V: return
+        self.ids = sorted(np.random.default_rng(n).choice(V, n, replace=False).tolist())
+        if "file" in self.spec: return self.listed.append(("d2t", np.array(self.ids, np.int64)))
+        self.listed.append(["d2t", "I64", [n], [id - i for i, id in enumerate(self.ids)]])
+        self.listed.append(["t2d", "BOOL", [V], [int(id in self.ids) for id in range(V)]])
+
+    def make_for_file(self, name, shape):
+        """Matrices are rounded, and the rounded numbers are used."""
+        x = np.random.default_rng(len(self.t)).standard_normal(shape).astype(np.float32)
+        if len(shape) == 1: x = (1 + 0.2 * x) * (2 if "k_norm" in name else 1)
+        else: x *= (3 if "lm_head" in name else 1.5) / shape[1] ** 0.5
+        Q8_0 = gguf.GGMLQuantizationType.Q8_0
+        if len(shape) > 1 and shape[1] % 32 == 0: x = gguf.quants.dequantize(gguf.quants.quantize(x, Q8_0), Q8_0)
+        self.t[name] = torch.from_numpy(x)
+        parts = name.split(".", 2)
+        there = IN_GGUF[name] if name in IN_GGUF else f"blk.{parts[1]}.{IN_GGUF[parts[2].removesuffix('.weight')]}.weight"
+        self.listed.append((there, x))
+
+    def write(self):
+        c, Q8_0 = self.c, gguf.GGMLQuantizationType.Q8_0
+        writer = gguf.GGUFWriter(OUT.parent / self.spec["file"], "dflash")
+        writer.add_block_count(c["num_hidden_layers"]), writer.add_context_length(c["max_position_embeddings"])
+        writer.add_embedding_length(c["hidden_size"]), writer.add_feed_forward_length(c["intermediate_size"])
+        writer.add_head_count(c["num_attention_heads"]), writer.add_head_count_kv(c["num_key_value_heads"])
+        writer.add_key_length(c["head_dim"]), writer.add_value_length(c["head_dim"])
+        writer.add_layer_norm_rms_eps(c["rms_norm_eps"]), writer.add_rope_freq_base(c["rope_theta"])
+        writer.add_uint32("dflash.block_size", self.size), writer.add_array("dflash.target_layers", self.spec["taps"])
+        writer.add_uint32("tokenizer.ggml.mask_token_id", self.mask)
+        if is_causal(c): writer.add_bool("dflash.attention.causal", True)
+        if "layer_types" in c:
+            writer.add_sliding_window(c["sliding_window"])
+            writer.add_array("dflash.attention.sliding_window_pattern", [t == SLIDING for t in c["layer_types"]])
+        for name, x in self.listed:
+            if x.ndim < 2 or x.shape[1] % 32: writer.add_tensor(name, x)
+            else: writer.add_tensor(name, gguf.quants.quantize(x, Q8_0), raw_dtype=Q8_0)
+        writer.write_header_to_file(), writer.write_kv_data_to_file(), writer.write_tensors_to_file(), writer.close()
 
     def normed(self, x, name): return rms(x, self.t[name + ".weight"], self.c["rms_norm_eps"])
 
@@ -140,7 +218,7 @@ class BlockHead:
         return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 
     def window(self, i):
-        c, below = self.c, self.c["dflash_config"]
+        c, below = self.c, self.said.get("dflash_config", {})
         types = c.get("layer_types")
         if below.get("use_swa"): return below["swa_window_size"]
         return c["sliding_window"] if types and types[i] == SLIDING else None
@@ -148,7 +226,7 @@ class BlockHead:
     def seen(self, i, n):
         """Returns which of the n + size keys each row of the block sees in layer i."""
         keys, rows = torch.arange(n + self.size), torch.arange(n, n + self.size)[:, None]
-        causal, window, types = is_causal(self.c), self.window(i), self.c.get("layer_types")
+        causal, window, types = is_causal(self.said), self.window(i), self.c.get("layer_types")
         if causal is None: causal = bool(types) and types[i] == SLIDING
         mask = torch.ones(self.size, n + self.size, dtype=torch.bool)
         if causal: mask &= keys <= rows
@@ -160,7 +238,8 @@ class BlockHead:
         c, n = self.c, len(streams)
         features = torch.stack([torch.cat(s) for s in streams]) if n else torch.zeros(0, self.t["fc.weight"].shape[1])
         context = self.normed(features @ self.t["fc.weight"].T, "hidden_norm")
-        x = self.target.get_input_embeddings().weight[[token] + [self.mask] * (self.size - 1)]
+        table = self.t.get("embed_tokens.weight", self.target.get_input_embeddings().weight)
+        x = table[[token] + [self.mask] * (self.size - 1)]
         group = c["num_attention_heads"] // c["num_key_value_heads"]
         for i in range(c["num_hidden_layers"]):
             layer = f"layers.{i}."
@@ -176,7 +255,7 @@ class BlockHead:
             m = self.normed(x, layer + "post_attention_layernorm")
             gate, up, down = (self.t[f"{layer}mlp.{part}_proj.weight"].T for part in ("gate", "up", "down"))
             x = x + (torch.nn.functional.silu(m @ gate) * (m @ up)) @ down
-        return self.normed(x, "norm") @ self.target.get_output_embeddings().weight.T
+        return self.normed(x, "norm") @ self.t.get("lm_head.weight", self.target.get_output_embeddings().weight).T
 
 
 def frequencies_of(c):
@@ -239,8 +318,9 @@ def make(name, spec):
         break
     else: raise SystemExit(f"{name}: nothing but near ties")
     print(name, len(prompt), seed)
+    if "file" in spec: head.write()
     return {"name": name, "target": {"config": spec["target"], "shards": 1, "tensors": listed},
-            "head": {"config": spec["head"], "shards": spec["shards"], "tensors": head.listed},
+            **({"file": spec["file"]} if "file" in spec else {"head": {"config": spec["head"], "shards": spec["shards"], "tensors": head.listed}}),
             "read": f"{'jetspec' if is_causal(spec['head']) else 'dflash'}, block of {head.size}, layers {','.join(map(str, spec['taps']))}",
             "prompt": prompt, "iterations": iterations}
 
