@@ -32,23 +32,24 @@ static int width_of(const draft_block *d, const draft_text *text) {
   return dt_min(rows, d->t.context - (text->length - 1));
 }
 
-/* Computes the text's missing rows of the sequences in the list that have no block yet. */
-static dt_status prepare(draft_block *d, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {
+/* Whether this step computes the block of a sequence. */
+static bool wants_block(const draft_block *d, const draft_text *texts, int seq) {
+  return !d->tried[seq] && width_of(d, &texts[seq]) >= 2;
+}
+
+/* Computes the missing rows of the texts. *start: when those after the prompt begin. */
+static dt_status catch_up(draft_block *d, const draft_text *texts, const dt_node_ref *nodes, int n, double *start,
+                          dt_error *err) {
   dt_status status = DT_OK;
   int left;
+  for (int i = 0; i < n && !status; i++)
+    if (wants_block(d, texts, nodes[i].seq))
+      status = text_rows_prompt(&d->t.base, nodes[i].seq, &texts[nodes[i].seq], INT_MAX, &left, err);
+  *start = dt_clock_ms();
   for (int i = 0; i < n && !status; i++) {
-    const int seq = nodes[i].seq;
-    if (d->tried[seq] || width_of(d, &texts[seq]) < 2) continue;
-    status = text_rows_prompt(&d->t.base, seq, &texts[seq], INT_MAX, &left, err);
-  }
-  const double start = dt_clock_ms();
-  for (int i = 0; i < n && !status; i++) {
-    const int seq = nodes[i].seq;
-    if (d->tried[seq] || width_of(d, &texts[seq]) < 2) continue;
-    const draft_text text = text_rows_view(&d->t, texts[seq]);
-    if (d->t.seq[seq].kv.rows == text.length) continue;
-    status = text_rows_catch_up(&d->t, seq, &text, text.length, err);
-    texts[seq].stats->draft_ms += dt_clock_ms() - start;
+    if (!wants_block(d, texts, nodes[i].seq)) continue;
+    const draft_text text = text_rows_view(&d->t, texts[nodes[i].seq]);
+    status = text_rows_catch_up(&d->t, nodes[i].seq, &text, text.length, err);
   }
   return status;
 }
@@ -67,16 +68,15 @@ static void add_block(draft_block *d, dt_out *out, int seq, const draft_text *te
   }
 }
 
-/* Computes the missing blocks of the sequences in the list, in one pass. */
-static dt_status run_blocks(draft_block *d, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {
-  const double start = dt_clock_ms();
+/* Computes the missing blocks of the sequences in the list, in one pass, and counts the time since `start`. */
+static dt_status run_blocks(draft_block *d, const draft_text *texts, const dt_node_ref *nodes, int n, double start,
+                            dt_error *err) {
   pass_begin(&d->t.rows, DT_DISTANCES);
   dt_out out = draft_results_out(&d->results, d->wanted, d->t.sampling, d->t.vocab);
   for (int i = 0; i < n; i++) {
     const int seq = nodes[i].seq;
-    if (d->tried[seq]) continue;
+    if (wants_block(d, texts, seq)) add_block(d, &out, seq, &texts[seq]);
     d->tried[seq] = true;
-    if (width_of(d, &texts[seq]) >= 2) add_block(d, &out, seq, &texts[seq]);
   }
   if (d->t.rows.n == 0) return DT_OK;
   d->t.rows.features = NULL;
@@ -103,8 +103,9 @@ static dt_status run_blocks(draft_block *d, const draft_text *texts, const dt_no
 
 static dt_status block_step(drafter *base, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {
   draft_block *d = (draft_block *)base;
-  dt_status status = prepare(d, texts, nodes, n, err);
-  if (!status) status = run_blocks(d, texts, nodes, n, err);
+  double start;
+  dt_status status = catch_up(d, texts, nodes, n, &start, err);
+  if (!status) status = run_blocks(d, texts, nodes, n, start, err);
   for (int i = 0; i < n && !status; i++)
     distances_take(&d->of[nodes[i].seq], &texts[nodes[i].seq], d->t.which, nodes[i].node);
   return status;

@@ -52,7 +52,7 @@ TestBatch = {}
 function TestBatch.test_every_policy_gives_each_text_what_it_is_alone()
   local names = { "ar", "linear", "fixed_tree", "dynatree", "hf_assisted", "eagle2", "opt_tree", "dyspec", "specinfer",
                   "prompt_lookup", "cast", "rate", "token_recycling", "sequoia", "caddtree", "talon", "adaptive",
-                  "lookahead", "suffix", "echo" }
+                  "lookahead", "suffix", "echo", "ddtree" }
   for _, name in ipairs { "random_trees", "past_the_room", "duplicates", "empty_at_random", "keep_random",
                           "rollbacks" } do
     names[#names + 1] = HOSTILE .. name .. ".lua"
