@@ -478,6 +478,8 @@ dt_status dt_seq_logprobs(const dt_session *session, int seq, int at, float *log
 typedef struct {
   int seq, node;
   int draft; /* which of the pair's drafts processes the node: 0 is the first, 1 the second */
+  int width; /* how many tokens ahead of the root a block head guesses at most, 0: as many as it can; the first step of
+                an iteration decides. Other drafts ignore it */
 } dt_node_ref;
 
 /* Runs the drafts over these nodes. The nodes of one draft must stand next to each other in the list; each separate
@@ -489,9 +491,9 @@ typedef struct {
  *
  * A draft model takes one pass for a group. An EAGLE-like or cross-attention head takes one for each level of the tree
  * at which one of the nodes, or an ancestor of one, has no result of this draft yet. A Medusa head takes one for each
- * depth of the nodes, once in an iteration. The rows that a draft's cache lacks are computed too: those of ancestors
- * and of up to 64 committed tokens in the same passes, those of the prompt and of more tokens in separate passes first.
- * For more than 8 sequences several passes may take the place of one. */
+ * depth of the nodes, once in an iteration; a block head takes one for all depths. The rows that a draft's cache lacks
+ * are computed too: those of ancestors and of up to 64 committed tokens in the same passes, those of the prompt and of
+ * more tokens in separate passes first. For more than 8 sequences several passes may take the place of one. */
 dt_status dt_draft_step(dt_session *session, const dt_node_ref *nodes, int n, dt_error *err);
 
 typedef struct {

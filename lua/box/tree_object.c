@@ -173,31 +173,35 @@ static int read_nodes(lua_State *L, dtl_run *run, int i, int n_index, const char
   return read_list(L, run, i, n, who, "nodes");
 }
 
-int box_tree_take_draft(lua_State *L, int least, const char *who) {
+dt_node_ref box_tree_take_draft(lua_State *L, int least, const char *who) {
+  static const char *const names[] = {"model", "width", NULL};
   int t = lua_gettop(L);
-  lua_Integer model = 1;
-  if (t < least || !lua_istable(L, t)) return 0;
+  lua_Integer value[] = {1, 0};
+  if (t < least || !lua_istable(L, t)) return (dt_node_ref){0};
   for (lua_pushnil(L); lua_next(L, t); lua_settop(L, t + 1)) {
-    if (lua_type(L, t + 1) != LUA_TSTRING || strcmp(lua_tostring(L, t + 1), "model"))
-      luaL_error(L, "%s: unknown option '%s' (known: model)", who,
-                 lua_type(L, t + 1) == LUA_TSTRING ? lua_tostring(L, t + 1) : luaL_typename(L, t + 1));
-    model = object_integer(L, t + 2, who, "model");
+    const char *name = lua_type(L, t + 1) == LUA_TSTRING ? lua_tostring(L, t + 1) : luaL_typename(L, t + 1);
+    int which = 0;
+    while (names[which] && strcmp(name, names[which])) which++;
+    if (!names[which]) luaL_error(L, "%s: unknown option '%s' (known: model, width)", who, name);
+    value[which] = object_integer(L, t + 2, who, name);
   }
   lua_settop(L, t - 1);
-  if (model < 1 || model > DT_DRAFTS)
-    luaL_error(L, "%s: model = %I is out of range: 1 to %d", who, (LUAI_UACINT)model, DT_DRAFTS);
-  return (int)model - 1;
+  if (value[0] < 1 || value[0] > DT_DRAFTS)
+    luaL_error(L, "%s: model = %I is out of range: 1 to %d", who, (LUAI_UACINT)value[0], DT_DRAFTS);
+  if (value[1] < 0) luaL_error(L, "%s: width = %I is negative", who, (LUAI_UACINT)value[1]);
+  return (dt_node_ref){.draft = (int)value[0] - 1, .width = clip_int(value[1])};
 }
 
-void box_tree_read_refs(lua_State *L, dtl_run *run, int i, int n_index, int draft, const char *who) {
+void box_tree_read_refs(lua_State *L, dtl_run *run, int i, int n_index, dt_node_ref how, const char *who) {
   int n = read_nodes(L, run, i, n_index, who);
   if (run->phase == RUN_INIT) luaL_error(L, "%s: nothing can be drafted in init", who);
   if (run->phase == RUN_COMMITTED)
     luaL_error(L, "%s: the iteration is committed; the next draft starts an empty tree", who);
   if (!run->drafts) luaL_error(L, "%s: this policy declared uses = {draft = false}, or there is no draft model", who);
-  if (draft >= run->drafts)
-    luaL_error(L, "%s: model = %d: there is no second draft model: give one with --draft2", who, draft + 1);
-  for (int k = 0; k < n; k++) run->refs[k] = (dt_node_ref){.seq = run->seq, .node = run->ids[k], .draft = draft};
+  if (how.draft >= run->drafts)
+    luaL_error(L, "%s: model = %d: there is no second draft model: give one with --draft2", who, how.draft + 1);
+  how.seq = run->seq;
+  for (int k = 0; k < n; k++) run->refs[k] = how, run->refs[k].node = run->ids[k];
   run->n_refs = n;
 }
 
@@ -219,8 +223,8 @@ static int end_draft_step(lua_State *L, int status, lua_KContext context) {
 }
 
 int box_tree_draft_step(lua_State *L, dtl_run *run, const char *who) {
-  int draft = box_tree_take_draft(L, 3, who);
-  box_tree_read_refs(L, run, 2, 3, draft, who);
+  const dt_node_ref how = box_tree_take_draft(L, 3, who);
+  box_tree_read_refs(L, run, 2, 3, how, who);
   box_tree_drop_drafted(run);
   if (run->n_refs) return run_await(L, run, RUN_DRAFT_PASS, (lua_KContext)who, end_draft_step);
   lua_pushinteger(L, 0);
@@ -254,7 +258,9 @@ static int draft_chain(lua_State *L, dtl_run *run, const char *who) {
   const dt_tree *t = run->tree;
   int u = (int)lua_tointeger(L, CHAIN_NODE);
   if (lua_tointeger(L, CHAIN_LEFT) > 0 && t->depth[u] < t->max_depth && dt_tree_room(t) > 0) {
-    box_tree_read_refs(L, run, CHAIN_NODE, CHAIN_LEFT, (int)lua_tointeger(L, CHAIN_DRAFT), who);
+    const dt_node_ref how = {.draft = (int)lua_tointeger(L, CHAIN_DRAFT),
+                             .width = clip_int(t->depth[u] + lua_tointeger(L, CHAIN_LEFT))};
+    box_tree_read_refs(L, run, CHAIN_NODE, CHAIN_LEFT, how, who);
     box_tree_drop_drafted(run);
     if (!run->n_refs) return extend_chain(L, run, who);
     return run_await(L, run, RUN_DRAFT_PASS, (lua_KContext)who, end_chain_pass);
@@ -280,7 +286,7 @@ static int extend_chain(lua_State *L, dtl_run *run, const char *who) {
 static int tree_method_draft_chain(lua_State *L) {
   static const char who[] = "tree:draft_chain";
   dtl_run *run = check_tree(L, who);
-  int draft = box_tree_take_draft(L, CHAIN_LEAST, who);
+  const dt_node_ref how = box_tree_take_draft(L, CHAIN_LEAST, who);
   lua_settop(L, CHAIN_LEAST);
   check_node(L, run, CHAIN_NODE, who, "u");
   lua_Integer k = object_integer(L, CHAIN_LEFT, who, "k");
@@ -291,8 +297,8 @@ static int tree_method_draft_chain(lua_State *L) {
   }
   if (lua_type(L, CHAIN_LEAST) != LUA_TNUMBER)
     luaL_error(L, "%s: least must be a number, not %s", who, luaL_typename(L, CHAIN_LEAST));
-  box_tree_read_refs(L, run, CHAIN_NODE, CHAIN_LEFT, draft, who); /* raises where nothing may be drafted */
-  lua_pushinteger(L, draft);
+  box_tree_read_refs(L, run, CHAIN_NODE, CHAIN_LEFT, how, who); /* raises where nothing may be drafted */
+  lua_pushinteger(L, how.draft);
   lua_pushinteger(L, run->tree->nodes);
   return draft_chain(L, run, who);
 }

@@ -12,10 +12,13 @@ local DDTree = policy.define {
   uses   = { calibrate = true },
   params = {
     { "total", 32, min = 1, max = 256, doc = "nodes of a tree" },
+    { "width", 0, min = 0, max = 15, doc = "tokens that a block head guesses; 0: its whole block" },
   },
 }
 
-function DDTree:init() self.p, self.parent, self.rank, self.one = {}, {}, {}, {} end
+function DDTree:init()
+  self.p, self.parent, self.rank, self.one, self.how = {}, {}, {}, {}, { width = self.width }
+end
 
 function DDTree:swap(i, j)
   local p, parent, rank = self.p, self.parent, self.rank
@@ -52,7 +55,7 @@ end
 -- Asks the draft what follows node u.
 function DDTree:open(tree, u)
   self.one[1] = u
-  tree:draft_step(self.one, 1)
+  tree:draft_step(self.one, 1, self.how)
   self:push(tree, u, 1)
 end
 

@@ -13,6 +13,7 @@
 typedef struct {
   text_rows t;
   distances *of; /* [sequences] */
+  int *width;    /* [sequences] rows of the block that this step computes; 0: none */
   bool *tried;   /* [sequences] the block of this tree has been computed, or has no room */
   int32_t
       *wanted; /* [sequences * DT_DISTANCES] rows of the block pass that have a result: all but each block's first */
@@ -26,15 +27,17 @@ static void block_begin(drafter *base, int seq, int length) {
   d->tried[seq] = false;
 }
 
-/* The number of rows of a block after this text: no more than its tree can use, or positions that there are. */
-static int width_of(const draft_block *d, const draft_text *text) {
-  const int rows = dt_min(d->t.draft->block, text->tree->max_depth + 1);
-  return dt_min(rows, d->t.context - (text->length - 1));
-}
-
-/* Whether this step computes the block of a sequence. */
-static bool wants_block(const draft_block *d, const draft_text *texts, int seq) {
-  return !d->tried[seq] && width_of(d, &texts[seq]) >= 2;
+/* Sets how many rows the blocks have that this step computes: no more than the nodes ask for, the tree can use, or
+ * positions that there are. */
+static void find_widths(draft_block *d, const draft_text *texts, const dt_node_ref *nodes, int n) {
+  for (int i = 0; i < n; i++) d->width[nodes[i].seq] = 0;
+  for (int i = 0; i < n; i++) {
+    const int seq = nodes[i].seq, wanted = nodes[i].width ? nodes[i].width : DT_DISTANCES;
+    const draft_text *text = &texts[seq];
+    int rows = dt_min(d->t.draft->block, dt_min(wanted, text->tree->max_depth) + 1);
+    rows = dt_min(rows, d->t.context - (text->length - 1));
+    if (!d->tried[seq] && rows >= 2) d->width[seq] = dt_max(d->width[seq], rows);
+  }
 }
 
 /* Computes the missing rows of the texts. *start: when those after the prompt begin. */
@@ -43,11 +46,11 @@ static dt_status catch_up(draft_block *d, const draft_text *texts, const dt_node
   dt_status status = DT_OK;
   int left;
   for (int i = 0; i < n && !status; i++)
-    if (wants_block(d, texts, nodes[i].seq))
+    if (d->width[nodes[i].seq])
       status = text_rows_prompt(&d->t.base, nodes[i].seq, &texts[nodes[i].seq], INT_MAX, &left, err);
   *start = dt_clock_ms();
   for (int i = 0; i < n && !status; i++) {
-    if (!wants_block(d, texts, nodes[i].seq)) continue;
+    if (!d->width[nodes[i].seq]) continue;
     const draft_text text = text_rows_view(&d->t, texts[nodes[i].seq]);
     status = text_rows_catch_up(&d->t, nodes[i].seq, &text, text.length, err);
   }
@@ -56,7 +59,7 @@ static dt_status catch_up(draft_block *d, const draft_text *texts, const dt_node
 
 /* Adds a block's rows to the pass, and their results to the request. */
 static void add_block(draft_block *d, dt_out *out, int seq, const draft_text *text) {
-  const int root = text->length - 1, width = width_of(d, text);
+  const int root = text->length - 1, width = d->width[seq];
   for (int i = 0; i < width; i++) {
     const int32_t token = i ? d->t.draft->mask : text_rows_token(&d->t, text->tokens[root]);
     int32_t *path = pass_row(&d->t.rows, seq, token, root + i, root, width);
@@ -75,7 +78,7 @@ static dt_status run_blocks(draft_block *d, const draft_text *texts, const dt_no
   dt_out out = draft_results_out(&d->results, d->wanted, d->t.sampling, d->t.vocab);
   for (int i = 0; i < n; i++) {
     const int seq = nodes[i].seq;
-    if (wants_block(d, texts, seq)) add_block(d, &out, seq, &texts[seq]);
+    if (!d->tried[seq] && d->width[seq]) add_block(d, &out, seq, &texts[seq]);
     d->tried[seq] = true;
   }
   if (d->t.rows.n == 0) return DT_OK;
@@ -89,7 +92,7 @@ static dt_status run_blocks(draft_block *d, const draft_text *texts, const dt_no
     if (status) d->tried[seq] = false;
     if (status || rows.position[i] > rows.prefix[i]) continue;
     texts[seq].stats->draft_passes++;
-    texts[seq].stats->draft_rows += width_of(d, &texts[seq]);
+    texts[seq].stats->draft_rows += d->width[seq];
     texts[seq].stats->draft_ms += spent;
   }
   for (int j = 0; j < out.n && !status; j++) {
@@ -104,6 +107,7 @@ static dt_status run_blocks(draft_block *d, const draft_text *texts, const dt_no
 static dt_status block_step(drafter *base, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {
   draft_block *d = (draft_block *)base;
   double start;
+  find_widths(d, texts, nodes, n);
   dt_status status = catch_up(d, texts, nodes, n, &start, err);
   if (!status) status = run_blocks(d, texts, nodes, n, start, err);
   for (int i = 0; i < n && !status; i++)
@@ -117,7 +121,7 @@ static void block_close(drafter *base) {
   draft_block *d = (draft_block *)base;
   text_rows_close(&d->t);
   draft_results_close(&d->results);
-  free(d->of), free(d->tried), free(d->wanted);
+  free(d->of), free(d->width), free(d->tried), free(d->wanted);
   free(d);
 }
 
@@ -137,9 +141,11 @@ static dt_status open_rows(draft_block *d, dt_error *err) {
   const size_t sequences = (size_t)d->t.sequences, most = sequences * DT_DISTANCES;
   const size_t rows = most > (size_t)d->t.context ? most : (size_t)d->t.context;
   d->of = calloc(sequences, sizeof *d->of);
+  d->width = calloc(sequences, sizeof *d->width);
   d->tried = calloc(sequences, sizeof *d->tried);
   d->wanted = malloc(most * sizeof *d->wanted);
-  if (!d->of || !d->tried || !d->wanted) return dt_fail_memory(err, "a head's guesses", sequences * sizeof *d->of);
+  if (!d->of || !d->width || !d->tried || !d->wanted)
+    return dt_fail_memory(err, "a head's guesses", sequences * sizeof *d->of);
   const dt_status status =
       pass_open(&d->t.rows, (int)rows, rows > most * DT_DISTANCES ? rows : most * DT_DISTANCES, err);
   return status ? status : draft_results_open(&d->results, (int)most, 0, err);

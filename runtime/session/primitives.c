@@ -54,6 +54,8 @@ dt_status dt_draft_step(dt_session *s, const dt_node_ref *nodes, int n, dt_error
     if (!status && (nodes[i].draft < 0 || nodes[i].draft >= s->drafts))
       status = dt_fail(err, DT_ESTATE, "draft_step: there is no draft %d (the session has 0..%d)", nodes[i].draft,
                        s->drafts - 1);
+    if (!status && nodes[i].width < 0)
+      status = dt_fail(err, DT_EINPUT, "draft_step: width: %d is out of range: at least 0", nodes[i].width);
   }
   if (status) return status;
   for (int i = 0; i < n; i++) {

@@ -103,6 +103,48 @@ static void a_row_is_in_its_block(void **state) {
   dt_pair_close(pair);
 }
 
+/* Adds a chain of three nodes, asks the head about all of them with this width, and copies what it says. */
+static void draft_chain(dt_session *session, int width, dt_tree_draft said[4]) {
+  dt_tree *tree = dt_seq_tree(session, 0);
+  ok(dt_rollback(session, 0, &err));
+  for (int u = 0, v; u < 3; u++) ok(dt_tree_add(tree, u, 5 + u, 0, &v, &err));
+  for (int u = 0; u < 4; u++) {
+    ok(dt_draft_step(session, &(dt_node_ref){.node = u, .width = width}, 1, &err));
+    said[u] = *dt_tree_draft_of(tree, u);
+  }
+}
+
+/* Rows of a causal head do not see later ones, so a narrow block says what the beginning of a wide one says. */
+static void a_narrow_block_guesses_less_far(void **state) {
+  (void)state;
+  dt_pair *pair;
+  dt_session *session;
+  dt_tree_draft wide[4], narrow[4];
+  dt_stats stats[2];
+  cJSON *const first = wanted;
+  while (strcmp(cJSON_GetObjectItem(wanted, "name")->valuestring, "jetspec")) wanted = wanted->next;
+  assert_int_equal(open_pair(cJSON_GetObjectItem(wanted, "head"), NULL, &pair), DT_OK);
+  ok(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 64, .use_draft = true}, &session, &err));
+  ok(dt_seq_start(session, 0, (const int32_t[]){3, 1, 4, 1, 5}, 5, &(dt_seq_options){.max_tokens = 40}, &err));
+  draft_chain(session, 0, wide);
+  dt_seq_stats(session, 0, &stats[0]);
+  draft_chain(session, 2, narrow);
+  dt_seq_stats(session, 0, &stats[1]);
+  assert_int_equal(stats[0].draft_rows, 1 + 8); /* the prompt has three of the four rows of the text */
+  assert_int_equal(stats[1].draft_rows, 1 + 8 + 3);
+  for (int u = 0; u < 4; u++) {
+    assert_int_equal(wide[u].count, 32);
+    assert_int_equal(narrow[u].count, u < 2 ? 32 : 0);
+    if (u < 2) assert_memory_equal(narrow[u].token, wide[u].token, sizeof wide[u].token);
+    if (u < 2) assert_memory_equal(narrow[u].logp, wide[u].logp, sizeof wide[u].logp);
+  }
+  assert_int_equal(dt_draft_step(session, &(dt_node_ref){.width = -1}, 1, &why), DT_EINPUT);
+  assert_non_null(strstr(why.message, "width: -1 is out of range: at least 0"));
+  dt_session_close(session);
+  dt_pair_close(pair);
+  wanted = first;
+}
+
 int main(int argc, char **argv) {
   size_t size;
   char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "blocks.json", &size);
@@ -110,9 +152,9 @@ int main(int argc, char **argv) {
   free(text);
   wanted = cases->child;
   if (argc == 3 && !strcmp(argv[1], "write")) return write_both(argv[2], "block"), cJSON_Delete(cases), 0;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(each_fault_has_its_line),
-                                     cmocka_unit_test(each_missing_tensor_has_its_line),
-                                     cmocka_unit_test(a_row_is_in_its_block)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(each_fault_has_its_line), cmocka_unit_test(each_missing_tensor_has_its_line),
+      cmocka_unit_test(a_row_is_in_its_block), cmocka_unit_test(a_narrow_block_guesses_less_far)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   cJSON_Delete(cases);
   return failed;
