@@ -1,16 +1,20 @@
-/* The cost of masks: bench_masks MODEL [times]. For each case, along a text with a schema, and for all cases, it prints
- * the microseconds of processor time of a token's mask and step: the mean, the 99th percentile and the maximum, of
- * the smallest of several runs (9) for each token. No run uses states of another. */
+/* The cost of masks: bench_masks MODEL [times [TEXTS [tokens]]]. For each case, along a text with a schema, and for all
+ * cases, it prints the microseconds of processor time of a token's mask and step: the mean, the 99th percentile and the
+ * maximum, of the smallest of several runs (9) for each token. No run uses states of another.
+ *
+ * TEXTS is what schema_texts.lua writes with --texts: its texts are the cases, up to a number of tokens (300). Then the
+ * lines are of compiling, of the first masks, and of all masks. masks_beside.py does the same with other engines. */
 #include "grammar/masks.h"
 #include "grammar/schema.h"
 #include "pair/pair.h"
 
+#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { NAMES = 2000, TOKENS = 1000 };
+enum { NAMES = 2000, TOKENS = 100000, TEXTS = 1000 };
 
 #define TEXT(name, longest) "\"" name "\": {\"type\": \"string\", \"maxLength\": " #longest "}, "
 #define KEYS                                                                                                           \
@@ -65,11 +69,18 @@ static void must(dt_status status, const dt_error *err) {
   exit(1);
 }
 
-/* Computes masks along the ids; took[i]: the shortest time of token i so far. */
-static void along(const vocabulary *v, const char *gbnf, const int32_t *ids, int n, double *took) {
+/* Compiles the schema and computes masks along the ids; took[i]: the shortest time of token i so far; *compiling: that
+ * of compiling. */
+static void along(const vocabulary *v, const char *schema, const int32_t *ids, int n, double *took, double *compiling) {
   dt_error err;
+  char *gbnf;
   masks *m;
+  double begin = now();
+  must(schema_to_gbnf(schema, NULL, &gbnf, &err), &err);
   must(masks_open(v, gbnf, &m, &err), &err);
+  double open = now() - begin;
+  if (open < *compiling) *compiling = open;
+  free(gbnf);
   int place = masks_enter(m);
   for (int i = 0; i < n; i++) {
     double start = now();
@@ -95,22 +106,55 @@ static void report(const char *name, double *took, int n) {
   printf("%s,%d,%.1f,%.1f,%.1f\n", name, n, all / n, took[n * 99 / 100], took[n - 1]);
 }
 
-/* Measures a case, and adds its times to those of all, of which there are *n_all. */
-static void measure(dt_pair *pair, const vocabulary *v, const char *name, const char *schema, const char *text,
-                    int times, double all[TOKENS], int *n_all) {
+/* Measures a text of at most `most` tokens, and puts its times after those of all, of which there are *n_all. Returns
+ * the time of compiling. */
+static double times_of(dt_pair *pair, const vocabulary *v, const char *schema, const char *text, int most, int times,
+                       double *all, int *n_all) {
   dt_error err;
-  char *gbnf;
   int32_t *ids;
   int n;
-  must(schema_to_gbnf(schema, NULL, &gbnf, &err), &err);
   must(dt_encode_whole(pair, text, strlen(text), &ids, &n, &err), &err);
+  if (n > most) n = most;
   if (n > TOKENS - *n_all) abort();
-  double *took = all + *n_all;
+  double *took = all + *n_all, compiling = 1e300;
   for (int i = 0; i < n; i++) took[i] = 1e300;
-  for (int i = 0; i < times; i++) along(v, gbnf, ids, n, took);
-  report(name, took, n);
+  for (int i = 0; i < times; i++) along(v, schema, ids, n, took, &compiling);
   *n_all += n;
-  free(gbnf), free(ids);
+  free(ids);
+  return compiling;
+}
+
+static void measure(dt_pair *pair, const vocabulary *v, const char *name, const char *schema, const char *text,
+                    int times, double *all, int *n_all) {
+  int before = *n_all;
+  times_of(pair, v, schema, text, TOKENS, times, all, n_all);
+  report(name, all + before, *n_all - before);
+}
+
+static void measure_file(dt_pair *pair, const vocabulary *v, const char *path, int most, int times, double *all) {
+  static double compiling[TEXTS], first[TEXTS];
+  FILE *file = fopen(path, "r");
+  char *line = NULL;
+  size_t room = 0;
+  int n_texts = 0, n_all = 0;
+  if (!file) perror(path), exit(1);
+  while (n_texts < TEXTS && getline(&line, &room, file) > 0) {
+    cJSON *made = cJSON_Parse(line);
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(made, "text"));
+    char *schema = strstr(line, "\", \"schema\": "); /* no text contains this, since its quotes are escaped */
+    char *end = strrchr(line, '}');
+    if (!text || !schema || !end) fprintf(stderr, "bench_masks: %s: not a line of schema_texts.lua\n", path), exit(1);
+    *end = '\0'; /* the schema as it is written */
+    int before = n_all;
+    compiling[n_texts] = times_of(pair, v, strchr(schema, ':') + 1, text, most, times, all, &n_all);
+    if (n_all > before) first[n_texts++] = all[before];
+    cJSON_Delete(made);
+  }
+  fclose(file);
+  free(line);
+  report("compiling", compiling, n_texts);
+  report("first masks", first, n_texts);
+  report("all masks", all, n_all);
 }
 
 /* A schema that is a choice among names. */
@@ -129,7 +173,7 @@ static char *enumeration(void) {
 
 int main(int argc, char **argv) {
   if (argc < 2) {
-    fprintf(stderr, "usage: bench_masks MODEL [times]\n");
+    fprintf(stderr, "usage: bench_masks MODEL [times [TEXTS [tokens]]]\n");
     return 2;
   }
   int times = argc > 2 ? atoi(argv[2]) : 9;
@@ -138,9 +182,14 @@ int main(int argc, char **argv) {
   const vocabulary *v;
   must(dt_pair_open(&(dt_pair_options){.target = argv[1]}, &pair, &err), &err);
   must(pair_vocabulary(pair, &v, &err), &err);
-  double all[TOKENS];
+  static double all[TOKENS];
   int n_all = 0;
   puts("case,tokens,us_of_a_token,p99,most");
+  if (argc > 3) {
+    measure_file(pair, v, argv[3], argc > 4 ? atoi(argv[4]) : 300, times, all);
+    dt_pair_close(pair);
+    return 0;
+  }
   for (size_t i = 0; i < sizeof given / sizeof *given; i++)
     measure(pair, v, given[i].name, given[i].schema, given[i].text, times, all, &n_all);
   char *names = enumeration();

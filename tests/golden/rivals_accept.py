@@ -1,10 +1,11 @@
 """Answers the commands S and A of accepts.c with another engine, for check_suites.py: rivals_accept.py llguidance|xgrammar|llama.cpp
 
-llama.cpp means the converter of schemas and the grammars of llama-cpp-python. Its grammars need the vocabulary of a model: MODEL. They accept a
-text if they allow each of its tokens in turn, and then the end of the text.
+llama.cpp means the grammars of llama-cpp-python, and its converter of schemas, or llama.cpp's own if LLAMA_GBNF names the library that
+llama_gbnf.cpp describes. The grammars need the vocabulary of a model: MODEL. They accept a text if they allow each of its tokens in turn, and then
+the end of the text.
 
 A schema that takes longer than LIMIT seconds ends the program."""
-import ctypes, json, pathlib, signal, sys, time
+import ctypes, json, os, pathlib, signal, sys, time
 
 LIMIT = 20
 MODEL = pathlib.Path(__file__).parents[2] / "models/SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -46,7 +47,10 @@ class LlamaCpp:
     def __init__(self):
         import llama_cpp
         from llama_cpp.llama_grammar import json_schema_to_gbnf
-        self.llama, self.to_gbnf, self.grammar = llama_cpp, json_schema_to_gbnf, None
+        self.llama, self.grammar = llama_cpp, None
+        self.library = ctypes.CDLL(os.environ["LLAMA_GBNF"]) if "LLAMA_GBNF" in os.environ else None
+        if self.library: self.library.llama_gbnf.restype = ctypes.c_char_p  # not freed
+        self.to_gbnf = self.own_gbnf if self.library else lambda schema: json_schema_to_gbnf(schema).encode()
         self.silent = llama_cpp.llama_log_callback(lambda level, text, data: None)
         llama_cpp.llama_log_set(self.silent, None)
         options = llama_cpp.llama_model_default_params()
@@ -55,9 +59,16 @@ class LlamaCpp:
         self.vocabulary = llama_cpp.llama_model_get_vocab(self.model)
         self.end = llama_cpp.llama_vocab_eos(self.vocabulary)
 
+    def own_gbnf(self, schema):
+        converted = ctypes.c_bool()
+        text = self.library.llama_gbnf(schema.encode(), ctypes.byref(converted))
+        if not converted.value: raise ValueError(text.decode())
+        return text
+
     def compile(self, schema):
         if self.grammar: self.llama.llama_sampler_free(self.grammar)
-        self.grammar = self.llama.llama_sampler_init_grammar(self.vocabulary, self.to_gbnf(schema).encode(), b"root")
+        self.grammar = None
+        self.grammar = self.llama.llama_sampler_init_grammar(self.vocabulary, self.to_gbnf(schema), b"root")
         if not self.grammar: raise ValueError("JSON schema: its grammar is refused")
 
     def tokens(self, text):
@@ -102,4 +113,4 @@ def main():
         print(answer, file=answers, flush=True)
 
 
-main()
+if __name__ == "__main__": main()
