@@ -19,16 +19,17 @@ return P
 LUA
 }
 
-# ends_in_time PATTERN: the policy is ended with a line that matches PATTERN, within 3 seconds of processor time
+# ends_in_time PATTERN: the policy is ended with a line that matches PATTERN, with at most 3 seconds of processor time more than plain
+# decoding takes, which the sanitizers and a busy machine make slow, too
 ends_in_time() {
   local TIMEFORMAT='%U %S'
-  succeeds ar --text 'The ship' -n 2 -q
+  { time succeeds ar --text 'The ship' -n 2 -q; } 2>plain_seconds
   mv stdout plain
   { time run "$dtrun" ./policy.lua --text 'The ship' -n 20 -t 1 -q; } 2>seconds
   [ "$status" -eq 3 ] || fail "exit status $status, expected 3"
   says_in_one_line "policy.lua:.*$1"
   same_text plain stdout
-  awk '{ exit $1 + $2 > 3 }' seconds || fail "$(cat seconds) seconds"
+  awk '{ t[NR] = $1 + $2 } END { exit t[2] > t[1] + 3 }' plain_seconds seconds || fail "$(cat seconds) seconds, plain decoding $(cat plain_seconds)"
 }
 
 it_ends_a_sort_with_a_comparator_in_C() {
