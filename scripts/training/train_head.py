@@ -1,36 +1,43 @@
-"""Train an EAGLE-3 head for a Llama, Mistral, Qwen or GPT-NeoX checkpoint: one layer that guesses on from the target's own features. PyTorch, on a CPU.
+"""Trains a draft head for a Llama, Mistral, Qwen or GPT-NeoX checkpoint on the target's own answers and features. PyTorch, on a CPU.
 
     python train_head.py answers TARGET WORK --prompts PROMPTS.jsonl --held HELD_OUT.jsonl [--minutes 30]
     python train_head.py features TARGET WORK [--layers 2,4,6]
     python train_head.py train TARGET WORK --prompts PROMPTS.jsonl --out OUT [--minutes 50] [--layers 2,4,6]
+    python train_head.py train TARGET WORK --prompts PROMPTS.jsonl --out OUT --kind block [--depth 1] [--block 8] [--fall 4]
 
-TARGET is a folder in Hugging Face's layout or a GGUF file. First dtrun has it answer the prompts ({"prompt": ...} a line, wrapped in its
-chat template if it has one), then its features along the answers are kept (head_data.py; 3.5 KB a token for a model 576 wide), then a
-head learns from those. OUT gets config.json and model.safetensors (bf16), in the layout of SafeAILab's and SpecForge's heads, at every
-report and at the end. Every part continues where an earlier run was stopped, and may run at the same time as the part before it: an
-epoch uses the data that exists. Minutes of training are processor time: waiting for other programs does not count. Features are what enters layers 2,
-half of them, and all but 3, or, for a target of few layers, those given (its number of layers: what leaves the last).
+TARGET is a folder in Hugging Face's layout or a GGUF file. `answers` has dtrun answer the prompts ({"prompt": ...} per line, in the chat
+template if there is one). `features` writes the target's features along the answers (head_data.py; 4.6 KB per token for a model 576
+wide). `train` trains a head on them. It writes OUT (config.json and model.safetensors in bf16) and a checkpoint every 4 minutes of wall
+time (--every) and at the end, and reports every 4 minutes of training. Each part continues where an earlier run stopped, and may run at
+the same time as the part before it: an epoch uses the data that exists. To continue a head, give the same options and more minutes; the
+learning rate falls to 0 at their end. Minutes are processor time divided by --threads. Features are the inputs of layer 2, of the middle
+layer and of the third from the end; --layers replaces them (the number of layers means the last one's output). --vocabulary-of HEAD
+takes the draft vocabulary of another head, --start-from HEAD also those of its tensors that have the same names and shapes (for a block
+head of an EAGLE-3 head: `fc`, norms and the output).
 
-What is learned. Row i has the target's features of token i and the embedding of token i + 1, and guesses token i + 2 as the target
-would: a cross-entropy with the target's distribution over the draft vocabulary. Since at work only the
-first guess has true features, the head is unrolled: row i of step s gets what row i - 1 of step s - 1 put out in their place, and sees
-the rows that it would see in a tree: true ones up to i - s, then one of each step. Guesses along the prompts are
-learned too, from where the chat template's first words end (without one: all); those whose right answer is known not to be in the draft
-vocabulary are not.
+--kind eagle3 (the default): one layer, in the layout of SafeAILab's and SpecForge's heads. --kind block: a causal block head
+(block_head.py), in DFlash's layout; --depth is its number of layers, --block its number of rows.
 
-Features differ a lot in size from channel to channel. Training divides each by its root mean square, and the file's `fc` has that in it.
+What the EAGLE-3 head learns. Row i has the target's features of token i and the embedding of token i + 1, and guesses token i + 2. The
+loss is the cross-entropy with the target's distribution over the draft vocabulary. When drafting, only the first guess has true
+features. The head is therefore unrolled: row i of step s gets the output of row i - 1 of step s - 1 instead, and sees the rows that it
+would see in a tree: true ones up to i - s, then one of each step. Guesses along the prompts are learned too, from the end of the chat
+template's first words on (without a template: all). Guesses whose right answer is known to be missing from the draft vocabulary are
+left out.
+
+Features differ a lot in size from channel to channel. Training divides each channel by its root mean square, and the file's `fc`
+includes that division.
 """
 import argparse, json, math, os, pathlib, time
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from safetensors.torch import save_file
-import head_data
+from safetensors import safe_open
+import block_head, head_data, head_parts
+from head_parts import Loss, linear, what_to_learn
 
 ROWS = 2048  # guesses of the first step in a batch
-CHUNK = 512  # of them whose logits exist at once
-DROPPED = 0.1  # of what the heads, and the output, read: the answers are few and seen often
-GUESSES = 4  # that a report tells of
+GUESSES = 4  # that a report tells of; of a block head, it also tells of all
 
 
 class Layer(nn.Module):
@@ -38,7 +45,6 @@ class Layer(nn.Module):
 
     def __init__(self, c):
         super().__init__()
-        linear = lambda n_in, n_out: nn.Linear(n_in, n_out, bias=False)
         H, q, kv = c["hidden_size"], c["num_attention_heads"] * c["head_dim"], c["num_key_value_heads"] * c["head_dim"]
         self.input_layernorm, self.hidden_norm, self.post_attention_layernorm = (nn.RMSNorm(H, c["rms_norm_eps"]) for _ in range(3))
         self.self_attn = nn.ModuleDict({"q_proj": linear(2 * H, q), "k_proj": linear(2 * H, kv), "v_proj": linear(2 * H, kv), "o_proj": linear(q, H)})
@@ -46,50 +52,35 @@ class Layer(nn.Module):
                                   "down_proj": linear(c["intermediate_size"], H)})
 
 
-class Head(nn.Module):
-    def __init__(self, c, target, drafted):
-        """drafted: ids of the draft vocabulary, ascending. The output starts as the target's."""
-        super().__init__()
-        self.config, self.drafted, self.embed = c, drafted, target.get_input_embeddings().weight.detach()
-        self.fc, self.midlayer = nn.Linear(3 * c["target_hidden_size"], c["hidden_size"], bias=False), Layer(c)
-        self.norm, self.lm_head = nn.RMSNorm(c["hidden_size"], c["rms_norm_eps"]), nn.Linear(c["hidden_size"], len(drafted), bias=False)
-        for p in self.parameters():
-            if p.dim() == 2: nn.init.normal_(p, 0, p.shape[1] ** -0.5)
-        for p in self.midlayer.self_attn.o_proj.weight, self.midlayer.mlp.down_proj.weight: nn.init.normal_(p, 0, 0.2 * p.shape[1] ** -0.5)
-        with torch.no_grad():  # less sure than the target, at first
-            self.lm_head.weight.copy_(target.get_output_embeddings().weight[drafted])
-            self.norm.weight.copy_(0.3 * head_data.final_norm(target).weight)
-        D = c["head_dim"]
-        self.register_buffer("inverse", 1.0 / c["rope_theta"] ** (torch.arange(0, D, 2).float() / D), persistent=False)
-        self.register_buffer("scale", torch.ones(3 * c["target_hidden_size"]))
+class Head(head_parts.Head):
+    def __init__(self, config, target, drafted, dropout, unroll, alone):
+        """unroll: the steps after the first; alone: the part of the training that has none."""
+        super().__init__(config, target, drafted, dropout)
+        self.midlayer, self.steps, self.alone, self.guesses = Layer(config), unroll, alone, GUESSES
+        self.initialize(target)
 
     def heads(self, x, n, positions=None):
         x = x.float().view(len(x), n, -1)
-        if positions is None: return x
-        angles, (a, b) = torch.outer(positions.float(), self.inverse).repeat(1, 2)[:, None], x.chunk(2, -1)
-        return x * angles.cos() + torch.cat((-b, a), -1) * angles.sin()
+        return x if positions is None else self.rotated(x, positions)
 
     def unroll(self, batch, steps):
         """What each step puts out at the batch's guessing rows, step by step; of step s, each conversation's first s rows mean nothing."""
         c, a, mlp = self.config, self.midlayer.self_attn, self.midlayer.mlp
-        n, kv = c["num_attention_heads"], c["num_key_value_heads"]
-        low = {m: m.weight.bfloat16() for m in self.modules() if isinstance(m, nn.Linear)}
-        linear = lambda m, x: F.linear(x.bfloat16(), low[m])
+        n, kv, multiply = self.n, self.kv, self.multiplier()
         shared = lambda k: k.repeat_interleave(n // kv, 1)  # heads that share keys
         e = self.midlayer.input_layernorm(F.embedding(batch.tokens, self.embed).float())
-        f = linear(self.fc, batch.features / self.scale).float()
-        drop = lambda x: F.dropout(x, DROPPED, self.training)
-        both = drop(torch.cat((e, self.midlayer.hidden_norm(f)), -1).bfloat16())
-        keys = batch.as_keys(shared(self.heads(linear(a.k_proj, both), kv, batch.positions)).bfloat16())
-        values = batch.as_keys(shared(self.heads(linear(a.v_proj, both), kv)).bfloat16())
+        f = multiply(self.fc, batch.features / self.scale).float()
+        both = self.drop(torch.cat((e, self.midlayer.hidden_norm(f)), -1).bfloat16())
+        keys = batch.as_keys(shared(self.heads(multiply(a.k_proj, both), kv, batch.positions)).bfloat16())
+        values = batch.as_keys(shared(self.heads(multiply(a.v_proj, both), kv)).bfloat16())
         guess, later = batch.guess, []  # later: keys and values of the steps after the first
         e, f, both, positions = e[guess], f[guess], both[guess], batch.positions[guess]
         for s in range(steps):
             if s:
                 f = x.roll(1, 0)
-                both = drop(torch.cat((e, self.midlayer.hidden_norm(f)), -1).bfloat16())
-                later.append((shared(self.heads(linear(a.k_proj, both), kv, positions)), shared(self.heads(linear(a.v_proj, both), kv))))
-            q = self.heads(linear(a.q_proj, both), n, positions) * c["head_dim"] ** -0.5
+                both = self.drop(torch.cat((e, self.midlayer.hidden_norm(f)), -1).bfloat16())
+                later.append((shared(self.heads(multiply(a.k_proj, both), kv, positions)), shared(self.heads(multiply(a.v_proj, both), kv))))
+            q = self.heads(multiply(a.q_proj, both), n, positions) * c["head_dim"] ** -0.5
             q_rows = batch.as_queries(q.bfloat16())
             scores = (q_rows @ keys.transpose(-1, -2)).float().masked_fill(~batch.sees(s), float("-inf"))
             own = [(q * k.roll(s - j, 0)).sum(-1) for j, (k, _) in enumerate(later, 1)]
@@ -100,24 +91,33 @@ class Head(nn.Module):
             if own:
                 weights = batch.from_queries(p[..., M:])
                 for j, (_, v) in enumerate(later, 1): out = out + weights[..., j - 1:j] * v.roll(s - j, 0)
-            x = f + linear(a.o_proj, out.flatten(1)).float()
+            x = f + multiply(a.o_proj, out.flatten(1)).float()
             y = self.midlayer.post_attention_layernorm(x)
-            x = x + linear(mlp.down_proj, F.silu(linear(mlp.gate_proj, y)) * linear(mlp.up_proj, y)).float()
+            x = x + multiply(mlp.down_proj, F.silu(multiply(mlp.gate_proj, y)) * multiply(mlp.up_proj, y)).float()
             yield x
 
-    def tensors(self):
-        t = {name: p.detach() for name, p in self.named_parameters()}
-        t["fc.weight"] = t["fc.weight"] / self.scale
-        t = {name: p.bfloat16().contiguous() for name, p in t.items()}
-        t["d2t"] = self.drafted - torch.arange(len(self.drafted))
-        t["t2d"] = torch.zeros(self.config["vocab_size"], dtype=torch.bool).index_fill(0, self.drafted, True)
-        return t
+    def batch(self, conversations, first, rng): return Batch(conversations, [first] * len(conversations))
 
-    def save(self, folder):
-        os.makedirs(folder, exist_ok=True)
-        save_file(self.tensors(), folder + "/model.safetensors.part")
-        with open(folder + "/config.json", "w") as f: f.write(json.dumps(self.config, indent=2) + "\n")
-        os.replace(folder + "/model.safetensors.part", folder + "/model.safetensors")
+    def loss(self, batch, output, done):
+        """The loss, its first step's value, and the number of guesses. done: which part of the training is over."""
+        steps = 1 + int(max(0.0, (done - self.alone) / (1 - self.alone)) * self.steps)  # the first guess alone, then more and more
+        wanted, choice, known = what_to_learn(self, output, batch.last, batch.choice)
+        w, loss, value, at = self.lm_head.weight.bfloat16(), 0, 0.0, torch.arange(len(choice))
+        for s, x in enumerate(self.unroll(batch, steps)):
+            weights = (known & (batch.step >= s)).float()
+            one = Loss.apply(self.drop(self.norm(x).bfloat16()), w, wanted, choice, at, weights / weights.sum())
+            if s == 0: value = one.item()
+            loss = loss + 0.8 ** s * one
+        return loss, value, len(batch.guess)
+
+    def right(self, c):
+        """For each step, whether the guess of the unrolling that starts at each token of the answer is the target's choice."""
+        batch, w = Batch([c], [c["answer"] - 1]), self.lm_head.weight.bfloat16()
+        steps = [self.drafted[F.linear(self.norm(x).bfloat16(), w).argmax(-1)] == batch.choice for x in self.unroll(batch, GUESSES)]
+        return [same[s:].tolist() for s, same in enumerate(steps)]
+
+    def tensors(self):
+        return {**super().tensors(), "t2d": torch.zeros(self.config["vocab_size"], dtype=torch.bool).index_fill(0, self.drafted, True)}
 
 
 class Batch:
@@ -150,40 +150,8 @@ class Batch:
         return ((key <= self.reach[:, :, None] - s) | (key == 0))[:, None]
 
 
-class Loss(torch.autograd.Function):
-    """The gradient of cross-entropies with given distributions, weighted; the value is of their choices, as a report tells it. The logits of
-    a few rows exist at a time."""
-
-    @staticmethod
-    def forward(ctx, x, w, wanted, choice, weights):
-        total, gx, gw = 0.0, torch.empty_like(x), torch.zeros(w.shape)
-        for i in range(0, len(x), CHUNK):
-            s = slice(i, i + CHUNK)
-            p = (x[s] @ w.t()).softmax(-1)
-            total -= (p.gather(1, choice[s, None])[:, 0].float().clamp(min=1e-9).log() * weights[s]).sum()
-            p.sub_(wanted[s]).mul_(weights[s, None].bfloat16())
-            gx[s] = p @ w
-            gw += p.t() @ x[s]
-        ctx.save_for_backward(gx, gw.bfloat16())
-        return total
-
-    @staticmethod
-    def backward(ctx, grad):
-        gx, gw = ctx.saved_tensors
-        return gx * grad, gw * grad, None, None, None
-
-
-def what_to_learn(head, output, batch):
-    """(rows, draft vocabulary): the target's distribution; the likeliest; and which rows' choice is in that vocabulary, as far as it is
-    known. output: the drafted rows of the target's output matrix."""
-    index = torch.full((head.config["vocab_size"],), -1).index_copy(0, head.drafted, torch.arange(len(head.drafted)))
-    wanted = torch.empty(len(batch.last), len(output), dtype=torch.bfloat16)
-    for i in range(0, len(wanted), CHUNK): torch.softmax(F.linear(batch.last[i:i + CHUNK], output), -1, out=wanted[i:i + CHUNK])
-    return wanted, wanted.argmax(-1), (batch.choice < 0) | (index[batch.choice] >= 0)
-
-
-def batches(paths, rng):
-    """One epoch. Conversations of like lengths are put together."""
+def batches(head, paths, rng):
+    """One epoch. A batch has conversations of similar lengths."""
     all = list(head_data.conversations(paths))
     first = next(i for i, same in enumerate(zip(*(c["ids"].tolist() for c in all))) if len(set(same)) > 1)  # the template's words end
     all = [all[i] for i in torch.randperm(len(all), generator=rng).tolist()]
@@ -194,26 +162,28 @@ def batches(paths, rng):
             if count + n > ROWS: groups, count = groups + [[]], 0
             groups[-1].append(c)
             count += n
-        for j in torch.randperm(len(groups), generator=rng).tolist(): yield Batch(groups[j], [first] * len(groups[j]))
+        for j in torch.randperm(len(groups), generator=rng).tolist(): yield head.batch(groups[j], first, rng)
 
 
 @torch.no_grad()
 def report(head, paths):
-    """Guesses along the target's own text, as a chain of GUESSES would make them: share accepted of each that was reached; tokens a pass."""
-    reached, right, passes, tokens = [0] * GUESSES, [0] * GUESSES, 0, 0
-    for c in head_data.conversations(paths):
-        batch = Batch([c], [c["answer"] - 1])
-        w = head.lm_head.weight.bfloat16()
-        ok = [(head.drafted[F.linear(head.norm(x).bfloat16(), w).argmax(-1)] == batch.choice).tolist() for x in head.unroll(batch, GUESSES)]
-        i = 0
-        while i + GUESSES <= len(batch.choice):
-            n = 0
-            while n < GUESSES and ok[n][i + n]: n += 1
-            for k in range(GUESSES):
-                reached[k] += n >= k
-                right[k] += n > k
-            passes, tokens, i = passes + 1, tokens + n + 1, i + n + 1
-    return [round(100 * a / max(b, 1), 1) for a, b in zip(right, reached)], round(tokens / max(passes, 1), 2)
+    """Returns what chains of guesses along the target's own text bring: for each guess of the longest chain, the share that was accepted
+    among those that were reached; and the tokens per pass of chains of GUESSES, and of the longest."""
+    all = [head.right(c) for c in head_data.conversations(paths)]
+    tokens = []
+    for length in sorted({GUESSES, head.guesses}):
+        reached, accepted, passes, total = [0] * length, [0] * length, 0, 0
+        for right in all:
+            i = 0
+            while i + length <= len(right[0]):
+                n = 0
+                while n < length and right[n][i]: n += 1
+                for k in range(length):
+                    reached[k] += n >= k
+                    accepted[k] += n > k
+                passes, total, i = passes + 1, total + n + 1, i + n + 1
+        tokens.append(round(total / max(passes, 1), 2))
+    return [round(100 * a / max(b, 1), 1) for a, b in zip(accepted, reached)], tokens
 
 
 def draft_vocabulary(folder, prompts, tokenizer, size, vocab):
@@ -230,29 +200,35 @@ def feature_scale(paths):
     return f.square().mean(0).sqrt().clamp(min=1e-6)
 
 
-def config_of(target, layers, o):
+def config_of(target, layers, o, size, mask):
     t = target.config
     heads = o.heads or t.num_attention_heads
     norm = head_data.name_of_norm(head_data.final_norm(target).weight)
-    return {"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama",
-            "dtrun_target": {"name": os.path.basename(os.path.normpath(t.name_or_path)), "final_norm": norm},
-            "hidden_act": "silu", "hidden_size": t.hidden_size, "target_hidden_size": t.hidden_size, "intermediate_size": o.inter or t.intermediate_size, "num_hidden_layers": 1,
-            "num_attention_heads": heads, "num_key_value_heads": o.kv_heads or getattr(t, "num_key_value_heads", heads),
-            "head_dim": getattr(t, "head_dim", None) or t.hidden_size // t.num_attention_heads, "rms_norm_eps": getattr(t, "rms_norm_eps", 1e-5),
-            "rope_theta": t.rope_parameters["rope_theta"], "max_position_embeddings": t.max_position_embeddings, "vocab_size": t.vocab_size,
-            "draft_vocab_size": o.vocabulary, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
-            "eagle_aux_hidden_state_layer_ids": layers}
+    common = {"dtrun_target": {"name": os.path.basename(os.path.normpath(t.name_or_path)), "final_norm": norm},
+              "hidden_act": "silu", "hidden_size": t.hidden_size, "intermediate_size": o.inter or t.intermediate_size,
+              "num_attention_heads": heads, "num_key_value_heads": o.kv_heads or getattr(t, "num_key_value_heads", heads),
+              "head_dim": getattr(t, "head_dim", None) or t.hidden_size // t.num_attention_heads, "rms_norm_eps": getattr(t, "rms_norm_eps", 1e-5),
+              "rope_theta": t.rope_parameters["rope_theta"], "max_position_embeddings": t.max_position_embeddings, "vocab_size": t.vocab_size,
+              "draft_vocab_size": size, "tie_word_embeddings": False, "torch_dtype": "bfloat16"}
+    if o.kind == "block": return block_head.config_of(common, target, layers, o, mask)
+    return {"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama", **common, "target_hidden_size": t.hidden_size,
+            "num_hidden_layers": 1, "eagle_aux_hidden_state_layer_ids": layers}
 
 
 def train(target, tokenizer, layers, answers, held, o):
-    minutes = o.minutes or 50
-    state = torch.load(o.work + "/train.pt") if os.path.exists(o.work + "/train.pt") else {"minutes": 0.0, "updates": 0, "rows": 0}
+    minutes, checkpoint = o.minutes or 50, o.work + ("/block.pt" if o.kind == "block" else "/train.pt")
+    state = torch.load(checkpoint) if os.path.exists(checkpoint) else {"minutes": 0.0, "updates": 0, "rows": 0}
     if "drafted" in state: drafted = state["drafted"]
+    elif o.vocabulary_of or o.start_from:
+        with safe_open((o.vocabulary_of or o.start_from) + "/model.safetensors", "pt") as f: drafted = f.get_tensor("d2t") + torch.arange(len(f.get_tensor("d2t")))
     else:
         drafted, share = draft_vocabulary(answers, o.prompts, tokenizer, o.vocabulary, target.config.vocab_size)
         print(f"draft vocabulary: {o.vocabulary} tokens, {100 * share:.1f} % of the answers'", flush=True)
-    config = config_of(target, layers, o)
-    head = Head(config, target, drafted)
+    if o.kind == "block":
+        mask = state.get("mask") or o.mask or block_head.unused_token(tokenizer, set(drafted.tolist()))
+        state["mask"] = mask
+        head = block_head.BlockHead(config_of(target, layers, o, len(drafted), mask), target, drafted, o.dropout, o.fall)
+    else: head = Head(config_of(target, layers, o, len(drafted), None), target, drafted, o.dropout, o.unroll, o.alone)
     matrices = [p for n, p in head.named_parameters() if p.dim() == 2 and n != "lm_head.weight"]
     others = [p for n, p in head.named_parameters() if p.dim() == 1 or n == "lm_head.weight"]
     optimizers = [torch.optim.Muon(matrices, lr=o.rate, weight_decay=0.0, adjust_lr_fn="match_rms_adamw"),
@@ -260,58 +236,61 @@ def train(target, tokenizer, layers, answers, held, o):
     if "drafted" in state:
         head.load_state_dict(state["head"])
         for p, s in zip(optimizers, state["optimizers"]): p.load_state_dict(s)
-    else: head.scale.copy_(feature_scale(head_data.shards(answers)[:4]))
+    else:
+        head.scale.copy_(feature_scale(head_data.shards(answers)[:4]))
+        if o.start_from: print("started from", ", ".join(head.start_from(o.start_from)), flush=True)
     print(f"{sum(p.numel() for p in head.parameters()) / 1e6:.2f} M parameters, layers {layers}", flush=True)
     output = target.get_output_embeddings().weight[drafted]
     rng, start, before = torch.Generator().manual_seed(state["updates"]), time.process_time(), state["minutes"]
-    reported, loss_sum, count = time.time(), 0.0, 0
+    saved, reported, loss_sum, count = time.time(), before, 0.0, 0
+
+    def save():
+        head.save(o.out)
+        new = {**state, "drafted": drafted, "head": head.state_dict(), "optimizers": [p.state_dict() for p in optimizers]}
+        torch.save(new, checkpoint + ".part")
+        os.replace(checkpoint + ".part", checkpoint)
 
     def tell():
         head.eval()
         guesses, tokens = report(head, held)
         head.train()
         print(f"minute {state['minutes']:.1f}: {state['updates']} updates, {state['rows']} rows, loss {loss_sum / max(count, 1):.3f}, "
-              f"held out: guesses accepted {guesses} %, {tokens} tokens a pass", flush=True)
-        head.save(o.out)
-        new = {**state, "drafted": drafted, "head": head.state_dict(), "optimizers": [p.state_dict() for p in optimizers]}
-        torch.save(new, o.work + "/train.pt.part")
-        os.replace(o.work + "/train.pt.part", o.work + "/train.pt")
+              f"held out: guesses accepted {guesses} %, {' and '.join(map(str, tokens))} tokens a pass", flush=True)
 
     while state["minutes"] < minutes:
-        for batch in batches(head_data.shards(answers), rng):
+        for batch in batches(head, head_data.shards(answers), rng):
             done = state["minutes"] / minutes
             if done >= 1: break
-            steps = 1 + int(max(0.0, (done - o.alone) / (1 - o.alone)) * o.unroll)  # the first guess alone, then more and more
             rate = o.rate * min(1, (state["updates"] + 1) / 20) * (1 - done)
             for p in optimizers:
                 for group in p.param_groups: group["lr"] = rate
                 p.zero_grad(set_to_none=True)
-            with torch.no_grad(): wanted, choice, known = what_to_learn(head, output, batch)
-            w, loss = head.lm_head.weight.bfloat16(), 0
-            for s, x in enumerate(head.unroll(batch, steps)):
-                weights = (known & (batch.step >= s)).float()
-                one = Loss.apply(F.dropout(head.norm(x).bfloat16(), DROPPED), w, wanted, choice, weights / weights.sum())
-                if s == 0: loss_sum, count = loss_sum + one.item(), count + 1
-                loss = loss + 0.8 ** s * one
+            loss, value, rows = head.loss(batch, output, done)
+            loss_sum, count = loss_sum + value, count + 1
             loss.backward()
             nn.utils.clip_grad_norm_(others, 1.0)
             for p in optimizers: p.step()
             state["updates"] += 1
-            state["rows"] += len(batch.guess)
+            state["rows"] += rows
             state["minutes"] = before + (time.process_time() - start) / 60 / o.threads
-            if time.time() - reported > 60 * o.every:
+            if time.time() - saved > 60 * o.every:
+                save()
+                saved = time.time()
+            if state["minutes"] - reported > o.every:
                 tell()
-                reported, loss_sum, count = time.time(), 0.0, 0
+                reported, loss_sum, count = state["minutes"], 0.0, 0
+    save()
     tell()
 
 
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("part", choices=["answers", "features", "train"]), ap.add_argument("target"), ap.add_argument("work")
-    for name in "prompts", "held", "out": ap.add_argument("--" + name)
-    for name, value in ("minutes", None), ("every", 4.0), ("rate", 2e-3), ("alone", 0.5): ap.add_argument("--" + name, type=float, default=value)
+    ap.add_argument("--kind", choices=["eagle3", "block"], default="eagle3")
+    for name in "prompts", "held", "out", "vocabulary-of", "start-from": ap.add_argument("--" + name)
+    for name, value in ("minutes", None), ("every", 4.0), ("rate", 2e-3), ("alone", 0.5), ("fall", 4.0), ("dropout", 0.1): ap.add_argument("--" + name, type=float, default=value)
     for name, value in (("tokens", 256), ("context", 1024), ("warm", 3), ("vocabulary", 8192), ("unroll", 3), ("threads", 2),
-                        ("heads", 0), ("kv-heads", 0), ("inter", 0)):
+                        ("heads", 0), ("kv-heads", 0), ("inter", 0), ("depth", 1), ("block", 8), ("mask", 0)):
         ap.add_argument("--" + name, type=int, default=value)
     ap.add_argument("--dtrun", default="dtrun"), ap.add_argument("--layers", type=lambda s: [int(i) for i in s.split(",")])
     o = ap.parse_args()
