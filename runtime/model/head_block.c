@@ -121,7 +121,9 @@ static dt_status read_layers(head *h, const dt_shape *target, config *c, dt_erro
   dt_status status = head_keys_of_layer(&h->files, target, &k, err);
   if (!status) status = family_of_head(&k, &of);
   if (!status) status = of->read(&k, c);
-  if (!status && c->shape.window) {
+  const cJSON *list =
+      cJSON_GetObjectItemCaseSensitive(k.json, k.gguf ? "attention.sliding_window_pattern" : "layer_types");
+  if (!status && (c->shape.window || cJSON_IsArray(list))) {
     c->shape.window = 0;
     status = config_int(&k, "max_position_embeddings", "context_length", CONFIG_MAX_SIZE, &c->shape.context);
     if (!status) status = config_local(&k, 0, 0, c);

@@ -37,6 +37,7 @@ static void each_fault_has_its_line(void **state) {
       {true, "target_layer_ids", "[1,3.5,4]", "target_layer_ids: expected"},
       {true, "target_layer_ids", "{}", "target_layer_ids: expected"},
       {true, "target_layer_ids", "[1,3]", "fc.weight"},
+      {true, "target_layer_ids", "[0,1,2,3,4,5,6,7]", "fc.weight"},
       {true, "causal", "\"yes\"", "causal"},
       {true, "use_swa", "true", "swa_window_size is missing"},
       {true, "conv_kernel_size", "3", "conv_kernel_size is not supported in a block head"},
@@ -145,6 +146,36 @@ static void a_narrow_block_guesses_less_far(void **state) {
   wanted = first;
 }
 
+/* What the head of the case says after the root, with a window of this many tokens in the layers that have one. */
+static dt_tree_draft said_with_window(int window) {
+  char text[16];
+  dt_pair *pair;
+  dt_session *session;
+  dt_tree_draft said[4];
+  snprintf(text, sizeof text, "%d", window);
+  cJSON *head = with(false, "sliding_window", text);
+  assert_int_equal(open_pair(head, NULL, &pair), DT_OK);
+  ok(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 64, .use_draft = true}, &session, &err));
+  ok(dt_seq_start(session, 0, (const int32_t[]){3, 1, 4, 1, 5}, 5, &(dt_seq_options){.max_tokens = 40}, &err));
+  draft_chain(session, 0, said);
+  dt_session_close(session);
+  dt_pair_close(pair);
+  cJSON_Delete(head);
+  return said[0];
+}
+
+/* The head has 128 positions. Its layers with a window look backward, however wide it is. */
+static void a_window_as_long_as_the_context_still_looks_backward(void **state) {
+  (void)state;
+  cJSON *const first = wanted;
+  while (!strstr(cJSON_GetObjectItem(wanted, "name")->valuestring, "seen backward")) wanted = wanted->next;
+  const dt_tree_draft below = said_with_window(127), as_long = said_with_window(128), above = said_with_window(129);
+  assert_memory_equal(below.token, as_long.token, sizeof below.token);
+  assert_memory_equal(below.logp, as_long.logp, sizeof below.logp);
+  assert_memory_equal(below.logp, above.logp, sizeof below.logp);
+  wanted = first;
+}
+
 int main(int argc, char **argv) {
   size_t size;
   char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "blocks.json", &size);
@@ -154,7 +185,8 @@ int main(int argc, char **argv) {
   if (argc == 3 && !strcmp(argv[1], "write")) return write_both(argv[2], "block"), cJSON_Delete(cases), 0;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_fault_has_its_line), cmocka_unit_test(each_missing_tensor_has_its_line),
-      cmocka_unit_test(a_row_is_in_its_block), cmocka_unit_test(a_narrow_block_guesses_less_far)};
+      cmocka_unit_test(a_row_is_in_its_block), cmocka_unit_test(a_narrow_block_guesses_less_far),
+      cmocka_unit_test(a_window_as_long_as_the_context_still_looks_backward)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   cJSON_Delete(cases);
   return failed;

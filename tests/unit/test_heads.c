@@ -1,6 +1,7 @@
 /* Draft heads of every layout, and early exits, compared with PyTorch (tests/golden/make_heads.py,
- * make_cross_attention.py, make_mtp.py, make_exits.py): their guesses after each node of a tree, over iterations with
- * accepted and rejected rows; the trees that EAGLE-2 grows; and that the target's numbers do not change.
+ * make_cross_attention.py, make_mtp.py, make_exits.py, make_blocks.py): their guesses after each node of a tree, over
+ * iterations with accepted and rejected rows; the trees that EAGLE-2 grows; and that the target's numbers do not
+ * change.
  *
  *   test_heads         on the CPU
  *   test_heads cuda    on the GPU, or (tests/CMakeLists.txt) on an emulated one */
