@@ -292,7 +292,7 @@ static inline int blocks_of(int n, int block) { return (n + block - 1) / block; 
 
 /* upload.cu */
 dt_status cuda_upload(dt_backend *, const dt_model_desc *, const dt_holding *, dt_weights **, dt_error *);
-dt_status cuda_upload_head(dt_backend *, const dt_head_desc *, const char *dtype, dt_weights *target, dt_weights **,
+dt_status cuda_upload_head(dt_backend *, const dt_head_desc *, const dt_holding *, dt_weights *target, dt_weights **,
                            dt_error *);
 void cuda_free_weights(dt_weights *);
 /* cache.cu */

@@ -87,10 +87,10 @@ static size_t packed_row_bytes(packing p, int cols) {
   return p == BITS16 ? (size_t)cols * sizeof(uint16_t) : code_row_bytes(cols);
 }
 
-/* Reads rows of a source into b->rows, from `row` on, or (only not null) the rows it lists, as pack() takes them;
- * returns their number. */
-static int read_rows(builder *b, const dt_matrix *source, packing packed, const int32_t *only, int row) {
-  int most = rows_at_once(source), rows = source->rows - row < most ? source->rows - row : most;
+/* Reads rows row..end-1 of a source, or of the rows that `only` lists (null: all), into b->rows as pack() takes them:
+ * as many as fit. Returns their number. */
+static int read_rows(builder *b, const dt_matrix *source, packing packed, const int32_t *only, int row, int end) {
+  int most = rows_at_once(source), rows = end - row < most ? end - row : most;
   size_t bytes = dt_row_bytes(source->dtype, (size_t)source->cols);
   if (going(b) && !only) b->status = dt_read_rows(source, row, rows, b->raw, b->err);
   for (int r = 0; r < rows && going(b); r++) {
@@ -106,14 +106,24 @@ static int read_rows(builder *b, const dt_matrix *source, packing packed, const 
   return rows;
 }
 
-static void put(builder *b, const matrix &m, pair_map map, const dt_matrix *source, const int32_t *only, int k0) {
+/* One source of a matrix with its bias. */
+struct part {
+  const dt_matrix *weights, *bias;
+  pair_map map;
+  int k0;
+  const int32_t *only; /* [only_n] the rows to take, in this order; null: all */
+  int only_n;
+};
+
+static void put(builder *b, const matrix &m, const part &p) {
   const queue &stream = b->w->backend->stream;
-  for (int row = 0, rows; row < source->rows && going(b); row += rows) {
-    rows = read_rows(b, source, m.packed, only, row);
+  const int end = p.only ? p.only_n : p.weights->rows;
+  for (int row = 0, rows; row < end && going(b); row += rows) {
+    rows = read_rows(b, p.weights, m.packed, p.only, row, end);
     if (!going(b)) return;
-    size_t bytes = (size_t)rows * packed_row_bytes(m.packed, source->cols);
+    size_t bytes = (size_t)rows * packed_row_bytes(m.packed, p.weights->cols);
     must(b, cudaMemcpyAsync(b->staging, b->rows, bytes, cudaMemcpyHostToDevice, stream));
-    must(b, pack(stream, m, map, b->staging, row, rows, source->cols, k0));
+    must(b, pack(stream, m, p.map, b->staging, row, rows, p.weights->cols, p.k0));
     must(b, cudaStreamSynchronize(stream)); /* the next rows reuse the memory */
   }
 }
@@ -142,13 +152,6 @@ static float2 *take_head_norm(builder *b, const dt_matrix *source) {
   return v;
 }
 
-/* One source of a matrix with its bias. */
-struct part {
-  const dt_matrix *weights, *bias;
-  pair_map map;
-  int k0;
-  const int32_t *only; /* the rows to take, in this order; null: all */
-};
 static const dt_matrix NONE = {};
 
 /* Parts with different packings, or a part that cannot be packed, become a matrix of 16-bit numbers. */
@@ -176,7 +179,7 @@ static matrix build(builder *b, int first, int pairs, int k, bool apart, const p
   float2 *bias = static_cast<float2 *>(calloc(n, sizeof *bias));
   if (!bias) return must(b, cudaErrorMemoryAllocation), m;
   for (int i = 0; i < count; i++) {
-    put(b, m, parts[i].map, parts[i].weights, parts[i].only, parts[i].k0);
+    put(b, m, parts[i]);
     add_bias(b, parts[i].map, parts[i].bias, bias);
   }
   copy_up(b, m.bias, bias, n * sizeof *bias);
@@ -208,17 +211,17 @@ static layer build_layer(builder *b, const dt_layer *l) {
       values = keys + w->shape.kv_heads * half;
   int up_at = w->shape.parallel_residual ? round_up(values + w->shape.kv_heads * half, 8) : 0,
       pairs = w->shape.gated ? w->shape.inter : blocks_of(w->shape.inter, 2);
-  part in[5] = {{&l->q, &l->q_bias, {0, w->shape.head_dim, rotary, -1}, 0, nullptr},
-                {&l->k, &l->k_bias, {keys, w->shape.head_dim, rotary, -1}, 0, nullptr},
-                {&l->v, &l->v_bias, {values, w->shape.head_dim, rotary, -1}, 0, nullptr}};
-  part up[2] = {{&l->up, &l->up_bias, {up_at, w->shape.inter, 0, -1}, 0, nullptr}};
+  part in[5] = {{&l->q, &l->q_bias, {0, w->shape.head_dim, rotary, -1}, 0, nullptr, 0},
+                {&l->k, &l->k_bias, {keys, w->shape.head_dim, rotary, -1}, 0, nullptr, 0},
+                {&l->v, &l->v_bias, {values, w->shape.head_dim, rotary, -1}, 0, nullptr, 0}};
+  part up[2] = {{&l->up, &l->up_bias, {up_at, w->shape.inter, 0, -1}, 0, nullptr, 0}};
   if (w->shape.gated) {
-    up[0] = {&l->gate, &l->gate_bias, {up_at, w->shape.inter, 0, 0}, 0, nullptr};
-    up[1] = {&l->up, &l->up_bias, {up_at, w->shape.inter, 0, 1}, 0, nullptr};
+    up[0] = {&l->gate, &l->gate_bias, {up_at, w->shape.inter, 0, 0}, 0, nullptr, 0};
+    up[1] = {&l->up, &l->up_bias, {up_at, w->shape.inter, 0, 1}, 0, nullptr, 0};
   }
   int ups = w->shape.gated ? 2 : 1, hidden = blocks_of(w->shape.hidden, 2);
-  part out[2] = {{&l->o, &l->o_bias, {0, w->shape.hidden, 0, -1}, 0, nullptr},
-                 {&l->down, &l->down_bias, {0, w->shape.hidden, 0, -1}, 0, nullptr}};
+  part out[2] = {{&l->o, &l->o_bias, {0, w->shape.hidden, 0, -1}, 0, nullptr, 0},
+                 {&l->down, &l->down_bias, {0, w->shape.hidden, 0, -1}, 0, nullptr, 0}};
 
   layer built = {};
   built.norm1 = take_vector(b, &l->norm1), built.norm1_bias = take_vector(b, &l->norm1_bias);
@@ -239,8 +242,8 @@ static layer build_layer(builder *b, const dt_layer *l) {
 }
 
 /* Builds a whole matrix, row by row. */
-static matrix build_whole(builder *b, const dt_matrix *source, const dt_matrix *bias, bool apart, const int32_t *only) {
-  part all = {source, bias, {0, source->rows, 0, -1}, 0, only};
+static matrix build_whole(builder *b, const dt_matrix *source, const dt_matrix *bias, bool apart) {
+  part all = {source, bias, {0, source->rows, 0, -1}, 0, nullptr, 0};
   return build(b, 0, blocks_of(source->rows, 2), source->cols, apart, &all, 1);
 }
 
@@ -260,12 +263,11 @@ static void build_head(builder *b) {
   const dt_head_desc *d = b->head;
   draft_head *h = &b->w->head;
   for (int i = 0; i < d->distances; i++) {
-    h->output[i] = build_whole(b, &d->output[i], &NONE, false, nullptr);
-    for (int j = 0; j < d->blocks; j++)
-      h->block[i][j] = build_whole(b, &d->block[i][j], &d->block_bias[i][j], true, nullptr);
+    h->output[i] = build_whole(b, &d->output[i], &NONE, false);
+    for (int j = 0; j < d->blocks; j++) h->block[i][j] = build_whole(b, &d->block[i][j], &d->block_bias[i][j], true);
   }
   if (d->kind == DT_HEAD_MEDUSA) return;
-  h->fc = build_whole(b, &d->fc, &d->fc_bias, true, nullptr);
+  h->fc = build_whole(b, &d->fc, &d->fc_bias, true);
   h->norms_all = d->all_norm.source;
   h->given_norm = h->norms_all ? take_vector(b, &d->all_norm) : take_stream_norms(b, d, h->target->shape.hidden);
   h->token_norm = take_vector(b, &d->token_norm);
@@ -276,8 +278,9 @@ static void build_head(builder *b) {
 static void build_unembed(builder *b) {
   dt_weights *w = b->w;
   const dt_model_desc *d = b->desc;
+  const part rows = {&d->unembed, &NONE, {0, w->outputs, 0, -1}, 0, d->id_rows ? d->id_rows : d->ids, d->n_ids};
   if (d->unembed.source)
-    w->unembed = build_whole(b, &d->unembed, &NONE, false, d->id_rows);
+    w->unembed = build(b, 0, blocks_of(w->outputs, 2), d->unembed.cols, false, &rows, 1);
   else if (!w->head.distances)
     w->unembed = w->head.target->unembed;
   if (!d->ids) return;
@@ -298,7 +301,7 @@ static void build_embed(builder *b) {
   }
   w->embed = take<uint16_t>(&w->weights_arena, (size_t)embed->rows * (size_t)embed->cols);
   for (int r = 0, rows; r < embed->rows && b->filling && going(b); r += rows) {
-    rows = read_rows(b, embed, BITS16, nullptr, r);
+    rows = read_rows(b, embed, BITS16, nullptr, r, embed->rows);
     if (going(b))
       copy_up(b, w->embed + (size_t)r * (size_t)embed->cols, b->rows, (size_t)rows * (size_t)embed->cols * 2);
   }
@@ -508,16 +511,15 @@ static dt_status check_kind(const dt_head_desc *head, dt_error *err) {
   return DT_OK;
 }
 
-static dt_status check_asked(const char *dtype, dt_error *err) {
-  return dtype ? dt_fail(err, DT_EINPUT, "weights: the CUDA backend cannot convert weights to the type '%.40s'", dtype)
+static dt_status check_asked(const dt_holding *how, dt_error *err) {
+  const char *asked = !how ? nullptr : how->dtype ? how->dtype : how->output;
+  return asked ? dt_fail(err, DT_EINPUT, "weights: the CUDA backend cannot convert weights to the type '%.40s'", asked)
                : DT_OK;
 }
 
 dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, const dt_holding *how, dt_weights **out,
                       dt_error *err) {
-  dt_status status = check_asked(how ? how->dtype : nullptr, err);
-  if (status == DT_OK && d->ids)
-    status = dt_fail(err, DT_EINPUT, "draft_vocab: the CUDA backend does not support it (--backend cpu does)");
+  dt_status status = check_asked(how, err);
   if (status == DT_OK) status = check_model(d, err);
   if (status == DT_OK) status = check_plain(d, "a GPU", err);
   number format;
@@ -526,9 +528,9 @@ dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, const dt_hold
 }
 
 /* The head's weights take the format of its target's weights. */
-dt_status cuda_upload_head(dt_backend *backend, const dt_head_desc *head, const char *dtype, dt_weights *target,
+dt_status cuda_upload_head(dt_backend *backend, const dt_head_desc *head, const dt_holding *how, dt_weights *target,
                            dt_weights **out, dt_error *err) {
-  dt_status status = check_asked(dtype, err);
+  dt_status status = check_asked(how, err);
   if (status == DT_OK) status = check_head(head, &target->shape, err);
   if (status == DT_OK) status = check_plain(&head->model, "a GPU", err);
   if (status == DT_OK) status = check_kind(head, err);

@@ -72,7 +72,7 @@ typedef struct {
   size_t len;
 } dt_text;
 
-/* The token ids that the draft may propose (CPU only). Only their rows of the draft's output matrix are loaded, so a
+/* The token ids that the draft may propose. Only their rows of the draft's output matrix are loaded, so a
  * draft pass reads less memory; the committed tokens stay the same. The set is the union of: the `lowest` ids, which
  * byte-pair encoders give to frequent tokens; the list `ids`; the tokens of `text` and `texts`; and the end-of-text
  * tokens, which are always included. */
@@ -92,8 +92,8 @@ typedef struct {
   /* The folder or file of a model, or of a head for this target; or a part of the target: see dt_draft_is_own. NULL: no
    * draft. */
   const char *draft;
-  /* A second draft in addition to `draft`. It ignores draft_weights and draft_vocab. At most one of the two drafts may
-   * be a head. NULL: none. */
+  /* A second draft in addition to `draft`. It ignores draft_weights, draft_output and draft_vocab. At most one of the
+   * two drafts may be a head. NULL: none. */
   const char *draft2;
   /* "auto" (also NULL), "cuda", "cpu", or "cpu:" and a variant: amx, avx512vnni, avx512, avx2; i8mm, dotprod, neon;
    * scalar. "auto" uses a GPU if there is one, and the CPU if the pair cannot be opened on the GPU;
@@ -106,6 +106,10 @@ typedef struct {
    * draft only makes different guesses. "f32": matrices are widened when they are loaded. draft_weights may also be
    * "file", which is NULL, or "auto": q8 for heads if the backend can round, and the types of the files otherwise. */
   const char *target_weights, *draft_weights;
+  /* The type of the draft's output matrix ("q8", "q4"; CPU). A draft that uses the target's output gets a copy of it
+   * in that type: its passes read less, and the copy takes memory. NULL, "file": as the draft's other weights, and the
+   * target's own output where the draft has none. */
+  const char *draft_output;
   const dt_draft_vocab *draft_vocab; /* NULL: all ids */
   bool draft_optional; /* if the only draft cannot be loaded, the pair opens without it; dt_pair_info.draft_left_out
                           says why */
@@ -180,7 +184,8 @@ typedef struct {
   int drafts;                          /* 0..DT_DRAFTS */
   /* Types of the weights in memory: "f16", "q4_k", "mixed". NULL if there is no such draft. */
   const char *target_dtype, *draft_dtype, *draft2_dtype;
-  const char *draft_vocab;     /* name of the dt_draft_vocab; NULL: the draft guesses all ids */
+  const char *draft_vocab;  /* name of the dt_draft_vocab; NULL: the draft guesses all ids */
+  const char *draft_output; /* the type that the draft's output was rounded to apart from its other weights, or NULL */
   const char *device_left_out; /* why "auto" did not use the GPU: an old driver, or a failure to open; or NULL */
   const char *draft_left_out;  /* why an optional draft was not loaded; NULL: it was loaded, or none was named */
   /* The layout of a head and the inputs that it reads: "eagle3, layers 2,15,27"; NULL: the draft is a model. */
@@ -205,6 +210,7 @@ typedef struct {
   FACT(target_dtype, false)                                                                                            \
   FACT(draft_dtype, true)                                                                                              \
   FACT(draft_vocab, true)                                                                                              \
+  FACT(draft_output, true)                                                                                             \
   FACT(draft_head, true)                                                                                               \
   FACT(draft2, true)                                                                                                   \
   FACT(draft2_dtype, true)                                                                                             \
@@ -229,8 +235,9 @@ dt_status dt_encode_whole(const dt_pair *pair, const char *text, size_t len, int
  * control token that a message spells becomes ordinary tokens. */
 dt_status dt_encode_chat(const dt_pair *pair, const dt_chat_prompt *prompt, int32_t **ids, int *n, dt_error *err);
 
-/* Returns the id of the longest control token that a text of n bytes begins with, such as <tool_call>, and sets *len to
- * its length; -1: there is none, or it ends a text. */
+/* Returns the id of the longest added token that a text of n bytes begins with, such as <|tool_call>, if it is a
+ * control token, and sets *len to its length; -1: it is none, or it ends a text. A model may also spell the string of
+ * an added token that is no control token, such as Qwen2.5's <tool_call>. */
 int32_t dt_token_at(const dt_pair *pair, const char *text, size_t n, size_t *len);
 
 /* Returns whether the target's vocabulary has the tokens prefix, suffix and middle of fill-in-the-middle: those that

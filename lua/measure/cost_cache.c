@@ -37,11 +37,12 @@ static char *describe(const dt_pair_info *info, const char *also, int batch, mod
   bool two = info->drafts > 1;
   int n = asprintf(&what,
                    "%s, %s, %s, %d threads, %s, %d at once, caches in %s, activations of %s bits, target %s in %s, "
-                   "draft %s in %s, its ids %s%s%s%s%s",
+                   "draft %s in %s, its ids %s%s%s%s%s%s%s",
                    machine.nodename, processor, info->backend, info->threads, also, batch, info->cache_dtype,
                    info->activations ? info->activations : "32", name.target, info->target_dtype,
                    draft_name(info->draft.path, name.draft), info->draft_dtype ? info->draft_dtype : "-",
-                   info->draft_vocab ? info->draft_vocab : "all", two ? ", second draft " : "",
+                   info->draft_vocab ? info->draft_vocab : "all", info->draft_output ? ", its output in " : "",
+                   info->draft_output ? info->draft_output : "", two ? ", second draft " : "",
                    two ? draft_name(info->draft2, name.second) : "", two ? " in " : "", two ? info->draft2_dtype : "");
   return n < 0 ? NULL : what;
 }

@@ -27,7 +27,7 @@ static void consider(search *s, const char *path) {
   uint64_t bytes;
   if (s->looked++ >= FOUND_MOST) return;
   dt_fit fit = dt_draft_fits(&s->target, path, &bytes);
-  if (fit == DT_FITS_NOT || s->kind == (fit == DT_FITS_HEAD ? FOUND_MODELS : FOUND_HEADS)) return;
+  if (fit == DT_FITS_NOT || (s->kind == FOUND_HEADS && fit != DT_FITS_HEAD)) return;
   bool better = !s->path || (fit == s->fit ? bytes < s->bytes : fit == DT_FITS_HEAD);
   char *copy = better ? strdup(path) : NULL;
   if (!copy) return;

@@ -4,8 +4,8 @@
 
 #include "host.h"
 
-/* What to search for: --draft-vocab needs a model, --head-layers needs a head. */
-typedef enum { FOUND_ANY, FOUND_HEADS, FOUND_MODELS } found_kind;
+/* What to search for: --head-layers needs a head. */
+typedef enum { FOUND_ANY, FOUND_HEADS } found_kind;
 
 /* Returns the path of a draft that fits this target (dt_draft_fits), malloc'd; NULL: there is none. It searches next to
  * the target, among dtrun's own models, and in Hugging Face's cache, and reads the headers of at most FOUND_MOST files.

@@ -64,7 +64,7 @@ dt_status dtl_load(const dtl_load_options *o, dt_pair **out, bool *found, dt_err
   NEED_LIST(o->texts, o->n_texts, "texts");
   dt_pair_options pair = o->how;
   char *target, *draft, *second = NULL;
-  found_kind kind = o->draft_vocab ? FOUND_MODELS : o->how.head_layers ? FOUND_HEADS : FOUND_ANY;
+  found_kind kind = o->how.head_layers ? FOUND_HEADS : FOUND_ANY;
   dt_status status = models_resolve(o->target, o->draft, o->need, kind, &target, &draft, found, err);
   if (status) return status;
   if (o->need != DTL_NO_DRAFT) status = models_draft(o->draft2, &second, err);

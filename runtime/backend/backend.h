@@ -108,6 +108,7 @@ typedef struct {
 typedef struct {
   const char *dtype;       /* one of weight_dtypes below; NULL: the types of the files */
   const char *activations; /* one of activations below; NULL: the first */
+  const char *output;      /* the type of the output matrix, if it is another; one of weight_dtypes. Only for drafts */
 } dt_holding;
 
 typedef struct {
@@ -157,14 +158,16 @@ typedef struct {
   /* Uploads a draft head for this target. Caches of the target that are created afterwards also store the feature of
    * each row (the streams that the head reads); no other number changes. The target must outlive the head. The head's
    * matrices use the first of `activations`. The function is NULL if the backend does not support heads. */
-  dt_status (*upload_head)(dt_backend *, const dt_head_desc *, const char *dtype, dt_weights *target, dt_weights **,
+  dt_status (*upload_head)(dt_backend *, const dt_head_desc *, const dt_holding *, dt_weights *target, dt_weights **,
                            dt_error *);
 
   /* Makes an early exit: a model of the first `layers` layers, the final norm and the output of another model. It uses
-   * the weights of that model, which must outlive it and never run at the same time. DT_EINPUT: `layers` is not
-   * in 1..layers-1 of the model, or the model does not support it. The function is NULL if the backend has no early
-   * exits. */
-  dt_status (*first_layers)(const dt_weights *, int layers, dt_weights **, dt_error *);
+   * the weights of that model, which must outlive it and never run at the same time. `own`: NULL, or the description of
+   * that model, of which the output (unembed, ids, id_rows) is uploaded again in the type of dt_holding.output.
+   * DT_EINPUT: `layers` is not in 1..layers-1 of the model, or the model does not support it. The function is NULL if
+   * the backend has no early exits. */
+  dt_status (*first_layers)(const dt_weights *, int layers, const dt_model_desc *own, const dt_holding *, dt_weights **,
+                            dt_error *);
 
   /* Allocates a cache for `sequences` times `slots` rows. */
   dt_status (*create_cache)(dt_weights *, int sequences, int slots, dt_cache **, dt_error *);

@@ -283,7 +283,7 @@ static dt_status check_shape(const dt_shape *s, dt_error *err) {
 /* Checks both embeddings and the final norm; a draft head may lack them. */
 static dt_status check_ends(const dt_model_desc *d, bool head, dt_error *err) {
   const dt_shape *s = &d->shape;
-  int outputs = d->id_rows ? d->n_ids : s->vocab;
+  int outputs = d->id_rows ? d->unembed.rows : s->vocab;
   dt_status status = check_matrix(&d->embed, s->vocab, s->hidden, head, "embedding", -1, err);
   if (status == DT_OK) status = check_matrix(&d->unembed, outputs, s->hidden, head, "output embedding", -1, err);
   for (int i = 0; status == DT_OK && d->ids && i < d->n_ids; i++) {
@@ -360,7 +360,7 @@ static dt_status check_medusa(const dt_head_desc *h, const dt_shape *target, dt_
 
 static dt_status check_cross_attention(const dt_head_desc *h, const dt_shape *target, dt_error *err) {
   const dt_shape *s = &h->model.shape;
-  if (h->taps != 1 || s->parallel_residual || s->inputs || s->experts || h->model.ids || h->model.embed.source)
+  if (h->taps != 1 || s->parallel_residual || s->inputs || s->experts || h->model.embed.source)
     return dt_fail(err, DT_EINPUT, "head: one stream, layers with an MLP, and no embedding of its own are expected");
   if (s->vocab != target->vocab)
     return dt_fail(err, DT_EINPUT, "head: it has %d ids, the target has %d", s->vocab, target->vocab);

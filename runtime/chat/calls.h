@@ -87,7 +87,7 @@ typedef struct {
   const char *reasoning_begin, *reasoning_end;
   bool open;
   /* Finds control tokens in the format's texts, as dt_token_at(of, text, n, &len) does: a grammar then demands these
-   * tokens, as a prompt has them. NULL: their texts may also be spelled in other tokens. */
+   * tokens, as a prompt has them. All other texts may be spelled in any tokens. NULL: so may these. */
   int32_t (*token)(const void *of, const char *text, size_t n, size_t *len);
   const void *of;
 } dt_call_options;

@@ -4,7 +4,7 @@
 #include <math.h>
 
 void cpu_embed(const dt_weights *w, int token, float *x) {
-  const cpu_matrix *m = &w->unembed;
+  const cpu_matrix *m = w->tied;
   int row = token - w->mine.ids.first;
   size_t hidden = (size_t)w->shape.hidden;
   if (w->embed)

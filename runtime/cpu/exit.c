@@ -11,7 +11,8 @@ static const char *refusal(const dt_weights *whole) {
                                : NULL;
 }
 
-dt_status cpu_first_layers(const dt_weights *whole, int layers, dt_weights **out, dt_error *err) {
+dt_status cpu_first_layers(const dt_weights *whole, int layers, const dt_model_desc *own, const dt_holding *how,
+                           dt_weights **out, dt_error *err) {
   if (layers < 1 || layers >= whole->shape.layers)
     return dt_fail(err, DT_EINPUT, "exit: got %d of %d layers, expected at least 1 and fewer than all", layers,
                    whole->shape.layers);
@@ -26,6 +27,10 @@ dt_status cpu_first_layers(const dt_weights *whole, int layers, dt_weights **out
   w->writing = layers < whole->writing ? layers : whole->writing;
   while (!w->layer[w->writing - 1].k.data) w->writing--;
   w->taps = 0, w->ldfeature = 0;
-  *out = w;
-  return DT_OK;
+  dt_status status = own ? cpu_upload_output(w, own, how, err) : DT_OK;
+  if (status == DT_OK)
+    *out = w;
+  else
+    cpu_free_weights(w);
+  return status;
 }

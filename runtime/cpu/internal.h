@@ -23,6 +23,8 @@ typedef struct {
   size_t size, used;
 } cpu_arena;
 
+static inline int cpu_round_up(int n, int to) { return (n + to - 1) / to * to; }
+
 void *cpu_take(cpu_arena *arena, size_t bytes); /* aligned to 64; NULL while measuring */
 /* Maps zeroed pages for arena->used bytes (huge pages if the arena is large), adds them to *account, and restarts the
  * layout from the beginning. With a team the pages are cleared at once, without one when they are first written.
@@ -192,10 +194,11 @@ struct dt_weights {
   size_t slot_bytes; /* bytes of the keys and values of all layers in one slot */
   float *ones;       /* [head_dim] */
   float *final_norm, *final_norm_bias;
-  void *embed; /* [mine.ids][hidden] as stored in the file; NULL: unembed holds exact copies of these rows */
+  void *embed; /* [mine.ids][hidden] as stored in the file; NULL: an output matrix holds exact copies of these rows */
   dt_dtype embed_dtype;
   cpu_matrix unembed;
-  void *inputs_embed; /* [vocab][layers * inputs] as stored in the file */
+  const cpu_matrix *tied; /* the matrix with copies of the embedding's rows, if embed is NULL */
+  void *inputs_embed;     /* [vocab][layers * inputs] as stored in the file */
   dt_dtype inputs_dtype;
   cpu_matrix inputs_proj; /* outputs: layers, each padded to `inputs_dim` */
   float *inputs_norm;
@@ -280,9 +283,15 @@ dt_status cpu_copy_rows(const dt_backend *, const dt_matrix *, cpu_range, void *
 cpu_mine cpu_mine_of(const dt_shape *, int rank, int ranks);
 
 dt_status cpu_upload(dt_backend *, const dt_model_desc *, const dt_holding *, dt_weights **, dt_error *);
-dt_status cpu_upload_head(dt_backend *, const dt_head_desc *, const char *dtype, dt_weights *target, dt_weights **,
+dt_status cpu_upload_head(dt_backend *, const dt_head_desc *, const dt_holding *, dt_weights *target, dt_weights **,
                           dt_error *);
-dt_status cpu_first_layers(const dt_weights *whole, int layers, dt_weights **, dt_error *);
+dt_status cpu_first_layers(const dt_weights *whole, int layers, const dt_model_desc *own, const dt_holding *,
+                           dt_weights **, dt_error *);
+/* scratch.c: lay out a model's scratch memory, and of it the rows that are prepared for a product. */
+void cpu_lay_out_scratch(dt_weights *);
+void cpu_lay_out_prepared(dt_weights *);
+/* upload.c: replaces the output of an early exit by these rows in this type, which it owns. */
+dt_status cpu_upload_output(dt_weights *exit, const dt_model_desc *own, const dt_holding *, dt_error *);
 void cpu_free_weights(dt_weights *);
 
 size_t cpu_cache_bytes(const dt_weights *, int slots);

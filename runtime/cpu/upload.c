@@ -8,14 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int round_up(int n, int to) { return (n + to - 1) / to * to; }
-
 /* The state of an upload. After the first error, which it keeps, nothing more is loaded. */
 typedef struct {
   dt_weights *w;
   const dt_model_desc *desc;
   const dt_head_desc *head; /* NULL: the model is not a head */
   const cpu_format *asked;  /* the format to which larger matrices are rounded; NULL: they keep their types */
+  const cpu_format *output; /* the same for the output matrix */
   int activations;          /* bits to which quantized matrices round x: 8 or 16 */
   dt_status status;
   dt_error *err;
@@ -26,7 +25,7 @@ static bool is_filling(const builder *b) { return b->w->weights_arena.base && b-
 /* Loads a vector of the model, with room up to a multiple of 16 numbers. Returns NULL if the model does not have it. */
 static float *take_vector(builder *b, const dt_matrix *source) {
   if (!source->source) return NULL;
-  float *v = cpu_take(&b->w->weights_arena, (size_t)round_up(source->rows, 16) * sizeof *v);
+  float *v = cpu_take(&b->w->weights_arena, (size_t)cpu_round_up(source->rows, 16) * sizeof *v);
   if (is_filling(b)) b->status = dt_read_vector(source, v, b->err);
   return v;
 }
@@ -99,7 +98,7 @@ static const cpu_format *format_of(const builder *b, const part *parts, int coun
 static cpu_matrix build(builder *b, cpu_range outputs, int k, const part *parts, int count) {
   dt_weights *w = b->w;
   cpu_matrix m = {
-      .format = format_of(b, parts, count), .k = k, .panels = round_up(outputs.count, CPU_PANEL) / CPU_PANEL};
+      .format = format_of(b, parts, count), .k = k, .panels = cpu_round_up(outputs.count, CPU_PANEL) / CPU_PANEL};
   size_t prepared = m.format->prepare ? m.format->prepared_bytes(k) : 0;
   if (prepared > w->scratch.prepared_bytes) w->scratch.prepared_bytes = prepared;
   if (m.format->activations) w->activations = m.format->activations;
@@ -119,7 +118,7 @@ static cpu_matrix build(builder *b, cpu_range outputs, int k, const part *parts,
 /* Builds a matrix whose outputs are heads, each padded. The matrix is empty if the layer does not have it. */
 static cpu_matrix build_heads(builder *b, int head_dim, cpu_range heads, const dt_matrix *weights,
                               const dt_matrix *bias) {
-  int dim = round_up(head_dim, 16);
+  int dim = cpu_round_up(head_dim, 16);
   if (!weights->source) return (cpu_matrix){0};
   return build(b, (cpu_range){heads.first * dim, heads.count * dim}, weights->cols,
                &(part){weights, bias, {0, head_dim, dim}, 0, NULL}, 1);
@@ -129,7 +128,7 @@ static cpu_matrix build_heads(builder *b, int head_dim, cpu_range heads, const d
 static cpu_matrix build_gated(builder *b, cpu_range mine, const dt_matrix *gate, const dt_matrix *gate_bias,
                               const dt_matrix *up, const dt_matrix *up_bias) {
   const part parts[] = {{gate, gate_bias, {0, 16, CPU_PANEL}, 0, NULL}, {up, up_bias, {16, 16, CPU_PANEL}, 0, NULL}};
-  return build(b, (cpu_range){2 * mine.first, 2 * round_up(mine.count, 16)}, up->cols, parts, 2);
+  return build(b, (cpu_range){2 * mine.first, 2 * cpu_round_up(mine.count, 16)}, up->cols, parts, 2);
 }
 
 static cpu_matrix build_whole(builder *b, const dt_matrix *m) {
@@ -265,7 +264,7 @@ static void build_layer(builder *b, const dt_layer *l, int index, cpu_layer *out
                      .backward = l->backward,
                      .shape = own,
                      .mine = part_of,
-                     .dim = round_up(s->head_dim, 16),
+                     .dim = cpu_round_up(s->head_dim, 16),
                      .keys_of = is_cross_attention(b->head) ? layer_read(w->head.target, l->window > 0)
                                 : l->keys_of                ? l->keys_of - 1
                                                             : index,
@@ -309,6 +308,15 @@ static bool is_same_view(const dt_matrix *a, const dt_matrix *b) {
   return a->source == b->source && a->offset == b->offset && a->dtype == b->dtype;
 }
 
+/* Builds a matrix of logits, of which `only` selects rows. */
+static cpu_matrix build_output(builder *b, cpu_range outputs, const dt_matrix *m, const int32_t *only) {
+  const cpu_format *asked = b->asked;
+  b->asked = b->output;
+  const cpu_matrix built = build(b, outputs, m->cols, &(part){m, NULL, whole(m), 0, only}, 1);
+  b->asked = asked;
+  return built;
+}
+
 static void build_unembed(builder *b) {
   dt_weights *w = b->w;
   const dt_model_desc *d = b->desc;
@@ -318,8 +326,8 @@ static void build_unembed(builder *b) {
       w->scratch.prepared_bytes = w->head.target->scratch.prepared_bytes;
     return;
   }
-  const part output = {&d->unembed, NULL, whole(&d->unembed), 0, d->id_rows ? d->id_rows : d->ids};
-  w->unembed = build(b, d->ids ? (cpu_range){0, d->n_ids} : w->mine.ids, w->shape.hidden, &output, 1);
+  w->unembed =
+      build_output(b, d->ids ? (cpu_range){0, d->n_ids} : w->mine.ids, &d->unembed, d->id_rows ? d->id_rows : d->ids);
   if (!d->ids) return;
   w->n_ids = d->n_ids;
   w->ids = cpu_take(&w->weights_arena, (size_t)d->n_ids * sizeof *w->ids);
@@ -329,7 +337,8 @@ static void build_unembed(builder *b) {
 static void build_embed(builder *b) {
   dt_weights *w = b->w;
   const dt_model_desc *d = b->desc;
-  if (!d->embed.source || (!d->ids && is_same_view(&d->embed, &d->unembed))) return;
+  w->tied = &w->unembed;
+  if (!d->embed.source || (!d->ids && b->output == b->asked && is_same_view(&d->embed, &d->unembed))) return;
   w->embed_dtype = d->embed.dtype;
   size_t row = dt_row_bytes(d->embed.dtype, (size_t)d->embed.cols);
   w->embed = cpu_take(&w->weights_arena, (size_t)w->mine.ids.count * row);
@@ -342,7 +351,7 @@ static void build_inputs(builder *b) {
   const dt_matrix *table = &d->inputs_embed, *proj = &d->inputs_proj;
   int n = w->shape.inputs;
   if (!n) return;
-  w->inputs_dim = round_up(n, 16);
+  w->inputs_dim = cpu_round_up(n, 16);
   w->inputs_dtype = table->dtype;
   w->inputs_embed = cpu_take(&w->weights_arena, (size_t)table->rows * dt_row_bytes(table->dtype, (size_t)table->cols));
   if (is_filling(b)) b->status = cpu_copy_rows(w->backend, table, (cpu_range){0, table->rows}, w->inputs_embed, b->err);
@@ -355,8 +364,7 @@ static void build_medusa(builder *b) {
   const dt_head_desc *d = b->head;
   cpu_head *h = &b->w->head;
   for (int i = 0; i < d->distances; i++) {
-    const part output = {&d->output[i], NULL, whole(&d->output[i]), 0, NULL};
-    h->output[i] = build(b, (cpu_range){0, d->output[i].rows}, d->output[i].cols, &output, 1);
+    h->output[i] = build_output(b, (cpu_range){0, d->output[i].rows}, &d->output[i], NULL);
     for (int j = 0; j < d->blocks; j++) {
       const part block = {&d->block[i][j], &d->block_bias[i][j], whole(&d->block[i][j]), 0, NULL};
       h->block[i][j] = build(b, (cpu_range){0, d->block[i][j].rows}, d->block[i][j].cols, &block, 1);
@@ -391,7 +399,7 @@ static void build_model(builder *b) {
   }
   const dt_shape *s = &w->shape;
   w->layer = cpu_take(&w->weights_arena, (size_t)s->layers * sizeof *w->layer);
-  w->ones = cpu_take(&w->weights_arena, (size_t)round_up(s->head_dim, 16) * sizeof *w->ones);
+  w->ones = cpu_take(&w->weights_arena, (size_t)cpu_round_up(s->head_dim, 16) * sizeof *w->ones);
   for (int i = 0; w->ones && i < s->head_dim; i++) w->ones[i] = 1;
   w->slot_bytes = w->delta.all = 0;
   for (int i = 0; i < s->layers; i++) build_layer(b, &d->layer[i], i, w->layer ? &w->layer[i] : NULL);
@@ -415,103 +423,14 @@ static void lay_out_deltas(dt_weights *w) {
   *d = (cpu_deltas){.keys = mine, .values = heads, .mixed = (int)(2 * keys + values), .keys_at = 2 * keys + values};
   d->deltas_at = d->keys_at + keys;
   d->rates_at = d->deltas_at + values;
-  d->ldrates = (size_t)round_up(heads, CPU_PANEL);
+  d->ldrates = (size_t)cpu_round_up(heads, CPU_PANEL);
   d->row = d->rates_at + d->ldrates;
   d->base = (size_t)s->delta_key_dim * (size_t)s->delta_value_dim;
   d->bases_at = CPU_DELTA_RING * d->row;
   d->tags_at = d->bases_at + (size_t)heads * CPU_DELTA_BASES * d->base;
-  d->store = d->tags_at + (size_t)round_up(heads * CPU_DELTA_BASES, 16);
-  d->ldin = (size_t)round_up(d->mixed, CPU_PANEL) + 16;
-  d->ldz = (size_t)round_up((int)values, CPU_PANEL) + 16;
-}
-
-static void build_delta_scratch(dt_weights *w) {
-  cpu_arena *a = &w->scratch_arena;
-  const cpu_deltas *d = &w->delta;
-  cpu_delta_rows *r = &w->scratch.delta;
-  r->in = cpu_take(a, CPU_ROWS * d->ldin * sizeof(float));
-  r->z = cpu_take(a, CPU_ROWS * d->ldz * sizeof(float));
-  r->a = cpu_take(a, CPU_ROWS * d->ldrates * sizeof(float));
-  r->b = cpu_take(a, CPU_ROWS * d->ldrates * sizeof(float));
-}
-
-static void build_routes(dt_weights *w) {
-  cpu_arena *a = &w->scratch_arena;
-  const dt_shape *s = &w->shape;
-  cpu_scratch *k = &w->scratch;
-  cpu_routes *r = &k->routes;
-  size_t pairs = CPU_ROWS * (size_t)s->chosen;
-  r->ldlogits = (size_t)round_up(s->experts, CPU_PANEL);
-  r->ldinner = (size_t)round_up(s->expert_inter, CPU_PANEL) + 16;
-  r->step = (r->ldinner > k->ldx ? r->ldinner : k->ldx) * sizeof(float);
-  if (k->prepared_bytes > r->step) r->step = k->prepared_bytes;
-  r->logits = cpu_take(a, CPU_ROWS * r->ldlogits * sizeof(float));
-  r->id = cpu_take(a, pairs * sizeof *r->id);
-  r->weight = cpu_take(a, pairs * sizeof *r->weight);
-  r->place = cpu_take(a, (size_t)w->backend->threads * pairs * sizeof *r->place);
-  r->rows = cpu_take(a, pairs * r->step);
-  r->inner = cpu_take(a, pairs * r->ldinner * sizeof(float));
-  r->out = cpu_take(a, pairs * k->ldx * sizeof(float));
-  r->dense = cpu_take(a, CPU_ROWS * k->ldx * sizeof(float));
-  r->gate = cpu_take(a, CPU_ROWS * CPU_PANEL * sizeof(float));
-}
-
-static void build_scratch(dt_weights *w) {
-  cpu_arena *a = &w->scratch_arena;
-  const dt_shape *s = &w->shape;
-  cpu_scratch *k = &w->scratch;
-  size_t threads = (size_t)w->backend->threads;
-  int dim = round_up(s->head_dim, 16), keys = round_up(w->mine.kv_heads.count * dim, CPU_PANEL);
-  k->keys_at = round_up(w->mine.heads.count * dim, CPU_PANEL);
-  k->values_at = k->keys_at + keys;
-  /* Sixteen more numbers, because rows whose length is a power of two would share a few sets of the L1 cache. */
-  k->ldx = (size_t)round_up(s->hidden, CPU_PANEL) + 16;
-  k->ldqkv = (size_t)(k->values_at + keys);
-  int inner = s->heads * s->head_dim + round_up(s->inter, CPU_PANEL), inputs = round_up(s->inputs, CPU_PANEL);
-  k->ldcat = (size_t)(inner > inputs ? inner : inputs) + 16;
-  size_t attended = (size_t)round_up(s->delta_value_heads * s->delta_value_dim, CPU_PANEL) + 16;
-  if (k->ldcat < attended) k->ldcat = attended;
-  k->ldgates = (size_t)k->keys_at;
-  k->ldangles = (size_t)(s->rotary_dims > s->local_dims ? s->rotary_dims : s->local_dims);
-  k->ldinputs = (size_t)round_up(s->layers * w->inputs_dim, CPU_PANEL) + 16;
-  k->wide_keys_at = round_up(s->heads * s->head_dim, 16);
-  k->ldwide = (size_t)(k->wide_keys_at + round_up(s->kv_heads * s->head_dim, 16));
-  int blocks = (s->vocab + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK;
-  k->x = cpu_take(a, CPU_ROWS * k->ldx * sizeof(float));
-  k->normed = cpu_take(a, 2 * CPU_ROWS * k->ldx * sizeof(float));
-  k->own = cpu_take(a, threads * 2 * CPU_OWN_ROWS * k->ldx * sizeof(float));
-  k->qkv = cpu_take(a, CPU_ROWS * k->ldqkv * sizeof(float));
-  k->cat = cpu_take(a, CPU_ROWS * k->ldcat * sizeof(float));
-  k->heads = cpu_take(a, threads * CPU_ATTENTION_ROWS * (size_t)dim * sizeof(float));
-  k->sums = cpu_take(a, threads * CPU_ROWS * CPU_LOGIT_BLOCK * sizeof(float));
-  k->top = cpu_take(a, threads * CPU_ROWS * 2 * sizeof(cpu_top));
-  k->parts = cpu_take(a, (size_t)blocks * 2 * CPU_ROWS * sizeof *k->parts);
-  k->angles = cpu_take(a, 2 * CPU_ROWS * 2 * k->ldangles * sizeof(float));
-  if (s->inputs) {
-    k->inputs = cpu_take(a, CPU_ROWS * k->ldinputs * sizeof(float));
-    k->own_inputs = cpu_take(a, threads * (size_t)s->layers * (size_t)s->inputs * sizeof(float));
-  }
-  if (s->wide_norms) k->wide = cpu_take(a, CPU_ROWS * k->ldwide * sizeof(float));
-  if (s->experts) build_routes(w);
-  if (w->delta.all) build_delta_scratch(w);
-  if (w->gated) k->gates = cpu_take(a, CPU_ROWS * k->ldgates * sizeof(float));
-  k->prepared = cpu_take(a, CPU_PRODUCTS * CPU_ROWS * k->prepared_bytes);
-  k->own_prepared = cpu_take(a, threads * CPU_PRODUCTS * CPU_OWN_ROWS * k->prepared_bytes);
-  k->ldlogits = (size_t)round_up(s->vocab, 16);
-  k->ldgiven = (size_t)round_up(w->head.given, CPU_PANEL) + 16;
-  k->ldpair =
-      (size_t)round_up(2 * (w->head.kind == DT_HEAD_CROSS_ATTENTION ? w->head.given : s->hidden), CPU_PANEL) + 16;
-  if (w->head.target) {
-    k->features = cpu_take(a, CPU_ROWS * k->ldgiven * sizeof(float));
-    k->pair = cpu_take(a, CPU_ROWS * k->ldpair * sizeof(float));
-  }
-  k->logits = cpu_take(a, CPU_ROWS * k->ldlogits * sizeof(float));
-  k->weight = cpu_take(a, threads * k->ldlogits * sizeof(uint32_t));
-  k->adjusted = cpu_take(a, threads * k->ldlogits * sizeof(float));
-  if (!w->ranks) return;
-  k->wire_numbers = k->ldcat * CPU_ROWS > k->ldlogits ? k->ldcat * CPU_ROWS : k->ldlogits;
-  k->wire = cpu_take(a, k->wire_numbers * sizeof(float));
-  k->wire_bytes = cpu_take(a, 2 * (size_t)w->ranks->count * sizeof *k->wire_bytes);
+  d->store = d->tags_at + (size_t)cpu_round_up(heads * CPU_DELTA_BASES, 16);
+  d->ldin = (size_t)cpu_round_up(d->mixed, CPU_PANEL) + 16;
+  d->ldz = (size_t)cpu_round_up((int)values, CPU_PANEL) + 16;
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
@@ -520,13 +439,13 @@ static dt_status fill(builder *b) {
   dt_weights *w = b->w;
   dt_backend *backend = w->backend;
   build_model(b); /* measures the memory */
-  build_scratch(w);
+  cpu_lay_out_scratch(w);
   dt_status status = cpu_arena_open(&w->weights_arena, "the weights", backend->team, &backend->memory.weights, b->err);
   if (status == DT_OK)
     status = cpu_arena_open(&w->scratch_arena, "scratch", backend->team, &backend->memory.scratch, b->err);
   if (status != DT_OK) return status;
   build_model(b);
-  build_scratch(w);
+  cpu_lay_out_scratch(w);
   return b->status;
 }
 
@@ -539,7 +458,7 @@ enum { ASKED_FOR = sizeof asked_for / sizeof *asked_for };
 
 /* Makes caches created from now on store features of this many numbers. A norm may read sixteen numbers past the
  * end. */
-static void keep_features(dt_weights *w, int numbers) { w->ldfeature = (size_t)round_up(numbers, 16) + 16; }
+static void keep_features(dt_weights *w, int numbers) { w->ldfeature = (size_t)cpu_round_up(numbers, 16) + 16; }
 
 /* The same, with the features of these streams. */
 static void keep_streams(dt_weights *w, const int *tap, int taps) {
@@ -548,14 +467,41 @@ static void keep_streams(dt_weights *w, const int *tap, int taps) {
   keep_features(w, taps * w->shape.hidden);
 }
 
+/* Finds the format to which matrices are rounded that users call `name`. NULL gives NULL. */
+static dt_status find_format(const builder *b, const char *name, const cpu_format **out) {
+  int i = 0;
+  while (name && i < ASKED_FOR && strcmp(asked_for[i].name, name)) i++;
+  if (i == ASKED_FOR)
+    return dt_fail(b->err, DT_EINPUT, "weights: the CPU backend does not support the type '%.40s'", name);
+  *out = name ? format_taking(b, asked_for[i].type) : NULL;
+  return DT_OK;
+}
+
+static dt_status find_formats(builder *b, const dt_holding *how) {
+  dt_status status = find_format(b, how->dtype, &b->asked);
+  b->output = b->asked;
+  return status == DT_OK && how->output ? find_format(b, how->output, &b->output) : status;
+}
+
+dt_status cpu_upload_output(dt_weights *exit, const dt_model_desc *own, const dt_holding *how, dt_error *err) {
+  builder b = {.w = exit, .desc = own, .activations = 8, .err = err};
+  dt_backend *backend = exit->backend;
+  dt_status status = find_formats(&b, how);
+  if (status != DT_OK) return status;
+  build_unembed(&b); /* measures the memory */
+  cpu_lay_out_prepared(exit);
+  status = cpu_arena_open(&exit->weights_arena, "the weights", backend->team, &backend->memory.weights, err);
+  if (status == DT_OK)
+    status = cpu_arena_open(&exit->scratch_arena, "scratch", backend->team, &backend->memory.scratch, err);
+  if (status != DT_OK) return status;
+  build_unembed(&b);
+  cpu_lay_out_prepared(exit);
+  return b.status;
+}
+
 /* Uploads a model or a head that has been checked. */
 static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_head_desc *head, const dt_weights *target,
                         const dt_holding *how, dt_weights **out, dt_error *err) {
-  const char *dtype = how ? how->dtype : NULL;
-  int as = 0;
-  while (dtype && as < ASKED_FOR && strcmp(asked_for[as].name, dtype)) as++;
-  if (as == ASKED_FOR)
-    return dt_fail(err, DT_EINPUT, "weights: the CPU backend does not support the type '%.40s'", dtype);
   dt_weights *w = calloc(1, sizeof *w);
   if (!w) return dt_fail_memory(err, "a model", sizeof *w);
   w->backend = backend;
@@ -581,9 +527,13 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
       keep_streams(w, (const int[]){d->shape.layers + head->norm_output}, 1);
   }
   builder b = {.w = w, .desc = d, .head = head, .activations = 8, .err = err};
-  if (how && how->activations) b.activations = atoi(how->activations);
-  if (dtype) w->stored = asked_for[as].name, b.asked = format_taking(&b, asked_for[as].type);
-  dt_status status = fill(&b);
+  dt_status status = DT_OK;
+  if (how) {
+    if (how->activations) b.activations = atoi(how->activations);
+    status = find_formats(&b, how);
+    if (b.asked) w->stored = how->dtype;
+  }
+  if (status == DT_OK) status = fill(&b);
   if (status == DT_OK)
     *out = w;
   else
@@ -617,7 +567,7 @@ static dt_status check_read(const dt_head_desc *head, const dt_weights *target, 
   return DT_OK;
 }
 
-dt_status cpu_upload_head(dt_backend *backend, const dt_head_desc *head, const char *dtype, dt_weights *target,
+dt_status cpu_upload_head(dt_backend *backend, const dt_head_desc *head, const dt_holding *how, dt_weights *target,
                           dt_weights **out, dt_error *err) {
   dt_status status = check_head(head, &target->shape, err);
   if (status == DT_OK && target->ids)
@@ -628,7 +578,7 @@ dt_status cpu_upload_head(dt_backend *backend, const dt_head_desc *head, const c
                      "or use a draft model",
                      target->ranks->count);
   if (status == DT_OK && is_cross_attention(head)) status = check_read(head, target, err);
-  if (status == DT_OK) status = upload(backend, &head->model, head, target, &(dt_holding){.dtype = dtype}, out, err);
+  if (status == DT_OK) status = upload(backend, &head->model, head, target, how, out, err);
   if (status == DT_OK) keep_streams(target, head->tap, head->taps);
   return status;
 }

@@ -5,8 +5,8 @@
 
 #include "grammar/regex.h"
 
-#ifndef AUTOMATON_STATES /* fuzz targets are built with a lower limit */
-#define AUTOMATON_STATES 20000   /* maximum number of states, */
+#ifndef AUTOMATON_STATES       /* fuzz targets are built with a lower limit */
+#define AUTOMATON_STATES 20000 /* maximum number of states, */
 #endif
 #define AUTOMATON_LETTERS 200000 /* and for a list of texts */
 

@@ -4,6 +4,7 @@
 #include "fake/fake.h"
 #include "model/head.h"
 #include "pair/backends.h"
+#include "pair/draft_output.h"
 #include "pair/numbers.h"
 #include "ranks/join.h"
 #include "system/need.h"
@@ -20,10 +21,10 @@
 
 int dt_processors(void) { return processors_usable(""); }
 
-/* Whether a list of names, which ends with NULL, has this name. */
-static bool is_among(const char *const *names, const char *name) {
+/* The name in a list, which ends with NULL; NULL: the list does not have it. */
+static const char *entry(const char *const *names, const char *name) {
   while (*names && strcmp(*names, name)) names++;
-  return *names != NULL;
+  return *names;
 }
 
 typedef struct {
@@ -48,14 +49,14 @@ static dt_status fail_unknown(const dt_pair *p, const char *what, const char *as
 /* The backend's first type is the default. */
 static dt_status set_cache_dtype(dt_pair *p, const char *dtype, dt_error *err) {
   const char *const *t = p->ops->cache_dtypes;
-  if (dtype && !is_among(t, dtype)) return fail_unknown(p, "cache_dtype", dtype, t, err);
+  if (dtype && !entry(t, dtype)) return fail_unknown(p, "cache_dtype", dtype, t, err);
   while (dtype && strcmp(dtype, *t)) t++;
   p->cache_dtype = *t;
   return DT_OK;
 }
 
 static dt_status check_activations(const dt_pair *p, const char *asked, dt_error *err) {
-  if (!asked || is_among(p->ops->activations, asked)) return DT_OK;
+  if (!asked || entry(p->ops->activations, asked)) return DT_OK;
   if (*p->ops->activations) return fail_unknown(p, "activations", asked, p->ops->activations, err);
   return dt_fail(err, DT_EINPUT,
                  "activations: '%.40s' is not possible: the backend %s does not compute with quantized weights", asked,
@@ -84,8 +85,8 @@ static dt_status open_device(dt_pair *p, const dt_pair_options *o, dt_error *err
 static dt_status find_weights(const dt_pair *p, const char *what, const char *asked, const char **found,
                               dt_error *err) {
   if (asked && !strcmp(asked, "int8")) asked = "q8";
-  *found = asked;
-  if (!asked || is_among(p->ops->weight_dtypes, asked)) return DT_OK;
+  *found = asked ? entry(p->ops->weight_dtypes, asked) : NULL;
+  if (!asked || *found) return DT_OK;
   if (*p->ops->weight_dtypes) return fail_unknown(p, what, asked, p->ops->weight_dtypes, err);
   return dt_fail(err, DT_EINPUT, "%s: '%.40s' is not possible: the backend %s cannot round weights", what, asked,
                  p->ops->name);
@@ -124,46 +125,12 @@ static void add_ends(const model *m, const tok *tokenizer, int32_t *eos, int *n_
   }
 }
 
-static dt_status mark_text(const dt_pair *p, const dt_text *text, bool *marked, int vocab, dt_error *err) {
-  int32_t *ids = NULL;
-  int n = 0;
-  dt_status s = tok_encode(p->tokenizer, text->text, text->len, true, &ids, &n, err);
-  for (int i = 0; !s && i < n; i++)
-    if (ids[i] < vocab) marked[ids[i]] = true;
-  if (!s) free(ids);
-  return s;
-}
-
-/* Chooses the ids that get rows in the draft's output, among the ids that both models have; rising, malloc'd. */
-static dt_status find_draft_ids(const dt_pair *p, const dt_draft_vocab *v, int vocab, int32_t **ids, int *n,
-                                dt_error *err) {
-  if (v->lowest > vocab) return dt_fail(err, DT_EINPUT, "draft_vocab: %d is out of range: 1 to %d", v->lowest, vocab);
-  for (int i = 0; i < v->n_ids; i++)
-    if (v->ids[i] < 0 || v->ids[i] >= vocab)
-      return dt_fail(err, DT_EINPUT, "draft_vocab: id %d is out of range: 0 to %d", v->ids[i], vocab - 1);
-  bool *marked = calloc((size_t)vocab, sizeof *marked);
-  *ids = malloc((size_t)vocab * sizeof **ids);
-  dt_status s = marked && *ids ? DT_OK : dt_fail_memory(err, "the draft's ids", (size_t)vocab * 5);
-  for (int id = 0; !s && id < v->lowest; id++) marked[id] = true;
-  for (int i = 0; !s && i < v->n_ids; i++) marked[v->ids[i]] = true;
-  for (int i = 0; !s && i < p->n_eos; i++)
-    if (p->eos[i] < vocab) marked[p->eos[i]] = true;
-  if (!s && v->text) s = mark_text(p, &(dt_text){v->text, strlen(v->text)}, marked, vocab, err);
-  for (int i = 0; !s && i < v->n_texts; i++) s = mark_text(p, &v->texts[i], marked, vocab, err);
-  *n = 0;
-  for (int id = 0; !s && id < vocab; id++)
-    if (marked[id]) (*ids)[(*n)++] = id;
-  free(marked);
-  if (s) free(*ids), *ids = NULL;
-  return s;
-}
-
 /* Loads one model: opens its files, uploads it, and closes the files. Returns the end-of-text ids and the tokenizer. */
 static dt_status load(dt_pair *p, const char *path, const dt_holding *how, const dt_draft_vocab *vocab,
                       dt_weights **weights, dt_model_info *info, int32_t *eos, int *n_eos, tok **tokenizer,
                       dt_error *err) {
   model *m = NULL;
-  int32_t *ids = NULL;
+  draft_output output = {0};
   dt_status s = model_open(path, &m, err);
   if (!s) s = open_tokenizer(m, path, tokenizer, err);
   if (s) goto done;
@@ -180,15 +147,11 @@ static dt_status load(dt_pair *p, const char *path, const dt_holding *how, const
                           .chosen_experts = d->shape.chosen};
   *n_eos = model_eos(m, eos);
   add_ends(m, *tokenizer, eos, n_eos);
-  if (vocab) {
-    int shared = d->shape.vocab < p->target_info.vocab ? d->shape.vocab : p->target_info.vocab;
-    if ((s = find_draft_ids(p, vocab, shared, &ids, &cut.n_ids, err))) goto done;
-    cut.ids = ids;
-  }
+  if ((s = draft_output_open(p, vocab, false, &cut, &output, err))) goto done;
   if (weights == &p->target) cut.path = path; /* marks the model as one that ranks share */
   s = p->ops->upload(p->backend, d, how, weights, err);
 done:
-  free(ids);
+  draft_output_close(&output);
   model_close(m);
   return s;
 }
@@ -205,15 +168,14 @@ bool dt_draft_is_own(const char *draft) { return draft && (is_mtp(draft) || is_e
  * in q8 they guess as well (tests/bench/results/models.md). */
 static const char *dtype_of_heads(const dt_pair *p, const dt_pair_options *o) {
   const bool left_to_us = o->draft_weights && !strcmp(o->draft_weights, "auto");
-  return left_to_us && is_among(p->ops->weight_dtypes, "q8") ? "q8" : NULL;
+  return left_to_us && entry(p->ops->weight_dtypes, "q8") ? "q8" : NULL;
 }
 
 /* Loads a draft head: it has no tokenizer, and its ids are the target's. */
-static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dtype, pair_draft *to, dt_error *err) {
+static dt_status load_head(dt_pair *p, const dt_pair_options *o, dt_holding how, pair_draft *to, dt_error *err) {
   if (!p->ops->upload_head)
     return dt_fail(err, DT_EINPUT, "%s is a draft head, which the backend %s does not run (--backend cpu does)",
                    o->draft, p->ops->name);
-  if (o->draft_vocab) return dt_fail(err, DT_EINPUT, "draft_vocab: %s is a draft head, which has its own", o->draft);
   if (to > p->draft && *p->draft->head)
     return dt_fail(err, DT_EINPUT, "draft2: %s and %s are both draft heads, but only one of two drafts can be a head",
                    o->draft, p->draft->path);
@@ -239,15 +201,20 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
   to->distances = head_desc(h)->distances;
   to->cross_attention = head_desc(h)->kind == DT_HEAD_CROSS_ATTENTION;
   to->block = head_desc(h)->block_rows, to->mask = head_desc(h)->mask;
-  if (!dtype) dtype = dtype_of_heads(p, o);
-  s = p->ops->upload_head(p->backend, head_desc(h), dtype, p->target, &to->weights, err);
+  if (!how.dtype) how.dtype = dtype_of_heads(p, o);
+  dt_head_desc cut = *head_desc(h);
+  draft_output output = {0};
+  if (cut.distances && o->draft_vocab)
+    s = dt_fail(err, DT_EINPUT, "draft_vocab: %s is a Medusa head, which has an output for each distance", o->draft);
+  if (!s) s = draft_output_open(p, o->draft_vocab, how.output && !cut.distances, &cut.model, &output, err);
+  if (!s) s = p->ops->upload_head(p->backend, &cut, &how, p->target, &to->weights, err);
+  draft_output_close(&output);
   head_close(h);
   return s;
 }
 
 /* Makes the target's first layers the draft; it has no weights of its own. */
-static dt_status load_exit(const dt_pair *p, const dt_pair_options *o, const char *dtype, pair_draft *to,
-                           dt_error *err) {
+static dt_status load_exit(const dt_pair *p, const dt_pair_options *o, dt_holding how, pair_draft *to, dt_error *err) {
   const char *number = o->draft + strlen(EXIT), *field = to == &p->draft[0] ? "draft" : "draft2";
   int most = p->target_info.layers - 1;
   size_t digits = strspn(number, "0123456789");
@@ -260,24 +227,27 @@ static dt_status load_exit(const dt_pair *p, const dt_pair_options *o, const cha
   if (layers < 1 || layers > most)
     return dt_fail(err, DT_EINPUT, "%s: %.40s is out of range: exit:1 to exit:%d (%s has %d layers)", field, o->draft,
                    most, o->target, most + 1);
-  if (dtype) return dt_fail(err, DT_EINPUT, "draft_weights: %s uses the target's weights", o->draft);
-  if (o->draft_vocab) return dt_fail(err, DT_EINPUT, "draft_vocab: %s uses the target's output", o->draft);
+  if (how.dtype) return dt_fail(err, DT_EINPUT, "draft_weights: %s uses the target's weights", o->draft);
   if (o->head_layers) return dt_fail(err, DT_EINPUT, "head_layers: %s is not a draft head", o->draft);
   to->info = p->target_info;
   to->info.path = to->path;
   to->info.layers = layers;
-  return p->ops->first_layers(p->target, layers, &to->weights, err);
+  dt_model_desc own = {.shape = {.vocab = p->target_info.vocab}};
+  draft_output output = {0};
+  dt_status s = draft_output_open(p, o->draft_vocab, how.output, &own, &output, err);
+  if (!s) s = p->ops->first_layers(p->target, layers, own.unembed.source ? &own : NULL, &how, &to->weights, err);
+  draft_output_close(&output);
+  return s;
 }
 
 /* Loads a draft model with the target's tokenizer. */
-static dt_status load_draft(dt_pair *p, const dt_pair_options *o, const char *dtype, pair_draft *to, dt_error *err) {
+static dt_status load_draft(dt_pair *p, const dt_pair_options *o, dt_holding how, pair_draft *to, dt_error *err) {
   int32_t eos[MODEL_MAX_EOS];
   int n_eos;
   tok *tokenizer = NULL;
   if (o->head_layers)
     return dt_fail(err, DT_EINPUT, "head_layers: %s is a model, not a draft head that reads layers of the target",
                    o->draft);
-  const dt_holding how = {.dtype = dtype};
   to->info.path = to->path;
   dt_status s = load(p, o->draft, &how, o->draft_vocab, &to->weights, &to->info, eos, &n_eos, &tokenizer, err);
   if (!s && tok_fingerprint(tokenizer) != tok_fingerprint(p->tokenizer))
@@ -308,7 +278,7 @@ static void measure(const dt_pair *p, const dt_weights *weights, size_t before, 
 }
 
 /* Opens one more draft, which these options name as `draft`. */
-static dt_status open_draft(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
+static dt_status open_draft(dt_pair *p, const dt_pair_options *o, dt_holding how, dt_error *err) {
   pair_draft *to = &p->draft[p->n_drafts];
   const char *cut = o->draft_vocab ? o->draft_vocab->name : NULL;
   bool is_head = is_mtp(o->draft), exits = is_exit(o->draft);
@@ -318,24 +288,25 @@ static dt_status open_draft(dt_pair *p, const dt_pair_options *o, const char *dt
   if (!to->path || (cut && !to->vocab)) return dt_fail_memory(err, "a path", 1);
   dt_status s = dt_draft_is_own(o->draft) ? DT_OK : head_is(o->draft, &is_head, err);
   if (!s)
-    s = exits     ? load_exit(p, o, dtype, to, err)
-        : is_head ? load_head(p, o, dtype, to, err)
-                  : load_draft(p, o, dtype, to, err);
+    s = exits     ? load_exit(p, o, how, to, err)
+        : is_head ? load_head(p, o, how, to, err)
+                  : load_draft(p, o, how, to, err);
+  to->output = how.output;
   if (s) return s;
   measure(p, to->weights, before, &to->info);
   p->n_drafts++;
   return DT_OK;
 }
 
-static dt_status open_drafts(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
+static dt_status open_drafts(dt_pair *p, const dt_pair_options *o, dt_holding how, dt_error *err) {
   dt_error why;
   if (o->draft2 && !o->draft)
     return dt_fail(err, DT_EINPUT, "draft2: %s is a second draft, but there is no first: give the first with --draft",
                    o->draft2);
-  dt_status s = o->draft ? open_draft(p, o, dtype, &why) : DT_OK;
+  dt_status s = o->draft ? open_draft(p, o, how, &why) : DT_OK;
   if (s && o->draft_optional && !o->draft2) return leave_out(p, &why, err);
   const dt_pair_options second = {.target = o->target, .draft = o->draft2};
-  if (!s && o->draft2) s = open_draft(p, &second, NULL, &why);
+  if (!s && o->draft2) s = open_draft(p, &second, (dt_holding){0}, &why);
   if (s && err) *err = why;
   return s;
 }
@@ -360,10 +331,11 @@ static dt_status open_pair(const dt_pair_options *options, dt_pair **out, const 
   if (!p->target_path) s = dt_fail_memory(err, "a path", 1);
   if (!s) s = open_device(p, options, err);
   dt_holding how = {.activations = options->activations};
-  const char *draft_dtype;
+  dt_holding draft_how = {0};
   if (!s) s = find_weights(p, "weights", options->target_weights, &how.dtype, err);
   if (!s) s = check_activations(p, options->activations, err);
-  if (!s) s = find_weights(p, "draft_weights", named(options->draft_weights), &draft_dtype, err);
+  if (!s) s = find_weights(p, "draft_weights", named(options->draft_weights), &draft_how.dtype, err);
+  if (!s) s = find_weights(p, "draft_output", named(options->draft_output), &draft_how.output, err);
   bool is_head = false;
   if (!s) s = head_is(options->target, &is_head, err);
   if (!s && is_head)
@@ -371,7 +343,7 @@ static dt_status open_pair(const dt_pair_options *options, dt_pair **out, const 
                 options->target);
   if (!s) s = load(p, options->target, &how, NULL, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
   if (!s) measure(p, p->target, 0, &p->target_info);
-  if (!s) s = open_drafts(p, options, draft_dtype, err);
+  if (!s) s = open_drafts(p, options, draft_how, err);
   *tried = p->ops;
   if (s) {
     dt_pair_close(p);
@@ -514,6 +486,7 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
                          .draft_dtype = first->weights ? p->ops->weight_dtype(first->weights) : NULL,
                          .draft2_dtype = second->weights ? p->ops->weight_dtype(second->weights) : NULL,
                          .draft_vocab = first->vocab,
+                         .draft_output = first->output,
                          .device_left_out = p->device_left_out,
                          .draft_left_out = p->left_out,
                          .draft_head = *first->head ? first->head : NULL,
@@ -540,7 +513,7 @@ int dt_pair_ranks(const dt_pair *p, dt_rank_info *info) {
 dt_status pair_gave_nan(dt_pair *p, int position, dt_error *err) {
   dt_error why;
   char caches[128] = "";
-  if (is_among(p->ops->cache_dtypes, "f32") && strcmp(p->cache_dtype, "f32"))
+  if (entry(p->ops->cache_dtypes, "f32") && strcmp(p->cache_dtype, "f32"))
     snprintf(caches, sizeof caches,
              ": if keys or values are too large for caches in %s, --cache-dtype f32 can hold them", p->cache_dtype);
   if (!p->searched && p->tokenizer && numbers_check(p->target_path, &why) == DT_EINPUT) p->flaw = strdup(why.message);
@@ -584,7 +557,7 @@ bool pair_is_eos(const dt_pair *p, int32_t id) {
 int32_t dt_token_at(const dt_pair *p, const char *text, size_t n, size_t *len) {
   if (!p || !text || !len) return -1;
   *len = 0;
-  const int32_t id = p->tokenizer ? tok_added_at(p->tokenizer, text, n, len) : -1;
+  const int32_t id = p->tokenizer ? tok_control_at(p->tokenizer, text, n, len) : -1;
   return id < p->target_info.vocab && !pair_is_eos(p, id) ? id : -1;
 }
 

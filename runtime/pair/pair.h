@@ -13,6 +13,7 @@ typedef struct {
   dt_model_info info;
   char *path;
   char *vocab;          /* name of the draft vocabulary; NULL: all ids */
+  const char *output;   /* the type that its output was rounded to, if it is another than that of its weights; static */
   char head[112];       /* the head's kind and the inputs that it reads; "": the draft is a model */
   int distances;        /* how many tokens ahead a Medusa head guesses; 0: no Medusa head */
   bool cross_attention; /* the head reads the target's keys and has none of its own */

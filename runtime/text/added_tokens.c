@@ -58,11 +58,9 @@ static size_t longest_at(const added_tokens *set, const char *s, size_t n, added
   return longest;
 }
 
-size_t added_at(const added_tokens *set, const char *bytes, size_t n, int32_t *id) {
-  added_token token = {.id = -1};
-  size_t len = n ? longest_at(set, bytes, n, &token) : 0;
-  *id = token.id;
-  return len;
+size_t added_at(const added_tokens *set, const char *bytes, size_t n, added_token *token) {
+  *token = (added_token){.id = -1};
+  return n ? longest_at(set, bytes, n, token) : 0;
 }
 
 /* The character that begins at `at`. */

@@ -12,6 +12,7 @@
 
 typedef struct {
   int32_t id;          /* -1: none */
+  bool control;        /* its string is not part of any text ("special" in tokenizer.json) */
   bool single_word;    /* matches only if no word character is next to it */
   bool lstrip, rstrip; /* the match includes the white space on that side */
 } added_token;
@@ -32,8 +33,8 @@ typedef struct {
 dt_status added_insert(added_tokens *set, const char *string, size_t len, added_token token, dt_error *err);
 void added_free(added_tokens *set);
 
-/* Returns the length of the longest token that the n bytes begin with, and sets *id; 0: there is none. */
-size_t added_at(const added_tokens *set, const char *bytes, size_t n, int32_t *id);
+/* Returns the length of the longest token that the n bytes begin with, and sets *token; 0: there is none. */
+size_t added_at(const added_tokens *set, const char *bytes, size_t n, added_token *token);
 
 /* A text in which tokens are searched for. */
 typedef struct {

@@ -101,7 +101,7 @@ static dt_status file_string(loader *l, int id, const char *string, size_t len, 
   bool added = type == UNKNOWN || type == CONTROL || type == USER_DEFINED;
   vocab_put(v, id, string, len, VOCAB_MODEL | (added ? VOCAB_ADDED : 0));
   v->size = id + 1;
-  added_token token = {.id = id, .rstrip = strips(l, string, len)};
+  added_token token = {.id = id, .control = type == CONTROL, .rstrip = strips(l, string, len)};
   return added ? added_insert(&l->t->raw, string, len, token, l->err) : DT_OK;
 }
 

@@ -91,14 +91,13 @@ static dt_status blame_file(json_loader *l, dt_status status) {
 static dt_status load_added_token(json_loader *l, const cJSON *json) {
   const char *content = json_get(json, "content")->valuestring;
   added_token token = {.id = -1};
-  bool special = false;
   dt_status status = json_id(l, json_get(json, "id"), content, &token.id);
   if (status == DT_OK) status = file_string(l, content, token.id, VOCAB_ADDED);
   if (status == DT_OK) status = json_flag(l, json, "single_word", &token.single_word);
   if (status == DT_OK) status = json_flag(l, json, "lstrip", &token.lstrip);
   if (status == DT_OK) status = json_flag(l, json, "rstrip", &token.rstrip);
-  if (status == DT_OK) status = json_flag(l, json, "special", &special);
-  bool normalized = !special;
+  if (status == DT_OK) status = json_flag(l, json, "special", &token.control);
+  bool normalized = !token.control;
   if (status == DT_OK) status = json_flag(l, json, "normalized", &normalized);
   if (status != DT_OK) return status;
 

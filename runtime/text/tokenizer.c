@@ -54,11 +54,12 @@ int32_t tok_added(const tok *t, const char *string) {
   return id >= 0 && t->strings.entry[id].of & VOCAB_ADDED ? id : -1;
 }
 
-int32_t tok_added_at(const tok *t, const char *text, size_t n, size_t *len) {
-  int32_t raw, normalized;
+int32_t tok_control_at(const tok *t, const char *text, size_t n, size_t *len) {
+  added_token raw, normalized;
   const size_t a = added_at(&t->raw, text, n, &raw), b = added_at(&t->normalized, text, n, &normalized);
+  const added_token *longest = a > b ? &raw : &normalized;
   *len = a > b ? a : b;
-  return a > b ? raw : normalized;
+  return longest->control ? longest->id : -1;
 }
 
 bool tok_infill(const tok *t, dt_infill *out) {

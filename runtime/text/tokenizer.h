@@ -47,9 +47,9 @@ const int32_t *tok_ends(const tok *t, int *n);
 
 /* Returns the id of the added token with this text, such as "<|im_end|>"; -1: there is none. */
 int32_t tok_added(const tok *t, const char *string);
-/* Returns the id of the longest added token that the n bytes begin with, and sets *len to its length; -1: there is
- * none. */
-int32_t tok_added_at(const tok *t, const char *text, size_t n, size_t *len);
+/* Returns the id of the longest added token that the n bytes begin with, if it is a control token, and sets *len to its
+ * length; -1: it is none. */
+int32_t tok_control_at(const tok *t, const char *text, size_t n, size_t *len);
 
 /* Returns whether the vocabulary has the three tokens of fill-in-the-middle: those that a GGUF file names, or added
  * tokens with a known spelling. *out gets their ids; -1 for those that are missing. */

@@ -111,7 +111,7 @@ static void run(const pass_case *c) {
 static subject subject_open(const dt_backend_ops *ops, dt_backend *backend, const dt_model_desc *d,
                             const char *activations) {
   subject s = {.ops = ops, .vocab = d->shape.vocab, .context = d->shape.context < longest ? d->shape.context : longest};
-  must(ops->upload(backend, d, &(dt_holding){weights_dtype, activations}, &s.weights, &err));
+  must(ops->upload(backend, d, &(dt_holding){.dtype = weights_dtype, .activations = activations}, &s.weights, &err));
   must(ops->create_cache(s.weights, 1, longest + MOST_ROWS, &s.cache, &err));
   for (int at = 0; at < s.context; at += PROMPT_ROWS) {
     int rows = s.context - at < PROMPT_ROWS ? s.context - at : PROMPT_ROWS;

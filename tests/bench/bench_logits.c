@@ -40,7 +40,8 @@ int main(int argc, char **argv) {
   check(argc > 1, "usage: bench_logits MODEL [WEIGHTS [BACKEND [ACTIVATIONS [CACHE]]]] <ids >logits");
   static int32_t ids[MOST], at[MOST], one[MOST], zero[MOST], row[ROWS];
   const char *variant = NULL;
-  const dt_holding how = {argc > 2 && strcmp(argv[2], "-") ? argv[2] : NULL, argc > 4 ? argv[4] : NULL};
+  const dt_holding how = {.dtype = argc > 2 && strcmp(argv[2], "-") ? argv[2] : NULL,
+                          .activations = argc > 4 ? argv[4] : NULL};
   dt_error err;
   model *m;
   dt_backend *backend;

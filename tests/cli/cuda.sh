@@ -34,7 +34,8 @@ it_names_the_types_that_it_takes() {
   refuses 2 "weights: 'q8' is not possible: the backend cuda cannot round weights" ar --backend cuda --weights q8 "${prompt[@]}"
   refuses 2 "--draft-weights: 'q4' is not possible: the backend cuda cannot round weights" \
     linear --backend cuda --draft-weights q4 "${prompt[@]}"
-  refuses 2 "--draft-vocab: the CUDA backend does not support it .--backend cpu does" linear --backend cuda --draft-vocab 600 "${prompt[@]}"
+  refuses 2 "--draft-output: 'q4' is not possible: the backend cuda cannot round weights" \
+    linear --backend cuda --draft-output q4 "${prompt[@]}"
   local none='the backend cuda does not support penalties, biases, grammars, min_tokens, think_tokens or log-probabilities .--backend cpu does.$'
   refuses 2 "$none" ar --backend cuda --repeat-penalty 1.2 "${prompt[@]}"
   refuses 2 "$none" ar --backend cuda --grammar 'root ::= "a"' "${prompt[@]}"
@@ -62,7 +63,6 @@ it_takes_the_CPU_for_what_the_GPU_refuses() {
   falls_back "$lacks" linear -p It --repeat-penalty 1.3
   falls_back "$lacks" ar -p It --logprobs 1 --json logs.json
   falls_back "weights: 'q8' is not possible: the backend cuda" linear -p It --weights q8
-  falls_back 'draft_vocab: the CUDA backend does not support it' linear "${small[@]}" -md "$models/mini-draft" -p It --draft-vocab 600
   falls_back 'draft: the backend cuda does not support exit:1' linear "${small[@]}" -p It -md exit:1
   falls_back "cache_dtype: 'f32' is not supported by the backend cuda; supported: 16-bit or q8" ar -p It --cache-dtype f32
   faults '1 4e6 -1'

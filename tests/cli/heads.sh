@@ -29,8 +29,6 @@ it_finds_the_head_that_was_made_for_a_target_and_says_so() {
   grep -qE '"draft":[[:space:]]*".*/models/mini-head"' r.json || fail 'not in the result'
   succeeds linear --text 'The old man' --text 'The ship' -n 5 -m "$models/mini-target"
   grep -qE ' tokens/s.*; draft: .*/models/mini-head, found$' stderr || fail 'not said of several'
-  succeeds linear --text 'The old man' -n 5 --draft-vocab 1000 -m "$models/mini-target" --backend cpu -v # not an option for heads
-  grep -qE '^dtrun: draft: .*/models/mini-draft, found$' stderr || fail 'not a model'
   succeeds linear --text 'The old man' -n 5
   grep -q 'found' stderr && fail 'the bundled pair is named, not found'
   for none in --draft=none -md=none; do
@@ -48,6 +46,22 @@ assert(assert(dt.load {}).draft.path:match "/models/mini%-draft$")
 assert(assert(dt.load { target = target }).load_ms > 0)
 LUA
   succeeds run ./found.lua "$models/mini-target"
+}
+it_reduces_and_rounds_the_output_of_any_draft() {
+  make_head
+  succeeds ar --text 'The old man' -n 40 -q && mv stdout expected
+  local draft how
+  for draft in head "$models/mini-head" "$models/mini-draft" exit:3; do
+    for how in '--draft-vocab 500' '--draft-output q4' '--draft-vocab 500 --draft-output q8'; do
+      succeeds dynatree --text 'The old man' -n 40 -q -m "$models/mini-target" -md "$draft" $how --backend cpu --json r.json
+      same_text expected stdout
+      [[ $how != *output* ]] || grep -qE '"draft_output":[[:space:]]*"q[48]"' r.json || fail "$draft $how: not in the result"
+    done
+  done
+  rm -r head && make_medusa
+  with_head linear --text 'The old man' -n 40 -q --draft-output q4
+  same_text expected stdout
+  refuses 2 '--draft-vocab: head is a Medusa head, which has an output for each distance' linear --text 'The old man' -m "$models/mini-target" -md head --draft-vocab 500 --backend cpu
 }
 it_finds_smollm2s_head() {
   local model=$models/SmolLM2-135M-Instruct.Q4_1.gguf
@@ -186,7 +200,6 @@ it_refuses_what_a_head_cannot_serve() {
   make_head
   refuses 2 'head is a draft head, not a target: give it with --draft, and its target with --target' ar --text hello -m head
   refuses 2 'head: its fc reads 768 numbers, but the inputs of 3 layers of the target have 384' linear --text hello -m "$models/mini-draft" -md head --head-layers 0,1,2 --backend cpu
-  refuses 2 '--draft-vocab: head is a draft head, which has its own' linear --text hello -m "$models/mini-target" -md head --draft-vocab 500 --backend cpu
   rm head/model.safetensors && : >head/pytorch_model.bin
   refuses 2 'head/pytorch_model.bin is a pickle, which dtrun does not read: scripts/training/convert_head.py makes model.safetensors' linear --text hello -m "$models/mini-target" -md head --backend cpu
 }

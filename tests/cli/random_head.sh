@@ -47,6 +47,15 @@ it_drafts_what_a_grammar_allows() {
   done
   grep -qE '[A-Z]{3}' plain || fail 'no text'
 }
+it_reduces_its_output() {
+  write_pair
+  succeeds ar "${pair[@]}" --text 'FACE A CAGE. ' -n 40 --ignore-eos -q
+  mv stdout plain
+  for policy in linear dynatree rate; do
+    drafts $policy --text 'FACE A CAGE. ' -n 40 --ignore-eos --draft-vocab 40
+    drafts $policy --text 'FACE A CAGE. ' -n 40 --ignore-eos --draft-vocab 40 --draft-output q4
+  done
+}
 it_names_the_head_and_takes_it_under_its_other_names() {
   write_pair
   succeeds linear "${pair[@]}" --text 'FACE' -n 8 --ignore-eos --json r.json -q
@@ -58,7 +67,7 @@ it_names_the_head_and_takes_it_under_its_other_names() {
 }
 it_refuses_what_it_does_not_do() {
   write_pair
-  refuses 2 "--draft-vocab: $head is a draft head, which has its own" linear "${pair[@]}" --draft-vocab 60 --text FACE
+  refuses 2 "--draft-output: 'q5' is not supported by the backend cpu" linear "${pair[@]}" --draft-output q5 --text FACE
   [ $head = block ] || refuses 2 'assistant head, which always reads the output of the final norm' linear "${pair[@]}" --head-layers 1,2 --text FACE
   refuses 2 'hidden_size is [46]0, expected the target.s 256|target_layer_ids: expected' linear -m "$models/mini-target" -md $head --text FACE
 }

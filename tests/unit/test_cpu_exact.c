@@ -57,7 +57,7 @@ static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
     random_model *m = random_model_new(&random_shapes[s], 7);
     check_model(&m->desc, "f32", as_it_is, prefixes, (int)(sizeof prefixes / sizeof *prefixes));
     check_model(&m->desc, s % 2 ? "f16" : "q8", as_it_is, prefixes, 1);
-    const dt_holding rounded = {s % 4 == 1 ? "q8" : "q4", s % 8 > 4 ? "16" : "8"};
+    const dt_holding rounded = {.dtype = s % 4 == 1 ? "q8" : "q4", .activations = s % 8 > 4 ? "16" : "8"};
     if (s % 2 == 1) check_model(&m->desc, NULL, rounded, prefixes, 1);
     random_model_free(m);
   }
@@ -70,7 +70,7 @@ static void so_it_has_with_windows_caps_norms_of_all_kinds_and_experts(void **st
     random_model *m = random_parts_new(part, 7);
     check_model(&m->desc, "f32", as_it_is, prefixes, (int)(sizeof prefixes / sizeof *prefixes));
     check_model(&m->desc, part ? "f16" : "q8", as_it_is, prefixes, 2);
-    check_model(&m->desc, NULL, (dt_holding){"q8", "8"}, prefixes, 1);
+    check_model(&m->desc, NULL, (dt_holding){.dtype = "q8", .activations = "8"}, prefixes, 1);
     random_model_free(m);
   }
 }
@@ -85,7 +85,8 @@ static void so_it_has_on_the_bundled_pair(void **state) {
     check_model(model_desc(m), "f16", as_it_is, prefixes, i ? 1 : 2);
     check_model(model_desc(m), i ? "f32" : "q8", as_it_is, prefixes, 2 - i);
     for (int fine = 0; fine < 2; fine++)
-      check_model(model_desc(m), NULL, (dt_holding){i ? "q4" : "q8", fine ? "16" : "8"}, prefixes, 1);
+      check_model(model_desc(m), NULL, (dt_holding){.dtype = i ? "q4" : "q8", .activations = fine ? "16" : "8"},
+                  prefixes, 1);
     model_close(m);
   }
 }

@@ -104,7 +104,7 @@ static void heads_that_it_does_not_compute_are_refused(void **state) {
   ok(head_open(folder, &m->desc.shape, NULL, &h, &err));
   ok(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
   ok(dt_cuda_ops.upload(b, &m->desc, NULL, &target, &err));
-  fails(dt_cuda_ops.upload_head(b, head_desc(h), NULL, target, &w, &err), DT_EINPUT,
+  fails(dt_cuda_ops.upload_head(b, head_desc(h), &(dt_holding){0}, target, &w, &err), DT_EINPUT,
         "which a GPU does not compute (--backend cpu does)");
   dt_cuda_ops.free_weights(target);
   dt_cuda_ops.close(b);
@@ -137,11 +137,11 @@ static void heads_with_norms_before_their_layer_are_refused(void **state) {
   static const char says[] = "head: it has norms before its layer, as MTP layers do, which a GPU does not compute "
                              "(--backend cpu does)";
   layer.norm1 = norm1;
-  fails(dt_cuda_ops.upload_head(b, &desc, NULL, target, &w, &err), DT_EINPUT, says);
+  fails(dt_cuda_ops.upload_head(b, &desc, &(dt_holding){0}, target, &w, &err), DT_EINPUT, says);
   layer.norm1 = none, desc.token_norm = desc.feature_norm = norm1;
-  fails(dt_cuda_ops.upload_head(b, &desc, NULL, target, &w, &err), DT_EINPUT, says);
+  fails(dt_cuda_ops.upload_head(b, &desc, &(dt_holding){0}, target, &w, &err), DT_EINPUT, says);
   desc.token_norm = desc.feature_norm = none;
-  ok(dt_cuda_ops.upload_head(b, &desc, NULL, target, &w, &err));
+  ok(dt_cuda_ops.upload_head(b, &desc, &(dt_holding){0}, target, &w, &err));
   dt_cuda_ops.free_weights(w);
   dt_cuda_ops.free_weights(target);
   dt_cuda_ops.close(b);

@@ -34,7 +34,7 @@ static tapped open_tapped(const dt_backend_ops *ops, const random_model *m, int 
   dt_head_desc head = plainest(m, layer);
   ok(ops->open(&(dt_backend_options){.threads = 1}, &t.target.backend, &err));
   ok(ops->upload(t.target.backend, &m->desc, NULL, &t.target.weights, &err));
-  ok(ops->upload_head(t.target.backend, &head, NULL, t.target.weights, &t.head, &err));
+  ok(ops->upload_head(t.target.backend, &head, &(dt_holding){0}, t.target.weights, &t.head, &err));
   ok(ops->create_cache(t.target.weights, SEQUENCES, LENGTH, &t.target.cache, &err));
   ok(ops->create_cache(t.head, SEQUENCES, LENGTH, &t.cache, &err));
   return t;
@@ -142,17 +142,18 @@ static void heads_it_cannot_compute_are_refused(void **state) {
   ok(ops->open(&(dt_backend_options){.threads = 1}, &b, &err));
   ok(ops->upload(b, &m->desc, NULL, &w, &err));
   dt_head_desc head = plainest(m, 1);
-  fails(ops->upload_head(b, &head, "q8", w, &none, &err), DT_EINPUT,
+  fails(ops->upload_head(b, &head, &(dt_holding){.dtype = "q8"}, w, &none, &err), DT_EINPUT,
         "weights: the CUDA backend cannot convert weights to the type 'q8'");
   head.distances = 17;
-  fails(ops->upload_head(b, &head, NULL, w, &none, &err), DT_EINPUT, "17 distances of 0 blocks, 1 to 16 of up to 4");
+  fails(ops->upload_head(b, &head, &(dt_holding){0}, w, &none, &err), DT_EINPUT,
+        "17 distances of 0 blocks, 1 to 16 of up to 4");
   dt_layer layer = parts->layer[0];
   dt_matrix fc = random_matrix(parts, 64, 128, 0.1f, 0);
   layer.norm1 = (dt_matrix){0};
   head = (dt_head_desc){.model = parts->desc, .kind = DT_HEAD_EAGLE, .taps = 1, .tap = {2}, .fc = fc};
   head.model.layer = &layer;
   head.model.embed = head.model.unembed = head.model.final_norm = (dt_matrix){0};
-  fails(ops->upload_head(b, &head, NULL, w, &none, &err), DT_EINPUT,
+  fails(ops->upload_head(b, &head, &(dt_holding){0}, w, &none, &err), DT_EINPUT,
         "heads of an even size up to 256, but this draft head's have 257 (--backend cpu supports any)");
   assert_null(none);
   ops->free_weights(w);

@@ -36,9 +36,10 @@ static char *family_folder(const char *family, int layers) {
   return folder;
 }
 
-static dt_session *open_drafting(const char *target, const char *draft, const char *backend, dt_pair **pair) {
+static dt_session *open_drafting(dt_pair_options how, const char *target, const char *draft, dt_pair **pair) {
   dt_session *session;
-  ok(dt_pair_open(&(dt_pair_options){.target = target, .draft = draft, .backend = backend, .threads = 2}, pair, &err));
+  how.target = target, how.draft = draft, how.threads = 2;
+  ok(dt_pair_open(&how, pair, &err));
   ok(dt_session_open(*pair, &(dt_session_options){.sequences = 1, .context = 60, .use_draft = true}, &session, &err));
   int32_t prompt[PROMPT];
   for (int i = 0; i < PROMPT; i++) prompt[i] = (7 * i + 3) % 60;
@@ -67,13 +68,13 @@ static void commit(dt_session *session) {
 }
 
 /* Returns the number of layers of the whole model. */
-static int expect_the_same(const char *family, int layers, const char *backend) {
+static int expect_the_same(const char *family, int layers, dt_pair_options how) {
   char *folder = family_folder(family, 0), *cut = family_folder(family, layers), name[16];
   dt_pair *pair[2];
   dt_session *session[2];
   snprintf(name, sizeof name, "exit:%d", layers);
-  session[0] = open_drafting(folder, name, backend, &pair[0]);
-  session[1] = open_drafting(folder, cut, backend, &pair[1]);
+  session[0] = open_drafting(how, folder, name, &pair[0]);
+  session[1] = open_drafting(how, folder, cut, &pair[1]);
   for (int turn = 0; turn < TURNS; turn++) {
     for (int i = 0; i < 2; i++) {
       ok(dt_rollback(session[i], 0, &err));
@@ -98,8 +99,22 @@ static void an_exit_is_the_model_of_so_many_layers(void **state) {
   static const char *const families[] = {"llama576", "llama_biases", "qwen3",     "gemma2",  "gemma3", "olmo3",
                                          "granite",  "phi3",         "qwen3_moe", "mixtral", "gpt_oss"};
   for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-    for (int layers = 1, all = 2; layers < all; layers++) all = expect_the_same(families[i], layers, "cpu");
-  expect_the_same("gemma2", 3, "cpu:scalar");
+    for (int layers = 1, all = 2; layers < all; layers++)
+      all = expect_the_same(families[i], layers, (dt_pair_options){.backend = "cpu"});
+  expect_the_same("gemma2", 3, (dt_pair_options){.backend = "cpu:scalar"});
+}
+
+/* Embeddings still come from the target, even where its output has copies of them. */
+static void so_it_is_with_an_output_of_its_own(void **state) {
+  (void)state;
+  const int32_t some[] = {0, 2, 3, 11, 13, 24, 35, 46, 57, 58};
+  const dt_draft_vocab ids = {.name = "some", .ids = some, .n_ids = 10};
+  static const char *const families[] = {"llama576", "qwen3", "gemma2", "gemma3", "granite"};
+  for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+    expect_the_same(families[i], 1, (dt_pair_options){.backend = "cpu", .draft_vocab = &ids});
+    expect_the_same(families[i], 1, (dt_pair_options){.backend = "cpu", .draft_output = "q4"});
+    expect_the_same(families[i], 1, (dt_pair_options){.backend = "cpu", .draft_vocab = &ids, .draft_output = "q8"});
+  }
 }
 
 static void it_has_no_weights_of_its_own(void **state) {
@@ -148,8 +163,7 @@ static void options_of_other_drafts_are_refused(void **state) {
   const char *mini = SOURCE_DIR "/models/mini-target";
   refused(mini, (dt_pair_options){.draft = "exit:3", .draft_weights = "q8"},
           "draft_weights: exit:3 uses the target's weights");
-  refused(mini, (dt_pair_options){.draft = "exit:3", .draft_vocab = &(dt_draft_vocab){.name = "9", .lowest = 9}},
-          "draft_vocab: exit:3 uses the target's output");
+  refused(mini, (dt_pair_options){.draft = "exit:3", .draft_output = "q5"}, "draft_output: 'q5' is not supported");
   refused(mini, (dt_pair_options){.draft = "exit:3", .head_layers = "1"}, "head_layers: exit:3 is not a draft head");
 }
 
@@ -169,6 +183,7 @@ static void names_of_parts_of_the_target(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(an_exit_is_the_model_of_so_many_layers),
+                                     cmocka_unit_test(so_it_is_with_an_output_of_its_own),
                                      cmocka_unit_test(it_has_no_weights_of_its_own),
                                      cmocka_unit_test(a_wrong_number_is_refused),
                                      cmocka_unit_test(options_of_other_drafts_are_refused),

@@ -112,11 +112,11 @@ static void logits_and_greedy_tokens_are_those_of_transformers(void **state) {
 
 #define GOLDEN(model, backend) GOLDEN_IN(model, backend, NULL, TOLERANCE)
 #define GOLDEN_IN(model, backend, weights, tolerance) GOLDEN_AS(model, backend, weights, NULL, tolerance)
-#define GOLDEN_AS(model, backend, weights, activations, tolerance)                                                     \
+#define GOLDEN_AS(model, backend, weights, bits, tolerance)                                                            \
   {                                                                                                                    \
     "logits_and_greedy_tokens_are_those_of_transformers: " model ", " backend,                                         \
         logits_and_greedy_tokens_are_those_of_transformers, NULL, NULL, &(subject) {                                   \
-      model, backend, {weights, activations}, tolerance                                                                \
+      model, backend, {.dtype = weights, .activations = bits}, tolerance                                               \
     }                                                                                                                  \
   }
 
@@ -137,7 +137,7 @@ static int test_cuda(const char *skip) {
 int main(int argc, char **argv) {
   if (argc > 1 && !strcmp(argv[1], "cuda")) return test_cuda(argv[2]);
   if (argc > 1) {
-    subject given = {argv[1], "cpu", {"f32", NULL}, TOLERANCE}; /* the oracle widens blocks, too */
+    subject given = {argv[1], "cpu", {.dtype = "f32"}, TOLERANCE}; /* the oracle widens blocks, too */
     const struct CMUnitTest one[] = {{argv[1], logits_and_greedy_tokens_are_those_of_transformers, NULL, NULL, &given}};
     return cmocka_run_group_tests(one, NULL, NULL);
   }

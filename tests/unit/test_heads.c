@@ -46,9 +46,8 @@ static const char *layers_of(const cJSON *wanted) {
   return layers ? layers->valuestring : NULL;
 }
 
-/* dtype: the type of its numbers; NULL: as the case lists them. */
-static subject open_reading(int i, const char *layers, const char *dtype, const char *with, const char *cache_dtype,
-                            const char *weights) {
+/* dtype: the type of its numbers; NULL: as the case lists them. how: all options but target, draft and threads. */
+static subject open_as(int i, const char *dtype, dt_pair_options how) {
   subject s = {.wanted = cJSON_GetArrayItem(cases, i)};
   const cJSON *exits = cJSON_GetObjectItem(s.wanted, "exit"), *file = cJSON_GetObjectItem(s.wanted, "file");
   bool own = cJSON_HasObjectItem(s.wanted, "own"); /* the head is in the target's files */
@@ -62,18 +61,18 @@ static subject open_reading(int i, const char *layers, const char *dtype, const 
   temp_write(s.folder, "tokenizer.json", tokenizer, strlen(tokenizer));
   free(tokenizer);
   snprintf(s.target, sizeof s.target, "%s", own && file ? path : s.folder);
-  ok(dt_pair_open(&(dt_pair_options){.target = s.target,
-                                     .draft = own      ? "mtp"
-                                              : s.exit ? name
-                                              : file   ? path
-                                                       : s.head,
-                                     .draft_weights = s.exit ? NULL : weights,
-                                     .backend = with,
-                                     .threads = 2,
-                                     .cache_dtype = cache_dtype,
-                                     .head_layers = layers},
-                  &s.pair, &err));
+  how.target = s.target, how.threads = 2;
+  how.draft = own ? "mtp" : s.exit ? name : file ? path : s.head;
+  if (s.exit) how.draft_weights = NULL;
+  ok(dt_pair_open(&how, &s.pair, &err));
   return s;
+}
+
+static subject open_reading(int i, const char *layers, const char *dtype, const char *with, const char *cache_dtype,
+                            const char *weights) {
+  return open_as(
+      i, dtype,
+      (dt_pair_options){.head_layers = layers, .backend = with, .cache_dtype = cache_dtype, .draft_weights = weights});
 }
 
 static subject open_held(int i, const char *dtype, const char *with, const char *cache_dtype, const char *weights) {
@@ -521,6 +520,103 @@ static void guesses_know_the_noise_of_the_token_they_guess(void **state) {
     if (i) expect_noise(i); /* the first case's prompt is too short */
 }
 
+/* ---- a smaller output -------------------------------------------------------------------------------------------- */
+
+/* The same heads with all ids and the output of their files, and with what `how` says; both get the expected
+ * iterations, and `compare` the guesses after each node. */
+static void beside_the_whole(int i, dt_pair_options how,
+                             void (*compare)(const dt_tree_draft *all, const dt_tree_draft *some, const char *name)) {
+  const char *layers = layers_of(cJSON_GetArrayItem(cases, i)), *dtype = on_gpu ? i % 2 ? "BF16" : "F16" : NULL;
+  how.backend = backend, how.head_layers = layers;
+  subject s[] = {open_as(i, dtype, (dt_pair_options){.backend = backend, .head_layers = layers}),
+                 open_as(i, dtype, how)};
+  dt_session *session[2];
+  for (int k = 0; k < 2; k++) {
+    ok(dt_session_open(s[k].pair, &(dt_session_options){.sequences = 1, .context = context_of(s), .use_draft = true},
+                       &session[k], &err));
+    start(session[k], 0, s->wanted, -1);
+  }
+  for (const cJSON *it = get(s->wanted, "iterations")->child; it; it = it->next) {
+    for (int k = 0; k < 2; k++) {
+      ok(dt_rollback(session[k], 0, &err));
+      grow(session[k], 0, it);
+    }
+    for (const cJSON *draft = get(it, "drafts")->child; draft; draft = draft->next) {
+      const int node = get(draft, "node")->valueint;
+      compare(dt_tree_draft_of(dt_seq_tree(session[0], 0), node), dt_tree_draft_of(dt_seq_tree(session[1], 0), node),
+              get(s->wanted, "name")->valuestring);
+    }
+    for (int k = 0; k < 2; k++) commit_expected(session[k], 0, it);
+  }
+  for (int k = 0; k < 2; k++) dt_session_close(session[k]), close_subject(&s[k]);
+}
+
+static const int32_t kept[] = {1, 2, 3, 5, 8, 13, 14, 20, 21, 22, 34, 40, 47, 50, 55, 58};
+static int listed; /* how many guesses were compared */
+
+static bool is_kept(int32_t id) {
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+    if (kept[i] == id) return true;
+  return false;
+}
+
+/* The list of fewer ids begins with those of the whole list that were kept; ends of the text may lie between them.
+ * Their probabilities have the same ratios. */
+static void expect_a_part(const dt_tree_draft *all, const dt_tree_draft *some, const char *name) {
+  double shift = NAN;
+  int n = 0;
+  for (int i = 0; i < all->count; i++) {
+    if (!is_kept(all->token[i])) continue;
+    while (n < some->count && !is_kept(some->token[n])) n++;
+    if (n >= some->count || some->token[n] != all->token[i])
+      fail_msg("%s: guess %d of the kept ids is not %d", name, n, all->token[i]);
+    const double more = (double)some->logp[n++] - (double)all->logp[i];
+    if (isnan(shift)) shift = more;
+    if (more < -1e-4 || fabs(more - shift) > 1e-4) fail_msg("%s: other ratios", name);
+    listed++;
+  }
+}
+
+static bool is_medusa(int i) {
+  const cJSON *read = cJSON_GetObjectItem(cJSON_GetArrayItem(cases, i), "read");
+  return read && strstr(read->valuestring, "medusa");
+}
+
+static void fewer_ids_are_a_part_of_all(void **state) {
+  (void)state;
+  const dt_draft_vocab ids = {.name = "some", .ids = kept, .n_ids = sizeof kept / sizeof *kept};
+  for (int i = FIRST; i < cJSON_GetArraySize(cases); i += STEP) {
+    if (is_medusa(i)) continue; /* has an output for each distance */
+    listed = 0;
+    beside_the_whole(i, (dt_pair_options){.draft_vocab = &ids}, expect_a_part);
+    if (listed < 4) fail_msg("case %d: only %d guesses were among the kept ids", i, listed);
+  }
+}
+
+static double apart;
+
+static void measure_apart(const dt_tree_draft *all, const dt_tree_draft *some, const char *name) {
+  if (some->count != all->count) fail_msg("%s: %d guesses, expected %d", name, some->count, all->count);
+  for (int i = 0; i < all->count; i++)
+    for (int j = 0; j < some->count; j++)
+      if (some->token[j] == all->token[i]) apart = fmax(apart, fabs((double)some->logp[j] - (double)all->logp[i]));
+}
+
+/* Rows of a multiple of 32 numbers can be rounded. */
+static void a_rounded_output_changes_guesses_a_little(void **state) {
+  (void)state;
+  if (on_gpu) skip(); /* refuses the option */
+  int rounded = 0;
+  for (int i = 0; i < cJSON_GetArraySize(cases); i++) {
+    apart = 0;
+    beside_the_whole(i, (dt_pair_options){.draft_output = "q8"}, measure_apart);
+    rounded += apart > 0;
+    if (apart > 0.2) fail_msg("case %d: log-probabilities are off by %g", i, apart);
+  }
+  print_message("%d outputs were rounded\n", rounded);
+  assert_true(rounded >= 6);
+}
+
 /* Adds heads whose targets run on the CPU only. */
 static void add_cases(const char *file) {
   size_t size;
@@ -544,6 +640,8 @@ int main(int argc, char **argv) {
                                      cmocka_unit_test(a_layer_off_guesses_otherwise),
                                      cmocka_unit_test(a_target_with_a_head_computes_the_same_bits),
                                      cmocka_unit_test(heads_say_the_same_however_a_text_came),
+                                     cmocka_unit_test(fewer_ids_are_a_part_of_all),
+                                     cmocka_unit_test(a_rounded_output_changes_guesses_a_little),
                                      cmocka_unit_test(guesses_know_the_noise_of_the_token_they_guess),
                                      cmocka_unit_test(tokens_are_those_of_plain_decoding)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,14 +52,12 @@ static void heads_come_first_then_what_lies_beside(void **state) {
   model("target", "mini-target");
   finds("target", FOUND_ANY, "/models/mini-head");
   finds("target", FOUND_HEADS, "/models/mini-head");
-  finds("target", FOUND_MODELS, "/models/mini-draft");
-  model("b-draft", "mini-draft");
   model("a-draft", "mini-draft");
-  finds("target", FOUND_MODELS, "/a-draft");
-  finds("target/", FOUND_MODELS, "/a-draft");
   finds("target", FOUND_ANY, "/models/mini-head");
-  model("head", "mini-head");
-  finds("target", FOUND_ANY, "/head");
+  model("c-head", "mini-head");
+  model("b-head", "mini-head");
+  finds("target", FOUND_ANY, "/b-head");
+  finds("target/", FOUND_HEADS, "/b-head");
 }
 
 static void a_target_that_nothing_was_made_for_has_none(void **state) {
@@ -77,17 +75,17 @@ static void a_target_that_nothing_was_made_for_has_none(void **state) {
 static void so_many_files_are_looked_at(void **state) {
   (void)state;
   model("a", "mini-target");
-  model("z", "mini-draft");
+  model("z", "mini-head");
   char name[16];
   for (int i = 0; i < FOUND_MOST - 2; i++) {
     snprintf(name, sizeof name, "m%03d", i);
     no_model(name);
   }
-  finds("a", FOUND_MODELS, "/z");
+  finds("a", FOUND_HEADS, "/z");
   no_model("n");
   char path[512];
   snprintf(path, sizeof path, "%s/a", folder);
-  assert_null(found_draft(path, FOUND_MODELS));
+  assert_null(found_draft(path, FOUND_HEADS));
 }
 
 static void add_name(void *user, const char *id, const char *path) {

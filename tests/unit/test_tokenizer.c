@@ -301,6 +301,24 @@ static void of_added_tokens_the_leftmost_and_then_the_longest_is_taken(void **st
   tok_close(t);
 }
 
+/* The longest token that a text begins with counts. */
+static void control_tokens_are_told_from_other_added_tokens(void **state) {
+  (void)state;
+  tok *t = open_small("\"special\":true}]", "\"special\":true},{\"id\":262,\"content\":\"xy\",\"special\":true},"
+                                            "{\"id\":263,\"content\":\"xyz\",\"special\":false},"
+                                            "{\"id\":264,\"content\":\"xyzz\",\"special\":true,\"normalized\":true}]");
+  size_t len = 0;
+  assert_int_equal(tok_control_at(t, "xyw", 3, &len), 262);
+  assert_int_equal(len, 2);
+  assert_int_equal(tok_control_at(t, "xyz", 3, &len), -1);
+  assert_int_equal(tok_control_at(t, "xyzz", 4, &len), 264);
+  assert_int_equal(len, 4);
+  assert_int_equal(tok_control_at(t, "xyzz", 2, &len), 262);
+  assert_int_equal(tok_control_at(t, "x", 1, &len), -1);
+  assert_int_equal(tok_control_at(t, "", 0, &len), -1);
+  tok_close(t);
+}
+
 static void an_id_without_an_entry_has_no_bytes(void **state) {
   (void)state;
   tok *t = open_small("\"id\":261", "\"id\":300");
@@ -438,6 +456,7 @@ int main(void) {
       cmocka_unit_test(numbers_are_those_of_unicode_16),
       cmocka_unit_test(normalized_added_tokens_are_found_in_the_normalized_text),
       cmocka_unit_test(of_added_tokens_the_leftmost_and_then_the_longest_is_taken),
+      cmocka_unit_test(control_tokens_are_told_from_other_added_tokens),
       cmocka_unit_test(an_id_without_an_entry_has_no_bytes),
       cmocka_unit_test(the_fingerprint_does_not_depend_on_how_the_file_is_written),
       cmocka_unit_test(the_fingerprint_tells_different_tokenizers_apart),

@@ -11,7 +11,7 @@ local alone = {}
 
 -- The command line's names of dt.load's options.
 local LOAD = { target = "--target", draft = "--draft", weights = "--weights", draft_weights = "--draft-weights",
-               draft_vocab = "--draft-vocab", head_layers = "--head-layers",
+               draft_vocab = "--draft-vocab", draft_output = "--draft-output", head_layers = "--head-layers",
                cache_dtype = "--cache-dtype", activations = "--activations", backend = "--backend",
                threads = "--threads", ctx = "--ctx" }
 
