@@ -104,7 +104,8 @@ static void all_variants_give_the_same_bits_on_every_kind_of_layer(void **state)
   (void)state;
   for (int s = 0; s < RANDOM_SHAPES; s++) {
     random_model *m = random_model_new(&random_shapes[s], 3);
-    const dt_holding rounded[] = {{.dtype = s % 2 ? "q8" : "q4", .activations = "16"}, {.dtype = "q8"}, {.dtype = "q4"}};
+    const dt_holding rounded[] = {
+        {.dtype = s % 2 ? "q8" : "q4", .activations = "16"}, {.dtype = "q8"}, {.dtype = "q4"}};
     compare_in_caches(&m->desc, s, random_shapes[s].name);
     for (int i = 0; i < 3; i++)
       if (!quick || s % 3 == i) compare_variants(&m->desc, "f32", rounded[i], random_shapes[s].name);

@@ -205,8 +205,8 @@ static void packed_logits_are_near_those_of_the_cpu(void **state) {
   for (int i = 0; i < TYPES; i++) {
     model_shape shape = shape_of(packed_types[i]);
     random_model *m = random_model_new(&shape, 7);
-    rig cpu =
-            rig_open_rounded(&dt_cpu_ops, (dt_backend_options){.threads = 2}, &m->desc, (dt_holding){.activations = "16"}, 1, 8),
+    rig cpu = rig_open_rounded(&dt_cpu_ops, (dt_backend_options){.threads = 2}, &m->desc,
+                               (dt_holding){.activations = "16"}, 1, 8),
         gpu = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 8);
     row_list l = {0};
     for (int p = 0; p < 8; p++) row_add_plain(&l, 0, p * 7 % shape.vocab, p);
