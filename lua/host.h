@@ -293,6 +293,8 @@ typedef struct {
   double target[DTL_COST_CONTEXTS][DTL_COST_ROWS];           /* strictly increasing in rows */
   double draft[DT_DRAFTS][DTL_COST_CONTEXTS][DTL_COST_ROWS]; /* a pass right after one of the same draft */
   double first[DT_DRAFTS][DTL_COST_CONTEXTS]; /* a draft's first pass of an iteration, one row, cold caches */
+  int block[DT_DRAFTS]; /* a block head (dt_model_info.block), whose one pass of an iteration takes draft[] by the rows
+                           of the block; 0: it is none */
   double read[DT_DRAFTS]; /* a draft processes a token of a text without guessing after it; 0: not measured */
   double target_sample, draft_sample; /* added for each row of all sequences: sampling, and coupled drafting */
   double experts[DTL_COST_ROWS];      /* by rows; zeros: the target has no experts, or they were not counted */

@@ -117,7 +117,7 @@ function Rate:draft(tree)
     local rest = copied and open - self.alpha[tip] * q or open
     local drafts = guesses:worth(R, rest, n, depth)
     if not (drafts or copied) then break end
-    if drafts then guesses:draft(tree, self.level, n, rest) end
+    if drafts then guesses:draft(tree, self.level, n, rest, R) end
     n, open = self:extend(tree, n, copied, drafts, R)
     if n == 0 or self.n >= MOST then break end
   end

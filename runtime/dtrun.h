@@ -176,6 +176,7 @@ typedef struct {
   size_t weight_bytes; /* in memory */
   size_t token_bytes;  /* keys and values of one token in a session */
   int deepest;         /* maximum depth of a tree; 0: no limit */
+  int block;           /* a block head: how many tokens one pass of it guesses at most; 0: it is none */
   int experts, chosen_experts; /* experts in a layer, and how many of them a row uses; 0: the model has none */
 } dt_model_info;
 

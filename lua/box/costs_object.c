@@ -5,12 +5,13 @@
  *   costs:first(context[, batch[, model]])            a draft model's first pass of an iteration, over the roots
  *   costs:read(n[, model])        a draft model processes n tokens of a text, without guessing after them
  *   costs:cache_miss(passes)      a read of memory that was last read that many target passes ago
- *   costs:models()                the number of draft models whose costs are known
- *   costs:sequences()             the number of sequences that run at once: the default of batch
- *   costs:revision()              an integer that changes whenever these times change; those of a table never do
- *   costs:keep(name, list)        keeps a list of numbers for later texts; returns whether there was room. With a table
- *                                 nothing is kept, so that runs can be repeated exactly
- *   costs:recall(name)            the list that was kept under this name, also by an earlier text; nil: there is none
+ *   costs:block([model])          how many tokens one pass of a draft model guesses at most, if it is a block head; 0:
+ *                                 it is none. costs:draft(w + 1, ..) is the cost of its pass of an iteration for w
+ * tokens costs:models()                the number of draft models whose costs are known costs:sequences() the number of
+ * sequences that run at once: the default of batch costs:revision()              an integer that changes whenever these
+ * times change; those of a table never do costs:keep(name, list)        keeps a list of numbers for later texts;
+ * returns whether there was room. With a table nothing is kept, so that runs can be repeated exactly costs:recall(name)
+ * the list that was kept under this name, also by an earlier text; nil: there is none
  *
  * experts: number of distinct experts that the pass reads, in all layers and for all sequences; nil or 0: the usual
  * number. model: 1, or 2 for the second draft model. */
@@ -123,6 +124,13 @@ static int costs_of_cache_miss(lua_State *L) {
   return 1;
 }
 
+static int costs_of_block(lua_State *L) {
+  int draft;
+  const dtl_costs *costs = with_draft(L, 2, "costs:block", &draft);
+  lua_pushinteger(L, costs->block[draft]);
+  return 1;
+}
+
 static int costs_models(lua_State *L) {
   lua_pushinteger(L, check_costs(L, 1)->drafts);
   return 1;
@@ -188,6 +196,7 @@ static costs_object *push(lua_State *L) {
   static const luaL_Reg methods[] = {{"target", costs_of_target},
                                      {"draft", costs_of_draft},
                                      {"first", costs_first_pass},
+                                     {"block", costs_of_block},
                                      {"cache_miss", costs_of_cache_miss},
                                      {"models", costs_models},
                                      {"sequences", costs_sequences},

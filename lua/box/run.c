@@ -94,7 +94,9 @@ static void learn_draft(dtl_run *const *runs, int n, draft_count before, draft_c
   for (int i = 0; i < n && draft >= 0; i++) begun += runs[i]->drafted[draft];
   course *c = course_of(runs, n);
   if (!c || draft < 0 || after.passes - before.passes != n || (begun > 0 && begun < n)) return;
-  if (begun || rows <= RIDING * n) learn_pass(c, learned_kind_of(draft, !begun), (int)rows, context_of(runs, n), 0, ms);
+  const int *revision, block = learn_costs(c, &revision)->block[draft];
+  if (begun || block || rows <= RIDING * n)
+    learn_pass(c, learned_kind_of(draft, !begun), (int)rows, context_of(runs, n), 0, ms);
 }
 
 /* Learns the time in which the draft has processed the prompt of one sequence, of which `unread` tokens were left. */
@@ -125,6 +127,16 @@ static void count_sharers(dtl_run *const *runs, int n) {
   for (int i = 0; i < n; i++) runs[i]->sharers = asked[runs[i]->refs->draft];
 }
 
+/* The cost of a draft step of a block head, whose guesses come from the first one of an iteration. */
+static double block_cost(const dtl_run *run, const dtl_costs *costs, int draft, int context) {
+  int width = 0;
+  for (int i = 0; i < run->n_refs && !run->drafted[draft]; i++) {
+    const int asked = run->refs[i].width, most = costs->block[draft], here = asked && asked < most ? asked : most;
+    width = here > width ? here : width;
+  }
+  return width ? costs_pass(costs, costs->draft[draft], run->sharers * (width + 1.0) / costs->batch, context) : 0;
+}
+
 /* Advances the clock of each run by the cost of its draft pass, according to the costs that the run uses. */
 static void clock_draft(dtl_run *const *runs, int n) {
   int context = context_of(runs, n), rows[DT_DRAFTS] = {0};
@@ -135,8 +147,9 @@ static void clock_draft(dtl_run *const *runs, int n) {
     const dtl_costs *costs = clock->costs;
     if (!costs || d >= costs->drafts) continue; /* a table may lack a draft */
     clock->ms += rows[d] * clock->draft_sample;
-    clock->ms += runs[i]->drafted[d] ? costs_pass(costs, costs->draft[d], (double)rows[d] / costs->batch, context)
-                                     : costs_first(costs, d, runs[i]->sharers, context);
+    clock->ms += costs->block[d]       ? block_cost(runs[i], costs, d, context)
+                 : runs[i]->drafted[d] ? costs_pass(costs, costs->draft[d], (double)rows[d] / costs->batch, context)
+                                       : costs_first(costs, d, runs[i]->sharers, context);
   }
 }
 

@@ -176,8 +176,11 @@ static void set_model(lua_State *L, const char *key, const dt_model_info *model)
   const struct {
     const char *name;
     int value;
-  } numbers[] = {
-      {"vocab", model->vocab}, {"context", model->context}, {"layers", model->layers}, {"hidden", model->hidden}};
+  } numbers[] = {{"vocab", model->vocab},
+                 {"context", model->context},
+                 {"layers", model->layers},
+                 {"hidden", model->hidden},
+                 {"block", model->block}};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     lua_pushinteger(L, numbers[i].value);
     lua_setfield(L, -2, numbers[i].name);

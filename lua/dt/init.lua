@@ -410,9 +410,9 @@ function pair:generate_batch(t)
   return t.on_done and true or results, failures
 end
 
--- A pair has methods, and facts as fields: target, draft ({path=, vocab=, context=, layers=, hidden=}), target_dtype,
--- draft_dtype, draft_vocab, draft_output, draft_head, draft2 (the second draft's path), draft2_dtype, draft2_head,
--- cache_dtype, activations, backend, threads, load_ms, shared_vocab.
+-- A pair has methods, and facts as fields: target, draft ({path=, vocab=, context=, layers=, hidden=, block=}),
+-- target_dtype, draft_dtype, draft_vocab, draft_output, draft_head, draft2 (the second draft's path), draft2_dtype,
+-- draft2_head, cache_dtype, activations, backend, threads, load_ms, shared_vocab.
 function core.pair_type.__index(self, key)
   local method = pair[key]
   if method then return method end

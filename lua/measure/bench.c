@@ -7,7 +7,7 @@
 dt_status bench_open(bench *b, dt_pair *pair, int context, int batch, dt_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
-  *b = (bench){.drafts = info.drafts, .batch = batch};
+  *b = (bench){.drafts = info.drafts, .batch = batch, .block = {info.draft.block, info.second.block}};
   b->vocab = b->drafts ? info.shared_vocab : info.target.vocab;
   dt_session_options options = {.sequences = batch, .context = context, .use_draft = b->drafts > 0};
   dt_status status = dt_session_open(pair, &options, &b->session, err);
@@ -77,9 +77,13 @@ static dt_status draft(bench *b, int n, dt_error *err) {
   dt_status status = DT_OK;
   for (int d = 0; d < b->drafts && !status; d++) {
     if (d) status = empty(b, err);
+    for (int seq = 0; seq < b->batch; seq++) b->nodes[seq].width = b->block[d] && n > 2 ? n - 1 : b->block[d] > 0;
     if (!status) status = step(b, d, b->batch, &b->first_ms[d], err);
     if (!status) status = grow(b, n, err);
-    if (!status) status = step(b, d, b->batch * n, &b->draft_ms[d], err);
+    if (b->block[d])
+      b->draft_ms[d] = b->first_ms[d];
+    else if (!status)
+      status = step(b, d, b->batch * n, &b->draft_ms[d], err);
   }
   return b->drafts || status ? status : grow(b, n, err);
 }

@@ -12,7 +12,8 @@
 typedef struct {
   dt_session *session;
   int drafts, vocab, batch;
-  dt_node_ref *nodes; /* [batch * (DT_TREE_VERIFY + 1)] */
+  int block[DT_DRAFTS]; /* as in dtl_costs */
+  dt_node_ref *nodes;   /* [batch * (DT_TREE_VERIFY + 1)] */
   bool alike; /* trees are chains that repeat the text's last token, whose rows select nearly the same experts */
   double target_ms, first_ms[DT_DRAFTS], draft_ms[DT_DRAFTS]; /* times of the last sample */
   int experts; /* number of experts that the target pass of the last sample read; 0: the target has none */
@@ -37,8 +38,9 @@ dt_status bench_start(const bench *b, int context, const dt_sampling *sampling, 
  * token, as bench_start uses it, even rows of different tokens select nearly the same experts. */
 dt_status bench_start_varied(const bench *b, int most, dt_error *err);
 
-/* Runs and times one iteration: for each draft a step over the roots and a step over n nodes of each tree, and then a
- * target pass over n rows of each tree. With BENCH_PLAIN: a target pass over the roots alone. */
+/* Runs and times one iteration: for each draft a step over the roots and a step over n nodes of each tree (for a block
+ * head one step, with blocks of n rows, or as many as it can have), and then a target pass over n rows of each tree.
+ * With BENCH_PLAIN: a target pass over the roots alone. */
 dt_status bench_sample(bench *b, int n, dt_error *err);
 
 /* Times how a draft processes a text of up to BENCH_READ tokens, in ms for each token; 0: it has nothing to process.

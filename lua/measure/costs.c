@@ -26,15 +26,20 @@
 
 #define READ_TIME "a time from 0 to 1e9 ms"
 
+#define BLOCK "an integer from 0 to 15"
+#define MOST_BLOCK 15
+
 #define TELLS 0.1     /* a difference of experts must be above this part of their usual number to say what one costs */
 #define MOST_ROWS 512 /* rows of all sequences together */
 
 /* The names of each draft's lists, and the messages if they are invalid. */
 static const struct {
-  const char *name, *first, *read, *wrong, *wrong_first, *wrong_read;
+  const char *name, *first, *read, *block, *wrong, *wrong_first, *wrong_read, *wrong_block;
 } DRAFTS[DT_DRAFTS] = {
-    {"draft", "first", "read", "draft needs " TIMES, "first needs " FIRST_TIMES, "read is not " READ_TIME},
-    {"draft2", "first2", "read2", "draft2 needs " TIMES, "first2 needs " FIRST_TIMES, "read2 is not " READ_TIME},
+    {"draft", "first", "read", "block", "draft needs " TIMES, "first needs " FIRST_TIMES, "read is not " READ_TIME,
+     "block is not " BLOCK},
+    {"draft2", "first2", "read2", "block2", "draft2 needs " TIMES, "first2 needs " FIRST_TIMES,
+     "read2 is not " READ_TIME, "block2 is not " BLOCK},
 };
 
 static const int ROWS[COSTS_ROWS] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 128, 257};
@@ -95,6 +100,7 @@ double costs_target(const dtl_costs *c, double rows, int context, double experts
 }
 
 double costs_first(const dtl_costs *c, int draft, int sequences, int context) {
+  if (c->block[draft]) return costs_pass(c, c->draft[draft], sequences * (c->block[draft] + 1.0) / c->batch, context);
   const double *first = c->first[draft];
   const double(*ms)[DTL_COST_ROWS] = c->draft[draft];
   double later = costs_pass(c, ms, (double)sequences / c->batch, context);
@@ -196,6 +202,7 @@ const char *costs_wrong(const dtl_costs *c) {
     for (int k = 0; k < c->n_contexts; k++)
       if (!is_time(c->first[d][k], c->draft[d][k][0])) return DRAFTS[d].wrong_first;
     if (!is_time(c->read[d], 0)) return DRAFTS[d].wrong_read;
+    if (c->block[d] < 0 || c->block[d] > MOST_BLOCK) return DRAFTS[d].wrong_block;
   }
   if (!is_time(c->target_sample, 0)) return "target_sample is not a time from 0 to 1e9 ms";
   if (!is_time(c->draft_sample, 0)) return "draft_sample is not a time from 0 to 1e9 ms";
@@ -224,6 +231,7 @@ char *costs_json(const dtl_costs *c, const char *key) {
     add_times(root, DRAFTS[d].name, c, c->draft[d]);
     cJSON_AddItemToObject(root, DRAFTS[d].first, cJSON_CreateDoubleArray(c->first[d], c->n_contexts));
     if (c->read[d] > 0) cJSON_AddNumberToObject(root, DRAFTS[d].read, c->read[d]);
+    if (c->block[d]) cJSON_AddNumberToObject(root, DRAFTS[d].block, c->block[d]);
   }
   if (c->drafts) cJSON_AddNumberToObject(root, "draft_sample", c->draft_sample);
   cJSON_AddNumberToObject(root, "target_sample", c->target_sample);
@@ -277,6 +285,8 @@ static const char *take_drafts(const cJSON *root, dtl_costs *c) {
     for (int i = 0; i < c->n_contexts; i++) c->first[d][i] = c->draft[d][i][0];
     if (first && !take_list(first, c->n_contexts, c->first[d])) return DRAFTS[d].wrong_first;
     c->read[d] = number_or(cJSON_GetObjectItemCaseSensitive(root, DRAFTS[d].read), 0);
+    double block = number_or(cJSON_GetObjectItemCaseSensitive(root, DRAFTS[d].block), 0);
+    c->block[d] = block >= 0 && block <= MOST_BLOCK && block == floor(block) ? (int)block : -1;
   }
   return NULL;
 }

@@ -27,7 +27,8 @@ double costs_pass(const dtl_costs *costs, const costs_of ms, double rows, int co
  * nearest of them. */
 double costs_target(const dtl_costs *costs, double rows, int context, double experts);
 
-/* The cost in ms of a draft's first pass of an iteration, over one row of each of `sequences` sequences. */
+/* The cost in ms of a draft's first pass of an iteration, over one row of each of `sequences` sequences or, of a block
+ * head, over a whole block of each. */
 double costs_first(const dtl_costs *costs, int draft, int sequences, int context);
 
 /* The cost in ms of processing n tokens of a text of one sequence, without guessing after them: when a draft reads the

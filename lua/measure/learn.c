@@ -83,6 +83,7 @@ static void estimate(const dtl_learned *learned, course *c) {
                          .speed = info.on_device ? DEVICE_SPEED : CPU_SPEED,
                          .row = info.on_device ? DEVICE_ROW : CPU_ROW,
                          .many = info.on_device ? DEVICE_ROW : CPU_MANY,
+                         .block = {info.draft.block, info.second.block},
                          .context = info.target.context,
                          .batch = c->batch,
                          .drafts = info.drafts};
@@ -102,7 +103,7 @@ static void sample_sizes(const dtl_learned *learned, course *c, bench *b, int co
       if ((n == BENCH_PLAIN || b->target_ms < CACHED_MS) && bench_sample(b, n, NULL)) return;
       learned_pass(&c->l, LEARNED_TARGET, rows, context, b->experts, b->target_ms);
       for (int d = 0; d < (n == BENCH_PLAIN ? 0 : b->drafts); d++) {
-        learned_pass(&c->l, learned_kind_of(d, true), 1, context, 0, b->first_ms[d]);
+        if (!b->block[d]) learned_pass(&c->l, learned_kind_of(d, true), 1, context, 0, b->first_ms[d]);
         learned_pass(&c->l, learned_kind_of(d, false), rows, context, 0, b->draft_ms[d]);
       }
     }

@@ -58,6 +58,7 @@ void learned_begin(lessons *l, const learned_guess *g) {
   estimate(c, c->target, g, g->target_bytes, g->target_token);
   for (int d = 0; d < c->drafts; d++) {
     estimate(c, c->draft[d], g, g->draft_bytes[d], g->draft_token[d]);
+    c->block[d] = g->block[d];
     for (int k = 0; k < c->n_contexts; k++) c->first[d][k] = clamp(FIRST * c->draft[d][k][0], LEAST_MS, MOST_MS);
   }
   memcpy(c->cache_miss, COSTS_CACHE_MISS, sizeof c->cache_miss);
@@ -95,6 +96,8 @@ static void confirm(learned_place *p, int times) {
 }
 
 void learned_pass(lessons *l, learned_kind kind, double rows, int context, int experts, double ms) {
+  if (learned_is_first(kind) && l->estimated.block[learned_draft_of(kind)])
+    kind = learned_kind_of(learned_draft_of(kind), false);
   learned_place *p = seed(l, kind, rows, context, experts, ms, 1);
   if (!p) return;
   confirm(p, 1);

@@ -19,7 +19,7 @@
 
 typedef enum {
   LEARNED_TARGET, /* target passes; with one row of each sequence: plain decoding, without draft passes before */
-  LEARNED_DRAFT,  /* later passes of the first draft in an iteration */
+  LEARNED_DRAFT,  /* later passes of the first draft in an iteration; all passes of a block head */
   LEARNED_FIRST,  /* the first pass of the first draft in an iteration */
   LEARNED_DRAFT2, /* the same two of the second draft */
   LEARNED_FIRST2,
@@ -74,6 +74,7 @@ typedef struct {
 typedef struct {
   double target_bytes, draft_bytes[DT_DRAFTS]; /* bytes that a pass of the model reads */
   double target_token, draft_token[DT_DRAFTS]; /* bytes of a token's keys and values */
+  int block[DT_DRAFTS];                        /* as in dtl_costs */
   double speed;                                /* bytes per millisecond */
   double row;                                  /* time of another row / time of a pass over one row */
   double many;                                 /* the same for rows beyond LEARNED_FEW, which are compute-bound */

@@ -204,6 +204,7 @@ static void sum_up(samples of[][1 + COSTS_ROWS], dtl_costs *c, int *all, int *di
 static dt_status measure(bench *b, const dtl_cost_measuring *how, dtl_costs *c, char *why, dt_error *err) {
   samples(*of)[1 + COSTS_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
   if (!of) return dtl_fail_memory(err, "times of passes");
+  memcpy(c->block, b->block, sizeof c->block);
   samples few_and_many[2][COSTS_ROWS] = {{{.n = 0}}};
   cache_miss_times misses = {.n = 0};
   cache_miss_begin(&misses.lines);

@@ -49,15 +49,6 @@ static property *add_name(object *o, const char *name) {
   return &o->of[o->n++];
 }
 
-static void check_members(schema_compiler *c, const cJSON *schema) {
-  static const char *const maps[] = {"properties", "patternProperties"};
-  for (int i = 0; i < 2; i++) {
-    const cJSON *map = member(schema, maps[i]);
-    c->at = schema;
-    if (map && !cJSON_IsObject(map)) schema_refuse(c, "%s: expected an object", maps[i]);
-  }
-}
-
 /* Facts are in the opposite of their order. */
 static void read_names(object *o, const schema_fact *f) {
   const cJSON *p;
@@ -69,7 +60,6 @@ static void read_names(object *o, const schema_fact *f) {
   for (; f; f = f->next) list[n++] = f;
   for (int i = n; i-- > 0;) {
     if (list[i]->is != K_MEMBERS) continue;
-    check_members(o->c, list[i]->schema);
     cJSON_ArrayForEach(p, member(list[i]->schema, "properties")) add_name(o, p->string);
   }
   for (int i = n; i-- > 0;) {

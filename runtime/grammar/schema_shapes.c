@@ -279,11 +279,17 @@ static schema_keyword bound_of(const cJSON *schema, const cJSON *k, schema_keywo
   return (is == K_ABOVE || is == K_BELOW) && cJSON_IsBool(k) ? K_IGNORED : is;
 }
 
+/* Checks a value whose children a schema and its negation read. */
+static void check_children(schema_compiler *c, const cJSON *k) {
+  const bool map = !strcmp(k->string, "properties") || !strcmp(k->string, "patternProperties");
+  if (map && !cJSON_IsObject(k)) schema_refuse(c, "%s: expected an object", k->string);
+  if (!strcmp(k->string, "enum") && !cJSON_IsArray(k)) schema_refuse(c, "enum: expected a list of values");
+}
+
 static shapes with_values(schema_compiler *c, shapes list, const cJSON *schema, const cJSON *k) {
   const bool is_const = !strcmp(k->string, "const");
   unsigned types = is_const ? type_of_value(k) : 0;
   const cJSON *one;
-  if (!is_const && !cJSON_IsArray(k)) schema_refuse(c, "enum: expected a list of values");
   if (!is_const && cJSON_GetArraySize(k) > SCHEMA_VALUES) /* two lists are compared value by value */
     schema_refuse(c, "enum: more than %d values", SCHEMA_VALUES);
   if (!is_const) cJSON_ArrayForEach(one, k) types |= type_of_value(one);
@@ -299,6 +305,7 @@ static shapes add_keyword(schema_compiler *c, shapes all, const cJSON *schema, c
     return all;
   }
   if (known->is == K_IGNORED) return all;
+  check_children(c, k);
   if (known->is == K_REFUSED) schema_refuse(c, "the keyword %.60s is not supported", k->string);
   if (known->is == K_APPLIES) return both(c, all, apply(c, schema, k, around));
   if (known->is == K_ONLY) return with_values(c, all, schema, k);
@@ -447,6 +454,7 @@ static shapes negate_keyword(schema_compiler *c, const cJSON *schema, const cJSO
   const schema_known *known = schema_known_of(k->string);
   c->at = schema;
   if (!known || known->is == K_IGNORED) return NULL;
+  check_children(c, k);
   const schema_keyword is = bound_of(schema, k, known->is);
   for (int i = 0; i < 4; i++)
     if (is == opposite[i][0])

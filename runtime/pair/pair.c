@@ -196,7 +196,8 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, dt_holding how,
                              .context = shape->context,
                              .window = shape->window,
                              .layers = shape->layers,
-                             .hidden = shape->hidden};
+                             .hidden = shape->hidden,
+                             .block = head_desc(h)->block_rows ? head_desc(h)->block_rows - 1 : 0};
   snprintf(to->head, sizeof to->head, "%s", head_said(h));
   to->distances = head_desc(h)->distances;
   to->cross_attention = head_desc(h)->kind == DT_HEAD_CROSS_ATTENTION;

@@ -56,6 +56,27 @@ it_reduces_its_output() {
     drafts $policy --text 'FACE A CAGE. ' -n 40 --ignore-eos --draft-vocab 40 --draft-output q4
   done
 }
+it_takes_costs_of_blocks() {
+  [ $head = block ] || return 0
+  write_pair
+  succeeds ar "${pair[@]}" --text 'FACE A CAGE. ' -n 60 --ignore-eos -q
+  mv stdout plain
+  cat >widths.lua <<'LUA'
+local dt = require "dt"
+local plain = io.open("plain"):read "a"
+-- the costs of blocks of 1, 2, 3, 4 and 8 rows
+for _, draft in ipairs { { 0.001, 0.0011, 0.0012, 0.0013, 0.002 }, { 0.001, 0.0011, 0.9, 1.8, 4 } } do
+  local costs = { batch = 1, contexts = { 128 }, rows = { 1, 2, 3, 4, 8 }, target = { { 1, 1.001, 1.002, 1.003, 1.01 } },
+                  draft = { draft }, block = 7, cache_miss = { 0, 0, 0 } }
+  local pair = assert(dt.load { target = "target", draft = "block", backend = "cpu", threads = 1, costs = costs })
+  assert(pair.draft.block == 7)
+  local made = assert(pair:generate { policy = "rate", prompt = "FACE A CAGE. ", tokens = 60, ignore_eos = true })
+  assert(made.text == plain or made.text .. "\n" == plain, made.text)
+  assert(made.stats.drafted > 0)
+end
+LUA
+  succeeds run ./widths.lua
+}
 it_names_the_head_and_takes_it_under_its_other_names() {
   write_pair
   succeeds linear "${pair[@]}" --text 'FACE' -n 8 --ignore-eos --json r.json -q

@@ -219,7 +219,7 @@ local function misses(again, after, paused, s)
   local list = { [0] = again, after, paused }
   return { revision = function() return 1 end, sequences = function() return s end, models = function() return 1 end,
            target = function(_, n) return n end, cache_miss = function(_, passes) return list[passes] end,
-           first = function() return 0 end, draft = function() return 0 end }
+           first = function() return 0 end, draft = function() return 0 end, block = function() return 0 end }
 end
 
 function TestPassCosts.test_overhead_is_a_multiple_of_cache_misses()
@@ -237,6 +237,54 @@ function TestPassCosts.test_overhead_is_a_multiple_of_cache_misses()
     lu.assertAlmostEquals(p.models[1][s].draft[3], 6.8 * s, 1e-12)
   end
   lu.assertEquals(policy.pass_costs(misses(1, 8, 12.8, 1), seq).resume, 0) -- after a pause it takes no less
+end
+
+-- The first row of a block guesses nothing.
+function TestPassCosts.test_a_block_head_takes_one_pass_for_all_levels()
+  local costs = misses(0, 0, 0, 4)
+  function costs.block() return 7 end
+  function costs.draft(_, n, _, k) return 100 * n + k end
+  local head = policy.pass_costs(costs, { length = function() return 1 end, models = 1 }).models[1]
+  lu.assertEquals(head[2].block, 7)
+  lu.assertEquals(head[2].pass[3], 2 * (400 + 2)) -- two of four sequences share it
+  lu.assertEquals(head[2].first, 2 * (800 + 2))
+  lu.assertEquals(head[4].pass[1], 200 + 4)
+  lu.assertEquals(head[2].draft[5], 0) -- a level's guesses are there
+end
+
+-- An untried draft counts as right in 80 % of its guesses; the target takes 1 ms, a row nothing.
+function TestPassCosts.test_a_block_is_as_long_as_its_guesses_pay_for()
+  local calibration = setmetatable({}, { __index = function() return function() end end })
+  local function width(ms, brought)
+    local costs = misses(0, 0, 0, 1)
+    function costs.block() return 7 end
+    function costs.draft(_, n) return ms(n - 1) end
+    function costs.target(_, n) return 1 + n / 1e6 end
+    function costs.recall() end
+    function costs.keep() end
+    local seq = { length = function() return 1 end, left = function() return 100 end, unread = function() return 0 end,
+                  models = 1, coupled = false }
+    local g = require "dt.policy.guesses"(policy.pass_costs(costs, seq), seq, function() return calibration end, 1)
+    local asked
+    local tree = { draft_step = function(_, _, _, how) asked = how.width or asked return 1 end }
+    for _ = 1, 1 + (brought and 20 or 0) do
+      g:begin(1e9, 0)
+      local n = 0
+      while g:worth(1, 1, 1, n) do
+        g:draft(tree, { n }, 1, 1, 1)
+        n = n + 1
+      end
+      g.pass = { 1, 2, 3, 4, 5, 6, 7 }
+      g:settle(1, brought or {}, { 1, 2, 3, 4, 5, 6, 7 }, brought and n or 0)
+    end
+    return asked
+  end
+  lu.assertEquals(width(function(w) return w / 1000 end), 7)
+  lu.assertEquals(width(function(w) return w <= 3 and 0.01 or 0.01 + w / 2 end), 3)
+  lu.assertEquals(width(function(w) return w / 10 end), 7)   -- 0.8^7 > 0.1
+  lu.assertEquals(width(function(w) return w / 3.9 end), 6)  -- 0.8^6 > 1 / 3.9 > 0.8^7
+  local two = width(function(w) return w / 10 end, { 1, 1, 0, 0, 0, 0, 0 }) -- two levels are right, no others
+  lu.assertTrue(two == 2 or two == 3, two) -- it tries another now and then
 end
 
 function TestPassCosts.test_a_row_shares_the_cost_of_up_to_four()
@@ -275,7 +323,7 @@ function TestPassCosts.test_what_sequences_share_costs_each_its_part_and_what_on
   local costs = { revision = function() return 1 end, sequences = function() return 6 end,
                   models = function() return 1 end, target = function() return 1 end,
                   first = function(_, _, k) return 4 + k end,
-                  draft = function(_, n, _, k) return 2 + n * k end,
+                  draft = function(_, n, _, k) return 2 + n * k end, block = function() return 0 end,
                   read = function(_, n) return 2 + n end, cache_miss = function() return 0.01 end }
   local pass_costs = policy.pass_costs(costs, { length = function() return 1 end, models = 1 })
   local own = 6 * 0.0085 -- the overhead of a draft pass, of all sequences

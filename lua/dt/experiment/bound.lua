@@ -60,7 +60,8 @@ local function least(at, n, before, most_rank, costs, sampling)
       if depth > (log.copy or 0) then
         local rank = log["r" .. depth] or 0
         if rank == 0 or rank > most_rank then break end
-        ms = ms + (drafted == 0 and costs:first(context) or costs:draft(1, context)) + sampling.draft
+        local again = costs:block() == 0 and costs:draft(1, context) or 0 -- a block head guesses all in one pass
+        ms = ms + (drafted == 0 and costs:first(context) or again) + sampling.draft
         drafted = drafted + 1
       end
       local rows = depth + 1

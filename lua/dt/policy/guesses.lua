@@ -8,6 +8,10 @@
 --   brings[1]   the first pass of an iteration together with all later ones, less the cost of the later ones
 --   brings[2]   one of the later passes
 --
+-- A block head guesses all levels in the first pass. Its width, the number of levels that it is asked for, maximizes
+--   levels[1] + .. + levels[width] - R * (ms of a pass of that width)
+-- where levels[d] is an average like `brings`, of level d. Later passes then only take the guesses of one more level.
+--
 -- A pass runs if brings * open >= R * (ms of the pass), where open is the probability that the text reaches its level,
 -- and R the pace in tokens per ms. What a pass added is counted by alpha, the probability that a node is accepted, not
 -- by what was accepted: that varies less, and policy.calibration calibrates alpha by what was accepted.
@@ -16,7 +20,7 @@
 --                            passes and a row may take. g.budget is that number, g.ms the time of its passes so far
 --   g:worth(R, open, n, depth) -> boolean   whether a pass over a level of n nodes at this depth pays for itself. First
 --                            passes must also pay for the tokens that the draft model has yet to process: the prompt
---   g:draft(tree, level, n, open)   makes that pass
+--   g:draft(tree, level, n, open, R)   makes that pass
 --   g:least(R) -> alpha      the smallest alpha with which a node is worth its row of the next draft pass
 --   g:settle(R, alpha, best, k)   after the drafting: learns what the passes added. best[1..k]: the nodes to verify, by
 --                            falling alpha; g.pass[node]: the number of the pass that suggested it, 0 for a copy
@@ -39,6 +43,7 @@ local FORGET = 0.01 -- the least weight of a new pass in the averages, in additi
 local PAUSE, LONGEST_PAUSE = 4, 64
 local SOON = 16     -- iterations after which a draft that was never used is considered again: costs may have changed
 local STATE = 9      -- how many numbers the state of policy.calibration has
+local RETRY = 0.002 -- weight of what is hoped of a level of a block that was not asked for, in its average
 local LITTLE = 0.01 -- lower bound of brings[2] as a divisor
 
 local function clip(x, low, high) return max(low, min(x, high)) end
@@ -63,6 +68,7 @@ Guesses.__index = Guesses
 function Guesses:begin(budget, paused)
   self.passes, self.ms, self.budget, self.idle = 0, 0, budget, self.idle + paused
   if self.revision ~= self.pass_costs.revision then self:expect() end
+  self.width, self.depth = nil, 0
 end
 
 -- Computes what a new pair is expected to add, again when costs have changed: what was learned on a busy machine may be
@@ -71,29 +77,58 @@ function Guesses:expect()
   local promise, deeper = expected(self.pass_costs, self.model, self.right)
   if self.untried then self.brings[1], self.brings[2] = promise, deeper end
   self.promise, self.expected, self.revision = promise, deeper, self.pass_costs.revision
+  local block = self.pass_costs.models[self.model][1].block
+  for d = block and #self.levels + 1 or 1, block or 0 do self.levels[d] = self:hope(d) end
+end
+
+-- What level d of a block is expected to bring before it was tried: the probability that the text reaches it, and that
+-- its likeliest guess is right, less the cost of its row.
+function Guesses:hope(d) return max(0, self.right ^ d - self.pass_costs.row[d] / self.pass_costs.plain) end
+
+-- How many levels below the root a block head is asked for in this iteration, if k sequences share its pass, and its
+-- guesses are first needed at `depth`; nil: it is none, or has no guesses so deep.
+function Guesses:wide(R, k)
+  local cost, best, sum = self.pass_costs.models[self.model][k], nil, 0
+  if self.width then return self.width end
+  for d = self.depth + 1, cost.block or 0 do
+    sum = sum + self.levels[d]
+    local gain = sum - R * cost.pass[d]
+    if not best or gain > best then best, self.width = gain, d end
+  end
+  return self.width
 end
 
 -- How many sequences will share the first pass of an iteration (which = 1) or a later one (2): as many as last time.
 function Guesses:sharers(which) return min(self.shared[which], self.pass_costs.sequences) end
 
+-- Cost in ms of the first pass of an iteration, if k sequences share it.
+function Guesses:opening(R, k)
+  local cost, width = self.pass_costs.models[self.model][k], self:wide(R, k)
+  return width and cost.pass[width] or cost.first
+end
+
 -- Cost in ms of the next pass, over n nodes, if k sequences share it.
-function Guesses:takes(n, k)
-  local cost = self.pass_costs.models[self.model][k]
-  return self.passes == 0 and cost.first or cost.draft[n]
+function Guesses:takes(R, n, k)
+  return self.passes == 0 and self:opening(R, k) or self.pass_costs.models[self.model][k].draft[n]
 end
 
 -- Tokens that the first pass of an iteration is expected to add beyond its cost. brings: used instead of brings[1].
 function Guesses:gain(R, open, brings)
-  return (brings or self.brings[1]) * open - R * self.pass_costs.models[self.model][self:sharers(1)].first
+  return (brings or self.brings[1]) * open - R * self:opening(R, self:sharers(1))
 end
 
 function Guesses:worth(R, open, n, depth)
   local pass_costs = self.pass_costs
+  if self.passes == 0 then
+    self.width, self.depth = nil, depth
+    local block = pass_costs.models[self.model][1].block
+    if block and depth >= block then return false end
+  end
   local row = pass_costs.verify[2] - pass_costs.verify[1]
-  local most = self:takes(n, 1) + row -- the budget must cover it even if no other sequence shares it
+  local most = self:takes(R, n, 1) + row -- the budget must cover it even if no other sequence shares it
   if self.ms + most > self.budget then return false end
   if self.passes > 0 then
-    return depth < NEAR + self.reach and self.brings[2] * open >= R * self:takes(n, self:sharers(2))
+    return depth < (self.width or NEAR + self.reach) and self.brings[2] * open >= R * self:takes(R, n, self:sharers(2))
   end
   return self:pays(R, open, self.idle >= self.pause)
 end
@@ -102,7 +137,7 @@ end
 -- expected to add, and is shared by all sequences, which have paused for the same time.
 function Guesses:pays(R, open, tries)
   local brings = tries and max(self.brings[1], self.promise) or self.brings[1]
-  local gain = brings * open - R * self:takes(1, tries and self.pass_costs.sequences or self:sharers(1))
+  local gain = brings * open - R * self:takes(R, 1, tries and self.pass_costs.sequences or self:sharers(1))
   return gain >= 0 and self:repays(R, gain)
 end
 
@@ -117,7 +152,7 @@ end
 function Guesses:log()
   local pass_costs, seq, tag = self.pass_costs, self.seq, self.tag
   if self.passes > 0 or not pass_costs.models[self.model][1].draft then return end
-  seq:log(tag .. "_costs", self:takes(1, self:sharers(1)))
+  seq:log(tag .. "_costs", self:takes(1 / pass_costs.plain, 1, self:sharers(1)))
   seq:log(tag .. "_saves", self.brings[1] * pass_costs.plain)
   seq:log(tag .. "_reads", pass_costs:reading(self.model, seq:unread(self.model)))
 end
@@ -130,12 +165,13 @@ function Guesses:repays(R, gain)
   return gain * seq:left() / (R * pass_costs.verify[1]) >= R * pass_costs:reading(self.model, seq:unread(self.model))
 end
 
-function Guesses:draft(tree, level, n, open)
+function Guesses:draft(tree, level, n, open, R)
   local passes, shared = self.passes + 1, self.shared
   self.untried = false
   if passes == 1 then self.calibration:apply(tree) end
+  self.options.width = self.width
   local sharers = tree:draft_step(level, n, self.options)
-  local ms = self:takes(n, sharers)
+  local ms = self:takes(R, n, sharers)
   shared[min(passes, 2)], self.passes, self.ms = sharers, passes, self.ms + ms
   self.open[passes], self.net[passes], self.took[passes] = open, 0, ms
 end
@@ -173,8 +209,24 @@ function Guesses:settle(R, alpha, best, k)
   end
   self.brought = (net[1] + below) / self.open[1]
   self:learn(1, self.brought)
+  if self.width then self:learn_levels(net) end
   self.idle = 0
   self.pause = self:gain(R, 1) < 0 and min(2 * self.pause, LONGEST_PAUSE) or PAUSE
+end
+
+-- Levels that the block had bring their net, 0 if they were not taken. The others move towards what the level above
+-- suggests, so that they will be tried again.
+function Guesses:learn_levels(net)
+  local levels, weight = self.levels, FORGET + 1 / self.asked[1]
+  for d = self.depth + 1, #levels do -- copies took the place of those above
+    local pass = d - self.depth
+    local brought = pass <= self.passes and net[pass] / self.open[1] or 0
+    if d <= self.width then
+      levels[d] = levels[d] + weight * (brought - levels[d])
+    else
+      levels[d] = levels[d] + RETRY * (self.right * levels[d - 1] - levels[d])
+    end
+  end
 end
 
 function Guesses:observe(tree, out)
@@ -215,6 +267,7 @@ return function(pass_costs, seq, calibration, model)
     untried = not brings, brings = brings or {}, asked = asked or { KNOWN, KNOWN },
     idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,
     shared = { huge, huge }, -- at first, all sequences
+    levels = {},
     pass = {}, open = {}, net = {}, took = {}, -- the pass of each node; open, net and ms of each pass
   }, Guesses)
   g:expect()

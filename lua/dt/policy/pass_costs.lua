@@ -15,7 +15,9 @@
 --                   an iteration of plain decoding, which the host saves while drafting pauses
 --   p.sequences     (a number) s
 --   p.models[m][k]  of draft model m, shared by k sequences: { first = its first pass of an iteration, over the root;
---                   draft = list: a later pass over n nodes }; without a draft model, first is infinite
+--                   draft = list: a later pass over n nodes }; without a draft model, first is infinite. A block
+--                   head has { block = how many tokens its pass guesses at most, pass = list: its pass for n tokens,
+--                   draft = list: taking the guesses of one more level, first = the cost of a whole block }
 --
 -- Methods:
 --   p:follow(seq) -> factor   as an iteration begins: reads the costs again if they may have changed. factor: cost of a
@@ -82,12 +84,14 @@ function PassCosts:ask(seq)
     return least
   end)
   self.models = { asked(function() return { first = huge } end) }
+  local level = asked(function() return step end)
   for m = 1, min(seq.models, max(costs:models(), 1)) do -- raises if a table has no costs of a draft
+    local block = costs:block(m)
     self.models[m] = asked(function(k)
-      local share = sequences / k
-      return { first = costs:first(context, k, m) * share + step, draft = asked(function(n)
-        return costs:draft(n, context, k, m) * share + step
-      end) }
+      local share, first = sequences / k, block > 0 and 1 or 0 -- the first row of a block guesses nothing
+      local passes = asked(function(n) return costs:draft(n + first, context, k, m) * share + step end)
+      if block > 0 then return { block = block, pass = passes, draft = level, first = passes[block] } end
+      return { first = costs:first(context, k, m) * share + step, draft = passes }
     end)
   end
 end
