@@ -108,7 +108,8 @@ typedef struct {
   const char *target_weights, *draft_weights;
   /* The type of the draft's output matrix ("q8", "q4"; CPU). A draft that uses the target's output gets a copy of it
    * in that type: its passes read less, and the copy takes memory. NULL, "file": as the draft's other weights, and the
-   * target's own output where the draft has none. */
+   * target's own output where the draft has none. "auto": the same, but q4 for a wide head with an output of its own,
+   * if draft_weights is "auto", too. */
   const char *draft_output;
   const dt_draft_vocab *draft_vocab; /* NULL: all ids */
   bool draft_optional; /* if the only draft cannot be loaded, the pair opens without it; dt_pair_info.draft_left_out

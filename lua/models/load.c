@@ -69,6 +69,7 @@ dt_status dtl_load(const dtl_load_options *o, dt_pair **out, bool *found, dt_err
   if (status) return status;
   if (o->need != DTL_NO_DRAFT) status = models_draft(o->draft2, &second, err);
   if (!pair.draft_weights) pair.draft_weights = "auto";
+  if (!pair.draft_output) pair.draft_output = "auto";
   pair.target = target, pair.draft = draft, pair.draft2 = second;
   pair.draft_optional = *found && o->need != DTL_NEEDS_DRAFT;
   if (!status && o->chats) status = check_chat(target, o->layout, err);

@@ -164,11 +164,16 @@ static bool is_exit(const char *draft) { return !strncmp(draft, EXIT, strlen(EXI
 
 bool dt_draft_is_own(const char *draft) { return draft && (is_mtp(draft) || is_exit(draft)); }
 
-/* The type of a head's weights, if the caller leaves it to the pair; NULL: as in the files. Heads come in 16 bits, and
- * in q8 they guess as well (tests/bench/results/models.md). */
-static const char *dtype_of_heads(const dt_pair *p, const dt_pair_options *o) {
-  const bool left_to_us = o->draft_weights && !strcmp(o->draft_weights, "auto");
-  return left_to_us && entry(p->ops->weight_dtypes, "q8") ? "q8" : NULL;
+/* The types of a head's weights and of its output, if the caller leaves them to the pair; NULL: as in the files. Heads
+ * come in 16 bits, and in q8 they guess as well. An output of its own in q4 costs a wide head nearly no guesses and
+ * saves a sixth of its time (tests/bench/results/models.md). */
+static dt_holding holding_of_heads(const dt_pair *p, const dt_pair_options *o, const dt_model_desc *d) {
+  enum { WIDE = 512 };
+  const bool weights = o->draft_weights && !strcmp(o->draft_weights, "auto"),
+             output = weights && o->draft_output && !strcmp(o->draft_output, "auto");
+  const char *const *names = p->ops->weight_dtypes;
+  return (dt_holding){.dtype = weights ? entry(names, "q8") : NULL,
+                      .output = output && d->unembed.source && d->shape.hidden >= WIDE ? entry(names, "q4") : NULL};
 }
 
 /* Loads a draft head: it has no tokenizer, and its ids are the target's. */
@@ -202,8 +207,11 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, dt_holding how,
   to->distances = head_desc(h)->distances;
   to->cross_attention = head_desc(h)->kind == DT_HEAD_CROSS_ATTENTION;
   to->block = head_desc(h)->block_rows, to->mask = head_desc(h)->mask;
-  if (!how.dtype) how.dtype = dtype_of_heads(p, o);
   dt_head_desc cut = *head_desc(h);
+  const dt_holding usual = holding_of_heads(p, o, &cut.model);
+  if (!how.dtype) how.dtype = usual.dtype;
+  if (!how.output) how.output = usual.output;
+  to->output = how.output;
   draft_output output = {0};
   if (cut.distances && o->draft_vocab)
     s = dt_fail(err, DT_EINPUT, "draft_vocab: %s is a Medusa head, which has an output for each distance", o->draft);
@@ -233,6 +241,7 @@ static dt_status load_exit(const dt_pair *p, const dt_pair_options *o, dt_holdin
   to->info = p->target_info;
   to->info.path = to->path;
   to->info.layers = layers;
+  to->output = how.output;
   dt_model_desc own = {.shape = {.vocab = p->target_info.vocab}};
   draft_output output = {0};
   dt_status s = draft_output_open(p, o->draft_vocab, how.output, &own, &output, err);
@@ -250,6 +259,7 @@ static dt_status load_draft(dt_pair *p, const dt_pair_options *o, dt_holding how
     return dt_fail(err, DT_EINPUT, "head_layers: %s is a model, not a draft head that reads layers of the target",
                    o->draft);
   to->info.path = to->path;
+  to->output = how.output;
   dt_status s = load(p, o->draft, &how, o->draft_vocab, &to->weights, &to->info, eos, &n_eos, &tokenizer, err);
   if (!s && tok_fingerprint(tokenizer) != tok_fingerprint(p->tokenizer))
     s = dt_fail(err, DT_EINPUT, "%s and %s have different tokenizers: a draft model must share the target's", o->draft,
@@ -292,7 +302,6 @@ static dt_status open_draft(dt_pair *p, const dt_pair_options *o, dt_holding how
     s = exits     ? load_exit(p, o, how, to, err)
         : is_head ? load_head(p, o, how, to, err)
                   : load_draft(p, o, how, to, err);
-  to->output = how.output;
   if (s) return s;
   measure(p, to->weights, before, &to->info);
   p->n_drafts++;
