@@ -176,8 +176,9 @@ dt_status dtl_bias(const dt_pair *pair, const char *given, dt_bias *out, dt_erro
  * cannot be read or contains a NUL byte. */
 dt_status dtl_read_grammar(const char *what, const char *path, char **text, dt_error *err);
 
-/* Reads the value of --draft-vocab: a number of ids (the lowest ids and those of a text that comes with dtrun), or a
- * file with one id per line. Free *out with dtl_draft_vocab_close. DT_EINPUT: the message names file and line. */
+/* Reads the value of --draft-vocab: a number of ids (the lowest ids and those of a text that comes with dtrun), "auto"
+ * (the same, of an eighth of all ids), or a file with one id per line. Free *out with dtl_draft_vocab_close. DT_EINPUT:
+ * the message names file and line. */
 dt_status dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dt_error *err);
 void dtl_draft_vocab_close(dt_draft_vocab *vocab); /* zeros are allowed */
 

@@ -78,7 +78,7 @@ typedef struct {
  * tokens, which are always included. */
 typedef struct {
   const char *name;     /* names the set in results and in the keys of measurements; copied */
-  int lowest;           /* the number of lowest ids: 0..lowest-1 */
+  int lowest;           /* the number of lowest ids: 0..lowest-1. -1: an eighth of all ids, but 8192 at least */
   const int32_t *ids;   /* [n_ids] */
   const char *text;     /* NULL: none */
   const dt_text *texts; /* [n_texts] */

@@ -1,4 +1,4 @@
-/* Reads the ids that the draft may guess as users give them: a number, or a file with one id per line. */
+/* Reads the ids that the draft may guess as users give them: a number, "auto", or a file with one id per line. */
 #include "files/fail.h"
 #include "files/files.h"
 #include "system/digest.h"
@@ -82,12 +82,16 @@ dt_status dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dt_error 
   NEED(out, "out");
   *out = (dt_draft_vocab){0};
   char name[16 + DIGEST_TEXT];
-  bool counted = *given && strspn(given, "0123456789") == strlen(given);
-  if (counted) {
+  const bool is_auto = !strcmp(given, "auto");
+  bool counted = is_auto || (*given && strspn(given, "0123456789") == strlen(given));
+  if (is_auto) {
+    out->lowest = -1;
+    snprintf(name, sizeof name, "auto");
+  } else if (counted) {
     out->lowest = number(given, given + strlen(given), 1);
     if (out->lowest < 0)
-      return dtl_fail(err, DT_EINPUT, "draft_vocab: '%.40s': expected a number of ids, 1 or more, or a file of ids",
-                      given);
+      return dtl_fail(err, DT_EINPUT,
+                      "draft_vocab: '%.40s': expected a number of ids, 1 or more, auto, or a file of ids", given);
     snprintf(name, sizeof name, "%d", out->lowest);
   }
   dt_status status = counted ? read_guide(out, err) : read_ids(given, out, err);

@@ -1,4 +1,5 @@
 #include "pair/draft_output.h"
+#include "system/min_max.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,12 @@ static dt_status mark_text(const dt_pair *p, const dt_text *text, bool *marked, 
   return s;
 }
 
+enum { PART = 8, LEAST = 8192 };
+
+static int lowest_of(const dt_draft_vocab *v, int vocab) {
+  return v->lowest >= 0 ? v->lowest : dt_min(vocab, dt_max(vocab / PART, LEAST));
+}
+
 static dt_status check_range(const dt_draft_vocab *v, int vocab, dt_error *err) {
   if (v->lowest > vocab) return dt_fail(err, DT_EINPUT, "draft_vocab: %d is out of range: 1 to %d", v->lowest, vocab);
   for (int i = 0; i < v->n_ids; i++)
@@ -23,7 +30,7 @@ static dt_status check_range(const dt_draft_vocab *v, int vocab, dt_error *err) 
 
 static dt_status mark(const dt_pair *p, const dt_draft_vocab *v, bool *marked, int vocab, dt_error *err) {
   dt_status s = DT_OK;
-  for (int id = 0; id < v->lowest; id++) marked[id] = true;
+  for (int id = 0; id < lowest_of(v, vocab); id++) marked[id] = true;
   for (int i = 0; i < v->n_ids; i++) marked[v->ids[i]] = true;
   for (int i = 0; i < p->n_eos; i++)
     if (p->eos[i] < vocab) marked[p->eos[i]] = true;

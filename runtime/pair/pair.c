@@ -325,7 +325,7 @@ static dt_status check_draft_vocab(const dt_draft_vocab *v, dt_error *err) {
   static const char what[] = "draft_vocab";
   dt_status s = need_list(v->ids, v->n_ids, what, "ids", err);
   if (!s) s = need_list(v->texts, v->n_texts, what, "texts", err);
-  if (!s && v->lowest < 0) s = dt_fail(err, DT_EINPUT, "%s: lowest = %d, expected 0 or more", what, v->lowest);
+  if (!s && v->lowest < -1) s = dt_fail(err, DT_EINPUT, "%s: lowest = %d, expected -1 or more", what, v->lowest);
   for (int i = 0; !s && i < v->n_texts; i++) s = need_text(v->texts[i].text, v->texts[i].len, what, "text", err);
   return s;
 }

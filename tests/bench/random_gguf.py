@@ -5,9 +5,9 @@ and memory for a size of which no real file is available.
     python tests/bench/random_gguf.py FROM.gguf TO.gguf --experts 128 --chosen 8 --hidden 2048 --inter 768 --layers 48
         --heads 32 --kv-heads 4 --head 128
     python tests/bench/random_gguf.py FROM.gguf TO.gguf --delta-heads 16 --delta-keys 16 --hidden 2048 --inter 6144
-        --layers 24 --heads 8 --kv-heads 2 --head 256
+        --layers 24 --heads 8 --kv-heads 2 --head 256 [--mtp 1 --vocab 248320]
 
-With --delta-heads it is a Qwen3.5, here in the shape of the 2B, in 8 bits. With --experts it is a Qwen3-MoE, here in
+With --delta-heads it is a Qwen3.5, here in the shape of the 2B, in 8 bits; with --mtp 1 it has an MTP layer, too. With --experts it is a Qwen3-MoE, here in
 the shape of Qwen3-30B-A3B; use fewer layers if memory is short. Its rows do not choose experts as those of real
 models do, so the time of several rows means little without the number of distinct experts.
 
@@ -22,7 +22,7 @@ import numpy as np
 from gguf import GGMLQuantizationType as Type, GGUFReader, GGUFValueType, GGUFWriter
 
 BLOCK = 256
-SHAPE = {"hidden": 3584, "inter": 18944, "layers": 28, "heads": 28, "kv_heads": 4, "head": 0, "experts": 0, "chosen": 0, "delta_heads": 0, "delta_keys": 16}
+SHAPE = {"hidden": 3584, "inter": 18944, "layers": 28, "heads": 28, "kv_heads": 4, "head": 0, "experts": 0, "chosen": 0, "delta_heads": 0, "delta_keys": 16, "mtp": 0, "vocab": 0}
 DELTA = 128  # numbers of a head of a delta layer
 
 
@@ -62,7 +62,7 @@ def main():
     head, kin = options.head, "qwen3moe" if options.experts else "qwen35" if options.delta_heads else "qwen2"
     least = Type.Q8_0 if options.delta_heads else Type.Q4_K
     writer = GGUFWriter(options.out, kin)
-    own = {"qwen2.block_count": options.layers, "qwen2.embedding_length": options.hidden, "qwen2.feed_forward_length": options.inter,
+    own = {"qwen2.block_count": options.layers + options.mtp, "qwen2.embedding_length": options.hidden, "qwen2.feed_forward_length": options.inter,
            "qwen2.attention.head_count": options.heads, "qwen2.attention.head_count_kv": options.kv_heads, "general.name": "random"}
     for name, field in source.fields.items():
         if name.startswith("GGUF.") or name == "general.architecture": continue
@@ -78,8 +78,9 @@ def main():
         writer.add_full_attention_interval(4), writer.add_ssm_conv_kernel(4), writer.add_ssm_state_size(DELTA)
         writer.add_ssm_group_count(options.delta_keys), writer.add_ssm_time_step_rank(options.delta_heads)
         writer.add_ssm_inner_size(DELTA * options.delta_heads)
+        if options.mtp: writer.add_nextn_predict_layers(options.mtp)
 
-    vocab = next(t for t in source.tensors if t.name == "token_embd.weight").shape[1]
+    vocab = options.vocab or next(t for t in source.tensors if t.name == "token_embd.weight").shape[1]
     tokens = source.fields["tokenizer.ggml.tokens"].contents()
     plain = np.array([i < len(tokens) and tokens[i].isascii() and tokens[i].isalpha() for i in range(vocab)])
     more = lambda i: i < options.layers // 8 or i >= 7 * options.layers // 8 or (i - options.layers // 8) % 3 == 2  # llama.cpp's choice of Q6_K
@@ -100,12 +101,15 @@ def main():
     def vector(name, n, value): writer.add_tensor(name, np.full(n, value, np.float32))
 
     matrix("token_embd.weight", vocab, options.hidden)
-    for i in range(options.layers):
+    for i in range(options.layers + options.mtp):
         at, kind = f"blk.{i}.", least if options.delta_heads else Type.Q6_K if more(i) else Type.Q4_K
         kv = options.kv_heads * head
         vector(at + "attn_norm.weight", options.hidden, 1)
         vector(at + ("post_attention_norm.weight" if options.delta_heads else "ffn_norm.weight"), options.hidden, 1)
-        if options.delta_heads and (i + 1) % 4:
+        if i >= options.layers:
+            matrix(at + "nextn.eh_proj.weight", options.hidden, 2 * options.hidden)
+            for part in "enorm", "hnorm", "shared_head_norm": vector(f"{at}nextn.{part}.weight", options.hidden, 1)
+        if options.delta_heads and (i + 1) % 4 and i < options.layers:
             values, mixed = options.delta_heads * DELTA, (2 * options.delta_keys + options.delta_heads) * DELTA
             matrix(at + "attn_qkv.weight", mixed, options.hidden), matrix(at + "attn_gate.weight", values, options.hidden)
             for part in "ssm_alpha", "ssm_beta": matrix(f"{at}{part}.weight", options.delta_heads, options.hidden)

@@ -220,7 +220,7 @@ it_refuses_numbers_out_of_range() {
 }
 it_refuses_an_unknown_backend() { refuses 2 'abacus' ar --text hello --backend abacus; }
 it_refuses_what_is_no_draft_vocabulary() {
-  refuses 2 "--draft-vocab: '0': expected a number of ids, 1 or more, or a file of ids" linear --text hello --draft-vocab 0
+  refuses 2 "--draft-vocab: '0': expected a number of ids, 1 or more, auto, or a file of ids" linear --text hello --draft-vocab 0
   refuses 2 "--draft-vocab: '4294967297': expected a number of ids" linear --text hello --draft-vocab 4294967297
   refuses 2 '--draft-vocab: 4097 is out of range: 1 to 4096' linear --text hello --draft-vocab 4097
   refuses 2 'nowhere.txt: cannot read the list of ids: No such file' linear --text hello --draft-vocab nowhere.txt

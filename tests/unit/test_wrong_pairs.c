@@ -40,7 +40,7 @@ static void pairs_refuse_wrong_options(void **unused) {
             DT_EINPUT, "");
   const int32_t bad_ids[] = {-1};
   const dt_text no_text[] = {{NULL, 1}};
-  const dt_draft_vocab wrong[] = {{.lowest = -1},
+  const dt_draft_vocab wrong[] = {{.lowest = -2},
                                   {.lowest = INT_MIN},
                                   {.lowest = INT_MAX},
                                   {.n_ids = -1},
