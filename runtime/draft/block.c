@@ -40,7 +40,8 @@ static void find_widths(draft_block *d, const draft_text *texts, const dt_node_r
   }
 }
 
-/* Computes the missing rows of the texts. *start: when those after the prompt begin. */
+/* Computes the missing rows of the texts, in one pass if they fit. They are not counted: the cost of a block includes
+ * them. *start: when those after the prompt begin. */
 static dt_status catch_up(draft_block *d, const draft_text *texts, const dt_node_ref *nodes, int n, double *start,
                           dt_error *err) {
   dt_status status = DT_OK;
@@ -49,11 +50,15 @@ static dt_status catch_up(draft_block *d, const draft_text *texts, const dt_node
     if (d->width[nodes[i].seq])
       status = text_rows_prompt(&d->t.base, nodes[i].seq, &texts[nodes[i].seq], INT_MAX, &left, err);
   *start = dt_clock_ms();
+  if (status) return status;
+  pass_begin(&d->t.rows, 1);
   for (int i = 0; i < n && !status; i++) {
     if (!d->width[nodes[i].seq]) continue;
     const draft_text text = text_rows_view(&d->t, texts[nodes[i].seq]);
-    status = text_rows_catch_up(&d->t, nodes[i].seq, &text, text.length, err);
+    status = text_rows_collect(&d->t, nodes[i].seq, &text, text.length, err);
   }
+  if (!status) status = text_rows_run(&d->t, err);
+  for (int i = 0; i < n && status; i++) d->t.seq[nodes[i].seq].kv.rows = 0;
   return status;
 }
 

@@ -196,6 +196,23 @@ static bool wants_pass(const draft_model *d, const draft_text *texts, dt_node_re
   return text->tree->draft[d->t.which][node.node] < 0 && text_rows_seen(&d->t, text->length) <= d->t.context;
 }
 
+/* Computes the rows of a text that do not ride along, in a pass of their own. */
+static dt_status catch_up(draft_model *d, int seq, const draft_text *whole, dt_error *err) {
+  const draft_text text = text_rows_view(&d->t, *whole);
+  const int before = d->t.seq[seq].kv.rows, last = text.length - RIDE_ALONG;
+  if (before >= last) return DT_OK;
+  pass_begin(&d->t.rows, 1);
+  dt_status status = text_rows_collect(&d->t, seq, &text, last, err);
+  if (!status) status = text_rows_run(&d->t, err);
+  if (status) {
+    d->t.seq[seq].kv.rows = before;
+    return status;
+  }
+  text.stats->draft_passes++;
+  text.stats->draft_rows += last - before;
+  return DT_OK;
+}
+
 static dt_status draft_step(drafter *base, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {
   draft_model *d = (draft_model *)base;
   dt_status status = DT_OK;
@@ -204,11 +221,8 @@ static dt_status draft_step(drafter *base, const draft_text *texts, const dt_nod
     if (wants_pass(d, texts, nodes[i]))
       status = text_rows_prompt(base, nodes[i].seq, &texts[nodes[i].seq], INT_MAX, &left, err);
   double start = dt_clock_ms();
-  for (int i = 0; i < n && !status; i++) {
-    draft_text text = text_rows_view(&d->t, texts[nodes[i].seq]);
-    if (wants_pass(d, texts, nodes[i]))
-      status = text_rows_catch_up(&d->t, nodes[i].seq, &text, text.length - RIDE_ALONG, err);
-  }
+  for (int i = 0; i < n && !status; i++)
+    if (wants_pass(d, texts, nodes[i])) status = catch_up(d, nodes[i].seq, &texts[nodes[i].seq], err);
   if (!d->t.features && !status) status = step_level(d, texts, nodes, n, ALL_LEVELS, &start, err);
   int levels = d->t.features ? 1 + deepest_of(texts, nodes, n) : 0;
   for (int level = 0; level < levels && !status; level++) status = step_level(d, texts, nodes, n, level, &start, err);

@@ -108,18 +108,19 @@ void text_rows_forget(draft_saved *saved) {
   free(saved);
 }
 
-dt_status text_rows_catch_up(text_rows *t, int seq, const draft_text *text, int last, dt_error *err) {
+dt_status text_rows_collect(text_rows *t, int seq, const draft_text *text, int last, dt_error *err) {
   kv_slots *kv = &t->seq[seq].kv;
-  if (kv->rows >= last) return DT_OK;
-  pass_begin(&t->rows, 1);
+  dt_status status = DT_OK;
+  if (!pass_fits(&t->rows, last - kv->rows)) {
+    status = text_rows_run(t, err);
+    pass_begin(&t->rows, 1);
+  }
   text_rows_add(t, seq, text->tokens, kv->rows, last);
-  dt_status status = run_text(t, false, err);
-  if (status) return status;
-  text->stats->draft_passes++;
-  text->stats->draft_rows += last - kv->rows;
-  kv->rows = last;
-  return DT_OK;
+  kv->rows = dt_max(kv->rows, last);
+  return status;
 }
+
+dt_status text_rows_run(text_rows *t, dt_error *err) { return run_text(t, false, err); }
 
 static int context_of(const pair_draft *draft, int context) { return dt_min(context, draft->info.context); }
 

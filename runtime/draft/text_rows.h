@@ -52,7 +52,10 @@ draft_text text_rows_view(const text_rows *t, draft_text text); /* the same text
 int32_t text_rows_token(const text_rows *t, int32_t token);
 /* Adds rows first..last-1 of a text, as the draft sees it, to t->rows. */
 void text_rows_add(text_rows *t, int seq, const int32_t *tokens, int first, int last);
-/* Computes the missing rows below `last` of a text, as the draft sees it, in a pass of their own. */
-dt_status text_rows_catch_up(text_rows *t, int seq, const draft_text *text, int last, dt_error *err);
+/* Adds the missing rows below `last` of a text, as the draft sees it, to t->rows, and counts them as computed; if they
+ * do not fit, those before are run first. After a failure, the text's rows must be computed again. */
+dt_status text_rows_collect(text_rows *t, int seq, const draft_text *text, int last, dt_error *err);
+/* Runs the collected rows, if there are any. */
+dt_status text_rows_run(text_rows *t, dt_error *err);
 
 #endif

@@ -56,6 +56,13 @@ it_reduces_its_output() {
     drafts $policy --text 'FACE A CAGE. ' -n 40 --ignore-eos --draft-vocab 40 --draft-output q4
   done
 }
+it_learns_what_blocks_cost() {
+  [ $head = block ] || return 0
+  write_pair
+  XDG_CACHE_HOME=$PWD/cache succeeds rate "${pair[@]}" --text 'FACE A CAGE. ' -n 60 --ignore-eos --costs learn -q
+  grep -qE '"draft":\[\[[2-8],' cache/dtrun/learned*.json || fail "$(cut -c1-500 cache/dtrun/learned*.json)"
+  grep -q '"first":\[\]' cache/dtrun/learned*.json || fail 'first passes, which a block head does not have'
+}
 it_takes_costs_of_blocks() {
   [ $head = block ] || return 0
   write_pair
