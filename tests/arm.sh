@@ -81,6 +81,7 @@ part() {
   on neoverse-n1 'hashes of logits' emulated tests/test_cpu_logits_hash quick dotprod
   on $newest 'hashes of logits' emulated tests/test_cpu_logits_hash quick i8mm
   on max 'hashes of logits' emulated tests/test_cpu_logits_hash quick scalar i8mm
+  on $newest 'hashes of the guesses of heads, on all variants' emulated tests/test_cpu_head_hash
   on neoverse-n1 'a part of the exactness matrix' matrix dotprod --prompts 1 --chars 60 -n 8
   on $newest 'a part of the exactness matrix' matrix i8mm --prompts 1 -n 8
   on $newest 'tokens of quantized models, a part' quantized --quick -n 4

@@ -5,15 +5,9 @@
  *
  *   test_heads         on the CPU
  *   test_heads cuda    on the GPU, or (tests/CMakeLists.txt) on an emulated one */
-#include "dtrun.h"
-#include "golden_logits.h"
-#include "pair/pair.h"
-#include "rig.h"
-#include "small_tokenizer.h"
+#include "head_cases.h"
 
 #include <math.h>
-
-static cJSON *cases;
 
 /* The backend, and how much its log-probabilities may be off. A GPU multiplies rows of 16 bits. With F16, differences
  * of at most 0.01 to 0.17 were seen, in log-probabilities down to -20; with BF16, twenty times as much. It supports
@@ -25,48 +19,6 @@ static double tolerance = 2e-3;
 /* Tests that are slow on an emulated device run one head of each kind there: cases FIRST, FIRST + STEP, .. */
 #define FIRST (on_gpu ? 2 : 0)
 #define STEP (on_gpu ? 3 : 1)
-
-static const cJSON *get(const cJSON *object, const char *name) {
-  const cJSON *item = cJSON_GetObjectItem(object, name);
-  if (!item) fail_msg("golden.json has no %s", name);
-  return item;
-}
-
-/* A case's target and head, after they have been opened. */
-typedef struct {
-  const cJSON *wanted;
-  int exit; /* number of target layers that draft; 0: a head drafts */
-  char *folder, *head;
-  char target[256]; /* the folder, or this file of it that holds the target */
-  dt_pair *pair;
-} subject;
-
-static const char *layers_of(const cJSON *wanted) {
-  const cJSON *layers = cJSON_GetObjectItem(wanted, "layers");
-  return layers ? layers->valuestring : NULL;
-}
-
-/* dtype: the type of its numbers; NULL: as the case lists them. how: all options but target, draft and threads. */
-static subject open_as(int i, const char *dtype, dt_pair_options how) {
-  subject s = {.wanted = cJSON_GetArrayItem(cases, i)};
-  const cJSON *exits = cJSON_GetObjectItem(s.wanted, "exit"), *file = cJSON_GetObjectItem(s.wanted, "file");
-  bool own = cJSON_HasObjectItem(s.wanted, "own"); /* the head is in the target's files */
-  s.folder = own && file ? temp_folder() : formula_folder(get(s.wanted, "target"), dtype);
-  if (exits) s.exit = exits->valueint;
-  s.head = file || own || exits ? temp_folder() : formula_folder(get(s.wanted, "head"), NULL);
-  char path[256], name[16];
-  snprintf(name, sizeof name, "exit:%d", s.exit);
-  snprintf(path, sizeof path, SOURCE_DIR "/tests/golden/heads/%s", file ? file->valuestring : "");
-  char *tokenizer = small_json(NULL, NULL);
-  temp_write(s.folder, "tokenizer.json", tokenizer, strlen(tokenizer));
-  free(tokenizer);
-  snprintf(s.target, sizeof s.target, "%s", own && file ? path : s.folder);
-  how.target = s.target, how.threads = 2;
-  how.draft = own ? "mtp" : s.exit ? name : file ? path : s.head;
-  if (s.exit) how.draft_weights = NULL;
-  ok(dt_pair_open(&how, &s.pair, &err));
-  return s;
-}
 
 static subject open_reading(int i, const char *layers, const char *dtype, const char *with, const char *cache_dtype,
                             const char *weights) {
@@ -82,24 +34,6 @@ static subject open_held(int i, const char *dtype, const char *with, const char 
 /* Where the type must be one of two, cases alternate between them. Heads have the types of their targets. */
 static subject open_subject(int i, const char *cache_dtype) {
   return open_held(i, on_gpu ? i % 2 ? "BF16" : "F16" : NULL, backend, cache_dtype, NULL);
-}
-
-static bool is_block(const subject *s) { return s->pair->draft->block > 0; }
-
-/* The context of a session: beyond a base of delta layers if the target has such layers, and beyond the longest prompts
- * of block heads. */
-static int context_of(const subject *s) { return cJSON_HasObjectItem(s->wanted, "own") ? 140 : is_block(s) ? 128 : 90; }
-
-static void close_subject(subject *s) {
-  dt_pair_close(s->pair);
-  temp_remove(s->folder), temp_remove(s->head);
-}
-
-static void start(dt_session *session, int seq, const cJSON *wanted, int tokens) {
-  int n;
-  int32_t *prompt = golden_ints(get(wanted, "prompt"), &n);
-  ok(dt_seq_start(session, seq, prompt, n, &(dt_seq_options){.max_tokens = tokens, .ignore_eos = true}, &err));
-  free(prompt);
 }
 
 /* Compares the head's guesses after a node with the expected ones. Ids with equal probabilities may be swapped. */
@@ -122,33 +56,6 @@ static double compare_draft(const dt_tree *tree, const cJSON *draft, const char 
   }
   free(ids);
   return worst;
-}
-
-/* Adds the tree's nodes. All of them are drafted from, in two steps: first those below, which need those above. */
-static void grow(dt_session *session, int seq, const cJSON *iteration) {
-  dt_tree *tree = dt_seq_tree(session, seq);
-  dt_node_ref refs[32];
-  int n = 0, v;
-  for (const cJSON *node = get(iteration, "nodes")->child; node; node = node->next) {
-    ok(dt_tree_add(tree, cJSON_GetArrayItem(node, 0)->valueint, cJSON_GetArrayItem(node, 1)->valueint, 0, &v, &err));
-    assert_int_equal(v, ++n);
-  }
-  refs[0] = (dt_node_ref){.seq = seq, .node = n};
-  ok(dt_draft_step(session, refs, 1, &err));
-  for (int i = 0; i <= n; i++) refs[i] = (dt_node_ref){.seq = seq, .node = i};
-  ok(dt_draft_step(session, refs, n + 1, &err));
-}
-
-static void commit_expected(dt_session *session, int seq, const cJSON *iteration) {
-  dt_verdict verdict;
-  dt_committed block;
-  int n;
-  int32_t *tokens = golden_ints(get(iteration, "committed"), &n);
-  ok(dt_verify_tree(session, &seq, 1, &verdict, &err));
-  ok(dt_commit(session, &seq, 1, 0, &block, &err));
-  assert_int_equal(block.n, n);
-  assert_memory_equal(block.tokens, tokens, (size_t)n * sizeof *tokens);
-  free(tokens);
 }
 
 /* EAGLE-2's tree: top_k 3, depth 3, the best 7 of all. */
@@ -617,25 +524,10 @@ static void a_rounded_output_changes_guesses_a_little(void **state) {
   assert_true(rounded >= 6);
 }
 
-/* Adds heads whose targets run on the CPU only. */
-static void add_cases(const char *file) {
-  size_t size;
-  char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", file, &size);
-  cJSON *more = cJSON_Parse(text);
-  free(text);
-  while (cJSON_GetArraySize(more)) cJSON_AddItemToArray(cases, cJSON_DetachItemFromArray(more, 0));
-  cJSON_Delete(more);
-}
-
 int main(int argc, char **argv) {
-  size_t size;
   if (argc > 1) backend = argv[1], on_gpu = true, tolerance = 0.2;
   if (argc > 2) cmocka_set_test_filter(argv[2]);
-  char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "golden.json", &size);
-  cases = cJSON_Parse(text);
-  free(text);
-  if (!on_gpu)
-    add_cases("cross_attention.json"), add_cases("mtp.json"), add_cases("exits.json"), add_cases("blocks.json");
+  read_cases(on_gpu);
   const struct CMUnitTest tests[] = {cmocka_unit_test(heads_say_what_pytorch_computes),
                                      cmocka_unit_test(a_layer_off_guesses_otherwise),
                                      cmocka_unit_test(a_target_with_a_head_computes_the_same_bits),
