@@ -36,7 +36,6 @@ struct server {
 /* A request, until its answer has been sent. */
 typedef struct {
   const server *server;
-  const route *route; /* NULL: there is none */
   char *body;
   size_t len, room;
   bool too_long;
@@ -91,7 +90,8 @@ static enum MHD_Result respond_json(struct MHD_Connection *c, incoming *in, int 
 
 static enum MHD_Result respond_refusal(struct MHD_Connection *c, incoming *in, const refusal *why) {
   json_text out = {0};
-  route_refuse(in->route, why, &out);
+  const char *url = strchr(in->asked, ' ');
+  route_refuse(url ? url + 1 : "", why, &out);
   snprintf(in->said, sizeof in->said, ": %.250s", why->message);
   return respond_json(c, in, why->status, "application/json", &out);
 }
@@ -324,8 +324,7 @@ static enum MHD_Result take(void *user, struct MHD_Connection *c, const char *ur
     in->server = user;
     in->begun = dt_clock_ms();
     snprintf(in->asked, sizeof in->asked, "%.20s %.130s", method, url);
-    in->route = route_find(method, url, &why);
-    in->refused = is_refused(user, c, in->route, &why);
+    in->refused = is_refused(user, c, route_find(method, url, &why), &why);
     return MHD_YES;
   }
   if (*n) {

@@ -23,8 +23,8 @@ void routes_close(routes *r);
 /* Finds the route of a request; NULL: there is none, and *why says so. */
 const route *route_find(const char *method, const char *url, refusal *why);
 bool route_is_public(const route *r); /* it is served without a key */
-/* Writes a refusal in the form of the route's API. r: NULL is allowed. */
-void route_refuse(const route *r, const refusal *why, json_text *out);
+/* Writes a refusal in the form of the API that the URL belongs to: that of the route with the most similar one. */
+void route_refuse(const char *url, const refusal *why, json_text *out);
 bool route_run(const route *r, routes *all, const char *body, size_t len, route_answer *out, refusal *why);
 
 #endif

@@ -234,15 +234,25 @@ static bool run_template(routes *r, const char *body, size_t len, route_answer *
   return true;
 }
 
-/* Counts the tokens of a prompt, also of one that does not fit into the context. */
-static bool run_count(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+/* Counts the tokens of a prompt, also of one that does not fit into the context. -1: *why says what is wrong. */
+static int count_tokens(routes *r, const api_form *api, const char *body, size_t len, refusal *why) {
   ask a;
-  bool fine = ask_read(&r->server, &api_anthropic_counts, body, len, &a, why);
+  bool fine = ask_read(&r->server, api, body, len, &a, why);
   int n = fine ? a.prompts[0].n : why->prompt_tokens;
   ask_free(&a);
-  if (!fine && !why->context) return false;
+  return fine || why->context ? n : -1;
+}
+
+static bool run_count(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  const int n = count_tokens(r, &api_anthropic_counts, body, len, why);
   answer_put(&out->text, "{\"input_tokens\":%d}", n);
-  return true;
+  return n >= 0;
+}
+
+static bool run_input_tokens(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  const int n = count_tokens(r, &api_responses, body, len, why);
+  answer_put(&out->text, "{\"object\":\"response.input_tokens\",\"input_tokens\":%d}", n);
+  return n >= 0;
 }
 
 /* ---- policies ---------------------------------------------------------------------------------------------------- */
@@ -344,6 +354,7 @@ static const route all[] = {
     {"POST", "/v1/completions", false, NULL, &api_completions},
     {"POST", "/v1/chat/completions", false, NULL, &api_chats},
     {"POST", "/v1/responses", false, NULL, &api_responses},
+    {"POST", "/v1/responses/input_tokens", false, run_input_tokens, &api_responses},
     {"POST", "/v1/messages", false, NULL, &api_anthropic},
     {"POST", "/v1/messages/count_tokens", false, run_count, &api_anthropic_counts},
     {"POST", "/infill", false, NULL, &api_infill},
@@ -392,8 +403,19 @@ const route *route_find(const char *method, const char *url, refusal *why) {
   return NULL;
 }
 
-void route_refuse(const route *r, const refusal *why, json_text *out) {
-  const api_form *api = r && r->api ? r->api : &api_chats;
+/* How many bytes at the beginning of a route's URL, with or without /v1, are those of this one. */
+static size_t common(const route *r, const char *url) {
+  const char *of = strncmp(url, "/v1", 3) && !strncmp(r->url, "/v1", 3) ? r->url + 3 : r->url;
+  size_t n = 0;
+  while (of[n] && of[n] == url[n]) n++;
+  return n;
+}
+
+void route_refuse(const char *url, const refusal *why, json_text *out) {
+  const route *nearest = all;
+  for (size_t i = 1; i < sizeof all / sizeof *all; i++)
+    if (common(&all[i], url) > common(nearest, url)) nearest = &all[i];
+  const api_form *api = nearest->api ? nearest->api : &api_chats;
   api->refuses(out, why);
 }
 

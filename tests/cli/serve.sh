@@ -276,6 +276,15 @@ it_refuses_with_the_reason() {
   refused 400 $bad '^dtrun.params.K: it is given twice' '{"prompt": "a", "dtrun": {"policy": "linear", "params": {"K": 1, "K": 1}}}'
   refused 400 $bad '^cache_prompt: expected true or false' '{"prompt": "a", "cache_prompt": 1}'
   refused 404 not_found_error '/v1/nothing' '{}' /v1/nothing
+  local route # each API has its own form of errors
+  for route in /api/nothing /api/chat/more; do
+    curl -s "$url$route" -d '{}' >answer
+    grep -qx '{"error":"unknown route: '$route'"}' answer || fail "$route: $(cat answer)"
+  done
+  for route in /v1/messages/nothing /messages/nothing; do
+    curl -s "$url$route" -d '{}' >answer
+    grep -qE '^\{"type":"error","error":\{"type":"not_found_error","message":"unknown route' answer || fail "$route: $(cat answer)"
+  done
   refused 405 $bad 'takes GET' '{}' /v1/models
   refused 400 $bad "no policy 'nonsense'" '{"prompt": "a", "dtrun": {"policy": "nonsense"}}'
   refused 400 $bad 'name of an installed policy' '{"prompt": "a", "dtrun": {"policy": "/etc/passwd"}}'

@@ -86,6 +86,9 @@ for body in ({**SAYS, **ASK}, {**SAYS, **ASK, "max_output_tokens": 3}, {**SAYS, 
     assert final.output_text == alone.output_text and final.status == alone.status and final.usage.output_tokens == alone.usage.output_tokens
     assert alone.incomplete_details == final.incomplete_details and (alone.status == "incomplete") == (alone.incomplete_details is not None)
 
+counted = client.responses.input_tokens.count(model="any", **SAYS)
+assert counted.object == "response.input_tokens" and counted.input_tokens == whole.usage.input_tokens, (counted, whole.usage)
+
 # A conversation that goes on from the answer's items, and from messages.
 turns = [{"role": "user", "content": QUESTION}, *whole.output, {"role": "user", "content": [{"type": "input_text", "text": "And three more?"}]}]
 again = client.responses.create(instructions="Be brief.", input=turns, **ASK)
