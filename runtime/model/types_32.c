@@ -69,30 +69,42 @@ static float doubt(const float *x) {
 /* 1 / d; 0 if that is not finite, or if d is 0 or NaN. */
 static float inverse(float d) { return d > 0.0f && isfinite(1.0f / d) ? 1.0f / d : 0.0f; }
 
-/* x as a whole number between least and most; least for NaN. */
-static int whole(float x, float least, float most) { return (int)fminf(fmaxf(x, least), most); }
+/* The larger and the smaller of two numbers; y if x is NaN. In place of fmaxf, fminf and roundf, which are calls: these
+ * loops become vector instructions, and rounding a head of a billion weights takes seconds. */
+static inline float larger(float x, float y) { return x > y ? x : y; }
+static inline float smaller(float x, float y) { return x < y ? x : y; }
+
+/* x between least and most; least for NaN. */
+static inline float clip(float x, float least, float most) { return smaller(larger(x, least), most); }
+
+/* The nearest whole number; halves away from zero. |x| < 2^31. */
+static inline int nearest(float x) {
+  const int whole = (int)x;
+  const float rest = x - (float)whole;
+  return whole + (rest >= 0.5f) - (rest <= -0.5f);
+}
 
 /* d = largest |x| / 127; halves away from zero. */
 void type_round_q8_0(const float *x, size_t n, void *blocks) {
   for (uint8_t *b = blocks; n > 0; b += 34, x += NUMBERS, n -= NUMBERS) {
     float most = 0.0f;
-    for (int j = 0; j < NUMBERS; j++) most = fmaxf(most, fabsf(x[j]));
+    for (int j = 0; j < NUMBERS; j++) most = larger(fabsf(x[j]), most);
     float d = most / 127.0f + doubt(x), scale = inverse(d);
     type_put_half(d, b);
-    for (int j = 0; j < NUMBERS; j++) b[2 + j] = (uint8_t)whole(roundf(x[j] * scale), -127.0f, 127.0f);
+    for (int j = 0; j < NUMBERS; j++) b[2 + j] = (uint8_t)nearest(clip(x[j] * scale, -127.0f, 127.0f));
   }
 }
 
 /* The minimum is the least number, code 15 the largest; d = their distance / 15. */
 void type_round_q4_1(const float *x, size_t n, void *blocks) {
   for (uint8_t *b = blocks; n > 0; b += 20, x += NUMBERS, n -= NUMBERS) {
-    float least = x[0], most = x[0];
-    for (int j = 1; j < NUMBERS; j++) least = fminf(least, x[j]), most = fmaxf(most, x[j]);
+    float least = INFINITY, most = -INFINITY;
+    for (int j = 0; j < NUMBERS; j++) least = smaller(x[j], least), most = larger(x[j], most);
     float d = (most - least) / 15.0f + doubt(x), scale = inverse(d);
     type_put_half(d, b), type_put_half(least, b + 2);
     for (int j = 0; j < HALF; j++) {
-      int low = whole((x[j] - least) * scale + 0.5f, 0.0f, 15.0f);
-      int high = whole((x[j + HALF] - least) * scale + 0.5f, 0.0f, 15.0f);
+      int low = (int)clip((x[j] - least) * scale + 0.5f, 0.0f, 15.0f);
+      int high = (int)clip((x[j + HALF] - least) * scale + 0.5f, 0.0f, 15.0f);
       b[4 + j] = (uint8_t)(low | high << 4);
     }
   }
