@@ -5,13 +5,14 @@
  *   costs:first(context[, batch[, model]])            a draft model's first pass of an iteration, over the roots
  *   costs:read(n[, model])        a draft model processes n tokens of a text, without guessing after them
  *   costs:cache_miss(passes)      a read of memory that was last read that many target passes ago
- *   costs:block([model])          how many tokens one pass of a draft model guesses at most, if it is a block head; 0:
- *                                 it is none. costs:draft(w + 1, ..) is the cost of its pass of an iteration for w
- * tokens costs:models()                the number of draft models whose costs are known costs:sequences() the number of
- * sequences that run at once: the default of batch costs:revision()              an integer that changes whenever these
- * times change; those of a table never do costs:keep(name, list)        keeps a list of numbers for later texts;
- * returns whether there was room. With a table nothing is kept, so that runs can be repeated exactly costs:recall(name)
- * the list that was kept under this name, also by an earlier text; nil: there is none
+ *   costs:block([model])          the most tokens that a pass of a block head guesses; 0: the draft is none. Its pass
+ *                                 for w tokens costs costs:draft(w + 1, context)
+ *   costs:models()                the number of draft models whose costs are known
+ *   costs:sequences()             the number of sequences that run at once: the default of batch
+ *   costs:revision()              an integer that changes whenever these times change; those of a table never do
+ *   costs:keep(name, list)        keeps a list of numbers for later texts; returns whether there was room. With a table
+ *                                 nothing is kept, so that runs can be repeated exactly
+ *   costs:recall(name)            the list that was kept under this name, also by an earlier text; nil: there is none
  *
  * experts: number of distinct experts that the pass reads, in all layers and for all sequences; nil or 0: the usual
  * number. model: 1, or 2 for the second draft model. */

@@ -46,6 +46,7 @@ local function loss_budget(target_row, draft, draft_row, sequences, store)
     target = function(_, rows) return 1 + target_row * (rows - 1) end,
     draft = function(_, rows) return draft + draft_row * (rows - 1) end,
     first = function() return draft + 0.05 end,
+    block = function() return 0 end,
     sequences = function() return sequences or 1 end,
     cache_miss = function(_, passes) return passes == 0 and STEP / 67 or error "another number" end,
     recall = kept.recall, keep = kept.keep,

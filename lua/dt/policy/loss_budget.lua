@@ -132,16 +132,23 @@ end
 -- missed. k of the sequences share it, and the others wait for it.
 function LossBudget:opening(k)
   local costs, context = self.costs, self.context
-  local ms = costs:first(context, k) + costs:draft(self.missed, context, k) - costs:draft(1, context, k)
+  local ms = costs:first(context, k)
+  if costs:block() > 0 then
+    ms = ms + costs:read(self.missed)
+  else
+    ms = ms + costs:draft(self.missed, context, k) - costs:draft(1, context, k)
+  end
   return ms * (self.sequences / k)
 end
 
 -- Whether drafts have added less than they cost in this text.
 function LossBudget:owes() return self.balance < 0 end
 
--- Counts a draft pass over this number of rows, shared by k of the sequences (default: all).
+-- Counts a draft pass over this number of rows, shared by k of the sequences (default: all). A block head makes one in
+-- an iteration.
 function LossBudget:pass(rows, k)
   k = k or self.sequences
+  if self.took > 0 and self.costs:block() > 0 then return end
   local ms = self.took == 0 and self:opening(k) or self.costs:draft(rows, self.context, k) * (self.sequences / k)
   self.took, self.missed = self.took + (ms + self.overhead) / self.once, 0
 end
