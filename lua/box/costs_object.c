@@ -5,8 +5,8 @@
  *   costs:first(context[, batch[, model]])            a draft model's first pass of an iteration, over the roots
  *   costs:read(n[, model])        a draft model processes n tokens of a text, without guessing after them
  *   costs:cache_miss(passes)      a read of memory that was last read that many target passes ago
- *   costs:block([model])          the most tokens that a pass of a block head guesses; 0: the draft is none. Its pass
- *                                 for w tokens costs costs:draft(w + 1, context)
+ *   costs:block([model])          the maximum number of tokens that a pass of a block head guesses; 0: it is none. It
+ *                                 takes costs:draft(w + 1, context) for w tokens
  *   costs:models()                the number of draft models whose costs are known
  *   costs:sequences()             the number of sequences that run at once: the default of batch
  *   costs:revision()              an integer that changes whenever these times change; those of a table never do
