@@ -287,6 +287,7 @@ static int tree_method_draft_chain(lua_State *L) {
   static const char who[] = "tree:draft_chain";
   dtl_run *run = check_tree(L, who);
   const dt_node_ref how = box_tree_take_draft(L, CHAIN_LEAST, who);
+  if (how.width) luaL_error(L, "%s: width is not an option of chains, which ask for their own length", who);
   lua_settop(L, CHAIN_LEAST);
   check_node(L, run, CHAIN_NODE, who, "u");
   lua_Integer k = object_integer(L, CHAIN_LEFT, who, "k");

@@ -83,6 +83,8 @@ function TestModels.test_mistakes_raise_and_name_the_argument()
     raises("tree:draft_step: width = -1 is negative", s, tree, 0, { width = -1 })
     raises("tree:draft_step: unknown option 'number' (known: model, width)", s, tree, 0, { 2 })
     raises("tree:draft_chain: unknown option 'least' (known: model, width)", c, tree, 0, 1, 0, { least = 2 })
+    raises("tree:draft_chain: width is not an option of chains, which ask for their own length", c, tree, 0, 1,
+           { width = 2 })
     raises("seq:draft_step: model = 3 is out of range: 1 to 2", seq.draft_step, seq, 0, { model = 3 })
     raises("seq:unread: model must be an integer, not a fraction", seq.unread, seq, 1.5)
     raises("tree:draft_chain: k must be an integer, not table", c, tree, 0, { model = 2 })
