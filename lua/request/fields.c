@@ -30,7 +30,7 @@ static const request_field fields[] = {
     {"draft_weights", "--draft-weights", "--draft-dtype", NULL, FIELD_TEXT, HOW(draft_weights), ON_LINE | IN_LOAD,
      "TYPE", "round the draft's weights to q8 or q4; file: unchanged (file; heads: q8)", "q8 q4 file"},
     {"draft_vocab", "--draft-vocab", NULL, NULL, FIELD_TEXT, PAIR(draft_vocab), ON_LINE | IN_LOAD,
-     "N|FILE", "ids that the draft may guess: the N lowest, auto (1/8), or those in FILE (all)", NULL},
+     "N|FILE", "ids that the draft may guess: the N lowest, auto, or those in FILE (all)", NULL},
     {"draft_output", "--draft-output", NULL, NULL, FIELD_TEXT, HOW(draft_output), ON_LINE | IN_LOAD,
      "TYPE", "round the draft's output matrix to q8 or q4 (as its weights; heads: q4)", "q8 q4 file"},
     {"head_layers", "--head-layers", NULL, NULL, FIELD_TEXT, HOW(head_layers), ON_LINE | IN_LOAD,
