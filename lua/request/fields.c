@@ -32,7 +32,7 @@ static const request_field fields[] = {
     {"draft_vocab", "--draft-vocab", NULL, NULL, FIELD_TEXT, PAIR(draft_vocab), ON_LINE | IN_LOAD,
      "N|FILE", "ids that the draft may guess: the N lowest, auto, or those in FILE (all)", NULL},
     {"draft_output", "--draft-output", NULL, NULL, FIELD_TEXT, HOW(draft_output), ON_LINE | IN_LOAD,
-     "TYPE", "round the draft's output matrix to q8 or q4 (as its weights; heads: q4)", "q8 q4 file"},
+     "TYPE", "round the draft's output to q8 or q4 (as its weights; wide heads: q4)", "q8 q4 file"},
     {"head_layers", "--head-layers", NULL, NULL, FIELD_TEXT, HOW(head_layers), ON_LINE | IN_LOAD,
      "A,B,C", "layers of the target whose inputs a draft head reads (given in its files)", NULL},
     {"cache_dtype", "--cache-dtype", NULL, NULL, FIELD_TEXT, HOW(cache_dtype), ON_LINE | IN_LOAD,

@@ -139,7 +139,7 @@ typedef struct {
 
   /* Loads the weights of a model. `desc` and its sources are not needed afterwards. Fails as source_read does, and if a
    * shape is not supported. If desc->ids is set, every forward() asks for TOPK or nothing, and all other ids are
-   * treated as ids outside the vocabulary; a backend may refuse such models. */
+   * treated as ids outside the vocabulary. */
   dt_status (*upload)(dt_backend *, const dt_model_desc *desc, const dt_holding *, dt_weights **, dt_error *);
   /* The type of the model's matrices in memory, or "mixed" if there are several. A static string. */
   const char *(*weight_dtype)(const dt_weights *);

@@ -34,7 +34,7 @@ static void find_widths(draft_block *d, const draft_text *texts, const dt_node_r
   for (int i = 0; i < n; i++) {
     const int seq = nodes[i].seq, wanted = nodes[i].width ? nodes[i].width : DT_DISTANCES;
     const draft_text *text = &texts[seq];
-    int rows = dt_min(d->t.draft->block, dt_min(wanted, text->tree->max_depth) + 1);
+    int rows = 1 + dt_min(d->t.draft->info.block, dt_min(wanted, text->tree->max_depth));
     rows = dt_min(rows, d->t.context - (text->length - 1));
     if (!d->tried[seq] && rows >= 2) d->width[seq] = dt_max(d->width[seq], rows);
   }

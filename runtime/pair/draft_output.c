@@ -16,7 +16,7 @@ static dt_status mark_text(const dt_pair *p, const dt_text *text, bool *marked, 
 
 enum { PART = 8, LEAST = 8192 };
 
-static int lowest_of(const dt_draft_vocab *v, int vocab) {
+int draft_output_lowest(const dt_draft_vocab *v, int vocab) {
   return v->lowest >= 0 ? v->lowest : dt_min(vocab, dt_max(vocab / PART, LEAST));
 }
 
@@ -30,7 +30,8 @@ static dt_status check_range(const dt_draft_vocab *v, int vocab, dt_error *err) 
 
 static dt_status mark(const dt_pair *p, const dt_draft_vocab *v, bool *marked, int vocab, dt_error *err) {
   dt_status s = DT_OK;
-  for (int id = 0; id < lowest_of(v, vocab); id++) marked[id] = true;
+  const int lowest = draft_output_lowest(v, vocab);
+  for (int id = 0; id < lowest; id++) marked[id] = true;
   for (int i = 0; i < v->n_ids; i++) marked[v->ids[i]] = true;
   for (int i = 0; i < p->n_eos; i++)
     if (p->eos[i] < vocab) marked[p->eos[i]] = true;

@@ -16,4 +16,7 @@ dt_status draft_output_open(const dt_pair *p, const dt_draft_vocab *given, bool 
                             draft_output *out, dt_error *err);
 void draft_output_close(draft_output *out);
 
+/* The number of lowest ids that a set has, where the draft has `vocab` ids. */
+int draft_output_lowest(const dt_draft_vocab *v, int vocab);
+
 #endif

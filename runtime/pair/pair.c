@@ -206,7 +206,7 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, dt_holding how,
   snprintf(to->head, sizeof to->head, "%s", head_said(h));
   to->distances = head_desc(h)->distances;
   to->cross_attention = head_desc(h)->kind == DT_HEAD_CROSS_ATTENTION;
-  to->block = head_desc(h)->block_rows, to->mask = head_desc(h)->mask;
+  to->mask = head_desc(h)->mask;
   dt_head_desc cut = *head_desc(h);
   const dt_holding usual = holding_of_heads(p, o, &cut.model);
   if (!how.dtype) how.dtype = usual.dtype;

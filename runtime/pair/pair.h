@@ -17,7 +17,6 @@ typedef struct {
   char head[112];       /* the head's kind and the inputs that it reads; "": the draft is a model */
   int distances;        /* how many tokens ahead a Medusa head guesses; 0: no Medusa head */
   bool cross_attention; /* the head reads the target's keys and has none of its own */
-  int block;            /* maximum number of rows of a block; 0: no block head */
   int32_t mask;         /* the token of all rows of a block but the first */
 } pair_draft;
 

@@ -89,7 +89,7 @@ static dt_status open_drafters(dt_session *s, int context, dt_error *err) {
     dt_status (*open)(const dt_pair *, int, int, int, const dt_sampling *, const dt_cache *, drafter **, dt_error *) =
         draft->distances         ? draft_medusa_open
         : draft->cross_attention ? draft_cross_attention_open
-        : draft->block           ? draft_block_open
+        : draft->info.block      ? draft_block_open
                                  : draft_model_open;
     status = open(s->pair, s->drafts, s->sequences, context, s->draft_sampling, s->target, &s->draft[s->drafts], err);
   }

@@ -4,8 +4,8 @@
 . "$(dirname "$0")/helpers.sh"
 size=${3:-}
 
-make_head() { mkdir -p head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head || fail 'make_head.lua'; }
-make_medusa() { mkdir -p head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head medusa "$@" || fail 'make_head.lua'; }
+make_head() { mkdir -p head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head "$@" || fail 'make_head.lua'; }
+make_medusa() { make_head medusa "$@"; }
 # with_head POLICY OPTIONS...: the bundled target with the head
 with_head() { succeeds "$@" -m "$models/mini-target" -md head --backend cpu; }
 
@@ -62,6 +62,21 @@ it_reduces_and_rounds_the_output_of_any_draft() {
   with_head linear --text 'The old man' -n 40 -q --draft-output q4
   same_text expected stdout
   refuses 2 '--draft-vocab: head is a Medusa head, which has an output for each distance' linear --text 'The old man' -m "$models/mini-target" -md head --draft-vocab 500 --backend cpu
+}
+# has_output VALUE OPTIONS..: what the result says of the output of the head
+has_output() {
+  with_head linear --text hello -n 2 -q --json r.json "${@:2}"
+  grep -qE '"draft_output":[[:space:]]*'"$1" r.json || fail "${*:2}: $(grep draft_output r.json), expected $1"
+}
+it_rounds_the_output_of_heads_of_512_numbers_and_more() {
+  make_head eagle3 504 # four heads of an even size: the nearest below
+  has_output null
+  make_head eagle3 512
+  has_output '"q4"'
+  has_output '"q8"' --draft-output q8
+  has_output null --draft-output file
+  has_output null --draft-weights file
+  has_output null --draft-weights q8
 }
 it_finds_smollm2s_head() {
   local model=$models/SmolLM2-135M-Instruct.Q4_1.gguf

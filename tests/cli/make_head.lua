@@ -1,10 +1,12 @@
 -- A small random head for the bundled target, of EAGLE-3 or Medusa, in F32, into a folder: its guesses are worth
--- nothing, and what reads it cannot tell.   dtrun run make_head.lua FOLDER [medusa [DISTANCES [BLOCKS]]]
+-- nothing, and what reads it cannot tell.
+--   dtrun run make_head.lua FOLDER [medusa [DISTANCES [BLOCKS]] | eagle3 HIDDEN]
 local dt = require "dt"
 local given = dt.args({ doc = "writes a random head", rest = "FOLDER [medusa..]", models = false }).rest
 local folder, kind, distances, blocks = given[1], given[2], given[3] or 2, given[4] or 1
 
-local TARGET, VOCAB, DRAFTED, HIDDEN, HEADS, INNER = 256, 4096, 600, 32, 4, 40
+local HIDDEN = kind == "eagle3" and math.tointeger(given[3]) or 32
+local TARGET, VOCAB, DRAFTED, HEADS, INNER = 256, 4096, 600, 4, 40
 
 local CONFIG = ([[{"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama", "hidden_size": %d,
  "target_hidden_size": %d, "num_attention_heads": %d, "num_key_value_heads": %d, "intermediate_size": %d,
@@ -14,9 +16,10 @@ local CONFIG = ([[{"architectures": ["LlamaForCausalLMEagle3"], "model_type": "l
 ]]):format(HIDDEN, TARGET, HEADS, HEADS, INNER, VOCAB, DRAFTED)
 
 local function random(rows, cols, deviation)
-  local numbers = {}
-  for i = 1, rows * cols do numbers[i] = ("<f"):pack((math.random() * 2 - 1) * deviation) end
-  return { "F32", cols == 1 and { rows } or { rows, cols }, table.concat(numbers) }
+  local numbers, n = {}, rows * cols
+  for i = 1, math.min(n, 131072) do numbers[i] = ("<f"):pack((math.random() * 2 - 1) * deviation) end
+  local pool = table.concat(numbers) -- is repeated in a large matrix
+  return { "F32", cols == 1 and { rows } or { rows, cols }, pool:rep(n * 4 // #pool + 1):sub(1, n * 4) }
 end
 
 local function ones(n) return { "F32", { n }, (("<f"):pack(1)):rep(n) } end

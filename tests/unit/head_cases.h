@@ -52,7 +52,7 @@ static inline subject open_as(int i, const char *dtype, dt_pair_options how) {
   return s;
 }
 
-static inline bool is_block(const subject *s) { return s->pair->draft->block > 0; }
+static inline bool is_block(const subject *s) { return s->pair->draft->info.block > 0; }
 
 /* The context of a session: beyond a base of delta layers if the target has such layers, and beyond the longest prompts
  * of block heads. */

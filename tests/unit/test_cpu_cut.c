@@ -4,6 +4,7 @@
 #include "cpu.h"
 #include "kernels.h"
 #include "model/model.h"
+#include "pair/draft_output.h"
 #include "random_model.h"
 #include "rig.h"
 #include "sample_definition.h"
@@ -177,6 +178,18 @@ static void fewer_rows_are_held(void **state) {
   model_close(m);
 }
 
+static void a_set_of_the_lowest_ids_has_an_eighth_but_8192_at_least(void **state) {
+  (void)state;
+  const struct {
+    int lowest, vocab, n;
+  } cases[] = {{-1, 8191, 8191},    {-1, 8192, 8192}, {-1, 8193, 8192},   {-1, 65543, 8192}, {-1, 65544, 8193},
+               {-1, 151936, 18992}, {0, 151936, 0},   {100, 151936, 100}, {100, 100, 100}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const dt_draft_vocab v = {.lowest = cases[i].lowest};
+    assert_int_equal(draft_output_lowest(&v, cases[i].vocab), cases[i].n);
+  }
+}
+
 static void whatever_is_no_candidate_is_refused(void **state) {
   (void)state;
   random_model *m = random_model_new(&random_shapes[0], 9);
@@ -214,6 +227,7 @@ int main(void) {
       cmocka_unit_test(candidates_are_those_among_the_listed_ids),
       cmocka_unit_test(only_ids_below_a_bound_take_part),
       cmocka_unit_test(fewer_rows_are_held),
+      cmocka_unit_test(a_set_of_the_lowest_ids_has_an_eighth_but_8192_at_least),
       cmocka_unit_test(whatever_is_no_candidate_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
