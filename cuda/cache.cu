@@ -13,7 +13,7 @@ struct dt_snapshot {
 };
 
 static dt_limits limits_of(const dt_cache *c) {
-  return {c->weights->shape.vocab, c->weights->shape.context, c->sequences, c->slots};
+  return {c->weights->shape.vocab, c->weights->shape.context, c->sequences, c->slots, TOP};
 }
 
 /* Bytes of one slot of one head; bytes of all slots of one head; the begin of a sequence. */
@@ -94,7 +94,7 @@ size_t cuda_scratch_bytes(const dt_weights *w, int sequences, int slots) {
 
 /* Takes memory of the host for rows and results, which the device reads and writes directly. */
 static dt_status open_host(dt_cache *c, dt_error *err) {
-  size_t bytes = sizeof(int32_t) * ROWS * (3 + 3 * CHECK_TOP);
+  size_t bytes = sizeof(int32_t) * ROWS * (3 + 3 * TOP);
   for (size_t i = 0; i < sizeof c->staged / sizeof *c->staged; i++) bytes += rows_bytes(c);
   if (cudaHostAlloc(&c->host, bytes, cudaHostAllocDefault) != cudaSuccess) {
     cudaGetLastError();
@@ -103,8 +103,9 @@ static dt_status open_host(dt_cache *c, dt_error *err) {
   char *base = static_cast<char *>(c->host);
   for (pass_rows &rows : c->staged) rows = lay_rows(base), base += rows_bytes(c);
   float *f = reinterpret_cast<float *>(base);
-  c->results = {reinterpret_cast<int32_t *>(f), reinterpret_cast<int32_t *>(f + ROWS), f + ROWS * (1 + CHECK_TOP),
-                f + ROWS * (1 + 2 * CHECK_TOP), f + ROWS * (1 + 3 * CHECK_TOP),        f + ROWS * (2 + 3 * CHECK_TOP)};
+  c->results = {reinterpret_cast<int32_t *>(f), reinterpret_cast<int32_t *>(f + ROWS),
+                f + ROWS * (1 + TOP),           f + ROWS * (1 + 2 * TOP),
+                f + ROWS * (1 + 3 * TOP),       f + ROWS * (2 + 3 * TOP)};
   return DT_OK;
 }
 

@@ -151,9 +151,9 @@ static cudaError_t collect(const dt_weights *w, const dt_cache *c, const dt_out 
   case DT_WANT_TOPK:
     for (int i = 0; i < n; i++) {
       size_t at = (size_t)(from + i) * (size_t)out->k;
-      memcpy(out->top_id + at, r.top_id + i * CHECK_TOP, (size_t)out->k * sizeof(int32_t));
-      memcpy(out->top_logp + at, r.top_logp + i * CHECK_TOP, (size_t)out->k * sizeof(float));
-      if (out->top_own) memcpy(out->top_own + at, r.top_own + i * CHECK_TOP, (size_t)out->k * sizeof(float));
+      memcpy(out->top_id + at, r.top_id + i * TOP, (size_t)out->k * sizeof(int32_t));
+      memcpy(out->top_logp + at, r.top_logp + i * TOP, (size_t)out->k * sizeof(float));
+      if (out->top_own) memcpy(out->top_own + at, r.top_own + i * TOP, (size_t)out->k * sizeof(float));
     }
     if (out->want == DT_WANT_BOTH) {
       memcpy(out->argmax + from, r.argmax, (size_t)n * sizeof(int32_t));
@@ -286,14 +286,15 @@ static dt_status check_given(const dt_weights *w, const dt_rows *rows, dt_error 
   const dt_cache *from = rows->features;
   if (from && from->weights != w->head.target)
     return dt_fail(err, DT_EINPUT, "forward: the features belong to another model than the head's target");
-  dt_limits given = from ? dt_limits{0, 0, from->sequences, from->slots} : dt_limits{};
+  dt_limits given = from ? dt_limits{0, 0, from->sequences, from->slots, 0} : dt_limits{};
   return check_features(rows, w->head.distances, from ? &given : nullptr, err);
 }
 
 dt_status cuda_forward(dt_weights *w, dt_cache *c, const dt_rows *rows, const dt_out *out, dt_error *err) {
   if (out && (out->want == DT_WANT_NOTHING || out->n == 0)) out = nullptr;
   if (c->weights != w) return dt_fail(err, DT_EINPUT, "forward: the cache belongs to another model");
-  dt_status status = check_pass(rows, out, dt_limits{w->shape.vocab, w->shape.context, c->sequences, c->slots}, err);
+  dt_status status =
+      check_pass(rows, out, dt_limits{w->shape.vocab, w->shape.context, c->sequences, c->slots, TOP}, err);
   if (status == DT_OK && out && w->ids && out->want != DT_WANT_TOPK)
     status =
         dt_fail(err, DT_EINPUT, "forward: a model with only %d of its output rows returns only candidates", w->outputs);

@@ -38,6 +38,8 @@ struct queue {
   operator cudaStream_t() const { return stream; }
 };
 
+constexpr int TOP = WARP; /* maximum number of candidates of a row: they are a list (scores.cuh) */
+
 /* How caches hold keys and values: in 16 bits, or rounded to 8.5: see held.cuh. */
 enum held { HELD_16, HELD_Q8 };
 
@@ -184,9 +186,9 @@ static_assert(sizeof(pass_header) <= ROWS_HEADER && ROWS_FIXED % sizeof(int4) ==
 /* The results of a pass, in host memory that the device writes to. */
 struct pass_results {
   int32_t *argmax;   /* [ROWS] */
-  int32_t *top_id;   /* [ROWS][CHECK_TOP] */
-  float *top_logp;   /* [ROWS][CHECK_TOP] */
-  float *top_own;    /* [ROWS][CHECK_TOP] */
+  int32_t *top_id;   /* [ROWS][TOP] */
+  float *top_logp;   /* [ROWS][TOP] */
+  float *top_own;    /* [ROWS][TOP] */
   float *confidence; /* [ROWS] */
   float *entropy;    /* [ROWS] */
 };
@@ -246,7 +248,7 @@ struct dt_weights {
   float *sums; /* [CHUNK][PIECE] the product of `plain` with a chunk, in the memory of `logits`, which a chunk does not
                   need */
   logit_part *parts;   /* [ROWS][blocks of ids] */
-  uint64_t *best;      /* [ROWS][blocks of ids][CHECK_TOP], the largest score first: see scores.cuh */
+  uint64_t *best;      /* [ROWS][blocks of ids][TOP], the largest score first: see scores.cuh */
   sample_row *samples; /* [ROWS] */
   arena weights_arena, scratch_arena;
   struct gemm_library *gemms; /* null: there was no long prompt yet */

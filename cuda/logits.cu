@@ -8,8 +8,6 @@
 
 constexpr int THREADS = LOGIT_BLOCK / SHARING, WARPS = THREADS / WARP;
 
-static_assert(CHECK_TOP == WARP, "candidates are a list");
-
 /* Merges the lists of all warps; the first warp has the result. `lists` has room for all lists. */
 static __device__ uint64_t merged_of_block(uint64_t mine, uint64_t *lists) {
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
@@ -86,9 +84,9 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
     uint64_t list = merged_of_block(merged(merged(key[0], key[1]), merged(key[2], key[3])), lists);
     sum = weighted = own_sum = 0.0f;
     for (int w = 0; w < WARPS; w++) sum += number[w], weighted += second[w], own_sum += third[w];
-    if (threadIdx.x < CHECK_TOP) a.best[at * CHECK_TOP + threadIdx.x] = list;
+    if (threadIdx.x < TOP) a.best[at * TOP + threadIdx.x] = list;
   } else if (threadIdx.x == 0) {
-    a.best[at * CHECK_TOP] = mine;
+    a.best[at * TOP] = mine;
   }
   if (threadIdx.x == 0) a.parts[at] = logit_part{largest, sum, weighted, own_largest, own_sum, nans > 0.0f};
 }
@@ -100,9 +98,9 @@ static __device__ void put_candidate(const reduction &a, int j, int count, uint6
   if (i >= count) return;
   bool there = usable && key;
   double logit = there ? (double)a.logits[(size_t)j * a.outputs + id_of(key)] : 0.0;
-  a.results.top_id[j * CHECK_TOP + i] = !there ? -1 : a.ids ? a.ids[id_of(key)] : id_of(key);
-  a.results.top_logp[j * CHECK_TOP + i] = there ? (float)((double)score_of(key) - log_sum) : -INFINITY;
-  a.results.top_own[j * CHECK_TOP + i] = there ? (float)(logit - own_log_sum) : -INFINITY;
+  a.results.top_id[j * TOP + i] = !there ? -1 : a.ids ? a.ids[id_of(key)] : id_of(key);
+  a.results.top_logp[j * TOP + i] = there ? (float)((double)score_of(key) - log_sum) : -INFINITY;
+  a.results.top_own[j * TOP + i] = there ? (float)(logit - own_log_sum) : -INFINITY;
 }
 
 static __global__ __launch_bounds__(THREADS) void k_reduce_rows(reduction a) {
@@ -118,7 +116,7 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_rows(reduction a) {
   if (a.top) {
 #pragma unroll 4
     for (int b = threadIdx.x / WARP; b < blocks; b += WARPS)
-      list = merged(list, a.best[(first + b) * CHECK_TOP + threadIdx.x % WARP]);
+      list = merged(list, a.best[(first + b) * TOP + threadIdx.x % WARP]);
     list = merged_of_block(list, lists);
   }
   if (threadIdx.x >= WARP) return;
@@ -128,7 +126,7 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_rows(reduction a) {
     logit_part p = a.parts[first + b];
     largest = fmaxf(largest, p.max), own_largest = fmaxf(own_largest, p.own_max);
     nans += (float)p.nan;
-    uint64_t k = a.best[(first + b) * CHECK_TOP];
+    uint64_t k = a.best[(first + b) * TOP];
     if (k > best) best = k;
   }
   largest = warp_max(largest), own_largest = warp_max(own_largest);

@@ -13,7 +13,7 @@ struct reduction {
   const int32_t *ids;  /* [outputs] ids of the logits; null: 0, 1, .. */
   const float *logits; /* [ROWS][outputs] */
   logit_part *parts;   /* [ROWS][blocks of ids] */
-  uint64_t *best;      /* [ROWS][blocks of ids][CHECK_TOP] */
+  uint64_t *best;      /* [ROWS][blocks of ids][TOP] */
   sample_row *samples; /* [ROWS] */
   pass_results results;
 };

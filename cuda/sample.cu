@@ -228,7 +228,7 @@ struct question {
 /* The ids in question of a row whose ids are counted. Their keys lie where reduce_logits had its lists. */
 static __device__ question question_of(const reduction &a, int j) {
   const sample_row *row = a.samples + j;
-  int room = (a.outputs + LOGIT_BLOCK - 1) / LOGIT_BLOCK * CHECK_TOP;
+  int room = (a.outputs + LOGIT_BLOCK - 1) / LOGIT_BLOCK * TOP;
   return {row->above,
           row->least,
           row->above < 0 ? 0 : (int)(row->ids_to_least - row->ids_above),

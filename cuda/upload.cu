@@ -375,7 +375,7 @@ static void build_scratch(dt_weights *w) {
     w->sums = w->plain ? reinterpret_cast<float *>(w->plain + plain) : nullptr;
   }
   w->parts = take<logit_part>(a, ROWS * blocks);
-  w->best = take<uint64_t>(a, ROWS * blocks * CHECK_TOP);
+  w->best = take<uint64_t>(a, ROWS * blocks * TOP);
   w->samples = take<sample_row>(a, ROWS);
 }
 

@@ -26,8 +26,8 @@
 
 #define READ_TIME "a time from 0 to 1e9 ms"
 
-#define BLOCK "an integer from 0 to 15"
-#define MOST_BLOCK 15
+#define BLOCK "an integer from 0 to 16"
+#define MOST_BLOCK 16
 
 #define TELLS 0.1     /* a difference of experts must be above this part of their usual number to say what one costs */
 #define MOST_ROWS 512 /* rows of all sequences together */

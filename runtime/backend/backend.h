@@ -76,7 +76,7 @@ typedef struct {
    * BOTH has `given`. */
   int32_t *argmax;
   float *logp;     /* [n] BOTH: log-probability of argmax, or of `given`, as top_logp; NULL: not wanted */
-  int k;           /* TOPK, BOTH: candidates per row, at most 32 */
+  int k;           /* TOPK, BOTH: candidates per row, at most DT_CANDIDATES, on the CPU CPU_TOP */
   int vocab;       /* TOPK: only ids 0..vocab-1 are considered, also in the softmax */
   int32_t *top_id; /* [n][k] by falling score, ties by lower id; filled up with -1; all -1 if a logit is NaN */
   float *top_logp; /* [n][k] log-probabilities in the softmax of the scores */
@@ -84,6 +84,7 @@ typedef struct {
   float *confidence; /* [n] the largest probability of the scores' softmax; 0 if a logit is NaN */
   float *entropy;    /* [n] entropy of the scores' softmax, in nats */
   float *logits;     /* [n][the model's vocab] */
+  float *post;       /* [n][R] of a block head with `post` (dt_head_desc), in addition to the rest; NULL: not wanted */
   /* Only for models with experts; NULL: not wanted. */
   int32_t *experts; /* [n][layers][chosen] the experts that each row chose, rising; -1 in layers without experts */
   /* The number of distinct experts of each layer is added to it, for each part if the backend splits the pass. */

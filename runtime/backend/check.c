@@ -44,8 +44,8 @@ static dt_status check_out(const dt_rows *rows, const dt_out *out, dt_limits lim
       return dt_fail(err, DT_EINPUT, "forward: result %d is wanted of id %d, the vocabulary has %d", j, out->given[j],
                      limits.vocab);
   if (out->want != DT_WANT_TOPK && out->want != DT_WANT_BOTH) return DT_OK;
-  if (out->k < 1 || out->k > CHECK_TOP)
-    return dt_fail(err, DT_EINPUT, "forward: %d candidates, 1 to %d are possible", out->k, CHECK_TOP);
+  if (out->k < 1 || out->k > limits.top)
+    return dt_fail(err, DT_EINPUT, "forward: %d candidates, 1 to %d are possible", out->k, limits.top);
   if (out->want == DT_WANT_TOPK && (out->vocab < 1 || out->vocab > limits.vocab))
     return dt_fail(err, DT_EINPUT, "forward: candidates among %d ids, the model has %d", out->vocab, limits.vocab);
   return DT_OK;
@@ -249,6 +249,10 @@ static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed,
       {&l->input_out, s->hidden, s->inputs, !s->inputs, "input out"},
       {&l->input_norm, s->hidden, 1, !s->inputs, "input norm"},
       {&l->scale, 1, 1, true, "scale"},
+      {&l->attention_mix, 2 * s->mix_taps * s->mix_groups, s->hidden, !s->mix_taps, "mix around attention"},
+      {&l->attention_mix_base, 2 * s->mix_taps * s->hidden, 1, !s->mix_taps, "mix around attention"},
+      {&l->mlp_mix, 2 * s->mix_taps * s->mix_groups, s->hidden, !s->mix_taps, "mix around the MLP"},
+      {&l->mlp_mix_base, 2 * s->mix_taps * s->hidden, 1, !s->mix_taps, "mix around the MLP"},
   };
   dt_status status = check_own(d, i, s, cross_attention, err);
   if (status) return status;
@@ -385,12 +389,19 @@ static dt_status check_block(const dt_head_desc *h, const dt_shape *target, dt_e
                    target->hidden, target->vocab);
   if (h->model.ids && !h->model.unembed.source)
     return dt_fail(err, DT_EINPUT, "head: it lists ids, and has no output of its own");
+  if (s->mix_taps < 0 || s->mix_groups < 0 || !s->mix_taps != !s->mix_groups ||
+      (s->mix_groups && s->hidden % s->mix_groups))
+    return dt_fail(err, DT_EINPUT, "head: mixes of %d taps in %d groups are not possible with %d channels", s->mix_taps,
+                   s->mix_groups, s->hidden);
   dt_status status = check_ends(&h->model, true, err);
   for (int i = 0; status == DT_OK && i < s->layers; i++)
     status = check_layer(&h->model, i, s->hidden, true, false, err);
   const expectation all[] = {{&h->fc, s->hidden, h->taps * target->hidden, false, "fc"},
                              {&h->fc_bias, s->hidden, 1, true, "fc bias"},
-                             {&h->feature_norm, s->hidden, 1, false, "norm of features"}};
+                             {&h->feature_norm, s->hidden, 1, false, "norm of features"},
+                             {&h->before, s->vocab, h->before.cols, true, "what a token adds"},
+                             {&h->after, h->after.rows, h->before.cols, !h->before.source, "what is added to a token"},
+                             {&h->post, h->before.cols, s->hidden, true, "post"}};
   return status ? status : check_all(all, sizeof all / sizeof *all, -1, err);
 }
 

@@ -4,11 +4,9 @@
 
 #include "backend/backend.h"
 
-enum { CHECK_TOP = 32 }; /* maximum number of candidates per row */
-
-/* The limits for rows and slots in a cache of a model. */
+/* The limits for rows and slots in a cache of a model, and the maximum number of candidates per row. */
 typedef struct {
-  int vocab, context, sequences, slots;
+  int vocab, context, sequences, slots, top;
 } dt_limits;
 
 /* Fails with DT_EINPUT unless all matrices have the shapes that the description demands. */

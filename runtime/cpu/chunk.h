@@ -40,7 +40,7 @@ static inline bool cpu_keys_only(const cpu_chunk *c) {
   const cpu_head *h = &c->p->w->head;
   return h->target && h->kind == DT_HEAD_BLOCK && c->p->rows->features;
 }
-/* Stores the features that a cross-attention head computes for its rows. */
+/* Computes post: the features that a cross-attention head stores for its rows, or a result of a block head. */
 void cpu_end_head(const cpu_chunk *c);
 /* Copies this thread's share of the rows of x to the cache's features, if the cache keeps the stream before this
  * layer. */
@@ -86,6 +86,14 @@ void cpu_keys_and_values(const cpu_chunk *c, int layer);
  * the experts is added to the residual stream or, if it is normalized or joined with an MLP first, written to normed.
  * The caller waits for the other threads. */
 void cpu_run_experts(const cpu_chunk *c, int layer, const float *x, const float *by);
+
+/* ---- mix.c: rows of a block head's blocks, each block within a chunk --------------------------------------------- */
+
+/* Computes the weights of a mix from the normalized rows x, and returns mix(0, x), rows scratch.ldx apart. mlp: the mix
+ * around the MLP, not the one around attention. */
+const float *cpu_mix(const cpu_chunk *c, const cpu_layer *l, bool mlp, const float *x);
+/* Adds mix(1, y) to the stream with the weights of the last cpu_mix; y: the rows of scratch.normed. */
+void cpu_add_mixed(const cpu_chunk *c, const cpu_layer *l, bool mlp);
 
 /* ---- heads.c ----------------------------------------------------------------------------------------------------- */
 

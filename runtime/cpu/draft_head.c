@@ -198,6 +198,18 @@ void cpu_begin_head(const cpu_chunk *c) {
   }
 }
 
+/* Copies this thread's share of what post computed for the wanted rows. */
+static void write_post(const cpu_chunk *c) {
+  const dt_weights *w = c->p->w;
+  const dt_out *out = c->p->out;
+  const size_t n = (size_t)w->head.post_rows;
+  int first, last;
+  cpu_share(c->me, c->wanted_n, &first, &last);
+  for (int j = c->wanted + first; out->post && j < c->wanted + last; j++)
+    memcpy(out->post + (size_t)j * n, row(w->scratch.features, w->scratch.ldgiven, out->row[j] - c->first),
+           n * sizeof *out->post);
+}
+
 void cpu_end_head(const cpu_chunk *c) {
   const dt_weights *w = c->p->w;
   const cpu_head *h = &w->head;
@@ -212,6 +224,10 @@ void cpu_end_head(const cpu_chunk *c) {
   cpu_wait(c->me);
   cpu_multiply(c, &post, 1);
   cpu_wait(c->me);
+  if (h->kind == DT_HEAD_BLOCK) {
+    write_post(c);
+    return;
+  }
   for (int r = first; r < last; r++)
     memcpy(cpu_feature_of(c->p->cache, rows->sequence[c->first + r], rows->slot[c->first + r]),
            row(w->scratch.features, w->scratch.ldgiven, r), (size_t)h->given * sizeof *w->scratch.features);

@@ -82,8 +82,10 @@ typedef struct {
   cpu_delta *delta;                 /* replaces q, k and v; NULL: the layer has attention */
   cpu_matrix input_gate, input_out; /* for per-layer inputs */
   float *input_norm;
-  float *scale; /* multiplies the stream after the layer, or NULL */
-  int window;   /* these two are as in dt_layer */
+  float *scale;             /* multiplies the stream after the layer, or NULL */
+  cpu_matrix mix[2];        /* around attention and around the MLP (see mix.c); empty: the layer has none */
+  const float *mix_base[2]; /* [2][taps][hidden] each */
+  int window;               /* these two are as in dt_layer */
   bool still;
   bool backward;  /* rows of a block do not see later ones */
   dt_shape shape; /* the model's shape with this layer's numbers */
@@ -103,6 +105,8 @@ typedef struct {
   cpu_matrix fc, post;
   float *all_norm, *stream_norm[DT_TAPS], *token_norm, *feature_norm; /* or NULL */
   int given;             /* length of a feature of the target, in numbers */
+  int post_rows;         /* numbers that post computes; 0: there is no post */
+  int leads;             /* see dt_head_leads */
   int distances, blocks; /* for a Medusa head */
   cpu_matrix block[DT_DISTANCES][DT_BLOCKS], output[DT_DISTANCES];
 } cpu_head;
@@ -148,7 +152,7 @@ typedef struct {
 
 /* Scratch memory for a chunk of at most CPU_ROWS rows; leading dimensions are in numbers. */
 typedef struct {
-  size_t ldx, ldqkv, ldcat, ldwide, ldangles, ldinputs, ldgates, ldlogits, ldgiven, ldpair;
+  size_t ldx, ldqkv, ldcat, ldwide, ldangles, ldinputs, ldgates, ldlogits, ldgiven, ldpair, ldmixes;
   int keys_at, values_at; /* columns of qkv where keys and values begin */
   int wide_keys_at;       /* column of wide where keys begin */
   float *x;               /* [CPU_ROWS][ldx] the residual stream */
@@ -156,6 +160,7 @@ typedef struct {
   float *own;             /* [threads][2][CPU_OWN_ROWS][ldx] norms that each thread computes for itself */
   float *qkv;             /* [CPU_ROWS][ldqkv] */
   float *gates;           /* [CPU_ROWS][ldgates] gates of heads, each head padded */
+  float *mixes, *mixed;   /* [CPU_ROWS][ldmixes] weights of the mix of a layer's block; [CPU_ROWS][ldx] its rows */
   float *angles; /* [2][CPU_ROWS][2][ldangles] cosines, then sines, by inv_freq and local_freq; two chunks alternate */
   float *inputs; /* [CPU_ROWS][ldinputs] */
   float *own_inputs; /* [threads][layers * inputs] a token's row of inputs_embed */
@@ -168,10 +173,10 @@ typedef struct {
   char *prepared;     /* [CPU_PRODUCTS][CPU_ROWS] */
   char *own_prepared; /* [threads][CPU_PRODUCTS][CPU_OWN_ROWS] */
   size_t prepared_bytes;
-  float *features;         /* [CPU_ROWS][ldgiven] in a draft head: the target's features, normalized */
-  float *pair;             /* [CPU_ROWS][ldpair] in a draft head: embedding, then feature */
-  float *sums;             /* [threads][CPU_ROWS][CPU_LOGIT_BLOCK] */
-  cpu_top *top;            /* [threads][CPU_ROWS][2] the best ids by score and by logit */
+  float *features; /* [CPU_ROWS][ldgiven] in a draft head: the target's features, normalized; then what post computes */
+  float *pair;     /* [CPU_ROWS][ldpair] in a draft head: embedding, then feature */
+  float *sums;     /* [threads][CPU_ROWS][CPU_LOGIT_BLOCK] */
+  cpu_top *top;    /* [threads][CPU_ROWS][2] the best ids by score and by logit */
   cpu_softmax_part *parts; /* [blocks][2][CPU_ROWS] parts of the softmax of scores and of logits */
   float *logits;           /* [CPU_ROWS][ldlogits] for rows that need all logits */
   uint32_t *weight;        /* [threads][ldlogits] */
@@ -239,7 +244,7 @@ struct dt_cache {
 };
 
 static inline dt_limits cpu_limits(const dt_cache *c) {
-  return (dt_limits){c->weights->shape.vocab, c->weights->shape.context, c->sequences, c->slots};
+  return (dt_limits){c->weights->shape.vocab, c->weights->shape.context, c->sequences, c->slots, CPU_TOP};
 }
 
 /* The size in bytes of the keys (or values) of one head of a layer in one slot. */

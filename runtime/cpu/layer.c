@@ -36,11 +36,17 @@ static cpu_product to_inner(const dt_weights *w, const cpu_layer *l, const float
                        w->scratch.ldcat};
 }
 
-/* A product whose result is added to the residual stream. If a norm comes in between, end_residual adds it; otherwise
- * the product itself does. */
-static cpu_product to_residual(const dt_weights *w, const cpu_matrix *m, const float *x, const float *norm) {
-  float *to = norm ? w->scratch.normed : w->scratch.x;
-  return (cpu_product){m, x, w->scratch.ldcat, norm ? CPU_STORE : CPU_ADD, to + w->mine.hidden.first, w->scratch.ldx};
+/* A product whose result is added to the residual stream. If a norm or a mix comes in between, it goes to normed;
+ * otherwise the product itself adds it. */
+static cpu_product to_residual(const dt_weights *w, const cpu_matrix *m, const float *x, bool apart) {
+  float *to = apart ? w->scratch.normed : w->scratch.x;
+  return (cpu_product){m, x, w->scratch.ldcat, apart ? CPU_STORE : CPU_ADD, to + w->mine.hidden.first, w->scratch.ldx};
+}
+
+/* The same for the product that ends attention or the MLP of a layer. */
+static cpu_product to_end(const dt_weights *w, const cpu_layer *l, bool mlp) {
+  const bool apart = l->mix[mlp].data || (mlp ? l->down_norm : l->o_norm);
+  return to_residual(w, mlp ? &l->down : &l->o, mlp ? cpu_inner_of(w) : w->scratch.cat, apart);
 }
 
 static void end_residual(const cpu_chunk *c, const float *norm) {
@@ -57,6 +63,13 @@ static void end_residual(const cpu_chunk *c, const float *norm) {
   cpu_wait(c->me);
 }
 
+static void end_block(const cpu_chunk *c, const cpu_layer *l, bool mlp) {
+  if (l->mix[mlp].data)
+    cpu_gather(c, CPU_ADDED), cpu_add_mixed(c, l, mlp);
+  else
+    end_residual(c, mlp ? l->down_norm : l->o_norm);
+}
+
 /* x += o(attention(norm1(x))) + down(act(up(norm2(x)))); one product computes o and down together. */
 void cpu_parallel_layer(const cpu_chunk *c, int layer) {
   const dt_weights *w = c->p->w;
@@ -71,7 +84,7 @@ void cpu_parallel_layer(const cpu_chunk *c, int layer) {
   cpu_gather(c, CPU_INNER);
   cpu_attend(c, layer, false);
   cpu_gather(c, CPU_ATTENDED);
-  const cpu_product out = to_residual(w, &l->o, w->scratch.cat, NULL);
+  const cpu_product out = to_residual(w, &l->o, w->scratch.cat, false);
   cpu_multiply(c, &out, 1);
   end_residual(c, NULL);
 }
@@ -121,6 +134,7 @@ static void multiply_heads(const cpu_chunk *c, const cpu_layer *l) {
     x1 = normalize(c, 0, l->norm1, l->norm1_bias);
     wait_for_norms(c);
   }
+  if (l->mix[0].data && !keys_only) x1 = cpu_mix(c, l, false, x1);
   cpu_product in[CPU_PRODUCTS];
   int n = 0;
   if (!keys_only) in[n++] = to_heads(w, &l->q, x1, ld, 0);
@@ -161,7 +175,7 @@ static void add_inputs(const cpu_chunk *c, const cpu_layer *l, int layer) {
     for (int i = 0; i < w->shape.inputs; i++) w->scratch.cat[(size_t)r * w->scratch.ldcat + (size_t)i] *= in[i];
   }
   cpu_wait(c->me);
-  const cpu_product out = to_residual(w, &l->input_out, w->scratch.cat, l->input_norm);
+  const cpu_product out = to_residual(w, &l->input_out, w->scratch.cat, l->input_norm != NULL);
   cpu_multiply(c, &out, 1);
   end_residual(c, l->input_norm);
 }
@@ -236,23 +250,24 @@ void cpu_sequential_layer(const cpu_chunk *c, int layer) {
   const cpu_layer *l = &w->layer[layer];
   attend(c, layer, false);
   cpu_gather(c, CPU_ATTENDED);
-  const cpu_product o = to_residual(w, &l->o, w->scratch.cat, l->o_norm);
+  const cpu_product o = to_end(w, l, false);
   cpu_multiply(c, &o, 1);
-  end_residual(c, l->o_norm);
+  end_block(c, l, false);
   const float *x2 = w->scratch.x;
   if (l->norm2) {
     x2 = normalize(c, 1, l->norm2, l->norm2_bias);
     wait_for_norms(c);
   }
+  if (l->mix[1].data) x2 = cpu_mix(c, l, true, x2);
   if (l->expert) {
     run_experts(c, l, layer, x2);
   } else {
-    const cpu_product up = to_inner(w, l, x2), down = to_residual(w, &l->down, cpu_inner_of(w), l->down_norm);
+    const cpu_product up = to_inner(w, l, x2), down = to_end(w, l, true);
     cpu_multiply(c, &up, 1);
     cpu_gather(c, CPU_INNER);
     cpu_multiply(c, &down, 1);
   }
-  end_residual(c, l->down_norm);
+  end_block(c, l, true);
   if (w->shape.inputs) add_inputs(c, l, layer);
   if (l->scale) scale_stream(c, *l->scale);
 }

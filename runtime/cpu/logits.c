@@ -79,8 +79,10 @@ static void insert(cpu_top *top, int k, float score, float logit, int32_t id) {
 }
 
 /* A lower bound of a block's k-th largest score: the smallest of the maxima of k or more disjoint sets of ids. It
- * begins with 32 sets and merges them; the fewer sets, the tighter the bound. */
+ * begins with 32 sets and merges them; the fewer sets, the tighter the bound. More sets would be needed for a larger
+ * k. */
 VI float floor_of(v16 even, v16 odd, int k) {
+  if (k > 32) return -INFINITY;
   if (k > 16) return -v_hmax(v_sub(v_set1(0.0f), v_min(even, odd)));
   float most[16];
   v_store(most, v_max(even, odd));

@@ -90,7 +90,7 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
   if (out->want == DT_WANT_LOGITS || is_filtered(c, s) || (out->want == DT_WANT_BOTH && !s && !adjustments)) return;
   cpu_top *top = list_of(w, c->me->thread, j, OF_SCORES);
   int32_t position = c->p->rows->position[out->row[c->wanted + j]];
-  if (w->head.target) position += dt_head_leads(w->head.kind) + c->p->rows->distance;
+  if (w->head.target) position += w->head.leads + c->p->rows->distance;
   float adjusted[CPU_LOGIT_BLOCK];
   const float *reported = logits; /* the logits to report; for drafted candidates the adjusted ones */
   if (adjustments && cpu_is_adjusted(adjustments, w->ids, from, count)) {

@@ -78,10 +78,16 @@ void cpu_lay_out_scratch(dt_weights *w) {
   if (s->wide_norms) k->wide = cpu_take(a, CPU_ROWS * k->ldwide * sizeof(float));
   if (s->experts) build_routes(w);
   if (w->delta.all) build_delta_scratch(w);
+  if (s->mix_taps) {
+    k->ldmixes = (size_t)cpu_round_up(2 * s->mix_taps * s->mix_groups, CPU_PANEL) + 16;
+    k->mixes = cpu_take(a, CPU_ROWS * k->ldmixes * sizeof(float));
+    k->mixed = cpu_take(a, CPU_ROWS * k->ldx * sizeof(float));
+  }
   if (w->gated) k->gates = cpu_take(a, CPU_ROWS * k->ldgates * sizeof(float));
   cpu_lay_out_prepared(w);
   k->ldlogits = (size_t)cpu_round_up(s->vocab, 16);
-  k->ldgiven = (size_t)cpu_round_up(w->head.given, CPU_PANEL) + 16;
+  const int given = w->head.given > w->head.post_rows ? w->head.given : w->head.post_rows;
+  k->ldgiven = (size_t)cpu_round_up(given, CPU_PANEL) + 16;
   k->ldpair =
       (size_t)cpu_round_up(2 * (w->head.kind == DT_HEAD_CROSS_ATTENTION ? w->head.given : s->hidden), CPU_PANEL) + 16;
   if (w->head.target) {

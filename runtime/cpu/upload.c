@@ -278,6 +278,8 @@ static void build_layer(builder *b, const dt_layer *l, int index, cpu_layer *out
                      .sinks = take_vector(b, &l->sinks),
                      .q_gate = build_heads(b, s->head_dim, mine->heads, &l->q_gate, NULL),
                      .delta = l->delta ? build_delta(b, l) : NULL,
+                     .mix = {build_whole(b, &l->attention_mix), build_whole(b, &l->mlp_mix)},
+                     .mix_base = {take_vector(b, &l->attention_mix_base), take_vector(b, &l->mlp_mix_base)},
                      .input_gate = build_whole(b, &l->input_gate),
                      .input_norm = take_vector(b, &l->input_norm),
                      .scale = take_vector(b, &l->scale)};
@@ -518,6 +520,8 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
     w->head = (cpu_head){.target = target,
                          .kind = head->kind,
                          .norm_residual = head->norm_residual,
+                         .leads = dt_head_leads(head),
+                         .post_rows = head->post.rows,
                          .given = head->taps * target->shape.hidden,
                          .distances = head->distances,
                          .blocks = head->blocks};

@@ -1,7 +1,10 @@
 /* A block head as a drafter: see draft.h and dt_head_kind. It has rows of the committed text, which lag: the first step
  * after a commit computes the missing ones, in a pass of their own. The next pass is the block's, whose guesses depend
  * on a node's depth only: row i of the block guesses the token at distance i from the root, the child of a node of
- * depth i - 1. They serve until the tree is committed, and the block's rows are forgotten. */
+ * depth i - 1, or the one after it (from_anchor). They serve until the tree is committed, and the block's rows are
+ * forgotten. If the head knows what tokens add to their successors, the list of a distance is a long one, from which
+ * each node gets its own. */
+#include "draft/candidates.h"
 #include "draft/distances.h"
 #include "draft/rowless.h"
 #include "draft/text_rows.h"
@@ -9,16 +12,24 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
   text_rows t;
-  distances *of; /* [sequences] */
-  int *width;    /* [sequences] rows of the block that this step computes; 0: none */
-  bool *tried;   /* [sequences] the block of this tree has been computed, or has no room */
-  int32_t
-      *wanted; /* [sequences * DT_DISTANCES] rows of the block pass that have a result: all but each block's first */
+  distances *of;   /* [sequences] */
+  int *width;      /* [sequences] guesses of the block that this step computes; 0: none */
+  bool *tried;     /* [sequences] the block of this tree has been computed, or has no room */
+  int32_t *wanted; /* [sequences * DT_DISTANCES] rows of the block pass that have a result: all, or all but each block's
+                      first */
   draft_results results;
+  const successors *successors; /* or NULL: what follows is only there with them */
+  candidates *list;             /* [sequences][DT_DISTANCES] instead of the lists in `of` */
+  float *gate, *post;           /* [sequences][DT_DISTANCES][rank] of these; of a pass's results */
+  float *room;                  /* [rank] */
 } draft_block;
+
+/* The number of rows at a block's beginning that guess nothing. */
+static int idle_rows(const draft_block *d) { return !d->t.draft->from_anchor; }
 
 static void block_begin(drafter *base, int seq, int length) {
   draft_block *d = (draft_block *)base;
@@ -27,16 +38,16 @@ static void block_begin(drafter *base, int seq, int length) {
   d->tried[seq] = false;
 }
 
-/* Sets how many rows the blocks have that this step computes: no more than the nodes ask for, the tree can use, or
+/* Sets how many guesses the blocks have that this step computes: no more than the nodes ask for, the tree can use, or
  * positions that there are. */
 static void find_widths(draft_block *d, const draft_text *texts, const dt_node_ref *nodes, int n) {
   for (int i = 0; i < n; i++) d->width[nodes[i].seq] = 0;
   for (int i = 0; i < n; i++) {
     const int seq = nodes[i].seq, wanted = nodes[i].width ? nodes[i].width : DT_DISTANCES;
     const draft_text *text = &texts[seq];
-    int rows = 1 + dt_min(d->t.draft->info.block, dt_min(wanted, text->tree->max_depth));
-    rows = dt_min(rows, d->t.context - (text->length - 1));
-    if (!d->tried[seq] && rows >= 2) d->width[seq] = dt_max(d->width[seq], rows);
+    int guesses = dt_min(d->t.draft->info.block, dt_min(wanted, text->tree->max_depth));
+    guesses = dt_min(guesses, d->t.context - text->length);
+    if (!d->tried[seq] && guesses > 0) d->width[seq] = dt_max(d->width[seq], guesses);
   }
 }
 
@@ -64,16 +75,31 @@ static dt_status catch_up(draft_block *d, const draft_text *texts, const dt_node
 
 /* Adds a block's rows to the pass, and their results to the request. */
 static void add_block(draft_block *d, dt_out *out, int seq, const draft_text *text) {
-  const int root = text->length - 1, width = d->width[seq];
+  const int root = text->length - 1, idle = idle_rows(d), width = d->width[seq] + idle;
   for (int i = 0; i < width; i++) {
     const int32_t token = i ? d->t.draft->mask : text_rows_token(&d->t, text->tokens[root]);
     int32_t *path = pass_row(&d->t.rows, seq, token, root + i, root, width);
     d->t.rows.position[d->t.rows.n - 1] = root + i;
     for (int j = 0; j < width; j++) path[j] = root + j;
-    if (i == 0) continue;
+    if (i < idle) continue;
     d->wanted[out->n] = d->t.rows.n - 1;
-    distances_want(&d->results, out, text, i - 1);
+    distances_want(&d->results, out, text, i - idle);
   }
+}
+
+/* Keeps result j of a pass for a distance. */
+static void take_result(draft_block *d, int j, int seq, int distance) {
+  const successors *s = d->successors;
+  const size_t at = (size_t)seq * DT_DISTANCES + (size_t)distance;
+  d->of[seq].known[distance] = true;
+  if (!s) {
+    draft_results_read(&d->results, j, &d->of[seq].at[distance]);
+    return;
+  }
+  candidates_read(&d->results, j, &d->list[at]);
+  if (s->gated)
+    memcpy(d->gate + at * (size_t)s->rank, d->post + (size_t)j * (size_t)s->factors,
+           (size_t)s->factors * sizeof *d->gate);
 }
 
 /* Computes the missing blocks of the sequences in the list, in one pass, and counts the time since `start`. */
@@ -81,6 +107,7 @@ static dt_status run_blocks(draft_block *d, const draft_text *texts, const dt_no
                             dt_error *err) {
   pass_begin(&d->t.rows, DT_DISTANCES);
   dt_out out = draft_results_out(&d->results, d->wanted, d->t.sampling, d->t.vocab);
+  out.post = d->post;
   for (int i = 0; i < n; i++) {
     const int seq = nodes[i].seq;
     if (!d->tried[seq] && d->width[seq]) add_block(d, &out, seq, &texts[seq]);
@@ -97,16 +124,25 @@ static dt_status run_blocks(draft_block *d, const draft_text *texts, const dt_no
     if (status) d->tried[seq] = false;
     if (status || rows.position[i] > rows.prefix[i]) continue;
     texts[seq].stats->draft_passes++;
-    texts[seq].stats->draft_rows += d->width[seq];
+    texts[seq].stats->draft_rows += d->width[seq] + 1; /* costs by width are thus the same for all kinds */
     texts[seq].stats->draft_ms += spent;
   }
   for (int j = 0; j < out.n && !status; j++) {
-    const int row = d->wanted[j], distance = rows.position[row] - rows.prefix[row] - 1;
-    distances *of = &d->of[rows.sequence[row]];
-    draft_results_read(&d->results, j, &of->at[distance]);
-    of->known[distance] = true;
+    const int row = d->wanted[j], seq = rows.sequence[row];
+    take_result(d, j, seq, rows.position[row] - rows.prefix[row] - idle_rows(d));
   }
   return status;
+}
+
+static void follow(draft_block *d, int seq, const draft_text *text, int node) {
+  const dt_tree *t = text->tree;
+  const successors *s = d->successors;
+  dt_tree_draft *to = distances_begin(&d->of[seq], text, d->t.which, node);
+  if (!to) return;
+  const size_t at = (size_t)seq * DT_DISTANCES + (size_t)t->depth[node];
+  candidates_follow(&d->list[at], s, s->gated ? d->gate + at * (size_t)s->rank : NULL, text, node,
+                    text_rows_token(&d->t, t->token[node]), d->t.sampling ? d->t.sampling[seq].temp : 0, d->room, to);
+  dt_tree_calibrate_draft(t, to);
 }
 
 static dt_status block_step(drafter *base, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {
@@ -115,8 +151,13 @@ static dt_status block_step(drafter *base, const draft_text *texts, const dt_nod
   find_widths(d, texts, nodes, n);
   dt_status status = catch_up(d, texts, nodes, n, &start, err);
   if (!status) status = run_blocks(d, texts, nodes, n, start, err);
-  for (int i = 0; i < n && !status; i++)
-    distances_take(&d->of[nodes[i].seq], &texts[nodes[i].seq], d->t.which, nodes[i].node);
+  for (int i = 0; i < n && !status; i++) {
+    const int seq = nodes[i].seq;
+    if (d->successors)
+      follow(d, seq, &texts[seq], nodes[i].node);
+    else
+      distances_take(&d->of[seq], &texts[seq], d->t.which, nodes[i].node);
+  }
   return status;
 }
 
@@ -127,6 +168,7 @@ static void block_close(drafter *base) {
   text_rows_close(&d->t);
   draft_results_close(&d->results);
   free(d->of), free(d->width), free(d->tried), free(d->wanted);
+  free(d->list), free(d->gate), free(d->post), free(d->room);
   free(d);
 }
 
@@ -153,7 +195,23 @@ static dt_status open_rows(draft_block *d, dt_error *err) {
     return dt_fail_memory(err, "a head's guesses", sequences * sizeof *d->of);
   const dt_status status =
       pass_open(&d->t.rows, (int)rows, rows > most * DT_DISTANCES ? rows : most * DT_DISTANCES, err);
-  return status ? status : draft_results_open(&d->results, (int)most, 0, err);
+  return status ? status
+                : draft_results_open(&d->results, (int)most, d->successors ? CANDIDATES_MOST : DT_CANDIDATES, 0, err);
+}
+
+static dt_status open_lists(draft_block *d, dt_error *err) {
+  const successors *s = d->successors = d->t.draft->successors;
+  if (!s) return DT_OK;
+  const size_t most = (size_t)d->t.sequences * DT_DISTANCES, rank = (size_t)s->rank;
+  d->list = malloc(most * sizeof *d->list);
+  d->room = malloc(rank * sizeof *d->room);
+  if (s->gated) {
+    d->gate = calloc(most * rank, sizeof *d->gate);
+    d->post = malloc(most * rank * sizeof *d->post);
+  }
+  return d->list && d->room && (!s->gated || (d->gate && d->post))
+             ? DT_OK
+             : dt_fail_memory(err, "a head's guesses", most * (sizeof *d->list + rank * sizeof *d->gate));
 }
 
 dt_status draft_block_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,
@@ -162,6 +220,7 @@ dt_status draft_block_open(const dt_pair *pair, int which, int sequences, int co
   if (!d) return dt_fail_memory(err, "a drafter", sizeof *d);
   d->t.base.ops = &block_ops;
   dt_status status = text_rows_open(&d->t, pair, which, sequences, context, sampling, target, err);
+  if (!status) status = open_lists(d, err);
   if (!status) status = open_rows(d, err);
   if (!status) status = text_rows_open_cache(&d->t, err);
   if (status)

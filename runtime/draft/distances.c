@@ -21,17 +21,20 @@ static void leave_out_forbidden(const draft_text *text, int node, dt_tree_draft 
   of->count = n;
 }
 
-void distances_take(const distances *d, const draft_text *text, int which, int node) {
+dt_tree_draft *distances_begin(const distances *d, const draft_text *text, int which, int node) {
   dt_tree *t = text->tree;
   const int distance = t->depth[node];
-  if (t->draft[which][node] >= 0) return;
-  if (distance >= DT_DISTANCES || !d->known[distance]) {
-    dt_tree_no_draft(t, node, which);
-    return;
-  }
-  dt_tree_draft *to = dt_tree_new_draft(t, node, which);
+  if (t->draft[which][node] >= 0) return NULL;
+  if (distance < DT_DISTANCES && d->known[distance]) return dt_tree_new_draft(t, node, which);
+  dt_tree_no_draft(t, node, which);
+  return NULL;
+}
+
+void distances_take(const distances *d, const draft_text *text, int which, int node) {
+  const int distance = text->tree->depth[node];
+  dt_tree_draft *to = distances_begin(d, text, which, node);
   if (!to) return;
   *to = d->at[distance];
   if (text->adjustments && distance) leave_out_forbidden(text, node, to);
-  dt_tree_calibrate_draft(t, to);
+  dt_tree_calibrate_draft(text->tree, to);
 }

@@ -288,7 +288,7 @@ static dt_status open_rows(draft_model *d, dt_error *err) {
   d->owner = malloc(n * sizeof *d->owner);
   d->wanted = malloc(n * sizeof *d->wanted);
   if (!d->owner || !d->wanted) return dt_fail_memory(err, "the rows of a draft step", n * sizeof *d->owner);
-  return draft_results_open(&d->results, d->most, d->t.rows.path_capacity, err);
+  return draft_results_open(&d->results, d->most, DT_CANDIDATES, d->t.rows.path_capacity, err);
 }
 
 dt_status draft_model_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,

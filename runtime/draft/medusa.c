@@ -120,7 +120,7 @@ dt_status draft_medusa_open(const dt_pair *pair, int which, int sequences, int c
   dt_status status = d->seq && d->wanted ? DT_OK : dt_fail_memory(err, "a head's guesses", sizeof *d->seq);
   for (int i = 0; i < sequences && !status; i++) d->wanted[i] = i;
   if (!status) status = pass_open(&d->rows, sequences, (size_t)sequences, err);
-  if (!status) status = draft_results_open(&d->results, sequences, 0, err);
+  if (!status) status = draft_results_open(&d->results, sequences, DT_CANDIDATES, 0, err);
   if (!status) status = pair->ops->create_cache(d->draft->weights, sequences, context, &d->cache, err);
   if (status)
     medusa_close(&d->base);

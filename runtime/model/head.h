@@ -1,7 +1,7 @@
 /* Reads a draft head's files into its canonical description. Supported in folders (config.json, *.safetensors): EAGLE-3
- * in the layouts of SafeAILab, SpecForge and speculators; EAGLE-1 and EAGLE-2, which share a layout; Medusa; DFlash and
- * JetSpec (head_block.c); Gemma 4's assistant. In GGUF files: EAGLE-3, DFlash. In the target's own files (Qwen3.5,
- * GLM-4.5): the MTP layer. */
+ * in the layouts of SafeAILab, SpecForge and speculators; EAGLE-1 and EAGLE-2, which share a layout; Medusa; DFlash,
+ * JetSpec, DSpark and DFlash2 (head_block.c); Gemma 4's assistant. In GGUF files: EAGLE-3 and block heads. In the
+ * target's own files (Qwen3.5, GLM-4.5): the MTP layer. */
 #ifndef DT_HEAD_H
 #define DT_HEAD_H
 

@@ -5,6 +5,7 @@
  *   speculators   keys of layers in an object of their own; an embedding and an output; layers counted by their inputs
  *   GGUF          of llama.cpp: architecture dflash; layers counted by their inputs
  *
+ * What belongs to blocks may also be in an object dspark_config, and what DeepSpec's heads (DSpark) have is at the top.
  * In vLLM, layers with a window look backward unless a key says otherwise; in llama.cpp none does. */
 #include "model/head_parts.h"
 
@@ -18,17 +19,10 @@ bool head_is_block(const checkpoint *c) {
   return c->gguf ? name && !strcmp(name, "dflash") : head_is_called(c, "DFlash") || head_is_called(c, "DSpark");
 }
 
-/* The keys that exist either at the top or in dflash_config. */
-static keys keys_of_block(const checkpoint *c, const char *name, dt_error *err) {
-  keys k = checkpoint_keys(c, err);
-  const cJSON *inner = head_item(c, "dflash_config");
-  if (!head_item(c, name) && cJSON_IsObject(inner)) k.json = inner;
-  return k;
-}
-
 static dt_status read_block(head *h, const dt_shape *target, dt_error *err) {
-  const keys width = keys_of_block(&h->files, "target_hidden_size", err);
-  const keys size = keys_of_block(&h->files, "block_size", err), token = keys_of_block(&h->files, "mask_token_id", err);
+  const keys width = head_keys_of_block(&h->files, "target_hidden_size", err);
+  const keys size = head_keys_of_block(&h->files, "block_size", err),
+             token = head_keys_of_block(&h->files, "mask_token_id", err);
   int mask = 0, hidden = target->hidden;
   dt_status status = config_int_or(&width, "target_hidden_size", NULL, hidden, CONFIG_MAX_SIZE, &hidden);
   if (!status && hidden != target->hidden)
@@ -55,7 +49,7 @@ static dt_status read_backward(head *h, int layers, bool *all, dt_error *err) {
   *all = false;
   dt_status status = config_bool(&top, "sliding_window_non_causal", NULL, false, &both);
   for (size_t i = 0; i < sizeof names / sizeof *names && !status; i++) {
-    const keys k = keys_of_block(&h->files, names[i], err);
+    const keys k = head_keys_of_block(&h->files, names[i], err);
     bool causal;
     status = config_bool(&k, names[i], names[i], false, &causal);
     if (status) break;
@@ -84,7 +78,7 @@ static dt_status read_taps(head *h, const dt_shape *target, int own, dt_error *e
   const cJSON *list = NULL;
   int which = 0;
   for (; which < 3 && !list; which++) {
-    const keys k = keys_of_block(&h->files, lists[which].name, err);
+    const keys k = head_keys_of_block(&h->files, lists[which].name, err);
     list = cJSON_GetObjectItemCaseSensitive(k.json, lists[which].name);
     if (cJSON_IsNull(list)) list = NULL;
   }
@@ -104,7 +98,7 @@ static dt_status read_taps(head *h, const dt_shape *target, int own, dt_error *e
 
 /* Reads a window that dflash_config gives all layers. */
 static dt_status read_common_window(const head *h, config *c, dt_error *err) {
-  const keys k = keys_of_block(&h->files, "use_swa", err);
+  const keys k = head_keys_of_block(&h->files, "use_swa", err);
   bool all;
   dt_status status = config_bool(&k, "use_swa", NULL, false, &all);
   if (status || !all) return status;
@@ -141,23 +135,17 @@ static dt_status read_layers(head *h, const dt_shape *target, config *c, dt_erro
   return status;
 }
 
-/* What DFlash2 and others add, which would change every guess. */
+/* What some heads add that would change every guess. */
 static dt_status refuse_others(const head *h, dt_error *err) {
-  static const char *const kinds[] = {"DFlash2", "DSpark"};
-  static const char *const names[] = {"markov_rank",           "confidence_head",         "conv_kernel_size",
-                                      "attention_sink_bias",   "attention_value_scale",   "output_multiplier",
-                                      "input_embedding_scale", "final_logit_softcapping", "sample_from_anchor",
-                                      "has_confidence_head"};
+  static const char *const names[] = {"attention_sink_bias",     "attention_value_scale",
+                                      "output_multiplier",       "input_embedding_scale",
+                                      "final_logit_softcapping", "dspark_backbone_conv_enabled"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    const keys k = keys_of_block(&h->files, names[i], err);
+    const keys k = head_keys_of_block(&h->files, names[i], err);
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(k.json, names[i]);
     const bool off = !item || cJSON_IsNull(item) || cJSON_IsFalse(item) || (cJSON_IsNumber(item) && !item->valuedouble);
     if (!off) return dt_fail(err, DT_EINPUT, "%s: %s is not supported in a block head", k.path, names[i]);
   }
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if (head_is_called(&h->files, kinds[i]))
-      return dt_fail(err, DT_EINPUT, "%s: %s heads are not supported, DFlash's and JetSpec's are", h->files.keys_path,
-                     kinds[i]);
   return DT_OK;
 }
 
@@ -170,6 +158,7 @@ dt_status head_fill_block(head *h, const dt_shape *target, const char *layers, d
   if (!status) status = read_layers(h, target, c, err);
   if (!status) status = layers ? head_read_layers(h, target, layers, err) : read_taps(h, target, c->shape.layers, err);
   if (!status) status = checkpoint_open_tensors(&h->files, err);
+  if (!status) status = head_read_successors(h, c, err);
   if (!status) {
     h->layers = calloc((size_t)c->shape.layers, sizeof *h->layers);
     h->inv_freq = calloc((size_t)c->shape.rotary_dims / 2 + 1, sizeof *h->inv_freq);
@@ -190,13 +179,15 @@ dt_status head_fill_block(head *h, const dt_shape *target, const char *layers, d
   for (f.layer = 0; f.layer < c->shape.layers; f.layer++) {
     h->layers[f.layer] = config_layer(c, f.layer);
     family_find_layer_of_head(&f, c, &h->layers[f.layer]);
+    head_find_mixes(&f, &c->shape, &h->layers[f.layer]);
   }
   head_find_ends(&f, h, target);
+  const char *name = head_find_successors(&f, h);
   free(c);
   bool causal = false;
   status = f.status ? f.status : read_backward(h, d->model.shape.layers, &causal, err);
   char kind[48];
-  snprintf(kind, sizeof kind, "%s, block of %d", causal ? "jetspec" : "dflash", d->block_rows);
+  snprintf(kind, sizeof kind, "%s, block of %d", name ? name : causal ? "jetspec" : "dflash", d->block_rows);
   head_name_taps(h, kind);
   return status;
 }

@@ -20,6 +20,17 @@ dt_status head_keys_of_layer(const checkpoint *c, const dt_shape *target, keys *
              : dt_fail_memory(err, "a head's keys", sizeof *c->json);
 }
 
+keys head_keys_of_block(const checkpoint *c, const char *name, dt_error *err) {
+  static const char *const objects[] = {"dflash_config", "dspark_config"};
+  keys k = checkpoint_keys(c, err);
+  for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
+    if (cJSON_GetObjectItemCaseSensitive(k.json, name)) return k;
+    const cJSON *inner = head_item(c, objects[i]);
+    if (cJSON_IsObject(inner)) k.json = inner;
+  }
+  return k;
+}
+
 dt_status head_wrong_layers(const head *h, const dt_shape *target, const char *where, dt_error *err) {
   return dt_fail(err, DT_EINPUT,
                  "%s: %s: expected up to %d layers from 0 to %d whose inputs the head reads, as in 2,%d,%d",

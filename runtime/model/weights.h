@@ -138,6 +138,8 @@ typedef struct {
   /* Only in a delta layer, which has o [H,U] but no q, k and v. */
   dt_matrix delta_in, delta_z, delta_a, delta_b;              /* [2K+U,H] [U,H] [value_heads,H] [value_heads,H] */
   dt_matrix delta_conv, delta_decay, delta_shift, delta_norm; /* [2K+U,4] [value_heads] [value_heads] [value_dim] */
+  /* Only in a block head, all four or none: see mix in dt_head_kind. [2 taps groups,H] [2 taps H] */
+  dt_matrix attention_mix, attention_mix_base, mlp_mix, mlp_mix_base;
   int window; /* its rows see this many tokens, up to and including their own; 0: all */
   bool still; /* its queries and keys are not rotated */
   bool delta;
@@ -171,7 +173,8 @@ typedef struct {
   bool chosen_only, router_sigmoid;  /* see dt_layer */
   int delta_key_heads, delta_value_heads, delta_key_dim, delta_value_dim; /* of delta layers; 0: the model has none */
   bool delta_log;                                                         /* delta_decay holds ln(-decay) */
-  bool delta_tiled; /* value head h uses key head h % key_heads; otherwise h / (value_heads / key_heads) */
+  bool delta_tiled;         /* value head h uses key head h % key_heads; otherwise h / (value_heads / key_heads) */
+  int mix_taps, mix_groups; /* see mix in dt_head_kind; 0: none */
   /* Factors; 0: the model does not use the factor. */
   float embed_scale, residual_scale, logit_scale; /* for embeddings, for what layers add to the stream, for logits */
   float attention_scale;                          /* for attention scores; 0: head_dim^-0.5 */
@@ -241,18 +244,22 @@ typedef struct {
  *   g = feature_norm(fc(f)),  keys = k(g),  values = v(g)
  * The rows of a block read tokens and no features. The first has the last committed token and its position n; the
  * others, at n + 1 to n + block_rows - 1, have the token `mask`. They see the keys before n and those of the whole
- * block or, in layers that look backward, those of rows up to their own. The row at n + i predicts the token at n + i;
- * the first predicts nothing. This is DFlash (github.com/z-lab/dflash) and, if all layers look backward, JetSpec (arXiv
- * 2606.18394).
+ * block or, in layers that look backward, those of rows up to their own. The row at n + i predicts the token at n + i,
+ * and the first predicts nothing; with from_anchor, the row at n + i predicts the token at n + i + 1. This is DFlash
+ * (github.com/z-lab/dflash) and, if all layers look backward, JetSpec (arXiv 2606.18394).
  *   x = layers(e)
- *   logits = unembed(final_norm(x)) */
+ *   logits = unembed(final_norm(x))
+ * DSpark (arXiv 2607.05147) adds to the logit of token b what depends on the token a before it:
+ *   logits[b] += before[a] . after[b]
+ * DFlash2 (as computed by llama.cpp's src/models/dflash.cpp) considers only the `listed` largest logits of a row. Its
+ * sum has a factor for each of the R numbers, post(final_norm(x)), and its layers mix each row with those before it in
+ * the block. For row i, channel c of group g, and s = 0 or 1:
+ *   logits[b] += (before[a] * post(final_norm(x))) . after[b]
+ *   w = attention_mix(norm1(x)); around the MLP, mlp_mix(norm2(x))           [2, taps, groups]
+ *   mix(s, y)[i] = sum over t < taps, t <= i: (mix_base[s][t][c] + w[i][s][t][g]) * y[i - t][c]
+ *   x += mix(1, o(attention(mix(0, norm1(x)))))
+ *   x += mix(1, mlp(mix(0, norm2(x)))) */
 typedef enum { DT_HEAD_EAGLE, DT_HEAD_EAGLE3, DT_HEAD_MEDUSA, DT_HEAD_CROSS_ATTENTION, DT_HEAD_BLOCK } dt_head_kind;
-
-/* A model's row at position p predicts the token at p + 1. Returns how much later the token is that a head's row at p
- * predicts, distances of a Medusa head apart. */
-static inline int dt_head_leads(dt_head_kind kind) {
-  return kind == DT_HEAD_BLOCK ? -1 : kind == DT_HEAD_CROSS_ATTENTION ? 0 : 1;
-}
 
 #define DT_TAPS 8       /* maximum number of streams in a feature */
 #define DT_DISTANCES 16 /* maximum number of distances, and of rows of a block */
@@ -268,7 +275,7 @@ typedef struct {
                        final norm */
   /* EAGLE-3 and BLOCK: [H, taps T]; EAGLE: [H, 2H]; CROSS_ATTENTION: [H, 2T]; the bias may be absent */
   dt_matrix fc, fc_bias;
-  dt_matrix post; /* CROSS_ATTENTION only: [T, H] */
+  dt_matrix post; /* CROSS_ATTENTION: [T, H]; BLOCK: [R, H], or absent */
   /* Norms of the target's feature before fc, over all numbers or over each stream. EAGLE-3 only; may be absent. */
   dt_matrix all_norm, stream_norm[DT_TAPS];
   /* [H] EAGLE-3: for e and x; EAGLE (MTP): for e and f, both or none; BLOCK: feature_norm, after fc */
@@ -277,10 +284,24 @@ typedef struct {
   bool norm_output;   /* EAGLE and EAGLE-3: the head's own feature is x after final_norm */
   int block_rows;     /* BLOCK only: the maximum number of rows of a block, 2 to DT_DISTANCES */
   int32_t mask;       /* BLOCK only: the token of all its rows but the first */
+  bool from_anchor;   /* BLOCK only: the first row predicts, too */
+  /* BLOCK only, both or none: [vocab, R] and [vocab, R], or rows for the rows of unembed. The head's caller adds their
+   * sums, since they depend on the tree; a backend computes post only. */
+  dt_matrix before, after;
+  int listed; /* BLOCK only: how many candidates a row has; 0: any number */
   /* All fields from here on: MEDUSA only. */
   int distances, blocks;
   dt_matrix block[DT_DISTANCES][DT_BLOCKS], block_bias[DT_DISTANCES][DT_BLOCKS]; /* [H,H] [H] */
   dt_matrix output[DT_DISTANCES];                                                /* [vocab,H] */
 } dt_head_desc;
+
+/* A model's row at position p predicts the token at p + 1. Returns how much later the token is that a head's row at p
+ * predicts, distances of a Medusa head apart. */
+static inline int dt_head_leads(const dt_head_desc *h) {
+  return h->kind == DT_HEAD_BLOCK ? h->from_anchor - 1 : h->kind == DT_HEAD_CROSS_ATTENTION ? 0 : 1;
+}
+
+/* The number of tokens that a block head guesses in a pass; 0: the head is another. */
+static inline int dt_head_block(const dt_head_desc *h) { return h->block_rows ? h->block_rows - !h->from_anchor : 0; }
 
 #endif

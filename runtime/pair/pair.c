@@ -202,11 +202,12 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, dt_holding how,
                              .window = shape->window,
                              .layers = shape->layers,
                              .hidden = shape->hidden,
-                             .block = head_desc(h)->block_rows ? head_desc(h)->block_rows - 1 : 0};
+                             .block = dt_head_block(head_desc(h))};
   snprintf(to->head, sizeof to->head, "%s", head_said(h));
   to->distances = head_desc(h)->distances;
   to->cross_attention = head_desc(h)->kind == DT_HEAD_CROSS_ATTENTION;
   to->mask = head_desc(h)->mask;
+  to->from_anchor = head_desc(h)->from_anchor;
   dt_head_desc cut = *head_desc(h);
   const dt_holding usual = holding_of_heads(p, o, &cut.model);
   if (!how.dtype) how.dtype = usual.dtype;
@@ -217,6 +218,7 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, dt_holding how,
     s = dt_fail(err, DT_EINPUT, "draft_vocab: %s is a Medusa head, which has an output for each distance", o->draft);
   if (!s) s = draft_output_open(p, o->draft_vocab, how.output && !cut.distances, &cut.model, &output, err);
   if (!s) s = p->ops->upload_head(p->backend, &cut, &how, p->target, &to->weights, err);
+  if (!s) s = successors_open(head_desc(h), &to->successors, err);
   draft_output_close(&output);
   head_close(h);
   return s;
@@ -270,6 +272,7 @@ static dt_status load_draft(dt_pair *p, const dt_pair_options *o, dt_holding how
 
 static void free_draft(const dt_pair *p, pair_draft *d) {
   if (d->weights) p->ops->free_weights(d->weights);
+  successors_close(d->successors);
   free(d->path), free(d->vocab);
   *d = (pair_draft){0};
 }

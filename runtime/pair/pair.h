@@ -6,6 +6,7 @@
 #include "dtrun.h"
 #include "grammar/vocabulary.h"
 #include "model/model.h"
+#include "pair/successors.h"
 #include "text/tokenizer.h"
 
 typedef struct {
@@ -18,6 +19,8 @@ typedef struct {
   int distances;        /* how many tokens ahead a Medusa head guesses; 0: no Medusa head */
   bool cross_attention; /* the head reads the target's keys and has none of its own */
   int32_t mask;         /* the token of all rows of a block but the first */
+  bool from_anchor;     /* the first row of a block guesses, too */
+  successors *successors; /* of a block head that has them, or NULL */
 } pair_draft;
 
 struct dt_pair {

@@ -55,9 +55,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   }
   const dt_head_desc *d = head_desc(h);
   if (check_head(d, &target, &err)) abort();
-  read_rows(&d->fc, &err);
-  for (int i = 0; i < d->model.shape.layers; i++)
-    read_rows(&d->model.layer[i].q, &err), read_rows(&d->model.layer[i].down, &err);
+  read_rows(&d->fc, &err), read_rows(&d->before, &err), read_rows(&d->after, &err), read_rows(&d->post, &err);
+  for (int i = 0; i < d->model.shape.layers; i++) {
+    const dt_layer *l = &d->model.layer[i];
+    read_rows(&l->q, &err), read_rows(&l->down, &err), read_rows(&l->attention_mix, &err),
+        read_rows(&l->mlp_mix_base, &err);
+  }
   for (int i = 0; i < d->distances; i++) read_rows(&d->output[i], &err);
   head_close(h);
   return 0;

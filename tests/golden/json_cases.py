@@ -3,7 +3,7 @@ spellings. The verdict is python-jsonschema's; numbers are exact (Decimal)."""
 import copy, decimal, functools, json, re
 
 import jsonschema
-from jsonschema import FormatChecker, validators
+from jsonschema import validators
 
 decimal.getcontext().prec = 400
 Decimal = decimal.Decimal
@@ -40,7 +40,11 @@ def spellings(value):
 
 
 def is_number(_, value): return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
-def is_integer(checker, value): return is_number(checker, value) and value == int(value)
+
+
+def is_integer(checker, value):
+    if not isinstance(value, Decimal): return is_number(checker, value) and value == int(value)
+    return value.as_tuple().exponent >= 0 or value == value.to_integral_value()  # int() would write out 1e999999
 
 
 def matches(validator, pattern, value, schema):
@@ -57,7 +61,7 @@ def exact(kind):
 
 def validator(schema, formats=True):
     kind = exact(validators.validator_for(schema, default=jsonschema.Draft202012Validator))
-    return kind(schema, format_checker=FormatChecker() if formats else None)
+    return kind(schema, format_checker=kind.FORMAT_CHECKER if formats else None)
 
 
 # ---- the order of keys: that of the schema --------------------------------------------------------------------------

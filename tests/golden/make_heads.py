@@ -323,9 +323,9 @@ def next_token(logits):
 def said(head, logits):
     if logits is None: return {"ids": [], "logp": [], "entropy": 0}
     logp = torch.log_softmax(logits.double(), -1)
-    order = sorted(range(len(head.ids)), key=lambda j: (-float(logits[j]), head.ids[j]))[:KEPT]
+    order = sorted((j for j in range(len(head.ids)) if logits[j] > -torch.inf), key=lambda j: (-float(logits[j]), head.ids[j]))[:KEPT]
     return {"ids": [head.ids[j] for j in order], "logp": [round(float(logp[j]), 5) for j in order],
-            "entropy": round(float(-(logp.exp() * logp).sum()), 5)}
+            "entropy": round(float(-(logp.exp() * logp).nansum()), 5)}
 
 
 class Tree:

@@ -7,6 +7,8 @@
 #include "dtrun.h"
 #include "head_faults.h"
 
+static cJSON *cases;
+
 /* Sets a key of the head's config, at the top or in dflash_config; NULL: removes it. */
 static cJSON *with(bool inner, const char *key, const char *value) {
   cJSON *head = cJSON_Duplicate(cJSON_GetObjectItem(wanted, "head"), true), *of = cJSON_GetObjectItem(head, "config");
@@ -40,15 +42,15 @@ static void each_fault_has_its_line(void **state) {
       {true, "target_layer_ids", "[0,1,2,3,4,5,6,7]", "fc.weight"},
       {true, "causal", "\"yes\"", "causal"},
       {true, "use_swa", "true", "swa_window_size is missing"},
-      {true, "conv_kernel_size", "3", "conv_kernel_size is not supported in a block head"},
-      {true, "markov_rank", "64", "markov_rank is not supported in a block head"},
+      {true, "conv_kernel_size", "3", "conv_group_size is missing"},
+      {true, "markov_rank", "64", "tensor markov_head.markov_w1.weight is missing"},
+      {true, "markov_head_type", "\"gated\"", "markov_head_type \"gated\" is not supported, only \"vanilla\" is"},
+      {true, "dspark_backbone_conv_enabled", "true", "dspark_backbone_conv_enabled is not supported in a block head"},
       {true, "attention_sink_bias", "true", "attention_sink_bias is not supported in a block head"},
       {true, "output_multiplier", "0.5", "output_multiplier is not supported in a block head"},
       {true, "target_hidden_size", "44", "target_hidden_size is 44, expected the target's 40"},
-      {false, "architectures", "[\"DFlash2DraftModel\"]",
-       "DFlash2 heads are not supported, DFlash's and JetSpec's are"},
-      {false, "architectures", "[\"Qwen3DSparkModel\"]", "DSpark heads are not supported, DFlash's and JetSpec's are"},
-      {false, "sample_from_anchor", "true", "sample_from_anchor is not supported in a block head"},
+      {false, "architectures", "[\"DFlash2DraftModel\"]", "conv_kernel_size is missing"},
+      {false, "sample_from_anchor", "1", "sample_from_anchor"},
       {false, "aux_hidden_state_layer_ids", "[1,9]", "aux_hidden_state_layer_ids: expected up to 8 layers from 0 to 8"},
       {false, "hidden_size", "41", "hidden_size is 41, expected the target's 40: the head belongs to another model"},
       {false, "vocab_size", "98", "vocab_size is 98, expected the target's 97: the head belongs to another model"},
@@ -66,9 +68,52 @@ static void each_fault_has_its_line(void **state) {
   expect_refused(cJSON_GetObjectItem(wanted, "head"), "1,9", "head_layers: expected up to 8 layers from 0 to 8");
 }
 
+/* Makes the case of this name the wanted one; returns the one before. */
+static cJSON *want(const char *name) {
+  cJSON *before = wanted;
+  for (wanted = cases->child; strcmp(cJSON_GetObjectItem(wanted, "name")->valuestring, name);) wanted = wanted->next;
+  return before;
+}
+
+static void each_fault_of_successors_has_its_line(void **state) {
+  (void)state;
+  static const struct {
+    const char *name;
+    bool inner;
+    const char *key, *value, *says;
+  } faults[] = {
+      {"dspark, from the anchor", false, "markov_rank", "6",
+       "markov_head.markov_w1.weight: found shape [103, 5], expected [103, 6]"},
+      {"dspark, from the anchor", false, "markov_rank", "-1", "markov_rank"},
+      {"dspark, from the anchor", false, "markov_head_type", "\"rnn\"", "markov_head_type \"rnn\""},
+      {"dspark, from the anchor", false, "block_size", "1", "block_size is 1, expected 2 to 16"},
+      {"dflash2", true, "conv_kernel_size", NULL, "conv_kernel_size is missing"},
+      {"dflash2", true, "conv_kernel_size", "17", "conv_kernel_size"},
+      {"dflash2", true, "conv_kernel_size", "3", "layers.0.attention_conv.kernel_projection.weight"},
+      {"dflash2", true, "conv_group_size", "7", "conv_group_size is 7, expected a divisor of hidden_size 48"},
+      {"dflash2", true, "conv_group_size", "24", "layers.0.attention_conv.kernel_projection.weight"},
+      {"dflash2", true, "selector_top_k", "0", "selector_top_k"},
+      {"dflash2", true, "selector_top_k", "129", "selector_top_k"},
+      {"dflash2", true, "selector_rank", "7", "candidate_selector.predecessor_codebook"},
+      {"dflash2", true, "output_multiplier", "0.5", "output_multiplier is not supported in a block head"},
+  };
+  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+    cJSON *before = want(faults[i].name), *head = with(faults[i].inner, faults[i].key, faults[i].value);
+    expect_refused(head, NULL, faults[i].says);
+    cJSON_Delete(head);
+    wanted = before;
+  }
+}
+
 static void each_missing_tensor_has_its_line(void **state) {
   (void)state;
   expect_each_tensor(30, "");
+  static const char *const others[] = {"dspark, from the anchor", "dflash2"};
+  for (int i = 0; i < 2; i++) {
+    cJSON *before = want(others[i]);
+    expect_each_tensor(20, "");
+    wanted = before;
+  }
 }
 
 /* Runs a pass of two rows at 5 and 6, whose block has the slots 5, 6 .. and `width` rows. */
@@ -122,8 +167,7 @@ static void a_narrow_block_guesses_less_far(void **state) {
   dt_session *session;
   dt_tree_draft wide[4], narrow[4];
   dt_stats stats[2];
-  cJSON *const first = wanted;
-  while (strcmp(cJSON_GetObjectItem(wanted, "name")->valuestring, "jetspec")) wanted = wanted->next;
+  cJSON *const first = want("jetspec");
   assert_int_equal(open_pair(cJSON_GetObjectItem(wanted, "head"), NULL, &pair), DT_OK);
   ok(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 64, .use_draft = true}, &session, &err));
   ok(dt_seq_start(session, 0, (const int32_t[]){3, 1, 4, 1, 5}, 5, &(dt_seq_options){.max_tokens = 40}, &err));
@@ -180,14 +224,16 @@ static void a_window_as_long_as_the_context_still_looks_backward(void **state) {
 int main(int argc, char **argv) {
   size_t size;
   char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "blocks.json", &size);
-  cJSON *cases = cJSON_Parse(text);
+  cases = cJSON_Parse(text);
   free(text);
   wanted = cases->child;
   if (argc == 3 && !strcmp(argv[1], "write")) return write_both(argv[2], "block"), cJSON_Delete(cases), 0;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_fault_has_its_line), cmocka_unit_test(each_missing_tensor_has_its_line),
-      cmocka_unit_test(a_row_is_in_its_block), cmocka_unit_test(a_narrow_block_guesses_less_far),
-      cmocka_unit_test(a_window_as_long_as_the_context_still_looks_backward)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(each_fault_has_its_line),
+                                     cmocka_unit_test(each_fault_of_successors_has_its_line),
+                                     cmocka_unit_test(each_missing_tensor_has_its_line),
+                                     cmocka_unit_test(a_row_is_in_its_block),
+                                     cmocka_unit_test(a_narrow_block_guesses_less_far),
+                                     cmocka_unit_test(a_window_as_long_as_the_context_still_looks_backward)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   cJSON_Delete(cases);
   return failed;

@@ -484,16 +484,17 @@ static void expect_a_part(const dt_tree_draft *all, const dt_tree_draft *some, c
   }
 }
 
-static bool is_medusa(int i) {
+static bool is_called(int i, const char *kind) {
   const cJSON *read = cJSON_GetObjectItem(cJSON_GetArrayItem(cases, i), "read");
-  return read && strstr(read->valuestring, "medusa");
+  return read && strstr(read->valuestring, kind);
 }
 
 static void fewer_ids_are_a_part_of_all(void **state) {
   (void)state;
   const dt_draft_vocab ids = {.name = "some", .ids = kept, .n_ids = sizeof kept / sizeof *kept};
   for (int i = FIRST; i < cJSON_GetArraySize(cases); i += STEP) {
-    if (is_medusa(i)) continue; /* has an output for each distance */
+    if (is_called(i, "medusa")) continue;  /* has an output for each distance */
+    if (is_called(i, "dflash2")) continue; /* lists the likeliest of these ids, not of all */
     listed = 0;
     beside_the_whole(i, (dt_pair_options){.draft_vocab = &ids}, expect_a_part);
     if (listed < 4) fail_msg("case %d: only %d guesses were among the kept ids", i, listed);

@@ -183,10 +183,10 @@ static void a_table_that_is_none_is_refused_with_the_reason(void **state) {
       {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[0]]}", "draft2 needs " TIMES},
       {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[1, 2]]}", "draft2 needs " TIMES},
       {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[1]], \"first2\": [0.999999]}", FIRST2},
-      {ONE_ROW ", \"draft\": [[1]], \"block\": 16}", "block is not an integer from 0 to 15"},
-      {ONE_ROW ", \"draft\": [[1]], \"block\": -1}", "block is not an integer from 0 to 15"},
-      {ONE_ROW ", \"draft\": [[1]], \"block\": 1.5}", "block is not an integer from 0 to 15"},
-      {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[1]], \"block2\": \"3\"}", "block2 is not an integer from 0 to 15"},
+      {ONE_ROW ", \"draft\": [[1]], \"block\": 17}", "block is not an integer from 0 to 16"},
+      {ONE_ROW ", \"draft\": [[1]], \"block\": -1}", "block is not an integer from 0 to 16"},
+      {ONE_ROW ", \"draft\": [[1]], \"block\": 1.5}", "block is not an integer from 0 to 16"},
+      {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[1]], \"block2\": \"3\"}", "block2 is not an integer from 0 to 16"},
       {ONE_ROW ", \"target_sample\": -1e-9}", "target_sample is not a time from 0 to 1e9 ms"},
       {ONE_ROW ", \"target_sample\": 1000000000.0001}", "target_sample is not a time from 0 to 1e9 ms"},
       {ONE_ROW ", \"draft_sample\": \"1\"}", "draft_sample is not a time from 0 to 1e9 ms"},
@@ -263,7 +263,7 @@ static void what_is_kept_is_served_to_its_key_alone(void **state) {
   assert_memory_equal(back.cache_miss, c.cache_miss, sizeof c.cache_miss);
   c.drafts = 2, memcpy(c.draft[1], c.draft[0], sizeof c.draft[0]), memcpy(c.first[1], c.first[0], sizeof c.first[0]);
   c.draft[1][1][0] /= 3;
-  c.read[0] = 1.0 / 3, c.read[1] = 0.125, c.block[1] = 15;
+  c.read[0] = 1.0 / 3, c.read[1] = 0.125, c.block[1] = 16;
   assert_null(costs_store(&place, &c));
   assert_null(costs_load(&place, &back));
   assert_true(back.drafts == 2 && back.draft[1][1][0] == c.draft[1][1][0] && back.first[1][1] == c.first[1][1]);
