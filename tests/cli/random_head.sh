@@ -1,12 +1,18 @@
 #!/usr/bin/env bash
 # Heads that run on a CPU only (Gemma 4's assistant, block heads) as drafts on the command line: a tiny random pair, whose guesses are accepted
 # now and then and change nothing.
-# random_head.sh DTRUN SOURCE_DIR WRITER assistant|block      WRITER: test_cross_attention or test_block_heads
+# random_head.sh DTRUN SOURCE_DIR WRITER assistant|dflash|dspark|dflash2      WRITER: test_cross_attention or test_block_heads
 . "$(dirname "$0")/helpers.sh"
-writer=$(realpath "$3") head=$4
+writer=$(realpath "$3") head=block block=
+case $4 in # of block heads: the case of tests/golden/heads/blocks.json, the tokens of a block, what results say
+assistant) head=assistant said='gemma4_assistant, final norm' ;;
+dflash) case=dflash block=7 said='dflash, block of 8, layers 2,4,5' ;;
+dspark) case='dspark, from the anchor' block=7 said='dspark, block of 7, layers 2,4,5' ;;
+dflash2) case=dflash2 block=6 said='dflash2, block of 7, layers 2,4,5' ;;
+esac
 pair=(-m target -md "$head" --backend cpu -t 1)
 
-write_pair() { "$writer" write . || fail 'they were not written'; }
+write_pair() { "$writer" write . ${case:+"$case"} || fail 'they were not written'; }
 # drafts POLICY OPTIONS...: gives the text of plain decoding with the same options, which is in the file plain
 drafts() {
   succeeds "$@" "${pair[@]}" --json r.json -q
@@ -57,26 +63,29 @@ it_reduces_its_output() {
   done
 }
 it_learns_what_blocks_cost() {
-  [ $head = block ] || return 0
+  [ $block ] || return 0
   write_pair
-  XDG_CACHE_HOME=$PWD/cache succeeds rate "${pair[@]}" --text 'FACE A CAGE. ' -n 60 --ignore-eos --costs learn -q
+  XDG_CACHE_HOME=$PWD/cache succeeds linear "${pair[@]}" --text 'FACE A CAGE. ' -n 60 --ignore-eos --costs learn -q
   grep -qE '"draft":\[\[[2-8],' cache/dtrun/learned*.json || fail "$(cut -c1-500 cache/dtrun/learned*.json)"
   grep -q '"first":\[\]' cache/dtrun/learned*.json || fail 'first passes, which a block head does not have'
 }
 it_takes_costs_of_blocks() {
-  [ $head = block ] || return 0
+  [ $block ] || return 0
   write_pair
   succeeds ar "${pair[@]}" --text 'FACE A CAGE. ' -n 60 --ignore-eos -q
   mv stdout plain
-  cat >widths.lua <<'LUA'
+  cat >widths.lua <<LUA
+local block = $block
+LUA
+  cat >>widths.lua <<'LUA'
 local dt = require "dt"
 local plain = io.open("plain"):read "a"
 -- the costs of blocks of 1, 2, 3, 4 and 8 rows
 for _, draft in ipairs { { 0.001, 0.0011, 0.0012, 0.0013, 0.002 }, { 0.001, 0.0011, 0.9, 1.8, 4 } } do
   local costs = { batch = 1, contexts = { 128 }, rows = { 1, 2, 3, 4, 8 }, target = { { 1, 1.001, 1.002, 1.003, 1.01 } },
-                  draft = { draft }, block = 7, cache_miss = { 0, 0, 0 } }
+                  draft = { draft }, block = block, cache_miss = { 0, 0, 0 } }
   local pair = assert(dt.load { target = "target", draft = "block", backend = "cpu", threads = 1, costs = costs })
-  assert(pair.draft.block == 7)
+  assert(pair.draft.block == block)
   local made = assert(pair:generate { policy = "rate", prompt = "FACE A CAGE. ", tokens = 60, ignore_eos = true })
   assert(made.text == plain or made.text .. "\n" == plain, made.text)
   assert(made.stats.drafted > 0)
@@ -87,8 +96,6 @@ LUA
 it_names_the_head_and_takes_it_under_its_other_names() {
   write_pair
   succeeds linear "${pair[@]}" --text 'FACE' -n 8 --ignore-eos --json r.json -q
-  local said='gemma4_assistant, final norm'
-  [ $head = assistant ] || said='dflash, block of 8, layers 2,4,5'
   grep -q '"draft_head":[[:space:]]*"'"$said"'"' r.json || fail 'another head'
   succeeds linear -m target --assistant-model "$head" --text 'FACE' -n 8 --ignore-eos --json r.json -q
   grep -q '"draft_head":[[:space:]]*"'"$said" r.json || fail 'another head'
@@ -96,7 +103,7 @@ it_names_the_head_and_takes_it_under_its_other_names() {
 it_refuses_what_it_does_not_do() {
   write_pair
   refuses 2 "--draft-output: 'q5' is not supported by the backend cpu" linear "${pair[@]}" --draft-output q5 --text FACE
-  [ $head = block ] || refuses 2 'assistant head, which always reads the output of the final norm' linear "${pair[@]}" --head-layers 1,2 --text FACE
-  refuses 2 'hidden_size is [46]0, expected the target.s 256|target_layer_ids: expected' linear -m "$models/mini-target" -md $head --text FACE
+  [ $block ] || refuses 2 'assistant head, which always reads the output of the final norm' linear "${pair[@]}" --head-layers 1,2 --text FACE
+  refuses 2 'hidden_size is [46][08], expected the target.s 256|target_layer_ids: expected' linear -m "$models/mini-target" -md $head --text FACE
 }
 run_tests

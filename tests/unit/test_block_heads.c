@@ -2,7 +2,8 @@
  * cannot make. test_heads.c compares what block heads guess.
  *
  *   test_block_heads                 runs the tests
- *   test_block_heads write FOLDER    writes a head and its target, for the command line: FOLDER/block/, FOLDER/target/
+ *   test_block_heads write FOLDER CASE
+ *                                    writes a head and its target, for the command line: FOLDER/block/, FOLDER/target/
  */
 #include "dtrun.h"
 #include "head_faults.h"
@@ -227,7 +228,12 @@ int main(int argc, char **argv) {
   cases = cJSON_Parse(text);
   free(text);
   wanted = cases->child;
-  if (argc == 3 && !strcmp(argv[1], "write")) return write_both(argv[2], "block"), cJSON_Delete(cases), 0;
+  if (argc == 4 && !strcmp(argv[1], "write")) {
+    want(argv[3]);
+    write_both(argv[2], "block");
+    cJSON_Delete(cases);
+    return 0;
+  }
   const struct CMUnitTest tests[] = {cmocka_unit_test(each_fault_has_its_line),
                                      cmocka_unit_test(each_fault_of_successors_has_its_line),
                                      cmocka_unit_test(each_missing_tensor_has_its_line),
