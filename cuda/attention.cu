@@ -155,7 +155,7 @@ static __device__ __forceinline__ size_t head_of(const attention &a, const work 
 
 /* The number of keys that row r of the unit has in its part. */
 static __device__ __forceinline__ int count_of(const attention &a, const work &u, int r) {
-  int left = a.rows.position[u.row0 + r] + 1 - u.part * SPLIT;
+  int left = a.rows.reach[u.row0 + r] + 1 - u.part * SPLIT;
   return left < SPLIT ? left : SPLIT;
 }
 
@@ -172,7 +172,7 @@ static __device__ __forceinline__ void hide(const attention &a, const work &u, i
                                             float (&score)[TILES][4]) {
   dt_window window = a.rows.header->window;
   int at = u.part * SPLIT + first, begin[2]; /* where the window of each line begins: see window.h */
-  for (int h = 0; h < 2; h++) begin[h] = a.rows.position[u.row0 + row_of(a, h ? upper : lower)] + 1 - window.last;
+  for (int h = 0; h < 2; h++) begin[h] = a.rows.reach[u.row0 + row_of(a, h ? upper : lower)] + 1 - window.last;
 #pragma unroll
   for (int j = 0; j < TILES; j++)
     for (int i = 0; i < 4; i++) {
@@ -258,7 +258,7 @@ static __device__ __forceinline__ void combine(const attention &a, const work &u
     int line = item / ITEMS, d = item % ITEMS * EACH;
     if (!s.last[line]) continue;
     size_t first = head_of(a, u, line) * a.splits;
-    int count = a.rows.position[u.row0 + row_of(a, line)] / SPLIT + 1;
+    int count = a.rows.reach[u.row0 + row_of(a, line)] / SPLIT + 1;
     float sum[EACH] = {}, total = 0.0f, largest = -INFINITY;
     for (int begin = AT_ONCE; begin < count; begin += AT_ONCE) {
       float biggest[AT_ONCE];
@@ -429,7 +429,7 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
   __syncthreads();
   if (line < lines_of(a, u)) {
     unsigned *done = &a.done[head_of(a, u, line)];
-    s.last[line] = add_one_for_block(done) == (unsigned)(a.rows.position[u.row0 + row_of(a, line)] / SPLIT);
+    s.last[line] = add_one_for_block(done) == (unsigned)(a.rows.reach[u.row0 + row_of(a, line)] / SPLIT);
     if (s.last[line]) *done = 0;
   }
   __syncthreads();

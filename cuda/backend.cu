@@ -182,6 +182,7 @@ extern "C" const dt_backend_ops dt_cuda_ops = {
     .cache_dtypes = CACHE_DTYPES,
     .weight_dtypes = WEIGHT_DTYPES,
     .activations = ACTIVATIONS,
+    .candidates = TOP,
     .windows = true,
     .adjustments = false,
     .present = cuda_present,

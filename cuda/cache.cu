@@ -46,8 +46,9 @@ static pass_rows lay_rows(char *base) {
           p + 4 * ROWS,
           p + 5 * ROWS,
           p + 6 * ROWS,
-          reinterpret_cast<int4 *>(p + 7 * ROWS),
-          p + 7 * ROWS};
+          p + 7 * ROWS,
+          reinterpret_cast<int4 *>(p + 8 * ROWS),
+          p + 8 * ROWS};
 }
 
 static size_t rows_bytes(const dt_cache *c) { return (ROWS_FIXED + sizeof(int32_t) * c->tail + 255) & ~(size_t)255; }

@@ -63,16 +63,27 @@ static entry run_medusa(enqueuer *q) {
   return made;
 }
 
+/* The rows of a block are like a model's. Rows of the text write keys and values only, of the norm of fc. */
+static void begin_block(enqueuer *q) {
+  if (reads_target(q))
+    step_norms(q, UNKEPT, begin_feature(q), false, q->w->head.feature_norm, nullptr, q->w->pass.normed1, nullptr,
+               nullptr);
+}
+
 entry head_begin(enqueuer *q) {
   switch (q->w->head.kind) {
   case DT_HEAD_EAGLE3: begin_eagle3(q); break;
   case DT_HEAD_EAGLE: begin_eagle(q); break;
   case DT_HEAD_MEDUSA: return run_medusa(q);
-  case DT_HEAD_BLOCK:                  /* check_kind refuses it */
+  case DT_HEAD_BLOCK: begin_block(q); break;
   case DT_HEAD_CROSS_ATTENTION: break; /* check_plain refuses it */
   }
   return {};
 }
+
+bool head_keys_only(const enqueuer *q) { return q->w->head.kind == DT_HEAD_BLOCK && reads_target(q); }
+
+bool head_norms(const dt_weights *w) { return w->head.kind == DT_HEAD_BLOCK; }
 
 const operand &head_reads(const dt_weights *w) {
   return w->head.kind == DT_HEAD_EAGLE3 ? w->head.pair : w->pass.normed1;

@@ -6,6 +6,10 @@
 
 /* Runs all steps before q, k and v. Returns the entry that x takes up next; a head without a layer ends with it. */
 entry head_begin(enqueuer *);
+/* Whether the rows only write keys and values, of what head_reads() returns. */
+bool head_keys_only(const enqueuer *);
+/* Whether its layers begin with norms, as a model's do. */
+bool head_norms(const dt_weights *);
 const operand &head_reads(const dt_weights *);
 
 #endif

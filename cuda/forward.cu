@@ -54,7 +54,7 @@ static void logits(enqueuer *q, int layer, const entry &enters) {
                  q->shape.want == DT_WANT_TOPK,
                  false,
                  w->outputs,
-                 w->head.target ? 1 + q->shape.distance : 0,
+                 w->head.target ? w->head.leads + q->shape.distance : 0,
                  w->ids,
                  w->logits,
                  w->parts,
@@ -73,13 +73,13 @@ static void enqueue(enqueuer *q) {
   entry enters = {}; /* enters x next: the embeddings, or: */
   if (w->head.target) enters = head_begin(q);
   int attention_end = attention_tiles(w), layers = w->shape.layers;
-  bool ends = keeps_ends(*w);
+  bool ends = keeps_ends(*w), keys_only = w->head.target && head_keys_only(q);
   const operands &rows = operands_of(q);
   for (int i = 0; i < layers; i++) {
     const layer &l = w->layers_of[i];
     /* without wanted results, the last layer needs its keys and values only */
     bool last = i == layers - 1 && q->shape.wanted == 0 && !ends;
-    if (!w->head.target)
+    if (!w->head.target || (head_norms(w) && !keys_only))
       step_norms(q, i, enters, false, l.norm1, l.norm1_bias, rows.normed1,
                  w->shape.parallel_residual ? l.norm2 : nullptr, l.norm2_bias);
     for (const matrix *m : {&l.in, &l.rest})
@@ -88,6 +88,7 @@ static void enqueue(enqueuer *q) {
     step_heads(q, i, l.rest.tiles ? l.rest : l.in, attention_end * 8); /* with biases of all pairs */
     step_hold(q, i);
     if (last) return;
+    if (keys_only) continue;
     step_attention(q, i);
     enters = step_store(q, l.out, rows.cat);
     if (w->shape.parallel_residual) continue;
@@ -180,12 +181,19 @@ static int outputs_below(const dt_weights *w, int vocab) {
   return n;
 }
 
+/* The number of rows from `first` on, at most `most`, before the first one of a block that does not fit among them. */
+static int blocks_together(const dt_rows *rows, int first, int most) {
+  int n = rows->n - first < most ? rows->n - first : most;
+  while (rows->blocks && first + n < rows->n && rows->position[first + n] > rows->prefix[first + n]) n--;
+  return n;
+}
+
 /* Runs as many rows as fit, from `first` on; their results begin at *wanted. */
 static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *rows, const dt_out *out, int *first,
                             int *wanted) {
   size_t bytes;
   const pass_rows &staged = c->staged[0];
-  int n = stage_rows(c, staged, rows, *first, w->backend->rows, &bytes), results = 0;
+  int n = stage_rows(c, staged, rows, *first, blocks_together(rows, *first, w->backend->rows), &bytes), results = 0;
   bool filtered = false;
   for (; out && *wanted + results < out->n && out->row[*wanted + results] < *first + n; results++) {
     int row = out->row[*wanted + results];
@@ -286,6 +294,7 @@ static dt_status check_given(const dt_weights *w, const dt_rows *rows, dt_error 
   const dt_cache *from = rows->features;
   if (from && from->weights != w->head.target)
     return dt_fail(err, DT_EINPUT, "forward: the features belong to another model than the head's target");
+  if (w->head.kind == DT_HEAD_BLOCK && !from) return DT_OK;
   dt_limits given = from ? dt_limits{0, 0, from->sequences, from->slots, 0} : dt_limits{};
   return check_features(rows, w->head.distances, from ? &given : nullptr, err);
 }

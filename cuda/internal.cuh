@@ -144,7 +144,9 @@ struct draft_head {
   const dt_weights *target; /* null: not a head */
   dt_head_kind kind;
   bool norm_residual;
-  int streams; /* streams of the target in a feature */
+  int leads;     /* see dt_head_leads */
+  bool backward; /* rows of a block do not see later ones */
+  int streams;   /* streams of the target in a feature */
   matrix fc;
   float *given_norm; /* [streams][hidden of the target]; null: none */
   bool norms_all;    /* one norm over all streams, not one per stream */
@@ -164,21 +166,22 @@ struct pass_rows {
   pass_header *header;
   dt_sampling *sampling;                                                   /* [ROWS] for the wanted rows */
   int32_t *token, *position, *sequence, *slot, *prefix, *path_at, *wanted; /* [ROWS] */
+  /* [ROWS] the position of the last key that the row sees: its own or, if it sees its whole block, the block's last */
+  int32_t *reach;
   /* The units of attention, eight numbers each: the first row in its turn; the number of rows (0: an unused unit); the
    * part; the key in the part from which each row has its own keys (SPLIT: none); and the sequence, prefix, path_at and
-   * position of the last of these rows. With these a block can find its keys at once. */
+   * reach of the last of these rows. With these a block can find its keys at once. */
   int4 *unit;
   int32_t *path; /* the path of row r begins at path_at[r]; paths follow the units in the same memory */
 
   /* Returns the rows as one turn of attention sees them, without the rows and units of earlier turns. */
   pass_rows after(int rows, int units) const {
-    return {header,          sampling,         token + rows,  position + rows,
-            sequence + rows, slot + rows,      prefix + rows, path_at + rows,
-            wanted,          unit + 2 * units, path};
+    return {header,        sampling,       token + rows, position + rows, sequence + rows,  slot + rows,
+            prefix + rows, path_at + rows, wanted,       reach + rows,    unit + 2 * units, path};
   }
 };
 constexpr int ROWS_HEADER = 32; /* bytes; ROWS_FIXED: bytes before the units */
-constexpr int ROWS_FIXED = ROWS_HEADER + ROWS * ((int)sizeof(dt_sampling) + 7 * 4);
+constexpr int ROWS_FIXED = ROWS_HEADER + ROWS * ((int)sizeof(dt_sampling) + 8 * 4);
 static_assert(CHUNK_GROUP <= ROWS && CHUNK <= PARTIALS * ROWS, "a chunk's sums lie where a pass's parts do");
 static_assert(sizeof(pass_header) <= ROWS_HEADER && ROWS_FIXED % sizeof(int4) == 0,
               "units are read 16 bytes at a time");

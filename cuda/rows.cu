@@ -12,8 +12,8 @@ static bool is_text(const dt_rows *rows, int first, int n) {
 
 /* Rows of a text see the same keys, each up to its own: the unit of a part is all rows that have keys there. */
 static int add_text_units(const pass_rows &to, int first, int n, int units) {
-  for (int part = 0; part <= to.position[first + n - 1] / SPLIT; part++) {
-    int before = part * SPLIT - to.position[first], skipped = before > 0 ? before : 0;
+  for (int part = 0; part <= to.reach[first + n - 1] / SPLIT; part++) {
+    int before = part * SPLIT - to.reach[first], skipped = before > 0 ? before : 0;
     to.unit[2 * units++] = make_int4(first + skipped, n - skipped, part, SPLIT);
   }
   return units;
@@ -31,7 +31,7 @@ static int add_tree_units(const pass_rows &to, int first, int n, int together, i
     to.unit[2 * units++] = make_int4(first + i, rows, shared, rows > 1 ? common - shared * SPLIT : (int)SPLIT);
   }
   for (int i = 0; i < n; i++)
-    for (int part = shared + 1; part <= to.position[first + i] / SPLIT; part++)
+    for (int part = shared + 1; part <= to.reach[first + i] / SPLIT; part++)
       to.unit[2 * units++] = make_int4(first + i, 1, part, SPLIT);
   return units;
 }
@@ -57,6 +57,8 @@ int stage_rows(const dt_cache *c, const pass_rows &to, const dt_rows *rows, int 
     to.sequence[n] = rows->sequence[first + n];
     to.slot[n] = rows->slot[first + n];
     to.prefix[n] = rows->prefix[first + n];
+    to.reach[n] =
+        rows->blocks && !c->weights->head.backward ? to.prefix[n] + rows->path_len[first + n] - 1 : to.position[n];
     paths += (size_t)rows->path_len[first + n];
   }
   int joined = c->weights->joined; /* heads of a row that are in the same block: fewer rows then fill it */
@@ -86,7 +88,7 @@ int stage_rows(const dt_cache *c, const pass_rows &to, const dt_rows *rows, int 
   for (int i = 0; i < turns * all; i++) {
     int last = i / all * c->turn + to.unit[2 * i].x + to.unit[2 * i].y - 1;
     if (to.unit[2 * i].y)
-      to.unit[2 * i + 1] = make_int4(to.sequence[last], to.prefix[last], to.path_at[last], to.position[last]);
+      to.unit[2 * i + 1] = make_int4(to.sequence[last], to.prefix[last], to.path_at[last], to.reach[last]);
   }
   *to.header = {n, 0, all, 0, 0, rows->window, turns};
   *bytes = ROWS_FIXED + sizeof(int32_t) * (size_t)at;

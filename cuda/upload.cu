@@ -482,8 +482,10 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
   if (head) {
     w->head.target = target, w->head.kind = head->kind, w->head.streams = head->taps;
     w->head.norm_residual = head->norm_residual;
+    w->head.leads = dt_head_leads(head);
+    w->head.backward = d->shape.layers && d->layer[0].backward;
     w->head.distances = head->distances, w->head.blocks = head->blocks;
-    w->taps = d->shape.layers ? 1 : 0, w->tap[0] = d->shape.layers + head->norm_output;
+    w->taps = d->shape.layers && head->kind != DT_HEAD_BLOCK ? 1 : 0, w->tap[0] = d->shape.layers + head->norm_output;
   }
   builder b = {};
   b.w = w, b.desc = d, b.head = head, b.err = err;
@@ -499,8 +501,13 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
 /* Kinds of heads that draft_head.cu does not compute, and norms of an EAGLE head, which begin_eagle() leaves out: MTP
  * layers have them. */
 static dt_status check_kind(const dt_head_desc *head, dt_error *err) {
-  if (head->kind == DT_HEAD_BLOCK)
-    return dt_fail(err, DT_EINPUT, "head: a block head, which a GPU does not compute (--backend cpu does)");
+  for (int i = 0; i < head->model.shape.layers; i++)
+    if (head->model.layer[i].backward != head->model.layer[0].backward)
+      return dt_fail(err, DT_EINPUT,
+                     "head: only some of its layers look backward, which a GPU does not compute "
+                     "(--backend cpu does)");
+  if (head->model.shape.mix_taps || head->post.source)
+    return dt_fail(err, DT_EINPUT, "head: a DFlash2 head, which a GPU does not compute (--backend cpu does)");
   if (head->kind != DT_HEAD_EAGLE) return DT_OK;
   const dt_layer *l = head->model.layer;
   for (const dt_matrix *norm : {&head->token_norm, &head->feature_norm, &l->norm1, &l->norm1_bias})

@@ -76,7 +76,7 @@ typedef struct {
    * BOTH has `given`. */
   int32_t *argmax;
   float *logp;     /* [n] BOTH: log-probability of argmax, or of `given`, as top_logp; NULL: not wanted */
-  int k;           /* TOPK, BOTH: candidates per row, at most DT_CANDIDATES, on the CPU CPU_TOP */
+  int k;           /* TOPK, BOTH: candidates per row, at most `candidates` of the backend */
   int vocab;       /* TOPK: only ids 0..vocab-1 are considered, also in the softmax */
   int32_t *top_id; /* [n][k] by falling score, ties by lower id; filled up with -1; all -1 if a logit is NaN */
   float *top_logp; /* [n][k] log-probabilities in the softmax of the scores */
@@ -128,6 +128,7 @@ typedef struct {
    * default. "8": one 8-bit digit per number; "16": two digits (runtime/cpu/quant.h). An empty list: the backend has no
    * quantized matrices. */
   const char *const *activations;
+  int candidates;        /* the maximum of dt_out.k, at least DT_CANDIDATES */
   bool windows;          /* whether passes may have a window */
   bool adjustments;      /* whether rows may have adjustments, `given` and `logp` */
   bool (*present)(void); /* whether the device can be used: "auto" takes the first such backend */

@@ -113,6 +113,7 @@ const dt_backend_ops dt_cpu_ops = {
     .cache_dtypes = CACHE_DTYPES,
     .weight_dtypes = WEIGHT_DTYPES,
     .activations = ACTIVATIONS,
+    .candidates = CPU_TOP,
     .windows = true,
     .adjustments = true,
     .present = cpu_present,

@@ -7,7 +7,7 @@
 #include "draft/results.h"
 #include "pair/successors.h"
 
-enum { CANDIDATES_MOST = 128 }; /* backends that run such heads return up to that many */
+enum { CANDIDATES_MOST = 128 }; /* fewer if the backend returns fewer */
 
 typedef struct {
   int n;

@@ -4,6 +4,7 @@
 #include "fake/mix.h"
 #include "system/clock.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -426,6 +427,7 @@ const dt_backend_ops dt_fake_ops = {
     .cache_dtypes = CACHE_DTYPES,
     .weight_dtypes = WEIGHT_DTYPES,
     .activations = ACTIVATIONS,
+    .candidates = INT_MAX,
     .windows = false,
     .adjustments = true,
     .present = fake_present,

@@ -1,9 +1,10 @@
 -- Texts under schemas of others: whether they end, and whether they are the same under every policy.
--- dtrun run tests/bench/schema_texts.lua --schemas FOLDER [--count 60] [--tokens 2000] [--texts FILE] [-m MODEL]
+-- dtrun run tests/bench/schema_texts.lua --schemas FOLDER [--count 60] [--tokens 2000] [--seeds 1] [--texts FILE]
+--   [-m MODEL]
 --
 -- FOLDER is maskbench/data of github.com/guidance-ai/jsonschemabench, whose files have a "schema". COUNT of them are
 -- taken, spread evenly over the sorted names; where one is refused, the next takes its place. A text is the answer in a
--- chat that shows the beginning of the schema. tests/golden/check_texts.py checks the texts in FILE.
+-- chat that shows the beginning of the schema. With more seeds, it is the first one that ends. tests/golden/check_texts.py checks the texts in FILE.
 local dt = require "dt"
 
 local opts = dt.args {
@@ -13,6 +14,7 @@ local opts = dt.args {
     { "count", 60, min = 1, max = 20000, doc = "number of schemas" },
     { "tokens", 2000, short = "n", min = 2, max = 4000, doc = "maximum number of tokens of a text" },
     { "temp", 1, type = "number", min = 0, max = 100, doc = "temperature; text i is sampled with seed i" },
+    { "seeds", 1, min = 1, max = 1000, doc = "number of seeds (i, i + 100000, ..) that are tried until a text ends" },
     { "shown", 2000, min = 0, max = 100000, doc = "bytes of a schema that the chat shows" },
     { "texts", nil, type = "string", doc = "a file for the texts and their schemas, as JSON lines" },
   },
@@ -68,8 +70,8 @@ local out = opts.texts and dt.check(io.open(opts.texts, "w"))
 local sums = { texts = 0, refused = 0, ended = 0, tokens = 0, differ = 0 }
 local passes = { 0, 0, 0 }
 
--- The texts of all policies; nil if the schema is refused.
-local function generate(schema, seed)
+-- The texts of all policies, with this seed or one of the next; nil if the schema is refused.
+local function generate(schema, seed, left)
   local shown = schema:sub(1, opts.shown):gsub("[\xC2-\xF4][\x80-\xBF]*$", "") -- no part of a character
   local prefix = dt.check(pair:prefix { { role = "user", content = ASK .. shown } })
   local results = {}
@@ -80,6 +82,9 @@ local function generate(schema, seed)
     if not fine and tostring(result):find("JSON schema", 1, true) then return nil, result end
     assert(fine, result)
     results[i] = dt.check(result)
+    if i == 1 and left > 1 and result.finish_reason ~= "eos" then
+      return generate(schema, seed + 100000, left - 1)
+    end
   end
   return results
 end
@@ -108,7 +113,7 @@ for t = 1, opts.count do
   local n, done = math.max(last + 1, 1 + (t - 1) * #names // opts.count), false
   while names[n] and not done do
     local schema = schema_of(read(opts.schemas .. "/" .. names[n]))
-    local results, refusal = generate(schema, t)
+    local results, refusal = generate(schema, t, opts.seeds)
     done = results ~= nil
     if results then
       report(names[n], schema, results)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Heads that run on a CPU only (Gemma 4's assistant, block heads) as drafts on the command line: a tiny random pair, whose guesses are accepted
+# Heads that cannot draft for the bundled pairs (Gemma 4's assistant, block heads) on the command line: a tiny random pair, whose guesses are accepted
 # now and then and change nothing.
 # random_head.sh DTRUN SOURCE_DIR WRITER assistant|dflash|dspark|dflash2      WRITER: test_cross_attention or test_block_heads
 . "$(dirname "$0")/helpers.sh"

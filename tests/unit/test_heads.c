@@ -50,7 +50,8 @@ static double compare_draft(const dt_tree *tree, const cJSON *draft, const char 
     worst = off > worst ? off : worst;
     int at = 0;
     while (at < n && said->token[at] != ids[i]) at++;
-    if (at == n && i < n - 1) fail_msg("%s, node %d: id %d is not among the candidates", name, node, ids[i]);
+    if (at == n && logp->valuedouble > (double)said->logp[n - 1] + tolerance)
+      fail_msg("%s, node %d: id %d is not among the candidates", name, node, ids[i]);
     if (at < n && at != i && fabs((double)said->logp[at] - logp->valuedouble) > tolerance)
       fail_msg("%s, node %d: id %d is candidate %d, expected %d", name, node, ids[i], at, i);
   }
@@ -116,7 +117,7 @@ static void run_case(int i, const char *with) {
   double worst = 0;
   for (const cJSON *it = get(s.wanted, "iterations")->child; it; it = it->next) {
     ok(dt_rollback(session, 1, &err));
-    if (get(it, "eagle2")->child) {
+    if (get(it, "eagle2")->child && !(on_gpu && is_block(&s))) { /* F16 may change which seven nodes are best */
       grow_eagle2(session, 1);
       expect_tree(dt_seq_tree(session, 1), get(it, "eagle2"), name);
       ok(dt_rollback(session, 1, &err));
@@ -132,9 +133,15 @@ static void run_case(int i, const char *with) {
   close_subject(&s);
 }
 
+static bool is_called(int i, const char *kind) {
+  const cJSON *read = cJSON_GetObjectItem(cJSON_GetArrayItem(cases, i), "read");
+  return read && strstr(read->valuestring, kind);
+}
+
 static void heads_say_what_pytorch_computes(void **state) {
   (void)state;
   for (int i = 0; i < cJSON_GetArraySize(cases); i++) {
+    if (on_gpu && is_called(i, "dspark")) continue; /* rates the best 32 ids again, not all: see below */
     run_case(i, backend);
     if (!on_gpu) run_case(i, "cpu:scalar");
   }
@@ -433,8 +440,10 @@ static void guesses_know_the_noise_of_the_token_they_guess(void **state) {
  * iterations, and `compare` the guesses after each node. */
 static void beside_the_whole(int i, dt_pair_options how,
                              void (*compare)(const dt_tree_draft *all, const dt_tree_draft *some, const char *name)) {
-  const char *layers = layers_of(cJSON_GetArrayItem(cases, i)), *dtype = on_gpu ? i % 2 ? "BF16" : "F16" : NULL;
-  how.backend = backend, how.head_layers = layers;
+  const char *layers = layers_of(cJSON_GetArrayItem(cases, i)),
+             *dtype = on_gpu ? i % 2 && !how.backend ? "BF16" : "F16" : NULL;
+  how.head_layers = layers;
+  if (!how.backend) how.backend = backend;
   subject s[] = {open_as(i, dtype, (dt_pair_options){.backend = backend, .head_layers = layers}),
                  open_as(i, dtype, how)};
   dt_session *session[2];
@@ -484,17 +493,12 @@ static void expect_a_part(const dt_tree_draft *all, const dt_tree_draft *some, c
   }
 }
 
-static bool is_called(int i, const char *kind) {
-  const cJSON *read = cJSON_GetObjectItem(cJSON_GetArrayItem(cases, i), "read");
-  return read && strstr(read->valuestring, kind);
-}
-
 static void fewer_ids_are_a_part_of_all(void **state) {
   (void)state;
   const dt_draft_vocab ids = {.name = "some", .ids = kept, .n_ids = sizeof kept / sizeof *kept};
   for (int i = FIRST; i < cJSON_GetArraySize(cases); i += STEP) {
-    if (is_called(i, "medusa")) continue;  /* has an output for each distance */
-    if (is_called(i, "dflash2")) continue; /* lists the likeliest of these ids, not of all */
+    if (is_called(i, "medusa")) continue;                                        /* has an output for each distance */
+    if (is_called(i, "dflash2") || (on_gpu && is_called(i, "dspark"))) continue; /* list the likeliest of these ids */
     listed = 0;
     beside_the_whole(i, (dt_pair_options){.draft_vocab = &ids}, expect_a_part);
     if (listed < 4) fail_msg("case %d: only %d guesses were among the kept ids", i, listed);
@@ -511,6 +515,30 @@ static void measure_apart(const dt_tree_draft *all, const dt_tree_draft *some, c
 }
 
 /* Rows of a multiple of 32 numbers can be rounded. */
+/* A GPU rates its 32 best ids of a distance again, a CPU 128: what both list has the same ratios, up to rounding. */
+static void expect_the_same_ratios(const dt_tree_draft *here, const dt_tree_draft *there, const char *name) {
+  double shift = NAN;
+  assert_true(!here->count == !there->count);
+  for (int i = 0; i < here->count; i++)
+    for (int j = 0; j < there->count; j++) {
+      if (here->token[i] != there->token[j]) continue;
+      const double more = (double)here->logp[i] - (double)there->logp[j];
+      if (isnan(shift)) shift = more;
+      if (fabs(more - shift) > 2 * tolerance)
+        fail_msg("%s: id %d: other ratios, by %g", name, here->token[i], fabs(more - shift));
+      listed++;
+    }
+}
+
+static void a_gpu_rates_its_candidates_as_a_cpu_does(void **state) {
+  (void)state;
+  if (!on_gpu) skip(); /* there is nothing to compare */
+  listed = 0;
+  for (int i = 0; i < cJSON_GetArraySize(cases); i++)
+    if (is_called(i, "dspark")) beside_the_whole(i, (dt_pair_options){.backend = "cpu"}, expect_the_same_ratios);
+  if (listed < 500) fail_msg("only %d guesses were compared", listed);
+}
+
 static void a_rounded_output_changes_guesses_a_little(void **state) {
   (void)state;
   if (on_gpu) skip(); /* refuses the option */
@@ -534,6 +562,7 @@ int main(int argc, char **argv) {
                                      cmocka_unit_test(a_target_with_a_head_computes_the_same_bits),
                                      cmocka_unit_test(heads_say_the_same_however_a_text_came),
                                      cmocka_unit_test(fewer_ids_are_a_part_of_all),
+                                     cmocka_unit_test(a_gpu_rates_its_candidates_as_a_cpu_does),
                                      cmocka_unit_test(a_rounded_output_changes_guesses_a_little),
                                      cmocka_unit_test(guesses_know_the_noise_of_the_token_they_guess),
                                      cmocka_unit_test(tokens_are_those_of_plain_decoding)};
