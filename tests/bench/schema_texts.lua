@@ -4,7 +4,8 @@
 --
 -- FOLDER is maskbench/data of github.com/guidance-ai/jsonschemabench, whose files have a "schema". COUNT of them are
 -- taken, spread evenly over the sorted names; where one is refused, the next takes its place. A text is the answer in a
--- chat that shows the beginning of the schema. With more seeds, it is the first one that ends. tests/golden/check_texts.py checks the texts in FILE.
+-- chat that shows the beginning of the schema. With more seeds, it is the first one that ends.
+-- tests/golden/check_texts.py checks the texts in FILE.
 local dt = require "dt"
 
 local opts = dt.args {
