@@ -189,10 +189,11 @@ typedef struct {
   const char *draft_vocab; /* see dtl_draft_vocab_open; NULL: the draft may guess all ids */
   const dt_text *texts;    /* [n_texts] texts whose ids are added to draft_vocab */
   int n_texts;
-  bool chats;          /* fail before loading weights if the target has no layout of conversations */
-  const char *layout;  /* name of that layout; NULL: the one of the target's chat template */
-  dt_pair_options how; /* all other options; its models and its draft_vocab are ignored */
-  bool shown;          /* show on standard error that it is loading (at a terminal) and a load time over one second */
+  bool chats;           /* fail before loading weights if the target has no layout of conversations */
+  const char *layout;   /* name of that layout; NULL: the one of the target's chat template */
+  dt_pair_options how;  /* all other options; its models and its draft_vocab are ignored */
+  bool no_packed_cache; /* do not keep packed weights in the user's cache */
+  bool shown;           /* show on standard error that it is loading (at a terminal) and a load time over one second */
 } dtl_load_options;
 
 /* Resolves the names and opens the pair. *found is set to whether the search of dtl_resolve_models found the draft. A

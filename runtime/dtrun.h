@@ -126,6 +126,11 @@ typedef struct {
    * depending on the type of the weights, for about twice the arithmetic. The text may differ between the two, but is
    * the same under every policy. Drafts always use "8". cuda: does not have this option. */
   const char *activations;
+  /* A folder in which the weights are kept as the device stores them, so that the next start only reads them: models of
+   * 32 MiB and more, on the CPU. It is created if it is missing, and holds up to 20 GB or a tenth of its disk. A file
+   * is written while processors are idle; what is missing when the pair closes, a later one writes. If it cannot be
+   * written, nothing is kept. NULL: no folder. */
+  const char *packed;
 } dt_pair_options;
 
 /* Loads the models. The caller closes the pair, after its sessions and prefixes. DT_EINPUT: a folder or file is missing

@@ -45,7 +45,7 @@ static const line variables[] = {
      "the server of dtrun pull (https://huggingface.co), and a token for private models"},
     {"DTRUN_PULL_STALL_SECONDS", "seconds without data after which dtrun pull gives up (60)"},
     {"XDG_CACHE_HOME, XDG_CONFIG_HOME",
-     "folders in whose folder dtrun measured costs and tuned presets are kept (~/.cache, ~/.config)"},
+     "folders in whose folder dtrun packed weights, costs and tuned presets are kept (~/.cache, ~/.config)"},
     {"XDG_DATA_HOME",
      "where dtrun pull smollm2 puts models if it may not write into models/ (~/.local/share/dtrun/models)"},
     {"XDG_STATE_HOME", "the lines typed in chats are kept in its folder dtrun (~/.local/state)"},

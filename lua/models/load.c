@@ -2,6 +2,7 @@
 #include "models/load.h"
 
 #include "files/fail.h"
+#include "files/user_files.h"
 #include "models/resolve.h"
 
 #include <stdio.h>
@@ -70,10 +71,11 @@ dt_status dtl_load(const dtl_load_options *o, dt_pair **out, bool *found, dt_err
   if (o->need != DTL_NO_DRAFT) status = models_draft(o->draft2, &second, err);
   if (!pair.draft_weights) pair.draft_weights = "auto";
   if (!pair.draft_output) pair.draft_output = "auto";
-  pair.target = target, pair.draft = draft, pair.draft2 = second;
+  char *packed = o->no_packed_cache ? NULL : user_path("XDG_CACHE_HOME", ".cache", "packed");
+  pair.target = target, pair.draft = draft, pair.draft2 = second, pair.packed = packed;
   pair.draft_optional = *found && o->need != DTL_NEEDS_DRAFT;
   if (!status && o->chats) status = check_chat(target, o->layout, err);
   if (!status) status = open_pair(o, &pair, out, err);
-  free(target), free(draft), free(second);
+  free(target), free(draft), free(second), free(packed);
   return status;
 }

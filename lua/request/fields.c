@@ -44,6 +44,8 @@ static const request_field fields[] = {
     {"threads", "-t --threads", "--num-thread --num-threads --n-threads", NULL, FIELD_WHOLE, HOW(threads),
      ON_LINE | IN_LOAD,
      "N", "number of threads (the physical cores that dtrun may use)", NULL},
+    {"no_packed_cache", "--no-packed-cache", NULL, NULL, FIELD_FLAG, PAIR(no_packed_cache), ON_LINE | IN_LOAD,
+     NULL, "do not keep packed weights of models for the next start", NULL},
     {"needs_logits", NULL, NULL, NULL, FIELD_FLAG, HOW(needs_logits), IN_LOAD, NULL, NULL, NULL},
     {"ctx", "-c --ctx", "--ctx-size --max-model-len --n-ctx --num-ctx", NULL, FIELD_WHOLE, ASKED(context),
      ON_LINE | IN_LOAD,

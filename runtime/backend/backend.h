@@ -103,6 +103,8 @@ typedef struct {
   int threads;         /* >= 1 */
   const char *cache_dtype; /* one of cache_dtypes below; NULL: the first */
   struct dt_ranks *ranks;  /* the ranks that this process belongs to (CPU); NULL: none */
+  const char *packed;      /* a folder in which weights may be kept as the device stores them, for the next start (CPU);
+                              NULL:      none */
 } dt_backend_options;
 
 /* How a model is stored in memory. NULL gives the default. */

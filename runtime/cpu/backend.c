@@ -34,18 +34,20 @@ static dt_status cpu_open(const dt_backend_options *options, dt_backend **out, d
   b->threads = options->threads;
   b->cache_type = kernels->cache[type];
   b->ranks = options->ranks;
+  if (options->packed) b->packed = strdup(options->packed); /* without memory for it, nothing is kept */
   snprintf(b->description, sizeof b->description, b->ranks ? "cpu:%s, %d ranks" : "cpu:%s", kernels->name,
            b->ranks ? b->ranks->count : 1);
   dt_status status = cpu_team_open(b->threads, &b->team, err);
   if (status == DT_OK)
     *out = b;
   else
-    free(b);
+    free(b->packed), free(b);
   return status;
 }
 
 static void cpu_close(dt_backend *b) {
   cpu_team_close(b->team);
+  free(b->packed);
   free(b);
 }
 

@@ -13,6 +13,7 @@ struct dt_backend {
   cpu_team *team;
   dt_ranks *ranks; /* NULL: this process has the whole model */
   const cpu_cache_type *cache_type;
+  char *packed; /* the folder where packed weights are kept; NULL: none are */
   char description[48];
   dt_memory memory;
 };
@@ -24,6 +25,9 @@ typedef struct {
 } cpu_arena;
 
 static inline int cpu_round_up(int n, int to) { return (n + to - 1) / to * to; }
+
+/* A digest of what the layout of weights in memory depends on. */
+const char *cpu_layout(void);
 
 void *cpu_take(cpu_arena *arena, size_t bytes); /* aligned to 64; NULL while measuring */
 /* Maps zeroed pages for arena->used bytes (huge pages if the arena is large), adds them to *account, and restarts the
@@ -221,6 +225,7 @@ struct dt_weights {
   float *local_freq;      /* [local_dims / 2] the same for layers with a window; NULL: those use inv_freq */
   cpu_scratch scratch;
   cpu_arena weights_arena, scratch_arena;
+  struct cpu_packed_writer *writer; /* keeps the weights for the next start; NULL: it does not */
 };
 
 enum {

@@ -3,6 +3,7 @@
 #include "chunk.h"
 #include "delta_layer.h"
 #include "internal.h"
+#include "packed.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,14 +17,26 @@ typedef struct {
   const cpu_format *asked;  /* the format to which larger matrices are rounded; NULL: they keep their types */
   const cpu_format *output; /* the same for the output matrix */
   int activations;          /* bits to which quantized matrices round x: 8 or 16 */
+  packed_key key;           /* of all that the weights' memory depends on; complete after the first of two layouts */
+  bool kept;                /* the weights are there: they were kept by an earlier start */
   dt_status status;
   dt_error *err;
 } builder;
 
-static bool is_filling(const builder *b) { return b->w->weights_arena.base && b->status == DT_OK; }
+static bool is_filling(const builder *b) { return b->w->weights_arena.base && !b->kept && b->status == DT_OK; }
+
+/* Tells the key of what will be stored. */
+static void note(builder *b, const void *bytes, size_t n) {
+  if (!b->w->weights_arena.base) packed_key_add(&b->key, bytes, n);
+}
+static void note_matrix(builder *b, const dt_matrix *m) {
+  static const dt_matrix none = {0};
+  if (!b->w->weights_arena.base) packed_key_add_matrix(&b->key, m ? m : &none);
+}
 
 /* Loads a vector of the model, with room up to a multiple of 16 numbers. Returns NULL if the model does not have it. */
 static float *take_vector(builder *b, const dt_matrix *source) {
+  note_matrix(b, source);
   if (!source->source) return NULL;
   float *v = cpu_take(&b->w->weights_arena, (size_t)cpu_round_up(source->rows, 16) * sizeof *v);
   if (is_filling(b)) b->status = dt_read_vector(source, v, b->err);
@@ -51,6 +64,17 @@ typedef struct {
 } part;
 
 enum { MOST_PARTS = 3 }; /* maximum number of parts of a matrix */
+
+static void note_parts(builder *b, cpu_range outputs, const cpu_matrix *m, const part *parts, int count) {
+  const int shape[] = {outputs.first, outputs.count, m->k, m->panels, count};
+  note(b, m->format->name, strlen(m->format->name) + 1), note(b, shape, sizeof shape);
+  for (int i = 0; i < count; i++) {
+    const part *p = &parts[i];
+    const int place[] = {p->to.output, p->to.height, p->to.stride, p->k0, p->only != NULL};
+    note_matrix(b, p->weights), note_matrix(b, p->bias), note(b, place, sizeof place);
+    if (p->only) note(b, p->only, (size_t)outputs.count * sizeof *p->only);
+  }
+}
 
 static cpu_place whole(const dt_matrix *m) { return (cpu_place){0, m->rows, 0}; }
 
@@ -104,6 +128,7 @@ static cpu_matrix build(builder *b, cpu_range outputs, int k, const part *parts,
   if (m.format->activations) w->activations = m.format->activations;
   if (!w->stored) w->stored = m.format->name;
   if (!b->asked && strcmp(w->stored, m.format->name)) w->stored = "mixed";
+  note_parts(b, outputs, &m, parts, count);
   m.data = cpu_take(&w->weights_arena, (size_t)m.panels * m.format->panel_bytes(k));
   m.bias = cpu_take(&w->weights_arena, (size_t)m.panels * CPU_PANEL * sizeof(float));
   if (!is_filling(b)) return m;
@@ -216,6 +241,7 @@ static void read_taps(builder *b, dt_matrix rows, float *taps) {
 static float *take_taps(builder *b, const dt_matrix *conv) {
   const delta_rows_of rows = delta_mixed(b->w, *conv);
   float *taps = cpu_take(&b->w->weights_arena, DT_DELTA_TAPS * b->w->delta.ldin * sizeof *taps);
+  for (int i = 0; i < MOST_PARTS; i++) note_matrix(b, &rows.of[i]);
   for (int i = 0, at = 0; i < MOST_PARTS && is_filling(b); at += rows.of[i++].rows) read_taps(b, rows.of[i], taps + at);
   return taps;
 }
@@ -227,6 +253,7 @@ static cpu_delta *build_delta(builder *b, const dt_layer *l) {
                   strength = delta_values(w, l->delta_b, 0, 1), decay = delta_values(w, l->delta_decay, 0, 1),
                   shift = delta_values(w, l->delta_shift, 0, 1);
   cpu_delta *out = cpu_take(&w->weights_arena, sizeof *out);
+  note(b, &s->delta_log, sizeof s->delta_log);
   cpu_delta built = {.in = build_mixed(b, &l->delta_in),
                      .z = build_whole(b, &z),
                      .a = build_whole(b, &a),
@@ -344,6 +371,7 @@ static void build_embed(builder *b) {
   w->embed_dtype = d->embed.dtype;
   size_t row = dt_row_bytes(d->embed.dtype, (size_t)d->embed.cols);
   w->embed = cpu_take(&w->weights_arena, (size_t)w->mine.ids.count * row);
+  note_matrix(b, &d->embed), note(b, &w->mine.ids, sizeof w->mine.ids);
   if (is_filling(b)) b->status = cpu_copy_rows(w->backend, &d->embed, w->mine.ids, w->embed, b->err);
 }
 
@@ -356,6 +384,7 @@ static void build_inputs(builder *b) {
   w->inputs_dim = cpu_round_up(n, 16);
   w->inputs_dtype = table->dtype;
   w->inputs_embed = cpu_take(&w->weights_arena, (size_t)table->rows * dt_row_bytes(table->dtype, (size_t)table->cols));
+  note_matrix(b, table);
   if (is_filling(b)) b->status = cpu_copy_rows(w->backend, table, (cpu_range){0, table->rows}, w->inputs_embed, b->err);
   w->inputs_proj = build(b, (cpu_range){0, w->shape.layers * w->inputs_dim}, proj->cols,
                          &(part){proj, NULL, {0, n, w->inputs_dim}, 0, NULL}, 1);
@@ -440,14 +469,20 @@ static void lay_out_deltas(dt_weights *w) {
 static dt_status fill(builder *b) {
   dt_weights *w = b->w;
   dt_backend *backend = w->backend;
+  char name[DIGEST_TEXT];
+  packed_key_begin(&b->key, backend);
   build_model(b); /* measures the memory */
+  digest_end(&b->key.of, name);
+  const bool keeps = b->key.possible && !w->ranks && w->weights_arena.used >= PACKED_LEAST;
   cpu_lay_out_scratch(w);
   dt_status status = cpu_arena_open(&w->weights_arena, "the weights", backend->team, &backend->memory.weights, b->err);
   if (status == DT_OK)
     status = cpu_arena_open(&w->scratch_arena, "scratch", backend->team, &backend->memory.scratch, b->err);
   if (status != DT_OK) return status;
+  b->kept = keeps && cpu_packed_read(backend, name, &w->weights_arena);
   build_model(b);
   cpu_lay_out_scratch(w);
+  if (b->status == DT_OK && keeps && !b->kept) w->writer = cpu_packed_write(backend, name, &w->weights_arena);
   return b->status;
 }
 
@@ -589,6 +624,7 @@ dt_status cpu_upload_head(dt_backend *backend, const dt_head_desc *head, const d
 
 void cpu_free_weights(dt_weights *w) {
   if (!w) return;
+  cpu_packed_stop(w->writer);
   cpu_arena_close(&w->weights_arena, &w->backend->memory.weights);
   cpu_arena_close(&w->scratch_arena, &w->backend->memory.scratch);
   free(w);

@@ -78,6 +78,7 @@ static dt_status open_device(dt_pair *p, const dt_pair_options *o, dt_error *err
                    "log-probabilities (--backend cpu does)",
                    p->ops->name);
   options.cache_dtype = p->cache_dtype;
+  options.packed = o->packed;
   return p->ops->open(&options, &p->backend, err);
 }
 

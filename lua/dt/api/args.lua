@@ -36,6 +36,7 @@ local SHARED = {
   { "threads", nil, type = "integer", min = 1, max = 1024, short = "t", doc = help.threads },
   { "ctx", nil, type = "integer", min = 1, max = 2147483647, short = "c", doc = help.ctx },
   { "backend", nil, type = "string", doc = help.backend },
+  { "no_packed_cache", false, doc = help.no_packed_cache },
 }
 
 -- Fields of an option that parameters do not have.
