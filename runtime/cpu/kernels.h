@@ -153,4 +153,16 @@ const cpu_kernels *cpu_find_kernels(const char *variant, dt_error *err);
 /* Variant i of those that this machine can run, slowest first; NULL past the last one. */
 const cpu_kernels *cpu_variant(int i);
 
+/* What processors may have, as far as variants need it. AVX2 is with FMA and F16C; AVX512 is F, BW, DQ and VL. */
+enum {
+  CPU_HAS_AVX2 = 1,
+  CPU_HAS_AVX512 = 2,
+  CPU_HAS_AVX512_VNNI = 4,
+  CPU_HAS_AMX = 8,
+  CPU_HAS_DOTPROD = 16,
+  CPU_HAS_I8MM = 32
+};
+/* Variant i of those that a processor with these features can run. */
+const cpu_kernels *cpu_variant_with(unsigned features, int i);
+
 #endif

@@ -15,10 +15,20 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Each variant needs all instructions of the variants before it. */
-#ifdef __x86_64__
-enum { LEVEL_scalar, LEVEL_avx2, LEVEL_avx2bare = LEVEL_avx2, LEVEL_avx512, LEVEL_avx512vnni, LEVEL_amx };
+/* What each variant needs (kernels.h). */
+enum {
+  NEEDS_scalar = 0,
+  NEEDS_avx2 = CPU_HAS_AVX2,
+  NEEDS_avx2bare = NEEDS_avx2,
+  NEEDS_avx512 = NEEDS_avx2 | CPU_HAS_AVX512,
+  NEEDS_avx512vnni = NEEDS_avx512 | CPU_HAS_AVX512_VNNI,
+  NEEDS_amx = NEEDS_avx512vnni | CPU_HAS_AMX,
+  NEEDS_neon = 0,
+  NEEDS_dotprod = CPU_HAS_DOTPROD,
+  NEEDS_i8mm = NEEDS_dotprod | CPU_HAS_I8MM
+};
 
+#ifdef __x86_64__
 static bool supports_f16c(void) { /* clang 14's __builtin_cpu_supports does not know f16c */
   unsigned a, b, c, d;
   return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
@@ -32,17 +42,18 @@ static bool supports_amx(void) {
          syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
 }
 
-static int level_of_machine(void) {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !supports_f16c()) return LEVEL_scalar;
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
-      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
-    return LEVEL_avx2;
-  if (!__builtin_cpu_supports("avx512vnni")) return LEVEL_avx512;
-  return supports_amx() ? LEVEL_amx : LEVEL_avx512vnni;
+/* __builtin_cpu_supports also checks that the system saves the registers. */
+static unsigned features_of_machine(void) {
+  unsigned has = 0;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && supports_f16c()) has |= CPU_HAS_AVX2;
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl"))
+    has |= CPU_HAS_AVX512;
+  if (__builtin_cpu_supports("avx512vnni")) has |= CPU_HAS_AVX512_VNNI;
+  if (supports_amx()) has |= CPU_HAS_AMX;
+  return has;
 }
 #elif defined(__aarch64__)
-enum { LEVEL_scalar, LEVEL_neon, LEVEL_dotprod, LEVEL_i8mm };
-
 #ifdef __APPLE__
 static bool has(const char *feature) {
   int value = 0;
@@ -57,29 +68,29 @@ static bool supports_dotprod(void) { return getauxval(AT_HWCAP) >> 20 & 1; }
 static bool supports_i8mm(void) { return getauxval(AT_HWCAP2) >> 13 & 1; }
 #endif
 
-static int level_of_machine(void) {
-  if (!supports_dotprod()) return LEVEL_neon;
-  return supports_i8mm() ? LEVEL_i8mm : LEVEL_dotprod;
+static unsigned features_of_machine(void) {
+  return (supports_dotprod() ? CPU_HAS_DOTPROD : 0) | (supports_i8mm() ? CPU_HAS_I8MM : 0);
 }
 #else
-enum { LEVEL_scalar };
-
-static int level_of_machine(void) { return LEVEL_scalar; }
+static unsigned features_of_machine(void) { return 0; }
 #endif
 
 #define DECLARE(variant) extern const cpu_kernels cpu_kernels_##variant;
 CPU_BUILT(DECLARE)
 
-#define ROW(variant) {LEVEL_##variant, &cpu_kernels_##variant},
+#define ROW(variant) {NEEDS_##variant, &cpu_kernels_##variant},
 static const struct {
-  int needs;
+  unsigned needs;
   const cpu_kernels *kernels;
 } built[] = {CPU_BUILT(ROW)};
 
-const cpu_kernels *cpu_variant(int i) {
-  const int n = sizeof built / sizeof *built;
-  return i < n && built[i].needs <= level_of_machine() ? built[i].kernels : NULL;
+const cpu_kernels *cpu_variant_with(unsigned features, int i) {
+  for (size_t v = 0; v < sizeof built / sizeof *built; v++)
+    if (!(built[v].needs & ~features) && i-- == 0) return built[v].kernels;
+  return NULL;
 }
+
+const cpu_kernels *cpu_variant(int i) { return cpu_variant_with(features_of_machine(), i); }
 
 void cpu_variants(char names[CPU_VARIANTS]) {
   size_t used = 0;
