@@ -4,15 +4,17 @@
 
 /* The shapes of tiles: the number of rows, and of strips of a panel, that share loaded data. The number of registers
  * limits them. All rows share the unpacked codes. Two strips share the fours of x, because the processor computes no
- * more dot products in a cycle than it loads operands. */
+ * more dot products in a cycle than it loads operands. TILES lists the numbers of rows that tiles have: rows are
+ * divided evenly, so if there are several tiles none has a single row. */
 #if defined(__AVX512F__)
 enum { TILE_ROWS = 6, TILE_STRIPS = 2 };
-#elif defined(__AVX2__)
+#define TILES(T, name) T(name, 2) T(name, 3) T(name, 4) T(name, 5) T(name, 6)
+#elif defined(__AVX2__) || defined(SIMD_NEON)
 enum { TILE_ROWS = 4, TILE_STRIPS = 1 };
-#elif defined(SIMD_NEON)
-enum { TILE_ROWS = 4, TILE_STRIPS = 1 };
+#define TILES(T, name) T(name, 2) T(name, 3) T(name, 4)
 #else
 enum { TILE_ROWS = 1, TILE_STRIPS = 1 };
+#define TILES(T, name) T(name, 1)
 #endif
 
 /* ---- rows of x --------------------------------------------------------------------------------------------------- */
@@ -234,28 +236,8 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, one_fi
 
 /* ---- formats ----------------------------------------------------------------------------------------------------- */
 
-#define KERNEL(name, rows, strips)                                                                                     \
-  static void name##_##rows##x##strips(const quant_part *p) { few_rows(rows, strips, &name, name##_finer, p); }
-#if defined(__AVX512F__) /* rows are divided evenly, so if there are several tiles none has a single row */
-#define KERNELS(name)                                                                                                  \
-  KERNEL(name, 1, 1)                                                                                                   \
-  KERNEL(name, 2, 2)                                                                                                   \
-  KERNEL(name, 3, 2)                                                                                                   \
-  KERNEL(name, 4, 2)                                                                                                   \
-  KERNEL(name, 5, 2)                                                                                                   \
-  KERNEL(name, 6, 2)
-#define TILES(name)                                                                                                    \
-  { NULL, name##_2x2, name##_3x2, name##_4x2, name##_5x2, name##_6x2 }
-#elif defined(__AVX2__) || defined(SIMD_NEON) /* as with AVX-512 */
-#define KERNELS(name) KERNEL(name, 1, 1) KERNEL(name, 2, 1) KERNEL(name, 3, 1) KERNEL(name, 4, 1)
-#define TILES(name)                                                                                                    \
-  { NULL, name##_2x1, name##_3x1, name##_4x1 }
-#else
-#define KERNELS(name) KERNEL(name, 1, 1)
-#define TILES(name)                                                                                                    \
-  { name##_1x1 }
-#endif
-
+#define TILE(name, rows)                                                                                               \
+  static void name##_##rows(const quant_part *p) { few_rows(rows, TILE_STRIPS, &name, name##_finer, p); }
 #if defined(__AMX_INT8__) || defined(__ARM_FEATURE_MATMUL_INT8)
 #define IN_TILES(name)                                                                                                 \
   if (n > one_most_by_vectors(&name)) {                                                                                \
@@ -269,7 +251,9 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, one_fi
 #define DEFINE(name, type, ...)                                                                                        \
   static const quant_format name = {type, __VA_ARGS__};                                                                \
   ONE_DEFINE_FINER(name)                                                                                               \
-  KERNELS(name)                                                                                                        \
-  static const quant_kernels name##_kernels = {TILE_ROWS, TILE_STRIPS, sizeof(quant_one), name##_1x1, TILES(name)};    \
+  static void name##_alone(const quant_part *p) { few_rows(1, 1, &name, name##_finer, p); }                            \
+  TILES(TILE, name)                                                                                                    \
+  static const quant_kernels name##_kernels = {                                                                        \
+      TILE_ROWS, TILE_STRIPS, sizeof(quant_one), name##_alone, {TILES(QUANT_TILE, name)}};                             \
   QUANT_DEFINE(name, name, type, 8, quant_one, name##_kernels, IN_TILES(name))
 QUANT_FORMATS(DEFINE)

@@ -176,6 +176,8 @@ typedef struct {
   quant_kernel *alone, *tile[QUANT_TALLEST];
 } quant_kernels;
 
+#define QUANT_TILE(name, rows) [rows - 1] = name##_##rows,
+
 /* Called at each block: prefetches lines that are needed later. Returns where to continue at the next block. */
 VI const uint8_t *quant_ask_ahead(const quant_format *f, const quant_part *p, const int strips, const uint8_t *ahead) {
   if (p->lines == 0) {

@@ -4,13 +4,16 @@
 #include "product_two.h"
 
 /* The shapes of tiles: the number of rows, and of strips of a panel, that share loaded data. The number of registers
- * limits them. */
+ * limits them. TILES lists the numbers of rows that tiles have: rows are divided evenly. */
 #if defined(__AVX512F__)
 enum { TILE_ROWS = 4, TILE_STRIPS = 2 };
+#define TILES(T, name) T(name, 2) T(name, 3) T(name, 4)
 #elif defined(__AVX2__) || defined(SIMD_NEON)
 enum { TILE_ROWS = 2, TILE_STRIPS = 1 };
+#define TILES(T, name) T(name, 1) T(name, 2)
 #else
 enum { TILE_ROWS = 1, TILE_STRIPS = 1 };
+#define TILES(T, name) T(name, 1)
 #endif
 
 /* ---- rows of x --------------------------------------------------------------------------------------------------- */
@@ -137,26 +140,8 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, const 
 
 /* ---- formats ----------------------------------------------------------------------------------------------------- */
 
-#define KERNEL(name, rows, strips)                                                                                     \
-  static void name##_##rows##x##strips(const quant_part *p) { few_rows(rows, strips, &name, p); }
-#if defined(__AVX512F__) /* rows are divided evenly, so if there are several tiles none has a single row */
-#define KERNELS(name)                                                                                                  \
-  KERNEL(name, 1, 1)                                                                                                   \
-  KERNEL(name, 2, 2)                                                                                                   \
-  KERNEL(name, 3, 2)                                                                                                   \
-  KERNEL(name, 4, 2)
-#define TILES(name)                                                                                                    \
-  { NULL, name##_2x2, name##_3x2, name##_4x2 }
-#elif defined(__AVX2__) || defined(SIMD_NEON)
-#define KERNELS(name) KERNEL(name, 1, 1) KERNEL(name, 2, 1)
-#define TILES(name)                                                                                                    \
-  { name##_1x1, name##_2x1 }
-#else
-#define KERNELS(name) KERNEL(name, 1, 1)
-#define TILES(name)                                                                                                    \
-  { name##_1x1 }
-#endif
-
+#define TILE(name, rows)                                                                                               \
+  static void name##_##rows(const quant_part *p) { few_rows(rows, TILE_STRIPS, &name, p); }
 #if defined(__AMX_INT8__) || defined(__ARM_FEATURE_MATMUL_INT8)
 #define IN_TILES(name)                                                                                                 \
   if (n > TILES_TWO_FROM) {                                                                                            \
@@ -169,7 +154,9 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, const 
 
 #define DEFINE(name, type, ...)                                                                                        \
   static const quant_format name = {type, __VA_ARGS__};                                                                \
-  KERNELS(name)                                                                                                        \
-  static const quant_kernels name##_kernels = {TILE_ROWS, TILE_STRIPS, sizeof(quant_two), name##_1x1, TILES(name)};    \
+  static void name##_alone(const quant_part *p) { few_rows(1, 1, &name, p); }                                          \
+  TILES(TILE, name)                                                                                                    \
+  static const quant_kernels name##_kernels = {                                                                        \
+      TILE_ROWS, TILE_STRIPS, sizeof(quant_two), name##_alone, {TILES(QUANT_TILE, name)}};                             \
   QUANT_DEFINE(name##_two, name, type, 16, quant_two, name##_kernels, IN_TILES(name))
 QUANT_FORMATS(DEFINE)
