@@ -156,17 +156,19 @@ VI int fours_of_pairs(const quant_format *f) {
   return fours;
 }
 
-/* sum[i] = quant_begin + the sum of code * q over group i of the block, exactly. */
+/* sum[i] = quant_begin + the sum of code * q over group i of the block, exactly. A single group takes both halves of a
+ * line in turn, so that it is loaded once. Two groups follow each other, so that only one needs registers. */
 VI void sum_block(const int rows, const int strips, const quant_format *f, const uint8_t *const block[TILE_STRIPS],
                   int b, const tile_rows x, tile_sums sum[2]) {
-  const int per_block = QUANT_BLOCK / f->group, together = fours_of_pairs(f);
-  tile_sums pairs[2];
+  const int per_block = QUANT_BLOCK / f->group, together = fours_of_pairs(f), fours = f->group / 4;
+  tile_sums pairs;
 #pragma GCC unroll 2
   for (int i = 0; i < per_block; i++)
     EACH_ROW EACH_STRIP sum[i][r][s] = i_set1(quant_begin(f) + quant_extra(f, &x[r]->extra[b * per_block + i]));
 #pragma GCC unroll 8
   for (int n = 0; n < 8; n++) {
-    const int line = n / 2, half = n % 2, four = line + 4 * half, i = per_block == 2 ? half : 0;
+    const int i = n / fours, nth = n % fours; /* which four of which group */
+    const int half = per_block == 2 ? i : nth % 2, line = per_block == 2 ? nth : nth / 2, four = line + 4 * half;
     i16 code[TILE_STRIPS];
     EACH_STRIP code[s] = quant_code(f, block[s], four);
     EACH_ROW {
@@ -175,9 +177,9 @@ VI void sum_block(const int rows, const int strips, const quant_format *f, const
         if (!together)
           sum[i][r][s] = i_dot4(sum[i][r][s], code[s], digits, line);
         else {
-          if (n / per_block % together == 0) pairs[i][r][s] = i_set1(0);
-          pairs[i][r][s] = i_pairs(pairs[i][r][s], code[s], digits, line);
-          if (n / per_block % together == together - 1) sum[i][r][s] = i_add_pairs(sum[i][r][s], pairs[i][r][s]);
+          if (nth % together == 0) pairs[r][s] = i_set1(0);
+          pairs[r][s] = i_pairs(pairs[r][s], code[s], digits, line);
+          if (nth % together == together - 1) sum[i][r][s] = i_add_pairs(sum[i][r][s], pairs[r][s]);
         }
       }
     }
