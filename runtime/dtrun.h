@@ -95,8 +95,8 @@ typedef struct {
   /* A second draft in addition to `draft`. It ignores draft_weights, draft_output and draft_vocab. At most one of the
    * two drafts may be a head. NULL: none. */
   const char *draft2;
-  /* "auto" (also NULL), "cuda", "cpu", or "cpu:" and a variant: amx, avx512vnni, avx512, avx2; i8mm, dotprod, neon;
-   * scalar. "auto" uses a GPU if there is one, and the CPU if the pair cannot be opened on the GPU;
+  /* "auto" (also NULL), "cuda", "cpu", or "cpu:" and a variant: amx, avx512vnni, avxvnni, avx512, avx2; i8mm,
+   * dotprod, neon; scalar. "auto" uses a GPU if there is one, and the CPU if the pair cannot be opened on the GPU;
    * dt_pair_info.device_left_out then says why. */
   const char *backend;
   bool needs_logits; /* sequences will use dt_adjustments or log-probabilities: refuse a backend without them */

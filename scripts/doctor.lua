@@ -40,8 +40,8 @@ end
 
 -- ---- the machine ----------------------------------------------------------------------------------------------------
 
-local FEATURES = { "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512_vnni", "avx512_bf16", "amx_tile", "amx_int8",
-  "asimd", "asimddp", "i8mm" }
+local FEATURES = { "avx2", "fma", "f16c", "avx_vnni", "avx512f", "avx512bw", "avx512_vnni", "avx512_bf16", "amx_tile",
+  "amx_int8", "asimd", "asimddp", "i8mm" }
 
 local function features()
   local info, found = text_of "/proc/cpuinfo", {} -- x86 has "flags", ARM has "Features"

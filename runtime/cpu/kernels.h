@@ -159,8 +159,9 @@ enum {
   CPU_HAS_AVX512 = 2,
   CPU_HAS_AVX512_VNNI = 4,
   CPU_HAS_AMX = 8,
-  CPU_HAS_DOTPROD = 16,
-  CPU_HAS_I8MM = 32
+  CPU_HAS_AVX_VNNI = 16,
+  CPU_HAS_DOTPROD = 32,
+  CPU_HAS_I8MM = 64
 };
 /* Variant i of those that a processor with these features can run. */
 const cpu_kernels *cpu_variant_with(unsigned features, int i);

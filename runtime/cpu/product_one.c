@@ -3,11 +3,14 @@
 #include "product_one.h"
 
 /* The shapes of tiles: the number of rows, and of strips of a panel, that share loaded data. The number of registers
- * limits them. All rows share the unpacked codes. Two strips share the fours of x, because the processor computes no
- * more dot products in a cycle than it loads operands. TILES lists the numbers of rows that tiles have: rows are
- * divided evenly, so if there are several tiles none has a single row. */
+ * limits them; AVX2 without VNNI also has sums in 16 bits. All rows share the unpacked codes. Two strips share the
+ * fours of x, because the processor computes no more dot products in a cycle than it loads operands. TILES lists the
+ * numbers of rows that tiles have: rows are divided evenly, so if there are several tiles none has a single row. */
 #if defined(__AVX512F__)
 enum { TILE_ROWS = 6, TILE_STRIPS = 2 };
+#define TILES(T, name) T(name, 2) T(name, 3) T(name, 4) T(name, 5) T(name, 6)
+#elif defined(__AVXVNNI__)
+enum { TILE_ROWS = 6, TILE_STRIPS = 1 };
 #define TILES(T, name) T(name, 2) T(name, 3) T(name, 4) T(name, 5) T(name, 6)
 #elif defined(__AVX2__) || defined(SIMD_NEON)
 enum { TILE_ROWS = 4, TILE_STRIPS = 1 };

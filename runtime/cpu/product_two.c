@@ -8,6 +8,9 @@
 #if defined(__AVX512F__)
 enum { TILE_ROWS = 4, TILE_STRIPS = 2 };
 #define TILES(T, name) T(name, 2) T(name, 3) T(name, 4)
+#elif defined(__AVXVNNI__)
+enum { TILE_ROWS = 3, TILE_STRIPS = 1 };
+#define TILES(T, name) T(name, 2) T(name, 3)
 #elif defined(__AVX2__) || defined(SIMD_NEON)
 enum { TILE_ROWS = 2, TILE_STRIPS = 1 };
 #define TILES(T, name) T(name, 1) T(name, 2)

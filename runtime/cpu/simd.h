@@ -1,8 +1,7 @@
 /* Vectors of sixteen f32 lanes, in four implementations. Every kernel is written once with these operations and
- * compiled once per variant (VARIANT is scalar, avx2, avx512, avx512vnni, amx, neon, dotprod or i8mm). All variants
- * therefore perform the same operations in the same order and give the same bits. Three rules ensure this: each
- * operation is IEEE-754 and rounds once; sums across lanes have one fixed order (v_sum); nothing depends on the width
- * of a register. */
+ * compiled once per variant (VARIANT is its name, as in CMakeLists.txt). All variants therefore perform the same
+ * operations in the same order and give the same bits. Three rules ensure this: each operation is IEEE-754 and rounds
+ * once; sums across lanes have one fixed order (v_sum); nothing depends on the width of a register. */
 #ifndef DT_CPU_SIMD_H
 #define DT_CPU_SIMD_H
 
@@ -20,15 +19,7 @@
 #define VI static inline /* for loops over lanes: gcc would need minutes to inline all of them */
 #endif
 
-/* Whether i_dot4 takes the bytes of w as signed. Codes of weights that reach 128 are then stored minus 128. */
-#if defined(SIMD_NEON) || defined(__AVX2__) && !defined(__AVX512F__)
-/* SIMD_NEON is a flag of this build: AArch64 always has NEON, but the scalar variant must not use it. */
-#define SIMD_SIGNED 1
-#else
-#define SIMD_SIGNED 0
-#endif
-
-#if defined(SIMD_NEON)
+#if defined(SIMD_NEON) /* a flag of this build: AArch64 always has NEON, but the scalar variant must not use it */
 #include "simd_neon.h"
 #elif defined(__AVX512F__)
 #include "simd_avx512.h"

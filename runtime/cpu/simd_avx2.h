@@ -164,11 +164,6 @@ VI int32_t i_sum(i16 a) {
 VI i16 i_nearest(v16 a) { return simd_ipair(_mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi)); }
 VI i16 i_left(i16 a, int n) { return simd_ipair(_mm256_slli_epi32(a.lo, n), _mm256_slli_epi32(a.hi, n)); }
 VI i16 i_right(i16 a, int n) { return simd_ipair(_mm256_srli_epi32(a.lo, n), _mm256_srli_epi32(a.hi, n)); }
-VI i16 i_dot2(i16 a, i16 w, int32_t x) {
-  __m256i pair = _mm256_set1_epi32(x);
-  return simd_ipair(_mm256_add_epi32(a.lo, _mm256_madd_epi16(w.lo, pair)),
-                    _mm256_add_epi32(a.hi, _mm256_madd_epi16(w.hi, pair)));
-}
 VI i16 i_add(i16 a, i16 b) { return simd_ipair(_mm256_add_epi32(a.lo, b.lo), _mm256_add_epi32(a.hi, b.hi)); }
 typedef const int8_t *i_fours;
 VI i_fours i_fours_at(const int8_t *p) { return p; }
@@ -177,26 +172,41 @@ VI __m256i simd_four(i_fours x, const int four) {
   memcpy(&digits, x + 4 * four, sizeof digits);
   return _mm256_set1_epi32(digits);
 }
+#if defined(__AVXVNNI__)
+#define SIMD_SIGNED 0
+#define SIMD_PAIRS 0
+VI __m256i simd_dot2(__m256i a, __m256i w, __m256i x) { return _mm256_dpwssd_avx_epi32(a, w, x); }
+VI __m256i simd_dot4(__m256i a, __m256i w, __m256i x) { return _mm256_dpbusd_avx_epi32(a, w, x); }
+VI __m256i simd_pairs(__m256i pairs, __m256i w, __m256i x) { return simd_dot4(pairs, w, x); }
+VI __m256i simd_add_pairs(__m256i a, __m256i pairs) { return _mm256_add_epi32(a, pairs); }
+#else
+#define SIMD_SIGNED 1
+#define SIMD_PAIRS 1
+VI __m256i simd_dot2(__m256i a, __m256i w, __m256i x) { return _mm256_add_epi32(a, _mm256_madd_epi16(w, x)); }
+VI __m256i simd_add_pairs(__m256i a, __m256i pairs) { return simd_dot2(a, pairs, _mm256_set1_epi16(1)); }
 /* maddubs takes one operand as unsigned, hence |w| * (x with the sign of w). Pairs of products fit 16 bits, since |x|
  * is at most 127. */
 VI __m256i simd_dot4(__m256i a, __m256i w, __m256i x) {
-  __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
-  return _mm256_add_epi32(a, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+  return simd_add_pairs(a, _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w)));
+}
+VI __m256i simd_pairs(__m256i pairs, __m256i w, __m256i x) {
+  return _mm256_add_epi16(pairs, _mm256_maddubs_epi16(w, x));
+}
+#endif
+VI i16 i_dot2(i16 a, i16 w, int32_t x) {
+  __m256i pair = _mm256_set1_epi32(x);
+  return simd_ipair(simd_dot2(a.lo, w.lo, pair), simd_dot2(a.hi, w.hi, pair));
 }
 VI i16 i_dot4(i16 a, i16 w, i_fours x, const int four) {
   __m256i digits = simd_four(x, four);
   return simd_ipair(simd_dot4(a.lo, w.lo, digits), simd_dot4(a.hi, w.hi, digits));
 }
-#define SIMD_PAIRS 1
 VI i16 i_pairs(i16 pairs, i16 w, i_fours x, const int four) {
   __m256i digits = simd_four(x, four);
-  return simd_ipair(_mm256_add_epi16(pairs.lo, _mm256_maddubs_epi16(w.lo, digits)),
-                    _mm256_add_epi16(pairs.hi, _mm256_maddubs_epi16(w.hi, digits)));
+  return simd_ipair(simd_pairs(pairs.lo, w.lo, digits), simd_pairs(pairs.hi, w.hi, digits));
 }
 VI i16 i_add_pairs(i16 a, i16 pairs) {
-  const __m256i one = _mm256_set1_epi16(1);
-  return simd_ipair(_mm256_add_epi32(a.lo, _mm256_madd_epi16(pairs.lo, one)),
-                    _mm256_add_epi32(a.hi, _mm256_madd_epi16(pairs.hi, one)));
+  return simd_ipair(simd_add_pairs(a.lo, pairs.lo), simd_add_pairs(a.hi, pairs.hi));
 }
 VI i16 i_xor(i16 a, i16 b) { return simd_ipair(_mm256_xor_si256(a.lo, b.lo), _mm256_xor_si256(a.hi, b.hi)); }
 VI __m256i simd_multiply(__m256i a, __m256i x, __m256i *low) {

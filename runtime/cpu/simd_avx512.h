@@ -108,6 +108,7 @@ VI __m512i simd_four(i_fours x, const int four) {
   memcpy(&digits, x + 4 * four, sizeof digits);
   return _mm512_set1_epi32(digits);
 }
+#define SIMD_SIGNED 0
 VI i16 i_dot4(i16 a, i16 w, i_fours x, const int four) {
   __m512i digits = simd_four(x, four);
 #if defined(__AVX512VNNI__)

@@ -180,8 +180,9 @@ VI i16 i_dot2(i16 sum, i16 w, int32_t x) {
                simd_dot2(sum.d, w.d, pair)};
 }
 
-/* Codes are signed here (SIMD_SIGNED), because the dot product that every ARM processor with dotprod has takes two
- * operands of the same kind. A register holds four fours of x; an instruction uses one of them. */
+/* Codes are signed here, because the dot product that every ARM processor with dotprod has takes two operands of the
+ * same kind. A register holds four fours of x; an instruction uses one of them. */
+#define SIMD_SIGNED 1
 typedef int8x16_t i_fours;
 VI i_fours i_fours_at(const int8_t *p) { return vld1q_s8(p); }
 #if defined(__ARM_FEATURE_DOTPROD)

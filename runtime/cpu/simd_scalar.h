@@ -220,6 +220,8 @@ VI i16 i_add(i16 a, i16 b) {
 /* Four fours of a row of x: sixteen signed bytes. */
 typedef const int8_t *i_fours;
 VI i_fours i_fours_at(const int8_t *p) { return p; }
+/* Whether i_dot4 takes the bytes of w as signed. If so, 128 is subtracted from codes of formats that reach it. */
+#define SIMD_SIGNED 0
 /* a + the products of four unsigned bytes of w and the signed bytes of four number `four` (0..3) of x. Those are at
  * least -127. The result is exact, without saturation. */
 VI i16 i_dot4(i16 a, i16 w, i_fours x, const int four) {

@@ -20,6 +20,7 @@ enum {
   NEEDS_scalar = 0,
   NEEDS_avx2 = CPU_HAS_AVX2,
   NEEDS_avx2bare = NEEDS_avx2,
+  NEEDS_avxvnni = NEEDS_avx2 | CPU_HAS_AVX_VNNI,
   NEEDS_avx512 = NEEDS_avx2 | CPU_HAS_AVX512,
   NEEDS_avx512vnni = NEEDS_avx512 | CPU_HAS_AVX512_VNNI,
   NEEDS_amx = NEEDS_avx512vnni | CPU_HAS_AMX,
@@ -42,6 +43,12 @@ static bool supports_amx(void) {
          syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
 }
 
+/* VNNI's dot products without AVX-512. clang 14's __builtin_cpu_supports does not know them. */
+static bool supports_avx_vnni(void) {
+  unsigned a, b, c, d;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 1 << 4);
+}
+
 /* __builtin_cpu_supports also checks that the system saves the registers. */
 static unsigned features_of_machine(void) {
   unsigned has = 0;
@@ -50,6 +57,7 @@ static unsigned features_of_machine(void) {
       __builtin_cpu_supports("avx512vl"))
     has |= CPU_HAS_AVX512;
   if (__builtin_cpu_supports("avx512vnni")) has |= CPU_HAS_AVX512_VNNI;
+  if (supports_avx_vnni()) has |= CPU_HAS_AVX_VNNI;
   if (supports_amx()) has |= CPU_HAS_AMX;
   return has;
 }

@@ -92,7 +92,7 @@ static double multiplications(const dt_backend *b) {
   int lanes = 0;
 #ifdef __x86_64__
   lanes = strstr(b->kernels->name, "avx512") || strstr(b->kernels->name, "amx") ? 16
-          : strcmp(b->kernels->name, "avx2") == 0                               ? 8
+          : strncmp(b->kernels->name, "avx", 3) == 0                            ? 8
                                                                                 : 0;
 #endif
   double best = 0;

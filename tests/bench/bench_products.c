@@ -3,9 +3,9 @@
  *   bench_products [OUTPUTS K [VARIANT [FORMAT]]]      the shape of a matrix (8960 1536: an inner matrix of a 1.5B)
  *
  * Uses one thread. For every variant, format and definition it prints the nanoseconds to round a row of K numbers; and
- * for 1 to 64 rows the microseconds, the G products (multiply-adds) per second and, on processors with VNNI, their
- * share of its peak, which is measured with sixteen independent chains of dot products in registers. Small shapes stay
- * in the cache; large ones are memory-bound. */
+ * for 1 to 64 rows the microseconds, the G products (multiply-adds) per second and, on processors with AVX-512's
+ * VNNI, their share of its peak, which is measured with sixteen independent chains of dot products in registers. Small
+ * shapes stay in the cache; large ones are memory-bound. */
 #include "cpu.h"
 #include "dtrun.h"
 #include "kernels.h"

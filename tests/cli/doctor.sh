@@ -12,7 +12,7 @@ it_says_what_it_finds() {
   says 'dtrun: +[0-9.]+, Lua 5.4$'
   says 'system: .*Linux '
   says "processor: .*$(nproc) CPUs?$"
-  for feature in $(grep -m1 '^flags' /proc/cpuinfo | grep -owE 'avx2|avx512f|avx512_vnni|amx_int8'); do says "features: .*\b$feature\b"; done
+  for feature in $(grep -m1 '^flags' /proc/cpuinfo | grep -owE 'avx2|avx_vnni|avx512f|avx512_vnni|amx_int8'); do says "features: .*\b$feature\b"; done
   says "processors: +[0-9]+ usable; allowed: [0-9,-]+; quota of the control group: "
   says 'memory: +[0-9.]+ GB, [0-9.]+ GB free; last cache '
   says 'build: +[0-9a-f]{64}, commit '
@@ -36,7 +36,7 @@ it_says_what_it_finds() {
 }
 it_names_the_variants_of_this_machine() {
   local have=
-  for name in scalar avx2 avx512 avx512vnni amx neon dotprod i8mm; do
+  for name in scalar avx2 avx512 avxvnni avx512vnni amx neon dotprod i8mm; do
     run "$dtrun" ar -p It -n 1 --backend cpu:$name && [ "$status" -eq 0 ] && have+="${have:+, }cpu:$name"
   done
   refuses 2 "no backend 'x' in this build, on this machine; available: auto, (cuda, )?cpu \($have\)$" ar -p It --backend x

@@ -45,7 +45,8 @@ local MODELS = {
   { label = "SmolLM2 Q4_1", path = FOLDER .. "SmolLM2-135M-Instruct.Q4_1.gguf", large = true },
   { label = "Qwen 0.5B Q4_K_M", path = FOLDER .. "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", large = true, long = true },
 }
-local VARIANTS = { "amx", "avx512vnni", "avx512", "avx2", "i8mm", "dotprod", "neon", "scalar" } -- from the fastest down
+-- From the fastest down.
+local VARIANTS = { "amx", "avx512vnni", "avxvnni", "avx512", "avx2", "i8mm", "dotprod", "neon", "scalar" }
 local POLICIES = {
   { policy = "ar" },
   { policy = "linear", params = { K = 5 } },

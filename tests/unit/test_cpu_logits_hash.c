@@ -257,7 +257,7 @@ static bool is_among(const char *name, char **names, int n) {
 
 /* Runs one test per variant; names those that this machine lacks. */
 static int test_variants(bool all, bool quick, char **only, int n_only) {
-  const char *const known[] = {"scalar", "avx2", "avx512", "avx512vnni", "amx", "neon", "dotprod", "i8mm"};
+  const char *const known[] = {"scalar", "avx2", "avx512", "avxvnni", "avx512vnni", "amx", "neon", "dotprod", "i8mm"};
   enum { KNOWN = sizeof known / sizeof *known };
   struct CMUnitTest tests[KNOWN];
   subject subjects[KNOWN];

@@ -9,6 +9,7 @@ enum {
   AVX512 = CPU_HAS_AVX512,
   AVX512_VNNI = CPU_HAS_AVX512_VNNI,
   AMX = CPU_HAS_AMX,
+  AVX_VNNI = CPU_HAS_AVX_VNNI,
   DOTPROD = CPU_HAS_DOTPROD,
   I8MM = CPU_HAS_I8MM
 };
@@ -24,10 +25,14 @@ static const struct {
     {"Haswell, Zen 3", AVX2, "avx2"},
     {"Skylake-X", AVX2 | AVX512, "avx512"},
     {"Cascade Lake, Zen 4", AVX2 | AVX512 | AVX512_VNNI, "avx512vnni"},
-    {"Sapphire Rapids", AVX2 | AVX512 | AVX512_VNNI | AMX, "amx"},
-    {"AVX-512 hidden", AVX2 | AVX512_VNNI | AMX, "avx2"},
-    {"AVX-512's VNNI hidden", AVX2 | AVX512 | AMX, "avx512"},
-    {"AVX2 hidden", AVX512 | AVX512_VNNI | AMX, "scalar"},
+    {"Alder Lake", AVX2 | AVX_VNNI, "avxvnni"},
+    {"Zen 5", AVX2 | AVX512 | AVX512_VNNI | AVX_VNNI, "avx512vnni"},
+    {"Sapphire Rapids", AVX2 | AVX512 | AVX512_VNNI | AMX | AVX_VNNI, "amx"},
+    {"AVX-512 hidden", AVX2 | AVX512_VNNI | AMX | AVX_VNNI, "avxvnni"},
+    {"AVX-512 and AVX-VNNI hidden", AVX2 | AVX512_VNNI | AMX, "avx2"},
+    {"AVX-512's VNNI hidden", AVX2 | AVX512 | AMX | AVX_VNNI, "avxvnni"},
+    {"both VNNI hidden", AVX2 | AVX512 | AMX, "avx512"},
+    {"AVX2 hidden", AVX512 | AVX512_VNNI | AMX | AVX_VNNI, "scalar"},
 #elif defined(__aarch64__)
     {"Cortex-A72", 0, "neon"},
     {"Neoverse N1", DOTPROD, "dotprod"},
@@ -62,7 +67,7 @@ static void each_processor_has_its_best_variant(void **state) {
 /* Linux's name of the feature with which a variant comes. That of amx is left out: Linux may refuse the tiles. */
 static const struct {
   const char *feature, *variant;
-} names[] = {{"avx2", "avx2"}, {"avx512vl", "avx512"}, {"avx512_vnni", "avx512vnni"}};
+} names[] = {{"avx2", "avx2"}, {"avx512vl", "avx512"}, {"avx_vnni", "avxvnni"}, {"avx512_vnni", "avx512vnni"}};
 
 static void the_variants_are_those_whose_features_linux_shows(void **state) {
   (void)state;
