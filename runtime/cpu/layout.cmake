@@ -1,6 +1,6 @@
-# Writes OUT, a C file with a digest of the sources in SOURCE, on which the layout of packed weights depends (packed.h); left alone where it says
-# so already. Run at every build.
-file(GLOB sources ${SOURCE}/*.c ${SOURCE}/*.h)
+# Writes OUT, a C file with a digest of the sources in SOURCE and of those that read models, on which packed weights depend (packed.h); left
+# alone where it says so already. Run at every build.
+file(GLOB sources ${SOURCE}/*.c ${SOURCE}/*.h ${SOURCE}/../model/*.c ${SOURCE}/../model/*.h)
 set(all "")
 foreach(source ${sources})
   file(SHA256 ${source} one)
