@@ -44,6 +44,7 @@
 #include "chat/calls.h"
 #include "chat/chat.h"
 #include "chat/reasoning.h"
+#include "model/rope.h"
 #include "system/clock.h"
 #include "system/paths.h"
 #include "system/status.h"
@@ -131,6 +132,7 @@ typedef struct {
    * is written while processors are idle; what is missing when the pair closes, a later one writes. If it cannot be
    * written, nothing is kept. NULL: no folder. */
   const char *packed;
+  dt_rope rope; /* how the target encodes positions */
 } dt_pair_options;
 
 /* Loads the models. The caller closes the pair, after its sessions and prefixes. DT_EINPUT: a folder or file is missing
@@ -173,14 +175,13 @@ dt_fit dt_draft_fits(const dt_model_facts *target, const char *path, uint64_t *b
 /* The same for a model whose facts are already known. */
 bool dt_model_fits(const dt_model_facts *target, const dt_model_facts *draft);
 
-#define DT_CONTEXT 4096 /* maximum context of a session that names none: all of a model's may not fit in memory */
-
 typedef struct {
   const char *path;
   int vocab, context, layers, hidden;
   int window;          /* its layers see this many tokens, and `context` is limited to it; 0: they see all positions */
   size_t weight_bytes; /* in memory */
   size_t token_bytes;  /* keys and values of one token in a session */
+  int rope_context;    /* its rotation was computed for this many positions, which limit `context`; 0: for any number */
   int deepest;         /* maximum depth of a tree; 0: no limit */
   int block;           /* a block head: how many tokens one pass of it guesses at most; 0: it is none */
   int experts, chosen_experts; /* experts in a layer, and how many of them a row uses; 0: the model has none */

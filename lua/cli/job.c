@@ -108,6 +108,7 @@ static int open_models(job *j, dtl_need need, bool chats) {
   load.texts = texts, load.n_texts = texts ? j->prompts.n : 0;
   load.chats = chats, load.layout = o->template;
   load.how.needs_logits = needs_logits(&o->in);
+  load.how.rope.context = o->in.request.context;
   load.shown = !o->quiet;
   dt_status status = dtl_load(&load, &j->pair, &j->found, &err);
   free(texts);

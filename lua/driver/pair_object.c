@@ -56,6 +56,7 @@ int driver_pair_open(lua_State *L) {
   dtl_load_options options = in->load;
   options.need = DTL_ANY_DRAFT;
   options.shown = driver_interrupt(L) != NULL;
+  options.how.rope.context = in->request.context;
   pair_object *p = push_pair(L, in->request.context);
   bool found;
   dt_error err;

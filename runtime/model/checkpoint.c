@@ -76,7 +76,13 @@ void checkpoint_close(checkpoint *c) {
 }
 
 keys checkpoint_keys(const checkpoint *c, dt_error *err) {
-  return (keys){c->keys_path, c->json, c->generation, c->gguf != NULL, err};
+  return (keys){.path = c->keys_path,
+                .json = c->json,
+                .generation = c->generation,
+                .gguf = c->gguf != NULL,
+                .err = err,
+                .factors = c->gguf && gguf_find_tensor(c->gguf, ROTATION_LONG),
+                .rope = c->rope};
 }
 
 /* A tensor of either format, rows first. */
@@ -229,21 +235,23 @@ dt_matrix find_vector(finder *f, int n, const char *hf, const char *in_gguf) {
 }
 
 void find_stretch(finder *f, int pairs, float *inv_freq) {
-  const char *name = "rope_freqs.weight";
-  if (f->status == DT_OK && find_is_there(f, NULL, "rope_factors_long.weight"))
+  const rotation *r = f->rotation;
+  bool listed = r && r->tensor;
+  const char *name = listed ? r->tensor : "rope_freqs.weight";
+  if (r && r->replaced) return;
+  if (f->status == DT_OK && !listed && find_is_there(f, NULL, ROTATION_LONG))
     f->status = dt_fail(f->err, DT_EINPUT,
-                        "%s: tensor rope_factors_long.weight: a rotation of type \"longrope\" is not supported, since "
-                        "keys that are already computed would change with the length of the text",
+                        "%s: tensor " ROTATION_LONG ": expected only in a model whose rotation has the type longrope",
                         f->from->path);
-  if (!find_is_there(f, NULL, name)) return;
+  if (!listed && !find_is_there(f, NULL, name)) return;
   dt_matrix m = find_vector(f, pairs, NULL, name);
   float *by = calloc((size_t)pairs + 1, sizeof *by);
   if (!by) f->status = dt_fail_memory(f->err, "a rotation", (size_t)pairs * sizeof *by);
   if (f->status == DT_OK) f->status = dt_read_vector(&m, by, f->err);
   for (int j = 0; f->status == DT_OK && j < pairs; j++) {
-    if (!(by[j] >= 1e-6f && by[j] <= 1e38f))
-      f->status = dt_fail(f->err, DT_EINPUT, "%s: tensor %s: element %d is %g, expected a factor from 1e-06 to 1e+38",
-                          f->from->path, name, j, by[j]);
+    if (!(by[j] >= ROTATION_LEAST && by[j] <= ROTATION_MOST))
+      f->status = dt_fail(f->err, DT_EINPUT, "%s: tensor %s: element %d is %g, expected a factor from %g to %g",
+                          f->from->path, name, j, by[j], (double)ROTATION_LEAST, (double)ROTATION_MOST);
     inv_freq[j] /= by[j];
   }
   free(by);

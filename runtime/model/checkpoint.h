@@ -12,7 +12,8 @@ typedef struct {
   cJSON *json;       /* the keys */
   cJSON *generation; /* those of generation_config.json; NULL: there is none */
   st *weights;
-  gguf *gguf; /* instead of weights; NULL: the files are Hugging Face's */
+  gguf *gguf;   /* instead of weights; NULL: the files are Hugging Face's */
+  dt_rope rope; /* for the keys; checkpoint_open sets zeros */
 } checkpoint;
 
 /* Opens a folder with config.json and safetensors files, or a GGUF file. checkpoint_open reads the keys only,
@@ -27,8 +28,9 @@ keys checkpoint_keys(const checkpoint *c, dt_error *err);
  * list of tensors reads as a list. */
 typedef struct {
   const checkpoint *from;
-  const char *prefix; /* before every name in Hugging Face's files */
-  int layer;          /* the number for "%d" in a name */
+  const char *prefix;       /* before every name in Hugging Face's files */
+  int layer;                /* the number for "%d" in a name */
+  const rotation *rotation; /* of a model whose rotation is stretched; NULL: of a head */
   dt_status status;
   dt_error *err;
 } finder;
@@ -52,8 +54,8 @@ bool find_is_there(const finder *f, const char *hf, const char *gguf);
 uint64_t find_rows(const finder *f, const char *hf, const char *gguf);
 uint64_t find_columns(const finder *f, const char *hf, const char *gguf);
 
-/* Applies Llama 3's scaling of the rotation, which GGUF files store as a tensor: the frequency of each pair is divided
- * by a number of it. */
+/* Applies the scaling of the rotation that GGUF files store as tensors: the frequency of each pair is divided by a
+ * number. These are Llama 3's and, in a model, LongRoPE's. */
 void find_stretch(finder *f, int pairs, float *inv_freq);
 
 /* Reads all n numbers of a vector of integers (I64, I32) or bools (BOOL). DT_EINPUT: as above. */

@@ -18,7 +18,7 @@ static const cJSON *get(const cJSON *json, const char *name) {
   return cJSON_IsNull(item) ? NULL : item;
 }
 
-enum { MOST_SPELLINGS = 4, SPELLING = 96 };
+enum { MOST_SPELLINGS = 4, SPELLING = CONFIG_SPELLING };
 
 /* A key of this file, in all spellings that occur. */
 typedef struct {
@@ -38,6 +38,13 @@ static found find_key(const keys *k, const char *hf, const char *gguf) {
     if ((f.item[f.n] = get(k->json, f.name[f.n]))) f.n++;
   }
   return f;
+}
+
+config_key config_find(const keys *k, const char *hf, const char *gguf) {
+  found f = find_key(k, hf, gguf);
+  config_key key = {.item = f.n ? f.item[0] : NULL};
+  memcpy(key.name, f.n ? f.name[0] : f.first, sizeof key.name);
+  return key;
 }
 
 /* Whether the item is a whole number from min to max. */
@@ -153,143 +160,6 @@ dt_status config_act(const keys *k, const char *hf, const char *gguf, const char
 const char *config_text(const keys *k, const char *hf, const char *gguf) {
   found f = find_key(k, hf, gguf);
   return !f.n ? "" : cJSON_IsString(f.item[0]) ? f.item[0]->valuestring : "(not a string)";
-}
-
-/* The objects that can contain a rotation's keys in Hugging Face's files. A GGUF file has one set of keys, which
- * belongs to the first of these. */
-typedef const char *const rotation_objects[4];
-static rotation_objects global_objects = {"rope_scaling", "rope_parameters", "rope_parameters.full_attention", NULL};
-static rotation_objects local_objects = {"rope_parameters.sliding_attention", NULL};
-
-/* Whether the object has one object for each kind of layer instead of keys. */
-static bool is_of_kinds(const cJSON *rope) {
-  return cJSON_IsObject(get(rope, "full_attention")) || cJSON_IsObject(get(rope, "sliding_attention"));
-}
-
-/* The type of the rotation, "" if none is named, and the key that names it. */
-static dt_status rotation_type(const keys *k, rotation_objects key, const char **type, const char **where) {
-  *type = key == global_objects ? config_text(k, NULL, "rope.scaling.type") : "", *where = "rope.scaling";
-  for (int i = 0; key[i] && !k->gguf; i++) {
-    const cJSON *rope = get(k->json, key[i]);
-    if (!rope || is_of_kinds(rope)) continue;
-    if (!cJSON_IsObject(rope)) return dt_fail(k->err, DT_EINPUT, "%s: %s: expected an object or null", k->path, key[i]);
-    const cJSON *item = get(rope, "rope_type");
-    if (!item) item = get(rope, "type");
-    bool old = !strcmp(key[i], "rope_scaling"); /* this object always has a type */
-    const char *name = cJSON_IsString(item) ? item->valuestring : item || old ? "(none)" : "default";
-    if (**type && strcmp(*type, name))
-      return dt_fail(k->err, DT_EINPUT, "%s: %s of type \"%.60s\" but %s of \"%.60s\", expected the same", k->path,
-                     *where, *type, key[i], name);
-    *type = name, *where = key[i];
-  }
-  return DT_OK;
-}
-
-/* Explains a rotation type that is not supported. */
-static const char *explain_rotation(const char *type) {
-  static const struct {
-    const char *type, *what;
-  } known[] = {{"dynamic", " (keys that are already computed change with the length of the text)"},
-               {"longrope", " (keys that are already computed change with the length of the text)"},
-               {"mrope", " (positions in images)"}};
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (!strcmp(known[i].type, type)) return known[i].what;
-  return "";
-}
-
-/* The spellings of a key in each of the objects. */
-typedef struct {
-  char text[4 * SPELLING];
-} spellings;
-
-static spellings in_objects(rotation_objects objects, const char *name) {
-  spellings s = {""};
-  for (size_t i = 0, used = 0; objects[i] && used < sizeof s.text; i++)
-    used += (size_t)snprintf(s.text + used, sizeof s.text - used, "%s%s.%s", i ? "|" : "", objects[i], name);
-  return s;
-}
-
-/* Reads a required number of the rotation's objects. */
-static dt_status rotation_number(const keys *k, rotation_objects objects, const char *name, const char *gguf,
-                                 double min, double max, double *out) {
-  spellings hf = in_objects(objects, name);
-  found f = find_key(k, hf.text, gguf);
-  if (!f.n) return dt_fail(k->err, DT_EINPUT, "%s: %s is missing", k->path, f.first);
-  return config_number(k, hf.text, gguf, 0, min, max, out);
-}
-
-static dt_status read_llama3(const keys *k, rotation_objects in, rotation *r) {
-  dt_status status = rotation_number(k, in, "low_freq_factor", NULL, 1e-3, 1e6, &r->low);
-  if (!status) status = rotation_number(k, in, "high_freq_factor", NULL, 1e-3, 1e6, &r->high);
-  if (!status)
-    status = rotation_number(k, in, "original_max_position_embeddings", NULL, 1, CONFIG_MAX_SIZE, &r->original);
-  if (!status && r->low >= r->high)
-    status = dt_fail(k->err, DT_EINPUT, "%s: low_freq_factor is %g, expected less than high_freq_factor, %g", k->path,
-                     r->low, r->high);
-  return status;
-}
-
-static double growth(double factor, double by) { return 0.1 * by * log(factor) + 1; }
-
-/* Defaults, and the scale of cosines and sines, as in transformers. */
-static dt_status read_yarn(const keys *k, rotation_objects in, rotation *r) {
-  double by = 0, by_all = 0;
-  dt_status status = rotation_number(k, in, "original_max_position_embeddings", "rope.scaling.original_context_length",
-                                     1, CONFIG_MAX_SIZE, &r->original);
-  if (!status)
-    status = config_number(k, in_objects(in, "beta_slow").text, "rope.scaling.yarn_beta_slow", 1, 1e-3, 1e6, &r->low);
-  if (!status)
-    status = config_number(k, in_objects(in, "beta_fast").text, "rope.scaling.yarn_beta_fast", 32, 1e-3, 1e6, &r->high);
-  if (!status) status = config_bool(k, in_objects(in, "truncate").text, NULL, true, &r->whole);
-  if (!status) status = config_number(k, in_objects(in, "mscale").text, NULL, 0, 0, 1e6, &by);
-  if (!status) status = config_number(k, in_objects(in, "mscale_all_dim").text, NULL, 0, 0, 1e6, &by_all);
-  double usual = by > 0 && by_all > 0 ? growth(r->factor, by) / growth(r->factor, by_all) : growth(r->factor, 1);
-  if (!status)
-    status = config_number(k, in_objects(in, "attention_factor").text, "rope.scaling.yarn_attn_factor", usual, 1e-3,
-                           1e6, &r->scale);
-  if (!status && r->low > r->high)
-    status =
-        dt_fail(k->err, DT_EINPUT, "%s: beta_slow is %g, expected at most beta_fast, %g", k->path, r->low, r->high);
-  if (!status && r->base <= 1)
-    status = dt_fail(k->err, DT_EINPUT, "%s: the base of the rotation is %g, expected more than 1 with yarn", k->path,
-                     r->base);
-  r->yarn = true;
-  return status;
-}
-
-static dt_status read_proportional(const keys *k, rotation_objects in, rotation *r) {
-  dt_status status = config_number(k, in_objects(in, "factor").text, NULL, 1, 1, 1e6, &r->factor);
-  return status ? status : config_number(k, in_objects(in, "partial_rotary_factor").text, NULL, 1, 0, 1, &r->part);
-}
-
-static dt_status read_rotation(const keys *k, rotation_objects in, rotation *r) {
-  const char *type = "", *where = "";
-  dt_status status = rotation_type(k, in, &type, &where);
-  if (status) return status;
-  bool plain = !*type || !strcmp(type, k->gguf ? "none" : "default"), yarn = !strcmp(type, "yarn");
-  bool linear = !strcmp(type, "linear"), llama3 = !k->gguf && !strcmp(type, "llama3");
-  bool proportional = !k->gguf && !strcmp(type, "proportional");
-  if (!plain && !linear && !llama3 && !yarn && !proportional)
-    return dt_fail(k->err, DT_EINPUT, "%s: %s of type \"%.60s\"%s is not supported; supported: %s", k->path, where,
-                   type, explain_rotation(type),
-                   k->gguf ? "none, linear, yarn" : "default, linear, llama3, yarn, proportional, or null");
-  if (proportional) return read_proportional(k, in, r);
-  if (!plain) status = rotation_number(k, in, "factor", "rope.scaling.factor", 1, 1e6, &r->factor);
-  if (!status && llama3) status = read_llama3(k, in, r);
-  if (!status && yarn) status = read_yarn(k, in, r);
-  return status;
-}
-
-dt_status config_rotation(const keys *k, const char *base, double usual, rotation *out) {
-  *out = (rotation){.factor = 1, .part = 1};
-  dt_status status = config_number(k, base, "rope.freq_base", usual, 1e-3, 1e30, &out->base);
-  return status ? status : read_rotation(k, global_objects, out);
-}
-
-dt_status config_local_rotation(const keys *k, const char *base, double usual, rotation *out) {
-  *out = (rotation){.factor = 1, .part = 1};
-  dt_status status = config_number(k, base, "rope.freq_base_swa", usual, 1e-3, 1e30, &out->base);
-  return status ? status : read_rotation(k, local_objects, out);
 }
 
 /* Reads whether an element of a list of layers says that its layer is of the kind. False: it is neither of the words

@@ -56,6 +56,8 @@ typedef struct {
   const cJSON *generation; /* those of generation_config.json, which take precedence; NULL: none */
   bool gguf;               /* the keys have GGUF's names, without the prefix of the architecture */
   dt_error *err;
+  bool factors; /* a GGUF file with tensors of LongRoPE's numbers, whose keys may not name that type */
+  dt_rope rope;
 } keys;
 
 /* The following functions read a key that is called `hf` in config.json and `gguf` in a GGUF file; NULL: files of that
@@ -79,10 +81,22 @@ dt_status config_number(const keys *k, const char *hf, const char *gguf, double 
                         double *out);
 dt_status config_act(const keys *k, const char *hf, const char *gguf, const char *absent, dt_act_kind *out);
 
-/* Reads how heads rotate. base: Hugging Face's spellings of the key for the base, whose default is `usual`. */
-dt_status config_rotation(const keys *k, const char *base, double usual, rotation *out);
-/* The same for layers with a window, if these have a rotation of their own. */
-dt_status config_local_rotation(const keys *k, const char *base, double usual, rotation *out);
+/* A key as a file has it: the item of its first spelling that is present, and that spelling. */
+enum { CONFIG_SPELLING = 96 };
+typedef struct {
+  const cJSON *item;          /* NULL: the key is absent */
+  char name[CONFIG_SPELLING]; /* if it is absent, the first of all spellings */
+} config_key;
+config_key config_find(const keys *k, const char *hf, const char *gguf);
+
+/* Reads how heads rotate (config_rotation.c). base: Hugging Face's spellings of the key for the base, whose default is
+ * `usual`. shape.context is already read: it grows if the scaling allows more positions, and is limited to k->rope's if
+ * the rotation depends on their number. */
+dt_status config_rotation(const keys *k, const char *base, double usual, config *c);
+/* Reads the numbers that pairs have of their own, as soon as shape.rotary_dims is known. */
+dt_status config_pairs(const keys *k, config *c);
+/* The same as config_rotation for layers with a window, if these have a rotation of their own. */
+dt_status config_local_rotation(const keys *k, const char *base, double usual, config *c);
 
 /* Reads which layers have a window, and its width. If the keys do not list the layers, all have it except every
  * `each`-th; each = 0: all have it. */

@@ -94,9 +94,12 @@ static dt_status read_rotations(const keys *k, config *c) {
   if (!status && (all != s->rotary_dims || local != s->local_dims))
     status = dt_fail(k->err, DT_EINPUT, "%s: %d and %d rotary dimensions, expected those of the heads, %d and %d",
                      k->path, local, all, s->local_dims, s->rotary_dims);
-  if (!status) status = config_rotation(k, "rope_parameters.full_attention.rope_theta", 1e6, &c->rotation);
-  if (!status)
-    status = config_local_rotation(k, "rope_parameters.sliding_attention.rope_theta", 10000, &c->local_rotation);
+  if (!status && k->rope.scaling)
+    status = dt_fail(k->err, DT_EINPUT, "rope_scaling: %s is not possible: this family's rotation cannot be replaced",
+                     k->rope.scaling);
+  if (!status) status = config_rotation(k, "rope_parameters.full_attention.rope_theta", 1e6, c);
+  if (!status) status = config_pairs(k, c);
+  if (!status) status = config_local_rotation(k, "rope_parameters.sliding_attention.rope_theta", 10000, c);
   if (!k->gguf && !cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(k->json, "rope_parameters")))
     c->rotation.part = 0.25;
   c->two_rotations = true;

@@ -16,8 +16,7 @@ static dt_status read_config(const keys *k, config *c) {
   if (!status) status = config_int(k, "max_position_embeddings", "context_length", CONFIG_MAX_SIZE, &s->context);
   if (!status) status = config_act(k, "hidden_act", NULL, "gelu", &s->act);
   if (!status) status = config_number(k, "layer_norm_eps", "attention.layer_norm_epsilon", 1e-5, 0, 1, &eps);
-  if (!status)
-    status = config_rotation(k, "rotary_emb_base|rope_theta|rope_parameters.rope_theta", 10000, &c->rotation);
+  if (!status) status = config_rotation(k, "rotary_emb_base|rope_theta|rope_parameters.rope_theta", 10000, c);
   if (!status)
     status = config_number(k, "rotary_pct|partial_rotary_factor|rope_parameters.partial_rotary_factor", NULL, 0.25, 0,
                            1, &part);
@@ -38,7 +37,7 @@ static dt_status read_config(const keys *k, config *c) {
     return dt_fail(k->err, DT_EINPUT,
                    "%s: rotary_pct %g of head size %d gives %d rotary dimensions, expected an even number", k->path,
                    part, s->head_dim, s->rotary_dims);
-  return DT_OK;
+  return config_pairs(k, c);
 }
 
 /* One of q, k and v, which share a matrix: Hugging Face's files interleave them by heads, GGUF's have them one after

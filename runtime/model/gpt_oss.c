@@ -31,7 +31,7 @@ static dt_status read_gpt_oss(const keys *k, config *c) {
   if (!status) status = config_local(k, k->gguf ? 0 : 128, 2, c);
   if (!status) status = experts_read(k, false, c);
   if (status) return status;
-  if (!k->gguf && is_absent(k, "rope_scaling") && is_absent(k, "rope_parameters")) {
+  if (!c->rotation.replaced && !k->gguf && is_absent(k, "rope_scaling") && is_absent(k, "rope_parameters")) {
     double base = c->rotation.base;
     c->rotation = usual_rotation, c->rotation.base = base;
   }

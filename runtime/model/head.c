@@ -388,8 +388,8 @@ static dt_status fill(head *h, const dt_shape *target, const char *layers, dt_er
 }
 
 /* own: opens the head that is in a target's files. */
-static dt_status open_head(const char *path, bool own, const dt_shape *target, const char *layers, head **out,
-                           dt_error *err) {
+static dt_status open_head(const char *path, bool own, const dt_rope *rope, const dt_shape *target, const char *layers,
+                           head **out, dt_error *err) {
   head *h = calloc(1, sizeof *h);
   if (!h) return dt_fail_memory(err, "a draft head", sizeof *h);
   dt_status status = checkpoint_open(path, &h->files, err);
@@ -397,6 +397,7 @@ static dt_status open_head(const char *path, bool own, const dt_shape *target, c
     free(h);
     return status;
   }
+  h->files.rope = *rope;
   status = own ? fill_own(h, target, err) : fill(h, target, layers, err);
   if (status == DT_OK)
     *out = h;
@@ -405,12 +406,14 @@ static dt_status open_head(const char *path, bool own, const dt_shape *target, c
   return status;
 }
 
-dt_status head_open(const char *path, const dt_shape *target, const char *layers, head **out, dt_error *err) {
-  return open_head(path, false, target, layers, out, err);
+dt_status head_open(const char *path, const dt_rope *rope, const dt_shape *target, const char *layers, head **out,
+                    dt_error *err) {
+  return open_head(path, false, &(dt_rope){.context = rope->context}, target, layers, out, err);
 }
 
-dt_status head_open_own(const char *target_path, const dt_shape *target, head **out, dt_error *err) {
-  return open_head(target_path, true, target, NULL, out, err);
+dt_status head_open_own(const char *target_path, const dt_rope *rope, const dt_shape *target, head **out,
+                        dt_error *err) {
+  return open_head(target_path, true, rope, target, NULL, out, err);
 }
 
 void head_close(head *h) {

@@ -14,12 +14,16 @@ typedef struct head head;
  */
 dt_status head_is(const char *path, bool *is, dt_error *err);
 
-/* Opens and validates the files of a head; weights are read from them as long as it is open. layers: "2,15,27": the
- * layers of the target whose inputs the head reads; NULL: those that the files name. Errors name the file, the tensor,
- * and the values found and expected. */
-dt_status head_open(const char *path, const dt_shape *target, const char *layers, head **out, dt_error *err);
-/* Opens the MTP layer in a target's own files, such as Qwen3.5's, as a head. DT_EINPUT: there is none. */
-dt_status head_open_own(const char *target_path, const dt_shape *target, head **out, dt_error *err);
+/* Opens and validates the files of a head; weights are read from them as long as it is open. rope: the target's, of
+ * which only the context matters, since a head has a rotation of its own. layers: "2,15,27": the layers of the target
+ * whose inputs the head reads; NULL: those that the files name. Errors name the file, the tensor, and the values found
+ * and expected. */
+dt_status head_open(const char *path, const dt_rope *rope, const dt_shape *target, const char *layers, head **out,
+                    dt_error *err);
+/* Opens the MTP layer in a target's own files, such as Qwen3.5's, as a head, which rotates as the target does.
+ * DT_EINPUT: there is none. */
+dt_status head_open_own(const char *target_path, const dt_rope *rope, const dt_shape *target, head **out,
+                        dt_error *err);
 void head_close(head *h); /* NULL is allowed; the description is gone afterwards */
 
 const dt_head_desc *head_desc(const head *h);

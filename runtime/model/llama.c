@@ -55,7 +55,7 @@ dt_status llama_read(const keys *k, const defaults *usual, config *c) {
   if (!status) status = read_heads(k, k->gguf ? 0 : usual->head_dim, s);
   if (!status)
     status = config_rotation(k, "rope_theta|rope_parameters.rope_theta|rope_parameters.full_attention.rope_theta",
-                             usual->base > 0 ? usual->base : 10000, &c->rotation);
+                             usual->base > 0 ? usual->base : 10000, c);
   if (!status)
     status = config_number(k, "partial_rotary_factor|rope_parameters.partial_rotary_factor", NULL,
                            usual->part > 0 ? usual->part : 1, 0, 1, &part);
@@ -65,7 +65,7 @@ dt_status llama_read(const keys *k, const defaults *usual, config *c) {
   if (!status && s->rotary_dims % 2)
     status = dt_fail(k->err, DT_EINPUT, "%s: %d rotary dimensions of %d, expected an even number", k->path,
                      s->rotary_dims, s->head_dim);
-  return status;
+  return status ? status : config_pairs(k, c);
 }
 
 static dt_status read_biases(const keys *k, config *c) {
@@ -157,9 +157,8 @@ static dt_status read_olmo(const keys *k, double base, int window, config *c) {
   if (!status) status = read_biases(k, c);
   if (!status && (k->gguf || window)) status = config_local(k, k->gguf ? 0 : window, 4, c);
   if (!status && c->window)
-    status =
-        config_local_rotation(k, "rope_theta|rope_parameters.rope_theta|rope_parameters.sliding_attention.rope_theta",
-                              c->rotation.base, &c->local_rotation);
+    status = config_local_rotation(
+        k, "rope_theta|rope_parameters.rope_theta|rope_parameters.sliding_attention.rope_theta", c->rotation.base, c);
   c->two_rotations = c->window > 0;
   return status;
 }
@@ -170,10 +169,10 @@ static dt_status read_olmo3(const keys *k, config *c) { return read_olmo(k, 5000
 static dt_status read_phi3(const keys *k, config *c) {
   c->fused = true;
   dt_status status = llama_read(k, &(defaults){.eps = 1e-5}, c);
-  if (!status && c->rotation.yarn)
-    status =
-        dt_fail(k->err, DT_EINPUT,
-                "%s: a rotation of type \"yarn\", which means \"longrope\" in this family, is not supported", k->path);
+  if (!status && c->rotation.yarn && !c->rotation.replaced)
+    status = dt_fail(k->err, DT_EINPUT,
+                     "%s: rope_scaling.long_factor is missing: the type \"yarn\" means \"longrope\" in this family",
+                     k->path);
   return status ? status : config_local(k, 0, 0, c);
 }
 
@@ -214,8 +213,7 @@ static dt_status read_gemma3(const keys *k, config *c) {
   c->normed_heads = c->two_rotations = true;
   dt_status status = read_gemma(k, &usual, 6, 62, c);
   if (!status)
-    status = config_local_rotation(k, "rope_local_base_freq|rope_parameters.sliding_attention.rope_theta", 10000,
-                                   &c->local_rotation);
+    status = config_local_rotation(k, "rope_local_base_freq|rope_parameters.sliding_attention.rope_theta", 10000, c);
   return status ? status : config_cap(k, "final_logit_softcapping", 0, &c->shape.logit_cap);
 }
 
@@ -382,7 +380,7 @@ const family smollm3 = {"smollm3", "SmolLM3ForCausalLM", "smollm3", "", read_smo
 const family granite = {"granite", "GraniteForCausalLM", "granite", SCALES, read_granite, llama_find, NULL};
 const family olmo2 = {"olmo2", "Olmo2ForCausalLM", "olmo2", "", read_olmo2, llama_find, NULL};
 const family olmo3 = {"olmo3", "Olmo3ForCausalLM", NULL, "", read_olmo3, llama_find, NULL};
-const family phi3 = {"phi3", "Phi3ForCausalLM", "phi3", "", read_phi3, llama_find, NULL};
+const family phi3 = {"phi3", "Phi3ForCausalLM", "phi3", "rope.scaling.attn_factor", read_phi3, llama_find, NULL};
 const family gemma2 = {"gemma2",    "Gemma2ForCausalLM", "gemma2", "attn_logit_softcapping " CAP,
                        read_gemma2, llama_find,          NULL};
 const family gemma3 = {"gemma3_text", "Gemma3ForCausalLM", "gemma3", CAP, read_gemma3, llama_find, NULL};

@@ -15,6 +15,7 @@ struct model {
   int32_t eos[MODEL_MAX_EOS];
   int n_eos;
   const char *family;
+  int rope_context;
 };
 
 _Static_assert(MODEL_MAX_EOS == CONFIG_MAX_EOS, "config's list is copied whole");
@@ -54,13 +55,16 @@ static dt_status fill(model *m, dt_error *err) {
   memcpy(m->eos, c.eos, sizeof m->eos);
   m->n_eos = c.n_eos;
   m->family = kin->model_type;
-  finder f = {.from = &m->files, .prefix = "", .err = err};
+  m->rope_context = c.rotation.context;
+  finder f = {.from = &m->files, .prefix = "", .rotation = &c.rotation, .err = err};
   kin->find(&f, &c, &m->desc, m->layer);
   if (f.status == DT_OK) find_stretch(&f, c.shape.rotary_dims / 2, m->inv_freq);
   return f.status;
 }
 
-dt_status model_open(const char *path, model **out, dt_error *err) {
+dt_status model_open(const char *path, model **out, dt_error *err) { return model_open_turned(path, NULL, out, err); }
+
+dt_status model_open_turned(const char *path, const dt_rope *rope, model **out, dt_error *err) {
   model *m = calloc(1, sizeof *m);
   if (!m) return dt_fail_memory(err, "a model", sizeof *m);
   dt_status status = checkpoint_open(path, &m->files, err);
@@ -68,6 +72,7 @@ dt_status model_open(const char *path, model **out, dt_error *err) {
     free(m);
     return status;
   }
+  if (rope) m->files.rope = *rope;
   status = fill(m, err);
   if (status == DT_OK)
     *out = m;
@@ -85,6 +90,8 @@ void model_close(model *m) {
 }
 
 const char *model_family(const model *m) { return m->family; }
+
+int model_rope_context(const model *m) { return m->rope_context; }
 
 const gguf *model_gguf(const model *m) { return m->files.gguf; }
 

@@ -32,12 +32,20 @@ static float stretch(const rotation *r, float freq) {
   return (1.0f - part) * freq / factor + part * freq;
 }
 
+/* With two dimensions, the only pair has the speed 1 for any base. */
+static double base_of(const rotation *r, int dims) {
+  return r->growth > 0 && dims > 2 ? r->base * pow(r->growth, dims / (dims - 2.0)) : r->base;
+}
+
 void rotation_fill(const rotation *r, int dims, float *inv_freq) {
   if (r->yarn) {
     fill_yarn(r, dims, inv_freq);
     return;
   }
+  float base = (float)base_of(r, dims);
   int turning = (int)(r->part * dims / 2);
-  for (int j = 0; j < dims / 2; j++)
-    inv_freq[j] = j < turning ? stretch(r, 1.0f / (float)pow((float)r->base, (float)(2 * j) / (float)dims)) : 0;
+  for (int j = 0; j < dims / 2; j++) {
+    float speed = (float)pow(base, (float)(2 * j) / (float)dims);
+    inv_freq[j] = r->each ? 1.0f / (r->by[j] * speed) : j < turning ? stretch(r, 1.0f / speed) : 0;
+  }
 }

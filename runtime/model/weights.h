@@ -2,6 +2,7 @@
 #ifndef DT_WEIGHTS_H
 #define DT_WEIGHTS_H
 
+#include "model/rope.h"
 #include "model/source.h"
 #include "model/types.h"
 
@@ -204,6 +205,7 @@ typedef struct {
   const dt_layer *layer; /* [layers] */
   /* The model's files, if ranks (ranks.h) share the model and each of them has a part. NULL: it is whole here. */
   const char *path;
+  dt_rope rope; /* with which the files were opened, if `path` is set */
 } dt_model_desc;
 
 /* A draft head reads a token and the feature of the row before it. If that row belongs to the text, the feature is the

@@ -127,12 +127,12 @@ static void add_ends(const model *m, const tok *tokenizer, int32_t *eos, int *n_
 }
 
 /* Loads one model: opens its files, uploads it, and closes the files. Returns the end-of-text ids and the tokenizer. */
-static dt_status load(dt_pair *p, const char *path, const dt_holding *how, const dt_draft_vocab *vocab,
-                      dt_weights **weights, dt_model_info *info, int32_t *eos, int *n_eos, tok **tokenizer,
-                      dt_error *err) {
+static dt_status load(dt_pair *p, const char *path, const dt_rope *rope, const dt_holding *how,
+                      const dt_draft_vocab *vocab, dt_weights **weights, dt_model_info *info, int32_t *eos, int *n_eos,
+                      tok **tokenizer, dt_error *err) {
   model *m = NULL;
   draft_output output = {0};
-  dt_status s = model_open(path, &m, err);
+  dt_status s = model_open_turned(path, rope, &m, err);
   if (!s) s = open_tokenizer(m, path, tokenizer, err);
   if (s) goto done;
   dt_model_desc cut = *model_desc(m);
@@ -141,6 +141,7 @@ static dt_status load(dt_pair *p, const char *path, const dt_holding *how, const
                           .vocab = d->shape.vocab,
                           .context = d->shape.context,
                           .window = d->shape.window,
+                          .rope_context = model_rope_context(m),
                           .layers = d->shape.layers,
                           .hidden = d->shape.hidden,
                           .experts = d->shape.experts,
@@ -149,7 +150,7 @@ static dt_status load(dt_pair *p, const char *path, const dt_holding *how, const
   *n_eos = model_eos(m, eos);
   add_ends(m, *tokenizer, eos, n_eos);
   if ((s = draft_output_open(p, vocab, false, &cut, &output, err))) goto done;
-  if (weights == &p->target) cut.path = path; /* marks the model as one that ranks share */
+  if (weights == &p->target) cut.path = path, cut.rope = *rope; /* marks the model as one that ranks share */
   s = p->ops->upload(p->backend, d, how, weights, err);
 done:
   draft_output_close(&output);
@@ -193,8 +194,8 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, dt_holding how,
   bool own = is_mtp(o->draft);
   if (own && o->head_layers)
     return dt_fail(err, DT_EINPUT, "head_layers: the target's MTP layer always reads the output of its final norm");
-  dt_status s =
-      own ? head_open_own(o->target, &target, &h, err) : head_open(o->draft, &target, o->head_layers, &h, err);
+  dt_status s = own ? head_open_own(o->target, &o->rope, &target, &h, err)
+                    : head_open(o->draft, &o->rope, &target, o->head_layers, &h, err);
   if (s) return s;
   const dt_shape *shape = &head_desc(h)->model.shape;
   to->info = (dt_model_info){.path = to->path,
@@ -263,7 +264,8 @@ static dt_status load_draft(dt_pair *p, const dt_pair_options *o, dt_holding how
                    o->draft);
   to->info.path = to->path;
   to->output = how.output;
-  dt_status s = load(p, o->draft, &how, o->draft_vocab, &to->weights, &to->info, eos, &n_eos, &tokenizer, err);
+  const dt_rope rope = {.context = o->rope.context}; /* a draft's own files say how it is scaled */
+  dt_status s = load(p, o->draft, &rope, &how, o->draft_vocab, &to->weights, &to->info, eos, &n_eos, &tokenizer, err);
   if (!s && tok_fingerprint(tokenizer) != tok_fingerprint(p->tokenizer))
     s = dt_fail(err, DT_EINPUT, "%s and %s have different tokenizers: a draft model must share the target's", o->draft,
                 o->target);
@@ -319,7 +321,7 @@ static dt_status open_drafts(dt_pair *p, const dt_pair_options *o, dt_holding ho
                    o->draft2);
   dt_status s = o->draft ? open_draft(p, o, how, &why) : DT_OK;
   if (s && o->draft_optional && !o->draft2) return leave_out(p, &why, err);
-  const dt_pair_options second = {.target = o->target, .draft = o->draft2};
+  const dt_pair_options second = {.target = o->target, .draft = o->draft2, .rope = o->rope};
   if (!s && o->draft2) s = open_draft(p, &second, (dt_holding){0}, &why);
   if (s && err) *err = why;
   return s;
@@ -355,7 +357,9 @@ static dt_status open_pair(const dt_pair_options *options, dt_pair **out, const 
   if (!s && is_head)
     s = dt_fail(err, DT_EINPUT, "%s is a draft head, not a target: give it with --draft, and its target with --target",
                 options->target);
-  if (!s) s = load(p, options->target, &how, NULL, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
+  if (!s)
+    s = load(p, options->target, &options->rope, &how, NULL, &p->target, &p->target_info, p->eos, &p->n_eos,
+             &p->tokenizer, err);
   if (!s) measure(p, p->target, 0, &p->target_info);
   if (!s) s = open_drafts(p, options, draft_how, err);
   *tried = p->ops;

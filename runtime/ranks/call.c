@@ -95,7 +95,7 @@ uint64_t call_signature(const dt_model_desc *d) {
 
 /* The other ranks first open their own copy of the model. */
 static dt_status look_up(const call *c, model **m, dt_model_desc *desc, dt_error *err) {
-  dt_status status = model_open(c->path, m, err);
+  dt_status status = model_open_turned(c->path, &c->rope, m, err);
   if (status) return status;
   *desc = *model_desc(*m);
   desc->path = c->path;

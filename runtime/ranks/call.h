@@ -32,6 +32,7 @@ typedef struct {
   int32_t slots;
   const char *version, *variant, *cache_dtype, *path;
   dt_holding how;           /* for a model */
+  dt_rope rope;             /* with which it was opened */
   uint64_t signature;       /* signature of the model that rank 0 has at `path` */
   const int32_t *from, *to; /* [n] */
   dt_rows rows;

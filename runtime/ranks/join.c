@@ -47,7 +47,7 @@ static dt_status open_all(const dt_backend_options *o, dt_backend **out, dt_erro
 
 static dt_status upload(dt_backend *b, const dt_model_desc *d, const dt_holding *how, dt_weights **out, dt_error *err) {
   if (!d->path) return dt_cpu_ops.upload(b, d, how, out, err);
-  call c = {.kind = CALL_UPLOAD, .on = call_number(&here, b), .path = d->path, .desc = d};
+  call c = {.kind = CALL_UPLOAD, .on = call_number(&here, b), .path = d->path, .rope = d->rope, .desc = d};
   if (how) c.how = *how;
   c.signature = call_signature(d);
   return make(&c, (void **)out, err);

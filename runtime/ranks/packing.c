@@ -74,7 +74,9 @@ static void walk(tape *t, call *c) {
   switch ((call_kind)c->kind) {
   case CALL_OPEN: text(t, &c->version), text(t, &c->variant), text(t, &c->cache_dtype); break;
   case CALL_UPLOAD:
-    text(t, &c->path), text(t, &c->how.dtype), text(t, &c->how.activations);
+    text(t, &c->path), text(t, &c->how.dtype), text(t, &c->how.activations), text(t, &c->rope.scaling);
+    value(t, &c->rope.context, sizeof c->rope.context);
+    value(t, &c->rope.scale, sizeof c->rope.scale), value(t, &c->rope.original, sizeof c->rope.original);
     value(t, &c->signature, sizeof c->signature);
     break;
   case CALL_MOVE: ints(t, &c->from, (size_t)c->n), ints(t, &c->to, (size_t)c->n); break;

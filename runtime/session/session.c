@@ -120,7 +120,10 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
                    most);
   if (context < 2 || context > most)
     return dt_fail(err, DT_EINPUT, "context: %d is out of range: 2..%d (%s has %d positions%s)", context, most,
-                   pair->target_info.path, most, pair->target_info.window ? " in its sliding window" : "");
+                   pair->target_info.path, most,
+                   pair->target_info.window         ? " in its sliding window"
+                   : pair->target_info.rope_context ? ", for which its rotation was computed when it was loaded"
+                                                    : "");
   if (o->use_draft && !pair->n_drafts)
     return dt_fail(err, DT_EINPUT, "a session with a draft needs a pair with a draft model");
   dt_status status = check_window(pair, o->window, err);

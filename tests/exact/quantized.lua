@@ -30,6 +30,8 @@ local MODELS = {
   { label = "olmo2", path = GOLDEN .. "gguf_olmo2/model.gguf", ctx = 128, family = true },
   { label = "olmo3", path = GOLDEN .. "gguf_olmo3/model.gguf", ctx = 128, family = true },
   { label = "phi3", path = GOLDEN .. "gguf_phi3/model.gguf", ctx = 128, family = true },
+  { label = "phi3, long", path = GOLDEN .. "gguf_phi3_long/model.gguf", ctx = 128, family = true },
+  { label = "phi3, short", path = GOLDEN .. "gguf_phi3_long/model.gguf", ctx = 48, chars = 20, family = true },
   { label = "gemma2", path = GOLDEN .. "gguf_gemma2/model.gguf", ctx = 128, family = true },
   { label = "gemma3", path = GOLDEN .. "gguf_gemma3/model.gguf", ctx = 128, family = true },
   { label = "qwen3moe", path = GOLDEN .. "gguf_qwen3moe/model.gguf", ctx = 128, family = true },

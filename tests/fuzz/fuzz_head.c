@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   dt_error err;
   bool is;
   head_is(path, &is, NULL);
-  dt_status status = head_open(path, &target, NULL, &h, &err);
+  dt_status status = head_open(path, &(dt_rope){0}, &target, NULL, &h, &err);
   if (status) {
     fuzz_check_failure(status, &err, path);
     return 0;

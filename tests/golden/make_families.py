@@ -14,7 +14,7 @@ make_logits.py describes golden.json and golden.bin. In addition:
   quantize. The oracle computes with the numbers that gguf-py decodes from the blocks, with rows put back where the
   converter moved them.
 """
-import json, pathlib, sys
+import copy, json, pathlib, sys
 import gguf
 import numpy as np
 import torch
@@ -334,7 +334,7 @@ def text_of(spec): return spec.get("text_config", spec)
 
 
 def model_of(spec):
-    config = transformers.AutoConfig.for_model(**(spec if "text_config" in spec else {**COMMON, **spec}))
+    config = transformers.AutoConfig.for_model(**copy.deepcopy(spec if "text_config" in spec else {**COMMON, **spec}))  # it changes rope_scaling
     return transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager", experts_implementation="eager", dtype=torch.float32).eval()
 
 
@@ -401,7 +401,7 @@ def as_files_have(spec, merged, name, shape):
     return [(f"{before}.{i}.{part}.weight", [shape[1] // len(parts), shape[2]], (i, rows)) for i in range(shape[0]) for part, rows in parts]
 
 
-def make_folder(seed, name, spec):
+def make_folder(seed, name, spec, change=lambda model: None, **more):
     spec = spec if "text_config" in spec else {**COMMON, **spec}
     layout = spec.pop("_")
     model = model_of(spec)
@@ -413,8 +413,9 @@ def make_folder(seed, name, spec):
             tensors[key][part] = formula(name_there, shape, *how)
             listed.append([name_there, layout["dtype"], shape, *how])
     set_weights(model, tensors)
+    change(model)
     make(name, model, random_cases(seed, text_of(spec)["vocab_size"], layout["lengths"]), 24, config=spec,
-         shards=layout.get("shards", 1), tensors=listed)
+         shards=layout.get("shards", 1), tensors=listed, **more)
 
 
 # ---- GGUF ----
@@ -570,7 +571,7 @@ def rope_factors(spec):
     return np.array(factors, np.float32)
 
 
-def make_file(seed, name, spec):
+def make_file(seed, name, spec, add=lambda writer: None, change=lambda model: None, **more):
     spec = {**COMMON, **spec}
     layout = spec.pop("_")
     arch = {"gpt_neox": "gptneox", "olmo3": "olmo2", "gemma3_text": "gemma3", "gemma4_text": "gemma4", "qwen3_moe": "qwen3moe", "qwen3_5_text": "qwen35", "qwen3_5_moe_text": "qwen35moe", "mixtral": "llama"}.get(spec["model_type"], spec["model_type"])
@@ -579,6 +580,7 @@ def make_file(seed, name, spec):
     (OUT / name).mkdir(exist_ok=True)
     writer = gguf.GGUFWriter(OUT / name / "model.gguf", arch)
     write_keys(writer, spec)
+    add(writer)
     if layout.get("bytes"): write_bytes(writer)
     if spec.get("rope_scaling", {}).get("rope_type") == "llama3": writer.add_tensor("rope_freqs.weight", rope_factors(spec))
     matrices = 0
@@ -630,8 +632,9 @@ def make_file(seed, name, spec):
             tensors[key] = add_matrix(key, where + (".weight" if p.ndim == 3 else ""), list(p.shape))
     writer.write_header_to_file(), writer.write_kv_data_to_file(), writer.write_tensors_to_file(), writer.close()
     set_weights(model, tensors)
+    change(model)
     make(name, model, random_cases(seed, spec["vocab_size"], layout["lengths"]), 24,
-         model=str((OUT / name / "model.gguf").relative_to(ROOT)))
+         model=str((OUT / name / "model.gguf").relative_to(ROOT)), **more)
 
 
 def main(names):

@@ -4,6 +4,7 @@
 #define GOLDEN_LOGITS_H
 
 #include "formula_checkpoint.h"
+#include "model/rope.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -28,6 +29,7 @@ typedef struct {
   char model[512]; /* folder or file; made: its temporary folder, if there is one */
   bool made;
   int vocab, n;
+  dt_rope rope;       /* with which the model is opened */
   golden_case *cases; /* [n] */
   float *logits;
   cJSON *json;
@@ -74,6 +76,8 @@ static inline golden golden_read(const char *name) {
     snprintf(g.model, sizeof g.model, "%s", folder);
     free(folder);
   }
+  const cJSON *context = cJSON_GetObjectItem(g.json, "context");
+  if (context) g.rope.context = context->valueint;
   g.vocab = cJSON_GetObjectItem(g.json, "vocab")->valueint;
   const cJSON *cases = cJSON_GetObjectItem(g.json, "cases");
   g.n = cJSON_GetArraySize(cases);

@@ -122,19 +122,23 @@ static void stretched_positions_are_read(void **state) {
         "low_freq_factor is 1, expected less than high_freq_factor, 1");
 }
 
-static void what_turns_with_the_length_of_the_text_is_refused(void **state) {
+static void rotations_that_are_not_computed_are_refused(void **state) {
   (void)state;
-  fails("{" NEOX ",\"rope_scaling\":{\"factor\":2.0}}", "rope_scaling of type \"(none)\" is not supported; supported: "
-                                                        "default, linear, llama3, yarn, proportional, or null");
+  fails(
+      "{" NEOX ",\"rope_scaling\":{\"factor\":2.0}}",
+      "rope_scaling of type \"(none)\" is not supported; supported: default, linear, dynamic, llama3, yarn, longrope, "
+      "proportional, or null");
   fails("{" NEOX ",\"rope_scaling\":{\"rope_type\":\"yarn\"}}", "rope_scaling.factor is missing");
   fails("{" NEOX ",\"rope_scaling\":{\"rope_type\":\"yarn\",\"factor\":4}}",
         "rope_scaling.original_max_position_embeddings is missing");
   fails("{" NEOX ",\"rope_scaling\":{\"rope_type\":\"yarn\",\"factor\":4,\"original_max_position_embeddings\":32,"
         "\"beta_fast\":1,\"beta_slow\":2}}",
         "beta_slow is 2, expected at most beta_fast, 1");
-  fails("{" NEOX ",\"rope_parameters\":{\"rope_type\":\"dynamic\"}}", "rope_parameters of type \"dynamic\"");
+  fails("{" NEOX ",\"rope_parameters\":{\"rope_type\":\"dynamic\"}}", "rope_scaling.factor is missing");
   fails("{" NEOX ",\"rope_scaling\":{\"type\":\"longrope\"}}",
-        "rope_scaling of type \"longrope\" (keys that are already computed");
+        "rope_scaling.original_max_position_embeddings is missing");
+  fails("{" NEOX ",\"rope_scaling\":{\"type\":\"mrope\"}}",
+        "rope_scaling of type \"mrope\" (positions in images) is not supported");
   fails("{" NEOX
         ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2},\"rope_parameters\":{\"rope_type\":\"default\"}}",
         "rope_scaling of type \"linear\" but rope_parameters of \"default\", expected the same");
@@ -163,6 +167,28 @@ static void scales_of_yarn_are_those_of_transformers(void **state) {
 #define OF(type)                                                                                                       \
   "\"model_type\":\"" type "\",\"vocab_size\":100,\"hidden_size\":96,\"num_hidden_layers\":6,"                         \
   "\"num_attention_heads\":6,\"intermediate_size\":130,\"max_position_embeddings\":512"
+
+/* NeoX: 20 rotary dimensions, so 10 pairs; a context of 2048. */
+static void scales_of_longrope_are_those_of_its_models(void **state) {
+  (void)state;
+#define TENS "[1,1,1,1,1,1,1,1,1,10]"
+#define LONGROPE "\"rope_type\":\"longrope\",\"short_factor\":[1,1,1,1,1,1,1,1,1,1],\"long_factor\":" TENS
+#define AT(n) ",\"original_max_position_embeddings\":" n
+  config c = reads("{" NEOX AT("512") ",\"rope_scaling\":{" LONGROPE "}}");
+  assert_true(fabs(c.rotation.scale - sqrt(1 + log(4) / log(512))) < 1e-12 && c.rotation.by[9] == 10);
+  c = reads("{" NEOX ",\"rope_parameters\":{\"factor\":8" AT("512") "," LONGROPE "}}");
+  assert_true(fabs(c.rotation.scale - sqrt(1 + log(8) / log(512))) < 1e-12);
+  c = reads("{" NEOX AT("2048") ",\"rope_scaling\":{" LONGROPE "}}");
+  assert_true(c.rotation.scale == 0 && c.rotation.by[9] == 1 && c.rotation.context == 2048);
+  c = reads("{" NEOX AT("4096") ",\"rope_scaling\":{" LONGROPE "}}");
+  assert_true(c.rotation.scale == 0 && c.rotation.by[9] == 1);
+  c = reads("{" NEOX AT("512") ",\"rope_scaling\":{" LONGROPE ",\"long_mscale\":1.5,\"short_mscale\":1.25}}");
+  assert_true(c.rotation.scale == 1.5);
+  c = reads("{" NEOX AT("2048") ",\"rope_scaling\":{" LONGROPE ",\"long_mscale\":1.5,\"short_mscale\":1.25}}");
+  assert_true(c.rotation.scale == 1.25);
+  c = reads("{" NEOX AT("512") ",\"rope_scaling\":{" LONGROPE ",\"long_mscale\":1.5,\"attention_factor\":0.5}}");
+  assert_true(c.rotation.scale == 0.5);
+}
 
 static void layers_with_a_window_are_read(void **state) {
   (void)state;
@@ -203,13 +229,11 @@ static void mistakes_in_lists_of_layers_are_named(void **state) {
   fails("{" OF("gemma2") ",\"query_pre_attn_scalar\":0}", "query_pre_attn_scalar: expected a number");
   fails("{" OF("gemma3_text") ",\"use_bidirectional_attention\":true}",
         "use_bidirectional_attention is not supported: a row can only see earlier rows");
-  fails("{" OF("gemma3_text") ",\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"dynamic\"}}}",
-        "rope_parameters.full_attention of type \"dynamic\"");
+  fails("{" OF("gemma3_text") ",\"rope_parameters\":{\"sliding_attention\":{\"rope_type\":\"dynamic\",\"factor\":2}}}",
+        "rope_parameters.sliding_attention of type \"dynamic\" is not supported; supported: default, linear, llama3");
   fails("{" OF("gemma3_text") ",\"rope_parameters\":{\"sliding_attention\":{\"rope_type\":\"linear\"}}}",
         "rope_parameters.sliding_attention.factor is missing");
-  fails("{" OF("phi3") ",\"rope_scaling\":{\"type\":\"longrope\"}}",
-        "rope_scaling of type \"longrope\" (keys that are already computed");
-  fails("{" OF("phi3") ",\"rope_scaling\":{" YARN "}}", "type \"yarn\", which means \"longrope\" in this family");
+  fails("{" OF("phi3") ",\"rope_scaling\":{" YARN "}}", "the type \"yarn\" means \"longrope\" in this family");
   fails("{" OF("granite") ",\"embedding_multiplier\":\"twelve\"}", "embedding_multiplier: expected a number");
   fails("{" OF("granite") ",\"residual_multiplier\":0}", "residual_multiplier: expected a number from 1e-06 to 1e+06");
   fails("{" OF("granite") ",\"num_local_experts\":4}", "num_local_experts: a mixture of experts is not supported");
@@ -467,8 +491,9 @@ int main(void) {
       cmocka_unit_test(rotation_is_read_in_every_spelling),
       cmocka_unit_test(spellings_that_disagree_are_refused),
       cmocka_unit_test(stretched_positions_are_read),
-      cmocka_unit_test(what_turns_with_the_length_of_the_text_is_refused),
+      cmocka_unit_test(rotations_that_are_not_computed_are_refused),
       cmocka_unit_test(scales_of_yarn_are_those_of_transformers),
+      cmocka_unit_test(scales_of_longrope_are_those_of_its_models),
       cmocka_unit_test(layers_with_a_window_are_read),
       cmocka_unit_test(mistakes_in_lists_of_layers_are_named),
       cmocka_unit_test(experts_are_read),

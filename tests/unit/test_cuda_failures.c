@@ -54,6 +54,7 @@ static void families_that_it_does_not_compute_are_refused(void **state) {
                   {"gemma3", "it has scales of the stream"},
                   {"gguf_gemma3", "it has scales of the stream"},
                   {"llama_yarn", "it has two rotations or a scaled one"},
+                  {"phi3_long", "it has two rotations or a scaled one"},
                   {"qwen3_moe", "it has experts"},
                   {"gguf_mixtral", "it has experts"},
                   {"gpt_oss", "it has two rotations or a scaled one"},
@@ -101,7 +102,7 @@ static void heads_that_it_does_not_compute_are_refused(void **state) {
   dt_weights *target = NULL, *w = NULL;
   head *h = NULL;
   formula_checkpoint(folder, cJSON_GetObjectItem(cases->child, "head"));
-  ok(head_open(folder, &m->desc.shape, NULL, &h, &err));
+  ok(head_open(folder, &(dt_rope){0}, &m->desc.shape, NULL, &h, &err));
   ok(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
   ok(dt_cuda_ops.upload(b, &m->desc, NULL, &target, &err));
   fails(dt_cuda_ops.upload_head(b, head_desc(h), &(dt_holding){0}, target, &w, &err), DT_EINPUT,

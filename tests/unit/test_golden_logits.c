@@ -89,7 +89,7 @@ static void logits_and_greedy_tokens_are_those_of_transformers(void **state) {
   dt_backend_options options = {.variant = variant, .threads = 2};
   if (strcmp(d.ops->name, "cpu") == 0) options.cache_dtype = "f32"; /* the oracle does not round keys */
   must(d.ops->open(&options, &d.backend, &err), &err);
-  must(model_open(g.model, &m, &err), &err);
+  must(model_open_turned(g.model, &g.rope, &m, &err), &err);
   d.vocab = model_desc(m)->shape.vocab;
   assert_int_equal(d.vocab, g.vocab);
   must(d.ops->upload(d.backend, model_desc(m), &of->how, &d.weights, &err), &err);
@@ -128,7 +128,7 @@ static int test_cuda(const char *skip) {
       GOLDEN_IN("qwen3", "cuda", NULL, HALVES),      GOLDEN_IN("gguf_qwen2", "cuda", NULL, HALVES),
       GOLDEN_IN("gguf_neox", "cuda", NULL, HALVES),  GOLDEN_IN("sequential", "cuda", NULL, BRAINS),
       GOLDEN_IN("vocab1031", "cuda", NULL, BRAINS),  GOLDEN_IN("llama_biases", "cuda", NULL, BRAINS),
-      GOLDEN_IN("mistral", "cuda", NULL, BRAINS),
+      GOLDEN_IN("mistral", "cuda", NULL, BRAINS),    GOLDEN_IN("llama_dynamic", "cuda", NULL, HALVES),
   };
   if (skip) cmocka_set_skip_filter(skip);
   return cmocka_run_group_tests(tests, NULL, NULL);
@@ -171,6 +171,12 @@ int main(int argc, char **argv) {
       GOLDEN_AS("gguf_neox", "cpu", NULL, "8", DIGITS),
       GOLDEN("qwen2_yarn", "cpu"),
       GOLDEN("llama_yarn", "cpu"),
+      GOLDEN("phi3_long", "cpu"),
+      GOLDEN("phi3_short", "cpu"),
+      GOLDEN("llama_dynamic", "cpu"),
+      GOLDEN("llama_dynamic_short", "cpu"),
+      GOLDEN_IN("gguf_phi3_long", "cpu", "f32", TOLERANCE),
+      GOLDEN_IN("gguf_phi3_short", "cpu", "f32", TOLERANCE),
       GOLDEN("smollm3", "cpu"),
       GOLDEN("smollm3_biases", "cpu"),
       GOLDEN("granite", "cpu"),
