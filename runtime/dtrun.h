@@ -201,7 +201,10 @@ typedef struct {
   const char *draft2;      /* second.path */
   const char *cache_dtype; /* "f16", "f32", "q8", "16-bit": the same for all models; static */
   const char *activations; /* "8", "16": the target's; NULL: none of its matrices is quantized; static */
-  const char *backend;     /* "cpu:avx512" */
+  /* What decided the target's rotation apart from its files: options, such as "yarn 4 of 32768", and the number of
+   * positions if it depends on that: "dynamic 2, 8192 positions"; NULL: nothing. */
+  const char *rope_scaling;
+  const char *backend; /* "cpu:avx512" */
   int threads;
   double load_ms;     /* time of dt_pair_open; a scripted pair: 0 */
   int context;        /* positions of a session that names no context */
@@ -224,7 +227,8 @@ typedef struct {
   FACT(draft2_dtype, true)                                                                                             \
   FACT(draft2_head, true)                                                                                              \
   FACT(cache_dtype, false)                                                                                             \
-  FACT(activations, false)
+  FACT(activations, false)                                                                                             \
+  FACT(rope_scaling, false)
 
 /* Describes a pair. Strings belong to the pair. If pair is NULL, *info is zeroed. */
 void dt_pair_describe(const dt_pair *pair, dt_pair_info *info);

@@ -14,7 +14,7 @@
 #define DEVICE "--backend cpu or cuda is for all layers"
 #define SPLIT "one GPU serves a process; mpirun -n R dtrun shares the target among R processes"
 #define PLACED "taskset, numactl and nice do this for any program; -t N sets the threads"
-#define ROPE "a model's files say how it encodes positions"
+#define ROPE "--rope-scaling TYPE --rope-scale N scales positions"
 #define STOPS "--stop TEXT ends the text before TEXT"
 #define CACHE "--cache-dtype TYPE is the type of the KV cache"
 #define WEIGHTS "weights are used as in the file; --weights q8 or q4 rounds them"
@@ -86,7 +86,7 @@ static const foreign_option foreign[] = {
     {"--enforce-eager --trust-remote-code", "dtrun runs no code that comes with a model"},
     {"-ctk --cache-type-k -ctv --cache-type-v --kv-cache-dtype", CACHE},
     {"--dtype --torch-dtype --load-in-8bit --load-in-4bit --quantization --quantize", WEIGHTS},
-    {"--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-orig-ctx --yarn-ext-factor", ROPE},
+    {"--rope-freq-base --rope-freq-scale --yarn-ext-factor --hf-overrides", ROPE},
     {"--lora --lora-scaled --lora-base --enable-lora --control-vector", ADAPTER},
     {"--tokenizer", "a model's files hold its tokenizer"},
     {"--mmproj --image --audio --embedding --embeddings", TEXTS},

@@ -412,7 +412,7 @@ end
 
 -- A pair has methods, and facts as fields: target, draft ({path=, vocab=, context=, layers=, hidden=, block=}),
 -- target_dtype, draft_dtype, draft_vocab, draft_output, draft_head, draft2 (the second draft's path), draft2_dtype,
--- draft2_head, cache_dtype, activations, backend, threads, load_ms, shared_vocab.
+-- draft2_head, cache_dtype, activations, rope_scaling, backend, threads, load_ms, shared_vocab.
 function core.pair_type.__index(self, key)
   local method = pair[key]
   if method then return method end

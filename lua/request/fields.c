@@ -50,6 +50,12 @@ static const request_field fields[] = {
     {"ctx", "-c --ctx", "--ctx-size --max-model-len --n-ctx --num-ctx", NULL, FIELD_WHOLE, ASKED(context),
      ON_LINE | IN_LOAD,
      "N", "context length: prompt and new tokens (the target's, at most 4096)", NULL},
+    {"rope_scaling", "--rope-scaling", NULL, NULL, FIELD_TEXT, HOW(rope.scaling), ON_LINE | IN_LOAD,
+     "TYPE", "scale positions: none, linear, dynamic, yarn (as the target's files say)", "none linear dynamic yarn"},
+    {"rope_scale", "--rope-scale", NULL, NULL, FIELD_REAL, HOW(rope.scale), ON_LINE | IN_LOAD | NO_ZERO,
+     "N", "with --rope-scaling: the factor by which the target's context grows", NULL},
+    {"yarn_orig_ctx", "--yarn-orig-ctx", NULL, NULL, FIELD_WHOLE, HOW(rope.original), ON_LINE | IN_LOAD | NO_ZERO,
+     "N", "with yarn: the context with which the target was trained (in its files)", NULL},
     {"costs", "--costs", NULL, NULL, FIELD_TEXT, offsetof(request_input, costs), ON_LINE | IN_DRIVER,
      "KIND", "costs of passes: learn from runs, or a measured table (learn)", "learn table"},
 

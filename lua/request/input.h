@@ -6,7 +6,7 @@
 #include "host.h"
 #include "request/fields.h"
 
-#define REQUEST_FIELDS 48 /* room for all fields of the table */
+#define REQUEST_FIELDS 52 /* room for all fields of the table */
 
 typedef struct {
   dtl_load_options load; /* options of the pair */

@@ -327,6 +327,16 @@ static dt_status open_drafts(dt_pair *p, const dt_pair_options *o, dt_holding ho
   return s;
 }
 
+/* Describes what decided the target's rotation apart from its files: see dt_pair_info. */
+static void say_rope(dt_pair *p, const dt_rope *o) {
+  char positions[32] = "", scale[32] = "", original[16] = "";
+  int context = p->target_info.rope_context;
+  if (o->original) snprintf(original, sizeof original, " of %d", o->original);
+  if (o->scale != 0) snprintf(scale, sizeof scale, " %g", (double)o->scale);
+  if (context) snprintf(positions, sizeof positions, "%s%d positions", o->scaling ? ", " : "", context);
+  snprintf(p->rope, sizeof p->rope, "%s%s%s%s", o->scaling ? o->scaling : "", scale, original, positions);
+}
+
 static dt_status check_draft_vocab(const dt_draft_vocab *v, dt_error *err) {
   static const char what[] = "draft_vocab";
   dt_status s = need_list(v->ids, v->n_ids, what, "ids", err);
@@ -360,7 +370,7 @@ static dt_status open_pair(const dt_pair_options *options, dt_pair **out, const 
   if (!s)
     s = load(p, options->target, &options->rope, &how, NULL, &p->target, &p->target_info, p->eos, &p->n_eos,
              &p->tokenizer, err);
-  if (!s) measure(p, p->target, 0, &p->target_info);
+  if (!s) measure(p, p->target, 0, &p->target_info), say_rope(p, &options->rope);
   if (!s) s = open_drafts(p, options, draft_how, err);
   *tried = p->ops;
   if (s) {
@@ -511,6 +521,7 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
                          .draft2_head = *second->head ? second->head : NULL,
                          .cache_dtype = p->cache_dtype,
                          .activations = p->ops->weight_activations(p->target),
+                         .rope_scaling = *p->rope ? p->rope : NULL,
                          .backend = p->ops->describe(p->backend),
                          .threads = p->threads,
                          .load_ms = p->load_ms,

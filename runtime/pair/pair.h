@@ -32,6 +32,7 @@ struct dt_pair {
   int n_drafts;
   pair_draft draft[DT_DRAFTS];
   const char *cache_dtype; /* one of ops->cache_dtypes */
+  char rope[96];           /* dt_pair_info.rope_scaling; "": NULL */
   char *device_left_out;   /* see dt_pair_info */
   char *left_out;          /* why an optional draft was not loaded, or NULL */
   int threads;

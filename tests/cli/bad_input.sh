@@ -245,6 +245,15 @@ it_refuses_unknown_activations() {
   refuses 2 "activations: '4' is not supported by the backend cpu; supported: 8 or 16" linear --text hello --backend cpu --activations 4
   refuses 2 "activations: '' is not supported by the backend cpu; supported: 8 or 16" ar --text hello --backend cpu --activations ''
 }
+it_refuses_a_scaling_of_positions_that_is_not_whole() {
+  refuses 2 "--rope-scaling: 'ntk' is not supported; supported: none, linear, dynamic, yarn" ar --text hello --rope-scaling ntk
+  refuses 2 '--rope-scaling: yarn needs rope_scale, such as 4' ar --text hello --rope-scaling yarn
+  refuses 2 '--rope-scale: 4 has no effect without rope_scaling linear, dynamic or yarn' ar --text hello --rope-scale 4
+  refuses 2 '--rope-scale: 0.5 is out of range: 1 to 1e.06' ar --text hello --rope-scaling linear --rope-scale 0.5
+  refuses 2 '--rope-scale: 0 is out of range' ar --text hello --rope-scaling linear --rope-scale 0
+  refuses 2 '--yarn-orig-ctx: 512 has no effect without rope_scaling yarn' ar --text hello --rope-scaling dynamic --rope-scale 2 --yarn-orig-ctx 512
+  refuses 2 'context: 4097 is out of range: 2..4096' ar --text hello --rope-scaling linear --rope-scale 2 -c 4097
+}
 it_refuses_an_empty_stop_string() { refuses 2 '--stop: expected' ar --text hello --stop ''; }
 
 it_refuses_an_unknown_policy() {

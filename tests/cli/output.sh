@@ -419,6 +419,19 @@ it_says_how_finely_rows_enter_quantized_weights() {
   succeeds linear --text hello -n 5 --json r.json --backend cpu --activations 16 --draft-weights q8
   check_result r.json activations=nil
 }
+it_scales_positions_as_the_files_would() {
+  local asked=(-md none --backend cpu -p 'It was a dark and stormy night' -n 40 --ignore-eos -c 300 -q)
+  cp -r "$source_dir/models/mini-target" copy
+  sed -i '1a "rope_scaling": {"type": "yarn", "factor": 4, "original_max_position_embeddings": 64},' copy/config.json
+  succeeds ar -m copy "${asked[@]}" --json r.json
+  check_result r.json rope_scaling=nil
+  mv stdout copy.txt
+  succeeds ar -m "$source_dir/models/mini-target" "${asked[@]}"
+  cmp -s stdout copy.txt && fail 'the scaling changes no token'
+  succeeds prompt_lookup -m "$source_dir/models/mini-target" "${asked[@]}" --rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 64 --json r.json
+  cmp stdout copy.txt || fail 'the option and the file give other tokens'
+  check_result r.json 'rope_scaling=yarn 4 of 64'
+}
 it_tells_in_the_manual_which_variables_it_reads() {
   succeeds --man
   local reads

@@ -57,6 +57,8 @@ end
 function TestArgs.test_shared_options_are_for_dt_load()
   local opts = parse("-m", "T", "-md", "D", "-t", "2", "-c", "100", "--backend", "cpu")
   lu.assertEquals(opts.load, { target = "T", draft = "D", threads = 2, ctx = 100, backend = "cpu" })
+  lu.assertEquals(parse("--rope-scaling", "yarn", "--rope-scale=4", "--yarn-orig-ctx", "32768").load,
+    { rope_scaling = "yarn", rope_scale = 4, yarn_orig_ctx = 32768 })
   lu.assertEquals(parse("--model", "T", "--model-draft=D").load, { target = "T", draft = "D" })
   lu.assertEquals(parse("--model=-m", "-md", "-mdx").load, { target = "-m", draft = "-mdx" })
 end

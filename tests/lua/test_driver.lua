@@ -119,6 +119,15 @@ function TestPair.test_a_pair_says_what_it_is()
   lu.assertEquals({ alone.draft, alone.draft_dtype }, {})
 end
 
+function TestPair.test_positions_are_scaled_as_asked()
+  local pair <close> = assert(dt.load { draft = false, threads = 1, backend = "cpu", ctx = 100,
+                                        rope_scaling = "dynamic", rope_scale = 2.5 })
+  lu.assertEquals(pair.rope_scaling, "dynamic 2.5, 100 positions")
+  lu.assertEquals(pair.target.context, 100)
+  lu.assertEquals(select(2, dt.load { draft = false, rope_scaling = "yarn" }).message,
+    "rope_scaling: yarn needs rope_scale, such as 4 for a context of four times")
+end
+
 function TestPair.test_text_and_ids()
   local pair <close> = assert(dt.fake(options))
   lu.assertEquals(pair:encode " 3 4", { 3, 4 })

@@ -189,6 +189,7 @@ static void sessions_are_as_long_as_the_rotation_allows(void **state) {
   dt_pair_describe(pair, &info);
   assert_int_equal(info.target.rope_context, 64);
   assert_int_equal(info.context, 64);
+  assert_string_equal(info.rope_scaling, "64 positions");
   ok(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 30}, &s, &err));
   dt_session_close(s);
   ok(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 64}, &s, &err));
@@ -198,6 +199,31 @@ static void sessions_are_as_long_as_the_rotation_allows(void **state) {
   fails(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 65}, &s, &err), DT_EINPUT,
         "has 64 positions, for which its rotation was computed when it was loaded");
   dt_pair_close(pair);
+}
+
+static void a_pair_says_what_decided_its_rotation(void **state) {
+  (void)state;
+  static const struct {
+    dt_rope option;
+    const char *says;
+  } cases[] = {{{0}, NULL},
+               {{.context = 100}, NULL},
+               {{.scaling = "none"}, "none"},
+               {{.scaling = "linear", .scale = 2.5f}, "linear 2.5"},
+               {{.scaling = "yarn", .scale = 4, .original = 512}, "yarn 4 of 512"},
+               {{.scaling = "dynamic", .scale = 2, .context = 100}, "dynamic 2, 100 positions"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const dt_pair_options options = {.target = SOURCE_DIR "/models/mini-draft", .threads = 1, .rope = cases[i].option};
+    dt_pair *pair;
+    dt_pair_info info;
+    ok(dt_pair_open(&options, &pair, &err));
+    dt_pair_describe(pair, &info);
+    if (cases[i].says)
+      assert_string_equal(info.rope_scaling, cases[i].says);
+    else
+      assert_null(info.rope_scaling);
+    dt_pair_close(pair);
+  }
 }
 
 /* The layer for multi-token prediction is a part of the target; other heads and draft models are not. */
@@ -239,6 +265,7 @@ int main(void) {
       cmocka_unit_test(the_base_grows_with_the_length),
       cmocka_unit_test(options_that_are_wrong_are_refused),
       cmocka_unit_test(sessions_are_as_long_as_the_rotation_allows),
+      cmocka_unit_test(a_pair_says_what_decided_its_rotation),
       cmocka_unit_test(only_parts_of_the_target_follow_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

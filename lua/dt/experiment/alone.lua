@@ -13,6 +13,7 @@ local alone = {}
 local LOAD = { target = "--target", draft = "--draft", weights = "--weights", draft_weights = "--draft-weights",
                draft_vocab = "--draft-vocab", draft_output = "--draft-output", head_layers = "--head-layers",
                cache_dtype = "--cache-dtype", activations = "--activations", backend = "--backend",
+               rope_scaling = "--rope-scaling", rope_scale = "--rope-scale", yarn_orig_ctx = "--yarn-orig-ctx",
                threads = "--threads", ctx = "--ctx" }
 
 local function command(exe, arm, load, generate, tokens, prompt_file, result_file)
