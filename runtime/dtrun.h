@@ -181,7 +181,7 @@ typedef struct {
   int window;          /* its layers see this many tokens, and `context` is limited to it; 0: they see all positions */
   size_t weight_bytes; /* in memory */
   size_t token_bytes;  /* keys and values of one token in a session */
-  int rope_context;    /* its rotation was computed for this many positions, which limit `context`; 0: for any number */
+  int rope_context;    /* a model whose rotation was computed for this many positions, which limit `context`; or 0 */
   int deepest;         /* maximum depth of a tree; 0: no limit */
   int block;           /* a block head: how many tokens one pass of it guesses at most; 0: it is none */
   int experts, chosen_experts; /* experts in a layer, and how many of them a row uses; 0: the model has none */

@@ -57,7 +57,7 @@ typedef struct {
   bool gguf;               /* the keys have GGUF's names, without the prefix of the architecture */
   dt_error *err;
   bool factors; /* a GGUF file with tensors of LongRoPE's numbers, whose keys may not name that type */
-  dt_rope rope;
+  dt_rope rope; /* what the files do not decide */
 } keys;
 
 /* The following functions read a key that is called `hf` in config.json and `gguf` in a GGUF file; NULL: files of that

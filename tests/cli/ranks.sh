@@ -60,6 +60,18 @@ it_reads_a_prompt_and_tells_what_ranks_hold() {
   while read -r mb; do [ "$mb" -lt $((whole * 3 / 4)) ] || fail "a rank holds $mb MB of $whole"; done <held
   grep -q 'backend cpu:[a-z0-9]*, 2 ranks' stderr || fail 'no word of ranks'
 }
+it_scales_positions_on_all_ranks() {
+  local golden=$source_dir/tests/golden/logits/gguf_phi3_long/model.gguf scaled=(--rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 64)
+  for options in "-m $golden -c 40" "-m $golden -c 120" "-m $models/mini-target ${scaled[*]}"; do
+    # shellcheck disable=SC2086 # a list of options
+    set -- ar $options -md none -p 'It was a dark' -n 20 -t 1 -q --ignore-eos
+    succeeds "$@"
+    mv stdout expected
+    ranks 2 "$dtrun" "$@"
+    [ "$status" -eq 0 ] || fail "$options: exit status $status"
+    same_text expected stdout
+  done
+}
 it_goes_up_to_16_ranks() {
   ranks 16 "$dtrun" ar -p 'The sea' -n 3 -t 1 -q
   [ "$status" -eq 0 ] || fail "exit status $status"
