@@ -6,10 +6,10 @@
 --   schema "dtrun.runs/1", experiment ("sweep", "paper main"), protocol {settings of all runs}, machine, backend,
 --   threads, target, target_dtype, draft, draft_dtype, draft_vocab, draft_output, draft_head, draft2, draft2_dtype and
 --   draft2_head (none: left out), cache_dtype, activations, rope_scaling (as in the target's files: left out), corpus
---   (number of tokens, and a digest of them; none: left out), version, commit (none: left out), build, target_hash, draft_hash, draft2_hash (digests of the program and of
---   samples of the models' files, see lua/files/identity.h), began (time, in UTC; the only key in which a file may
---   differ from the program that continues it); of a shard's file (dt.shard) also shard ("3/4") and settings {label of
---   each arm of all shards = its runs}
+--   (number of tokens, and a digest of them; none: left out), version, commit (none: left out), build, target_hash,
+--   draft_hash, draft2_hash (digests of the program and of samples of the models' files, see lua/files/identity.h),
+--   began (time, in UTC; the only key in which a file may differ from the program that continues it); of a shard's
+--   file (dt.shard) also shard ("3/4") and settings {label of each arm of all shards = its runs}
 -- A run
 --   schema "dtrun.run/1", arm (its label: "dynatree D0=5"; plain decoding is "ar"), policy, source (a digest of the
 --   policy's text), preset (none: left out), window ("1020+4": numbers of last and first tokens that the target sees;
