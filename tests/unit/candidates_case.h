@@ -81,6 +81,35 @@ static void candidates_are_those_of_the_definition(rig *r, row_list *l, int voca
   free(logits);
 }
 
+/* As many candidates as the backend returns begin with those of the shorter list, and follow the same order. */
+static void the_longest_list_continues_the_shorter_one(rig *r, row_list *l, int vocab, const candidates *shorter) {
+  const int k = r->ops->candidates;
+  int32_t index[CANDIDATES_ROWS], *id = malloc(sizeof *id * CANDIDATES_ROWS * (size_t)k);
+  float *logp = malloc(sizeof *logp * CANDIDATES_ROWS * (size_t)k), confidence[CANDIDATES_ROWS],
+        entropy[CANDIDATES_ROWS];
+  dt_rows rows = rows_of(l);
+  for (int i = 0; i < CANDIDATES_ROWS; i++) index[i] = i;
+  const dt_out out = {.want = DT_WANT_TOPK,
+                      .n = CANDIDATES_ROWS,
+                      .row = index,
+                      .k = k,
+                      .vocab = vocab,
+                      .top_id = id,
+                      .top_logp = logp,
+                      .confidence = confidence,
+                      .entropy = entropy};
+  ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
+  for (int i = 0; i < CANDIDATES_ROWS; i++) {
+    const int32_t *own = id + (ptrdiff_t)i * k;
+    const float *of = logp + (ptrdiff_t)i * k;
+    assert_memory_equal(own, shorter->id[i], sizeof shorter->id[i]);
+    assert_memory_equal(of, shorter->logp[i], sizeof shorter->logp[i]);
+    for (int j = 1; j < k; j++)
+      assert_true(j < vocab ? of[j] < of[j - 1] || (of[j] == of[j - 1] && own[j] > own[j - 1]) : own[j] == -1);
+  }
+  free(id), free(logp);
+}
+
 /* For the same rows: a pass that wants both has the same argmax and, over all ids, the same candidates without noise,
  * for k = 1, 8 and 32. Some rows are filtered, some are not, and some do not sample. */
 static void both_are_the_argmax_and_the_quiet_candidates(rig *r, row_list *l, int vocab) {
@@ -102,6 +131,7 @@ static void both_are_the_argmax_and_the_quiet_candidates(rig *r, row_list *l, in
                  .confidence = quiet.confidence,
                  .entropy = quiet.entropy};
   ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
+  the_longest_list_continues_the_shorter_one(r, l, vocab, &quiet);
   for (int k = 1; k <= CANDIDATES; k = k == 1 ? 8 : 4 * k) {
     out = (dt_out){.want = DT_WANT_BOTH,
                    .n = CANDIDATES_ROWS,
@@ -118,7 +148,7 @@ static void both_are_the_argmax_and_the_quiet_candidates(rig *r, row_list *l, in
       assert_memory_equal(&both.logp[0][0] + i * k, quiet.logp[i], sizeof(float) * (size_t)k);
     }
   }
-  out.k = CANDIDATES + 1;
+  out.k = r->ops->candidates + 1;
   assert_int_equal(r->ops->forward(r->weights, r->cache, &rows, &out, NULL), DT_EINPUT);
   out.k = 0;
   assert_int_equal(r->ops->forward(r->weights, r->cache, &rows, &out, NULL), DT_EINPUT);
