@@ -9,27 +9,43 @@
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
+/* A schema, and those that it is in. */
+typedef struct trail {
+  const cJSON *at;
+  const struct trail *in;
+} trail;
+
 /* Adds the path to a schema to `place`: a JSON pointer, shortened if it is long. */
-static bool find_place(const cJSON *in, const cJSON *schema, char place[SCHEMA_PLACE]) {
-  const cJSON *child;
-  size_t len = strlen(place);
-  int k = 0;
-  if (in == schema) return true;
-  cJSON_ArrayForEach(child, in) {
-    if (child->string)
-      snprintf(place + len, SCHEMA_PLACE - len, "/%s", child->string);
-    else
-      snprintf(place + len, SCHEMA_PLACE - len, "/%d", k++);
-    if (find_place(child, schema, place)) return true;
+static void put_trail(const trail *t, char place[SCHEMA_PLACE]) {
+  if (!t->in) return;
+  put_trail(t->in, place);
+  const size_t len = strlen(place);
+  if (t->at->string) {
+    snprintf(place + len, SCHEMA_PLACE - len, "/%s", t->at->string);
+    return;
   }
-  place[len] = '\0';
+  int k = 0;
+  for (const cJSON *child = t->in->at->child; child != t->at; child = child->next) k++;
+  snprintf(place + len, SCHEMA_PLACE - len, "/%d", k);
+}
+
+/* Searches the schemas in one that ends a trail, without writing anything on the way: there may be thousands. */
+static bool find_place(const trail *t, const cJSON *schema, char place[SCHEMA_PLACE]) {
+  if (t->at == schema) {
+    put_trail(t, place);
+    return true;
+  }
+  const cJSON *child;
+  cJSON_ArrayForEach(child, t->at) {
+    if (find_place(&(trail){child, t}, schema, place)) return true;
+  }
   return false;
 }
 
 /* Where a mistake is, for its message. */
 static void name_place(const schema_compiler *c, const cJSON *schema, char place[SCHEMA_PLACE]) {
   snprintf(place, SCHEMA_PLACE, "%.100s, #", c->what);
-  if (schema == c->root || !schema || !find_place(c->root, schema, place))
+  if (schema == c->root || !schema || !find_place(&(trail){c->root, NULL}, schema, place))
     snprintf(place, SCHEMA_PLACE, "%.100s", c->what);
   place[utf8_valid_prefix(place, strlen(place))] = '\0';
 }
