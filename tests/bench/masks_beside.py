@@ -4,7 +4,7 @@
     build/dtrun run tests/bench/schema_texts.lua --schemas FOLDER --texts FILE -m smollm2
     python tests/bench/masks_beside.py FILE [--tokens 300] [--runs 3] [--engines llguidance,xgrammar,llama.cpp] [--bench-masks PROGRAM]
 
-Each text is cut into tokens of SmolLM2's vocabulary, at most --tokens of them. For each token an engine computes the mask and takes the
+Each text is cut into tokens of a vocabulary (RIVALS_MODEL, a GGUF file; SmolLM2's), at most --tokens of them. For each token an engine computes the mask and takes the
 token. The smallest processor time of several runs counts, each with a grammar compiled again. A text ends where an engine does not allow its
 next token. Prints the microseconds of compiling, of first masks and of all masks, and how many schemas and texts an engine refuses; then the
 same over the texts that all engines allow. What Python adds to a call is included, about a microsecond.

@@ -1,14 +1,14 @@
 """Answers the commands S and A of accepts.c with another engine, for check_suites.py: rivals_accept.py llguidance|xgrammar|llama.cpp
 
 llama.cpp means the grammars of llama-cpp-python, and its converter of schemas, or llama.cpp's own if LLAMA_GBNF names the library that
-llama_gbnf.cpp describes. The grammars need the vocabulary of a model: MODEL. They accept a text if they allow each of its tokens in turn, and then
+llama_gbnf.cpp describes. The grammars need the vocabulary of a model: RIVALS_MODEL, or SmolLM2. They accept a text if they allow each of its tokens in turn, and then
 the end of the text.
 
 A schema that takes longer than LIMIT seconds ends the program."""
 import ctypes, json, os, pathlib, signal, sys, time
 
 LIMIT = 20
-MODEL = pathlib.Path(__file__).parents[2] / "models/SmolLM2-135M-Instruct.Q4_1.gguf"
+MODEL = pathlib.Path(os.environ.get("RIVALS_MODEL", pathlib.Path(__file__).parents[2] / "models/SmolLM2-135M-Instruct.Q4_1.gguf"))
 
 
 class Llguidance:
