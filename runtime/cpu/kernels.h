@@ -7,7 +7,7 @@
 
 enum {
   CPU_ROWS = 64,          /* rows of a chunk: a larger pass runs chunk by chunk, each through all layers */
-  CPU_TOP = 128,          /* maximum number of candidates of a row */
+  CPU_TOP = DT_LISTED,    /* maximum number of candidates of a row */
   CPU_LOGIT_BLOCK = 256,  /* ids whose logits are reduced together; constant, so no sum depends on the threads */
   CPU_ATTENTION_ROWS = 32 /* rows whose attention is computed together: their common prefix is read once */
 };

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 enum { BLOCK = 1 << 20, PAGE = 4096, PATH = 4096, WORDS = 8, STALE_S = 7 * 24 * 3600, LEAST = 4 };
-#define LIMIT (UINT64_C(20) << 30) /* bytes of all files; at most a tenth of the disk */
+#define LIMIT UINT64_C(20000000000) /* bytes of all files; at most a tenth of the disk */
 #define MAGIC "dtpack1"
 
 typedef struct {
@@ -175,8 +175,9 @@ static int by_use(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Removes what was used least recently, until `more` bytes fit, and parts that nobody has continued for long. */
-static void make_room(const char *folder, uint64_t more) {
+/* Removes what was used least recently, until `more` bytes fit, and parts that nobody has continued for long. own: the
+ * file that will have these bytes, which may be there. */
+static void make_room(const char *folder, const char *own, uint64_t more) {
   enum { MOST = 4096 };
   struct statvfs disk;
   DIR *d = opendir(folder);
@@ -188,10 +189,10 @@ static void make_room(const char *folder, uint64_t more) {
   for (const struct dirent *e; d && all && (e = readdir(d)) && n < MOST;) {
     struct stat st;
     if (strlen(e->d_name) >= sizeof all->name || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
-        !S_ISREG(st.st_mode))
+        !S_ISREG(st.st_mode) || !strcmp(e->d_name, own))
       continue;
-    if (strchr(e->d_name, '.')) {
-      if (time(NULL) - st.st_mtime > STALE_S) unlinkat(dirfd(d), e->d_name, 0);
+    if (strchr(e->d_name, '.') && time(NULL) - st.st_mtime > STALE_S) {
+      unlinkat(dirfd(d), e->d_name, 0);
       continue;
     }
     all[n] = (entry){.size = (uint64_t)st.st_size, .used = st.st_mtime};
@@ -246,7 +247,7 @@ static void *write_file(void *context) {
   const cpu_packed_writer *w = context;
   pthread_setschedparam(pthread_self(), SCHED_IDLE, &(struct sched_param){0}); /* nobody waits for it */
   if (!make_folder(w->folder)) return NULL;
-  make_room(w->folder, w->arena->size);
+  make_room(w->folder, strrchr(w->part, '/') + 1, w->arena->size);
   const int fd = open(w->part, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (fd < 0) return NULL;
   if (is_mine(fd, w->part)) {

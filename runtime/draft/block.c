@@ -195,11 +195,10 @@ static dt_status open_rows(draft_block *d, dt_error *err) {
     return dt_fail_memory(err, "a head's guesses", sequences * sizeof *d->of);
   const dt_status status =
       pass_open(&d->t.rows, (int)rows, rows > most * DT_DISTANCES ? rows : most * DT_DISTANCES, err);
-  return status
-             ? status
-             : draft_results_open(&d->results, (int)most,
-                                  d->successors ? dt_min(CANDIDATES_MOST, d->t.pair->ops->candidates) : DT_CANDIDATES,
-                                  0, err);
+  return status ? status
+                : draft_results_open(&d->results, (int)most,
+                                     d->successors ? dt_min(DT_LISTED, d->t.pair->ops->candidates) : DT_CANDIDATES, 0,
+                                     err);
 }
 
 static dt_status open_lists(draft_block *d, dt_error *err) {

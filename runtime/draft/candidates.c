@@ -49,9 +49,9 @@ static bool is_better(const candidates *c, const double *logp, int a, int b) {
 void candidates_follow(const candidates *c, const successors *s, const float *gate, const draft_text *text, int node,
                        int32_t token, float temperature, float *room, dt_tree_draft *to) {
   const int n = s->listed && s->listed < c->n ? s->listed : c->n;
-  float sums[CANDIDATES_MOST];
-  double logp[CANDIDATES_MOST], own[CANDIDATES_MOST];
-  int order[CANDIDATES_MOST], kept = 0;
+  float sums[DT_LISTED];
+  double logp[DT_LISTED], own[DT_LISTED];
+  int order[DT_LISTED], kept = 0;
   *to = (dt_tree_draft){.count = 0};
   if (!n) return;
   successors_add(s, token, gate, c->id, n, room, sums);

@@ -7,12 +7,10 @@
 #include "draft/results.h"
 #include "pair/successors.h"
 
-enum { CANDIDATES_MOST = 128 }; /* fewer if the backend returns fewer */
-
 typedef struct {
   int n;
-  int32_t id[CANDIDATES_MOST]; /* by falling logp; these are as in dt_out: */
-  float logp[CANDIDATES_MOST], own[CANDIDATES_MOST];
+  int32_t id[DT_LISTED]; /* by falling logp; these are as in dt_out: */
+  float logp[DT_LISTED], own[DT_LISTED];
   float entropy;
 } candidates;
 

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-enum { MOST_LISTED = 128 }; /* candidates of a row that are computed on a CPU */
-
 static bool is_dspark(const head *h) { return head_is_called(&h->files, "DSpark"); }
 
 /* Speculators' exports predict from the second row on, DeepSpec's from the first; GGUF files say so, or are like the
@@ -49,7 +47,7 @@ dt_status head_read_successors(head *h, config *c, dt_error *err) {
   const finder f = {.from = &h->files, .prefix = "", .err = err};
   const bool markov = find_is_there(&f, "markov_head.markov_w1.weight", "markov_w1.weight");
   const bool selects = is_dflash2(h);
-  int value[3] = {0}, most[] = {DT_DISTANCES, c->shape.hidden, MOST_LISTED};
+  int value[3] = {0}, most[] = {DT_DISTANCES, c->shape.hidden, DT_LISTED};
   dt_status status = read_anchor(h, markov, err);
   if (!status) status = read_markov_type(h, err);
   for (int i = 0; i < 3 && selects && !status; i++) {

@@ -264,6 +264,7 @@ typedef struct {
 typedef enum { DT_HEAD_EAGLE, DT_HEAD_EAGLE3, DT_HEAD_MEDUSA, DT_HEAD_CROSS_ATTENTION, DT_HEAD_BLOCK } dt_head_kind;
 
 #define DT_TAPS 8       /* maximum number of streams in a feature */
+#define DT_LISTED 128   /* maximum number of candidates of a row, for heads whose guesses depend on the token before */
 #define DT_DISTANCES 16 /* maximum number of distances, and of rows of a block */
 #define DT_BLOCKS 4     /* maximum number of blocks for each distance */
 

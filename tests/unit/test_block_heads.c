@@ -90,6 +90,7 @@ static void each_fault_of_successors_has_its_line(void **state) {
       {"dspark, from the anchor", false, "block_size", "1", "block_size is 1, expected 2 to 16"},
       {"dflash2", true, "conv_kernel_size", NULL, "conv_kernel_size is missing"},
       {"dflash2", true, "conv_kernel_size", "17", "conv_kernel_size"},
+      {"dflash2", true, "conv_kernel_size", "16", "layers.0.attention_conv.kernel_projection.weight"},
       {"dflash2", true, "conv_kernel_size", "3", "layers.0.attention_conv.kernel_projection.weight"},
       {"dflash2", true, "conv_group_size", "7", "conv_group_size is 7, expected a divisor of hidden_size 48"},
       {"dflash2", true, "conv_group_size", "24", "layers.0.attention_conv.kernel_projection.weight"},
@@ -104,6 +105,12 @@ static void each_fault_of_successors_has_its_line(void **state) {
     cJSON_Delete(head);
     wanted = before;
   }
+  cJSON *before = want("dflash2"), *most = with(true, "selector_top_k", "128");
+  dt_pair *pair;
+  assert_int_equal(open_pair(most, NULL, &pair), DT_OK);
+  dt_pair_close(pair);
+  cJSON_Delete(most);
+  wanted = before;
 }
 
 static void each_missing_tensor_has_its_line(void **state) {
