@@ -79,4 +79,19 @@ it_removes_what_was_not_used_for_long() {
   says
   [ ! -e $packed/older ] && [ ! -e $packed/part.part ] || fail "$(ls -l $packed)"
 }
+# The limit is 20 GB or a tenth of the disk; the model takes 98.6 MB of it.
+it_keeps_to_its_limit() {
+  begin
+  mkdir -p $packed
+  local limit
+  limit=$(($(df -B1 --output=size . | tail -1) / 10))
+  [ "$limit" -lt 20000000000 ] || limit=20000000000
+  truncate -s $((limit - 99500000)) $packed/old && touch -d '2001-01-01' $packed/old
+  says
+  [ -e $packed/old ] || fail 'a file was removed that fits'
+  rm -r $packed && mkdir $packed
+  truncate -s $((limit - 97500000)) $packed/old && touch -d '2001-01-01' $packed/old
+  says
+  [ ! -e $packed/old ] || fail 'all files together are larger than the limit'
+}
 run_tests
