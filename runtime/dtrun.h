@@ -128,7 +128,7 @@ typedef struct {
    * the same under every policy. Drafts always use "8". cuda: does not have this option. */
   const char *activations;
   /* A folder in which the weights are kept as the device stores them, so that the next start only reads them: models of
-   * 32 MiB and more, on the CPU. It is created if it is missing, and holds up to 20 GB or a tenth of its disk. A file
+   * 32 MB and more, on the CPU. It is created if it is missing, and holds up to 20 GB or a tenth of its disk. A file
    * is written while processors are idle; what is missing when the pair closes, a later one writes. If it cannot be
    * written, nothing is kept. NULL: no folder. */
   const char *packed;

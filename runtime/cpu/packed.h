@@ -11,7 +11,7 @@
 #include "internal.h"
 #include "system/digest.h"
 
-#define PACKED_LEAST ((size_t)32 << 20) /* smaller models are packed in no time */
+#define PACKED_LEAST ((size_t)32000000) /* bytes; smaller models are packed in no time */
 
 /* What a digest covers. An upload begins it, adds each step of the layout in order, and ends it. */
 typedef struct {
