@@ -1,21 +1,26 @@
 /* See successors.h. */
 #include "pair/successors.h"
 
+#include "system/min_max.h"
+
 #include <stdlib.h>
 
-enum { LANES = 16 }; /* of a sum, so that compilers use vectors and every machine adds in the same order */
+enum { AT_ONCE = 256 }; /* rows that are read together */
+enum { LANES = 16 };    /* of a sum, so that compilers use vectors and every machine adds in the same order */
 
 /* Reads rows in f32, each filled up with zeros to whole lanes. */
 static dt_status read_rows(const dt_matrix *m, int rank, float **out, dt_error *err) {
-  const size_t bytes = (size_t)m->rows * (size_t)rank * sizeof(float);
-  char *row = malloc(dt_row_bytes(m->dtype, (size_t)m->cols));
+  const size_t bytes = (size_t)m->rows * (size_t)rank * sizeof(float), row = dt_row_bytes(m->dtype, (size_t)m->cols);
+  char *some = malloc(AT_ONCE * row);
   *out = calloc((size_t)m->rows * (size_t)rank, sizeof(float));
-  dt_status status = row && *out ? DT_OK : dt_fail_memory(err, "what tokens add to their successors", bytes);
-  for (int i = 0; i < m->rows && !status; i++) {
-    status = dt_read_rows(m, i, 1, row, err);
-    if (!status) dt_type_of(m->dtype)->decode(row, (size_t)m->cols, *out + (size_t)i * (size_t)rank);
+  dt_status status = some && *out ? DT_OK : dt_fail_memory(err, "what tokens add to their successors", bytes);
+  for (int first = 0, n; first < m->rows && !status; first += n) {
+    n = dt_min(m->rows - first, AT_ONCE);
+    status = dt_read_rows(m, first, n, some, err);
+    for (int i = 0; i < n && !status; i++)
+      dt_type_of(m->dtype)->decode(some + (size_t)i * row, (size_t)m->cols, *out + (size_t)(first + i) * (size_t)rank);
   }
-  free(row);
+  free(some);
   return status;
 }
 
