@@ -3,40 +3,48 @@
  * same operations: scores by the tensor core over the head's dimensions in order; one maximum and one sum for the part;
  * values summed by the tensor core over 16 positions at a time; the 4 warps' sums added in order; at last the parts
  * added in order. A row of a tensor core's product does not depend on the other rows, so a row's result does not depend
- * on the rows that share its unit. Keys and values of caches in q8 are widened where they are loaded (held.cuh).
+ * on the rows that share its unit. Keys and values of caches in q8 are widened where they are loaded
+ * (cache_format.cuh).
  *
  * A unit of work is one part for some rows of a sequence, and a block computes it for `joined` heads that share their
- * keys. One head of one row is a line, and lines are the M side of the products: a row's heads first, then the next
- * row's; up to GROUP. Either the rows have all the unit's positions in common (in their prefix, or as rows of one text,
- * whose last row has the most keys), so that keys and values are read once for all lines. Or the rows of a tree, up to
- * OWN lines, have only the first `own` positions in common; the other positions are computed row by row, and the warps
- * share the rows out. A key that a row does not have, or that a window hides from it, has the weight zero. Only a NaN
- * or an infinity in the later rows of a text could pass that weight, and such a text is lost anyway. The block that
- * finishes the last part of a row adds up the row's parts.
+ * keys. One head of one row is a query, and queries are the M side of the products: a row's heads first, then the next
+ * row's; up to QUERIES. Either the rows have all the unit's positions in common (in their prefix, or as rows of one
+ * text, whose last row has the most keys), so that keys and values are read once for all queries. Or the rows of a
+ * tree, up to TREE_QUERIES queries, have only the first `shared` positions in common; the other positions, their
+ * suffixes, are computed row by row, and the warps share the rows out. A key that a row does not have, or that a window
+ * hides from it, has the weight zero. Only a NaN or an infinity in the later rows of a text could pass that weight, and
+ * such a text is lost anyway. The block that finishes the last part of a row adds up the row's parts.
+ *
+ * In a layer with a window, a row begins with the part in which its window begins. Units that all of their rows skip
+ * end at once; a row that shares a unit with others may compute a part for nothing, and does not add it up. A part
+ * whose keys are all hidden would add zero to the row's sums, so skipping it changes no bit.
  *
  * An example: three rows of a tree, a, b (a child of a) and c (a's sibling), after a prefix of 300. Parts 0 and 1
  * (positions 0 to 255) are in every row's prefix: two units of three rows, `common` 128. Part 2 begins at 256: its
- * first 44 positions are in the prefix (`own` 44), and the rest belong to the paths: a's [a], b's [a b], c's [c]. With
- * many heads this is one unit of three rows (rows.cu: `together`), which is `apart`: positions 256 to 299 are computed
- * once for all rows, positions 300 and 301 row by row. Otherwise these are three units of one row, each of which
- * computes all its positions for itself. Either way position 300 is one of the 16 from 288 on, and is added with those.
- * Where two heads share each key head, `joined` is 2, and the lines are a's first head, a's second, b's first, and so
- * on: six. */
+ * first 44 positions are in the prefix (`shared` 44), and the others belong to the paths: a's [a], b's [a b], c's [c].
+ * With many heads this is one unit of three rows (rows.cu: `together`), which diverges: positions 256 to 299 are
+ * computed once for all rows, positions 300 and 301 row by row. Otherwise these are three units of one row, each of
+ * which computes all its positions for itself. Either way position 300 is one of the 16 from 288 on, and is added with
+ * those. Where two heads share each key head, `joined` is 2, and the queries are a's first head, a's second, b's first,
+ * and so on: six. */
 #include "attention.cuh"
-#include "held.cuh"
+#include "cache_format.cuh"
 #include "launch.cuh"
 
 constexpr int WARPS = 4, KEYS = SPLIT / WARPS, TILES = KEYS / 8;
+constexpr float LOG2E = 1.44269504f; /* softmax uses powers of two */
+/* The number of dimensions of values that a block multiplies at once: what its registers and shared memory hold. */
+template <int DIM> constexpr int WIDTH = DIM < 256 ? DIM : 256;
 
 /* Shared memory of a block; the arrays lie one after the other. */
 struct room {
-  int *slot;        /* [SPLIT] slots of the keys that the rows have in common */
-  float *most;      /* [WARPS][GROUP] largest score of each line */
-  float *sums;      /* [WARPS][GROUP] sum of exponentials */
-  int *last;        /* [GROUP] whether this part was the line's last */
-  int *own_slot;    /* [OWN][SPLIT] slots of the other keys of each row */
-  float *own_score; /* [OWN][SPLIT] scores of these for each line, then their exponentials */
-  /* [WARPS]: first the values, [KEYS] rows, VALUE_PITCH apart; then [GROUP][PITCH] their sums, in the order of
+  int *slot;           /* [SPLIT] slots of the keys that the rows have in common */
+  float *most;         /* [WARPS][QUERIES] largest score of each query */
+  float *sums;         /* [WARPS][QUERIES] sum of exponentials */
+  int *last;           /* [QUERIES] whether this part was the query's last */
+  int *suffix_slot;    /* [TREE_QUERIES][SPLIT] slots of the other keys of each row */
+  float *suffix_score; /* [TREE_QUERIES][SPLIT] scores of these for each query, then their exponentials */
+  /* [WARPS]: first the values, [KEYS] rows, VALUE_PITCH apart; then [QUERIES][PITCH] their sums, in the order of
    * place_of */
   float *values_of;
 };
@@ -44,38 +52,39 @@ static __device__ __forceinline__ room rooms(int *slot) {
   room s;
   s.slot = slot;
   s.most = reinterpret_cast<float *>(slot + SPLIT);
-  s.sums = s.most + WARPS * GROUP;
-  s.last = reinterpret_cast<int *>(s.sums + WARPS * GROUP);
-  s.own_slot = s.last + GROUP;
-  s.own_score = reinterpret_cast<float *>(s.own_slot + OWN * SPLIT);
-  s.values_of = s.own_score + OWN * SPLIT;
+  s.sums = s.most + WARPS * QUERIES;
+  s.last = reinterpret_cast<int *>(s.sums + WARPS * QUERIES);
+  s.suffix_slot = s.last + QUERIES;
+  s.suffix_score = reinterpret_cast<float *>(s.suffix_slot + TREE_QUERIES * SPLIT);
+  s.values_of = s.suffix_score + TREE_QUERIES * SPLIT;
   return s;
 }
-template <int DIM> constexpr int PITCH = DIM + 8; /* no two rows of a warp share a bank; nor do its values, */
+template <int DIM> constexpr int PITCH = WIDTH<DIM> + 8; /* no two rows of a warp share a bank; nor do its values, */
 /* at this distance, except for pairs of rows in q8 with 80 numbers. */
-template <int DIM, held H> constexpr int VALUE_PITCH = H == HELD_Q8 ? DIM + 16 : PITCH<DIM>;
-static_assert(KEYS * sizeof(uint16_t) == GROUP * sizeof(float), "values lie where their sums will");
-static_assert(VALUE_PITCH<32, HELD_Q8> <= 2 * PITCH<32> &&
-                  row_length(HELD_Q8, MAX_HEAD) <= VALUE_PITCH<MAX_HEAD, HELD_Q8>,
+template <int DIM, cache_format C> constexpr int VALUE_PITCH = C == CACHE_Q8 ? WIDTH<DIM> + 16 : PITCH<DIM>;
+static_assert(KEYS * sizeof(uint16_t) == QUERIES * sizeof(float), "values lie where their sums will");
+static_assert(VALUE_PITCH<32, CACHE_Q8> <= 2 * PITCH<32> &&
+                  row_length(CACHE_Q8, WIDTH<MAX_HEAD>) <= VALUE_PITCH<MAX_HEAD, CACHE_Q8>,
               "so do those in q8, which have no more than 16 bytes of scales");
-static_assert(OWN <= 8, "a lane of score_own has one line");
+static_assert(TREE_QUERIES <= 8, "a lane of score_suffixes has one query");
 template <int DIM>
-constexpr int SHARED = sizeof(int) * (SPLIT + GROUP + OWN * SPLIT) +
-                       sizeof(float) * (2 * WARPS * GROUP + OWN * SPLIT + WARPS * GROUP * PITCH<DIM>);
+constexpr int SHARED = sizeof(int) * (SPLIT + QUERIES + TREE_QUERIES * SPLIT) +
+                       sizeof(float) * (2 * WARPS * QUERIES + TREE_QUERIES * SPLIT + WARPS * QUERIES * PITCH<DIM>);
 
-/* Scores of N times 8 keys. For the k of the product, a lane takes dimensions d + 4 t .. + 3 of a line and of a key. */
-template <number TYPE, int DIM, held H, int N>
+/* Scores of N times 8 keys. For the k of the product, a lane takes dimensions d + 4 t .. + 3 of a query and of a key.
+ */
+template <number TYPE, int DIM, cache_format C, int N>
 static __device__ __forceinline__ void multiply_keys(const uint16_t *lower, const uint16_t *upper,
-                                                     const stored<H> *const (&key_of)[N], float (&score)[N][4]) {
+                                                     const stored<C> *const (&key_of)[N], float (&score)[N][4]) {
 #pragma unroll
   for (int d = 0; d < DIM; d += 16) {
     uint2 low = *reinterpret_cast<const uint2 *>(lower + d), high = *reinterpret_cast<const uint2 *>(upper + d);
-    unsigned lines_of[4] = {low.x, high.x, low.y, high.y};
+    unsigned query_of[4] = {low.x, high.x, low.y, high.y};
 #pragma unroll
     for (int j = 0; j < N; j++) {
       uint2 key = load_kept<TYPE, DIM>(key_of[j], d, 4 * (int)(threadIdx.x % 4));
       unsigned keys_of[2] = {key.x, key.y};
-      mma<TYPE>(score[j], lines_of, keys_of);
+      mma<TYPE>(score[j], query_of, keys_of);
     }
   }
 }
@@ -95,18 +104,19 @@ template <int DIM> static __device__ __forceinline__ int place_of(int dimension)
   return 8 * (dimension / 64 * 8 + dimension % 8) + dimension % 64 / 8;
 }
 template <int DIM> struct lane_values { unsigned two[DIM / 16]; /* blocks 2 c and 2 c + 1 */ };
-template <number TYPE, int DIM, held H>
-static __device__ __forceinline__ lane_values<DIM> load_values(const stored<H> *value, int g) {
+/* Loads a lane's values of a row of STORED dimensions, from dimension `from` on. */
+template <number TYPE, int DIM, int STORED, cache_format C>
+static __device__ __forceinline__ lane_values<DIM> load_values(const stored<C> *value, int from, int g) {
   lane_values<DIM> v;
 #pragma unroll
   for (int p = 0; p < DIM / 64; p++) {
-    uint4 eight = load_eight<TYPE, DIM>(value, dimension_of<DIM>(g, 8 * p));
+    uint4 eight = load_eight<TYPE, STORED>(value, from + dimension_of<DIM>(g, 8 * p));
     v.two[4 * p] = eight.x, v.two[4 * p + 1] = eight.y, v.two[4 * p + 2] = eight.z, v.two[4 * p + 3] = eight.w;
   }
   constexpr int LEFT = DIM / 64 * 4; /* 0, 2 or 4 numbers */
-  if constexpr (DIM % 64 == 16) v.two[LEFT] = load_two<TYPE, DIM>(value, dimension_of<DIM>(g, 2 * LEFT));
+  if constexpr (DIM % 64 == 16) v.two[LEFT] = load_two<TYPE, STORED>(value, from + dimension_of<DIM>(g, 2 * LEFT));
   if constexpr (DIM % 64 == 32) {
-    uint2 four = load_four<TYPE, DIM>(value, dimension_of<DIM>(g, 2 * LEFT));
+    uint2 four = load_four<TYPE, STORED>(value, from + dimension_of<DIM>(g, 2 * LEFT));
     v.two[LEFT] = four.x, v.two[LEFT + 1] = four.y;
   }
   return v;
@@ -128,29 +138,33 @@ static __device__ __forceinline__ void add_values(const unsigned (&weights)[4], 
 
 /* A unit of work of `joined` heads from `head` on, which share their keys. */
 struct work {
-  int row0, rows, part, own, head;
-  int list; /* the list of slots in the cache that has the keys of these heads */
+  int row0, rows, part, shared, head;
+  int sequence; /* of its rows */
 };
 
-static __device__ __forceinline__ int lines_of(const attention &a, const work &u) { return u.rows * a.joined; }
+static __device__ __forceinline__ int queries_of(const attention &a, const work &u) { return u.rows * a.joined; }
+
+/* Whether the rows have only some of the part's positions in common. */
+static __device__ __forceinline__ bool diverges(const work &u) { return u.shared < SPLIT; }
 
 /* The keys, or the values, of a layer; and where a slot's row begins among them. */
-template <held H> static __device__ __forceinline__ const stored<H> *rows_of(const void *rows) {
-  return static_cast<const stored<H> *>(rows);
+template <cache_format C> static __device__ __forceinline__ const stored<C> *rows_of(const void *rows) {
+  return static_cast<const stored<C> *>(rows);
 }
-template <int DIM, held H>
+template <int DIM, cache_format C>
 static __device__ __forceinline__ size_t row_at(const attention &a, const work &u, int slot) {
-  return ((size_t)u.list * a.slots + slot) * row_length(H, DIM);
+  return u.sequence * a.sequence_stride +
+         ((size_t)(u.head / (a.heads / a.kv_heads)) * a.slots + slot) * row_length(C, DIM);
 }
 
-/* For a line: its row in the unit; whether it belongs to a row; its place among the heads of all rows. */
-static __device__ __forceinline__ int row_of(const attention &a, int line) { return line * a.inverse >> 8; }
-static __device__ __forceinline__ bool is_of(const attention &a, int line, int row) {
-  return (unsigned)(line - row * a.joined) < (unsigned)a.joined;
+/* For a query: its row in the unit; whether it belongs to a row; its place among the heads of all rows. */
+static __device__ __forceinline__ int row_of(const attention &a, int query) { return query * a.inverse >> 8; }
+static __device__ __forceinline__ bool is_of(const attention &a, int query, int row) {
+  return (unsigned)(query - row * a.joined) < (unsigned)a.joined;
 }
-static __device__ __forceinline__ size_t head_of(const attention &a, const work &u, int line) {
-  int row = row_of(a, line);
-  return (size_t)(u.row0 + row) * a.heads + u.head + line - row * a.joined;
+static __device__ __forceinline__ size_t head_of(const attention &a, const work &u, int query) {
+  int row = row_of(a, query);
+  return (size_t)(u.row0 + row) * a.heads + u.head + query - row * a.joined;
 }
 
 /* The number of keys that row r of the unit has in its part. */
@@ -167,78 +181,130 @@ static __device__ __forceinline__ int slot_of(const attention &a, int begin, int
   return position < prefix ? position : a.rows.path[path_at + position - prefix];
 }
 
-/* Hides the scores, in lines lower and upper, of keys outside the pass's window; keys begin at `first` of the part. */
-static __device__ __forceinline__ void hide(const attention &a, const work &u, int first, int lower, int upper,
+/* The first part that row r of the unit adds up. */
+static __device__ __forceinline__ int first_part(const attention &a, const work &u, int r) {
+  if (!a.window) return 0;
+  int begin = a.rows.position[u.row0 + r] + 1 - a.window;
+  return begin > 0 ? begin / SPLIT : 0;
+}
+
+/* Whether all rows of the unit skip its part. */
+static __device__ __forceinline__ bool is_skipped(const attention &a, const work &u) {
+  for (int r = 0; r < u.rows; r++)
+    if (u.part >= first_part(a, u, r)) return false;
+  return true;
+}
+
+/* What a thread has of a unit. The lanes of a warp are those of the tensor core's products: g = lane / 4 and
+ * t = lane % 4. */
+struct view {
+  int warp, lane, g, t;
+  int first, common; /* the warp's first key in the part; the number of keys from there on that all rows have, may be
+                        negative */
+  int query[2];      /* g and g + 8, or 0 if there is no such query */
+  int keys[2];       /* the number of keys of these from `first` on */
+  bool hidden;       /* a window hides some of them */
+};
+
+/* `common`: the number of the part's keys that all rows have. */
+static __device__ __forceinline__ view view_of(const attention &a, const work &u, int common) {
+  view v;
+  v.warp = threadIdx.x / WARP, v.lane = threadIdx.x % WARP, v.g = v.lane / 4, v.t = v.lane % 4;
+  v.first = v.warp * KEYS, v.common = common - v.first;
+  for (int h = 0; h < 2; h++) {
+    v.query[h] = v.g + 8 * h < queries_of(a, u) ? v.g + 8 * h : 0;
+    v.keys[h] = count_of(a, u, row_of(a, v.query[h])) - v.first;
+  }
+  v.hidden = a.rows.header->window.last > 0 || a.window;
+  return v;
+}
+
+/* Hides the scores of keys outside the pass's window or the layer's. */
+static __device__ __forceinline__ void hide(const attention &a, const work &u, const view &v,
                                             float (&score)[TILES][4]) {
   dt_window window = a.rows.header->window;
-  int at = u.part * SPLIT + first, begin[2]; /* where the window of each line begins: see window.h */
-  for (int h = 0; h < 2; h++) begin[h] = a.rows.reach[u.row0 + row_of(a, h ? upper : lower)] + 1 - window.last;
+  int at = u.part * SPLIT + v.first, begin[2] = {}, nearest[2] = {}; /* where windows of queries begin: see window.h */
+  for (int h = 0; h < 2; h++) {
+    int next = a.rows.position[u.row0 + row_of(a, v.query[h])] + 1;
+    if (window.last) begin[h] = next - window.last;
+    if (a.window) nearest[h] = next - a.window;
+  }
 #pragma unroll
   for (int j = 0; j < TILES; j++)
     for (int i = 0; i < 4; i++) {
-      int position = at + 8 * j + 2 * (int)(threadIdx.x % 4) + i % 2;
-      if (position >= window.sinks && position < begin[i / 2]) score[j][i] = -INFINITY;
+      int position = at + 8 * j + 2 * v.t + i % 2;
+      if ((position >= window.sinks && position < begin[i / 2]) || position < nearest[i / 2]) score[j][i] = -INFINITY;
     }
 }
 
+/* Scores become tanh(score * scale / cap), which is still to be multiplied by the cap. */
+static __device__ __forceinline__ void cap_scores(const attention &a, float (&score)[TILES][4]) {
+  float by = a.scale / a.cap;
+#pragma unroll
+  for (int j = 0; j < TILES; j++)
+    for (int i = 0; i < 4; i++) score[j][i] = tanhf(score[j][i] * by);
+}
+
 /* Scores of the keys that rows do not have in common: eight keys at a time, of any rows, two such groups in flight. The
- * product multiplies all lines with each key; only the scores of the key's own row are kept. */
-template <number TYPE, int DIM, held H>
-static __device__ __forceinline__ void score_own(const attention &a, const work &u, const room &s) {
+ * product multiplies all queries with each key; only the scores of the key's own row are kept. */
+template <number TYPE, int DIM, cache_format C>
+static __device__ __forceinline__ void score_suffixes(const attention &a, const work &u, const room &s) {
   constexpr int TOGETHER = 2; /* more would not fit the registers */
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
-  int first = u.own / 8, end = first;
+  int first = u.shared / 8, end = first;
   for (int r = 0; r < u.rows; r++) {
     int eights = (count_of(a, u, r) + 7) / 8;
     if (eights > end) end = eights;
   }
   int each = end - first, items = u.rows * each;
-  const uint16_t *q = a.q + head_of(a, u, g < lines_of(a, u) ? g : 0) * DIM + 4 * t;
-  float *score_of = s.own_score + g * SPLIT + 2 * t;
+  const uint16_t *q = a.q + head_of(a, u, g < queries_of(a, u) ? g : 0) * DIM + 4 * t;
+  float *score_of = s.suffix_score + g * SPLIT + 2 * t;
   for (int item = warp * TOGETHER; item < items; item += WARPS * TOGETHER) {
     int row[TOGETHER], at[TOGETHER];
-    const stored<H> *key_of[TOGETHER];
+    const stored<C> *key_of[TOGETHER];
 #pragma unroll
     for (int j = 0; j < TOGETHER; j++) {
       int i = item + j < items ? item + j : items - 1;
       row[j] = i / each, at[j] = (first + i % each) * 8;
-      key_of[j] = rows_of<H>(a.keys) + row_at<DIM, H>(a, u, s.own_slot[row[j] * SPLIT + at[j] + g]) + kept_at<H>(4 * t);
+      key_of[j] =
+          rows_of<C>(a.keys) + row_at<DIM, C>(a, u, s.suffix_slot[row[j] * SPLIT + at[j] + g]) + kept_at<C>(4 * t);
     }
     float score[TOGETHER][4] = {};
-    multiply_keys<TYPE, DIM, H>(q, q, key_of, score);
+    multiply_keys<TYPE, DIM, C>(q, q, key_of, score);
 #pragma unroll
     for (int j = 0; j < TOGETHER; j++)
       if (item + j < items && is_of(a, g, row[j])) score_of[at[j]] = score[j][0], score_of[at[j] + 1] = score[j][1];
   }
 }
 
-/* Adds the values of these keys, and of common keys among the same 16 positions, to the sums of the other keys. An item
- * is the positions of one row that belong to one warp. */
-template <number TYPE, int DIM, held H>
-static __device__ __forceinline__ void add_own(const attention &a, const work &u, const room &s) {
+/* Adds the values, from dimension `from` on, of these keys, and of common keys among the same 16 positions, to the sums
+ * of the other keys. An item is the positions of one row that belong to one warp. */
+template <number TYPE, int DIM, cache_format C>
+static __device__ __forceinline__ void add_suffixes(const attention &a, const work &u, const room &s, int from) {
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
-  int first = u.own / KEYS, items = u.rows * (WARPS - first);
+  int first = u.shared / KEYS, items = u.rows * (WARPS - first);
   for (int item = warp; item < items; item += WARPS) {
     int r = item % u.rows, of_warp = first + item / u.rows, begin = of_warp * KEYS, end = begin + KEYS;
     int count = (count_of(a, u, r) + 15) / 16 * 16; /* after them all weights are zero */
     if (end > count) end = count;
     if (begin >= end) continue;
-    if (begin < u.own) begin = u.own / 16 * 16;
+    if (begin < u.shared) begin = u.shared / 16 * 16;
     bool of_row = is_of(a, g, r);
-    int line = of_row ? g : r * a.joined; /* other lanes repeat the row's first line, for nothing */
+    int query = of_row ? g : r * a.joined; /* other lanes repeat the row's first query, for nothing */
     for (int at = begin; at < end; at += 16) {
-      const int *slot = s.own_slot + r * SPLIT + at;
-      lane_values<DIM> value[4];
+      const int *slot = s.suffix_slot + r * SPLIT + at;
+      lane_values<WIDTH<DIM>> value[4];
 #pragma unroll
       for (int i = 0; i < 4; i++)
-        value[i] = load_values<TYPE, DIM, H>(rows_of<H>(a.values) + row_at<DIM, H>(a, u, slot[key_of_lane(i)]), g);
-      const float *e = s.own_score + line * SPLIT + at + 2 * t;
+        value[i] = load_values<TYPE, WIDTH<DIM>, DIM, C>(
+            rows_of<C>(a.values) + row_at<DIM, C>(a, u, slot[key_of_lane(i)]), from, g);
+      const float *e = s.suffix_score + query * SPLIT + at + 2 * t;
       unsigned weights[4] = {narrow2<TYPE>(e[0], e[1]), 0, narrow2<TYPE>(e[8], e[9]), 0};
-      float *sum = s.values_of + (of_warp * GROUP + line) * PITCH<DIM> + 2 * t;
+      float *sum = s.values_of + (of_warp * QUERIES + query) * PITCH<DIM> + 2 * t;
 #pragma unroll
-      for (int c = 0; c < DIM / 16; c++, sum += 16) {
+      for (int c = 0; c < WIDTH<DIM> / 16; c++, sum += 16) {
         float even[4] = {sum[0], sum[1], 0.0f, 0.0f}, odd[4] = {sum[8], sum[9], 0.0f, 0.0f};
-        add_values<TYPE, DIM>(weights, value, c, even, odd);
+        add_values<TYPE, WIDTH<DIM>>(weights, value, c, even, odd);
         if (of_row) sum[0] = even[0], sum[1] = even[1], sum[8] = odd[0], sum[9] = odd[1];
       }
       __syncwarp();
@@ -246,20 +312,22 @@ static __device__ __forceinline__ void add_own(const attention &a, const work &u
   }
 }
 
-/* Adds the parts of the lines whose last part this block has finished, each line's in order: out = sum of parts / sum
- * of exponentials. A thread takes EACH dimensions of a line. AT_ONCE parts are loaded before the first is added: with a
- * trip to the second-level cache for each, this would be most of attention's time. So no branch may depend on a part,
- * since the compiler loads it after the branch. Missing parts at the end are replaced by the first part of the group,
- * with the weight zero. */
+/* Adds the parts of the queries whose last part this block has finished, each query's in order: out = sum of parts /
+ * sum of exponentials. A thread takes EACH dimensions of a query. AT_ONCE parts are loaded before the first is added:
+ * with a trip to the second-level cache for each, this would be most of attention's time. So no branch may depend on a
+ * part, since the compiler loads it after the branch. Missing parts at the end are replaced by the first part of the
+ * group, with the weight zero. */
 template <number TYPE, int DIM>
 static __device__ __forceinline__ void combine(const attention &a, const work &u, const room &s) {
   constexpr int EACH = 4, ITEMS = DIM / EACH, AT_ONCE = 8;
-  for (int item = threadIdx.x; item < lines_of(a, u) * ITEMS; item += WARPS * WARP) {
-    int line = item / ITEMS, d = item % ITEMS * EACH;
-    if (!s.last[line]) continue;
-    size_t first = head_of(a, u, line) * a.splits;
-    int count = a.rows.reach[u.row0 + row_of(a, line)] / SPLIT + 1;
-    float sum[EACH] = {}, total = 0.0f, largest = -INFINITY;
+  for (int item = threadIdx.x; item < queries_of(a, u) * ITEMS; item += WARPS * WARP) {
+    int query = item / ITEMS, d = item % ITEMS * EACH;
+    if (!s.last[query]) continue;
+    int row = row_of(a, query), head = u.head + query - row * a.joined, skipped = first_part(a, u, row);
+    size_t first = head_of(a, u, query) * a.splits + skipped;
+    int count = a.rows.reach[u.row0 + row] / SPLIT + 1 - skipped;
+    float sink = a.sinks ? a.sinks[head] * LOG2E : -INFINITY;
+    float sum[EACH] = {}, total = 0.0f, largest = sink;
     for (int begin = AT_ONCE; begin < count; begin += AT_ONCE) {
       float biggest[AT_ONCE];
 #pragma unroll
@@ -288,89 +356,115 @@ static __device__ __forceinline__ void combine(const attention &a, const work &u
         sum[2] = fmaf(e, part[i].z, sum[2]), sum[3] = fmaf(e, part[i].w, sum[3]);
       }
     }
-    int row = row_of(a, line), column = (u.head + line - row * a.joined) * a.head_dim + d;
+    if (a.sinks) total += exp2f(sink - largest);
+    int column = head * a.head_dim + d;
     for (int i = 0; i < EACH && d + i < a.head_dim; i++)
       a.out.at[a.out.place(u.row0 + row, column + i)] = narrow<TYPE>(sum[i] / total);
   }
 }
 
-/* Blocks on a multiprocessor at once: as many as registers and shared memory allow without spilling. */
-template <int DIM> constexpr int BLOCKS = DIM <= 64 ? 6 : DIM <= 80 ? 5 : DIM <= 128 ? 4 : 2;
+/* Blocks on a multiprocessor at once: as many as registers and shared memory allow without spilling. From sm_120 on it
+ * has 100 KiB of shared memory, which leave more registers to a block. */
+#if __CUDA_ARCH__ >= 1200
+template <int DIM> constexpr int BLOCKS = DIM <= 32 ? 4 : DIM <= 80 ? 3 : DIM <= 128 ? 2 : 1;
+#else
+template <int DIM> constexpr int BLOCKS = DIM <= 32 ? 5 : DIM <= 64 ? 6 : DIM <= 80 ? 5 : DIM <= 128 ? 4 : 2;
+#endif
 
-template <number TYPE, int DIM, held H>
-static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(attention a) {
-  DYNAMIC_SHARED_OF(int, shared, SHARED<DIM>);
-  room s = rooms(shared);
-  dependency_release();
-  int4 unit = a.rows.unit[2 * blockIdx.x], last = a.rows.unit[2 * blockIdx.x + 1];
-  if (!unit.y) return dependency_wait();
-  work u = {unit.x, unit.y, unit.z, unit.w, (int)blockIdx.y * a.joined, 0};
-  int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
-  u.list = last.x * (int)a.sequence_stride + u.head / (a.heads / a.kv_heads);
-  bool apart = u.own < SPLIT;
-  /* keys that the rows have in common; the last row of a text has the most */
-  int left = last.w + 1 - u.part * SPLIT, common = apart ? u.own : left < SPLIT ? left : SPLIT;
+/* Finds the slots of the keys. `last`: the sequence, prefix, path and reach of the unit's last row. */
+static __device__ __forceinline__ void find_slots(const attention &a, const work &u, const room &s, int4 last,
+                                                  int common) {
   for (int i = threadIdx.x; i < SPLIT && common; i += WARPS * WARP)
     s.slot[i] = slot_of(a, u.part * SPLIT, last.y, last.z, i, common);
-  if (apart)
-    for (int item = threadIdx.x; item < u.rows * SPLIT; item += WARPS * WARP)
-      if (item % SPLIT >= u.own / 16 * 16)
-        s.own_slot[item] = slot_of(a, u.part * SPLIT, a.rows.prefix[u.row0 + item / SPLIT],
-                                   a.rows.path_at[u.row0 + item / SPLIT], item % SPLIT, count_of(a, u, item / SPLIT));
-  int first = warp * KEYS, mine = common - first; /* may be negative */
-  int lower = g < lines_of(a, u) ? g : 0, upper = g + 8 < lines_of(a, u) ? g + 8 : 0;
-  int keys_of_line[2] = {count_of(a, u, row_of(a, lower)) - first, count_of(a, u, row_of(a, upper)) - first};
-  bool hidden = a.rows.header->window.last > 0;
-  dependency_wait();
-  __syncthreads();
+  if (!diverges(u)) return;
+  for (int item = threadIdx.x; item < u.rows * SPLIT; item += WARPS * WARP)
+    if (item % SPLIT >= u.shared / 16 * 16)
+      s.suffix_slot[item] = slot_of(a, u.part * SPLIT, a.rows.prefix[u.row0 + item / SPLIT],
+                                    a.rows.path_at[u.row0 + item / SPLIT], item % SPLIT, count_of(a, u, item / SPLIT));
+}
 
-  /* Loads values while the scores are computed: each step 16 positions that all rows have in common. */
-  constexpr int STEPS = KEYS / 16, PIECES = row_length(H, DIM) / 8;
-  using piece = row_piece<H>;
-  int steps = !apart ? (mine > 0 ? STEPS : 0) : mine < 0 ? 0 : mine / 16 < STEPS ? mine / 16 : STEPS;
-  float *sums_of = s.values_of + warp * GROUP * PITCH<DIM>;
-  stored<H> *values = reinterpret_cast<stored<H> *>(sums_of);
-  for (int i = lane; i < steps * 16 * PIECES; i += WARP) {
-    int key = i / PIECES, d = i % PIECES * 8;
-    copy_stream(reinterpret_cast<piece *>(values + key * VALUE_PITCH<DIM, H> + d),
-                reinterpret_cast<const piece *>(rows_of<H>(a.values) + row_at<DIM, H>(a, u, s.slot[first + key]) + d));
+/* How many times 16 positions that all rows have in common a warp takes values of. */
+static __device__ __forceinline__ int steps_of(const work &u, const view &v) {
+  constexpr int MOST = KEYS / 16;
+  if (!diverges(u)) return v.common > 0 ? MOST : 0;
+  return v.common < 0 ? 0 : v.common / 16 < MOST ? v.common / 16 : MOST;
+}
+
+template <int DIM> static __device__ __forceinline__ float *sums_of(const room &s, int warp) {
+  return s.values_of + warp * QUERIES * PITCH<DIM>;
+}
+
+/* Where piece p of a row's values lies that are copied from dimension `from` on: in q8, the scales follow the codes. */
+template <int DIM> static __device__ __forceinline__ int piece_at(int p, int from) {
+  if (WIDTH<DIM> == DIM || 8 * p < WIDTH<DIM>) return from + 8 * p;
+  return DIM + from / SCALED * 2 + 8 * p - WIDTH<DIM>;
+}
+
+/* Begins to load the values of these positions, from dimension `from` on. */
+template <int DIM, cache_format C>
+static __device__ __forceinline__ void copy_values(const attention &a, const work &u, const room &s, const view &v,
+                                                   int from, int steps) {
+  constexpr int PIECES = row_length(C, WIDTH<DIM>) / 8;
+  using piece = row_piece<C>;
+  stored<C> *values = reinterpret_cast<stored<C> *>(sums_of<DIM>(s, v.warp));
+  for (int i = v.lane; i < steps * 16 * PIECES; i += WARP) {
+    int key = i / PIECES, p = i % PIECES;
+    copy_stream(reinterpret_cast<piece *>(values + key * VALUE_PITCH<DIM, C> + 8 * p),
+                reinterpret_cast<const piece *>(rows_of<C>(a.values) + row_at<DIM, C>(a, u, s.slot[v.first + key]) +
+                                                piece_at<DIM>(p, from)));
   }
   copies_commit();
+}
 
-  float score[TILES][4] = {};
-  if (mine > 0) {
-    const stored<H> *key_of[TILES];
+/* Computes the scores of the warp's keys for two queries, as exponents of two; -inf: a key that a query does not have,
+ * or that is hidden from it. */
+template <number TYPE, int DIM, cache_format C>
+static __device__ __forceinline__ void compute_scores(const attention &a, const work &u, const room &s, const view &v,
+                                                      float (&score)[TILES][4]) {
+  if (v.common > 0) {
+    const stored<C> *key_of[TILES];
 #pragma unroll
     for (int j = 0; j < TILES; j++)
-      key_of[j] = rows_of<H>(a.keys) + row_at<DIM, H>(a, u, s.slot[first + 8 * j + g]) + kept_at<H>(4 * t);
-    multiply_keys<TYPE, DIM, H>(a.q + head_of(a, u, lower) * DIM + 4 * t, a.q + head_of(a, u, upper) * DIM + 4 * t,
-                                key_of, score);
+      key_of[j] = rows_of<C>(a.keys) + row_at<DIM, C>(a, u, s.slot[v.first + 8 * j + v.g]) + kept_at<C>(4 * v.t);
+    multiply_keys<TYPE, DIM, C>(a.q + head_of(a, u, v.query[0]) * DIM + 4 * v.t,
+                                a.q + head_of(a, u, v.query[1]) * DIM + 4 * v.t, key_of, score);
   }
-  if (apart) score_own<TYPE, DIM, H>(a, u, s);
-  if (apart) __syncthreads(); /* for the scores of other warps */
-
-  /* For lines g and g + 8: the largest score, exponentials as powers of two, their sum. */
-  float scale = a.scale * 1.44269504f, largest[2] = {-INFINITY, -INFINITY}, sum[2] = {0.0f, 0.0f};
+  if (diverges(u)) score_suffixes<TYPE, DIM, C>(a, u, s);
+  if (diverges(u)) __syncthreads(); /* for the scores of other warps */
+  float scale = a.scale * LOG2E;
+#pragma unroll
+  for (int j = 0; j < TILES; j++)
+    for (int i = 0; i < 2; i++) {
+      int key = 8 * j + 2 * v.t + i;
+      if (v.first + key >= u.shared && key < v.keys[0])
+        score[j][i] = s.suffix_score[v.query[0] * SPLIT + v.first + key];
+    }
+  if (a.cap > 0.0f) cap_scores(a, score), scale = a.cap * LOG2E;
 #pragma unroll
   for (int j = 0; j < TILES; j++)
     for (int i = 0; i < 4; i++) {
-      int key = 8 * j + 2 * t + i % 2;
-      if (i < 2 && first + key >= u.own && key < keys_of_line[0])
-        score[j][i] = s.own_score[lower * SPLIT + first + key];
-      score[j][i] = key < keys_of_line[i / 2] ? score[j][i] * scale : -INFINITY;
+      int key = 8 * j + 2 * v.t + i % 2;
+      score[j][i] = key < v.keys[i / 2] ? score[j][i] * scale : -INFINITY;
     }
-  if (hidden) hide(a, u, first, lower, upper, score);
+  if (v.hidden) hide(a, u, v, score);
+}
+
+/* Turns scores into exponentials, relative to the largest score of the part. Their sums, by warp, and the largest
+ * scores are left in shared memory. */
+static __device__ __forceinline__ void softmax(const attention &a, const work &u, const room &s, const view &v,
+                                               float (&score)[TILES][4]) {
+  float largest[2] = {-INFINITY, -INFINITY}, sum[2] = {0.0f, 0.0f};
 #pragma unroll
   for (int j = 0; j < TILES; j++)
     for (int i = 0; i < 4; i++) largest[i / 2] = fmaxf(largest[i / 2], score[j][i]);
   for (int h = 0; h < 2; h++) {
     for (int bits = 1; bits < 4; bits *= 2)
       largest[h] = fmaxf(largest[h], __shfl_xor_sync(0xffffffffu, largest[h], bits));
-    if (t == 0) s.most[warp * GROUP + g + 8 * h] = largest[h];
+    if (v.t == 0) s.most[v.warp * QUERIES + v.g + 8 * h] = largest[h];
   }
   __syncthreads();
   for (int h = 0; h < 2; h++)
-    for (int w = 0; w < WARPS; w++) largest[h] = fmaxf(largest[h], s.most[w * GROUP + g + 8 * h]);
+    for (int w = 0; w < WARPS; w++) largest[h] = fmaxf(largest[h], s.most[w * QUERIES + v.g + 8 * h]);
   for (int h = 0; h < 2; h++)
     largest[h] = fmaxf(largest[h], -3.40282347e38f); /* if all keys are hidden, their weights are zero */
 #pragma unroll
@@ -378,75 +472,137 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
     for (int i = 0; i < 4; i++) {
       score[j][i] = exp2f(score[j][i] - largest[i / 2]);
       sum[i / 2] += score[j][i];
-      if (apart && i < 2 && g < lines_of(a, u)) s.own_score[g * SPLIT + first + 8 * j + 2 * t + i] = score[j][i];
+      if (diverges(u) && i < 2 && v.g < queries_of(a, u))
+        s.suffix_score[v.g * SPLIT + v.first + 8 * j + 2 * v.t + i] = score[j][i];
     }
   for (int h = 0; h < 2; h++) {
     for (int bits = 1; bits < 4; bits *= 2) sum[h] += __shfl_xor_sync(0xffffffffu, sum[h], bits);
-    if (t == 0) s.sums[warp * GROUP + g + 8 * h] = sum[h];
+    if (v.t == 0) s.sums[v.warp * QUERIES + v.g + 8 * h] = sum[h];
   }
+}
 
+/* Multiplies the exponentials with the copied values, and leaves each warp's sums in shared memory, in place of the
+ * values. */
+template <number TYPE, int DIM, cache_format C>
+static __device__ __forceinline__ void sum_values(const room &s, const view &v, int steps,
+                                                  const float (&score)[TILES][4]) {
+  float *sums = sums_of<DIM>(s, v.warp);
+  const stored<C> *values = reinterpret_cast<const stored<C> *>(sums);
   copies_wait<0>();
   __syncwarp();
-  float out[DIM / 8][4] = {};
+  constexpr int W = WIDTH<DIM>;
+  float out[W / 8][4] = {};
 #pragma unroll
-  for (int k = 0; k < STEPS; k++) {
+  for (int k = 0; k < KEYS / 16; k++) {
     if (k >= steps) break;
-    lane_values<DIM> value[4];
+    lane_values<W> value[4];
 #pragma unroll
     for (int i = 0; i < 4; i++)
-      value[i] = load_values<TYPE, DIM, H>(values + (16 * k + key_of_lane(i)) * VALUE_PITCH<DIM, H>, g);
+      value[i] = load_values<TYPE, W, W, C>(values + (16 * k + key_of_lane(i)) * VALUE_PITCH<DIM, C>, 0, v.g);
     const float(&e)[4] = score[2 * k], (&f)[4] = score[2 * k + 1];
     unsigned weights[4] = {narrow2<TYPE>(e[0], e[1]), narrow2<TYPE>(e[2], e[3]), narrow2<TYPE>(f[0], f[1]),
                            narrow2<TYPE>(f[2], f[3])};
 #pragma unroll
-    for (int c = 0; c < DIM / 16; c++) add_values<TYPE, DIM>(weights, value, c, out[2 * c], out[2 * c + 1]);
+    for (int c = 0; c < W / 16; c++) add_values<TYPE, W>(weights, value, c, out[2 * c], out[2 * c + 1]);
   }
   __syncwarp();
 #pragma unroll
-  for (int j = 0; j < DIM / 8; j++)
+  for (int j = 0; j < W / 8; j++)
     for (int h = 0; h < 2; h++)
-      *reinterpret_cast<float2 *>(sums_of + (g + 8 * h) * PITCH<DIM> + 8 * j + 2 * t) =
+      *reinterpret_cast<float2 *>(sums + (v.g + 8 * h) * PITCH<DIM> + 8 * j + 2 * v.t) =
           make_float2(out[j][2 * h], out[j][2 * h + 1]);
   __syncthreads();
-  if (apart) {
-    add_own<TYPE, DIM, H>(a, u, s);
-    __syncthreads();
-  }
+}
 
-  for (int item = threadIdx.x; item < lines_of(a, u) * DIM; item += WARPS * WARP) {
-    const float *sums = s.values_of + item / DIM * PITCH<DIM> + place_of<DIM>(item % DIM);
+/* Adds up the warps' sums of each query, and stores them as the part's, from dimension `from` on. */
+template <int DIM>
+static __device__ __forceinline__ void store_sums(const attention &a, const work &u, const room &s, int from) {
+  constexpr int W = WIDTH<DIM>;
+  for (int item = threadIdx.x; item < queries_of(a, u) * W; item += WARPS * WARP) {
+    const float *sums = s.values_of + item / W * PITCH<DIM> + place_of<W>(item % W);
     float total = sums[0];
-    for (int w = 1; w < WARPS; w++) total += sums[w * GROUP * PITCH<DIM>];
-    a.part[(head_of(a, u, item / DIM) * a.splits + u.part) * DIM + item % DIM] = total;
+    for (int w = 1; w < WARPS; w++) total += sums[w * QUERIES * PITCH<DIM>];
+    a.part[(head_of(a, u, item / W) * a.splits + u.part) * DIM + from + item % W] = total;
   }
-  int line = threadIdx.x;
-  if (line < lines_of(a, u)) {
-    float biggest = s.most[line], total = s.sums[line];
+}
+
+/* Stores each query's largest score and sum of exponentials. */
+static __device__ __forceinline__ void store_weights(const attention &a, const work &u, const room &s) {
+  int query = threadIdx.x;
+  if (query < queries_of(a, u)) {
+    float biggest = s.most[query], total = s.sums[query];
     for (int w = 1; w < WARPS; w++)
-      biggest = fmaxf(biggest, s.most[w * GROUP + line]), total += s.sums[w * GROUP + line];
-    a.weight[head_of(a, u, line) * a.splits + u.part] = make_float2(biggest, total);
+      biggest = fmaxf(biggest, s.most[w * QUERIES + query]), total += s.sums[w * QUERIES + query];
+    a.weight[head_of(a, u, query) * a.splits + u.part] = make_float2(biggest, total);
+  }
+}
+
+/* Counts the part for each query, and finds out whether it was the query's last one. */
+static __device__ __forceinline__ void count_part(const attention &a, const work &u, const room &s) {
+  __syncthreads();
+  int query = threadIdx.x;
+  if (query < queries_of(a, u)) {
+    unsigned *done = &a.done[head_of(a, u, query)];
+    int row = row_of(a, query), skipped = first_part(a, u, row);
+    s.last[query] =
+        u.part >= skipped && add_one_for_block(done) == (unsigned)(a.rows.reach[u.row0 + row] / SPLIT - skipped);
+    if (s.last[query]) *done = 0;
   }
   __syncthreads();
-  if (line < lines_of(a, u)) {
-    unsigned *done = &a.done[head_of(a, u, line)];
-    s.last[line] = add_one_for_block(done) == (unsigned)(a.rows.reach[u.row0 + row_of(a, line)] / SPLIT);
-    if (s.last[line]) *done = 0;
-  }
+}
+
+template <number TYPE, int DIM, cache_format C>
+static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(attention a) {
+  DYNAMIC_SHARED_OF(int, shared, SHARED<DIM>);
+  room s = rooms(shared);
+  dependency_release();
+  int4 unit = a.rows.unit[2 * blockIdx.x], last = a.rows.unit[2 * blockIdx.x + 1];
+  if (!unit.y) return dependency_wait();
+  work u = {unit.x, unit.y, unit.z, unit.w, (int)blockIdx.y * a.joined, 0};
+  if (a.window && is_skipped(a, u)) return dependency_wait();
+  u.sequence = last.x;
+  /* the last row of a text has the most keys */
+  int left = last.w + 1 - u.part * SPLIT, common = diverges(u) ? u.shared : left < SPLIT ? left : SPLIT;
+  view v = view_of(a, u, common);
+  find_slots(a, u, s, last, common);
+  dependency_wait();
   __syncthreads();
+
+  int steps = steps_of(u, v);
+  copy_values<DIM, C>(a, u, s, v, 0, steps); /* while scores are computed */
+  float score[TILES][4] = {};
+  compute_scores<TYPE, DIM, C>(a, u, s, v, score);
+  softmax(a, u, s, v, score);
+#pragma unroll
+  for (int from = 0; from < DIM; from += WIDTH<DIM>) {
+    if (from > 0) {
+      __syncthreads(); /* the sums of earlier dimensions are stored */
+      copy_values<DIM, C>(a, u, s, v, from, steps);
+    }
+    sum_values<TYPE, DIM, C>(s, v, steps, score);
+    if (diverges(u)) {
+      add_suffixes<TYPE, DIM, C>(a, u, s, from);
+      __syncthreads();
+    }
+    store_sums<DIM>(a, u, s, from);
+  }
+  store_weights(a, u, s);
+  count_part(a, u, s);
   combine<TYPE, DIM>(a, u, s);
 }
 
-template <number TYPE, int DIM> static auto kernel_of(held h) {
-  return h == HELD_Q8 ? k_attention<TYPE, DIM, HELD_Q8> : k_attention<TYPE, DIM, HELD_16>;
+template <number TYPE, int DIM> static auto kernel_of(cache_format c) {
+  return c == CACHE_Q8 ? k_attention<TYPE, DIM, CACHE_Q8> : k_attention<TYPE, DIM, CACHE_16>;
 }
 
-template <number TYPE, int DIM> static cudaError_t start(const queue &stream, held h, const attention &a, int units) {
+template <number TYPE, int DIM>
+static cudaError_t start(const queue &stream, cache_format c, const attention &a, int units) {
   dim3 grid((unsigned)units, (unsigned)(a.heads / a.joined));
-  return launch(stream, grid, WARPS * WARP, SHARED<DIM>, kernel_of<TYPE, DIM>(h), a);
+  return launch(stream, grid, WARPS * WARP, SHARED<DIM>, kernel_of<TYPE, DIM>(c), a);
 }
 
-template <number TYPE, int DIM> static cudaError_t prepare(held h) {
-  return cudaFuncSetAttribute(kernel_of<TYPE, DIM>(h), cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED<DIM>);
+template <number TYPE, int DIM> static cudaError_t prepare(cache_format c) {
+  return cudaFuncSetAttribute(kernel_of<TYPE, DIM>(c), cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED<DIM>);
 }
 
 /* The widths of padded_head() in upload.cu. */
@@ -457,17 +613,18 @@ template <number TYPE, int DIM> static cudaError_t prepare(held h) {
   case 80: return CALL(TYPE, 80);                                                                                      \
   case 96: return CALL(TYPE, 96);                                                                                      \
   case 128: return CALL(TYPE, 128);                                                                                    \
+  case 256: return CALL(TYPE, 256);                                                                                    \
   default: return CALL(TYPE, MAX_HEAD);                                                                                \
   }
-#define START(TYPE, DIM) start<TYPE, DIM>(stream, h, a, units)
-#define PREPARE(TYPE, DIM) prepare<TYPE, DIM>(h)
+#define START(TYPE, DIM) start<TYPE, DIM>(stream, c, a, units)
+#define PREPARE(TYPE, DIM) prepare<TYPE, DIM>(c)
 
-cudaError_t attend(const queue &stream, number type, held h, int dim, const attention &a, int units) {
+cudaError_t attend(const queue &stream, number type, cache_format c, int dim, const attention &a, int units) {
   if (type == F16) FOR_WIDTH(F16, START)
   FOR_WIDTH(BF16, START)
 }
 
-cudaError_t attention_prepare(number type, held h, int dim) {
+cudaError_t attention_prepare(number type, cache_format c, int dim) {
   if (type == F16) FOR_WIDTH(F16, PREPARE)
   FOR_WIDTH(BF16, PREPARE)
 }

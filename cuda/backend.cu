@@ -70,9 +70,9 @@ void arena_close(arena *a, size_t *account) {
 }
 
 void describe_device(dt_backend *b) {
-  snprintf(b->description, sizeof b->description, "cuda:%s, %s graphs, %s overlap%s%s%s", b->name,
+  snprintf(b->description, sizeof b->description, "cuda:%s, %s graphs, %s overlap%s%s%s%s", b->name,
            b->graphs ? "with" : "without", b->overlaps ? "with" : "without", b->refused ? " (" : "",
-           b->refused ? b->refused : "", b->refused ? ")" : "");
+           b->refused ? b->refused : "", b->refused ? ")" : "", b->no_library ? ", prompts without cuBLASLt" : "");
 }
 
 static cudaError_t count_devices(int *n) {
@@ -100,7 +100,7 @@ static const char *cuda_unusable(void) {
   return old ? why : nullptr;
 }
 
-/* In the order of `held`. Caches with 16 bits have the type of the model's weights, F16 or BF16. */
+/* In the order of `cache_format`. Caches with 16 bits have the type of the model's weights, F16 or BF16. */
 static const char *const CACHE_DTYPES[] = {"16-bit", "q8", nullptr};
 static const char *const WEIGHT_DTYPES[] = {nullptr}, *const ACTIVATIONS[] = {nullptr};
 
@@ -108,7 +108,7 @@ static const char *const WEIGHT_DTYPES[] = {nullptr}, *const ACTIVATIONS[] = {nu
 static int most_rows(const char *name) {
   const char *asked = getenv(name);
   int rows = asked ? atoi(asked) : ROWS;
-  return rows < GROUP ? GROUP : rows > ROWS ? ROWS : rows;
+  return rows < QUERIES ? QUERIES : rows > ROWS ? ROWS : rows;
 }
 
 static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, dt_error *err) {
@@ -141,8 +141,8 @@ static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, 
   b->graphs = !getenv("DTRUN_NO_GRAPH");
   b->widens = getenv("DTRUN_WIDEN");
   b->guards = getenv("DTRUN_GUARD");
-  b->caches = (held)caches;
-  b->turn = most_rows("DTRUN_TURN"), b->rows = most_rows("DTRUN_ROWS");
+  b->caches = (cache_format)caches;
+  b->batch = most_rows("DTRUN_ATTENTION_ROWS"), b->rows = most_rows("DTRUN_ROWS");
   describe_device(b);
   if (e == cudaSuccess) e = cudaStreamCreateWithFlags(&b->stream.stream, cudaStreamNonBlocking);
   dt_status status = cuda_check(b, e, "opening", err);
@@ -160,10 +160,10 @@ static void cuda_close(dt_backend *b) {
 
 static const char *cuda_describe(const dt_backend *b) { return b->description; }
 
-static size_t cuda_bytes_free(const dt_backend *b) {
+size_t cuda_bytes_free(const dt_backend *b) {
   size_t free_bytes = 0, all = 0;
   (void)b;
-  if (cudaMemGetInfo(&free_bytes, &all) == cudaSuccess) return free_bytes;
+  if (cudaMemGetInfo(&free_bytes, &all) == cudaSuccess) return free_bytes > MARGIN ? free_bytes - MARGIN : 0;
   cudaGetLastError();
   return SIZE_MAX;
 }
@@ -184,7 +184,7 @@ extern "C" const dt_backend_ops dt_cuda_ops = {
     .activations = ACTIVATIONS,
     .candidates = TOP,
     .windows = true,
-    .adjustments = false,
+    .chunk = CHUNK,
     .present = cuda_present,
     .unusable = cuda_unusable,
     .open = cuda_open,
@@ -194,11 +194,11 @@ extern "C" const dt_backend_ops dt_cuda_ops = {
     .weight_dtype = cuda_weight_dtype,
     .weight_activations = cuda_weight_activations,
     .free_weights = cuda_free_weights,
+    .account = cuda_account,
     .cache_bytes = cuda_cache_bytes,
     .bytes_free = cuda_bytes_free,
     .scratch_bytes = cuda_scratch_bytes,
     .upload_head = cuda_upload_head,
-    .first_layers = nullptr,
     .create_cache = cuda_create_cache,
     .free_cache = cuda_free_cache,
     .forward = cuda_forward,

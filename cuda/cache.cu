@@ -1,27 +1,46 @@
 /* Keys and values: creating, moving, saving and restoring them. The keys of one head lie slot by slot, so that
  * attention reads a prefix in one stream. A cache also has the buffers of its passes. */
-#include "held.cuh"
+#include "adjust.cuh"
+#include "cache_format.cuh"
 #include "launch.cuh"
 
 #include <new>
 #include <stdlib.h>
 
+/* It is kept on the device if that leaves KEPT_FREE of its memory, otherwise on the host. */
 struct dt_snapshot {
   dt_backend *backend;
-  int heads, width, wide, n; /* data: [heads][n] rows of `width` bytes, then features: [n][wide] */
-  arena data;
+  size_t slot_bytes; /* of the cache's model */
+  int wide, n;       /* n rows of each list of the cache, then features: [n][wide] */
+  arena device;      /* empty: on the host */
+  void *host;        /* malloc'd; NULL: on the device */
 };
+constexpr size_t KEPT_FREE = ((size_t)1 << 30) - MARGIN; /* and MARGIN, which cuda_bytes_free leaves out */
 
 static dt_limits limits_of(const dt_cache *c) {
   return {c->weights->shape.vocab, c->weights->shape.context, c->sequences, c->slots, TOP};
 }
 
-/* Bytes of one slot of one head; bytes of all slots of one head; the begin of a sequence. */
-static size_t width(const dt_weights *w) { return row_bytes(w->backend->caches, w->dim); }
-static size_t width(const dt_cache *c) { return width(c->weights); }
-static size_t pitch(const dt_cache *c) { return (size_t)c->slots * width(c); }
 static unsigned char *sequence_rows(const dt_cache *c, int sequence) {
-  return c->data + (size_t)sequence * cache_heads(*c->weights) * pitch(c);
+  return c->data + (size_t)sequence * (size_t)c->slots * c->weights->slot_bytes;
+}
+
+/* Lists of the cache (keys or values of a head) that follow each other and whose rows have the same width. */
+struct list_run {
+  size_t lists, width, at; /* width: bytes of a row; at: bytes of a slot before them */
+};
+/* Calls f for each run of lists of a sequence, until it fails. */
+template <class F> static cudaError_t each_run(const dt_weights *w, F f) {
+  list_run run = {};
+  cudaError_t e = cudaSuccess;
+  for (int i = 0; i < w->shape.layers && !e; i++) {
+    const layer &l = w->layers_of[i];
+    if (!l.has_keys) continue;
+    size_t lists = 2 * (size_t)l.kv_heads, width = row_bytes(w->backend->caches, l.dim);
+    if (run.lists && run.width != width) e = f(run), run = {0, width, run.at + run.lists * run.width};
+    run.lists += lists, run.width = width;
+  }
+  return run.lists && !e ? f(run) : e;
 }
 
 /* Bytes of a row's feature. */
@@ -31,10 +50,16 @@ static float *sequence_features(const dt_cache *c, int sequence) {
 }
 
 /* Bytes of one slot: all heads, and the feature. */
-static size_t slot_bytes(const dt_cache *c) { return width(c) * cache_heads(*c->weights) + feature_bytes(c); }
+static size_t slot_bytes(const dt_cache *c) { return c->weights->slot_bytes + feature_bytes(c); }
 
-/* Lays out the arrays of a pass from `base` on, on the host or on the device. */
-static pass_rows lay_rows(char *base) {
+/* Bytes of the embeddings of a pass's rows. */
+static size_t embedding_bytes(const dt_weights *w) {
+  return ((size_t)ROWS * (size_t)w->embedding * sizeof(uint16_t) + 255) & ~(size_t)255;
+}
+
+/* Lays out the arrays of a pass from `start` on, on the host or on the device. */
+static pass_rows lay_rows(char *start, const dt_weights *w) {
+  char *base = start + embedding_bytes(w);
   dt_sampling *sampling = reinterpret_cast<dt_sampling *>(base + ROWS_HEADER);
   int32_t *p = reinterpret_cast<int32_t *>(sampling + ROWS);
   return {reinterpret_cast<pass_header *>(base),
@@ -46,34 +71,36 @@ static pass_rows lay_rows(char *base) {
           p + 4 * ROWS,
           p + 5 * ROWS,
           p + 6 * ROWS,
-          p + 7 * ROWS,
-          reinterpret_cast<int4 *>(p + 8 * ROWS),
-          p + 8 * ROWS};
+          reinterpret_cast<int4 *>(p + 7 * ROWS),
+          p + 7 * ROWS};
 }
 
-static size_t rows_bytes(const dt_cache *c) { return (ROWS_FIXED + sizeof(int32_t) * c->tail + 255) & ~(size_t)255; }
+static size_t rows_bytes(const dt_cache *c, const dt_weights *w) {
+  return embedding_bytes(w) + ((ROWS_FIXED + sizeof(int32_t) * c->tail + 255) & ~(size_t)255);
+}
 
 size_t cuda_cache_bytes(const dt_weights *w, int slots) {
-  return (size_t)slots * (cache_heads(*w) * width(w) + (size_t)cache_feature(*w) * sizeof(float));
+  return (size_t)slots * (w->slot_bytes + (size_t)cache_feature(*w) * sizeof(float));
 }
 
-/* The number of angles by which rows of the cache may be rotated. */
-static size_t angles_of(const dt_cache *c, const dt_weights *w) {
+/* The number of angles of a rotation that rows of the cache may need. */
+static size_t angles_of(const dt_cache *c, const dt_weights *w, int index) {
   int positions = c->slots < w->shape.context ? c->slots : w->shape.context;
-  return (size_t)positions * (size_t)(w->shape.rotary_dims / 2);
+  return (size_t)positions * (size_t)w->rotations[index].pairs;
 }
 
 static void layout(dt_cache *c, const dt_weights *w) {
-  size_t heads = (size_t)c->turn * (size_t)w->shape.heads;
+  size_t heads = (size_t)c->batch * (size_t)w->shape.heads;
   size_t slots = (size_t)c->sequences * (size_t)c->slots;
-  c->data = take<unsigned char>(&c->cache_arena, slots * cache_heads(*w) * width(w));
+  c->data = take<unsigned char>(&c->cache_arena, slots * w->slot_bytes);
   c->kept = {take<float>(&c->cache_arena, slots * (size_t)cache_feature(*w)), c->slots, cache_feature(*w)};
   c->part = take<float>(&c->scratch_arena, heads * (size_t)c->splits * (size_t)w->dim);
   c->weight = take<float2>(&c->scratch_arena, heads * (size_t)c->splits);
   c->done = take<unsigned>(&c->scratch_arena, heads);
-  c->cosine = take<float>(&c->scratch_arena, angles_of(c, w));
-  c->sine = take<float>(&c->scratch_arena, angles_of(c, w));
-  for (pass_rows &rows : c->rows) rows = lay_rows(take<char>(&c->scratch_arena, rows_bytes(c)));
+  for (int i = 0; i < 2; i++)
+    c->angles[i] = {take<float>(&c->scratch_arena, angles_of(c, w, i)),
+                    take<float>(&c->scratch_arena, angles_of(c, w, i))};
+  for (pass_rows &rows : c->rows) rows = lay_rows(take<char>(&c->scratch_arena, rows_bytes(c, w)), w);
 }
 
 /* Makes a cache with its sizes, without memory. */
@@ -82,8 +109,8 @@ static void measure(dt_cache *c, const dt_weights *w, int sequences, int slots) 
   c->slots = slots;
   c->splits = blocks_of(slots, SPLIT);
   size_t bytes = (size_t)sequences * cuda_cache_bytes(w, slots);
-  c->turn = rows_of_turn(w->backend->turn, turn_row_bytes(w->shape.heads, c->splits, w->dim), bytes);
-  c->tail = 8 * (size_t)round_up(ROWS, c->turn) * (size_t)c->splits + ROWS * (size_t)PATH + (size_t)slots;
+  c->batch = rows_of_batch(w->backend->batch, attention_row_bytes(w->shape.heads, c->splits, w->dim), bytes);
+  c->tail = 8 * (size_t)round_up(ROWS, c->batch) * (size_t)c->splits + ROWS * (size_t)PATH + (size_t)slots;
   layout(c, w);
 }
 
@@ -93,36 +120,45 @@ size_t cuda_scratch_bytes(const dt_weights *w, int sequences, int slots) {
   return c.scratch_arena.used;
 }
 
+void cuda_account_cache(const dt_weights *w, int sequences, int slots, dt_memory *to) {
+  dt_cache c = {};
+  measure(&c, w, sequences, slots);
+  to->caches += c.cache_arena.used, to->scratch += c.scratch_arena.used;
+}
+
 /* Takes memory of the host for rows and results, which the device reads and writes directly. */
 static dt_status open_host(dt_cache *c, dt_error *err) {
-  size_t bytes = sizeof(int32_t) * ROWS * (3 + 3 * TOP);
-  for (size_t i = 0; i < sizeof c->staged / sizeof *c->staged; i++) bytes += rows_bytes(c);
+  size_t bytes = sizeof(int32_t) * ROWS * (4 + 3 * TOP);
+  for (size_t i = 0; i < sizeof c->staged / sizeof *c->staged; i++) bytes += rows_bytes(c, c->weights);
   if (cudaHostAlloc(&c->host, bytes, cudaHostAllocDefault) != cudaSuccess) {
     cudaGetLastError();
     return dt_fail_memory(err, "the rows of a pass", bytes);
   }
   char *base = static_cast<char *>(c->host);
-  for (pass_rows &rows : c->staged) rows = lay_rows(base), base += rows_bytes(c);
+  for (pass_rows &rows : c->staged) rows = lay_rows(base, c->weights), base += rows_bytes(c, c->weights);
   float *f = reinterpret_cast<float *>(base);
   c->results = {reinterpret_cast<int32_t *>(f), reinterpret_cast<int32_t *>(f + ROWS),
                 f + ROWS * (1 + TOP),           f + ROWS * (1 + 2 * TOP),
-                f + ROWS * (1 + 3 * TOP),       f + ROWS * (2 + 3 * TOP)};
+                f + ROWS * (1 + 3 * TOP),       f + ROWS * (2 + 3 * TOP),
+                f + ROWS * (3 + 3 * TOP)};
   return DT_OK;
 }
 
-static dt_status fill_angles(const dt_cache *c, dt_error *err) {
+static dt_status fill_angles(const dt_cache *c, int index, dt_error *err) {
   const dt_weights *w = c->weights;
-  size_t angles = angles_of(c, w), pairs = (size_t)w->shape.rotary_dims / 2, bytes = angles * sizeof(float);
+  const rotation &by = w->rotations[index];
+  const angle_table &to = c->angles[index];
+  size_t angles = angles_of(c, w, index), pairs = (size_t)by.pairs, bytes = angles * sizeof(float);
   if (!angles) return DT_OK;
   float *table = static_cast<float *>(malloc(2 * bytes));
   if (!table) return dt_fail_memory(err, "the angles of a context", 2 * bytes);
   for (size_t i = 0; i < angles; i++) {
-    double angle = (double)(i / pairs) * (double)w->inv_freq[i % pairs];
-    table[i] = (float)cos(angle), table[angles + i] = (float)sin(angle);
+    double angle = (double)(i / pairs) * (double)by.frequency[i % pairs], scale = (double)by.scale;
+    table[i] = (float)(cos(angle) * scale), table[angles + i] = (float)(sin(angle) * scale);
   }
   const queue &stream = w->backend->stream;
-  cudaError_t e = cudaMemcpyAsync(c->cosine, table, bytes, cudaMemcpyHostToDevice, stream);
-  if (!e) e = cudaMemcpyAsync(c->sine, table + angles, bytes, cudaMemcpyHostToDevice, stream);
+  cudaError_t e = cudaMemcpyAsync(to.cosine, table, bytes, cudaMemcpyHostToDevice, stream);
+  if (!e) e = cudaMemcpyAsync(to.sine, table + angles, bytes, cudaMemcpyHostToDevice, stream);
   if (!e) e = cudaStreamSynchronize(stream);
   free(table);
   return cuda_check(w->backend, e, "opening a cache", err);
@@ -140,7 +176,7 @@ dt_status cuda_create_cache(dt_weights *w, int sequences, int slots, dt_cache **
   if (status == DT_OK) status = open_host(c, err);
   if (status == DT_OK) {
     layout(c, w);
-    status = fill_angles(c, err);
+    for (int i = 0; i < 2 && status == DT_OK; i++) status = fill_angles(c, i, err);
   }
   if (status == DT_OK)
     *out = c;
@@ -153,6 +189,7 @@ void cuda_free_cache(dt_cache *c) {
   if (!c) return;
   graphs_free(c->graphs);
   if (c->host) cudaFreeHost(c->host);
+  free_adjustments(c);
   arena_close(&c->cache_arena, &c->weights->backend->memory.caches);
   arena_close(&c->scratch_arena, &c->weights->backend->memory.scratch);
   delete c;
@@ -163,25 +200,32 @@ struct move_plan { /* a kernel argument: no copy to wait for */
   int n, from[MOVES], to[MOVES];
 };
 
-/* Thread i of a head's threads, or of the features' threads, moves a piece of every slot, in order. */
-template <class PIECE>
-static __global__ void k_move(PIECE *rows, int heads, int slots, int each, PIECE *kept, int wide, move_plan plan) {
+/* Thread i moves a piece of every slot of a list, in order; a row has `each` pieces. */
+template <class PIECE> static __global__ void k_move(PIECE *rows, int lists, int slots, int each, move_plan plan) {
   dependency_release();
   dependency_wait();
-  int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), of_heads = heads * each;
-  if (i >= of_heads + wide) return;
-  PIECE *at = i < of_heads ? rows + (size_t)(i / each) * slots * each + i % each : kept + i - of_heads;
-  int stride = i < of_heads ? each : wide;
-  for (int m = 0; m < plan.n; m++) at[(size_t)plan.to[m] * stride] = at[(size_t)plan.from[m] * stride];
+  int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= lists * each) return;
+  PIECE *at = rows + (size_t)(i / each) * slots * each + i % each;
+  for (int m = 0; m < plan.n; m++) at[(size_t)plan.to[m] * each] = at[(size_t)plan.from[m] * each];
 }
 
-template <class PIECE> static cudaError_t start_move(const dt_cache *c, int sequence, const move_plan &plan) {
-  int heads = (int)cache_heads(*c->weights), each = (int)(width(c) / sizeof(PIECE));
-  int wide = (int)(feature_bytes(c) / sizeof(PIECE)), threads = heads * each + wide;
-  if (!threads) return cudaSuccess;
-  return launch(c->weights->backend->stream, dim3((unsigned)blocks_of(threads, THREADS)), THREADS, 0, k_move<PIECE>,
-                reinterpret_cast<PIECE *>(sequence_rows(c, sequence)), heads, c->slots, each,
-                reinterpret_cast<PIECE *>(sequence_features(c, sequence)), wide, plan);
+/* Moves rows of `bytes` bytes in lists that lie one after another. */
+template <class PIECE>
+static cudaError_t move_rows(const dt_cache *c, void *rows, size_t lists, size_t bytes, const move_plan &plan) {
+  int each = (int)(bytes / sizeof(PIECE));
+  if (!each) return cudaSuccess;
+  return launch(c->weights->backend->stream, dim3((unsigned)blocks_of((int)lists * each, THREADS)), THREADS, 0,
+                k_move<PIECE>, static_cast<PIECE *>(rows), (int)lists, c->slots, each, plan);
+}
+
+/* Moves rows of all lists, and of the features. */
+template <class PIECE> static cudaError_t start_moves(const dt_cache *c, int sequence, const move_plan &plan) {
+  unsigned char *rows = sequence_rows(c, sequence);
+  cudaError_t e = each_run(c->weights, [&](const list_run &run) {
+    return move_rows<PIECE>(c, rows + (size_t)c->slots * run.at, run.lists, run.width, plan);
+  });
+  return e ? e : move_rows<PIECE>(c, sequence_features(c, sequence), 1, feature_bytes(c), plan);
 }
 
 dt_status cuda_move(dt_cache *c, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *err) {
@@ -193,8 +237,8 @@ dt_status cuda_move(dt_cache *c, int sequence, const int32_t *from, const int32_
     move_plan plan = {};
     for (; plan.n < MOVES && first + plan.n < n; plan.n++)
       plan.from[plan.n] = from[first + plan.n], plan.to[plan.n] = to[first + plan.n];
-    cudaError_t e = b->caches == HELD_Q8 ? start_move<row_piece<HELD_Q8>>(c, sequence, plan)
-                                         : start_move<row_piece<HELD_16>>(c, sequence, plan);
+    cudaError_t e = b->caches == CACHE_Q8 ? start_moves<row_piece<CACHE_Q8>>(c, sequence, plan)
+                                          : start_moves<row_piece<CACHE_16>>(c, sequence, plan);
     status = cuda_check(b, e, "moving rows of a cache", err);
   }
   return status;
@@ -205,16 +249,21 @@ dt_status cuda_move(dt_cache *c, int sequence, const int32_t *from, const int32_
 static dt_status copy_slots(const dt_cache *c, int sequence, int first, int n, void *to, const void *from,
                             cudaMemcpyKind kind, dt_error *err) {
   dt_backend *b = c->weights->backend;
-  size_t each = (size_t)n * width(c), heads = cache_heads(*c->weights), wide = (size_t)n * feature_bytes(c);
-  unsigned char *rows = sequence_rows(c, sequence) + (size_t)first * width(c);
+  const size_t all = (size_t)n * c->weights->slot_bytes, wide = (size_t)n * feature_bytes(c);
+  unsigned char *rows = sequence_rows(c, sequence);
   float *kept = sequence_features(c, sequence) + (size_t)first * (size_t)c->kept.width;
   cudaError_t e = cudaSetDevice(b->device);
-  if (e == cudaSuccess && each && heads)
-    e = to ? cudaMemcpy2DAsync(to, each, rows, pitch(c), each, heads, kind, b->stream)
-           : cudaMemcpy2DAsync(rows, pitch(c), from, each, each, heads, kind, b->stream);
+  if (e == cudaSuccess && n)
+    e = each_run(c->weights, [&](const list_run &run) {
+      const size_t pitch = (size_t)c->slots * run.width, each = (size_t)n * run.width, before = (size_t)n * run.at;
+      unsigned char *at = rows + (size_t)c->slots * run.at + (size_t)first * run.width;
+      return to ? cudaMemcpy2DAsync(static_cast<char *>(to) + before, each, at, pitch, each, run.lists, kind, b->stream)
+                : cudaMemcpy2DAsync(at, pitch, static_cast<const char *>(from) + before, each, each, run.lists, kind,
+                                    b->stream);
+    });
   if (e == cudaSuccess && wide)
-    e = to ? cudaMemcpyAsync(static_cast<char *>(to) + each * heads, kept, wide, kind, b->stream)
-           : cudaMemcpyAsync(kept, static_cast<const char *>(from) + each * heads, wide, kind, b->stream);
+    e = to ? cudaMemcpyAsync(static_cast<char *>(to) + all, kept, wide, kind, b->stream)
+           : cudaMemcpyAsync(kept, static_cast<const char *>(from) + all, wide, kind, b->stream);
   if (e == cudaSuccess) e = cudaStreamSynchronize(b->stream);
   return cuda_check(b, e, "copying rows of a cache", err);
 }
@@ -224,12 +273,17 @@ dt_status cuda_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **ou
   dt_status status = check_slots("snapshot", sequence, nullptr, 0, limits_of(c), err);
   if (status != DT_OK) return status;
   if (n < 0 || n > c->slots) return dt_fail(err, DT_EINPUT, "snapshot: %d slots, the cache has %d", n, c->slots);
-  dt_snapshot *s =
-      new (std::nothrow) dt_snapshot{b, (int)cache_heads(*c->weights), (int)width(c), c->kept.width, n, {}};
+  dt_snapshot *s = new (std::nothrow) dt_snapshot{b, c->weights->slot_bytes, c->kept.width, n, {}, nullptr};
   if (!s) return dt_fail_memory(err, "a snapshot", sizeof *s);
-  s->data.used = (size_t)n * slot_bytes(c);
-  status = arena_open(b, &s->data, "a snapshot", &b->memory.caches, err);
-  if (status == DT_OK) status = copy_slots(c, sequence, 0, n, s->data.base, nullptr, cudaMemcpyDeviceToDevice, err);
+  const size_t bytes = (size_t)n * slot_bytes(c), left = cuda_bytes_free(b);
+  s->device.used = bytes;
+  if (left > KEPT_FREE && left - KEPT_FREE >= bytes)
+    status = arena_open(b, &s->device, "a snapshot", &b->memory.caches, err);
+  else if (!(s->host = malloc(bytes ? bytes : 1)))
+    status = dt_fail_memory(err, "a snapshot", bytes);
+  if (status == DT_OK)
+    status = copy_slots(c, sequence, 0, n, s->host ? s->host : s->device.base, nullptr,
+                        s->host ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice, err);
   if (status == DT_OK)
     *out = s;
   else
@@ -240,15 +294,17 @@ dt_status cuda_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **ou
 dt_status cuda_restore(dt_cache *c, int sequence, const dt_snapshot *s, dt_error *err) {
   dt_status status = check_slots("restore", sequence, nullptr, 0, limits_of(c), err);
   if (status != DT_OK) return status;
-  if (s->heads != (int)cache_heads(*c->weights) || s->width != (int)width(c) || s->wide != c->kept.width)
+  if (s->slot_bytes != c->weights->slot_bytes || s->wide != c->kept.width)
     return dt_fail(err, DT_EINPUT, "restore: the snapshot belongs to another model");
   if (s->n > c->slots) return dt_fail(err, DT_EINPUT, "restore: %d slots, the cache has %d", s->n, c->slots);
-  return copy_slots(c, sequence, 0, s->n, nullptr, s->data.base, cudaMemcpyDeviceToDevice, err);
+  return copy_slots(c, sequence, 0, s->n, nullptr, s->host ? s->host : s->device.base,
+                    s->host ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToDevice, err);
 }
 
 void cuda_free_snapshot(dt_snapshot *s) {
   if (!s) return;
-  arena_close(&s->data, &s->backend->memory.caches);
+  arena_close(&s->device, &s->backend->memory.caches);
+  free(s->host);
   delete s;
 }
 

@@ -261,6 +261,17 @@ __device__ __forceinline__ float warp_sum(float x) {
   for (int bits = WARP / 2; bits; bits /= 2) x += __shfl_xor_sync(0xffffffffu, x, bits);
   return x;
 }
+/* The sum over all threads of a block with this number of warps, the same in every thread; `shared` has room for a
+ * number of each warp. */
+template <int WARPS> __device__ __forceinline__ float block_sum(float x, float *shared) {
+  x = warp_sum(x);
+  __syncthreads(); /* other threads may still read the sums before */
+  if (threadIdx.x % WARP == 0) shared[threadIdx.x / WARP] = x;
+  __syncthreads();
+  float sum = 0.0f;
+  for (int i = 0; i < WARPS; i++) sum += shared[i];
+  return sum;
+}
 __device__ __forceinline__ float warp_max(float x) {
   for (int bits = WARP / 2; bits; bits /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, bits));
   return x;

@@ -9,9 +9,14 @@ bool format_of(dt_dtype type, number *format) {
 
 packing packing_of(dt_dtype type) {
   switch (type) {
+  case DT_Q2_K:
+  case DT_Q3_K: return BITS3;
   case DT_Q4_0:
   case DT_Q4_1:
   case DT_Q4_K: return BITS4;
+  case DT_IQ4_NL:
+  case DT_IQ4_XS:
+  case DT_MXFP4: return TABLE4;
   case DT_Q5_0:
   case DT_Q5_1:
   case DT_Q5_K: return BITS5;
@@ -19,6 +24,15 @@ packing packing_of(dt_dtype type) {
   case DT_Q8_0: return BITS8;
   default: return BITS16;
   }
+}
+
+uint4 table_of(dt_dtype type) {
+  uint8_t bytes[16] = {};
+  uint4 table;
+  const int8_t *values = dt_code_values(type);
+  for (int i = 0; values && i < 16; i++) bytes[i] = (uint8_t)(values[i] + 128);
+  memcpy(&table, bytes, sizeof table);
+  return table;
 }
 
 const char *stored_name(dt_dtype type, packing packed, number format) {
@@ -46,8 +60,17 @@ static factors factors_of(dt_dtype type, const dt_codes &from, int g) {
   case DT_Q5_K:
     return {narrow<F16>(d * (float)from.byte_scale[block]),
             narrow<F16>(-widen<F16>(from.dmin) * (float)from.byte_minimum[block])};
+  case DT_Q2_K:
+    return {narrow<F16>(d * (float)(from.byte_scale[g] & 15)),
+            narrow<F16>(-widen<F16>(from.dmin) * (float)(from.byte_scale[g] >> 4))};
+  case DT_Q3_K: {
+    uint16_t scale = narrow<F16>(d * (float)(int8_t)from.byte_scale[g]);
+    return {scale, narrow<F16>(-4.0f * widen<F16>(scale))};
+  }
   case DT_Q6_K: return {narrow<F16>(d * (float)(int8_t)from.byte_scale[g]), 0};
-  default: return {from.scale[block], 0}; /* Q8_0 */
+  case DT_IQ4_XS: return {narrow<F16>(d * (float)(int8_t)from.byte_scale[block]), 0};
+  case DT_MXFP4: return {narrow<F16>(ldexpf(1.0f, from.byte_scale[block] - 128)), 0}; /* of doubled values */
+  default: return {from.scale[block], 0};                                             /* Q8_0, IQ4_NL */
   }
 }
 
@@ -76,10 +99,12 @@ void to_format(dt_dtype type, number format, const void *row, int n, float *wide
     return;
   }
   if (packing_of(type) != BITS16 && format == F16) {
-    int zero = type == DT_Q8_0 ? 128 : type == DT_Q6_K ? 32 : 0;
+    const int zero = type == DT_Q8_0 ? 128 : type == DT_Q6_K ? 32 : 0;
+    const int8_t *values = dt_code_values(type);
     for_groups(type, row, n, [&](int first, const uint8_t *code, factors f) {
       double scale = widen<F16>(f.scale), offset = widen<F16>(f.offset); /* sums below have less than 53 bits */
-      for (int i = 0; i < 16; i++) out[first + i] = narrow_once(scale * (code[i] - zero) + offset);
+      for (int i = 0; i < 16; i++)
+        out[first + i] = narrow_once(scale * (values ? values[code[i]] : code[i] - zero) + offset);
     });
     return;
   }

@@ -12,9 +12,12 @@ extern "C" {
  * device cannot compute with this type. */
 bool format_of(dt_dtype, number *);
 
-/* Returns how a matrix of this type is stored if activations are F16: packed for Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K,
- * Q5_K and Q6_K; BITS16 for all other types. */
+/* Returns how a matrix of this type is stored if activations are F16: packed if the type has blocks that format.cu
+ * names, otherwise BITS16. */
 packing packing_of(dt_dtype);
+
+/* Returns the table of the type's codes as matrix.table has it; zeros: the type has none. */
+uint4 table_of(dt_dtype);
 
 /* Returns the name of the type that a matrix has on the device: its own type if it is packed, otherwise the format.
  * Equal names have equal pointers. */

@@ -2,28 +2,15 @@
  * and kernels ignore rows past the last, so one graph serves all passes of a bucket. The kernels read the number of
  * rows, units and keys from the device's memory. Whole chunks of a prompt go through the same steps without a graph:
  * their kernels take so long that launches do not matter. */
+#include "adjust.cuh"
+#include "bound.cuh"
 #include "chunk.cuh"
 #include "draft_head.cuh"
 #include "gemm.cuh"
+#include "graphs.cuh"
+#include "inputs.cuh"
 #include "logits.cuh"
 #include "steps.cuh"
-
-#include <new>
-
-struct graph_list {
-  pass_shape shape;
-  cudaGraphExec_t exec;
-  graph_list *next;
-};
-
-void graphs_free(graph_list *list) {
-  while (list) {
-    graph_list *next = list->next;
-    cudaGraphExecDestroy(list->exec);
-    delete list;
-    list = next;
-  }
-}
 
 static int bucket(int n) {
   return n == 0 ? 0 : n <= 8 ? 8 : n <= 16 ? 16 : n <= 32 ? 32 : n <= 64 ? 64 : round_up(n, WIDE_ROWS);
@@ -36,10 +23,10 @@ static int bucket(int n) {
 static void spread_out(enqueuer *q, int index, const matrix &m, const operand &input, int end, int inner_from) {
   if (end > m.tiles) end = m.tiles;
   if (m.first >= end) return;
-  if (q->chunk) return must(q, chunk_spread(q, index, m, end, inner_from));
+  if (q->chunk) return must(q, chunk_epilogue(q, index, m, end, inner_from));
   product p = step_product(q, m, input);
   p.end_tile = end, p.second_from = inner_from / 8 > m.first ? inner_from / 8 : m.first, p.second = q->w->pass.normed2;
-  must(q, multiply_spread(q->stream, p, step_spread(q, 0, index, m, inner_from), q->shape.rows));
+  must(q, multiply_layer(q->stream, p, step_epilogue(q, 0, index, m, inner_from), q->shape.rows));
 }
 
 static void logits(enqueuer *q, int layer, const entry &enters) {
@@ -48,11 +35,12 @@ static void logits(enqueuer *q, int layer, const entry &enters) {
   step_norms(q, layer, enters, true, w->final_norm, w->final_norm_bias, w->pass.normed1, nullptr, nullptr);
   product p = step_product(q, m, w->pass.normed1);
   p.n = &q->c->rows[0].header->wanted;
-  must(q, multiply_store(q->stream, p, store{w->logits, 0, w->outputs}, q->shape.wanted));
-  if (q->shape.want == DT_WANT_LOGITS) return;
+  must(q, multiply_plain(q->stream, p, plain_epilogue{w->logits, 0, w->outputs}, q->shape.wanted));
+  const bound_job bound = {q->c->rows[0].header, w->outputs, w->logits, w->logit_scale, w->shape.logit_cap};
+  must(q, bound_logits(q->stream, bound, q->shape.wanted));
   reduction r = {q->c->rows[0],
-                 q->shape.want == DT_WANT_TOPK,
-                 false,
+                 q->shape.want == DT_WANT_BOTH,
+                 q->shape.want == DT_WANT_BOTH,
                  w->outputs,
                  w->head.target ? w->head.leads + q->shape.distance : 0,
                  w->ids,
@@ -60,41 +48,51 @@ static void logits(enqueuer *q, int layer, const entry &enters) {
                  w->parts,
                  w->best,
                  w->samples,
+                 w->log_sums,
                  q->c->results};
+  const adjustment_job adjusting = {q->c->rows[0], w->outputs, w->ids, w->logits, w->log_sums, q->c->results};
+  if (r.quiet) must(q, reduce_logits(q->stream, r, q->shape.wanted)); /* of the logits before adjustments */
+  if (q->shape.adjusted) must(q, adjust_logits(q->stream, adjusting, q->shape.wanted));
+  if (q->shape.want == DT_WANT_LOGITS) return;
+  r.top = q->shape.want == DT_WANT_TOPK, r.quiet = false;
   must(q, reduce_logits(q->stream, r, q->shape.wanted));
   if (q->shape.filtered) must(q, sample_filtered(q->stream, r, q->shape.wanted));
-  if (q->shape.want != DT_WANT_BOTH) return;
-  r.top = r.quiet = true;
-  must(q, reduce_logits(q->stream, r, q->shape.wanted));
+  if (q->shape.logp) must(q, write_logp(q->stream, adjusting));
 }
 
 static void enqueue(enqueuer *q) {
   const dt_weights *w = q->w;
   entry enters = {}; /* enters x next: the embeddings, or: */
   if (w->head.target) enters = head_begin(q);
-  int attention_end = attention_tiles(w), layers = w->shape.layers;
+  if (w->shape.inputs) enters = inputs_begin(q);
+  int layers = w->shape.layers;
   bool ends = keeps_ends(*w), keys_only = w->head.target && head_keys_only(q);
   const operands &rows = operands_of(q);
   for (int i = 0; i < layers; i++) {
     const layer &l = w->layers_of[i];
-    /* without wanted results, the last layer needs its keys and values only */
-    bool last = i == layers - 1 && q->shape.wanted == 0 && !ends;
+    int attention_end = attention_tiles(w, l);
+    /* without wanted results, the last layer with keys needs these and its values only */
+    bool last = i == w->last_keys && q->shape.wanted == 0 && !ends;
     if (!w->head.target || (head_norms(w) && !keys_only))
       step_norms(q, i, enters, false, l.norm1, l.norm1_bias, rows.normed1,
                  w->shape.parallel_residual ? l.norm2 : nullptr, l.norm2_bias);
-    for (const matrix *m : {&l.in, &l.rest})
+    for (const matrix *m : {&l.in, &l.in_tail})
       spread_out(q, i, *m, w->head.target ? head_reads(w) : rows.normed1, last ? attention_end : m->tiles,
                  attention_end * 8);
-    step_heads(q, i, l.rest.tiles ? l.rest : l.in, attention_end * 8); /* with biases of all pairs */
+    step_heads(q, i, l.in_tail.tiles ? l.in_tail : l.in, attention_end * 8); /* with biases of all pairs */
     step_hold(q, i);
     if (last) return;
     if (keys_only) continue;
     step_attention(q, i);
     enters = step_store(q, l.out, rows.cat);
+    enters.norm_after = l.o_norm;
     if (w->shape.parallel_residual) continue;
     step_norms(q, UNKEPT, enters, false, l.norm2, l.norm2_bias, rows.normed2, nullptr, nullptr);
     spread_out(q, i, l.up, rows.normed2, l.up.tiles, 0);
     enters = step_store(q, l.down, rows.cat.after(0, w->inner_at));
+    enters.norm_after = l.down_norm;
+    if (w->shape.inputs) enters = inputs_add(q, i, enters);
+    enters.scale = l.scale;
   }
   if (ends) {
     step_norms(q, layers, enters, false, w->final_norm, w->final_norm_bias, rows.normed1, nullptr, nullptr);
@@ -103,44 +101,7 @@ static void enqueue(enqueuer *q) {
   if (q->shape.wanted) logits(q, ends ? (int)UNKEPT : layers, enters);
 }
 
-/* Finds the graph of a shape, or captures it and keeps it with the cache. */
-static cudaError_t graph_of(const dt_weights *w, dt_cache *c, pass_shape shape, cudaGraphExec_t *exec) {
-  for (const graph_list *g = c->graphs; g; g = g->next)
-    if (g->shape == shape) return *exec = g->exec, cudaSuccess;
-  graph_list *entry = new (std::nothrow) graph_list{shape, nullptr, c->graphs};
-  if (!entry) return cudaErrorMemoryAllocation;
-  cudaGraph_t graph = nullptr;
-  enqueuer q = {w, c, false, shape, w->backend->stream, cudaSuccess};
-  must(&q, cudaStreamBeginCapture(q.stream, cudaStreamCaptureModeThreadLocal));
-  if (q.failed == cudaSuccess) {
-    enqueue(&q);
-    cudaError_t ended = cudaStreamEndCapture(q.stream, &graph); /* also after a failure */
-    must(&q, ended);
-  }
-  if (q.failed == cudaSuccess) must(&q, cudaGraphInstantiate(&entry->exec, graph, 0));
-  if (graph) cudaGraphDestroy(graph);
-  if (q.failed != cudaSuccess)
-    delete entry;
-  else
-    c->graphs = entry, *exec = entry->exec;
-  return q.failed;
-}
-
 /* ---- running it -------------------------------------------------------------------------------------------------- */
-
-static cudaError_t start_one_by_one(const dt_weights *w, dt_cache *c, pass_shape shape) {
-  enqueuer q = {w, c, false, shape, w->backend->stream, cudaSuccess};
-  enqueue(&q);
-  return q.failed;
-}
-
-/* Starts the kernels of a pass whose rows are on their way to the device. */
-static cudaError_t start(const dt_weights *w, dt_cache *c, pass_shape shape) {
-  if (!w->backend->graphs) return start_one_by_one(w, c, shape);
-  cudaGraphExec_t exec = nullptr;
-  cudaError_t e = graph_of(w, c, shape, &exec);
-  return e ? e : cudaGraphLaunch(exec, w->backend->stream);
-}
 
 /* Copies the results of this pass to results [from, from + n) of `out`. */
 static cudaError_t collect(const dt_weights *w, const dt_cache *c, const dt_out *out, int from, int n) {
@@ -157,7 +118,8 @@ static cudaError_t collect(const dt_weights *w, const dt_cache *c, const dt_out 
       if (out->top_own) memcpy(out->top_own + at, r.top_own + i * TOP, (size_t)out->k * sizeof(float));
     }
     if (out->want == DT_WANT_BOTH) {
-      memcpy(out->argmax + from, r.argmax, (size_t)n * sizeof(int32_t));
+      if (!out->given) memcpy(out->argmax + from, r.argmax, (size_t)n * sizeof(int32_t));
+      if (out->logp) memcpy(out->logp + from, r.logp, (size_t)n * sizeof(float));
       break;
     }
     memcpy(out->confidence + from, r.confidence, (size_t)n * sizeof(float));
@@ -193,7 +155,7 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
                             int *wanted) {
   size_t bytes;
   const pass_rows &staged = c->staged[0];
-  int n = stage_rows(c, staged, rows, *first, blocks_together(rows, *first, w->backend->rows), &bytes), results = 0;
+  int n = stage_rows(c, 0, rows, *first, blocks_together(rows, *first, w->backend->rows), &bytes), results = 0;
   bool filtered = false;
   for (; out && *wanted + results < out->n && out->row[*wanted + results] < *first + n; results++) {
     int row = out->row[*wanted + results];
@@ -206,14 +168,25 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
   header->wanted = results;
   if (out && out->want == DT_WANT_TOPK) header->top_k = out->k, header->top_ids = outputs_below(w, out->vocab);
   if (out && out->want == DT_WANT_BOTH) header->top_k = out->k, header->top_ids = w->outputs;
-  pass_shape shape = {
-      bucket(n), header->units, header->turns, bucket(results), results ? out->want : DT_WANT_NOTHING, filtered,
-      {},        rows->distance};
+  bool logp = results && out->want == DT_WANT_BOTH && out->logp, given = logp && out->given;
+  bool adjusted = results && out->adjustments && !given; /* given ids are not chosen */
+  pass_shape shape = {bucket(n),
+                      header->units,
+                      header->batches,
+                      bucket(results),
+                      results ? out->want : DT_WANT_NOTHING,
+                      filtered,
+                      adjusted,
+                      logp,
+                      {},
+                      rows->distance};
   if (rows->features) shape.given = rows->features->kept;
 
   const queue &stream = w->backend->stream;
-  cudaError_t e = cudaMemcpyAsync(c->rows[0].header, header, bytes, cudaMemcpyHostToDevice, stream);
-  if (e == cudaSuccess) e = start(w, c, shape);
+  cudaError_t e = cudaSuccess;
+  if (adjusted || given) e = stage_adjustments(c, staged, out, *wanted, results);
+  if (e == cudaSuccess) e = copy_rows(c, 0, n, bytes);
+  if (e == cudaSuccess) e = start_pass(w, c, shape, enqueue);
   if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
   if (e == cudaSuccess && results) e = collect(w, c, out, *wanted, results);
   *first += n, *wanted += results;
@@ -222,29 +195,35 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
 
 /* Runs CHUNK rows of a prompt. cudaErrorNotSupported: the library cannot do so for this model. */
 static cudaError_t run_chunk(const dt_weights *w, const dt_cache *c, const dt_rows *rows, int first) {
-  enqueuer q = {w, c, true, {CHUNK_GROUP, 0, 0, 0, DT_WANT_NOTHING, false, {}, 0}, w->backend->stream, cudaSuccess};
+  enqueuer q = {
+      w, c, true, {CHUNK_GROUP, 0, 0, 0, DT_WANT_NOTHING, false, false, false, {}, 0}, w->backend->stream, cudaSuccess};
   for (int group = 0; group < groups(&q); group++) {
-    const pass_rows &staged = c->staged[group];
     size_t bytes;
-    int staged_rows = stage_rows(c, staged, rows, first + group * CHUNK_GROUP, CHUNK_GROUP, &bytes);
+    int staged_rows = stage_rows(c, group, rows, first + group * CHUNK_GROUP, CHUNK_GROUP, &bytes);
     if (staged_rows < CHUNK_GROUP)
       return cudaErrorInvalidValue; /* cannot happen for a text, whose paths are single slots: see check.c */
-    must(&q, cudaMemcpyAsync(c->rows[group].header, staged.header, bytes, cudaMemcpyHostToDevice, q.stream));
+    must(&q, copy_rows(c, group, CHUNK_GROUP, bytes));
   }
   enqueue(&q);
   must(&q, cudaStreamSynchronize(q.stream)); /* `staged` is written again afterwards */
   return q.failed;
 }
 
+/* From now on our own kernels compute chunks, which takes longer: the description of the device says so. */
+static void do_without_library(dt_weights *w) {
+  w->no_chunks = w->backend->no_library = true;
+  describe_device(w->backend);
+}
+
 /* Runs the whole chunks of a prompt; returns their number of rows. */
 static int run_chunks(dt_weights *w, const dt_cache *c, const dt_rows *rows, cudaError_t *e) {
   int first = 0;
   if (rows->n >= CHUNK && !w->gemms && !w->no_chunks) *e = gemms_open(&w->gemms);
-  if (*e == cudaErrorNotSupported) w->no_chunks = true, *e = cudaSuccess; /* no library: our own kernels compute them */
+  if (*e == cudaErrorNotSupported) do_without_library(w), *e = cudaSuccess;
   while (!w->no_chunks && *e == cudaSuccess && first + CHUNK <= rows->n) {
     *e = run_chunk(w, c, rows, first);
     if (*e == cudaErrorNotSupported)
-      w->no_chunks = true, *e = cudaSuccess;
+      do_without_library(w), *e = cudaSuccess;
     else
       first += CHUNK;
   }
@@ -257,9 +236,9 @@ static int run_chunks(dt_weights *w, const dt_cache *c, const dt_rows *rows, cud
  * it, which a driver may refuse while a graph is captured; then as passes do. */
 static cudaError_t run_nothing(const dt_weights *w, dt_cache *c) {
   cudaError_t e = cudaSuccess;
-  for (auto begin : {start_one_by_one, start})
+  for (auto begin : {start_one_by_one, start_pass})
     for (int rows : {8, 16, 32, 64, WIDE_ROWS})
-      if (e == cudaSuccess) e = begin(w, c, {rows, 8, 1, rows, DT_WANT_BOTH, true, {}, 0});
+      if (e == cudaSuccess) e = begin(w, c, {rows, 8, 1, rows, DT_WANT_BOTH, true, true, true, {}, 0}, enqueue);
   return e == cudaSuccess ? cudaStreamSynchronize(w->backend->stream) : e;
 }
 
@@ -307,6 +286,9 @@ dt_status cuda_forward(dt_weights *w, dt_cache *c, const dt_rows *rows, const dt
   if (status == DT_OK && out && w->ids && out->want != DT_WANT_TOPK)
     status =
         dt_fail(err, DT_EINPUT, "forward: a model with only %d of its output rows returns only candidates", w->outputs);
+  if (status == DT_OK && rows->prompt && rows->position[0] % CHUNK)
+    status = dt_fail(err, DT_EINPUT, "forward: a prompt pass begins at position %d, expected a multiple of %d",
+                     rows->position[0], CHUNK);
   if (status == DT_OK && w->head.target) status = check_given(w, rows, err);
   if (status == DT_OK) status = cuda_check(w->backend, cudaSetDevice(w->backend->device), "being chosen", err);
   int first = 0, wanted = 0;

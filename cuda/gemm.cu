@@ -43,6 +43,7 @@ struct gemm_library {
 static cudaError_t error_of(cublasStatus_t status) {
   switch (status) {
   case CUBLAS_STATUS_SUCCESS: return cudaSuccess;
+  case CUBLAS_STATUS_NOT_INITIALIZED: /* it is given up; the device has not failed */
   case CUBLAS_STATUS_NOT_SUPPORTED:
   case CUBLAS_STATUS_ARCH_MISMATCH: return cudaErrorNotSupported;
   case CUBLAS_STATUS_ALLOC_FAILED: return cudaErrorMemoryAllocation;
@@ -55,12 +56,15 @@ cudaError_t gemms_open(gemm_library **out) {
   if (!l) return cudaErrorMemoryAllocation;
   l->library = library_open(LIBRARY(CUBLAS_VER_MAJOR));
   bool found = l->library && FOR_FUNCTIONS(FIND) true;
-  cudaError_t e = found ? error_of(l->cublasLtCreate(&l->handle)) : cudaErrorNotSupported;
-  if (e == cudaSuccess)
-    *out = l;
-  else
+  /* A library that is missing, or cannot begin, is done without; whatever the reason, the device has not failed. */
+  if (!found || l->cublasLtCreate(&l->handle) != CUBLAS_STATUS_SUCCESS) {
+    l->handle = nullptr;
     gemms_free(l);
-  return e;
+    cudaGetLastError();
+    return cudaErrorNotSupported;
+  }
+  *out = l;
+  return cudaSuccess;
 }
 
 void gemms_free(gemm_library *l) {

@@ -6,11 +6,15 @@
 
 struct head_norms {
   const int *n;                  /* on the device */
-  const float2 *q_norm, *k_norm; /* [head_dim / 2] */
+  const float2 *q_norm, *k_norm; /* for the pairs of a head or, with `wide`, of all heads */
+  bool wide;                     /* all queries of a row are normalized together, and likewise its keys */
+  bool values;                   /* each head's values are normalized, too, without weights; not with `wide` */
   float eps;
+  bool rotates;
 };
 
-/* Normalizes and rotates queries and keys in place; the spread has written them without rotating them. */
-cudaError_t normalize_heads(const queue &, number type, spread, const head_norms &, int rows);
+/* Normalizes queries and keys in place and, if asked, rotates them; the layer_epilogue has written them as they were.
+ */
+cudaError_t normalize_heads(const queue &, number type, layer_epilogue, const head_norms &, int rows);
 
 #endif

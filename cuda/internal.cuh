@@ -9,7 +9,7 @@ extern "C" {
 #undef restrict
 #include "cuda.h"
 #include "device.cuh"
-#include "turns.h"
+#include "row_batches.h"
 
 constexpr int MULTIPROCESSORS = 132; /* of an H100 or H200; numbers of blocks are chosen for it */
 constexpr int WIDE_ROWS = 144;       /* maximum number of rows of one block of a matrix product */
@@ -20,15 +20,18 @@ constexpr int CHUNK_GROUP = 256; /* rows of a chunk that share buffers of ROWS r
 constexpr int PIECE =
     4096; /* maximum number of outputs of a chunk's product that are computed together; a multiple of 16 */
 constexpr int PATH = 64;          /* average number of path slots per row for which there is room */
-constexpr int GROUP = 16;         /* heads of rows whose attention to a shared prefix is computed together */
-constexpr int OWN = 8;            /* heads of rows of a tree that share a part where their paths begin */
+constexpr int TREE_QUERIES = 8;   /* heads of rows of a tree that share a part where their paths begin */
 constexpr int PLACES = 512;       /* attention blocks that a device runs at once: with fewer, rows share no work */
 constexpr int SPLIT = 128;        /* keys of one part of an attention: part s begins at logical position s * SPLIT */
 constexpr int PARTIALS = 8;       /* maximum number of parts of the sum over k of a matrix product */
 constexpr int LOGIT_BLOCK = 1024; /* ids whose logits are reduced together */
-constexpr int MAX_HEAD = 256, MAX_HIDDEN = 8192;
-static_assert(GROUP == TURN_STEP && ROWS % GROUP == 0, "a turn has whole groups");
-static_assert(OWN == TURN_STEP / 2, "a row's heads that are computed together fit where rows have their own keys");
+constexpr int MAX_HEAD = 512, MAX_HIDDEN = 8192;
+/* Bytes that models and caches leave to what has no size in advance: graphs, the code of kernels, cuBLASLt, and the
+ * memory through which weights are loaded. */
+constexpr size_t MARGIN = (size_t)256 << 20;
+static_assert(ROWS % QUERIES == 0, "a batch has whole groups of queries");
+static_assert(TREE_QUERIES == QUERIES / 2,
+              "a row's heads that are computed together fit where rows have their own keys");
 
 /* A stream, and whether its kernels are dependent launches, which cannot be queried from a stream while it is
  * captured. */
@@ -40,22 +43,23 @@ struct queue {
 
 constexpr int TOP = WARP; /* maximum number of candidates of a row: they are a list (scores.cuh) */
 
-/* How caches hold keys and values: in 16 bits, or rounded to 8.5: see held.cuh. */
-enum held { HELD_16, HELD_Q8 };
+/* How caches hold keys and values: in 16 bits, or rounded to 8.5: see cache_format.cuh. */
+enum cache_format { CACHE_16, CACHE_Q8 };
 
 struct dt_backend {
   int device;
   queue stream;
   bool overlaps, graphs; /* whether kernels of passes are dependent launches, and passes are graphs */
+  bool no_library;       /* a prompt was computed without cuBLASLt */
   const char *refused;   /* the driver's reason if one of these was given up; otherwise null */
   bool widens;           /* whether matrices are not packed, although they could be; results are the same */
   bool guards;           /* see arena */
-  held caches;           /* for the caches of all models */
-  int turn;              /* maximum number of rows whose attention runs at once */
+  cache_format caches;   /* for the caches of all models */
+  int batch;             /* maximum number of rows whose attention runs at once */
   int rows;              /* maximum number of rows of a pass; more run as several passes, with the same bits */
   bool broken;           /* the device cannot recover from an error: every call fails from now on */
   dt_memory memory;
-  char name[256], description[300];
+  char name[256], description[400];
 };
 
 /* Device memory that the same code lays out twice: first with base null, to measure it, then with memory. With guards
@@ -81,12 +85,12 @@ void arena_close(arena *, size_t *account);
 /* Returns DT_OK, or fails with one line that names `what` and suggests the CPU backend. */
 dt_status cuda_check(dt_backend *, cudaError_t, const char *what, dt_error *);
 
-/* How a matrix stores its weights: as numbers of 16 bits, or as codes of 4 to 8 bits with scales (see record.cuh). */
-enum packing { BITS16, BITS4, BITS5, BITS6, BITS8, PACKINGS };
+/* How a matrix stores its weights: as numbers of 16 bits, or as codes of 3 to 8 bits with scales (see record.cuh). */
+enum packing { BITS16, BITS3, BITS4, TABLE4, BITS5, BITS6, BITS8, PACKINGS };
 
 /* The number of 16-byte pieces of a tile's weights in one step. */
 __host__ __device__ constexpr int pieces_of(packing p) {
-  constexpr int pieces[PACKINGS] = {64, 20, 24, 28, 34};
+  constexpr int pieces[PACKINGS] = {64, 20, 20, 18, 24, 28, 34};
   return pieces[p];
 }
 
@@ -94,6 +98,7 @@ __host__ __device__ constexpr int pieces_of(packing p) {
 struct matrix {
   number format; /* type in which the tensor cores get its weights */
   packing packed;
+  uint4 table;  /* TABLE4: the values of the 16 codes, a byte each, plus 128 */
   uint4 *data;  /* [tiles][steps][pieces_of(packed)] */
   float2 *bias; /* [tiles * 8], one for each pair of outputs */
   int first;    /* its first tile; the tiles before it belong to another matrix and are not in `data` */
@@ -122,13 +127,39 @@ struct operands {
 };
 
 struct layer {
-  float *norm1, *norm1_bias, *norm2, *norm2_bias; /* [hidden]; biases may be null */
-  float2 *q_norm, *k_norm; /* [head_dim / 2] in the order of the pairs of outputs; null: no norm */
-  matrix in;               /* q, k and v of all heads; parallel residual: then the MLP's up, or gate and up */
-  matrix rest;             /* the last tiles of `in`, if they are packed differently; otherwise it has no tiles */
-  matrix up;               /* sequential residual only */
-  matrix out;              /* o; parallel residual: o and down side by side, with `cat` as input */
-  matrix down;             /* sequential residual only */
+  float *norm1, *norm1_bias, *norm2, *norm2_bias; /* [hidden]; a layer may lack any */
+  float *o_norm, *down_norm;                      /* [hidden] of what `out` and `down` add to x; null: no norm */
+  float2 *q_norm, *k_norm;      /* for the pairs of outputs of one head, or (wide_norms) of all heads; null: no norm */
+  matrix in;                    /* q, k and v of all heads; parallel residual: then the MLP's up, or gate and up */
+  matrix in_tail;               /* the last tiles of `in`, if they are packed differently; otherwise it has no tiles */
+  matrix up;                    /* sequential residual only */
+  matrix out;                   /* o; parallel residual: o and down side by side, with `cat` as input */
+  matrix down;                  /* sequential residual only */
+  matrix input_gate, input_out; /* if the model has inputs */
+  float *input_norm;            /* [hidden] of what input_out adds to x */
+  float scale;                  /* of x after the layer; 1: none */
+  float *sinks;                 /* [heads] see attention.cuh; null: none */
+  int window;                   /* the same; 0: none */
+  int kv_heads, head_dim, inter;
+  int dim;           /* head_dim rounded up to a width that attention is compiled for: of a head in q and the cache */
+  float score_scale; /* of attention's scores */
+  bool has_keys;     /* the layer has k and v; otherwise it reads those of an earlier layer */
+  size_t keys_at;    /* where the keys begin that it reads, in bytes of a slot: see dt_cache.data */
+  bool still;        /* its queries and keys are not rotated */
+  bool local;        /* it rotates by the second of the model's rotations */
+};
+
+/* The frequencies by which heads rotate, on the host, and the factor of the cosines and sines of their angles. */
+struct rotation {
+  float *frequency; /* [pairs] */
+  int pairs;        /* 0: there is no such rotation */
+  float scale;
+};
+
+/* The cosines and sines of a rotation's angles: [positions][pairs]. The number of positions is that of slots, at most
+ * the model's context. */
+struct angle_table {
+  float *cosine, *sine;
 };
 
 /* The features of a cache's rows: that of sequence s, slot p is at ((s * slots) + p) * width. */
@@ -156,32 +187,53 @@ struct draft_head {
   operand given, pair; /* scratch of a pass: the input of fc from the target; the embedding and feature side by side */
 };
 
+/* The adjustments of a wanted row (dt_row_adjustments), by places in arrays that all rows of a pass share. */
+struct adjusted_row {
+  int text, n_text, path, n_path; /* in `list` */
+  int mask;                       /* in `mask`; -1: all ids are allowed */
+  int raw;                        /* in `raw`: one logit for each entry of `text`, and then of `path` */
+  int given;                      /* the id whose log-probability is wanted; -1: the chosen one */
+};
+struct adjusted_rows {
+  adjusted_row *row; /* [ROWS]; null: no row is adjusted, and no id is given */
+  dt_adjustment *list;
+  uint64_t *mask;
+  float *raw; /* the logits of listed ids before they were adjusted */
+};
+
 /* The rows of a pass as the kernels read them: filled on the host and copied at once. The arrays follow the header. */
 struct pass_header {
   int n, wanted, units, top_k, top_ids;
   dt_window window;
-  int turns; /* number of turns, with dt_cache.turn rows each; `units` is the number in each turn */
+  int batches; /* number of batches, with dt_cache.batch rows each; `units` is the number in each batch */
+  adjusted_rows adjusted;
 };
 struct pass_rows {
   pass_header *header;
-  dt_sampling *sampling;                                                   /* [ROWS] for the wanted rows */
-  int32_t *token, *position, *sequence, *slot, *prefix, *path_at, *wanted; /* [ROWS] */
+  dt_sampling *sampling;                                           /* [ROWS] for the wanted rows */
+  int32_t *position, *sequence, *slot, *prefix, *path_at, *wanted; /* [ROWS] */
   /* [ROWS] the position of the last key that the row sees: its own or, if it sees its whole block, the block's last */
   int32_t *reach;
-  /* The units of attention, eight numbers each: the first row in its turn; the number of rows (0: an unused unit); the
+  /* The units of attention, eight numbers each: the first row in its batch; the number of rows (0: an unused unit); the
    * part; the key in the part from which each row has its own keys (SPLIT: none); and the sequence, prefix, path_at and
    * reach of the last of these rows. With these a block can find its keys at once. */
   int4 *unit;
   int32_t *path; /* the path of row r begins at path_at[r]; paths follow the units in the same memory */
 
-  /* Returns the rows as one turn of attention sees them, without the rows and units of earlier turns. */
+  /* Returns the rows as one batch of attention sees them, without the rows and units of earlier batches. */
   pass_rows after(int rows, int units) const {
-    return {header,        sampling,       token + rows, position + rows, sequence + rows,  slot + rows,
-            prefix + rows, path_at + rows, wanted,       reach + rows,    unit + 2 * units, path};
+    return {header,         sampling, position + rows, sequence + rows,  slot + rows, prefix + rows,
+            path_at + rows, wanted,   reach + rows,    unit + 2 * units, path};
   }
 };
-constexpr int ROWS_HEADER = 32; /* bytes; ROWS_FIXED: bytes before the units */
-constexpr int ROWS_FIXED = ROWS_HEADER + ROWS * ((int)sizeof(dt_sampling) + 8 * 4);
+
+/* The embedding of a row's token: `numbers` of them (dt_weights.embedding). The rows lie before the header, the first
+ * one next to it: so the embeddings of any number of rows are copied together with the header and what follows. */
+__host__ __device__ inline uint16_t *embedding_of(const pass_rows &rows, int r, int numbers) {
+  return reinterpret_cast<uint16_t *>(rows.header) - (size_t)(r + 1) * (size_t)numbers;
+}
+constexpr int ROWS_HEADER = 64; /* bytes; ROWS_FIXED: bytes before the units */
+constexpr int ROWS_FIXED = ROWS_HEADER + ROWS * ((int)sizeof(dt_sampling) + 7 * 4);
 static_assert(CHUNK_GROUP <= ROWS && CHUNK <= PARTIALS * ROWS, "a chunk's sums lie where a pass's parts do");
 static_assert(sizeof(pass_header) <= ROWS_HEADER && ROWS_FIXED % sizeof(int4) == 0,
               "units are read 16 bytes at a time");
@@ -194,6 +246,7 @@ struct pass_results {
   float *top_own;    /* [ROWS][TOP] */
   float *confidence; /* [ROWS] */
   float *entropy;    /* [ROWS] */
+  float *logp;       /* [ROWS] */
 };
 
 /* One block of ids of one row: sums of the softmax of the scores and of the logits. */
@@ -223,18 +276,29 @@ struct dt_weights {
   number activations; /* type of the activations, and of caches with 16 bits */
   const char *stored; /* name of the type of its matrices on the device; "mixed": several types */
   dt_shape shape;
-  int dim; /* head_dim rounded up to a width that attention is compiled for: the width of a head in q and the cache */
-  int joined;       /* heads of a row that share their keys and whose attention is computed together */
-  float scale;      /* head_dim^-0.5 */
-  layer *layers_of; /* [layers], on the host */
+  int dim;           /* the widest of its layers */
+  int joined;        /* heads of a row that share their keys and whose attention is computed together */
+  int last_keys;     /* the last layer that has keys of its own */
+  size_t slot_bytes; /* bytes of a slot's keys and values, of all layers */
+  float embed_scale, residual_scale, logit_scale; /* 1 if the model has no such factor */
+  layer *layers_of;                               /* [layers], on the host */
   float *final_norm, *final_norm_bias;
-  uint16_t *embed; /* [vocab][hidden] */
+  const uint16_t *embed; /* [vocab][hidden], on the host: stage_rows() copies the rows that a pass needs */
+  uint16_t *embed_own;   /* the same; null: it is another model's */
+  size_t embed_bytes;    /* of embed_own and inputs_rows, once they are there */
+  size_t host_bytes;     /* what this model has added to backend->memory.host */
+  int embedding;         /* the numbers that come with a row's token: its embedding, and then the layers' inputs */
+  char *inputs_rows;     /* on the host: the rows of inputs_embed, as stored in the file */
+  dt_dtype inputs_type;  /* their type */
+  float *inputs_wide;    /* on the host: room for one row */
+  matrix inputs_proj;    /* outputs: all layers' inputs */
+  float *inputs_norm;    /* [inputs] */
   matrix unembed;
   int32_t *ids, *ids_here; /* [outputs] ids of unembed's outputs, rising; on the device, on the host; null: all */
   int outputs;
   draft_head head;
   int taps, tap[DT_TAPS]; /* streams that caches store, as in dt_head_desc */
-  float *inv_freq;        /* [rotary_dims / 2], on the host */
+  rotation rotations[2];  /* that of all layers; that of layers with a window, if theirs is another */
 
   /* Scratch of a pass. Leading dimensions are in numbers. */
   int ldx, ldcat, inner_at;
@@ -242,44 +306,51 @@ struct dt_weights {
   operands pass, chunk; /* [ROWS], [CHUNK] rows of ldx numbers; cat: of ldcat */
   uint16_t *q;          /* [CHUNK][heads][dim] */
   int fresh_rows;
-  uint16_t
-      *fresh; /* [2 * kv_heads][fresh_rows][dim] keys and values of a layer, before they are rounded; otherwise null */
+  /* [2 * kv_heads][fresh_rows][dim] keys and values of a layer, before they are rounded; otherwise null */
+  uint16_t *fresh;
   int32_t *order;  /* [ROWS] 0, 1, 2, ..: the slots of rows in `fresh` */
   float *partial;  /* [PARTIALS][ROWS][hidden] sums over parts of k, not yet in x; for a chunk [CHUNK][hidden] */
-  float *logits;   /* [ROWS][outputs] */
+  float *inputs;   /* [ROWS][layers * inputs] */
+  float *logits;   /* [ROWS][outputs]; before that, products of inputs */
   uint16_t *plain; /* a piece of a matrix, row by row */
   float *sums; /* [CHUNK][PIECE] the product of `plain` with a chunk, in the memory of `logits`, which a chunk does not
                   need */
   logit_part *parts;   /* [ROWS][blocks of ids] */
   uint64_t *best;      /* [ROWS][blocks of ids][TOP], the largest score first: see scores.cuh */
   sample_row *samples; /* [ROWS] */
+  double *log_sums;    /* [ROWS] see reduction */
   arena weights_arena, scratch_arena;
   struct gemm_library *gemms; /* null: there was no long prompt yet */
   bool no_chunks;             /* the library is missing, or cannot compute chunks */
 };
 
+/* The adjustments of a pass on the host, which the device copies, and on the device; it grows when more are needed. */
+struct adjustment_buffer {
+  char *host, *device;
+  size_t bytes;
+};
+
 struct dt_cache {
   dt_weights *weights;
   int sequences, slots;
-  int splits;          /* number of parts of an attention over all slots */
-  int turn;            /* rows whose attention runs at once: see turns.h */
-  unsigned char *data; /* [sequences][layers][2][kv_heads][slots], rows of row_bytes() each */
-  features kept;       /* features, after all keys and values; width 0: none */
-  float *cosine,
-      *sine;   /* [positions][rotary_dims / 2]; the number of positions is that of slots, at most the model's context */
-  float *part; /* [turn][heads][splits][dim] sums of values, not yet divided */
-  float2 *weight; /* [turn][heads][splits] largest score of a part, sum of its exponentials */
-  unsigned *done; /* [turn][heads] number of finished parts */
+  int splits; /* number of parts of an attention over all slots */
+  int batch;  /* rows whose attention runs at once: see row_batches.h */
+  /* Of each sequence, slots * slot_bytes: for each layer with keys, from slots * keys_at on, [2][kv_heads][slots] rows
+   * of row_bytes(). */
+  unsigned char *data;
+  features kept;         /* features, after all keys and values; width 0: none */
+  angle_table angles[2]; /* by the model's rotations */
+  float *part;           /* [batch][heads][splits][dim] sums of values, not yet divided */
+  float2 *weight;        /* [batch][heads][splits] largest score of a part, sum of its exponentials */
+  unsigned *done;        /* [batch][heads] number of finished parts */
   pass_rows rows[CHUNK / CHUNK_GROUP], staged[CHUNK / CHUNK_GROUP]; /* a pass uses only the first */
   size_t tail;                                                      /* room for units and paths, counted in int32_t */
   pass_results results;
   void *host; /* memory of staged and results */
+  adjustment_buffer adjustments;
   arena cache_arena, scratch_arena;
   struct graph_list *graphs;
 };
-
-/* Returns the number of lists of rows of a sequence: the keys and values of all layers and heads, one after another. */
-inline size_t cache_heads(const dt_weights &w) { return (size_t)w.shape.layers * 2 * w.shape.kv_heads; }
 
 /* Returns the number of values of a row's feature in its caches; a feature is moved 16 bytes at a time. */
 inline int cache_feature(const dt_weights &w) { return (w.taps * w.shape.hidden + 3) / 4 * 4; }
@@ -299,10 +370,15 @@ static inline int blocks_of(int n, int block) { return (n + block - 1) / block; 
 dt_status cuda_upload(dt_backend *, const dt_model_desc *, const dt_holding *, dt_weights **, dt_error *);
 dt_status cuda_upload_head(dt_backend *, const dt_head_desc *, const dt_holding *, dt_weights *target, dt_weights **,
                            dt_error *);
+dt_status cuda_account(dt_backend *, const dt_model_desc *, int sequences, int slots, dt_memory *, dt_error *);
 void cuda_free_weights(dt_weights *);
+/* scratch.cu: lays out the memory that passes of the model need, apart from that of a cache. */
+void build_scratch(dt_weights *);
 /* cache.cu */
 size_t cuda_cache_bytes(const dt_weights *, int slots);
 size_t cuda_scratch_bytes(const dt_weights *, int sequences, int slots);
+size_t cuda_bytes_free(const dt_backend *); /* of the device, without MARGIN; SIZE_MAX: unknown */
+void cuda_account_cache(const dt_weights *, int sequences, int slots, dt_memory *); /* adds what such a cache takes */
 dt_status cuda_create_cache(dt_weights *, int sequences, int slots, dt_cache **, dt_error *);
 void cuda_free_cache(dt_cache *);
 dt_status cuda_move(dt_cache *, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *);
@@ -310,8 +386,10 @@ dt_status cuda_snapshot(const dt_cache *, int sequence, int n, dt_snapshot **, d
 dt_status cuda_restore(dt_cache *, int sequence, const dt_snapshot *, dt_error *);
 void cuda_free_snapshot(dt_snapshot *);
 dt_status cuda_read_slot(const dt_cache *, int sequence, int slot, void **bytes, size_t *len, dt_error *);
-/* rows.cu: writes rows from `first` on, `most` or as many as fit, where the device reads them; returns their number. */
-int stage_rows(const dt_cache *, const pass_rows &to, const dt_rows *, int first, int most, size_t *bytes);
+/* rows.cu. stage_rows: writes rows from `first` on, `most` or as many as fit, to staged[group]; returns their number.
+ * copy_rows: copies n rows from there to rows[group], on the device; `bytes` is what stage_rows has set. */
+int stage_rows(const dt_cache *, int group, const dt_rows *, int first, int most, size_t *bytes);
+cudaError_t copy_rows(const dt_cache *, int group, int n, size_t bytes);
 /* forward.cu */
 dt_status cuda_forward(dt_weights *, dt_cache *, const dt_rows *, const dt_out *, dt_error *);
 dt_status cuda_warm_up(dt_weights *, dt_error *); /* before the first pass */

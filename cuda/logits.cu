@@ -53,7 +53,7 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
   }
   uint64_t key[SHARING], mine = 0;
   for (int i = 0; i < SHARING; i++) {
-    key[i] = first + 16 * i < ids ? key_of(score[i], first + 16 * i) : 0;
+    key[i] = first + 16 * i < ids && score[i] > -INFINITY ? key_of(score[i], first + 16 * i) : 0; /* 0: no candidate */
     if (key[i]) largest = fmaxf(largest, score[i]);
     if (key[i] > mine) mine = key[i];
   }
@@ -149,6 +149,7 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_rows(reduction a) {
   if (threadIdx.x == 0) {
     a.results.confidence[j] = usable ? 1.0f / sum : 0.0f;
     a.results.entropy[j] = usable ? (float)(log_sum - (double)weighted / (double)sum) : 0.0f;
+    if (a.quiet) a.log_sums[j] = usable ? (double)largest + log_sum : NAN;
   }
   put_candidate(a, j, count, list, (double)largest + log_sum, (double)own_largest + log((double)own_sum), usable);
 }

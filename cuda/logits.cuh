@@ -15,6 +15,7 @@ struct reduction {
   logit_part *parts;   /* [ROWS][blocks of ids] */
   uint64_t *best;      /* [ROWS][blocks of ids][TOP] */
   sample_row *samples; /* [ROWS] */
+  double *log_sums;    /* [ROWS] `quiet`: logarithms of the sums of exp(logit); NaN if one is not usable */
   pass_results results;
 };
 

@@ -31,14 +31,14 @@
  * which for P bytes of weights and n rows, in blocks of M outputs and N rows, is P (n / N + n / M); and whether the
  * blocks run in whole waves. With 9 tiles of 16 outputs the 2.8B shape's products are 126 blocks, which 132
  * multiprocessors run at once, also with N = 144. tests/bench/estimate.lua prints the resulting numbers. */
+#include "epilogue.cuh"
 #include "launch.cuh"
 #include "record.cuh"
-#include "spread.cuh"
 
 constexpr int WARPS = 4, SLICES = 4;
 constexpr int PITCH = 20; /* pitch of 16 sums in shared memory: no two lanes of a warp write to the same bank */
 
-template <number TYPE, class FINISH> using spot_type = decltype(spot_of<TYPE>(FINISH{}, 0, 0, 0));
+template <number TYPE, class FINISH> using target_type = decltype(target_of<TYPE>(FINISH{}, 0, 0, 0));
 
 /* Writes four sums of a lane, of columns 2 t and 2 t + 1 and outputs g and g + 8, to the place that finish_pair
  * reads. */
@@ -90,7 +90,7 @@ static __device__ __forceinline__ void finish_pairs(const FINISH &f, const float
   int q = threadIdx.x % PAIRS, pair = tiles.first * 8 + q;
   if (q >= tiles.count * 8 || (int)threadIdx.x >= TURNS * PAIRS) return;
   for (int row = threadIdx.x / PAIRS; row < rows && row0 + row < n; row += TURNS)
-    finish_pair<TYPE>(f, sums, slices, stride, rows, pair, q, row, spot_of<TYPE>(f, pair, part, row0 + row));
+    finish_pair<TYPE>(f, sums, slices, stride, rows, pair, q, row, target_of<TYPE>(f, pair, part, row0 + row));
 }
 
 /* Few rows, NT blocks of 8: one block takes all rows, of TILES tiles. A warp's ring is [DEEP][TILES of weights, NT of
@@ -134,12 +134,12 @@ static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS
     if (step + i < end) copy_weights(step + i, ring + i * of::STAGE);
   int n = *p.n;
   constexpr bool EARLY = of::SPOTS <= 2; /* whether registers have room for the places of sums */
-  spot_type<TYPE, FINISH> spot[EARLY ? of::SPOTS : 1];
+  target_type<TYPE, FINISH> spot[EARLY ? of::SPOTS : 1];
 #pragma unroll
   for (int i = 0; EARLY && i < of::SPOTS; i++) {
     int item = threadIdx.x + i * WARPS * WARP, row = item / (8 * TILES), q = item % (8 * TILES);
     spot[i] = {};
-    if (row < n && row < 8 * NT && q < tiles.count * 8) spot[i] = spot_of<TYPE>(f, tiles.first * 8 + q, part, row);
+    if (row < n && row < 8 * NT && q < tiles.count * 8) spot[i] = target_of<TYPE>(f, tiles.first * 8 + q, part, row);
   }
   dependency_wait();
 
@@ -163,7 +163,7 @@ static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS
     if (P != BITS16) __syncwarp(); /* a lane reads what others copied */
     uint4 *stage = ring + slot * of::STAGE, a[TILES][2], x[NT];
 #pragma unroll
-    for (int i = 0; i < TILES; i++) take_weights<P>(a[i], stage + i * of::PIECES, lane);
+    for (int i = 0; i < TILES; i++) take_weights<P>(a[i], stage + i * of::PIECES, lane, p.m.table);
 #pragma unroll
     for (int j = 0; j < NT; j++) x[j] = stage[TILES * of::PIECES + j * WARP + lane];
 #pragma unroll
@@ -290,7 +290,7 @@ static __global__ __launch_bounds__(tiling<P, TILES, NT, ROW_WARPS, DEEP>::WARPS
       if (my_rows8 >= rows8) continue;
       uint4 a[WARP_TILES][2], x[NT];
 #pragma unroll
-      for (int m = 0; m < WARP_TILES; m++) take_weights<P>(a[m], stage + (my_tile + m) * of::PIECES, lane);
+      for (int m = 0; m < WARP_TILES; m++) take_weights<P>(a[m], stage + (my_tile + m) * of::PIECES, lane, p.m.table);
 #pragma unroll
       for (int j = 0; j < NT; j++) x[j] = stage[TILES * of::PIECES + (my_rows8 + j) * WARP + lane];
 #pragma unroll
@@ -389,14 +389,16 @@ template <number TYPE, packing P, class FINISH> static cudaError_t prepare() {
 }
 
 template <number TYPE, packing P> static cudaError_t prepare_both() {
-  cudaError_t e = prepare<TYPE, P, store>();
-  return e ? e : prepare<TYPE, P, spread>();
+  cudaError_t e = prepare<TYPE, P, plain_epilogue>();
+  return e ? e : prepare<TYPE, P, layer_epilogue>();
 }
 
 cudaError_t multiply_prepare(number type) {
   if (type == BF16) return prepare_both<BF16, BITS16>();
   cudaError_t e = prepare_both<F16, BITS16>();
+  if (!e) e = prepare_both<F16, BITS3>();
   if (!e) e = prepare_both<F16, BITS4>();
+  if (!e) e = prepare_both<F16, TABLE4>();
   if (!e) e = prepare_both<F16, BITS5>();
   if (!e) e = prepare_both<F16, BITS6>();
   return e ? e : prepare_both<F16, BITS8>();
@@ -406,7 +408,9 @@ template <class FINISH>
 static cudaError_t choose_packing(const queue &stream, const product &p, const FINISH &f, int rows) {
   if (p.m.format == BF16) return choose<BF16, BITS16>(stream, p, f, rows);
   switch (p.m.packed) {
+  case BITS3: return choose<F16, BITS3>(stream, p, f, rows);
   case BITS4: return choose<F16, BITS4>(stream, p, f, rows);
+  case TABLE4: return choose<F16, TABLE4>(stream, p, f, rows);
   case BITS5: return choose<F16, BITS5>(stream, p, f, rows);
   case BITS6: return choose<F16, BITS6>(stream, p, f, rows);
   case BITS8: return choose<F16, BITS8>(stream, p, f, rows);
@@ -414,10 +418,10 @@ static cudaError_t choose_packing(const queue &stream, const product &p, const F
   }
 }
 
-cudaError_t multiply_store(const queue &stream, const product &p, const store &f, int rows) {
+cudaError_t multiply_plain(const queue &stream, const product &p, const plain_epilogue &f, int rows) {
   return choose_packing(stream, p, f, rows);
 }
 
-cudaError_t multiply_spread(const queue &stream, const product &p, const spread &f, int rows) {
+cudaError_t multiply_layer(const queue &stream, const product &p, const layer_epilogue &f, int rows) {
   return choose_packing(stream, p, f, rows);
 }

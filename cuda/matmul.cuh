@@ -14,7 +14,7 @@ struct product {
 };
 
 /* Stores sums over the parts of k: out[part][row][output]. */
-struct store {
+struct plain_epilogue {
   float *out;
   size_t part_stride;
   int outputs;
@@ -23,7 +23,7 @@ struct store {
 /* Spreads the outputs: first the heads of q, k and v, then padding, then from inner_from on the MLP's inner row. Adds
  * the bias, rotates queries and keys (unless they are normalized first: see heads.cu), and writes keys and values to
  * their slots of the cache. */
-struct spread {
+struct layer_epilogue {
   const float2 *bias;
   int inner_from; /* the first pair of the inner row */
   int heads, kv_heads, head_dim, dim, rotary;
@@ -31,7 +31,7 @@ struct spread {
   const float *cosine, *sine;
   const int32_t *position, *sequence, *slot;
   uint16_t *q;
-  /* of the layer; the key or value of sequence s, head g, slot p is at ((s * sequence_stride + g) * slots + p) * dim */
+  /* of the layer; the key or value of sequence s, head g, slot p is at s * sequence_stride + (g * slots + p) * dim */
   uint16_t *keys, *values;
   size_t sequence_stride;
   int slots;
@@ -42,8 +42,8 @@ struct spread {
 };
 
 /* `rows` is a bucket: 8, 16, 32, 64, or a multiple of WIDE_ROWS. */
-cudaError_t multiply_store(const queue &, const product &, const store &, int rows);
-cudaError_t multiply_spread(const queue &, const product &, const spread &, int rows);
+cudaError_t multiply_plain(const queue &, const product &, const plain_epilogue &, int rows);
+cudaError_t multiply_layer(const queue &, const product &, const layer_epilogue &, int rows);
 cudaError_t multiply_prepare(number type); /* once per device, before the first call for this type */
 
 #endif

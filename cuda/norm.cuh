@@ -18,10 +18,10 @@ struct norm_job {
   const int *n;          /* on the device */
   const int32_t *wanted; /* null: all rows */
   pass_rows rows;
-  int hidden;
-  float *x; /* [ROWS][hidden]; null: x is not kept */
+  int hidden, embedding; /* embedding: see embedding_of */
+  float *x;              /* [ROWS][hidden]; null: x is not kept */
   entering kind;
-  const uint16_t *embed;
+  float embed_scale;
   features from;
   const float *parts; /* [count][part_stride]; a part is [ROWS][hidden] */
   int count;
@@ -30,6 +30,11 @@ struct norm_job {
   bool fresh;     /* without the old x */
   bool activates; /* applies the activation to the sum, before adding the old x */
   dt_act_kind act;
+  float residual_scale; /* the factor of what is added to the old x */
+  float scale;          /* with norm_after: the factor of the whole */
+  /* [hidden] for SUM: normalizes the sum before the old x is added; then `fresh` and weight2 are not set. Null: no norm
+   */
+  const float *norm_after;
   dt_norm_kind norm;
   float eps;
   const float *weight1, *bias1, *weight2, *bias2; /* weight1 null: y1 is x without a norm; weight2 null: no y2 */

@@ -38,22 +38,30 @@ static __global__ void k_pack_codes(unsigned *data, int steps, pair_map map, con
   for (int j = 0; j < 8; j++) {
     if (P == BITS8)
       word[j / 4] |= (unsigned)code[j] << 8 * (j % 4);
+    else if (P == TABLE4)
+      word[0] |= (unsigned)code[j] << 4 * j;
+    else if (P == BITS3)
+      word[0] |= (unsigned)(code[j] & 3) << (2 * (4 * to.half + j / 2) + 16 * (j % 2));
     else
       word[0] |= (unsigned)(code[j] & 15) << (4 * (j / 2) + 16 * (j % 2));
-    if (P == BITS5 || P == BITS6) high |= (unsigned)(code[j] >> 4) << (high_bit(P, to.half, j / 2) + 16 * (j % 2));
+    if (P == BITS3 || P == BITS5 || P == BITS6)
+      high |= (unsigned)(code[j] >> (P == BITS3 ? 2 : 4)) << (high_bit(P, to.half, j / 2) + 16 * (j % 2));
   }
   if (P == BITS8)
     record[(lane * 2 + to.half) * 2] = word[0], record[(lane * 2 + to.half) * 2 + 1] = word[1];
+  else if (P == BITS3)
+    atomicAdd(record + lane, word[0]);
   else
     record[lane * 2 + to.half] = word[0];
-  if (P == BITS5) atomicAdd(record + high_at(P) + lane / 2, high << 8 * (lane % 2));
+  if (P == BITS3 || P == BITS5) atomicAdd(record + high_at(P) + lane / 2, high << 8 * (lane % 2));
   if (P == BITS6) atomicAdd(record + high_at(P) + lane, high);
   unsigned *scales = record + scales_at(P);
-  if (P == BITS4 || P == BITS5) {
-    if (lane % 4 == 0) scales[lane / 4 * 2 + to.half] = factors;
-  } else if (lane % (P == BITS6 ? 2 : 4) == 0) {
-    reinterpret_cast<uint16_t *>(scales)[lane / (P == BITS6 ? 2 : 4) * 2 + to.half] = (uint16_t)factors;
-  }
+  constexpr int SHARE = P == BITS3 || P == BITS6 ? 2 : 4; /* lanes of an output that have the same factors */
+  if (lane % SHARE) return;
+  if (P == BITS3 || P == BITS4 || P == BITS5)
+    scales[lane / SHARE * 2 + to.half] = factors;
+  else
+    reinterpret_cast<uint16_t *>(scales)[lane / SHARE * 2 + to.half] = (uint16_t)factors;
 }
 
 template <packing P>
@@ -69,7 +77,9 @@ cudaError_t pack(const queue &stream, const matrix &to, pair_map map, const void
                  int k0) {
   enum { THREADS = 256 };
   switch (to.packed) {
+  case BITS3: return pack_codes<BITS3>(stream, to, map, source, row, rows, cols, k0);
   case BITS4: return pack_codes<BITS4>(stream, to, map, source, row, rows, cols, k0);
+  case TABLE4: return pack_codes<TABLE4>(stream, to, map, source, row, rows, cols, k0);
   case BITS5: return pack_codes<BITS5>(stream, to, map, source, row, rows, cols, k0);
   case BITS6: return pack_codes<BITS6>(stream, to, map, source, row, rows, cols, k0);
   case BITS8: return pack_codes<BITS8>(stream, to, map, source, row, rows, cols, k0);
@@ -81,13 +91,13 @@ cudaError_t pack(const queue &stream, const matrix &to, pair_map map, const void
 }
 
 /* A thread unpacks the numbers of one lane: 8 k of two outputs. */
-template <packing P> static __global__ void k_unpack(const uint4 *data, int steps, uint4 *to) {
+template <packing P> static __global__ void k_unpack(const uint4 *data, uint4 table, int steps, uint4 *to) {
   dependency_release();
   dependency_wait();
   int item = (int)(blockIdx.x * blockDim.x + threadIdx.x), step = item / WARP, lane = item % WARP;
   if (step >= steps) return;
   uint4 a[2];
-  take_weights<P>(a, data + ((size_t)blockIdx.y * steps + step) * pieces_of(P), lane);
+  take_weights<P>(a, data + ((size_t)blockIdx.y * steps + step) * pieces_of(P), lane, table);
   size_t row = (size_t)steps * 4; /* in units of 16 bytes */
   uint4 *at = to + ((size_t)blockIdx.y * 16 + lane / 4 * 2) * row + step * 4 + lane % 4;
   at[0] = make_uint4(a[0].x, a[0].z, a[1].x, a[1].z);
@@ -96,9 +106,10 @@ template <packing P> static __global__ void k_unpack(const uint4 *data, int step
 
 cudaError_t unpack(const queue &stream, const matrix &from, int tile, int tiles, uint16_t *to) {
   enum { THREADS = 128 };
-  constexpr decltype(&k_unpack<BITS16>) kernels[PACKINGS] = {k_unpack<BITS16>, k_unpack<BITS4>, k_unpack<BITS5>,
-                                                             k_unpack<BITS6>, k_unpack<BITS8>};
+  constexpr decltype(&k_unpack<BITS16>) kernels[PACKINGS] = {k_unpack<BITS16>, k_unpack<BITS3>, k_unpack<BITS4>,
+                                                             k_unpack<TABLE4>, k_unpack<BITS5>, k_unpack<BITS6>,
+                                                             k_unpack<BITS8>};
   return launch(stream, dim3((unsigned)blocks_of(from.steps * WARP, THREADS), (unsigned)tiles), THREADS, 0,
-                kernels[from.packed], from.data + (size_t)tile * from.steps * pieces_of(from.packed), from.steps,
-                reinterpret_cast<uint4 *>(to));
+                kernels[from.packed], from.data + (size_t)tile * from.steps * pieces_of(from.packed), from.table,
+                from.steps, reinterpret_cast<uint4 *>(to));
 }

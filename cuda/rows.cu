@@ -1,5 +1,6 @@
-/* Writes the rows of a pass as the device reads them, and the units of their attention. */
-#include "internal.cuh"
+/* Writes the rows of a pass as the device reads them, with the embeddings of their tokens, and the units of their
+ * attention. */
+#include "format.cuh"
 
 /* Whether n rows of one sequence follow each other in its text, each in the slot of its position. */
 static bool is_text(const dt_rows *rows, int first, int n) {
@@ -48,49 +49,67 @@ static int add_units(const pass_rows &to, const dt_rows *rows, int first, int n,
   return units;
 }
 
-int stage_rows(const dt_cache *c, const pass_rows &to, const dt_rows *rows, int first, int most, size_t *bytes) {
+/* Writes a token's own numbers for all layers. */
+static void put_inputs(const dt_weights *w, int32_t token, uint16_t *to) {
+  const int all = w->shape.layers * w->shape.inputs;
+  const char *row = w->inputs_rows + (size_t)token * dt_row_bytes(w->inputs_type, (size_t)all);
+  to_format(w->inputs_type, w->activations, row, all, w->inputs_wide, to);
+}
+
+int stage_rows(const dt_cache *c, int group, const dt_rows *rows, int first, int most, size_t *bytes) {
+  const dt_weights *w = c->weights;
+  const pass_rows &to = c->staged[group];
+  const size_t hidden = (size_t)w->shape.hidden;
   size_t paths = 0, room = ROWS * (size_t)PATH + (size_t)c->slots;
   int n = 0;
   for (; n < most && first + n < rows->n && paths + (size_t)rows->path_len[first + n] <= room; n++) {
-    to.token[n] = rows->token[first + n];
+    uint16_t *embedding = embedding_of(to, n, w->embedding);
+    memcpy(embedding, w->embed + (size_t)rows->token[first + n] * hidden, hidden * sizeof *w->embed);
+    if (w->inputs_rows) put_inputs(w, rows->token[first + n], embedding + hidden);
     to.position[n] = rows->position[first + n];
     to.sequence[n] = rows->sequence[first + n];
     to.slot[n] = rows->slot[first + n];
     to.prefix[n] = rows->prefix[first + n];
-    to.reach[n] =
-        rows->blocks && !c->weights->head.backward ? to.prefix[n] + rows->path_len[first + n] - 1 : to.position[n];
+    to.reach[n] = rows->blocks && !w->head.backward ? to.prefix[n] + rows->path_len[first + n] - 1 : to.position[n];
     paths += (size_t)rows->path_len[first + n];
   }
-  int joined = c->weights->joined; /* heads of a row that are in the same block: fewer rows then fill it */
-  int together = n * c->weights->shape.heads > PLACES ? OWN / joined : 1; /* both give the same bits */
-  int turns = blocks_of(n, c->turn), begin[ROWS / GROUP + 1] = {}, most_units = 0;
-  for (int turn = 0; turn < turns; turn++) {
-    int before = turn * c->turn, of_turn = n - before < c->turn ? n - before : c->turn;
-    pass_rows of = to.after(before, begin[turn]);
-    begin[turn + 1] = begin[turn] + add_units(of, rows, first + before, of_turn, GROUP / joined, together);
-    if (most_units < begin[turn + 1] - begin[turn]) most_units = begin[turn + 1] - begin[turn];
+  int joined = w->joined; /* heads of a row that are in the same block: fewer rows then fill it */
+  int together = n * w->shape.heads > PLACES ? TREE_QUERIES / joined : 1; /* both give the same bits */
+  int batches = blocks_of(n, c->batch), begin[ROWS / QUERIES + 1] = {}, most_units = 0;
+  for (int batch = 0; batch < batches; batch++) {
+    int before = batch * c->batch, of_batch = n - before < c->batch ? n - before : c->batch;
+    pass_rows of = to.after(before, begin[batch]);
+    begin[batch + 1] = begin[batch] + add_units(of, rows, first + before, of_batch, QUERIES / joined, together);
+    if (most_units < begin[batch + 1] - begin[batch]) most_units = begin[batch + 1] - begin[batch];
   }
-  int all = 8; /* a graph has blocks for this number of units in each turn */
+  int all = 8; /* a graph has blocks for this number of units in each batch */
   while (all < most_units) all *= 2;
-  if (all > c->turn * c->splits) all = c->turn * c->splits;
-  for (int turn = turns - 1; turn >= 0; turn--) { /* from the last on, since units move towards the end */
-    int4 *from = to.unit + 2 * begin[turn], *unit = to.unit + 2 * turn * all;
-    int units = begin[turn + 1] - begin[turn];
+  if (all > c->batch * c->splits) all = c->batch * c->splits;
+  for (int batch = batches - 1; batch >= 0; batch--) { /* from the last on, since units move towards the end */
+    int4 *from = to.unit + 2 * begin[batch], *unit = to.unit + 2 * batch * all;
+    int units = begin[batch + 1] - begin[batch];
     memmove(unit, from, 2 * sizeof *unit * (size_t)units);
     for (int i = units; i < all; i++) unit[2 * i] = make_int4(0, 0, 0, 0);
   }
-  int at = 8 * turns * all; /* paths lie after the units */
+  int at = 8 * batches * all; /* paths lie after the units */
   for (int i = 0; i < n; i++) {
     const int32_t *path = rows->path + (size_t)(first + i) * (size_t)rows->path_stride;
     to.path_at[i] = at;
     for (int j = 0; j < rows->path_len[first + i]; j++) to.path[at++] = path[j];
   }
-  for (int i = 0; i < turns * all; i++) {
-    int last = i / all * c->turn + to.unit[2 * i].x + to.unit[2 * i].y - 1;
+  for (int i = 0; i < batches * all; i++) {
+    int last = i / all * c->batch + to.unit[2 * i].x + to.unit[2 * i].y - 1;
     if (to.unit[2 * i].y)
       to.unit[2 * i + 1] = make_int4(to.sequence[last], to.prefix[last], to.path_at[last], to.reach[last]);
   }
-  *to.header = {n, 0, all, 0, 0, rows->window, turns};
+  *to.header = {n, 0, all, 0, 0, rows->window, batches, {}};
   *bytes = ROWS_FIXED + sizeof(int32_t) * (size_t)at;
   return n;
+}
+
+cudaError_t copy_rows(const dt_cache *c, int group, int n, size_t bytes) {
+  size_t embeddings = (size_t)n * (size_t)c->weights->embedding * sizeof(uint16_t);
+  char *to = reinterpret_cast<char *>(c->rows[group].header), *from = reinterpret_cast<char *>(c->staged[group].header);
+  return cudaMemcpyAsync(to - embeddings, from - embeddings, embeddings + bytes, cudaMemcpyHostToDevice,
+                         c->weights->backend->stream);
 }

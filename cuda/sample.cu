@@ -24,14 +24,14 @@ static_assert(VALUES == SAMPLE_STEPS, "steps are counted as a digit's values are
 template <class F>
 static __device__ __forceinline__ void for_ids(const float *logits, int n, int block, int blocks, F f) {
   constexpr int TOGETHER = 8;
-  int apart = blocks * THREADS;
-  for (int first = block * THREADS + threadIdx.x; first < n; first += TOGETHER * apart) {
+  int stride = blocks * THREADS;
+  for (int first = block * THREADS + threadIdx.x; first < n; first += TOGETHER * stride) {
     float logit[TOGETHER];
 #pragma unroll
-    for (int i = 0; i < TOGETHER; i++) logit[i] = first + i * apart < n ? logits[first + i * apart] : 0.0f;
+    for (int i = 0; i < TOGETHER; i++) logit[i] = first + i * stride < n ? logits[first + i * stride] : 0.0f;
 #pragma unroll
     for (int i = 0; i < TOGETHER; i++)
-      if (first + i * apart < n) f(logit[i], first + i * apart);
+      if (first + i * stride < n) f(logit[i], first + i * stride);
   }
 }
 

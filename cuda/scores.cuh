@@ -27,9 +27,9 @@ static __device__ __forceinline__ uint64_t warp_best(uint64_t key) {
 }
 
 /* A list: lane i of a warp has the i-th largest of WARP keys. This is a step of Batcher's sorting networks: of two
- * lanes `apart` from each other, one keeps the larger key. */
-static __device__ __forceinline__ uint64_t exchange(uint64_t key, int apart, bool larger) {
-  uint64_t other = __shfl_xor_sync(0xffffffffu, key, apart);
+ * lanes `distance` from each other, one keeps the larger key. */
+static __device__ __forceinline__ uint64_t exchange(uint64_t key, int distance, bool larger) {
+  uint64_t other = __shfl_xor_sync(0xffffffffu, key, distance);
   return (other > key) == larger ? other : key;
 }
 static __device__ __forceinline__ uint64_t sorted(uint64_t key) {
@@ -37,7 +37,8 @@ static __device__ __forceinline__ uint64_t sorted(uint64_t key) {
 #pragma unroll
   for (int size = 2; size <= WARP; size *= 2)
 #pragma unroll
-    for (int apart = size / 2; apart; apart /= 2) key = exchange(key, apart, !(lane & apart) == !(lane & size));
+    for (int distance = size / 2; distance; distance /= 2)
+      key = exchange(key, distance, !(lane & distance) == !(lane & size));
   return key;
 }
 /* The WARP largest keys of two lists. */
@@ -46,7 +47,7 @@ static __device__ __forceinline__ uint64_t merged(uint64_t a, uint64_t b) {
   b = __shfl_xor_sync(0xffffffffu, b, WARP - 1);
   if (b > a) a = b;
 #pragma unroll
-  for (int apart = WARP / 2; apart; apart /= 2) a = exchange(a, apart, !(lane & apart));
+  for (int distance = WARP / 2; distance; distance /= 2) a = exchange(a, distance, !(lane & distance));
   return a;
 }
 

@@ -1,8 +1,8 @@
 /* The steps of a layer: see steps.cuh. */
 #include "attention.cuh"
+#include "cache_format.cuh"
 #include "chunk.cuh"
 #include "heads.cuh"
-#include "held.cuh"
 #include "steps.cuh"
 
 product step_product(const enqueuer *q, const matrix &m, const operand &input) {
@@ -12,8 +12,8 @@ product step_product(const enqueuer *q, const matrix &m, const operand &input) {
 entry step_store(enqueuer *q, const matrix &m, const operand &input) {
   const dt_weights *w = q->w;
   if (q->chunk) return must(q, chunk_store(q, m, input)), entry{SUM, 1, m.bias, false, false};
-  store to = {w->partial, (size_t)ROWS * w->shape.hidden, w->shape.hidden};
-  must(q, multiply_store(q->stream, step_product(q, m, input), to, q->shape.rows));
+  plain_epilogue to = {w->partial, (size_t)ROWS * w->shape.hidden, w->shape.hidden};
+  must(q, multiply_plain(q->stream, step_product(q, m, input), to, q->shape.rows));
   return {SUM, m.splits, m.bias, false, false};
 }
 
@@ -24,13 +24,14 @@ norm_job step_job(const enqueuer *q, int group, const entry &enters, bool wanted
   a.rows = q->c->rows[group];
   a.n = wanted ? &a.rows.header->wanted : &a.rows.header->n;
   a.wanted = wanted ? a.rows.wanted : nullptr;
-  a.hidden = w->shape.hidden, a.x = w->x + row * w->shape.hidden;
+  a.hidden = w->shape.hidden, a.embedding = w->embedding, a.x = w->x + row * w->shape.hidden;
   a.kind = enters.kind;
-  a.embed = w->embed;
+  a.embed_scale = w->embed_scale, a.residual_scale = w->residual_scale;
   a.from = enters.kind == GIVEN ? q->shape.given : q->c->kept;
   a.parts = w->partial + row * w->shape.hidden, a.count = enters.parts, a.part_stride = (size_t)ROWS * w->shape.hidden;
   a.bias = reinterpret_cast<const float *>(enters.bias);
   a.fresh = enters.fresh, a.activates = enters.activates, a.act = w->shape.act;
+  a.norm_after = enters.norm_after, a.scale = enters.scale;
   a.norm = w->shape.norm, a.eps = w->shape.norm_eps;
   a.kept = q->c->kept;
   return a;
@@ -58,46 +59,51 @@ void step_norms(enqueuer *q, int layer, const entry &enters, bool wanted, const 
   }
 }
 
-static size_t values_behind(const dt_cache *c) { /* bytes of the keys of a layer; its values follow them */
+/* The keys that a layer reads, and the values after them; the distance between sequences, in elements. */
+static unsigned char *keys_of(const dt_cache *c, const layer &l) { return c->data + (size_t)c->slots * l.keys_at; }
+static unsigned char *values_of(const dt_cache *c, const layer &l) {
+  return keys_of(c, l) + (size_t)l.kv_heads * (size_t)c->slots * row_bytes(c->weights->backend->caches, l.dim);
+}
+static size_t stride_of(const dt_cache *c) {
   const dt_weights *w = c->weights;
-  return (size_t)w->shape.kv_heads * (size_t)c->slots * row_bytes(w->backend->caches, w->dim);
+  size_t element = w->backend->caches == CACHE_Q8 ? sizeof(stored<CACHE_Q8>) : sizeof(stored<CACHE_16>);
+  return (size_t)c->slots * w->slot_bytes / element;
 }
 
-static unsigned char *keys_of(const dt_cache *c, int index) { return c->data + (size_t)index * 2 * values_behind(c); }
-
-/* Keys and values of a group of rows that are not rounded yet. */
-static uint16_t *fresh_of(const dt_weights *w, int group) {
-  return w->fresh + (size_t)group * CHUNK_GROUP * (size_t)w->dim;
+/* A layer's keys and values of a group of rows that are not rounded yet. */
+static uint16_t *fresh_of(const dt_weights *w, const layer &l, int group) {
+  return w->fresh + (size_t)group * CHUNK_GROUP * (size_t)l.dim;
 }
 
 /* Where the keys and values of rows are written: to the cache, or to the buffer where they are rounded, which is
  * treated as a cache of one layer in which row i has slot i. */
-static void place_rows(const enqueuer *q, int group, int index, spread *s) {
+static void place_rows(const enqueuer *q, int group, const layer &l, layer_epilogue *s) {
   const dt_weights *w = q->w;
-  if (w->backend->caches == HELD_Q8) {
-    s->keys = fresh_of(w, group), s->values = s->keys + (size_t)w->shape.kv_heads * w->fresh_rows * w->dim;
+  if (w->backend->caches == CACHE_Q8) {
+    s->keys = fresh_of(w, l, group), s->values = s->keys + (size_t)l.kv_heads * w->fresh_rows * l.dim;
     s->slot = w->order, s->sequence_stride = 0, s->slots = w->fresh_rows;
   } else {
-    s->keys = reinterpret_cast<uint16_t *>(keys_of(q->c, index));
-    s->values = reinterpret_cast<uint16_t *>(keys_of(q->c, index) + values_behind(q->c));
-    s->slot = q->c->rows[group].slot, s->sequence_stride = cache_heads(*w), s->slots = q->c->slots;
+    s->keys = reinterpret_cast<uint16_t *>(keys_of(q->c, l));
+    s->values = reinterpret_cast<uint16_t *>(values_of(q->c, l));
+    s->slot = q->c->rows[group].slot, s->sequence_stride = stride_of(q->c), s->slots = q->c->slots;
   }
 }
 
-spread step_spread(const enqueuer *q, int group, int index, const matrix &m, int inner_from) {
+layer_epilogue step_epilogue(const enqueuer *q, int group, int index, const matrix &m, int inner_from) {
   const dt_weights *w = q->w;
+  const layer &l = w->layers_of[index];
   const pass_rows &rows = q->c->rows[group];
   size_t row = (size_t)group * CHUNK_GROUP;
-  spread s = {};
+  layer_epilogue s = {};
   s.bias = m.bias, s.inner_from = inner_from;
-  s.heads = w->shape.heads, s.kv_heads = w->shape.kv_heads, s.head_dim = w->shape.head_dim, s.dim = w->dim,
-  s.rotary = w->shape.rotary_dims;
-  s.rotates = !w->layers_of[index].q_norm;
-  s.cosine = q->c->cosine, s.sine = q->c->sine;
+  s.heads = w->shape.heads, s.kv_heads = l.has_keys ? l.kv_heads : 0, s.head_dim = l.head_dim, s.dim = l.dim;
+  s.rotary = 2 * w->rotations[l.local].pairs;
+  s.rotates = !l.q_norm && !l.still;
+  s.cosine = q->c->angles[l.local].cosine, s.sine = q->c->angles[l.local].sine;
   s.position = rows.position, s.sequence = rows.sequence;
-  s.q = w->q + row * w->shape.heads * w->dim;
-  place_rows(q, group, index, &s);
-  s.inner = operands_of(q).cat.after((int)row, w->inner_at), s.inter = w->shape.inter;
+  s.q = w->q + row * w->shape.heads * l.dim;
+  place_rows(q, group, l, &s);
+  s.inner = operands_of(q).cat.after((int)row, w->inner_at), s.inter = l.inter;
   s.act = w->shape.act, s.gated = w->shape.gated;
   return s;
 }
@@ -105,46 +111,51 @@ spread step_spread(const enqueuer *q, int group, int index, const matrix &m, int
 void step_heads(enqueuer *q, int index, const matrix &m, int inner_from) {
   const layer &l = q->w->layers_of[index];
   for (int group = 0; l.q_norm && group < groups(q); group++) {
-    head_norms norms = {&q->c->rows[group].header->n, l.q_norm, l.k_norm, q->w->shape.norm_eps};
-    must(q, normalize_heads(q->stream, q->w->activations, step_spread(q, group, index, m, inner_from), norms,
+    const dt_shape &shape = q->w->shape;
+    head_norms norms = {&q->c->rows[group].header->n, l.q_norm,       l.k_norm, shape.wide_norms,
+                        shape.normed_values,          shape.norm_eps, !l.still};
+    must(q, normalize_heads(q->stream, q->w->activations, step_epilogue(q, group, index, m, inner_from), norms,
                             q->shape.rows));
   }
 }
 
 void step_hold(enqueuer *q, int index) {
   const dt_weights *w = q->w;
-  if (w->backend->caches != HELD_Q8) return;
+  const layer &l = w->layers_of[index];
+  if (w->backend->caches != CACHE_Q8 || !l.has_keys) return;
   for (int group = 0; group < groups(q); group++) {
     const pass_rows &rows = q->c->rows[group];
-    hold_job a = {};
+    quantize_job a = {};
     a.n = &rows.header->n;
-    a.fresh = fresh_of(w, group), a.fresh_rows = w->fresh_rows, a.lists = 2 * w->shape.kv_heads, a.dim = w->dim;
-    a.to = keys_of(q->c, index);
+    a.fresh = fresh_of(w, l, group), a.fresh_rows = w->fresh_rows, a.lists = 2 * l.kv_heads, a.dim = l.dim;
+    a.to = keys_of(q->c, l);
     a.sequence = rows.sequence, a.slot = rows.slot;
-    a.sequence_stride = cache_heads(*w), a.slots = q->c->slots;
-    must(q, hold(q->stream, w->activations, a, q->shape.rows));
+    a.sequence_stride = stride_of(q->c), a.slots = q->c->slots;
+    must(q, quantize_rows(q->stream, w->activations, a, q->shape.rows));
   }
 }
 
 void step_attention(enqueuer *q, int index) {
   const dt_weights *w = q->w;
   const dt_cache *c = q->c;
+  const layer &l = w->layers_of[index];
   attention a = {};
-  a.heads = w->shape.heads, a.kv_heads = w->shape.kv_heads, a.head_dim = w->shape.head_dim, a.scale = w->scale;
+  a.heads = w->shape.heads, a.kv_heads = l.kv_heads, a.head_dim = l.head_dim;
+  a.scale = l.score_scale, a.cap = w->shape.score_cap;
+  a.window = l.window, a.sinks = l.sinks;
   a.joined = w->joined, a.inverse = blocks_of(256, w->joined);
-  a.keys = keys_of(c, index);
-  a.values = keys_of(c, index) + values_behind(c);
-  a.sequence_stride = cache_heads(*w), a.slots = c->slots, a.splits = c->splits;
+  a.keys = keys_of(c, l), a.values = values_of(c, l);
+  a.sequence_stride = stride_of(c), a.slots = c->slots, a.splits = c->splits;
   a.part = c->part, a.weight = c->weight, a.done = c->done;
   for (int group = 0; group < groups(q); group++) {
     int units = q->chunk ? c->staged[group].header->units : q->shape.units;
-    int turns = q->chunk ? c->staged[group].header->turns : q->shape.turns;
-    for (int turn = 0; turn < turns; turn++) {
-      int before = turn * c->turn, row = group * CHUNK_GROUP + before;
-      a.rows = c->rows[group].after(before, turn * units);
-      a.q = w->q + (size_t)row * w->shape.heads * w->dim;
+    int batches = q->chunk ? c->staged[group].header->batches : q->shape.batches;
+    for (int batch = 0; batch < batches; batch++) {
+      int before = batch * c->batch, row = group * CHUNK_GROUP + before;
+      a.rows = c->rows[group].after(before, batch * units);
+      a.q = w->q + (size_t)row * w->shape.heads * l.dim;
       a.out = operands_of(q).cat.after(row, 0);
-      must(q, attend(q->stream, w->activations, w->backend->caches, w->dim, a, units));
+      must(q, attend(q->stream, w->activations, w->backend->caches, l.dim, a, units));
     }
   }
 }

@@ -8,9 +8,11 @@
 
 /* The values that determine the kernels of a pass, and their numbers of blocks. */
 struct pass_shape {
-  int rows, units, turns, wanted; /* upper bounds; of units in a turn of attention; wanted may be 0 */
+  int rows, units, batches, wanted; /* upper bounds; of units in a batch of attention; wanted may be 0 */
   dt_want want;
   bool filtered;  /* some row's token is sampled among its allowed ids */
+  bool adjusted;  /* some row has logit adjustments */
+  bool logp;      /* BOTH: log-probabilities are wanted, too */
   features given; /* of the target's cache, which a head reads; null: the head's own features, or no head */
   int distance;   /* of a Medusa head */
   bool operator==(const pass_shape &) const = default;
@@ -40,7 +42,9 @@ struct entry {
   entering kind;
   int parts;
   const float2 *bias;
-  bool fresh, activates; /* as in norm_job */
+  bool fresh, activates;             /* as in norm_job */
+  const float *norm_after = nullptr; /* the same */
+  float scale = 1.0f;                /* the same */
 };
 
 /* The product of a whole matrix with rows of a pass. */
@@ -60,10 +64,10 @@ void step_norms(enqueuer *, int layer, const entry &, bool wanted, const float *
 
 /* The end of the product of layer `index`, for a group of rows: its pairs are q, k and v and, from inner_from on, the
  * MLP's inner row. */
-spread step_spread(const enqueuer *, int group, int index, const matrix &, int inner_from);
+layer_epilogue step_epilogue(const enqueuer *, int group, int index, const matrix &, int inner_from);
 
 /* Computes the norms of queries and keys, if the layer has them, and then their rotation; arguments as for
- * step_spread. */
+ * step_epilogue. */
 void step_heads(enqueuer *, int index, const matrix &, int inner_from);
 
 /* Rounds the layer's new keys and values, where caches are in q8. */
@@ -72,8 +76,8 @@ void step_hold(enqueuer *, int index);
 void step_attention(enqueuer *, int index);
 
 /* Tiles of a layer's first product that hold q, k and v. */
-static inline int attention_tiles(const dt_weights *w) {
-  return blocks_of((w->shape.heads + 2 * w->shape.kv_heads) * (w->shape.head_dim / 2), 8);
+static inline int attention_tiles(const dt_weights *w, const layer &l) {
+  return blocks_of((w->shape.heads + 2 * (l.has_keys ? l.kv_heads : 0)) * (l.head_dim / 2), 8);
 }
 
 #endif

@@ -1,10 +1,12 @@
 /* Loads a model onto the device. The layout code runs twice: once to measure, once to take the memory and fill it. */
 #include "attention.cuh"
+#include "cache_format.cuh"
 #include "format.cuh"
 #include "gemm.cuh"
 #include "launch.cuh"
 #include "matmul.cuh"
 #include "pack.cuh"
+#include "supported.cuh"
 
 #include <new>
 #include <stdlib.h>
@@ -57,16 +59,16 @@ static float *take_vector(builder *b, const dt_matrix *source) {
   return v;
 }
 
-/* Takes room for `pairs` pairs of outputs of k inputs, all zero, without the tiles before the first. `apart`: the sum
+/* Takes room for `pairs` pairs of outputs of k inputs, all zero, without the tiles before the first. `split`: the sum
  * over k may be split, into as many parts as keep all blocks of a pass of more than 64 rows in place at once. */
-static matrix take_matrix(builder *b, int first, int pairs, int k, bool apart, packing packed) {
+static matrix take_matrix(builder *b, int first, int pairs, int k, bool split, packing packed) {
   matrix m = {};
   m.format = b->w->activations; /* both operands have the same type: check_supported rejects mixed types, and the
                                    weights of heads are converted */
   m.packed = packed;
   m.first = first, m.tiles = blocks_of(pairs, 8);
   m.steps = blocks_of(k, 32);
-  m.splits = apart ? MULTIPROCESSORS / blocks_of(m.tiles, BLOCK_TILES) : 1;
+  m.splits = split ? MULTIPROCESSORS / blocks_of(m.tiles, BLOCK_TILES) : 1;
   if (m.splits > m.steps / LEAST_STEPS) m.splits = m.steps / LEAST_STEPS;
   if (m.splits > PARTIALS) m.splits = PARTIALS;
   if (m.splits < 1) m.splits = 1;
@@ -138,15 +140,15 @@ static void add_bias(builder *b, const pair_map &map, const dt_matrix *source, f
   delete[] wide;
 }
 
-/* Reads a norm of heads, in the order of their pairs. */
-static float2 *take_head_norm(builder *b, const dt_matrix *source) {
+/* Reads a norm of one head or of all heads, in the order of their pairs. */
+static float2 *take_head_norm(builder *b, const dt_matrix *source, int head_dim, int rotary) {
   if (!source->source) return nullptr;
-  size_t pairs = (size_t)b->w->shape.head_dim / 2;
+  size_t pairs = (size_t)source->rows / 2;
   float2 *v = take<float2>(&b->w->weights_arena, pairs);
   if (!b->filling) return v;
   float2 *ordered = static_cast<float2 *>(calloc(pairs, sizeof *ordered));
   if (!ordered) return must(b, cudaErrorMemoryAllocation), v;
-  add_bias(b, {0, b->w->shape.head_dim, b->w->shape.rotary_dims, -1}, source, ordered);
+  add_bias(b, {0, head_dim, rotary, -1}, source, ordered);
   copy_up(b, v, ordered, pairs * sizeof *ordered);
   free(ordered);
   return v;
@@ -154,12 +156,22 @@ static float2 *take_head_norm(builder *b, const dt_matrix *source) {
 
 static const dt_matrix NONE = {};
 
-/* Parts with different packings, or a part that cannot be packed, become a matrix of 16-bit numbers. */
-static packing packing_for(const builder *b, const part *parts, int count) {
-  packing p = packing_of(parts[0].weights->dtype);
+static packing packing_for(const builder *b, const part &p) {
+  return b->w->activations == F16 && !b->w->backend->widens ? packing_of(p.weights->dtype) : BITS16;
+}
+
+/* Whether one matrix can have both parts as they are stored. */
+static bool alike(const builder *b, const part &p, const part &other) {
+  packing packed = packing_for(b, p);
+  return packed == packing_for(b, other) &&
+         (packed != TABLE4 || dt_code_values(p.weights->dtype) == dt_code_values(other.weights->dtype));
+}
+
+/* Parts that are not alike, or a part that cannot be packed, become a matrix of 16-bit numbers. */
+static packing packing_for_all(const builder *b, const part *parts, int count) {
   for (int i = 1; i < count; i++)
-    if (packing_of(parts[i].weights->dtype) != p) p = BITS16;
-  return b->w->activations == F16 && !b->w->backend->widens ? p : BITS16;
+    if (!alike(b, parts[i], parts[0])) return BITS16;
+  return packing_for(b, parts[0]);
 }
 
 /* Remembers what the model's matrices are stored as. */
@@ -171,8 +183,9 @@ static void note_stored(builder *b, packing packed, const part *parts, int count
 }
 
 /* Builds a matrix from parts, with tiles from `first` on. */
-static matrix build(builder *b, int first, int pairs, int k, bool apart, const part *parts, int count) {
-  matrix m = take_matrix(b, first, pairs, k, apart, packing_for(b, parts, count));
+static matrix build(builder *b, int first, int pairs, int k, bool split, const part *parts, int count) {
+  matrix m = take_matrix(b, first, pairs, k, split, packing_for_all(b, parts, count));
+  m.table = table_of(parts[0].weights->dtype);
   note_stored(b, m.packed, parts, count);
   if (!b->filling) return m;
   size_t n = (size_t)m.tiles * 8;
@@ -192,59 +205,115 @@ static matrix build(builder *b, int first, int pairs, int k, bool apart, const p
  * first. */
 static int parts_before(const builder *b, const part *parts, int count) {
   int n = 1;
-  while (n < count && packing_for(b, parts + n, 1) == packing_for(b, parts, 1)) n++;
+  while (n < count && alike(b, parts[n], parts[0])) n++;
   if (n == count || parts[n].map.first % 8 || parts[n].map.first == parts[n - 1].map.first) return count;
   for (int i = n; i < count; i++)
-    if (packing_for(b, parts + i, 1) != packing_for(b, parts + n, 1)) return count;
+    if (!alike(b, parts[i], parts[n])) return count;
   return n;
 }
 
 static void build_in(builder *b, layer *built, int pairs, int k, const part *parts, int count) {
   int before = parts_before(b, parts, count), middle = before < count ? parts[before].map.first : pairs;
   built->in = build(b, 0, middle, k, false, parts, before);
-  if (before < count) built->rest = build(b, middle / 8, pairs, k, false, parts + before, count - before);
+  if (before < count) built->in_tail = build(b, middle / 8, pairs, k, false, parts + before, count - before);
 }
 
-static layer build_layer(builder *b, const dt_layer *l) {
-  const dt_weights *w = b->w;
-  int half = w->shape.head_dim / 2, rotary = w->shape.rotary_dims, keys = w->shape.heads * half,
-      values = keys + w->shape.kv_heads * half;
-  int up_at = w->shape.parallel_residual ? round_up(values + w->shape.kv_heads * half, 8) : 0,
-      pairs = w->shape.gated ? w->shape.inter : blocks_of(w->shape.inter, 2);
-  part in[5] = {{&l->q, &l->q_bias, {0, w->shape.head_dim, rotary, -1}, 0, nullptr, 0},
-                {&l->k, &l->k_bias, {keys, w->shape.head_dim, rotary, -1}, 0, nullptr, 0},
-                {&l->v, &l->v_bias, {values, w->shape.head_dim, rotary, -1}, 0, nullptr, 0}};
-  part up[2] = {{&l->up, &l->up_bias, {up_at, w->shape.inter, 0, -1}, 0, nullptr, 0}};
-  if (w->shape.gated) {
-    up[0] = {&l->gate, &l->gate_bias, {up_at, w->shape.inter, 0, 0}, 0, nullptr, 0};
-    up[1] = {&l->up, &l->up_bias, {up_at, w->shape.inter, 0, 1}, 0, nullptr, 0};
-  }
-  int ups = w->shape.gated ? 2 : 1, hidden = blocks_of(w->shape.hidden, 2);
-  part out[2] = {{&l->o, &l->o_bias, {0, w->shape.hidden, 0, -1}, 0, nullptr, 0},
-                 {&l->down, &l->down_bias, {0, w->shape.hidden, 0, -1}, 0, nullptr, 0}};
+/* The narrowest width at least head_dim that attention is compiled for. */
+static int padded_head(int head_dim) {
+  const int widths[] = {32, 64, 80, 96, 128, 256, MAX_HEAD};
+  for (int width : widths)
+    if (head_dim <= width) return width;
+  return 0;
+}
 
+/* The sizes of a layer, and where the keys are that it reads. */
+static layer size_layer(dt_weights *w, const dt_layer *l) {
+  const dt_shape s = dt_shape_of(&w->shape, l);
   layer built = {};
-  built.norm1 = take_vector(b, &l->norm1), built.norm1_bias = take_vector(b, &l->norm1_bias);
-  built.norm2 = take_vector(b, &l->norm2), built.norm2_bias = take_vector(b, &l->norm2_bias);
-  built.q_norm = take_head_norm(b, &l->q_norm), built.k_norm = take_head_norm(b, &l->k_norm);
-  if (w->shape.parallel_residual) {
-    for (int i = 0; i < ups; i++) in[3 + i] = up[i];
-    out[1].k0 = w->inner_at;
-    build_in(b, &built, up_at + pairs, w->shape.hidden, in, 3 + ups);
-    built.out = build(b, 0, hidden, w->inner_at + w->shape.inter, true, out, 2);
-  } else {
-    build_in(b, &built, values + w->shape.kv_heads * half, l->q.cols, in, 3);
-    built.up = build(b, 0, pairs, w->shape.hidden, false, up, ups);
-    built.out = build(b, 0, hidden, w->shape.heads * w->shape.head_dim, true, out, 1);
-    built.down = build(b, 0, hidden, w->shape.inter, true, out + 1, 1);
+  built.kv_heads = s.kv_heads, built.head_dim = s.head_dim, built.inter = s.inter;
+  built.dim = padded_head(s.head_dim);
+  built.score_scale = s.attention_scale != 0 ? s.attention_scale : (float)(1.0 / sqrt((double)s.head_dim));
+  built.has_keys = !l->keys_of;
+  if (!built.has_keys) {
+    built.keys_at = w->layers_of[l->keys_of - 1].keys_at;
+    return built;
   }
+  built.keys_at = w->slot_bytes;
+  w->slot_bytes += 2 * (size_t)s.kv_heads * row_bytes(w->backend->caches, built.dim);
   return built;
 }
 
+static void size_layers(dt_weights *w, const dt_layer *l) {
+  int common = 0; /* the greatest common divisor of the numbers of heads that share keys */
+  for (int i = 0; i < w->shape.layers; i++) {
+    w->layers_of[i] = size_layer(w, &l[i]);
+    if (w->layers_of[i].dim > w->dim) w->dim = w->layers_of[i].dim;
+    if (w->layers_of[i].has_keys) w->last_keys = i;
+    int group = w->shape.heads / w->layers_of[i].kv_heads;
+    while (group) {
+      int left = common % group;
+      common = group, group = left;
+    }
+  }
+  w->joined = common ? heads_together(common) : 1;
+}
+
 /* Builds a whole matrix, row by row. */
-static matrix build_whole(builder *b, const dt_matrix *source, const dt_matrix *bias, bool apart) {
+static matrix build_whole(builder *b, const dt_matrix *source, const dt_matrix *bias, bool split) {
   part all = {source, bias, {0, source->rows, 0, -1}, 0, nullptr, 0};
-  return build(b, 0, blocks_of(source->rows, 2), source->cols, apart, &all, 1);
+  return build(b, 0, blocks_of(source->rows, 2), source->cols, split, &all, 1);
+}
+
+static layer build_layer(builder *b, const dt_layer *l, layer built) {
+  const dt_weights *w = b->w;
+  const bool local = l->window && w->rotations[1].pairs;
+  const int head_dim = built.head_dim, inter = built.inter, key_heads = built.has_keys ? built.kv_heads : 0;
+  int half = head_dim / 2, rotary = 2 * w->rotations[local].pairs, keys = w->shape.heads * half,
+      values = keys + key_heads * half;
+  int up_at = w->shape.parallel_residual ? round_up(values + key_heads * half, 8) : 0,
+      pairs = w->shape.gated ? inter : blocks_of(inter, 2);
+  int ins = built.has_keys ? 3 : 1, ups = w->shape.gated ? 2 : 1, hidden = blocks_of(w->shape.hidden, 2);
+  part in[5] = {{&l->q, &l->q_bias, {0, head_dim, rotary, -1}, 0, nullptr, 0},
+                {&l->k, &l->k_bias, {keys, head_dim, rotary, -1}, 0, nullptr, 0},
+                {&l->v, &l->v_bias, {values, head_dim, rotary, -1}, 0, nullptr, 0}};
+  part up[2] = {{&l->up, &l->up_bias, {up_at, inter, 0, -1}, 0, nullptr, 0}};
+  if (w->shape.gated) {
+    up[0] = {&l->gate, &l->gate_bias, {up_at, inter, 0, 0}, 0, nullptr, 0};
+    up[1] = {&l->up, &l->up_bias, {up_at, inter, 0, 1}, 0, nullptr, 0};
+  }
+  part out[2] = {{&l->o, &l->o_bias, {0, w->shape.hidden, 0, -1}, 0, nullptr, 0},
+                 {&l->down, &l->down_bias, {0, w->shape.hidden, 0, -1}, 0, nullptr, 0}};
+
+  built.scale = 1.0f;
+  if (l->scale.source && b->filling) {
+    float *scale = read_vector(b, &l->scale);
+    if (scale) built.scale = *scale;
+    delete[] scale;
+  }
+  if (w->shape.inputs) {
+    built.input_gate = build_whole(b, &l->input_gate, &NONE, false);
+    built.input_out = build_whole(b, &l->input_out, &NONE, true);
+    built.input_norm = take_vector(b, &l->input_norm);
+  }
+  built.sinks = take_vector(b, &l->sinks), built.window = l->window;
+  built.still = l->still, built.local = local;
+  built.norm1 = take_vector(b, &l->norm1), built.norm1_bias = take_vector(b, &l->norm1_bias);
+  built.norm2 = take_vector(b, &l->norm2), built.norm2_bias = take_vector(b, &l->norm2_bias);
+  built.o_norm = take_vector(b, &l->o_norm), built.down_norm = take_vector(b, &l->down_norm);
+  built.q_norm = take_head_norm(b, &l->q_norm, head_dim, rotary);
+  built.k_norm = take_head_norm(b, &l->k_norm, head_dim, rotary);
+  if (w->shape.parallel_residual) {
+    for (int i = 0; i < ups; i++) in[ins + i] = up[i];
+    out[1].k0 = w->inner_at;
+    build_in(b, &built, up_at + pairs, w->shape.hidden, in, ins + ups);
+    built.out = build(b, 0, hidden, w->inner_at + inter, true, out, 2);
+  } else {
+    build_in(b, &built, values + key_heads * half, l->q.cols, in, ins);
+    built.up = build(b, 0, pairs, w->shape.hidden, false, up, ups);
+    built.out = build(b, 0, hidden, w->shape.heads * head_dim, true, out, 1);
+    built.down = build(b, 0, hidden, inter, true, out + 1, 1);
+  }
+  return built;
 }
 
 /* Reads the norms of a target's streams, one after another. */
@@ -292,19 +361,46 @@ static void build_unembed(builder *b) {
   copy_up(b, w->ids, d->ids, (size_t)d->n_ids * sizeof *d->ids);
 }
 
+static void take_host(dt_weights *w, size_t bytes) { w->host_bytes += bytes, w->backend->memory.host += bytes; }
+
+/* Keeps the embeddings on the host: a pass needs few of their rows. */
 static void build_embed(builder *b) {
   dt_weights *w = b->w;
   const dt_matrix *embed = &b->desc->embed;
   if (!embed->source) {
-    w->embed = w->head.target->embed;
+    w->embed = w->head.target->embed, w->embed_scale = w->head.target->embed_scale;
     return;
   }
-  w->embed = take<uint16_t>(&w->weights_arena, (size_t)embed->rows * (size_t)embed->cols);
-  for (int r = 0, rows; r < embed->rows && b->filling && going(b); r += rows) {
+  const size_t hidden = (size_t)embed->cols;
+  w->embed_bytes = (size_t)embed->rows * hidden * sizeof *w->embed;
+  if (!b->filling) return;
+  w->embed = w->embed_own = new (std::nothrow) uint16_t[(size_t)embed->rows * hidden];
+  if (!w->embed) return must(b, cudaErrorMemoryAllocation);
+  take_host(w, w->embed_bytes);
+  for (int r = 0, rows; r < embed->rows && going(b); r += rows) {
     rows = read_rows(b, embed, BITS16, nullptr, r, embed->rows);
-    if (going(b))
-      copy_up(b, w->embed + (size_t)r * (size_t)embed->cols, b->rows, (size_t)rows * (size_t)embed->cols * 2);
+    if (going(b)) memcpy(w->embed_own + (size_t)r * hidden, b->rows, (size_t)rows * hidden * sizeof *w->embed);
   }
+}
+
+/* The rows of the layers' inputs stay on the host as they are stored: they are the largest part of a small model. */
+static void build_inputs(builder *b) {
+  dt_weights *w = b->w;
+  const dt_matrix *rows = &b->desc->inputs_embed;
+  if (!rows->source) return;
+  const size_t row = dt_row_bytes(rows->dtype, (size_t)rows->cols), bytes = (size_t)rows->rows * row;
+  w->inputs_proj = build_whole(b, &b->desc->inputs_proj, &NONE, false);
+  w->inputs_norm = take_vector(b, &b->desc->inputs_norm);
+  w->inputs_type = rows->dtype, w->embed_bytes += bytes;
+  if (!b->filling) return;
+  w->inputs_rows = new (std::nothrow) char[bytes];
+  w->inputs_wide = new (std::nothrow) float[(size_t)rows->cols];
+  if (!w->inputs_rows || !w->inputs_wide) return must(b, cudaErrorMemoryAllocation);
+  take_host(w, bytes);
+  const int some = 1024;
+  for (int r = 0; r < rows->rows && going(b); r += some)
+    b->status =
+        dt_read_rows(rows, r, rows->rows - r < some ? rows->rows - r : some, w->inputs_rows + (size_t)r * row, b->err);
 }
 
 static void build_order(builder *b) {
@@ -317,115 +413,20 @@ static void build_order(builder *b) {
 static void build_model(builder *b) {
   dt_weights *w = b->w;
   const dt_model_desc *d = b->desc;
-  for (int i = 0; i < w->shape.layers; i++) w->layers_of[i] = build_layer(b, &d->layer[i]);
+  for (int i = 0; i < w->shape.layers; i++) w->layers_of[i] = build_layer(b, &d->layer[i], w->layers_of[i]);
   w->final_norm = take_vector(b, &d->final_norm);
   w->final_norm_bias = take_vector(b, &d->final_norm_bias);
   if (b->head) build_head(b);
   build_unembed(b);
   build_embed(b);
-  if (w->backend->caches == HELD_Q8) build_order(b);
+  build_inputs(b);
+  if (w->backend->caches == CACHE_Q8) build_order(b);
 }
 
-/* Numbers of the largest piece of a matrix that a chunk of a prompt is multiplied with. */
-static size_t plain_numbers(const dt_weights *w) {
-  const layer &l = w->layers_of[0]; /* all layers have the same shapes */
-  size_t most = 0;
-  for (const matrix *m : {&l.in, &l.rest, &l.up, &l.out, &l.down}) {
-    size_t outputs = (size_t)(m->tiles * 16 < PIECE ? m->tiles * 16 : PIECE), numbers = outputs * (size_t)m->steps * 32;
-    if (numbers > most) most = numbers;
-  }
-  return most;
-}
-
-static operand take_operand(arena *a, size_t rows, int ld, bool tiled) {
-  return {take<uint16_t>(a, rows * (size_t)ld), ld, tiled};
-}
-
-static operands take_operands(arena *a, const dt_weights *w, size_t rows, bool tiled) {
-  return {take_operand(a, rows, w->ldx, tiled), take_operand(a, rows, w->ldx, tiled),
-          take_operand(a, rows, w->ldcat, tiled)};
-}
-
-static void build_scratch(dt_weights *w) {
-  arena *a = &w->scratch_arena;
-  draft_head *h = &w->head;
-  size_t blocks = (size_t)blocks_of(w->outputs, LOGIT_BLOCK),
-         most = h->target ? (size_t)ROWS : (size_t)CHUNK; /* rows */
-  w->ldx = round_up(w->shape.hidden, 32);
-  w->x = take<float>(a, most * (size_t)w->shape.hidden);
-  w->pass = take_operands(a, w, ROWS, true);
-  w->q = take<uint16_t>(a, most * (size_t)w->shape.heads * (size_t)w->dim);
-  if (w->backend->caches == HELD_Q8) {
-    w->fresh_rows = (int)most;
-    w->fresh = take<uint16_t>(a, 2 * (size_t)w->shape.kv_heads * most * (size_t)w->dim);
-  }
-  w->partial = take<float>(a, PARTIALS * ROWS * (size_t)w->shape.hidden);
-  if (h->target) {
-    h->given = take_operand(a, ROWS, round_up(h->streams * h->target->shape.hidden, 32), true);
-    h->pair = take_operand(a, ROWS, round_up(2 * w->shape.hidden, 32), true);
-    w->logits = take<float>(a, ROWS * (size_t)w->outputs);
-  } else {
-    w->chunk = take_operands(a, w, CHUNK, false);
-    /* A chunk's products lie where the logits do: a chunk needs none. */
-    size_t plain = (plain_numbers(w) + 255) & ~(size_t)255, sums = CHUNK * (size_t)PIECE,
-           logits = ROWS * (size_t)w->outputs;
-    size_t both = plain * sizeof *w->plain + sums * sizeof *w->sums, alone = logits * sizeof *w->logits;
-    w->plain = take<uint16_t>(a, (both > alone ? both : alone) / sizeof *w->plain);
-    w->logits = reinterpret_cast<float *>(w->plain);
-    w->sums = w->plain ? reinterpret_cast<float *>(w->plain + plain) : nullptr;
-  }
-  w->parts = take<logit_part>(a, ROWS * blocks);
-  w->best = take<uint64_t>(a, ROWS * blocks * TOP);
-  w->samples = take<sample_row>(a, ROWS);
-}
-
-/* The narrowest width at least head_dim that attention is compiled for. */
-static int padded_head(int head_dim) {
-  const int widths[] = {32, 64, 80, 96, 128, MAX_HEAD};
-  for (int width : widths)
-    if (head_dim <= width) return width;
-  return 0;
-}
-
-static dt_status check_sizes(const dt_shape *s, const char *whose, dt_error *err) {
-  if (s->head_dim % 2 || s->head_dim > MAX_HEAD)
-    return dt_fail(
-        err, DT_EINPUT,
-        "the CUDA backend supports heads of an even size up to %d, but this %s's have %d (--backend cpu supports any)",
-        (int)MAX_HEAD, whose, s->head_dim);
-  if (s->hidden > MAX_HIDDEN)
-    return dt_fail(err, DT_EINPUT,
-                   "the CUDA backend supports a hidden size up to %d, but this %s's is %d (--backend cpu supports any)",
-                   (int)MAX_HIDDEN, whose, s->hidden);
-  return DT_OK;
-}
-
-static dt_status check_supported(const dt_model_desc *d, number *format, dt_error *err) {
-  dt_dtype type = d->embed.dtype;
-  bool known = format_of(type, format), same = true;
-  const auto look = [&](const dt_matrix &m) {
-    number other = *format;
-    if (m.source && !format_of(m.dtype, &other)) known = false, type = m.dtype;
-    same &= other == *format;
-  };
-  look(d->unembed);
-  for (int i = 0; i < d->shape.layers; i++) {
-    const dt_layer *l = &d->layer[i];
-    for (const dt_matrix *m : {&l->q, &l->k, &l->v, &l->o, &l->up, &l->gate, &l->down}) look(*m);
-  }
-  if (!known || !same)
-    return dt_fail(err, DT_EINPUT,
-                   "the CUDA backend supports matrices that are all BF16, or all F16 or quantized, but this model's "
-                   "are %s (--backend cpu supports any)",
-                   known ? "of several types" : dt_type_of(type)->name);
-  return check_sizes(&d->shape, "model", err);
-}
-
+/* Takes the memory of a model that was measured, and fills it. */
 static dt_status fill(builder *b, dt_error *err) {
   dt_weights *w = b->w;
   dt_backend *device = w->backend;
-  build_model(b); /* measures the memory */
-  build_scratch(w);
   arena staging = {};
   staging.used = STAGING;
   int widest = w->shape.hidden + w->ldcat + w->head.given.ld + w->head.pair.ld; /* no row of a matrix is longer */
@@ -435,7 +436,8 @@ static dt_status fill(builder *b, dt_error *err) {
   if (status == DT_OK) status = arena_open(device, &w->scratch_arena, "scratch", &device->memory.scratch, err);
   if (status == DT_OK) status = arena_open(device, &staging, "loading", &passing, err);
   if (status == DT_OK) {
-    must(b, attention_prepare(w->activations, device->caches, w->dim));
+    for (int i = 0; i < w->shape.layers; i++)
+      must(b, attention_prepare(w->activations, device->caches, w->layers_of[i].dim));
     must(b, multiply_prepare(w->activations));
     b->staging = staging.base;
     b->rows = new (std::nothrow) char[staging.size];
@@ -458,25 +460,46 @@ static dt_status fill(builder *b, dt_error *err) {
   return status;
 }
 
-/* Uploads a model or a head that was checked. */
-static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_head_desc *head, const dt_weights *target,
-                        number format, dt_weights **out, dt_error *err) {
+/* A factor of the shape, where 0 means none. */
+static float factor(float given) { return given != 0.0f ? given : 1.0f; }
+
+/* Copies the frequencies of a rotation. False: there is no memory. */
+static bool keep_rotation(rotation *r, const float *frequency, int dims, float scale) {
+  if (!frequency) return true;
+  *r = {new (std::nothrow) float[(size_t)dims / 2], dims / 2, scale};
+  for (int i = 0; i < r->pairs && r->frequency; i++) r->frequency[i] = frequency[i];
+  return r->frequency;
+}
+
+static void free_rotations(dt_weights *w) {
+  for (rotation &r : w->rotations) delete[] r.frequency;
+}
+
+static bool keep_rotations(dt_weights *w, const dt_model_desc *d) {
+  const dt_shape *s = &d->shape;
+  return keep_rotation(&w->rotations[0], d->inv_freq, s->rotary_dims, factor(s->turn_scale)) &&
+         keep_rotation(&w->rotations[1], d->local_freq, s->local_dims ? s->local_dims : s->rotary_dims, 1.0f);
+}
+
+/* Makes the structures of a model or a head that was checked, and measures its memory without taking any. */
+static dt_status measure(dt_backend *backend, const dt_model_desc *d, const dt_head_desc *head,
+                         const dt_weights *target, number format, builder *b, dt_error *err) {
   dt_weights *w = new (std::nothrow) dt_weights();
   if (w) w->layers_of = new (std::nothrow) layer[(size_t)d->shape.layers]();
-  if (w) w->inv_freq = new (std::nothrow) float[(size_t)d->shape.rotary_dims / 2];
-  if (!w || !w->layers_of || !w->inv_freq) {
-    if (w) delete[] w->layers_of, delete[] w->inv_freq;
+  if (!w || !w->layers_of || !keep_rotations(w, d)) {
+    if (w) delete[] w->layers_of, free_rotations(w);
     delete w;
     return dt_fail_memory(err, "a model", sizeof *w);
   }
-  for (int i = 0; i < d->shape.rotary_dims / 2; i++) w->inv_freq[i] = d->inv_freq[i];
   w->backend = backend;
   w->activations = format;
   w->shape = d->shape;
   w->outputs = d->ids ? d->n_ids : d->shape.vocab;
-  w->dim = padded_head(d->shape.head_dim);
-  w->joined = d->shape.kv_heads ? heads_together(d->shape.heads / d->shape.kv_heads) : 1;
-  w->scale = d->shape.head_dim ? (float)(1.0 / sqrt((double)d->shape.head_dim)) : 0.0f;
+  w->embedding = w->shape.hidden + w->shape.layers * w->shape.inputs;
+  w->no_chunks = w->shape.inputs; /* chunks have no steps for them */
+  size_layers(w, d->layer);
+  w->embed_scale = factor(d->shape.embed_scale), w->residual_scale = factor(d->shape.residual_scale);
+  w->logit_scale = factor(d->shape.logit_scale);
   w->inner_at = round_up(w->shape.heads * w->shape.head_dim, 32);
   w->ldcat = w->inner_at + round_up(w->shape.inter, 32);
   if (head) {
@@ -487,61 +510,54 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
     w->head.distances = head->distances, w->head.blocks = head->blocks;
     w->taps = d->shape.layers && head->kind != DT_HEAD_BLOCK ? 1 : 0, w->tap[0] = d->shape.layers + head->norm_output;
   }
-  builder b = {};
-  b.w = w, b.desc = d, b.head = head, b.err = err;
-  dt_status status = fill(&b, err);
-  if (status == DT_OK) status = cuda_warm_up(w, err);
-  if (status == DT_OK)
-    *out = w;
-  else
-    cuda_free_weights(w);
-  return status;
-}
-
-/* Kinds of heads that draft_head.cu does not compute, and norms of an EAGLE head, which begin_eagle() leaves out: MTP
- * layers have them. */
-static dt_status check_kind(const dt_head_desc *head, dt_error *err) {
-  for (int i = 0; i < head->model.shape.layers; i++)
-    if (head->model.layer[i].backward != head->model.layer[0].backward)
-      return dt_fail(err, DT_EINPUT,
-                     "head: only some of its layers look backward, which a GPU does not compute "
-                     "(--backend cpu does)");
-  if (head->model.shape.mix_taps || head->post.source)
-    return dt_fail(err, DT_EINPUT, "head: a DFlash2 head, which a GPU does not compute (--backend cpu does)");
-  if (head->kind != DT_HEAD_EAGLE) return DT_OK;
-  const dt_layer *l = head->model.layer;
-  for (const dt_matrix *norm : {&head->token_norm, &head->feature_norm, &l->norm1, &l->norm1_bias})
-    if (norm->source)
-      return dt_fail(err, DT_EINPUT,
-                     "head: it has norms before its layer, as MTP layers do, which a GPU does not compute "
-                     "(--backend cpu does)");
+  *b = {};
+  b->w = w, b->desc = d, b->head = head, b->err = err;
+  build_model(b);
+  build_scratch(w);
   return DT_OK;
 }
 
-static dt_status check_asked(const dt_holding *how, dt_error *err) {
-  const char *asked = !how ? nullptr : how->dtype ? how->dtype : how->output;
-  return asked ? dt_fail(err, DT_EINPUT, "weights: the CUDA backend cannot convert weights to the type '%.40s'", asked)
-               : DT_OK;
+/* Uploads a model or a head that was checked. */
+static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_head_desc *head, const dt_weights *target,
+                        number format, dt_weights **out, dt_error *err) {
+  builder b;
+  dt_status status = measure(backend, d, head, target, format, &b, err);
+  if (status != DT_OK) return status;
+  status = fill(&b, err);
+  if (status == DT_OK) status = cuda_warm_up(b.w, err);
+  if (status == DT_OK)
+    *out = b.w;
+  else
+    cuda_free_weights(b.w);
+  return status;
 }
 
 dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, const dt_holding *how, dt_weights **out,
                       dt_error *err) {
-  dt_status status = check_asked(how, err);
-  if (status == DT_OK) status = check_model(d, err);
-  if (status == DT_OK) status = check_plain(d, "a GPU", err);
   number format;
+  dt_status status = check_asked(how, err);
   if (status == DT_OK) status = check_supported(d, &format, err);
   return status == DT_OK ? upload(backend, d, nullptr, nullptr, format, out, err) : status;
+}
+
+dt_status cuda_account(dt_backend *backend, const dt_model_desc *d, int sequences, int slots, dt_memory *out,
+                       dt_error *err) {
+  number format;
+  builder b;
+  dt_status status = check_supported(d, &format, err);
+  if (status == DT_OK) status = measure(backend, d, nullptr, nullptr, format, &b, err);
+  if (status != DT_OK) return status;
+  *out = {b.w->weights_arena.used, 0, b.w->scratch_arena.used, b.w->embed_bytes, true};
+  cuda_account_cache(b.w, sequences, slots, out);
+  cuda_free_weights(b.w);
+  return DT_OK;
 }
 
 /* The head's weights take the format of its target's weights. */
 dt_status cuda_upload_head(dt_backend *backend, const dt_head_desc *head, const dt_holding *how, dt_weights *target,
                            dt_weights **out, dt_error *err) {
   dt_status status = check_asked(how, err);
-  if (status == DT_OK) status = check_head(head, &target->shape, err);
-  if (status == DT_OK) status = check_plain(&head->model, "a GPU", err);
-  if (status == DT_OK) status = check_kind(head, err);
-  if (status == DT_OK) status = check_sizes(&head->model.shape, "draft head", err);
+  if (status == DT_OK) status = check_head_supported(head, &target->shape, err);
   if (status == DT_OK) status = upload(backend, &head->model, head, target, target->activations, out, err);
   if (status != DT_OK) return status;
   target->taps = head->taps;
@@ -554,8 +570,12 @@ void cuda_free_weights(dt_weights *w) {
   gemms_free(w->gemms);
   arena_close(&w->weights_arena, &w->backend->memory.weights);
   arena_close(&w->scratch_arena, &w->backend->memory.scratch);
+  w->backend->memory.host -= w->host_bytes;
+  delete[] w->embed_own;
+  delete[] w->inputs_rows;
+  delete[] w->inputs_wide;
   delete[] w->ids_here;
   delete[] w->layers_of;
-  delete[] w->inv_freq;
+  free_rotations(w);
   delete w;
 }

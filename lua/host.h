@@ -184,7 +184,6 @@ void dtl_draft_vocab_close(dt_draft_vocab *vocab); /* zeros are allowed */
 
 typedef struct {
   const char *target, *draft; /* names as in dtl_resolve_models, or NULL */
-  const char *draft2;         /* name of a second draft; NULL or "none": there is none */
   dtl_need need;
   const char *draft_vocab; /* see dtl_draft_vocab_open; NULL: the draft may guess all ids */
   const dt_text *texts;    /* [n_texts] texts whose ids are added to draft_vocab */
@@ -197,7 +196,7 @@ typedef struct {
 } dtl_load_options;
 
 /* Resolves the names and opens the pair. *found is set to whether the search of dtl_resolve_models found the draft. A
- * draft that was found but cannot be loaded is left out, unless `need` requires a draft or a second draft is named.
+ * draft that was found but cannot be loaded is left out, unless `need` requires a draft.
  * With DTL_NO_DRAFT no draft is opened. */
 dt_status dtl_load(const dtl_load_options *options, dt_pair **out, bool *found, dt_error *err);
 
@@ -289,15 +288,15 @@ bool dtl_disturbed(const dtl_usage *before, const dtl_usage *after, bool compute
  * expert[] * (e - experts[]) longer. */
 typedef struct {
   int batch, n_contexts, n_rows;
-  int drafts;                                                /* number of drafts of the pair: 0..DT_DRAFTS */
-  bool disturbed;                                            /* other programs ran during all measurements */
-  int context[DTL_COST_CONTEXTS], rows[DTL_COST_ROWS];       /* ascending */
-  double target[DTL_COST_CONTEXTS][DTL_COST_ROWS];           /* strictly increasing in rows */
-  double draft[DT_DRAFTS][DTL_COST_CONTEXTS][DTL_COST_ROWS]; /* a pass right after one of the same draft */
-  double first[DT_DRAFTS][DTL_COST_CONTEXTS]; /* a draft's first pass of an iteration, one row, cold caches */
-  int block[DT_DRAFTS]; /* a block head (dt_model_info.block), whose one pass of an iteration takes draft[] by the rows
-                           of the block; 0: it is none */
-  double read[DT_DRAFTS]; /* a draft processes a token of a text without guessing after it; 0: not measured */
+  bool drafts;                                         /* the pair has a draft; false: the next five are zeros */
+  bool disturbed;                                      /* other programs ran during all measurements */
+  int context[DTL_COST_CONTEXTS], rows[DTL_COST_ROWS]; /* ascending */
+  double target[DTL_COST_CONTEXTS][DTL_COST_ROWS];     /* strictly increasing in rows */
+  double draft[DTL_COST_CONTEXTS][DTL_COST_ROWS];      /* a pass of the draft right after another */
+  double first[DTL_COST_CONTEXTS]; /* the draft's first pass of an iteration, one row, cold caches */
+  int block;   /* a block head (dt_model_info.block), whose one pass of an iteration takes draft[] by the rows of the
+                  block; 0: it is none */
+  double read; /* the draft processes a token of a text without guessing after it; 0: not measured */
   double target_sample, draft_sample; /* added for each row of all sequences: sampling, and coupled drafting */
   double experts[DTL_COST_ROWS];      /* by rows; zeros: the target has no experts, or they were not counted */
   double expert[DTL_COST_ROWS];       /* by rows: ms of one additional expert */
@@ -552,8 +551,8 @@ void dtl_result_free(dtl_result *result);
  * the slots: each slot keeps the rows of its last text, and a prompt that continues that text gets the slot if it is
  * free. The rows of a text that lost its slot move to the prefix cache, which evicts the least recently used rows when
  * it is full. A prompt gets rows from there or from another slot only if these are at least 32 rows more than its own
- * slot has; computing fewer is faster than copying them. On a GPU, prompts are not cut into pieces and no rows are
- * reused.
+ * slot has; computing fewer is faster than copying them. On a GPU, pieces have whole chunks of 512 rows, and of some
+ * texts fewer rows can be reused (dt_seq_continue).
  *
  * An engine, its pair and what its requests share may be used by one thread at a time. */
 typedef struct dtl_engine dtl_engine;

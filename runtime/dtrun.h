@@ -58,7 +58,7 @@
 
 #pragma GCC visibility push(default) /* libdtrun.so exports these names and hides all others */
 
-typedef struct dt_pair dt_pair;       /* the loaded weights of a target and its drafts, which share one tokenizer */
+typedef struct dt_pair dt_pair;       /* the loaded weights of a target and its draft, which share one tokenizer */
 typedef struct dt_session dt_session; /* the sequences that are being generated with a pair: their caches and state */
 typedef struct dt_prefix dt_prefix;   /* a copy of a prompt's cache rows, from which sequences can start */
 
@@ -90,18 +90,18 @@ typedef struct {
   /* A folder (config.json, *.safetensors, tokenizer.json), or a GGUF file (of a model in several files, any of
    * them). */
   const char *target;
-  /* The folder or file of a model, or of a head for this target; or a part of the target: see dt_draft_is_own. NULL: no
-   * draft. */
+  /* The folder or file of a model, or of a head for this target; or "mtp", the target's own layer for
+   * multi-token prediction. NULL: no draft. */
   const char *draft;
-  /* A second draft in addition to `draft`. It ignores draft_weights, draft_output and draft_vocab. At most one of the
-   * two drafts may be a head. NULL: none. */
-  const char *draft2;
   /* "auto" (also NULL), "cuda", "cpu", or "cpu:" and a variant: amx, avx512vnni, avxvnni, avx512, avx2; i8mm,
    * dotprod, neon; scalar. "auto" uses a GPU if there is one, and the CPU if the pair cannot be opened on the GPU;
    * dt_pair_info.device_left_out then says why. */
   const char *backend;
-  bool needs_logits; /* sequences will use dt_adjustments or log-probabilities: refuse a backend without them */
-  int threads;       /* 0: one for each physical core among dt_processors() */
+  int threads; /* 0: one for each physical core among dt_processors() that is nearly as fast as the fastest */
+  /* Machines with several NUMA nodes, and processors with cores of different speed (CPU). NULL, "distribute": threads
+   * are distributed over the nodes, each stays on its node and among cores of one speed, and the weights are spread
+   * over these nodes. "isolate": the same on the node of the calling thread alone. "off": the system places both. */
+  const char *numa;
   /* The type of the weights in memory. NULL: as in the files. "q8", "q4" (CPU): matrices with more bits are rounded to
    * Q8_0 or Q4_1 when they are loaded. A rounded target is a different model and generates different text; a rounded
    * draft only makes different guesses. "f32": matrices are widened when they are loaded. draft_weights may also be
@@ -159,10 +159,7 @@ dt_status dt_model_look(const char *path, dt_model_facts *facts, dt_error *err);
  * *bytes is the total size of the weight files. */
 dt_status dt_head_look(const char *path, bool *is, uint64_t *bytes, dt_error *err);
 
-/* Returns whether a draft's name denotes a part of the target instead of files: "mtp" is the target's layer for
- * multi-token prediction; "exit:N" is its first N layers (1 <= N < all) with its final norm and output. NULL gives
- * false.
- */
+/* Returns whether a draft's name denotes a part of the target instead of files: "mtp". NULL gives false. */
 bool dt_draft_is_own(const char *draft);
 
 typedef enum { DT_FITS_NOT, DT_FITS_HEAD, DT_FITS_MODEL } dt_fit;
@@ -188,17 +185,15 @@ typedef struct {
 } dt_model_info;
 
 typedef struct {
-  dt_model_info target, draft, second; /* a draft's path is NULL when there is none */
-  int drafts;                          /* 0..DT_DRAFTS */
-  /* Types of the weights in memory: "f16", "q4_k", "mixed". NULL if there is no such draft. */
-  const char *target_dtype, *draft_dtype, *draft2_dtype;
+  dt_model_info target, draft; /* the draft's path is NULL when there is none */
+  /* Types of the weights in memory: "f16", "q4_k", "mixed". NULL if there is no draft. */
+  const char *target_dtype, *draft_dtype;
   const char *draft_vocab;  /* name of the dt_draft_vocab; NULL: the draft guesses all ids */
   const char *draft_output; /* the type that the draft's output was rounded to apart from its other weights, or NULL */
   const char *device_left_out; /* why "auto" did not use the GPU: an old driver, or a failure to open; or NULL */
   const char *draft_left_out;  /* why an optional draft was not loaded; NULL: it was loaded, or none was named */
   /* The layout of a head and the inputs that it reads: "eagle3, layers 2,15,27"; NULL: the draft is a model. */
-  const char *draft_head, *draft2_head;
-  const char *draft2;      /* second.path */
+  const char *draft_head;
   const char *cache_dtype; /* "f16", "f32", "q8", "16-bit": the same for all models; static */
   const char *activations; /* "8", "16": the target's; NULL: none of its matrices is quantized; static */
   /* What decided the target's rotation apart from its files: options, such as "yarn 4 of 32768", and the number of
@@ -208,7 +203,7 @@ typedef struct {
   int threads;
   double load_ms;     /* time of dt_pair_open; a scripted pair: 0 */
   int context;        /* positions of a session that names no context */
-  int shared_vocab;   /* ids below this can be drafted by the first draft */
+  int shared_vocab;   /* ids below this can be drafted */
   int tokenizer_size; /* 1 + the tokenizer's largest id; dt_encode refuses a text with an id of target.vocab or more */
   size_t weight_bytes, cache_bytes, scratch_bytes; /* bytes that are allocated now */
   bool on_device;                                  /* these bytes are in the GPU's memory */
@@ -223,9 +218,6 @@ typedef struct {
   FACT(draft_vocab, true)                                                                                              \
   FACT(draft_output, true)                                                                                             \
   FACT(draft_head, true)                                                                                               \
-  FACT(draft2, true)                                                                                                   \
-  FACT(draft2_dtype, true)                                                                                             \
-  FACT(draft2_head, true)                                                                                              \
   FACT(cache_dtype, false)                                                                                             \
   FACT(activations, false)                                                                                             \
   FACT(rope_scaling, false)
@@ -274,7 +266,7 @@ dt_status dt_pair_chat(const dt_pair *pair, const char *name, dt_chat **out, dt_
 typedef struct {
   int sequences;    /* 1..4096 */
   int context;      /* positions per sequence, at most the target's; 0: the target's, but at most DT_CONTEXT */
-  bool use_draft;   /* false: the drafts get no caches, and dt_draft_step fails */
+  bool use_draft;   /* false: the draft gets no cache, and dt_draft_step fails */
   dt_window window; /* which tokens the target sees; zeros: all. With a window the target generates other text */
 } dt_session_options;
 
@@ -389,7 +381,7 @@ typedef struct {
   dt_logprobs logprobs;       /* zeros: none */
   /* The maximum number of prompt rows that the start computes; dt_seq_prompt computes the others. 0: all at once. */
   int piece;
-  /* With `piece`: dt_seq_prompt also computes the drafts' prompt rows. If this is not set, or without `piece`, the
+  /* With `piece`: dt_seq_prompt also computes the draft's prompt rows. If this is not set, or without `piece`, the
    * first dt_draft_step computes them all at once. */
   bool drafts;
 } dt_seq_options;
@@ -410,16 +402,17 @@ dt_status dt_seq_start(dt_session *session, int seq, const int32_t *prompt, int 
                        dt_error *err);
 
 /* Does the same as dt_seq_start, but reuses the cached rows of the longest prefix that the prompt shares with the
- * sequence's text, and computes only the others. Any prompt is allowed. On a GPU, sums over long prompts have another
- * order, so the last bits may differ from those after dt_seq_start, but they are the same under every policy. */
+ * sequence's text, and computes only the others, with the same bits. Any prompt is allowed. A GPU computes each whole
+ * chunk of 512 rows of a prompt in another way than other rows, so that of a text that went on beyond a multiple of 512
+ * it may reuse fewer rows. */
 dt_status dt_seq_continue(dt_session *session, int seq, const int32_t *prompt, int n, const dt_seq_options *options,
                           dt_error *err);
 
 /* Computes at most `rows` more rows (0: none) of a prompt that was started with `piece`, so that passes of other
  * sequences can run in between. *left is the number of rows that the target, and with dt_seq_options.drafts also the
- * drafts, still lack. Until it is 0, dt_draft_step, dt_verify_tree, dt_commit and dt_rollback refuse the sequence. On a
- * GPU, sums over long prompts have another order, so pieces may differ from a whole prompt in the last bits. DT_ESTATE:
- * there is no such sequence, or it was never started. */
+ * draft, still lack. Until it is 0, dt_draft_step, dt_verify_tree, dt_commit and dt_rollback refuse the sequence. On a
+ * GPU, a piece has at least 512 rows as long as 512 are left. DT_ESTATE: there is no such sequence, or it was never
+ * started. */
 dt_status dt_seq_prompt(dt_session *session, int seq, int rows, int *left, dt_error *err);
 
 /* Starts `seq` for measurements, over n meaningless tokens and without a prompt pass. Its passes take the same time as
@@ -427,7 +420,7 @@ dt_status dt_seq_prompt(dt_session *session, int seq, int rows, int *left, dt_er
  * copied. If `sampling` is NULL, the likeliest tokens are taken. */
 dt_status dt_seq_start_blank(dt_session *session, int seq, int n, const dt_sampling *sampling, dt_error *err);
 
-/* Copies the cache rows of the prompt of `seq`, in the target and its drafts. First it runs the drafts over the prompt,
+/* Copies the cache rows of the prompt of `seq`, in the target and its draft. First it runs the draft over the prompt,
  * which the start leaves to the first draft step; that takes time, and stays done if the call fails. Allowed only
  * between the start of the sequence and its first draft or verify pass. Any session of the pair can use the prefix; the
  * caller frees it before it closes the pair. */
@@ -438,16 +431,20 @@ dt_status dt_seq_start_from(dt_session *session, int seq, const dt_prefix *prefi
 void dt_prefix_free(dt_prefix *prefix); /* NULL is allowed */
 
 /* Copies the cache rows of the first n tokens of a sequence's text (fewer if fewer have rows), in the target and its
- * drafts. Allowed in any state. DT_EINPUT: n is less than 1. DT_ESTATE: the sequence has no rows. */
+ * draft. Allowed in any state. DT_EINPUT: n is less than 1. DT_ESTATE: the sequence has no rows. */
 dt_status dt_prefix_save(dt_session *session, int seq, int n, dt_prefix **out, dt_error *err);
 /* Replaces the rows of a sequence by those of a prefix, so that a following dt_seq_continue can reuse them. Until that
  * call the sequence counts as not started. */
 dt_status dt_seq_adopt(dt_session *session, int seq, const dt_prefix *prefix, dt_error *err);
-int dt_seq_rows(const dt_session *session, int seq);    /* the number of tokens of its text that have rows */
+int dt_seq_rows(const dt_session *session, int seq); /* the number of tokens of its text that have rows */
+/* How many rows of a sequence dt_seq_continue would reuse for a prompt of n tokens, and how many of a prefix after
+ * dt_seq_adopt. 0: there is no such sequence, or the prompt is NULL. */
+int dt_seq_reusable(const dt_session *session, int seq, const int32_t *prompt, int n);
+int dt_prefix_reusable(const dt_prefix *prefix, const int32_t *prompt, int n);
 size_t dt_prefix_bytes(const dt_prefix *prefix);        /* the size of its rows, in the host's or the GPU's memory */
 size_t dt_rows_bytes(const dt_session *session, int n); /* the same for the rows of n tokens */
 const int32_t *dt_prefix_tokens(const dt_prefix *prefix, int *n);
-double dt_prefix_ms(const dt_prefix *prefix); /* the time of its prompt pass, in the target and its drafts */
+double dt_prefix_ms(const dt_prefix *prefix); /* the time of its prompt pass, in the target and its draft */
 
 /* For a sequence that does not exist, the following calls return NULL, 0, false, DT_NO_SEQUENCE or zeros. A sequence
  * that was never started has no tokens and is DT_RUNNING. */
@@ -455,10 +452,10 @@ dt_tree *dt_seq_tree(dt_session *session, int seq);
 int dt_seq_length(const dt_session *session, int seq);            /* committed tokens, including the prompt */
 const int32_t *dt_seq_tokens(const dt_session *session, int seq); /* [length] */
 int dt_seq_left(const dt_session *session, int seq);              /* tokens that may still be generated */
-/* Returns how many committed tokens before the last one a draft has not processed yet. Its next step computes that many
- * additional rows. Tokens that come from a dt_prefix count until the first step, as the time of the prefix does. 0 for
- * a Medusa or a cross-attention head, which have no rows of the text, or if there is no such draft. */
-int dt_seq_unread(const dt_session *session, int seq, int draft);
+/* Returns how many committed tokens before the last one the draft has not processed yet. Its next step computes that
+ * many additional rows. Tokens that come from a dt_prefix count until the first step, as the time of the prefix does. 0
+ * for a Medusa or a cross-attention head, which have no rows of the text, or if the session does not draft. */
+int dt_seq_unread(const dt_session *session, int seq);
 /* Returns whether drafts are coupled: see dt_seq_options.uncoupled. False at temperature 0. */
 bool dt_seq_is_coupled(const dt_session *session, int seq);
 dt_finish dt_seq_finish(const dt_session *session, int seq);
@@ -496,20 +493,18 @@ dt_status dt_seq_logprobs(const dt_session *session, int seq, int at, float *log
 
 typedef struct {
   int seq, node;
-  int draft; /* which of the pair's drafts processes the node: 0 is the first, 1 the second */
   int width; /* how many tokens ahead of the root a block head guesses at most, 0: as many as it can; the first step of
                 an iteration decides. Other drafts ignore it */
 } dt_node_ref;
 
-/* Runs the drafts over these nodes. The nodes of one draft must stand next to each other in the list; each separate
- * group takes passes of its own. Afterwards each node has the candidates, confidence and entropy of that draft,
- * independent of results of another draft. Nodes that this draft has already processed are skipped. A node gets no
- * candidates if it is beyond the draft's context, or if it and its ancestors would exceed DT_TREE_DRAFTS, the number of
- * nodes that all drafts together can draft from in one iteration's tree. DT_ESTATE: the tree is sealed or finished, or
- * there is no such node or draft. If a pass fails, the results of earlier passes of the call remain.
+/* Runs the draft over these nodes. Afterwards each node has candidates, confidence and entropy. Nodes that the draft
+ * has already processed are skipped. A node gets no candidates if it is beyond the draft's context, or if it and its
+ * ancestors would exceed DT_TREE_DRAFTS, the number of nodes that can be drafted from in one iteration's tree.
+ * DT_ESTATE: the tree is sealed or finished, or there is no such node or no draft. If a pass fails, the results of
+ * earlier passes of the call remain.
  *
- * A draft model takes one pass for a group. An EAGLE-like or cross-attention head takes one for each level of the tree
- * at which one of the nodes, or an ancestor of one, has no result of this draft yet. A Medusa head takes one for each
+ * A draft model takes one pass. An EAGLE-like or cross-attention head takes one for each level of the tree at which one
+ * of the nodes, or an ancestor of one, has no result yet. A Medusa head takes one for each
  * depth of the nodes, once in an iteration; a block head takes one for all depths. The rows that a draft's cache lacks
  * are computed too: those of ancestors and of up to 64 committed tokens in the same passes, those of the prompt and of
  * more tokens in separate passes first. For more than 8 sequences several passes may take the place of one. */
@@ -588,7 +583,7 @@ typedef struct {
   double prompt_ms, draft_ms, verify_ms, commit_ms;
   double ttft_ms;  /* from the start of the sequence to its first committed token */
   double total_ms; /* from the start of the sequence to its last committed token */
-  /* The sequence started from a prefix: prompt_ms is the time of the prefix in the target (and in the drafts after the
+  /* The sequence started from a prefix: prompt_ms is the time of the prefix in the target (and in the draft after the
    * first draft step), which ttft_ms and total_ms include. */
   bool shared_prefix;
 } dt_stats;

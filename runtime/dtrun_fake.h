@@ -13,18 +13,20 @@ typedef struct {
   int draft_context; /* 0: the target's */
   int32_t eos;       /* the end-of-text id, below vocab; -1: none */
   /* The rules of each model. If no rule matches, the distribution is made from a hash of the whole text. */
-  const dt_fake_rule *target, *draft, *draft2;
-  int n_target, n_draft, n_draft2;
-  bool no_draft;   /* a pair without a draft model */
-  bool two_drafts; /* a pair with two draft models, of which the second guesses right less often */
+  const dt_fake_rule *target, *draft;
+  int n_target, n_draft;
+  bool no_draft; /* a pair without a draft model */
   /* The target has `layers` layers with `experts` experts, of which a row chooses `chosen`; experts = 0: none. A row
    * keeps each expert of the previous token with probability `kept` (0 to 1), and otherwise takes one that depends on
    * its token. */
   int layers, experts, chosen;
   float kept;
-  dt_fake_times target_times, draft_times; /* of both drafts */
-  const dt_fake_delay *delays;             /* [n_delays] copied */
+  dt_fake_times target_times, draft_times;
+  const dt_fake_delay *delays; /* [n_delays] copied */
   int n_delays;
+  /* Prompts are computed in whole chunks of 16 rows, as on a GPU (of 512). Where no rule matches, distributions depend
+   * on which of the rows before were computed so. */
+  bool chunks;
 } dt_fake_options;
 
 /* Opens a scripted pair. Its text is the ids in decimal, each with a blank before it, and its dt_encode reads such

@@ -13,7 +13,7 @@ local opts = dt.args {
     { "plot", nil, type = "string", doc = "draw the table with gnuplot to this file: .svg or .png" },
   },
 }
-local MODELS = { "target", "draft", "draft2" }
+local MODELS = { "target", "draft" }
 local PLOTTED, WIDTH = 64, 50 -- rows and characters of the plot on the terminal
 
 local function fail(status, ...)
@@ -45,19 +45,13 @@ local function print_table(t)
   end
 end
 
--- Prints the other costs of the table: each draft's first pass of an iteration and the texts that it reads, cache
+-- Prints the other costs of the table: the draft's first pass of an iteration and the texts that it reads, cache
 -- misses, and sampling.
 local function print_rest(t)
-  for _, list in ipairs { "first", "first2" } do
-    local first = {}
-    for k, ms in ipairs(t[list] or {}) do first[k] = ("%.4f@%d"):format(ms, t.contexts[k]) end
-    local whose = list == "first" and "first draft pass" or "first pass of the second draft"
-    if #first > 0 then print(("%s of an iteration: %s"):format(whose, table.concat(first, ", "))) end
-  end
-  for _, name in ipairs { "read", "read2" } do
-    local whose = name == "read" and "the draft" or "the second draft"
-    if t[name] then print(("a token of a text that %s reads without guessing: %.4f"):format(whose, t[name])) end
-  end
+  local first = {}
+  for k, ms in ipairs(t.first or {}) do first[k] = ("%.4f@%d"):format(ms, t.contexts[k]) end
+  if #first > 0 then print(("first draft pass of an iteration: %s"):format(table.concat(first, ", "))) end
+  if t.read then print(("a token of a text that the draft reads without guessing: %.4f"):format(t.read)) end
   print(("cache misses (reading 32 KiB): at once again %.4f, after a pass %.4f, after several passes %.4f"):format(
     t.cache_miss[1], t.cache_miss[2], t.cache_miss[3]))
   print(("sampling, per row: %.4f%s"):format(
@@ -102,9 +96,9 @@ if not pair then fail(err.kind == "device" and 1 or 2, "%s", err.message) end
 local costs, t = dt.measure_costs(pair, { fresh = opts.fresh, batch = opts.batch })
 if not costs then fail(1, "%s", t.message) end
 local batch = t.batch > 1 and (" over %d sequences, by rows per sequence"):format(t.batch) or ""
-print(("milliseconds per pass%s, %s, %d thread%s; target %s, draft %s%s"):format(batch, pair.backend, pair.threads,
+print(("milliseconds per pass%s, %s, %d thread%s; target %s, draft %s"):format(batch, pair.backend, pair.threads,
   pair.threads == 1 and "" or "s",
-  pair.target.path, pair.draft and pair.draft.path or "none", pair.draft2 and " and " .. pair.draft2 or ""))
+  pair.target.path, pair.draft and pair.draft.path or "none"))
 print_table(t)
 print_rest(t)
 for _, model in ipairs(MODELS) do

@@ -30,7 +30,7 @@ if stride and stride >= window then
   dt.check(nil, ("--stride %d is too large: expected less than the %d tokens of a window"):format(stride, window))
 end
 opts.load.ctx = window + 1
-opts.load.draft, opts.load.needs_logits = false, true
+opts.load.draft = false
 local text = read(opts.rest[1])
 local pair = dt.check(dt.load(opts.load))
 local tokens, begin = dt.check(pair:encode(text)), dt.check(pair:encode "")[1]

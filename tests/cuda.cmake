@@ -53,7 +53,7 @@ if(DTRUN_CUDA)
   target_compile_options(wgmma PRIVATE -std=c++20 -fmad=false -gencode=arch=compute_90a,code=sm_90a)
   target_include_directories(wgmma PRIVATE ${PROJECT_SOURCE_DIR}/runtime)
 elseif(NOT DTRUN_SANITIZE)
-  foreach(name limit gpu)
+  foreach(name limit gpu memory)
     add_executable(bench_${name}_emu bench/bench_${name}.c ${PROJECT_SOURCE_DIR}/runtime/pair/backends.c)
     target_compile_definitions(bench_${name}_emu PRIVATE DTRUN_CUDA)
     target_link_libraries(bench_${name}_emu PRIVATE dtrun_cuda_emu dtrun_runtime)
@@ -89,7 +89,7 @@ if(DTRUN_CUDA)
   return()
 endif()
 
-gpu_test(cli.cuda ${CMAKE_CURRENT_SOURCE_DIR}/cli/cuda.sh $<TARGET_FILE:dtrun_emu> ${PROJECT_SOURCE_DIR} $<TARGET_FILE:test_cross_attention>)
+gpu_test(cli.cuda ${CMAKE_CURRENT_SOURCE_DIR}/cli/cuda.sh $<TARGET_FILE:dtrun_emu> ${PROJECT_SOURCE_DIR})
 
 # Kernels wait before they read and write what others do, and blocks fence what they tell each other: see cuda_emu/cuda_runtime.h.
 if(NOT DTRUN_SANITIZE)
@@ -97,10 +97,11 @@ if(NOT DTRUN_SANITIZE)
     gpu_test(cuda.waits.${name} test_cuda_${name})
   endforeach()
   gpu_test(cuda.waits.exact test_cuda_exact rows_that*)
+  gpu_test(cuda.waits.parts test_cuda_parts what_follows*)
   # A device with less shared memory takes more than 64 rows otherwise.
   gpu_test(cuda.small test_cuda_exact a_prompt_pass*)
   set_tests_properties(cuda.small PROPERTIES ENVIRONMENT_MODIFICATION CUDA_EMU_SMALL=set:1)
-  set_tests_properties(cuda.waits.forward cuda.waits.heads cuda.waits.prompt cuda.waits.sample cuda.waits.exact
+  set_tests_properties(cuda.waits.forward cuda.waits.heads cuda.waits.prompt cuda.waits.sample cuda.waits.exact cuda.waits.parts
     PROPERTIES ENVIRONMENT_MODIFICATION CUDA_EMU_WATCH=set:1)
   # "auto" takes the device: a window's tokens are those of transformers. Prompts of 300 tokens take it minutes.
   gpu_test(gpu.window dtrun_emu run ${CMAKE_CURRENT_SOURCE_DIR}/lua/test_window.lua)

@@ -40,8 +40,7 @@ static int batch_len(lua_State *L) {
   return 1;
 }
 
-/* (a list with one list of nodes, or nil, for each tree[, n: use at most n nodes of each list][, {model =, width =}])
- */
+/* (a list with one list of nodes, or nil, for each tree[, n: use at most n nodes of each list][, {width =}]) */
 static int batch_draft_step(lua_State *L) {
   static const char who[] = "batch:draft_step";
   run_group *group = check_batch(L, who);
@@ -49,13 +48,13 @@ static int batch_draft_step(lua_State *L) {
   int n = 0;
   if (!lua_istable(L, 2))
     return luaL_error(L, "%s: a list of nodes for each tree is expected, not %s", who, luaL_typename(L, 2));
-  const dt_node_ref how = box_tree_take_draft(L, 3, who);
+  const int width = box_tree_take_width(L, 3, who);
   lua_Integer most = lua_isnoneornil(L, 3) ? 1 + DT_TREE_ENTRIES : object_integer(L, 3, who, "n");
   lua_settop(L, 2);
   for (int i = 0; i < group->n; i++) {
     dtl_run *run = group->run[i];
     if (lua_rawgeti(L, 2, i + 1) != LUA_TNIL) {
-      box_tree_read_refs(L, run, 3, 4, how, who);
+      box_tree_read_refs(L, run, 3, 4, width, who);
       if (run->n_refs > most) run->n_refs = (int)most;
       box_tree_drop_drafted(run);
       if (run->n_refs > 0) asked[n++] = run;

@@ -1,6 +1,8 @@
 /* Memory, watch and calls of the box: see box.h. sandbox.c has the functions in it. */
 #include "box/box.h"
 
+#include "system/os.h"
+
 #include <lauxlib.h>
 #include <math.h>
 #include <stdio.h>
@@ -91,7 +93,7 @@ static bool is_over(dtl_box *box) {
     box->state = BOX_INTERRUPTED;
   } else if (box->instructions >= BOX_INSTRUCTIONS * box->allowance) {
     box->state = BOX_OVERTIME;
-  } else if (read_clock(CLOCK_MONOTONIC_COARSE) >= box->look_at) {
+  } else if (os_coarse_ms() >= box->look_at) {
     double now = cpu_ms();
     if (box->cpu_start < 0) box->cpu_start = now;
     double used = now - box->cpu_start;

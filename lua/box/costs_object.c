@@ -1,13 +1,12 @@
 /* The costs of passes for Lua, in the box and in drivers. All times are in ms.
  *
  *   costs:target(rows, context[, batch[, experts]])   a target pass over `rows` rows of each of `batch` sequences
- *   costs:draft(rows, context[, batch[, model]])      a pass of a draft model that is not its first of an iteration
- *   costs:first(context[, batch[, model]])            a draft model's first pass of an iteration, over the roots
- *   costs:read(n[, model])        a draft model processes n tokens of a text, without guessing after them
+ *   costs:draft(rows, context[, batch])               a pass of the draft that is not its first of an iteration
+ *   costs:first(context[, batch])                     the draft's first pass of an iteration, over the roots
+ *   costs:read(n)                 the draft processes n tokens of a text, without guessing after them
  *   costs:cache_miss(passes)      a read of memory that was last read that many target passes ago
- *   costs:block([model])          the maximum number of tokens that a pass of a block head guesses; 0: it is none. It
+ *   costs:block()                 the maximum number of tokens that a pass of a block head guesses; 0: it is none. It
  *                                 takes costs:draft(w + 1, context) for w tokens
- *   costs:models()                the number of draft models whose costs are known
  *   costs:sequences()             the number of sequences that run at once: the default of batch
  *   costs:revision()              an integer that changes whenever these times change; those of a table never do
  *   costs:keep(name, list)        keeps a list of numbers for later texts; returns whether there was room. With a table
@@ -15,7 +14,7 @@
  *   costs:recall(name)            the list that was kept under this name, also by an earlier text; nil: there is none
  *
  * experts: number of distinct experts that the pass reads, in all layers and for all sequences; nil or 0: the usual
- * number. model: 1, or 2 for the second draft model. */
+ * number. */
 #include "box/costs_object.h"
 
 #include <lauxlib.h>
@@ -81,41 +80,32 @@ static int costs_of_target(lua_State *L) {
   return 1;
 }
 
-/* The draft that the number at index i selects, from 1 on; without a number it is the first. */
-static const dtl_costs *with_draft(lua_State *L, int i, const char *who, int *draft) {
+static const dtl_costs *with_draft(lua_State *L, const char *who) {
   const dtl_costs *costs = check_costs(L, 1);
-  int model = lua_isnoneornil(L, i) ? 1 : argument(L, i, who, "model", 1);
-  if (model > DT_DRAFTS) luaL_error(L, "%s: model = %d is out of range: 1 to %d", who, model, DT_DRAFTS);
   if (!costs->drafts) luaL_error(L, "%s: there is no draft model", who);
-  if (model > costs->drafts) luaL_error(L, "%s: model = %d: there is no second draft model", who, model);
-  *draft = model - 1;
   return costs;
 }
 
 static int costs_of_draft(lua_State *L) {
   static const char who[] = "costs:draft";
-  int context, draft;
-  const dtl_costs *costs = with_draft(L, 5, who, &draft);
+  const dtl_costs *costs = with_draft(L, who);
+  int context;
   double rows = rows_of(L, who, &context);
-  lua_pushnumber(L, costs_pass(costs, costs->draft[draft], rows / costs->batch, context) +
-                        rows * object_of(L)->draft_sample);
+  lua_pushnumber(L, costs_pass(costs, costs->draft, rows / costs->batch, context) + rows * object_of(L)->draft_sample);
   return 1;
 }
 
 static int costs_first_pass(lua_State *L) {
   static const char who[] = "costs:first";
-  int draft;
-  const dtl_costs *costs = with_draft(L, 4, who, &draft);
+  const dtl_costs *costs = with_draft(L, who);
   int context = argument(L, 2, who, "context", 0), sequences = sequences_of(L, 3, who);
-  lua_pushnumber(L, costs_first(costs, draft, sequences, context) + sequences * object_of(L)->draft_sample);
+  lua_pushnumber(L, costs_first(costs, sequences, context) + sequences * object_of(L)->draft_sample);
   return 1;
 }
 
 static int costs_reading(lua_State *L) {
   static const char who[] = "costs:read";
-  int draft;
-  const dtl_costs *costs = with_draft(L, 3, who, &draft);
-  lua_pushnumber(L, costs_read_text(costs, draft, argument(L, 2, who, "n", 1)));
+  lua_pushnumber(L, costs_read_text(with_draft(L, who), argument(L, 2, who, "n", 1)));
   return 1;
 }
 
@@ -126,14 +116,7 @@ static int costs_of_cache_miss(lua_State *L) {
 }
 
 static int costs_of_block(lua_State *L) {
-  int draft;
-  const dtl_costs *costs = with_draft(L, 2, "costs:block", &draft);
-  lua_pushinteger(L, costs->block[draft]);
-  return 1;
-}
-
-static int costs_models(lua_State *L) {
-  lua_pushinteger(L, check_costs(L, 1)->drafts);
+  lua_pushinteger(L, with_draft(L, "costs:block")->block);
   return 1;
 }
 
@@ -199,7 +182,6 @@ static costs_object *push(lua_State *L) {
                                      {"first", costs_first_pass},
                                      {"block", costs_of_block},
                                      {"cache_miss", costs_of_cache_miss},
-                                     {"models", costs_models},
                                      {"sequences", costs_sequences},
                                      {"revision", costs_revision},
                                      {"recall", costs_recall},

@@ -13,10 +13,10 @@ typedef struct {
   size_t len;
 } bytecode;
 
-static const char *const box_modules[] = {"dt.policy.copies",  "dt.policy.either",  "dt.policy.experts",
-                                          "dt.policy.forced",  "dt.policy.guesses", "dt.policy.loss_budget",
-                                          "dt.policy.pace",    "dt.policy.params",  "dt.policy.pass_costs",
-                                          "dt.policy.sources", "dt.policy"}; /* in order of loading */
+static const char *const box_modules[] = {"dt.policy.copies",  "dt.policy.experts",     "dt.policy.forced",
+                                          "dt.policy.guesses", "dt.policy.loss_budget", "dt.policy.pace",
+                                          "dt.policy.params",  "dt.policy.pass_costs",  "dt.policy.sources",
+                                          "dt.policy"}; /* in order of loading */
 enum { N_BOX_MODULES = sizeof box_modules / sizeof *box_modules };
 
 /* bytes is NULL if memory was out; the text is then compiled for each box. */

@@ -17,7 +17,7 @@ dt_status run_begin(dtl_run *run, dt_error *err) {
   if (!run->plain) run->paused = 0;
   run->plain = false;
   run->draft_ms = run->verify_ms = run->commit_ms = 0;
-  memset(run->drafted, 0, sizeof run->drafted);
+  run->drafted = false;
   notes_drop(run);
   return dt_rollback(run->session, run->seq, err);
 }
@@ -33,28 +33,17 @@ static void settle(dtl_run *run, const dt_error *failure) {
   if (failure->status) run->failure = *failure;
 }
 
-/* Lists the refs of all runs, first those of draft 0, then those of draft 1. The list is malloc'd, unless there is only
- * one run: then it is the run's own. */
+/* Lists the refs of all runs. The list is malloc'd, unless there is only one run: then it is the run's own. */
 static dt_node_ref *join_refs(dtl_run *const *runs, int n, int *n_refs) {
   *n_refs = 0;
   for (int i = 0; i < n; i++) *n_refs += runs[i]->n_refs;
   if (n == 1) return runs[0]->refs;
   dt_node_ref *all = malloc(sizeof *all * (size_t)(*n_refs + 1)), *end = all;
-  for (int draft = 0; draft < DT_DRAFTS; draft++)
-    for (int i = 0; i < n && all; i++) {
-      if (runs[i]->refs->draft != draft) continue;
-      memcpy(end, runs[i]->refs, sizeof *all * (size_t)runs[i]->n_refs);
-      end += runs[i]->n_refs;
-    }
+  for (int i = 0; i < n && all; i++) {
+    memcpy(end, runs[i]->refs, sizeof *all * (size_t)runs[i]->n_refs);
+    end += runs[i]->n_refs;
+  }
   return all;
-}
-
-/* The draft that all runs use; -1: they use several. */
-static int draft_of(dtl_run *const *runs, int n) {
-  int draft = runs[0]->refs->draft;
-  for (int i = 1; i < n; i++)
-    if (runs[i]->refs->draft != draft) return -1;
-  return draft;
 }
 
 /* The average length of the runs' texts, in tokens. */
@@ -90,21 +79,20 @@ static course *course_of(dtl_run *const *runs, int n) {
  * or for none. A later step that also computed many committed tokens says nothing about the usual cost. */
 static void learn_draft(dtl_run *const *runs, int n, draft_count before, draft_count after, double ms) {
   long rows = after.rows - before.rows;
-  int begun = 0, draft = draft_of(runs, n);
-  for (int i = 0; i < n && draft >= 0; i++) begun += runs[i]->drafted[draft];
+  int begun = 0;
+  for (int i = 0; i < n; i++) begun += runs[i]->drafted;
   course *c = course_of(runs, n);
-  if (!c || draft < 0 || after.passes - before.passes != n || (begun > 0 && begun < n)) return;
-  const int *revision, block = learn_costs(c, &revision)->block[draft];
+  if (!c || after.passes - before.passes != n || (begun > 0 && begun < n)) return;
+  const int *revision, block = learn_costs(c, &revision)->block;
   if (begun || block || rows <= RIDING * n)
-    learn_pass(c, learned_kind_of(draft, !begun), (int)rows, context_of(runs, n), 0, ms);
+    learn_pass(c, begun ? LEARNED_DRAFT : LEARNED_FIRST, (int)rows, context_of(runs, n), 0, ms);
 }
 
 /* Learns the time in which the draft has processed the prompt of one sequence, of which `unread` tokens were left. */
 static void learn_prompt(const dtl_run *run, int unread, double ms) {
   dt_stats stats;
   dt_seq_stats(run->session, run->seq, &stats);
-  if (run->course && ms > 0)
-    learn_read(run->course, run->refs->draft, unread < stats.prompt_tokens ? unread : stats.prompt_tokens, ms);
+  if (run->course && ms > 0) learn_read(run->course, unread < stats.prompt_tokens ? unread : stats.prompt_tokens, ms);
 }
 
 /* Learns the cost of a verify pass. A pass over the roots alone counts as plain decoding only if no draft pass came
@@ -121,35 +109,28 @@ static void learn_verify(dtl_run *const *runs, int n, double ms) {
   if (rows > n || !drafted) learn_pass(c, LEARNED_TARGET, rows, context_of(runs, n), runs[0]->verdict.experts_read, ms);
 }
 
-static void count_sharers(dtl_run *const *runs, int n) {
-  int asked[DT_DRAFTS] = {0};
-  for (int i = 0; i < n; i++) asked[runs[i]->refs->draft]++;
-  for (int i = 0; i < n; i++) runs[i]->sharers = asked[runs[i]->refs->draft];
-}
-
 /* The cost of a draft step of a block head, whose guesses come from the first one of an iteration. */
-static double block_cost(const dtl_run *run, const dtl_costs *costs, int draft, int context) {
+static double block_cost(const dtl_run *run, const dtl_costs *costs, int context) {
   int width = 0;
-  for (int i = 0; i < run->n_refs && !run->drafted[draft]; i++) {
-    const int asked = run->refs[i].width, most = costs->block[draft], here = asked && asked < most ? asked : most;
+  for (int i = 0; i < run->n_refs && !run->drafted; i++) {
+    const int asked = run->refs[i].width, most = costs->block, here = asked && asked < most ? asked : most;
     width = here > width ? here : width;
   }
-  return width ? costs_pass(costs, costs->draft[draft], run->sharers * (width + 1.0) / costs->batch, context) : 0;
+  return width ? costs_pass(costs, costs->draft, run->sharers * (width + 1.0) / costs->batch, context) : 0;
 }
 
 /* Advances the clock of each run by the cost of its draft pass, according to the costs that the run uses. */
 static void clock_draft(dtl_run *const *runs, int n) {
-  int context = context_of(runs, n), rows[DT_DRAFTS] = {0};
-  for (int i = 0; i < n; i++) rows[runs[i]->refs->draft] += runs[i]->n_refs;
+  int context = context_of(runs, n), rows = 0;
+  for (int i = 0; i < n; i++) rows += runs[i]->n_refs;
   for (int i = 0; i < n; i++) {
-    int d = runs[i]->refs->draft;
     run_clock *clock = &runs[i]->clock;
     const dtl_costs *costs = clock->costs;
-    if (!costs || d >= costs->drafts) continue; /* a table may lack a draft */
-    clock->ms += rows[d] * clock->draft_sample;
-    clock->ms += costs->block[d]       ? block_cost(runs[i], costs, d, context)
-                 : runs[i]->drafted[d] ? costs_pass(costs, costs->draft[d], (double)rows[d] / costs->batch, context)
-                                       : costs_first(costs, d, runs[i]->sharers, context);
+    if (!costs || !costs->drafts) continue; /* a table may lack the draft */
+    clock->ms += rows * clock->draft_sample;
+    clock->ms += costs->block       ? block_cost(runs[i], costs, context)
+                 : runs[i]->drafted ? costs_pass(costs, costs->draft, (double)rows / costs->batch, context)
+                                    : costs_first(costs, runs[i]->sharers, context);
   }
 }
 
@@ -168,7 +149,7 @@ static void clock_verify(dtl_run *const *runs, int n) {
 double run_draft(dtl_run *const *runs, int n) {
   int n_refs;
   draft_count before = count_drafts(runs, n);
-  const int unread = dt_seq_unread(runs[0]->session, runs[0]->seq, runs[0]->refs->draft);
+  const int unread = dt_seq_unread(runs[0]->session, runs[0]->seq);
   dt_node_ref *refs = join_refs(runs, n, &n_refs);
   dt_error failure;
   failure.status = DT_ESTATE; /* without memory for the list, each run gets its own pass, too */
@@ -180,7 +161,7 @@ double run_draft(dtl_run *const *runs, int n) {
     for (int i = 0; i < n; i++) ms += run_draft(&runs[i], 1);
     return ms;
   }
-  count_sharers(runs, n);
+  for (int i = 0; i < n; i++) runs[i]->sharers = n;
   draft_count after = count_drafts(runs, n);
   double step_ms = ms - (after.prompt_ms - before.prompt_ms); /* a sequence's first step also runs its prompt */
   if (!failure.status) {
@@ -190,7 +171,7 @@ double run_draft(dtl_run *const *runs, int n) {
   }
   for (int i = 0; i < n; i++) {
     runs[i]->draft_ms += step_ms;
-    runs[i]->drafted[runs[i]->refs->draft] = true;
+    runs[i]->drafted = true;
     settle(runs[i], &failure);
   }
   return ms;

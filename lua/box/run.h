@@ -37,7 +37,7 @@ typedef struct dtl_run {
   int seq; /* number of its sequence in the session */
   int id;  /* its number among the policy object's sequences, from 1 */
   dt_tree *tree;
-  int drafts; /* draft models that the policy may draft with */
+  bool drafts; /* the policy may draft */
   bool lockstep;
   course *course; /* learns from its passes; or NULL */
   double temp;    /* temperature of sampling; 0: the likeliest token */
@@ -51,7 +51,7 @@ typedef struct dtl_run {
   int paused;                            /* plain iterations since the policy was called */
   bool plain;                            /* this iteration is plain */
   double draft_ms, verify_ms, commit_ms; /* in this iteration */
-  bool drafted[DT_DRAFTS];               /* by draft: whether it has had a pass in this iteration */
+  bool drafted;                          /* the draft has had a pass in this iteration */
   int sharers;                           /* runs that shared the last draft pass, this one included */
   dt_verdict verdict;
   dt_committed block;                  /* valid in RUN_COMMITTED */
@@ -62,14 +62,14 @@ typedef struct dtl_run {
   run_clock clock;
   struct run_handle *tree_handle, *seq_handle;
   int n_refs;
-  dt_node_ref refs[1 + DT_TREE_ENTRIES]; /* nodes of the next draft pass, all of one draft */
+  dt_node_ref refs[1 + DT_TREE_ENTRIES]; /* nodes of the next draft pass */
   int32_t ids[1 + DT_TREE_ENTRIES];
 } dtl_run;
 
 /* Begins an iteration with an empty tree. */
 dt_status run_begin(dtl_run *run, dt_error *err);
 
-/* Make one pass, or one commit, for n >= 1 runs of a session: run_draft one pass of each draft over the nodes in their
+/* Make one pass, or one commit, for n >= 1 runs of a session: run_draft a pass of the draft over the nodes in their
  * refs, run_verify one target pass over their trees. Each run's `failure` has the outcome; a mistake in one run does
  * not affect the others. They return the time in ms. */
 double run_draft(dtl_run *const *runs, int n);

@@ -6,12 +6,12 @@
 #include "box/calibration_object.h"
 #include "box/embedded.h"
 #include "box/require.h"
+#include "system/os.h"
 
 #include <lauxlib.h>
 #include <lualib.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define ARGUMENTS_MAX 255   /* for functions that take any number of arguments, each of which may be a long numeral */
 #define TABLE_MAX (1 << 20) /* more elements than the memory holds: a table with this length is an attack */
@@ -119,7 +119,7 @@ static void forget_metamethods(lua_State *L) {
   for (const char *const *name = no_metamethods; *name; name++) {
     char *bytes = (char *)lua_pushstring(L, *name);
     size_t n = strlen(*name);
-    if (getrandom(bytes, n, GRND_NONBLOCK) != (ssize_t)n) memset(bytes, 1, n);
+    if (!os_random(bytes, n)) memset(bytes, 1, n);
     lua_pop(L, 1);
   }
 }

@@ -28,10 +28,7 @@ static int seq_left(lua_State *L) {
 
 static int seq_unread(lua_State *L) {
   const dtl_run *run = check_seq(L, "seq:unread");
-  lua_Integer model = lua_isnoneornil(L, 2) ? 1 : object_integer(L, 2, "seq:unread", "model");
-  if (model < 1 || model > DT_DRAFTS)
-    luaL_error(L, "seq:unread: model = %I is out of range: 1 to %d", (LUAI_UACINT)model, DT_DRAFTS);
-  lua_pushinteger(L, model > run->drafts ? 0 : dt_seq_unread(run->session, run->seq, (int)model - 1));
+  lua_pushinteger(L, run->drafts ? dt_seq_unread(run->session, run->seq) : 0);
   return 1;
 }
 
@@ -344,10 +341,8 @@ void box_seq_push(lua_State *L, dtl_run *run) {
   lua_setfield(L, -2, "id");
   lua_pushnumber(L, run->temp);
   lua_setfield(L, -2, "temp");
-  lua_pushboolean(L, run->drafts > 0);
+  lua_pushboolean(L, run->drafts);
   lua_setfield(L, -2, "drafts");
-  lua_pushinteger(L, run->drafts);
-  lua_setfield(L, -2, "models");
   lua_pushboolean(L, dt_seq_is_coupled(run->session, run->seq));
   lua_setfield(L, -2, "coupled");
   lua_pushboolean(L, dt_seq_has_grammar(run->session, run->seq));

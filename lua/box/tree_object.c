@@ -173,35 +173,27 @@ static int read_nodes(lua_State *L, dtl_run *run, int i, int n_index, const char
   return read_list(L, run, i, n, who, "nodes");
 }
 
-dt_node_ref box_tree_take_draft(lua_State *L, int least, const char *who) {
-  static const char *const names[] = {"model", "width", NULL};
+int box_tree_take_width(lua_State *L, int least, const char *who) {
   int t = lua_gettop(L);
-  lua_Integer value[] = {1, 0};
-  if (t < least || !lua_istable(L, t)) return (dt_node_ref){0};
+  lua_Integer width = 0;
+  if (t < least || !lua_istable(L, t)) return 0;
   for (lua_pushnil(L); lua_next(L, t); lua_settop(L, t + 1)) {
     const char *name = lua_type(L, t + 1) == LUA_TSTRING ? lua_tostring(L, t + 1) : luaL_typename(L, t + 1);
-    int which = 0;
-    while (names[which] && strcmp(name, names[which])) which++;
-    if (!names[which]) luaL_error(L, "%s: unknown option '%s' (known: model, width)", who, name);
-    value[which] = object_integer(L, t + 2, who, name);
+    if (strcmp(name, "width") != 0) luaL_error(L, "%s: unknown option '%s' (known: width)", who, name);
+    width = object_integer(L, t + 2, who, name);
   }
   lua_settop(L, t - 1);
-  if (value[0] < 1 || value[0] > DT_DRAFTS)
-    luaL_error(L, "%s: model = %I is out of range: 1 to %d", who, (LUAI_UACINT)value[0], DT_DRAFTS);
-  if (value[1] < 0) luaL_error(L, "%s: width = %I is negative", who, (LUAI_UACINT)value[1]);
-  return (dt_node_ref){.draft = (int)value[0] - 1, .width = clip_int(value[1])};
+  if (width < 0) luaL_error(L, "%s: width = %I is negative", who, (LUAI_UACINT)width);
+  return clip_int(width);
 }
 
-void box_tree_read_refs(lua_State *L, dtl_run *run, int i, int n_index, dt_node_ref how, const char *who) {
+void box_tree_read_refs(lua_State *L, dtl_run *run, int i, int n_index, int width, const char *who) {
   int n = read_nodes(L, run, i, n_index, who);
   if (run->phase == RUN_INIT) luaL_error(L, "%s: nothing can be drafted in init", who);
   if (run->phase == RUN_COMMITTED)
     luaL_error(L, "%s: the iteration is committed; the next draft starts an empty tree", who);
   if (!run->drafts) luaL_error(L, "%s: this policy declared uses = {draft = false}, or there is no draft model", who);
-  if (how.draft >= run->drafts)
-    luaL_error(L, "%s: model = %d: there is no second draft model: give one with --draft2", who, how.draft + 1);
-  how.seq = run->seq;
-  for (int k = 0; k < n; k++) run->refs[k] = how, run->refs[k].node = run->ids[k];
+  for (int k = 0; k < n; k++) run->refs[k] = (dt_node_ref){.seq = run->seq, .node = run->ids[k], .width = width};
   run->n_refs = n;
 }
 
@@ -209,7 +201,7 @@ void box_tree_drop_drafted(dtl_run *run) {
   int n = 0;
   if (run->tree->phase != TREE_OPEN) return; /* the engine reports it */
   for (int i = 0; i < run->n_refs; i++)
-    if (!dt_tree_use_draft(run->tree, run->refs[i].node, run->refs[i].draft)) run->refs[n++] = run->refs[i];
+    if (!dt_tree_draft_of(run->tree, run->refs[i].node)) run->refs[n++] = run->refs[i];
   run->n_refs = n;
 }
 
@@ -223,8 +215,8 @@ static int end_draft_step(lua_State *L, int status, lua_KContext context) {
 }
 
 int box_tree_draft_step(lua_State *L, dtl_run *run, const char *who) {
-  const dt_node_ref how = box_tree_take_draft(L, 3, who);
-  box_tree_read_refs(L, run, 2, 3, how, who);
+  const int width = box_tree_take_width(L, 3, who);
+  box_tree_read_refs(L, run, 2, 3, width, who);
   box_tree_drop_drafted(run);
   if (run->n_refs) return run_await(L, run, RUN_DRAFT_PASS, (lua_KContext)who, end_draft_step);
   lua_pushinteger(L, 0);
@@ -235,13 +227,7 @@ static int tree_method_draft_step(lua_State *L) {
   return box_tree_draft_step(L, check_tree(L, "tree:draft_step"), "tree:draft_step");
 }
 
-enum {
-  CHAIN_NODE = 2,
-  CHAIN_LEFT,
-  CHAIN_LEAST,
-  CHAIN_DRAFT,
-  CHAIN_FIRST
-}; /* stack slots of a chain's values, after the tree */
+enum { CHAIN_NODE = 2, CHAIN_LEFT, CHAIN_LEAST, CHAIN_FIRST }; /* stack slots of a chain's values, after the tree */
 
 static int extend_chain(lua_State *L, dtl_run *run, const char *who);
 
@@ -258,9 +244,7 @@ static int draft_chain(lua_State *L, dtl_run *run, const char *who) {
   const dt_tree *t = run->tree;
   int u = (int)lua_tointeger(L, CHAIN_NODE);
   if (lua_tointeger(L, CHAIN_LEFT) > 0 && t->depth[u] < t->max_depth && dt_tree_room(t) > 0) {
-    const dt_node_ref how = {.draft = (int)lua_tointeger(L, CHAIN_DRAFT),
-                             .width = clip_int(t->depth[u] + lua_tointeger(L, CHAIN_LEFT))};
-    box_tree_read_refs(L, run, CHAIN_NODE, CHAIN_LEFT, how, who);
+    box_tree_read_refs(L, run, CHAIN_NODE, CHAIN_LEFT, clip_int(t->depth[u] + lua_tointeger(L, CHAIN_LEFT)), who);
     box_tree_drop_drafted(run);
     if (!run->n_refs) return extend_chain(L, run, who);
     return run_await(L, run, RUN_DRAFT_PASS, (lua_KContext)who, end_chain_pass);
@@ -286,8 +270,6 @@ static int extend_chain(lua_State *L, dtl_run *run, const char *who) {
 static int tree_method_draft_chain(lua_State *L) {
   static const char who[] = "tree:draft_chain";
   dtl_run *run = check_tree(L, who);
-  const dt_node_ref how = box_tree_take_draft(L, CHAIN_LEAST, who);
-  if (how.width) luaL_error(L, "%s: width is not an option of chains, which ask for their own length", who);
   lua_settop(L, CHAIN_LEAST);
   check_node(L, run, CHAIN_NODE, who, "u");
   lua_Integer k = object_integer(L, CHAIN_LEFT, who, "k");
@@ -298,8 +280,7 @@ static int tree_method_draft_chain(lua_State *L) {
   }
   if (lua_type(L, CHAIN_LEAST) != LUA_TNUMBER)
     luaL_error(L, "%s: least must be a number, not %s", who, luaL_typename(L, CHAIN_LEAST));
-  box_tree_read_refs(L, run, CHAIN_NODE, CHAIN_LEFT, how, who); /* raises where nothing may be drafted */
-  lua_pushinteger(L, how.draft);
+  box_tree_read_refs(L, run, CHAIN_NODE, CHAIN_LEFT, 0, who); /* raises where nothing may be drafted */
   lua_pushinteger(L, run->tree->nodes);
   return draft_chain(L, run, who);
 }

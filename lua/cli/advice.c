@@ -136,7 +136,7 @@ static void append_settings(char *line, size_t size, const cli_options *o) {
 
 /* Writes the user's own command, with another policy. */
 static void write_command(char *line, size_t size, const cli_options *o, const char *policy) {
-  snprintf(line, size, "%s", program_invocation_name);
+  snprintf(line, size, "%s", o->program);
   append_word(line, size, policy);
   if (policy == o->policy) append_settings(line, size, o);
   for (int i = 0; i < o->n_common; i++) append_word(line, size, o->common[i]);

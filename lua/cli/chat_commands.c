@@ -3,6 +3,7 @@
 #include "cli/interrupt.h"
 #include "cli/replace.h"
 #include "cli/talk.h"
+#include "system/asprintf.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -86,7 +87,7 @@ static char *conversation(const talk *t) {
   bool ok = all && add_messages(root, all, n);
   free(all);
   char *printed = ok ? cJSON_Print(root) : NULL, *text = NULL;
-  if (printed && asprintf(&text, "%s\n", printed) < 0) text = NULL;
+  if (printed && dt_asprintf(&text, "%s\n", printed) < 0) text = NULL;
   free(printed);
   cJSON_Delete(root);
   return text;

@@ -3,6 +3,7 @@
 
 #include "cli/complain.h"
 #include "cli/interrupt.h"
+#include "system/asprintf.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -55,7 +56,7 @@ static char *members_of(const dt_called *called) {
     cJSON_AddItemToArray(list, call);
   }
   char *printed = cJSON_PrintUnformatted(list), *members = NULL;
-  if (printed && asprintf(&members, "\"tool_calls\":%s", printed) < 0) members = NULL;
+  if (printed && dt_asprintf(&members, "\"tool_calls\":%s", printed) < 0) members = NULL;
   cJSON_free(printed);
   cJSON_Delete(list);
   return members;
@@ -142,7 +143,7 @@ static char *line_of(const dt_call *call) {
   cJSON_AddStringToObject(root, "name", call->name);
   cJSON_AddRawToObject(root, "arguments", call->arguments);
   char *printed = cJSON_PrintUnformatted(root), *line = NULL;
-  if (printed && asprintf(&line, "%s\n", printed) < 0) line = NULL;
+  if (printed && dt_asprintf(&line, "%s\n", printed) < 0) line = NULL;
   cJSON_free(printed);
   cJSON_Delete(root);
   return line;
@@ -169,7 +170,7 @@ bool chat_tools_result(const chat_tools *tools, line_source *lines, const dt_cal
   write_id(i, id);
   say("%s %s", call->name, call->arguments);
   char *text = tools->command ? run_command(tools->command, call, &len) : ask_user(lines, call, &len);
-  if (text && asprintf(&members, "\"tool_call_id\":\"%s\",\"name\":\"%s\"", id, call->name) < 0) members = NULL;
+  if (text && dt_asprintf(&members, "\"tool_call_id\":\"%s\",\"name\":\"%s\"", id, call->name) < 0) members = NULL;
   if (!text || !members) {
     free(text), free(members);
     return false;

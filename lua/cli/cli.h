@@ -25,6 +25,7 @@ typedef struct {
   dtl_setting *settings;              /* [n_settings] */
   const char **files;                 /* [n_files] prompts in files */
   const char **texts;                 /* [n_texts] prompts given as text */
+  const char *program;                /* its name, as typed; NULL in dtrun-serve */
   const char **common;                /* [n_common] arguments, as typed, that also make sense with another policy */
   const char **corpus;                /* [n_corpus] files */
   const char **origins;               /* [n_origins] origins whose web pages may use the server */

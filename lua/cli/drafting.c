@@ -58,24 +58,21 @@ static double logged(const dtl_notes *notes, const char *name) {
   return -1;
 }
 
-/* Prints what rate expected of a draft that it did not use. */
-static void tell_unused_draft(const dtl_notes *notes, const char *name) {
-  char costs[32], saves[32], reads[32], first[80] = "";
-  snprintf(costs, sizeof costs, "%s_costs", name);
-  snprintf(saves, sizeof saves, "%s_saves", name);
-  snprintf(reads, sizeof reads, "%s_reads", name);
-  double ms = logged(notes, reads);
-  if (logged(notes, costs) < 0) return;
-  if (ms > 0) snprintf(first, sizeof first, ", after %.1f ms for the tokens before it", ms);
-  say("%s: not used; a draft pass was expected to cost %.3f ms and to save %.3f ms%s", name, logged(notes, costs),
-      logged(notes, saves), first);
+/* Prints what rate expected of the draft if it did not use it. */
+static void tell_unused_draft(const dtl_notes *notes) {
+  char first[80] = "";
+  double costs = logged(notes, "draft_costs"), reads = logged(notes, "draft_reads");
+  if (costs < 0) return;
+  if (reads > 0) snprintf(first, sizeof first, ", after %.1f ms for the tokens before it", reads);
+  say("draft: not used; a draft pass was expected to cost %.3f ms and to save %.3f ms%s", costs,
+      logged(notes, "draft_saves"), first);
 }
 
 /* Prints what was expected of sources that were not used, as far as the policy logged it. */
 static void tell_unused(const dtl_result *r, bool copied) {
   const dtl_notes *notes = &r->notes;
   double needs = ceil(logged(notes, "copy_needs"));
-  if (!r->stats.draft_passes) tell_unused_draft(notes, "draft"), tell_unused_draft(notes, "draft2");
+  if (!r->stats.draft_passes) tell_unused_draft(notes);
   if (!copied && needs > 0)
     say("copy: not used; a copy was expected to pay after %.0f repeated token%s", needs, needs > 1 ? "s" : "");
 }

@@ -77,7 +77,7 @@ static const foreign_option foreign[] = {
      DEVICE},
     {"-sm --split-mode -ts --tensor-split -mg --main-gpu -tp --tensor-parallel-size --pipeline-parallel-size --rpc",
      SPLIT},
-    {"--numa --cpu-mask --cpu-range --cpu-strict --prio --poll", PLACED},
+    {"--cpu-mask --cpu-range --cpu-strict --prio --poll", PLACED},
     {"--mlock --no-mmap --mmap --use-mmap --low-vram", IN_MEMORY},
     {"-b --batch-size -ub --ubatch-size --num-batch --max-num-batched-tokens", PASSES},
     {"-cb --cont-batching", "with several prompts, the next one begins when one ends"},

@@ -4,6 +4,7 @@
 
 #include "cli/replace.h"
 #include "host.h"
+#include "system/asprintf.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -61,7 +62,7 @@ void history_read(void (*add)(void *user, const char *line), void *user) {
 void history_add(const char *line) {
   char *path = dtl_state_file("chat_history"), *entry;
   int fd = path && dtl_make_folders(path) ? open_file(path, O_WRONLY | O_APPEND | O_CREAT) : -1;
-  int n = fd >= 0 ? asprintf(&entry, "%s\n", line) : -1;
+  int n = fd >= 0 ? dt_asprintf(&entry, "%s\n", line) : -1;
   if (n >= 0) {
     ssize_t written = write(fd, entry, (size_t)n); /* a single write, so that lines of two chats do not mix */
     (void)written;

@@ -89,13 +89,6 @@ static int read_grammar_file(cli_options *o) {
   return 0;
 }
 
-/* Returns whether the texts need operations on logits that not every backend has. */
-static bool needs_logits(const request_input *in) {
-  const dt_seq_options *seq = &in->request.seq;
-  return dt_adjustments_wanted(&seq->adjustments) || seq->logprobs.wanted || in->n_biases ||
-         request_limits_reasoning(in);
-}
-
 /* Opens the pair. A limited draft vocabulary also gets the tokens of the prompts. chats: the target must have a layout
  * of conversations. */
 static int open_models(job *j, dtl_need need, bool chats) {
@@ -107,7 +100,6 @@ static int open_models(job *j, dtl_need need, bool chats) {
   load.need = need;
   load.texts = texts, load.n_texts = texts ? j->prompts.n : 0;
   load.chats = chats, load.layout = o->template;
-  load.how.needs_logits = needs_logits(&o->in);
   load.how.rope.context = o->in.request.context;
   load.shown = !o->quiet;
   dt_status status = dtl_load(&load, &j->pair, &j->found, &err);

@@ -13,8 +13,8 @@
 #include <histedit.h>
 #include <limits.h>
 #include <locale.h>
-#include <poll.h>
 #include <signal.h>
+#include <sys/select.h>
 #endif
 
 struct line_source {
@@ -55,12 +55,14 @@ static char *show_prompt(EditLine *editor) {
 /* Reads a character, whose bytes may come one at a time. Ctrl-C ends waiting for it; it is blocked everywhere else. */
 static int next_character(EditLine *editor, wchar_t *c) {
   mbstate_t state = {0};
-  struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+  fd_set input;
   line_source *s;
   char byte;
   el_get(editor, EL_CLIENTDATA, &s);
   for (;;) {
-    ssize_t n = ppoll(&input, 1, NULL, &s->mask) < 0 ? -1 : read(STDIN_FILENO, &byte, 1);
+    FD_ZERO(&input);
+    FD_SET(STDIN_FILENO, &input);
+    ssize_t n = pselect(STDIN_FILENO + 1, &input, NULL, NULL, NULL, &s->mask) < 0 ? -1 : read(STDIN_FILENO, &byte, 1);
     if (n == 0) return 0;
     if (interrupted || (n < 0 && errno != EINTR)) return -1;
     size_t taken = n > 0 ? mbrtowc(c, &byte, 1, &state) : (size_t)-2;

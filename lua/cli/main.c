@@ -53,6 +53,7 @@ int main(int argc, char **argv) {
   bool talks = argc > 1 && strcmp(argv[1], "chat") == 0;
   cli_options o;
   bool parsed = !cli_parse(argc - 1 - talks, argv + 1 + talks, &o, &err);
+  o.program = argv[0];
   if (parsed && o.verbose) complain_at_length();
   if (!parsed) {
     status = complain_of(&err);

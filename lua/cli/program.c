@@ -2,6 +2,7 @@
 #include "cli/program.h"
 
 #include "cli/complain.h"
+#include "system/os.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,9 +11,9 @@
 
 bool program_find(const char *name, char path[2 * PATH_MAX]) {
   static const char *const places[] = {"", "../lib/dtrun/"};
-  ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
-  while (n > 0 && path[n - 1] != '/') n--;
-  for (int i = 0; i < 2 && n > 0; i++) {
+  if (!os_program(path)) return false;
+  const size_t n = (size_t)(strrchr(path, '/') + 1 - path);
+  for (int i = 0; i < 2; i++) {
     snprintf(path + n, PATH_MAX, "%s%s", places[i], name);
     if (access(path, X_OK) == 0) return true;
   }

@@ -1,6 +1,8 @@
 /* Writes a file next to the old one and renames it: see replace.h. */
 #include "cli/replace.h"
 
+#include "system/asprintf.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +25,7 @@ static bool write_through(const char *path, const char *text) {
 
 static bool write_beside(const char *path, mode_t mode, const char *text) {
   char *temporary;
-  if (asprintf(&temporary, "%s.XXXXXX", path) < 0) return false;
+  if (dt_asprintf(&temporary, "%s.XXXXXX", path) < 0) return false;
   int fd = mkstemp(temporary);
   FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
   bool ok = file && fchmod(fd, mode) == 0;

@@ -61,8 +61,7 @@ static const char *tell_found(const job *j, char text[300]) {
 
 static void detail(const dtl_result *r) {
   const dt_stats *s = &r->stats;
-  say("target %s, draft %s%s%s, backend %s, threads %d", r->target, r->draft ? r->draft : "none",
-      r->draft2 ? " and " : "", r->draft2 ? r->draft2 : "", r->backend, r->threads);
+  say("target %s, draft %s, backend %s, threads %d", r->target, r->draft ? r->draft : "none", r->backend, r->threads);
   say("policy %s %s, %d prompt token%s", r->policy, r->params, s->prompt_tokens, s->prompt_tokens == 1 ? "" : "s");
   say("ms: load %.2f, prompt %.2f, draft %.2f, verify %.2f, commit %.2f, policy %.2f, other %.2f; first token after "
       "%.2f, total %.2f",

@@ -2,6 +2,7 @@
 #include "cli/result_file.h"
 
 #include "cli/replace.h"
+#include "system/asprintf.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -52,7 +53,7 @@ static char *result_text(const dtl_result *result, const dtl_result *other, cons
   if (compare) { /* inserted as text before the last brace, so that numbers stay as dtl_result_json wrote them */
     while (end[-1] == ' ' || end[-1] == '\n') end--;
     *end = '\0';
-    if (asprintf(&joined, "%s,\n\t\"compare\":\t%s\n}\n", text, compare) < 0) joined = NULL;
+    if (dt_asprintf(&joined, "%s,\n\t\"compare\":\t%s\n}\n", text, compare) < 0) joined = NULL;
   }
   free(compare);
   free(text);

@@ -5,8 +5,8 @@
 #include "cli/job.h"
 #include "cli/limits.h"
 #include "serve/serve.h"
+#include "system/os.h"
 
-#include <malloc.h>
 #include <string.h>
 
 #define HOST "127.0.0.1"
@@ -128,21 +128,13 @@ static int serve(cli_options *o) {
   return status ? status : closed;
 }
 
-/* Without this, the heap of each connection's thread would keep as much memory as its longest body took. */
-static void keep_heaps_small(void) {
-#ifdef M_ARENA_MAX
-  mallopt(M_ARENA_MAX, 2);
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);
-#endif
-}
-
 int main(int argc, char **argv) {
   cli_options o;
   dt_error err;
   int status = limits_check();
   if (status) return status;
   catch_stop();
-  keep_heaps_small();
+  os_keep_heaps_small(); /* each connection has a thread */
   if (cli_parse(argc - 1, argv + 1, &o, &err)) {
     status = complain_of(&err);
   } else if (o.help) {

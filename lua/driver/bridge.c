@@ -1,6 +1,8 @@
 /* Makes the drivers' module callable from other languages: see host.h and dt/bridge.lua, which does the work. */
 #include "driver/driver.h"
 
+#include "system/asprintf.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +97,7 @@ static int call(lua_State *L) {
 /* Makes an error answer without Lua. */
 static char *refusal(const char *message) {
   char *answer;
-  return asprintf(&answer, "{\"error\": {\"kind\": \"input\", \"message\": \"%s\"}}", message) < 0 ? NULL : answer;
+  return dt_asprintf(&answer, "{\"error\": {\"kind\": \"input\", \"message\": \"%s\"}}", message) < 0 ? NULL : answer;
 }
 
 char *dtl_bridge_call(dtl_bridge *bridge, const char *function, const char *options, dtl_listener listener,

@@ -20,7 +20,7 @@ typedef struct {
   const char *counts;   /* the costs that policies use, "table" or "learn"; NULL: not set, which means "learn" */
   dtl_learned *learned; /* NULL: nothing has been generated yet */
   /* Digests of files. An empty build means that they have not been computed yet. */
-  char build[DIGEST_TEXT], target_hash[DIGEST_TEXT], draft_hash[DIGEST_TEXT], draft2_hash[DIGEST_TEXT];
+  char build[DIGEST_TEXT], target_hash[DIGEST_TEXT], draft_hash[DIGEST_TEXT];
   dtl_memory *memory;
   dtl_corpus *corpus;      /* NULL: none */
   prefix_object *prefixes; /* the open prefixes, which are freed when the pair is closed */
@@ -102,9 +102,9 @@ int driver_pair_message(lua_State *L);
 int driver_pair_policy(lua_State *L);        /* (pair, options) -> table | nil, kind, message, file, line */
 int driver_pair_set_costs(lua_State *L);     /* (pair, "learn", "table" or the JSON of a table) */
 int driver_pair_measure_costs(lua_State *L); /* (pair, fresh, batch) -> costs, JSON of the table */
-int driver_pair_identity(lua_State *L); /* (pair) -> {commit=, build=, target_hash=, draft_hash=, draft2_hash=}, without
-                                           those that do not exist */
-int driver_pair_save_tuned(lua_State *L); /* (pair, policy, uses_draft, JSON) -> path | nil, message */
+int driver_pair_identity(lua_State *L);      /* (pair) -> {commit=, build=, target_hash=, draft_hash=}, without
+                                                those that do not exist */
+int driver_pair_save_tuned(lua_State *L);    /* (pair, policy, uses_draft, JSON) -> path | nil, message */
 /* (pair, options) -> true | nil, kind, message, file, line; calls options.on_done(prompt, JSON[, nil, kind, ..]) */
 int driver_pair_generate(lua_State *L);
 void driver_pair_types(lua_State *L); /* registers the userdata types of pairs and prefixes */

@@ -3,6 +3,7 @@
 #include "dtrun_ranks.h"
 
 #include "files/machine.h"
+#include "system/os.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -79,7 +79,7 @@ static bool lock_file(lua_State *L, int fd) {
   lua_pushvalue(L, -1);
   if (lua_rawget(L, -3) != LUA_TNIL) return close(fd) == 0;
   lua_pop(L, 1);
-  if (flock(fd, LOCK_EX | LOCK_NB)) {
+  if (!os_lock(fd, false)) {
     bool taken = errno == EWOULDBLOCK;
     close(fd);
     return !taken;

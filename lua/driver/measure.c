@@ -16,9 +16,8 @@ int driver_pair_identity(lua_State *L) {
     identity_build(p->build);
     identity_model(info.target.path, p->target_hash);
     identity_model(info.draft.path, p->draft_hash);
-    identity_model(info.draft2, p->draft2_hash);
   }
-  lua_createtable(L, 0, 5);
+  lua_createtable(L, 0, 4);
   if (*identity_commit()) {
     lua_pushstring(L, identity_commit());
     lua_setfield(L, -2, "commit");
@@ -26,7 +25,6 @@ int driver_pair_identity(lua_State *L) {
   set_digest(L, "build", p->build);
   set_digest(L, "target_hash", p->target_hash);
   set_digest(L, "draft_hash", p->draft_hash);
-  set_digest(L, "draft2_hash", p->draft2_hash);
   return 1;
 }
 

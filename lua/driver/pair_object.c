@@ -156,11 +156,9 @@ int driver_pair_fake(lua_State *L) {
                              .experts = driver_int(L, 8, "experts: of", 0),
                              .chosen = driver_int(L, 9, "experts: chosen", 0),
                              .kept = (float)luaL_optnumber(L, 10, 0),
-                             .two_drafts = lua_istable(L, 11),
-                             .target_times = fake_times(L, 12),
-                             .draft_times = fake_times(L, 13)};
-  options.delays = fake_delays(L, 14, &options.n_delays);
-  if (options.two_drafts) options.draft2 = fake_rules(L, 11, &options.n_draft2);
+                             .target_times = fake_times(L, 11),
+                             .draft_times = fake_times(L, 12)};
+  options.delays = fake_delays(L, 13, &options.n_delays);
   options.target = fake_rules(L, 5, &options.n_target);
   options.no_draft = lua_isboolean(L, 6);
   if (!options.no_draft) options.draft = fake_rules(L, 6, &options.n_draft);

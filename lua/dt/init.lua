@@ -135,10 +135,9 @@ local LOADED = { { "corpus", function(x) return is_name(x) or is_list(x, is_name
                    '"table", "learn" or a table from dt.measure_costs' } }
 
 -- Loads a pair. Without options it is the bundled pair; with only a target, the draft is the one that belongs to it, if
--- there is one (models/README.md); draft = false: no draft. draft2: a second draft. costs, for policies: "learn"
--- (learned from runs; the default), "table" (measured when first needed) or a table from dt.measure_costs. corpus: a
--- file or a list of files, for policies that look up texts. needs_logits: texts will have penalties, biases, a grammar
--- or log-probabilities, so the backend "auto" does not choose a GPU, which supports none of these.
+-- there is one (models/README.md); draft = false: no draft. costs, for policies: "learn" (learned from runs; the
+-- default), "table" (measured when first needed) or a table from dt.measure_costs. corpus: a file or a list of files,
+-- for policies that look up texts.
 function dt.load(t)
   t = options_table(t or {}, LOAD, "dt.load")
   check_options(t, LOADED, "dt.load", 2)
@@ -150,7 +149,7 @@ function dt.load(t)
 end
 
 local FAKE = { vocab = true, context = true, draft_context = true, eos = true, target = true, draft = true,
-               draft2 = true, costs = true, corpus = true, experts = true, times = true }
+               costs = true, corpus = true, experts = true, times = true }
 local TIMES = { target = true, draft = true, delays = true }
 local EXPERTS = { layers = true, of = true, chosen = true, kept = true }
 
@@ -176,9 +175,9 @@ local function rules(t, what)
   return list
 end
 
--- Makes a scripted pair without files, from tables of distributions; draft2: those of a second draft. experts =
--- {layers=, of=, chosen=, kept=}: in each of `layers` layers a row of the target selects `chosen` of `of` experts; each
--- expert that the previous token selected is selected again with probability `kept` (default 0).
+-- Makes a scripted pair without files, from tables of distributions. experts = {layers=, of=, chosen=, kept=}: in each
+-- of `layers` layers a row of the target selects `chosen` of `of` experts; each expert that the previous token selected
+-- is selected again with probability `kept` (default 0).
 function dt.fake(t)
   t = options_table(t, FAKE, "dt.fake")
   local target = rules(t.target or {}, "target")
@@ -187,7 +186,6 @@ function dt.fake(t)
   local times = options_table(t.times or {}, TIMES, "dt.fake: times")
   return opened(t, core.fake(t.vocab, t.context or 512, t.draft_context, t.eos, target, draft,
                              experts.layers, experts.of, experts.chosen, experts.kept,
-                             t.draft2 and rules(t.draft2, "draft2"), -- nil: no second draft
                              times.target, times.draft, times.delays))
 end
 
@@ -195,7 +193,7 @@ local MEASURE = { fresh = true, batch = true }
 
 -- Returns the costs of the pair's passes on this machine, which are measured once and kept in the user's cache folder:
 -- an object with the methods target(rows, context) and draft(rows, context), in ms, and the table that it reads:
--- {batch=, contexts=, rows=, target={{ms, ..}, ..}, draft=, draft2=}. fresh = true: measure again. batch = N (default
+-- {batch=, contexts=, rows=, target={{ms, ..}, ..}, draft=}. fresh = true: measure again. batch = N (default
 -- 1): passes over N sequences at once, each with that many rows.
 function dt.measure_costs(self, t)
   t = options_table(t or {}, MEASURE, "dt.measure_costs")
@@ -219,7 +217,7 @@ pair.decode = core.decode
 -- Forgets what policies remember of earlier runs, so that later runs do not depend on them.
 pair.forget = core.forget
 
--- Digests of the program and of the pair's files: {commit=, build=, target_hash=, draft_hash=, draft2_hash=}, all
+-- Digests of the program and of the pair's files: {commit=, build=, target_hash=, draft_hash=}, all
 -- strings; unknown ones are left out. lua/files/identity.h defines them.
 pair.identity = core.identity
 
@@ -411,8 +409,8 @@ function pair:generate_batch(t)
 end
 
 -- A pair has methods, and facts as fields: target, draft ({path=, vocab=, context=, layers=, hidden=, block=}),
--- target_dtype, draft_dtype, draft_vocab, draft_output, draft_head, draft2 (the second draft's path), draft2_dtype,
--- draft2_head, cache_dtype, activations, rope_scaling, backend, threads, load_ms, shared_vocab.
+-- target_dtype, draft_dtype, draft_vocab, draft_output, draft_head, cache_dtype, activations, rope_scaling, backend,
+-- threads, load_ms, shared_vocab.
 function core.pair_type.__index(self, key)
   local method = pair[key]
   if method then return method end

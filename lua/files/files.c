@@ -1,6 +1,8 @@
 /* Finds and reads Lua files: see files.h. */
 #include "files/files.h"
 
+#include "system/asprintf.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -56,7 +58,7 @@ static bool add_installed(char ***names, int *n, char *const *homes, int n_homes
   const int before = *n;
   for (int i = 0; i < n_homes; i++) {
     char *path;
-    if (asprintf(&path, "%s/%s", homes[i], folder) < 0) return false;
+    if (dt_asprintf(&path, "%s/%s", homes[i], folder) < 0) return false;
     bool ok = add_folder(names, n, path);
     free(path);
     if (!ok) return false;

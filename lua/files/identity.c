@@ -2,6 +2,7 @@
 #include "files/identity.h"
 
 #include "host.h"
+#include "system/os.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -78,9 +79,10 @@ void identity_model(const char *path, char text[DIGEST_TEXT]) {
 }
 
 void identity_build(char text[DIGEST_TEXT]) {
+  char path[PATH_MAX];
   digest d;
   digest_begin(&d, "program");
-  add_file(&d, "/proc/self/exe", add_all);
+  add_file(&d, os_program_image(path), add_all);
   digest_end(&d, text);
 }
 

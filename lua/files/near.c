@@ -1,6 +1,8 @@
 /* Finds the names that a mistyped one may mean: see dtl_near. */
 #include "host.h"
 
+#include "system/os.h"
+
 #include <limits.h>
 #include <string.h>
 
@@ -30,7 +32,7 @@ static int distance(const char *a, size_t n, const char *b) {
  * of letters that differ, if that is at most a third. */
 static int far_from(const char *typed, size_t n, const char *name) {
   if (n >= 2 && strncmp(name, typed, n) == 0) return 0;
-  if (n >= 3 && n <= strlen(name) && memmem(name, strlen(name), typed, n)) return 1;
+  if (n >= 3 && n <= strlen(name) && os_find(name, strlen(name), typed, n)) return 1;
   int d = distance(typed, n, name);
   return d <= (int)n / 3 ? d : INT_MAX;
 }

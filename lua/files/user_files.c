@@ -2,6 +2,7 @@
 #include "files/user_files.h"
 
 #include "host.h"
+#include "system/asprintf.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,9 +16,9 @@ char *user_path(const char *variable, const char *fallback, const char *relative
   char *path = NULL;
   int n = -1;
   if (set && *set == '/')
-    n = asprintf(&path, "%s/dtrun/%s", set, relative);
+    n = dt_asprintf(&path, "%s/dtrun/%s", set, relative);
   else if (home && *home == '/')
-    n = asprintf(&path, "%s/%s/dtrun/%s", home, fallback, relative);
+    n = dt_asprintf(&path, "%s/%s/dtrun/%s", home, fallback, relative);
   return n < 0 ? NULL : path;
 }
 
@@ -50,7 +51,7 @@ static bool write_all(const char *path, const char *text) {
 
 bool user_store(const char *path, const char *text) {
   char *temporary, *folders = strdup(path);
-  if (!folders || asprintf(&temporary, "%s.%ld", path, (long)getpid()) < 0) temporary = NULL;
+  if (!folders || dt_asprintf(&temporary, "%s.%ld", path, (long)getpid()) < 0) temporary = NULL;
   bool ok = temporary && dtl_make_folders(folders) && write_all(temporary, text) && rename(temporary, path) == 0;
   int code = errno;
   if (temporary && !ok) unlink(temporary);

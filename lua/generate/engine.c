@@ -19,7 +19,6 @@
 
 struct dtl_engine {
   dt_pair *pair;
-  bool in_pieces; /* prompts run in pieces, and rows are cached for other prompts; neither changes any bit of them */
   slots slots;
   int busy; /* slots that are not free */
   long turn;
@@ -67,11 +66,9 @@ static void left(void *user, slot *s) {
   e->busy--;
 }
 
-/* The number of a prompt's first tokens whose rows are in the cache of slot i. */
+/* The number of rows in the cache of slot i that a prompt can use. */
 static int rows_of(const dtl_engine *e, int i, const int32_t *ids, int n) {
-  const dt_session *session = e->slots.session;
-  if (e->slots.slot[i].alone) return 0;
-  return prefix_cache_common(dt_seq_tokens(session, i), dt_seq_rows(session, i), ids, n);
+  return e->slots.slot[i].alone ? 0 : dt_seq_reusable(e->slots.session, i, ids, n);
 }
 
 /* Chooses a slot for a prompt: the free slot that has much of it in the cache, unless much of that slot's own prompt
@@ -80,7 +77,7 @@ static int choose(const dtl_engine *e, const int32_t *ids, int n) {
   int oldest = -1, best = -1, most = n / MUCH;
   for (int i = 0; i < e->slots.n; i++) {
     if (e->slots.slot[i].state != SLOT_FREE) continue;
-    int same = e->in_pieces ? rows_of(e, i, ids, n) : 0;
+    int same = rows_of(e, i, ids, n);
     if (oldest < 0 || e->slots.slot[i].turn < e->slots.slot[oldest].turn) oldest = i;
     if (same > most && same >= e->slots.slot[i].copied.n_ids / 2) best = i, most = same;
   }
@@ -90,9 +87,7 @@ static int choose(const dtl_engine *e, const int32_t *ids, int n) {
 /* ---- rows of other prompts --------------------------------------------------------------------------------------- */
 
 /* Whether a request may use cached rows. Log-probabilities of a prompt need all its rows to be computed. */
-static bool looks(const dtl_engine *e, const slot *s) {
-  return e->in_pieces && !s->copy.alone && !s->copy.seq.logprobs.prompt;
-}
+static bool looks(const slot *s) { return !s->copy.alone && !s->copy.seq.logprobs.prompt; }
 
 /* The other slot that has the most rows of slot i's prompt in the cache. */
 static int best_other(const dtl_engine *e, int i, int *same) {
@@ -100,22 +95,23 @@ static int best_other(const dtl_engine *e, int i, int *same) {
   int best = -1;
   *same = 0;
   for (int j = 0; j < e->slots.n; j++) {
-    int is = j == i ? 0 : rows_of(e, j, p->ids, p->n_ids - 1);
+    int is = j == i ? 0 : rows_of(e, j, p->ids, p->n_ids);
     if (is > *same) best = j, *same = is;
   }
   return best;
 }
 
-/* Whether slot i's prompt should wait for a prompt that is being processed and will have rows that it lacks. */
+/* Whether slot i's prompt should wait for a prompt that is being processed and will have rows that it lacks. On a GPU
+ * it may then have to compute some of them nevertheless (dt_seq_continue). */
 static bool waits(dtl_engine *e, int i) {
   const slot *s = &e->slots.slot[i];
   const int32_t *ids = s->copied.ids;
-  int n = s->copied.n_ids - 1, coming = 0, cached, others;
-  if (!looks(e, s)) return false;
+  int n = s->copied.n_ids, coming = 0, cached, others;
+  if (!looks(s)) return false;
   for (int j = 0; j < e->slots.n; j++) {
     const slot *other = &e->slots.slot[j];
     int is = other->state == SLOT_PROMPT && !other->alone
-                 ? prefix_cache_common(other->copied.ids, other->copied.n_ids - 1, ids, n)
+                 ? prefix_cache_common(other->copied.ids, other->copied.n_ids - 1, ids, n - 1)
                  : 0;
     if (is > coming) coming = is;
   }
@@ -132,9 +128,9 @@ static void take_rows(dtl_engine *e, int i) {
   dt_session *session = e->slots.session;
   slot *s = &e->slots.slot[i];
   const int32_t *ids = s->copied.ids;
-  int n = s->copied.n_ids - 1, rows = s->alone ? 0 : dt_seq_rows(session, i), same = 0, cached = 0;
-  int own = looks(e, s) ? rows_of(e, i, ids, n) : 0, other = looks(e, s) ? best_other(e, i, &same) : -1;
-  if (looks(e, s)) prefix_cache_find(&e->prefix_cache, ids, n, &cached);
+  int n = s->copied.n_ids, rows = s->alone ? 0 : dt_seq_rows(session, i), same = 0, cached = 0;
+  int own = looks(s) ? rows_of(e, i, ids, n) : 0, other = looks(s) ? best_other(e, i, &same) : -1;
+  if (looks(s)) prefix_cache_find(&e->prefix_cache, ids, n, &cached);
   bool moves = (same > cached ? same : cached) >= own + WORTH;
   if (rows - (moves ? 0 : own) >= WORTH) prefix_cache_add(&e->prefix_cache, session, i, rows);
   if (!moves) return;
@@ -200,10 +196,10 @@ static bool begin(dtl_engine *e, int i, int rows) {
   slot *s = &e->slots.slot[i];
   learned_view view = {.sequences = 1};
   if (find_course(e, 1, &s->copy.seq, false, &view.course, NULL)) view.course = e->course[1][0];
-  s->copy.seq.piece = e->in_pieces ? rows : 0;
+  s->copy.seq.piece = rows;
   s->copy.seq.drafts = dtl_policy_describe(s->policy)->draft != DTL_NO_DRAFT;
   take_rows(e, i);
-  if (looks(e, s) && !s->alone) s->copy.session = e->slots.session; /* reuses its rows */
+  if (looks(s) && !s->alone) s->copy.session = e->slots.session; /* reuses its rows */
   s->alone = s->copy.alone;
   return !slots_begin(&e->slots, s, e->pair, &view, NULL);
 }
@@ -232,7 +228,8 @@ static void run_piece(dtl_engine *e, int i, int rows) {
   dt_status status = dt_seq_prompt(e->slots.session, i, 0, &before, &err);
   left_rows = before;
   if (!status && before && !begins) status = dt_seq_prompt(e->slots.session, i, rows, &left_rows, &err);
-  if (!status && left_rows && has_run(e, i, begins, first) == rows) learn_piece(e, rows, dt_clock_ms() - start);
+  const int ran = status ? 0 : has_run(e, i, begins, first);
+  if (left_rows && ran >= rows) learn_piece(e, ran, dt_clock_ms() - start);
   if (status) {
     slots_end(&e->slots, s, &err);
   } else if (interrupted(s)) {
@@ -290,7 +287,6 @@ static dt_status begin_courses(dtl_engine *e, const dtl_engine_options *o, dt_er
 static dt_status open_engine(dtl_engine *e, const dtl_engine_options *o, dt_error *err) {
   dt_pair_info info;
   dt_pair_describe(e->pair, &info);
-  e->in_pieces = !info.on_device;
   dt_session_options session = {.sequences = o->slots, .context = o->context, .use_draft = info.draft.path};
   dt_status status = slots_open(&e->slots, o->slots, false, err);
   if (!status) status = begin_courses(e, o, err);

@@ -78,12 +78,12 @@ void prefix_cache_add(prefix_cache *c, dt_session *session, int seq, int n) {
   c->list[c->n++] = (struct cached_prefix){taken, ++c->turn};
 }
 
-const dt_prefix *prefix_cache_find(prefix_cache *c, const int32_t *ids, int n, int *same) {
+const dt_prefix *prefix_cache_find(prefix_cache *c, const int32_t *ids, int n, int *rows) {
   struct cached_prefix *best = NULL;
-  *same = 0;
+  *rows = 0;
   for (int i = 0; i < c->n; i++) {
-    int length, is = common(&c->list[i], ids, n, &length);
-    if (is > *same) best = &c->list[i], *same = is;
+    int has = dt_prefix_reusable(c->list[i].prefix, ids, n);
+    if (has > *rows) best = &c->list[i], *rows = has;
   }
   if (best) best->used = ++c->turn;
   return c->found = best ? best->prefix : NULL;

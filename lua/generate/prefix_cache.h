@@ -22,9 +22,9 @@ void prefix_cache_close(prefix_cache *c); /* zeros are allowed */
  * are cached already, if memory is out, or if the cache has no room for them and the prefix that was found last. */
 void prefix_cache_add(prefix_cache *c, dt_session *session, int seq, int n);
 
-/* Finds the prefix that shares the most first tokens with a prompt, and sets *same to their number; NULL: none shares
- * any. It is valid until prefix_cache_add adds a prefix that contains it, or until the next find. */
-const dt_prefix *prefix_cache_find(prefix_cache *c, const int32_t *ids, int n, int *same);
+/* Finds the prefix that has the largest number of rows which a prompt of n tokens can reuse, and sets *rows to it.
+ * NULL: there are none. It is valid until prefix_cache_add adds a prefix that contains it, or until the next find. */
+const dt_prefix *prefix_cache_find(prefix_cache *c, const int32_t *ids, int n, int *rows);
 
 /* The length of the common prefix of two lists of ids. */
 int prefix_cache_common(const int32_t *a, int n_a, const int32_t *b, int n_b);

@@ -4,11 +4,11 @@
 
 #include "box/notes.h"
 #include "generate/trace.h"
+#include "system/os.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 static dt_status out_of_memory(dt_error *err) { return dtl_fail_memory(err, "the result of a generation"); }
 
@@ -122,8 +122,7 @@ static dt_status fill_tail(const slot *s, dt_error *err) {
   r->weight_bytes = info.weight_bytes;
   r->cache_bytes = info.cache_bytes;
   r->device_memory = info.on_device ? info.weight_bytes + info.cache_bytes + info.scratch_bytes : 0;
-  struct rusage usage;
-  if (!getrusage(RUSAGE_SELF, &usage)) r->peak_memory = (size_t)usage.ru_maxrss * 1024;
+  r->peak_memory = os_peak_memory();
   return DT_OK;
 }
 
@@ -213,7 +212,7 @@ dt_status slot_open(slot *s, dt_pair *pair, dt_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
   if (!(s->run = calloc(1, sizeof *s->run))) return out_of_memory(err);
-  s->run->drafts = policy->draft != DTL_NO_DRAFT ? info.drafts : 0;
+  s->run->drafts = policy->draft != DTL_NO_DRAFT && info.draft.path;
   s->run->candidates = policy->candidates;
   s->run->notes = &s->result->notes;
   s->run->temp = (double)s->options.sampling.temp;

@@ -1,7 +1,8 @@
 /* What policies remember between runs with a pair: see memory.h. */
 #include "lookup/memory.h"
 
-#include <malloc.h>
+#include "system/os.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,15 +20,12 @@ static bool forget(policy_memory *p) {
   return kept;
 }
 
-/* Returns freed memory to the system; the allocator itself does so only at the end of its heap. */
-static void return_freed(void) { malloc_trim(0); }
-
 dtl_memory *dtl_memory_open(void) { return calloc(1, sizeof(dtl_memory)); }
 
 void dtl_memory_forget(dtl_memory *memory) {
   bool kept = false;
   for (int i = 0; memory && i < MEMORY_POLICIES; i++) kept |= forget(&memory->policy[i]);
-  if (kept) return_freed();
+  if (kept) os_return_freed();
 }
 
 void dtl_memory_close(dtl_memory *memory) {
@@ -45,7 +43,7 @@ policy_memory *memory_of(dtl_memory *memory, const char *source) {
     }
     if (p->turn < found->turn) found = p;
   }
-  if ((!found->turn || strcmp(found->source, source)) && forget(found)) return_freed();
+  if ((!found->turn || strcmp(found->source, source)) && forget(found)) os_return_freed();
   snprintf(found->source, sizeof found->source, "%s", source);
   found->turn = ++memory->turn;
   return found;

@@ -3,11 +3,10 @@
  * space is reached, the remaining entries are moved together. */
 #include "lookup/memory.h"
 #include "system/hash.h"
+#include "system/os.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/random.h>
 
 #define UNIT sizeof(uint64_t) /* bytes of a unit; an entry's place is the number of units before it */
 #define NOWHERE UINT32_MAX
@@ -65,14 +64,13 @@ static void gather(memory_table *t) {
 static bool widen(memory_table *t) {
   if (t->n < t->slots) return true;
   if (!t->space) {
-    void *space = mmap(NULL, MEMORY_SPACE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (space == MAP_FAILED) return false;
-    t->space = space;
+    t->space = os_map(MEMORY_SPACE, true);
+    if (!t->space) return false;
   }
   size_t slots = t->slots ? 2 * t->slots : 64;
   uint32_t *slot = realloc(t->slot, slots * sizeof *slot);
   if (!slot) return false;
-  if (!t->slots && getrandom(&t->seed, sizeof t->seed, GRND_NONBLOCK) != (ssize_t)sizeof t->seed) t->seed = HASH_START;
+  if (!t->slots && !os_random(&t->seed, sizeof t->seed)) t->seed = HASH_START;
   t->slot = slot, t->slots = slots;
   gather(t);
   return true;
@@ -125,7 +123,7 @@ bool memory_set(memory_table *t, memory_bytes key, memory_bytes value) {
 
 bool memory_forget(memory_table *t) {
   bool held = t->space != NULL;
-  if (held) munmap(t->space, MEMORY_SPACE);
+  if (held) os_unmap(t->space, MEMORY_SPACE);
   free(t->slot);
   *t = (memory_table){0};
   return held;

@@ -7,9 +7,9 @@
 dt_status bench_open(bench *b, dt_pair *pair, int context, int batch, dt_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
-  *b = (bench){.drafts = info.drafts, .batch = batch, .block = {info.draft.block, info.second.block}};
+  *b = (bench){.drafts = info.draft.path != NULL, .batch = batch, .block = info.draft.block};
   b->vocab = b->drafts ? info.shared_vocab : info.target.vocab;
-  dt_session_options options = {.sequences = batch, .context = context, .use_draft = b->drafts > 0};
+  dt_session_options options = {.sequences = batch, .context = context, .use_draft = b->drafts};
   dt_status status = dt_session_open(pair, &options, &b->session, err);
   if (status) return status;
   b->nodes = malloc(sizeof *b->nodes * (size_t)batch * (DT_TREE_VERIFY + 1));
@@ -24,10 +24,7 @@ void bench_close(bench *b) {
 }
 
 int bench_context(const dt_pair_info *info, int most) {
-  const dt_model_info *of[DT_DRAFTS] = {&info->draft, &info->second};
-  for (int d = 0; d < DT_DRAFTS; d++)
-    if (d < info->drafts && of[d]->context < most) most = of[d]->context;
-  return most;
+  return info->draft.path && info->draft.context < most ? info->draft.context : most;
 }
 
 int bench_longest(const bench *b, int context, int n) {
@@ -63,29 +60,25 @@ static dt_status grow(const bench *b, int n, dt_error *err) {
   return status;
 }
 
-/* Times a step of a draft over the first n nodes of the list. */
-static dt_status step(const bench *b, int draft, int n, double *ms, dt_error *err) {
-  for (int i = 0; i < n; i++) b->nodes[i].draft = draft;
+/* Times a step of the draft over the first n nodes of the list. */
+static dt_status step(const bench *b, int n, double *ms, dt_error *err) {
   double start = dt_clock_ms();
   dt_status status = dt_draft_step(b->session, b->nodes, n, err);
   *ms = dt_clock_ms() - start;
   return status;
 }
 
-/* Runs, for each draft, a step over the roots and a step over n nodes of each tree. */
+/* Grows trees of n nodes; with a draft, between a step over the roots and a step over these nodes. */
 static dt_status draft(bench *b, int n, dt_error *err) {
-  dt_status status = DT_OK;
-  for (int d = 0; d < b->drafts && !status; d++) {
-    if (d) status = empty(b, err);
-    for (int seq = 0; seq < b->batch; seq++) b->nodes[seq].width = b->block[d] && n > 2 ? n - 1 : b->block[d] > 0;
-    if (!status) status = step(b, d, b->batch, &b->first_ms[d], err);
-    if (!status) status = grow(b, n, err);
-    if (b->block[d])
-      b->draft_ms[d] = b->first_ms[d];
-    else if (!status)
-      status = step(b, d, b->batch * n, &b->draft_ms[d], err);
-  }
-  return b->drafts || status ? status : grow(b, n, err);
+  if (!b->drafts) return grow(b, n, err);
+  for (int seq = 0; seq < b->batch; seq++) b->nodes[seq].width = b->block && n > 2 ? n - 1 : b->block > 0;
+  dt_status status = step(b, b->batch, &b->first_ms, err);
+  if (!status) status = grow(b, n, err);
+  if (b->block)
+    b->draft_ms = b->first_ms;
+  else if (!status)
+    status = step(b, b->batch * n, &b->draft_ms, err);
+  return status;
 }
 
 /* Times a pass over n rows of each tree. */
@@ -107,7 +100,7 @@ static dt_status verify(bench *b, int n, dt_error *err) {
 /* Runs one iteration over trees of n nodes, or a plain one (BENCH_PLAIN). */
 dt_status bench_sample(bench *b, int n, dt_error *err) {
   dt_status status = empty(b, err);
-  memset(b->first_ms, 0, sizeof b->first_ms), memset(b->draft_ms, 0, sizeof b->draft_ms);
+  b->first_ms = b->draft_ms = 0;
   if (!status && n != BENCH_PLAIN) status = draft(b, n, err);
   return status ? status : verify(b, n == BENCH_PLAIN ? 1 : n, err);
 }
@@ -135,13 +128,13 @@ dt_status bench_start_varied(const bench *b, int most, dt_error *err) {
   return status;
 }
 
-dt_status bench_read(const bench *b, int most, int draft, double *ms, dt_error *err) {
+dt_status bench_read(const bench *b, int most, double *ms, dt_error *err) {
   dt_stats before, after;
-  const dt_node_ref root = {.draft = draft};
+  const dt_node_ref root = {.seq = 0};
   *ms = 0;
   dt_status status = start_varied(b, 0, most < BENCH_READ ? most : BENCH_READ, err);
   if (status) return status;
-  int n = dt_seq_unread(b->session, 0, draft);
+  int n = dt_seq_unread(b->session, 0);
   dt_seq_stats(b->session, 0, &before);
   status = dt_draft_step(b->session, &root, 1, err);
   dt_seq_stats(b->session, 0, &after);

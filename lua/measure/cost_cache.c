@@ -5,6 +5,7 @@
 #include "files/machine.h"
 #include "files/user_files.h"
 #include "measure/costs.h"
+#include "system/asprintf.h"
 #include "system/hash.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@
 
 /* The names of a pair's models: paths, or digests of their files. */
 typedef struct {
-  const char *target, *draft, *second;
+  const char *target, *draft;
 } model_names;
 
 /* A draft that is a part of the target is identified by its path, which is its name. */
@@ -34,16 +35,14 @@ static char *describe(const dt_pair_info *info, const char *also, int batch, mod
   char processor[MACHINE_NAME], *what;
   machine_name(processor, sizeof processor);
   uname(&machine);
-  bool two = info->drafts > 1;
-  int n = asprintf(&what,
-                   "%s, %s, %s, %d threads, %s, %d at once, caches in %s, activations of %s bits, target %s in %s, "
-                   "draft %s in %s, its ids %s%s%s%s%s%s%s",
-                   machine.nodename, processor, info->backend, info->threads, also, batch, info->cache_dtype,
-                   info->activations ? info->activations : "32", name.target, info->target_dtype,
-                   draft_name(info->draft.path, name.draft), info->draft_dtype ? info->draft_dtype : "-",
-                   info->draft_vocab ? info->draft_vocab : "all", info->draft_output ? ", its output in " : "",
-                   info->draft_output ? info->draft_output : "", two ? ", second draft " : "",
-                   two ? draft_name(info->draft2, name.second) : "", two ? " in " : "", two ? info->draft2_dtype : "");
+  int n = dt_asprintf(&what,
+                      "%s, %s, %s, %d threads, %s, %d at once, caches in %s, activations of %s bits, target %s in %s, "
+                      "draft %s in %s, its ids %s%s%s",
+                      machine.nodename, processor, info->backend, info->threads, also, batch, info->cache_dtype,
+                      info->activations ? info->activations : "32", name.target, info->target_dtype,
+                      draft_name(info->draft.path, name.draft), info->draft_dtype ? info->draft_dtype : "-",
+                      info->draft_vocab ? info->draft_vocab : "all", info->draft_output ? ", its output in " : "",
+                      info->draft_output ? info->draft_output : "");
   return n < 0 ? NULL : what;
 }
 
@@ -60,28 +59,26 @@ static char *path_of(const char *kind, const char *what) {
 dt_status costs_find(dt_pair *pair, int context, int batch, costs_place *place, dt_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
-  char *target = real_path(info.target.path), *draft = real_path(info.draft.path), *second = real_path(info.draft2);
-  char also[32], files[3][DIGEST_TEXT], *what;
+  char *target = real_path(info.target.path), *draft = real_path(info.draft.path);
+  char also[32], files[2][DIGEST_TEXT], *what;
   snprintf(also, sizeof also, "context %d", context);
   *place = (costs_place){0};
-  what = describe(&info, also, batch, (model_names){or_none(target), or_none(draft), or_none(second)});
-  identity_model(target, files[0]), identity_model(draft, files[1]), identity_model(second, files[2]);
-  bool ok =
-      what && asprintf(&place->key, "%s, %s %s%s%s", what, files[0], files[1], *files[2] ? " " : "", files[2]) >= 0;
+  what = describe(&info, also, batch, (model_names){or_none(target), or_none(draft)});
+  identity_model(target, files[0]), identity_model(draft, files[1]);
+  bool ok = what && dt_asprintf(&place->key, "%s, %s %s", what, files[0], files[1]) >= 0;
   if (ok && target) place->path = path_of("costs", what); /* a scripted pair has no files: it is measured each time */
-  free(what), free(target), free(draft), free(second);
+  free(what), free(target), free(draft);
   return ok ? DT_OK : dtl_fail_memory(err, "the path of a table of costs");
 }
 
 dt_status costs_find_learned(dt_pair *pair, const char *way, int batch, costs_place *place, dt_error *err) {
   dt_pair_info info;
-  char target[DIGEST_TEXT], draft[DIGEST_TEXT], second[DIGEST_TEXT];
+  char target[DIGEST_TEXT], draft[DIGEST_TEXT];
   dt_pair_describe(pair, &info);
   bool is_there = access(info.target.path, F_OK) == 0;
   identity_model(is_there ? info.target.path : NULL, target);
   identity_model(is_there ? info.draft.path : NULL, draft);
-  identity_model(is_there ? info.draft2 : NULL, second);
-  *place = (costs_place){.key = describe(&info, way, batch, (model_names){target, draft, second})};
+  *place = (costs_place){.key = describe(&info, way, batch, (model_names){target, draft})};
   if (place->key && is_there) place->path = path_of(batch ? "learned" : "ledger", place->key);
   return place->key ? DT_OK : dtl_fail_memory(err, "the path of learned costs");
 }

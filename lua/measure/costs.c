@@ -17,30 +17,16 @@
 #define WRONG_CONTEXTS "contexts is not an ascending list of at most 8 lengths"
 #define WRONG_ROWS "rows is not an ascending list of at most 96 row counts"
 #define WRONG_TARGET "target needs " TIMES
-#define WRONG_DRAFTS "drafts is not an integer from 0 to 2"
-#define NO_FIRST_DRAFT "draft2 is given without draft"
+#define WRONG_DRAFT "draft needs " TIMES
 #define WRONG_EXPERTS "experts needs one number for each row count, not decreasing, from 1 to 1e9"
 #define WRONG_EXPERT "expert needs one time for each row count, from 0 to 1e9 ms"
 #define WRONG_CACHE_MISS "cache_miss needs three times, not decreasing, from 0 to 1e9 ms"
-#define FIRST_TIMES "one time for each context, not below the draft's time for one row, at most 1e9 ms"
+#define WRONG_FIRST "first needs one time for each context, not below the draft's time for one row, at most 1e9 ms"
 
-#define READ_TIME "a time from 0 to 1e9 ms"
-
-#define BLOCK "an integer from 0 to 16"
 #define MOST_BLOCK 16
 
 #define TELLS 0.1     /* a difference of experts must be above this part of their usual number to say what one costs */
 #define MOST_ROWS 512 /* rows of all sequences together */
-
-/* The names of each draft's lists, and the messages if they are invalid. */
-static const struct {
-  const char *name, *first, *read, *block, *wrong, *wrong_first, *wrong_read, *wrong_block;
-} DRAFTS[DT_DRAFTS] = {
-    {"draft", "first", "read", "block", "draft needs " TIMES, "first needs " FIRST_TIMES, "read is not " READ_TIME,
-     "block is not " BLOCK},
-    {"draft2", "first2", "read2", "block2", "draft2 needs " TIMES, "first2 needs " FIRST_TIMES,
-     "read2 is not " READ_TIME, "block2 is not " BLOCK},
-};
 
 static const int ROWS[COSTS_ROWS] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 128, 257};
 
@@ -99,19 +85,17 @@ double costs_target(const dtl_costs *c, double rows, int context, double experts
   return fmax(LEAST_MS, ms + by_rows(c, c->expert, rows) * (experts - by_rows(c, c->experts, rows)));
 }
 
-double costs_first(const dtl_costs *c, int draft, int sequences, int context) {
-  if (c->block[draft]) return costs_pass(c, c->draft[draft], sequences * (c->block[draft] + 1.0) / c->batch, context);
-  const double *first = c->first[draft];
-  const double(*ms)[DTL_COST_ROWS] = c->draft[draft];
-  double later = costs_pass(c, ms, (double)sequences / c->batch, context);
+double costs_first(const dtl_costs *c, int sequences, int context) {
+  if (c->block) return costs_pass(c, c->draft, sequences * (c->block + 1.0) / c->batch, context);
+  double later = costs_pass(c, c->draft, (double)sequences / c->batch, context);
   int k, l;
   contexts_about(c, &context, &k, &l);
-  double more = first[k] - ms[k][0], then = first[l] - ms[l][0];
+  double more = c->first[k] - c->draft[k][0], then = c->first[l] - c->draft[l][0];
   return later + (k == l ? more : between(c->context[k], more, c->context[l], then, context));
 }
 
-double costs_read_text(const dtl_costs *c, int draft, int n) {
-  return c->read[draft] > 0 ? n * c->read[draft] : costs_pass(c, c->draft[draft], (double)n / c->batch, n);
+double costs_read_text(const dtl_costs *c, int n) {
+  return c->read > 0 ? n * c->read : costs_pass(c, c->draft, (double)n / c->batch, n);
 }
 
 const double COSTS_CACHE_MISS[DTL_COST_MISSES] = {0.00075, 0.0035, 0.018};
@@ -190,20 +174,22 @@ static bool are_cache_misses(const double *cache_miss) {
   return true;
 }
 
+static const char *wrong_draft(const dtl_costs *c) {
+  if (!are_times(c, c->draft)) return WRONG_DRAFT;
+  for (int k = 0; k < c->n_contexts; k++)
+    if (!is_time(c->first[k], c->draft[k][0])) return WRONG_FIRST;
+  if (!is_time(c->read, 0)) return "read is not a time from 0 to 1e9 ms";
+  return c->block < 0 || c->block > MOST_BLOCK ? "block is not an integer from 0 to 16" : NULL;
+}
+
 const char *costs_wrong(const dtl_costs *c) {
   if (c->batch < 1 || c->batch > DTL_SLOTS) return WRONG_BATCH;
   if (!ascends(c->context, c->n_contexts, DTL_COST_CONTEXTS)) return WRONG_CONTEXTS;
   if (!ascends(c->rows, c->n_rows, DTL_COST_ROWS)) return WRONG_ROWS;
   if (c->rows[0] != 1) return "rows must begin with 1";
   if (!are_times(c, c->target)) return WRONG_TARGET;
-  if (c->drafts < 0 || c->drafts > DT_DRAFTS) return WRONG_DRAFTS;
-  for (int d = 0; d < c->drafts; d++) {
-    if (!are_times(c, c->draft[d])) return DRAFTS[d].wrong;
-    for (int k = 0; k < c->n_contexts; k++)
-      if (!is_time(c->first[d][k], c->draft[d][k][0])) return DRAFTS[d].wrong_first;
-    if (!is_time(c->read[d], 0)) return DRAFTS[d].wrong_read;
-    if (c->block[d] < 0 || c->block[d] > MOST_BLOCK) return DRAFTS[d].wrong_block;
-  }
+  const char *wrong = c->drafts ? wrong_draft(c) : NULL;
+  if (wrong) return wrong;
   if (!is_time(c->target_sample, 0)) return "target_sample is not a time from 0 to 1e9 ms";
   if (!is_time(c->draft_sample, 0)) return "draft_sample is not a time from 0 to 1e9 ms";
   if (!are_cache_misses(c->cache_miss)) return WRONG_CACHE_MISS;
@@ -227,13 +213,13 @@ char *costs_json(const dtl_costs *c, const char *key) {
   cJSON_AddItemToObject(root, "contexts", cJSON_CreateIntArray(c->context, c->n_contexts));
   cJSON_AddItemToObject(root, "rows", cJSON_CreateIntArray(c->rows, c->n_rows));
   add_times(root, "target", c, c->target);
-  for (int d = 0; d < c->drafts; d++) {
-    add_times(root, DRAFTS[d].name, c, c->draft[d]);
-    cJSON_AddItemToObject(root, DRAFTS[d].first, cJSON_CreateDoubleArray(c->first[d], c->n_contexts));
-    if (c->read[d] > 0) cJSON_AddNumberToObject(root, DRAFTS[d].read, c->read[d]);
-    if (c->block[d]) cJSON_AddNumberToObject(root, DRAFTS[d].block, c->block[d]);
+  if (c->drafts) {
+    add_times(root, "draft", c, c->draft);
+    cJSON_AddItemToObject(root, "first", cJSON_CreateDoubleArray(c->first, c->n_contexts));
+    if (c->read > 0) cJSON_AddNumberToObject(root, "read", c->read);
+    if (c->block) cJSON_AddNumberToObject(root, "block", c->block);
+    cJSON_AddNumberToObject(root, "draft_sample", c->draft_sample);
   }
-  if (c->drafts) cJSON_AddNumberToObject(root, "draft_sample", c->draft_sample);
   cJSON_AddNumberToObject(root, "target_sample", c->target_sample);
   cJSON_AddItemToObject(root, "cache_miss", cJSON_CreateDoubleArray(c->cache_miss, DTL_COST_MISSES));
   if (c->experts[0] > 0) {
@@ -276,18 +262,19 @@ static double number_or(const cJSON *item, double none) {
   return !item ? none : cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 
-/* Reads the lists of the drafts that the table has. If there is none for first passes, the times of later passes are
+/* Reads the lists of the draft, if the table has one. If there is none for first passes, the times of later passes are
  * used. */
-static const char *take_drafts(const cJSON *root, dtl_costs *c) {
-  for (int d = 0; d < c->drafts; d++) {
-    const cJSON *first = cJSON_GetObjectItemCaseSensitive(root, DRAFTS[d].first);
-    if (!take_times(cJSON_GetObjectItemCaseSensitive(root, DRAFTS[d].name), c, c->draft[d])) return DRAFTS[d].wrong;
-    for (int i = 0; i < c->n_contexts; i++) c->first[d][i] = c->draft[d][i][0];
-    if (first && !take_list(first, c->n_contexts, c->first[d])) return DRAFTS[d].wrong_first;
-    c->read[d] = number_or(cJSON_GetObjectItemCaseSensitive(root, DRAFTS[d].read), 0);
-    double block = number_or(cJSON_GetObjectItemCaseSensitive(root, DRAFTS[d].block), 0);
-    c->block[d] = block >= 0 && block <= MOST_BLOCK && block == floor(block) ? (int)block : -1;
-  }
+static const char *take_draft(const cJSON *root, dtl_costs *c) {
+  const cJSON *draft = cJSON_GetObjectItemCaseSensitive(root, "draft");
+  const cJSON *first = cJSON_GetObjectItemCaseSensitive(root, "first");
+  c->drafts = draft != NULL;
+  if (!draft) return NULL;
+  if (!take_times(draft, c, c->draft)) return WRONG_DRAFT;
+  for (int i = 0; i < c->n_contexts; i++) c->first[i] = c->draft[i][0];
+  if (first && !take_list(first, c->n_contexts, c->first)) return WRONG_FIRST;
+  c->read = number_or(cJSON_GetObjectItemCaseSensitive(root, "read"), 0);
+  double block = number_or(cJSON_GetObjectItemCaseSensitive(root, "block"), 0);
+  c->block = block >= 0 && block <= MOST_BLOCK && block == floor(block) ? (int)block : -1;
   return NULL;
 }
 
@@ -318,9 +305,6 @@ static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) 
     return "it was measured by an older version, or on another machine or model";
   double batch = number_or(cJSON_GetObjectItemCaseSensitive(root, "batch"), 1);
   c->batch = batch >= 1 && batch <= DTL_SLOTS && batch == floor(batch) ? (int)batch : 0;
-  c->drafts = 0;
-  while (c->drafts < DT_DRAFTS && cJSON_HasObjectItem(root, DRAFTS[c->drafts].name)) c->drafts++;
-  if (!c->drafts && cJSON_HasObjectItem(root, DRAFTS[1].name)) return NO_FIRST_DRAFT;
   c->disturbed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "disturbed"));
   c->target_sample = number_or(cJSON_GetObjectItemCaseSensitive(root, "target_sample"), 0);
   c->draft_sample = number_or(cJSON_GetObjectItemCaseSensitive(root, "draft_sample"), 0);
@@ -330,7 +314,7 @@ static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) 
   if (!take_numbers(cJSON_GetObjectItemCaseSensitive(root, "rows"), DTL_COST_ROWS, c->rows, &c->n_rows))
     return WRONG_ROWS;
   if (!take_times(cJSON_GetObjectItemCaseSensitive(root, "target"), c, c->target)) return WRONG_TARGET;
-  const char *wrong = take_drafts(root, c);
+  const char *wrong = take_draft(root, c);
   if (!wrong) wrong = take_experts(root, c);
   if (!wrong) wrong = take_cache_misses(root, c);
   return wrong ? wrong : costs_wrong(c);

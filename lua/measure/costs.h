@@ -17,7 +17,7 @@ typedef double costs_of[DTL_COST_CONTEXTS][DTL_COST_ROWS]; /* ms by context and 
 void costs_choose_rows(dtl_costs *costs);
 
 /* The cost in ms of a pass over `rows` rows of each of costs->batch sequences, after `context` tokens. ms:
- * costs->target or one of costs->draft. rows may be a fraction if fewer sequences take part in the pass. The result
+ * costs->target or costs->draft. rows may be a fraction if fewer sequences take part in the pass. The result
  * increases strictly with rows, also beyond the measured row counts; a context beyond the measured ones counts as the
  * nearest of them. */
 double costs_pass(const dtl_costs *costs, const costs_of ms, double rows, int context);
@@ -27,13 +27,13 @@ double costs_pass(const dtl_costs *costs, const costs_of ms, double rows, int co
  * nearest of them. */
 double costs_target(const dtl_costs *costs, double rows, int context, double experts);
 
-/* The cost in ms of a draft's first pass of an iteration, over one row of each of `sequences` sequences or, of a block
- * head, over a whole block of each. */
-double costs_first(const dtl_costs *costs, int draft, int sequences, int context);
+/* The cost in ms of the draft's first pass of an iteration, over one row of each of `sequences` sequences or, of a
+ * block head, over a whole block of each. */
+double costs_first(const dtl_costs *costs, int sequences, int context);
 
-/* The cost in ms of processing n tokens of a text of one sequence, without guessing after them: when a draft reads the
- * prompt. If it was not measured, it is that of a draft pass over n rows, which takes longer. */
-double costs_read_text(const dtl_costs *costs, int draft, int n);
+/* The cost in ms of processing n tokens of a text of one sequence, without guessing after them: when the draft reads
+ * the prompt. If it was not measured, it is that of a draft pass over n rows, which takes longer. */
+double costs_read_text(const dtl_costs *costs, int n);
 
 /* Default of cache_miss, for a table without it and for learned costs before the first measurement: measured on a
  * Zen 5. */

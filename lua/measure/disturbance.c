@@ -1,25 +1,17 @@
 /* Whether other programs disturbed a measurement: see dtl_disturbed in host.h. */
 #include "host.h"
 
+#include "system/os.h"
+
 #include <stdio.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #define LEAST_CPU 0.9       /* minimum processor time / wall time: one of our threads computes at any moment */
 #define MOST_SWITCHES 25.0  /* per second of a busy processor; a competing process causes some hundred */
 #define FEWEST_SWITCHES 2   /* this many happen even in the shortest run */
 #define MOST_STEAL 0.02     /* maximum stolen time / time of all processors */
 #define LEAST_STEAL_MS 25.0 /* less does not count, since the system counts hundredths of a second */
-
-/* Time in ms that other virtual machines took from this machine's processors; 0 if it is not counted. */
-static double steal_ms(void) {
-  FILE *file = fopen("/proc/stat", "r");
-  unsigned long long ticks = 0;
-  if (file && fscanf(file, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &ticks) != 1) ticks = 0;
-  if (file) fclose(file);
-  return (double)ticks * 1000 / (double)sysconf(_SC_CLK_TCK);
-}
 
 static double milliseconds(struct timeval t) { return (double)t.tv_sec * 1e3 + (double)t.tv_usec * 1e-3; }
 
@@ -31,15 +23,15 @@ dtl_usage dtl_usage_now(bool children) {
   return (dtl_usage){.wall_ms = dt_clock_ms(),
                      .cpu_ms = children ? milliseconds(r.ru_utime) + milliseconds(r.ru_stime)
                                         : (double)cpu.tv_sec * 1e3 + (double)cpu.tv_nsec * 1e-6,
-                     .steal_ms = steal_ms(),
-                     .switches = r.ru_nivcsw};
+                     .steal_ms = os_stolen_ms(),
+                     .switches = os_preemptions(children)};
 }
 
 bool dtl_disturbed(const dtl_usage *before, const dtl_usage *after, bool computes, char *why, size_t size) {
   if (!before || !after || (!why && size)) return false;
   double wall = after->wall_ms - before->wall_ms, cpu = after->cpu_ms - before->cpu_ms;
   double steal = after->steal_ms - before->steal_ms, busy = cpu > wall ? cpu : wall;
-  long switches = after->switches - before->switches, processors = sysconf(_SC_NPROCESSORS_ONLN);
+  long switches = after->switches - before->switches, processors = os_online_cpus();
   if (computes && cpu < LEAST_CPU * wall)
     snprintf(why, size, "it had a processor for only %.0f %% of the time", 100 * cpu / wall);
   else if (switches > FEWEST_SWITCHES && (double)switches > MOST_SWITCHES * busy / 1000)

@@ -77,16 +77,16 @@ static void estimate(const dtl_learned *learned, course *c) {
   dt_pair_info info;
   dt_pair_describe(learned->pair, &info);
   learned_guess guess = {.target_bytes = (double)info.target.weight_bytes,
-                         .draft_bytes = {(double)info.draft.weight_bytes, (double)info.second.weight_bytes},
+                         .draft_bytes = (double)info.draft.weight_bytes,
                          .target_token = (double)info.target.token_bytes,
-                         .draft_token = {(double)info.draft.token_bytes, (double)info.second.token_bytes},
+                         .draft_token = (double)info.draft.token_bytes,
                          .speed = info.on_device ? DEVICE_SPEED : CPU_SPEED,
                          .row = info.on_device ? DEVICE_ROW : CPU_ROW,
                          .many = info.on_device ? DEVICE_ROW : CPU_MANY,
-                         .block = {info.draft.block, info.second.block},
                          .context = info.target.context,
                          .batch = c->batch,
-                         .drafts = info.drafts};
+                         .drafts = info.draft.path != NULL,
+                         .block = info.draft.block};
   learned_begin(&c->l, &guess);
 }
 
@@ -102,19 +102,17 @@ static void sample_sizes(const dtl_learned *learned, course *c, bench *b, int co
       /* the first pass after one of another size takes longer than in a run, so its time is not used */
       if ((n == BENCH_PLAIN || b->target_ms < CACHED_MS) && bench_sample(b, n, NULL)) return;
       learned_pass(&c->l, LEARNED_TARGET, rows, context, b->experts, b->target_ms);
-      for (int d = 0; d < (n == BENCH_PLAIN ? 0 : b->drafts); d++) {
-        if (!b->block[d]) learned_pass(&c->l, learned_kind_of(d, true), 1, context, 0, b->first_ms[d]);
-        learned_pass(&c->l, learned_kind_of(d, false), rows, context, 0, b->draft_ms[d]);
-      }
+      if (n == BENCH_PLAIN || !b->drafts) continue;
+      if (!b->block) learned_pass(&c->l, LEARNED_FIRST, 1, context, 0, b->first_ms);
+      learned_pass(&c->l, LEARNED_DRAFT, rows, context, 0, b->draft_ms);
     }
 }
 
-/* Times how drafts process a text, if the target probably processes it in a short time. */
+/* Times how the draft processes a text, if the target probably processes it in a short time. */
 static void sample_reading(const dtl_learned *learned, course *c, const bench *b, int most) {
-  for (int d = 0; d < b->drafts && c->l.shown.target[0][0] < READ_MS && !interrupted(learned); d++) {
-    double ms;
-    if (!bench_read(b, most, d, &ms, NULL)) learned_read(&c->l, d, BENCH_READ, BENCH_READ * ms);
-  }
+  double ms;
+  if (b->drafts && c->l.shown.target[0][0] < READ_MS && !interrupted(learned) && !bench_read(b, most, &ms, NULL))
+    learned_read(&c->l, BENCH_READ, BENCH_READ * ms);
 }
 
 /* Measures a few passes, if they are short. A failure is not reported here, since the run will fail in the same way. */
@@ -226,7 +224,7 @@ void learn_pass(course *c, learned_kind kind, int rows, int context, int experts
   if (!cold) learned_pass(&c->l, kind, (double)rows / c->batch, context, experts, ms);
 }
 
-void learn_read(course *c, int draft, int n, double ms) { learned_read(&c->l, draft, n, ms); }
+void learn_read(course *c, int n, double ms) { learned_read(&c->l, n, ms); }
 
 /* Reads are timed rarely, since each takes as long as a policy does: after CACHE_MISS_PAUSE passes and the pass after
  * that, then after twice that number, and so on. */
@@ -261,7 +259,7 @@ double dtl_learned_plain(const dtl_learned *learned, int context) {
 
 double dtl_learned_draft(const dtl_learned *learned, int context) {
   const course *c = learned ? learned->last : NULL;
-  return c && c->l.shown.drafts ? costs_first(&c->l.shown, 0, c->batch, context) / c->batch : 0;
+  return c && c->l.shown.drafts ? costs_first(&c->l.shown, c->batch, context) / c->batch : 0;
 }
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */

@@ -20,8 +20,8 @@ dt_status learn_course(dtl_learned *learned, int batch, const dt_seq_options *op
  * distinct experts (0: the model has none) and took `ms` ms. */
 void learn_pass(course *c, learned_kind kind, int rows, int context, int experts, double ms);
 
-/* Learns from the time in which a draft has processed n tokens of a prompt. */
-void learn_read(course *c, int draft, int n, double ms);
+/* Learns from the time in which the draft has processed n tokens of a prompt. */
+void learn_read(course *c, int n, double ms);
 
 /* Measures the cost of cache misses from time to time. Call it after each target pass. */
 void learn_cache_miss(course *c);

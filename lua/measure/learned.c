@@ -56,10 +56,10 @@ void learned_begin(lessons *l, const learned_guess *g) {
   do c->context[c->n_contexts] = CONTEXTS[c->n_contexts], c->n_contexts++;
   while (c->n_contexts < N_CONTEXTS && CONTEXTS[c->n_contexts - 1] < g->context);
   estimate(c, c->target, g, g->target_bytes, g->target_token);
-  for (int d = 0; d < c->drafts; d++) {
-    estimate(c, c->draft[d], g, g->draft_bytes[d], g->draft_token[d]);
-    c->block[d] = g->block[d];
-    for (int k = 0; k < c->n_contexts; k++) c->first[d][k] = clamp(FIRST * c->draft[d][k][0], LEAST_MS, MOST_MS);
+  if (c->drafts) {
+    estimate(c, c->draft, g, g->draft_bytes, g->draft_token);
+    c->block = g->block;
+    for (int k = 0; k < c->n_contexts; k++) c->first[k] = clamp(FIRST * c->draft[k][0], LEAST_MS, MOST_MS);
   }
   memcpy(c->cache_miss, COSTS_CACHE_MISS, sizeof c->cache_miss);
   l->shown = *c;
@@ -79,9 +79,9 @@ static learned_place *seed(lessons *l, learned_kind kind, double rows, int conte
                            int times) {
   const dtl_costs *c = &l->estimated;
   bool sound = ms >= LEAST_MS && ms <= MOST_MS && rows > 0 && rows <= 1e6 && context >= 0 && context <= 1 << 30;
-  if (!sound || (kind != LEARNED_TARGET && learned_draft_of(kind) >= c->drafts)) return NULL;
+  if (!sound || (kind != LEARNED_TARGET && !c->drafts)) return NULL;
   int k = nearest(c->context, c->n_contexts, context),
-      i = learned_is_first(kind) ? 0 : nearest(c->rows, c->n_rows, rows);
+      i = kind == LEARNED_FIRST ? 0 : nearest(c->rows, c->n_rows, rows);
   learned_place *p = &l->place[kind][k][i];
   double ratio = log(ms / learned_estimate(c, kind, rows, context));
   if (experts > 0) learned_count_pass(l, i, experts, p->n ? ratio - place_counted(p) : 0, times);
@@ -96,8 +96,7 @@ static void confirm(learned_place *p, int times) {
 }
 
 void learned_pass(lessons *l, learned_kind kind, double rows, int context, int experts, double ms) {
-  if (learned_is_first(kind) && l->estimated.block[learned_draft_of(kind)])
-    kind = learned_kind_of(learned_draft_of(kind), false);
+  if (kind == LEARNED_FIRST && l->estimated.block) kind = LEARNED_DRAFT;
   learned_place *p = seed(l, kind, rows, context, experts, ms, 1);
   if (!p) return;
   confirm(p, 1);
@@ -115,18 +114,14 @@ void learned_table(lessons *l, const dtl_costs *t, bool sampled, bool coupled) {
     for (int i = 0; i < t->n_rows; i++) {
       double ms = t->target[k][i] + target * t->rows[i];
       confirm(seed(l, LEARNED_TARGET, t->rows[i], t->context[k], t->experts[i], ms, TRUSTED), TRUSTED);
-      for (int d = 0; d < t->drafts; d++) {
-        ms = t->draft[d][k][i] + draft * t->rows[i];
-        confirm(seed(l, learned_kind_of(d, false), t->rows[i], t->context[k], 0, ms, TRUSTED), TRUSTED);
-      }
+      ms = t->draft[k][i] + draft * t->rows[i];
+      confirm(seed(l, LEARNED_DRAFT, t->rows[i], t->context[k], 0, ms, TRUSTED), TRUSTED);
     }
-    for (int d = 0; d < t->drafts; d++)
-      confirm(seed(l, learned_kind_of(d, true), 1, t->context[k], 0, t->first[d][k] + draft, TRUSTED), TRUSTED);
+    confirm(seed(l, LEARNED_FIRST, 1, t->context[k], 0, t->first[k] + draft, TRUSTED), TRUSTED);
   }
   for (int i = 0; i < DTL_COST_MISSES; i++)
     for (int times = 0; times < TRUSTED; times++) learned_cache_miss(l, i, t->cache_miss[i]);
-  for (int d = 0; d < t->drafts; d++)
-    for (int times = 0; times < TRUSTED; times++) learned_read(l, d, COSTS_STEP, COSTS_STEP * t->read[d]);
+  for (int times = 0; times < TRUSTED; times++) learned_read(l, COSTS_STEP, COSTS_STEP * t->read);
 }
 
 /* ---- from times to costs ----------------------------------------------------------------------------------------- */
@@ -153,19 +148,19 @@ static double belief(int n) { return n >= SURE ? 1 : (n + 1) / (SURE + 1.0); }
 
 /* Corrects the cost of first passes that were rarely timed: it is that of a later pass plus the estimated difference.
  */
-static void correct_first(lessons *l, int draft, dtl_costs *out) {
+static void correct_first(lessons *l, dtl_costs *out) {
   const dtl_costs *c = &l->estimated;
-  learned_place(*of)[COSTS_ROWS] = l->place[learned_kind_of(draft, true)];
+  learned_place(*of)[COSTS_ROWS] = l->place[LEARNED_FIRST];
   int best = -1;
   for (int k = 0; k < c->n_contexts; k++)
     if (of[k][0].n && (best < 0 || of[k][0].n > of[best][0].n)) best = k;
   for (int k = 0; k < c->n_contexts; k++) {
     learned_place *p = &of[k][0];
-    double one = out->draft[draft][k][0], later = log(one / c->draft[draft][k][0]), ratio = later;
+    double one = out->draft[k][0], later = log(one / c->draft[k][0]), ratio = later;
     int from = p->n || best < 0 ? k : best;
     p = &of[from][0];
-    if (p->n) ratio += belief(p->n) * (learned_counted(l, learned_kind_of(draft, true), from, 0) - later);
-    out->first[draft][k] = fmax(one, clamp(c->first[draft][k] * exp(ratio), LEAST_MS, MOST_MS));
+    if (p->n) ratio += belief(p->n) * (learned_counted(l, LEARNED_FIRST, from, 0) - later);
+    out->first[k] = fmax(one, clamp(c->first[k] * exp(ratio), LEAST_MS, MOST_MS));
   }
 }
 
@@ -182,12 +177,9 @@ static bool has_moved(const dtl_costs *a, const dtl_costs *b) {
   for (int i = 0; i < a->n_rows; i++)
     if (moved(a->experts[i], b->experts[i]) || moved(a->expert[i], b->expert[i])) return true;
   if (learned_cache_miss_moved(a->cache_miss, b->cache_miss) || learned_read_moved(a->read, b->read)) return true;
-  for (int d = 0; d < a->drafts; d++) {
-    if (have_moved(a, a->draft[d], b->draft[d])) return true;
-    for (int k = 0; k < a->n_contexts; k++)
-      if (moved(a->first[d][k], b->first[d][k])) return true;
-  }
-  return have_moved(a, a->target, b->target);
+  for (int k = 0; k < a->n_contexts; k++)
+    if (moved(a->first[k], b->first[k])) return true;
+  return have_moved(a, a->draft, b->draft) || have_moved(a, a->target, b->target);
 }
 
 bool learned_look(lessons *l) {
@@ -197,10 +189,10 @@ bool learned_look(lessons *l) {
   correct(l, LEARNED_TARGET, l->estimated.target, now.target);
   learned_count_costs(l, &now);
   learned_cache_miss_costs(l, now.cache_miss);
-  learned_read_costs(l, now.read);
-  for (int d = 0; d < now.drafts; d++) {
-    correct(l, learned_kind_of(d, false), l->estimated.draft[d], now.draft[d]);
-    correct_first(l, d, &now);
+  now.read = learned_read_costs(l);
+  if (now.drafts) {
+    correct(l, LEARNED_DRAFT, l->estimated.draft, now.draft);
+    correct_first(l, &now);
   }
   if (!has_moved(&now, &l->shown)) return false;
   l->shown = now;
@@ -210,10 +202,7 @@ bool learned_look(lessons *l) {
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-static const char *const NAMES[LEARNED_KINDS] = {"target", "draft", "first", "draft2", "first2"};
-
-/* The number of kinds that a file has: those of a second draft only if there is one. */
-static int kinds_of(const lessons *l) { return l->estimated.drafts > 1 ? LEARNED_KINDS : LEARNED_DRAFT2; }
+static const char *const NAMES[LEARNED_KINDS] = {"target", "draft", "first"};
 
 /* [rows, context, ms, the number of times it counts for] */
 static void add_place(cJSON *list, lessons *l, learned_kind kind, int k, int i) {
@@ -230,7 +219,7 @@ char *learned_json(lessons *l, const char *key) {
   cJSON *root = cJSON_CreateObject();
   cJSON_AddStringToObject(root, "schema", SCHEMA);
   cJSON_AddStringToObject(root, "key", key);
-  for (int kind = 0; kind < kinds_of(l); kind++) {
+  for (int kind = 0; kind < LEARNED_KINDS; kind++) {
     cJSON *list = cJSON_AddArrayToObject(root, NAMES[kind]);
     for (int k = 0; k < l->estimated.n_contexts; k++)
       for (int i = 0; i < l->estimated.n_rows; i++) add_place(list, l, (learned_kind)kind, k, i);
@@ -260,22 +249,22 @@ static bool take_entry(lessons *l, learned_kind kind, const cJSON *entry) {
 
 static const char *take_all(lessons *l, const cJSON *root, const char *key) {
   static const char *const wrong[] = {
-      "target is not a list of [rows, context, ms, times]", "draft is not a list of [rows, context, ms, times]",
-      "first is not a list of [rows, context, ms, times]",  "draft2 is not a list of [rows, context, ms, times]",
-      "first2 is not a list of [rows, context, ms, times]",
+      "target is not a list of [rows, context, ms, times]",
+      "draft is not a list of [rows, context, ms, times]",
+      "first is not a list of [rows, context, ms, times]",
   };
   const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
   const cJSON *learned_on = cJSON_GetObjectItemCaseSensitive(root, "key");
   if (!cJSON_IsString(schema) || strcmp(schema->valuestring, SCHEMA)) return "its schema is not " SCHEMA;
   if (!cJSON_IsString(learned_on) || strcmp(learned_on->valuestring, key))
     return "it was learned on another machine or model";
-  for (int kind = 0; kind < kinds_of(l); kind++) {
+  for (int kind = 0; kind < LEARNED_KINDS; kind++) {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, NAMES[kind]), *entry;
     if (!cJSON_IsArray(list)) return wrong[kind];
     cJSON_ArrayForEach(entry, list) if (!take_entry(l, (learned_kind)kind, entry)) return wrong[kind];
   }
   if (!learned_cache_miss_parse(l, root)) return "cache_miss is not a list of three [ms, times]";
-  if (!learned_read_parse(l, root)) return "read is not a list of [ms, times] for each draft";
+  if (!learned_read_parse(l, root)) return "read is not a list with [ms, times]";
   return learned_count_parse(l, root)
              ? NULL
              : "experts is not a list of [rows, mean, passes], or expert is not a list of two sums";

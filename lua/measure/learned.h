@@ -19,21 +19,10 @@
 
 typedef enum {
   LEARNED_TARGET, /* target passes; with one row of each sequence: plain decoding, without draft passes before */
-  LEARNED_DRAFT,  /* later passes of the first draft in an iteration; all passes of a block head */
-  LEARNED_FIRST,  /* the first pass of the first draft in an iteration */
-  LEARNED_DRAFT2, /* the same two of the second draft */
-  LEARNED_FIRST2,
+  LEARNED_DRAFT,  /* later passes of the draft in an iteration; all passes of a block head */
+  LEARNED_FIRST,  /* the first pass of the draft in an iteration */
   LEARNED_KINDS
 } learned_kind;
-
-/* The kind of a draft's passes; `first`: of its first pass of an iteration. */
-static inline learned_kind learned_kind_of(int draft, bool first) {
-  return (learned_kind)(LEARNED_DRAFT + 2 * draft + (first ? 1 : 0));
-}
-
-static inline int learned_draft_of(learned_kind kind) { return ((int)kind - LEARNED_DRAFT) / 2; }
-
-static inline bool learned_is_first(learned_kind kind) { return kind == LEARNED_FIRST || kind == LEARNED_FIRST2; }
 
 typedef struct {
   float ratio[LEARNED_KEPT]; /* logarithms of (measured time / estimated time) */
@@ -44,8 +33,8 @@ typedef struct {
   bool stale;
 } learned_place;
 
-/* Classes of passes whose times vary together: plain decoding, target passes over several rows, passes of a draft. */
-enum { CLASS_PLAIN, CLASS_ROWS, CLASS_DRAFT, CLASS_DRAFT2, LEARNED_CLASSES };
+/* Classes of passes whose times vary together: plain decoding, target passes over several rows, passes of the draft. */
+enum { CLASS_PLAIN, CLASS_ROWS, CLASS_DRAFT, LEARNED_CLASSES };
 
 /* How many distinct experts the target's passes with about a given row count read. */
 typedef struct {
@@ -55,7 +44,7 @@ typedef struct {
 
 typedef struct {
   learned_place cache_miss[DTL_COST_MISSES]; /* times of the costs' cache_miss */
-  learned_place read[DT_DRAFTS];             /* logarithms of the ms of the costs' read */
+  learned_place read;                        /* logarithms of the ms of the costs' read */
   dtl_costs estimated;
   double log_rows[COSTS_ROWS]; /* logarithms of estimated.rows */
   dtl_costs shown;             /* the learned costs, which change only when `revision` does */
@@ -72,14 +61,14 @@ typedef struct {
 
 /* The numbers that the first estimate is made from. */
 typedef struct {
-  double target_bytes, draft_bytes[DT_DRAFTS]; /* bytes that a pass of the model reads */
-  double target_token, draft_token[DT_DRAFTS]; /* bytes of a token's keys and values */
-  int block[DT_DRAFTS];                        /* as in dtl_costs */
-  double speed;                                /* bytes per millisecond */
-  double row;                                  /* time of another row / time of a pass over one row */
-  double many;                                 /* the same for rows beyond LEARNED_FEW, which are compute-bound */
-  int context, batch;                          /* longest context; sequences in a pass */
-  int drafts;
+  double target_bytes, draft_bytes; /* bytes that a pass of the model reads */
+  double target_token, draft_token; /* bytes of a token's keys and values */
+  double speed;                     /* bytes per millisecond */
+  double row;                       /* time of another row / time of a pass over one row */
+  double many;                      /* the same for rows beyond LEARNED_FEW, which are compute-bound */
+  int context, batch;               /* longest context; sequences in a pass */
+  bool drafts;                      /* the pair has a draft */
+  int block;                        /* as in dtl_costs */
 } learned_guess;
 
 /* Begins with an estimate. */
@@ -87,14 +76,15 @@ void learned_begin(lessons *l, const learned_guess *guess);
 
 /* Learns from one pass over `rows` rows of each of the table's sequences (a fraction if fewer took part), after
  * `context` tokens, that read `experts` distinct experts (0: the model has none) and took `ms` ms. It ignores invalid
- * times (NaN, 0, or beyond a table's limit) and passes of a draft that the pair does not have. */
+ * times (NaN, 0, or beyond a table's limit) and passes of a draft if the pair has none. */
 void learned_pass(lessons *l, learned_kind kind, double rows, int context, int experts, double ms);
 
 /* Learns from a timed read of memory that was last read `passes` target passes ago: 0, 1, or more. */
 void learned_cache_miss(lessons *l, int passes, double ms);
 
-/* Learns from the time in which a draft has processed n tokens of a text without guessing. Short texts are ignored. */
-void learned_read(lessons *l, int draft, int n, double ms);
+/* Learns from the time in which the draft has processed n tokens of a text without guessing. Short texts are ignored.
+ */
+void learned_read(lessons *l, int n, double ms);
 
 /* Learns from a measured table as from passes. `sampled`, `coupled`: adds the time of sampling and of coupled drafting.
  */
@@ -143,8 +133,8 @@ void learned_cache_miss_json(lessons *l, struct cJSON *root);
 bool learned_cache_miss_parse(lessons *l, const struct cJSON *root);
 
 /* learned_read.c: the same for `read`. */
-void learned_read_costs(lessons *l, double *read);
-bool learned_read_moved(const double *a, const double *b);
+double learned_read_costs(lessons *l);
+bool learned_read_moved(double a, double b);
 void learned_read_json(lessons *l, struct cJSON *root);
 bool learned_read_parse(lessons *l, const struct cJSON *root);
 

@@ -13,7 +13,7 @@
 
 static int class_of(learned_kind kind, int i) {
   if (kind == LEARNED_TARGET) return i ? CLASS_ROWS : CLASS_PLAIN;
-  return kind <= LEARNED_FIRST ? CLASS_DRAFT : CLASS_DRAFT2;
+  return CLASS_DRAFT;
 }
 
 /* The logarithm of the ratio between the estimates for the row counts i and j. */

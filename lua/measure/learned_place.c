@@ -37,8 +37,6 @@ bool place_entry_read(const cJSON *entry, double *ms, int *times) {
 
 double learned_estimate(const dtl_costs *c, learned_kind kind, double rows, int context) {
   if (kind == LEARNED_TARGET) return costs_pass(c, c->target, rows, context);
-  int d = learned_draft_of(kind);
-  double ms = costs_pass(c, c->draft[d], rows, context);
-  return learned_is_first(kind) ? ms + costs_first(c, d, c->batch, context) - costs_pass(c, c->draft[d], 1, context)
-                                : ms;
+  double ms = costs_pass(c, c->draft, rows, context);
+  return kind == LEARNED_FIRST ? ms + costs_first(c, c->batch, context) - costs_pass(c, c->draft, 1, context) : ms;
 }

@@ -1,4 +1,4 @@
-/* The time in which a draft processes a text, learned from prompts: see learned.h. */
+/* The time in which the draft processes a text, learned from prompts: see learned.h. */
 #include "measure/learned.h"
 
 #include <cJSON.h>
@@ -12,40 +12,32 @@
 
 static bool is_time(double ms) { return ms >= LEAST_MS && ms <= MOST_MS; }
 
-void learned_read(lessons *l, int draft, int n, double ms) {
-  if (n >= SHORTEST && is_time(ms / n) && draft < l->estimated.drafts) {
-    place_add(&l->read[draft], log(ms / n));
+void learned_read(lessons *l, int n, double ms) {
+  if (n >= SHORTEST && is_time(ms / n) && l->estimated.drafts) {
+    place_add(&l->read, log(ms / n));
     l->waiting++;
   }
 }
 
-void learned_read_costs(lessons *l, double *read) {
-  for (int d = 0; d < l->estimated.drafts; d++) read[d] = l->read[d].n ? exp(place_counted(&l->read[d])) : 0;
-}
+double learned_read_costs(lessons *l) { return l->read.n ? exp(place_counted(&l->read)) : 0; }
 
-bool learned_read_moved(const double *a, const double *b) {
-  for (int d = 0; d < DT_DRAFTS; d++)
-    if (fabs(a[d] - b[d]) > MOVED * b[d]) return true;
-  return false;
-}
+bool learned_read_moved(double a, double b) { return fabs(a - b) > MOVED * b; }
 
-/* The time of a draft that has processed no text is 0, and counts 0 times. */
+/* A list of one entry, or of none without a draft. The time of a draft that has processed no text is 0, and counts 0
+ * times. */
 void learned_read_json(lessons *l, cJSON *root) {
-  double read[DT_DRAFTS];
-  learned_read_costs(l, read);
   cJSON *list = cJSON_AddArrayToObject(root, "read");
-  for (int d = 0; d < l->estimated.drafts; d++) cJSON_AddItemToArray(list, place_entry(read[d], l->read[d].n));
+  if (l->estimated.drafts) cJSON_AddItemToArray(list, place_entry(learned_read_costs(l), l->read.n));
 }
 
 bool learned_read_parse(lessons *l, const cJSON *root) {
   const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "read");
   if (!list) return true; /* no text was processed */
   if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != l->estimated.drafts) return false;
-  for (int d = 0; d < l->estimated.drafts; d++) {
-    double ms;
-    int times;
-    if (!place_entry_read(cJSON_GetArrayItem(list, d), &ms, &times) || (times && !is_time(ms))) return false;
-    for (int k = 0; k < times && k < MOST_FILED; k++) learned_read(l, d, SHORTEST, SHORTEST * ms);
-  }
+  if (!l->estimated.drafts) return true;
+  double ms;
+  int times;
+  if (!place_entry_read(cJSON_GetArrayItem(list, 0), &ms, &times) || (times && !is_time(ms))) return false;
+  for (int k = 0; k < times && k < MOST_FILED; k++) learned_read(l, SHORTEST, SHORTEST * ms);
   return true;
 }

@@ -2,6 +2,7 @@
 #include "measure/ledger.h"
 
 #include "files/files.h"
+#include "system/asprintf.h"
 
 #include <cJSON.h>
 #include <errno.h>
@@ -208,7 +209,7 @@ static const char *read_calibration(ledger *l, const dt_pair *pair, const char *
   char *path, *text = NULL;
   size_t len;
   dt_pair_describe(pair, &info);
-  if (!info.draft.path || asprintf(&path, "%s/" CALIBRATION_FILE, info.draft.path) < 0) return NULL;
+  if (!info.draft.path || dt_asprintf(&path, "%s/" CALIBRATION_FILE, info.draft.path) < 0) return NULL;
   const char *wrong = NULL;
   if (access(path, F_OK) == 0) {
     bool read = !dtl_read_file("calibration", path, FILE_MAX, &text, &len, NULL);

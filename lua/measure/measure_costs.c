@@ -50,7 +50,7 @@ static void note(const dtl_cost_measuring *how, const char *format, ...) {
 }
 
 typedef struct {
-  double target[MOST_SAMPLES], first[DT_DRAFTS][MOST_SAMPLES], draft[DT_DRAFTS][MOST_SAMPLES];
+  double target[MOST_SAMPLES], first[MOST_SAMPLES], draft[MOST_SAMPLES];
   int n, experts; /* experts: number that a pass read, which is the same in every sample */
   double spent;   /* ms */
 } samples;
@@ -75,12 +75,9 @@ static dt_status take_turn(bench *b, samples *s, int n, dt_error *err) {
     if (first && b->target_ms < POINT_MS) continue;
     s->target[s->n] = b->target_ms;
     s->experts = b->experts;
-    double ms = b->target_ms;
-    for (int d = 0; d < DT_DRAFTS; d++) {
-      s->first[d][s->n] = b->first_ms[d];
-      s->draft[d][s->n] = b->draft_ms[d];
-      ms += b->draft_ms[d];
-    }
+    s->first[s->n] = b->first_ms;
+    s->draft[s->n] = b->draft_ms;
+    double ms = b->target_ms + b->draft_ms;
     s->n++;
     s->spent += ms, spent += ms;
   }
@@ -128,24 +125,22 @@ static dt_status measure_sampling(bench *b, const dtl_cost_measuring *how, dtl_c
   double target[2], draft[2], rows = (double)n * b->batch;
   for (int i = 0; i < 2; i++) {
     target[i] = undisturbed_median(of[i].target, of[i].n, &disturbed);
-    draft[i] = undisturbed_median(of[i].draft[0], of[i].n, &disturbed);
+    draft[i] = undisturbed_median(of[i].draft, of[i].n, &disturbed);
   }
   c->target_sample = fmax(0, (target[1] - target[0]) / rows);
   c->draft_sample = fmax(0, (draft[1] - draft[0]) / rows);
   return DT_OK;
 }
 
-/* Measures how long drafts take to process a text. */
+/* Measures how long the draft takes to process a text. */
 static dt_status measure_reading(const bench *b, const dtl_cost_measuring *how, dtl_costs *c, dt_error *err) {
   double ms[READINGS];
-  for (int d = 0; d < c->drafts; d++) {
-    for (int i = 0; i < READINGS; i++) {
-      if (how->interrupt && *how->interrupt) return dtl_fail(err, DT_EDEVICE, "interrupted");
-      dt_status status = bench_read(b, c->context[0], d, &ms[i], err);
-      if (status) return status;
-    }
-    c->read[d] = dtl_median(ms, READINGS);
+  for (int i = 0; i < READINGS; i++) {
+    if (how->interrupt && *how->interrupt) return dtl_fail(err, DT_EDEVICE, "interrupted");
+    dt_status status = bench_read(b, c->context[0], &ms[i], err);
+    if (status) return status;
   }
+  c->read = dtl_median(ms, READINGS);
   return DT_OK;
 }
 
@@ -188,28 +183,26 @@ static void sum_up(samples of[][1 + COSTS_ROWS], dtl_costs *c, int *all, int *di
       samples *target = i ? &s[i] : plain; /* for one row: plain decoding, not a pass after a draft pass */
       *all += (1 + c->drafts) * s[i].n;
       c->target[k][i] = undisturbed_median(target->target, target->n, disturbed);
-      for (int d = 0; d < c->drafts; d++) c->draft[d][k][i] = undisturbed_median(s[i].draft[d], s[i].n, disturbed);
+      c->draft[k][i] = undisturbed_median(s[i].draft, s[i].n, disturbed);
     }
     samples *usual = &s[c->n_rows > 1]; /* first passes after an iteration with one guess */
-    for (int d = 0; d < c->drafts; d++) c->first[d][k] = undisturbed_median(usual->first[d], usual->n, disturbed);
+    c->first[k] = undisturbed_median(usual->first, usual->n, disturbed);
   }
   costs_straighten(c, c->target);
-  for (int d = 0; d < c->drafts; d++) {
-    costs_straighten(c, c->draft[d]);
-    for (int k = 0; k < c->n_contexts; k++) c->first[d][k] = fmax(c->first[d][k], c->draft[d][k][0]);
-  }
+  costs_straighten(c, c->draft);
+  for (int k = 0; k < c->n_contexts; k++) c->first[k] = fmax(c->first[k], c->draft[k][0]);
 }
 
 /* Measures everything. why[DTL_WHY] is filled if the measurement was disturbed. */
 static dt_status measure(bench *b, const dtl_cost_measuring *how, dtl_costs *c, char *why, dt_error *err) {
   samples(*of)[1 + COSTS_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
   if (!of) return dtl_fail_memory(err, "times of passes");
-  memcpy(c->block, b->block, sizeof c->block);
+  c->block = b->block;
   samples few_and_many[2][COSTS_ROWS] = {{{.n = 0}}};
   cache_miss_times misses = {.n = 0};
   cache_miss_begin(&misses.lines);
   dt_status status = measure_sampling(b, how, c, err); /* first, since progress is reported for the rest */
-  if (!status) status = measure_reading(b, how, c, err);
+  if (!status && c->drafts) status = measure_reading(b, how, c, err);
   if (!status && b->experts) status = measure_few_and_many(b, how, c, few_and_many, err);
   int left = c->n_contexts * points(c), all = 0, disturbed = 0;
   while (left > 0 && !status) {
@@ -262,7 +255,7 @@ static dt_status measure_all(dt_pair *pair, const dtl_cost_measuring *how, int c
                              dt_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
-  *c = (dtl_costs){.batch = batch, .drafts = info.drafts};
+  *c = (dtl_costs){.batch = batch, .drafts = info.draft.path != NULL};
   costs_choose_rows(c);
   bench b;
   dt_status status = bench_open(&b, pair, context, batch, err);

@@ -1,6 +1,8 @@
 /* Reads presets: see preset.h. */
 #include "measure/preset.h"
 
+#include "system/os.h"
+
 #include <cJSON.h>
 #include <errno.h>
 #include <math.h>
@@ -37,7 +39,7 @@ static const char *take(const cJSON *root, preset *out) {
 /* Parses one object. There must be nothing after it, and no NUL byte, which would end the text early. */
 static cJSON *parse_object(const char *bytes, size_t size) {
   const char *end, *last = bytes + size;
-  if (memchr(bytes, '\0', size) || memmem(bytes, size, "\\u0000", 6)) return NULL;
+  if (memchr(bytes, '\0', size) || os_find(bytes, size, "\\u0000", 6)) return NULL;
   cJSON *root = cJSON_ParseWithLengthOpts(bytes, size, &end, false);
   if (!root) return NULL;
   while (end < last && strchr(" \t\r\n", *end)) end++;

@@ -5,6 +5,7 @@
 #include "model/gguf_name.h"
 #include "models/models_in.h"
 #include "models/named.h"
+#include "system/asprintf.h"
 
 #include <dirent.h>
 #include <stdarg.h>
@@ -27,7 +28,7 @@ static char *text(const char *format, ...) {
   char *out;
   va_list args;
   va_start(args, format);
-  if (vasprintf(&out, format, args) < 0) out = NULL;
+  if (dt_vasprintf(&out, format, args) < 0) out = NULL;
   va_end(args);
   return out;
 }

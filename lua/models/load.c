@@ -64,18 +64,17 @@ dt_status dtl_load(const dtl_load_options *o, dt_pair **out, bool *found, dt_err
   NEED(found, "found");
   NEED_LIST(o->texts, o->n_texts, "texts");
   dt_pair_options pair = o->how;
-  char *target, *draft, *second = NULL;
+  char *target, *draft;
   found_kind kind = o->how.head_layers ? FOUND_HEADS : FOUND_ANY;
   dt_status status = models_resolve(o->target, o->draft, o->need, kind, &target, &draft, found, err);
   if (status) return status;
-  if (o->need != DTL_NO_DRAFT) status = models_draft(o->draft2, &second, err);
   if (!pair.draft_weights) pair.draft_weights = "auto";
   if (!pair.draft_output) pair.draft_output = "auto";
   char *packed = o->no_packed_cache ? NULL : user_path("XDG_CACHE_HOME", ".cache", "packed");
-  pair.target = target, pair.draft = draft, pair.draft2 = second, pair.packed = packed;
+  pair.target = target, pair.draft = draft, pair.packed = packed;
   pair.draft_optional = *found && o->need != DTL_NEEDS_DRAFT;
   if (!status && o->chats) status = check_chat(target, o->layout, err);
   if (!status) status = open_pair(o, &pair, out, err);
-  free(target), free(draft), free(second), free(packed);
+  free(target), free(draft), free(packed);
   return status;
 }

@@ -4,6 +4,7 @@
 
 #include "files/user_files.h"
 #include "host.h"
+#include "system/asprintf.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ char *named_home(void) { return user_path("XDG_DATA_HOME", ".local/share", "mode
 /* Returns folder/name if it exists. */
 static char *there(const char *folder, const char *name) {
   char *path;
-  if (!folder || asprintf(&path, "%s/%s", folder, name) < 0) return NULL;
+  if (!folder || dt_asprintf(&path, "%s/%s", folder, name) < 0) return NULL;
   if (access(path, F_OK) == 0) return path;
   free(path);
   return NULL;
@@ -44,7 +45,7 @@ static char *there(const char *folder, const char *name) {
 
 static char *bundled(const char *name, const char *mark) {
   char *relative, *path = NULL;
-  if (asprintf(&relative, "models/%s%s", name, mark) < 0) return NULL;
+  if (dt_asprintf(&relative, "models/%s%s", name, mark) < 0) return NULL;
   if (dt_find(relative, &path, NULL)) path = NULL;
   free(relative);
   if (path) path[strlen(path) - strlen(mark)] = '\0';

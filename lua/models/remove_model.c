@@ -3,6 +3,7 @@
 #include "models/hub.h"
 #include "models/models_in.h"
 #include "models/named.h"
+#include "system/asprintf.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -60,7 +61,7 @@ static dt_status ask_and_take(const asked *a, const char *path, const char *seco
 /* Returns CACHE/.locks/models--ORG--NAME for CACHE/models--ORG--NAME; NULL: out of memory. */
 static char *locks_of(const char *folder) {
   char *locks, *slash = strrchr(folder, '/');
-  return asprintf(&locks, "%.*s/.locks%s", (int)(slash - folder), folder, slash) < 0 ? NULL : locks;
+  return dt_asprintf(&locks, "%.*s/.locks%s", (int)(slash - folder), folder, slash) < 0 ? NULL : locks;
 }
 
 /* Finds the file in folder/blobs to which a link points, in blob[PATH_MAX]; false: there is none. */
@@ -108,7 +109,7 @@ static dt_status take_parts(const asked *a, const char *folder, const char *firs
 static dt_status remove_file(const asked *a, const hub_id *id, const char *folder, const char *locks, dt_error *err) {
   char *snapshot = hub_snapshot(folder), *file = NULL, *path = NULL;
   dt_status status = snapshot ? hub_gguf(snapshot, id->id, id->spec, &file, err) : DT_OK;
-  if (file && asprintf(&path, "%s/%s", snapshot, file) < 0) path = NULL;
+  if (file && dt_asprintf(&path, "%s/%s", snapshot, file) < 0) path = NULL;
   if (path && is_alone(snapshot))
     status = ask_and_take(a, folder, locks, err);
   else if (path)

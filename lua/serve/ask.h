@@ -10,7 +10,7 @@
 
 #include <cJSON.h>
 
-enum { ASK_SECRETS = 4 };
+enum { ASK_SECRETS = 3 };
 
 /* What the server was started with. It does not change. */
 typedef struct {

@@ -4,6 +4,7 @@
 #include "serve/http.h"
 #include "serve/api.h"
 #include "serve/page.h"
+#include "system/os.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define MOST_BODY (8u << 20)  /* maximum number of bytes of a body */
@@ -133,8 +135,7 @@ static enum MHD_Result respond_options(struct MHD_Connection *c, incoming *in) {
 
 static bool has_left(struct MHD_Connection *c) {
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
-  struct pollfd fd = {.fd = info ? info->connect_fd : -1, .events = POLLRDHUP};
-  return !info || (poll(&fd, 1, 0) > 0 && fd.revents & (POLLRDHUP | POLLHUP | POLLERR));
+  return !info || os_peer_left(info->connect_fd);
 }
 
 /* Keeps the summary of a request's texts for its line in the log. */

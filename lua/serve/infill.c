@@ -223,8 +223,12 @@ static void put_chosen(json_text *out, const cJSON *fields, char *answer) {
   const cJSON *one;
   cJSON_ArrayForEach(one, fields) {
     const cJSON *at = whole;
-    char *path = strdup(one->valuestring), *rest = path;
-    for (const char *name; at && path && (name = strsep(&rest, "/"));) at = cJSON_GetObjectItemCaseSensitive(at, name);
+    char *path = strdup(one->valuestring);
+    for (char *name = path, *end; at && name; name = end) {
+      end = strchr(name, '/');
+      if (end) *end++ = '\0';
+      at = cJSON_GetObjectItemCaseSensitive(at, name);
+    }
     if (at && path) cJSON_AddItemToObject(chosen, one->valuestring, cJSON_Duplicate(at, 1));
     if (!path) out->failed = true;
     free(path);

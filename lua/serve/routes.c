@@ -31,7 +31,7 @@ static char *folder_of(const char *path) {
 
 /* Messages to clients call the model by its name for clients, and show other files without their folders. */
 static void find_secrets(ask_server *s, const dt_pair_info *info) {
-  const char *const paths[] = {info->draft.path, info->second.path, dtl_policy_describe(s->policy)->path};
+  const char *const paths[] = {info->draft.path, dtl_policy_describe(s->policy)->path};
   if (info->target.path[0] == '/') s->secrets[0] = (refusal_secret){strdup(info->target.path), s->models[0]};
   for (int i = 1; i < ASK_SECRETS; i++) s->secrets[i] = (refusal_secret){folder_of(paths[i - 1]), ""};
 }

@@ -1,13 +1,13 @@
 /* The queue and the engine's thread: see work.h. One lock protects all tickets; the engine's passes run without it. */
 #include "serve/work.h"
 #include "serve/api.h"
+#include "system/os.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 typedef struct {
@@ -372,7 +372,7 @@ static ticket *make_ticket(work *w, ask *a) {
 static void choose_seed(ask *a) {
   uint64_t seed = 0;
   dt_sampling *sampling = &a->in.request.seq.sampling;
-  if (a->seeded || !(sampling->temp > 0) || getrandom(&seed, sizeof seed, 0) != sizeof seed) return;
+  if (a->seeded || !(sampling->temp > 0) || !os_random(&seed, sizeof seed)) return;
   sampling->seed = seed >> 11;
 }
 

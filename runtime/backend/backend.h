@@ -6,8 +6,8 @@
  * path slots, read in logical order. It does not depend on the number of rows in the pass, the index of the row among
  * them, the slot numbers, the number of threads, or timing. Ties in an argmax go to the lowest id. There are three
  * additions: a sampled token (sample.h) also depends on the row's sampling parameters and logit adjustments
- * (adjustment.h), a row of a draft head on the feature that it reads, and a row of a prompt pass on the length of the
- * prompt. */
+ * (adjustment.h), a row of a draft head on the feature that it reads, and a row of a prompt pass on whether it belongs
+ * to a whole chunk (dt_backend_ops.chunk). */
 #ifndef DT_BACKEND_H
 #define DT_BACKEND_H
 
@@ -36,7 +36,9 @@ typedef struct {
   const int32_t *path;     /* [n][path_stride] */
   const int32_t *path_len; /* [n] >= 1 */
   int path_stride;
-  bool prompt;      /* a text from its beginning: row i has position i, slot i and the path {i}; see the contract */
+  /* Rows of a text in order: row i has position p + i, the same slot and a path of that slot alone, and p is a multiple
+   * of the backend's `chunk`; see the contract. */
+  bool prompt;
   dt_window window; /* which of these keys the rows see; zeros: all. Only for backends with windows */
   /* Only in the pass of a draft head: the target's cache, in which a row reads the feature at its own sequence and
    * slot. NULL: a row reads the head's own output for the previous row on its path; an earlier pass must have asked for
@@ -101,6 +103,7 @@ typedef struct dt_snapshot dt_snapshot; /* slots 0..n-1 of one sequence, copied 
 typedef struct {
   const char *variant; /* the part of --backend after ':' (cpu: "scalar", "avx2", ..); NULL: the best that works here */
   int threads;         /* >= 1 */
+  const char *numa;    /* one of NUMA_MODES (CPU); NULL: the first */
   const char *cache_dtype; /* one of cache_dtypes below; NULL: the first */
   struct dt_ranks *ranks;  /* the ranks that this process belongs to (CPU); NULL: none */
   const char *packed;      /* a folder in which weights may be kept as the device stores them, for the next start (CPU);
@@ -114,8 +117,10 @@ typedef struct {
   const char *output;      /* the type of the output matrix, if it is another; one of weight_dtypes. Only for drafts */
 } dt_holding;
 
+/* Bytes of a backend's memory. */
 typedef struct {
-  size_t weights, caches, scratch; /* bytes allocated now, on the host or on the device */
+  size_t weights, caches, scratch; /* on the host or on the device */
+  size_t host;                     /* weights that stay on the host although the others are on the device */
   bool on_device;
 } dt_memory;
 
@@ -130,9 +135,11 @@ typedef struct {
    * default. "8": one 8-bit digit per number; "16": two digits (runtime/cpu/quant.h). An empty list: the backend has no
    * quantized matrices. */
   const char *const *activations;
-  int candidates;        /* the maximum of dt_out.k, at least DT_CANDIDATES */
-  bool windows;          /* whether passes may have a window */
-  bool adjustments;      /* whether rows may have adjustments, `given` and `logp` */
+  int candidates; /* the maximum of dt_out.k, at least DT_CANDIDATES */
+  bool windows;   /* whether passes may have a window */
+  /* Each `chunk` rows of a prompt pass without results, from its first row on, may be computed in another way than
+   * other rows, and have other bits. The rest of the pass has the bits of other rows. 0: all are computed alike. */
+  int chunk;
   bool (*present)(void); /* whether the device can be used: "auto" takes the first such backend */
   /* Returns why a device that exists cannot be used (its driver is too old), as a static string; NULL if there is none
    * or it can be used. The function itself may be NULL in a backend that can always be used. */
@@ -151,8 +158,12 @@ typedef struct {
   const char *(*weight_activations)(const dt_weights *);
   void (*free_weights)(dt_weights *);
 
+  /* Computes the memory that a model will take, with a cache for `sequences` times `slots` rows, without reading its
+   * weights. Fails as upload does if the model is not supported. The function is NULL if the memory of the device is
+   * that of the host. */
+  dt_status (*account)(dt_backend *, const dt_model_desc *, int sequences, int slots, dt_memory *, dt_error *);
   /* cache_bytes: the size of the cache of one sequence of `slots` rows. bytes_free: how many bytes can still be
-   * allocated (SIZE_MAX: unknown). */
+   * allocated for weights, caches and scratch (SIZE_MAX: unknown). */
   size_t (*cache_bytes)(const dt_weights *, int slots);
   size_t (*bytes_free)(const dt_backend *);
   /* The bytes that a cache for `sequences` times `slots` rows needs for its passes, in addition to cache_bytes. The
@@ -164,14 +175,6 @@ typedef struct {
    * matrices use the first of `activations`. The function is NULL if the backend does not support heads. */
   dt_status (*upload_head)(dt_backend *, const dt_head_desc *, const dt_holding *, dt_weights *target, dt_weights **,
                            dt_error *);
-
-  /* Makes an early exit: a model of the first `layers` layers, the final norm and the output of another model. It uses
-   * the weights of that model, which must outlive it and never run at the same time. `own`: NULL, or the description of
-   * that model, of which the output (unembed, ids, id_rows) is uploaded again in the type of dt_holding.output.
-   * DT_EINPUT: `layers` is not in 1..layers-1 of the model, or the model does not support it. The function is NULL if
-   * the backend has no early exits. */
-  dt_status (*first_layers)(const dt_weights *, int layers, const dt_model_desc *own, const dt_holding *, dt_weights **,
-                            dt_error *);
 
   /* Allocates a cache for `sequences` times `slots` rows. */
   dt_status (*create_cache)(dt_weights *, int sequences, int slots, dt_cache **, dt_error *);
@@ -197,8 +200,8 @@ typedef struct {
    * frees them. */
   dt_status (*read_slot)(const dt_cache *, int sequence, int slot, void **bytes, size_t *len, dt_error *);
 
-  dt_memory (*memory)(const dt_backend *);
-  double (*read_bandwidth)(dt_backend *); /* measures the bytes per second of a streaming sum over memory */
+  dt_memory (*memory)(const dt_backend *); /* allocated now */
+  double (*read_bandwidth)(dt_backend *);  /* measures the bytes per second of a streaming sum over memory */
 } dt_backend_ops;
 
 #endif

@@ -24,9 +24,10 @@ static dt_status check_rows(const dt_rows *rows, dt_limits limits, dt_error *err
     for (int j = 0; j < length; j++)
       if (path[j] < 0 || path[j] >= limits.slots)
         return dt_fail(err, DT_EINPUT, "forward: row %d: slot %d, the cache has %d", i, path[j], limits.slots);
-    if (rows->prompt && (position != i || rows->slot[i] != i || rows->sequence[i] != rows->sequence[0]))
+    const int expected = rows->position[0] + i;
+    if (rows->prompt && (position != expected || rows->slot[i] != expected || rows->sequence[i] != rows->sequence[0]))
       return dt_fail(err, DT_EINPUT, "forward: row %d of a prompt: position %d in slot %d, both must be %d", i,
-                     position, rows->slot[i], i);
+                     position, rows->slot[i], expected);
     if (rows->prompt && length != 1)
       return dt_fail(err, DT_EINPUT, "forward: row %d of a prompt: a path of %d slots, its own alone is expected", i,
                      length);
@@ -316,28 +317,15 @@ dt_status check_model(const dt_model_desc *d, dt_error *err) {
 
 dt_status check_plain(const dt_model_desc *d, const char *backend, dt_error *err) {
   const dt_shape *s = &d->shape;
-  const char *part = s->wide_norms ? "norms of all heads together"
-                     : s->embed_scale != 0 || s->residual_scale != 0 || s->logit_scale != 0 ? "scales of the stream"
-                     : s->attention_scale != 0                ? "an attention scale of its own"
-                     : s->turn_scale != 0 || d->local_freq    ? "two rotations or a scaled one"
-                     : s->score_cap != 0 || s->logit_cap != 0 ? "caps"
-                     : s->normed_values                       ? "norms of values"
-                     : s->inputs                              ? "inputs of its layers"
-                     : s->act == DT_ACT_CLAMPED               ? "a clamped activation"
-                                                              : NULL;
+  const char *part = NULL;
   for (int i = 0; i < s->layers && !part; i++) {
     const dt_layer *l = &d->layer[i];
-    part = l->o_norm.source || l->down_norm.source  ? "norms after its blocks"
-           : l->window                              ? "layers with a window"
-           : l->still                               ? "layers without rotation"
-           : l->expert                              ? "experts"
-           : l->sinks.source                        ? "attention sinks"
-           : l->keys_of                             ? "layers that read the keys of others"
-           : l->delta                               ? "delta layers"
-           : l->q_gate.source                       ? "gates of its heads"
-           : l->scale.source                        ? "scales of its layers"
-           : l->kv_heads || l->head_dim || l->inter ? "layers of several sizes"
-                                                    : NULL;
+    part = l->expert                                 ? "experts"
+           : l->delta                                ? "delta layers"
+           : l->q_gate.source                        ? "gates of its heads"
+           : l->scale.source && !l->down_norm.source ? "scales of its layers, but no norms after them"
+           : s->normed_values && !l->q_norm.source   ? "norms of values, but none of queries"
+                                                     : NULL;
   }
   if (!part) return DT_OK;
   return dt_fail(err, DT_EINPUT, "model: it has %s, which %s does not compute (--backend cpu does)", part, backend);

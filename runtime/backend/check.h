@@ -11,8 +11,8 @@ typedef struct {
 
 /* Fails with DT_EINPUT unless all matrices have the shapes that the description demands. */
 dt_status check_model(const dt_model_desc *desc, dt_error *err);
-/* For a backend that computes only plain layers: fails with DT_EINPUT, naming `backend`, if the model or head has any
- * other part. */
+/* For a backend without experts, delta layers, and the parts of Gemma 4: fails with DT_EINPUT, naming `backend`, if the
+ * model or head has one of them. */
 dt_status check_plain(const dt_model_desc *desc, const char *backend, dt_error *err);
 dt_status check_head(const dt_head_desc *head, const dt_shape *target, dt_error *err);
 dt_status check_pass(const dt_rows *rows, const dt_out *out, dt_limits limits, dt_error *err); /* out may be NULL */

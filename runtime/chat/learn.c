@@ -1,6 +1,7 @@
 /* What a template's own texts show: how it takes messages, what ends an answer, and what stands around reasoning. */
 #include "chat/parts.h"
 #include "chat/space.h"
+#include "system/asprintf.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,7 +149,7 @@ enum { MARK = 40 };
 static void take_marks(dt_chat *c, const char *begin, const char *end) {
   c->reasoning_mark = strdup(end);
   c->reasoning_begin = begin ? strdup(begin) : counterpart(end);
-  if (asprintf(&c->reasoning_end, "\n%s\n\n", end) < 0) c->reasoning_end = NULL;
+  if (dt_asprintf(&c->reasoning_end, "\n%s\n\n", end) < 0) c->reasoning_end = NULL;
 }
 
 /* Whether the template leaves out what precedes the end mark in an earlier answer. */

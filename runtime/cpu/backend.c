@@ -1,13 +1,14 @@
 /* The CPU backend: opening and closing it, its function table, its memory, and the bandwidth probe. */
 #include "cpu.h"
 #include "internal.h"
+#include "system/numa.h"
+#include "system/os.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { MAX_THREADS = 1024 };
 
@@ -37,7 +38,9 @@ static dt_status cpu_open(const dt_backend_options *options, dt_backend **out, d
   if (options->packed) b->packed = strdup(options->packed); /* without memory for it, nothing is kept */
   snprintf(b->description, sizeof b->description, b->ranks ? "cpu:%s, %d ranks" : "cpu:%s", kernels->name,
            b->ranks ? b->ranks->count : 1);
-  dt_status status = cpu_team_open(b->threads, &b->team, err);
+  topology processors;
+  bool placed = numa_read(options->numa, &processors);
+  dt_status status = cpu_team_open(b->threads, placed ? &processors : NULL, &b->team, err);
   if (status == DT_OK)
     *out = b;
   else
@@ -57,6 +60,11 @@ static const char *cpu_weight_dtype(const dt_weights *w) { return w->stored; }
 
 static const char *cpu_weight_activations(const dt_weights *w) {
   return w->activations == 0 ? NULL : ACTIVATIONS[w->activations == 16];
+}
+
+static size_t cpu_bytes_free(const dt_backend *b) {
+  (void)b;
+  return os_free_memory();
 }
 
 static dt_memory cpu_memory(const dt_backend *b) { return b->memory; }
@@ -92,7 +100,7 @@ static void probe_read(const cpu_member *me, void *context) {
 }
 
 static double cpu_read_bandwidth(dt_backend *b) {
-  long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  long cache = os_last_cache();
   if (cache <= 0) cache = 32 << 20;
   size_t bytes = 4 * (size_t)cache, account = 0;
   cpu_arena arena = {.used = bytes};
@@ -117,14 +125,13 @@ const dt_backend_ops dt_cpu_ops = {
     .activations = ACTIVATIONS,
     .candidates = CPU_TOP,
     .windows = true,
-    .adjustments = true,
+    .chunk = 0,
     .present = cpu_present,
     .open = cpu_open,
     .close = cpu_close,
     .describe = cpu_describe,
     .upload = cpu_upload,
     .upload_head = cpu_upload_head,
-    .first_layers = cpu_first_layers,
     .weight_dtype = cpu_weight_dtype,
     .weight_activations = cpu_weight_activations,
     .free_weights = cpu_free_weights,

@@ -113,7 +113,7 @@ dt_status cpu_forward(dt_weights *w, dt_cache *cache, const dt_rows *rows, const
   if (out && out->experts)
     memset(out->experts, -1, (size_t)out->n * (size_t)w->shape.layers * (size_t)w->shape.chosen * sizeof *out->experts);
   cpu_pass p = {w, cache, rows, out, w->head.distances ? &w->head.output[rows->distance] : &w->unembed};
-  cpu_team_run(w->backend->team, run_pass, &p);
+  cpu_team_run_pass(w->backend->team, rows->n, run_pass, &p);
   if (w->delta.all) delta_passed(cache, rows);
   return DT_OK;
 }

@@ -31,7 +31,8 @@ const char *cpu_layout(void);
 
 void *cpu_take(cpu_arena *arena, size_t bytes); /* aligned to 64; NULL while measuring */
 /* Maps zeroed pages for arena->used bytes (huge pages if the arena is large), adds them to *account, and restarts the
- * layout from the beginning. With a team the pages are cleared at once, without one when they are first written.
+ * layout from the beginning. With a team the pages are cleared at once and distributed over the nodes of its members,
+ * without one they are cleared when they are first written, on the node of the thread that writes.
  * DT_ENOMEM: the message says how much memory is needed and how much is free. */
 dt_status cpu_arena_open(cpu_arena *arena, const char *what, cpu_team *, size_t *account, dt_error *err);
 void cpu_arena_close(cpu_arena *arena, size_t *account);
@@ -295,17 +296,10 @@ cpu_mine cpu_mine_of(const dt_shape *, int rank, int ranks);
 dt_status cpu_upload(dt_backend *, const dt_model_desc *, const dt_holding *, dt_weights **, dt_error *);
 dt_status cpu_upload_head(dt_backend *, const dt_head_desc *, const dt_holding *, dt_weights *target, dt_weights **,
                           dt_error *);
-dt_status cpu_first_layers(const dt_weights *whole, int layers, const dt_model_desc *own, const dt_holding *,
-                           dt_weights **, dt_error *);
-/* scratch.c: lay out a model's scratch memory, and of it the rows that are prepared for a product. */
 void cpu_lay_out_scratch(dt_weights *);
-void cpu_lay_out_prepared(dt_weights *);
-/* upload.c: replaces the output of an early exit by these rows in this type, which it owns. */
-dt_status cpu_upload_output(dt_weights *exit, const dt_model_desc *own, const dt_holding *, dt_error *);
 void cpu_free_weights(dt_weights *);
 
 size_t cpu_cache_bytes(const dt_weights *, int slots);
-size_t cpu_bytes_free(const dt_backend *);
 dt_status cpu_create_cache(dt_weights *, int sequences, int slots, dt_cache **, dt_error *);
 void cpu_free_cache(dt_cache *);
 dt_status cpu_move(dt_cache *, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *);

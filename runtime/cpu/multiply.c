@@ -43,12 +43,15 @@ void cpu_multiply(const cpu_chunk *c, const cpu_product *products, int count) {
 void cpu_multiply_prepared(const cpu_chunk *c, const cpu_product *products, const cpu_input *in, int count) {
   const dt_weights *w = c->p->w;
   int total = 0, first, last, base = 0;
+  const int64_t began = cpu_work_begins(c->me);
+  double work = 0;
   for (int i = 0; i < count; i++) total += products[i].matrix->panels;
   cpu_share(c->me, total, &first, &last);
   for (int i = 0; i < count; base += products[i++].matrix->panels) {
     const cpu_product *p = &products[i];
     int from = first > base ? first - base : 0;
     int to = last - base < p->matrix->panels ? last - base : p->matrix->panels;
+    if (from < to) work += (double)(to - from) * (double)p->matrix->format->panel_bytes(p->matrix->k) * in[i].n;
     for (int panel = from; panel < to; panel += CPU_GROUP) {
       int group = to - panel < CPU_GROUP ? to - panel : CPU_GROUP;
       size_t ld = CPU_GROUP * CPU_PANEL;
@@ -57,4 +60,5 @@ void cpu_multiply_prepared(const cpu_chunk *c, const cpu_product *products, cons
                                   in[i].n, p->out, p->ldo);
     }
   }
+  cpu_work_ends(c->me, began, work);
 }

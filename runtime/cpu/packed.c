@@ -1,6 +1,8 @@
 /* See packed.h. A file: a header, the checksums of its blocks, and from the next page on the arena. */
 #include "packed.h"
 
+#include "system/os.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -219,7 +220,7 @@ struct cpu_packed_writer {
 /* Whether the open file is the one at this path, and nobody else writes to it. */
 static bool is_mine(int fd, const char *path) {
   struct stat open, named;
-  return !flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &open) && !stat(path, &named) && open.st_ino == named.st_ino;
+  return os_lock(fd, false) && !fstat(fd, &open) && !stat(path, &named) && open.st_ino == named.st_ino;
 }
 
 /* Writes the blocks that are not in the file yet, at least a few of them, so that short runs end with a whole file,
@@ -245,7 +246,7 @@ static bool write_blocks(const cpu_packed_writer *w, int fd) {
  * runs fit together, since they differ in addresses at most, which the next start sets again. */
 static void *write_file(void *context) {
   const cpu_packed_writer *w = context;
-  pthread_setschedparam(pthread_self(), SCHED_IDLE, &(struct sched_param){0}); /* nobody waits for it */
+  os_set_idle(pthread_self(), true); /* nobody waits for it */
   if (!make_folder(w->folder)) return NULL;
   make_room(w->folder, strrchr(w->part, '/') + 1, w->arena->size);
   const int fd = open(w->part, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -273,7 +274,7 @@ cpu_packed_writer *cpu_packed_write(const dt_backend *b, const char name[DIGEST_
 void cpu_packed_stop(cpu_packed_writer *w) {
   if (!w) return;
   atomic_store(&w->stops, true);
-  pthread_setschedparam(w->thread, SCHED_OTHER, &(struct sched_param){0}); /* now somebody does */
+  os_set_idle(w->thread, false); /* now somebody does */
   pthread_join(w->thread, NULL);
   free(w);
 }

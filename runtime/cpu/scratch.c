@@ -33,13 +33,6 @@ static void build_routes(dt_weights *w) {
   r->gate = cpu_take(a, CPU_ROWS * CPU_PANEL * sizeof(float));
 }
 
-void cpu_lay_out_prepared(dt_weights *w) {
-  cpu_scratch *k = &w->scratch;
-  size_t threads = (size_t)w->backend->threads;
-  k->prepared = cpu_take(&w->scratch_arena, CPU_PRODUCTS * CPU_ROWS * k->prepared_bytes);
-  k->own_prepared = cpu_take(&w->scratch_arena, threads * CPU_PRODUCTS * CPU_OWN_ROWS * k->prepared_bytes);
-}
-
 void cpu_lay_out_scratch(dt_weights *w) {
   cpu_arena *a = &w->scratch_arena;
   const dt_shape *s = &w->shape;
@@ -84,7 +77,8 @@ void cpu_lay_out_scratch(dt_weights *w) {
     k->mixed = cpu_take(a, CPU_ROWS * k->ldx * sizeof(float));
   }
   if (w->gated) k->gates = cpu_take(a, CPU_ROWS * k->ldgates * sizeof(float));
-  cpu_lay_out_prepared(w);
+  k->prepared = cpu_take(a, CPU_PRODUCTS * CPU_ROWS * k->prepared_bytes);
+  k->own_prepared = cpu_take(a, threads * CPU_PRODUCTS * CPU_OWN_ROWS * k->prepared_bytes);
   k->ldlogits = (size_t)cpu_round_up(s->vocab, 16);
   const int given = w->head.given > w->head.post_rows ? w->head.given : w->head.post_rows;
   k->ldgiven = (size_t)cpu_round_up(given, CPU_PANEL) + 16;

@@ -520,22 +520,6 @@ static dt_status find_formats(builder *b, const dt_holding *how) {
   return status == DT_OK && how->output ? find_format(b, how->output, &b->output) : status;
 }
 
-dt_status cpu_upload_output(dt_weights *exit, const dt_model_desc *own, const dt_holding *how, dt_error *err) {
-  builder b = {.w = exit, .desc = own, .activations = 8, .err = err};
-  dt_backend *backend = exit->backend;
-  dt_status status = find_formats(&b, how);
-  if (status != DT_OK) return status;
-  build_unembed(&b); /* measures the memory */
-  cpu_lay_out_prepared(exit);
-  status = cpu_arena_open(&exit->weights_arena, "the weights", backend->team, &backend->memory.weights, err);
-  if (status == DT_OK)
-    status = cpu_arena_open(&exit->scratch_arena, "scratch", backend->team, &backend->memory.scratch, err);
-  if (status != DT_OK) return status;
-  build_unembed(&b);
-  cpu_lay_out_prepared(exit);
-  return b.status;
-}
-
 /* Uploads a model or a head that has been checked. */
 static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_head_desc *head, const dt_weights *target,
                         const dt_holding *how, dt_weights **out, dt_error *err) {

@@ -2,15 +2,10 @@
 #include "built.h" /* CPU_BUILT(X): see CMakeLists.txt */
 #include "cpu.h"
 #include "kernels.h"
+#include "system/os.h"
 
 #ifdef __x86_64__
 #include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#elif defined(__aarch64__) && defined(__linux__)
-#include <sys/auxv.h>
-#elif defined(__aarch64__) && defined(__APPLE__)
-#include <sys/sysctl.h>
 #endif
 #include <stdio.h>
 #include <string.h>
@@ -35,12 +30,10 @@ static bool supports_f16c(void) { /* clang 14's __builtin_cpu_supports does not 
   return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
 
-/* Linux saves the tile registers of a thread only after the process has requested it. */
 static bool supports_amx(void) {
-  enum { REQUEST = 0x1023, TILE_DATA = 18, TILES = 1 << 24, INT8 = 1 << 25 }; /* arch_prctl(2), leaf 7 of cpuid */
+  enum { TILES = 1 << 24, INT8 = 1 << 25 }; /* leaf 7 of cpuid */
   unsigned a, b, c, d;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & TILES) && (d & INT8) &&
-         syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & TILES) && (d & INT8) && os_grants_tiles();
 }
 
 /* VNNI's dot products without AVX-512. clang 14's __builtin_cpu_supports does not know them. */
@@ -62,22 +55,8 @@ static unsigned features_of_machine(void) {
   return has;
 }
 #elif defined(__aarch64__)
-#ifdef __APPLE__
-static bool has(const char *feature) {
-  int value = 0;
-  size_t size = sizeof value;
-  return sysctlbyname(feature, &value, &size, NULL, 0) == 0 && value;
-}
-
-static bool supports_dotprod(void) { return has("hw.optional.arm.FEAT_DotProd"); }
-static bool supports_i8mm(void) { return has("hw.optional.arm.FEAT_I8MM"); }
-#else /* bits of Linux's <asm/hwcap.h>, by number for older headers */
-static bool supports_dotprod(void) { return getauxval(AT_HWCAP) >> 20 & 1; }
-static bool supports_i8mm(void) { return getauxval(AT_HWCAP2) >> 13 & 1; }
-#endif
-
 static unsigned features_of_machine(void) {
-  return (supports_dotprod() ? CPU_HAS_DOTPROD : 0) | (supports_i8mm() ? CPU_HAS_I8MM : 0);
+  return (os_has_dotprod() ? CPU_HAS_DOTPROD : 0) | (os_has_i8mm() ? CPU_HAS_I8MM : 0);
 }
 #else
 static unsigned features_of_machine(void) { return 0; }

@@ -137,7 +137,7 @@ static dt_status run_blocks(draft_block *d, const draft_text *texts, const dt_no
 static void follow(draft_block *d, int seq, const draft_text *text, int node) {
   const dt_tree *t = text->tree;
   const successors *s = d->successors;
-  dt_tree_draft *to = distances_begin(&d->of[seq], text, d->t.which, node);
+  dt_tree_draft *to = distances_begin(&d->of[seq], text, node);
   if (!to) return;
   const size_t at = (size_t)seq * DT_DISTANCES + (size_t)t->depth[node];
   candidates_follow(&d->list[at], s, s->gated ? d->gate + at * (size_t)s->rank : NULL, text, node,
@@ -156,7 +156,7 @@ static dt_status block_step(drafter *base, const draft_text *texts, const dt_nod
     if (d->successors)
       follow(d, seq, &texts[seq], nodes[i].node);
     else
-      distances_take(&d->of[seq], &texts[seq], d->t.which, nodes[i].node);
+      distances_take(&d->of[seq], &texts[seq], nodes[i].node);
   }
   return status;
 }
@@ -216,12 +216,12 @@ static dt_status open_lists(draft_block *d, dt_error *err) {
              : dt_fail_memory(err, "a head's guesses", most * (sizeof *d->list + rank * sizeof *d->gate));
 }
 
-dt_status draft_block_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,
+dt_status draft_block_open(const dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
                            const dt_cache *target, drafter **out, dt_error *err) {
   draft_block *d = calloc(1, sizeof *d);
   if (!d) return dt_fail_memory(err, "a drafter", sizeof *d);
   d->t.base.ops = &block_ops;
-  dt_status status = text_rows_open(&d->t, pair, which, sequences, context, sampling, target, err);
+  dt_status status = text_rows_open(&d->t, pair, sequences, context, sampling, target, err);
   if (!status) status = open_lists(d, err);
   if (!status) status = open_rows(d, err);
   if (!status) status = text_rows_open_cache(&d->t, err);

@@ -23,7 +23,6 @@ typedef struct {
   drafter base;
   const dt_pair *pair;
   const pair_draft *draft; /* the pair's draft */
-  int which;               /* its number */
   dt_cache *cache;         /* features only */
   int sequences, context, vocab;
   const dt_cache *target;      /* the target's */
@@ -57,7 +56,7 @@ static int node_at(const dt_tree *t, int u, int level) {
 static bool can_guess(const draft_cross_attention *d, int seq, const draft_text *text, int u, int room) {
   const dt_tree *t = text->tree;
   const features_of *q = &d->seq[seq];
-  return t->draft[d->which][u] < 0 && q->slot[u] < 0 && room > 0 && text->length >= 2 &&
+  return !dt_tree_draft_of(t, u) && q->slot[u] < 0 && room > 0 && text->length >= 2 &&
          text->length + t->depth[u] <= d->context && (u == 0 || q->slot[t->parent[u]] >= 0);
 }
 
@@ -74,7 +73,7 @@ static void add_node(draft_cross_attention *d, int seq, const draft_text *text, 
 }
 
 static void take_result(const draft_cross_attention *d, dt_tree *t, int u, int result) {
-  dt_tree_draft *to = dt_tree_new_draft(t, u, d->which);
+  dt_tree_draft *to = dt_tree_new_draft(t, u);
   if (!to) return;
   draft_results_read(&d->results, result, to);
   dt_tree_calibrate_draft(t, to);
@@ -141,7 +140,7 @@ static dt_status cross_attention_step(drafter *base, const draft_text *texts, co
     if (depth > deepest) deepest = depth;
   }
   for (int level = 0; level <= deepest && !status; level++) status = step_level(d, texts, nodes, n, level, &start, err);
-  for (int i = 0; i < n && !status; i++) dt_tree_no_draft(texts[nodes[i].seq].tree, nodes[i].node, d->which);
+  for (int i = 0; i < n && !status; i++) dt_tree_no_draft(texts[nodes[i].seq].tree, nodes[i].node);
   return status;
 }
 
@@ -188,16 +187,14 @@ static dt_status open_rows(draft_cross_attention *d, dt_error *err) {
   return status ? status : draft_results_open(&d->results, d->most, DT_CANDIDATES, most * DT_TREE_DRAFTS / 4, err);
 }
 
-dt_status draft_cross_attention_open(const dt_pair *pair, int which, int sequences, int context,
-                                     const dt_sampling *sampling, const dt_cache *target, drafter **out,
-                                     dt_error *err) {
+dt_status draft_cross_attention_open(const dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
+                                     const dt_cache *target, drafter **out, dt_error *err) {
   draft_cross_attention *d = calloc(1, sizeof *d);
   if (!d) return dt_fail_memory(err, "a drafter", sizeof *d);
-  const pair_draft *draft = &pair->draft[which];
+  const pair_draft *draft = &pair->draft;
   *d = (draft_cross_attention){.base.ops = &cross_attention_ops,
                                .pair = pair,
                                .draft = draft,
-                               .which = which,
                                .sequences = sequences,
                                .context = context < draft->info.context ? context : draft->info.context,
                                .vocab = pair->target_info.vocab,

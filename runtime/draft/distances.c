@@ -21,18 +21,18 @@ static void leave_out_forbidden(const draft_text *text, int node, dt_tree_draft 
   of->count = n;
 }
 
-dt_tree_draft *distances_begin(const distances *d, const draft_text *text, int which, int node) {
+dt_tree_draft *distances_begin(const distances *d, const draft_text *text, int node) {
   dt_tree *t = text->tree;
   const int distance = t->depth[node];
-  if (t->draft[which][node] >= 0) return NULL;
-  if (distance < DT_DISTANCES && d->known[distance]) return dt_tree_new_draft(t, node, which);
-  dt_tree_no_draft(t, node, which);
+  if (dt_tree_draft_of(t, node)) return NULL;
+  if (distance < DT_DISTANCES && d->known[distance]) return dt_tree_new_draft(t, node);
+  dt_tree_no_draft(t, node);
   return NULL;
 }
 
-void distances_take(const distances *d, const draft_text *text, int which, int node) {
+void distances_take(const distances *d, const draft_text *text, int node) {
   const int distance = text->tree->depth[node];
-  dt_tree_draft *to = distances_begin(d, text, which, node);
+  dt_tree_draft *to = distances_begin(d, text, node);
   if (!to) return;
   *to = d->at[distance];
   if (text->adjustments && distance) leave_out_forbidden(text, node, to);

@@ -19,9 +19,9 @@ void distances_want(draft_results *r, dt_out *out, const draft_text *text, int d
 
 /* Begins the result of a node of the text's tree; NULL: it has one already, its depth has no list, or there is no
  * room. */
-dt_tree_draft *distances_begin(const distances *d, const draft_text *text, int which, int node);
+dt_tree_draft *distances_begin(const distances *d, const draft_text *text, int node);
 
 /* Gives a node of the text's tree the list of its depth, without the ids that are forbidden there. */
-void distances_take(const distances *d, const draft_text *text, int which, int node);
+void distances_take(const distances *d, const draft_text *text, int node);
 
 #endif

@@ -56,7 +56,7 @@ typedef struct {
   void (*begin)(drafter *, int seq, int length);
 
   /* Runs dt_draft_step for existing nodes of open trees. It computes missing rows of the prompt, then of later tokens
-   * and of ancestors, then those of the nodes, except nodes that already have a result of this draft. Each result goes
+   * and of ancestors, then those of the nodes, except nodes that already have a result. Each result goes
    * into dt_tree_new_draft (NULL: no room) and is then calibrated by dt_tree_calibrate_draft; a node beyond the context
    * gets dt_tree_no_draft (all three are in tree/tree.h). `texts` has an entry for each sequence, which is filled for
    * the sequences of the nodes. A pass that fails changes nothing, but earlier passes of the step remain valid. */
@@ -72,18 +72,18 @@ struct drafter {
   const draft_ops *ops;
 };
 
-/* Opens draft `which` of the pair, a model or a head, as a drafter. sampling: [sequences] how candidates are ranked.
+/* Opens the pair's draft, a model or a head, as a drafter. sampling: [sequences] how candidates are ranked.
  * target: the target's cache, with the features that a head reads. Both belong to the session. */
-dt_status draft_model_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,
+dt_status draft_model_open(const dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
                            const dt_cache *target, drafter **out, dt_error *err);
 /* The same for a Medusa head, which has no rows in a cache. */
-dt_status draft_medusa_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,
+dt_status draft_medusa_open(const dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
                             const dt_cache *target, drafter **out, dt_error *err);
 /* The same for a cross-attention head, whose only rows are the features of a tree's nodes. */
-dt_status draft_cross_attention_open(const dt_pair *pair, int which, int sequences, int context,
-                                     const dt_sampling *sampling, const dt_cache *target, drafter **out, dt_error *err);
+dt_status draft_cross_attention_open(const dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
+                                     const dt_cache *target, drafter **out, dt_error *err);
 /* The same for a block head, which has rows of the text and forgets those of its blocks. */
-dt_status draft_block_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,
+dt_status draft_block_open(const dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
                            const dt_cache *target, drafter **out, dt_error *err);
 
 #endif

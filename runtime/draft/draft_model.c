@@ -91,33 +91,33 @@ static int add_node(draft_model *d, int seq, const draft_text *text, int u, int 
 enum { ALL_LEVELS = -1 };
 
 /* The node at this level on the path to u that has no result yet; -1: none. */
-static int wanted_node(const draft_model *d, const dt_tree *t, int u, int level) {
+static int wanted_node(const dt_tree *t, int u, int level) {
   if (level != ALL_LEVELS) {
     if (t->depth[u] < level) return -1;
     while (t->depth[u] > level) u = t->parent[u];
   }
-  return t->draft[d->t.which][u] < 0 ? u : -1;
+  return dt_tree_draft_of(t, u) ? -1 : u;
 }
 
 /* Adds a sequence's rows to the pass: for its nodes in the list, at one level of the tree or all levels. */
 static void add_nodes(draft_model *d, int seq, const draft_text *text, const dt_node_ref *nodes, int n, int level) {
   bool any = false, root = false;
   for (int i = 0; i < n; i++) {
-    int u = nodes[i].seq == seq ? wanted_node(d, text->tree, nodes[i].node, level) : -1;
+    int u = nodes[i].seq == seq ? wanted_node(text->tree, nodes[i].node, level) : -1;
     any |= u >= 0, root |= u == 0;
   }
   int room = any ? dt_tree_draft_room(text->tree) : 0;
   if (!room || text->length < 1 || text->length > d->t.context) return;
   room -= add_ends(d, seq, text, root);
   for (int i = 0; i < n; i++) {
-    int u = nodes[i].seq == seq ? wanted_node(d, text->tree, nodes[i].node, level) : -1;
+    int u = nodes[i].seq == seq ? wanted_node(text->tree, nodes[i].node, level) : -1;
     if (u > 0) room -= add_node(d, seq, text, u, room);
   }
 }
 
 /* Stores the result of the pass after node u. */
 static void take_result(const draft_model *d, dt_tree *t, int u, int result) {
-  dt_tree_draft *to = dt_tree_new_draft(t, u, d->t.which);
+  dt_tree_draft *to = dt_tree_new_draft(t, u);
   if (!to) return;
   draft_results_read(&d->results, result, to);
   dt_tree_calibrate_draft(t, to);
@@ -193,7 +193,7 @@ static int deepest_of(const draft_text *texts, const dt_node_ref *nodes, int n) 
 /* Whether the node gets its guesses from a pass. */
 static bool wants_pass(const draft_model *d, const draft_text *texts, dt_node_ref node) {
   const draft_text *text = &texts[node.seq];
-  return text->tree->draft[d->t.which][node.node] < 0 && text_rows_seen(&d->t, text->length) <= d->t.context;
+  return !dt_tree_draft_of(text->tree, node.node) && text_rows_seen(&d->t, text->length) <= d->t.context;
 }
 
 /* Computes the rows of a text that do not ride along, in a pass of their own. */
@@ -226,7 +226,7 @@ static dt_status draft_step(drafter *base, const draft_text *texts, const dt_nod
   if (!d->t.features && !status) status = step_level(d, texts, nodes, n, ALL_LEVELS, &start, err);
   int levels = d->t.features ? 1 + deepest_of(texts, nodes, n) : 0;
   for (int level = 0; level < levels && !status; level++) status = step_level(d, texts, nodes, n, level, &start, err);
-  for (int i = 0; i < n && !status; i++) dt_tree_no_draft(texts[nodes[i].seq].tree, nodes[i].node, d->t.which);
+  for (int i = 0; i < n && !status; i++) dt_tree_no_draft(texts[nodes[i].seq].tree, nodes[i].node);
   return status;
 }
 
@@ -291,12 +291,12 @@ static dt_status open_rows(draft_model *d, dt_error *err) {
   return draft_results_open(&d->results, d->most, DT_CANDIDATES, d->t.rows.path_capacity, err);
 }
 
-dt_status draft_model_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,
+dt_status draft_model_open(const dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
                            const dt_cache *target, drafter **out, dt_error *err) {
   draft_model *d = calloc(1, sizeof *d);
   if (!d) return dt_fail_memory(err, "a drafter", sizeof *d);
   d->t.base.ops = &model_ops;
-  dt_status status = text_rows_open(&d->t, pair, which, sequences, context, sampling, target, err);
+  dt_status status = text_rows_open(&d->t, pair, sequences, context, sampling, target, err);
   if (!status) status = open_trees(d, err);
   if (!status) status = open_rows(d, err);
   if (!status) status = text_rows_open_cache(&d->t, err);

@@ -13,7 +13,6 @@ typedef struct {
   drafter base;
   const dt_pair *pair;
   const pair_draft *draft; /* the pair's draft */
-  int which;               /* its number */
   dt_cache *cache;         /* it has no layers, but the backend needs it to find rows */
   int sequences, context, vocab;
   const dt_cache *features;    /* the target's cache */
@@ -75,7 +74,7 @@ static dt_status medusa_step(drafter *base, const draft_text *texts, const dt_no
     dt_status status = guess(d, texts, nodes, n, distance, err);
     if (status) return status;
   }
-  for (int i = 0; i < n; i++) distances_take(&d->seq[nodes[i].seq], &texts[nodes[i].seq], d->which, nodes[i].node);
+  for (int i = 0; i < n; i++) distances_take(&d->seq[nodes[i].seq], &texts[nodes[i].seq], nodes[i].node);
   return DT_OK;
 }
 
@@ -102,14 +101,13 @@ static const draft_ops medusa_ops = {.close = medusa_close,
                                      .step = medusa_step,
                                      .keep = rowless_keep};
 
-dt_status draft_medusa_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,
+dt_status draft_medusa_open(const dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
                             const dt_cache *target, drafter **out, dt_error *err) {
   draft_medusa *d = calloc(1, sizeof *d);
   if (!d) return dt_fail_memory(err, "a drafter", sizeof *d);
   *d = (draft_medusa){.base.ops = &medusa_ops,
                       .pair = pair,
-                      .draft = &pair->draft[which],
-                      .which = which,
+                      .draft = &pair->draft,
                       .sequences = sequences,
                       .context = context,
                       .vocab = pair->target_info.vocab,

@@ -1,6 +1,7 @@
 /* See text_rows.h. */
 #include "draft/text_rows.h"
 
+#include "backend/chunks.h"
 #include "system/min_max.h"
 
 #include <stdlib.h>
@@ -28,7 +29,8 @@ void text_rows_add(text_rows *t, int seq, const int32_t *tokens, int first, int 
   for (int i = first; i < last; i++) *pass_row(&t->rows, seq, text_rows_token(t, tokens[i]), i, i, 1) = i;
 }
 
-/* Runs the collected rows, for the cache only. */
+/* Runs the collected rows, for the cache only. prompt: they are rows of a prompt. A draft's bits change no token, so
+ * they may depend on where a piece of the prompt begins. */
 static dt_status run_text(text_rows *t, bool prompt, dt_error *err) {
   t->rows.features = t->features;
   dt_rows rows = pass_rows(&t->rows);
@@ -51,11 +53,14 @@ void text_rows_start(drafter *base, int seq, int n, int same) {
 dt_status text_rows_prompt(drafter *base, int seq, const draft_text *text, int most, int *left, dt_error *err) {
   text_rows *t = (text_rows *)base;
   text_of *q = &t->seq[seq];
-  int n = dt_min(most, dt_max(q->prompt - q->kv.rows, 0));
+  const int chunk = t->pair->ops->chunk, missing = dt_max(q->prompt - q->kv.rows, 0);
+  const bool in_chunks = chunk && q->kv.rows % chunk == 0;
+  const int wants = in_chunks ? chunks_rows(chunk, q->prompt + 1) : 0;
+  int n = chunks_piece(chunk, q->kv.rows, missing, most ? wants : 0, most);
   double start = dt_clock_ms();
   pass_begin(&t->rows, 1);
   text_rows_add(t, seq, text->tokens + t->lag, q->kv.rows, q->kv.rows + n);
-  dt_status status = n ? run_text(t, q->kv.rows == 0, err) : DT_OK;
+  dt_status status = n ? run_text(t, in_chunks, err) : DT_OK;
   if (status) return status;
   q->kv.rows += n;
   *left = dt_max(q->prompt - q->kv.rows, 0);
@@ -126,13 +131,12 @@ static int context_of(const pair_draft *draft, int context) { return dt_min(cont
 
 int text_rows_slots(const pair_draft *draft, int context) { return context_of(draft, context) + DT_TREE_DRAFTS; }
 
-dt_status text_rows_open(text_rows *t, const dt_pair *pair, int which, int sequences, int context,
-                         const dt_sampling *sampling, const dt_cache *target, dt_error *err) {
-  const pair_draft *draft = &pair->draft[which];
+dt_status text_rows_open(text_rows *t, const dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
+                         const dt_cache *target, dt_error *err) {
+  const pair_draft *draft = &pair->draft;
   *t = (text_rows){.base = t->base,
                    .pair = pair,
                    .draft = draft,
-                   .which = which,
                    .sequences = sequences,
                    .context = context_of(draft, context),
                    .vocab = dt_min(pair->target_info.vocab, draft->info.vocab),

@@ -18,7 +18,6 @@ typedef struct {
   drafter base;
   const dt_pair *pair;
   const pair_draft *draft; /* the pair's draft */
-  int which;               /* its number */
   dt_cache *cache;
   int sequences, context;
   int vocab;                   /* ids below it are in both models */
@@ -30,8 +29,8 @@ typedef struct {
 } text_rows;
 
 /* Fills everything except base.ops, cache and rows. */
-dt_status text_rows_open(text_rows *t, const dt_pair *pair, int which, int sequences, int context,
-                         const dt_sampling *sampling, const dt_cache *target, dt_error *err);
+dt_status text_rows_open(text_rows *t, const dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
+                         const dt_cache *target, dt_error *err);
 /* Creates the cache, with room for a tree of DT_TREE_DRAFTS nodes after the text. */
 dt_status text_rows_open_cache(text_rows *t, dt_error *err);
 void text_rows_close(text_rows *t);

@@ -13,6 +13,7 @@ struct dt_backend {
   size_t cache_bytes;
   dt_fake_delay *delays; /* [n_delays] */
   int n_delays, passes;
+  bool chunks; /* as in dt_fake_options */
 };
 
 typedef struct {
@@ -30,7 +31,7 @@ typedef struct {
 struct dt_weights {
   dt_backend *backend;
   int vocab, n_rules;
-  int draft; /* as in fake_model */
+  bool drafts; /* as in fake_model */
   rule *rules;
   float *p;        /* [vocab] the current distribution */
   float *adjusted; /* [vocab] the same with a row's adjustments; it does not sum to 1 */
@@ -44,8 +45,10 @@ struct dt_weights {
 struct dt_cache {
   dt_weights *weights;
   int sequences, slots;
-  int32_t *token; /* [sequences][slots] -1: never written */
+  int32_t *token; /* [sequences][slots] -1: never written; with IN_CHUNK if the row was computed in a chunk */
 };
+
+enum { IN_CHUNK = 1 << 30 };
 
 struct dt_snapshot {
   int n;
@@ -77,6 +80,8 @@ dt_status fake_delay(dt_backend *b, const dt_fake_delay *delays, int n, dt_error
   b->n_delays = n;
   return b->delays ? DT_OK : dt_fail_memory(err, "the scripted backend", (size_t)n * sizeof *delays);
 }
+
+void fake_compute_in_chunks(dt_backend *b) { b->chunks = true; }
 
 /* Simulates the time of a pass over this number of rows. */
 static void take_time(const dt_weights *w, int rows) {
@@ -124,7 +129,7 @@ dt_status fake_upload(dt_backend *backend, const fake_model *model, dt_weights *
   *w = (dt_weights){.backend = backend,
                     .vocab = model->vocab,
                     .n_rules = model->n_rules,
-                    .draft = model->draft,
+                    .drafts = model->drafts,
                     .routes = model->routes,
                     .times = model->times};
   w->p = malloc((size_t)model->vocab * sizeof(float));
@@ -192,17 +197,14 @@ static int32_t text_at(const dt_cache *c, const dt_rows *r, int i, int back) {
 }
 
 /* The distribution if no rule matches: four favourites from a hash of the whole text, in one of two shapes. In ten
- * texts, the target's first choice is the draft's first choice seven times, and its second choice twice. The second
- * draft's first choice is the first draft's first choice in every other text, and otherwise its second choice. */
+ * texts, the target's first choice is the draft's first choice seven times, and its second choice twice. */
 static void hashed(const dt_weights *w, const dt_cache *c, const dt_rows *r, int i, float *p) {
   static const float shape[2][4] = {{0.875f, 0.0625f, 0.03125f, 0.015625f}, {0.375f, 0.25f, 0.125f, 0.125f}};
   uint64_t h = 0;
   for (int at = r->position[i]; at >= 0; at--)
     h = fake_mix(h ^ (uint64_t)(uint32_t)text_at(c, r, i, at)) + 0x9e3779b97f4a7c15u;
   int favourites = w->vocab < 4 ? w->vocab : 4;
-  int turn = 0;
-  if (w->draft == 0) turn = h % 10 < 7 ? 0 : h % 10 < 9 ? 1 : 2;
-  if (w->draft == 2) turn = h % 2 ? 0 : 1;
+  int turn = w->drafts || h % 10 < 7 ? 0 : h % 10 < 9 ? 1 : 2;
   for (int k = 0; k < favourites; k++)
     p[(h / 16 + (uint64_t)((k + turn) % favourites)) % (uint64_t)w->vocab] = shape[(h >> 60) & 1][k];
 }
@@ -364,6 +366,12 @@ static void take_experts(dt_weights *w, const dt_cache *c, const dt_rows *r, con
   }
 }
 
+/* Rows of whole chunks have other bits than other rows: here the hash of their text differs. */
+static void mark_chunks(dt_cache *c, const dt_rows *r) {
+  for (int i = 0; i < r->n / FAKE_CHUNK * FAKE_CHUNK; i++)
+    c->token[(size_t)r->sequence[i] * (size_t)c->slots + (size_t)r->slot[i]] |= IN_CHUNK;
+}
+
 static dt_status fake_forward(dt_weights *w, dt_cache *c, const dt_rows *r, const dt_out *out, dt_error *err) {
   for (int i = 0; i < r->n; i++) {
     if (r->slot[i] < 0 || r->slot[i] >= c->slots || r->position[i] != r->prefix[i] + r->path_len[i] - 1 ||
@@ -372,6 +380,9 @@ static dt_status fake_forward(dt_weights *w, dt_cache *c, const dt_rows *r, cons
                      r->slot[i], r->position[i], r->prefix[i], r->path_len[i]);
     c->token[(size_t)r->sequence[i] * (size_t)c->slots + (size_t)r->slot[i]] = r->token[i];
   }
+  if (r->prompt && w->backend->chunks && r->position[0] % FAKE_CHUNK)
+    return dt_fail(err, DT_EDEVICE, "fake: a prompt pass begins at position %d, inside a chunk", r->position[0]);
+  if (r->prompt && w->backend->chunks) mark_chunks(c, r);
   take_time(w, r->n);
   if (!out || out->want == DT_WANT_NOTHING) return DT_OK;
   if (w->routes.experts) take_experts(w, c, r, out);
@@ -422,32 +433,17 @@ static double fake_bandwidth(dt_backend *b) {
   return 0;
 }
 
-const dt_backend_ops dt_fake_ops = {
-    .name = "fake",
-    .cache_dtypes = CACHE_DTYPES,
-    .weight_dtypes = WEIGHT_DTYPES,
-    .activations = ACTIVATIONS,
-    .candidates = INT_MAX,
-    .windows = false,
-    .adjustments = true,
-    .present = fake_present,
-    .open = fake_open,
-    .close = fake_close,
-    .describe = fake_describe,
-    .upload = fake_no_upload,
-    .weight_dtype = fake_weight_dtype,
-    .weight_activations = fake_weight_activations,
-    .free_weights = fake_free_weights,
-    .cache_bytes = fake_cache_bytes,
-    .bytes_free = fake_bytes_free,
-    .create_cache = fake_create_cache,
-    .free_cache = fake_free_cache,
-    .forward = fake_forward,
-    .move = fake_move,
-    .snapshot = fake_snapshot,
-    .restore = fake_restore,
-    .free_snapshot = fake_free_snapshot,
-    .read_slot = fake_read_slot,
-    .memory = fake_memory,
-    .read_bandwidth = fake_bandwidth,
-};
+/* The calls of a backend with chunks of this many rows. */
+#define CALLS(rows)                                                                                                    \
+  {                                                                                                                    \
+    .name = "fake", .cache_dtypes = CACHE_DTYPES, .weight_dtypes = WEIGHT_DTYPES, .activations = ACTIVATIONS,          \
+    .candidates = INT_MAX, .windows = false, .chunk = rows, .present = fake_present, .open = fake_open,                \
+    .close = fake_close, .describe = fake_describe, .upload = fake_no_upload, .weight_dtype = fake_weight_dtype,       \
+    .weight_activations = fake_weight_activations, .free_weights = fake_free_weights, .cache_bytes = fake_cache_bytes, \
+    .bytes_free = fake_bytes_free, .create_cache = fake_create_cache, .free_cache = fake_free_cache,                   \
+    .forward = fake_forward, .move = fake_move, .snapshot = fake_snapshot, .restore = fake_restore,                    \
+    .free_snapshot = fake_free_snapshot, .read_slot = fake_read_slot, .memory = fake_memory,                           \
+    .read_bandwidth = fake_bandwidth,                                                                                  \
+  }
+
+const dt_backend_ops dt_fake_ops = CALLS(0), dt_fake_chunked_ops = CALLS(FAKE_CHUNK);

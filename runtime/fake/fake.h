@@ -8,7 +8,10 @@
 #include "fake/expert_routes.h"
 #include "fake/rule.h"
 
-extern const dt_backend_ops dt_fake_ops; /* its `upload` fails: use fake_upload */
+enum { FAKE_CHUNK = 16 };
+
+extern const dt_backend_ops dt_fake_ops;         /* its `upload` fails: use fake_upload */
+extern const dt_backend_ops dt_fake_chunked_ops; /* the same, for a backend with fake_compute_in_chunks */
 
 typedef struct {
   int vocab;
@@ -16,13 +19,14 @@ typedef struct {
   int n_rules;
   fake_routes routes;
   dt_fake_times times;
-  /* 0: a target; 1 and 2: its first and second draft. Where no rule matches, their distributions are similar but not
-   * equal. */
-  int draft;
+  bool drafts; /* a draft; where no rule matches, its distribution is similar to the target's but not equal */
 } fake_model;
 
 /* Sets delays for the passes of all models; the list is copied. */
 dt_status fake_delay(dt_backend *backend, const dt_fake_delay *delays, int n, dt_error *err);
+
+/* Prompts are computed in chunks of FAKE_CHUNK rows. */
+void fake_compute_in_chunks(dt_backend *backend);
 
 /* Makes a model; the rules are copied. */
 dt_status fake_upload(dt_backend *backend, const fake_model *model, dt_weights **out, dt_error *err);

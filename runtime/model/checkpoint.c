@@ -2,6 +2,7 @@
 #include "model/checkpoint.h"
 
 #include "model/gguf_keys.h"
+#include "system/asprintf.h"
 #include "system/json_file.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@ static dt_status look(const char *path, bool *folder, dt_error *err) {
 
 /* Reads a file of the folder into *json; without such a file, *path is NULL. */
 static dt_status read_json(const char *folder, const char *name, char **path, cJSON **json, dt_error *err) {
-  if (asprintf(path, "%s/%s", folder, name) < 0) {
+  if (dt_asprintf(path, "%s/%s", folder, name) < 0) {
     *path = NULL;
     return dt_fail_memory(err, "a path", strlen(folder) + strlen(name) + 2);
   }

@@ -253,8 +253,13 @@ dt_status config_window(const keys *k, const char *use, bool windowed, config *c
   dt_status status = use && !k->gguf ? config_bool(k, use, NULL, false, &active) : DT_OK;
   const cJSON *types = get(k->json, "layer_types");
   if (cJSON_IsArray(types)) active = false;
-  for (const cJSON *item = cJSON_IsArray(types) ? types->child : NULL; item; item = item->next)
-    active |= cJSON_IsString(item) && !strcmp(item->valuestring, "sliding_attention");
+  for (const cJSON *item = cJSON_IsArray(types) ? types->child : NULL; item; item = item->next) {
+    bool local;
+    if (!says_local(item, &local))
+      return dt_fail(k->err, DT_EINPUT, "%s: layer_types: expected \"sliding_attention\" or \"full_attention\"",
+                     k->path);
+    active |= local;
+  }
   if (!status && active) status = read_window(k, 0, &window);
   if (!status && window >= 1 && window < c->shape.context) c->shape.window = c->shape.context = window;
   return status;

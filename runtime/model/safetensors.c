@@ -2,6 +2,7 @@
  * The tensors must tile the data exactly: no holes, no overlap, nothing after the last. See safetensors.h. */
 #include "model/safetensors.h"
 
+#include "system/asprintf.h"
 #include "system/json_file.h"
 
 #include <inttypes.h>
@@ -301,7 +302,7 @@ dt_status st_open_bytes(const char *name, const void *bytes, size_t size, st **o
 /* Opens FOLDER/NAME as one more file of s. */
 static dt_status open_file(st *s, const char *folder, const char *name, dt_error *err) {
   char *path;
-  if (asprintf(&path, "%s/%s", folder, name) < 0)
+  if (dt_asprintf(&path, "%s/%s", folder, name) < 0)
     return dt_fail_memory(err, "a path", strlen(folder) + strlen(name) + 2);
   dt_status status = source_open(path, &s->file[s->n_files], err);
   if (status == DT_OK) return check_file(s, err);

@@ -9,7 +9,7 @@ enum { NUMBERS = 32, HALF = 16 };
 const int8_t type_iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
 /* Twice the values of MXFP4's codes, which are four-bit numbers (E2M1). */
-static const int8_t fp4_values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+const int8_t type_fp4_values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 static uint32_t four_bytes(const uint8_t *p) {
   return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
@@ -54,7 +54,7 @@ void type_iq4_nl(const void *blocks, size_t n, float *out) {
 
 void type_mxfp4(const void *blocks, size_t n, float *out) {
   for (const uint8_t *b = blocks; n > 0; b += 17, out += NUMBERS, n -= NUMBERS)
-    for (int j = 0; j < NUMBERS; j++) out[j] = type_half_power(b[0]) * (float)fp4_values[code(b + 1, 0, j)];
+    for (int j = 0; j < NUMBERS; j++) out[j] = type_half_power(b[0]) * (float)type_fp4_values[code(b + 1, 0, j)];
 }
 
 /* ---- rounding ---------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* Takes blocks of a file apart into codes, scales and minima: see types_apart.h. */
 #include "model/types_apart.h"
+#include "model/types_decode.h"
 
 #include <string.h>
 
@@ -64,6 +65,11 @@ static void q3_scales(const uint8_t *s, uint8_t *scale) {
 /* Unpacks eight signed scales of six bits each: the lower four, and the upper two. */
 static void iq4_scales(const uint8_t *low, int high, uint8_t *scale) {
   for (int g = 0; g < 8; g++) scale[g] = (uint8_t)(((low[g / 2] >> 4 * (g % 2) & 15) | (high >> 2 * g & 3) << 4) - 32);
+}
+
+const int8_t *dt_code_values(dt_dtype dtype) {
+  if (dtype == DT_MXFP4) return type_fp4_values;
+  return dtype == DT_IQ4_NL || dtype == DT_IQ4_XS ? type_iq4_values : NULL;
 }
 
 void dt_take_apart(dt_dtype dtype, const void *from, int blocks, dt_codes *to) {

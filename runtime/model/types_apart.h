@@ -26,4 +26,7 @@ typedef struct {
  * only the fields that the type has. The codes of MXFP4 and IQ4 are indexes of their tables. */
 void dt_take_apart(dt_dtype dtype, const void *from, int blocks, dt_codes *to);
 
+/* Returns the table of a type's 16 codes; NULL: the type has none. MXFP4's values are doubled, to be integers. */
+const int8_t *dt_code_values(dt_dtype dtype);
+
 #endif

@@ -56,8 +56,8 @@ static inline float type_half_power(uint8_t exponent) {
   return value;
 }
 
-/* The values that the four-bit codes of IQ4_NL and IQ4_XS stand for. */
-extern const int8_t type_iq4_values[16];
+/* The values that the four-bit codes of IQ4_NL and IQ4_XS stand for, and twice the values of MXFP4's. */
+extern const int8_t type_iq4_values[16], type_fp4_values[16];
 
 /* types_32.c has the types with blocks of 32 numbers; types_256.c those with blocks of 256, in parts of 16 or 32
  * numbers with their own scales. */

@@ -4,6 +4,7 @@
 #include "model/gguf_name.h"
 #include "model/head.h"
 #include "model/model.h"
+#include "system/asprintf.h"
 #include "system/hash.h"
 #include "system/need.h"
 
@@ -47,7 +48,7 @@ static uint64_t hash_texts(uint64_t hash, const gguf_value *v) {
 /* Returns the size of a file; 0: there is none. */
 static uint64_t hash_file(const char *folder, const char *name) {
   char *path, bytes[4096];
-  if (asprintf(&path, "%s/%s", folder, name) < 0) return 0;
+  if (dt_asprintf(&path, "%s/%s", folder, name) < 0) return 0;
   FILE *file = fopen(path, "rb");
   free(path);
   if (!file) return 0;

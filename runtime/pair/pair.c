@@ -1,13 +1,15 @@
-/* A target and its drafts on one device, with the tokenizer they share. */
+/* A target and its draft on one device, with the tokenizer they share. */
 #include "pair/pair.h"
 #include "dtrun_fake.h"
 #include "fake/fake.h"
 #include "model/head.h"
+#include "pair/account.h"
 #include "pair/backends.h"
 #include "pair/draft_output.h"
 #include "pair/numbers.h"
 #include "ranks/join.h"
 #include "system/need.h"
+#include "system/numa.h"
 #include "system/processors.h"
 #include "text/load_gguf.h"
 #include "text/text.h"
@@ -16,8 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define EXIT "exit:"
 
 int dt_processors(void) { return processors_usable(""); }
 
@@ -63,20 +63,24 @@ static dt_status check_activations(const dt_pair *p, const char *asked, dt_error
                  p->ops->name);
 }
 
+/* The default number of threads in a mode of --numa. */
+static int usual_threads(const char *numa) {
+  topology processors;
+  numa_read(numa, &processors);
+  return processors_threads("", &processors);
+}
+
 static dt_status open_device(dt_pair *p, const dt_pair_options *o, dt_error *err) {
   if (o->threads < 0 || o->threads > 1024)
     return dt_fail(err, DT_EINPUT, "threads: %d is out of range: 1..1024", o->threads);
-  dt_backend_options options = {.threads = o->threads ? o->threads : processors_cores("")};
+  if (o->numa && !entry(NUMA_MODES, o->numa))
+    return dt_fail(err, DT_EINPUT, "numa: '%.40s' is not supported; supported: %s", o->numa, list_of(NUMA_MODES).text);
+  dt_backend_options options = {.threads = o->threads ? o->threads : usual_threads(o->numa), .numa = o->numa};
   p->threads = options.threads;
   p->ops = backend_find(o->backend, &options.variant, err);
   const char *passed_over = backend_passed_over(o->backend);
   if (passed_over && !(p->device_left_out = strdup(passed_over))) return dt_fail_memory(err, "a message", 1);
   if (!p->ops || set_cache_dtype(p, o->cache_dtype, err)) return DT_EINPUT;
-  if (o->needs_logits && !p->ops->adjustments)
-    return dt_fail(err, DT_EINPUT,
-                   "the backend %s does not support penalties, biases, grammars, min_tokens, think_tokens or "
-                   "log-probabilities (--backend cpu does)",
-                   p->ops->name);
   options.cache_dtype = p->cache_dtype;
   options.packed = o->packed;
   return p->ops->open(&options, &p->backend, err);
@@ -151,7 +155,8 @@ static dt_status load(dt_pair *p, const char *path, const dt_rope *rope, const d
   add_ends(m, *tokenizer, eos, n_eos);
   if ((s = draft_output_open(p, vocab, false, &cut, &output, err))) goto done;
   if (weights == &p->target) cut.path = path, cut.rope = *rope; /* marks the model as one that ranks share */
-  s = p->ops->upload(p->backend, d, how, weights, err);
+  s = account_fits(p, d, path, rope->context, err);
+  if (!s) s = p->ops->upload(p->backend, d, how, weights, err);
 done:
   draft_output_close(&output);
   model_close(m);
@@ -161,10 +166,7 @@ done:
 /* Whether a draft is the MTP layer in the target's own files. */
 static bool is_mtp(const char *draft) { return !strcmp(draft, "mtp"); }
 
-/* Whether a draft consists of the target's first layers. */
-static bool is_exit(const char *draft) { return !strncmp(draft, EXIT, strlen(EXIT)); }
-
-bool dt_draft_is_own(const char *draft) { return draft && (is_mtp(draft) || is_exit(draft)); }
+bool dt_draft_is_own(const char *draft) { return draft && is_mtp(draft); }
 
 /* The types of a head's weights and of its output, if the caller leaves them to the pair; NULL: as in the files. Heads
  * come in 16 bits, and in q8 they guess as well. An output of its own in q4 costs a wide head nearly no guesses and
@@ -183,9 +185,6 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, dt_holding how,
   if (!p->ops->upload_head)
     return dt_fail(err, DT_EINPUT, "%s is a draft head, which the backend %s does not run (--backend cpu does)",
                    o->draft, p->ops->name);
-  if (to > p->draft && *p->draft->head)
-    return dt_fail(err, DT_EINPUT, "draft2: %s and %s are both draft heads, but only one of two drafts can be a head",
-                   o->draft, p->draft->path);
   head *h = NULL;
   const dt_shape target = {.vocab = p->target_info.vocab,
                            .layers = p->target_info.layers,
@@ -226,34 +225,6 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, dt_holding how,
   return s;
 }
 
-/* Makes the target's first layers the draft; it has no weights of its own. */
-static dt_status load_exit(const dt_pair *p, const dt_pair_options *o, dt_holding how, pair_draft *to, dt_error *err) {
-  const char *number = o->draft + strlen(EXIT), *field = to == &p->draft[0] ? "draft" : "draft2";
-  int most = p->target_info.layers - 1;
-  size_t digits = strspn(number, "0123456789");
-  if (!p->ops->first_layers)
-    return dt_fail(err, DT_EINPUT, "%s: the backend %s does not support %s (--backend cpu does)", field, p->ops->name,
-                   o->draft);
-  if (!digits || number[digits])
-    return dt_fail(err, DT_EINPUT, "%s: %.40s: expected a number of layers, as in exit:8", field, o->draft);
-  int layers = digits > 6 ? INT_MAX : atoi(number);
-  if (layers < 1 || layers > most)
-    return dt_fail(err, DT_EINPUT, "%s: %.40s is out of range: exit:1 to exit:%d (%s has %d layers)", field, o->draft,
-                   most, o->target, most + 1);
-  if (how.dtype) return dt_fail(err, DT_EINPUT, "draft_weights: %s uses the target's weights", o->draft);
-  if (o->head_layers) return dt_fail(err, DT_EINPUT, "head_layers: %s is not a draft head", o->draft);
-  to->info = p->target_info;
-  to->info.path = to->path;
-  to->info.layers = layers;
-  to->output = how.output;
-  dt_model_desc own = {.shape = {.vocab = p->target_info.vocab}};
-  draft_output output = {0};
-  dt_status s = draft_output_open(p, o->draft_vocab, how.output, &own, &output, err);
-  if (!s) s = p->ops->first_layers(p->target, layers, own.unembed.source ? &own : NULL, &how, &to->weights, err);
-  draft_output_close(&output);
-  return s;
-}
-
 /* Loads a draft model with the target's tokenizer. */
 static dt_status load_draft(dt_pair *p, const dt_pair_options *o, dt_holding how, pair_draft *to, dt_error *err) {
   int32_t eos[MODEL_MAX_EOS];
@@ -282,7 +253,7 @@ static void free_draft(const dt_pair *p, pair_draft *d) {
 
 /* Opens the pair without its draft, which cannot be used; *why is kept. */
 static dt_status leave_out(dt_pair *p, const dt_error *why, dt_error *err) {
-  free_draft(p, p->draft);
+  free_draft(p, &p->draft);
   p->left_out = strdup(why->message);
   return p->left_out ? DT_OK : dt_fail_memory(err, "a message", strlen(why->message));
 }
@@ -294,35 +265,25 @@ static void measure(const dt_pair *p, const dt_weights *weights, size_t before, 
   info->token_bytes = (p->ops->cache_bytes(weights, 2 * SLOTS) - p->ops->cache_bytes(weights, SLOTS)) / SLOTS;
 }
 
-/* Opens one more draft, which these options name as `draft`. */
 static dt_status open_draft(dt_pair *p, const dt_pair_options *o, dt_holding how, dt_error *err) {
-  pair_draft *to = &p->draft[p->n_drafts];
+  pair_draft *to = &p->draft;
   const char *cut = o->draft_vocab ? o->draft_vocab->name : NULL;
-  bool is_head = is_mtp(o->draft), exits = is_exit(o->draft);
+  bool is_head = is_mtp(o->draft);
   size_t before = p->ops->memory(p->backend).weights;
   to->path = strdup(o->draft);
   if (cut) to->vocab = strdup(cut);
   if (!to->path || (cut && !to->vocab)) return dt_fail_memory(err, "a path", 1);
-  dt_status s = dt_draft_is_own(o->draft) ? DT_OK : head_is(o->draft, &is_head, err);
-  if (!s)
-    s = exits     ? load_exit(p, o, how, to, err)
-        : is_head ? load_head(p, o, how, to, err)
-                  : load_draft(p, o, how, to, err);
-  if (s) return s;
-  measure(p, to->weights, before, &to->info);
-  p->n_drafts++;
-  return DT_OK;
+  dt_status s = is_head ? DT_OK : head_is(o->draft, &is_head, err);
+  if (!s) s = is_head ? load_head(p, o, how, to, err) : load_draft(p, o, how, to, err);
+  if (!s) measure(p, to->weights, before, &to->info);
+  return s;
 }
 
-static dt_status open_drafts(dt_pair *p, const dt_pair_options *o, dt_holding how, dt_error *err) {
+/* Opens the draft, if one is named. */
+static dt_status open_named(dt_pair *p, const dt_pair_options *o, dt_holding how, dt_error *err) {
   dt_error why;
-  if (o->draft2 && !o->draft)
-    return dt_fail(err, DT_EINPUT, "draft2: %s is a second draft, but there is no first: give the first with --draft",
-                   o->draft2);
   dt_status s = o->draft ? open_draft(p, o, how, &why) : DT_OK;
-  if (s && o->draft_optional && !o->draft2) return leave_out(p, &why, err);
-  const dt_pair_options second = {.target = o->target, .draft = o->draft2, .rope = o->rope};
-  if (!s && o->draft2) s = open_draft(p, &second, (dt_holding){0}, &why);
+  if (s && o->draft_optional) return leave_out(p, &why, err);
   if (s && err) *err = why;
   return s;
 }
@@ -371,7 +332,7 @@ static dt_status open_pair(const dt_pair_options *options, dt_pair **out, const 
     s = load(p, options->target, &options->rope, &how, NULL, &p->target, &p->target_info, p->eos, &p->n_eos,
              &p->tokenizer, err);
   if (!s) measure(p, p->target, 0, &p->target_info), say_rope(p, &options->rope);
-  if (!s) s = open_drafts(p, options, draft_how, err);
+  if (!s) s = open_named(p, options, draft_how, err);
   *tried = p->ops;
   if (s) {
     dt_pair_close(p);
@@ -447,32 +408,28 @@ dt_status dt_pair_open_fake(const dt_fake_options *o, dt_pair **out, dt_error *e
   dt_status s = need_list(o->delays, o->n_delays, "delays", "delays", err);
   if (!s) s = check_rules(o, o->target, o->n_target, "target", err);
   if (!s) s = check_rules(o, o->draft, o->n_draft, "draft", err);
-  if (!s) s = check_rules(o, o->draft2, o->n_draft2, "draft2", err);
-  if (!s && o->two_drafts && o->no_draft) s = dt_fail(err, DT_EINPUT, "two_drafts and no_draft: give only one");
   if (s) return s;
   dt_pair *p = calloc(1, sizeof *p);
   if (!p) return dt_fail_memory(err, "a pair", sizeof *p);
-  p->ops = &dt_fake_ops;
+  p->ops = o->chunks ? &dt_fake_chunked_ops : &dt_fake_ops;
   p->cache_dtype = p->ops->cache_dtypes[0];
   p->threads = 1;
   p->target_info = (dt_model_info){.path = "fake", .vocab = o->vocab, .context = o->context};
   if (o->eos >= 0) p->eos[p->n_eos++] = o->eos;
   fake_model target = {.vocab = o->vocab, .rules = o->target, .n_rules = o->n_target, .times = o->target_times};
   if (o->experts) target.routes = (fake_routes){o->layers, o->experts, o->chosen, o->kept};
-  const fake_model drafts[DT_DRAFTS] = {
-      {.vocab = o->vocab, .rules = o->draft, .n_rules = o->n_draft, .times = o->draft_times, .draft = 1},
-      {.vocab = o->vocab, .rules = o->draft2, .n_rules = o->n_draft2, .times = o->draft_times, .draft = 2},
-  };
+  const fake_model draft = {
+      .vocab = o->vocab, .rules = o->draft, .n_rules = o->n_draft, .times = o->draft_times, .drafts = true};
   s = p->ops->open(&(dt_backend_options){.threads = 1}, &p->backend, err);
+  if (!s && o->chunks) fake_compute_in_chunks(p->backend);
   if (!s) s = fake_delay(p->backend, o->delays, o->n_delays, err);
   if (!s) s = fake_upload(p->backend, &target, &p->target, err);
   p->target_info.weight_bytes = o->target_times.bytes;
-  for (int i = 0; i < (o->no_draft ? 0 : o->two_drafts ? 2 : 1) && !s; i++) {
-    pair_draft *d = &p->draft[p->n_drafts++];
-    d->info = p->target_info;
-    if (o->draft_context) d->info.context = o->draft_context;
-    d->info.weight_bytes = o->draft_times.bytes;
-    s = fake_upload(p->backend, &drafts[i], &d->weights, err);
+  if (!o->no_draft && !s) {
+    p->draft.info = p->target_info;
+    if (o->draft_context) p->draft.info.context = o->draft_context;
+    p->draft.info.weight_bytes = o->draft_times.bytes;
+    s = fake_upload(p->backend, &draft, &p->draft.weights, err);
   }
   p->target_info.layers = target.routes.layers;
   p->target_info.experts = target.routes.experts;
@@ -488,7 +445,7 @@ dt_status dt_pair_open_fake(const dt_fake_options *o, dt_pair **out, dt_error *e
 void dt_pair_close(dt_pair *p) {
   if (!p) return;
   if (p->idle) p->free_idle(p->idle);
-  for (int i = 0; i < DT_DRAFTS; i++) free_draft(p, &p->draft[i]);
+  free_draft(p, &p->draft);
   if (p->target) p->ops->free_weights(p->target);
   if (p->backend) p->ops->close(p->backend);
   vocabulary_close(p->vocabulary);
@@ -504,21 +461,16 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
   if (info) *info = (dt_pair_info){0};
   if (!p || !info) return;
   dt_memory m = p->ops->memory(p->backend);
-  const pair_draft *first = &p->draft[0], *second = &p->draft[1];
+  const pair_draft *draft = &p->draft;
   *info = (dt_pair_info){.target = p->target_info,
-                         .draft = first->info,
-                         .second = second->info,
-                         .draft2 = second->info.path,
-                         .drafts = p->n_drafts,
+                         .draft = draft->info,
                          .target_dtype = p->ops->weight_dtype(p->target),
-                         .draft_dtype = first->weights ? p->ops->weight_dtype(first->weights) : NULL,
-                         .draft2_dtype = second->weights ? p->ops->weight_dtype(second->weights) : NULL,
-                         .draft_vocab = first->vocab,
-                         .draft_output = first->output,
+                         .draft_dtype = draft->weights ? p->ops->weight_dtype(draft->weights) : NULL,
+                         .draft_vocab = draft->vocab,
+                         .draft_output = draft->output,
                          .device_left_out = p->device_left_out,
                          .draft_left_out = p->left_out,
-                         .draft_head = *first->head ? first->head : NULL,
-                         .draft2_head = *second->head ? second->head : NULL,
+                         .draft_head = *draft->head ? draft->head : NULL,
                          .cache_dtype = p->cache_dtype,
                          .activations = p->ops->weight_activations(p->target),
                          .rope_scaling = *p->rope ? p->rope : NULL,
@@ -531,8 +483,8 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
                          .on_device = m.on_device};
   info->context = pair_context(p);
   info->tokenizer_size = p->tokenizer ? tok_size(p->tokenizer) : p->target_info.vocab;
-  if (p->n_drafts)
-    info->shared_vocab = first->info.vocab < p->target_info.vocab ? first->info.vocab : p->target_info.vocab;
+  if (draft->weights)
+    info->shared_vocab = draft->info.vocab < p->target_info.vocab ? draft->info.vocab : p->target_info.vocab;
 }
 
 int dt_pair_ranks(const dt_pair *p, dt_rank_info *info) {
@@ -541,14 +493,17 @@ int dt_pair_ranks(const dt_pair *p, dt_rank_info *info) {
 
 dt_status pair_gave_nan(dt_pair *p, int position, dt_error *err) {
   dt_error why;
-  char caches[128] = "";
+  char remedy[128] = "";
   if (entry(p->ops->cache_dtypes, "f32") && strcmp(p->cache_dtype, "f32"))
-    snprintf(caches, sizeof caches,
+    snprintf(remedy, sizeof remedy,
              ": if keys or values are too large for caches in %s, --cache-dtype f32 can hold them", p->cache_dtype);
+  else if (p->ops->memory(p->backend).on_device)
+    snprintf(remedy, sizeof remedy,
+             ": if its numbers are too large for the GPU's 16 bits, --backend cpu can compute it");
   if (!p->searched && p->tokenizer && numbers_check(p->target_path, &why) == DT_EINPUT) p->flaw = strdup(why.message);
   p->searched = true; /* a scripted pair has no files to search */
   return dt_fail(err, p->flaw ? DT_EWEIGHTS : DT_EDEVICE, "the target model %s returned NaN at position %d%s%s",
-                 p->target_info.path, position, p->flaw ? ": " : "", p->flaw ? p->flaw : caches);
+                 p->target_info.path, position, p->flaw ? ": " : "", p->flaw ? p->flaw : remedy);
 }
 
 double dt_pair_bandwidth(dt_pair *p) { return p ? p->ops->read_bandwidth(p->backend) : 0; }

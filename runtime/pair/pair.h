@@ -29,8 +29,7 @@ struct dt_pair {
   dt_weights *target;
   dt_model_info target_info;
   char *target_path;
-  int n_drafts;
-  pair_draft draft[DT_DRAFTS];
+  pair_draft draft;        /* draft.weights is NULL when there is none */
   const char *cache_dtype; /* one of ops->cache_dtypes */
   char rope[96];           /* dt_pair_info.rope_scaling; "": NULL */
   char *device_left_out;   /* see dt_pair_info */

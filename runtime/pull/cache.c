@@ -2,13 +2,13 @@
 #include "pull/cache.h"
 
 #include "pull/progress_bar.h"
+#include "system/os.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -85,9 +85,9 @@ dt_status cache_lock(const cache *c, const char *hash, void (*waits)(void *user)
   snprintf(path, sizeof path, "%s/.locks%s/%s.lock", c->root, strrchr(c->folder, '/'), hash);
   *lock = make_folders(path) ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) : -1;
   if (*lock < 0) return fail(err, path);
-  if (flock(*lock, LOCK_EX | LOCK_NB) == 0) return DT_OK;
+  if (os_lock(*lock, false)) return DT_OK;
   waits(user);
-  if (flock(*lock, LOCK_EX) == 0) return DT_OK;
+  if (os_lock(*lock, true)) return DT_OK;
   dt_status status = fail(err, path);
   close(*lock);
   return status;

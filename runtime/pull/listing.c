@@ -83,9 +83,16 @@ static bool ends(const char *name, const char *end) {
   return n >= k && strcmp(name + n - k, end) == 0;
 }
 
+/* Whether the word is in the name, in letters of any size. */
+static bool says(const char *name, const char *word) {
+  const size_t n = strlen(word);
+  while (*name && strncasecmp(name, word, n) != 0) name++;
+  return *name;
+}
+
 /* Whether a GGUF file is a model, or the first part of one; there may be other GGUF files next to it. */
 static bool is_gguf_model(const char *name) {
-  return gguf_is_name(name) && !gguf_is_later_part(name) && !strcasestr(name, "mmproj") && !strcasestr(name, "imatrix");
+  return gguf_is_name(name) && !gguf_is_later_part(name) && !says(name, "mmproj") && !says(name, "imatrix");
 }
 
 static bool has(const listing *l, const char *name) {

@@ -6,6 +6,7 @@
 #include "ranks/same.h"
 #include "ranks/witness.h"
 #include "system/hash.h"
+#include "system/os.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +75,8 @@ static void *take(call_site *site, int number) {
 /* ---- the calls --------------------------------------------------------------------------------------------------- */
 
 static dt_status open_backend(call_site *site, const call *c, void **made, dt_error *err) {
-  dt_backend_options o = {.variant = c->variant, .threads = c->n, .cache_dtype = c->cache_dtype, .ranks = site->ranks};
+  dt_backend_options o = {
+      .variant = c->variant, .threads = c->n, .cache_dtype = c->cache_dtype, .numa = c->numa, .ranks = site->ranks};
   if (!c->version || strcmp(c->version, dt_version()))
     return dt_fail(err, DT_EINPUT, "this is dtrun %s, rank 0 is dtrun %s: all ranks need the same version",
                    dt_version(), c->version ? c->version : "?");
@@ -190,19 +192,12 @@ dt_status call_make(call_site *site, const call *c, int *number, dt_error *err) 
   return DT_OK;
 }
 
-static size_t resident(void) {
-  size_t pages = 0;
-  FILE *file = fopen("/proc/self/statm", "r");
-  if (file && fscanf(file, "%*u %zu", &pages) != 1) pages = 0;
-  if (file) fclose(file);
-  return pages * (size_t)sysconf(_SC_PAGESIZE);
-}
-
 void call_info(call_site *site, const call *c, dt_rank_info *all) {
   dt_memory m = dt_cpu_ops.memory(at(site, c->on));
   dt_rank_info *mine = &all[site->ranks->rank];
   const char *name = dt_cpu_ops.describe(at(site, c->on));
-  *mine = (dt_rank_info){.weights = m.weights, .caches = m.caches, .scratch = m.scratch, .resident = resident()};
+  *mine =
+      (dt_rank_info){.weights = m.weights, .caches = m.caches, .scratch = m.scratch, .resident = os_resident_memory()};
   snprintf(mine->kernels, sizeof mine->kernels, "%.*s", (int)strcspn(name, ","), name);
   gethostname(mine->host, sizeof mine->host - 1);
   ranks_exchange(site->ranks, all, sizeof *all);

@@ -30,7 +30,7 @@ typedef struct {
   int32_t kind, on, with; /* numbers of its objects: weights and their cache, a cache and a snapshot */
   int32_t sequence, n;    /* n: sequences, threads, slots or rows */
   int32_t slots;
-  const char *version, *variant, *cache_dtype, *path;
+  const char *version, *variant, *cache_dtype, *numa, *path;
   dt_holding how;           /* for a model */
   dt_rope rope;             /* with which it was opened */
   uint64_t signature;       /* signature of the model that rank 0 has at `path` */

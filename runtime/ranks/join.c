@@ -7,6 +7,7 @@
 #include "ranks/late.h"
 #include "ranks/mpi.h"
 #include "system/need.h"
+#include "system/os.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -41,7 +42,7 @@ static void tell_short(const call *c) {
 
 static dt_status open_all(const dt_backend_options *o, dt_backend **out, dt_error *err) {
   call c = {.kind = CALL_OPEN, .n = o->threads};
-  c.version = dt_version(), c.variant = o->variant, c.cache_dtype = o->cache_dtype;
+  c.version = dt_version(), c.variant = o->variant, c.cache_dtype = o->cache_dtype, c.numa = o->numa;
   return make(&c, (void **)out, err);
 }
 
@@ -170,11 +171,11 @@ static int number_of(const char *name) {
 static void *module(void) {
   static const char *const places[] = {"", "../lib/dtrun/"};
   char path[PATH_MAX + 64];
-  ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
-  while (n > 0 && path[n - 1] != '/') n--;
   void *loaded = NULL;
-  for (int i = 0; i < 2 && n > 0 && !loaded; i++) {
-    snprintf(path + n, sizeof path - (size_t)n, "%sdtrun-mpi.so", places[i]);
+  if (!os_program(path)) return NULL;
+  const size_t n = (size_t)(strrchr(path, '/') + 1 - path);
+  for (int i = 0; i < 2 && !loaded; i++) {
+    snprintf(path + n, sizeof path - n, "%sdtrun-mpi.so", places[i]);
     loaded = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
   }
   return loaded;

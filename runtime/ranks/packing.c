@@ -72,7 +72,7 @@ static void walk(tape *t, call *c) {
   value(t, &c->n, sizeof c->n);
   value(t, &c->slots, sizeof c->slots);
   switch ((call_kind)c->kind) {
-  case CALL_OPEN: text(t, &c->version), text(t, &c->variant), text(t, &c->cache_dtype); break;
+  case CALL_OPEN: text(t, &c->version), text(t, &c->variant), text(t, &c->cache_dtype), text(t, &c->numa); break;
   case CALL_UPLOAD:
     text(t, &c->path), text(t, &c->how.dtype), text(t, &c->how.activations), text(t, &c->rope.scaling);
     value(t, &c->rope.context, sizeof c->rope.context);

@@ -6,6 +6,7 @@
 #include "ranks/exchange.h"
 #include "ranks/witness.h"
 #include "system/digest.h"
+#include "system/os.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -58,12 +59,10 @@ static void identify(const same *s, char text[DIGEST_TEXT]) {
   digest d;
   char boot[64] = "", path[4096];
   struct stat info;
-  FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
-  bool known = file && fgets(boot, sizeof boot, file);
-  if (file) fclose(file);
+  bool known = os_boot_id(boot);
   digest_begin(&d, "files");
   digest_add_text(&d, boot);
-  known &= !stat("/proc/self/exe", &info);
+  known &= !stat(os_program_image(path), &info);
   if (known) add_stat(&d, &info);
   for (int i = 0; i < IN_FOLDER; i++) {
     bool there = !stat(path_in(s, in_folder[i], path), &info);
@@ -150,7 +149,7 @@ static dt_status hash_item(const same *s, int item, keyed_hash *out, dt_error *e
   char path[4096];
   const dt_model_desc *d = &s->seen.desc;
   if (item < IN_FOLDER) return hash_file(s, path_in(s, in_folder[item], path), out, err);
-  if (item == PROGRAM) return hash_file(s, "/proc/self/exe", out, err);
+  if (item == PROGRAM) return hash_file(s, os_program_image(path), out, err);
   if (item == ROTATION) {
     size_t pairs = (size_t)d->shape.rotary_dims / 2;
     size_t local = d->shape.local_dims ? (size_t)d->shape.local_dims / 2 : pairs;

@@ -51,9 +51,6 @@ dt_status dt_draft_step(dt_session *s, const dt_node_ref *nodes, int n, dt_error
   for (int i = 0; i < n && !status; i++) {
     status = check_running(s, nodes[i].seq, TREE_OPEN, TREE_OPEN, "draft_step", err);
     if (!status) status = dt_tree_check(s->seq[nodes[i].seq].tree, nodes[i].node, "draft_step", err);
-    if (!status && (nodes[i].draft < 0 || nodes[i].draft >= s->drafts))
-      status = dt_fail(err, DT_ESTATE, "draft_step: there is no draft %d (the session has 0..%d)", nodes[i].draft,
-                       s->drafts - 1);
     if (!status && nodes[i].width < 0)
       status = dt_fail(err, DT_EINPUT, "draft_step: width: %d is out of range: at least 0", nodes[i].width);
   }
@@ -63,13 +60,7 @@ dt_status dt_draft_step(dt_session *s, const dt_node_ref *nodes, int n, dt_error
     q->fresh = false;
     s->text[nodes[i].seq] = session_text(q);
   }
-  for (int i = 0, end; i < n && !status; i = end) {
-    drafter *d = s->draft[nodes[i].draft];
-    for (end = i + 1; end < n && nodes[end].draft == nodes[i].draft;) end++;
-    status = d->ops->step(d, s->text, nodes + i, end - i, err);
-  }
-  for (int i = 0; i < n && !status; i++) dt_tree_use_draft(s->seq[nodes[i].seq].tree, nodes[i].node, nodes[i].draft);
-  return status;
+  return n ? s->draft->ops->step(s->draft, s->text, nodes, n, err) : DT_OK;
 }
 
 /* ---- verify_tree ------------------------------------------------------------------------------------------------- */
@@ -142,7 +133,7 @@ static dt_status verify_rows(dt_session *s, int32_t **choice, dt_error *err) {
                 .sampling = s->sampling,
                 .adjustments = adjusted ? s->adjustments.row : NULL,
                 .argmax = *choice,
-                .logp = k && s->pair->ops->adjustments ? s->choice_logp : NULL,
+                .logp = k ? s->choice_logp : NULL,
                 .k = k,
                 .top_id = s->candidate,
                 .top_logp = s->candidate_logp,
@@ -350,8 +341,7 @@ static dt_status commit_rows(dt_session *s, int seq, int before, int nodes, bool
     q->target.rows = q->length - 1;
   } else
     status = keep_target(s, seq, nodes, err);
-  for (int i = 0; i < s->drafts && !status; i++)
-    status = s->draft[i]->ops->keep(s->draft[i], seq, before, q->path, nodes, err);
+  if (s->drafts && !status) status = s->draft->ops->keep(s->draft, seq, before, q->path, nodes, err);
   return status;
 }
 

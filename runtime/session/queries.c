@@ -1,5 +1,8 @@
 /* Queries of a session's sequences. */
 #include "session/session.h"
+
+#include "backend/chunks.h"
+#include "system/min_max.h"
 #include "system/need.h"
 
 /* NULL: no such sequence. */
@@ -16,6 +19,23 @@ int dt_seq_rows(const dt_session *s, int seq) {
   return q && !q->blank ? q->target.rows : 0;
 }
 
+/* How many of `rows` rows over these tokens, the first `had` of which were computed in chunks, a prompt can use. */
+static int reusable(const dt_pair *pair, const int32_t *tokens, int rows, int had, const int32_t *prompt, int n) {
+  const int chunk = pair->ops->chunk, most = prompt ? dt_min(rows, n - 1) : 0;
+  int same = 0;
+  while (same < most && tokens[same] == prompt[same]) same++;
+  return same ? chunks_alike(chunk, same, had, chunks_rows(chunk, n)) : 0;
+}
+
+int dt_seq_reusable(const dt_session *s, int seq, const int32_t *prompt, int n) {
+  const sequence *q = find(s, seq);
+  return q ? reusable(s->pair, q->tokens, dt_seq_rows(s, seq), q->chunked, prompt, n) : 0;
+}
+
+int dt_prefix_reusable(const dt_prefix *p, const int32_t *prompt, int n) {
+  return p ? reusable(p->pair, p->tokens, p->rows, p->chunked, prompt, n) : 0;
+}
+
 const int32_t *dt_seq_tokens(const dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].tokens : NULL; }
 
 int dt_seq_left(const dt_session *s, int seq) {
@@ -23,10 +43,10 @@ int dt_seq_left(const dt_session *s, int seq) {
   return q && q->finish == DT_RUNNING ? q->limit - q->length : 0;
 }
 
-int dt_seq_unread(const dt_session *s, int seq, int draft) {
+int dt_seq_unread(const dt_session *s, int seq) {
   const sequence *q = find(s, seq);
-  if (!q || !q->length || draft < 0 || draft >= s->drafts) return 0;
-  int there, all = s->draft[draft]->ops->rows(s->draft[draft], seq, q->length - 1, &there);
+  if (!q || !q->length || !s->drafts) return 0;
+  int there, all = s->draft->ops->rows(s->draft, seq, q->length - 1, &there);
   bool free = q->drafts_prompt_ms == 0 ||
               q->stats.draft_passes; /* before the first step, the rows of a prefix still count as unprocessed */
   return free ? all - there : all;

@@ -11,8 +11,7 @@ static size_t bytes_of_cache(const dt_pair *pair, const dt_weights *w, int seque
 /* Returns the bytes of all caches. */
 static size_t all_bytes(const dt_pair *pair, int sequences, int context, bool use_draft) {
   size_t bytes = bytes_of_cache(pair, pair->target, sequences, target_slots(context));
-  for (int i = 0; use_draft && i < pair->n_drafts; i++)
-    bytes += bytes_of_cache(pair, pair->draft[i].weights, sequences, text_rows_slots(&pair->draft[i], context));
+  if (use_draft) bytes += bytes_of_cache(pair, pair->draft.weights, sequences, text_rows_slots(&pair->draft, context));
   return bytes;
 }
 

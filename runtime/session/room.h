@@ -2,10 +2,8 @@
 #ifndef DT_SESSION_ROOM_H
 #define DT_SESSION_ROOM_H
 
+#include "pair/account.h"
 #include "session/session.h"
-
-/* The number of slots of a sequence in the target's cache: its context, and the largest tree with its root. */
-static inline int target_slots(int context) { return context + 1 + DT_TREE_VERIFY; }
 
 /* Fails with DT_EINPUT if the caches of all models do not fit; the message says what would fit. */
 dt_status caches_fit(const dt_pair *, int sequences, int context, bool use_draft, dt_error *);

@@ -1,6 +1,8 @@
 /* Sequences of a session: opening, the prompt pass, prefixes. primitives.c has their iterations, queries.c what
  * can be asked of them. All memory is taken when the session opens. */
 #include "session/session.h"
+
+#include "backend/chunks.h"
 #include "session/room.h"
 #include "session/row_experts.h"
 #include "system/min_max.h"
@@ -59,8 +61,7 @@ static void free_session(dt_session *s) {
     free(q->candidate), free(q->candidate_logp), free(q->choice_logp), free(q->experts);
   }
   if (s->target) s->pair->ops->free_cache(s->target);
-  for (int i = 0; i < DT_DRAFTS; i++)
-    if (s->draft[i]) s->draft[i]->ops->close(s->draft[i]);
+  if (s->draft) s->draft->ops->close(s->draft);
   pass_close(&s->rows);
   free(s->seq), free(s->text), free(s->sampling), free(s->draft_sampling), free(s->wanted), free(s->choice);
   free(s->candidate), free(s->candidate_logp), free(s->choice_logp), free(s->experts);
@@ -73,27 +74,24 @@ static void free_session(dt_session *s) {
 static dt_session *take_idle(dt_pair *pair, int sequences, int context, bool use_draft) {
   dt_session *s = pair->idle;
   pair->idle = NULL;
-  if (!s || s->sequences != sequences || s->context != context || (use_draft && !s->draft[0])) {
+  if (!s || s->sequences != sequences || s->context != context || (use_draft && !s->draft)) {
     free_session(s);
     return NULL;
   }
   for (int i = 0; i < sequences; i++) reset_sequence(&s->seq[i]);
-  s->drafts = use_draft ? pair->n_drafts : 0;
+  s->drafts = use_draft;
   return s;
 }
 
-static dt_status open_drafters(dt_session *s, int context, dt_error *err) {
-  dt_status status = DT_OK;
-  for (; s->drafts < s->pair->n_drafts && !status; s->drafts++) {
-    const pair_draft *draft = &s->pair->draft[s->drafts];
-    dt_status (*open)(const dt_pair *, int, int, int, const dt_sampling *, const dt_cache *, drafter **, dt_error *) =
-        draft->distances         ? draft_medusa_open
-        : draft->cross_attention ? draft_cross_attention_open
-        : draft->info.block      ? draft_block_open
-                                 : draft_model_open;
-    status = open(s->pair, s->drafts, s->sequences, context, s->draft_sampling, s->target, &s->draft[s->drafts], err);
-  }
-  return status;
+static dt_status open_drafter(dt_session *s, int context, dt_error *err) {
+  const pair_draft *draft = &s->pair->draft;
+  dt_status (*open)(const dt_pair *, int, int, const dt_sampling *, const dt_cache *, drafter **, dt_error *) =
+      draft->distances         ? draft_medusa_open
+      : draft->cross_attention ? draft_cross_attention_open
+      : draft->info.block      ? draft_block_open
+                               : draft_model_open;
+  s->drafts = true;
+  return open(s->pair, s->sequences, context, s->draft_sampling, s->target, &s->draft, err);
 }
 
 static dt_status check_window(const dt_pair *pair, dt_window window, dt_error *err) {
@@ -124,7 +122,7 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
                    pair->target_info.window         ? " in its sliding window"
                    : pair->target_info.rope_context ? ", for which its rotation was computed when it was loaded"
                                                     : "");
-  if (o->use_draft && !pair->n_drafts)
+  if (o->use_draft && !pair->draft.weights)
     return dt_fail(err, DT_EINPUT, "a session with a draft needs a pair with a draft model");
   dt_status status = check_window(pair, o->window, err);
   if (status) return status;
@@ -150,7 +148,7 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
   for (int i = 0; !status && i < s->sequences; i++) status = open_sequence(&s->seq[i], context, err);
   if (!status) status = experts_open(s, err);
   if (!status) status = pair->ops->create_cache(pair->target, s->sequences, target_slots(context), &s->target, err);
-  if (!status && o->use_draft) status = open_drafters(s, context, err);
+  if (!status && o->use_draft) status = open_drafter(s, context, err);
   s->rows.window = o->window;
   if (status) {
     free_session(s);
@@ -192,7 +190,7 @@ void session_begin_tree(dt_session *s, int seq) {
   dt_tree_reset(q->tree, q->tokens[q->length - 1], deepest ? dt_min(room, deepest) : room, s->pair->target_info.vocab);
   if (q->adjusted) adjustments_begin_tree(&q->adjustments);
   kv_begin(&q->target, q->length - 1);
-  for (int i = 0; i < s->drafts; i++) s->draft[i]->ops->begin(s->draft[i], seq, q->length);
+  if (s->drafts) s->draft->ops->begin(s->draft, seq, q->length);
   q->accepted = 0;
 }
 
@@ -205,14 +203,6 @@ static dt_status check_sampling(const dt_sampling *p, dt_error *err) {
   if (!(p->min_p >= 0 && p->min_p <= 1))
     return dt_fail(err, DT_EINPUT, "min_p: %g is out of range: 0 to 1", (double)p->min_p);
   return DT_OK;
-}
-
-static dt_status check_backend(const dt_backend_ops *ops, const dt_seq_options *o, dt_error *err) {
-  const char *what = dt_adjustments_wanted(&o->adjustments) ? "penalties, biases, grammars, min_tokens and think_tokens"
-                     : o->logprobs.wanted                   ? "logprobs"
-                                                            : NULL;
-  if (!what || ops->adjustments) return DT_OK;
-  return dt_fail(err, DT_EINPUT, "%s: the backend %s does not support this (--backend cpu does)", what, ops->name);
 }
 
 static dt_status check_place(const dt_session *s, int seq, dt_error *err) {
@@ -269,7 +259,7 @@ static dt_status check_start(const dt_session *s, int seq, const int32_t *prompt
                      vocab - 1);
   dt_status status = dt_check_options(o, err);
   if (!status) status = adjustments_check_ids(&o->adjustments, vocab, end.all, end.n, err);
-  return status ? status : check_backend(s->pair->ops, o, err);
+  return status;
 }
 
 /* Takes room for the candidates of `rows` rows, unless there is room. */
@@ -320,6 +310,7 @@ static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, con
   q->started = q->begun = q->blank = false; /* until its rows are computed */
   q->finish = DT_RUNNING;
   q->length = q->prompt = n;
+  q->chunked = o->logprobs.prompt ? 0 : chunks_rows(s->pair->ops->chunk, n);
   memcpy(q->tokens, prompt, (size_t)n * sizeof(int32_t));
   bool bounded = o->max_tokens > 0 && o->max_tokens <= s->context - n;
   q->limit = bounded ? n + o->max_tokens : s->context;
@@ -346,15 +337,15 @@ static void ready(dt_session *s, int seq) {
   session_begin_tree(s, seq);
 }
 
-/* Computes the rows of the prompt that the target's cache lacks, up to row n-1. Log-probabilities of the prompt need
- * all of its rows. */
+/* Computes the rows of the prompt that the target's cache lacks, up to row n-1: none, or whole chunks, or also rows
+ * after the last whole chunk. Log-probabilities of the prompt need all of its rows. */
 static dt_status prompt_rows(dt_session *s, int seq, int n, dt_error *err) {
   sequence *q = &s->seq[seq];
   int first = q->target.rows, top = q->logs.asked.top;
   pass_begin(&s->rows, 1);
   pass_text(&s->rows, seq, q->tokens, first, n);
   dt_rows rows = pass_rows(&s->rows);
-  rows.prompt = first == 0;
+  rows.prompt = first < q->chunked;
   for (int i = 0; i < rows.n; i++) s->wanted[i] = i;
   dt_out out = {.want = DT_WANT_BOTH,
                 .n = rows.n,
@@ -375,31 +366,24 @@ static dt_status prompt_rows(dt_session *s, int seq, int n, dt_error *err) {
   return DT_OK;
 }
 
-/* Computes at most `most` missing prompt rows of a draft. *left is the number of rows that all drafts together still
- * lack. */
+/* Computes at most `most` missing prompt rows of the draft. *left is the number of rows that it still lacks. */
 static dt_status draft_prompt(dt_session *s, int seq, int most, int *left, dt_error *err) {
   draft_text text = session_text(&s->seq[seq]);
-  dt_status status = DT_OK;
   *left = 0;
-  for (int i = 0; i < s->drafts && !status; i++) {
-    int before = 0, after = 0;
-    status = s->draft[i]->ops->prompt(s->draft[i], seq, &text, 0, &before, err);
-    if (!status && before) status = s->draft[i]->ops->prompt(s->draft[i], seq, &text, most, &after, err);
-    most -= dt_min(most, before), *left += after;
-  }
-  return status;
+  return s->drafts ? s->draft->ops->prompt(s->draft, seq, &text, most, left, err) : DT_OK;
 }
 
-/* The same, if the drafts' rows are computed in pieces. */
+/* The same, if the draft's rows are computed in pieces. */
 static dt_status draft_rows(dt_session *s, int seq, int most, int *left, dt_error *err) {
   *left = 0;
   return s->seq[seq].drafts ? draft_prompt(s, seq, most, left, err) : DT_OK;
 }
 
-/* Runs at most `most` rows of the prompt. After the last one the sequence has started. */
+/* Runs a piece of the prompt. After the last one the sequence has started. */
 static dt_status run_piece(dt_session *s, int seq, int most, dt_error *err) {
   sequence *q = &s->seq[seq];
-  int n = dt_min(most, q->prompt - 1 - q->target.rows), left;
+  const int missing = q->prompt - 1 - q->target.rows;
+  int n = chunks_piece(s->pair->ops->chunk, q->target.rows, missing, q->chunked, most), left;
   double start = dt_clock_ms();
   q->begun = false;
   dt_status status = prompt_rows(s, seq, q->target.rows + n, err);
@@ -415,13 +399,13 @@ static dt_status run_piece(dt_session *s, int seq, int most, dt_error *err) {
 static dt_status start(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, int same,
                        dt_error *err) {
   sequence *q = &s->seq[seq];
-  int cached = dt_min(same, q->target.rows);
+  int cached = dt_min(same, q->target.rows), had = q->chunked;
   dt_status status = begin(s, seq, prompt, n, o, err);
   if (status) return status;
-  keep_rows(s, seq, cached);
+  keep_rows(s, seq, chunks_alike(s->pair->ops->chunk, cached, had, q->chunked));
   q->stats.cached_tokens = q->target.rows;
   q->drafts = o->drafts && o->piece;
-  for (int i = 0; i < s->drafts; i++) s->draft[i]->ops->start(s->draft[i], seq, n, same);
+  if (s->drafts) s->draft->ops->start(s->draft, seq, n, same);
   return run_piece(s, seq, o->piece ? o->piece : n, err);
 }
 
@@ -475,7 +459,7 @@ dt_status dt_seq_start_blank(dt_session *s, int seq, int n, const dt_sampling *s
   keep_rows(s, seq, 0);
   if (n > 1) status = pass_blank(&s->rows, s->pair->ops, s->pair->target, s->target, seq, n - 1, err);
   q->target.rows = n - 1;
-  for (int i = 0; i < s->drafts && !status; i++) status = s->draft[i]->ops->blank(s->draft[i], seq, n, err);
+  if (s->drafts && !status) status = s->draft->ops->blank(s->draft, seq, n, err);
   if (!status) ready(s, seq);
   return status;
 }
@@ -490,6 +474,7 @@ static dt_status copy_rows(const dt_session *s, int seq, int n, int rows, dt_pre
   }
   memcpy(tokens, s->seq[seq].tokens, (size_t)n * sizeof(int32_t));
   *p = (dt_prefix){.pair = s->pair, .window = s->rows.window, .tokens = tokens, .n = n, .rows = rows};
+  p->chunked = dt_min(s->seq[seq].chunked, rows);
   p->bytes = dt_rows_bytes(s, rows);
   dt_status status = rows ? s->pair->ops->snapshot(s->target, seq, rows, &p->target, err) : DT_OK;
   if (status)
@@ -499,14 +484,11 @@ static dt_status copy_rows(const dt_session *s, int seq, int n, int rows, dt_pre
   return status;
 }
 
-/* Adds the drafters' rows. */
-static dt_status copy_drafts(const dt_session *s, int seq, dt_prefix *p, dt_error *err) {
-  dt_status status = DT_OK;
-  for (int i = 0; i < s->drafts && !status; i++) {
-    p->draft[i].ops = s->draft[i]->ops;
-    status = p->draft[i].ops->save(s->draft[i], seq, p->n, &p->draft[i].rows, err);
-  }
-  return status;
+/* Adds the drafter's rows. */
+static dt_status copy_draft(const dt_session *s, int seq, dt_prefix *p, dt_error *err) {
+  if (!s->drafts) return DT_OK;
+  p->draft_ops = s->draft->ops;
+  return p->draft_ops->save(s->draft, seq, p->n, &p->draft, err);
 }
 
 dt_status dt_prefix_take(dt_session *s, int seq, dt_prefix **out, dt_error *err) {
@@ -524,7 +506,7 @@ dt_status dt_prefix_take(dt_session *s, int seq, dt_prefix **out, dt_error *err)
   p->target_ms = q->target_prompt_ms;
   int left;
   status = draft_prompt(s, seq, INT_MAX, &left, err);
-  if (!status) status = copy_drafts(s, seq, p, err);
+  if (!status) status = copy_draft(s, seq, p, err);
   p->draft_ms = q->stats.prompt_ms - q->target_prompt_ms + q->drafts_prompt_ms;
   if (status) {
     dt_prefix_free(p);
@@ -543,7 +525,7 @@ dt_status dt_prefix_save(dt_session *s, int seq, int n, dt_prefix **out, dt_erro
   if (rows < 1) return dt_fail(err, DT_ESTATE, "sequence %d has no rows", seq);
   dt_status status = copy_rows(s, seq, rows, rows, &p, err);
   if (status) return status;
-  status = copy_drafts(s, seq, p, err);
+  status = copy_draft(s, seq, p, err);
   if (status)
     dt_prefix_free(p);
   else
@@ -562,14 +544,14 @@ static dt_status check_prefix(const dt_session *s, const dt_prefix *p, dt_error 
 /* Copies a prefix's rows into a sequence, whose text begins with its tokens. */
 static dt_status restore_rows(dt_session *s, int seq, const dt_prefix *p, dt_error *err) {
   dt_status status = p->target ? s->pair->ops->restore(s->target, seq, p->target, err) : DT_OK;
-  for (int i = 0; i < s->drafts && !status; i++) {
-    const draft_ops *ops = s->draft[i]->ops;
-    if (p->draft[i].ops)
-      status = ops->restore(s->draft[i], seq, p->draft[i].rows, p->n, err);
+  if (s->drafts && !status) {
+    if (p->draft_ops)
+      status = p->draft_ops->restore(s->draft, seq, p->draft, p->n, err);
     else
-      ops->start(s->draft[i], seq, p->n, 0);
+      s->draft->ops->start(s->draft, seq, p->n, 0);
   }
-  if (!status) keep_rows(s, seq, p->target ? dt_min(p->rows, p->n - 1) : 0);
+  int rows = p->target ? dt_min(p->rows, p->n - 1) : 0;
+  if (!status) keep_rows(s, seq, chunks_alike(s->pair->ops->chunk, rows, p->chunked, s->seq[seq].chunked));
   return status;
 }
 
@@ -584,6 +566,7 @@ dt_status dt_seq_adopt(dt_session *s, int seq, const dt_prefix *p, dt_error *err
   sequence *q = &s->seq[seq];
   q->started = q->begun = q->blank = false;
   q->length = 0; /* until its rows are copied */
+  q->chunked = p->chunked;
   kv_init(&q->target, target_slots(s->context));
   if ((status = restore_rows(s, seq, p, err))) return status;
   memcpy(q->tokens, p->tokens, (size_t)p->n * sizeof(int32_t));
@@ -619,8 +602,7 @@ dt_status dt_seq_start_from(dt_session *s, int seq, const dt_prefix *p, const dt
 void dt_prefix_free(dt_prefix *p) {
   if (!p) return;
   if (p->target) p->pair->ops->free_snapshot(p->target);
-  for (int i = 0; i < DT_DRAFTS; i++)
-    if (p->draft[i].ops) p->draft[i].ops->forget(p->draft[i].rows);
+  if (p->draft_ops) p->draft_ops->forget(p->draft);
   free(p->tokens);
   free(p);
 }
@@ -633,7 +615,7 @@ const int32_t *dt_prefix_tokens(const dt_prefix *p, int *n) {
 size_t dt_rows_bytes(const dt_session *s, int n) {
   if (!s || n < 1) return 0;
   size_t bytes = s->pair->ops->cache_bytes(s->pair->target, n);
-  for (int i = 0; i < s->drafts; i++) bytes += s->pair->ops->cache_bytes(s->pair->draft[i].weights, n);
+  if (s->drafts) bytes += s->pair->ops->cache_bytes(s->pair->draft.weights, n);
   return bytes;
 }
 

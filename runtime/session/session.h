@@ -23,11 +23,12 @@ typedef struct {
   bool started, fresh;        /* fresh: nothing ran since the start */
   bool begun;                 /* some rows of its prompt are computed, and others are missing */
   bool blank;                 /* its first rows were not computed from its tokens (dt_seq_start_blank) */
-  bool drafts;                /* the missing rows include those of the drafts */
+  bool drafts;                /* the missing rows include those of the draft */
   bool named;                 /* the list that is being checked has named it */
   dt_finish finish, at_limit; /* at_limit: why the text ends when it reaches `limit` */
   int32_t *tokens;            /* [context] */
   int length, prompt, limit;
+  int chunked; /* its first rows, which are computed in chunks (dt_backend_ops.chunk), or will be */
   bool ignore_eos;
   int32_t end; /* a token that ends this text, in addition to those of the model; -1: none */
   dt_tree *tree;
@@ -49,18 +50,17 @@ typedef struct {
   dt_stats stats;
   double start_ms;
   double target_prompt_ms; /* the target's part of the prompt pass */
-  double drafts_prompt_ms; /* the drafts' part, from a prefix; the first draft step adds it to prompt_ms and sets 0 */
+  double drafts_prompt_ms; /* the draft's part, from a prefix; the first draft step adds it to prompt_ms and sets 0 */
 } sequence;
 
 struct dt_session {
   dt_pair *pair;
   dt_cache *target;
-  int drafts; /* drafters in use: all of the pair, or 0 */
-  /* One for each of the pair's drafts; NULL: neither this session nor the previous one with this memory drafts. */
-  drafter *draft[DT_DRAFTS];
+  bool drafts;    /* the drafter is in use */
+  drafter *draft; /* NULL: neither this session nor the previous one with this memory drafts */
   int sequences, context;
   sequence *seq;    /* [sequences] */
-  draft_text *text; /* [sequences] each sequence as its drafters see it */
+  draft_text *text; /* [sequences] each sequence as its drafter sees it */
   /* [sequences] How the target's tokens are sampled, and how the draft's candidates are ranked. */
   dt_sampling *sampling, *draft_sampling;
   pass rows;                   /* the target's */
@@ -76,21 +76,16 @@ struct dt_session {
   int32_t from[DT_TREE_VERIFY + 1], to[DT_TREE_VERIFY + 1], keep[DT_TREE_VERIFY + 1];
 };
 
-/* A drafter's part of a prefix. */
-typedef struct {
-  draft_saved *rows;
-  const draft_ops *ops; /* of the drafter that made the rows; NULL: the prefix was made without it */
-} prefix_draft;
-
 struct dt_prefix {
   dt_pair *pair;
   int32_t *tokens;
-  int n, rows;
-  size_t bytes; /* of the rows */
+  int n, rows, chunked; /* chunked: how many of the rows were computed in chunks */
+  size_t bytes;         /* of the rows */
   dt_window window;
   dt_snapshot *target; /* NULL: no rows */
-  prefix_draft draft[DT_DRAFTS];
-  double target_ms, draft_ms; /* time of the prompt pass of the target, and of the drafts */
+  draft_saved *draft;
+  const draft_ops *draft_ops; /* of the drafter that made these rows; NULL: the prefix was made without it */
+  double target_ms, draft_ms; /* time of the prompt pass of the target, and of the draft */
 };
 
 /* Fails unless seq is a started sequence. */
@@ -99,7 +94,7 @@ dt_status session_check(const dt_session *s, int seq, dt_error *err);
  * message. */
 dt_status session_check_verified(const sequence *q, int node, const char *call, dt_error *err);
 
-/* The sequence as its drafters see it. */
+/* The sequence as its drafter sees it. */
 draft_text session_text(sequence *q);
 
 /* Begins an empty tree over the last committed token. */

@@ -1,33 +1,20 @@
 /* The files that come with dtrun (policies, models, drivers): their possible places, the likeliest first. */
 #include "system/paths.h"
 
+#include "system/asprintf.h"
 #include "system/need.h"
+#include "system/os.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_HOMES 2
 #define LEVELS 4 /* build/asan/tests/test_tree, lib/x86_64-linux-gnu/libdtrun.so */
-
-/* The file from which this code was loaded, in path[PATH_MAX]: the library, or the program, for which the loader's name
- * is not reliable. */
-static bool own_file(char *path) {
-  static const char here;
-  Dl_info mine, program;
-  if (dladdr((void *)getauxval(AT_PHDR), &program) && dladdr(&here, &mine) && mine.dli_fbase != program.dli_fbase)
-    return realpath(mine.dli_fname, path) != NULL;
-  ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
-  if (n <= 0) return dladdr(&here, &mine) && realpath(mine.dli_fname, path); /* in a root without /proc */
-  path[n] = '\0';
-  return true;
-}
 
 static bool is_folder(const char *path) {
   struct stat info;
@@ -46,7 +33,7 @@ static bool is_home(char *home, const char *folder, const char *below, const cha
  * it. Both may have been moved. */
 static bool own_home(char *home) {
   char folder[PATH_MAX];
-  if (!own_file(folder)) return false;
+  if (!os_own_file(folder)) return false;
   for (int level = 0; level < LEVELS; level++) {
     char *slash = strrchr(folder, '/');
     if (!slash || slash == folder) return false;
@@ -83,7 +70,7 @@ dt_status dt_homes(char ***homes, int *n, dt_error *err) {
 
 /* *path: home/folder/name, malloc'd, if there is such a file; otherwise NULL. */
 static dt_status find_in(const char *home, const char *folder, const char *name, char **path, dt_error *err) {
-  if (asprintf(path, "%s/%s%s", home, folder, name) < 0) {
+  if (dt_asprintf(path, "%s/%s%s", home, folder, name) < 0) {
     *path = NULL;
     return dt_fail_memory(err, name, PATH_MAX);
   }

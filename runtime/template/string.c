@@ -1,6 +1,8 @@
 /* Strings with marks: see string.h. */
 #include "template/string.h"
 
+#include "system/os.h"
+
 #include <string.h>
 #include <utf8proc.h>
 
@@ -214,7 +216,7 @@ size_t tpl_find(tpl_job *job, const tpl_string *s, const tpl_string *part, size_
   if (from > to || part->len > to - from) return SIZE_MAX;
   if (part->len == 0) return from;
   const char *found = part->len == 1 ? memchr(s->bytes + from, part->bytes[0], to - from)
-                                     : memmem(s->bytes + from, to - from, part->bytes, part->len);
+                                     : os_find(s->bytes + from, to - from, part->bytes, part->len);
   tpl_charge_bytes(job, (found ? (size_t)(found - s->bytes) : to) - from);
   return found ? (size_t)(found - s->bytes) : SIZE_MAX;
 }
@@ -222,7 +224,7 @@ size_t tpl_find(tpl_job *job, const tpl_string *s, const tpl_string *part, size_
 static bool is_stripped(const tpl_string *s, size_t at, size_t *len, const tpl_string *set) {
   int32_t c = tpl_character(s, at, len);
   if (!set) return tpl_is_space(c);
-  return memmem(set->bytes, set->len, s->bytes + at, *len) != NULL;
+  return os_find(set->bytes, set->len, s->bytes + at, *len) != NULL;
 }
 
 const tpl_string *tpl_strip(tpl_job *job, const tpl_string *s, const tpl_string *set, bool left, bool right) {

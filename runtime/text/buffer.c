@@ -1,6 +1,8 @@
 /* Bytes that grow: see buffer.h. */
 #include "text/buffer.h"
 
+#include "system/os.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +34,7 @@ dt_status buffer_add_replaced(byte_buffer *b, const char *text, size_t n, const 
                               const char *to, size_t to_len, const char *what, dt_error *err) {
   const char *end = text + n;
   while (text < end) {
-    const char *hit = memmem(text, (size_t)(end - text), from, from_len);
+    const char *hit = os_find(text, (size_t)(end - text), from, from_len);
     dt_status status = buffer_add(b, text, (size_t)((hit ? hit : end) - text), what, err);
     if (!status && hit) status = buffer_add(b, to, to_len, what, err);
     if (status) return status;

@@ -1,6 +1,7 @@
 /* Normalization: see normalize.h. */
 #include "text/normalize.h"
 
+#include "system/os.h"
 #include "text/buffer.h"
 #include "text/nfc.h"
 
@@ -17,7 +18,7 @@ static dt_status run_step(const normalize_step *step, size_t limit, const char *
   if (step->kind == NORMALIZE_PREPEND) {
     if (n > 0) status = buffer_add(&b, step->to, step->to_len, WHAT, err);
     if (!status) status = buffer_add(&b, s, n, WHAT, err);
-  } else if (memmem(s, n, step->from, step->from_len)) {
+  } else if (os_find(s, n, step->from, step->from_len)) {
     status = buffer_reserve(&b, n, WHAT, err); /* so that the buffer exists even if the text becomes empty */
     if (!status) status = buffer_add_replaced(&b, s, n, step->from, step->from_len, step->to, step->to_len, WHAT, err);
   }

@@ -1,6 +1,7 @@
 /* Splits a text into words: see split.h. */
 #include "text/split.h"
 
+#include "system/os.h"
 #include "text/buffer.h"
 
 #include <stdlib.h>
@@ -64,7 +65,7 @@ static dt_status by_mark(const splitter *p, int step, const char *s, size_t n, b
   if (!status) status = buffer_add_replaced(&marked, s, n, " ", 1, t->mark, mark, "the text", p->err);
   for (size_t at = 0; !status && at < marked.n;) {
     const char *piece = marked.bytes + at, *end = marked.bytes + marked.n, *cut = NULL;
-    if (t->cut && marked.n - at > 1) cut = memmem(piece + 1, (size_t)(end - piece) - 1, t->mark, mark);
+    if (t->cut && marked.n - at > 1) cut = os_find(piece + 1, (size_t)(end - piece) - 1, t->mark, mark);
     size_t len = (size_t)((cut ? cut : end) - piece);
     status = next(p, step, piece, len, first && at == 0);
     at += len;

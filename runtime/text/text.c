@@ -2,6 +2,7 @@
  * bytes never include an end that may still grow into a stop string. */
 #include "text/text.h"
 
+#include "system/os.h"
 #include "text/utf8.h"
 
 #include <stdint.h>
@@ -66,7 +67,7 @@ dt_status text_push(text_stream *t, const char *bytes, size_t len, dt_error *err
   for (int i = 0; i < t->n_stop; i++) {
     /* only a match that ends in the new bytes is new */
     size_t from = old_len >= t->stop_len[i] - 1 ? old_len - (t->stop_len[i] - 1) : 0;
-    const char *hit = memmem(t->bytes + from, t->len - from, t->stop[i], t->stop_len[i]);
+    const char *hit = os_find(t->bytes + from, t->len - from, t->stop[i], t->stop_len[i]);
     if (!hit) continue;
     t->stopped = true;
     if ((size_t)(hit - t->bytes) < cut) cut = (size_t)(hit - t->bytes);

@@ -21,17 +21,14 @@ dt_status dt_tree_open(dt_tree **out, dt_error *err) {
   t->logp = malloc(CAPACITY * sizeof(float));
   t->own = malloc(CAPACITY * sizeof(float));
   t->cumlogp = malloc(CAPACITY * sizeof(double));
-  bool drafts = true;
-  for (int i = 0; i < DT_DRAFTS; i++) drafts &= !!(t->draft[i] = malloc(CAPACITY * sizeof(int16_t)));
-  t->by = malloc(CAPACITY);
+  t->draft = malloc(CAPACITY * sizeof(int16_t));
   t->verdict = malloc(CAPACITY);
   t->kept = malloc(CAPACITY);
   t->drafts = calloc(DT_TREE_DRAFTS + 1, sizeof(dt_tree_draft));
   t->kept_node = malloc(DT_TREE_VERIFY * sizeof(int32_t));
   t->scratch = malloc(2 * CAPACITY * sizeof(int32_t));
   if (!t->token || !t->parent || !t->depth || !t->first_child || !t->last_child || !t->next_sibling || !t->logp ||
-      !t->own || !t->cumlogp || !drafts || !t->by || !t->verdict || !t->kept || !t->drafts || !t->kept_node ||
-      !t->scratch) {
+      !t->own || !t->cumlogp || !t->draft || !t->verdict || !t->kept || !t->drafts || !t->kept_node || !t->scratch) {
     dt_tree_close(t);
     return dt_fail_memory(err, "a token tree", CAPACITY * 40ull + DT_TREE_DRAFTS * sizeof(dt_tree_draft));
   }
@@ -44,8 +41,7 @@ void dt_tree_close(dt_tree *t) {
   if (!t) return;
   free(t->token), free(t->parent), free(t->depth);
   free(t->first_child), free(t->last_child), free(t->next_sibling);
-  free(t->logp), free(t->own), free(t->cumlogp), free(t->by), free(t->verdict), free(t->kept);
-  for (int i = 0; i < DT_DRAFTS; i++) free(t->draft[i]);
+  free(t->logp), free(t->own), free(t->cumlogp), free(t->draft), free(t->verdict), free(t->kept);
   free(t->drafts), free(t->kept_node), free(t->scratch);
   free(t);
 }
@@ -59,8 +55,7 @@ static int append(dt_tree *t, int parent, int32_t token, float logp, float own) 
   t->logp[v] = logp;
   t->own[v] = own;
   t->cumlogp[v] = parent < 0 ? 0 : t->cumlogp[parent] + logp;
-  for (int i = 0; i < DT_DRAFTS; i++) t->draft[i][v] = -1;
-  t->by[v] = 0;
+  t->draft[v] = -1;
   t->verdict[v] = -1;
   t->kept[v] = 0;
   if (parent >= 0) {
@@ -326,38 +321,23 @@ dt_status dt_tree_seal(dt_tree *t, dt_error *err) {
 
 int dt_tree_draft_room(const dt_tree *t) { return t ? DT_TREE_DRAFTS - t->n_drafts : 0; }
 
-/* Whether u is a node without a result of that draft. */
-static bool is_undrafted(const dt_tree *t, int u, int draft) {
-  return has_node(t, u) && draft >= 0 && draft < DT_DRAFTS && t->draft[draft][u] < 0;
+static bool is_undrafted(const dt_tree *t, int u) { return has_node(t, u) && t->draft[u] < 0; }
+
+void dt_tree_no_draft(dt_tree *t, int u) {
+  if (is_undrafted(t, u)) t->draft[u] = DT_TREE_DRAFTS;
 }
 
-/* Stores the index of a draft's result. */
-static void set_draft(dt_tree *t, int u, int draft, int index) {
-  if (t->draft[t->by[u]][u] < 0) t->by[u] = (uint8_t)draft;
-  t->draft[draft][u] = (int16_t)index;
-}
-
-void dt_tree_no_draft(dt_tree *t, int u, int draft) {
-  if (is_undrafted(t, u, draft)) set_draft(t, u, draft, DT_TREE_DRAFTS);
-}
-
-dt_tree_draft *dt_tree_new_draft(dt_tree *t, int u, int draft) {
-  if (!is_undrafted(t, u, draft)) return NULL;
+dt_tree_draft *dt_tree_new_draft(dt_tree *t, int u) {
+  if (!is_undrafted(t, u)) return NULL;
   if (!dt_tree_draft_room(t)) {
-    dt_tree_no_draft(t, u, draft);
+    dt_tree_no_draft(t, u);
     return NULL;
   }
-  set_draft(t, u, draft, t->n_drafts);
+  t->draft[u] = (int16_t)t->n_drafts;
   return &t->drafts[t->n_drafts++];
 }
 
-bool dt_tree_use_draft(dt_tree *t, int u, int draft) {
-  if (!has_node(t, u) || draft < 0 || draft >= DT_DRAFTS || t->draft[draft][u] < 0) return false;
-  t->by[u] = (uint8_t)draft;
-  return true;
-}
-
 const dt_tree_draft *dt_tree_draft_of(const dt_tree *t, int u) {
-  int i = has_node(t, u) ? t->draft[t->by[u]][u] : -1;
+  int i = has_node(t, u) ? t->draft[u] : -1;
   return i < 0 ? NULL : &t->drafts[i];
 }

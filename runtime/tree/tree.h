@@ -22,7 +22,6 @@
 #define DT_TREE_VERIFY 256   /* maximum number of drafted nodes in a verify pass */
 #define DT_TREE_DRAFTS 512   /* maximum number of draft results in an iteration */
 #define DT_CANDIDATES 32     /* number of next tokens in a draft result */
-#define DT_DRAFTS 2          /* maximum number of drafts of a pair; draft 0 is the first */
 
 typedef enum { TREE_OPEN, TREE_SEALED, TREE_VERIFIED, TREE_FROZEN } dt_tree_phase;
 
@@ -54,13 +53,12 @@ typedef struct dt_tree {
   /* for each node: [1 + DT_TREE_ENTRIES] */
   int32_t *token, *parent, *depth;                  /* the root's parent is -1 */
   int32_t *first_child, *last_child, *next_sibling; /* -1: none */
-  float *logp, *own;         /* log-probability under the draft model given the parent's path, as in dt_tree_draft */
-  double *cumlogp;           /* summed along the path; the root's is 0 */
-  int16_t *draft[DT_DRAFTS]; /* for each draft: index into drafts, or -1: no draft step yet */
-  uint8_t *by;               /* the draft whose result counts as the node's */
-  int8_t *verdict;           /* 1 accepted, 0 rejected, -1 unknown (not verified, or its parent not accepted) */
-  uint8_t *kept;             /* whether the node is verified; always true for the root */
-  dt_tree_draft *drafts;     /* [DT_TREE_DRAFTS + 1] one for each node and draft; the last one has no candidates */
+  float *logp, *own;     /* log-probability under the draft model given the parent's path, as in dt_tree_draft */
+  double *cumlogp;       /* summed along the path; the root's is 0 */
+  int16_t *draft;        /* index into drafts, or -1: no draft step yet */
+  int8_t *verdict;       /* 1 accepted, 0 rejected, -1 unknown (not verified, or its parent not accepted) */
+  uint8_t *kept;         /* whether the node is verified; always true for the root */
+  dt_tree_draft *drafts; /* [DT_TREE_DRAFTS + 1] one for each drafted node; the last one has no candidates */
   int n_drafts;
   /* the kept drafted nodes, ascending; valid from SEALED on */
   int32_t *kept_node; /* [DT_TREE_VERIFY] */
@@ -150,20 +148,16 @@ dt_status dt_tree_keep_best(dt_tree *t, int k, dt_error *err);
 dt_status dt_tree_seal(dt_tree *t, dt_error *err);
 dt_status dt_tree_check_seal(const dt_tree *t, dt_error *err); /* fails as dt_tree_seal would */
 
-/* Returns a new result of that draft for u, to be filled in. NULL: u already has one, or all DT_TREE_DRAFTS are in use
- * and u now has one without candidates. The result counts as the node's, unless u already has one from another
- * draft. */
-dt_tree_draft *dt_tree_new_draft(dt_tree *t, int u, int draft);
+/* Returns a new result for u, to be filled in. NULL: u already has one, or all DT_TREE_DRAFTS are in use and u now has
+ * one without candidates. */
+dt_tree_draft *dt_tree_new_draft(dt_tree *t, int u);
 
 int dt_tree_draft_room(const dt_tree *t); /* number of draft results that this iteration can still get */
 
-/* Gives u a result of that draft without candidates, unless it has one already: the draft cannot continue from u. */
-void dt_tree_no_draft(dt_tree *t, int u, int draft);
+/* Gives u a result without candidates, unless it has one already: the draft cannot continue from u. */
+void dt_tree_no_draft(dt_tree *t, int u);
 
-/* Makes that draft's result count as the node's. False: there is none. Nodes that were already added stay. */
-bool dt_tree_use_draft(dt_tree *t, int u, int draft);
-
-/* Returns the draft result that counts as the node's, or NULL. */
+/* Returns the node's draft result, or NULL. */
 const dt_tree_draft *dt_tree_draft_of(const dt_tree *t, int u);
 
 /* Returns the child of u that has this token, or -1. */

@@ -42,7 +42,7 @@ class Head(nn.Module):
         """Takes the tensors that another head of the same target and draft vocabulary has in the same shape."""
         tensors, own = load_file(folder + "/model.safetensors"), dict(self.named_parameters())
         if not torch.equal(tensors["d2t"], self.tensors()["d2t"]): raise SystemExit(f"{folder}: its draft vocabulary is another one")
-        taken = {name.removeprefix("midlayer."): t.float() for name, t in tensors.items()}
+        taken = {name if name in own else name.removeprefix("midlayer."): t.float() for name, t in tensors.items()}
         taken = {name: t for name, t in taken.items() if name in own and own[name].shape == t.shape}
         for name, t in taken.items(): own[name].copy_(t * self.scale if name == "fc.weight" else t)
         return sorted(taken)

@@ -3,7 +3,7 @@
     python train_head.py answers TARGET WORK --prompts PROMPTS.jsonl --held HELD_OUT.jsonl [--minutes 30]
     python train_head.py features TARGET WORK [--layers 2,4,6]
     python train_head.py train TARGET WORK --prompts PROMPTS.jsonl --out OUT [--minutes 50] [--layers 2,4,6]
-    python train_head.py train TARGET WORK --prompts PROMPTS.jsonl --out OUT --kind block [--depth 1] [--block 8] [--fall 4]
+    python train_head.py train TARGET WORK --prompts PROMPTS.jsonl --out OUT --kind block [--depth 1] [--block 8] [--fall 4] [--markov 64]
 
 TARGET is a folder in Hugging Face's layout or a GGUF file. `answers` has dtrun answer the prompts ({"prompt": ...} per line, in the chat
 template if there is one). `features` writes the target's features along the answers (head_data.py; 4.6 KB per token for a model 576
@@ -16,7 +16,8 @@ takes the draft vocabulary of another head, --start-from HEAD also those of its 
 head of an EAGLE-3 head: `fc`, norms and the output).
 
 --kind eagle3 (the default): one layer, in the layout of SafeAILab's and SpecForge's heads. --kind block: a causal block head
-(block_head.py), in DFlash's layout; --depth is its number of layers, --block its number of rows.
+(block_head.py), in DFlash's layout; --depth is its number of layers, --block its number of rows. With --markov RANK it is DSpark's, in
+DeepSpec's layout.
 
 What the EAGLE-3 head learns. Row i has the target's features of token i and the embedding of token i + 1, and guesses token i + 2. The
 loss is the cross-entropy with the target's distribution over the draft vocabulary. When drafting, only the first guess has true
@@ -171,7 +172,7 @@ def report(head, paths):
     among those that were reached; and the tokens per pass of chains of GUESSES, and of the longest."""
     all = [head.right(c) for c in head_data.conversations(paths)]
     tokens = []
-    for length in sorted({GUESSES, head.guesses}):
+    for length in sorted({min(GUESSES, head.guesses), head.guesses}):
         reached, accepted, passes, total = [0] * length, [0] * length, 0, 0
         for right in all:
             i = 0
@@ -229,8 +230,8 @@ def train(target, tokenizer, layers, answers, held, o):
         state["mask"] = mask
         head = block_head.BlockHead(config_of(target, layers, o, len(drafted), mask), target, drafted, o.dropout, o.fall)
     else: head = Head(config_of(target, layers, o, len(drafted), None), target, drafted, o.dropout, o.unroll, o.alone)
-    matrices = [p for n, p in head.named_parameters() if p.dim() == 2 and n != "lm_head.weight"]
-    others = [p for n, p in head.named_parameters() if p.dim() == 1 or n == "lm_head.weight"]
+    is_matrix = lambda n, p: p.dim() == 2 and n not in ("lm_head.weight", "markov_head.markov_w2.weight")  # these have rows of their own for ids
+    matrices, others = ([p for n, p in head.named_parameters() if is_matrix(n, p) == of] for of in (True, False))
     optimizers = [torch.optim.Muon(matrices, lr=o.rate, weight_decay=0.0, adjust_lr_fn="match_rms_adamw"),
                   torch.optim.AdamW(others, lr=o.rate, betas=(0.9, 0.98), weight_decay=0.0)]
     if "drafted" in state:
@@ -290,7 +291,7 @@ def main():
     for name in "prompts", "held", "out", "vocabulary-of", "start-from": ap.add_argument("--" + name)
     for name, value in ("minutes", None), ("every", 4.0), ("rate", 2e-3), ("alone", 0.5), ("fall", 4.0), ("dropout", 0.1): ap.add_argument("--" + name, type=float, default=value)
     for name, value in (("tokens", 256), ("context", 1024), ("warm", 3), ("vocabulary", 8192), ("unroll", 3), ("threads", 2),
-                        ("heads", 0), ("kv-heads", 0), ("inter", 0), ("depth", 1), ("block", 8), ("mask", 0)):
+                        ("heads", 0), ("kv-heads", 0), ("inter", 0), ("depth", 1), ("block", 8), ("mask", 0), ("markov", 0)):
         ap.add_argument("--" + name, type=int, default=value)
     ap.add_argument("--dtrun", default="dtrun"), ap.add_argument("--layers", type=lambda s: [int(i) for i in s.split(",")])
     o = ap.parse_args()

@@ -86,7 +86,7 @@ local function constant(file, name)
   error("no " .. name .. " in cuda/" .. file)
 end
 local TILES, PARTIALS = constant("internal.cuh", "BLOCK_TILES"), constant("internal.cuh", "PARTIALS")
-local GROUP, OWN = constant("internal.cuh", "GROUP"), constant("internal.cuh", "OWN")
+local QUERIES, TREE_QUERIES = constant("row_batches.h", "QUERIES"), constant("internal.cuh", "TREE_QUERIES")
 local SPLIT, PLACES = constant("internal.cuh", "SPLIT"), constant("internal.cuh", "PLACES")
 local AT_ONCE, WARPS = constant("attention.cu", "AT_ONCE"), constant("attention.cu", "WARPS")
 local MULTIPROCESSORS, LEAST_STEPS = constant("internal.cuh", "MULTIPROCESSORS"), constant("upload.cu", "LEAST_STEPS")
@@ -171,10 +171,10 @@ local function norm(pass, model, parts)
   pass:add("norm", pass.boundary + of "norm" + bytes / pass.device.cache * 1e6)
 end
 
--- The number of heads that share keys and a block, as in turns.h.
+-- The number of heads that share keys and a block, as in row_batches.h.
 local function heads_together(group)
-  local heads = math.min(group, OWN)
-  while group % heads > 0 or GROUP % heads > 2 do heads = heads - 1 end
+  local heads = math.min(group, TREE_QUERIES)
+  while group % heads > 0 or QUERIES % heads > 2 do heads = heads - 1 end
   return heads
 end
 
@@ -183,19 +183,19 @@ end
 local function attention(pass, model)
   local n, shared = pass.rows, pass.context // SPLIT
   local joined = heads_together(model.heads // model.kv_heads)
-  local columns, groups = model.heads // joined, up(n, GROUP // joined)
-  local units = groups * shared + up(n, n * model.heads > PLACES and OWN // joined or 1)
+  local columns, groups = model.heads // joined, up(n, QUERIES // joined)
+  local units = groups * shared + up(n, n * model.heads > PLACES and TREE_QUERIES // joined or 1)
   local blocks = units * columns
   local fullest = up(blocks, pass.device.units)
   local of_head = 2 * pass.context * model.dim * 2
   local read = math.max(of_head * columns * groups / pass.device.cache,
                         of_head * model.kv_heads / (pass.device.memory * of "memory")) * 1e6
-  local turns = up(math.min(n * joined, GROUP) * model.dim // 4, WARPS * 32)
+  local rounds = up(math.min(n * joined, QUERIES) * model.dim // 4, WARPS * 32)
   local trips = up(shared + 1, AT_ONCE) + up(math.max(shared + 1 - AT_ONCE, 0), AT_ONCE)
-  local time = of "attention" + fullest * of "share" + turns * trips * of "trip"
+  local time = of "attention" + fullest * of "share" + rounds * trips * of "trip"
   pass:add("attention", pass.boundary + math.max(time, read),
     ("%d blocks, %d on the fullest multiprocessor; reading %.1f, %d trips for its parts"):format(blocks, fullest, read,
-      turns * trips))
+      rounds * trips))
 end
 
 -- ---- a pass ----
@@ -217,21 +217,21 @@ local function estimate(device, model, rows, context, draft)
     norm(pass, model, layer == 1 and 0 or 7)
     if model.sequential then
       if model.paired then norm(pass, model, 0) end
-      product(pass, "qkv", matrix(q, (model.paired and 2 or 1) * model.hidden), "spread")
+      product(pass, "qkv", matrix(q, (model.paired and 2 or 1) * model.hidden), "layer_epilogue")
       attention(pass, model)
-      product(pass, "out", matrix(model.hidden, model.heads * model.dim, true), "store")
+      product(pass, "out", matrix(model.hidden, model.heads * model.dim, true), "plain_epilogue")
       norm(pass, model, 4)
-      product(pass, "up", matrix(2 * model.inter, model.hidden), "spread")
-      product(pass, "down", matrix(model.hidden, model.inter, true), "store")
+      product(pass, "up", matrix(2 * model.inter, model.hidden), "layer_epilogue")
+      product(pass, "down", matrix(model.hidden, model.inter, true), "plain_epilogue")
     else
       local inner = up(model.inter, 16)
-      product(pass, "in", matrix(up(q, 16) * 16 + model.inter, model.hidden, false, inner), "spread")
+      product(pass, "in", matrix(up(q, 16) * 16 + model.inter, model.hidden, false, inner), "layer_epilogue")
       attention(pass, model)
-      product(pass, "out", matrix(model.hidden, model.heads * model.dim + model.inter, true), "store")
+      product(pass, "out", matrix(model.hidden, model.heads * model.dim + model.inter, true), "plain_epilogue")
     end
   end
   norm(pass, model, 7)
-  product(pass, "logits", matrix(model.vocab, model.hidden), "store")
+  product(pass, "logits", matrix(model.vocab, model.hidden), "plain_epilogue")
   pass:add("choose", of "candidates" * math.max(1, rows / pass.device.units), draft and "candidates" or "argmax")
   pass:add("host", of "host")
   return pass

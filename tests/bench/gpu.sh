@@ -33,7 +33,7 @@ set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 parts=(exact rows wgmma prompts memory loading policies llama sanitize)
 more=(kernels peers)
-tests=(test_cuda_{forward,sample,exact,groups,packed,q8,failures,generation,prompt,heads,turns})
+tests=(test_cuda_{forward,parts,sample,adjust,exact,groups,packed,q8,failures,generation,prompt,heads,turns})
 tests+=('test_golden_logits cuda' 'test_heads cuda' 'test_golden_sampling 500 cuda')
 archive=build/gpu.tar.xz most_mb=60 model=model.gguf
 prompt='The old man went down to the'
@@ -236,7 +236,7 @@ real_sizes() {
 # What the emulated device can do in three minutes: few tests, since all of them run there as unit.test_cuda_*, and no
 # matrix of policies, since that is gpu.exact.matrix.
 tiny_sizes() {
-  shape=tiny long=514 lengths=520 each=0 blocks=1 few=6 most=9 full=(CUDA_EMU_FAULTS='1 6e7 -1')
+  shape=tiny long=514 lengths=520 each=0 blocks=1 few=6 most=9 full=(CUDA_EMU_FAULTS='1 3.3e8 -1')
   pair=(-m models/mini-draft -md models/mini-draft)
   policies=linear length=(-n 6 --rounds 1) matrix=() short=(--prompts 1 -n 2 --policies linear --costs learn)
   tests=('test_cuda_forward wide_rows*' 'test_cuda_sample a_row*' 'test_cuda_exact a_nan*')

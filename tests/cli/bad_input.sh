@@ -55,21 +55,6 @@ it_refuses_a_policy_with_drafts_without_a_draft_model() {
   refuses 2 'give --draft' dynatree --target "$models/mini-target" --draft none --text hello
 }
 
-it_refuses_an_exit_that_is_none() {
-  refuses 2 '-md: exit:6 is out of range: exit:1 to exit:5 \(.*mini-target has 6 layers\)' rate -m "$models/mini-target" -md exit:6 --text hello
-  refuses 2 '-md: exit:all: expected a number of layers, as in exit:8' rate -m "$models/mini-target" -md exit:all --text hello
-}
-
-it_refuses_a_second_draft_that_cannot_be_one() {
-  refuses 2 '-md2: exit:3 is a second draft, but there is no first: give the first with --draft' rate -m "$models/mini-target" -md none -md2 exit:3 --text hello
-  refuses 2 '-md2: exit:6 is out of range: exit:1 to exit:5' cascade -md2 exit:6 --text hello
-  refuses 2 'nowhere' cascade -md2 "$PWD/nowhere" --text hello
-  refuses 2 'are both draft heads, but only one of two drafts can be a head' cascade -m "$models/mini-target" -md "$models/mini-head" -md2 "$models/mini-head" --text hello
-  damaged none
-  sed -i -e 's/"!": 2,/"!": 4,/' -e 's/"#": 4,/"#": 2,/' damaged/tokenizer.json
-  refuses 2 'damaged and .*mini-target have different tokenizers' cascade -md2 damaged --text hello
-}
-
 it_names_the_tensor_whose_numbers_are_not_finite() {
   # a type of two bytes: all bits of the exponent, with and without other bits
   refuses_damaged "returned NaN at position [0-9]+: damaged/model.safetensors: tensor $tensor contains NaN" poke $tensor 0 ffff

@@ -51,7 +51,7 @@ it_reduces_and_rounds_the_output_of_any_draft() {
   make_head
   succeeds ar --text 'The old man' -n 40 -q && mv stdout expected
   local draft how
-  for draft in head "$models/mini-head" "$models/mini-draft" exit:3; do
+  for draft in head "$models/mini-head" "$models/mini-draft"; do
     for how in '--draft-vocab 500' '--draft-vocab auto' '--draft-output q4' '--draft-vocab 500 --draft-output q8'; do
       succeeds dynatree --text 'The old man' -n 40 -q -m "$models/mini-target" -md "$draft" $how --backend cpu --json r.json
       same_text expected stdout

@@ -6,16 +6,6 @@ export XDG_CACHE_HOME=
 learn_run() { succeeds cast --text 'The ship' -n 8 -c 60 -t 1 "$@"; }
 cost_run() { learn_run --costs table "$@"; }
 
-it_tells_exits_apart() {
-  export HOME=$PWD
-  learn_run -md exit:2
-  learn_run -md exit:3
-  cost_run -md exit:2
-  cost_run -md exit:3
-  [ "$(find .cache -name 'learned-*.json' | wc -l)" -eq 2 ] && [ "$(find .cache -name 'costs-*.json' | wc -l)" -eq 2 ] || fail 'one table for both'
-  for second in exit:2 exit:4; do learn_run -md exit:3 -md2 $second; done
-  [ "$(find .cache -name 'learned-*.json' | wc -l)" -eq 4 ] || fail 'one file for two second drafts'
-}
 it_keeps_the_tables_of_rounded_weights_apart() {
   export HOME=$PWD
   cost_run
@@ -33,10 +23,6 @@ it_prints_a_table_and_plots_it() {
   grep -qE "^sampling, per row: [0-9.]+, of a coupled draft [0-9.]+$" stdout || fail 'no costs of sampling'
   grep -qE '^     1 #+ 1\.00$' stdout || fail 'no plot'
   grep -q '"contexts"' table.json || fail 'no JSON'
-  succeeds run costs -c 60 -t 1 -md2 exit:2
-  grep -qE '^milliseconds per pass, .*mini-draft and exit:2$' stdout || fail 'no second draft'
-  grep -qE '^  rows +target@[0-9]+ +draft@[0-9]+ +draft2@[0-9]+$' stdout || fail 'no column for it'
-  grep -qE '^first pass of the second draft of an iteration: [0-9.]+@[0-9]+$' stdout || fail 'no first pass of it'
   succeeds run costs -c 60 -t 1 --batch 3
   grep -q '^milliseconds per pass over 3 sequences, by rows per sequence, ' stdout || fail 'no table of a batch'
   refuses_to_plot 2 'must end in .svg or .png' "$PATH" costs.gif

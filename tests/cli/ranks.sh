@@ -129,15 +129,6 @@ it_refuses_draft_heads() {
   ranks 2 "$dtrun" linear --text FACE -n 4 -t 1 -m target -md assistant
   says_one_line 2 "head: it reads rows of the target, which is split across 2 ranks"
 }
-it_runs_two_draft_models() {
-  succeeds ar -p 'The sea' -n 20 -t 1
-  mv stdout expected
-  ranks 2 "$dtrun" cascade -p 'The sea' -n 20 -t 1 -md "$models/mini-draft" -md2 "$models/mini-draft"
-  [ "$status" -eq 0 ] || fail "exit status $status"
-  same_text expected stdout
-  ranks 2 "$dtrun" cascade -p x -t 1 -md2 exit:2
-  says_one_line 2 "exit: the target's first layers cannot draft: its layers are split across ranks"
-}
 it_starts_programs_that_are_alone() {
   cat >child.lua <<LUA
 local pipe = io.popen("'$dtrun' ar -p 'The sea' -n 4 -t 1 -q", "r")

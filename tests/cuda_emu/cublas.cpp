@@ -2,12 +2,14 @@
 #include <cublasLt.h>
 
 #include "device.cuh"
+#include "emu.h"
 
 struct cublasLtContext {
   int open;
 };
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
+  if (!emu::library_begins()) return CUBLAS_STATUS_NOT_INITIALIZED;
   return *handle = new cublasLtContext{1}, CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return delete handle, CUBLAS_STATUS_SUCCESS; }

@@ -37,11 +37,14 @@ cudaError_t run_grid(const cudaLaunchConfig_t &config, bool dependent, const std
 
 } // namespace
 
+bool library_begins() { return !lacks(EMU_CUBLASLT_BEGINS); }
+
 struct stream {
   graph *capturing;
 };
 struct graph {
   std::vector<std::function<cudaError_t()>> node;
+  size_t bytes; /* of the device's memory */
 };
 struct event {
   double ms;
@@ -185,7 +188,12 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g) {
   return sticky;
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t g, unsigned long long) {
-  return *exec = new graph(*g), sticky;
+  const size_t bytes = plan.lacks & EMU_LARGE_GRAPHS ? EMU_GRAPH : 0;
+  if (bytes > plan.memory - allocated) return cudaErrorMemoryAllocation;
+  allocated += bytes;
+  *exec = new graph(*g);
+  (*exec)->bytes = bytes;
+  return sticky;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t) {
   watch_settle();
@@ -196,7 +204,10 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t) {
   return sticky;
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t g) { return delete g, cudaSuccess; }
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) { return delete exec, cudaSuccess; }
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  allocated -= exec->bytes;
+  return delete exec, cudaSuccess;
+}
 cudaError_t cudaEventCreate(cudaEvent_t *e) { return *e = new event{0}, sticky; }
 cudaError_t cudaEventDestroy(cudaEvent_t e) { return delete e, cudaSuccess; }
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t) {

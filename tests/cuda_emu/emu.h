@@ -9,6 +9,9 @@ namespace emu {
 /* blocks.cpp: runs all blocks of a grid to their ends. */
 void run_blocks(const cudaLaunchConfig_t &, bool dependent, const std::function<void()> &kernel);
 
+/* emu.cpp: whether cuBLASLt can be initialized. */
+bool library_begins();
+
 /* watch.cpp: controls which writes to device memory are visible, with CUDA_EMU_WATCH in the environment. */
 extern const bool watching;
 

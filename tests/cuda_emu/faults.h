@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#define EMU_GRAPH ((size_t)1 << 20)
+
 typedef struct {
   int devices;   /* number of devices; 0: none, -1: the driver is too old, -2: there is no driver */
   size_t memory; /* the device's memory in bytes */
@@ -15,7 +17,9 @@ enum {
   EMU_DEPENDENT = 1,
   EMU_GRAPHS = 2,
   EMU_CUBLASLT = 4,
-  EMU_FIRST_IN_GRAPH = 8 /* a kernel's first launch in a capture */
+  EMU_FIRST_IN_GRAPH = 8,   /* a kernel's first launch in a capture */
+  EMU_CUBLASLT_BEGINS = 16, /* cuBLASLt is there, but cannot be initialized */
+  EMU_LARGE_GRAPHS = 32     /* each graph takes EMU_GRAPH bytes of memory; without this, none */
 };
 
 #ifdef __cplusplus

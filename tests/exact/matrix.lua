@@ -5,7 +5,7 @@
 -- that every other run must generate. The scalar backend is slow and gets 4 prompts, 64 tokens and small trees.
 -- Variants that this machine does not support are listed and skipped; --backend and --threads select some. In addition
 -- to each prompt alone, each policy generates from the first 6 in a batch: 5 at once, and the last one takes the slot
--- of the one that ends first. A draft head (-md, -md2) reads its target's features; then the target alone determines
+-- of the one that ends first. A draft head (-md) reads its target's features; then the target alone determines
 -- the tokens.
 local dt = require "dt"
 
@@ -31,7 +31,6 @@ local SMALL = {
   { label = "token_recycling", policy = "token_recycling", params = { total = 8 }, seldom = true },
   { label = "random trees", policy = HOSTILE .. "random_trees.lua", params = { nodes = 8 } },
   { label = "rollbacks", policy = HOSTILE .. "rollbacks.lua" },
-  { label = "cascade", policy = "cascade" },
 }
 local COSTS = dofile(HERE .. "costs.lua")
 local BATCH, SLOTS = 6, 5
@@ -148,7 +147,7 @@ end
 local function open(variant, draft)
   local load, drafts = opts.load, draft ~= false
   return dt.load {
-    target = load.target, draft = draft, draft2 = drafts and load.draft2 or nil, ctx = load.ctx,
+    target = load.target, draft = draft, ctx = load.ctx,
     backend = variant.backend, threads = variant.threads,
     weights = variant.weights or load.weights,
     draft_weights = drafts and (variant.draft_weights or load.draft_weights) or nil,
@@ -189,7 +188,7 @@ local function run_variant(variant)
   local n = math.min(variant.prompts or #prompts, #prompts)
   local tokens = math.min(variant.tokens or opts.tokens, opts.tokens)
   print(("%s: %d prompts, %d tokens each"):format(name, n, tokens))
-  if pair.draft_head or pair.draft2_head then run_without_head(variant, n, tokens) end
+  if pair.draft_head then run_without_head(variant, n, tokens) end
   local sums = {}
   for i, case in ipairs(variant.policies) do
     sums[i] = { label = case.label, tokens = 0, iterations = 0, drafted = 0, accepted = 0, seconds = 0 }

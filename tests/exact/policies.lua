@@ -30,7 +30,6 @@ return {
   { label = "lookahead", policy = "lookahead", seldom = true },
   { label = "suffix", policy = "suffix", seldom = true },
   { label = "echo", policy = "echo" },
-  { label = "cascade", policy = "cascade" },
   { label = "random trees", policy = HOSTILE .. "random_trees.lua" },
   { label = "one level of 256", policy = HOSTILE .. "one_level.lua" },
   { label = "a chain past the room", policy = HOSTILE .. "past_the_room.lua" },

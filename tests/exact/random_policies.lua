@@ -3,8 +3,7 @@
 -- dtrun run tests/exact/random_policies.lua [--policies 300] [--seed 1] [--loaded 25]
 --
 -- Policy i has the seed --seed + i - 1, so --policies 1 --seed S repeats that of seed S. Most run on scripted pairs;
--- those whose seed divides by --loaded on a loaded one, which --target, --draft, --draft2, --weights and --activations
--- choose. Some pairs have a second draft.
+-- those whose seed divides by --loaded on a loaded one, which --target, --draft, --weights and --activations choose.
 local dt = require "dt"
 
 local opts = dt.args {
@@ -23,12 +22,11 @@ local TEXT = "It was a dark night and the old man went down to the harbour to lo
 
 local load = { costs = costs }
 for name, value in pairs(opts.load) do load[name] = value end
-load.draft2 = load.draft2 or not load.target and "exit:2" or nil
 local loaded = dt.check(dt.load(load))
 local PAIRS = {
-  dt.fake { vocab = 50, context = 300, draft2 = {}, costs = costs },
+  dt.fake { vocab = 50, context = 300, costs = costs },
   dt.fake { vocab = 4, context = 1500, costs = costs },
-  dt.fake { vocab = 300, context = 1200, draft_context = 700, draft2 = {}, costs = costs },
+  dt.fake { vocab = 300, context = 1200, draft_context = 700, costs = costs },
   dt.fake { vocab = 40, context = 120, draft_context = 40, eos = 7, costs = costs },
   dt.fake { vocab = 1, context = 20, costs = costs },
   dt.fake { vocab = 9, context = 3, costs = costs },

@@ -44,51 +44,6 @@ function TestCosts.test_the_first_draft_pass_of_an_iteration_has_a_time_of_its_o
                        "costs:first: there is no draft model")
 end
 
-function TestCosts.test_each_draft_model_has_costs_of_its_own()
-  local costs = { contexts = { 128 }, rows = { 1, 9 }, target = { { 1.0, 3.0 } }, draft = { { 0.5, 1.5 } },
-                  draft2 = { { 0.125, 1.125 } }, first = { 0.75 }, first2 = { 0.25 } }
-  local pair = fake { costs = costs, draft2 = {} }
-  for expression, ms in pairs {
-    ["draft(9, 1)"] = "1.5", ["draft(9, 1, 1, 1)"] = "1.5", ["draft(9, 1, nil, 2)"] = "1.125",
-    ["draft(1, 1, 9, 2)"] = "1.125", ["first(1)"] = "0.75", ["first(1, nil, 2)"] = "0.25", ["first(1, 2, 2)"] = "0.375",
-  } do lu.assertStrContains(in_policy(pair, "self.costs:" .. expression), "<" .. ms .. ">") end
-  for expression, message in pairs {
-    ["draft(1, 1, 1, 3)"] = "costs:draft: model = 3 is out of range: 1 to 2",
-    ["draft(1, 1, 1, 0)"] = "costs:draft: model must be an integer of at least 1",
-    ["draft(1, 1, 1, 1.5)"] = "costs:draft: model must be an integer of at least 1",
-    ["first(1, 1, 3)"] = "costs:first: model = 3 is out of range: 1 to 2",
-  } do lu.assertStrContains(in_policy(pair, "self.costs:" .. expression), message) end
-  for _, expression in ipairs { "draft(1, 1, 1, 2)", "first(1, 1, 2)" } do
-    lu.assertStrContains(in_policy(fake(), "self.costs:" .. expression), "model = 2: there is no second draft model")
-  end
-end
-
--- Each model's first pass of an iteration has the cost of a first one, also after passes of the other.
-function TestCosts.test_a_clock_counts_passes_of_each_draft_model()
-  local costs = { contexts = { 128 }, rows = { 1, 9 }, target = { { 64.0, 72.0 } }, draft = { { 8.0, 16.0 } },
-                  draft2 = { { 1.0, 3.0 } }, first = { 32.0 }, first2 = { 2.0 } }
-  local source = [[
-    local P = require "dt.policy".define { name = "p", uses = { costs = true } }
-    local SECOND = { model = 2 }
-    function P:draft(tree)
-      if self.before then return end
-      self.before = tree.seq:clock()
-      local at = { }
-      local function look() at[#at + 1] = tree.seq:clock() - self.before end
-      tree:draft_step(0, SECOND) look()
-      local v = tree:branch(0, 1)
-      tree:draft_step(v, SECOND) look()
-      tree:draft_step(v) look()
-      local w = tree:branch(v, 1)
-      tree:draft_step({ w }) look()
-      error("<" .. table.concat(at, " ") .. ">", 0)
-    end
-    return P ]]
-  local result, err = fake { costs = costs, draft2 = {} }:generate { prompt = " 7", tokens = 9, source = source }
-  lu.assertNil(result)
-  lu.assertStrContains(err.message, "<2.0 3.0 35.0 43.0>")
-end
-
 -- What a policy keeps, a later text of the same pair recalls; another policy does not, nor another way of sampling.
 function TestCosts.test_a_policy_recalls_what_it_kept_in_an_earlier_text()
   local function source_of(more)
@@ -256,7 +211,6 @@ function TestCosts.test_bad_arguments_name_function_and_argument()
     ["self.costs:draft(1, 1, 0)"] = "costs:draft: batch must be an integer of at least 1",
     ["self.costs.target({}, 1, 1)"] = "costs expected, got table",
     ["self.costs:read()"] = "costs:read: n must be an integer of at least 1",
-    ["self.costs:read(1, 3)"] = "costs:read: model = 3 is out of range: 1 to 2",
     ["self.costs.read({}, 1)"] = "costs expected, got table",
     ["self.costs:cache_miss()"] = "costs:cache_miss: passes must be an integer of at least 0",
     ["self.costs:cache_miss(-1)"] = "costs:cache_miss: passes must be an integer of at least 0",

@@ -153,7 +153,7 @@ function TestPair.test_a_missing_model_is_returned()
   lu.assertEquals(err.kind, "input")
   lu.assertStrContains(err.message, "/no/such/model")
   lu.assertErrorMsgContains("dt.load: unknown key 'model'", dt.load, { model = "x" })
-  lu.assertErrorMsgContains("dt.load: needs_logits: 1 is not true or false", dt.load, { needs_logits = 1 })
+  lu.assertErrorMsgContains("dt.load: no_packed_cache: 1 is not true or false", dt.load, { no_packed_cache = 1 })
 end
 
 TestFiles = {}

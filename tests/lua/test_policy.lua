@@ -218,13 +218,13 @@ TestPassCosts = {}
 -- Costs of s sequences whose passes take no time; only the policy's overhead does.
 local function misses(again, after, paused, s)
   local list = { [0] = again, after, paused }
-  return { revision = function() return 1 end, sequences = function() return s end, models = function() return 1 end,
+  return { revision = function() return 1 end, sequences = function() return s end,
            target = function(_, n) return n end, cache_miss = function(_, passes) return list[passes] end,
            first = function() return 0 end, draft = function() return 0 end, block = function() return 0 end }
 end
 
 function TestPassCosts.test_overhead_is_a_multiple_of_cache_misses()
-  local seq = { length = function() return 1 end, models = 1 }
+  local seq = { length = function() return 1 end, drafts = true }
   for s = 1, 2 do
     local p = policy.pass_costs(misses(1, 8, 64, s), seq)
     lu.assertAlmostEquals(p.overhead, 16 * s, 1e-12)
@@ -234,8 +234,8 @@ function TestPassCosts.test_overhead_is_a_multiple_of_cache_misses()
     lu.assertAlmostEquals(p.plain, 1, 1e-12)
     lu.assertAlmostEquals(p.verify[4] - 4, (16 + 3 * 4) * s, 1e-12)
     lu.assertAlmostEquals(p.row[2], 1 + 4 * s, 1e-12)
-    lu.assertAlmostEquals(p.models[1][s].first, 6.8 * s, 1e-12)
-    lu.assertAlmostEquals(p.models[1][s].draft[3], 6.8 * s, 1e-12)
+    lu.assertAlmostEquals(p.drafting[s].first, 6.8 * s, 1e-12)
+    lu.assertAlmostEquals(p.drafting[s].draft[3], 6.8 * s, 1e-12)
   end
   lu.assertEquals(policy.pass_costs(misses(1, 8, 12.8, 1), seq).resume, 0) -- after a pause it takes no less
 end
@@ -245,7 +245,7 @@ function TestPassCosts.test_a_block_head_takes_one_pass_for_all_levels()
   local costs = misses(0, 0, 0, 4)
   function costs.block() return 7 end
   function costs.draft(_, n, _, k) return 100 * n + k end
-  local head = policy.pass_costs(costs, { length = function() return 1 end, models = 1 }).models[1]
+  local head = policy.pass_costs(costs, { length = function() return 1 end, drafts = true }).drafting
   lu.assertEquals(head[2].block, 7)
   lu.assertEquals(head[2].pass[3], 2 * (400 + 2)) -- two of four sequences share it
   lu.assertEquals(head[2].first, 2 * (800 + 2))
@@ -264,8 +264,8 @@ function TestPassCosts.test_a_block_is_as_long_as_its_guesses_pay_for()
     function costs.recall() end
     function costs.keep() end
     local seq = { length = function() return 1 end, left = function() return 100 end, unread = function() return 0 end,
-                  models = 1, coupled = false }
-    local g = require "dt.policy.guesses"(policy.pass_costs(costs, seq), seq, function() return calibration end, 1)
+                  drafts = true, coupled = false }
+    local g = require "dt.policy.guesses"(policy.pass_costs(costs, seq), seq, function() return calibration end)
     local asked
     local tree = { draft_step = function(_, _, _, how) asked = how.width or asked return 1 end }
     for _ = 1, 1 + (brought and 20 or 0) do
@@ -292,7 +292,7 @@ function TestPassCosts.test_a_row_shares_the_cost_of_up_to_four()
   local costs = misses(0, 0, 0, 1)
   local ms = { 10, 14, 15, 15.5, 15.75, 15.875, 20 }
   function costs.target(_, n) return ms[n] or 20 + 9 * (n - 7) end
-  local row = policy.pass_costs(costs, { length = function() return 1 end, models = 1 }).row
+  local row = policy.pass_costs(costs, { length = function() return 1 end, drafts = true }).row
   lu.assertAlmostEquals(row[0], 5.75 / 4, 1e-12) -- not 5.875 / 5
   lu.assertAlmostEquals(row[1], 1.875 / 4, 1e-12)
   lu.assertAlmostEquals(row[2], 0.875 / 3, 1e-12) -- the fourth would be expensive
@@ -300,14 +300,14 @@ function TestPassCosts.test_a_row_shares_the_cost_of_up_to_four()
 end
 
 function TestPassCosts.test_a_node_is_worth_its_row_if_the_loss_budget_may_lose_as_many()
-  local pass_costs = policy.pass_costs(misses(0, 0, 0, 1), { length = function() return 1 end, models = 1 })
+  local pass_costs = policy.pass_costs(misses(0, 0, 0, 1), { length = function() return 1 end, drafts = true })
   lu.assertTrue(pass_costs:worth(0.25, 0.25, 2, { longest = 4 }))
   lu.assertFalse(pass_costs:worth(0.25, 0.25 - 1e-9, 2, { longest = 4 }))
   lu.assertFalse(pass_costs:worth(0.25, 0.25, 2, { longest = 4 - 1e-9 }))
 end
 
 function TestPassCosts.test_nodes_that_are_not_verified_have_overhead_too()
-  local pass_costs = policy.pass_costs(misses(0.03125, 0, 0, 1), { length = function() return 1 end, models = 1 })
+  local pass_costs = policy.pass_costs(misses(0.03125, 0, 0, 1), { length = function() return 1 end, drafts = true })
   local alpha, best, kept = { [0] = 1, 0.5, 0.75, 0.25 }, {}, nil
   local tree = { keep = function(_, k) kept = k end,
                  best = function(_, _, _, _, list) table.move({ 2, 1, 3 }, 1, 3, 1, list) end }
@@ -322,18 +322,18 @@ end
 
 function TestPassCosts.test_what_sequences_share_costs_each_its_part_and_what_one_reads_makes_all_wait()
   local costs = { revision = function() return 1 end, sequences = function() return 6 end,
-                  models = function() return 1 end, target = function() return 1 end,
+                  target = function() return 1 end,
                   first = function(_, _, k) return 4 + k end,
                   draft = function(_, n, _, k) return 2 + n * k end, block = function() return 0 end,
                   read = function(_, n) return 2 + n end, cache_miss = function() return 0.01 end }
-  local pass_costs = policy.pass_costs(costs, { length = function() return 1 end, models = 1 })
+  local pass_costs = policy.pass_costs(costs, { length = function() return 1 end, drafts = true })
   local own = 6 * 0.0085 -- the overhead of a draft pass, of all sequences
   for k, expected in pairs { [1] = { 30, 42 }, [2] = { 18, 36 }, [6] = { 10, 32 } } do
-    local cost = pass_costs.models[1][k]
+    local cost = pass_costs.drafting[k]
     lu.assertAlmostEquals(cost.first - own, expected[1], 1e-12)
     lu.assertAlmostEquals(cost.draft[5] - own, expected[2], 1e-12)
   end
-  lu.assertEquals({ pass_costs:reading(1, 0), pass_costs:reading(1, 5) }, { 0, 42 })
+  lu.assertEquals({ pass_costs:reading(0), pass_costs:reading(5) }, { 0, 42 })
 end
 
 TestPace = {}
@@ -372,15 +372,15 @@ end
 -- A second row takes nothing, a third 0.4, and each further one a whole pass.
 local function guesses(first, brings, text, costs)
   local model = { first = first, draft = setmetatable({}, { __index = function() return first end }) }
-  local models = setmetatable({}, { __index = function() return model end })
+  local drafting = setmetatable({}, { __index = function() return model end })
   local verify = { 1, 1, 1.4, 2.4, 3.4, 4.4, 5.4, 6.4, 7.4 }
-  local pass_costs = { plain = 1, verify = verify, row = { [0] = 0, 0.4 }, sequences = 1, models = { models },
+  local pass_costs = { plain = 1, verify = verify, row = { [0] = 0, 0.4 }, sequences = 1, drafting = drafting,
                    until_length = 128, reading = function() return text.reading or 0 end,
                    costs = costs or ledger({}), revision = 0 }
   local seq = { length = function() return text.length end, left = function() return 100 end,
                 unread = function() return 0 end }
   local function calibration() return { observe = function() end, state = function() end } end
-  local g = require "dt.policy.guesses"(pass_costs, seq, calibration, 1)
+  local g = require "dt.policy.guesses"(pass_costs, seq, calibration)
   g.brings[1] = brings or g.brings[1]
   g:begin(9, 0)
   return g
@@ -419,13 +419,6 @@ function TestGuesses.test_what_is_expected_of_a_draft_that_was_not_asked_follows
   g.pass_costs.verify, g.pass_costs.revision = right, 2
   g:begin(9, 16)
   lu.assertEquals(g:quiet(1), 0)
-end
-
-function TestGuesses.test_of_two_models_are_quiet_as_long_as_both()
-  local one, two = guesses(0.5, 0.4, { length = 100 }), guesses(0.81, nil, { length = 100 })
-  local g = require "dt.policy.either"(one, two)
-  g:begin(7, 1)
-  lu.assertEquals({ one:quiet(1), two:quiet(1), g:quiet(1), g.budget, g.ms }, { 3, 29, 3, 7, 0 })
 end
 
 -- What is known after an iteration at the rate 1: nodes 1, 2, .. of the passes `by`, as likely as alpha says. A pass

@@ -371,14 +371,14 @@ TestReport = {}
 function TestReport.test_it_names_each_model_before_what_is_known_of_it()
   local given = file({ run { arm = "ar", speed = 100 } }, { repeats = 2 })
   for name, value in pairs { draft = "d", target_dtype = "f16", draft_dtype = "q8", draft_head = "medusa",
-                             draft2 = "exit:3", draft2_dtype = "f16", cache_dtype = "f32", commit = "c" } do
+                             cache_dtype = "f32", commit = "c" } do
     given.head[name] = value
   end
   local document = report.document({ given }, { "m" })
   local names = {}
   for i, row in ipairs(document[#document].table.rows) do names[i] = row[1] end
   lu.assertEquals(names, { "machine", "backend", "threads", "target", "target_dtype", "draft", "draft_dtype",
-                           "draft_head", "draft2", "draft2_dtype", "cache_dtype", "version", "commit", "repeats" })
+                           "draft_head", "cache_dtype", "version", "commit", "repeats" })
 end
 
 function TestReport.test_it_begins_with_what_was_found_and_ends_with_what_was_run()

@@ -69,11 +69,13 @@ end
 -- Names of the enumeration values that occur in symbols: internal.cuh and device.cuh.
 local VALUES = {
   ["6number"] = { "F16", "BF16" },
-  ["7packing"] = { "BITS16", "BITS4", "BITS5", "BITS6", "BITS8" },
-  ["4held"] = { "HELD_16", "HELD_Q8" },
+  ["7packing"] = { "BITS16", "BITS3", "BITS4", "TABLE4", "BITS5", "BITS6", "BITS8" },
+  ["12cache_format"] = { "CACHE_16", "CACHE_Q8" },
+  b = { "false", "true" },
 }
 
--- Turns _Z8k_matmulIL6number1EL7packing0ELi1ELi4E5storeEv7productT3_ into k_matmul<BF16, BITS16, 1, 4, store>.
+-- Turns _Z8k_matmulIL6number1EL7packing0ELi1ELi4E14plain_epilogueEv7productT3_ into
+-- k_matmul<BF16, BITS16, 1, 4, plain_epilogue>.
 local function readable(symbol)
   local function take(text) -- the text that a length precedes, and the rest
     local length, rest = text:match "^(%d+)(.*)$"
@@ -98,7 +100,7 @@ end
 
 -- ---- the table ----
 
-local ROW = "%-6s  %-45s %9s %5s %7s %7s %6s"
+local ROW = "%-6s  %-56s %9s %5s %7s %7s %6s"
 
 -- Reads the PTX: for each symbol its threads, and the shared memory that the launch adds (DYNAMIC_SHARED_OF in
 -- device.cuh).

@@ -1,4 +1,4 @@
-/* The cases of tests/golden/heads: targets with heads, or early exits, and the iterations to run with them. */
+/* The cases of tests/golden/heads: targets with heads, and the iterations to run with them. */
 #ifndef HEAD_CASES_H
 #define HEAD_CASES_H
 
@@ -19,7 +19,6 @@ static inline const cJSON *get(const cJSON *object, const char *name) {
 /* A case's target and head, after they have been opened. */
 typedef struct {
   const cJSON *wanted;
-  int exit; /* number of target layers that draft; 0: a head drafts */
   char *folder, *head;
   char target[256]; /* the folder, or this file of it that holds the target */
   dt_pair *pair;
@@ -33,26 +32,23 @@ static inline const char *layers_of(const cJSON *wanted) {
 /* dtype: the type of its numbers; NULL: as the case lists them. how: all options but target, draft and threads. */
 static inline subject open_as(int i, const char *dtype, dt_pair_options how) {
   subject s = {.wanted = cJSON_GetArrayItem(cases, i)};
-  const cJSON *exits = cJSON_GetObjectItem(s.wanted, "exit"), *file = cJSON_GetObjectItem(s.wanted, "file");
+  const cJSON *file = cJSON_GetObjectItem(s.wanted, "file");
   bool own = cJSON_HasObjectItem(s.wanted, "own"); /* the head is in the target's files */
   s.folder = own && file ? temp_folder() : formula_folder(get(s.wanted, "target"), dtype);
-  if (exits) s.exit = exits->valueint;
-  s.head = file || own || exits ? temp_folder() : formula_folder(get(s.wanted, "head"), NULL);
-  char path[256], name[16];
-  snprintf(name, sizeof name, "exit:%d", s.exit);
+  s.head = file || own ? temp_folder() : formula_folder(get(s.wanted, "head"), NULL);
+  char path[256];
   snprintf(path, sizeof path, SOURCE_DIR "/tests/golden/heads/%s", file ? file->valuestring : "");
   char *tokenizer = small_json(NULL, NULL);
   temp_write(s.folder, "tokenizer.json", tokenizer, strlen(tokenizer));
   free(tokenizer);
   snprintf(s.target, sizeof s.target, "%s", own && file ? path : s.folder);
   how.target = s.target, how.threads = 2;
-  how.draft = own ? "mtp" : s.exit ? name : file ? path : s.head;
-  if (s.exit) how.draft_weights = NULL;
+  how.draft = own ? "mtp" : file ? path : s.head;
   ok(dt_pair_open(&how, &s.pair, &err));
   return s;
 }
 
-static inline bool is_block(const subject *s) { return s->pair->draft->info.block > 0; }
+static inline bool is_block(const subject *s) { return s->pair->draft.info.block > 0; }
 
 /* The context of a session: beyond a base of delta layers if the target has such layers, and beyond the longest prompts
  * of block heads. */
@@ -99,13 +95,12 @@ static inline void commit_expected(dt_session *session, int seq, const cJSON *it
   free(tokens);
 }
 
-/* Whether the case is a block head that runs on a GPU, too: one without windows and convolutions. */
+/* Whether the case is a block head that runs on a GPU, too: one without convolutions, whose layers all look backward or
+ * none of which does. */
 static inline bool is_for_gpus(const cJSON *of) {
-  char *head = cJSON_PrintUnformatted(of);
-  const bool is = !strstr(get(of, "name")->valuestring, "window") && !strstr(head, "sliding_attention") &&
-                  !strstr(get(of, "read")->valuestring, "dflash2");
-  free(head);
-  return is;
+  const char *name = get(of, "name")->valuestring;
+  return !strstr(get(of, "read")->valuestring, "dflash2") && strcmp(name, "dflash, windows that are seen backward") &&
+         strcmp(name, "dflash, speculators' export");
 }
 
 static inline void add_cases(const char *file, bool on_gpu) {
@@ -128,8 +123,8 @@ static inline void read_cases(bool on_gpu) {
   char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "golden.json", &size);
   cases = cJSON_Parse(text);
   free(text);
-  static const char *const on_cpus[] = {"cross_attention.json", "mtp.json", "exits.json"};
-  for (int i = 0; i < 3 && !on_gpu; i++) add_cases(on_cpus[i], false);
+  static const char *const on_cpus[] = {"cross_attention.json", "mtp.json"};
+  for (int i = 0; i < 2 && !on_gpu; i++) add_cases(on_cpus[i], false);
   add_cases("blocks.json", on_gpu);
 }
 

@@ -35,6 +35,14 @@ static inline void random_olmo(random_model *m) {
   m->layer[0].window = 37, m->layer[1].still = true;
 }
 
+/* Parts of gpt-oss without experts: sinks, a clamped activation, and a window longer than a block of 128 keys. */
+static inline void random_sinks(random_model *m) {
+  dt_shape *s = &m->desc.shape;
+  s->act = DT_ACT_CLAMPED;
+  m->layer[0].window = 150;
+  for (int i = 0; i < s->layers; i++) m->layer[i].sinks = random_matrix(m, s->heads, 1, 3.0f, 0.0f);
+}
+
 /* Gives a layer its own sizes; it has its own keys if `keys_of` is 0. */
 static inline void random_sizes(random_model *m, dt_layer *l, int kv_heads, int head_dim, int inter, int keys_of) {
   l->kv_heads = kv_heads, l->head_dim = head_dim, l->inter = inter, l->keys_of = keys_of;
@@ -54,11 +62,11 @@ static inline void random_sizes(random_model *m, dt_layer *l, int kv_heads, int 
 
 /* Parts of Gemma 4: layers whose heads and MLPs have several sizes, two layers that read the keys of others, normalized
  * values, keys that are also the values, and for every layer inputs and a scale. */
-static inline random_model *random_gemma4(uint64_t seed) {
+static inline random_model *random_gemma4(dt_dtype dtype, uint64_t seed) {
   enum { INPUTS = 20 };
   static const float local_freq[12] = {1, 0.7f, 0.4f, 0.2f, 0.1f};
   model_shape shape = random_shapes[5];
-  shape.layers = RANDOM_LAYERS;
+  shape.layers = RANDOM_LAYERS, shape.dtype = dtype;
   random_model *m = random_model_new(&shape, seed);
   dt_shape *s = &m->desc.shape;
   m->desc.local_freq = local_freq;
@@ -157,7 +165,7 @@ static const char *const random_part_names[RANDOM_PARTS] = {
     "as Gemma",   "as OLMo",    "as Gemma 4",          "experts after a dense layer", "quantized experts",
     "as gpt-oss", "as GLM-4.5", "as Gemma 4, experts", "as Qwen3.5, experts"};
 static inline random_model *random_parts_new(int which, uint64_t seed) {
-  if (which == 2) return random_gemma4(seed);
+  if (which == 2) return random_gemma4(DT_BF16, seed);
   random_model *m = random_model_new(&random_shapes[which == 4 ? 7 : 5], seed);
   switch (which) {
   case 0: random_gemma(m); break;

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Meaningless with sanitizers, which keep freed memory. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+/* Meaningless with sanitizers, and in a build with POSIX alone, which keep freed memory. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(DTRUN_POSIX)
 #define RESIDENT_MEANS_NOTHING 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

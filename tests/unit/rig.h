@@ -91,7 +91,7 @@ static inline dt_rows rows_of(const row_list *l) {
 }
 
 /* Rows for tokens from position `first` on, each in the slot with its position's number. Valid until the next call. */
-enum { MOST_TEXT = 600 };
+enum { MOST_TEXT = 1100 };
 static inline dt_rows text_rows(const int32_t *token, int sequence, int first, int n) {
   static int32_t at[MOST_TEXT], one[MOST_TEXT], in[MOST_TEXT];
   for (int i = 0; i < n; i++) at[i] = first + i, one[i] = 1, in[i] = sequence;

@@ -1,13 +1,12 @@
 /* Logit adjustments: compared with other programs' processors (tests/golden/make_adjustments.py); for paths, compared
  * with the text that a path makes; and what a pass of the CPU makes of them, in every variant. */
+#include "adjustment_case.h"
 #include "golden_logits.h"
-#include "rig.h"
 
 #include "cpu.h"
 #include "draft/adjustments.h"
 #include "kernels.h"
 #include "random_model.h"
-#include "sample_definition.h"
 
 static float number_of(const cJSON *object, const char *key) {
   const cJSON *x = cJSON_GetObjectItem(object, key);
@@ -73,15 +72,6 @@ static void adjustments_are_those_of_transformers_and_llama_cpp(void **state) {
 /* ---- paths ------------------------------------------------------------------------------------------------------- */
 
 enum { IDS = 30, CONTEXT = 80 };
-
-static dt_adjustment entry_of(const dt_row_adjustments *r, int32_t id) {
-  dt_adjustment found = {.id = id, .repeat = 1};
-  for (int i = 0; i < r->n_text; i++)
-    if (r->text[i].id == id) found = r->text[i];
-  for (int i = 0; i < r->n_path; i++)
-    if (r->path[i].id == id) found = r->path[i];
-  return found;
-}
 
 static bool rises(const dt_adjustment *list, int n) {
   for (int i = 1; i < n; i++)
@@ -191,127 +181,16 @@ static void bounds_are_those_that_are_told(void **state) {
 
 /* ---- a pass ------------------------------------------------------------------------------------------------------ */
 
-enum { ROWS = 9, TOP = 5 };
-
-typedef struct {
-  int32_t argmax[ROWS], id[ROWS][TOP];
-  float logp[ROWS], top[ROWS][TOP];
-} told;
-
-static int token_of(const dt_sampling *s, const float *logits, int n) {
-  int allowed, best = 0;
-  for (int v = 1; v < n; v++) best = logits[v] > logits[best] ? v : best;
-  return s->temp > 0 ? definition_sampled(s, 0, logits, n, &allowed) : best;
-}
-
-/* Each row has its own adjustments, except for the first one, which has none. Its results show these adjustments and
- * nothing else. */
-static void check_pass(rig *r, row_list *l) {
-  dt_adjustment text[ROWS][4], path[ROWS][2];
-  size_t words = (size_t)(r->vocab + 63) / 64;
-  uint64_t *allowed = malloc(ROWS * words * sizeof *allowed), bits = 5;
-  dt_row_adjustments row_has[ROWS];
-  dt_sampling sampling[ROWS];
-  int32_t index[ROWS], given[ROWS];
-  float *plain = rig_run(r, l, true), *adjusted = malloc(sizeof *adjusted * (size_t)ROWS * (size_t)r->vocab);
-  dt_rows rows = rows_of(l);
-  told quiet, moved, of_given;
-  int different = 0;
-  for (int j = 0; j < ROWS; j++) {
-    const float *logits = plain + (size_t)j * (size_t)r->vocab;
-    int best = 0;
-    for (int v = 1; v < r->vocab; v++) best = logits[v] > logits[best] ? v : best;
-    int32_t third = r->vocab - 1 - j;
-    for (int k = 0; k < 4; k++)
-      text[j][k] =
-          (dt_adjustment){.id = 3 * k + j % 2, .bias = k == 2 ? -INFINITY : (float)k, .repeat = 1.3f, .minus = 0.5f};
-    if (best > 12 && best < third) { /* the path bans the likeliest one, which overrides the text's adjustment of it */
-      text[j][3] = (dt_adjustment){.id = best, .bias = 50, .repeat = 1};
-      path[j][0] = (dt_adjustment){.id = best, .bias = -INFINITY, .repeat = 1};
-    } else {
-      path[j][0] = (dt_adjustment){.id = 20, .bias = 1, .repeat = 0.5f};
-    }
-    path[j][1] = (dt_adjustment){.id = third, .bias = 1.5f, .repeat = 1.1f};
-    for (size_t k = 0; k < words; k++) /* also words with all bits equal, of each kind */
-      allowed[(size_t)j * words + k] = k % 3 == 1   ? UINT64_MAX
-                                       : k % 3 == 2 ? 0
-                                                    : (uint64_t)random_next(&bits) << 32 | 1;
-    row_has[j] =
-        j ? (dt_row_adjustments){text[j], path[j], 4, j % 4 ? 2 : 0, j % 3 ? NULL : allowed + (size_t)j * words}
-          : (dt_row_adjustments){0};
-    sampling[j] = (dt_sampling){(uint64_t)j, 0.5f * (float)(j % 3), j % 2 ? 7 : 0, 0, 0};
-    index[j] = j, given[j] = (7 * j + 1) % r->vocab;
-  }
-  dt_out out = {.want = DT_WANT_LOGITS, .n = ROWS, .row = index, .adjustments = row_has, .logits = adjusted};
-  ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
-  for (int j = 0; j < ROWS; j++)
-    for (int32_t v = 0; v < r->vocab; v++) {
-      dt_adjustment s = entry_of(&row_has[j], v);
-      bool named = s.bias != 0 || s.repeat != 1 || s.minus != 0;
-      float is = adjusted[j * r->vocab + v], was = plain[j * r->vocab + v];
-      assert_true(is == (!adjustment_allows(&row_has[j], v) ? -INFINITY : named ? adjust_logit(&s, was) : was));
-      different += is != was;
-    }
-  assert_true(different > 3 * (ROWS - 1));
-  out = (dt_out){.want = DT_WANT_BOTH,
-                 .n = ROWS,
-                 .row = index,
-                 .sampling = sampling,
-                 .k = TOP,
-                 .argmax = quiet.argmax,
-                 .logp = quiet.logp,
-                 .top_id = quiet.id[0],
-                 .top_logp = quiet.top[0]};
-  ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
-  out.adjustments = row_has, out.argmax = moved.argmax, out.logp = moved.logp, out.top_id = moved.id[0],
-  out.top_logp = moved.top[0];
-  ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
-  assert_memory_equal(quiet.id, moved.id, sizeof quiet.id);
-  assert_memory_equal(quiet.top, moved.top, sizeof quiet.top);
-  out.given = given, out.argmax = NULL, out.logp = of_given.logp, out.top_id = of_given.id[0],
-  out.top_logp = of_given.top[0];
-  ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
-  assert_memory_equal(quiet.id, of_given.id, sizeof quiet.id);
-  int32_t alone[ROWS];
-  out = (dt_out){
-      .want = DT_WANT_ARGMAX, .n = ROWS, .row = index, .sampling = sampling, .adjustments = row_has, .argmax = alone};
-  ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
-  assert_memory_equal(alone, moved.argmax, sizeof alone);
-  for (int j = 0; j < ROWS; j++) {
-    const float *logits = plain + (size_t)j * (size_t)r->vocab;
-    float *mine = adjusted + (size_t)j * (size_t)r->vocab;
-    double sum = 0;
-    for (int v = 0; v < r->vocab; v++) sum += exp((double)logits[v]);
-    assert_int_equal(moved.argmax[j], token_of(&sampling[j], mine, r->vocab));
-    assert_true(fabs((double)moved.logp[j] - (double)logits[moved.argmax[j]] + log(sum)) < 1e-5);
-    assert_true(fabs((double)of_given.logp[j] - (double)logits[given[j]] + log(sum)) < 1e-5);
-    for (int k = 0; k < TOP; k++)
-      if (moved.id[j][k] == moved.argmax[j]) assert_true(moved.logp[j] == moved.top[j][k]);
-  }
-  assert_int_equal(moved.argmax[0], quiet.argmax[0]);
-  given[2] = r->vocab;
-  out = (dt_out){.want = DT_WANT_BOTH,
-                 .n = ROWS,
-                 .row = index,
-                 .k = 1,
-                 .given = given,
-                 .logp = quiet.logp,
-                 .top_id = quiet.id[0],
-                 .top_logp = quiet.top[0]};
-  fails(r->ops->forward(r->weights, r->cache, &rows, &out, &err), DT_EINPUT, "result 2 is wanted of id");
-  free(plain), free(allowed), free(adjusted);
-}
-
 static void a_pass_adjusts_what_it_takes_and_not_what_it_reports(void **state) {
   (void)state;
   const cpu_kernels *k;
   for (int shape = 0; shape < 3; shape++) {
     random_model *m = random_model_new(&random_shapes[shape], 5);
     for (int variant = 0; (k = cpu_variant(variant)); variant++) {
-      rig r = rig_open(&dt_cpu_ops, k->name, 2, &m->desc, ROWS, 4);
+      rig r = rig_open(&dt_cpu_ops, k->name, 2, &m->desc, ADJUSTED_ROWS, 4);
       row_list l = {0};
-      for (int i = 0; i < ROWS; i++) row_add_plain(&l, i, 31 * i % r.vocab, 0);
-      check_pass(&r, &l);
+      for (int i = 0; i < ADJUSTED_ROWS; i++) row_add_plain(&l, i, 31 * i % r.vocab, 0);
+      check_adjusted_pass(&r, &l);
       rig_close(&r);
     }
     random_model_free(m);

@@ -140,7 +140,7 @@ static dt_status pass_of(const dt_pair *pair, dt_cache *cache, int width, int se
                       .top_logp = logp,
                       .confidence = &confidence,
                       .entropy = &entropy};
-  return pair->ops->forward(pair->draft->weights, cache, &rows, &out, &why);
+  return pair->ops->forward(pair->draft.weights, cache, &rows, &out, &why);
 }
 
 static void a_row_is_in_its_block(void **state) {
@@ -148,7 +148,7 @@ static void a_row_is_in_its_block(void **state) {
   dt_pair *pair;
   dt_cache *cache;
   assert_int_equal(open_pair(cJSON_GetObjectItem(wanted, "head"), NULL, &pair), DT_OK);
-  ok(pair->ops->create_cache(pair->draft->weights, 1, 16, &cache, &err));
+  ok(pair->ops->create_cache(pair->draft.weights, 1, 16, &cache, &err));
   assert_int_equal(pass_of(pair, cache, 2, 6, true), DT_OK);
   assert_int_equal(pass_of(pair, cache, 2, 6, false), DT_EINPUT); /* the first row is not the last of its path */
   assert_int_equal(pass_of(pair, cache, 2, 7, true), DT_EINPUT);

@@ -340,8 +340,8 @@ static void watch(dt_pair *pair, int draft_vocab) {
   spy.real = pair->ops;
   spy.ops = *pair->ops;
   spy.ops.forward = spy_forward;
-  spy.draft = pair->draft->weights;
-  spy.draft_vocab = pair->draft->info.vocab = draft_vocab;
+  spy.draft = pair->draft.weights;
+  spy.draft_vocab = pair->draft.info.vocab = draft_vocab;
   spy.draft_rows = spy.fail = 0;
   pair->ops = &spy.ops;
 }

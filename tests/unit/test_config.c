@@ -384,6 +384,8 @@ static void a_window_is_the_most_that_a_context_may_be(void **state) {
   assert_true(c.shape.context == 32768 && c.shape.window == 0);
   assert_int_equal(reads("{" QWEN("2") ",\"sliding_window\":4096,\"use_sliding_window\":false}").shape.context, 32768);
   assert_int_equal(reads("{" QWEN("2") ",\"sliding_window\":4096,\"use_sliding_window\":true}").shape.context, 4096);
+  fails("{" QWEN("3") ",\"layer_types\":[\"full_attention\",\"chunked_attention\"]}",
+        "layer_types: expected \"sliding_attention\" or \"full_attention\"");
   assert_int_equal(reads("{" QWEN("3") ",\"sliding_window\":4096,\"layer_types\":[\"full_attention\"]}").shape.context,
                    32768);
   assert_int_equal(

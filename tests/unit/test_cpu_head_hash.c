@@ -1,4 +1,4 @@
-/* One golden hash serves every machine: the guesses of draft heads and early exits, ids and log-probabilities, have the
+/* One golden hash serves every machine: the guesses of draft heads, ids and log-probabilities, have the
  * same bits on every variant of the CPU backend. tests/golden/heads/hashes.txt has a line for each case of
  * tests/golden/heads.
  *

@@ -61,7 +61,7 @@ static dt_status pass_at(const dt_pair *pair, dt_cache *cache, const dt_cache *f
                       .top_logp = logp,
                       .confidence = &confidence,
                       .entropy = &entropy};
-  return pair->ops->forward(pair->draft->weights, cache, &rows, &out, &why);
+  return pair->ops->forward(pair->draft.weights, cache, &rows, &out, &why);
 }
 
 static void a_pass_keeps_to_the_targets_rows(void **state) {
@@ -71,7 +71,7 @@ static void a_pass_keeps_to_the_targets_rows(void **state) {
   enum { SLOTS = 8 };
   assert_int_equal(open_pair(cJSON_GetObjectItem(wanted, "head"), NULL, &pair), DT_OK);
   ok(pair->ops->create_cache(pair->target, 1, SLOTS, &target, &err));
-  ok(pair->ops->create_cache(pair->draft->weights, 2, 16, &cache, &err));
+  ok(pair->ops->create_cache(pair->draft.weights, 2, 16, &cache, &err));
   assert_int_equal(pass_at(pair, cache, target, 1, 1, 0), DT_OK);
   assert_int_equal(pass_at(pair, cache, target, SLOTS, 1, 0), DT_OK);
   assert_int_equal(pass_at(pair, cache, target, SLOTS, 2, 1), DT_OK);

@@ -31,6 +31,16 @@ static void rows_that_share_work_have_the_bits_of_plain_decoding(void **state) {
   random_model_free(m);
 }
 
+/* The values of heads of 512 are multiplied in two parts. The rows of 34 nodes and more share work. */
+static void rows_of_the_widest_heads_have_the_bits_of_plain_decoding(void **state) {
+  (void)state;
+  model_shape shape = cuda_shape(1);
+  shape.layers = 1, shape.heads = 16, shape.kv_heads = 4, shape.head_dim = 512;
+  random_model *m = random_model_new(&shape, 15);
+  for (int i = 0; i < 2; i++) check_prefix(&m->desc, i ? "q8" : NULL, 131, emulated ? 36 : NODES, true, ALL);
+  random_model_free(m);
+}
+
 /* Has enough outputs that a block for up to 64 rows takes 9 tiles of 16. Other models here are so small that it takes
  * 3. */
 static void blocks_of_many_tiles_have_the_bits_of_plain_decoding(void **state) {
@@ -144,6 +154,7 @@ int main(int argc, char **argv) { /* runs only the tests whose names match a pat
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_row_has_the_bits_of_plain_decoding_in_every_batch),
       cmocka_unit_test(rows_that_share_work_have_the_bits_of_plain_decoding),
+      cmocka_unit_test(rows_of_the_widest_heads_have_the_bits_of_plain_decoding),
       cmocka_unit_test(blocks_of_many_tiles_have_the_bits_of_plain_decoding),
       cmocka_unit_test(a_prompt_pass_has_the_bits_of_plain_decoding),
       cmocka_unit_test(values_of_all_sizes_have_the_bits_of_plain_decoding),

@@ -3,6 +3,7 @@
 #include "cpu.h"
 #include "cuda.h"
 #include "cuda_device.h"
+#include "random_parts.h"
 #include "rig.h"
 
 enum { CHUNK = 512, LENGTH = CHUNK + 9, SEQUENCES = 2 };
@@ -107,9 +108,11 @@ static float *run_texts(const dt_backend_ops *ops, const random_model *m, int la
   return said;
 }
 
-static void check_shape(model_shape shape, int layer) {
+/* `add` adds parts to the model; NULL: none. */
+static void check_shape(model_shape shape, void (*add)(random_model *), int layer) {
   enum { SAID = 9 };
   random_model *m = random_model_new(&shape, 7);
+  if (add) add(m);
   size_t vocab = (size_t)shape.vocab;
   float *expected = run_texts(&dt_cpu_ops, m, layer), *got = run_texts(&dt_cuda_ops, m, layer);
   double d = logits_difference(got, expected, SAID * vocab), most = 2 * rounding_of(shape.dtype);
@@ -123,9 +126,10 @@ static void check_shape(model_shape shape, int layer) {
 
 static void caches_keep_what_enters_every_layer(void **state) {
   (void)state;
-  for (int layer = 0; layer <= cuda_shape(3).layers + 1; layer++) check_shape(cuda_shape(3), layer);
-  check_shape(cuda_shape(1), 1);
-  check_shape(cuda_shape(1), 3);
+  for (int layer = 0; layer <= cuda_shape(3).layers + 1; layer++) check_shape(cuda_shape(3), NULL, layer);
+  check_shape(cuda_shape(1), NULL, 1);
+  check_shape(cuda_shape(1), NULL, 3);
+  for (int layer = 0; layer <= 2; layer++) check_shape(cuda_shape(4), random_gemma, layer);
 }
 
 static void heads_it_cannot_compute_are_refused(void **state) {
@@ -133,7 +137,7 @@ static void heads_it_cannot_compute_are_refused(void **state) {
   random_model *m = random_model_new(&(model_shape){"", 97, 64, 1, 4, 4, 16, 70, 0, DT_F16, DT_NORM_RMS, DT_ACT_SILU,
                                                     false, true, false, false, false, false},
                                      3);
-  random_model *parts = random_model_new(&(model_shape){"", 97, 64, 1, 1, 1, 257, 70, 0, DT_F32, DT_NORM_RMS,
+  random_model *parts = random_model_new(&(model_shape){"", 97, 64, 1, 1, 1, 513, 70, 0, DT_F32, DT_NORM_RMS,
                                                         DT_ACT_SILU, false, true, false, false, false, false},
                                          4);
   const dt_backend_ops *ops = &dt_cuda_ops;
@@ -154,7 +158,7 @@ static void heads_it_cannot_compute_are_refused(void **state) {
   head.model.layer = &layer;
   head.model.embed = head.model.unembed = head.model.final_norm = (dt_matrix){0};
   fails(ops->upload_head(b, &head, &(dt_holding){0}, w, &none, &err), DT_EINPUT,
-        "heads of an even size up to 256, but this draft head's have 257 (--backend cpu supports any)");
+        "heads of an even size up to 512, but this draft head's have 513 (--backend cpu supports any)");
   assert_null(none);
   ops->free_weights(w);
   ops->close(b);

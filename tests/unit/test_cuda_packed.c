@@ -1,4 +1,4 @@
-/* Matrices whose weights stay codes of 4 to 8 bits give the same bits as the same matrices widened to F16 on load
+/* Matrices whose weights stay codes of 3 to 8 bits give the same bits as the same matrices widened to F16 on load
  * (DTRUN_WIDEN), for every number of rows and in the chunks of a prompt. test_cuda_forward compares the numbers
  * themselves with the CPU. */
 #include "cpu.h"
@@ -26,7 +26,8 @@ static model_shape shape_of(dt_dtype dtype) {
   return shape;
 }
 
-static const dt_dtype packed_types[] = {DT_Q4_0, DT_Q4_1, DT_Q4_K, DT_Q5_0, DT_Q5_1, DT_Q5_K, DT_Q6_K, DT_Q8_0};
+static const dt_dtype packed_types[] = {DT_Q4_0, DT_Q4_1, DT_Q4_K,   DT_Q5_0,   DT_Q5_1, DT_Q5_K, DT_Q6_K,
+                                        DT_Q8_0, DT_Q2_K, DT_IQ4_XS, DT_IQ4_NL, DT_Q3_K, DT_MXFP4};
 enum { TYPES = sizeof packed_types / sizeof *packed_types };
 
 /* The two ways of storing the weights: packed and widened. */
@@ -124,8 +125,21 @@ static void a_matrix_of_unlike_parts_has_the_bits_of_a_widened_one(void **state)
   }
 }
 
-/* The shapes of quantized random models: matrices of several types, some of which must be widened, and products with
- * two inputs. */
+/* The shapes of quantized random models: matrices of several types, and products with two inputs. */
+/* Parts with codes of equal lengths, but different tables, cannot share a matrix. */
+static void unlike_tables_have_the_bits_of_widened_ones(void **state) {
+  (void)state;
+  model_shape shape = shape_of(DT_IQ4_NL);
+  random_model *m = random_model_new(&shape, 19);
+  m->layer[0].k = random_in(m, DT_MXFP4, m->layer[0].k.rows, m->layer[0].k.cols, 0.2f, 0.0f);
+  m->layer[0].up = random_in(m, DT_MXFP4, m->layer[0].up.rows, m->layer[0].up.cols, 0.2f, 0.0f);
+  both_ways b = open_both(&m->desc, CHUNK);
+  check_rows(&b, shape.name, 3), check_rows(&b, shape.name, 40);
+  check_chunk(&b, shape.name);
+  close_both(&b);
+  random_model_free(m);
+}
+
 static void mixtures_have_the_bits_of_widened_ones(void **state) {
   (void)state;
   for (int s = PLAIN_SHAPES; s < RANDOM_SHAPES; s++) {
@@ -151,10 +165,10 @@ static void check_wide(model_shape shape, int rows, int more_rows) {
  * two tiles of 16. */
 static void rings_that_are_filled_again_have_the_bits_of_widened_ones(void **state) {
   (void)state;
-  const dt_dtype types[] = {DT_Q4_0, DT_Q5_0, DT_Q8_0, DT_Q6_K};
-  for (int i = 0; i < 4; i++) {
+  const dt_dtype types[] = {DT_Q4_0, DT_Q5_0, DT_Q8_0, DT_Q6_K, DT_Q3_K, DT_IQ4_NL};
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
     model_shape shape = shape_of(types[i]);
-    shape.hidden = 2304, shape.inter = i == 3 ? 256 : 32;
+    shape.hidden = 2304, shape.inter = dt_type_of(types[i])->numbers;
     check_wide(shape, 3, 12);
   }
   model_shape shape = shape_of(DT_Q4_0);
@@ -220,14 +234,17 @@ static void packed_logits_are_near_those_of_the_cpu(void **state) {
   }
 }
 
-/* Matrices take about the bytes of their type; only the embeddings have 16 bits. */
+/* Matrices take about the bytes of their type. */
 static void packed_weights_take_less_memory(void **state) {
   (void)state;
-  const dt_dtype types[] = {DT_Q4_0, DT_Q5_0, DT_Q6_K, DT_Q8_0};
-  const double bits[] = {5, 6, 7, 8.5};
-  const char *const names[] = {"q4_0", "q5_0", "q6_k", "q8_0"};
-  for (int i = 0; i < 4; i++) {
-    model_shape shape = shape_of(types[i]);
+  static const struct {
+    dt_dtype type;
+    double bits;
+    const char *name;
+  } types[] = {{DT_Q4_0, 5, "q4_0"}, {DT_Q5_0, 6, "q5_0"}, {DT_Q6_K, 7, "q6_k"},      {DT_Q8_0, 8.5, "q8_0"},
+               {DT_Q2_K, 5, "q2_k"}, {DT_Q3_K, 5, "q3_k"}, {DT_IQ4_NL, 4.5, "iq4_nl"}};
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    model_shape shape = shape_of(types[i].type);
     shape.hidden = 512, shape.inter = 1536, shape.vocab = 64;
     random_model *m = random_model_new(&shape, 1);
     both_ways b = open_both(&m->desc, 8);
@@ -235,8 +252,8 @@ static void packed_weights_take_less_memory(void **state) {
            widened = b.widened.ops->memory(b.widened.backend).weights;
     int q = shape.heads * shape.head_dim, kv = shape.kv_heads * shape.head_dim;
     double numbers = 512.0 * (q + 2 * kv + q + 3 * 1536 + 64); /* each is a multiple of 16 outputs */
-    assert_true(fabs((double)(widened - packed) - numbers * (16 - bits[i]) / 8) < 4096);
-    assert_string_equal(b.packed.ops->weight_dtype(b.packed.weights), names[i]);
+    assert_true(fabs((double)(widened - packed) - numbers * (16 - types[i].bits) / 8) < 4096);
+    assert_string_equal(b.packed.ops->weight_dtype(b.packed.weights), types[i].name);
     assert_string_equal(b.widened.ops->weight_dtype(b.widened.weights), "f16");
     close_both(&b);
     random_model_free(m);
@@ -249,6 +266,7 @@ int main(int argc, char **argv) { /* runs only the tests whose names match a pat
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(packed_rows_have_the_bits_of_widened_ones),
       cmocka_unit_test(a_matrix_of_unlike_parts_has_the_bits_of_a_widened_one),
+      cmocka_unit_test(unlike_tables_have_the_bits_of_widened_ones),
       cmocka_unit_test(mixtures_have_the_bits_of_widened_ones),
       cmocka_unit_test(rings_that_are_filled_again_have_the_bits_of_widened_ones),
       cmocka_unit_test(blocks_of_many_tiles_have_the_bits_of_widened_ones),

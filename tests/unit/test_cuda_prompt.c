@@ -5,11 +5,11 @@
 #include "cuda_device.h"
 #include "rig.h"
 
-enum { CHUNK = 512, REST = 21, LENGTH = CHUNK + REST, NEXT = 1 };
+enum { CHUNK = 512, REST = 21, LENGTH = CHUNK + REST, LONGER = CHUNK + LENGTH, NEXT = 1 };
 
 /* Rows for tokens from `first` on of the same text in a sequence. */
 static dt_rows some_text(int sequence, int first, int n, bool prompt) {
-  static int32_t token[LENGTH + NEXT];
+  static int32_t token[LONGER + NEXT];
   for (int i = 0; i < n; i++) token[i] = (first + i) * 13 % 89;
   dt_rows rows = text_rows(token, sequence, first, n);
   rows.prompt = prompt;
@@ -72,6 +72,27 @@ static void a_prompt_has_the_same_bits_each_time(void **state) {
   run_text(&r, 2, 0, LENGTH, true, NULL);
   assert_true(same_slots(&r, 0, &r, 2, 0, LENGTH));
   assert_false(same_slots(&r, 0, &r, 1, 0, CHUNK));
+  rig_close(&r);
+  random_model_free(m);
+}
+
+/* Also where the second piece follows rows of the first in a copy. */
+static void a_prompt_in_pieces_has_the_same_bits(void **state) {
+  (void)state;
+  model_shape shape = cuda_shape(1);
+  random_model *m = random_model_new(&shape, 14);
+  m->desc.shape.context = LONGER;
+  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 3, LONGER);
+  dt_snapshot *first;
+  run_text(&r, 0, 0, LONGER, true, NULL);
+  run_text(&r, 1, 0, CHUNK, true, NULL);
+  ok(r.ops->snapshot(r.cache, 1, CHUNK, &first, &err));
+  ok(r.ops->restore(r.cache, 2, first, &err));
+  run_text(&r, 1, CHUNK, LENGTH, true, NULL);
+  run_text(&r, 2, CHUNK, CHUNK, true, NULL), run_text(&r, 2, 2 * CHUNK, REST, false, NULL);
+  assert_true(same_slots(&r, 0, &r, 1, 0, LONGER));
+  assert_true(same_slots(&r, 0, &r, 2, 0, LONGER));
+  r.ops->free_snapshot(first);
   rig_close(&r);
   random_model_free(m);
 }
@@ -164,15 +185,39 @@ static void without_the_library_a_prompt_is_as_decoded(void **state) {
 }
 #endif
 
-static void a_prompt_begins_at_its_beginning(void **state) {
+#if defined(CUDA_EMU)
+/* A library that cannot be initialized is done without, and the description says so. */
+static void a_library_that_fails_at_once_is_done_without(void **state) {
+  (void)state;
+  model_shape shape = cuda_shape(3);
+  shape.layers = 2;
+  random_model *m = random_model_new(&shape, 15);
+  emu_faults((faults){1, (size_t)1 << 40, -1, EMU_CUBLASLT_BEGINS});
+  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 2, LENGTH);
+  assert_null(strstr(r.ops->describe(r.backend), "cuBLASLt"));
+  run_text(&r, 0, 0, LENGTH, true, NULL);
+  run_text(&r, 1, 0, LENGTH, false, NULL);
+  assert_non_null(strstr(r.ops->describe(r.backend), ", prompts without cuBLASLt"));
+  assert_true(same_slots(&r, 0, &r, 1, 0, LENGTH));
+  rig_close(&r);
+  emu_faults((faults){1, (size_t)1 << 40, -1, 0});
+  random_model_free(m);
+}
+#endif
+
+static void a_prompt_begins_with_a_chunk(void **state) {
   (void)state;
   model_shape shape = cuda_shape(3);
   random_model *m = random_model_new(&shape, 11);
   rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 8);
   dt_rows rows = some_text(0, 3, 2, true);
   fails(r.ops->forward(r.weights, r.cache, &rows, NULL, &err), DT_EINPUT,
-        "row 0 of a prompt: position 3 in slot 3, both must be 0");
+        "a prompt pass begins at position 3, expected a multiple of 512");
   row_list l = {0};
+  rows = some_text(0, 0, 2, true);
+  rows.position = (int32_t[]){0, 2}, rows.slot = rows.prefix = rows.path = rows.position;
+  fails(r.ops->forward(r.weights, r.cache, &rows, NULL, &err), DT_EINPUT,
+        "row 1 of a prompt: position 2 in slot 2, both must be 1");
   row_add_plain(&l, 0, 1, 0), row_add(&l, 0, 2, 0, (int32_t[]){0, 1}, 2);
   rows = rows_of(&l);
   rows.prompt = true;
@@ -208,13 +253,15 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(logits_behind_a_long_prompt_are_those_of_the_cpu),
     cmocka_unit_test(a_prompt_has_the_same_bits_each_time),
+    cmocka_unit_test(a_prompt_in_pieces_has_the_same_bits),
     cmocka_unit_test(what_follows_the_chunks_is_as_decoded),
     cmocka_unit_test(a_text_is_as_decoded_however_it_is_cut),
     cmocka_unit_test(rows_in_other_slots_are_no_text),
     cmocka_unit_test(a_model_that_the_library_refuses_is_computed),
-    cmocka_unit_test(a_prompt_begins_at_its_beginning),
+    cmocka_unit_test(a_prompt_begins_with_a_chunk),
 #if defined(CUDA_EMU)
     cmocka_unit_test(without_the_library_a_prompt_is_as_decoded),
+    cmocka_unit_test(a_library_that_fails_at_once_is_done_without),
     cmocka_unit_test(a_device_that_fails_in_a_prompt_ends_it),
 #endif
   };

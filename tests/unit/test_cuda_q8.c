@@ -20,8 +20,8 @@ static size_t bytes_of(int dim) { return ((size_t)dim + 2 * (((size_t)dim + 31) 
 
 /* Compares a row of 16-bit numbers with the row of q8 that stores the same. */
 static void check_row(const char *wide, dt_dtype dtype, const unsigned char *held, int dim) {
-  float x[256];
-  char expected[256 + 16];
+  float x[512];
+  char expected[512 + 32];
   dt_type_of(dtype)->decode(wide, (size_t)dim, x);
   cpu_q8()->write(x, dim, expected);
   for (int d = 0; d < dim; d++)
@@ -56,12 +56,13 @@ static void check_rows(random_model *m, int dim) {
   rig_close(&wide), rig_close(&held);
 }
 
-/* Heads are padded with zeros to one of six widths. The last group of numbers that share a scale may be 16 instead of
+/* Heads are padded with zeros to one of seven widths. The last group of numbers that share a scale may be 16 instead of
  * 32. */
 static void rows_are_rounded_as_the_cpu_rounds_them(void **state) {
   (void)state;
-  static const int sizes[][2] = {{2, 32},  {30, 32}, {32, 32},   {34, 64},   {64, 64},   {66, 80},  {80, 80},
-                                 {82, 96}, {96, 96}, {112, 128}, {128, 128}, {130, 256}, {256, 256}};
+  static const int sizes[][2] = {{2, 32},    {30, 32},   {32, 32},   {34, 64},   {64, 64},
+                                 {66, 80},   {80, 80},   {82, 96},   {96, 96},   {112, 128},
+                                 {128, 128}, {130, 256}, {256, 256}, {258, 512}, {512, 512}};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     model_shape shape = cuda_shape(i % 2 ? 2 : 3);
     shape.layers = 1, shape.heads = 2, shape.kv_heads = 1 + (int)i % 2, shape.head_dim = sizes[i][0];
@@ -127,7 +128,9 @@ static void the_largest_numbers_of_f16_stay_finite(void **state) {
  * whole groups of 8 bytes. */
 static void a_slot_takes_its_codes_and_scales(void **state) {
   (void)state;
-  static const struct { int dim, bytes; } widths[] = {{32, 40}, {64, 72}, {80, 88}, {96, 104}, {128, 136}, {256, 272}};
+  static const struct {
+    int dim, bytes;
+  } widths[] = {{32, 40}, {64, 72}, {80, 88}, {96, 104}, {128, 136}, {256, 272}, {512, 544}};
   for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
     model_shape shape = cuda_shape(3);
     shape.heads = 2, shape.head_dim = widths[i].dim;

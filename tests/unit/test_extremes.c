@@ -92,15 +92,14 @@ static bool open_models(models *m, const char *variant, const char *caches, cons
   *m = (models){.pair = {.ops = &dt_cpu_ops, .cache_dtype = caches, .threads = 1}};
   if (dt_cpu_ops.open(&options, &m->pair.backend, NULL)) return false;
   load(m, &m->target, shape, context, edit_target, 3, &m->pair.target, &m->pair.target_info);
-  load(m, &m->draft, shape, context, edit_draft, 4, &m->pair.draft->weights, &m->pair.draft->info);
-  m->pair.n_drafts = 1;
+  load(m, &m->draft, shape, context, edit_draft, 4, &m->pair.draft.weights, &m->pair.draft.info);
   return true;
 }
 
 static void close_models(models *m) {
   if (m->pair.idle) m->pair.free_idle(m->pair.idle);
   m->pair.ops->free_weights(m->pair.target);
-  m->pair.ops->free_weights(m->pair.draft->weights);
+  m->pair.ops->free_weights(m->pair.draft.weights);
   m->pair.ops->close(m->pair.backend);
   random_model_free(m->target);
   random_model_free(m->draft);

@@ -52,28 +52,41 @@ static float check_prompt_logits(device *d, const golden_case *c) {
 }
 
 /* Decodes token by token after the prompt. The cache has all of the prompt except for its last token. Where the
- * oracle's two best logits are nearly equal, either token is right, and decoding continues with the oracle's. */
-static void check_greedy_tokens(device *d, const golden_case *c, float tolerance) {
+ * oracle's two best logits are nearly equal, either token is right, and decoding continues with the oracle's. Up to
+ * allowed other tokens may differ. */
+static void check_greedy_tokens(device *d, const golden_case *c, float tolerance, int allowed) {
   int32_t token = c->ids[c->n - 1], first = 0, best;
+  int wrong = 0;
   for (int j = 0; j < c->n_greedy; j++) {
     run(d, &token, 1, c->n - 1 + j, &(dt_out){.want = DT_WANT_ARGMAX, .n = 1, .row = &first, .argmax = &best});
-    if (best != c->greedy[j] && c->margins[j] > tolerance)
+    if (best != c->greedy[j] && c->margins[j] > tolerance && ++wrong > allowed)
       fail_msg("%s, greedy token %d: found %d, expected %d (margin %g)", c->name, j, best, c->greedy[j], c->margins[j]);
     token = c->greedy[j];
   }
 }
 
-/* For quantized weights, rows are rounded to two digits or to one. A GPU rounds rows, keys and values to 16 bits. */
+/* For quantized weights, rows are rounded to two digits or to one. A GPU rounds rows, keys and values to 16 bits:
+ * logits of 10 then differ by 0.01 to 0.04 at the end of a text, and by 0.005 to 0.01 at its beginning. */
 #define CODES 0.1f
 #define OTHERS 0.5f /* the same if a rounded row chooses other experts */
 #define DIGITS 1.0f
 #define HALVES 0.03f
+#define HALVES_GROWN 0.05f /* the same in models whose logits differ most */
 #define BRAINS 0.2f
+#define HALVES_SMALL 0.01f /* the same for the tiny Gemmas, whose logits are below 2 */
+#define BRAINS_SMALL 0.05f
+/* Scores of Gemma 4 are not divided by the root of the head's size, so that attention is sharp: on the CPU, with keys
+ * and values in F16 and everything else in f32, the logits of a prompt differ by up to 0.05. In BF16 they would differ
+ * by 1. Some generated tokens are worse: where the CPU's logits differ by 0.28, a GPU's differ by up to 1.2, and the
+ * last bit of an exponential decides which. Two of 24 greedy tokens may therefore differ. */
+#define HALVES_SHARP 0.15f
+#define SHARP_WRONG 2
 
 typedef struct {
   const char *model, *backend;
   dt_holding how;
   float tolerance;
+  int wrong; /* greedy tokens of a case that may differ */
 } subject;
 
 static void logits_and_greedy_tokens_are_those_of_transformers(void **state) {
@@ -99,7 +112,7 @@ static void logits_and_greedy_tokens_are_those_of_transformers(void **state) {
     const golden_case *c = &g.cases[i];
     must(d.ops->create_cache(d.weights, 1, c->n + c->n_greedy, &d.cache, &err), &err);
     worst = fmaxf(worst, check_prompt_logits(&d, c));
-    check_greedy_tokens(&d, c, of->tolerance);
+    check_greedy_tokens(&d, c, of->tolerance, of->wrong);
     d.ops->free_cache(d.cache);
   }
   print_message("%s on %s, held in %s: largest difference of a logit %.2g\n", of->model, d.ops->describe(d.backend),
@@ -112,23 +125,59 @@ static void logits_and_greedy_tokens_are_those_of_transformers(void **state) {
 
 #define GOLDEN(model, backend) GOLDEN_IN(model, backend, NULL, TOLERANCE)
 #define GOLDEN_IN(model, backend, weights, tolerance) GOLDEN_AS(model, backend, weights, NULL, tolerance)
-#define GOLDEN_AS(model, backend, weights, bits, tolerance)                                                            \
+#define GOLDEN_AS(model, backend, weights, bits, tolerance) GOLDEN_OF(model, backend, weights, bits, tolerance, 0)
+#define GOLDEN_OF(model, backend, weights, bits, tolerance, wrong)                                                     \
   {                                                                                                                    \
     "logits_and_greedy_tokens_are_those_of_transformers: " model ", " backend,                                         \
         logits_and_greedy_tokens_are_those_of_transformers, NULL, NULL, &(subject) {                                   \
-      model, backend, {.dtype = weights, .activations = bits}, tolerance                                               \
+      model, backend, {.dtype = weights, .activations = bits}, tolerance, wrong                                        \
     }                                                                                                                  \
   }
+#define GOLDEN_SHARP(model) GOLDEN_OF(model, "cuda", NULL, NULL, HALVES_SHARP, SHARP_WRONG)
 
-/* The GPU refuses weights of 32 bits or of several types. It widens blocks to 16 bits. */
+/* The GPU refuses weights of 32 bits or of several types. It widens blocks to 16 bits, or packs them. */
 static int test_cuda(const char *skip) {
   const struct CMUnitTest tests[] = {
-      GOLDEN_IN("mini-draft", "cuda", NULL, HALVES), GOLDEN_IN("mini-target", "cuda", NULL, HALVES),
-      GOLDEN_IN("head80", "cuda", NULL, HALVES),     GOLDEN_IN("llama576", "cuda", NULL, HALVES),
-      GOLDEN_IN("qwen3", "cuda", NULL, HALVES),      GOLDEN_IN("gguf_qwen2", "cuda", NULL, HALVES),
-      GOLDEN_IN("gguf_neox", "cuda", NULL, HALVES),  GOLDEN_IN("sequential", "cuda", NULL, BRAINS),
-      GOLDEN_IN("vocab1031", "cuda", NULL, BRAINS),  GOLDEN_IN("llama_biases", "cuda", NULL, BRAINS),
-      GOLDEN_IN("mistral", "cuda", NULL, BRAINS),    GOLDEN_IN("llama_dynamic", "cuda", NULL, HALVES),
+      GOLDEN_IN("mini-draft", "cuda", NULL, HALVES),
+      GOLDEN_IN("mini-target", "cuda", NULL, HALVES),
+      GOLDEN_IN("head80", "cuda", NULL, HALVES),
+      GOLDEN_IN("llama576", "cuda", NULL, HALVES),
+      GOLDEN_IN("qwen3", "cuda", NULL, HALVES),
+      GOLDEN_IN("gguf_qwen2", "cuda", NULL, HALVES),
+      GOLDEN_IN("gguf_neox", "cuda", NULL, HALVES),
+      GOLDEN_IN("sequential", "cuda", NULL, BRAINS),
+      GOLDEN_IN("vocab1031", "cuda", NULL, BRAINS),
+      GOLDEN_IN("llama_biases", "cuda", NULL, BRAINS),
+      GOLDEN_IN("mistral", "cuda", NULL, BRAINS),
+      GOLDEN_IN("llama_dynamic", "cuda", NULL, HALVES),
+      GOLDEN_IN("qwen2_yarn", "cuda", NULL, HALVES),
+      GOLDEN_IN("smollm3", "cuda", NULL, BRAINS),
+      GOLDEN_IN("smollm3_biases", "cuda", NULL, HALVES_GROWN),
+      GOLDEN_IN("gguf_smollm3", "cuda", NULL, HALVES),
+      GOLDEN_IN("granite", "cuda", NULL, HALVES),
+      GOLDEN_IN("granite_biases", "cuda", NULL, BRAINS),
+      GOLDEN_IN("olmo2", "cuda", NULL, BRAINS),
+      GOLDEN_IN("olmo2_heads", "cuda", NULL, HALVES),
+      GOLDEN_IN("gguf_olmo2", "cuda", NULL, HALVES),
+      GOLDEN_IN("olmo3", "cuda", NULL, HALVES),
+      GOLDEN_IN("gguf_olmo3", "cuda", NULL, HALVES),
+      GOLDEN_IN("phi3", "cuda", NULL, BRAINS),
+      GOLDEN_IN("phi3_long", "cuda", NULL, HALVES),
+      GOLDEN_IN("phi3_short", "cuda", NULL, HALVES),
+      GOLDEN_IN("phi4", "cuda", NULL, HALVES),
+      GOLDEN_IN("gguf_phi3", "cuda", NULL, HALVES),
+      GOLDEN_IN("gguf_phi3_long", "cuda", NULL, HALVES),
+      GOLDEN_IN("gguf_phi3_short", "cuda", NULL, HALVES_GROWN),
+      GOLDEN_IN("gemma2", "cuda", NULL, BRAINS_SMALL),
+      GOLDEN_IN("gemma2_open", "cuda", NULL, HALVES_SMALL),
+      GOLDEN_IN("gguf_gemma2", "cuda", NULL, HALVES_SMALL),
+      GOLDEN_IN("gemma3", "cuda", NULL, BRAINS_SMALL),
+      GOLDEN_IN("gemma3_listed", "cuda", NULL, HALVES_SMALL),
+      GOLDEN_IN("gguf_gemma3", "cuda", NULL, HALVES_SMALL),
+      GOLDEN_SHARP("gemma4_inputs"),
+      GOLDEN_OF("gemma4_whole", "cuda", NULL, NULL, BRAINS, SHARP_WRONG),
+      GOLDEN_SHARP("gguf_gemma4"),
+      GOLDEN_SHARP("gguf_gemma4_inputs"),
   };
   if (skip) cmocka_set_skip_filter(skip);
   return cmocka_run_group_tests(tests, NULL, NULL);

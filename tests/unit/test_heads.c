@@ -1,5 +1,5 @@
-/* Draft heads of every layout, and early exits, compared with PyTorch (tests/golden/make_heads.py,
- * make_cross_attention.py, make_mtp.py, make_exits.py, make_blocks.py): their guesses after each node of a tree, over
+/* Draft heads of every layout, compared with PyTorch (tests/golden/make_heads.py,
+ * make_cross_attention.py, make_mtp.py, make_blocks.py): their guesses after each node of a tree, over
  * iterations with accepted and rejected rows; the trees that EAGLE-2 grows; and that the target's numbers do not
  * change.
  *
@@ -106,10 +106,7 @@ static void run_case(int i, const char *with) {
   const char *name = get(s.wanted, "name")->valuestring;
   dt_pair_info info;
   dt_pair_describe(s.pair, &info);
-  if (s.exit)
-    assert_true(!info.draft_head && info.draft.layers == s.exit && info.draft.weight_bytes == 0);
-  else
-    assert_string_equal(info.draft_head, get(s.wanted, "read")->valuestring);
+  assert_string_equal(info.draft_head, get(s.wanted, "read")->valuestring);
   dt_session *session;
   ok(dt_session_open(s.pair, &(dt_session_options){.sequences = 3, .context = context_of(&s), .use_draft = true},
                      &session, &err));
@@ -184,9 +181,8 @@ static void a_layer_off_guesses_otherwise(void **state) {
   if (on_gpu) skip(); /* testing the choice of layers on the CPU is enough */
   for (int i = 0; i < cJSON_GetArraySize(cases); i++) {
     const cJSON *wanted = cJSON_GetArrayItem(cases, i);
-    const cJSON *read = cJSON_GetObjectItem(wanted, "read");
-    const char *list = read ? strstr(read->valuestring, "layers ") : NULL;
-    if (!list) continue; /* EAGLE-1 and Medusa read after the final norm; an exit reads no features */
+    const char *list = strstr(get(wanted, "read")->valuestring, "layers ");
+    if (!list) continue; /* EAGLE-1 and Medusa read after the final norm */
     int layer[DT_TAPS], taps = 0, last = get(get(get(wanted, "target"), "config"), "num_hidden_layers")->valueint;
     for (const char *at = list + 6; at; at = strchr(at + 1, ',')) layer[taps++] = atoi(at + 1);
     double by_how_much;
@@ -251,7 +247,7 @@ static void a_target_with_a_head_computes_the_same_bits(void **state) {
     run_target(s.pair, with, slot, &len);
     run_target(plain, without, plain_slot, &plain_len);
     assert_memory_equal(with, without, n * sizeof *with);
-    assert_true(s.exit ? len == plain_len : len > plain_len);
+    assert_true(len > plain_len);
     for (int j = 0; j < TEXT; j++) {
       assert_memory_equal(slot[j], plain_slot[j], plain_len);
       free(slot[j]), free(plain_slot[j]);
@@ -314,10 +310,10 @@ static void run_four(int i, const char *cache_dtype) {
     for (int seq = 0; seq < 4; seq++) ok(dt_rollback(session, seq, &err));
     if (dt_seq_length(session, 0) > 1)
       for (int seq = 0; seq < 4; seq++) {
-        int before = dt_seq_length(session, seq) - 1, lag = cJSON_HasObjectItem(s.wanted, "exit") ? 0 : 1;
-        assert_in_range(dt_seq_unread(session, seq, 0), 0, before - lag); /* a head never reads the first token */
+        int before = dt_seq_length(session, seq) - 1;
+        assert_in_range(dt_seq_unread(session, seq), 0, before - 1); /* a head never reads the first token */
         grow_eagle2(session, seq);
-        assert_int_equal(dt_seq_unread(session, seq, 0), 0);
+        assert_int_equal(dt_seq_unread(session, seq), 0);
       }
     for (int seq = 1; seq < 4; seq++) expect_same_drafts(session, 0, seq, name);
     ok(dt_verify_tree(session, (const int[]){0, 1, 2}, 3, verdicts, &err));

@@ -5,7 +5,7 @@
 
 static void layers_that_fit_are_taken(void **state) {
   (void)state;
-  random_model *m = random_gemma4(1);
+  random_model *m = random_gemma4(DT_BF16, 1);
   ok(check_model(&m->desc, &err));
   const dt_shape own = dt_shape_of(&m->desc.shape, &m->layer[2]), all = dt_shape_of(&m->desc.shape, &m->layer[1]);
   assert_true(own.kv_heads == 1 && own.head_dim == 24 && own.inter == 33 && own.rotary_dims == 24);
@@ -15,7 +15,7 @@ static void layers_that_fit_are_taken(void **state) {
 
 static void layers_that_do_not_fit_are_refused(void **state) {
   (void)state;
-  random_model *m = random_gemma4(1);
+  random_model *m = random_gemma4(DT_BF16, 1);
   dt_layer *l = m->layer;
   dt_shape *s = &m->desc.shape;
 #define WITH(place, value, part)                                                                                       \
@@ -66,13 +66,15 @@ static void what_a_backend_lacks_is_named(void **state) {
           "model: it has " part ", which a GPU does not compute (--backend cpu does)");                                \
     place = before;                                                                                                    \
   } while (0)
-  NAMED(s->normed_values, true, "norms of values");
-  NAMED(s->inputs, 8, "inputs of its layers");
-  NAMED(l->keys_of, 1, "layers that read the keys of others");
-  NAMED(l->scale, l->norm1, "scales of its layers");
-  NAMED(l->kv_heads, 1, "layers of several sizes");
-  NAMED(l->head_dim, 20, "layers of several sizes");
-  NAMED(l->inter, 30, "layers of several sizes");
+  NAMED(l->expert, m->expert[1], "experts");
+  NAMED(l->delta, true, "delta layers");
+  NAMED(l->q_gate, l->q, "gates of its heads");
+  NAMED(l->scale, l->norm1, "scales of its layers, but no norms after them");
+  s->normed_values = true;
+  NAMED(l->q_norm, (dt_matrix){0}, "norms of values, but none of queries");
+  random_model_free(m);
+  m = random_gemma4(DT_BF16, 1);
+  ok(check_plain(&m->desc, "a GPU", &err));
   random_model_free(m);
 }
 

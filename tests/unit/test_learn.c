@@ -33,7 +33,7 @@ static void probabilities(const double *score, const double *own, dt_tree_calibr
 static double uniform(uint64_t *random) { return (random_next(random) + 0.5) / 2147483648.0; }
 
 static void give(dt_tree *t, const choice *c, const double *own) {
-  dt_tree_draft *d = dt_tree_new_draft(t, 0, 0);
+  dt_tree_draft *d = dt_tree_new_draft(t, 0);
   d->count = N;
   for (int i = 0; i < N; i++) d->token[i] = c[i].id, d->logp[i] = (float)log(c[i].p), d->own[i] = (float)own[c[i].id];
 }
@@ -174,7 +174,7 @@ static void what_was_not_guessed_teaches_little(void **state) {
   dt_tree_reset(t, 0, 4, 9);
   dt_tree_learn(&l, t, 0, 0, true);
   assert_memory_equal(&l, &before, sizeof l);
-  dt_tree_no_draft(t, 0, 0);
+  dt_tree_no_draft(t, 0);
   dt_tree_learn(&l, t, 0, 0, true);
   assert_memory_equal(&l, &before, sizeof l);
   dt_tree_reset(t, 0, 4, 9);

@@ -31,25 +31,22 @@ static void between_measured_rows_and_contexts_costs_are_straight_lines(void **s
   assert_float_equal(costs_pass(&c, c.target, 6, 128), 3, 1e-12);
   assert_float_equal(costs_pass(&c, c.target, 14, 128), 5, 1e-12); /* beyond the last entry, the slope continues */
   assert_float_equal(costs_pass(&c, c.target, 2, 640), 3, 1e-12);
-  assert_float_equal(costs_pass(&c, c.draft[0], 1, 5000), 0.25, 1e-12);
+  assert_float_equal(costs_pass(&c, c.draft, 1, 5000), 0.25, 1e-12);
 }
 
 static void the_first_draft_pass_costs_so_much_more_than_another(void **state) {
   (void)state;
   dtl_costs c = parsed("{\"batch\": 2, \"contexts\": [128, 1152], \"rows\": [1, 2], \"target\": [[1, 2], [1, 2]],"
                        " \"draft\": [[2, 4], [4, 8]], \"first\": [3, 9]}");
-  assert_float_equal(costs_first(&c, 0, 2, 1), 3, 1e-12);
-  assert_float_equal(costs_first(&c, 0, 4, 1), 5, 1e-12);
-  assert_float_equal(costs_first(&c, 0, 1, 1), 2, 1e-12); /* half a row: half of 2, and 1 */
-  assert_float_equal(costs_first(&c, 0, 2, 640), 6, 1e-12);
-  assert_float_equal(costs_first(&c, 0, 2, 5000), 9, 1e-12);
+  assert_float_equal(costs_first(&c, 2, 1), 3, 1e-12);
+  assert_float_equal(costs_first(&c, 4, 1), 5, 1e-12);
+  assert_float_equal(costs_first(&c, 1, 1), 2, 1e-12); /* half a row: half of 2, and 1 */
+  assert_float_equal(costs_first(&c, 2, 640), 6, 1e-12);
+  assert_float_equal(costs_first(&c, 2, 5000), 9, 1e-12);
   c = parsed("{\"batch\": 2, \"contexts\": [128, 1152], \"rows\": [1, 2], \"target\": [[1, 2], [1, 2]],"
-             " \"draft\": [[2, 4], [4, 8]], \"draft2\": [[0.5, 0.75], [1, 1.5]], \"first2\": [0.625, 2]}");
-  assert_int_equal(c.drafts, 2);
-  assert_float_equal(costs_first(&c, 0, 2, 1), 2, 1e-12); /* without a list of its own it has the other draft's */
-  assert_float_equal(costs_first(&c, 1, 2, 1), 0.625, 1e-12);
-  assert_float_equal(costs_first(&c, 1, 4, 1152), 2.5, 1e-12);
-  assert_float_equal(costs_pass(&c, c.draft[1], 2, 128), 0.75, 1e-12);
+             " \"draft\": [[2, 4], [4, 8]]}");
+  assert_true(c.drafts);
+  assert_float_equal(costs_first(&c, 2, 1), 2, 1e-12); /* without a list for first passes: as a later one */
 }
 
 static void fewer_sequences_than_measured_are_parts_of_a_row(void **state) {
@@ -58,7 +55,7 @@ static void fewer_sequences_than_measured_are_parts_of_a_row(void **state) {
       parsed("{\"batch\": 8, \"contexts\": [128], \"rows\": [1, 2], \"target\": [[3, 5]], \"draft\": [[1, 4]]}");
   assert_int_equal(c.batch, 8);
   assert_float_equal(costs_pass(&c, c.target, 0.5, 128), 2, 1e-12);
-  assert_float_equal(costs_pass(&c, c.draft[0], 0.5, 128), 0.5, 1e-12); /* the line would be below 0: a share instead */
+  assert_float_equal(costs_pass(&c, c.draft, 0.5, 128), 0.5, 1e-12); /* the line would be below 0: a share instead */
   assert_float_equal(costs_pass(&c, c.target, 1.5, 128), 4, 1e-12);
 }
 
@@ -151,7 +148,6 @@ static void disturbed_times_become_strictly_increasing_from_below(void **state) 
 
 #define TIMES "one list for each context, of increasing times for each row count, from 1e-6 to 1e9 ms"
 #define FIRST "first" FIRST_TIMES
-#define FIRST2 "first2" FIRST_TIMES
 #define FIRST_TIMES " needs one time for each context, not below the draft's time for one row, at most 1e9 ms"
 #define COUNTS "experts needs one number for each row count, not decreasing, from 1 to 1e9"
 #define EXPERT "expert needs one time for each row count, from 0 to 1e9 ms"
@@ -179,14 +175,11 @@ static void a_table_that_is_none_is_refused_with_the_reason(void **state) {
       {ONE_ROW ", \"draft\": [[1]], \"first\": [0.999999]}", FIRST},
       {ONE_ROW ", \"draft\": [[1]], \"first\": [1000000000.0001]}", FIRST},
       {ONE_ROW ", \"draft\": [[1]], \"first\": [\"1\"]}", FIRST},
-      {ONE_ROW ", \"draft2\": [[1]]}", "draft2 is given without draft"},
-      {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[0]]}", "draft2 needs " TIMES},
-      {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[1, 2]]}", "draft2 needs " TIMES},
-      {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[1]], \"first2\": [0.999999]}", FIRST2},
+      {ONE_ROW ", \"draft\": [[1, 2]]}", "draft needs " TIMES},
       {ONE_ROW ", \"draft\": [[1]], \"block\": 17}", "block is not an integer from 0 to 16"},
       {ONE_ROW ", \"draft\": [[1]], \"block\": -1}", "block is not an integer from 0 to 16"},
       {ONE_ROW ", \"draft\": [[1]], \"block\": 1.5}", "block is not an integer from 0 to 16"},
-      {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[1]], \"block2\": \"3\"}", "block2 is not an integer from 0 to 16"},
+      {ONE_ROW ", \"draft\": [[1]], \"block\": \"3\"}", "block is not an integer from 0 to 16"},
       {ONE_ROW ", \"target_sample\": -1e-9}", "target_sample is not a time from 0 to 1e9 ms"},
       {ONE_ROW ", \"target_sample\": 1000000000.0001}", "target_sample is not a time from 0 to 1e9 ms"},
       {ONE_ROW ", \"draft_sample\": \"1\"}", "draft_sample is not a time from 0 to 1e9 ms"},
@@ -226,7 +219,7 @@ static void the_least_and_the_largest_time_and_batch_are_taken(void **state) {
   assert_int_equal(c.batch, 256);
   assert_float_equal(c.target[0][1], 1e9, 1e-12);
   c = parsed(ONE_ROW ", \"draft\": [[1]], \"first\": [1], \"target_sample\": 0, \"draft_sample\": 1e9}");
-  assert_true(c.first[0][0] == 1 && c.target_sample == 0 && c.draft_sample == 1e9);
+  assert_true(c.first[0] == 1 && c.target_sample == 0 && c.draft_sample == 1e9);
   c = parsed(TWO_ROWS ", \"experts\": [1, 1e9], \"expert\": [0, 1e9]}");
   assert_true(c.experts[0] == 1 && c.experts[1] == 1e9 && c.expert[0] == 0 && c.expert[1] == 1e9);
   c = parsed(TWO_ROWS ", \"experts\": [8, 8], \"expert\": [1, 1]}"); /* all rows may share their experts */
@@ -234,7 +227,7 @@ static void the_least_and_the_largest_time_and_batch_are_taken(void **state) {
   c = parsed(ONE_ROW ", \"cache_miss\": [0, 1e9, 1e9]}");
   assert_true(costs_cache_miss(&c, 0) == 0 && costs_cache_miss(&c, 1) == 1e9);
   c = parsed(ONE_ROW ", \"draft\": [[1]], \"first\": [1e9]}");
-  assert_true(c.first[0][0] == 1e9 && c.draft_sample == 0);
+  assert_true(c.first[0] == 1e9 && c.draft_sample == 0);
 }
 
 static void what_is_kept_is_served_to_its_key_alone(void **state) {
@@ -244,14 +237,14 @@ static void what_is_kept_is_served_to_its_key_alone(void **state) {
   costs_place place = {.key = "this machine", .path = path};
   dtl_costs c = parsed(TABLE), back;
   const double experts[] = {8, 14.5, 50}, expert[] = {0.125, 1.0 / 3, 0};
-  c.target_sample = 0.125, c.draft_sample = 0.25, c.first[0][1] = 0.375;
+  c.target_sample = 0.125, c.draft_sample = 0.25, c.first[1] = 0.375;
   assert_string_equal(costs_load(&place, &back), "");
   assert_null(costs_store(&place, &c));
   assert_null(costs_load(&place, &back));
   assert_int_equal(back.n_rows, 3);
-  assert_int_equal(back.drafts, 1);
+  assert_true(back.drafts);
   assert_memory_equal(back.target[1], c.target[1], sizeof(double) * 3);
-  assert_true(back.first[0][0] == c.first[0][0] && back.first[0][1] == c.first[0][1]);
+  assert_true(back.first[0] == c.first[0] && back.first[1] == c.first[1]);
   assert_true(back.target_sample == 0.125 && back.draft_sample == 0.25);
   assert_memory_equal(back.cache_miss, COSTS_CACHE_MISS, sizeof back.cache_miss);
   assert_true(back.experts[0] == 0 && back.expert[2] == 0); /* as in files of versions without experts */
@@ -261,14 +254,11 @@ static void what_is_kept_is_served_to_its_key_alone(void **state) {
   assert_null(costs_load(&place, &back));
   assert_memory_equal(back.experts, c.experts, sizeof experts);
   assert_memory_equal(back.cache_miss, c.cache_miss, sizeof c.cache_miss);
-  c.drafts = 2, memcpy(c.draft[1], c.draft[0], sizeof c.draft[0]), memcpy(c.first[1], c.first[0], sizeof c.first[0]);
-  c.draft[1][1][0] /= 3;
-  c.read[0] = 1.0 / 3, c.read[1] = 0.125, c.block[1] = 16;
+  c.draft[1][0] /= 3;
+  c.read = 1.0 / 3, c.block = 16;
   assert_null(costs_store(&place, &c));
   assert_null(costs_load(&place, &back));
-  assert_true(back.drafts == 2 && back.draft[1][1][0] == c.draft[1][1][0] && back.first[1][1] == c.first[1][1]);
-  assert_memory_equal(back.read, c.read, sizeof c.read);
-  assert_memory_equal(back.block, c.block, sizeof c.block);
+  assert_true(back.draft[1][0] == c.draft[1][0] && back.read == c.read && back.block == 16);
   assert_memory_equal(back.expert, c.expert, sizeof expert);
   place.key = "another machine";
   assert_string_equal(costs_load(&place, &back), "it was measured by an older version, or on another machine or model");
@@ -370,14 +360,14 @@ static void several_sequences_are_measured_together(void **state) {
   assert_int_equal(c.batch, 40);
   assert_int_equal(c.rows[c.n_rows - 1], 12); /* 480 rows in all */
   for (int i = 1; i < c.n_rows; i++)
-    assert_true(c.target[0][i] > c.target[0][i - 1] && c.draft[0][0][i] > c.draft[0][0][i - 1]);
+    assert_true(c.target[0][i] > c.target[0][i - 1] && c.draft[0][i] > c.draft[0][i - 1]);
   dt_pair_close(pair);
 }
 
 static void measuring_gives_a_time_for_every_size_and_tells_how_far_it_is(void **state) {
   (void)state;
   dt_pair *pair;
-  ok(dt_pair_open_fake(&(dt_fake_options){.vocab = 7, .context = 40, .eos = -1, .two_drafts = true}, &pair, &err));
+  ok(dt_pair_open_fake(&(dt_fake_options){.vocab = 7, .context = 40, .eos = -1}, &pair, &err));
   int last = 0;
   dtl_cost_measuring how = {.progress = count, .user = &last};
   dtl_costs c;
@@ -385,13 +375,13 @@ static void measuring_gives_a_time_for_every_size_and_tells_how_far_it_is(void *
   if (dtl_measure_costs(pair, &how, &c, &err)) fail_msg("%s", err.message);
   assert_int_equal(last, -1);
   assert_int_equal(c.n_contexts, 1);
-  assert_int_equal(c.drafts, 2);
+  assert_true(c.drafts);
   for (int i = 0; i < c.n_rows; i++) {
     assert_true(c.target[0][i] > (i ? c.target[0][i - 1] : 0));
-    for (int d = 0; d < 2; d++) assert_true(c.draft[d][0][i] > (i ? c.draft[d][0][i - 1] : 0));
+    assert_true(c.draft[0][i] > (i ? c.draft[0][i - 1] : 0));
   }
-  for (int d = 0; d < 2; d++) assert_true(c.first[d][0] >= c.draft[d][0][0]);
-  for (int d = 0; d < 2; d++) assert_true(c.read[d] > 0 && c.read[d] < 10 * c.draft[d][0][0]);
+  assert_true(c.first[0] >= c.draft[0][0]);
+  assert_true(c.read > 0 && c.read < 10 * c.draft[0][0]);
   assert_true(c.target_sample >= 0 && c.draft_sample >= 0);
   assert_true(c.experts[0] == 0 && c.expert[0] == 0);
   assert_true(c.cache_miss[0] > 0 && c.cache_miss[1] >= c.cache_miss[0] && c.cache_miss[2] >= c.cache_miss[1] &&

@@ -11,20 +11,20 @@
 static lessons *begun(void) {
   lessons *l = malloc(sizeof *l);
   learned_begin(l, &(learned_guess){.target_bytes = 4e6,
-                                    .draft_bytes = {1e6},
+                                    .draft_bytes = 1e6,
                                     .target_token = 10,
-                                    .draft_token = {1},
+                                    .draft_token = 1,
                                     .speed = 1e6,
                                     .row = 0.06,
                                     .many = 0.06,
                                     .context = 4096,
                                     .batch = 1,
-                                    .drafts = 1});
+                                    .drafts = true});
   return l;
 }
 
 static double shown(const lessons *l, learned_kind kind, double rows, int context) {
-  return costs_pass(&l->shown, kind == LEARNED_TARGET ? l->shown.target : l->shown.draft[0], rows, context);
+  return costs_pass(&l->shown, kind == LEARNED_TARGET ? l->shown.target : l->shown.draft, rows, context);
 }
 
 static double apart(double a, double b) { return fabs(a / b - 1); }
@@ -39,15 +39,15 @@ static void a_file_of_a_busy_machine_is_doubted_at_once_and_mended_by_the_first_
       "\"first\":[[1,128,1.89,1]],\"cache_miss\":[[0.004,8],[40,1],[0.07,3]]}";
   lessons *l = malloc(sizeof *l);
   learned_begin(l, &(learned_guess){.target_bytes = 9.8e7,
-                                    .draft_bytes = {1.2e7},
+                                    .draft_bytes = 1.2e7,
                                     .target_token = 1e4,
-                                    .draft_token = {1e3},
+                                    .draft_token = 1e3,
                                     .speed = 2e7,
                                     .row = 0.06,
                                     .many = 0.06,
                                     .context = 2048,
                                     .batch = 1,
-                                    .drafts = 1});
+                                    .drafts = true});
   assert_null(learned_parse(l, file, "k"));
   learned_look(l);
   double plain = shown(l, LEARNED_TARGET, 1, 128);
@@ -121,25 +121,24 @@ static void prompts_that_a_draft_reads_teach(void **state) {
   (void)state;
   lessons *l = begun();
   lessons *shortest = begun();
-  learned_read(shortest, 0, 32, 16);
-  assert_true(learned_look(shortest) && apart(shortest->shown.read[0], 0.5) < 1e-6);
+  learned_read(shortest, 32, 16);
+  assert_true(learned_look(shortest) && apart(shortest->shown.read, 0.5) < 1e-6);
   free(shortest);
-  learned_read(l, 0, 31, 1e3);  /* too short */
-  learned_read(l, 1, 100, 1e3); /* no such draft */
+  learned_read(l, 31, 1e3); /* too short */
   assert_false(learned_look(l));
-  assert_true(l->shown.read[0] == 0);
-  for (int i = 0; i < 9; i++) learned_read(l, 0, 100, i % 3 ? 50 : 400); /* a third is disturbed */
+  assert_true(l->shown.read == 0);
+  for (int i = 0; i < 9; i++) learned_read(l, 100, i % 3 ? 50 : 400); /* a third is disturbed */
   assert_true(learned_look(l));
-  assert_true(apart(l->shown.read[0], 0.5) < 1e-6);
-  assert_true(costs_read_text(&l->shown, 0, 1000) > 499 && costs_read_text(&l->shown, 0, 1000) < 501);
-  learned_read(l, 0, 100, 51);
+  assert_true(apart(l->shown.read, 0.5) < 1e-6);
+  assert_true(costs_read_text(&l->shown, 1000) > 499 && costs_read_text(&l->shown, 1000) < 501);
+  learned_read(l, 100, 51);
   assert_false(learned_look(l)); /* nothing of importance has changed */
   char *text = learned_json(l, "k");
   assert_non_null(strstr(text, "\"read\":[["));
   lessons *back = begun();
   assert_null(learned_parse(back, text, "k"));
   learned_look(back);
-  assert_true(apart(back->shown.read[0], 0.5) < 0.05);
+  assert_true(apart(back->shown.read, 0.5) < 0.05);
   free(text), free(back), free(l);
 }
 

@@ -11,39 +11,33 @@
 #include <math.h>
 #include <unistd.h>
 
-/* An estimate of 4 ms for a pass of the target, 1 ms and 0.25 ms for a pass of the drafts, and 6 % of these for each
- * further row. */
+/* An estimate of 4 ms for a pass of the target, 1 ms for a pass of the draft, and 6 % of these for each further row.
+ */
 static const learned_guess GUESS = {.target_bytes = 4e6,
-                                    .draft_bytes = {1e6, 2.5e5},
+                                    .draft_bytes = 1e6,
                                     .target_token = 10,
-                                    .draft_token = {1, 1},
+                                    .draft_token = 1,
                                     .speed = 1e6,
                                     .row = 0.06,
                                     .many = 0.06,
                                     .context = 4096,
                                     .batch = 1,
-                                    .drafts = 1};
+                                    .drafts = true};
 
-static lessons *begun_with(int drafts) {
-  learned_guess guess = GUESS;
-  guess.drafts = drafts;
+static lessons *begun(void) {
   lessons *l = malloc(sizeof *l);
-  learned_begin(l, &guess);
+  learned_begin(l, &GUESS);
   return l;
 }
-
-static lessons *begun(void) { return begun_with(1); }
 
 /* The true costs of passes: higher than estimated at every size, with another dependence on rows and context. */
 static double truth(learned_kind kind, double rows, int context) {
   if (kind == LEARNED_TARGET) return 5 + 0.7 * (rows - 1) + 0.001 * context;
-  if (kind == LEARNED_DRAFT2 || kind == LEARNED_FIRST2)
-    return (kind == LEARNED_FIRST2 ? 0.6 : 0.4) + 0.02 * (rows - 1) + 0.0001 * context;
   return (kind == LEARNED_FIRST ? 1.9 : 1.2) + 0.15 * (rows - 1);
 }
 
 /* The number of rows, which is always 1 for a first pass. */
-static int rows_of(int kind, int rows) { return kind == LEARNED_FIRST || kind == LEARNED_FIRST2 ? 1 : rows; }
+static int rows_of(int kind, int rows) { return kind == LEARNED_FIRST ? 1 : rows; }
 
 static uint64_t state_of_chance;
 static double chance(void) { return random_next(&state_of_chance) / 2147483648.0; }
@@ -66,17 +60,16 @@ static void feed(lessons *l, int iterations, double bad) {
 static double apart(double a, double b) { return fabs(a / b - 1); }
 
 static double shown(const lessons *l, learned_kind kind, double rows, int context) {
-  int draft = kind == LEARNED_DRAFT2 || kind == LEARNED_FIRST2;
-  if (rows_of(kind, 0)) return costs_first(&l->shown, draft, 1, context);
-  return costs_pass(&l->shown, kind == LEARNED_TARGET ? l->shown.target : l->shown.draft[draft], rows, context);
+  if (rows_of(kind, 0)) return costs_first(&l->shown, 1, context);
+  return costs_pass(&l->shown, kind == LEARNED_TARGET ? l->shown.target : l->shown.draft, rows, context);
 }
 
 static void an_estimate_grows_with_bytes_rows_and_context(void **state) {
   (void)state;
   lessons *l = begun();
-  assert_true(apart(l->shown.target[0][0], 4) < 0.01 && apart(l->shown.draft[0][0][0], 1) < 0.02);
+  assert_true(apart(l->shown.target[0][0], 4) < 0.01 && apart(l->shown.draft[0][0], 1) < 0.02);
   assert_true(apart(l->shown.target[0][7], 4 * 1.42) < 0.01);
-  assert_true(l->shown.target[3][0] > l->shown.target[0][0] && l->shown.first[0][0] > l->shown.draft[0][0][0]);
+  assert_true(l->shown.target[3][0] > l->shown.target[0][0] && l->shown.first[0] > l->shown.draft[0][0]);
   assert_int_equal(l->revision, 0);
   assert_false(learned_look(l));
   free(l);
@@ -85,7 +78,7 @@ static void an_estimate_grows_with_bytes_rows_and_context(void **state) {
 static void a_hundred_iterations_teach_the_truth_though_a_third_is_disturbed(void **state) {
   (void)state;
   for (int busy = 0; busy < 2; busy++) {
-    lessons *l = begun_with(2);
+    lessons *l = begun();
     state_of_chance = 7;
     feed(l, 150, busy ? 0.3 : 0);
     assert_true(l->revision > 0);
@@ -178,11 +171,10 @@ static void check(const lessons *l) {
   const dtl_costs *c = &l->shown;
   for (int k = 0; k < c->n_contexts; k++)
     for (int i = 0; i < c->n_rows; i++) {
-      assert_true(c->target[k][i] >= 1e-6 && c->target[k][i] <= 1e9 && c->draft[0][k][i] >= 1e-6 &&
-                  c->draft[0][k][i] <= 1e9);
-      if (i) assert_true(c->target[k][i] > c->target[k][i - 1] && c->draft[0][k][i] > c->draft[0][k][i - 1]);
-      if (k) assert_true(c->target[k][i] >= c->target[k - 1][i] && c->draft[0][k][i] >= c->draft[0][k - 1][i]);
-      assert_true(c->first[0][k] >= c->draft[0][k][0] && c->first[0][k] <= 1e9);
+      assert_true(c->target[k][i] >= 1e-6 && c->target[k][i] <= 1e9 && c->draft[k][i] >= 1e-6 && c->draft[k][i] <= 1e9);
+      if (i) assert_true(c->target[k][i] > c->target[k][i - 1] && c->draft[k][i] > c->draft[k][i - 1]);
+      if (k) assert_true(c->target[k][i] >= c->target[k - 1][i] && c->draft[k][i] >= c->draft[k - 1][i]);
+      assert_true(c->first[k] >= c->draft[k][0] && c->first[k] <= 1e9);
     }
 }
 
@@ -210,7 +202,7 @@ static void whatever_is_fed_costs_can_be_counted_with(void **state) {
 static void without_a_draft_nothing_is_learned_of_one(void **state) {
   (void)state;
   learned_guess guess = GUESS;
-  guess.drafts = 0;
+  guess.drafts = false;
   lessons *l = malloc(sizeof *l);
   learned_begin(l, &guess);
   learned_pass(l, LEARNED_DRAFT, 1, 1, 0, 1);
@@ -237,7 +229,7 @@ static void a_pass_of_fewer_sequences_is_a_part_of_a_row(void **state) {
 
 static void what_was_learned_is_kept_and_read(void **state) {
   (void)state;
-  lessons *l = begun_with(2), *back = begun_with(2);
+  lessons *l = begun(), *back = begun();
   feed(l, 150, 0.1);
   char *json = learned_json(l, "this machine");
   assert_null(learned_parse(back, json, "this machine"));
@@ -245,12 +237,6 @@ static void what_was_learned_is_kept_and_read(void **state) {
   for (int rows = 1; rows <= 24; rows++)
     for (int kind = 0; kind < LEARNED_KINDS; kind++)
       assert_true(apart(shown(back, (learned_kind)kind, rows, 128), shown(l, (learned_kind)kind, rows, 128)) < 0.06);
-  free(json), free(l), free(back);
-  l = begun(), back = begun_with(2);
-  json = learned_json(l, "k"); /* for a single draft: it has no numbers for a second one */
-  assert_null(strstr(json, "draft2"));
-  assert_null(learned_parse(l, json, "k"));
-  assert_string_equal(learned_parse(back, json, "k"), "draft2 is not a list of [rows, context, ms, times]");
   free(json), free(l), free(back);
 }
 
@@ -261,7 +247,7 @@ static void a_file_that_is_none_is_left_aside_whole(void **state) {
 #define REST_OF "\"draft\":[],\"first\":[],"
 #define EXPERTS "experts is not a list of [rows, mean, passes], or expert is not a list of two sums"
 #define MISSES "cache_miss is not a list of three [ms, times]"
-#define READ "read is not a list of [ms, times] for each draft"
+#define READ "read is not a list with [ms, times]"
 #define TARGET "target is not a list of [rows, context, ms, times]"
   static const char *const cases[][2] = {
       {"", "it is not a JSON object"},
@@ -317,9 +303,9 @@ static void a_file_that_is_none_is_left_aside_whole(void **state) {
   assert_true(l->cache_miss[0].n == 0 && l->cache_miss[1].n == 8 &&
               l->cache_miss[2].n == 0); /* the last one was interrupted */
   assert_null(learned_parse(l, HEAD "\"target\":[]," REST_OF "\"read\":[[0,0]]}", "k"));
-  assert_int_equal(l->read[0].n, 0);
+  assert_int_equal(l->read.n, 0);
   assert_null(learned_parse(l, HEAD "\"target\":[]," REST_OF "\"read\":[[0.5,32]]}", "k"));
-  assert_int_equal(l->read[0].n, 8);
+  assert_int_equal(l->read.n, 8);
   assert_null(learned_parse(
       l, HEAD "\"target\":[]," REST_OF "\"experts\":[[1,1,32],[8,1e9,1],[9,8,1]],\"expert\":[-1e9,1]}", "k"));
   assert_true(l->count[0].mean == 1 && l->count[0].n == 8 && l->count[7].mean == 1e9 &&
@@ -331,8 +317,8 @@ static void a_measured_table_teaches(void **state) {
   (void)state;
   dtl_costs *t = calloc(1, sizeof *t);
   lessons *l = begun();
-  *t = (dtl_costs){.batch = 1, .n_contexts = 1, .n_rows = 2, .drafts = 1, .context = {128}, .rows = {1, 8}};
-  t->target[0][0] = 6, t->target[0][1] = 13, t->draft[0][0][0] = 2, t->draft[0][0][1] = 3, t->first[0][0] = 4;
+  *t = (dtl_costs){.batch = 1, .n_contexts = 1, .n_rows = 2, .drafts = true, .context = {128}, .rows = {1, 8}};
+  t->target[0][0] = 6, t->target[0][1] = 13, t->draft[0][0] = 2, t->draft[0][1] = 3, t->first[0] = 4;
   t->target_sample = 0.5, t->draft_sample = 0.25;
   learned_table(l, t, true, true);
   learned_look(l);
@@ -459,12 +445,12 @@ static void a_run_learns_and_says_so(void **state) {
   dtl_costs table = {.batch = 1,
                      .n_contexts = 1,
                      .n_rows = 2,
-                     .drafts = 1,
+                     .drafts = true,
                      .context = {128},
                      .rows = {1, 9},
                      .target = {{1, 2}},
-                     .draft = {{{1, 2}}},
-                     .first = {{1}}};
+                     .draft = {{1, 2}},
+                     .first = {1}};
   result = generated(pair, SOURCE, NULL, &table);
   assert_string_equal(result.costs, "table");
   dtl_result_free(&result);

@@ -15,7 +15,6 @@ static const char *const POLICIES[] = {"ar",
                                        "fixed_tree",
                                        "rate",
                                        "suffix",
-                                       "cascade",
                                        SOURCE_DIR "/tests/exact/hostile/random_trees.lua",
                                        SOURCE_DIR "/tests/exact/hostile/rollbacks.lua",
                                        SOURCE_DIR "/tests/exact/hostile/forced.lua"};
@@ -29,10 +28,8 @@ static dtl_memory *memory;
 
 static int set_up(void **state) {
   (void)state;
-  dt_pair_options options = {.target = SOURCE_DIR "/models/mini-target",
-                             .draft = SOURCE_DIR "/models/mini-draft",
-                             .draft2 = SOURCE_DIR "/models/mini-head",
-                             .threads = 1};
+  dt_pair_options options = {
+      .target = SOURCE_DIR "/models/mini-target", .draft = SOURCE_DIR "/models/mini-draft", .threads = 1};
   ok(dt_pair_open(&options, &pair, &err));
   for (int i = 0; i < N_POLICIES; i++)
     ok(dtl_policy_open(&(dtl_policy_options){.policy = POLICIES[i]}, &policies[i], &err));

@@ -102,12 +102,12 @@ static double seconds_since(const struct timespec *then) {
 static const dtl_costs costs = {.batch = 1,
                                 .n_contexts = 1,
                                 .n_rows = 2,
-                                .drafts = 1,
+                                .drafts = true,
                                 .context = {128},
                                 .rows = {1, 2},
                                 .target = {{1, 2}},
-                                .draft = {{{1, 2}}},
-                                .first = {{1}}};
+                                .draft = {{1, 2}},
+                                .first = {1}};
 
 static dtl_policy *generate(dt_pair *pair, const char *source, dtl_result *result, dt_error *err) {
   dtl_policy_options options = {

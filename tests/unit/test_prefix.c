@@ -48,9 +48,9 @@ static void the_drafts_prompt_counts_where_they_are_asked(dt_session *s, dt_pref
     ok(dt_seq_start_from(s, 0, prefix, &(dt_seq_options){.max_tokens = 30}, &err));
     for (int i = 1; i <= 2; i++) {
       ok(dt_rollback(s, 0, &err));
-      assert_int_equal(dt_seq_unread(s, 0, 0), asked && i > asked ? 0 : 7 + i - 1);
+      assert_int_equal(dt_seq_unread(s, 0), asked && i > asked ? 0 : 7 + i - 1);
       if (i == asked) ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = 0}, 1, &err));
-      if (i == asked) assert_int_equal(dt_seq_unread(s, 0, 0), 0);
+      if (i == asked) assert_int_equal(dt_seq_unread(s, 0), 0);
       plain_iteration(s, 0);
     }
     dt_seq_stats(s, 0, &st);

@@ -156,21 +156,21 @@ static void the_draft_catches_up_after_plain_iterations(void **state) {
   dt_pair *pair = fake((dt_fake_options){0});
   dt_session *s = session(pair, 1, true), *fresh = session(pair, 1, true);
   start(s, 0, 250);
-  assert_int_equal(dt_seq_unread(s, 0, 0), 7);
+  assert_int_equal(dt_seq_unread(s, 0), 7);
   for (int i = 0; i < 120; i++) plain_iteration(s, 0);
-  assert_int_equal(dt_seq_unread(s, 0, 0), 7 + 120);
+  assert_int_equal(dt_seq_unread(s, 0), 7 + 120);
   ok(dt_rollback(s, 0, &err));
   ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = 0}, 1, &err));
   dt_seq_stats(s, 0, &st);
   assert_int_equal(st.draft_rows, 121);
-  assert_int_equal(dt_seq_unread(s, 0, 0), 0);
+  assert_int_equal(dt_seq_unread(s, 0), 0);
   ok(dt_seq_start(fresh, 0, dt_seq_tokens(s, 0), dt_seq_length(s, 0), &(dt_seq_options){.max_tokens = 10}, &err));
   ok(dt_draft_step(fresh, &(dt_node_ref){.seq = 0, .node = 0}, 1, &err));
   const dt_tree_draft *a = dt_tree_draft_of(dt_seq_tree(s, 0), 0), *b = dt_tree_draft_of(dt_seq_tree(fresh, 0), 0);
   assert_memory_equal(a->token, b->token, sizeof a->token);
   for (int i = 0; i < 2; i++) { /* the last token is not among them */
     plain_iteration(s, 0);
-    assert_int_equal(dt_seq_unread(s, 0, 0), i);
+    assert_int_equal(dt_seq_unread(s, 0), i);
   }
   dt_session_close(fresh);
   dt_session_close(s);

@@ -23,7 +23,7 @@ static int add(dt_tree *t, int u, int32_t token, float logp) {
 
 /* Gives node u the candidates 10, 11, .. with falling probabilities. */
 static void draft(dt_tree *t, int u, int count) {
-  dt_tree_draft *d = dt_tree_new_draft(t, u, 0);
+  dt_tree_draft *d = dt_tree_new_draft(t, u);
   d->count = count;
   for (int i = 0; i < count; i++) d->token[i] = 10 + i, d->logp[i] = -1.0f - (float)i;
   d->confidence = 0.5f;

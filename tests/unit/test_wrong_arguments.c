@@ -140,7 +140,7 @@ static void accessors_answer_for_sequences_that_are_not_there(void **unused) {
     assert_int_equal(dt_seq_length(s, seq), 0);
     assert_null(dt_seq_tokens(s, seq));
     assert_int_equal(dt_seq_left(s, seq), 0);
-    assert_int_equal(dt_seq_unread(s, seq, 0), 0);
+    assert_int_equal(dt_seq_unread(s, seq), 0);
     assert_false(dt_seq_is_coupled(s, seq));
     assert_int_equal(dt_seq_finish(s, seq), DT_NO_SEQUENCE);
     assert_null(dt_seq_text(s, seq, &len));
@@ -269,6 +269,12 @@ static void starts_refuse_wrong_options(void **unused) {
   for
     EACH(seq, NO_SEQUENCE) assert_int_equal(dt_seq_rows(session, *seq), 0);
   assert_int_equal(dt_seq_rows(NULL, 0), 0);
+  for
+    EACH(seq, NO_SEQUENCE) assert_int_equal(dt_seq_reusable(session, *seq, (int32_t[]){1, 2}, 2), 0);
+  assert_int_equal(dt_seq_reusable(NULL, 0, (int32_t[]){1, 2}, 2), 0);
+  assert_int_equal(dt_seq_reusable(session, 0, NULL, 2), 0);
+  assert_int_equal(dt_prefix_reusable(NULL, (int32_t[]){1, 2}, 2), 0);
+  assert_int_equal(dt_prefix_reusable(prefix, NULL, 2), 0);
   assert_int_equal(dt_prefix_bytes(NULL), 0);
   assert_int_equal(dt_rows_bytes(NULL, 5), 0);
   for
@@ -339,10 +345,6 @@ static void primitives_refuse_wrong_lists(void **unused) {
   for
     EACH(u, NO_NODE)
   REFUSED(dt_draft_step(session, &(dt_node_ref){.seq = RUNNING, .node = *u}, 1, &err), DT_ESTATE, "no node");
-  static const int NO_DRAFT[] = {INT_MIN, -1, 1, 2, INT_MAX};
-  for
-    EACH(d, NO_DRAFT)
-  REFUSED(dt_draft_step(session, &(dt_node_ref){.seq = RUNNING, .draft = *d}, 1, &err), DT_ESTATE, "no draft");
   for
     EACH(s, NO_SEQUENCE) {
       REFUSED(dt_draft_step(session, &(dt_node_ref){.seq = *s, .node = 0}, 1, &err), DT_ESTATE, "no sequence");
@@ -536,9 +538,8 @@ static void trees_refuse_wrong_nodes_and_numbers(void **unused) {
       assert_int_equal(dt_tree_best(tree, 2, *u, NODES, list), 0);
       assert_int_equal(dt_tree_best(tree, 2, 1, *u, list), 0);
       assert_null(dt_tree_draft_of(tree, *u));
-      assert_null(dt_tree_new_draft(tree, *u, 0));
-      dt_tree_no_draft(tree, *u, 0);
-      assert_false(dt_tree_use_draft(tree, *u, 0));
+      assert_null(dt_tree_new_draft(tree, *u));
+      dt_tree_no_draft(tree, *u);
       assert_int_equal(dt_tree_child(tree, *u, 1), -1);
       assert_int_equal(dt_tree_row(tree, *u), -1);
       dt_tree_learner learner = dt_tree_learner_new(true), as_before = learner;
@@ -562,24 +563,15 @@ static void trees_refuse_wrong_nodes_and_numbers(void **unused) {
   assert_int_equal(dt_tree_best(tree, 1, 1, NODES, NULL), 0);
   assert_int_equal(dt_tree_best(NULL, 1, 1, NODES, list), 0);
   assert_int_equal(dt_tree_best(tree, INT_MAX, 1, NODES, list), NODES);
-  assert_null(dt_tree_new_draft(tree, 0, 0)); /* the tree already has one */
-  dt_tree_no_draft(tree, 0, 0);
-  static const int NO_DRAFT[] = {INT_MIN, -1, DT_DRAFTS, INT_MAX};
-  for
-    EACH(d, NO_DRAFT) {
-      assert_null(dt_tree_new_draft(tree, 1, *d));
-      dt_tree_no_draft(tree, 1, *d);
-      assert_false(dt_tree_use_draft(tree, 0, *d));
-    }
-  assert_false(dt_tree_use_draft(tree, 0, 1)); /* this draft has not read that node */
-  assert_int_equal(dt_tree_row(tree, 0), -1);  /* not sealed */
+  assert_null(dt_tree_new_draft(tree, 0)); /* the tree already has one */
+  dt_tree_no_draft(tree, 0);
+  assert_int_equal(dt_tree_row(tree, 0), -1); /* not sealed */
   assert_int_equal(dt_tree_size(NULL) + dt_tree_room(NULL) + dt_tree_depth_room(NULL) + dt_tree_draft_room(NULL), 0);
   assert_null(dt_tree_draft_of(NULL, 0));
-  assert_null(dt_tree_new_draft(NULL, 0, 0));
-  assert_false(dt_tree_use_draft(NULL, 0, 0));
+  assert_null(dt_tree_new_draft(NULL, 0));
   assert_int_equal(dt_tree_child(NULL, 0, 1), -1);
   assert_int_equal(dt_tree_row(NULL, 0), -1);
-  dt_tree_no_draft(NULL, 0, 0), dt_tree_reset(NULL, 0, 0, 1), dt_tree_close(NULL);
+  dt_tree_no_draft(NULL, 0), dt_tree_reset(NULL, 0, 0, 1), dt_tree_close(NULL);
   state after = look();
   assert_memory_equal(&before, &after, sizeof before);
   ok(dt_tree_keep(tree, (int32_t[]){2}, 1, &err));

@@ -29,9 +29,9 @@ static void pairs_refuse_wrong_options(void **unused) {
   for
     EACH(n, THREADS)
   REFUSED(dt_pair_open(&(dt_pair_options){.target = target, .threads = *n}, &p, &err), DT_EINPUT, "threads");
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 5; i++) {
     o = (dt_pair_options){.target = target, .draft = draft, .threads = 1};
-    *(const char **[]){&o.backend, &o.target_weights, &o.draft_weights, &o.cache_dtype}[i] = "nonsense";
+    *(const char **[]){&o.backend, &o.target_weights, &o.draft_weights, &o.cache_dtype, &o.numa}[i] = "nonsense";
     REFUSED(dt_pair_open(&o, &p, &err), DT_EINPUT, "nonsense");
   }
   for (int i = 0; i < 3; i++)
@@ -54,9 +54,7 @@ static void pairs_refuse_wrong_options(void **unused) {
     o = (dt_pair_options){.target = target, .draft = draft, .threads = 1, .draft_vocab = &wrong[i]};
     REFUSED(dt_pair_open(&o, &p, &err), DT_EINPUT, "draft_vocab");
   }
-  o = (dt_pair_options){.target = target, .draft2 = draft, .threads = 1};
-  REFUSED(dt_pair_open(&o, &p, &err), DT_EINPUT, "draft2");
-  o = (dt_pair_options){.target = target, .draft = draft, .draft2 = "/nowhere", .threads = 1};
+  o = (dt_pair_options){.target = target, .draft = "/nowhere", .threads = 1};
   REFUSED(dt_pair_open(&o, &p, &err), DT_EINPUT, "/nowhere");
   assert_null(p);
   NULL_REFUSED(dt_model_look(NULL, NULL, &err));
@@ -85,7 +83,7 @@ static void scripted_pairs_refuse_wrong_rules(void **unused) {
   static const int32_t id[] = {1}, bad[] = {VOCAB};
   static const float half[] = {0.5f}, much[] = {1.5f}, below[] = {-0.1f};
   dt_pair *p = NULL;
-  static const char *const SIDES[] = {"target", "draft", "draft2"};
+  static const char *const SIDES[] = {"target", "draft"};
   const dt_fake_options fine = {.vocab = VOCAB, .context = CONTEXT, .eos = -1};
   const dt_fake_rule rules[] = {
       {.context_len = -1},
@@ -102,20 +100,19 @@ static void scripted_pairs_refuse_wrong_rules(void **unused) {
   NULL_REFUSED(dt_pair_open_fake(NULL, &p, &err));
   NULL_REFUSED(dt_pair_open_fake(&fine, NULL, &err));
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-    for (int side = 0; side < 3; side++) {
+    for (int side = 0; side < 2; side++) {
       dt_fake_options o = fine;
-      *(const dt_fake_rule **[]){&o.target, &o.draft, &o.draft2}[side] = &rules[i];
-      *(int *[]){&o.n_target, &o.n_draft, &o.n_draft2}[side] = 1;
+      *(const dt_fake_rule **[]){&o.target, &o.draft}[side] = &rules[i];
+      *(int *[]){&o.n_target, &o.n_draft}[side] = 1;
       REFUSED(dt_pair_open_fake(&o, &p, &err), DT_EINPUT, SIDES[side]);
     }
   for
     EACH(n, NEGATIVE) {
-      dt_fake_options o[9] = {fine, fine, fine, fine, fine, fine, fine, fine, fine};
-      o[0].vocab = o[1].context = o[2].draft_context = o[3].n_target = o[4].n_draft = o[7].n_draft2 = *n;
+      dt_fake_options o[7] = {fine, fine, fine, fine, fine, fine, fine};
+      o[0].vocab = o[1].context = o[2].draft_context = o[3].n_target = o[4].n_draft = *n;
       o[5].eos = *n == -1 ? VOCAB : *n;
       o[6].n_target = 1; /* no list */
-      o[8].no_draft = o[8].two_drafts = true;
-      for (int i = 0; i < 9; i++) REFUSED(dt_pair_open_fake(&o[i], &p, &err), DT_EINPUT, "");
+      for (int i = 0; i < 7; i++) REFUSED(dt_pair_open_fake(&o[i], &p, &err), DT_EINPUT, "");
     }
   for
     EACH(n, NEGATIVE) {

@@ -23,7 +23,6 @@ local help = core.fields "load"
 local SHARED = {
   { "target", nil, type = "string", short = "m", also = "model", doc = help.target },
   { "draft", nil, type = "string", short = "md", also = "model-draft", doc = help.draft },
-  { "draft2", nil, type = "string", short = "md2", doc = help.draft2 },
   { "weights", nil, type = "string", doc = help.weights },
   { "draft_weights", nil, type = "string", doc = help.draft_weights },
   { "draft_vocab", nil, type = "string", doc = help.draft_vocab },
@@ -38,6 +37,7 @@ local SHARED = {
   { "corpus", many = "FILE", doc = "text files in which policies such as suffix search" },
   { "threads", nil, type = "integer", min = 1, max = 1024, short = "t", doc = help.threads },
   { "ctx", nil, type = "integer", min = 1, max = 2147483647, short = "c", doc = help.ctx },
+  { "numa", nil, type = "string", doc = help.numa },
   { "backend", nil, type = "string", doc = help.backend },
   { "no_packed_cache", false, doc = help.no_packed_cache },
 }

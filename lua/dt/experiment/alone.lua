@@ -14,7 +14,7 @@ local LOAD = { target = "--target", draft = "--draft", weights = "--weights", dr
                draft_vocab = "--draft-vocab", draft_output = "--draft-output", head_layers = "--head-layers",
                cache_dtype = "--cache-dtype", activations = "--activations", backend = "--backend",
                rope_scaling = "--rope-scaling", rope_scale = "--rope-scale", yarn_orig_ctx = "--yarn-orig-ctx",
-               threads = "--threads", ctx = "--ctx" }
+               threads = "--threads", numa = "--numa", ctx = "--ctx" }
 
 local function command(exe, arm, load, generate, tokens, prompt_file, result_file)
   local words = { exe, arm.policy, "-q", "-n", tostring(tokens), "--prompt", prompt_file, "--json", result_file }

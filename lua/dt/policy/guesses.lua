@@ -1,5 +1,4 @@
 -- policy.guesses(pass_costs, seq): decides whether a pass of the draft model or head pays for itself, and makes it.
--- With two draft models an iteration uses one of them (either.lua).
 --
 -- What a pass will add is not known before it runs, so it is estimated from earlier passes. For each of two kinds of
 -- passes, `brings` is an average of the tokens that a pass added for each token that was expected to reach it, less the
@@ -45,6 +44,7 @@ local SOON = 16     -- iterations after which a draft that was never used is con
 local STATE = 9      -- how many numbers the state of policy.calibration has
 local RETRY = 0.002 -- weight of what is hoped of a level of a block that was not asked for, in its average
 local LITTLE = 0.01 -- lower bound of brings[2] as a divisor
+local NAME = "guesses1" -- of what is kept for later texts, and of a calibration.json
 
 local function clip(x, low, high) return max(low, min(x, high)) end
 
@@ -52,8 +52,8 @@ local function clip(x, low, high) return max(low, min(x, high)) end
 -- of the first pass, with the best length of the chain,
 --   max over d of  p + p^2 + ... + p^d - (ms of d rows and of d - 1 later passes) / (ms of a plain pass)
 -- and of a later pass, p less the cost of a row.
-local function expected(pass_costs, model, p)
-  local verify, draft = pass_costs.verify, pass_costs.models[model][1].draft
+local function expected(pass_costs, p)
+  local verify, draft = pass_costs.verify, pass_costs.drafting[1].draft
   local accepted, best = 0, 0
   for depth = 1, draft and DEEPEST or 0 do
     accepted = accepted + p ^ depth
@@ -74,10 +74,10 @@ end
 -- Computes what a new pair is expected to add, again when costs have changed: what was learned on a busy machine may be
 -- corrected later. Until the draft is used, if earlier texts have taught nothing, this is all that is known about it.
 function Guesses:expect()
-  local promise, deeper = expected(self.pass_costs, self.model, self.right)
+  local promise, deeper = expected(self.pass_costs, self.right)
   if self.untried then self.brings[1], self.brings[2] = promise, deeper end
   self.promise, self.expected, self.revision = promise, deeper, self.pass_costs.revision
-  local block = self.pass_costs.models[self.model][1].block
+  local block = self.pass_costs.drafting[1].block
   for d = block and #self.levels + 1 or 1, block or 0 do self.levels[d] = self:hope(d) end
 end
 
@@ -88,7 +88,7 @@ function Guesses:hope(d) return max(0, self.right ^ d - self.pass_costs.row[d] /
 -- How many levels below the root a block head is asked for in this iteration, if k sequences share its pass, and its
 -- guesses are first needed at `depth`; nil: it is none, or has no guesses so deep.
 function Guesses:wide(R, k)
-  local cost, best, sum = self.pass_costs.models[self.model][k], nil, 0
+  local cost, best, sum = self.pass_costs.drafting[k], nil, 0
   if self.width then return self.width end
   for d = self.depth + 1, cost.block or 0 do
     sum = sum + self.levels[d]
@@ -103,13 +103,13 @@ function Guesses:sharers(which) return min(self.shared[which], self.pass_costs.s
 
 -- Cost in ms of the first pass of an iteration, if k sequences share it.
 function Guesses:opening(R, k)
-  local cost, width = self.pass_costs.models[self.model][k], self:wide(R, k)
+  local cost, width = self.pass_costs.drafting[k], self:wide(R, k)
   return width and cost.pass[width] or cost.first
 end
 
 -- Cost in ms of the next pass, over n nodes, if k sequences share it.
 function Guesses:takes(R, n, k)
-  return self.passes == 0 and self:opening(R, k) or self.pass_costs.models[self.model][k].draft[n]
+  return self.passes == 0 and self:opening(R, k) or self.pass_costs.drafting[k].draft[n]
 end
 
 -- Tokens that the first pass of an iteration is expected to add beyond its cost. brings: used instead of brings[1].
@@ -121,7 +121,7 @@ function Guesses:worth(R, open, n, depth)
   local pass_costs = self.pass_costs
   if self.passes == 0 then
     self.width, self.depth = nil, depth
-    local block = pass_costs.models[self.model][1].block
+    local block = pass_costs.drafting[1].block
     if block and depth >= block then return false end
   end
   local row = pass_costs.verify[2] - pass_costs.verify[1]
@@ -150,11 +150,11 @@ function Guesses:quiet(R)
 end
 
 function Guesses:log()
-  local pass_costs, seq, tag = self.pass_costs, self.seq, self.tag
-  if self.passes > 0 or not pass_costs.models[self.model][1].draft then return end
-  seq:log(tag .. "_costs", self:takes(1 / pass_costs.plain, 1, self:sharers(1)))
-  seq:log(tag .. "_saves", self.brings[1] * pass_costs.plain)
-  seq:log(tag .. "_reads", pass_costs:reading(self.model, seq:unread(self.model)))
+  local pass_costs, seq = self.pass_costs, self.seq
+  if self.passes > 0 or not pass_costs.drafting[1].draft then return end
+  seq:log("draft_costs", self:takes(1 / pass_costs.plain, 1, self:sharers(1)))
+  seq:log("draft_saves", self.brings[1] * pass_costs.plain)
+  seq:log("draft_reads", pass_costs:reading(seq:unread()))
 end
 
 -- Whether passes that add `gain` tokens each repay, before the text ends, the time in which the draft model processes
@@ -162,7 +162,7 @@ end
 -- iterations, since R * verify[1] is the number of tokens in the time of one target pass.
 function Guesses:repays(R, gain)
   local pass_costs, seq = self.pass_costs, self.seq
-  return gain * seq:left() / (R * pass_costs.verify[1]) >= R * pass_costs:reading(self.model, seq:unread(self.model))
+  return gain * seq:left() / (R * pass_costs.verify[1]) >= R * pass_costs:reading(seq:unread())
 end
 
 function Guesses:draft(tree, level, n, open, R)
@@ -177,7 +177,7 @@ function Guesses:draft(tree, level, n, open, R)
 end
 
 function Guesses:least(R)
-  local draft = self.pass_costs.models[self.model][self:sharers(2)].draft
+  local draft = self.pass_costs.drafting[self:sharers(2)].draft
   return R * (draft[2] - draft[1]) / max(self.brings[2], LITTLE)
 end
 
@@ -241,14 +241,14 @@ function Guesses:keep()
   self.calibration:state(known)
   known[STATE + 1], known[STATE + 2], known[STATE + 3] = self.right, brings[1], brings[2]
   known[STATE + 4], known[STATE + 5] = asked[1], asked[2]
-  self.pass_costs.costs:keep(self.name, known)
+  self.pass_costs.costs:keep(NAME, known)
 end
 
 -- Reads what earlier texts taught (costs:keep): the state of policy.calibration, the share of likeliest guesses that
 -- are right, brings and asked. The calibration that comes with a draft (calibration.json, models/HEADS.md) ends with
 -- that share. Returns the list, the share, brings and asked; nil for what is unknown.
-local function recall(pass_costs, name)
-  local known = pass_costs.costs:recall(name)
+local function recall(pass_costs)
+  local known = pass_costs.costs:recall(NAME)
   local n = known and #known
   if n ~= STATE + 1 and n ~= STATE + 5 then return nil end
   local right = clip(known[STATE + 1], 0, 1)
@@ -257,12 +257,10 @@ local function recall(pass_costs, name)
     { clip(known[n - 1], 0, RECALLED), clip(known[n], 0, RECALLED) }
 end
 
-return function(pass_costs, seq, calibration, model)
-  local name = "guesses" .. model
-  local known, right, brings, asked = recall(pass_costs, name)
+return function(pass_costs, seq, calibration)
+  local known, right, brings, asked = recall(pass_costs)
   local g = setmetatable({
-    pass_costs = pass_costs, seq = seq, model = model, options = { model = model }, name = name,
-    tag = model == 1 and "draft" or "draft" .. model, calibration = calibration(true, known), known = known or {},
+    pass_costs = pass_costs, seq = seq, options = {}, calibration = calibration(true, known), known = known or {},
     right = right or seq.coupled and RIGHT.sampled or RIGHT.greedy,
     untried = not brings, brings = brings or {}, asked = asked or { KNOWN, KNOWN },
     idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,

@@ -5,7 +5,6 @@
 -- to calibrate.
 local loss_budget = require "dt.policy.loss_budget"
 local copies = require "dt.policy.copies"
-local either = require "dt.policy.either"
 local experts = require "dt.policy.experts"
 local forced = require "dt.policy.forced"
 local guesses = require "dt.policy.guesses"
@@ -295,10 +294,7 @@ end
 -- Building blocks of policies, each in a file of its own.
 policy.copies, policy.experts, policy.forced, policy.loss_budget = copies, experts, forced, loss_budget
 policy.pace, policy.pass_costs, policy.sources = pace, pass_costs, sources
-function policy.guesses(p, seq)
-  local one = guesses(p, seq, policy.calibration, 1)
-  return #p.models > 1 and either(one, guesses(p, seq, policy.calibration, 2)) or one
-end
+function policy.guesses(p, seq) return guesses(p, seq, policy.calibration) end
 
 local function preset_names(spec)
   local names = {}

@@ -14,8 +14,8 @@
 --   p.overhead, p.resume, p.saved   policy overhead: of an iteration; in addition, of the first one after a pause; of
 --                   an iteration of plain decoding, which the host saves while drafting pauses
 --   p.sequences     (a number) s
---   p.models[m][k]  of draft model m, shared by k sequences: { first = its first pass of an iteration, over the root;
---                   draft = list: a later pass over n nodes }; without a draft model, first is infinite. A block
+--   p.drafting[k]   of the draft model, shared by k sequences: { first = its first pass of an iteration, over the
+--                   root; draft = list: a later pass over n nodes }; without a draft model, first is infinite. A block
 --                   head has { block = how many tokens its pass guesses at most, pass = list: its pass for n tokens,
 --                   draft = list: taking the guesses of one more level, first = the cost of a whole block }
 --
@@ -24,7 +24,7 @@
 --                   target pass now, divided by what it was before, if learned costs changed; otherwise 1
 --   p:observe(out) -> ms   as an iteration ends: how much longer than verify[n] its target pass took because of the
 --                   experts that it read; 0 for a target without experts
---   p:reading(m, n) -> ms   the time in which draft model m processes n tokens of one sequence
+--   p:reading(n) -> ms   the time in which the draft model processes n tokens of one sequence
 --   p:worth(R, alpha, n, loss_budget) -> boolean   whether a node, after n others, is worth its row:
 --                   alpha >= R * row[n]. R: tokens per ms; alpha: the probability that the node is accepted. The
 --                   loss budget must also cover a pass with that many rows
@@ -83,21 +83,19 @@ function PassCosts:ask(seq)
     for rows = 1, AHEAD do least = min(least, (verify[n + 1 + rows] - verify[n + 1]) / rows) end
     return least
   end)
-  self.models = { asked(function() return { first = huge } end) }
-  local level = asked(function() return step end)
-  for m = 1, min(seq.models, max(costs:models(), 1)) do -- raises if a table has no costs of a draft
-    local block = costs:block(m)
-    self.models[m] = asked(function(k)
-      local share, first = sequences / k, block > 0 and 1 or 0 -- the first row of a block guesses nothing
-      local passes = asked(function(n) return costs:draft(n + first, context, k, m) * share + step end)
-      if block > 0 then return { block = block, pass = passes, draft = level, first = passes[block] } end
-      return { first = costs:first(context, k, m) * share + step, draft = passes }
-    end)
-  end
+  self.drafting = asked(function() return { first = huge } end)
+  if not seq.drafts then return end
+  local level, block = asked(function() return step end), costs:block() -- raises if a table has no costs of a draft
+  self.drafting = asked(function(k)
+    local share, first = sequences / k, block > 0 and 1 or 0 -- the first row of a block guesses nothing
+    local passes = asked(function(n) return costs:draft(n + first, context, k) * share + step end)
+    if block > 0 then return { block = block, pass = passes, draft = level, first = passes[block] } end
+    return { first = costs:first(context, k) * share + step, draft = passes }
+  end)
 end
 
-function PassCosts:reading(m, n)
-  return n > 0 and self.sequences * self.costs:read(n, m) or 0
+function PassCosts:reading(n)
+  return n > 0 and self.sequences * self.costs:read(n) or 0
 end
 
 function PassCosts:follow(seq)

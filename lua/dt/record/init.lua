@@ -4,10 +4,10 @@
 --
 -- The head
 --   schema "dtrun.runs/1", experiment ("sweep", "paper main"), protocol {settings of all runs}, machine, backend,
---   threads, target, target_dtype, draft, draft_dtype, draft_vocab, draft_output, draft_head, draft2, draft2_dtype and
---   draft2_head (none: left out), cache_dtype, activations, rope_scaling (as in the target's files: left out), corpus
+--   threads, target, target_dtype, draft, draft_dtype, draft_vocab, draft_output and draft_head
+--   (none: left out), cache_dtype, activations, rope_scaling (as in the target's files: left out), corpus
 --   (number of tokens, and a digest of them; none: left out), version, commit (none: left out), build, target_hash,
---   draft_hash, draft2_hash (digests of the program and of samples of the models' files, see lua/files/identity.h),
+--   draft_hash (digests of the program and of samples of the models' files, see lua/files/identity.h),
 --   began (time, in UTC; the only key in which a file may differ from the program that continues it); of a shard's
 --   file (dt.shard) also shard ("3/4") and settings {label of each arm of all shards = its runs}
 -- A run
@@ -135,8 +135,7 @@ function record.read(path)
 end
 
 -- Facts of a head that no option can change.
-local PROGRAM = { commit = true, build = true, version = true, target_hash = true, draft_hash = true,
-                  draft2_hash = true }
+local PROGRAM = { commit = true, build = true, version = true, target_hash = true, draft_hash = true }
 
 -- Reported only if nothing else differs, since it follows from target_dtype.
 local FOLLOWS = "activations"

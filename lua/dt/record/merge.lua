@@ -17,8 +17,7 @@ local MOST_NAMED = 12 -- settings with missing runs that a message names
 -- The keys in which shards may differ. Paths of models may differ between machines, since their hashes identify them.
 local function ignored(a, b)
   return { began = true, shard = true, target = a.target_hash ~= nil and b.target_hash ~= nil,
-           draft = a.draft_hash ~= nil and b.draft_hash ~= nil,
-           draft2 = a.draft2_hash ~= nil and b.draft2_hash ~= nil }
+           draft = a.draft_hash ~= nil and b.draft_hash ~= nil }
 end
 
 local function unfit(path, key, value, first, other)

@@ -79,7 +79,7 @@ end
 local head = {
   experiment = "string", protocol = "protocol", machine = "string", backend = "string", threads = "integer",
   target = "string", draft = "string?", version = "string", commit = "string?", build = "string?",
-  target_hash = "string?", draft_hash = "string?", draft2_hash = "string?", began = "string?", shard = "string?",
+  target_hash = "string?", draft_hash = "string?", began = "string?", shard = "string?",
   settings = "counts?",
 }
 for _, name in ipairs(core.facts) do head[name] = "string?" end

@@ -22,8 +22,8 @@ local function base(path) return path:match "[^/]*$" end
 
 -- A line about the machine and the models.
 local function place_of(head)
-  return ("On %s, %s, %d threads; target %s%s%s."):format(head.machine, head.backend, head.threads, base(head.target),
-    head.draft and ", draft " .. base(head.draft) or "", head.draft2 and " and " .. base(head.draft2) or "")
+  return ("On %s, %s, %d threads; target %s%s."):format(head.machine, head.backend, head.threads, base(head.target),
+    head.draft and ", draft " .. base(head.draft) or "")
 end
 
 local function facts(head)
@@ -34,7 +34,7 @@ local function facts(head)
     if head[model] ~= nil and order[#order] ~= model then order[#order + 1] = model end
     order[#order + 1] = name
   end
-  for _, name in ipairs { "version", "commit", "build", "target_hash", "draft_hash", "draft2_hash", "shard" } do
+  for _, name in ipairs { "version", "commit", "build", "target_hash", "draft_hash", "shard" } do
     order[#order + 1] = name
   end
   for _, name in ipairs(order) do

@@ -28,9 +28,9 @@ def version():
 def load(target=None, draft=None, **options):
     """Load a Pair. target: a folder, a file, or a name that pull() has downloaded, such as "smollm2". Without a target it is the
     bundled pair; with only a target, the draft is the one that belongs to it, if there is one (models/README.md); draft=False: no draft.
-    options: draft2 (a second draft), backend, threads, ctx, weights, draft_weights, draft_vocab, draft_output, cache_dtype,
+    options: backend, threads, numa, ctx, weights, draft_weights, draft_vocab, draft_output, cache_dtype,
     activations, rope_scaling ("yarn"), rope_scale, yarn_orig_ctx, no_packed_cache (keep no packed weights for the next
-    start), needs_logits, costs (the costs of passes for policies: "learn", the default, or "table", measured)."""
+    start), costs (the costs of passes for policies: "learn", the default, or "table", measured)."""
     bridge = the_bridge()
     options = _names.ours("load", dict(target=target, draft=draft, **options), _names.LOAD)
     return Pair(bridge, bridge.call("load", options))
@@ -42,12 +42,12 @@ def look(path):
 
 
 class Pair:
-    """A loaded target with its drafts. Attributes describe what was loaded: target, draft, draft2, backend, threads, ..."""
+    """A loaded target with its draft. Attributes describe what was loaded: target, draft, backend, threads, ..."""
 
     def __init__(self, bridge, about):
         self._bridge = bridge
         self._id = about.pop("pair")
-        self.draft = self.draft2 = None
+        self.draft = None
         self.__dict__.update(about)
 
     def _call(self, function, options, tell=None):

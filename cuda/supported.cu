@@ -1,0 +1,84 @@
+/* What this backend does not compute, in one line that suggests the CPU backend. */
+#include "supported.cuh"
+
+#include "format.cuh"
+
+static dt_status check_sizes(const dt_model_desc *d, const char *whose, dt_error *err) {
+  const dt_shape *s = &d->shape;
+  for (int i = 0; i < s->layers; i++) {
+    int dim = dt_shape_of(s, &d->layer[i]).head_dim;
+    if (dim % 2 == 0 && dim <= MAX_HEAD) continue;
+    return dt_fail(
+        err, DT_EINPUT,
+        "the CUDA backend supports heads of an even size up to %d, but this %s's have %d (--backend cpu supports any)",
+        (int)MAX_HEAD, whose, dim);
+  }
+  if (s->hidden > MAX_HIDDEN)
+    return dt_fail(err, DT_EINPUT,
+                   "the CUDA backend supports a hidden size up to %d, but this %s's is %d (--backend cpu supports any)",
+                   (int)MAX_HIDDEN, whose, s->hidden);
+  return DT_OK;
+}
+
+static dt_status check_types(const dt_model_desc *d, number *format, dt_error *err) {
+  dt_dtype type = d->embed.dtype;
+  bool known = format_of(type, format), same = true;
+  const auto look = [&](const dt_matrix &m) {
+    number other = *format;
+    if (m.source && !format_of(m.dtype, &other)) known = false, type = m.dtype;
+    same &= other == *format;
+  };
+  look(d->unembed);
+  for (int i = 0; i < d->shape.layers; i++) {
+    const dt_layer *l = &d->layer[i];
+    for (const dt_matrix *m : {&l->q, &l->k, &l->v, &l->o, &l->up, &l->gate, &l->down}) look(*m);
+  }
+  if (!known || !same)
+    return dt_fail(err, DT_EINPUT,
+                   "the CUDA backend supports matrices that are all BF16, or all F16 or quantized, but this model's "
+                   "are %s (--backend cpu supports any)",
+                   known ? "of several types" : dt_type_of(type)->name);
+  return check_sizes(d, "model", err);
+}
+
+dt_status check_supported(const dt_model_desc *d, number *format, dt_error *err) {
+  dt_status status = check_model(d, err);
+  if (status == DT_OK) status = check_plain(d, "a GPU", err);
+  return status == DT_OK ? check_types(d, format, err) : status;
+}
+
+/* Kinds of heads that draft_head.cu does not compute, and norms of an EAGLE head, which begin_eagle() leaves out: MTP
+ * layers have them. */
+static dt_status check_kind(const dt_head_desc *head, dt_error *err) {
+  for (int i = 0; i < head->model.shape.layers; i++)
+    if (head->model.layer[i].backward != head->model.layer[0].backward)
+      return dt_fail(err, DT_EINPUT,
+                     "head: only some of its layers look backward, which a GPU does not compute "
+                     "(--backend cpu does)");
+  if (head->kind == DT_HEAD_CROSS_ATTENTION)
+    return dt_fail(err, DT_EINPUT,
+                   "head: it reads the keys of its target, which a GPU does not compute (--backend cpu does)");
+  if (head->model.shape.mix_taps || head->post.source)
+    return dt_fail(err, DT_EINPUT, "head: a DFlash2 head, which a GPU does not compute (--backend cpu does)");
+  if (head->kind != DT_HEAD_EAGLE) return DT_OK;
+  const dt_layer *l = head->model.layer;
+  for (const dt_matrix *norm : {&head->token_norm, &head->feature_norm, &l->norm1, &l->norm1_bias})
+    if (norm->source)
+      return dt_fail(err, DT_EINPUT,
+                     "head: it has norms before its layer, as MTP layers do, which a GPU does not compute "
+                     "(--backend cpu does)");
+  return DT_OK;
+}
+
+dt_status check_asked(const dt_holding *how, dt_error *err) {
+  const char *asked = !how ? nullptr : how->dtype ? how->dtype : how->output;
+  return asked ? dt_fail(err, DT_EINPUT, "weights: the CUDA backend cannot convert weights to the type '%.40s'", asked)
+               : DT_OK;
+}
+
+dt_status check_head_supported(const dt_head_desc *head, const dt_shape *target, dt_error *err) {
+  dt_status status = check_head(head, target, err);
+  if (status == DT_OK) status = check_plain(&head->model, "a GPU", err);
+  if (status == DT_OK) status = check_kind(head, err);
+  return status == DT_OK ? check_sizes(&head->model, "draft head", err) : status;
+}

@@ -1,0 +1,15 @@
+/* The models and heads that this backend computes: see supported.cu. */
+#ifndef DT_CUDA_SUPPORTED_CUH
+#define DT_CUDA_SUPPORTED_CUH
+
+#include "internal.cuh"
+
+/* DT_EINPUT if the description is wrong, or if it has a part that the backend does not compute. *format: the type of
+ * the activations. */
+dt_status check_supported(const dt_model_desc *, number *format, dt_error *);
+dt_status check_head_supported(const dt_head_desc *, const dt_shape *target, dt_error *);
+
+/* DT_EINPUT if the weights are to be rounded to another type. */
+dt_status check_asked(const dt_holding *, dt_error *);
+
+#endif

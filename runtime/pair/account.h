@@ -1,0 +1,15 @@
+/* Checks whether a model fits in the memory of its device before its weights are read. */
+#ifndef DT_PAIR_ACCOUNT_H
+#define DT_PAIR_ACCOUNT_H
+
+#include "pair/pair.h"
+
+/* The number of slots of a sequence in the target's cache: its context, and the largest tree with its root. */
+static inline int target_slots(int context) { return context + 1 + DT_TREE_VERIFY; }
+
+/* Fails with DT_ENOMEM, in a line that says what would fit, if the model and a session of one sequence of `context`
+ * positions (0: DT_CONTEXT) need more memory than is free. If the pair's target is loaded, the model is its draft, and
+ * the session also has a cache for the target. */
+dt_status account_fits(const dt_pair *, const dt_model_desc *, const char *path, int context, dt_error *);
+
+#endif
