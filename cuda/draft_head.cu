@@ -41,14 +41,43 @@ static void begin_eagle3(enqueuer *q) {
   run(q, a, 1);
 }
 
-/* x = fc(embedding and feature side by side); q, k and v read x without a norm. */
+/* x = fc(embedding and feature side by side), with norms of both in an MTP layer, which has one of x, too. */
 static void begin_eagle(enqueuer *q) {
   const draft_head &h = q->w->head;
-  run(q, job_beside_x(q, TOKEN, nullptr, h.pair, 0), 1);
-  run(q, job_beside_x(q, reads_target(q) ? GIVEN : BEFORE, nullptr, h.pair, q->w->shape.hidden), 1);
+  const layer &l = q->w->layers_of[0];
+  run(q, job_beside_x(q, TOKEN, h.token_norm, h.pair, 0), 1);
+  run(q, job_beside_x(q, reads_target(q) ? GIVEN : BEFORE, h.feature_norm, h.pair, q->w->shape.hidden), 1);
   entry made = step_store(q, h.fc, h.pair);
   made.fresh = true;
-  step_norms(q, UNKEPT, made, false, nullptr, nullptr, q->w->pass.normed1, nullptr, nullptr);
+  step_norms(q, UNKEPT, made, false, l.norm1, l.norm1_bias, q->w->pass.normed1, nullptr, nullptr);
+}
+
+/* x = fc(the target's embedding and the feature side by side). A row's path is the slot of the feature. */
+static entry begin_cross_attention(enqueuer *q) {
+  const draft_head &h = q->w->head;
+  const int width = h.target->shape.hidden;
+  norm_job token = job_beside_x(q, TOKEN, nullptr, h.pair, 0),
+           feature = job_beside_x(q, LISTED, nullptr, h.pair, width);
+  token.hidden = feature.hidden = width;
+  if (q->shape.distance == 0) feature.from = q->shape.given;
+  run(q, token, 1);
+  run(q, feature, 1);
+  entry made = step_store(q, h.fc, h.pair);
+  made.fresh = true;
+  return made;
+}
+
+void head_end(enqueuer *q) {
+  const draft_head &h = q->w->head;
+  const int width = h.target->shape.hidden;
+  const size_t part = (size_t)ROWS * (size_t)width;
+  must(q, multiply_plain(q->stream, step_product(q, h.post, q->w->pass.normed1),
+                         plain_epilogue{q->w->partial, part, width}, q->shape.rows));
+  norm_job a = step_job(q, 0, {SUM, h.post.splits, h.post.bias, true, false}, false);
+  a.x = nullptr, a.hidden = width, a.part_stride = part;
+  a.y1 = h.pair; /* nobody reads it any more */
+  a.taps = 1;
+  run(q, a, 1);
 }
 
 /* x is the feature; the blocks of the pass's distance are added to it. */
@@ -76,14 +105,14 @@ entry head_begin(enqueuer *q) {
   case DT_HEAD_EAGLE: begin_eagle(q); break;
   case DT_HEAD_MEDUSA: return run_medusa(q);
   case DT_HEAD_BLOCK: begin_block(q); break;
-  case DT_HEAD_CROSS_ATTENTION: break; /* check_plain refuses it */
+  case DT_HEAD_CROSS_ATTENTION: return begin_cross_attention(q);
   }
   return {};
 }
 
 bool head_keys_only(const enqueuer *q) { return q->w->head.kind == DT_HEAD_BLOCK && reads_target(q); }
 
-bool head_norms(const dt_weights *w) { return w->head.kind == DT_HEAD_BLOCK; }
+bool head_norms(const dt_weights *w) { return w->head.kind == DT_HEAD_BLOCK || reads_keys(*w); }
 
 const operand &head_reads(const dt_weights *w) {
   return w->head.kind == DT_HEAD_EAGLE3 ? w->head.pair : w->pass.normed1;

@@ -66,7 +66,7 @@ static void enqueue(enqueuer *q) {
   if (w->head.target) enters = head_begin(q);
   if (w->shape.inputs) enters = inputs_begin(q);
   int layers = w->shape.layers;
-  bool ends = keeps_ends(*w), keys_only = w->head.target && head_keys_only(q);
+  bool posts = reads_keys(*w), ends = keeps_ends(*w) || posts, keys_only = w->head.target && head_keys_only(q);
   const operands &rows = operands_of(q);
   for (int i = 0; i < layers; i++) {
     const layer &l = w->layers_of[i];
@@ -98,6 +98,7 @@ static void enqueue(enqueuer *q) {
     step_norms(q, layers, enters, false, w->final_norm, w->final_norm_bias, rows.normed1, nullptr, nullptr);
     enters = {SUM, 0, nullptr, false, false}; /* x is complete */
   }
+  if (posts) head_end(q);
   if (q->shape.wanted) logits(q, ends ? (int)UNKEPT : layers, enters);
 }
 
@@ -179,8 +180,10 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
                       adjusted,
                       logp,
                       {},
-                      rows->distance};
+                      rows->distance,
+                      {}};
   if (rows->features) shape.given = rows->features->kept;
+  if (reads_keys(*w)) shape.keys = keys_in(*rows->features);
 
   const queue &stream = w->backend->stream;
   cudaError_t e = cudaSuccess;
@@ -196,7 +199,8 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
 /* Runs CHUNK rows of a prompt. cudaErrorNotSupported: the library cannot do so for this model. */
 static cudaError_t run_chunk(const dt_weights *w, const dt_cache *c, const dt_rows *rows, int first) {
   enqueuer q = {
-      w, c, true, {CHUNK_GROUP, 0, 0, 0, DT_WANT_NOTHING, false, false, false, {}, 0}, w->backend->stream, cudaSuccess};
+      w,          c, true, {CHUNK_GROUP, 0, 0, 0, DT_WANT_NOTHING, false, false, false, {}, 0, {}}, w->backend->stream,
+      cudaSuccess};
   for (int group = 0; group < groups(&q); group++) {
     size_t bytes;
     int staged_rows = stage_rows(c, group, rows, first + group * CHUNK_GROUP, CHUNK_GROUP, &bytes);
@@ -238,7 +242,7 @@ static cudaError_t run_nothing(const dt_weights *w, dt_cache *c) {
   cudaError_t e = cudaSuccess;
   for (auto begin : {start_one_by_one, start_pass})
     for (int rows : {8, 16, 32, 64, WIDE_ROWS})
-      if (e == cudaSuccess) e = begin(w, c, {rows, 8, 1, rows, DT_WANT_BOTH, true, true, true, {}, 0}, enqueue);
+      if (e == cudaSuccess) e = begin(w, c, {rows, 8, 1, rows, DT_WANT_BOTH, true, true, true, {}, 0, {}}, enqueue);
   return e == cudaSuccess ? cudaStreamSynchronize(w->backend->stream) : e;
 }
 
@@ -269,12 +273,25 @@ dt_status cuda_warm_up(dt_weights *w, dt_error *err) {
   return cuda_check(w->backend, e, "running its first kernels", err);
 }
 
-static dt_status check_given(const dt_weights *w, const dt_rows *rows, dt_error *err) {
+/* The partial sums of attention are the head's: its cache has room for the keys of as many slots as it has. */
+static dt_status check_reach(const dt_cache *c, const dt_rows *rows, dt_error *err) {
+  for (int i = 0; i < rows->n; i++)
+    if (rows->position[i] > c->slots)
+      return dt_fail(err, DT_EINPUT, "forward: row %d sees %d rows of the target; the head's cache has only %d slots",
+                     i, rows->position[i], c->slots);
+  return DT_OK;
+}
+
+static dt_status check_given(const dt_weights *w, const dt_cache *c, const dt_rows *rows, dt_error *err) {
   const dt_cache *from = rows->features;
   if (from && from->weights != w->head.target)
     return dt_fail(err, DT_EINPUT, "forward: the features belong to another model than the head's target");
   if (w->head.kind == DT_HEAD_BLOCK && !from) return DT_OK;
   dt_limits given = from ? dt_limits{0, 0, from->sequences, from->slots, 0} : dt_limits{};
+  if (reads_keys(*w)) {
+    dt_status status = check_reading(rows, from ? &given : nullptr, err);
+    return status == DT_OK ? check_reach(c, rows, err) : status;
+  }
   return check_features(rows, w->head.distances, from ? &given : nullptr, err);
 }
 
@@ -289,7 +306,7 @@ dt_status cuda_forward(dt_weights *w, dt_cache *c, const dt_rows *rows, const dt
   if (status == DT_OK && rows->prompt && rows->position[0] % CHUNK)
     status = dt_fail(err, DT_EINPUT, "forward: a prompt pass begins at position %d, expected a multiple of %d",
                      rows->position[0], CHUNK);
-  if (status == DT_OK && w->head.target) status = check_given(w, rows, err);
+  if (status == DT_OK && w->head.target) status = check_given(w, c, rows, err);
   if (status == DT_OK) status = cuda_check(w->backend, cudaSetDevice(w->backend->device), "being chosen", err);
   int first = 0, wanted = 0;
   if (status == DT_OK && rows->prompt && !out && !w->head.target) {

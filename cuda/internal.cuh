@@ -169,6 +169,14 @@ struct features {
   bool operator==(const features &) const = default;
 };
 
+/* The keys and values of a cache: those of sequence s begin at s * slots * slot_bytes. */
+struct key_rows {
+  unsigned char *data;
+  int slots;
+  size_t slot_bytes;
+  bool operator==(const key_rows &) const = default;
+};
+
 /* The weights that a draft head has in addition to those of a model: see dt_head_desc. Its layer reads `pair` (EAGLE-3)
  * or x. */
 struct draft_head {
@@ -179,6 +187,7 @@ struct draft_head {
   bool backward; /* rows of a block do not see later ones */
   int streams;   /* streams of the target in a feature */
   matrix fc;
+  matrix post;       /* CROSS_ATTENTION only: computes the row's feature */
   float *given_norm; /* [streams][hidden of the target]; null: none */
   bool norms_all;    /* one norm over all streams, not one per stream */
   float *token_norm, *feature_norm;
@@ -278,7 +287,7 @@ struct dt_weights {
   dt_shape shape;
   int dim;           /* the widest of its layers */
   int joined;        /* heads of a row that share their keys and whose attention is computed together */
-  int last_keys;     /* the last layer that has keys of its own */
+  int last_keys;     /* the last layer that has keys of its own; -1: none has */
   size_t slot_bytes; /* bytes of a slot's keys and values, of all layers */
   float embed_scale, residual_scale, logit_scale; /* 1 if the model has no such factor */
   layer *layers_of;                               /* [layers], on the host */
@@ -287,6 +296,7 @@ struct dt_weights {
   uint16_t *embed_own;   /* the same; null: it is another model's */
   size_t embed_bytes;    /* of embed_own and inputs_rows, once they are there */
   size_t host_bytes;     /* what this model has added to backend->memory.host */
+  int embed_width;       /* the numbers of a row of embed */
   int embedding;         /* the numbers that come with a row's token: its embedding, and then the layers' inputs */
   char *inputs_rows;     /* on the host: the rows of inputs_embed, as stored in the file */
   dt_dtype inputs_type;  /* their type */
@@ -352,8 +362,16 @@ struct dt_cache {
   struct graph_list *graphs;
 };
 
+/* Whether it is a head that reads the keys of its target's cache. */
+inline bool reads_keys(const dt_weights &w) { return w.head.kind == DT_HEAD_CROSS_ATTENTION; }
+
 /* Returns the number of values of a row's feature in its caches; a feature is moved 16 bytes at a time. */
-inline int cache_feature(const dt_weights &w) { return (w.taps * w.shape.hidden + 3) / 4 * 4; }
+inline int cache_feature(const dt_weights &w) {
+  int values = reads_keys(w) ? w.head.target->shape.hidden : w.taps * w.shape.hidden;
+  return (values + 3) / 4 * 4;
+}
+
+inline key_rows keys_in(const dt_cache &c) { return {c.data, c.slots, c.weights->slot_bytes}; }
 
 /* Returns whether the cache stores the stream after the last layer even for rows without wanted results. In the cache
  * of a head this stream is not needed. */

@@ -103,6 +103,7 @@ static __global__ __launch_bounds__(THREADS, 1) void k_norm(norm_job a) {
   const uint16_t *embed = a.kind == TOKEN ? embedding_of(a.rows, r, a.embedding) : nullptr;
   const float *feature = nullptr;
   if (a.kind == GIVEN) feature = feature_of(a.from, a.rows, r, a.rows.slot[r]);
+  if (a.kind == LISTED) feature = feature_of(a.from, a.rows, r, a.rows.path[a.rows.path_at[r]]);
   if (a.kind == BEFORE) feature = feature_of(a.from, a.rows, r, slot_before(a.rows, r));
   float *kept = a.taps | a.norm_taps ? feature_of(a.kept, a.rows, r, a.rows.slot[r]) : nullptr;
   columns<EACH> weight1 = load<EACH>(a.weight1 ? a.weight1 + stream : nullptr, a.hidden),

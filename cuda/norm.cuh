@@ -9,6 +9,7 @@ enum entering {
   TOKEN,  /* the embedding of the row's token */
   GIVEN,  /* the row's feature, or streams of it, one block each */
   BEFORE, /* the feature of the row before it */
+  LISTED, /* the feature in the first slot of its path */
   SUM     /* the sum of a product's parts, its bias and, unless `fresh`, the old x */
 };
 

@@ -38,13 +38,15 @@ static int add_tree_units(const pass_rows &to, int first, int n, int together, i
 }
 
 /* Writes the units of n rows, of which the first is row `first` of the pass, and returns their number. Up to `most`
- * rows share a unit, where a tree's rows have keys of their own up to `together`. */
-static int add_units(const pass_rows &to, const dt_rows *rows, int first, int n, int most, int together) {
+ * rows share a unit, where a tree's rows have keys of their own up to `together`. `read`: the keys are the target's,
+ * and the rows of a unit see the same ones. */
+static int add_units(const pass_rows &to, const dt_rows *rows, int first, int n, int most, int together, bool read) {
   int units = 0;
   for (int i = 0, same; i < n; i += same) {
     for (same = 1; same < most && i + same < n && to.sequence[i + same] == to.sequence[i];) same++;
-    units = is_text(rows, first + i, same) ? add_text_units(to, i, same, units)
-                                           : add_tree_units(to, i, same, together, units);
+    while (read && to.reach[i + same - 1] != to.reach[i]) same--;
+    units = read || is_text(rows, first + i, same) ? add_text_units(to, i, same, units)
+                                                   : add_tree_units(to, i, same, together, units);
   }
   return units;
 }
@@ -59,18 +61,20 @@ static void put_inputs(const dt_weights *w, int32_t token, uint16_t *to) {
 int stage_rows(const dt_cache *c, int group, const dt_rows *rows, int first, int most, size_t *bytes) {
   const dt_weights *w = c->weights;
   const pass_rows &to = c->staged[group];
-  const size_t hidden = (size_t)w->shape.hidden;
+  const size_t width = (size_t)w->embed_width;
+  const bool read = reads_keys(*w);
   size_t paths = 0, room = ROWS * (size_t)PATH + (size_t)c->slots;
   int n = 0;
   for (; n < most && first + n < rows->n && paths + (size_t)rows->path_len[first + n] <= room; n++) {
     uint16_t *embedding = embedding_of(to, n, w->embedding);
-    memcpy(embedding, w->embed + (size_t)rows->token[first + n] * hidden, hidden * sizeof *w->embed);
-    if (w->inputs_rows) put_inputs(w, rows->token[first + n], embedding + hidden);
+    memcpy(embedding, w->embed + (size_t)rows->token[first + n] * width, width * sizeof *w->embed);
+    if (w->inputs_rows) put_inputs(w, rows->token[first + n], embedding + width);
     to.position[n] = rows->position[first + n];
     to.sequence[n] = rows->sequence[first + n];
     to.slot[n] = rows->slot[first + n];
-    to.prefix[n] = rows->prefix[first + n];
-    to.reach[n] = rows->blocks && !w->head.backward ? to.prefix[n] + rows->path_len[first + n] - 1 : to.position[n];
+    to.prefix[n] = read ? to.position[n] : rows->prefix[first + n];
+    to.reach[n] =
+        rows->blocks && !w->head.backward ? to.prefix[n] + rows->path_len[first + n] - 1 : to.position[n] - read;
     paths += (size_t)rows->path_len[first + n];
   }
   int joined = w->joined; /* heads of a row that are in the same block: fewer rows then fill it */
@@ -79,7 +83,7 @@ int stage_rows(const dt_cache *c, int group, const dt_rows *rows, int first, int
   for (int batch = 0; batch < batches; batch++) {
     int before = batch * c->batch, of_batch = n - before < c->batch ? n - before : c->batch;
     pass_rows of = to.after(before, begin[batch]);
-    begin[batch + 1] = begin[batch] + add_units(of, rows, first + before, of_batch, QUERIES / joined, together);
+    begin[batch + 1] = begin[batch] + add_units(of, rows, first + before, of_batch, QUERIES / joined, together, read);
     if (most_units < begin[batch + 1] - begin[batch]) most_units = begin[batch + 1] - begin[batch];
   }
   int all = 8; /* a graph has blocks for this number of units in each batch */
@@ -95,6 +99,10 @@ int stage_rows(const dt_cache *c, int group, const dt_rows *rows, int first, int
   for (int i = 0; i < n; i++) {
     const int32_t *path = rows->path + (size_t)(first + i) * (size_t)rows->path_stride;
     to.path_at[i] = at;
+    if (read) { /* the slot of the feature: of the target's row before this one, or of the row above it */
+      to.path[at++] = rows->distance ? path[rows->path_len[first + i] - 2] : to.position[i] - 1;
+      continue;
+    }
     for (int j = 0; j < rows->path_len[first + i]; j++) to.path[at++] = path[j];
   }
   for (int i = 0; i < batches * all; i++) {

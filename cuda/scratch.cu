@@ -44,10 +44,12 @@ void build_scratch(dt_weights *w) {
     }
     w->fresh = take<uint16_t>(a, 2 * most * widest);
   }
-  w->partial = take<float>(a, PARTIALS * ROWS * (size_t)w->shape.hidden);
+  int widest = w->shape.hidden; /* of the sums: post computes as many numbers as the target's features have */
+  if (h->target && h->target->shape.hidden > widest) widest = h->target->shape.hidden;
+  w->partial = take<float>(a, PARTIALS * ROWS * (size_t)widest);
   if (h->target) {
     h->given = take_operand(a, ROWS, round_up(h->streams * h->target->shape.hidden, 32), true);
-    h->pair = take_operand(a, ROWS, round_up(2 * w->shape.hidden, 32), true);
+    h->pair = take_operand(a, ROWS, round_up(2 * widest, 32), true);
     w->logits = take<float>(a, ROWS * (size_t)w->outputs);
   } else {
     w->chunk = take_operands(a, w, CHUNK, false);

@@ -60,14 +60,15 @@ void step_norms(enqueuer *q, int layer, const entry &enters, bool wanted, const 
 }
 
 /* The keys that a layer reads, and the values after them; the distance between sequences, in elements. */
-static unsigned char *keys_of(const dt_cache *c, const layer &l) { return c->data + (size_t)c->slots * l.keys_at; }
-static unsigned char *values_of(const dt_cache *c, const layer &l) {
-  return keys_of(c, l) + (size_t)l.kv_heads * (size_t)c->slots * row_bytes(c->weights->backend->caches, l.dim);
+static unsigned char *keys_of(const key_rows &from, const layer &l) {
+  return from.data + (size_t)from.slots * l.keys_at;
 }
-static size_t stride_of(const dt_cache *c) {
-  const dt_weights *w = c->weights;
-  size_t element = w->backend->caches == CACHE_Q8 ? sizeof(stored<CACHE_Q8>) : sizeof(stored<CACHE_16>);
-  return (size_t)c->slots * w->slot_bytes / element;
+static unsigned char *values_of(const key_rows &from, const layer &l, cache_format format) {
+  return keys_of(from, l) + (size_t)l.kv_heads * (size_t)from.slots * row_bytes(format, l.dim);
+}
+static size_t stride_of(const key_rows &from, cache_format format) {
+  size_t element = format == CACHE_Q8 ? sizeof(stored<CACHE_Q8>) : sizeof(stored<CACHE_16>);
+  return (size_t)from.slots * from.slot_bytes / element;
 }
 
 /* A layer's keys and values of a group of rows that are not rounded yet. */
@@ -79,13 +80,14 @@ static uint16_t *fresh_of(const dt_weights *w, const layer &l, int group) {
  * treated as a cache of one layer in which row i has slot i. */
 static void place_rows(const enqueuer *q, int group, const layer &l, layer_epilogue *s) {
   const dt_weights *w = q->w;
+  const key_rows to = keys_in(*q->c);
   if (w->backend->caches == CACHE_Q8) {
     s->keys = fresh_of(w, l, group), s->values = s->keys + (size_t)l.kv_heads * w->fresh_rows * l.dim;
     s->slot = w->order, s->sequence_stride = 0, s->slots = w->fresh_rows;
   } else {
-    s->keys = reinterpret_cast<uint16_t *>(keys_of(q->c, l));
-    s->values = reinterpret_cast<uint16_t *>(values_of(q->c, l));
-    s->slot = q->c->rows[group].slot, s->sequence_stride = stride_of(q->c), s->slots = q->c->slots;
+    s->keys = reinterpret_cast<uint16_t *>(keys_of(to, l));
+    s->values = reinterpret_cast<uint16_t *>(values_of(to, l, CACHE_16));
+    s->slot = q->c->rows[group].slot, s->sequence_stride = stride_of(to, CACHE_16), s->slots = to.slots;
   }
 }
 
@@ -122,15 +124,16 @@ void step_heads(enqueuer *q, int index, const matrix &m, int inner_from) {
 void step_hold(enqueuer *q, int index) {
   const dt_weights *w = q->w;
   const layer &l = w->layers_of[index];
+  const key_rows to = keys_in(*q->c);
   if (w->backend->caches != CACHE_Q8 || !l.has_keys) return;
   for (int group = 0; group < groups(q); group++) {
     const pass_rows &rows = q->c->rows[group];
     quantize_job a = {};
     a.n = &rows.header->n;
     a.fresh = fresh_of(w, l, group), a.fresh_rows = w->fresh_rows, a.lists = 2 * l.kv_heads, a.dim = l.dim;
-    a.to = keys_of(q->c, l);
+    a.to = keys_of(to, l);
     a.sequence = rows.sequence, a.slot = rows.slot;
-    a.sequence_stride = stride_of(q->c), a.slots = q->c->slots;
+    a.sequence_stride = stride_of(to, CACHE_Q8), a.slots = to.slots;
     must(q, quantize_rows(q->stream, w->activations, a, q->shape.rows));
   }
 }
@@ -139,13 +142,15 @@ void step_attention(enqueuer *q, int index) {
   const dt_weights *w = q->w;
   const dt_cache *c = q->c;
   const layer &l = w->layers_of[index];
+  const cache_format format = w->backend->caches;
+  const key_rows from = reads_keys(*w) ? q->shape.keys : keys_in(*c);
   attention a = {};
   a.heads = w->shape.heads, a.kv_heads = l.kv_heads, a.head_dim = l.head_dim;
   a.scale = l.score_scale, a.cap = w->shape.score_cap;
   a.window = l.window, a.sinks = l.sinks;
   a.joined = w->joined, a.inverse = blocks_of(256, w->joined);
-  a.keys = keys_of(c, l), a.values = values_of(c, l);
-  a.sequence_stride = stride_of(c), a.slots = c->slots, a.splits = c->splits;
+  a.keys = keys_of(from, l), a.values = values_of(from, l, format);
+  a.sequence_stride = stride_of(from, format), a.slots = from.slots, a.splits = c->splits;
   a.part = c->part, a.weight = c->weight, a.done = c->done;
   for (int group = 0; group < groups(q); group++) {
     int units = q->chunk ? c->staged[group].header->units : q->shape.units;
@@ -155,7 +160,7 @@ void step_attention(enqueuer *q, int index) {
       a.rows = c->rows[group].after(before, batch * units);
       a.q = w->q + (size_t)row * w->shape.heads * l.dim;
       a.out = operands_of(q).cat.after(row, 0);
-      must(q, attend(q->stream, w->activations, w->backend->caches, l.dim, a, units));
+      must(q, attend(q->stream, w->activations, format, l.dim, a, units));
     }
   }
 }

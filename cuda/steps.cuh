@@ -14,7 +14,8 @@ struct pass_shape {
   bool adjusted;  /* some row has logit adjustments */
   bool logp;      /* BOTH: log-probabilities are wanted, too */
   features given; /* of the target's cache, which a head reads; null: the head's own features, or no head */
-  int distance;   /* of a Medusa head */
+  int distance;   /* of a Medusa head, or of the rows of a cross-attention head */
+  key_rows keys;  /* of the target's cache, which a cross-attention head reads */
   bool operator==(const pass_shape &) const = default;
 };
 

@@ -47,26 +47,15 @@ dt_status check_supported(const dt_model_desc *d, number *format, dt_error *err)
   return status == DT_OK ? check_types(d, format, err) : status;
 }
 
-/* Kinds of heads that draft_head.cu does not compute, and norms of an EAGLE head, which begin_eagle() leaves out: MTP
- * layers have them. */
+/* Kinds of heads that draft_head.cu does not compute. */
 static dt_status check_kind(const dt_head_desc *head, dt_error *err) {
   for (int i = 0; i < head->model.shape.layers; i++)
     if (head->model.layer[i].backward != head->model.layer[0].backward)
       return dt_fail(err, DT_EINPUT,
                      "head: only some of its layers look backward, which a GPU does not compute "
                      "(--backend cpu does)");
-  if (head->kind == DT_HEAD_CROSS_ATTENTION)
-    return dt_fail(err, DT_EINPUT,
-                   "head: it reads the keys of its target, which a GPU does not compute (--backend cpu does)");
-  if (head->model.shape.mix_taps || head->post.source)
+  if (head->model.shape.mix_taps || (head->kind == DT_HEAD_BLOCK && head->post.source))
     return dt_fail(err, DT_EINPUT, "head: a DFlash2 head, which a GPU does not compute (--backend cpu does)");
-  if (head->kind != DT_HEAD_EAGLE) return DT_OK;
-  const dt_layer *l = head->model.layer;
-  for (const dt_matrix *norm : {&head->token_norm, &head->feature_norm, &l->norm1, &l->norm1_bias})
-    if (norm->source)
-      return dt_fail(err, DT_EINPUT,
-                     "head: it has norms before its layer, as MTP layers do, which a GPU does not compute "
-                     "(--backend cpu does)");
   return DT_OK;
 }
 
@@ -76,9 +65,10 @@ dt_status check_asked(const dt_holding *how, dt_error *err) {
                : DT_OK;
 }
 
-dt_status check_head_supported(const dt_head_desc *head, const dt_shape *target, dt_error *err) {
-  dt_status status = check_head(head, target, err);
+dt_status check_head_supported(const dt_head_desc *head, const dt_weights *target, dt_error *err) {
+  dt_status status = check_head(head, &target->shape, err);
   if (status == DT_OK) status = check_plain(&head->model, "a GPU", err);
   if (status == DT_OK) status = check_kind(head, err);
+  if (status == DT_OK) status = check_layers_read(head, target, target->shape.layers, cuda_keys_of, err);
   return status == DT_OK ? check_sizes(&head->model, "draft head", err) : status;
 }

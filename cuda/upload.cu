@@ -218,6 +218,11 @@ static void build_in(builder *b, layer *built, int pairs, int k, const part *par
   if (before < count) built->in_tail = build(b, middle / 8, pairs, k, false, parts + before, count - before);
 }
 
+keys_of_layer cuda_keys_of(const dt_weights *w, int i) {
+  const layer &l = w->layers_of[i];
+  return {l.has_keys, l.window > 0, l.kv_heads, l.head_dim};
+}
+
 /* The narrowest width at least head_dim that attention is compiled for. */
 static int padded_head(int head_dim) {
   const int widths[] = {32, 64, 80, 96, 128, 256, MAX_HEAD};
@@ -233,9 +238,12 @@ static layer size_layer(dt_weights *w, const dt_layer *l) {
   built.kv_heads = s.kv_heads, built.head_dim = s.head_dim, built.inter = s.inter;
   built.dim = padded_head(s.head_dim);
   built.score_scale = s.attention_scale != 0 ? s.attention_scale : (float)(1.0 / sqrt((double)s.head_dim));
-  built.has_keys = !l->keys_of;
+  const dt_weights *target = w->head.target;
+  built.has_keys = !l->keys_of && !reads_keys(*w);
   if (!built.has_keys) {
-    built.keys_at = w->layers_of[l->keys_of - 1].keys_at;
+    built.keys_at = reads_keys(*w)
+                        ? target->layers_of[layer_read(target, target->shape.layers, l->window, cuda_keys_of)].keys_at
+                        : w->layers_of[l->keys_of - 1].keys_at;
     return built;
   }
   built.keys_at = w->slot_bytes;
@@ -245,6 +253,7 @@ static layer size_layer(dt_weights *w, const dt_layer *l) {
 
 static void size_layers(dt_weights *w, const dt_layer *l) {
   int common = 0; /* the greatest common divisor of the numbers of heads that share keys */
+  w->last_keys = -1;
   for (int i = 0; i < w->shape.layers; i++) {
     w->layers_of[i] = size_layer(w, &l[i]);
     if (w->layers_of[i].dim > w->dim) w->dim = w->layers_of[i].dim;
@@ -338,6 +347,7 @@ static void build_head(builder *b) {
   if (d->kind == DT_HEAD_MEDUSA) return;
   h->fc = build_whole(b, &d->fc, &d->fc_bias, true);
   h->norms_all = d->all_norm.source;
+  if (d->kind == DT_HEAD_CROSS_ATTENTION) h->post = build_whole(b, &d->post, &NONE, true);
   h->given_norm = h->norms_all ? take_vector(b, &d->all_norm) : take_stream_norms(b, d, h->target->shape.hidden);
   h->token_norm = take_vector(b, &d->token_norm);
   h->feature_norm = take_vector(b, &d->feature_norm);
@@ -495,9 +505,9 @@ static dt_status measure(dt_backend *backend, const dt_model_desc *d, const dt_h
   w->activations = format;
   w->shape = d->shape;
   w->outputs = d->ids ? d->n_ids : d->shape.vocab;
-  w->embedding = w->shape.hidden + w->shape.layers * w->shape.inputs;
+  w->embed_width = d->embed.source ? d->embed.cols : target->shape.hidden;
+  w->embedding = w->embed_width + w->shape.layers * w->shape.inputs;
   w->no_chunks = w->shape.inputs; /* chunks have no steps for them */
-  size_layers(w, d->layer);
   w->embed_scale = factor(d->shape.embed_scale), w->residual_scale = factor(d->shape.residual_scale);
   w->logit_scale = factor(d->shape.logit_scale);
   w->inner_at = round_up(w->shape.heads * w->shape.head_dim, 32);
@@ -508,8 +518,10 @@ static dt_status measure(dt_backend *backend, const dt_model_desc *d, const dt_h
     w->head.leads = dt_head_leads(head);
     w->head.backward = d->shape.layers && d->layer[0].backward;
     w->head.distances = head->distances, w->head.blocks = head->blocks;
-    w->taps = d->shape.layers && head->kind != DT_HEAD_BLOCK ? 1 : 0, w->tap[0] = d->shape.layers + head->norm_output;
+    bool keeps_x = head->kind == DT_HEAD_EAGLE || head->kind == DT_HEAD_EAGLE3;
+    w->taps = keeps_x, w->tap[0] = d->shape.layers + head->norm_output;
   }
+  size_layers(w, d->layer);
   *b = {};
   b->w = w, b->desc = d, b->head = head, b->err = err;
   build_model(b);
@@ -557,7 +569,7 @@ dt_status cuda_account(dt_backend *backend, const dt_model_desc *d, int sequence
 dt_status cuda_upload_head(dt_backend *backend, const dt_head_desc *head, const dt_holding *how, dt_weights *target,
                            dt_weights **out, dt_error *err) {
   dt_status status = check_asked(how, err);
-  if (status == DT_OK) status = check_head_supported(head, &target->shape, err);
+  if (status == DT_OK) status = check_head_supported(head, target, err);
   if (status == DT_OK) status = upload(backend, &head->model, head, target, target->activations, out, err);
   if (status != DT_OK) return status;
   target->taps = head->taps;

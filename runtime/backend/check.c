@@ -90,6 +90,33 @@ dt_status check_reading(const dt_rows *rows, const dt_limits *given, dt_error *e
   return DT_OK;
 }
 
+int layer_read(const dt_weights *target, int layers, bool windowed, layer_describer *describe) {
+  for (int of = layers - 1; of >= 0; of--) {
+    const keys_of_layer there = describe(target, of);
+    if (there.own && there.windowed == windowed) return of;
+  }
+  return -1;
+}
+
+dt_status check_layers_read(const dt_head_desc *head, const dt_weights *target, int layers, layer_describer *describe,
+                            dt_error *err) {
+  const dt_model_desc *m = &head->model;
+  for (int i = 0; head->kind == DT_HEAD_CROSS_ATTENTION && i < m->shape.layers; i++) {
+    const dt_shape own = dt_shape_of(&m->shape, &m->layer[i]);
+    const bool windowed = m->layer[i].window > 0;
+    const int of = layer_read(target, layers, windowed, describe);
+    if (of < 0)
+      return dt_fail(err, DT_EINPUT, "head: layer %d needs a target layer %s a window, but the target has none", i,
+                     windowed ? "with" : "without");
+    const keys_of_layer there = describe(target, of);
+    if (there.kv_heads != own.kv_heads || there.head_dim != own.head_dim)
+      return dt_fail(err, DT_EINPUT,
+                     "head: layer %d needs %d key heads of %d numbers, but the target's layer %d has %d of %d", i,
+                     own.kv_heads, own.head_dim, of, there.kv_heads, there.head_dim);
+  }
+  return DT_OK;
+}
+
 dt_status check_slots(const char *what, int sequence, const int32_t *slot, int n, dt_limits limits, dt_error *err) {
   if (sequence < 0 || sequence >= limits.sequences)
     return dt_fail(err, DT_EINPUT, "%s: sequence %d, the cache has 0 to %d", what, sequence, limits.sequences - 1);

@@ -15,6 +15,20 @@ dt_status check_model(const dt_model_desc *desc, dt_error *err);
  * model or head has one of them. */
 dt_status check_plain(const dt_model_desc *desc, const char *backend, dt_error *err);
 dt_status check_head(const dt_head_desc *head, const dt_shape *target, dt_error *err);
+
+/* What a backend says of a layer of a loaded model. */
+typedef struct {
+  bool own, windowed; /* it has keys of its own; a window */
+  int kv_heads, head_dim;
+} keys_of_layer;
+typedef keys_of_layer layer_describer(const dt_weights *, int layer);
+/* Returns the target's layer whose keys a layer of a cross-attention head reads: the last one with keys of its own and,
+ * as `windowed` says, a window or none. -1: there is no such layer. */
+int layer_read(const dt_weights *target, int layers, bool windowed, layer_describer *);
+/* Checks that the target has the keys that the layers of a cross-attention head read; DT_OK for other heads. */
+dt_status check_layers_read(const dt_head_desc *head, const dt_weights *target, int layers, layer_describer *,
+                            dt_error *err);
+
 dt_status check_pass(const dt_rows *rows, const dt_out *out, dt_limits limits, dt_error *err); /* out may be NULL */
 /* Checks that each row of a draft head's pass has a feature to read, in the target's cache (whose limits are `given`)
  * or, if `given` is NULL, in the head's own cache. `distances`: those of a Medusa head; 0 for other heads. */

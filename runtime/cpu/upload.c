@@ -45,12 +45,14 @@ static float *take_vector(builder *b, const dt_matrix *source) {
 
 static bool is_cross_attention(const dt_head_desc *head) { return head && head->kind == DT_HEAD_CROSS_ATTENTION; }
 
-/* The target's last layer that has its own keys and, as `windowed` says, a window or none; -1 if there is no such
- * layer. */
-static int layer_read(const dt_weights *target, bool windowed) {
-  int of = target->shape.layers - 1;
-  while (of >= 0 && (!target->layer[of].k.data || (target->layer[of].window > 0) != windowed)) of--;
-  return of;
+static keys_of_layer keys_of(const dt_weights *w, int i) {
+  const cpu_layer *l = &w->layer[i];
+  return (keys_of_layer){l->k.data, l->window > 0, l->shape.kv_heads, l->shape.head_dim};
+}
+
+/* The target's layer whose keys this layer of a cross-attention head reads. */
+static int keys_read(const dt_weights *target, const dt_layer *l) {
+  return layer_read(target, target->shape.layers, l->window > 0, keys_of);
 }
 
 /* ---- matrices ---------------------------------------------------------------------------------------------------- */
@@ -292,7 +294,7 @@ static void build_layer(builder *b, const dt_layer *l, int index, cpu_layer *out
                      .shape = own,
                      .mine = part_of,
                      .dim = cpu_round_up(s->head_dim, 16),
-                     .keys_of = is_cross_attention(b->head) ? layer_read(w->head.target, l->window > 0)
+                     .keys_of = is_cross_attention(b->head) ? keys_read(w->head.target, l)
                                 : l->keys_of                ? l->keys_of - 1
                                                             : index,
                      .cache_at = w->slot_bytes,
@@ -573,23 +575,6 @@ dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, const dt_holdi
   return status ? status : upload(backend, d, NULL, NULL, how, out, err);
 }
 
-/* Checks that the target has the keys that the layers of a cross-attention head read. */
-static dt_status check_read(const dt_head_desc *head, const dt_weights *target, dt_error *err) {
-  for (int i = 0; i < head->model.shape.layers; i++) {
-    const dt_shape own = dt_shape_of(&head->model.shape, &head->model.layer[i]);
-    int of = layer_read(target, head->model.layer[i].window > 0);
-    if (of < 0)
-      return dt_fail(err, DT_EINPUT, "head: layer %d needs a target layer %s a window, but the target has none", i,
-                     head->model.layer[i].window ? "with" : "without");
-    const dt_shape *there = &target->layer[of].shape;
-    if (there->kv_heads != own.kv_heads || there->head_dim != own.head_dim)
-      return dt_fail(err, DT_EINPUT,
-                     "head: layer %d needs %d key heads of %d numbers, but the target's layer %d has %d of %d", i,
-                     own.kv_heads, own.head_dim, of, there->kv_heads, there->head_dim);
-  }
-  return DT_OK;
-}
-
 dt_status cpu_upload_head(dt_backend *backend, const dt_head_desc *head, const dt_holding *how, dt_weights *target,
                           dt_weights **out, dt_error *err) {
   dt_status status = check_head(head, &target->shape, err);
@@ -600,7 +585,7 @@ dt_status cpu_upload_head(dt_backend *backend, const dt_head_desc *head, const d
                      "head: it reads rows of the target, which is split across %d ranks; run dtrun without mpirun, "
                      "or use a draft model",
                      target->ranks->count);
-  if (status == DT_OK && is_cross_attention(head)) status = check_read(head, target, err);
+  if (status == DT_OK) status = check_layers_read(head, target, target->shape.layers, keys_of, err);
   if (status == DT_OK) status = upload(backend, &head->model, head, target, how, out, err);
   if (status == DT_OK) keep_streams(target, head->tap, head->taps);
   return status;

@@ -149,6 +149,46 @@ static void parts_before_a_window_are_skipped(void **state) {
   random_model_free(m);
 }
 
+/* A draft model may have fewer outputs than its layers have inputs, whose products lie in the same memory. */
+static void few_outputs_leave_room_for_inputs(void **state) {
+  (void)state;
+  enum { IDS = 5, LENGTH = 70, K = 3 };
+  static const int32_t ids[IDS] = {2, 7, 19, 40, 88};
+  random_model *m = random_gemma4(DT_F16, 7);
+  dt_model_desc some = m->desc;
+  some.ids = ids, some.n_ids = IDS;
+  rig whole = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, LENGTH),
+      few = rig_open(&dt_cuda_ops, NULL, 1, &some, 1, LENGTH);
+  row_list text = {0};
+  int32_t all[LENGTH], id[LENGTH][K];
+  float logp[LENGTH][K], confidence[LENGTH], entropy[LENGTH];
+  for (int i = 0; i < LENGTH; i++) all[i] = i, row_add_plain(&text, 0, i * 13 % 89, i);
+  float *logits = rig_run(&whole, &text, true);
+  dt_rows rows = rows_of(&text);
+  ok(few.ops->forward(few.weights, few.cache, &rows,
+                      &(dt_out){.want = DT_WANT_TOPK,
+                                .n = LENGTH,
+                                .row = all,
+                                .k = K,
+                                .vocab = few.vocab,
+                                .top_id = &id[0][0],
+                                .top_logp = &logp[0][0],
+                                .confidence = confidence,
+                                .entropy = entropy},
+                      &err));
+  for (int i = 0; i < LENGTH; i++) {
+    const float *of = logits + (size_t)i * (size_t)whole.vocab;
+    for (int k = 0; k < K; k++) {
+      int larger = 0;
+      for (int j = 0; j < IDS; j++) larger += of[ids[j]] > of[id[i][k]];
+      assert_int_equal(larger, k);
+    }
+  }
+  free(logits);
+  rig_close(&whole), rig_close(&few);
+  random_model_free(m);
+}
+
 int main(int argc, char **argv) {
   cuda_device_or_skip();
   if (argc > 1) cmocka_set_test_filter(argv[1]);
@@ -158,6 +198,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_text_has_the_bits_of_plain_decoding),
       cmocka_unit_test(what_follows_a_long_prompt_is_as_decoded),
       cmocka_unit_test(parts_before_a_window_are_skipped),
+      cmocka_unit_test(few_outputs_leave_room_for_inputs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
