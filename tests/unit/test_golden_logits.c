@@ -186,7 +186,7 @@ static int test_cuda(const char *skip) {
 int main(int argc, char **argv) {
   if (argc > 1 && !strcmp(argv[1], "cuda")) return test_cuda(argv[2]);
   if (argc > 1) {
-    subject given = {argv[1], "cpu", {.dtype = "f32"}, TOLERANCE}; /* the oracle widens blocks, too */
+    subject given = {argv[1], "cpu", {.dtype = "f32"}, TOLERANCE, 0}; /* the oracle widens blocks, too */
     const struct CMUnitTest one[] = {{argv[1], logits_and_greedy_tokens_are_those_of_transformers, NULL, NULL, &given}};
     return cmocka_run_group_tests(one, NULL, NULL);
   }
