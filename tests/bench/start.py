@@ -6,7 +6,7 @@
 Prints medians and their ratio. Kept weights are in a folder of their own, which is removed at the end. With --llama-cpp,
 both programs are started as servers, and asked for one token as soon as they answer: medians of the seconds until that
 token has come, and of the memory that the process shares with no other (weights that dtrun reads instead of mapping them
-are in it). --busy: beside N processes that compute all the time."""
+are in it). --busy: while N other processes compute all the time."""
 import argparse, os, pathlib, shlex, statistics, subprocess, sys, tempfile, time
 from peers.server import Server
 
@@ -44,7 +44,7 @@ def first_token(command):
         server.close()
 
 
-def beside_llama_cpp():
+def compare_with_llama_cpp():
     threads = ["-t", str(args.threads)]
     commands = {"dtrun": [args.dtrun, "serve", "-m", args.model, "-md", "none", "--backend", "cpu", "-c", "4096", *threads],
                 "llama.cpp": [*shlex.split(args.llama_cpp), "-m", args.model, "-c", "4096", "-np", "1", *threads]}
@@ -67,7 +67,7 @@ with tempfile.TemporaryDirectory() as cache:
     first = start()
     while not packed.exists() or any(file.suffix for file in packed.iterdir()) or not any(packed.iterdir()): start()
     if args.llama_cpp:
-        beside_llama_cpp()
+        compare_with_llama_cpp()
         sys.exit()
     times = {"packed again": [], "kept": []}
     for _ in range(args.runs):
