@@ -15,6 +15,13 @@ static norm_job job_beside_x(const enqueuer *q, entering kind, const float *weig
   return a;
 }
 
+/* x becomes fc of this input. */
+static entry fresh_x(enqueuer *q, const operand &input) {
+  entry made = step_store(q, q->w->head.fc, input);
+  made.fresh = true;
+  return made;
+}
+
 static bool reads_target(const enqueuer *q) { return q->shape.given.at; }
 
 /* x becomes fc of the target's streams, or the feature that the head computed. */
@@ -25,9 +32,7 @@ static entry begin_feature(enqueuer *q) {
   a.hidden = h.target->shape.hidden;
   a.norm_over = h.norms_all ? h.streams * a.hidden : 0;
   run(q, a, h.streams);
-  entry made = step_store(q, h.fc, h.given);
-  made.fresh = true;
-  return made;
+  return fresh_x(q, h.given);
 }
 
 /* x is the feature; q, k and v read the norm of the embedding and the norm of x side by side. */
@@ -47,9 +52,7 @@ static void begin_eagle(enqueuer *q) {
   const layer &l = q->w->layers_of[0];
   run(q, job_beside_x(q, TOKEN, h.token_norm, h.pair, 0), 1);
   run(q, job_beside_x(q, reads_target(q) ? GIVEN : BEFORE, h.feature_norm, h.pair, q->w->shape.hidden), 1);
-  entry made = step_store(q, h.fc, h.pair);
-  made.fresh = true;
-  step_norms(q, UNKEPT, made, false, l.norm1, l.norm1_bias, q->w->pass.normed1, nullptr, nullptr);
+  step_norms(q, UNKEPT, fresh_x(q, h.pair), false, l.norm1, l.norm1_bias, q->w->pass.normed1, nullptr, nullptr);
 }
 
 /* x = fc(the target's embedding and the feature side by side). A row's path is the slot of the feature. */
@@ -62,9 +65,7 @@ static entry begin_cross_attention(enqueuer *q) {
   if (q->shape.distance == 0) feature.from = q->shape.given;
   run(q, token, 1);
   run(q, feature, 1);
-  entry made = step_store(q, h.fc, h.pair);
-  made.fresh = true;
-  return made;
+  return fresh_x(q, h.pair);
 }
 
 void head_end(enqueuer *q) {

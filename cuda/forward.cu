@@ -273,25 +273,13 @@ dt_status cuda_warm_up(dt_weights *w, dt_error *err) {
   return cuda_check(w->backend, e, "running its first kernels", err);
 }
 
-/* The partial sums of attention are the head's: its cache has room for the keys of as many slots as it has. */
-static dt_status check_reach(const dt_cache *c, const dt_rows *rows, dt_error *err) {
-  for (int i = 0; i < rows->n; i++)
-    if (rows->position[i] > c->slots)
-      return dt_fail(err, DT_EINPUT, "forward: row %d sees %d rows of the target; the head's cache has only %d slots",
-                     i, rows->position[i], c->slots);
-  return DT_OK;
-}
-
-static dt_status check_given(const dt_weights *w, const dt_cache *c, const dt_rows *rows, dt_error *err) {
+static dt_status check_given(const dt_weights *w, const dt_rows *rows, dt_error *err) {
   const dt_cache *from = rows->features;
   if (from && from->weights != w->head.target)
     return dt_fail(err, DT_EINPUT, "forward: the features belong to another model than the head's target");
   if (w->head.kind == DT_HEAD_BLOCK && !from) return DT_OK;
   dt_limits given = from ? dt_limits{0, 0, from->sequences, from->slots, 0} : dt_limits{};
-  if (reads_keys(*w)) {
-    dt_status status = check_reading(rows, from ? &given : nullptr, err);
-    return status == DT_OK ? check_reach(c, rows, err) : status;
-  }
+  if (reads_keys(*w)) return check_reading(rows, from ? &given : nullptr, err);
   return check_features(rows, w->head.distances, from ? &given : nullptr, err);
 }
 
@@ -306,7 +294,7 @@ dt_status cuda_forward(dt_weights *w, dt_cache *c, const dt_rows *rows, const dt
   if (status == DT_OK && rows->prompt && rows->position[0] % CHUNK)
     status = dt_fail(err, DT_EINPUT, "forward: a prompt pass begins at position %d, expected a multiple of %d",
                      rows->position[0], CHUNK);
-  if (status == DT_OK && w->head.target) status = check_given(w, c, rows, err);
+  if (status == DT_OK && w->head.target) status = check_given(w, rows, err);
   if (status == DT_OK) status = cuda_check(w->backend, cudaSetDevice(w->backend->device), "being chosen", err);
   int first = 0, wanted = 0;
   if (status == DT_OK && rows->prompt && !out && !w->head.target) {

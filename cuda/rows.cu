@@ -73,8 +73,8 @@ int stage_rows(const dt_cache *c, int group, const dt_rows *rows, int first, int
     to.sequence[n] = rows->sequence[first + n];
     to.slot[n] = rows->slot[first + n];
     to.prefix[n] = read ? to.position[n] : rows->prefix[first + n];
-    to.reach[n] =
-        rows->blocks && !w->head.backward ? to.prefix[n] + rows->path_len[first + n] - 1 : to.position[n] - read;
+    to.reach[n] = rows->blocks && !w->head.backward ? to.prefix[n] + rows->path_len[first + n] - 1
+                                                    : to.position[n] - (read ? 1 : 0);
     paths += (size_t)rows->path_len[first + n];
   }
   int joined = w->joined; /* heads of a row that are in the same block: fewer rows then fill it */
