@@ -128,7 +128,9 @@ void cuda_account_cache(const dt_weights *w, int sequences, int slots, dt_memory
 
 /* Takes memory of the host for rows and results, which the device reads and writes directly. */
 static dt_status open_host(dt_cache *c, dt_error *err) {
-  size_t bytes = sizeof(int32_t) * ROWS * (4 + 3 * TOP);
+  const dt_shape &s = c->weights->shape;
+  const size_t routes = s.experts ? (size_t)s.layers * ROWS * (size_t)s.chosen : 0;
+  size_t bytes = sizeof(int32_t) * (ROWS * (4 + 3 * TOP) + routes + (routes ? (size_t)s.layers : 0));
   for (size_t i = 0; i < sizeof c->staged / sizeof *c->staged; i++) bytes += rows_bytes(c, c->weights);
   if (cudaHostAlloc(&c->host, bytes, cudaHostAllocDefault) != cudaSuccess) {
     cudaGetLastError();
@@ -137,10 +139,15 @@ static dt_status open_host(dt_cache *c, dt_error *err) {
   char *base = static_cast<char *>(c->host);
   for (pass_rows &rows : c->staged) rows = lay_rows(base, c->weights), base += rows_bytes(c, c->weights);
   float *f = reinterpret_cast<float *>(base);
-  c->results = {reinterpret_cast<int32_t *>(f), reinterpret_cast<int32_t *>(f + ROWS),
-                f + ROWS * (1 + TOP),           f + ROWS * (1 + 2 * TOP),
-                f + ROWS * (1 + 3 * TOP),       f + ROWS * (2 + 3 * TOP),
-                f + ROWS * (3 + 3 * TOP)};
+  c->results = {reinterpret_cast<int32_t *>(f),
+                reinterpret_cast<int32_t *>(f + ROWS),
+                f + ROWS * (1 + TOP),
+                f + ROWS * (1 + 2 * TOP),
+                f + ROWS * (1 + 3 * TOP),
+                f + ROWS * (2 + 3 * TOP),
+                f + ROWS * (3 + 3 * TOP),
+                routes ? reinterpret_cast<int32_t *>(f + ROWS * (4 + 3 * TOP)) : nullptr,
+                routes ? reinterpret_cast<int32_t *>(f + ROWS * (4 + 3 * TOP)) + routes : nullptr};
   return DT_OK;
 }
 

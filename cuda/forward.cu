@@ -6,6 +6,7 @@
 #include "bound.cuh"
 #include "chunk.cuh"
 #include "draft_head.cuh"
+#include "experts.cuh"
 #include "gemm.cuh"
 #include "graphs.cuh"
 #include "inputs.cuh"
@@ -88,8 +89,11 @@ static void enqueue(enqueuer *q) {
     enters.norm_after = l.o_norm;
     if (w->shape.parallel_residual) continue;
     step_norms(q, UNKEPT, enters, false, l.norm2, l.norm2_bias, rows.normed2, nullptr, nullptr);
-    spread_out(q, i, l.up, rows.normed2, l.up.tiles, 0);
-    enters = step_store(q, l.down, rows.cat.after(0, w->inner_at));
+    if (l.up.tiles) {
+      spread_out(q, i, l.up, rows.normed2, l.up.tiles, 0);
+      enters = step_store(q, l.down, rows.cat.after(0, w->inner_at));
+    }
+    if (l.experts.outputs) enters = step_experts(q, i, l.up.tiles ? &enters : nullptr);
     enters.norm_after = l.down_norm;
     if (w->shape.inputs) enters = inputs_add(q, i, enters);
     enters.scale = l.scale;
@@ -103,6 +107,18 @@ static void enqueue(enqueuer *q) {
 }
 
 /* ---- running it -------------------------------------------------------------------------------------------------- */
+
+/* Copies the experts of the wanted rows to results [from, from + n) of `out`. */
+static void collect_routes(const dt_weights *w, const dt_cache *c, const dt_out *out, int from, int n) {
+  const size_t chosen = (size_t)w->shape.chosen, layers = (size_t)w->shape.layers;
+  for (size_t layer = 0; layer < layers; layer++) {
+    if (!w->layers_of[layer].experts.outputs) continue;
+    if (out->experts_read) *out->experts_read += c->results.experts_read[layer];
+    for (int i = 0; i < n && out->experts; i++)
+      memcpy(out->experts + ((size_t)(from + i) * layers + layer) * chosen,
+             c->results.expert + (layer * ROWS + (size_t)c->staged[0].wanted[i]) * chosen, chosen * sizeof(int32_t));
+  }
+}
 
 /* Copies the results of this pass to results [from, from + n) of `out`. */
 static cudaError_t collect(const dt_weights *w, const dt_cache *c, const dt_out *out, int from, int n) {
@@ -179,6 +195,7 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
                       filtered,
                       adjusted,
                       logp,
+                      results && (out->experts || out->experts_read),
                       {},
                       rows->distance,
                       {}};
@@ -192,15 +209,19 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
   if (e == cudaSuccess) e = start_pass(w, c, shape, enqueue);
   if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
   if (e == cudaSuccess && results) e = collect(w, c, out, *wanted, results);
+  if (e == cudaSuccess && shape.routes) collect_routes(w, c, out, *wanted, results);
   *first += n, *wanted += results;
   return e;
 }
 
 /* Runs CHUNK rows of a prompt. cudaErrorNotSupported: the library cannot do so for this model. */
 static cudaError_t run_chunk(const dt_weights *w, const dt_cache *c, const dt_rows *rows, int first) {
-  enqueuer q = {
-      w,          c, true, {CHUNK_GROUP, 0, 0, 0, DT_WANT_NOTHING, false, false, false, {}, 0, {}}, w->backend->stream,
-      cudaSuccess};
+  enqueuer q = {w,
+                c,
+                true,
+                {CHUNK_GROUP, 0, 0, 0, DT_WANT_NOTHING, false, false, false, false, {}, 0, {}},
+                w->backend->stream,
+                cudaSuccess};
   for (int group = 0; group < groups(&q); group++) {
     size_t bytes;
     int staged_rows = stage_rows(c, group, rows, first + group * CHUNK_GROUP, CHUNK_GROUP, &bytes);
@@ -242,7 +263,8 @@ static cudaError_t run_nothing(const dt_weights *w, dt_cache *c) {
   cudaError_t e = cudaSuccess;
   for (auto begin : {start_one_by_one, start_pass})
     for (int rows : {8, 16, 32, 64, WIDE_ROWS})
-      if (e == cudaSuccess) e = begin(w, c, {rows, 8, 1, rows, DT_WANT_BOTH, true, true, true, {}, 0, {}}, enqueue);
+      if (e == cudaSuccess)
+        e = begin(w, c, {rows, 8, 1, rows, DT_WANT_BOTH, true, true, true, true, {}, 0, {}}, enqueue);
   return e == cudaSuccess ? cudaStreamSynchronize(w->backend->stream) : e;
 }
 
@@ -296,6 +318,8 @@ dt_status cuda_forward(dt_weights *w, dt_cache *c, const dt_rows *rows, const dt
                      rows->position[0], CHUNK);
   if (status == DT_OK && w->head.target) status = check_given(w, rows, err);
   if (status == DT_OK) status = cuda_check(w->backend, cudaSetDevice(w->backend->device), "being chosen", err);
+  if (status == DT_OK && out && out->experts)
+    memset(out->experts, -1, (size_t)out->n * (size_t)w->shape.layers * (size_t)w->shape.chosen * sizeof *out->experts);
   int first = 0, wanted = 0;
   if (status == DT_OK && rows->prompt && !out && !w->head.target) {
     cudaError_t e = cudaSuccess;

@@ -126,15 +126,24 @@ struct operands {
   operand cat; /* attention output; the MLP's inner row from inner_at on */
 };
 
+/* The experts of a layer, and what chooses them: see dt_layer. Vectors may be null. */
+struct expert_parts {
+  int outputs; /* of the router: the experts and, if the MLP has a gate, the gate; 0: the layer has no experts */
+  float *router, *router_bias, *correction, *scale;           /* [outputs][hidden] [outputs] [experts] [experts] */
+  float *router_norm, *expert_norm, *experts_norm, *mlp_norm; /* [hidden] */
+  matrix up, down; /* of all experts: each has the same number of whole tiles; up: pairs of gate and up */
+};
+
 struct layer {
   float *norm1, *norm1_bias, *norm2, *norm2_bias; /* [hidden]; a layer may lack any */
   float *o_norm, *down_norm;                      /* [hidden] of what `out` and `down` add to x; null: no norm */
-  float2 *q_norm, *k_norm;      /* for the pairs of outputs of one head, or (wide_norms) of all heads; null: no norm */
-  matrix in;                    /* q, k and v of all heads; parallel residual: then the MLP's up, or gate and up */
-  matrix in_tail;               /* the last tiles of `in`, if they are packed differently; otherwise it has no tiles */
-  matrix up;                    /* sequential residual only */
-  matrix out;                   /* o; parallel residual: o and down side by side, with `cat` as input */
-  matrix down;                  /* sequential residual only */
+  float2 *q_norm, *k_norm; /* for the pairs of outputs of one head, or (wide_norms) of all heads; null: no norm */
+  matrix in;               /* q, k and v of all heads; parallel residual: then the MLP's up, or gate and up */
+  matrix in_tail;          /* the last tiles of `in`, if they are packed differently; otherwise it has no tiles */
+  matrix up;               /* sequential residual only */
+  matrix out;              /* o; parallel residual: o and down side by side, with `cat` as input */
+  matrix down;             /* sequential residual only; up and down: no tiles if the layer has experts alone */
+  expert_parts experts;
   matrix input_gate, input_out; /* if the model has inputs */
   float *input_norm;            /* [hidden] of what input_out adds to x */
   float scale;                  /* of x after the layer; 1: none */
@@ -249,13 +258,15 @@ static_assert(sizeof(pass_header) <= ROWS_HEADER && ROWS_FIXED % sizeof(int4) ==
 
 /* The results of a pass, in host memory that the device writes to. */
 struct pass_results {
-  int32_t *argmax;   /* [ROWS] */
-  int32_t *top_id;   /* [ROWS][TOP] */
-  float *top_logp;   /* [ROWS][TOP] */
-  float *top_own;    /* [ROWS][TOP] */
-  float *confidence; /* [ROWS] */
-  float *entropy;    /* [ROWS] */
-  float *logp;       /* [ROWS] */
+  int32_t *argmax;       /* [ROWS] */
+  int32_t *top_id;       /* [ROWS][TOP] */
+  float *top_logp;       /* [ROWS][TOP] */
+  float *top_own;        /* [ROWS][TOP] */
+  float *confidence;     /* [ROWS] */
+  float *entropy;        /* [ROWS] */
+  float *logp;           /* [ROWS] */
+  int32_t *expert;       /* [layers][ROWS][chosen] as in dt_out.experts, for all rows; null: the model has no experts */
+  int32_t *experts_read; /* [layers] distinct experts; 0 in layers without experts */
 };
 
 /* One block of ids of one row: sums of the softmax of the scores and of the logits. */
@@ -278,6 +289,18 @@ struct sample_row {
   unsigned ids_above, ids_to_least; /* number of ids above these steps, and above or in them */
   unsigned listed, done;            /* listed ids in question; blocks that have finished */
   unsigned long long best;          /* the largest key so far */
+};
+
+/* The routes of a layer's rows: see experts.cuh. */
+struct route_scratch {
+  float *logits;  /* [ROWS][outputs of the router] */
+  int32_t *id;    /* [ROWS][chosen] the experts of each row, rising */
+  float *weight;  /* the same: their weights */
+  int32_t *order; /* [pairs] the pairs, by expert */
+  int4 *group;    /* [groups] pairs that are multiplied together: expert, first in `order`, number of pairs, 0 */
+  int *groups;    /* their number */
+  operand inner;  /* a row of each pair */
+  float *out;     /* [pairs][hidden] */
 };
 
 struct dt_weights {
@@ -318,9 +341,10 @@ struct dt_weights {
   int fresh_rows;
   /* [2 * kv_heads][fresh_rows][dim] keys and values of a layer, before they are rounded; otherwise null */
   uint16_t *fresh;
-  int32_t *order;  /* [ROWS] 0, 1, 2, ..: the slots of rows in `fresh` */
-  float *partial;  /* [PARTIALS][ROWS][hidden] sums over parts of k, not yet in x; for a chunk [CHUNK][hidden] */
-  float *inputs;   /* [ROWS][layers * inputs] */
+  int32_t *order; /* [ROWS] 0, 1, 2, ..: the slots of rows in `fresh` */
+  float *partial; /* [PARTIALS][ROWS][hidden] sums over parts of k, not yet in x; for a chunk [CHUNK][hidden] */
+  float *inputs;  /* [ROWS][layers * inputs] */
+  route_scratch routes;
   float *logits;   /* [ROWS][outputs]; before that, products of inputs */
   uint16_t *plain; /* a piece of a matrix, row by row */
   float *sums; /* [CHUNK][PIECE] the product of `plain` with a chunk, in the memory of `logits`, which a chunk does not
@@ -404,6 +428,8 @@ dt_status cuda_snapshot(const dt_cache *, int sequence, int n, dt_snapshot **, d
 dt_status cuda_restore(dt_cache *, int sequence, const dt_snapshot *, dt_error *);
 void cuda_free_snapshot(dt_snapshot *);
 dt_status cuda_read_slot(const dt_cache *, int sequence, int slot, void **bytes, size_t *len, dt_error *);
+/* experts.cu: the maximum number of pairs that a block of the products takes together, in a pass of `rows` rows. */
+int pairs_of_group(const dt_weights *, int rows);
 /* rows.cu. stage_rows: writes rows from `first` on, `most` or as many as fit, to staged[group]; returns their number.
  * copy_rows: copies n rows from there to rows[group], on the device; `bytes` is what stage_rows has set. */
 int stage_rows(const dt_cache *, int group, const dt_rows *, int first, int most, size_t *bytes);

@@ -31,29 +31,8 @@
  * which for P bytes of weights and n rows, in blocks of M outputs and N rows, is P (n / N + n / M); and whether the
  * blocks run in whole waves. With 9 tiles of 16 outputs the 2.8B shape's products are 126 blocks, which 132
  * multiprocessors run at once, also with N = 144. tests/bench/estimate.lua prints the resulting numbers. */
-#include "epilogue.cuh"
 #include "launch.cuh"
-#include "record.cuh"
-
-constexpr int WARPS = 4, SLICES = 4;
-constexpr int PITCH = 20; /* pitch of 16 sums in shared memory: no two lanes of a warp write to the same bank */
-
-template <number TYPE, class FINISH> using target_type = decltype(target_of<TYPE>(FINISH{}, 0, 0, 0));
-
-/* Writes four sums of a lane, of columns 2 t and 2 t + 1 and outputs g and g + 8, to the place that finish_pair
- * reads. */
-static __device__ __forceinline__ void put_sums(float *to, const float (&sum)[4]) {
-  int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
-#pragma unroll
-  for (int i = 0; i < 4; i++) to[(2 * t + i % 2) * PITCH + g + i / 2 * 8] = sum[i];
-}
-
-/* Multiplies 16 outputs and 8 rows, for 16 of a step's 32 k. */
-template <number TYPE>
-static __device__ __forceinline__ void multiply_half(float (&sum)[4], const uint4 &a, const uint4 &x, int half) {
-  unsigned outputs[4] = {a.x, a.y, a.z, a.w}, k_of[2] = {half ? x.z : x.x, half ? x.w : x.y};
-  mma<TYPE>(sum, outputs, k_of);
-}
+#include "matmul_few.cuh"
 
 /* The tiles of a block that takes TILES of them, all before second_from or all from it on. */
 struct block_tiles {
@@ -69,19 +48,6 @@ template <int TILES> static __device__ __forceinline__ block_tiles tiles_of(cons
   return {first, left < TILES ? left : TILES, before};
 }
 
-/* Finishes the pair of sums q of the block, of one row. Slices that are still to be added lie `stride` apart. */
-template <number TYPE, class FINISH, class SPOT>
-static __device__ __forceinline__ void finish_pair(const FINISH &f, const float *sums, int slices, int stride, int rows,
-                                                   int pair, int q, int row, const SPOT &spot) {
-  float v[2];
-  for (int i = 0; i < 2; i++) {
-    const float *from = sums + (q / 8 * rows + row) * PITCH + q % 8 + 8 * i;
-    v[i] = from[0];
-    for (int s = 1; s < slices; s++) v[i] += from[s * stride];
-  }
-  finish<TYPE>(f, pair, spot, v[0], v[1]);
-}
-
 /* Finishes all sums of a block. A thread has one pair of some rows: so what depends on the pair is computed once. */
 template <number TYPE, int TILES, int WARPS_OF_BLOCK, class FINISH>
 static __device__ __forceinline__ void finish_pairs(const FINISH &f, const float *sums, int slices, int stride,
@@ -92,20 +58,6 @@ static __device__ __forceinline__ void finish_pairs(const FINISH &f, const float
   for (int row = threadIdx.x / PAIRS; row < rows && row0 + row < n; row += TURNS)
     finish_pair<TYPE>(f, sums, slices, stride, rows, pair, q, row, target_of<TYPE>(f, pair, part, row0 + row));
 }
-
-/* Few rows, NT blocks of 8: one block takes all rows, of TILES tiles. A warp's ring is [DEEP][TILES of weights, NT of
- * activations]. */
-template <packing P, int TILES, int NT, int DEEP> struct few {
-  static constexpr int PIECES = pieces_of(P), STAGE = TILES * PIECES + NT * WARP,
-                       RING = DEEP * STAGE; /* of a warp, in units of 16 bytes */
-  static constexpr int SUMS = TILES * 8 * NT * PITCH / 4, EACH = RING > SUMS ? RING : SUMS,
-                       SHARED = WARPS * EACH * (int)sizeof(uint4);
-  static constexpr int SPOTS = (TILES * 8 * 8 * NT + WARPS * WARP - 1) / (WARPS * WARP); /* pairs of a thread */
-  static constexpr int BLOCKS = NT == 1   ? 9
-                                : NT == 2 ? (TILES == 1 ? 6 : 5)
-                                : NT == 4 ? 3
-                                          : 2; /* on a multiprocessor */
-};
 
 template <number TYPE, packing P, int TILES, int NT, int DEEP, class FINISH>
 static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS) void k_matmul(product p, FINISH f) {
@@ -151,40 +103,10 @@ static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS
       if (8 * j + lane / 4 < n)
         copy_cached(stage + TILES * of::PIECES + j * WARP + lane, input + j * p.input.ld + at * WARP);
   };
-#pragma unroll
-  for (int i = 0; i < DEEP; i++) { /* the first group also has the weights requested above */
-    if (step + i < end) copy_rows(step + i, ring + i * of::STAGE);
-    copies_commit();
-  }
-  float sum[TILES][NT][4] = {};
-#pragma unroll 1
-  for (int slot = 0; step < end; step++) {
-    copies_wait<DEEP - 1>();
-    if (P != BITS16) __syncwarp(); /* a lane reads what others copied */
-    uint4 *stage = ring + slot * of::STAGE, a[TILES][2], x[NT];
-#pragma unroll
-    for (int i = 0; i < TILES; i++) take_weights<P>(a[i], stage + i * of::PIECES, lane, p.m.table);
-#pragma unroll
-    for (int j = 0; j < NT; j++) x[j] = stage[TILES * of::PIECES + j * WARP + lane];
-#pragma unroll
-    for (int h = 0; h < 2; h++)
-#pragma unroll
-      for (int j = 0; j < NT; j++)
-#pragma unroll
-        for (int i = 0; i < TILES; i++) multiply_half<TYPE>(sum[i][j], a[i][h], x[j], h);
-    if (P != BITS16) __syncwarp(); /* all lanes have read the stage: mma waits for them too, but is no fence */
-    if (step + DEEP < end) copy_weights(step + DEEP, stage), copy_rows(step + DEEP, stage);
-    copies_commit();
-    slot = slot + 1 < DEEP ? slot + 1 : 0;
-  }
+  sum_slice<TYPE, P, TILES, NT, DEEP>(ring, step, end, p.m.table, lane, copy_weights, copy_rows);
 
   constexpr int STRIDE = of::EACH * (int)(sizeof(uint4) / sizeof(float)); /* from one warp's ring to the next */
   float *sums = reinterpret_cast<float *>(shared);
-  __syncwarp(); /* all of the ring has been read */
-#pragma unroll
-  for (int i = 0; i < TILES; i++)
-#pragma unroll
-    for (int j = 0; j < NT; j++) put_sums(sums + warp * STRIDE + (i * 8 * NT + 8 * j) * PITCH, sum[i][j]);
   __syncthreads();
   if constexpr (EARLY) {
 #pragma unroll

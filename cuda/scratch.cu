@@ -1,6 +1,6 @@
 /* The memory that passes of a model need: activations, logits, and what their kernels exchange. It is shared by all
  * caches of the model; what depends on a context is in cache.cu. */
-#include "internal.cuh"
+#include "experts.cuh"
 
 /* Numbers of the largest piece of a matrix that a chunk of a prompt is multiplied with. */
 static size_t plain_numbers(const dt_weights *w) {
@@ -47,6 +47,7 @@ void build_scratch(dt_weights *w) {
   int widest = w->shape.hidden; /* of the sums: post computes as many numbers as the target's features have */
   if (h->target && h->target->shape.hidden > widest) widest = h->target->shape.hidden;
   w->partial = take<float>(a, PARTIALS * ROWS * (size_t)widest);
+  take_routes(a, w);
   if (h->target) {
     h->given = take_operand(a, ROWS, round_up(h->streams * h->target->shape.hidden, 32), true);
     h->pair = take_operand(a, ROWS, round_up(2 * widest, 32), true);

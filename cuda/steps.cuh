@@ -13,6 +13,7 @@ struct pass_shape {
   bool filtered;  /* some row's token is sampled among its allowed ids */
   bool adjusted;  /* some row has logit adjustments */
   bool logp;      /* BOTH: log-probabilities are wanted, too */
+  bool routes;    /* the rows' experts are wanted */
   features given; /* of the target's cache, which a head reads; null: the head's own features, or no head */
   int distance;   /* of a Medusa head, or of the rows of a cross-attention head */
   key_rows keys;  /* of the target's cache, which a cross-attention head reads */

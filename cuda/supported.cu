@@ -20,24 +20,27 @@ static dt_status check_sizes(const dt_model_desc *d, const char *whose, dt_error
   return DT_OK;
 }
 
+/* A model whose matrices are all BF16 is computed in BF16, any other in F16. */
 static dt_status check_types(const dt_model_desc *d, number *format, dt_error *err) {
   dt_dtype type = d->embed.dtype;
-  bool known = format_of(type, format), same = true;
+  bool known = format_of(type, format);
   const auto look = [&](const dt_matrix &m) {
     number other = *format;
     if (m.source && !format_of(m.dtype, &other)) known = false, type = m.dtype;
-    same &= other == *format;
+    if (other == F16) *format = F16;
   };
   look(d->unembed);
   for (int i = 0; i < d->shape.layers; i++) {
     const dt_layer *l = &d->layer[i];
     for (const dt_matrix *m : {&l->q, &l->k, &l->v, &l->o, &l->up, &l->gate, &l->down}) look(*m);
+    for (int e = 0; l->expert && e < d->shape.experts; e++)
+      for (const dt_matrix *m : {&l->expert[e].gate, &l->expert[e].up, &l->expert[e].down}) look(*m);
   }
-  if (!known || !same)
+  if (!known)
     return dt_fail(err, DT_EINPUT,
-                   "the CUDA backend supports matrices that are all BF16, or all F16 or quantized, but this model's "
+                   "the CUDA backend supports matrices in F16 or BF16 and quantized ones, but some of this model's "
                    "are %s (--backend cpu supports any)",
-                   known ? "of several types" : dt_type_of(type)->name);
+                   dt_type_of(type)->name);
   return check_sizes(d, "model", err);
 }
 
@@ -54,6 +57,8 @@ static dt_status check_kind(const dt_head_desc *head, dt_error *err) {
       return dt_fail(err, DT_EINPUT,
                      "head: only some of its layers look backward, which a GPU does not compute "
                      "(--backend cpu does)");
+  if (head->model.shape.experts)
+    return dt_fail(err, DT_EINPUT, "head: it has experts, which a GPU does not compute (--backend cpu does)");
   if (head->model.shape.mix_taps || (head->kind == DT_HEAD_BLOCK && head->post.source))
     return dt_fail(err, DT_EINPUT, "head: a DFlash2 head, which a GPU does not compute (--backend cpu does)");
   return DT_OK;

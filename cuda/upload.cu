@@ -1,6 +1,7 @@
 /* Loads a model onto the device. The layout code runs twice: once to measure, once to take the memory and fill it. */
 #include "attention.cuh"
 #include "cache_format.cuh"
+#include "experts.cuh"
 #include "format.cuh"
 #include "gemm.cuh"
 #include "launch.cuh"
@@ -267,6 +268,55 @@ static void size_layers(dt_weights *w, const dt_layer *l) {
   w->joined = common ? heads_together(common) : 1;
 }
 
+/* Reads the rows of matrices with k columns as floats, one matrix after another; null: there are none. */
+static float *take_floats(builder *b, const dt_matrix *const *sources, int count, int k) {
+  int rows = 0;
+  for (int i = 0; i < count; i++) rows += sources[i]->source ? sources[i]->rows : 0;
+  if (!rows) return nullptr;
+  float *all = take<float>(&b->w->weights_arena, (size_t)rows * (size_t)k), *to = all;
+  for (int i = 0; i < count && b->filling; i++)
+    for (int r = 0; sources[i]->source && r < sources[i]->rows && going(b); r++, to += k) {
+      b->status = dt_read_rows(sources[i], r, 1, b->raw, b->err);
+      if (!going(b)) break;
+      dt_type_of(sources[i]->dtype)->decode(b->raw, (size_t)k, b->wide);
+      copy_up(b, to, b->wide, (size_t)k * sizeof(float));
+    }
+  return all;
+}
+
+/* Builds one matrix of a matrix of every expert, or of two whose outputs are pairs: `count` parts for each expert,
+ * whose outputs begin at pair 0. */
+static matrix build_all_experts(builder *b, part *parts, int count, int pairs, int k) {
+  const int experts = b->w->shape.experts, each = round_up(pairs, 8);
+  for (int i = 0; i < experts * count; i++) parts[i].map.first = i / count * each;
+  return build(b, 0, experts * each, k, false, parts, experts * count);
+}
+
+static expert_parts build_experts(builder *b, const dt_layer *l) {
+  const dt_shape &s = b->w->shape;
+  const dt_matrix *routers[] = {&l->router, &l->mlp_gate};
+  expert_parts e = {};
+  e.outputs = s.experts + (l->mlp_gate.source ? 1 : 0);
+  e.router = take_floats(b, routers, 2, s.hidden);
+  e.router_bias = take_vector(b, &l->router_bias);
+  e.correction = take_vector(b, &l->router_correction), e.scale = take_vector(b, &l->expert_scale);
+  e.router_norm = take_vector(b, &l->router_norm), e.expert_norm = take_vector(b, &l->expert_norm);
+  e.experts_norm = take_vector(b, &l->experts_norm), e.mlp_norm = take_vector(b, &l->mlp_norm);
+  part *parts = new (std::nothrow) part[2 * (size_t)s.experts];
+  if (!parts) return must(b, cudaErrorMemoryAllocation), e;
+  for (int i = 0; i < s.experts; i++) {
+    const dt_expert *from = &l->expert[i];
+    parts[2 * i] = {&from->gate, &from->gate_bias, {0, s.expert_inter, 0, 0}, 0, nullptr, 0};
+    parts[2 * i + 1] = {&from->up, &from->up_bias, {0, s.expert_inter, 0, 1}, 0, nullptr, 0};
+  }
+  e.up = build_all_experts(b, parts, 2, s.expert_inter, s.hidden);
+  for (int i = 0; i < s.experts; i++)
+    parts[i] = {&l->expert[i].down, &l->expert[i].down_bias, {0, s.hidden, 0, -1}, 0, nullptr, 0};
+  e.down = build_all_experts(b, parts, 1, blocks_of(s.hidden, 2), s.expert_inter);
+  delete[] parts;
+  return e;
+}
+
 /* Builds a whole matrix, row by row. */
 static matrix build_whole(builder *b, const dt_matrix *source, const dt_matrix *bias, bool split) {
   part all = {source, bias, {0, source->rows, 0, -1}, 0, nullptr, 0};
@@ -318,9 +368,10 @@ static layer build_layer(builder *b, const dt_layer *l, layer built) {
     built.out = build(b, 0, hidden, w->inner_at + inter, true, out, 2);
   } else {
     build_in(b, &built, values + key_heads * half, l->q.cols, in, ins);
-    built.up = build(b, 0, pairs, w->shape.hidden, false, up, ups);
+    if (l->up.source) built.up = build(b, 0, pairs, w->shape.hidden, false, up, ups);
     built.out = build(b, 0, hidden, w->shape.heads * head_dim, true, out, 1);
-    built.down = build(b, 0, hidden, inter, true, out + 1, 1);
+    if (l->up.source) built.down = build(b, 0, hidden, inter, true, out + 1, 1);
+    if (l->expert) built.experts = build_experts(b, l);
   }
   return built;
 }
@@ -439,7 +490,8 @@ static dt_status fill(builder *b, dt_error *err) {
   dt_backend *device = w->backend;
   arena staging = {};
   staging.used = STAGING;
-  int widest = w->shape.hidden + w->ldcat + w->head.given.ld + w->head.pair.ld; /* no row of a matrix is longer */
+  int widest = w->shape.hidden + w->shape.expert_inter + w->ldcat + w->head.given.ld +
+               w->head.pair.ld; /* no row of a matrix is longer */
   if ((size_t)widest * 2 > STAGING) staging.used = (size_t)widest * 2;
   size_t passing = 0;
   dt_status status = arena_open(device, &w->weights_arena, "the weights", &device->memory.weights, err);
@@ -449,6 +501,7 @@ static dt_status fill(builder *b, dt_error *err) {
     for (int i = 0; i < w->shape.layers; i++)
       must(b, attention_prepare(w->activations, device->caches, w->layers_of[i].dim));
     must(b, multiply_prepare(w->activations));
+    if (w->shape.experts) must(b, experts_prepare(w->activations));
     b->staging = staging.base;
     b->rows = new (std::nothrow) char[staging.size];
     b->raw = new (std::nothrow) char[2 * staging.size]; /* numbers of a head may have 32 bits */
@@ -507,7 +560,7 @@ static dt_status measure(dt_backend *backend, const dt_model_desc *d, const dt_h
   w->outputs = d->ids ? d->n_ids : d->shape.vocab;
   w->embed_width = d->embed.source ? d->embed.cols : target->shape.hidden;
   w->embedding = w->embed_width + w->shape.layers * w->shape.inputs;
-  w->no_chunks = w->shape.inputs; /* chunks have no steps for them */
+  w->no_chunks = w->shape.inputs || w->shape.experts; /* chunks have no steps for them */
   w->embed_scale = factor(d->shape.embed_scale), w->residual_scale = factor(d->shape.residual_scale);
   w->logit_scale = factor(d->shape.logit_scale);
   w->inner_at = round_up(w->shape.heads * w->shape.head_dim, 32);

@@ -11,8 +11,8 @@ typedef struct {
 
 /* Fails with DT_EINPUT unless all matrices have the shapes that the description demands. */
 dt_status check_model(const dt_model_desc *desc, dt_error *err);
-/* For a backend without experts, delta layers, and the parts of Gemma 4: fails with DT_EINPUT, naming `backend`, if the
- * model or head has one of them. */
+/* For a backend without delta layers and some combinations of other parts: fails with DT_EINPUT, naming `backend`, if
+ * the model or head has one of them. */
 dt_status check_plain(const dt_model_desc *desc, const char *backend, dt_error *err);
 dt_status check_head(const dt_head_desc *head, const dt_shape *target, dt_error *err);
 

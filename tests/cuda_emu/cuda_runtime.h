@@ -110,6 +110,26 @@ template <class T> T shuffle(const char *name, unsigned mask, T value, int sourc
 } // namespace emu
 
 inline void __syncthreads() { emu::barrier(); }
+namespace emu {
+struct ballot {
+  bool yes;
+  unsigned lanes;
+};
+inline void apply_ballot(void *const arg[32], unsigned mask) {
+  unsigned lanes = 0;
+  for (int i = 0; i < 32; i++)
+    if (mask >> i & 1 && static_cast<ballot *>(arg[i])->yes) lanes |= 1u << i;
+  for (int i = 0; i < 32; i++)
+    if (mask >> i & 1) static_cast<ballot *>(arg[i])->lanes = lanes;
+}
+} // namespace emu
+inline unsigned __ballot_sync(unsigned mask, bool yes) {
+  static const emu::collective c = {"__ballot_sync", emu::apply_ballot};
+  emu::ballot b = {yes, 0};
+  emu::arrive(&c, mask, &b);
+  return b.lanes;
+}
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline void __syncwarp(unsigned mask = 0xffffffffu) { emu::shuffle("__syncwarp", mask, 0, (int)(threadIdx.x & 31)); }
 template <class T> T __shfl_sync(unsigned mask, T v, int lane) { return emu::shuffle("__shfl_sync", mask, v, lane); }
 template <class T> T __shfl_xor_sync(unsigned mask, T v, int bits) {

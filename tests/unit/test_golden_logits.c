@@ -72,7 +72,9 @@ static void check_greedy_tokens(device *d, const golden_case *c, float tolerance
 #define DIGITS 1.0f
 #define HALVES 0.03f
 #define HALVES_GROWN 0.05f /* the same in models whose logits differ most */
+#define HALVES_LARGE 0.1f  /* the same in models with large logits */
 #define BRAINS 0.2f
+#define BRAINS_GROWN 1.0f
 #define HALVES_SMALL 0.01f /* the same for the tiny Gemmas, whose logits are below 2 */
 #define BRAINS_SMALL 0.05f
 /* Scores of Gemma 4 are not divided by the root of the head's size, so that attention is sharp: on the CPU, with keys
@@ -135,7 +137,8 @@ static void logits_and_greedy_tokens_are_those_of_transformers(void **state) {
   }
 #define GOLDEN_SHARP(model) GOLDEN_OF(model, "cuda", NULL, NULL, HALVES_SHARP, SHARP_WRONG)
 
-/* The GPU refuses weights of 32 bits or of several types. It widens blocks to 16 bits, or packs them. */
+/* The GPU refuses weights of 32 bits. It widens blocks to 16 bits, or packs them. gpt_oss_plain and gemma4_experts are
+ * left out: in BF16 some of their rows choose other experts, and logits of such tiny models then differ by 2. */
 static int test_cuda(const char *skip) {
   const struct CMUnitTest tests[] = {
       GOLDEN_IN("mini-draft", "cuda", NULL, HALVES),
@@ -174,6 +177,16 @@ static int test_cuda(const char *skip) {
       GOLDEN_IN("gemma3", "cuda", NULL, BRAINS_SMALL),
       GOLDEN_IN("gemma3_listed", "cuda", NULL, HALVES_SMALL),
       GOLDEN_IN("gguf_gemma3", "cuda", NULL, HALVES_SMALL),
+      GOLDEN_IN("qwen3_moe", "cuda", NULL, BRAINS),
+      GOLDEN_IN("qwen3_moe_one", "cuda", NULL, HALVES),
+      GOLDEN_IN("gguf_qwen3moe", "cuda", NULL, HALVES),
+      GOLDEN_IN("mixtral_all", "cuda", NULL, BRAINS_GROWN),
+      GOLDEN_IN("gguf_mixtral", "cuda", NULL, HALVES),
+      GOLDEN_IN("gpt_oss", "cuda", NULL, HALVES_LARGE),
+      GOLDEN_IN("gguf_gpt_oss", "cuda", NULL, HALVES_LARGE),
+      GOLDEN_IN("glm4_moe", "cuda", NULL, BRAINS),
+      GOLDEN_IN("gguf_glm4_moe", "cuda", NULL, HALVES),
+      GOLDEN_SHARP("gguf_gemma4_experts"),
       GOLDEN_SHARP("gemma4_inputs"),
       GOLDEN_OF("gemma4_whole", "cuda", NULL, NULL, BRAINS, SHARP_WRONG),
       GOLDEN_SHARP("gguf_gemma4"),

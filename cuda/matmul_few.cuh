@@ -1,0 +1,97 @@
+/* The part of a product that a block of four warps computes for few rows: see matmul.cu. Each warp has a slice of k and
+ * a ring in shared memory. */
+#ifndef DT_CUDA_MATMUL_FEW_CUH
+#define DT_CUDA_MATMUL_FEW_CUH
+
+#include "epilogue.cuh"
+#include "record.cuh"
+
+constexpr int WARPS = 4, SLICES = 4;
+constexpr int PITCH = 20; /* pitch of 16 sums in shared memory: no two lanes of a warp write to the same bank */
+
+template <number TYPE, class FINISH> using target_type = decltype(target_of<TYPE>(FINISH{}, 0, 0, 0));
+
+/* Writes four sums of a lane, of columns 2 t and 2 t + 1 and outputs g and g + 8, to the place that finish_pair
+ * reads. */
+static __device__ __forceinline__ void put_sums(float *to, const float (&sum)[4]) {
+  int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
+#pragma unroll
+  for (int i = 0; i < 4; i++) to[(2 * t + i % 2) * PITCH + g + i / 2 * 8] = sum[i];
+}
+
+/* Multiplies 16 outputs and 8 rows, for 16 of a step's 32 k. */
+template <number TYPE>
+static __device__ __forceinline__ void multiply_half(float (&sum)[4], const uint4 &a, const uint4 &x, int half) {
+  unsigned outputs[4] = {a.x, a.y, a.z, a.w}, k_of[2] = {half ? x.z : x.x, half ? x.w : x.y};
+  mma<TYPE>(sum, outputs, k_of);
+}
+
+/* Finishes the pair of sums q of the block, of one row. Slices that are still to be added lie `stride` apart. */
+template <number TYPE, class FINISH, class SPOT>
+static __device__ __forceinline__ void finish_pair(const FINISH &f, const float *sums, int slices, int stride, int rows,
+                                                   int pair, int q, int row, const SPOT &spot) {
+  float v[2];
+  for (int i = 0; i < 2; i++) {
+    const float *from = sums + (q / 8 * rows + row) * PITCH + q % 8 + 8 * i;
+    v[i] = from[0];
+    for (int s = 1; s < slices; s++) v[i] += from[s * stride];
+  }
+  finish<TYPE>(f, pair, spot, v[0], v[1]);
+}
+
+/* Few rows, NT blocks of 8: one block takes all rows, of TILES tiles. A warp's ring is [DEEP][TILES of weights, NT of
+ * activations]. */
+template <packing P, int TILES, int NT, int DEEP> struct few {
+  static constexpr int PIECES = pieces_of(P), STAGE = TILES * PIECES + NT * WARP,
+                       RING = DEEP * STAGE; /* of a warp, in units of 16 bytes */
+  static constexpr int SUMS = TILES * 8 * NT * PITCH / 4, EACH = RING > SUMS ? RING : SUMS,
+                       SHARED = WARPS * EACH * (int)sizeof(uint4);
+  static constexpr int SPOTS = (TILES * 8 * 8 * NT + WARPS * WARP - 1) / (WARPS * WARP); /* pairs of a thread */
+  static constexpr int BLOCKS = NT == 1   ? 9
+                                : NT == 2 ? (TILES == 1 ? 6 : 5)
+                                : NT == 4 ? 3
+                                          : 2; /* on a multiprocessor */
+};
+
+/* Sums this warp's steps [step, end), and puts the sums at the beginning of its ring, from where finish_pair reads them
+ * after a barrier. copy_weights(at, stage) and copy_rows(at, stage) begin the copies of a step; those of the weights of
+ * the first DEEP steps have begun. */
+template <number TYPE, packing P, int TILES, int NT, int DEEP, class WEIGHTS, class ROWS_OF>
+static __device__ __forceinline__ void sum_slice(uint4 *ring, int step, int end, const uint4 &table, int lane,
+                                                 const WEIGHTS &copy_weights, const ROWS_OF &copy_rows) {
+  using of = few<P, TILES, NT, DEEP>;
+#pragma unroll
+  for (int i = 0; i < DEEP; i++) { /* the first group also has the weights requested before */
+    if (step + i < end) copy_rows(step + i, ring + i * of::STAGE);
+    copies_commit();
+  }
+  float sum[TILES][NT][4] = {};
+#pragma unroll 1
+  for (int slot = 0; step < end; step++) {
+    copies_wait<DEEP - 1>();
+    if (P != BITS16) __syncwarp(); /* a lane reads what others copied */
+    uint4 *stage = ring + slot * of::STAGE, a[TILES][2], x[NT];
+#pragma unroll
+    for (int i = 0; i < TILES; i++) take_weights<P>(a[i], stage + i * of::PIECES, lane, table);
+#pragma unroll
+    for (int j = 0; j < NT; j++) x[j] = stage[TILES * of::PIECES + j * WARP + lane];
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+#pragma unroll
+      for (int j = 0; j < NT; j++)
+#pragma unroll
+        for (int i = 0; i < TILES; i++) multiply_half<TYPE>(sum[i][j], a[i][h], x[j], h);
+    if (P != BITS16) __syncwarp(); /* all lanes have read the stage: mma waits for them too, but is no fence */
+    if (step + DEEP < end) copy_weights(step + DEEP, stage), copy_rows(step + DEEP, stage);
+    copies_commit();
+    slot = slot + 1 < DEEP ? slot + 1 : 0;
+  }
+  float *sums = reinterpret_cast<float *>(ring);
+  __syncwarp(); /* all of the ring has been read */
+#pragma unroll
+  for (int i = 0; i < TILES; i++)
+#pragma unroll
+    for (int j = 0; j < NT; j++) put_sums(sums + (i * 8 * NT + 8 * j) * PITCH, sum[i][j]);
+}
+
+#endif
