@@ -34,6 +34,7 @@ local NUMBERS = {
   attention = { 2.5, "us: keys, values, fences (fitted to an H100, and to runs on an H200 without attention)" },
   share = { 2, "additional us for each block of the fullest multiprocessor (fitted likewise)" },
   trip = { 0.4, "us to the second-level cache and back (fitted to an H100, which loaded a row's parts one by one)" },
+  route = { 6, "us: a router's sums in f32, then the choice and the sort of the pairs in one block (assumed)" },
   candidates = { 11, "us: top-k and log-sum-exp of the logits of 8 rows (from the number of stages in logits.cu)" },
   host = { 9, "us: copying rows to the device, launching the graph, waiting for results (assumed)" },
 }
@@ -56,6 +57,7 @@ local DEVICES = {
 -- The bytes of a tile in a step, and a warp's instructions for it in the loop of 8 rows, counted in sm_90's machine
 -- code.
 local F16, K4 = { bytes = 1024, instructions = 0 }, { bytes = 320, instructions = 66 }
+local MXFP4 = { bytes = 288, instructions = 66 } -- as for K4: not counted
 
 local MODELS = {
   pythia = { name = "Pythia-2.8B", layers = 32, hidden = 2560, heads = 32, kv_heads = 32, dim = 80, inter = 10240,
@@ -64,6 +66,11 @@ local MODELS = {
             vocab = 50304 },
   llama = { name = "Llama-3.1-8B", layers = 32, hidden = 4096, heads = 32, kv_heads = 8, dim = 128, inter = 14336,
             vocab = 128256, sequential = true },
+  -- in Q4_K and in MXFP4; `inter` is an expert's
+  a3b = { name = "30B-A3B, Q4_K", layers = 48, hidden = 2048, heads = 32, kv_heads = 4, dim = 128, inter = 768,
+          vocab = 151936, sequential = true, experts = 128, chosen = 8, weights = K4 },
+  oss = { name = "gpt-oss-20b", layers = 24, hidden = 2880, heads = 64, kv_heads = 8, dim = 64, inter = 2880,
+          vocab = 201088, sequential = true, experts = 32, chosen = 4, weights = MXFP4 },
   -- its draft head, on rows of a tree: q, k and v read the token's embedding and the head's previous output
   eagle3 = { name = "its EAGLE-3", layers = 1, hidden = 4096, heads = 32, kv_heads = 8, dim = 128, inter = 14336,
              vocab = 32000, sequential = true, paired = true },
@@ -171,6 +178,21 @@ local function norm(pass, model, parts)
   pass:add("norm", pass.boundary + of "norm" + bytes / pass.device.cache * 1e6)
 end
 
+-- The products of experts. Rows are assumed to choose independently of each other, which real rows do not, so that most
+-- experts have one group of pairs. Returns the bytes that are read.
+local function expert_products(pass, model)
+  local device, distinct = pass.device, model.experts * (1 - (1 - model.chosen / model.experts) ^ pass.rows)
+  pass:add("route", pass.boundary * 2 + of "route")
+  for i, m in ipairs { matrix(2 * model.inter, model.hidden), matrix(model.hidden, model.inter) } do
+    local steps = m.tiles * m.steps * distinct
+    local memory = steps * pass.weights.bytes / (device.memory * of "memory") * 1e6
+    local issue = steps * pass.weights.instructions * of "issue" / (device.units * 4 * device.clock) * 1e6
+    pass:add(i == 1 and "up" or "down", pass.boundary + math.max(memory, issue),
+      ("%.1f experts: memory %.1f, issue %.1f"):format(distinct, memory, issue))
+  end
+  norm(pass, model, model.chosen) -- their sum
+end
+
 -- The number of heads that share keys and a block, as in row_batches.h.
 local function heads_together(group)
   local heads = math.min(group, TREE_QUERIES)
@@ -221,8 +243,12 @@ local function estimate(device, model, rows, context, draft)
       attention(pass, model)
       product(pass, "out", matrix(model.hidden, model.heads * model.dim, true), "plain_epilogue")
       norm(pass, model, 4)
-      product(pass, "up", matrix(2 * model.inter, model.hidden), "layer_epilogue")
-      product(pass, "down", matrix(model.hidden, model.inter, true), "plain_epilogue")
+      if model.experts then
+        expert_products(pass, model)
+      else
+        product(pass, "up", matrix(2 * model.inter, model.hidden), "layer_epilogue")
+        product(pass, "down", matrix(model.hidden, model.inter, true), "plain_epilogue")
+      end
     else
       local inner = up(model.inter, 16)
       product(pass, "in", matrix(up(q, 16) * 16 + model.inter, model.hidden, false, inner), "layer_epilogue")
@@ -242,7 +268,8 @@ local PASSES = {
   { MODELS.pythia, 1, 1750 }, { MODELS.pythia, 16 }, { MODELS.pythia, 32 }, { MODELS.pythia, 64, 3500 },
   { MODELS.pythia, 144 }, { MODELS.pythia, 257, 10000 }, { MODELS.pythia_q4, 1, 1150 }, { MODELS.draft, 8, 120, true },
   { MODELS.llama, 1 }, { MODELS.llama, 16 }, { MODELS.llama, 64 }, { MODELS.llama, 257 }, { MODELS.llama_q4, 1, 2550 },
-  { MODELS.eagle3, 8, nil, true },
+  { MODELS.eagle3, 8, nil, true }, { MODELS.a3b, 1 }, { MODELS.a3b, 4 }, { MODELS.a3b, 8 }, { MODELS.a3b, 16 },
+  { MODELS.oss, 1 }, { MODELS.oss, 4 }, { MODELS.oss, 8 }, { MODELS.oss, 16 },
 }
 local CONTEXT = 512
 
@@ -280,7 +307,7 @@ for _, entry in ipairs(PASSES) do
   tell(model.name, rows, cells, bar and ("   %d%s"):format(bar, failed and " MISSED" or ""))
   if opts.verbose then
     print "    of which, on the H200, the second layer and what follows the last:"
-    local lines, layer = passes[1].lines, (model.sequential and 7 or 4) + (model.paired and 1 or 0)
+    local lines, layer = passes[1].lines, (model.experts and 9 or model.sequential and 7 or 4) + (model.paired and 1 or 0)
     local first = math.min(model.layers - 1, 1) * layer -- the only one, if there is just one
     for i = first + 1, first + layer do print(lines[i]) end
     for i = #lines - 3, #lines do print(lines[i]) end

@@ -87,7 +87,7 @@ local function readable(symbol)
   if rest:sub(1, 1) ~= "I" then return name end
   rest = rest:sub(2)
   while rest:sub(1, 1) ~= "E" do
-    local kind, value, after = rest:match "^L(%d*%a+)(%d+)E(.*)$"
+    local kind, value, after = rest:match "^L(%d*[%a_]+)(%d+)E(.*)$"
     if kind then
       value = VALUES[kind] and VALUES[kind][tonumber(value) + 1] or value
     else
@@ -326,7 +326,7 @@ local function check_waits(cuobjdump, library)
   local kernels, wrong, reads, unexplained = 0, 0, {}, {}
   each_kernel(cuobjdump, library, "k_matmul", function(arch, symbol, code)
     local name = readable(symbol)
-    local steps = opts.steps or tonumber(name:match "(%d+), %a+>$")
+    local steps = opts.steps or tonumber(name:match "(%d+), [%a_]+>$")
     local loops, outside, per_step = loops_of(code)
     local found = not steps and { "its name does not give the number of steps" }
       or steps < LEAST and { "fewer than " .. LEAST .. " steps" }

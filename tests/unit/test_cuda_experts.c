@@ -114,6 +114,23 @@ static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
   random_model_free(m);
 }
 
+/* More groups than are multiplied at once: a block takes one after another. */
+static void many_groups_have_the_bits_of_plain_decoding(void **state) {
+  (void)state;
+  enum { MANY = 56 };
+  static dt_expert expert[RANDOM_LAYERS][MANY];
+  random_model *m = model_of(&kinds[0], 4);
+  dt_shape *s = &m->desc.shape;
+  s->experts = MANY, s->chosen = 8;
+  for (int i = 1; i < s->layers; i++) {
+    dt_layer *l = &m->layer[i];
+    for (int e = 0; e < MANY; e++) expert[i][e] = l->expert[e % RANDOM_EXPERTS];
+    l->expert = expert[i], l->router = random_in(m, DT_F32, MANY, s->hidden, 0.2f, 0.0f);
+  }
+  check_prefix(&m->desc, NULL, 9, 9, emulated, ALL);
+  random_model_free(m);
+}
+
 static void a_text_has_the_bits_of_plain_decoding(void **state) {
   (void)state;
   random_model *m = model_of(&kinds[2], 4);
@@ -168,6 +185,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(logits_and_experts_are_those_of_the_cpu),
       cmocka_unit_test(a_row_has_the_bits_of_plain_decoding_in_every_batch),
+      cmocka_unit_test(many_groups_have_the_bits_of_plain_decoding),
       cmocka_unit_test(a_text_has_the_bits_of_plain_decoding),
       cmocka_unit_test(packed_experts_have_the_bits_of_widened_ones),
       cmocka_unit_test(ties_go_to_the_lowest_ids),
