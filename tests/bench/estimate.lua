@@ -307,7 +307,8 @@ for _, entry in ipairs(PASSES) do
   tell(model.name, rows, cells, bar and ("   %d%s"):format(bar, failed and " MISSED" or ""))
   if opts.verbose then
     print "    of which, on the H200, the second layer and what follows the last:"
-    local lines, layer = passes[1].lines, (model.experts and 9 or model.sequential and 7 or 4) + (model.paired and 1 or 0)
+    local kernels = model.experts and 9 or model.sequential and 7 or 4
+    local lines, layer = passes[1].lines, kernels + (model.paired and 1 or 0)
     local first = math.min(model.layers - 1, 1) * layer -- the only one, if there is just one
     for i = first + 1, first + layer do print(lines[i]) end
     for i = #lines - 3, #lines do print(lines[i]) end
