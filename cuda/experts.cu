@@ -74,13 +74,7 @@ static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS
       int row = 8 * j + lane / 4 < group.z ? pair_at[8 * j + lane / 4] / p.rows_of : 0;
       input[j] = reinterpret_cast<const uint4 *>(p.input.at + p.input.place(row, 0)) + lane % 4;
     }
-    auto copy_weights = [&](int at, uint4 *stage) {
-#pragma unroll
-      for (int i = 0; i < TILES; i++)
-#pragma unroll
-        for (int j = lane; j < of::PIECES; j += WARP)
-          copy_stream(stage + i * of::PIECES + j, weights[i] + (size_t)at * of::PIECES + j);
-    };
+    auto copy_weights = [&](int at, uint4 *stage) { copy_tiles<P>(stage, weights, at, lane); };
     auto copy_rows = [&](int at, uint4 *stage) { /* missing rows: as in matmul.cu */
 #pragma unroll
                                                  for (int j = 0; j < NT; j++)

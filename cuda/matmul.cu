@@ -74,13 +74,7 @@ static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS
 #pragma unroll
   for (int i = 0; i < TILES; i++) /* past the last tile: its sums are not used */
     weights[i] = p.m.data + (size_t)(tiles.first + (i < tiles.count ? i : 0)) * p.m.steps * of::PIECES;
-  auto copy_weights = [&](int at, uint4 *stage) {
-#pragma unroll
-    for (int i = 0; i < TILES; i++)
-#pragma unroll
-      for (int j = lane; j < of::PIECES; j += WARP)
-        copy_stream(stage + i * of::PIECES + j, weights[i] + (size_t)at * of::PIECES + j);
-  };
+  auto copy_weights = [&](int at, uint4 *stage) { copy_tiles<P>(stage, weights, at, lane); };
 #pragma unroll
   for (int i = 0; i < DEEP; i++)
     if (step + i < end) copy_weights(step + i, ring + i * of::STAGE);

@@ -53,6 +53,18 @@ template <packing P, int TILES, int NT, int DEEP> struct few {
                                           : 2; /* on a multiprocessor */
 };
 
+/* Begins a warp's copies of the weights of a step, of TILES tiles. */
+template <packing P, int TILES>
+static __device__ __forceinline__ void copy_tiles(uint4 *stage, const uint4 *const (&weights)[TILES], int step,
+                                                  int lane) {
+  constexpr int PIECES = pieces_of(P);
+#pragma unroll
+  for (int i = 0; i < TILES; i++)
+#pragma unroll
+    for (int j = lane; j < PIECES; j += WARP)
+      copy_stream(stage + i * PIECES + j, weights[i] + (size_t)step * PIECES + j);
+}
+
 /* Sums this warp's steps [step, end), and puts the sums at the beginning of its ring, from where finish_pair reads them
  * after a barrier. copy_weights(at, stage) and copy_rows(at, stage) begin the copies of a step; those of the weights of
  * the first DEEP steps have begun. */

@@ -156,7 +156,7 @@ static __device__ __forceinline__ int for_pairs(const int32_t *id, int pairs, in
 }
 
 /* One block. */
-static __global__ __launch_bounds__(CHOOSERS) void k_choose(choice_job a) {
+static __global__ __launch_bounds__(CHOOSERS, 1) void k_choose(choice_job a) {
   DYNAMIC_SHARED_OF(unsigned, shared, (int)sizeof(unsigned) * (CHOOSING_WARPS + 2 * DT_EXPERTS));
   unsigned *count = shared + CHOOSING_WARPS, *start = count + DT_EXPERTS;
   dependency_release();

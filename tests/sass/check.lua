@@ -108,7 +108,9 @@ local function read_ptx(cuobjdump, library)
   local found, entry = {}, nil
   for line in assert(io.popen(("%s -ptx '%s'"):format(cuobjdump, library))):lines() do
     local symbol = line:match "%.entry ([%w_]+)"
-    if symbol then
+    if line:find "^%.version" then -- another file: what it declares first belongs to no kernel
+      entry = nil
+    elseif symbol then
       entry = { threads = nil, dynamic = nil }
       found[symbol] = entry
     elseif entry then
