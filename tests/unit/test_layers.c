@@ -66,7 +66,6 @@ static void what_a_backend_lacks_is_named(void **state) {
           "model: it has " part ", which a GPU does not compute (--backend cpu does)");                                \
     place = before;                                                                                                    \
   } while (0)
-  NAMED(l->expert, m->expert[1], "experts");
   NAMED(l->delta, true, "delta layers");
   NAMED(l->q_gate, l->q, "gates of its heads");
   NAMED(l->scale, l->norm1, "scales of its layers, but no norms after them");
