@@ -75,12 +75,11 @@ static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS
       input[j] = reinterpret_cast<const uint4 *>(p.input.at + p.input.place(row, 0)) + lane % 4;
     }
     auto copy_weights = [&](int at, uint4 *stage) { copy_tiles<P>(stage, weights, at, lane); };
-    auto copy_rows = [&](int at, uint4 *stage) { /* missing rows: as in matmul.cu */
+    /* missing rows: as in matmul.cu */
+    auto copy_rows = [&](int at, uint4 *stage) {
 #pragma unroll
-                                                 for (int j = 0; j < NT; j++)
-                                                   if (8 * j + lane / 4 < group.z)
-                                                     copy_cached(stage + TILES * of::PIECES + j * WARP + lane,
-                                                                 input[j] + at * WARP);
+      for (int j = 0; j < NT; j++)
+        if (8 * j + lane / 4 < group.z) copy_cached(stage + TILES * of::PIECES + j * WARP + lane, input[j] + at * WARP);
     };
 #pragma unroll
     for (int i = 0; i < DEEP; i++)
@@ -89,8 +88,8 @@ static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS
     __syncthreads();
     const float *sums = reinterpret_cast<const float *>(shared);
     int q = threadIdx.x % PAIRS, before = group.x * p.tiles * 8, pair = tile * 8 + q;
-    for (int row = threadIdx.x / PAIRS;
-         row < group.z && row < 8 * NT && q < tiles * 8 && (int)threadIdx.x < TURNS * PAIRS; row += TURNS)
+    int rows = q < tiles * 8 && (int)threadIdx.x < TURNS * PAIRS ? group.z : 0; /* that this thread finishes */
+    for (int row = threadIdx.x / PAIRS; row < rows; row += TURNS)
       finish_pair<TYPE>(f, sums, SLICES, STRIDE, 8 * NT, pair, q, row, target_of<TYPE>(f, before, pair, pair_at[row]));
     __syncthreads(); /* the next group's copies go where the sums are */
   }

@@ -9,9 +9,9 @@
 /* Chooses the experts of the rows of a pass, whose stream is complete in x, and sorts the pairs by expert. */
 void step_routes(enqueuer *, int layer);
 
-/* Multiplies rows of `input` with the matrices of the experts: each row with all experts that it chose, or (by_pair)
- * each pair's row with its expert. expert_inner: with gates and ups, to the inner row of each pair; expert_outer: with
- * downs, to its row of route_scratch.out. */
+/* What the products of experts do with their sums. multiply_inner multiplies each row of `input` with the gates and ups
+ * of all experts that it chose, and writes an inner row for each pair. multiply_outer multiplies each pair's row of
+ * `input` with its expert's down projection. */
 struct expert_inner {
   const float2 *bias; /* of the pairs of outputs of all experts */
   operand inner;

@@ -155,7 +155,8 @@ static __device__ __forceinline__ int for_pairs(const int32_t *id, int pairs, in
   return count;
 }
 
-/* One block. */
+/* Chooses the experts of all rows, a warp for each; then counts the pairs of each expert, forms groups, and lists the
+ * pairs by expert. One block, since groups need the counts of all rows. */
 static __global__ __launch_bounds__(CHOOSERS, 1) void k_choose(choice_job a) {
   DYNAMIC_SHARED_OF(unsigned, shared, (int)sizeof(unsigned) * (CHOOSING_WARPS + 2 * DT_EXPERTS));
   unsigned *count = shared + CHOOSING_WARPS, *start = count + DT_EXPERTS;

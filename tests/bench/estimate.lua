@@ -179,7 +179,7 @@ local function norm(pass, model, parts)
 end
 
 -- The products of experts. Rows are assumed to choose independently of each other, which real rows do not, so that most
--- experts have one group of pairs. Returns the bytes that are read.
+-- experts have one group of pairs.
 local function expert_products(pass, model)
   local device, distinct = pass.device, model.experts * (1 - (1 - model.chosen / model.experts) ^ pass.rows)
   pass:add("route", pass.boundary * 2 + of "route")
