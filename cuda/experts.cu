@@ -120,16 +120,7 @@ static cudaError_t choose(const queue &stream, const dt_weights *w, const expert
 template <class FINISH>
 static cudaError_t choose_packing(const queue &stream, const dt_weights *w, const expert_product &p, const FINISH &f,
                                   int rows) {
-  if (p.m.format == BF16) return choose<BF16, BITS16>(stream, w, p, f, rows);
-  switch (p.m.packed) {
-  case BITS3: return choose<F16, BITS3>(stream, w, p, f, rows);
-  case BITS4: return choose<F16, BITS4>(stream, w, p, f, rows);
-  case TABLE4: return choose<F16, TABLE4>(stream, w, p, f, rows);
-  case BITS5: return choose<F16, BITS5>(stream, w, p, f, rows);
-  case BITS6: return choose<F16, BITS6>(stream, w, p, f, rows);
-  case BITS8: return choose<F16, BITS8>(stream, w, p, f, rows);
-  default: return choose<F16, BITS16>(stream, w, p, f, rows);
-  }
+  return for_packing(p.m, [&]<number TYPE, packing P>() { return choose<TYPE, P>(stream, w, p, f, rows); });
 }
 
 static expert_product product_of(const dt_weights *w, const matrix &m, const operand &input, int rows_of) {

@@ -322,16 +322,7 @@ cudaError_t multiply_prepare(number type) {
 
 template <class FINISH>
 static cudaError_t choose_packing(const queue &stream, const product &p, const FINISH &f, int rows) {
-  if (p.m.format == BF16) return choose<BF16, BITS16>(stream, p, f, rows);
-  switch (p.m.packed) {
-  case BITS3: return choose<F16, BITS3>(stream, p, f, rows);
-  case BITS4: return choose<F16, BITS4>(stream, p, f, rows);
-  case TABLE4: return choose<F16, TABLE4>(stream, p, f, rows);
-  case BITS5: return choose<F16, BITS5>(stream, p, f, rows);
-  case BITS6: return choose<F16, BITS6>(stream, p, f, rows);
-  case BITS8: return choose<F16, BITS8>(stream, p, f, rows);
-  default: return choose<F16, BITS16>(stream, p, f, rows);
-  }
+  return for_packing(p.m, [&]<number TYPE, packing P>() { return choose<TYPE, P>(stream, p, f, rows); });
 }
 
 cudaError_t multiply_plain(const queue &stream, const product &p, const plain_epilogue &f, int rows) {

@@ -53,6 +53,20 @@ template <packing P, int TILES, int NT, int DEEP> struct few {
                                           : 2; /* on a multiprocessor */
 };
 
+/* Calls a function for the type of a matrix and its packing, which are its template arguments. */
+template <class CALL> static cudaError_t for_packing(const matrix &m, const CALL &call) {
+  if (m.format == BF16) return call.template operator()<BF16, BITS16>();
+  switch (m.packed) {
+  case BITS3: return call.template operator()<F16, BITS3>();
+  case BITS4: return call.template operator()<F16, BITS4>();
+  case TABLE4: return call.template operator()<F16, TABLE4>();
+  case BITS5: return call.template operator()<F16, BITS5>();
+  case BITS6: return call.template operator()<F16, BITS6>();
+  case BITS8: return call.template operator()<F16, BITS8>();
+  default: return call.template operator()<F16, BITS16>();
+  }
+}
+
 /* Begins a warp's copies of the weights of a step, of TILES tiles. */
 template <packing P, int TILES>
 static __device__ __forceinline__ void copy_tiles(uint4 *stage, const uint4 *const (&weights)[TILES], int step,
