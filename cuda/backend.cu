@@ -1,5 +1,5 @@
 /* Opens and closes a device; its memory, its errors, and the vtable of the CUDA backend. */
-#include "internal.cuh"
+#include "delta.cuh"
 
 #include <new>
 #include <stdio.h>
@@ -203,7 +203,7 @@ extern "C" const dt_backend_ops dt_cuda_ops = {
     .free_cache = cuda_free_cache,
     .forward = cuda_forward,
     .move = cuda_move,
-    .keep = nullptr,
+    .keep = cuda_keep,
     .snapshot = cuda_snapshot,
     .restore = cuda_restore,
     .free_snapshot = cuda_free_snapshot,

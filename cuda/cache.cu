@@ -2,6 +2,7 @@
  * attention reads a prefix in one stream. A cache also has the buffers of its passes. */
 #include "adjust.cuh"
 #include "cache_format.cuh"
+#include "delta.cuh"
 #include "launch.cuh"
 
 #include <new>
@@ -12,6 +13,8 @@ struct dt_snapshot {
   dt_backend *backend;
   size_t slot_bytes; /* of the cache's model */
   int wide, n;       /* n rows of each list of the cache, then features: [n][wide] */
+  size_t row;        /* numbers of a row of delta layers */
+  int base;          /* see delta_newest; these rows come last */
   arena device;      /* empty: on the host */
   void *host;        /* malloc'd; NULL: on the device */
 };
@@ -61,7 +64,7 @@ static size_t embedding_bytes(const dt_weights *w) {
 static pass_rows lay_rows(char *start, const dt_weights *w) {
   char *base = start + embedding_bytes(w);
   dt_sampling *sampling = reinterpret_cast<dt_sampling *>(base + ROWS_HEADER);
-  int32_t *p = reinterpret_cast<int32_t *>(sampling + ROWS);
+  int32_t *p = reinterpret_cast<int32_t *>(sampling + ROWS), *tail = reinterpret_cast<int32_t *>(base + rows_fixed(*w));
   return {reinterpret_cast<pass_header *>(base),
           sampling,
           p,
@@ -71,16 +74,17 @@ static pass_rows lay_rows(char *start, const dt_weights *w) {
           p + 4 * ROWS,
           p + 5 * ROWS,
           p + 6 * ROWS,
-          reinterpret_cast<int4 *>(p + 7 * ROWS),
-          p + 7 * ROWS};
+          reinterpret_cast<int4 *>(tail),
+          tail,
+          w->delta.all ? reinterpret_cast<delta_rows *>(p + 7 * ROWS) : nullptr};
 }
 
 static size_t rows_bytes(const dt_cache *c, const dt_weights *w) {
-  return embedding_bytes(w) + ((ROWS_FIXED + sizeof(int32_t) * c->tail + 255) & ~(size_t)255);
+  return embedding_bytes(w) + ((rows_fixed(*w) + sizeof(int32_t) * c->tail + 255) & ~(size_t)255);
 }
 
 size_t cuda_cache_bytes(const dt_weights *w, int slots) {
-  return (size_t)slots * (w->slot_bytes + (size_t)cache_feature(*w) * sizeof(float));
+  return (size_t)slots * (w->slot_bytes + (size_t)cache_feature(*w) * sizeof(float)) + w->delta.all * sizeof(float);
 }
 
 /* The number of angles of a rotation that rows of the cache may need. */
@@ -94,6 +98,7 @@ static void layout(dt_cache *c, const dt_weights *w) {
   size_t slots = (size_t)c->sequences * (size_t)c->slots;
   c->data = take<unsigned char>(&c->cache_arena, slots * w->slot_bytes);
   c->kept = {take<float>(&c->cache_arena, slots * (size_t)cache_feature(*w)), c->slots, cache_feature(*w)};
+  c->deltas = take<float>(&c->cache_arena, (size_t)c->sequences * w->delta.all);
   c->part = take<float>(&c->scratch_arena, heads * (size_t)c->splits * (size_t)w->dim);
   c->weight = take<float2>(&c->scratch_arena, heads * (size_t)c->splits);
   c->done = take<unsigned>(&c->scratch_arena, heads);
@@ -181,6 +186,10 @@ dt_status cuda_create_cache(dt_weights *w, int sequences, int slots, dt_cache **
   dt_status status = arena_open(w->backend, &c->cache_arena, "the cache", &w->backend->memory.caches, err);
   if (status == DT_OK) status = arena_open(w->backend, &c->scratch_arena, "scratch", &w->backend->memory.scratch, err);
   if (status == DT_OK) status = open_host(c, err);
+  if (status == DT_OK && w->delta.all) {
+    c->delta_states = new (std::nothrow) delta_state[(size_t)sequences]();
+    if (!c->delta_states) status = dt_fail_memory(err, "a cache", (size_t)sequences * sizeof *c->delta_states);
+  }
   if (status == DT_OK) {
     layout(c, w);
     for (int i = 0; i < 2 && status == DT_OK; i++) status = fill_angles(c, i, err);
@@ -197,6 +206,7 @@ void cuda_free_cache(dt_cache *c) {
   graphs_free(c->graphs);
   if (c->host) cudaFreeHost(c->host);
   free_adjustments(c);
+  delete[] c->delta_states;
   arena_close(&c->cache_arena, &c->weights->backend->memory.caches);
   arena_close(&c->scratch_arena, &c->weights->backend->memory.scratch);
   delete c;
@@ -248,6 +258,7 @@ dt_status cuda_move(dt_cache *c, int sequence, const int32_t *from, const int32_
                                           : start_moves<row_piece<CACHE_16>>(c, sequence, plan);
     status = cuda_check(b, e, "moving rows of a cache", err);
   }
+  if (status == DT_OK) status = cuda_check(b, delta_move(c, sequence, from, to, n), "moving rows of a cache", err);
   return status;
 }
 
@@ -275,22 +286,39 @@ static dt_status copy_slots(const dt_cache *c, int sequence, int first, int n, v
   return cuda_check(b, e, "copying rows of a cache", err);
 }
 
+static size_t snapshot_bytes(const dt_cache *c, const dt_snapshot *s) {
+  return (size_t)s->n * slot_bytes(c) + delta_bytes(c->weights, s->base, s->n);
+}
+
+/* Copies a sequence's rows to a snapshot or (not `out`) back. */
+static dt_status copy_snapshot(const dt_cache *c, int sequence, const dt_snapshot *s, bool out, dt_error *err) {
+  dt_backend *b = c->weights->backend;
+  char *rows = s->host ? static_cast<char *>(s->host) : s->device.base, *deltas = rows + (size_t)s->n * slot_bytes(c);
+  const cudaMemcpyKind kind = !s->host ? cudaMemcpyDeviceToDevice
+                              : out    ? cudaMemcpyDeviceToHost
+                                       : cudaMemcpyHostToDevice;
+  dt_status status = copy_slots(c, sequence, 0, s->n, out ? rows : nullptr, rows, kind, err);
+  if (status != DT_OK) return status;
+  cudaError_t e = delta_carry(c, sequence, s->base, s->n, out ? deltas : nullptr, deltas, kind);
+  if (e == cudaSuccess) e = cudaStreamSynchronize(b->stream);
+  return cuda_check(b, e, "copying rows of a cache", err);
+}
+
 dt_status cuda_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **out, dt_error *err) {
   dt_backend *b = c->weights->backend;
   dt_status status = check_slots("snapshot", sequence, nullptr, 0, limits_of(c), err);
   if (status != DT_OK) return status;
   if (n < 0 || n > c->slots) return dt_fail(err, DT_EINPUT, "snapshot: %d slots, the cache has %d", n, c->slots);
-  dt_snapshot *s = new (std::nothrow) dt_snapshot{b, c->weights->slot_bytes, c->kept.width, n, {}, nullptr};
+  dt_snapshot *s = new (std::nothrow) dt_snapshot{
+      b, c->weights->slot_bytes, c->kept.width, n, c->weights->delta.row, delta_newest(c, sequence, n), {}, nullptr};
   if (!s) return dt_fail_memory(err, "a snapshot", sizeof *s);
-  const size_t bytes = (size_t)n * slot_bytes(c), left = cuda_bytes_free(b);
+  const size_t bytes = snapshot_bytes(c, s), left = cuda_bytes_free(b);
   s->device.used = bytes;
   if (left > KEPT_FREE && left - KEPT_FREE >= bytes)
     status = arena_open(b, &s->device, "a snapshot", &b->memory.caches, err);
   else if (!(s->host = malloc(bytes ? bytes : 1)))
     status = dt_fail_memory(err, "a snapshot", bytes);
-  if (status == DT_OK)
-    status = copy_slots(c, sequence, 0, n, s->host ? s->host : s->device.base, nullptr,
-                        s->host ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice, err);
+  if (status == DT_OK) status = copy_snapshot(c, sequence, s, true, err);
   if (status == DT_OK)
     *out = s;
   else
@@ -301,11 +329,11 @@ dt_status cuda_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **ou
 dt_status cuda_restore(dt_cache *c, int sequence, const dt_snapshot *s, dt_error *err) {
   dt_status status = check_slots("restore", sequence, nullptr, 0, limits_of(c), err);
   if (status != DT_OK) return status;
-  if (s->slot_bytes != c->weights->slot_bytes || s->wide != c->kept.width)
+  if (s->slot_bytes != c->weights->slot_bytes || s->wide != c->kept.width || s->row != c->weights->delta.row)
     return dt_fail(err, DT_EINPUT, "restore: the snapshot belongs to another model");
   if (s->n > c->slots) return dt_fail(err, DT_EINPUT, "restore: %d slots, the cache has %d", s->n, c->slots);
-  return copy_slots(c, sequence, 0, s->n, nullptr, s->host ? s->host : s->device.base,
-                    s->host ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToDevice, err);
+  delta_restart(c, sequence, s->base);
+  return copy_snapshot(c, sequence, s, false, err);
 }
 
 void cuda_free_snapshot(dt_snapshot *s) {

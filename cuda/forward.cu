@@ -5,6 +5,7 @@
 #include "adjust.cuh"
 #include "bound.cuh"
 #include "chunk.cuh"
+#include "delta.cuh"
 #include "draft_head.cuh"
 #include "experts.cuh"
 #include "gemm.cuh"
@@ -15,6 +16,12 @@
 
 static int bucket(int n) {
   return n == 0 ? 0 : n <= 8 ? 8 : n <= 16 ? 16 : n <= 32 ? 32 : n <= 64 ? 64 : round_up(n, WIDE_ROWS);
+}
+
+static int runs_bucket(int n) {
+  int runs = 1;
+  while (runs < n) runs *= 2;
+  return runs;
 }
 
 /* ---- the kernels of a pass --------------------------------------------------------------------------------------- */
@@ -61,6 +68,26 @@ static void logits(enqueuer *q, int layer, const entry &enters) {
   if (q->shape.logp) must(q, write_logp(q->stream, adjusting));
 }
 
+/* What q, k and v of a layer are computed from. */
+static const operand &heads_input(const enqueuer *q) {
+  return q->w->head.target ? head_reads(q->w) : operands_of(q).normed1;
+}
+
+/* Computes q, k and v and, unless only the last two are wanted, what else the layer's first product has. */
+static void take_heads(enqueuer *q, int index, bool keys_only) {
+  const layer &l = q->w->layers_of[index];
+  const int end = attention_tiles(q->w, l);
+  for (const matrix *m : {&l.in, &l.in_tail})
+    spread_out(q, index, *m, heads_input(q), keys_only ? end : m->tiles, end * 8);
+  step_heads(q, index, l.in_tail.tiles ? l.in_tail : l.in, end * 8); /* with biases of all pairs */
+  step_hold(q, index);
+}
+
+static void attend(enqueuer *q, int index) {
+  step_attention(q, index);
+  step_gates(q, index, heads_input(q));
+}
+
 static void enqueue(enqueuer *q) {
   const dt_weights *w = q->w;
   entry enters = {}; /* enters x next: the embeddings, or: */
@@ -71,20 +98,18 @@ static void enqueue(enqueuer *q) {
   const operands &rows = operands_of(q);
   for (int i = 0; i < layers; i++) {
     const layer &l = w->layers_of[i];
-    int attention_end = attention_tiles(w, l);
-    /* without wanted results, the last layer with keys needs these and its values only */
+    /* without wanted results, the last layer of this kind needs only what caches keep of it */
     bool last = i == w->last_keys && q->shape.wanted == 0 && !ends;
     if (!w->head.target || (head_norms(w) && !keys_only))
       step_norms(q, i, enters, false, l.norm1, l.norm1_bias, rows.normed1,
                  w->shape.parallel_residual ? l.norm2 : nullptr, l.norm2_bias);
-    for (const matrix *m : {&l.in, &l.in_tail})
-      spread_out(q, i, *m, w->head.target ? head_reads(w) : rows.normed1, last ? attention_end : m->tiles,
-                 attention_end * 8);
-    step_heads(q, i, l.in_tail.tiles ? l.in_tail : l.in, attention_end * 8); /* with biases of all pairs */
-    step_hold(q, i);
+    if (l.delta.products)
+      step_delta(q, i);
+    else
+      take_heads(q, i, last);
     if (last) return;
     if (keys_only) continue;
-    step_attention(q, i);
+    if (!l.delta.products) attend(q, i);
     enters = step_store(q, l.out, rows.cat);
     enters.norm_after = l.o_norm;
     if (w->shape.parallel_residual) continue;
@@ -172,7 +197,9 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
                             int *wanted) {
   size_t bytes;
   const pass_rows &staged = c->staged[0];
-  int n = stage_rows(c, 0, rows, *first, blocks_together(rows, *first, w->backend->rows), &bytes), results = 0;
+  int most = blocks_together(rows, *first, w->backend->rows), results = 0;
+  if (w->delta.all) most = delta_together(rows, *first, most);
+  int n = stage_rows(c, 0, rows, *first, most, &bytes);
   bool filtered = false;
   for (; out && *wanted + results < out->n && out->row[*wanted + results] < *first + n; results++) {
     int row = out->row[*wanted + results];
@@ -198,7 +225,8 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
                       results && (out->experts || out->experts_read),
                       {},
                       rows->distance,
-                      {}};
+                      {},
+                      staged.deltas ? runs_bucket(staged.deltas->runs) : 0};
   if (rows->features) shape.given = rows->features->kept;
   if (reads_keys(*w)) shape.keys = keys_in(*rows->features);
 
@@ -219,7 +247,7 @@ static cudaError_t run_chunk(const dt_weights *w, const dt_cache *c, const dt_ro
   enqueuer q = {w,
                 c,
                 true,
-                {CHUNK_GROUP, 0, 0, 0, DT_WANT_NOTHING, false, false, false, false, {}, 0, {}},
+                {CHUNK_GROUP, 0, 0, 0, DT_WANT_NOTHING, false, false, false, false, {}, 0, {}, 0},
                 w->backend->stream,
                 cudaSuccess};
   for (int group = 0; group < groups(&q); group++) {
@@ -264,7 +292,7 @@ static cudaError_t run_nothing(const dt_weights *w, dt_cache *c) {
   for (auto begin : {start_one_by_one, start_pass})
     for (int rows : {8, 16, 32, 64, WIDE_ROWS})
       if (e == cudaSuccess)
-        e = begin(w, c, {rows, 8, 1, rows, DT_WANT_BOTH, true, true, true, true, {}, 0, {}}, enqueue);
+        e = begin(w, c, {rows, 8, 1, rows, DT_WANT_BOTH, true, true, true, true, {}, 0, {}, 1}, enqueue);
   return e == cudaSuccess ? cudaStreamSynchronize(w->backend->stream) : e;
 }
 
@@ -317,6 +345,7 @@ dt_status cuda_forward(dt_weights *w, dt_cache *c, const dt_rows *rows, const dt
     status = dt_fail(err, DT_EINPUT, "forward: a prompt pass begins at position %d, expected a multiple of %d",
                      rows->position[0], CHUNK);
   if (status == DT_OK && w->head.target) status = check_given(w, rows, err);
+  if (status == DT_OK && w->delta.all) status = delta_check(rows, err);
   if (status == DT_OK) status = cuda_check(w->backend, cudaSetDevice(w->backend->device), "being chosen", err);
   if (status == DT_OK && out && out->experts)
     memset(out->experts, -1, (size_t)out->n * (size_t)w->shape.layers * (size_t)w->shape.chosen * sizeof *out->experts);

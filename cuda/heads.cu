@@ -78,3 +78,20 @@ cudaError_t normalize_heads(const queue &stream, number type, layer_epilogue s, 
     return launch(stream, grid, WARP, 0, type == F16 ? k_heads<F16, FEW> : k_heads<BF16, FEW>, s, a);
   return launch(stream, grid, WARP, 0, type == F16 ? k_heads<F16, MOST> : k_heads<BF16, MOST>, s, a);
 }
+
+constexpr int GATE_THREADS = 256;
+
+template <number TYPE> static __global__ __launch_bounds__(GATE_THREADS) void k_gate_heads(head_gates a) {
+  dependency_release();
+  int row = (int)blockIdx.x, i = (int)blockIdx.y * GATE_THREADS + (int)threadIdx.x;
+  bool there = row < *a.n && i < a.numbers;
+  dependency_wait();
+  if (!there) return;
+  uint16_t *x = a.out.at + a.out.place(row, i);
+  *x = narrow<TYPE>(widen<TYPE>(*x) / (1.0f + expf(-a.gates[(size_t)row * a.numbers + i])));
+}
+
+cudaError_t gate_heads(const queue &stream, number type, const head_gates &a, int rows) {
+  return launch(stream, dim3((unsigned)rows, (unsigned)blocks_of(a.numbers, GATE_THREADS)), GATE_THREADS, 0,
+                type == F16 ? k_gate_heads<F16> : k_gate_heads<BF16>, a);
+}

@@ -5,6 +5,7 @@
 #define restrict __restrict__ /* C's keyword, in headers of the runtime */
 extern "C" {
 #include "backend/check.h"
+#include "backend/delta_rows.h"
 }
 #undef restrict
 #include "cuda.h"
@@ -134,6 +135,39 @@ struct expert_parts {
   matrix up, down; /* of all experts: each has the same number of whole tiles; up: pairs of gate and up */
 };
 
+/* What a delta layer has instead of heads: see dt_layer. */
+struct delta_parts {
+  int products;                /* matrices of `in`; 0: the layer has heads */
+  matrix in[4];                /* delta_in, z, a and b: their tiles are counted as those of one matrix */
+  float *conv;                 /* [DT_DELTA_TAPS][mixed] */
+  float *decay, *shift, *norm; /* [values] [values] [value_dim] */
+  size_t at;                   /* where the layer's store begins among those of its sequence */
+};
+
+/* The sizes of delta layers. A store is what a sequence keeps for one layer: a ring of rows, then the bases. All counts
+ * are of numbers of 32 bits. */
+struct delta_sizes {
+  int values;           /* number of value heads; 0: the model has no delta layers */
+  int mixed;            /* queries, keys and values of a row */
+  int z_at, a_at, b_at; /* where the outputs of z, a and b begin, after those of delta_in */
+  int outputs;          /* number of all these */
+  size_t row;           /* of the ring: what delta_in computed, keys, deltas, rates */
+  size_t keys_at, deltas_at, rates_at;
+  size_t base, bases_at, store; /* of a base: [values][key_dim][value_dim] */
+  size_t all;                   /* the stores of all layers */
+};
+
+constexpr int DELTA_FACTORS = DT_DELTA_ROWS + 1;
+
+/* The scratch of a pass for delta layers. */
+struct delta_scratch {
+  float *in;       /* [ROWS][outputs] what the first product computes */
+  float *mixed;    /* [ROWS][mixed] queries, keys and values */
+  float *strength; /* [ROWS][values] */
+  float2 *factor;  /* [ROWS][values][DELTA_FACTORS] of the rows since the base; then that of the base, and of the row */
+  float *y;        /* [ROWS][values][value_dim] */
+};
+
 struct layer {
   float *norm1, *norm1_bias, *norm2, *norm2_bias; /* [hidden]; a layer may lack any */
   float *o_norm, *down_norm;                      /* [hidden] of what `out` and `down` add to x; null: no norm */
@@ -144,6 +178,8 @@ struct layer {
   matrix out;              /* o; parallel residual: o and down side by side, with `cat` as input */
   matrix down;             /* sequential residual only; up and down: no tiles if the layer has experts alone */
   expert_parts experts;
+  delta_parts delta;            /* if it has products, there are no `in` and `q_gate` */
+  matrix q_gate;                /* no tiles: the heads have no gates */
   matrix input_gate, input_out; /* if the model has inputs */
   float *input_norm;            /* [hidden] of what input_out adds to x */
   float scale;                  /* of x after the layer; 1: none */
@@ -226,6 +262,21 @@ struct pass_header {
   int batches; /* number of batches, with dt_cache.batch rows each; `units` is the number in each batch */
   adjusted_rows adjusted;
 };
+/* The rows of one sequence in a pass of a model with delta layers. They follow each other. */
+struct delta_run {
+  int32_t sequence, first, n;
+  int32_t from, to; /* positions of bases: those after `from` up to `to` are computed before the rows */
+  int32_t unused[3];
+};
+constexpr int DELTA_RUNS = 64; /* maximum number of these in a pass */
+constexpr int32_t DELTA_NO_TAP = INT32_MIN;
+struct delta_rows {
+  int32_t runs, unused[3];
+  delta_run run[DELTA_RUNS];
+  /* The rows before each row, the nearest last: rows of the pass, ~slots, or (before the text) DELTA_NO_TAP. */
+  int32_t tap[ROWS][DT_DELTA_TAPS - 1];
+};
+
 struct pass_rows {
   pass_header *header;
   dt_sampling *sampling;                                           /* [ROWS] for the wanted rows */
@@ -236,12 +287,13 @@ struct pass_rows {
    * part; the key in the part from which each row has its own keys (SPLIT: none); and the sequence, prefix, path_at and
    * reach of the last of these rows. With these a block can find its keys at once. */
   int4 *unit;
-  int32_t *path; /* the path of row r begins at path_at[r]; paths follow the units in the same memory */
+  int32_t *path;      /* the path of row r begins at path_at[r]; paths follow the units in the same memory */
+  delta_rows *deltas; /* null: the model has no delta layers */
 
   /* Returns the rows as one batch of attention sees them, without the rows and units of earlier batches. */
   pass_rows after(int rows, int units) const {
     return {header,         sampling, position + rows, sequence + rows,  slot + rows, prefix + rows,
-            path_at + rows, wanted,   reach + rows,    unit + 2 * units, path};
+            path_at + rows, wanted,   reach + rows,    unit + 2 * units, path,        deltas};
   }
 };
 
@@ -250,10 +302,11 @@ struct pass_rows {
 __host__ __device__ inline uint16_t *embedding_of(const pass_rows &rows, int r, int numbers) {
   return reinterpret_cast<uint16_t *>(rows.header) - (size_t)(r + 1) * (size_t)numbers;
 }
-constexpr int ROWS_HEADER = 64; /* bytes; ROWS_FIXED: bytes before the units */
+constexpr int ROWS_HEADER = 64; /* bytes; ROWS_FIXED: bytes before the units and, if there are any, delta_rows */
 constexpr int ROWS_FIXED = ROWS_HEADER + ROWS * ((int)sizeof(dt_sampling) + 7 * 4);
 static_assert(CHUNK_GROUP <= ROWS && CHUNK <= PARTIALS * ROWS, "a chunk's sums lie where a pass's parts do");
-static_assert(sizeof(pass_header) <= ROWS_HEADER && ROWS_FIXED % sizeof(int4) == 0,
+static_assert(sizeof(pass_header) <= ROWS_HEADER && ROWS_FIXED % sizeof(int4) == 0 &&
+                  sizeof(delta_rows) % sizeof(int4) == 0,
               "units are read 16 bytes at a time");
 
 /* The results of a pass, in host memory that the device writes to. */
@@ -310,7 +363,7 @@ struct dt_weights {
   dt_shape shape;
   int dim;           /* the widest of its layers */
   int joined;        /* heads of a row that share their keys and whose attention is computed together */
-  int last_keys;     /* the last layer that has keys of its own; -1: none has */
+  int last_keys;     /* the last layer that has keys of its own or is a delta layer; -1: none */
   size_t slot_bytes; /* bytes of a slot's keys and values, of all layers */
   float embed_scale, residual_scale, logit_scale; /* 1 if the model has no such factor */
   layer *layers_of;                               /* [layers], on the host */
@@ -329,6 +382,7 @@ struct dt_weights {
   matrix unembed;
   int32_t *ids, *ids_here; /* [outputs] ids of unembed's outputs, rising; on the device, on the host; null: all */
   int outputs;
+  delta_sizes delta;
   draft_head head;
   int taps, tap[DT_TAPS]; /* streams that caches store, as in dt_head_desc */
   rotation rotations[2];  /* that of all layers; that of layers with a window, if theirs is another */
@@ -345,6 +399,8 @@ struct dt_weights {
   float *partial; /* [PARTIALS][ROWS][hidden] sums over parts of k, not yet in x; for a chunk [CHUNK][hidden] */
   float *inputs;  /* [ROWS][layers * inputs] */
   route_scratch routes;
+  float *gates; /* [ROWS][heads * head_dim] of heads; null: they have none */
+  delta_scratch delta_pass;
   float *logits;   /* [ROWS][outputs]; before that, products of inputs */
   uint16_t *plain; /* a piece of a matrix, row by row */
   float *sums; /* [CHUNK][PIECE] the product of `plain` with a chunk, in the memory of `logits`, which a chunk does not
@@ -364,6 +420,12 @@ struct adjustment_buffer {
   size_t bytes;
 };
 
+/* What the host knows of a sequence's stores. */
+struct delta_state {
+  int32_t tag[DT_DELTA_BASES]; /* the positions of the bases; 0: the base is not computed yet */
+  int since;                   /* the ring has no rows before this one */
+};
+
 struct dt_cache {
   dt_weights *weights;
   int sequences, slots;
@@ -372,11 +434,13 @@ struct dt_cache {
   /* Of each sequence, slots * slot_bytes: for each layer with keys, from slots * keys_at on, [2][kv_heads][slots] rows
    * of row_bytes(). */
   unsigned char *data;
-  features kept;         /* features, after all keys and values; width 0: none */
-  angle_table angles[2]; /* by the model's rotations */
-  float *part;           /* [batch][heads][splits][dim] sums of values, not yet divided */
-  float2 *weight;        /* [batch][heads][splits] largest score of a part, sum of its exponentials */
-  unsigned *done;        /* [batch][heads] number of finished parts */
+  features kept;             /* features, after all keys and values; width 0: none */
+  float *deltas;             /* [sequences][weights->delta.all] */
+  delta_state *delta_states; /* [sequences]; null: the model has no delta layers */
+  angle_table angles[2];     /* by the model's rotations */
+  float *part;               /* [batch][heads][splits][dim] sums of values, not yet divided */
+  float2 *weight;            /* [batch][heads][splits] largest score of a part, sum of its exponentials */
+  unsigned *done;            /* [batch][heads] number of finished parts */
   pass_rows rows[CHUNK / CHUNK_GROUP], staged[CHUNK / CHUNK_GROUP]; /* a pass uses only the first */
   size_t tail;                                                      /* room for units and paths, counted in int32_t */
   pass_results results;
@@ -394,6 +458,9 @@ inline int cache_feature(const dt_weights &w) {
   int values = reads_keys(w) ? w.head.target->shape.hidden : w.taps * w.shape.hidden;
   return (values + 3) / 4 * 4;
 }
+
+/* Bytes of a pass's rows before the units. */
+inline size_t rows_fixed(const dt_weights &w) { return ROWS_FIXED + (w.delta.all ? sizeof(delta_rows) : 0); }
 
 inline key_rows keys_in(const dt_cache &c) { return {c.data, c.slots, c.weights->slot_bytes}; }
 

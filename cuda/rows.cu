@@ -1,5 +1,6 @@
 /* Writes the rows of a pass as the device reads them, with the embeddings of their tokens, and the units of their
  * attention. */
+#include "delta.cuh"
 #include "format.cuh"
 
 /* Whether n rows of one sequence follow each other in its text, each in the slot of its position. */
@@ -111,7 +112,8 @@ int stage_rows(const dt_cache *c, int group, const dt_rows *rows, int first, int
       to.unit[2 * i + 1] = make_int4(to.sequence[last], to.prefix[last], to.path_at[last], to.reach[last]);
   }
   *to.header = {n, 0, all, 0, 0, rows->window, batches, {}};
-  *bytes = ROWS_FIXED + sizeof(int32_t) * (size_t)at;
+  if (to.deltas) stage_deltas(c, to.deltas, rows, first, n);
+  *bytes = rows_fixed(*w) + sizeof(int32_t) * (size_t)at;
   return n;
 }
 

@@ -1,5 +1,6 @@
 /* The memory that passes of a model need: activations, logits, and what their kernels exchange. It is shared by all
  * caches of the model; what depends on a context is in cache.cu. */
+#include "delta.cuh"
 #include "experts.cuh"
 
 /* Numbers of the largest piece of a matrix that a chunk of a prompt is multiplied with. */
@@ -48,6 +49,13 @@ void build_scratch(dt_weights *w) {
   if (h->target && h->target->shape.hidden > widest) widest = h->target->shape.hidden;
   w->partial = take<float>(a, PARTIALS * ROWS * (size_t)widest);
   take_routes(a, w);
+  take_deltas(a, w);
+  size_t gates = 0; /* of a row */
+  for (int i = 0; i < w->shape.layers; i++) {
+    size_t numbers = (size_t)w->shape.heads * (size_t)w->layers_of[i].head_dim;
+    if (w->layers_of[i].q_gate.tiles && numbers > gates) gates = numbers;
+  }
+  w->gates = take<float>(a, ROWS * gates);
   if (h->target) {
     h->given = take_operand(a, ROWS, round_up(h->streams * h->target->shape.hidden, 32), true);
     h->pair = take_operand(a, ROWS, round_up(2 * widest, 32), true);

@@ -164,3 +164,14 @@ void step_attention(enqueuer *q, int index) {
     }
   }
 }
+
+void step_gates(enqueuer *q, int index, const operand &input) {
+  const dt_weights *w = q->w;
+  const layer &l = w->layers_of[index];
+  if (!l.q_gate.tiles) return;
+  const int numbers = w->shape.heads * l.head_dim;
+  must(q, multiply_plain(q->stream, step_product(q, l.q_gate, input), plain_epilogue{w->gates, 0, numbers},
+                         q->shape.rows));
+  const head_gates a = {&q->c->rows[0].header->n, numbers, w->gates, w->pass.cat};
+  must(q, gate_heads(q->stream, w->activations, a, q->shape.rows));
+}

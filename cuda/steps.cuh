@@ -17,6 +17,7 @@ struct pass_shape {
   features given; /* of the target's cache, which a head reads; null: the head's own features, or no head */
   int distance;   /* of a Medusa head, or of the rows of a cross-attention head */
   key_rows keys;  /* of the target's cache, which a cross-attention head reads */
+  int runs;       /* an upper bound; see delta_rows */
   bool operator==(const pass_shape &) const = default;
 };
 
@@ -76,6 +77,9 @@ void step_heads(enqueuer *, int index, const matrix &, int inner_from);
 void step_hold(enqueuer *, int index);
 
 void step_attention(enqueuer *, int index);
+
+/* Multiplies the output of attention by the gates of its heads, if the layer has them. input: that of q. */
+void step_gates(enqueuer *, int index, const operand &input);
 
 /* Tiles of a layer's first product that hold q, k and v. */
 static inline int attention_tiles(const dt_weights *w, const layer &l) {

@@ -1,6 +1,7 @@
 /* What this backend does not compute, in one line that suggests the CPU backend. */
 #include "supported.cuh"
 
+#include "delta.cuh"
 #include "format.cuh"
 
 static dt_status check_sizes(const dt_model_desc *d, const char *whose, dt_error *err) {
@@ -13,6 +14,11 @@ static dt_status check_sizes(const dt_model_desc *d, const char *whose, dt_error
         "the CUDA backend supports heads of an even size up to %d, but this %s's have %d (--backend cpu supports any)",
         (int)MAX_HEAD, whose, dim);
   }
+  if (s->delta_value_heads && s->delta_key_dim > DELTA_KEYS)
+    return dt_fail(err, DT_EINPUT,
+                   "the CUDA backend supports delta layers with keys of up to %d numbers, but this %s's have %d "
+                   "(--backend cpu supports any)",
+                   (int)DELTA_KEYS, whose, s->delta_key_dim);
   if (s->hidden > MAX_HIDDEN)
     return dt_fail(err, DT_EINPUT,
                    "the CUDA backend supports a hidden size up to %d, but this %s's is %d (--backend cpu supports any)",
@@ -32,7 +38,13 @@ static dt_status check_types(const dt_model_desc *d, number *format, dt_error *e
   look(d->unembed);
   for (int i = 0; i < d->shape.layers; i++) {
     const dt_layer *l = &d->layer[i];
-    for (const dt_matrix *m : {&l->q, &l->k, &l->v, &l->o, &l->up, &l->gate, &l->down}) look(*m);
+    for (const dt_matrix *m :
+         {&l->q, &l->k, &l->v, &l->o, &l->up, &l->gate, &l->down, &l->q_gate, &l->delta_in, &l->delta_z})
+      look(*m);
+    for (const dt_matrix *m : {&l->delta_a, &l->delta_b}) { /* small: numbers of 32 bits are rounded */
+      number other;
+      if (format_of(m->dtype, &other)) look(*m);
+    }
     for (int e = 0; l->expert && e < d->shape.experts; e++)
       for (const dt_matrix *m : {&l->expert[e].gate, &l->expert[e].up, &l->expert[e].down}) look(*m);
   }

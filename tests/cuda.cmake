@@ -67,6 +67,7 @@ endif()
 
 gpu_program(golden_logits cuda ${skipped})
 gpu_program(heads cuda ${heads})
+gpu_program(delta_trees cuda)
 # Whole generations: --compare fails unless the tokens are those of plain decoding.
 set(prompt --backend cuda --compare ar -p "The old man went down to the")
 foreach(policy ${policies})

@@ -347,11 +347,9 @@ dt_status check_plain(const dt_model_desc *d, const char *backend, dt_error *err
   const char *part = NULL;
   for (int i = 0; i < s->layers && !part; i++) {
     const dt_layer *l = &d->layer[i];
-    part = l->delta                                  ? "delta layers"
-           : l->q_gate.source                        ? "gates of its heads"
-           : l->scale.source && !l->down_norm.source ? "scales of its layers, but no norms after them"
-           : s->normed_values && !l->q_norm.source   ? "norms of values, but none of queries"
-                                                     : NULL;
+    part = l->scale.source && !l->down_norm.source ? "scales of its layers, but no norms after them"
+           : s->normed_values && !l->q_norm.source ? "norms of values, but none of queries"
+                                                   : NULL;
   }
   if (!part) return DT_OK;
   return dt_fail(err, DT_EINPUT, "model: it has %s, which %s does not compute (--backend cpu does)", part, backend);

@@ -6,41 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-/* The slot of position p on a row's path. */
-static int slot_of(const dt_rows *rows, int row, int p) {
-  int prefix = rows->prefix[row];
-  return p < prefix ? p : rows->path[(size_t)row * (size_t)rows->path_stride + (size_t)(p - prefix)];
-}
-
-int delta_rows_together(const dt_rows *rows, int first, int most) {
-  int n = 0;
-  for (; n < most; n++) {
-    int row = first + n, base = delta_base_of(rows->position[row]);
-    for (int i = first; i < row; i++)
-      if (rows->sequence[i] == rows->sequence[row] && rows->position[i] < base) return n;
-  }
-  return n;
-}
-
-dt_status delta_check(const dt_rows *rows, dt_error *err) {
-  for (int i = 0; i < rows->n; i++) {
-    int base = delta_base_of(rows->position[i]), of = rows->prefix[i] < base ? rows->prefix[i] : base;
-    while (of < base && slot_of(rows, i, of) == of) of++;
-    bool far =
-        rows->position[i] > base && rows->slot[i] - base >= CPU_DELTA_RING; /* it would overwrite a row that it reads */
-    if (of < base || far)
-      return dt_fail(
-          err, DT_EINPUT,
-          "forward: row %d (position %d, slot %d): delta layers need each of the text's first %d rows in the slot with "
-          "its own number, and this row in one of the %d slots that follow",
-          i, rows->position[i], rows->slot[i], base, CPU_DELTA_RING);
-  }
-  return DT_OK;
-}
-
 void delta_passed(dt_cache *c, const dt_rows *rows) {
   for (int i = 0; i < rows->n; i++) {
-    int *since = &c->since[rows->sequence[i]], lost = rows->slot[i] + 1 - CPU_DELTA_RING;
+    int *since = &c->since[rows->sequence[i]], lost = rows->slot[i] + 1 - DT_DELTA_RING;
     if (lost > *since) *since = lost;
   }
 }
@@ -64,7 +32,7 @@ static void mix(const cpu_chunk *c, const cpu_layer *l) {
     const float *tap[DT_DELTA_TAPS] = {NULL};
     for (int t = 0; t < DT_DELTA_TAPS; t++) {
       int p = rows->position[row] - (DT_DELTA_TAPS - 1) + t;
-      if (p >= 0) tap[t] = delta_row(w, store, slot_of(rows, row, p)) + from;
+      if (p >= 0) tap[t] = delta_row(w, store, delta_slot_of(rows, row, p)) + from;
     }
     w->backend->kernels->delta_mix(tap, l->delta->conv + from, w->delta.ldin, (int)n,
                                    w->scratch.delta.in + (size_t)r * w->delta.ldin + from);
@@ -91,8 +59,8 @@ static const float *find_base(const dt_weights *w, const cpu_delta_head *h, floa
   float *base = delta_base(w, store, head, position);
   int32_t *tag = delta_tag(w, store, head, position);
   if (*tag == position) return base;
-  const float *row[CPU_DELTA_STEP], *before = find_base(w, h, store, head, position - CPU_DELTA_STEP);
-  for (int j = 0; j < CPU_DELTA_STEP; j++) row[j] = delta_row(w, store, position - CPU_DELTA_STEP + j);
+  const float *row[DT_DELTA_STEP], *before = find_base(w, h, store, head, position - DT_DELTA_STEP);
+  for (int j = 0; j < DT_DELTA_STEP; j++) row[j] = delta_row(w, store, position - DT_DELTA_STEP + j);
   w->backend->kernels->delta_base(h, before, row, base);
   *tag = position;
   return base;
@@ -120,12 +88,12 @@ static void run_rows(const cpu_chunk *c, const cpu_layer *l, const cpu_delta_hea
   size_t key = (size_t)key_head_of(w, head) * (size_t)h->key_dim,
          keys = (size_t)w->delta.keys.count * (size_t)h->key_dim;
   size_t values = (size_t)head * (size_t)h->value_dim, to = (size_t)whole_head(w, head) * (size_t)h->value_dim;
-  const float *seen[CPU_DELTA_TOGETHER][CPU_DELTA_ROWS];
+  const float *seen[CPU_DELTA_TOGETHER][DT_DELTA_ROWS];
   cpu_delta_row x[CPU_DELTA_TOGETHER];
   for (int i = 0; i < n; i++) {
     const float *in = w->scratch.delta.in + (size_t)(r + i) * w->delta.ldin;
     for (int p = base; p < rows->position[first + i]; p++)
-      seen[i][p - base] = delta_row(w, store, slot_of(rows, first + i, p));
+      seen[i][p - base] = delta_row(w, store, delta_slot_of(rows, first + i, p));
     x[i] = (cpu_delta_row){.q = in + key,
                            .k = in + keys + key,
                            .v = in + 2 * keys + values,
@@ -228,8 +196,8 @@ int delta_newest(const dt_cache *c, int sequence, int rows) {
   if (!w->delta.all) return 0;
   float *store = delta_store(c, sequence, first_delta(w));
   int newest = 0, wanted = delta_base_of(rows);
-  for (int i = 0; i < CPU_DELTA_BASES; i++) {
-    int tag = *delta_tag(w, store, 0, i * CPU_DELTA_STEP);
+  for (int i = 0; i < DT_DELTA_BASES; i++) {
+    int tag = *delta_tag(w, store, 0, i * DT_DELTA_STEP);
     if (tag <= wanted && tag > newest) newest = tag;
   }
   return c->since[sequence] <= newest ? newest : -1;
@@ -240,8 +208,8 @@ static void forget_bases(dt_cache *c, int sequence, int but) {
   const dt_weights *w = c->weights;
   for (int layer = 0; layer < w->shape.layers; layer++) {
     const cpu_layer *l = &w->layer[layer];
-    for (int i = 0; l->delta && i < w->delta.values * CPU_DELTA_BASES; i++) {
-      int32_t *tag = delta_tag(w, delta_store(c, sequence, l), i / CPU_DELTA_BASES, i * CPU_DELTA_STEP);
+    for (int i = 0; l->delta && i < w->delta.values * DT_DELTA_BASES; i++) {
+      int32_t *tag = delta_tag(w, delta_store(c, sequence, l), i / DT_DELTA_BASES, i * DT_DELTA_STEP);
       if (*tag != but) *tag = 0;
     }
   }

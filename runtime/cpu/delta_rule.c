@@ -45,7 +45,7 @@ VI float dot(const float *a, const float *b, int n) {
   return v_sum(sum);
 }
 
-enum { ROOM = (CPU_DELTA_ROWS + 16) / 16 * 16 }; /* room for a row's ancestors and its base */
+enum { ROOM = (DT_DELTA_ROWS + 16) / 16 * 16 }; /* room for a row's ancestors and its base */
 
 /* decay[j] = e to the sum of the rates after ancestor j up to the row itself; decay[n] is the same from the base on.
  * Sums begin at the base. */
@@ -195,7 +195,7 @@ void V(cpu_delta_rows)(const cpu_delta_head *h, const float *base, const cpu_del
 enum { KEYS = 4 }; /* keys whose sums share what is loaded of a row's delta */
 
 /* Computes sixteen numbers of each of KEYS keys. by[j][key..] are the factors by which they take row j's delta. */
-VI void move_base(const cpu_delta_head *h, const float *before, float decay, const float *const row[CPU_DELTA_STEP],
+VI void move_base(const cpu_delta_head *h, const float *before, float decay, const float *const row[DT_DELTA_STEP],
                   int key, float (*by)[16], int at, float *base) {
   v16 sum[KEYS];
 #pragma GCC unroll 4
@@ -203,7 +203,7 @@ VI void move_base(const cpu_delta_head *h, const float *before, float decay, con
     size_t to = (size_t)i * (size_t)h->value_dim + (size_t)at;
     sum[i] = before ? v_mul(v_set1(decay), v_load(before + to)) : v_set1(0.0f);
   }
-  for (int j = 0; j < CPU_DELTA_STEP; j++) {
+  for (int j = 0; j < DT_DELTA_STEP; j++) {
     v16 u = v_load(row[j] + h->delta_at + at);
 #pragma GCC unroll 4
     for (int i = 0; i < KEYS; i++) sum[i] = v_fma(v_set1(by[j][key + i]), u, sum[i]);
@@ -212,10 +212,10 @@ VI void move_base(const cpu_delta_head *h, const float *before, float decay, con
   for (int i = 0; i < KEYS; i++) v_store(base + (size_t)i * (size_t)h->value_dim + (size_t)at, sum[i]);
 }
 
-void V(cpu_delta_base)(const cpu_delta_head *h, const float *before, const float *const row[CPU_DELTA_STEP],
+void V(cpu_delta_base)(const cpu_delta_head *h, const float *before, const float *const row[DT_DELTA_STEP],
                        float *base) {
-  float decay[ROOM], by[CPU_DELTA_STEP][16];
-  const int last = CPU_DELTA_STEP - 1;
+  float decay[ROOM], by[DT_DELTA_STEP][16];
+  const int last = DT_DELTA_STEP - 1;
   decays(h, row, last, row[last][h->rate_at], decay);
   float of_base = decay[last];
   decay[last] = 1.0f; /* the last row itself does not decay */

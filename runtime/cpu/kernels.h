@@ -2,7 +2,7 @@
 #ifndef DT_CPU_KERNELS_H
 #define DT_CPU_KERNELS_H
 
-#include "backend/backend.h"
+#include "backend/delta_rows.h"
 #include "format.h"
 
 enum {
@@ -46,17 +46,12 @@ typedef struct {
   const float *q, *k, *v;  /* [key_dim] normalized to length 1, q also scaled; [value_dim] */
   float strength;          /* beta */
   const float *const *row; /* [n] rows of the ring, from the base to the row before this one */
-  int n;                   /* at most CPU_DELTA_ROWS */
+  int n;                   /* at most DT_DELTA_ROWS */
   float *own;              /* this row in the ring: it has its rate already, its delta is written there */
   float *y;                /* [value_dim] */
 } cpu_delta_row;
 
-enum {
-  CPU_DELTA_STEP = 32,                                 /* distance between two bases, in positions */
-  CPU_DELTA_LAG = DT_DELTA_LAG,                        /* minimum number of rows from a base to a row that uses it */
-  CPU_DELTA_ROWS = CPU_DELTA_LAG + CPU_DELTA_STEP - 1, /* maximum number of these rows */
-  CPU_DELTA_TOGETHER = 4                               /* maximum number of rows in a call of delta_rows */
-};
+enum { CPU_DELTA_TOGETHER = 4 }; /* maximum number of rows in a call of delta_rows */
 
 /* The types of caches. A type defines how a slot stores the keys or values of one head: dim numbers, a multiple of 16.
  * Each is an attention_*.c, compiled once per variant. To add one, write such a file and add its name to this list. The
@@ -118,7 +113,7 @@ typedef struct {
   /* Computes n rows that have the same base, [key_dim][value_dim] (NULL: the zero state at the beginning of the text).
    * An ancestor comes before its descendants. */
   void (*delta_rows)(const cpu_delta_head *h, const float *base, const cpu_delta_row *rows, int n);
-  void (*delta_base)(const cpu_delta_head *h, const float *before, const float *const row[CPU_DELTA_STEP], float *base);
+  void (*delta_base)(const cpu_delta_head *h, const float *before, const float *const row[DT_DELTA_STEP], float *base);
   const cpu_cache_type *cache[CPU_CACHES]; /* in the order of CPU_CACHE_LIST */
   /* In the next five kernels, logits and scores [0..count-1] belong to the ids first, first + 1, ..; the kernels may
    * read and write up to 15 numbers past their end. `largest` returns the largest logit, ignoring NaN; softmax_part

@@ -459,9 +459,9 @@ static void lay_out_deltas(dt_weights *w) {
   d->ldrates = (size_t)cpu_round_up(heads, CPU_PANEL);
   d->row = d->rates_at + d->ldrates;
   d->base = (size_t)s->delta_key_dim * (size_t)s->delta_value_dim;
-  d->bases_at = CPU_DELTA_RING * d->row;
-  d->tags_at = d->bases_at + (size_t)heads * CPU_DELTA_BASES * d->base;
-  d->store = d->tags_at + (size_t)cpu_round_up(heads * CPU_DELTA_BASES, 16);
+  d->bases_at = DT_DELTA_RING * d->row;
+  d->tags_at = d->bases_at + (size_t)heads * DT_DELTA_BASES * d->base;
+  d->store = d->tags_at + (size_t)cpu_round_up(heads * DT_DELTA_BASES, 16);
   d->ldin = (size_t)cpu_round_up(d->mixed, CPU_PANEL) + 16;
   d->ldz = (size_t)cpu_round_up((int)values, CPU_PANEL) + 16;
 }

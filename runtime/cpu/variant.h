@@ -21,7 +21,7 @@ void V(cpu_unit)(float *x, int n, float scale);
 void V(cpu_delta_mix)(const float *const tap[DT_DELTA_TAPS], const float *weight, size_t ld, int n, float *out);
 void V(cpu_delta_rates)(const float *a, const float *shift, const float *decay, int n, float *rate, float *b);
 void V(cpu_delta_rows)(const cpu_delta_head *h, const float *base, const cpu_delta_row *rows, int n);
-void V(cpu_delta_base)(const cpu_delta_head *h, const float *before, const float *const row[CPU_DELTA_STEP],
+void V(cpu_delta_base)(const cpu_delta_head *h, const float *before, const float *const row[DT_DELTA_STEP],
                        float *base);
 float V(cpu_largest)(float *logits, int count);
 void V(cpu_softmax_part)(float *logits, int count, float largest, cpu_softmax_part *part);

@@ -81,9 +81,9 @@ typedef struct {
  *   y = S'q
  * For the whole row again, where rms normalizes each head's part:
  *   x += o(rms(y) * delta_norm * silu(delta_z(n)))
- * cpu/delta_layer.h gives the order of the sums. */
+ * backend/delta_rows.h gives the order of the sums. */
 #define DT_DELTA_TAPS 4
-#define DT_DELTA_LAG 64 /* maximum depth of a tree in a model with delta layers: see cpu/delta_layer.h */
+#define DT_DELTA_LAG 64 /* maximum depth of a tree in a model with delta layers: see backend/delta_rows.h */
 
 /* One decoder layer. H = hidden, A = heads * head_dim, G = kv_heads * head_dim, I = inter, P = inputs. x is the
  * residual stream. Biases are not shown; each is optional. Where a layer has no such norm, the input is used unchanged.

@@ -50,7 +50,6 @@ falls_back() {
 it_takes_the_CPU_for_what_the_GPU_refuses() {
   faults '1 1e12 -1'
   local golden=$source_dir/tests/golden/logits
-  falls_back 'model: it has delta layers, which a GPU does not compute .--backend cpu does.$' ar -m "$golden/gguf_qwen35/model.gguf" -p dog
   falls_back 'the CUDA backend supports matrices in F16 or BF16 and quantized ones, but some of this model.s are F32' ar -m "$golden/gguf_gpt_oss_one/model.gguf" -p dog
   falls_back "weights: 'q8' is not possible: the backend cuda" linear -p It --weights q8
   falls_back "cache_dtype: 'f32' is not supported by the backend cuda; supported: 16-bit or q8" ar -p It --cache-dtype f32

@@ -95,10 +95,11 @@ static inline void commit_expected(dt_session *session, int seq, const cJSON *it
   free(tokens);
 }
 
-/* Whether the case is a block head that runs on a GPU, too: one without convolutions, whose layers all look backward or
- * none of which does. */
+/* Whether the case runs on a GPU, too: a block head without convolutions, whose layers all look backward or none of
+ * which does; an MTP layer without experts. */
 static inline bool is_for_gpus(const cJSON *of) {
   const char *name = get(of, "name")->valuestring;
+  if (strstr(name, "mtp")) return !strstr(name, "experts") && !strstr(name, "GLM");
   return !strstr(get(of, "read")->valuestring, "dflash2") && strcmp(name, "dflash, windows that are seen backward") &&
          strcmp(name, "dflash, speculators' export");
 }
@@ -124,7 +125,7 @@ static inline void read_cases(bool on_gpu) {
   cases = cJSON_Parse(text);
   free(text);
   add_cases("cross_attention.json", false);
-  if (!on_gpu) add_cases("mtp.json", false); /* their targets have delta layers or experts */
+  add_cases("mtp.json", on_gpu);
   add_cases("blocks.json", on_gpu);
 }
 

@@ -138,6 +138,31 @@ static inline void random_glm(random_model *m) {
   m->layer[1].router_correction = random_in(m, DT_F32, s->experts, 1, 0.3f, 0.0f);
 }
 
+/* Parts of Qwen3.5: delta layers, and between them layers whose heads have gates. */
+static inline void random_delta(random_model *m, int key_dim, int value_dim, bool tiled) {
+  dt_shape *s = &m->desc.shape;
+  const int h = s->hidden, keys = 2 * key_dim, values = 6, all = values * value_dim;
+  s->delta_key_heads = 2, s->delta_key_dim = key_dim, s->delta_value_heads = values, s->delta_value_dim = value_dim;
+  s->delta_tiled = tiled, s->delta_log = !tiled;
+  for (int i = 0; i < s->layers; i++) {
+    dt_layer *l = &m->layer[i];
+    if (i % 2) {
+      l->q_gate = random_matrix(m, s->heads * s->head_dim, h, 0.3f, 0.0f);
+      continue;
+    }
+    l->delta = true;
+    l->q = l->k = l->v = l->q_bias = l->k_bias = l->v_bias = l->q_norm = l->k_norm = (dt_matrix){0};
+    l->delta_in = random_matrix(m, 2 * keys + all, h, 0.3f, 0.0f);
+    l->delta_z = random_matrix(m, all, h, 0.3f, 0.0f);
+    l->delta_a = random_matrix(m, values, h, 0.3f, 0.0f), l->delta_b = random_matrix(m, values, h, 0.3f, 0.0f);
+    l->delta_conv = random_in(m, DT_F32, 2 * keys + all, DT_DELTA_TAPS, 0.5f, 0.0f);
+    l->delta_decay = random_in(m, DT_F32, values, 1, 0.4f, tiled ? -0.5f : -1.5f);
+    l->delta_shift = random_in(m, DT_F32, values, 1, 0.5f, -1.0f);
+    l->delta_norm = random_in(m, DT_F32, value_dim, 1, 0.3f, 1.0f);
+    l->o = random_matrix(m, h, all, 0.1f, 0.0f);
+  }
+}
+
 /* Parts of Qwen3.5: experts, and in addition one that all rows share and that has a gate. */
 static inline void random_gated_experts(random_model *m) {
   random_experts(m, 0, 27, true, true);

@@ -1,8 +1,8 @@
 /* Models with delta layers: what is refused, and how deep trees may be. Their results are compared in test_delta_trees,
  * test_golden_logits, test_heads, test_continue and exact.quantized. */
 #include "backend/check.h"
+#include "backend/delta_rows.h"
 #include "cpu.h"
-#include "delta_layer.h"
 #include "gguf_edit.h"
 #include "golden_logits.h"
 #include "model/model.h"
@@ -98,14 +98,6 @@ static void rows_that_reach_too_far_are_refused(void **state) {
   ok(check_row(100, 100, 31, 31, &err));
   ok(check_row(100, 100, 32, 200, &err));
   fails(check_row(100, 100, 31, 200, &err), DT_EINPUT, "rows in the slot with its own number");
-}
-
-static void a_gpu_refuses_them_in_one_line(void **state) {
-  (void)state;
-  opened o = open_model();
-  fails(check_plain(&o.desc, "a GPU", &err), DT_EINPUT,
-        "model: it has delta layers, which a GPU does not compute (--backend cpu does)");
-  close_model(&o);
 }
 
 /* Checks that there is room for a chain of this many nodes, and no more. */
@@ -320,7 +312,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layers_that_do_not_fit_are_refused),
       cmocka_unit_test(rows_that_reach_too_far_are_refused),
-      cmocka_unit_test(a_gpu_refuses_them_in_one_line),
       cmocka_unit_test(trees_have_64_levels_at_most),
       cmocka_unit_test(a_blank_text_may_be_longer_than_the_ring),
       cmocka_unit_test(a_prefix_starts_a_text_wherever_it_was_cut),

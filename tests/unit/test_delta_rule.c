@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST = 128, NODES = CPU_DELTA_TOGETHER, ROW = 2 * MOST + 1, TEXT = CPU_DELTA_ROWS };
+enum { MOST = 128, NODES = CPU_DELTA_TOGETHER, ROW = 2 * MOST + 1, TEXT = DT_DELTA_ROWS };
 
 typedef double state[MOST][MOST];
 
@@ -63,7 +63,7 @@ static cpu_delta_row row_of(tree *t, token *own, int node, const float **seen) {
 
 /* Computes all tokens, the nodes in calls of `together` rows. */
 static void compute(const cpu_kernels *kernels, tree *t, int together) {
-  const float *base = t->zero ? NULL : t->base, *seen[NODES][CPU_DELTA_ROWS];
+  const float *base = t->zero ? NULL : t->base, *seen[NODES][DT_DELTA_ROWS];
   for (int i = 0; i < t->n; i++) {
     cpu_delta_row row = row_of(t, &t->text[i], -1, seen[0]);
     kernels->delta_rows(&t->h, base, &row, 1);
@@ -153,18 +153,18 @@ static void a_base_moves_on_as_a_state_does(void **unused) {
   uint64_t random = 2;
   for (int c = 0; c < 3 * 3 * 2; c++) {
     const cpu_kernels *kernels;
-    draw(t, &random, keys[c % 3], values[c / 3 % 3], CPU_DELTA_STEP + c / 9, parents[0]);
+    draw(t, &random, keys[c % 3], values[c / 3 % 3], DT_DELTA_STEP + c / 9, parents[0]);
     for (int variant = 0; (kernels = cpu_variant(variant)); variant++) {
-      const float *row[CPU_DELTA_STEP];
+      const float *row[DT_DELTA_STEP];
       float *to = variant ? now : first;
       compute(kernels, t, 1);
-      for (int j = 0; j < CPU_DELTA_STEP; j++) row[j] = t->text[j].ring;
+      for (int j = 0; j < DT_DELTA_STEP; j++) row[j] = t->text[j].ring;
       kernels->delta_base(&t->h, t->zero ? NULL : t->base, row, to);
       assert_memory_equal(to, first, (size_t)(t->h.key_dim * t->h.value_dim) * sizeof *to);
     }
     double y[MOST];
     begin(t, s);
-    for (int j = 0; j < CPU_DELTA_STEP; j++) step(&t->h, s, &t->text[j], y);
+    for (int j = 0; j < DT_DELTA_STEP; j++) step(&t->h, s, &t->text[j], y);
     for (int i = 0; i < t->h.key_dim; i++) expect_near(first + i * t->h.value_dim, s[i], t->h.value_dim);
   }
   free(t);

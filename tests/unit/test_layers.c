@@ -66,8 +66,6 @@ static void what_a_backend_lacks_is_named(void **state) {
           "model: it has " part ", which a GPU does not compute (--backend cpu does)");                                \
     place = before;                                                                                                    \
   } while (0)
-  NAMED(l->delta, true, "delta layers");
-  NAMED(l->q_gate, l->q, "gates of its heads");
   NAMED(l->scale, l->norm1, "scales of its layers, but no norms after them");
   s->normed_values = true;
   NAMED(l->q_norm, (dt_matrix){0}, "norms of values, but none of queries");
