@@ -10,7 +10,7 @@
 local dt = require "dt"
 
 local opts = dt.args {
-  doc = "estimates how long passes take on an A100, H100 and H200",
+  doc = "estimates how long passes take on an A100, H100, H200, 4090 and 3090",
   options = {
     { "verbose", false, short = "v", doc = "also prints every kernel of a pass, and the sources of the numbers" },
   },
@@ -35,6 +35,8 @@ local NUMBERS = {
   share = { 2, "additional us for each block of the fullest multiprocessor (fitted likewise)" },
   trip = { 0.4, "us to the second-level cache and back (fitted to an H100, which loaded a row's parts one by one)" },
   route = { 6, "us: a router's sums in f32, then the choice and the sort of the pairs in one block (assumed)" },
+  factors = { 3, "us: products of a row's key and query with the keys of its path (assumed)" },
+  state = { 0.3, "us of a delta layer for each row of a text: loads from the cache, two barriers (assumed)" },
   candidates = { 11, "us: top-k and log-sum-exp of the logits of 8 rows (from the number of stages in logits.cu)" },
   host = { 9, "us: copying rows to the device, launching the graph, waiting for results (assumed)" },
 }
@@ -51,6 +53,9 @@ local DEVICES = {
   { name = "A100", arch = "sm_80", memory = 2.04e12, units = 108, clock = 1.41e9, cache = 3.6e12, peak = 1024 },
   -- its second-level cache is assumed to be as fast as an H100's; passes of more than 32 rows are not estimated
   { name = "4090", arch = "sm_80", memory = 1.008e12, units = 128, clock = 2.52e9, cache = 5.5e12, peak = 256,
+    few = true },
+  -- the same assumption for its cache
+  { name = "3090", arch = "sm_80", memory = 0.936e12, units = 82, clock = 1.695e9, cache = 3.6e12, peak = 256,
     few = true },
 }
 
@@ -71,6 +76,9 @@ local MODELS = {
           vocab = 151936, sequential = true, experts = 128, chosen = 8, weights = K4 },
   oss = { name = "gpt-oss-20b", layers = 24, hidden = 2880, heads = 64, kv_heads = 8, dim = 64, inter = 2880,
           vocab = 201088, sequential = true, experts = 32, chosen = 4, weights = MXFP4 },
+  -- three of four layers are delta layers; the heads of the others have gates
+  qwen35 = { name = "Qwen3.5-9B Q4K", layers = 32, hidden = 4096, heads = 16, kv_heads = 4, dim = 256, inter = 12288,
+             vocab = 248320, sequential = true, weights = K4, delta = { keys = 16, values = 32, dim = 128 } },
   -- its draft head, on rows of a tree: q, k and v read the token's embedding and the head's previous output
   eagle3 = { name = "its EAGLE-3", layers = 1, hidden = 4096, heads = 32, kv_heads = 8, dim = 128, inter = 14336,
              vocab = 32000, sequential = true, paired = true },
@@ -96,7 +104,7 @@ local TILES, PARTIALS = constant("internal.cuh", "BLOCK_TILES"), constant("inter
 local QUERIES, TREE_QUERIES = constant("row_batches.h", "QUERIES"), constant("internal.cuh", "TREE_QUERIES")
 local SPLIT, PLACES = constant("internal.cuh", "SPLIT"), constant("internal.cuh", "PLACES")
 local AT_ONCE, WARPS = constant("attention.cu", "AT_ONCE"), constant("attention.cu", "WARPS")
-local MULTIPROCESSORS, LEAST_STEPS = constant("internal.cuh", "MULTIPROCESSORS"), constant("upload.cu", "LEAST_STEPS")
+local MULTIPROCESSORS, LEAST_STEPS = constant("internal.cuh", "MULTIPROCESSORS"), constant("builder.cu", "LEAST_STEPS")
 local TILE_WARPS, WIDEST_NT = constant("matmul.cu", "TILE_WARPS"), constant("matmul.cu", "WIDEST_NT")
 local WIDE_ROWS = constant("internal.cuh", "WIDE_ROWS")
 
@@ -114,7 +122,7 @@ end
 
 local function up(a, b) return (a + b - 1) // b end
 
--- A matrix as upload.cu lays it out. `second` tiles read other rows than the first ones.
+-- A matrix as builder.cu lays it out. `second` tiles read other rows than the first ones.
 local function matrix(outputs, k, apart, second)
   local m = { tiles = up(outputs, 16), steps = up(k, 32), second = second or 0, splits = 1 }
   local most = math.min(MULTIPROCESSORS // up(m.tiles, TILES), m.steps // LEAST_STEPS, PARTIALS)
@@ -163,6 +171,7 @@ local function product(pass, name, m, finish)
   else
     extra = pass.rows * of(pass.rows > 32 and "crowded" or "row")
   end
+  pass.bytes = pass.bytes + m.bytes
   local issued = m.tiles * m.steps * pass.weights.instructions * of "issue" -- a multiprocessor has four schedulers
   local limits = { memory = m.bytes / (device.memory * of "memory") * 1e6, steps = clocks * 1e6,
                    cache = through / device.cache * 1e6, issue = issued / (device.units * 4 * device.clock) * 1e6 }
@@ -185,12 +194,26 @@ local function expert_products(pass, model)
   pass:add("route", pass.boundary * 2 + of "route")
   for i, m in ipairs { matrix(2 * model.inter, model.hidden), matrix(model.hidden, model.inter) } do
     local steps = m.tiles * m.steps * distinct
+    pass.bytes = pass.bytes + steps * pass.weights.bytes
     local memory = steps * pass.weights.bytes / (device.memory * of "memory") * 1e6
     local issue = steps * pass.weights.instructions * of "issue" / (device.units * 4 * device.clock) * 1e6
     pass:add(i == 1 and "up" or "down", pass.boundary + math.max(memory, issue),
       ("%.1f experts: memory %.1f, issue %.1f"):format(distinct, memory, issue))
   end
   norm(pass, model, model.chosen) -- their sum
+end
+
+-- A delta layer up to its last product. All rows belong to one text, and each block has 32 columns of a value head.
+local function delta_layer(pass, model)
+  local device, d = pass.device, model.delta
+  local values = d.values * d.dim
+  product(pass, "in", matrix(2 * d.keys * d.dim + 2 * values + 2 * d.values, model.hidden), "plain_epilogue")
+  norm(pass, model, 1) -- the convolution
+  pass:add("factors", pass.boundary + of "factors")
+  local read = d.values * d.dim * d.dim * 4 / (device.memory * of "memory") * 1e6
+  local waves = up(d.values * up(d.dim, 32), device.units)
+  pass:add("sums", pass.boundary + read + waves * pass.rows * of "state", ("states %.1f, %d waves"):format(read, waves))
+  norm(pass, model, 1) -- the norm and the gate of the sums
 end
 
 -- The number of heads that share keys and a block, as in row_batches.h.
@@ -223,7 +246,7 @@ end
 -- ---- a pass ----
 
 local function begin(device, rows, context, weights)
-  local pass = { device = device, weights = weights or F16, rows = rows, context = context, total = 0, lines = {},
+  local pass = { device = device, weights = weights or F16, rows = rows, context = context, total = 0, bytes = 0, lines = {},
                  boundary = of "boundary" + (device.early and 0 or of "independent") }
   function pass:add(name, time, note)
     self.total = self.total + time
@@ -239,8 +262,16 @@ local function estimate(device, model, rows, context, draft)
     norm(pass, model, layer == 1 and 0 or 7)
     if model.sequential then
       if model.paired then norm(pass, model, 0) end
-      product(pass, "qkv", matrix(q, (model.paired and 2 or 1) * model.hidden), "layer_epilogue")
-      attention(pass, model)
+      if model.delta and layer % 4 ~= 0 then
+        delta_layer(pass, model)
+      else
+        product(pass, "qkv", matrix(q, (model.paired and 2 or 1) * model.hidden), "layer_epilogue")
+        attention(pass, model)
+        if model.delta then
+          product(pass, "gates", matrix(model.heads * model.dim, model.hidden), "plain_epilogue")
+          norm(pass, model, 1)
+        end
+      end
       product(pass, "out", matrix(model.hidden, model.heads * model.dim, true), "plain_epilogue")
       norm(pass, model, 4)
       if model.experts then
@@ -270,6 +301,7 @@ local PASSES = {
   { MODELS.llama, 1 }, { MODELS.llama, 16 }, { MODELS.llama, 64 }, { MODELS.llama, 257 }, { MODELS.llama_q4, 1, 2550 },
   { MODELS.eagle3, 8, nil, true }, { MODELS.a3b, 1 }, { MODELS.a3b, 4 }, { MODELS.a3b, 8 }, { MODELS.a3b, 16 },
   { MODELS.oss, 1 }, { MODELS.oss, 4 }, { MODELS.oss, 8 }, { MODELS.oss, 16 },
+  { MODELS.qwen35, 1 }, { MODELS.qwen35, 4 }, { MODELS.qwen35, 8 }, { MODELS.qwen35, 16 },
 }
 local CONTEXT = 512
 
@@ -283,7 +315,7 @@ end
 local readme = assert(io.open(HERE .. "../../cuda/README.md")):read "a"
 local missed = 0
 local function row_of(name, rows, cells)
-  return ("%-14s %5s  %10s %10s %10s %10s"):format(name, rows, table.unpack(cells))
+  return ("%-14s %4s %11s %11s %11s %11s %11s"):format(name, rows, table.unpack(cells))
 end
 -- Prints a line of the table, which must be in cuda/README.md as well.
 local function tell(name, rows, cells, bar)
@@ -294,7 +326,7 @@ local function tell(name, rows, cells, bar)
     missed = missed + 1
   end
 end
-print(row_of("us, context " .. CONTEXT, "rows", { "H200", "H100", "A100", "4090" }) .. "   H200: at most")
+print(row_of("us, context " .. CONTEXT, "rows", { "H200", "H100", "A100", "4090", "3090" }) .. "   H200: at most")
 for _, entry in ipairs(PASSES) do
   local model, rows, bar, draft = entry[1], entry[2], entry[3], entry[4]
   local passes, cells = {}, {}
@@ -304,10 +336,13 @@ for _, entry in ipairs(PASSES) do
   end
   local failed = bar and passes[1].total > bar
   missed = missed + (failed and 1 or 0)
+  if model.experts or model.delta then -- what reading the weights takes at the data sheet's bandwidth
+    for i, device in ipairs(DEVICES) do cells[i] = cells[i] .. ("/%.0f"):format(passes[i].bytes / device.memory * 1e6) end
+  end
   tell(model.name, rows, cells, bar and ("   %d%s"):format(bar, failed and " MISSED" or ""))
   if opts.verbose then
     print "    of which, on the H200, the second layer and what follows the last:"
-    local kernels = model.experts and 9 or model.sequential and 7 or 4
+    local kernels = model.experts and 9 or model.delta and 10 or model.sequential and 7 or 4
     local lines, layer = passes[1].lines, kernels + (model.paired and 1 or 0)
     local first = math.min(model.layers - 1, 1) * layer -- the only one, if there is just one
     for i = first + 1, first + layer do print(lines[i]) end
