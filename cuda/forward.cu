@@ -91,6 +91,7 @@ static void attend(enqueuer *q, int index) {
 static void enqueue(enqueuer *q) {
   const dt_weights *w = q->w;
   entry enters = {}; /* enters x next: the embeddings, or: */
+  if (w->part == DT_LAST_LAYERS) enters.kind = STREAM;
   if (w->head.target) enters = head_begin(q);
   if (w->shape.inputs) enters = inputs_begin(q);
   int layers = w->shape.layers;
@@ -344,6 +345,7 @@ dt_status cuda_forward(dt_weights *w, dt_cache *c, const dt_rows *rows, const dt
   if (status == DT_OK && rows->prompt && rows->position[0] % CHUNK)
     status = dt_fail(err, DT_EINPUT, "forward: a prompt pass begins at position %d, expected a multiple of %d",
                      rows->position[0], CHUNK);
+  if (status == DT_OK) status = check_streams(w->part, rows, err);
   if (status == DT_OK && w->head.target) status = check_given(w, rows, err);
   if (status == DT_OK && w->delta.all) status = delta_check(rows, err);
   if (status == DT_OK) status = cuda_check(w->backend, cudaSetDevice(w->backend->device), "being chosen", err);

@@ -358,6 +358,7 @@ struct route_scratch {
 
 struct dt_weights {
   dt_backend *backend;
+  dt_part part;
   number activations; /* type of the activations, and of caches with 16 bits */
   const char *stored; /* name of the type of its matrices on the device; "mixed": several types */
   dt_shape shape;
@@ -372,7 +373,7 @@ struct dt_weights {
   uint16_t *embed_own;   /* the same; null: it is another model's */
   size_t embed_bytes;    /* of embed_own and inputs_rows, once they are there */
   size_t host_bytes;     /* what this model has added to backend->memory.host */
-  int embed_width;       /* the numbers of a row of embed */
+  int embed_width;       /* the numbers of a row of embed; with DT_LAST_LAYERS, of a row's stream, two for each f32 */
   int embedding;         /* the numbers that come with a row's token: its embedding, and then the layers' inputs */
   char *inputs_rows;     /* on the host: the rows of inputs_embed, as stored in the file */
   dt_dtype inputs_type;  /* their type */

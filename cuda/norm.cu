@@ -102,6 +102,7 @@ static __global__ __launch_bounds__(THREADS, 1) void k_norm(norm_job a) {
   int r = a.wanted ? a.wanted[i] : i, stream = (int)blockIdx.y * a.hidden;
   const uint16_t *embed = a.kind == TOKEN ? embedding_of(a.rows, r, a.embedding) : nullptr;
   const float *feature = nullptr;
+  if (a.kind == STREAM) feature = reinterpret_cast<const float *>(embedding_of(a.rows, r, a.embedding));
   if (a.kind == GIVEN) feature = feature_of(a.from, a.rows, r, a.rows.slot[r]);
   if (a.kind == LISTED) feature = feature_of(a.from, a.rows, r, a.rows.path[a.rows.path_at[r]]);
   if (a.kind == BEFORE) feature = feature_of(a.from, a.rows, r, slot_before(a.rows, r));

@@ -7,6 +7,7 @@
 /* The numbers that become x before it is normalized. */
 enum entering {
   TOKEN,  /* the embedding of the row's token */
+  STREAM, /* dt_rows.entering, which lies where the embedding would */
   GIVEN,  /* the row's feature, or streams of it, one block each */
   BEFORE, /* the feature of the row before it */
   LISTED, /* the feature in the first slot of its path */

@@ -58,6 +58,8 @@ static dt_status check_types(const dt_model_desc *d, number *format, dt_error *e
 
 dt_status check_supported(const dt_model_desc *d, number *format, dt_error *err) {
   dt_status status = check_model(d, err);
+  if (status == DT_OK && d->part == DT_FIRST_LAYERS)
+    status = dt_fail(err, DT_EINPUT, "model: a GPU computes the last layers of a model, not the first ones");
   if (status == DT_OK) status = check_plain(d, "a GPU", err);
   return status == DT_OK ? check_types(d, format, err) : status;
 }

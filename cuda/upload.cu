@@ -62,6 +62,7 @@ static void take_host(dt_weights *w, size_t bytes) { w->host_bytes += bytes, w->
 static void build_embed(builder *b) {
   dt_weights *w = b->w;
   const dt_matrix *embed = &b->desc->embed;
+  if (w->part == DT_LAST_LAYERS) return;
   if (!embed->source) {
     w->embed = w->head.target->embed, w->embed_scale = w->head.target->embed_scale;
     return;
@@ -192,9 +193,13 @@ static dt_status measure(dt_backend *backend, const dt_model_desc *d, const dt_h
   w->activations = format;
   w->shape = d->shape;
   w->outputs = d->ids ? d->n_ids : d->shape.vocab;
-  w->embed_width = d->embed.source ? d->embed.cols : target->shape.hidden;
+  w->part = d->part;
+  w->embed_width = d->part == DT_LAST_LAYERS ? 2 * w->shape.hidden
+                   : d->embed.source         ? d->embed.cols
+                                             : target->shape.hidden;
   w->embedding = w->embed_width + w->shape.layers * w->shape.inputs;
-  w->no_chunks = w->shape.inputs || w->shape.experts || w->shape.delta_value_heads; /* chunks have no steps for them */
+  w->no_chunks =
+      w->shape.inputs || w->shape.experts || w->shape.delta_value_heads || d->part; /* chunks have no steps for them */
   for (int i = 0; i < d->shape.layers; i++) w->no_chunks |= d->layer[i].q_gate.source != nullptr;
   w->embed_scale = factor(d->shape.embed_scale), w->residual_scale = factor(d->shape.residual_scale);
   w->logit_scale = factor(d->shape.logit_scale);

@@ -40,7 +40,7 @@ it_keeps_the_engine_ignorant_of_who_uses_it() {
 # From the bottom up: each folder may include those listed before it. A header in the list is what the folders below it
 # offer to those above.
 floors='runtime/system runtime/template runtime/model runtime/text runtime/grammar runtime/chat runtime/backend runtime/tree runtime/dtrun.h runtime/fake runtime/dtrun_fake.h
-  runtime/dtrun_ranks.h runtime/cpu runtime/ranks runtime/pair runtime/draft runtime/session lua/host.h lua/files lua/models lua/lookup
+  runtime/dtrun_ranks.h runtime/cpu runtime/split runtime/ranks runtime/pair runtime/draft runtime/session lua/host.h lua/files lua/models lua/lookup
   lua/measure lua/box lua/generate lua/request lua/driver lua/serve lua/cli'
 it_includes_downwards_only() {
   cd "$source_dir" || exit 1
@@ -125,7 +125,7 @@ it_tells_weight_types_apart_in_their_table_and_the_formats_only() {
 }
 it_keeps_the_library_from_printing_and_aborting() {
   cd "$source_dir" || exit 1
-  grep -nE '\b(printf|puts|putchar|perror|abort|exit) *\(|fprintf *\(std' runtime/*.[ch] runtime/{system,template,grammar,backend,tree,pair,draft,session,cpu,fake,model,ranks,text}/*.[ch] |
+  grep -nE '\b(printf|puts|putchar|perror|abort|exit) *\(|fprintf *\(std' runtime/*.[ch] runtime/{system,template,grammar,backend,tree,pair,draft,session,cpu,split,fake,model,ranks,text}/*.[ch] |
     grep -vE '^[^:]*:[0-9]*: *(/?\*|//)' | none 'the library prints or ends the process'
 }
 # A call that can fail returns a dt_status. Exceptions: the outcome of http_get, keys whose reading fails later, and

@@ -11,7 +11,7 @@
 #define NGRAMS NOT_YET "penalties apply to single tokens: --repeat-penalty, --presence-penalty, --frequency-penalty"
 #define SAMPLERS NOT_YET "sampling has --temp, --top-k, --top-p and --min-p"
 #define GRAMMAR "--json-schema TEXT takes a schema, --grammar TEXT a grammar (GBNF), --regex TEXT a regular expression"
-#define DEVICE "--backend cpu or cuda is for all layers"
+#define DEVICE "--backend cpu or cuda; --gpu-layers N splits the target between both"
 #define SPLIT "one GPU serves a process; mpirun -n R dtrun shares the target among R processes"
 #define PLACED "taskset, numactl and nice do this for any program; -t N sets the threads"
 #define ROPE "--rope-scaling TYPE --rope-scale N scales positions"
@@ -72,7 +72,7 @@ static const foreign_option foreign[] = {
     {"-cd --ctx-size-draft -td --threads-draft", DRAFT_BOTH},
     {"-tb --threads-batch", "-t N applies to all passes"},
 
-    {"-ngl --gpu-layers --n-gpu-layers --num-gpu -ngld --gpu-layers-draft -dev --device -devd --device-draft "
+    {"--num-gpu -ngld --gpu-layers-draft -dev --device -devd --device-draft "
      "--device-map",
      DEVICE},
     {"-sm --split-mode -ts --tensor-split -mg --main-gpu -tp --tensor-parallel-size --pipeline-parallel-size --rpc",

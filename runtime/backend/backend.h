@@ -52,6 +52,10 @@ typedef struct {
   /* Rows of a block head's blocks: each has all slots of its block as its path, and position - prefix is the index of
    * its own. Rows of a block follow each other, and see keys of later ones. */
   bool blocks;
+  /* Only in passes of a part of a model (dt_model_desc.part), [n][hidden] each: the stream that enters the last layers
+   * instead of the tokens' embeddings, and where the stream after the first layers is written. */
+  const float *entering;
+  float *leaving;
 } dt_rows;
 
 typedef enum {
@@ -95,6 +99,7 @@ typedef struct {
 
 /* ---- the device -------------------------------------------------------------------------------------------------- */
 
+typedef struct dt_backend_ops dt_backend_ops;
 typedef struct dt_backend dt_backend;   /* an opened device with its threads */
 typedef struct dt_weights dt_weights;   /* one model on it */
 typedef struct dt_cache dt_cache;       /* keys and values of some sequences for one model */
@@ -108,6 +113,10 @@ typedef struct {
   struct dt_ranks *ranks;  /* the ranks that this process belongs to (CPU); NULL: none */
   const char *packed;      /* a folder in which weights may be kept as the device stores them, for the next start (CPU);
                               NULL:      none */
+  /* For the backend that splits a target (split.h): the two that share it, and how many of its last layers the device
+   * has. */
+  const dt_backend_ops *host, *device;
+  int device_layers;
 } dt_backend_options;
 
 /* How a model is stored in memory. NULL gives the default. */
@@ -124,8 +133,8 @@ typedef struct {
   bool on_device;
 } dt_memory;
 
-typedef struct {
-  const char *name; /* "cpu", "cuda", "fake" */
+struct dt_backend_ops {
+  const char *name; /* "cpu", "cuda", "split", "fake" */
   /* The types that its caches can have. The list ends in NULL, and its first entry is the default. */
   const char *const *cache_dtypes;
   /* The types to which weights can be converted when they are uploaded; the list ends in NULL. "f32" widens all
@@ -202,6 +211,6 @@ typedef struct {
 
   dt_memory (*memory)(const dt_backend *); /* allocated now */
   double (*read_bandwidth)(dt_backend *);  /* measures the bytes per second of a streaming sum over memory */
-} dt_backend_ops;
+};
 
 #endif

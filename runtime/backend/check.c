@@ -57,6 +57,13 @@ dt_status check_pass(const dt_rows *rows, const dt_out *out, dt_limits limits, d
   return status == DT_OK && out ? check_out(rows, out, limits, err) : status;
 }
 
+dt_status check_streams(dt_part part, const dt_rows *rows, dt_error *err) {
+  if (!rows->entering == (part != DT_LAST_LAYERS) && !rows->leaving == (part != DT_FIRST_LAYERS)) return DT_OK;
+  return dt_fail(
+      err, DT_EINPUT,
+      "forward: only the last layers of a model take the stream of others, and only the first ones leave it");
+}
+
 dt_status check_features(const dt_rows *rows, int distances, const dt_limits *given, dt_error *err) {
   if (distances && (!given || rows->distance < 0 || rows->distance >= distances))
     return dt_fail(err, DT_EINPUT, "forward: a Medusa head guesses at distances 0 to %d from features, not at %d",

@@ -11,8 +11,8 @@ typedef struct {
 
 /* Fails with DT_EINPUT unless all matrices have the shapes that the description demands. */
 dt_status check_model(const dt_model_desc *desc, dt_error *err);
-/* For a backend without delta layers and some combinations of other parts: fails with DT_EINPUT, naming `backend`, if
- * the model or head has one of them. */
+/* For a backend without some combinations of parts: fails with DT_EINPUT, naming `backend`, if the model or head has
+ * one of them. */
 dt_status check_plain(const dt_model_desc *desc, const char *backend, dt_error *err);
 dt_status check_head(const dt_head_desc *head, const dt_shape *target, dt_error *err);
 
@@ -30,6 +30,8 @@ dt_status check_layers_read(const dt_head_desc *head, const dt_weights *target, 
                             dt_error *err);
 
 dt_status check_pass(const dt_rows *rows, const dt_out *out, dt_limits limits, dt_error *err); /* out may be NULL */
+/* Checks that the pass gives the streams that this part of a model takes and leaves, and no others. */
+dt_status check_streams(dt_part part, const dt_rows *rows, dt_error *err);
 /* Checks that each row of a draft head's pass has a feature to read, in the target's cache (whose limits are `given`)
  * or, if `given` is NULL, in the head's own cache. `distances`: those of a Medusa head; 0 for other heads. */
 dt_status check_features(const dt_rows *rows, int distances, const dt_limits *given, dt_error *err);

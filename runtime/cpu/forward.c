@@ -6,13 +6,22 @@
 
 #include <string.h>
 
+/* The place of a chunk's row in `entering` or `leaving`. */
+static float *stream_of(const cpu_chunk *c, const float *streams, int r) {
+  return (float *)streams + (size_t)(c->first + r) * (size_t)c->p->w->shape.hidden;
+}
+
 static void begin(const cpu_chunk *c) {
   const dt_weights *w = c->p->w;
   int first, last;
   cpu_share(c->me, c->n, &first, &last);
   for (int r = first; r < last; r++) {
     int token = c->p->rows->token[c->first + r];
-    if (cpu_has_id(&w->mine, token)) cpu_embed(w, token, w->scratch.x + (size_t)r * w->scratch.ldx);
+    float *x = w->scratch.x + (size_t)r * w->scratch.ldx;
+    if (c->p->rows->entering)
+      memcpy(x, stream_of(c, c->p->rows->entering, r), (size_t)w->shape.hidden * sizeof *x);
+    else if (cpu_has_id(&w->mine, token))
+      cpu_embed(w, token, x);
   }
   cpu_find_angles(c, first, last);
   cpu_gather(c, CPU_EMBEDDED);
@@ -27,6 +36,16 @@ static bool keeps_ends(const dt_weights *w) {
   return any && !w->head.target;
 }
 
+/* Writes the stream after the last layer, for the backend that has the next ones. */
+static void leave(const cpu_chunk *c) {
+  const dt_weights *w = c->p->w;
+  int first, last;
+  cpu_share(c->me, c->n, &first, &last);
+  for (int r = first; r < last; r++)
+    memcpy(stream_of(c, c->p->rows->leaving, r), w->scratch.x + (size_t)r * w->scratch.ldx,
+           (size_t)w->shape.hidden * sizeof(float));
+}
+
 /* Computes only what committed rows of a block head have: keys and values of the same x in all layers. */
 static void write_keys(const cpu_chunk *c) {
   for (int layer = 0; layer < c->p->w->shape.layers; layer++) {
@@ -39,7 +58,7 @@ static void write_keys(const cpu_chunk *c) {
  * and values of that layer. */
 static void run_layers(cpu_chunk *c) {
   const dt_weights *w = c->p->w;
-  bool ends = keeps_ends(w), whole = c->wanted_n > 0 || ends;
+  bool ends = keeps_ends(w) || c->p->rows->leaving, whole = c->wanted_n > 0 || ends;
   int layers = whole ? w->shape.layers : w->writing;
   for (int layer = 0; layer < layers; layer++) {
     c->layer = &w->layer[layer];
@@ -50,6 +69,7 @@ static void run_layers(cpu_chunk *c) {
       cpu_keys_and_values(c, layer);
   }
   if (whole) cpu_tap(c, layers), cpu_tap(c, layers + 1);
+  if (c->p->rows->leaving) leave(c);
   if (whole && w->head.post.data) cpu_end_head(c);
   if (c->wanted_n == 0 && ends) cpu_wait(c->me); /* after this, x belongs to the next chunk */
 }
@@ -104,6 +124,9 @@ dt_status cpu_forward(dt_weights *w, dt_cache *cache, const dt_rows *rows, const
   dt_status status =
       cache->weights == w ? DT_OK : dt_fail(err, DT_EINPUT, "forward: the cache belongs to another model");
   if (status == DT_OK) status = check_pass(rows, out, cpu_limits(cache), err);
+  if (status == DT_OK) status = check_streams(w->part, rows, err);
+  if (status == DT_OK && out && w->part == DT_FIRST_LAYERS)
+    status = dt_fail(err, DT_EINPUT, "forward: the first layers of a model have no results");
   if (status == DT_OK && out && w->ids && out->want != DT_WANT_TOPK)
     status = dt_fail(err, DT_EINPUT,
                      "forward: a model loaded with only %d of its output rows can return candidates only", w->n_ids);

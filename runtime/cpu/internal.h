@@ -194,6 +194,7 @@ typedef struct {
 struct dt_weights {
   dt_backend *backend;
   dt_shape shape;
+  dt_part part;
   dt_ranks *ranks; /* the ranks that share the model; NULL: this process has all of it */
   cpu_mine mine;
   void (*run_layer)(const cpu_chunk *, int layer); /* cpu_parallel_layer or cpu_sequential_layer */

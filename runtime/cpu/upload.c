@@ -351,6 +351,7 @@ static cpu_matrix build_output(builder *b, cpu_range outputs, const dt_matrix *m
 static void build_unembed(builder *b) {
   dt_weights *w = b->w;
   const dt_model_desc *d = b->desc;
+  if (d->part == DT_FIRST_LAYERS) return;
   if (!d->unembed.source) {
     w->unembed = w->head.target->unembed;
     if (w->head.target->scratch.prepared_bytes > w->scratch.prepared_bytes)
@@ -369,7 +370,9 @@ static void build_embed(builder *b) {
   dt_weights *w = b->w;
   const dt_model_desc *d = b->desc;
   w->tied = &w->unembed;
-  if (!d->embed.source || (!d->ids && b->output == b->asked && is_same_view(&d->embed, &d->unembed))) return;
+  if (!d->embed.source || d->part == DT_LAST_LAYERS) return;
+  const bool shared = !d->ids && b->output == b->asked && is_same_view(&d->embed, &d->unembed);
+  if (shared && d->part == DT_WHOLE) return;
   w->embed_dtype = d->embed.dtype;
   size_t row = dt_row_bytes(d->embed.dtype, (size_t)d->embed.cols);
   w->embed = cpu_take(&w->weights_arena, (size_t)w->mine.ids.count * row);
@@ -529,6 +532,7 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
   if (!w) return dt_fail_memory(err, "a model", sizeof *w);
   w->backend = backend;
   w->shape = d->shape;
+  w->part = d->part;
   w->ranks = d->path ? backend->ranks : NULL;
   w->mine = mine_of(w, &d->shape);
   if (d->shape.delta_value_heads) lay_out_deltas(w);

@@ -187,6 +187,10 @@ typedef struct {
 /* Returns the model's shape with the sizes that this layer has of its own. */
 dt_shape dt_shape_of(const dt_shape *s, const dt_layer *l);
 
+/* Which part of a model a backend loads and computes, if two backends share it (split.h): all of it; its first layers,
+ * without the final norm and the output; or its last layers, without the embedding. */
+typedef enum { DT_WHOLE, DT_FIRST_LAYERS, DT_LAST_LAYERS } dt_part;
+
 /* A model. If it has inputs (Gemma 3n and 4), each of its L layers reads P numbers of the token, whose scaled embedding
  * is e. The formula is applied to each layer's part separately:
  *   inputs = (inputs_norm(H^-0.5 inputs_proj(e)) + P^0.5 inputs_embed[token]) * 2^-0.5 */
@@ -203,7 +207,9 @@ typedef struct {
   const int32_t *id_rows; /* [n_ids] the rows of unembed for these ids; NULL: row i for id i */
   int n_ids;
   const dt_layer *layer; /* [layers] */
-  /* The model's files, if ranks (ranks.h) share the model and each of them has a part. NULL: it is whole here. */
+  dt_part part;          /* only its layers are in `layer`; the rest of the description is that of the whole model */
+  /* The model's files, if ranks (ranks.h) or two devices (split.h) may share the model, so that each has a part. NULL:
+   * it is whole here. */
   const char *path;
   dt_rope rope; /* with which the files were opened, if `path` is set */
 } dt_model_desc;

@@ -40,6 +40,21 @@ static int most_that_fits(const asked *a, int context) {
   return fits;
 }
 
+/* Returns the number of last layers that fit if the CPU computes the others; 0: none does, or the model cannot be
+ * split. */
+static int layers_that_fit(const asked *a, int context) {
+  dt_model_desc d = *a->desc;
+  asked part = *a;
+  part.desc = &d, d.part = DT_LAST_LAYERS;
+  for (int n = d.shape.layers - 1; n > 0 && !a->pair->target && !d.shape.inputs; n--) {
+    dt_memory needs;
+    d.shape.layers = n, d.layer = a->desc->layer + (a->desc->shape.layers - n);
+    if (d.layer[0].keys_of) return 0; /* of a layer before it */
+    if (!needs_of(&part, context, &needs, NULL) && all_of(&needs) <= a->left) return n;
+  }
+  return 0;
+}
+
 /* Names what would fit. A cache in q8 takes 9 bits a number at most. */
 static void name_remedy(const asked *a, const dt_memory *needs, int context, char *text, size_t size) {
   int fits = most_that_fits(a, context), used = 0;
@@ -47,7 +62,9 @@ static void name_remedy(const asked *a, const dt_memory *needs, int context, cha
   if (fits >= LEAST_CONTEXT) used += snprintf(text, size, "-c %d fits, ", fits);
   bool wide = strcmp(a->pair->cache_dtype, "q8") != 0;
   if (wide && all_of(needs) - needs->caches + needs->caches / 16 * 9 <= a->left)
-    snprintf(text + used, size - (size_t)used, "--cache-dtype q8 fits, ");
+    used += snprintf(text + used, size - (size_t)used, "--cache-dtype q8 fits, ");
+  int layers = layers_that_fit(a, context);
+  if (layers) snprintf(text + used, size - (size_t)used, "--gpu-layers %d fits, ", layers);
 }
 
 dt_status account_fits(const dt_pair *p, const dt_model_desc *d, const char *path, int context, dt_error *err) {
@@ -55,7 +72,7 @@ dt_status account_fits(const dt_pair *p, const dt_model_desc *d, const char *pat
   const double gib = 1 << 30;
   const asked a = {p, d, p->ops->bytes_free(p->backend)};
   dt_memory needs;
-  char remedy[64];
+  char remedy[96];
   context = dt_min(context ? context : DT_CONTEXT, d->shape.context);
   dt_status s = needs_of(&a, context, &needs, err);
   if (s || all_of(&needs) <= a.left) return s;

@@ -2,6 +2,7 @@
 #include "pair/backends.h"
 #include "cpu/cpu.h"
 #include "ranks/join.h"
+#include "split/split.h"
 #if defined(DTRUN_CUDA)
 #include "cuda.h"
 #endif
@@ -37,6 +38,26 @@ const dt_backend_ops *backend_find(const char *name, const char **variant, dt_er
   cpu_variants(variants);
   dt_fail(err, DT_EINPUT, "no backend '%s' in this build, on this machine; available: auto, %scpu (%s)", name,
           COUNT > 1 ? "cuda, " : "", variants);
+  return NULL;
+}
+
+const dt_backend_ops *backend_split(const char *name, dt_backend_options *options, dt_error *err) {
+  const dt_backend_ops *device = BACKENDS[0];
+  if (ranks_backend()) {
+    dt_fail(err, DT_EINPUT, "gpu_layers: the option works in one process only: run it without mpirun");
+  } else if (!is_any(name) && !strncmp(name, "cpu", 3)) {
+    dt_fail(err, DT_EINPUT, "gpu_layers: the backend %s has no GPU: give one of the two options", name);
+  } else if (COUNT < 2) {
+    dt_fail(err, DT_EINPUT, "gpu_layers: this build has no backend for GPUs (--backend cuda)");
+  } else if (!is_any(name) && strcmp(name, device->name)) {
+    backend_find(name, &options->variant, err);
+    if (!*err->message) dt_fail(err, DT_EINPUT, "gpu_layers: the backend %s cannot be split", name);
+  } else if (!device->present()) {
+    dt_fail(err, DT_EDEVICE, "no GPU can be used for gpu_layers: without it, the CPU computes all layers");
+  } else {
+    options->host = &dt_cpu_ops, options->device = device;
+    return &dt_split_ops;
+  }
   return NULL;
 }
 

@@ -77,7 +77,9 @@ static dt_status open_device(dt_pair *p, const dt_pair_options *o, dt_error *err
     return dt_fail(err, DT_EINPUT, "numa: '%.40s' is not supported; supported: %s", o->numa, list_of(NUMA_MODES).text);
   dt_backend_options options = {.threads = o->threads ? o->threads : usual_threads(o->numa), .numa = o->numa};
   p->threads = options.threads;
-  p->ops = backend_find(o->backend, &options.variant, err);
+  if (o->gpu_layers < 0) return dt_fail(err, DT_EINPUT, "gpu_layers: %d is out of range: at least 1", o->gpu_layers);
+  options.device_layers = o->gpu_layers;
+  p->ops = o->gpu_layers ? backend_split(o->backend, &options, err) : backend_find(o->backend, &options.variant, err);
   const char *passed_over = backend_passed_over(o->backend);
   if (passed_over && !(p->device_left_out = strdup(passed_over))) return dt_fail_memory(err, "a message", 1);
   if (!p->ops || set_cache_dtype(p, o->cache_dtype, err)) return DT_EINPUT;

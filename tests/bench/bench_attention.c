@@ -165,7 +165,15 @@ static void measure(const char *name, subject *s, const char *type, int count, d
   double took[MOST_ROUNDS], streamed[MOST_ROUNDS];
   const dt_weights *w = s->w;
   for (int i = 0; i < count; i++) one[i] = 1, slot[i] = s->context + i, prefix[i] = position[i] = s->context;
-  dt_rows rows = {count, zero, position, zero, slot, prefix, slot, one, 1, false, {0}, NULL, 0, false};
+  dt_rows rows = {.n = count,
+                  .token = zero,
+                  .position = position,
+                  .sequence = zero,
+                  .slot = slot,
+                  .prefix = prefix,
+                  .path = slot,
+                  .path_len = one,
+                  .path_stride = 1};
   s->rows = &rows;
   for (int i = -1; i < rounds; i++) {
     double start = now();

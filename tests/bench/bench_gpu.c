@@ -89,7 +89,15 @@ static dt_status run_pass(const subject *s, tree_pass p) {
   static float logp[MOST * TOP], own[MOST], confidence[MOST], entropy[MOST];
   for (int i = 0; i < p.n; i++)
     token[i] = i * 7 % FEW_IDS, position[i] = p.prefix, slot[i] = p.prefix + i, one[i] = 1, index[i] = i;
-  dt_rows rows = {p.n, token, position, zero, slot, position, slot, one, 1, false, {0}, NULL, 0, false};
+  dt_rows rows = {.n = p.n,
+                  .token = token,
+                  .position = position,
+                  .sequence = zero,
+                  .slot = slot,
+                  .prefix = position,
+                  .path = slot,
+                  .path_len = one,
+                  .path_stride = 1};
   dt_out out = {.want = p.want,
                 .n = p.wanted,
                 .row = index,

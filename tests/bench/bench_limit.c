@@ -93,7 +93,16 @@ static void run(const pass_case *c) {
     token[i] = i * 7 % FEW_IDS, index[i] = i, one[i] = 1, slot[i] = c->context + i;
     prefix[i] = position[i] = c->want == DT_WANT_NOTHING ? c->context + i : c->context;
   }
-  dt_rows rows = {c->rows, token, position, zero, slot, prefix, slot, one, 1, c->prompt, {0}, NULL, 0, false};
+  dt_rows rows = {.n = c->rows,
+                  .token = token,
+                  .position = position,
+                  .sequence = zero,
+                  .slot = slot,
+                  .prefix = prefix,
+                  .path = slot,
+                  .path_len = one,
+                  .path_stride = 1,
+                  .prompt = c->prompt};
   dt_out out = {.want = c->want,
                 .n = c->rows,
                 .row = index,

@@ -65,8 +65,15 @@ int main(int argc, char **argv) {
   while (getline(&line, &size, stdin) > 0) {
     for (int first = 0, count, n = read_text(line, ids); first < n; first += count) {
       count = n - first < ROWS ? n - first : ROWS;
-      dt_rows rows = {count, ids + first, at + first, zero, at + first, at + first, at + first,
-                      one,   1,           false,      {0},  NULL,       0,          false};
+      dt_rows rows = {.n = count,
+                      .token = ids + first,
+                      .position = at + first,
+                      .sequence = zero,
+                      .slot = at + first,
+                      .prefix = at + first,
+                      .path = at + first,
+                      .path_len = one,
+                      .path_stride = 1};
       dt_out out = {.want = DT_WANT_LOGITS, .n = count, .row = row, .logits = logits};
       must(ops->forward(weights, cache, &rows, &out, &err), &err);
       check(fwrite(logits, sizeof *logits * vocab, (size_t)count, stdout) == (size_t)count, "cannot write the logits");

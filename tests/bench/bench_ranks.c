@@ -102,7 +102,15 @@ static void run(const subject *s, int context, int count, bool want) {
     token[i] = i * 7 % 256, index[i] = i, one[i] = 1, slot[i] = context + i;
     prefix[i] = position[i] = want ? context : context + i;
   }
-  dt_rows rows = {count, token, position, zero, slot, prefix, slot, one, 1, false, {0}, NULL, 0, false};
+  dt_rows rows = {.n = count,
+                  .token = token,
+                  .position = position,
+                  .sequence = zero,
+                  .slot = slot,
+                  .prefix = prefix,
+                  .path = slot,
+                  .path_len = one,
+                  .path_stride = 1};
   dt_out out = {.want = DT_WANT_ARGMAX, .n = count, .row = index, .argmax = best};
   must(dt_cpu_ops.forward(s->weights, s->cache, &rows, want ? &out : NULL, &err));
 }

@@ -79,7 +79,15 @@ static void run(dt_weights *w, dt_cache *cache, int n) {
   int32_t token[MOST_ROWS], position[MOST_ROWS], slot[MOST_ROWS], one[MOST_ROWS], best[MOST_ROWS], index[MOST_ROWS];
   int32_t zero[MOST_ROWS] = {0};
   for (int i = 0; i < n; i++) token[i] = i, position[i] = CONTEXT, slot[i] = CONTEXT + i, one[i] = 1, index[i] = i;
-  dt_rows rows = {n, token, position, zero, slot, position, slot, one, 1, false, {0}, NULL, 0, false};
+  dt_rows rows = {.n = n,
+                  .token = token,
+                  .position = position,
+                  .sequence = zero,
+                  .slot = slot,
+                  .prefix = position,
+                  .path = slot,
+                  .path_len = one,
+                  .path_stride = 1};
   dt_out out = {.want = DT_WANT_ARGMAX, .n = n, .row = index, .argmax = best};
   must(dt_cpu_ops.forward(w, cache, &rows, &out, &err));
 }

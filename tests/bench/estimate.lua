@@ -246,7 +246,8 @@ end
 -- ---- a pass ----
 
 local function begin(device, rows, context, weights)
-  local pass = { device = device, weights = weights or F16, rows = rows, context = context, total = 0, bytes = 0, lines = {},
+  local pass = { device = device, weights = weights or F16, rows = rows, context = context, total = 0, bytes = 0,
+                 lines = {},
                  boundary = of "boundary" + (device.early and 0 or of "independent") }
   function pass:add(name, time, note)
     self.total = self.total + time
@@ -337,7 +338,9 @@ for _, entry in ipairs(PASSES) do
   local failed = bar and passes[1].total > bar
   missed = missed + (failed and 1 or 0)
   if model.experts or model.delta then -- what reading the weights takes at the data sheet's bandwidth
-    for i, device in ipairs(DEVICES) do cells[i] = cells[i] .. ("/%.0f"):format(passes[i].bytes / device.memory * 1e6) end
+    for i, device in ipairs(DEVICES) do
+      cells[i] = cells[i] .. ("/%.0f"):format(passes[i].bytes / device.memory * 1e6)
+    end
   end
   tell(model.name, rows, cells, bar and ("   %d%s"):format(bar, failed and " MISSED" or ""))
   if opts.verbose then

@@ -126,6 +126,37 @@ it_runs_draft_heads() {
   rm -r head && mkdir head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head medusa || fail 'make_head.lua'
   succeeds dynatree --compare ar --rounds 1 "${pair[@]}"
 }
+it_splits_a_target_between_the_CPU_and_the_GPU() {
+  faults '1 1e12 -1'
+  local layers policy golden=$source_dir/tests/golden
+  for layers in 1 4; do
+    succeeds ar --gpu-layers $layers "${prompt[@]}" -q
+    cp stdout expected
+    for policy in dynatree 'linear --temp 0.8 -s 3 --compare ar --rounds 1'; do
+      succeeds $policy -ngl $layers "${prompt[@]}" -q --json result.json
+      [[ $policy = linear* ]] || same_text expected stdout
+      grep -qE "\"backend\":[[:space:]]*\"cpu:[a-z0-9]+ \(layers 1 to $((6 - layers))\) and cuda:.* \(layers $((7 - layers)) to 6\)\"" result.json || fail "$(grep backend result.json)"
+    done
+  done
+  succeeds ar --backend cuda "${prompt[@]}" -q
+  cp stdout expected
+  succeeds ar --gpu-layers 99 "${prompt[@]}" -q
+  same_text expected stdout
+  succeeds ar -m "$golden/logits/gguf_qwen35/model.gguf" -p It --ignore-eos -n 110 -q --gpu-layers 2
+  cp stdout expected
+  succeeds suffix -m "$golden/logits/gguf_qwen35/model.gguf" -p It --ignore-eos -n 110 -q --gpu-layers 2
+  same_text expected stdout
+}
+it_says_why_a_target_cannot_be_split() {
+  faults '1 1e12 -1'
+  local golden=$source_dir/tests/golden
+  refuses 2 'gpu-layers: 0 is out of range' ar --gpu-layers 0 "${prompt[@]}"
+  refuses 2 'gpu-layers: the backend cpu has no GPU: give one of the two options' ar --gpu-layers 2 --backend cpu "${prompt[@]}"
+  refuses 2 'is a draft head, which the backend split does not run .--backend cpu does.' linear --gpu-layers 2 -md "$models/mini-head" "${prompt[@]}"
+  refuses 2 'gpu-layers: each layer of this model reads inputs of its own' ar --gpu-layers 1 -m "$golden/logits/gguf_gemma4_inputs/model.gguf" -p It
+  faults '0 1e12 -1'
+  refuses 1 'no GPU can be used for gpu_layers: without it, the CPU computes all layers' ar --gpu-layers 2 "${prompt[@]}"
+}
 it_says_what_did_not_fit_when_loading() {
   faults '1 4e6 -1'
   refuses 1 'out of GPU memory: .* with a context of .* needs .* GiB .*, .* GiB are free .*--backend cpu' ar --backend cuda "${prompt[@]}"

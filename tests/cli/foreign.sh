@@ -70,12 +70,12 @@ it_knows_the_sixty_names_that_people_type() {
   local name
   for name in --repeat-last-n --no-repeat-ngram-size --dry-multiplier --bad-words --guided-json --mlock --no-mmap -b -ub \
     --samplers --mirostat -e --log-file -mli --in-prefix --prompt-cache --hf-overrides --verbose-prompt --lora -fa -ctk -ctv -r \
-    --reverse-prompt --jinja --chat-template-kwargs --draft-max --draft-min --draft-p-min --num-speculative-tokens -ngl --n-gpu-layers -sm -ts \
+    --reverse-prompt --jinja --chat-template-kwargs --draft-max --draft-min --draft-p-min --num-speculative-tokens -ngld --num-gpu -sm -ts \
     -cb --dtype --load-in-4bit --quantization --gpu-memory-utilization --tensor-parallel-size --keepalive --format \
     --min-length --num-beams --do-sample --device --device-map -i -cnv --keep --max-length -hff --hf-token --tokenizer --mmproj; do
     [[ $("$dtrun" "$name" 1 2>&1) == "dtrun: no option $name: "* ]] || fail "$name: no answer"
   done
-  for name in -sys --system-prompt --chat-template --max-tokens --num-predict --num-ctx --max-model-len --rope-scaling --rope-scale --yarn-orig-ctx -hf --guided-regex --assistant-model --draft-model; do
+  for name in -sys --system-prompt --chat-template --max-tokens --num-predict --num-ctx --max-model-len --rope-scaling --rope-scale --yarn-orig-ctx -hf --guided-regex --assistant-model --draft-model -ngl --n-gpu-layers; do
     refuses 2 "option $name needs a value" "$name"
   done
 }

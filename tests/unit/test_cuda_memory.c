@@ -126,11 +126,12 @@ static void a_model_that_does_not_fit_is_refused_before_it_is_loaded(void **stat
   const dt_model_desc *desc = model_desc(d.target);
   set_free(bytes_of(account_of(&d, d.target, FITS)));
   fails(account_fits(&d.pair, desc, "M", 0, &err), DT_ENOMEM, "out of GPU memory: M with a context of 2048 needs 0.");
-  fails(account_fits(&d.pair, desc, "M", 0, &err), DT_ENOMEM,
-        "GiB are free (-c 1500 fits, --cache-dtype q8 fits, --backend cpu uses the host's memory)");
+  fails(
+      account_fits(&d.pair, desc, "M", 0, &err), DT_ENOMEM,
+      "GiB are free (-c 1500 fits, --cache-dtype q8 fits, --gpu-layers 4 fits, --backend cpu uses the host's memory)");
   fails(account_fits(&d.pair, desc, "M", FITS + 1, &err), DT_ENOMEM, "M with a context of 1501 needs 0.");
   d.pair.cache_dtype = "q8";
-  fails(account_fits(&d.pair, desc, "M", 0, &err), DT_ENOMEM, "(-c 1500 fits, --backend cpu uses");
+  fails(account_fits(&d.pair, desc, "M", 0, &err), DT_ENOMEM, "(-c 1500 fits, --gpu-layers 4 fits, --backend cpu uses");
   assert_int_equal(emu_allocated(), 0);
   ok(account_fits(&d.pair, desc, "M", FITS, &err));
   ok(dt_cuda_ops.upload(d.pair.backend, desc, NULL, &d.pair.target, &err));

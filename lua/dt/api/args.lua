@@ -39,6 +39,7 @@ local SHARED = {
   { "ctx", nil, type = "integer", min = 1, max = 2147483647, short = "c", doc = help.ctx },
   { "numa", nil, type = "string", doc = help.numa },
   { "backend", nil, type = "string", doc = help.backend },
+  { "gpu_layers", nil, type = "integer", min = 1, max = 2147483647, doc = help.gpu_layers },
   { "no_packed_cache", false, doc = help.no_packed_cache },
 }
 
