@@ -100,10 +100,11 @@ if(NOT DTRUN_SANITIZE)
   gpu_test(cuda.waits.exact test_cuda_exact rows_that*)
   gpu_test(cuda.waits.parts test_cuda_parts what_follows*)
   gpu_test(cuda.waits.experts test_cuda_experts ties*)
+  gpu_test(cuda.waits.delta test_cuda_delta a_text*)
   # A device with less shared memory takes more than 64 rows otherwise.
   gpu_test(cuda.small test_cuda_exact a_prompt_pass*)
   set_tests_properties(cuda.small PROPERTIES ENVIRONMENT_MODIFICATION CUDA_EMU_SMALL=set:1)
-  set_tests_properties(cuda.waits.forward cuda.waits.heads cuda.waits.prompt cuda.waits.sample cuda.waits.exact cuda.waits.parts cuda.waits.experts
+  set_tests_properties(cuda.waits.forward cuda.waits.heads cuda.waits.prompt cuda.waits.sample cuda.waits.exact cuda.waits.parts cuda.waits.experts cuda.waits.delta
     PROPERTIES ENVIRONMENT_MODIFICATION CUDA_EMU_WATCH=set:1)
   # "auto" takes the device: a window's tokens are those of transformers. Prompts of 300 tokens take it minutes.
   gpu_test(gpu.window dtrun_emu run ${CMAKE_CURRENT_SOURCE_DIR}/lua/test_window.lua)
