@@ -35,7 +35,7 @@ static __device__ __forceinline__ int key_head(const delta_job &a, int value) {
  */
 
 /* Number c of a row after the convolution with the rows before it. Its own number goes to its store. */
-static __device__ float convolve(const delta_job &a, int r, int c) {
+static __device__ __forceinline__ float convolve(const delta_job &a, int r, int c) {
   const int sequence = a.rows.sequence[r];
   float sum = 0.0f;
   for (int t = 0; t < DT_DELTA_TAPS - 1; t++) {
@@ -50,7 +50,8 @@ static __device__ float convolve(const delta_job &a, int r, int c) {
 }
 
 /* Convolves the query (or the key, which also goes to the row's store) of a head and scales it to this length. */
-static __device__ void make_unit(const delta_job &a, int r, int head, bool key, float length, float *shared) {
+static __device__ __forceinline__ void make_unit(const delta_job &a, int r, int head, bool key, float length,
+                                                 float *shared) {
   const int first = ((key ? a.key_heads : 0) + head) * a.key_dim;
   float *to = a.scratch.mixed + (size_t)r * a.size.mixed + first, squares = 0.0f;
   for (int c = (int)threadIdx.x; c < a.key_dim; c += THREADS) {
@@ -67,7 +68,7 @@ static __device__ void make_unit(const delta_job &a, int r, int head, bool key, 
 }
 
 /* softplus(x) = ln(1 + e^x), which in f32 equals x for x above 20 */
-static __device__ void find_rates(const delta_job &a, int r) {
+static __device__ __forceinline__ void find_rates(const delta_job &a, int r) {
   const float *in = a.scratch.in + (size_t)r * a.size.outputs;
   float *rate = row_of(a, a.rows.sequence[r], a.rows.slot[r]) + a.size.rates_at;
   for (int h = (int)threadIdx.x; h < a.size.values; h += THREADS) {
@@ -78,7 +79,7 @@ static __device__ void find_rates(const delta_job &a, int r) {
 }
 
 /* Blocks of a row: one for each key head, one for THREADS numbers of values each, and one for rates. */
-static __global__ __launch_bounds__(THREADS) void k_delta_mix(delta_job a) {
+static __global__ __launch_bounds__(THREADS, 8) void k_delta_mix(delta_job a) {
   DYNAMIC_SHARED_OF(float, shared, (int)sizeof(float) * WARPS);
   dependency_release();
   const int r = (int)blockIdx.x, block = (int)blockIdx.y - a.key_heads;
@@ -110,8 +111,8 @@ static __device__ __forceinline__ float sum_from(float x, int lane) {
 
 /* Computes the factors of one value head: the products with keys, each times e to the sum of the rates after its row up
  * to the row r itself. A lane has three rows. The last entry has the factor of the base and of the row's own delta. */
-static __device__ void decay_products(const delta_job &a, int r, int head, int base, int n, const float2 *product,
-                                      int lane) {
+static __device__ __forceinline__ void decay_products(const delta_job &a, int r, int head, int base, int n,
+                                                      const float2 *product, int lane) {
   constexpr int EACH = DELTA_FACTORS / WARP;
   const int sequence = a.rows.sequence[r];
   float rate[EACH], own = row_of(a, sequence, a.rows.slot[r])[a.size.rates_at + head], mine = 0.0f;

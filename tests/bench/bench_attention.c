@@ -8,6 +8,7 @@
  * a common prefix, and a path slot for each row. Medians of ROUNDS (5). */
 #include "cpu/chunk.h"
 #include "cpu/cpu.h"
+#include "leaf_rows.h"
 #include "shapes.h"
 
 #include <stdio.h>
@@ -165,15 +166,7 @@ static void measure(const char *name, subject *s, const char *type, int count, d
   double took[MOST_ROUNDS], streamed[MOST_ROUNDS];
   const dt_weights *w = s->w;
   for (int i = 0; i < count; i++) one[i] = 1, slot[i] = s->context + i, prefix[i] = position[i] = s->context;
-  dt_rows rows = {.n = count,
-                  .token = zero,
-                  .position = position,
-                  .sequence = zero,
-                  .slot = slot,
-                  .prefix = prefix,
-                  .path = slot,
-                  .path_len = one,
-                  .path_stride = 1};
+  dt_rows rows = leaf_rows(count, zero, position, zero, slot, prefix, one);
   s->rows = &rows;
   for (int i = -1; i < rounds; i++) {
     double start = now();

@@ -9,6 +9,7 @@
  *
  * -b BACKEND goes before these (default: cuda). SHAPE is one of shapes.h, TYPE the type of its matrices: F16, Q4_K, ...
  * Prints lines of CSV as soon as they are known. Exit status 1: a pass failed; the line says where. */
+#include "leaf_rows.h"
 #include "pair/backends.h"
 #include "session/room.h"
 #include "shapes.h"
@@ -59,16 +60,8 @@ typedef struct {
 static dt_status run_text(const subject *s, int n, bool as_prompt) {
   int32_t *all = room((size_t)n * 4 * sizeof *all), *token = all, *at = all + n, *zero = at + n, *one = zero + n;
   for (int i = 0; i < n; i++) token[i] = i * 7 % FEW_IDS, at[i] = i, one[i] = 1;
-  dt_rows rows = {.n = n,
-                  .token = token,
-                  .position = at,
-                  .sequence = zero,
-                  .slot = at,
-                  .prefix = at,
-                  .path = at,
-                  .path_len = one,
-                  .path_stride = 1,
-                  .prompt = as_prompt};
+  dt_rows rows = leaf_rows(n, token, at, zero, at, at, one);
+  rows.prompt = as_prompt;
   dt_status status = s->ops->forward(s->weights, s->cache, &rows, NULL, &err);
   free(all);
   return status;
@@ -89,15 +82,7 @@ static dt_status run_pass(const subject *s, tree_pass p) {
   static float logp[MOST * TOP], own[MOST], confidence[MOST], entropy[MOST];
   for (int i = 0; i < p.n; i++)
     token[i] = i * 7 % FEW_IDS, position[i] = p.prefix, slot[i] = p.prefix + i, one[i] = 1, index[i] = i;
-  dt_rows rows = {.n = p.n,
-                  .token = token,
-                  .position = position,
-                  .sequence = zero,
-                  .slot = slot,
-                  .prefix = position,
-                  .path = slot,
-                  .path_len = one,
-                  .path_stride = 1};
+  dt_rows rows = leaf_rows(p.n, token, position, zero, slot, position, one);
   dt_out out = {.want = p.want,
                 .n = p.wanted,
                 .row = index,

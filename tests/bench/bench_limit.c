@@ -29,6 +29,7 @@
  * -p: passes only, without the split
  * -r: only verify passes of 1, 8 and 16 rows at the longest context, and of numbers of rows around which the kernels of
  *     a GPU change */
+#include "leaf_rows.h"
 #include "model/model.h"
 #include "pair/backends.h"
 #include "shapes.h"
@@ -93,16 +94,8 @@ static void run(const pass_case *c) {
     token[i] = i * 7 % FEW_IDS, index[i] = i, one[i] = 1, slot[i] = c->context + i;
     prefix[i] = position[i] = c->want == DT_WANT_NOTHING ? c->context + i : c->context;
   }
-  dt_rows rows = {.n = c->rows,
-                  .token = token,
-                  .position = position,
-                  .sequence = zero,
-                  .slot = slot,
-                  .prefix = prefix,
-                  .path = slot,
-                  .path_len = one,
-                  .path_stride = 1,
-                  .prompt = c->prompt};
+  dt_rows rows = leaf_rows(c->rows, token, position, zero, slot, prefix, one);
+  rows.prompt = c->prompt;
   dt_out out = {.want = c->want,
                 .n = c->rows,
                 .row = index,

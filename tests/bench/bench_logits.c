@@ -5,6 +5,7 @@
  * Each line of ids is a text. Its logits, [tokens][vocab] in f32, are written to standard output one text after the
  * other. The prompt is computed as the rows of a tree are, at most 64 at a time. WEIGHTS, ACTIVATIONS and CACHE are the
  * values of --weights, --activations and --cache-dtype; weights '-' means unchanged. */
+#include "leaf_rows.h"
 #include "model/model.h"
 #include "pair/backends.h"
 
@@ -65,15 +66,7 @@ int main(int argc, char **argv) {
   while (getline(&line, &size, stdin) > 0) {
     for (int first = 0, count, n = read_text(line, ids); first < n; first += count) {
       count = n - first < ROWS ? n - first : ROWS;
-      dt_rows rows = {.n = count,
-                      .token = ids + first,
-                      .position = at + first,
-                      .sequence = zero,
-                      .slot = at + first,
-                      .prefix = at + first,
-                      .path = at + first,
-                      .path_len = one,
-                      .path_stride = 1};
+      dt_rows rows = leaf_rows(count, ids + first, at + first, zero, at + first, at + first, one);
       dt_out out = {.want = DT_WANT_LOGITS, .n = count, .row = row, .logits = logits};
       must(ops->forward(weights, cache, &rows, &out, &err), &err);
       check(fwrite(logits, sizeof *logits * vocab, (size_t)count, stdout) == (size_t)count, "cannot write the logits");

@@ -10,6 +10,7 @@
  *   bandwidth,GB/s         a streaming sum over memory by rank 0 with the threads of all ranks
  * All ranks run this program. To use TCP instead of shared memory, as between machines: mpirun --mca btl tcp,self. */
 #include "cpu/cpu.h"
+#include "leaf_rows.h"
 #include "model/model.h"
 #include "ranks/mpi.h"
 #include "shapes.h"
@@ -102,15 +103,7 @@ static void run(const subject *s, int context, int count, bool want) {
     token[i] = i * 7 % 256, index[i] = i, one[i] = 1, slot[i] = context + i;
     prefix[i] = position[i] = want ? context : context + i;
   }
-  dt_rows rows = {.n = count,
-                  .token = token,
-                  .position = position,
-                  .sequence = zero,
-                  .slot = slot,
-                  .prefix = prefix,
-                  .path = slot,
-                  .path_len = one,
-                  .path_stride = 1};
+  dt_rows rows = leaf_rows(count, token, position, zero, slot, prefix, one);
   dt_out out = {.want = DT_WANT_ARGMAX, .n = count, .row = index, .argmax = best};
   must(dt_cpu_ops.forward(s->weights, s->cache, &rows, want ? &out : NULL, &err));
 }

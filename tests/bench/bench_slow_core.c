@@ -7,6 +7,7 @@
  * medians, and quartiles. */
 #include "cpu.h"
 #include "internal.h"
+#include "leaf_rows.h"
 #include "model/model.h"
 #include "pair/backends.h"
 
@@ -79,15 +80,7 @@ static void run(dt_weights *w, dt_cache *cache, int n) {
   int32_t token[MOST_ROWS], position[MOST_ROWS], slot[MOST_ROWS], one[MOST_ROWS], best[MOST_ROWS], index[MOST_ROWS];
   int32_t zero[MOST_ROWS] = {0};
   for (int i = 0; i < n; i++) token[i] = i, position[i] = CONTEXT, slot[i] = CONTEXT + i, one[i] = 1, index[i] = i;
-  dt_rows rows = {.n = n,
-                  .token = token,
-                  .position = position,
-                  .sequence = zero,
-                  .slot = slot,
-                  .prefix = position,
-                  .path = slot,
-                  .path_len = one,
-                  .path_stride = 1};
+  dt_rows rows = leaf_rows(n, token, position, zero, slot, position, one);
   dt_out out = {.want = DT_WANT_ARGMAX, .n = n, .row = index, .argmax = best};
   must(dt_cpu_ops.forward(w, cache, &rows, &out, &err));
 }
