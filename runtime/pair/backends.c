@@ -48,7 +48,8 @@ const dt_backend_ops *backend_split(const char *name, dt_backend_options *option
   } else if (!is_any(name) && !strncmp(name, "cpu", 3)) {
     dt_fail(err, DT_EINPUT, "gpu_layers: the backend %s has no GPU: give one of the two options", name);
   } else if (COUNT < 2) {
-    dt_fail(err, DT_EINPUT, "gpu_layers: this build has no backend for GPUs (--backend cuda)");
+    dt_fail(err, DT_EINPUT,
+            "gpu_layers: this build has no backend for GPUs; without the option, the CPU computes all layers");
   } else if (!is_any(name) && strcmp(name, device->name)) {
     backend_find(name, &options->variant, err);
     if (!*err->message) dt_fail(err, DT_EINPUT, "gpu_layers: the backend %s cannot be split", name);

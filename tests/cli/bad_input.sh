@@ -156,7 +156,10 @@ it_names_what_other_programs_call_otherwise() {
   for option in --draft-max --draft_max --draft-n --num_assistant_tokens; do
     refuses 2 "no option --[a-z_-]*: the policy decides how much is drafted.* --set K=8" linear --text hello $option 8
   done
-  for option in -ngl --gpu-layers --n-gpu-layers; do refuses 2 'no option .*--backend' ar --text hello $option 99; done
+  for option in -ngld --num-gpu --device; do refuses 2 'no option .*--backend' ar --text hello $option 99; done
+  "$dtrun" doctor 2>&1 | grep -qE '^backends:.*cuda' || for option in -ngl --gpu-layers --n-gpu-layers; do
+    refuses 2 "$option: this build has no backend for GPUs; without the option, the CPU computes all layers" ar --text hello $option 99
+  done
   for option in -i -cnv --interactive --conversation; do refuses 2 'no option .*dtrun chat' ar $option; done
   refuses 2 '--draft 8: expected a model \(did you mean a parameter, as in --set K=8\?\)' linear --text hello --draft 8
   refuses 2 'It was a dark night: No such file .*a text is given by -p' ar --prompt 'It was a dark night'
