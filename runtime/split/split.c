@@ -144,9 +144,9 @@ static dt_status both_upload(dt_backend *b, const dt_model_desc *d, const dt_hol
   }
   if (d->path) {
     const char *host = OF(b, HOST, describe(b->part[HOST])), *device = OF(b, DEVICE, describe(b->part[DEVICE]));
-    if (first)
-      snprintf(b->description, sizeof b->description, "%s (layers 1 to %d) and %s (layers %d to %d)", host, first,
-               device, first + 1, layers);
+    if (first) /* the device is first: a host that waits for it is not busy with something else */
+      snprintf(b->description, sizeof b->description, "%s (layers %d to %d) after %s (layers 1 to %d)", device,
+               first + 1, layers, host, first);
     else
       snprintf(b->description, sizeof b->description, "%s", device);
   }

@@ -135,7 +135,7 @@ it_splits_a_target_between_the_CPU_and_the_GPU() {
     for policy in dynatree 'linear --temp 0.8 -s 3 --compare ar --rounds 1'; do
       succeeds $policy -ngl $layers "${prompt[@]}" -q --json result.json
       [[ $policy = linear* ]] || same_text expected stdout
-      grep -qE "\"backend\":[[:space:]]*\"cpu:[a-z0-9]+ \(layers 1 to $((6 - layers))\) and cuda:.* \(layers $((7 - layers)) to 6\)\"" result.json || fail "$(grep backend result.json)"
+      grep -qE "\"backend\":[[:space:]]*\"cuda:.* \(layers $((7 - layers)) to 6\) after cpu:[a-z0-9]+ \(layers 1 to $((6 - layers))\)\"" result.json || fail "$(grep backend result.json)"
     done
   done
   succeeds ar --backend cuda "${prompt[@]}" -q
