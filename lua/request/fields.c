@@ -41,7 +41,7 @@ static const request_field fields[] = {
      "NAME", "auto, cpu or cuda (auto)", "auto cpu cuda"},
     {"gpu_layers", "-ngl --gpu-layers", "--n-gpu-layers", NULL, FIELD_WHOLE, HOW(gpu_layers),
      ON_LINE | IN_LOAD | NO_ZERO,
-     "N", "a GPU computes the target's last N layers, the CPU those before them (one computes all)", NULL},
+     "N", "a GPU has the target's last N layers, the CPU the others (one has all)", NULL},
     {"threads", "-t --threads", "--num-thread --num-threads --n-threads", NULL, FIELD_WHOLE, HOW(threads),
      ON_LINE | IN_LOAD,
      "N", "number of threads (the physical cores that dtrun may use)", NULL},
