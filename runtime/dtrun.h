@@ -97,9 +97,9 @@ typedef struct {
    * dotprod, neon; scalar. "auto" uses a GPU if there is one, and the CPU if the pair cannot be opened on the GPU;
    * dt_pair_info.device_left_out then says why. */
   const char *backend;
-  /* How many of the target's last layers a GPU computes, at most all; the CPU computes those before them. The output
-   * depends on the number, and is the same under every policy. Not with draft heads, which need the whole target. 0:
-   * one backend computes all layers. */
+  /* How many of the target's last layers a GPU computes (more than there are: all); the CPU computes the others. The
+   * output depends on the number, and is the same under every policy. Not with draft heads, which need the whole
+   * target. 0: one backend computes all layers. */
   int gpu_layers;
   int threads; /* 0: one for each physical core among dt_processors() that is nearly as fast as the fastest */
   /* Machines with several NUMA nodes, and processors with cores of different speed (CPU). NULL, "distribute": threads

@@ -1,5 +1,6 @@
 /* A target on two backends: see split.h. */
 #include "split/split.h"
+#include "tree/tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -308,7 +309,7 @@ const dt_backend_ops dt_split_ops = {
     .cache_dtypes = CACHE_DTYPES,
     .weight_dtypes = NONE,
     .activations = NONE,
-    .candidates = 32,
+    .candidates = DT_CANDIDATES,
     .windows = true,
     .present = both_present,
     .open = both_open,

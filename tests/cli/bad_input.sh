@@ -157,6 +157,7 @@ it_names_what_other_programs_call_otherwise() {
     refuses 2 "no option --[a-z_-]*: the policy decides how much is drafted.* --set K=8" linear --text hello $option 8
   done
   for option in -ngld --num-gpu --device; do refuses 2 'no option .*--backend' ar --text hello $option 99; done
+  refuses 2 '-ngl: -1 is out of range: at least 1' ar --text hello -ngl -1
   "$dtrun" doctor 2>&1 | grep -qE '^backends:.*cuda' || for option in -ngl --gpu-layers --n-gpu-layers; do
     refuses 2 "$option: this build has no backend for GPUs; without the option, the CPU computes all layers" ar --text hello $option 99
   done

@@ -127,6 +127,42 @@ static void what_the_ring_has_lost_is_not_kept(void **state) {
   random_model_free(m);
 }
 
+/* A pass has 64 sequences at most: the 65th runs in the next one, with the same bits. */
+static void more_sequences_than_a_pass_has_take_turns(void **state) {
+  (void)state;
+  enum { MANY = 65 };
+  random_model *m = model_of(&kinds[1]);
+  rig r = rig_holding(NULL, &m->desc, MANY, 3);
+  row_list all = {0};
+  for (int s = 0; s < MANY; s++) row_add_plain(&all, s, s % r.vocab, 0);
+  float *found = rig_run(&r, &all, true);
+  for (int s = MANY - 3; s < MANY; s++) {
+    row_list one = {0};
+    r.ops->keep(r.cache, s, 0);
+    row_add_plain(&one, s, s % r.vocab, 0);
+    float *expected = rig_run(&r, &one, true);
+    assert_memory_equal(found + (size_t)(s * r.vocab), expected, sizeof *found * (size_t)r.vocab);
+    free(expected);
+  }
+  free(found);
+  rig_close(&r);
+  random_model_free(m);
+}
+
+/* kinds[2] has the longest keys. */
+static void longer_keys_are_refused(void **state) {
+  (void)state;
+  const kind longer = {"keys of 272", 4, 272, 16, false};
+  random_model *m = model_of(&longer);
+  dt_backend *b = NULL;
+  dt_weights *w = NULL;
+  ok(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
+  fails(dt_cuda_ops.upload(b, &m->desc, NULL, &w, &err), DT_EINPUT,
+        "supports delta layers with keys of up to 256 numbers, but this model's have 272");
+  dt_cuda_ops.close(b);
+  random_model_free(m);
+}
+
 int main(int argc, char **argv) {
   cuda_device_or_skip();
   if (argc > 1) cmocka_set_test_filter(argv[1]);
@@ -136,6 +172,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_text_has_the_bits_of_plain_decoding),
       cmocka_unit_test(a_copy_continues_like_its_text),
       cmocka_unit_test(what_the_ring_has_lost_is_not_kept),
+      cmocka_unit_test(more_sequences_than_a_pass_has_take_turns),
+      cmocka_unit_test(longer_keys_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
