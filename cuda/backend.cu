@@ -121,8 +121,11 @@ static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, 
   if (!CACHE_DTYPES[caches])
     return dt_fail(err, DT_EINPUT, "caches: the CUDA backend does not support the type '%.40s'", options->cache_dtype);
   cudaError_t e = count_devices(&n);
-  if (e == cudaSuccess) e = cudaGetDeviceProperties(&device, 0);
-  if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+  const int index = options->device_index;
+  if (e == cudaSuccess && index >= n)
+    return dt_fail(err, DT_EINPUT, "gpus: GPU %d is wanted, but there %s %d", index + 1, n == 1 ? "is" : "are only", n);
+  if (e == cudaSuccess) e = cudaGetDeviceProperties(&device, index);
+  if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index);
   if (e != cudaSuccess)
     return dt_fail(err, DT_EDEVICE, "no GPU can be used: %s (--backend cpu works without one)", cudaGetErrorString(e));
   if (major < 8)
@@ -132,7 +135,7 @@ static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, 
         device.name, major);
   dt_backend *b = new (std::nothrow) dt_backend();
   if (!b) return dt_fail_memory(err, "the CUDA backend", sizeof *b);
-  b->memory.on_device = true;
+  b->memory.on_device = true, b->device = index;
   snprintf(b->name, sizeof b->name, "%s", device.name);
   cudaSetDeviceFlags(cudaDeviceScheduleSpin); /* may fail: too late if the process already uses the device */
   cudaGetLastError();
@@ -162,7 +165,7 @@ static const char *cuda_describe(const dt_backend *b) { return b->description; }
 
 size_t cuda_bytes_free(const dt_backend *b) {
   size_t free_bytes = 0, all = 0;
-  (void)b;
+  cudaSetDevice(b->device); /* an error shows in the next call */
   if (cudaMemGetInfo(&free_bytes, &all) == cudaSuccess) return free_bytes > MARGIN ? free_bytes - MARGIN : 0;
   cudaGetLastError();
   return SIZE_MAX;

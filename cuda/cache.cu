@@ -135,7 +135,9 @@ void cuda_account_cache(const dt_weights *w, int sequences, int slots, dt_memory
 static dt_status open_host(dt_cache *c, dt_error *err) {
   const dt_shape &s = c->weights->shape;
   const size_t routes = s.experts ? (size_t)s.layers * ROWS * (size_t)s.chosen : 0;
-  size_t bytes = sizeof(int32_t) * (ROWS * (4 + 3 * TOP) + routes + (routes ? (size_t)s.layers : 0));
+  const size_t streams_at = ROWS * (4 + 3 * TOP) + routes + (routes ? (size_t)s.layers : 0),
+               streams = c->weights->apart ? ROWS * (size_t)s.hidden : 0;
+  size_t bytes = sizeof(int32_t) * (streams_at + streams);
   for (size_t i = 0; i < sizeof c->staged / sizeof *c->staged; i++) bytes += rows_bytes(c, c->weights);
   if (cudaHostAlloc(&c->host, bytes, cudaHostAllocDefault) != cudaSuccess) {
     cudaGetLastError();
@@ -153,6 +155,7 @@ static dt_status open_host(dt_cache *c, dt_error *err) {
                 f + ROWS * (3 + 3 * TOP),
                 routes ? reinterpret_cast<int32_t *>(f + ROWS * (4 + 3 * TOP)) : nullptr,
                 routes ? reinterpret_cast<int32_t *>(f + ROWS * (4 + 3 * TOP)) + routes : nullptr};
+  c->running.stream = streams ? f + streams_at : nullptr;
   return DT_OK;
 }
 

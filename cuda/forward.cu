@@ -88,14 +88,30 @@ static void attend(enqueuer *q, int index) {
   step_gates(q, index, heads_input(q));
 }
 
+/* Has the second half of a layer computed elsewhere. The device waits for it. */
+static entry hand_over(enqueuer *q, int index, const entry &enters) {
+  const dt_weights *w = q->w;
+  const running_rows &now = q->c->running;
+  const size_t bytes = (size_t)now.n * (size_t)w->shape.hidden * sizeof *w->x;
+  step_norms(q, UNKEPT, enters, false, nullptr, nullptr, operands_of(q).normed1, nullptr, nullptr);
+  const entry complete = {SUM, 0, nullptr, false, false};
+  if (!now.rows) return complete;
+  must(q, cudaMemcpyAsync(now.stream, w->x, bytes, cudaMemcpyDeviceToHost, q->stream));
+  must(q, cudaStreamSynchronize(q->stream));
+  if (q->failed == cudaSuccess) now.rows->second_half(now.rows->context, index, now.first, now.n, now.stream);
+  must(q, cudaMemcpyAsync(w->x, now.stream, bytes, cudaMemcpyHostToDevice, q->stream));
+  return complete;
+}
+
 static void enqueue(enqueuer *q) {
   const dt_weights *w = q->w;
   entry enters = {}; /* enters x next: the embeddings, or: */
-  if (w->part == DT_LAST_LAYERS) enters.kind = STREAM;
+  if (w->part.enters) enters.kind = STREAM;
   if (w->head.target) enters = head_begin(q);
   if (w->shape.inputs) enters = inputs_begin(q);
   int layers = w->shape.layers;
-  bool posts = reads_keys(*w), ends = keeps_ends(*w) || posts, keys_only = w->head.target && head_keys_only(q);
+  bool posts = reads_keys(*w), ends = keeps_ends(*w) || posts || w->part.leaves,
+       keys_only = w->head.target && head_keys_only(q);
   const operands &rows = operands_of(q);
   for (int i = 0; i < layers; i++) {
     const layer &l = w->layers_of[i];
@@ -114,6 +130,10 @@ static void enqueue(enqueuer *q) {
     enters = step_store(q, l.out, rows.cat);
     enters.norm_after = l.o_norm;
     if (w->shape.parallel_residual) continue;
+    if (l.apart) {
+      enters = hand_over(q, i, enters);
+      continue;
+    }
     step_norms(q, UNKEPT, enters, false, l.norm2, l.norm2_bias, rows.normed2, nullptr, nullptr);
     if (l.up.tiles) {
       spread_out(q, i, l.up, rows.normed2, l.up.tiles, 0);
@@ -129,7 +149,7 @@ static void enqueue(enqueuer *q) {
     enters = {SUM, 0, nullptr, false, false}; /* x is complete */
   }
   if (posts) head_end(q);
-  if (q->shape.wanted) logits(q, ends ? (int)UNKEPT : layers, enters);
+  if (q->shape.wanted && !w->part.leaves) logits(q, ends ? (int)UNKEPT : layers, enters);
 }
 
 /* ---- running it -------------------------------------------------------------------------------------------------- */
@@ -210,7 +230,7 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
     filtered |= (out->want == DT_WANT_ARGMAX || out->want == DT_WANT_BOTH) && sample_is_filtered(&sampling);
   }
   pass_header *header = staged.header;
-  header->wanted = results;
+  header->wanted = w->part.leaves ? 0 : results;
   if (out && out->want == DT_WANT_TOPK) header->top_k = out->k, header->top_ids = outputs_below(w, out->vocab);
   if (out && out->want == DT_WANT_BOTH) header->top_k = out->k, header->top_ids = w->outputs;
   bool logp = results && out->want == DT_WANT_BOTH && out->logp, given = logp && out->given;
@@ -218,8 +238,8 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
   pass_shape shape = {bucket(n),
                       header->units,
                       header->batches,
-                      bucket(results),
-                      results ? out->want : DT_WANT_NOTHING,
+                      bucket(header->wanted),
+                      header->wanted ? out->want : DT_WANT_NOTHING,
                       filtered,
                       adjusted,
                       logp,
@@ -233,11 +253,17 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
 
   const queue &stream = w->backend->stream;
   cudaError_t e = cudaSuccess;
+  if (w->apart) c->running.rows = rows, c->running.first = *first, c->running.n = n;
   if (adjusted || given) e = stage_adjustments(c, staged, out, *wanted, results);
   if (e == cudaSuccess) e = copy_rows(c, 0, n, bytes);
-  if (e == cudaSuccess) e = start_pass(w, c, shape, enqueue);
+  if (e == cudaSuccess) e = (w->apart ? start_one_by_one : start_pass)(w, c, shape, enqueue);
+  if (e == cudaSuccess && w->part.leaves) {
+    const size_t row = (size_t)w->shape.hidden;
+    e = cudaMemcpyAsync(rows->leaving + (size_t)*first * row, w->x, (size_t)n * row * sizeof *w->x,
+                        cudaMemcpyDeviceToHost, stream);
+  }
   if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
-  if (e == cudaSuccess && results) e = collect(w, c, out, *wanted, results);
+  if (e == cudaSuccess && header->wanted) e = collect(w, c, out, *wanted, results);
   if (e == cudaSuccess && shape.routes) collect_routes(w, c, out, *wanted, results);
   *first += n, *wanted += results;
   return e;
@@ -335,13 +361,18 @@ static dt_status check_given(const dt_weights *w, const dt_rows *rows, dt_error 
 }
 
 dt_status cuda_forward(dt_weights *w, dt_cache *c, const dt_rows *rows, const dt_out *out, dt_error *err) {
-  if (out && (out->want == DT_WANT_NOTHING || out->n == 0)) out = nullptr;
+  const bool tells = w->part.leaves && out && out->n && (out->experts || out->experts_read);
+  if (out && (out->want == DT_WANT_NOTHING || out->n == 0) && !tells) out = nullptr;
   if (c->weights != w) return dt_fail(err, DT_EINPUT, "forward: the cache belongs to another model");
   dt_status status =
       check_pass(rows, out, dt_limits{w->shape.vocab, w->shape.context, c->sequences, c->slots, TOP}, err);
   if (status == DT_OK && out && w->ids && out->want != DT_WANT_TOPK)
     status =
         dt_fail(err, DT_EINPUT, "forward: a model with only %d of its output rows returns only candidates", w->outputs);
+  if (status == DT_OK && out && out->want != DT_WANT_NOTHING && w->part.leaves)
+    status = dt_fail(err, DT_EINPUT, "forward: a part of a model without its last layers has no results");
+  if (status == DT_OK && w->apart && !rows->second_half)
+    status = dt_fail(err, DT_EINPUT, "forward: some layers are apart, but nothing computes their second halves");
   if (status == DT_OK && rows->prompt && rows->position[0] % CHUNK)
     status = dt_fail(err, DT_EINPUT, "forward: a prompt pass begins at position %d, expected a multiple of %d",
                      rows->position[0], CHUNK);

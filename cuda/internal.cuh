@@ -192,6 +192,7 @@ struct layer {
   size_t keys_at;    /* where the keys begin that it reads, in bytes of a slot: see dt_cache.data */
   bool still;        /* its queries and keys are not rotated */
   bool local;        /* it rotates by the second of the model's rotations */
+  bool apart;        /* see dt_layer */
 };
 
 /* The frequencies by which heads rotate, on the host, and the factor of the cosines and sines of their angles. */
@@ -359,6 +360,7 @@ struct route_scratch {
 struct dt_weights {
   dt_backend *backend;
   dt_part part;
+  bool apart;         /* some of its layers are */
   number activations; /* type of the activations, and of caches with 16 bits */
   const char *stored; /* name of the type of its matrices on the device; "mixed": several types */
   dt_shape shape;
@@ -373,7 +375,7 @@ struct dt_weights {
   uint16_t *embed_own;   /* the same; null: it is another model's */
   size_t embed_bytes;    /* of embed_own and inputs_rows, once they are there */
   size_t host_bytes;     /* what this model has added to backend->memory.host */
-  int embed_width;       /* the numbers of a row of embed; with DT_LAST_LAYERS, of a row's stream, two for each f32 */
+  int embed_width;       /* the numbers of a row of embed; in a part that a stream enters, of that, two for each f32 */
   int embedding;         /* the numbers that come with a row's token: its embedding, and then the layers' inputs */
   char *inputs_rows;     /* on the host: the rows of inputs_embed, as stored in the file */
   dt_dtype inputs_type;  /* their type */
@@ -427,6 +429,13 @@ struct delta_state {
   int since;                   /* the ring has no rows before this one */
 };
 
+/* For layers that are apart: the rows first..first+n-1 of a pass, which run now. */
+struct running_rows {
+  const dt_rows *rows; /* null: none, as when kernels run for the first time */
+  int first, n;
+  float *stream; /* [ROWS][hidden] on the host: their streams */
+};
+
 struct dt_cache {
   dt_weights *weights;
   int sequences, slots;
@@ -449,6 +458,7 @@ struct dt_cache {
   adjustment_buffer adjustments;
   arena cache_arena, scratch_arena;
   struct graph_list *graphs;
+  running_rows running;
 };
 
 /* Whether it is a head that reads the keys of its target's cache. */

@@ -155,8 +155,9 @@ static delta_parts build_delta(builder *b, const dt_layer *l, delta_parts d) {
   return d;
 }
 
-layer build_layer(builder *b, const dt_layer *l, layer built) {
+layer build_layer(builder *b, const dt_layer *given, layer built) {
   const dt_weights *w = b->w;
+  const dt_layer here = given->apart ? dt_first_half(given) : *given, *l = &here;
   const bool local = l->window && w->rotations[1].pairs;
   const int head_dim = built.head_dim, inter = built.inter, key_heads = built.has_keys ? built.kv_heads : 0;
   int half = head_dim / 2, rotary = 2 * w->rotations[local].pairs, keys = w->shape.heads * half,
@@ -175,7 +176,7 @@ layer build_layer(builder *b, const dt_layer *l, layer built) {
   part out[2] = {{&l->o, &l->o_bias, {0, w->shape.hidden, 0, -1}, 0, nullptr, 0},
                  {&l->down, &l->down_bias, {0, w->shape.hidden, 0, -1}, 0, nullptr, 0}};
 
-  built.scale = 1.0f;
+  built.scale = 1.0f, built.apart = l->apart;
   if (l->scale.source && b->filling) {
     float *scale = read_vector(b, &l->scale);
     if (scale) built.scale = *scale;

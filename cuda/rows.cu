@@ -68,7 +68,7 @@ int stage_rows(const dt_cache *c, int group, const dt_rows *rows, int first, int
   int n = 0;
   for (; n < most && first + n < rows->n && paths + (size_t)rows->path_len[first + n] <= room; n++) {
     uint16_t *embedding = embedding_of(to, n, w->embedding);
-    if (w->part == DT_LAST_LAYERS)
+    if (w->part.enters)
       memcpy(embedding, rows->entering + (size_t)(first + n) * (size_t)w->shape.hidden, width * sizeof *w->embed);
     else
       memcpy(embedding, w->embed + (size_t)rows->token[first + n] * width, width * sizeof *w->embed);

@@ -37,7 +37,7 @@ static dt_status check_types(const dt_model_desc *d, number *format, dt_error *e
   };
   look(d->unembed);
   for (int i = 0; i < d->shape.layers; i++) {
-    const dt_layer *l = &d->layer[i];
+    const dt_layer half = d->layer[i].apart ? dt_first_half(&d->layer[i]) : d->layer[i], *l = &half;
     for (const dt_matrix *m :
          {&l->q, &l->k, &l->v, &l->o, &l->up, &l->gate, &l->down, &l->q_gate, &l->delta_in, &l->delta_z})
       look(*m);
@@ -58,8 +58,8 @@ static dt_status check_types(const dt_model_desc *d, number *format, dt_error *e
 
 dt_status check_supported(const dt_model_desc *d, number *format, dt_error *err) {
   dt_status status = check_model(d, err);
-  if (status == DT_OK && d->part == DT_FIRST_LAYERS)
-    status = dt_fail(err, DT_EINPUT, "model: a GPU computes the last layers of a model, not the first ones");
+  if (status == DT_OK && d->part.halves)
+    status = dt_fail(err, DT_EINPUT, "model: a GPU computes whole layers or their first halves, not the second ones");
   if (status == DT_OK) status = check_plain(d, "a GPU", err);
   return status == DT_OK ? check_types(d, format, err) : status;
 }

@@ -42,6 +42,7 @@ static void build_head(builder *b) {
 static void build_unembed(builder *b) {
   dt_weights *w = b->w;
   const dt_model_desc *d = b->desc;
+  if (w->part.leaves) return;
   const part rows = {&d->unembed, &NONE, {0, w->outputs, 0, -1}, 0, d->id_rows ? d->id_rows : d->ids, d->n_ids};
   if (d->unembed.source)
     w->unembed = build(b, 0, blocks_of(w->outputs, 2), d->unembed.cols, false, &rows, 1);
@@ -62,7 +63,7 @@ static void take_host(dt_weights *w, size_t bytes) { w->host_bytes += bytes, w->
 static void build_embed(builder *b) {
   dt_weights *w = b->w;
   const dt_matrix *embed = &b->desc->embed;
-  if (w->part == DT_LAST_LAYERS) return;
+  if (w->part.enters) return;
   if (!embed->source) {
     w->embed = w->head.target->embed, w->embed_scale = w->head.target->embed_scale;
     return;
@@ -192,15 +193,18 @@ static dt_status measure(dt_backend *backend, const dt_model_desc *d, const dt_h
   w->backend = backend;
   w->activations = format;
   w->shape = d->shape;
-  w->outputs = d->ids ? d->n_ids : d->shape.vocab;
   w->part = d->part;
-  w->embed_width = d->part == DT_LAST_LAYERS ? 2 * w->shape.hidden
-                   : d->embed.source         ? d->embed.cols
-                                             : target->shape.hidden;
+  w->outputs = w->part.leaves ? 0 : d->ids ? d->n_ids : d->shape.vocab;
+  w->embed_width = w->part.enters ? 2 * w->shape.hidden : d->embed.source ? d->embed.cols : target->shape.hidden;
   w->embedding = w->embed_width + w->shape.layers * w->shape.inputs;
-  w->no_chunks =
-      w->shape.inputs || w->shape.experts || w->shape.delta_value_heads || d->part; /* chunks have no steps for them */
-  for (int i = 0; i < d->shape.layers; i++) w->no_chunks |= d->layer[i].q_gate.source != nullptr;
+  w->no_chunks = /* chunks have no steps for these */
+      w->shape.inputs || w->shape.experts || w->shape.delta_value_heads || w->part.enters || w->part.leaves;
+  bool routed = false;
+  for (int i = 0; i < d->shape.layers; i++) {
+    const dt_layer *l = &d->layer[i];
+    w->no_chunks |= l->q_gate.source != nullptr, w->apart |= l->apart, routed |= l->expert && !l->apart;
+  }
+  if (!routed) w->shape.experts = w->shape.chosen = 0; /* they need no memory */
   w->embed_scale = factor(d->shape.embed_scale), w->residual_scale = factor(d->shape.residual_scale);
   w->logit_scale = factor(d->shape.logit_scale);
   const int attended = w->shape.heads * w->shape.head_dim,

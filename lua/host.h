@@ -195,6 +195,9 @@ typedef struct {
   bool shown;           /* show on standard error that it is loading (at a terminal) and a load time over one second */
 } dtl_load_options;
 
+/* Resolves the target's name and computes what it takes on GPUs: see dt_pair_needs. */
+dt_status dtl_needs(const dtl_load_options *options, dt_needs *out, dt_error *err);
+
 /* Resolves the names and opens the pair. *found is set to whether the search of dtl_resolve_models found the draft. A
  * draft that was found but cannot be loaded is left out, unless `need` requires a draft.
  * With DTL_NO_DRAFT no draft is opened. */

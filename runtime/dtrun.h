@@ -97,11 +97,14 @@ typedef struct {
    * dotprod, neon; scalar. "auto" uses a GPU if there is one, and the CPU if the pair cannot be opened on the GPU;
    * dt_pair_info.device_left_out then says why. */
   const char *backend;
-  /* How many of the target's last layers a GPU computes (more than there are: all); the CPU computes the others. The
-   * output depends on the number, and is the same under every policy. Not with draft heads, which need the whole
-   * target. 0: one backend computes all layers. */
-  int gpu_layers;
-  int threads; /* 0: one for each physical core among dt_processors() that is nearly as fast as the fastest */
+  /* How the target is split between GPUs and the CPU. The output depends on it, and is the same under every policy.
+   * Draft heads need a target whose layers are all on one GPU, or a CPU alone.
+   * gpu_layers: how many of its last layers GPUs compute ("99", more than there are: all); the CPU computes the others.
+   * "auto": as many as fit in their free memory. NULL, "all": all. */
+  const char *gpu_layers;
+  int gpus;        /* how many GPUs share these layers, in proportion to their free memory; 0: one */
+  int cpu_experts; /* layers 1 to this one have their experts, router and MLP on the CPU in any case; 0: none */
+  int threads;     /* 0: one for each physical core among dt_processors() that is nearly as fast as the fastest */
   /* Machines with several NUMA nodes, and processors with cores of different speed (CPU). NULL, "distribute": threads
    * are distributed over the nodes, each stays on its node and among cores of one speed, and the weights are spread
    * over these nodes. "isolate": the same on the node of the calling thread alone. "off": the system places both. */
@@ -143,6 +146,20 @@ typedef struct {
  * or invalid, the tokenizers of the models differ, or there is no such backend. */
 dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *err);
 void dt_pair_close(dt_pair *pair); /* NULL is allowed */
+
+/* What a target takes on the GPUs of this machine, from the headers of its files. */
+typedef struct {
+  int layers, context;                   /* of the model; positions of the session whose memory is counted */
+  size_t weights, caches, scratch, host; /* bytes on GPUs if they have all layers; on the host in that case */
+  size_t free;                           /* bytes that are free on the GPUs */
+  int gpu_layers;  /* the most layers for dt_pair_options.gpu_layers that fit; `layers`: all of them; 0: none */
+  int cpu_experts; /* the least dt_pair_options.cpu_experts with which the rest fits; 0: none is needed, or none helps
+                    */
+} dt_needs;
+
+/* Computes what `options.target` takes with options.gpus GPUs and options.rope.context positions. DT_EDEVICE: there is
+ * no GPU; DT_EINPUT: a GPU does not compute the model. */
+dt_status dt_pair_needs(const dt_pair_options *options, dt_needs *out, dt_error *err);
 
 /* What identifies a model, taken from the headers of its files and from its tokenizer. Hashes are FNV-1a 64. */
 typedef struct {

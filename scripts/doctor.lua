@@ -1,8 +1,10 @@
--- Prints what dtrun finds on this machine, on one page to paste into a bug report.  dtrun doctor
+-- Prints what dtrun finds on this machine, on one page to paste into a bug report.  dtrun doctor [-m MODEL]
 local dt = require "dt"
 local shell = require "dt.shell"
 
-dt.args { doc = "prints what dtrun finds on this machine, on one page to paste into a bug report", models = false }
+local opts = dt.args {
+  doc = "prints what dtrun finds on this machine, on one page to paste into a bug report; with -m, what a model takes"
+}
 
 local function line(name, form, ...) print(("%-13s %s"):format(name .. ":", form:format(...))) end
 
@@ -174,8 +176,34 @@ local function kept()
   line("tuned", "presets in %s: %d", presets, #names_in(presets))
 end
 
+-- ---- what a model takes ---------------------------------------------------------------------------------------------
+
+local function gb(bytes) return bytes < 1e9 and ("%.1f MB"):format(bytes / 1e6) or ("%.1f GB"):format(bytes / 1e9) end
+
+-- How a model that is larger than the memory of the GPUs can be run.
+local function remedy(needs)
+  local ways = {}
+  if needs.cpu_experts > 0 then ways[#ways + 1] = ("--cpu-experts %d"):format(needs.cpu_experts) end
+  if needs.gpu_layers > 0 then ways[#ways + 1] = ("--gpu-layers %d (of %d)"):format(needs.gpu_layers, needs.layers) end
+  return #ways > 0 and table.concat(ways, " or ") .. " fits" or "none of its layers fits: --backend cpu"
+end
+
+local function asked_model()
+  local needs, failure = dt.needs(opts.load)
+  if not needs then
+    line("on GPUs", "%s", failure.message)
+    return
+  end
+  line("on GPUs", "%s needs %s with a context of %d: weights %s, caches %s, scratch %s (and %s on the host)",
+    opts.load.target, gb(needs.weights + needs.caches + needs.scratch), needs.context, gb(needs.weights),
+    gb(needs.caches), gb(needs.scratch), gb(needs.host))
+  line("fits", "%s are free: %s", gb(needs.free),
+    needs.gpu_layers == needs.layers and "all of it fits" or remedy(needs))
+end
+
 machine()
 engine()
+if opts.load.target then asked_model() end
 models()
 programs()
 parts()

@@ -12,7 +12,9 @@
 #define SAMPLERS NOT_YET "sampling has --temp, --top-k, --top-p and --min-p"
 #define GRAMMAR "--json-schema TEXT takes a schema, --grammar TEXT a grammar (GBNF), --regex TEXT a regular expression"
 #define DEVICE "--backend cpu or cuda; --gpu-layers N splits the target between both"
-#define SPLIT "one GPU serves a process; mpirun -n R dtrun shares the target among R processes"
+#define SPLIT "--gpus N divides the target's layers among N GPUs"
+#define EXPERTS "--cpu-experts N has the CPU compute the experts of the first N layers"
+#define RANKS "mpirun -n R dtrun shares the target among R processes"
 #define PLACED "taskset, numactl and nice do this for any program; -t N sets the threads"
 #define ROPE "--rope-scaling TYPE --rope-scale N scales positions"
 #define STOPS "--stop TEXT ends the text before TEXT"
@@ -75,8 +77,9 @@ static const foreign_option foreign[] = {
     {"--num-gpu -ngld --gpu-layers-draft -dev --device -devd --device-draft "
      "--device-map",
      DEVICE},
-    {"-sm --split-mode -ts --tensor-split -mg --main-gpu -tp --tensor-parallel-size --pipeline-parallel-size --rpc",
-     SPLIT},
+    {"-sm --split-mode -ts --tensor-split -mg --main-gpu -tp --tensor-parallel-size --pipeline-parallel-size", SPLIT},
+    {"-cmoe --cpu-moe -ot --override-tensor", EXPERTS},
+    {"--rpc", RANKS},
     {"--cpu-mask --cpu-range --cpu-strict --prio --poll", PLACED},
     {"--mlock --no-mmap --mmap --use-mmap --low-vram", IN_MEMORY},
     {"-b --batch-size -ub --ubatch-size --num-batch --max-num-batched-tokens", PASSES},

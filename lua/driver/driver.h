@@ -82,7 +82,8 @@ int driver_read_request(lua_State *L); /* (table, "generate" or "load", pair or 
 int driver_read_text(lua_State *L);    /* (field, its name for the user, text) -> number; or nil, message */
 int driver_fields(lua_State *L);       /* ("generate" or "load") -> {[name] = help} */
 
-int driver_pair_open(lua_State *L);      /* (request of "load") */
+int driver_pair_open(lua_State *L); /* (request of "load") */
+int driver_pair_needs(lua_State *L);
 int driver_pair_read(lua_State *L);      /* (pair, list of files): sets its corpus */
 int driver_pair_forget(lua_State *L);    /* (pair): forgets what policies remember */
 int driver_pair_fake(lua_State *L);      /* (vocab, context, draft_context, eos, target rules, draft rules or false) */

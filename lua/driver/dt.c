@@ -214,6 +214,7 @@ int driver_dt_open(lua_State *L) {
                                        {"read_text", driver_read_text},
                                        {"fields", driver_fields},
                                        {"open", driver_pair_open},
+                                       {"needs", driver_pair_needs},
                                        {"fake", driver_pair_fake},
                                        {"homes", homes},
                                        {"mpi", mpi},

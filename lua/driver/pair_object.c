@@ -63,6 +63,34 @@ int driver_pair_open(lua_State *L) {
   return dtl_load(&options, &p->pair, &found, &err) ? driver_failure(L, &err) : 1;
 }
 
+/* (request) -> a table of dt_needs; or nil and a failure */
+int driver_pair_needs(lua_State *L) {
+  const request_input *in = driver_request(L, 1);
+  dtl_load_options options = in->load;
+  options.how.rope.context = in->request.context;
+  dt_needs needs;
+  dt_error err;
+  if (dtl_needs(&options, &needs, &err)) return driver_failure(L, &err);
+  const struct {
+    const char *name;
+    lua_Integer value;
+  } facts[] = {{"layers", needs.layers},
+               {"context", needs.context},
+               {"weights", (lua_Integer)needs.weights},
+               {"caches", (lua_Integer)needs.caches},
+               {"scratch", (lua_Integer)needs.scratch},
+               {"host", (lua_Integer)needs.host},
+               {"free", (lua_Integer)needs.free},
+               {"gpu_layers", needs.gpu_layers},
+               {"cpu_experts", needs.cpu_experts}};
+  lua_newtable(L);
+  for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+    lua_pushinteger(L, facts[i].value);
+    lua_setfield(L, -2, facts[i].name);
+  }
+  return 1;
+}
+
 int driver_pair_read(lua_State *L) {
   pair_object *p = driver_idle_pair(L, 1);
   int n = (int)luaL_len(L, 2);

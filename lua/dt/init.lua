@@ -148,6 +148,16 @@ function dt.load(t)
   return opened(t, core.open(asked))
 end
 
+-- Returns what a target takes on this machine's GPUs, from the headers of its files, as a table in bytes: weights,
+-- caches and scratch on GPUs and host on the host if GPUs have all its layers, and free; and numbers: layers, context,
+-- gpu_layers (the most last layers that fit) and cpu_experts (the least that makes the rest fit; 0: none). nil and a
+-- failure: there is no GPU, or none computes the model. Options are those of dt.load.
+function dt.needs(t)
+  local asked, wrong = core.request(copied(options_table(t or {}, LOAD, "dt.needs")), "load")
+  if not asked then error("dt.needs: " .. wrong, 2) end
+  return checked(core.needs(asked))
+end
+
 local FAKE = { vocab = true, context = true, draft_context = true, eos = true, target = true, draft = true,
                costs = true, corpus = true, experts = true, times = true }
 local TIMES = { target = true, draft = true, delays = true }

@@ -78,3 +78,16 @@ dt_status dtl_load(const dtl_load_options *o, dt_pair **out, bool *found, dt_err
   free(target), free(draft), free(packed);
   return status;
 }
+
+dt_status dtl_needs(const dtl_load_options *o, dt_needs *out, dt_error *err) {
+  NEED(o, "options");
+  dt_pair_options pair = o->how;
+  char *target, *draft;
+  bool found;
+  dt_status status = models_resolve(o->target, NULL, DTL_NO_DRAFT, FOUND_ANY, &target, &draft, &found, err);
+  if (status) return status;
+  pair.target = target;
+  status = dt_pair_needs(&pair, out, err);
+  free(target), free(draft);
+  return status;
+}

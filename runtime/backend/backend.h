@@ -52,10 +52,15 @@ typedef struct {
   /* Rows of a block head's blocks: each has all slots of its block as its path, and position - prefix is the index of
    * its own. Rows of a block follow each other, and see keys of later ones. */
   bool blocks;
-  /* Only in passes of a part of a model (dt_model_desc.part), [n][hidden] each: the stream that enters the last layers
-   * instead of the tokens' embeddings, and where the stream after the first layers is written. */
+  /* Only in passes of a part of a model (dt_part), [n][hidden] each: the stream that enters it, and where the stream
+   * that leaves it is written. Both may be the same array. */
   const float *entering;
   float *leaving;
+  int layer; /* only in passes of a part with `halves`: the layer whose second half is computed */
+  /* Only in passes of a model with layers that are `apart`: computes the second half of a layer for the rows
+   * first..first+n-1 of the pass, in place in their streams, [n][hidden]. It may be called on any thread. */
+  void (*second_half)(void *context, int layer, int first, int n, float *stream);
+  void *context;
 } dt_rows;
 
 typedef enum {
@@ -113,10 +118,12 @@ typedef struct {
   struct dt_ranks *ranks;  /* the ranks that this process belongs to (CPU); NULL: none */
   const char *packed;      /* a folder in which weights may be kept as the device stores them, for the next start (CPU);
                               NULL:      none */
-  /* For the backend that splits a target (split.h): the two that share it, and how many of its last layers the device
-   * has. */
+  /* For the backend that splits a target (split.h): the two that share it, how many of its last layers are on devices,
+   * and how many of its first layers have their experts on the host in any case. */
   const dt_backend_ops *host, *device;
-  int device_layers;
+  int device_layers, host_experts; /* 0: all layers; none */
+  int devices;                     /* how many devices share these layers; 0: one */
+  int device_index;                /* which of several devices is opened, from 0 on (CUDA) */
 } dt_backend_options;
 
 /* How a model is stored in memory. NULL gives the default. */

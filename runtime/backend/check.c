@@ -58,10 +58,13 @@ dt_status check_pass(const dt_rows *rows, const dt_out *out, dt_limits limits, d
 }
 
 dt_status check_streams(dt_part part, const dt_rows *rows, dt_error *err) {
-  if (!rows->entering == (part != DT_LAST_LAYERS) && !rows->leaving == (part != DT_FIRST_LAYERS)) return DT_OK;
-  return dt_fail(
-      err, DT_EINPUT,
-      "forward: only the last layers of a model take the stream of others, and only the first ones leave it");
+  if (!rows->entering == !part.enters && !rows->leaving == !part.leaves) return DT_OK;
+  return dt_fail(err, DT_EINPUT,
+                 "forward: a stream enters the later parts of a model, and leaves the earlier ones; this part %s",
+                 part.enters && part.leaves ? "takes one and leaves one"
+                 : part.enters              ? "takes one"
+                 : part.leaves              ? "leaves one"
+                                            : "has none");
 }
 
 dt_status check_features(const dt_rows *rows, int distances, const dt_limits *given, dt_error *err) {

@@ -77,6 +77,7 @@ static inline float *cpu_inner_of(const dt_weights *w) {
 
 void cpu_parallel_layer(const cpu_chunk *c, int layer);
 void cpu_sequential_layer(const cpu_chunk *c, int layer);
+void cpu_second_half(const cpu_chunk *c, int layer); /* see dt_layer.apart */
 /* Writes only the keys and values of a layer. This is enough for the last layer if nobody needs its output. */
 void cpu_keys_and_values(const cpu_chunk *c, int layer);
 

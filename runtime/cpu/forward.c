@@ -74,6 +74,13 @@ static void run_layers(cpu_chunk *c) {
   if (c->wanted_n == 0 && ends) cpu_wait(c->me); /* after this, x belongs to the next chunk */
 }
 
+static void run_second_half(cpu_chunk *c) {
+  c->layer = &c->p->w->layer[c->p->rows->layer];
+  cpu_second_half(c, c->p->rows->layer);
+  leave(c);
+  cpu_wait(c->me); /* after this, x belongs to the next chunk */
+}
+
 /* The number of rows, at most n, before the first one of a block that does not fit among them. */
 static int blocks_together(const dt_rows *rows, int first, int n) {
   while (first + n < rows->n && rows->position[first + n] > rows->prefix[first + n]) n--;
@@ -101,11 +108,13 @@ static void run_pass(const cpu_member *me, void *context) {
       cpu_begin_head(&c);
     else
       begin(&c);
-    if (cpu_keys_only(&c))
+    if (w->part.halves)
+      run_second_half(&c);
+    else if (cpu_keys_only(&c))
       write_keys(&c);
     else
       run_layers(&c);
-    if (c.wanted_n > 0) cpu_write_results(&c, ids);
+    if (c.wanted_n > 0 && !w->part.leaves) cpu_write_results(&c, ids);
   }
 }
 
@@ -120,20 +129,23 @@ static dt_status check_given(const dt_weights *w, const dt_rows *rows, dt_error 
 }
 
 dt_status cpu_forward(dt_weights *w, dt_cache *cache, const dt_rows *rows, const dt_out *out, dt_error *err) {
-  if (out && (out->want == DT_WANT_NOTHING || out->n == 0)) out = NULL;
+  const bool tells = w->part.halves && out && (out->experts || out->experts_read);
+  if (out && (out->want == DT_WANT_NOTHING || out->n == 0) && !tells) out = NULL;
   dt_status status =
       cache->weights == w ? DT_OK : dt_fail(err, DT_EINPUT, "forward: the cache belongs to another model");
   if (status == DT_OK) status = check_pass(rows, out, cpu_limits(cache), err);
   if (status == DT_OK) status = check_streams(w->part, rows, err);
-  if (status == DT_OK && out && w->part == DT_FIRST_LAYERS)
-    status = dt_fail(err, DT_EINPUT, "forward: the first layers of a model have no results");
+  if (status == DT_OK && out && out->want != DT_WANT_NOTHING && w->part.leaves)
+    status = dt_fail(err, DT_EINPUT, "forward: a part of a model without its last layers has no results");
+  if (status == DT_OK && w->part.halves && (rows->layer < 0 || rows->layer >= w->shape.layers))
+    status = dt_fail(err, DT_EINPUT, "forward: the second half of layer %d of %d", rows->layer, w->shape.layers);
   if (status == DT_OK && out && w->ids && out->want != DT_WANT_TOPK)
     status = dt_fail(err, DT_EINPUT,
                      "forward: a model loaded with only %d of its output rows can return candidates only", w->n_ids);
   if (status == DT_OK && w->delta.all) status = delta_check(rows, err);
   if (status == DT_OK && w->head.target) status = check_given(w, rows, err);
   if (status != DT_OK) return status;
-  if (out && out->experts)
+  if (out && out->experts && !tells)
     memset(out->experts, -1, (size_t)out->n * (size_t)w->shape.layers * (size_t)w->shape.chosen * sizeof *out->experts);
   cpu_pass p = {w, cache, rows, out, w->head.distances ? &w->head.output[rows->distance] : &w->unembed};
   cpu_team_run_pass(w->backend->team, rows->n, run_pass, &p);

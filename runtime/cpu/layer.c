@@ -243,16 +243,10 @@ static void run_experts(const cpu_chunk *c, const cpu_layer *l, int layer, const
   if (l->up.data) join_beside(c, l);
 }
 
-/* x += o(attention(norm1(x))); x += down(act(up(norm2(x)))), or experts. Each norm may be absent, and each block may
- * end with a norm. Per-layer inputs and a scale follow if the layer has them. */
-void cpu_sequential_layer(const cpu_chunk *c, int layer) {
+/* x += down(act(up(norm2(x)))), or experts. Per-layer inputs and a scale follow if the layer has them. */
+void cpu_second_half(const cpu_chunk *c, int layer) {
   const dt_weights *w = c->p->w;
   const cpu_layer *l = &w->layer[layer];
-  attend(c, layer, false);
-  cpu_gather(c, CPU_ATTENDED);
-  const cpu_product o = to_end(w, l, false);
-  cpu_multiply(c, &o, 1);
-  end_block(c, l, false);
   const float *x2 = w->scratch.x;
   if (l->norm2) {
     x2 = normalize(c, 1, l->norm2, l->norm2_bias);
@@ -270,6 +264,18 @@ void cpu_sequential_layer(const cpu_chunk *c, int layer) {
   end_block(c, l, true);
   if (w->shape.inputs) add_inputs(c, l, layer);
   if (l->scale) scale_stream(c, *l->scale);
+}
+
+/* x += o(attention(norm1(x))), then the second half. Each norm may be absent, and each half may end with a norm. */
+void cpu_sequential_layer(const cpu_chunk *c, int layer) {
+  const dt_weights *w = c->p->w;
+  const cpu_layer *l = &w->layer[layer];
+  attend(c, layer, false);
+  cpu_gather(c, CPU_ATTENDED);
+  const cpu_product o = to_end(w, l, false);
+  cpu_multiply(c, &o, 1);
+  end_block(c, l, false);
+  cpu_second_half(c, layer);
 }
 
 void cpu_keys_and_values(const cpu_chunk *c, int layer) { attend(c, layer, true); }

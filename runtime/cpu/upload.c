@@ -276,8 +276,10 @@ static cpu_mine mine_of(const dt_weights *w, const dt_shape *s) {
   return cpu_mine_of(s, w->ranks ? w->ranks->rank : 0, w->ranks ? w->ranks->count : 1);
 }
 
-static void build_layer(builder *b, const dt_layer *l, int index, cpu_layer *out) {
+static void build_layer(builder *b, const dt_layer *given, int index, cpu_layer *out) {
   dt_weights *w = b->w;
+  const bool halves = b->desc->part.halves;
+  const dt_layer half = halves && given->apart ? dt_second_half(given) : (dt_layer){0}, *l = halves ? &half : given;
   const dt_shape own = dt_shape_of(&w->shape, l), *s = &own;
   const cpu_mine part_of = mine_of(w, s), *mine = &part_of;
   const part o = {&l->o, &l->o_bias, whole(&l->o), 0, NULL};
@@ -319,7 +321,7 @@ static void build_layer(builder *b, const dt_layer *l, int index, cpu_layer *out
     built.input_out = build(b, mine->hidden, s->inputs, &input, 1);
   }
   if (l->delta) w->writing = index + 1;
-  if (!l->keys_of && !l->delta) {
+  if (!l->keys_of && !l->delta && !halves) {
     size_t row = w->backend->cache_type->row_bytes(built.dim);
     w->slot_bytes += 2 * (size_t)mine->kv_heads.count * row;
     w->writing = index + 1;
@@ -328,7 +330,7 @@ static void build_layer(builder *b, const dt_layer *l, int index, cpu_layer *out
     down.k0 = l->o.cols;
     built.o = build(b, mine->hidden, l->o.cols + s->inter, (const part[]){o, down}, 2);
   } else {
-    built.o = build(b, mine->hidden, l->o.cols, &o, 1);
+    if (l->o.source) built.o = build(b, mine->hidden, l->o.cols, &o, 1);
     if (l->down.source) built.down = build(b, mine->hidden, s->inter, &down, 1);
   }
   w->gated |= built.q_gate.panels > 0;
@@ -351,7 +353,7 @@ static cpu_matrix build_output(builder *b, cpu_range outputs, const dt_matrix *m
 static void build_unembed(builder *b) {
   dt_weights *w = b->w;
   const dt_model_desc *d = b->desc;
-  if (d->part == DT_FIRST_LAYERS) return;
+  if (d->part.leaves) return;
   if (!d->unembed.source) {
     w->unembed = w->head.target->unembed;
     if (w->head.target->scratch.prepared_bytes > w->scratch.prepared_bytes)
@@ -370,9 +372,9 @@ static void build_embed(builder *b) {
   dt_weights *w = b->w;
   const dt_model_desc *d = b->desc;
   w->tied = &w->unembed;
-  if (!d->embed.source || d->part == DT_LAST_LAYERS) return;
+  if (!d->embed.source || d->part.enters) return;
   const bool shared = !d->ids && b->output == b->asked && is_same_view(&d->embed, &d->unembed);
-  if (shared && d->part == DT_WHOLE) return;
+  if (shared && !d->part.leaves) return;
   w->embed_dtype = d->embed.dtype;
   size_t row = dt_row_bytes(d->embed.dtype, (size_t)d->embed.cols);
   w->embed = cpu_take(&w->weights_arena, (size_t)w->mine.ids.count * row);
@@ -573,6 +575,9 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
 dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, const dt_holding *how, dt_weights **out,
                      dt_error *err) {
   dt_status status = check_model(d, err);
+  for (int i = 0; status == DT_OK && i < d->shape.layers; i++)
+    if (d->layer[i].apart && !d->part.halves)
+      status = dt_fail(err, DT_EINPUT, "model: the CPU backend computes whole layers or their second halves");
   if (status == DT_OK && d->shape.experts && d->path && backend->ranks)
     status =
         dt_fail(err, DT_EINPUT, "model: a model with experts cannot be split across ranks; run dtrun without mpirun");

@@ -139,3 +139,27 @@ dt_shape dt_shape_of(const dt_shape *s, const dt_layer *l) {
   if (l->window && s->local_dims) own.rotary_dims = s->local_dims;
   return own;
 }
+
+/* Where the matrices of a layer's second half are, apart from those of its experts. */
+#define AT(name) offsetof(dt_layer, name)
+static const size_t SECOND_HALF[] = {AT(norm2),        AT(norm2_bias), AT(down_norm),    AT(up),
+                                     AT(up_bias),      AT(gate),       AT(gate_bias),    AT(down),
+                                     AT(down_bias),    AT(input_gate), AT(input_out),    AT(input_norm),
+                                     AT(scale),        AT(router),     AT(router_bias),  AT(router_correction),
+                                     AT(expert_scale), AT(mlp_norm),   AT(experts_norm), AT(expert_norm),
+                                     AT(router_norm),  AT(mlp_gate)};
+enum { OF_SECOND_HALF = sizeof SECOND_HALF / sizeof *SECOND_HALF };
+
+dt_layer dt_first_half(const dt_layer *l) {
+  dt_layer half = *l;
+  for (size_t i = 0; i < OF_SECOND_HALF; i++) memset((char *)&half + SECOND_HALF[i], 0, sizeof(dt_matrix));
+  half.expert = NULL;
+  return half;
+}
+
+dt_layer dt_second_half(const dt_layer *l) {
+  dt_layer half = {.expert = l->expert, .inter = l->inter, .apart = l->apart};
+  for (size_t i = 0; i < OF_SECOND_HALF; i++)
+    memcpy((char *)&half + SECOND_HALF[i], (const char *)l + SECOND_HALF[i], sizeof(dt_matrix));
+  return half;
+}

@@ -151,6 +151,9 @@ typedef struct {
    * keys and agrees with this one in having a window or not. */
   int keys_of;
   bool backward; /* in a block head: rows do not see later rows of their block */
+  /* Another part of the model computes the second half of this layer: all that follows `x += o_norm(o(..))`. Not with
+   * a parallel residual. */
+  bool apart;
 } dt_layer;
 
 /* A dt_layer begins with this many matrices. */
@@ -187,9 +190,19 @@ typedef struct {
 /* Returns the model's shape with the sizes that this layer has of its own. */
 dt_shape dt_shape_of(const dt_shape *s, const dt_layer *l);
 
-/* Which part of a model a backend loads and computes, if two backends share it (split.h): all of it; its first layers,
- * without the final norm and the output; or its last layers, without the embedding. */
-typedef enum { DT_WHOLE, DT_FIRST_LAYERS, DT_LAST_LAYERS } dt_part;
+/* Return the layer without the matrices of its other half: see dt_layer.apart. */
+dt_layer dt_first_half(const dt_layer *l);
+dt_layer dt_second_half(const dt_layer *l);
+
+/* The part of a model that a backend loads and computes, if several backends share the model (split.h). All false: the
+ * whole model. */
+typedef struct {
+  bool enters; /* its first layer reads the stream that an earlier part left, not the embeddings */
+  bool leaves; /* the stream leaves after its last layer: it has no final norm and no output */
+  /* It has the second halves of the layers that are `apart` and nothing else. A pass computes one of them
+   * (dt_rows.layer); the stream enters and leaves. */
+  bool halves;
+} dt_part;
 
 /* A model. If it has inputs (Gemma 3n and 4), each of its L layers reads P numbers of the token, whose scaled embedding
  * is e. The formula is applied to each layer's part separately:

@@ -12,4 +12,11 @@ static inline int target_slots(int context) { return context + 1 + DT_TREE_VERIF
  * the session also has a cache for the target. */
 dt_status account_fits(const dt_pair *, const dt_model_desc *, const char *path, int context, dt_error *);
 
+/* Returns the bytes that a model and such a session need; 0: the backend cannot say, or does not compute the model. */
+size_t account_model(const dt_pair *, const dt_model_desc *, int context);
+
+/* For a pair on the backend that splits its target: puts the largest number of the target's last layers on GPUs that
+ * fits there with the pair's draft; at least one, which then may not fit. */
+void account_choose_layers(dt_pair *, const dt_model_desc *target, int context);
+
 #endif

@@ -41,20 +41,20 @@ const dt_backend_ops *backend_find(const char *name, const char **variant, dt_er
   return NULL;
 }
 
-const dt_backend_ops *backend_split(const char *name, dt_backend_options *options, dt_error *err) {
+const dt_backend_ops *backend_split(const char *name, const char *option, dt_backend_options *options, dt_error *err) {
   const dt_backend_ops *device = BACKENDS[0];
   if (ranks_backend()) {
-    dt_fail(err, DT_EINPUT, "gpu_layers: the option works in one process only: run it without mpirun");
+    dt_fail(err, DT_EINPUT, "%s: the option works in one process only: run it without mpirun", option);
   } else if (!is_any(name) && !strncmp(name, "cpu", 3)) {
-    dt_fail(err, DT_EINPUT, "gpu_layers: the backend %s has no GPU: give one of the two options", name);
+    dt_fail(err, DT_EINPUT, "%s: the backend %s has no GPU: give one of the two options", option, name);
   } else if (COUNT < 2) {
-    dt_fail(err, DT_EINPUT,
-            "gpu_layers: this build has no backend for GPUs; without the option, the CPU computes all layers");
+    dt_fail(err, DT_EINPUT, "%s: this build has no backend for GPUs; without the option, the CPU computes all layers",
+            option);
   } else if (!is_any(name) && strcmp(name, device->name)) {
     backend_find(name, &options->variant, err);
-    if (!*err->message) dt_fail(err, DT_EINPUT, "gpu_layers: the backend %s cannot be split", name);
+    if (!*err->message) dt_fail(err, DT_EINPUT, "%s: the backend %s cannot be split", option, name);
   } else if (!device->present()) {
-    dt_fail(err, DT_EDEVICE, "no GPU can be used for gpu_layers: without it, the CPU computes all layers");
+    dt_fail(err, DT_EDEVICE, "no GPU can be used for %s: without it, the CPU computes all layers", option);
   } else {
     options->host = &dt_cpu_ops, options->device = device;
     return &dt_split_ops;

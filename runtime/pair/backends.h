@@ -7,9 +7,10 @@
 /* Finds a backend by "auto", "NAME" or "NAME:VARIANT". NULL, with DT_EINPUT in *err: there is no such backend. */
 const dt_backend_ops *backend_find(const char *name, const char **variant, dt_error *err);
 
-/* Returns the backend that splits a target between the CPU and a GPU (split.h), and sets both in its options. NULL,
- * with DT_EINPUT in *err: there is no GPU, or `name` is not "auto" or that of a GPU. */
-const dt_backend_ops *backend_split(const char *name, dt_backend_options *options, dt_error *err);
+/* Returns the backend that splits a target between the CPU and GPUs (split.h), and sets both in its options. NULL, with
+ * DT_EINPUT in *err: there is no GPU, or `name` is not "auto" or that of a GPU. option: the one that demands a split.
+ */
+const dt_backend_ops *backend_split(const char *name, const char *option, dt_backend_options *options, dt_error *err);
 
 /* Returns why "auto" did not choose a device that exists, as a static string. NULL: there is no such device, or another
  * name was given. */

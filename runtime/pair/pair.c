@@ -8,6 +8,7 @@
 #include "pair/draft_output.h"
 #include "pair/numbers.h"
 #include "ranks/join.h"
+#include "split/split.h"
 #include "system/need.h"
 #include "system/numa.h"
 #include "system/processors.h"
@@ -70,6 +71,27 @@ static int usual_threads(const char *numa) {
   return processors_threads("", &processors);
 }
 
+/* Reads how the target is split. A number may be larger than that of the layers. *option: the first of the options that
+ * split it; NULL: it is not split. */
+static dt_status read_split(dt_pair *p, const dt_pair_options *o, dt_backend_options *options, const char **option,
+                            dt_error *err) {
+  const char *layers = o->gpu_layers;
+  char *end = NULL;
+  p->all_that_fit = layers && !strcmp(layers, "auto");
+  const bool all = layers && !strcmp(layers, "all");
+  const long n = layers && !p->all_that_fit && !all ? strtol(layers, &end, 10) : 1;
+  if (end && (end == layers || *end))
+    return dt_fail(err, DT_EINPUT, "gpu_layers: '%.40s' is not a number; give one, auto or all", layers);
+  if (n < 1 || n > INT_MAX)
+    return dt_fail(err, DT_EINPUT, "gpu_layers: %.40s is out of range: at least 1, auto or all", layers);
+  if (o->gpus < 0 || o->gpus > SPLIT_DEVICES)
+    return dt_fail(err, DT_EINPUT, "gpus: %d is out of range: 1..%d", o->gpus, SPLIT_DEVICES);
+  if (o->cpu_experts < 0) return dt_fail(err, DT_EINPUT, "cpu_experts: %d is out of range: at least 1", o->cpu_experts);
+  options->device_layers = end ? (int)n : 0, options->devices = o->gpus, options->host_experts = o->cpu_experts;
+  *option = layers ? "gpu_layers" : o->cpu_experts ? "cpu_experts" : o->gpus > 1 ? "gpus" : NULL;
+  return DT_OK;
+}
+
 static dt_status open_device(dt_pair *p, const dt_pair_options *o, dt_error *err) {
   if (o->threads < 0 || o->threads > 1024)
     return dt_fail(err, DT_EINPUT, "threads: %d is out of range: 1..1024", o->threads);
@@ -77,9 +99,10 @@ static dt_status open_device(dt_pair *p, const dt_pair_options *o, dt_error *err
     return dt_fail(err, DT_EINPUT, "numa: '%.40s' is not supported; supported: %s", o->numa, list_of(NUMA_MODES).text);
   dt_backend_options options = {.threads = o->threads ? o->threads : usual_threads(o->numa), .numa = o->numa};
   p->threads = options.threads;
-  if (o->gpu_layers < 0) return dt_fail(err, DT_EINPUT, "gpu_layers: %d is out of range: at least 1", o->gpu_layers);
-  options.device_layers = o->gpu_layers;
-  p->ops = o->gpu_layers ? backend_split(o->backend, &options, err) : backend_find(o->backend, &options.variant, err);
+  const char *option = NULL;
+  dt_status s = read_split(p, o, &options, &option, err);
+  if (s) return s;
+  p->ops = option ? backend_split(o->backend, option, &options, err) : backend_find(o->backend, &options.variant, err);
   const char *passed_over = backend_passed_over(o->backend);
   if (passed_over && !(p->device_left_out = strdup(passed_over))) return dt_fail_memory(err, "a message", 1);
   if (!p->ops || set_cache_dtype(p, o->cache_dtype, err)) return DT_EINPUT;
@@ -157,6 +180,7 @@ static dt_status load(dt_pair *p, const char *path, const dt_rope *rope, const d
   add_ends(m, *tokenizer, eos, n_eos);
   if ((s = draft_output_open(p, vocab, false, &cut, &output, err))) goto done;
   if (weights == &p->target) cut.path = path, cut.rope = *rope; /* marks the model as one that ranks share */
+  if (p->all_that_fit && weights == &p->target) account_choose_layers(p, d, rope->context);
   s = account_fits(p, d, path, rope->context, err);
   if (!s) s = p->ops->upload(p->backend, d, how, weights, err);
 done:
@@ -309,6 +333,18 @@ static dt_status check_draft_vocab(const dt_draft_vocab *v, dt_error *err) {
   return s;
 }
 
+/* Computes how much memory a draft model will need on the GPU, before the target takes all that is left. */
+static dt_status reserve_draft(dt_pair *p, const dt_pair_options *o, dt_error *err) {
+  bool is_head = !o->draft || is_mtp(o->draft);
+  const dt_rope rope = {.context = o->rope.context};
+  model *m = NULL;
+  dt_status s = is_head ? DT_OK : head_is(o->draft, &is_head, err);
+  if (!s && !is_head) s = model_open_turned(o->draft, &rope, &m, err);
+  if (m) p->reserved = account_model(p, model_desc(m), rope.context);
+  model_close(m);
+  return o->draft_optional ? DT_OK : s;
+}
+
 /* Opens a pair on the backend that its options name. *tried: that backend; NULL if there is none. */
 static dt_status open_pair(const dt_pair_options *options, dt_pair **out, const dt_backend_ops **tried, dt_error *err) {
   dt_status s = DT_OK;
@@ -330,6 +366,7 @@ static dt_status open_pair(const dt_pair_options *options, dt_pair **out, const 
   if (!s && is_head)
     s = dt_fail(err, DT_EINPUT, "%s is a draft head, not a target: give it with --draft, and its target with --target",
                 options->target);
+  if (!s && p->all_that_fit) s = reserve_draft(p, options, err);
   if (!s)
     s = load(p, options->target, &options->rope, &how, NULL, &p->target, &p->target_info, p->eos, &p->n_eos,
              &p->tokenizer, err);

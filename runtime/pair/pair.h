@@ -34,6 +34,8 @@ struct dt_pair {
   char rope[96];           /* dt_pair_info.rope_scaling; "": NULL */
   char *device_left_out;   /* see dt_pair_info */
   char *left_out;          /* why an optional draft was not loaded, or NULL */
+  bool all_that_fit;       /* gpu_layers = "auto" */
+  size_t reserved;         /* with all_that_fit: bytes of a GPU that the draft will need */
   int threads;
   double load_ms;         /* time of dt_pair_open */
   tok *tokenizer;         /* NULL: a scripted pair, whose text is its ids */

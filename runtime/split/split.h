@@ -1,16 +1,23 @@
-/* A backend that splits a target between two others: the host computes its first layers, and the device the rest and
- * the output. Each row's stream crosses between them in 32 bits, once a pass. Drafts are on the device as a whole; a
- * draft head is refused, since it reads streams of both parts.
+/* A backend that splits a target among others: the host computes its first layers, and the devices the rest and the
+ * output, each a range of layers. Each row's stream passes from one to the next in 32 bits, once a pass. The host may
+ * also compute the second halves of a device's layers (dt_layer.apart), so that their experts lie in its memory; the
+ * stream then crosses twice for each such layer. A draft is whole on the device with the most free memory. A draft head
+ * is on that of its target, which must be on one device.
  *
- * Every number is one of the two backends', so that the exactness contract holds as it does for these. Which layers
- * the device has changes the output, as another backend does; describe() names them. */
+ * Every number is one of these backends', so that the exactness contract holds as it does for them. Which backend has
+ * a layer changes the output, as another backend does; describe() names all. */
 #ifndef DT_SPLIT_H
 #define DT_SPLIT_H
 
 #include "backend/backend.h"
 
-/* Its options name the two backends and the number of layers: see dt_backend_options. Sizes of caches are those on the
- * device, where memory is scarce. */
+enum { SPLIT_DEVICES = 16 }; /* maximum number of devices */
+
+/* Its options name the backends and how the target is split: see dt_backend_options. Sizes of caches are those on the
+ * devices, where memory is scarce. */
 extern const dt_backend_ops dt_split_ops;
+
+/* Before the target is uploaded: changes how many of its last layers are on devices; 0: all. */
+void split_put_layers(dt_backend *, int device_layers);
 
 #endif

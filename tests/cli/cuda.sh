@@ -142,17 +142,66 @@ it_splits_a_target_between_the_CPU_and_the_GPU() {
   cp stdout expected
   succeeds ar --gpu-layers 99 "${prompt[@]}" -q
   same_text expected stdout
+  succeeds ar --gpu-layers auto "${prompt[@]}" -q
+  same_text expected stdout
   succeeds ar -m "$golden/logits/gguf_qwen35/model.gguf" -p It --ignore-eos -n 110 -q --gpu-layers 2
   cp stdout expected
   succeeds suffix -m "$golden/logits/gguf_qwen35/model.gguf" -p It --ignore-eos -n 110 -q --gpu-layers 2
   same_text expected stdout
+}
+it_has_the_CPU_compute_experts() {
+  faults '1 1e12 -1'
+  local model=$source_dir/tests/golden/logits/gguf_gpt_oss/model.gguf policy experts
+  for experts in 1 99; do
+    succeeds ar --cpu-experts $experts -m "$model" -p It --ignore-eos -n 40 -q --json result.json
+    cp stdout expected
+    grep -qE "\"backend\":[[:space:]]*\"cuda:.* with experts of layers 1 to $((experts > 4 ? 4 : experts)) on cpu:[a-z0-9]+\"" result.json || fail "$(grep backend result.json)"
+    for policy in suffix prompt_lookup; do
+      succeeds $policy -ncmoe $experts -m "$model" -p It --ignore-eos -n 40 -q
+      same_text expected stdout
+    done
+  done
+  succeeds dynatree --cpu-experts 99 -m "$model" -md "$model" -p It --ignore-eos -n 20 -q --temp 0.8 -s 3 --compare ar --rounds 1
+}
+it_divides_a_target_among_GPUs() {
+  faults '1 1e12 -1'
+  succeeds ar --backend cuda "${prompt[@]}" -q
+  cp stdout expected
+  faults '2 1e12 -1'
+  for policy in ar dynatree; do
+    succeeds $policy --gpus 2 "${prompt[@]}" -q --json result.json
+    same_text expected stdout
+    grep -qE '"backend":[[:space:]]*"cuda:.* \(layers 1 to 3\), cuda:.* \(layers 4 to 6\)"' result.json || fail "$(grep backend result.json)"
+  done
+  faults '1 1e12 -1'
+  refuses 2 'gpus: GPU 2 is wanted, but there is 1' ar --gpus 2 "${prompt[@]}"
+  refuses 2 'gpus: 17 is out of range: 1..16' ar --gpus 17 "${prompt[@]}"
+}
+it_names_a_split_that_fits() {
+  local model=$source_dir/tests/golden/logits/gguf_gpt_oss/model.gguf
+  faults '1 1e12 -1'
+  succeeds doctor -m "$model" -c 64
+  grep -qE '^on GPUs: .*model.gguf needs [0-9.]+ MB with a context of 64: weights 0.4 MB, caches' stdout || fail "$(grep '^on' stdout)"
+  grep -qE '^fits: .* GB are free: all of it fits$' stdout || fail "$(grep '^fits' stdout)"
+  echo 'local n = assert(require("dt").needs { target = arg[1], ctx = 64 }) print(n.weights + n.caches + n.scratch)' >needs.lua
+  succeeds run ./needs.lua "$model"
+  faults "1 $((256 * 1024 * 1024 + $(cat stdout) - 1)) -1"
+  succeeds doctor -m "$model" -c 64
+  grep -qE '^fits: .* MB are free: --cpu-experts 1 or --gpu-layers 3 \(of 4\) fits$' stdout || fail "$(grep '^fits' stdout)"
+  refuses 1 'out of GPU memory: .*--gpu-layers 3 fits, --cpu-experts 1 fits, --backend cpu' ar --backend cuda -c 64 -n 4 -m "$model" -p It
+  succeeds ar --gpu-layers auto -c 64 -n 4 -m "$model" -p It --json result.json
+  grep -qE '"backend":.* \(layers 2 to 4\) after cpu:' result.json || fail "$(grep backend result.json)"
+  succeeds ar --cpu-experts 1 -c 64 -n 4 -m "$model" -p It
+  faults '1 277e6 -1'
+  succeeds doctor -m "$model" -c 64
+  grep -qE '^fits: .* MB are free: none of its layers fits: --backend cpu$' stdout || fail "$(grep '^fits' stdout)"
 }
 it_says_why_a_target_cannot_be_split() {
   faults '1 1e12 -1'
   local golden=$source_dir/tests/golden
   refuses 2 'gpu-layers: 0 is out of range' ar --gpu-layers 0 "${prompt[@]}"
   refuses 2 'gpu-layers: the backend cpu has no GPU: give one of the two options' ar --gpu-layers 2 --backend cpu "${prompt[@]}"
-  refuses 2 'is a draft head, which the backend split does not run .--backend cpu does.' linear --gpu-layers 2 -md "$models/mini-head" "${prompt[@]}"
+  refuses 2 'head: it reads streams of all layers of its target, which must then be on one GPU' linear --gpu-layers 2 -md "$models/mini-head" "${prompt[@]}"
   refuses 2 'gpu-layers: each layer of this model reads inputs of its own' ar --gpu-layers 1 -m "$golden/logits/gguf_gemma4_inputs/model.gguf" -p It
   faults '0 1e12 -1'
   refuses 1 'no GPU can be used for gpu_layers: without it, the CPU computes all layers' ar --gpu-layers 2 "${prompt[@]}"

@@ -15,12 +15,18 @@ enum { MAX_THREADS = 1024, SHARED_DEFAULT = 48 << 10 };
 /* Shared memory per block: as on an H100 or, with CUDA_EMU_SMALL in the environment, as on most devices. */
 const int shared_most = getenv("CUDA_EMU_SMALL") ? 99 << 10 : 227 << 10;
 
-std::map<const void *, int> shared_allowed;
+enum { MOST_DEVICES = 8 };
+thread_local int device; /* the current one: kernels run on its streams, memory is taken from it */
+std::map<const void *, int> shared_allowed[MOST_DEVICES];
 std::set<const void *> loaded; /* kernels that ran since the last emu_faults() */
 faults plan = {1, (size_t)1 << 40, -1, 0};
 int used;
-size_t allocated;
-std::map<void *, size_t> sizes;
+size_t allocated[MOST_DEVICES];
+struct taken {
+  size_t bytes;
+  int device;
+};
+std::map<void *, taken> sizes;
 cudaError_t sticky;
 
 bool lacks(int feature) {
@@ -41,10 +47,12 @@ bool library_begins() { return !lacks(EMU_CUBLASLT_BEGINS); }
 
 struct stream {
   graph *capturing;
+  int device;
 };
 struct graph {
   std::vector<std::function<cudaError_t()>> node;
   size_t bytes; /* of the device's memory */
+  int device;
 };
 struct event {
   double ms;
@@ -52,7 +60,7 @@ struct event {
 
 cudaError_t allow_shared(const void *kernel, int bytes) {
   if (bytes > shared_most) return cudaErrorInvalidValue;
-  shared_allowed[kernel] = bytes;
+  shared_allowed[device][kernel] = bytes;
   return cudaSuccess;
 }
 
@@ -63,12 +71,13 @@ static cudaError_t perform(cudaStream_t s, std::function<cudaError_t()> work) {
 }
 
 cudaError_t launch(const cudaLaunchConfig_t *config, const void *kernel, std::function<void()> f) {
-  auto allowed = shared_allowed.find(kernel);
-  size_t most = allowed == shared_allowed.end() ? (size_t)SHARED_DEFAULT : (size_t)allowed->second;
+  auto allowed = shared_allowed[device].find(kernel);
+  size_t most = allowed == shared_allowed[device].end() ? (size_t)SHARED_DEFAULT : (size_t)allowed->second;
   unsigned count = config->blockDim.x;
   if (config->blockDim.y != 1 || config->blockDim.z != 1 || count < 1 || count > MAX_THREADS ||
       config->gridDim.y > 65535 || config->gridDim.z > 65535 || !config->gridDim.x || !config->gridDim.y ||
-      !config->gridDim.z || (config->dynamicSmemBytes > most && config->dynamicSmemBytes > SHARED_DEFAULT))
+      !config->gridDim.z || config->stream->device != device ||
+      (config->dynamicSmemBytes > most && config->dynamicSmemBytes > SHARED_DEFAULT))
     return cudaErrorInvalidValue;
   bool dependent = false;
   for (unsigned i = 0; i < config->numAttrs; i++)
@@ -96,7 +105,11 @@ extern "C" void emu_faults(faults f) {
   loaded.clear();
 }
 
-extern "C" size_t emu_allocated(void) { return allocated; }
+extern "C" size_t emu_allocated(void) {
+  size_t all = 0;
+  for (size_t of : allocated) all += of;
+  return all;
+}
 extern "C" int emu_used(void) { return used; }
 
 cudaError_t cudaGetDeviceCount(int *n) {
@@ -108,8 +121,11 @@ cudaError_t cudaGetDeviceCount(int *n) {
   return plan.devices < 0 ? cudaErrorInsufficientDriver : cudaErrorNoDevice;
 }
 cudaError_t cudaDriverGetVersion(int *version) { return *version = plan.devices == -2 ? 0 : 12040, cudaSuccess; }
-cudaError_t cudaSetDevice(int) { return sticky; }
-cudaError_t cudaGetDevice(int *device) { return *device = 0, cudaSuccess; }
+cudaError_t cudaSetDevice(int index) {
+  if (index < 0 || index >= plan.devices || index >= MOST_DEVICES) return cudaErrorInvalidValue;
+  return device = index, sticky;
+}
+cudaError_t cudaGetDevice(int *index) { return *index = device, cudaSuccess; }
 cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int) {
   strcpy(p->name, "emulated");
@@ -137,24 +153,24 @@ const char *cudaGetErrorString(cudaError_t e) {
 }
 cudaError_t cudaGetLastError() { return sticky; }
 cudaError_t cudaMemGetInfo(size_t *left, size_t *total) {
-  *left = plan.memory - allocated, *total = plan.memory;
+  *left = plan.memory - allocated[device], *total = plan.memory;
   return sticky;
 }
 
 static cudaError_t take(void **p, size_t bytes, size_t counted) {
   if (sticky) return sticky;
-  if (counted > plan.memory - allocated) return cudaErrorMemoryAllocation;
+  if (counted > plan.memory - allocated[device]) return cudaErrorMemoryAllocation;
   *p = watching ? watched_memory(bytes) : malloc(bytes);
   memset(*p, 0xff, bytes);
-  allocated += counted;
-  sizes[*p] = counted;
+  allocated[device] += counted;
+  sizes[*p] = {counted, device};
   return cudaSuccess;
 }
 cudaError_t cudaMalloc(void **p, size_t bytes) { return take(p, bytes, bytes); }
 cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned) { return take(p, bytes, 0); }
 cudaError_t cudaFree(void *p) {
   if (!p) return cudaSuccess;
-  allocated -= sizes.at(p);
+  allocated[sizes.at(p).device] -= sizes.at(p).bytes;
   sizes.erase(p);
   watching ? free_watched(p) : free(p);
   return cudaSuccess;
@@ -175,7 +191,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t s) {
   return perform(s, [=] { return memset(p, value, bytes), watch_settle(), sticky; });
 }
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned) { return *s = new stream{nullptr}, sticky; }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned) { return *s = new stream{nullptr, device}, sticky; }
 cudaError_t cudaStreamDestroy(cudaStream_t s) { return delete s, cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return watch_settle(), sticky; }
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode) {
@@ -189,13 +205,14 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g) {
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t g, unsigned long long) {
   const size_t bytes = plan.lacks & EMU_LARGE_GRAPHS ? EMU_GRAPH : 0;
-  if (bytes > plan.memory - allocated) return cudaErrorMemoryAllocation;
-  allocated += bytes;
+  if (bytes > plan.memory - allocated[device]) return cudaErrorMemoryAllocation;
+  allocated[device] += bytes;
   *exec = new graph(*g);
-  (*exec)->bytes = bytes;
+  (*exec)->bytes = bytes, (*exec)->device = device;
   return sticky;
 }
-cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t) {
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t s) {
+  if (s->device != exec->device || s->device != device) return cudaErrorInvalidValue;
   watch_settle();
   for (auto &node : exec->node) {
     cudaError_t e = node();
@@ -205,7 +222,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t) {
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t g) { return delete g, cudaSuccess; }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
-  allocated -= exec->bytes;
+  allocated[exec->device] -= exec->bytes;
   return delete exec, cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t *e) { return *e = new event{0}, sticky; }

@@ -8,8 +8,8 @@
 #define EMU_GRAPH ((size_t)1 << 20)
 
 typedef struct {
-  int devices;   /* number of devices; 0: none, -1: the driver is too old, -2: there is no driver */
-  size_t memory; /* the device's memory in bytes */
+  int devices;   /* number of devices, at most 8; 0: none, -1: the driver is too old, -2: there is no driver */
+  size_t memory; /* the memory of each device in bytes */
   int launches;  /* kernels that run before one fails, and the device with it; -1: none fails */
   int lacks;     /* what the device does not support, any of: */
 } faults;

@@ -19,13 +19,10 @@ static inline rig rig_holding(const char *caches, const dt_model_desc *desc, int
   return rig_open_with(&dt_cuda_ops, (dt_backend_options){.threads = 1, .cache_dtype = caches}, desc, sequences, slots);
 }
 
-/* Checks batches of n rows: a few n with `some`, otherwise all up to 64; always the whole tree. */
-static inline void check_prefix(const dt_model_desc *desc, const char *caches, int prefix, int nodes, bool some,
-                                dt_window window) {
+/* Checks batches of n rows in r, with plain decoding in `plain`, and closes both: a few n with `some`, otherwise all up
+ * to 64; always the whole tree. */
+static inline void check_rigs(rig plain, rig r, int prefix, int nodes, bool some) {
   const int few[] = {1, 2, 7, 9, 16, 17, 33, 64, 65};
-  rig plain = rig_holding(caches, desc, 2, prefix + SPREAD);
-  rig r = rig_holding(caches, desc, 1, prefix + SPREAD);
-  plain.window = r.window = window;
   tree_case t;
   decode_plainly(&plain, &t, prefix, nodes, (uint64_t)prefix + 1);
   ok(r.ops->restore(r.cache, 0, t.prefix_rows, &err));
@@ -36,6 +33,14 @@ static inline void check_prefix(const dt_model_desc *desc, const char *caches, i
   check_batch(&r, &t, nodes, 1);
   tree_case_free(&plain, &t);
   rig_close(&plain), rig_close(&r);
+}
+
+static inline void check_prefix(const dt_model_desc *desc, const char *caches, int prefix, int nodes, bool some,
+                                dt_window window) {
+  rig plain = rig_holding(caches, desc, 2, prefix + SPREAD);
+  rig r = rig_holding(caches, desc, 1, prefix + SPREAD);
+  plain.window = r.window = window;
+  check_rigs(plain, r, prefix, nodes, some);
 }
 
 /* Checks that a prompt leaves the same cache whatever the size of its passes, even with rows of another sequence in

@@ -172,6 +172,34 @@ static void a_nan_names_the_cpu_as_a_remedy(void **state) {
 }
 #endif
 
+/* What a model takes with the experts of its first n layers on the host. */
+static size_t bytes_apart(const desk *d, const model *m, int n, int context) {
+  dt_model_desc desc = *model_desc(m);
+  dt_layer layer[8];
+  dt_memory account;
+  memcpy(layer, desc.layer, sizeof *layer * (size_t)desc.shape.layers);
+  for (int i = 0; i < n; i++) layer[i].apart = true;
+  desc.layer = layer;
+  ok(dt_cuda_ops.account(d->pair.backend, &desc, 1, target_slots(context), &account, &err));
+  return bytes_of(account);
+}
+
+static void experts_that_must_leave_the_device_are_named(void **state) {
+  (void)state;
+  enum { CONTEXT = 64 };
+  model *m;
+  desk d = desk_open();
+  ok(model_open(SOURCE_DIR "/tests/golden/logits/gguf_gpt_oss/model.gguf", &m, &err));
+  set_free(bytes_apart(&d, m, 2, CONTEXT));
+  fails(account_fits(&d.pair, model_desc(m), "M", CONTEXT, &err), DT_ENOMEM,
+        "--cpu-experts 2 fits, --backend cpu uses");
+  set_free(bytes_apart(&d, m, 2, CONTEXT) - 1);
+  fails(account_fits(&d.pair, model_desc(m), "M", CONTEXT, &err), DT_ENOMEM,
+        "--cpu-experts 3 fits, --backend cpu uses");
+  model_close(m);
+  desk_close(&d);
+}
+
 int main(int argc, char **argv) {
   cuda_device_or_skip();
   if (argc > 1) cmocka_set_test_filter(argv[1]);
@@ -180,6 +208,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(embeddings_take_no_memory_of_the_device),
 #if defined(CUDA_EMU)
     cmocka_unit_test(a_model_that_does_not_fit_is_refused_before_it_is_loaded),
+    cmocka_unit_test(experts_that_must_leave_the_device_are_named),
     cmocka_unit_test(a_draft_that_does_not_fit_is_refused_before_it_is_loaded),
     cmocka_unit_test(a_nan_names_the_cpu_as_a_remedy),
 #endif

@@ -39,7 +39,9 @@ local SHARED = {
   { "ctx", nil, type = "integer", min = 1, max = 2147483647, short = "c", doc = help.ctx },
   { "numa", nil, type = "string", doc = help.numa },
   { "backend", nil, type = "string", doc = help.backend },
-  { "gpu_layers", nil, type = "integer", min = 1, max = 2147483647, doc = help.gpu_layers },
+  { "gpu_layers", nil, type = "string", doc = help.gpu_layers },
+  { "gpus", nil, type = "integer", min = 1, max = 16, doc = help.gpus },
+  { "cpu_experts", nil, type = "integer", min = 1, max = 2147483647, doc = help.cpu_experts },
   { "no_packed_cache", false, doc = help.no_packed_cache },
 }
 

@@ -28,7 +28,8 @@ _ANSWERS = [
     ("num_assistant_tokens num_speculative_tokens draft_max draft_min",
      "the policy decides how many tokens to draft: policy='linear', params={'K': 4}"),
     ("torch_dtype dtype quantization", "weights='q8' or 'q4' quantizes the target on a CPU, draft_weights the draft"),
-    ("device_map n_gpu_layers num_gpu", "backend='cuda' or 'cpu' determines where the whole model runs"),
+    ("device_map n_gpu_layers num_gpu", "gpu_layers='auto' or N splits the model between a GPU and the CPU; backend='cpu' uses no GPU"),
+    ("n_cpu_moe cpu_moe", "cpu_experts=N has the CPU compute the experts of the first N layers"),
     ("gpu_memory_utilization", "ctx=N determines the size of the caches, in tokens"),
 ]
 _ANSWER = {name: answer for names, answer in _ANSWERS for name in names.split()}
