@@ -71,8 +71,6 @@ static dt_status check_kind(const dt_head_desc *head, dt_error *err) {
       return dt_fail(err, DT_EINPUT,
                      "head: only some of its layers look backward, which a GPU does not compute "
                      "(--backend cpu does)");
-  if (head->model.shape.experts)
-    return dt_fail(err, DT_EINPUT, "head: it has experts, which a GPU does not compute (--backend cpu does)");
   if (head->model.shape.mix_taps || (head->kind == DT_HEAD_BLOCK && head->post.source))
     return dt_fail(err, DT_EINPUT, "head: a DFlash2 head, which a GPU does not compute (--backend cpu does)");
   return DT_OK;

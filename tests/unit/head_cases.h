@@ -95,11 +95,10 @@ static inline void commit_expected(dt_session *session, int seq, const cJSON *it
   free(tokens);
 }
 
-/* Whether the case runs on a GPU, too: a block head without convolutions, whose layers all look backward or none of
- * which does; an MTP layer without experts. */
+/* Whether the case runs on a GPU, too: not a block head with convolutions, or of which only some layers look backward. */
 static inline bool is_for_gpus(const cJSON *of) {
   const char *name = get(of, "name")->valuestring;
-  if (strstr(name, "mtp")) return !strstr(name, "experts") && !strstr(name, "GLM");
+  if (strstr(name, "mtp")) return true;
   return !strstr(get(of, "read")->valuestring, "dflash2") && strcmp(name, "dflash, windows that are seen backward") &&
          strcmp(name, "dflash, speculators' export");
 }

@@ -96,25 +96,6 @@ static void ties_go_to_the_lowest_ids(void **state) {
   random_model_free(m);
 }
 
-/* A GPU refuses experts in a layer of a head, such as GLM's MTP layer. */
-static void heads_with_experts_are_refused(void **state) {
-  (void)state;
-  random_model *m = expert_model(&expert_kinds[0], 4);
-  const int h = m->desc.shape.hidden;
-  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 9);
-  dt_head_desc head = {.model = m->desc,
-                       .kind = DT_HEAD_EAGLE,
-                       .taps = 1,
-                       .tap = {m->desc.shape.layers},
-                       .fc = random_matrix(m, h, 2 * h, 0.1f, 0.0f)};
-  head.model.shape.layers = 1, head.model.layer = &m->layer[1];
-  dt_weights *w = NULL;
-  fails(dt_cuda_ops.upload_head(r.backend, &head, NULL, r.weights, &w, &err), DT_EINPUT,
-        "head: it has experts, which a GPU does not compute (--backend cpu does)");
-  rig_close(&r);
-  random_model_free(m);
-}
-
 int main(int argc, char **argv) {
   cuda_device_or_skip();
   if (argc > 1) cmocka_set_test_filter(argv[1]);
@@ -125,7 +106,6 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_text_has_the_bits_of_plain_decoding),
       cmocka_unit_test(packed_experts_have_the_bits_of_widened_ones),
       cmocka_unit_test(ties_go_to_the_lowest_ids),
-      cmocka_unit_test(heads_with_experts_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,12 +158,13 @@ static float *run_normed(const dt_backend_ops *ops, const random_model *m, const
   return logits;
 }
 
-static void norms_before_the_layer_are_computed(void **state) {
-  (void)state;
+/* The head's layer is complete, with norms and an MLP or, if `add` adds them, experts. */
+static void check_normed(void (*add)(random_model *), const char *name) {
   model_shape shape = cuda_shape(4);
   random_model *m = random_model_new(&shape, 7);
   shape.layers = 1;
   random_model *parts = random_model_new(&shape, 8);
+  if (add) add(parts);
   const int hidden = shape.hidden;
   size_t n = 2 * (size_t)shape.vocab;
   dt_head_desc head = {.model = parts->desc, .kind = DT_HEAD_EAGLE, .taps = 1, .tap = {m->desc.shape.layers}};
@@ -177,10 +178,19 @@ static void norms_before_the_layer_are_computed(void **state) {
     head.model.layer = &layer;
     float *expected = run_normed(&dt_cpu_ops, m, &head), *got = run_normed(&dt_cuda_ops, m, &head);
     double d = logits_difference(got, expected, n), most = 2 * rounding_of(shape.dtype);
-    if (d > most) fail_msg("norms %d: the guesses differ by %g of their size, at most %g", norms, d, most);
+    if (d > most) fail_msg("%s, norms %d: the guesses differ by %g of their size, at most %g", name, norms, d, most);
     free(expected), free(got);
   }
   random_model_free(m), random_model_free(parts);
+}
+
+static void add_experts(random_model *m) { random_experts(m, 0, 27, false, false); }
+
+static void layers_of_the_targets_kind_are_computed(void **state) {
+  (void)state;
+  check_normed(NULL, "an MLP");
+  check_normed(add_experts, "experts");
+  check_normed(random_gated_experts, "experts and a gated MLP");
 }
 
 enum { TEXT = 300, TREE = 5, LEVELS = 3 };
@@ -317,7 +327,7 @@ int main(int argc, char **argv) {
   cuda_device_or_skip();
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(caches_keep_what_enters_every_layer), cmocka_unit_test(norms_before_the_layer_are_computed),
+      cmocka_unit_test(caches_keep_what_enters_every_layer), cmocka_unit_test(layers_of_the_targets_kind_are_computed),
       cmocka_unit_test(a_head_reads_the_targets_keys), cmocka_unit_test(heads_it_cannot_compute_are_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
