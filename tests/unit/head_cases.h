@@ -95,7 +95,8 @@ static inline void commit_expected(dt_session *session, int seq, const cJSON *it
   free(tokens);
 }
 
-/* Whether the case runs on a GPU, too: not a block head with convolutions, or of which only some layers look backward. */
+/* Whether the case runs on a GPU, too: not block heads with convolutions, or of which only some layers look backward.
+ */
 static inline bool is_for_gpus(const cJSON *of) {
   const char *name = get(of, "name")->valuestring;
   if (strstr(name, "mtp")) return true;
