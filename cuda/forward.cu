@@ -265,6 +265,7 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
   if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
   if (e == cudaSuccess && header->wanted) e = collect(w, c, out, *wanted, results);
   if (e == cudaSuccess && shape.routes) collect_routes(w, c, out, *wanted, results);
+  c->running.rows = nullptr;
   *first += n, *wanted += results;
   return e;
 }

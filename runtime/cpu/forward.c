@@ -129,7 +129,7 @@ static dt_status check_given(const dt_weights *w, const dt_rows *rows, dt_error 
 }
 
 dt_status cpu_forward(dt_weights *w, dt_cache *cache, const dt_rows *rows, const dt_out *out, dt_error *err) {
-  const bool tells = w->part.halves && out && (out->experts || out->experts_read);
+  const bool tells = w->part.leaves && out && out->n && (out->experts || out->experts_read);
   if (out && (out->want == DT_WANT_NOTHING || out->n == 0) && !tells) out = NULL;
   dt_status status =
       cache->weights == w ? DT_OK : dt_fail(err, DT_EINPUT, "forward: the cache belongs to another model");
@@ -145,7 +145,7 @@ dt_status cpu_forward(dt_weights *w, dt_cache *cache, const dt_rows *rows, const
   if (status == DT_OK && w->delta.all) status = delta_check(rows, err);
   if (status == DT_OK && w->head.target) status = check_given(w, rows, err);
   if (status != DT_OK) return status;
-  if (out && out->experts && !tells)
+  if (out && out->experts && !w->part.halves)
     memset(out->experts, -1, (size_t)out->n * (size_t)w->shape.layers * (size_t)w->shape.chosen * sizeof *out->experts);
   cpu_pass p = {w, cache, rows, out, w->head.distances ? &w->head.output[rows->distance] : &w->unembed};
   cpu_team_run_pass(w->backend->team, rows->n, run_pass, &p);

@@ -108,6 +108,7 @@ static dt_status open_device(dt_pair *p, const dt_pair_options *o, dt_error *err
   if (!p->ops || set_cache_dtype(p, o->cache_dtype, err)) return DT_EINPUT;
   options.cache_dtype = p->cache_dtype;
   options.packed = o->packed;
+  p->open = options;
   return p->ops->open(&options, &p->backend, err);
 }
 
@@ -155,6 +156,16 @@ static void add_ends(const model *m, const tok *tokenizer, int32_t *eos, int *n_
   }
 }
 
+/* Chooses how many of a target's layers are on GPUs, if the caller leaves it to the pair. If one GPU has them all, its
+ * own backend computes them, which is faster at prompts. */
+static dt_status settle_split(dt_pair *p, const dt_model_desc *d, int context, dt_error *err) {
+  if (p->all_that_fit) account_choose_layers(p, d, context);
+  if (!split_is_whole(p->backend, d)) return DT_OK;
+  p->ops->close(p->backend);
+  p->backend = NULL, p->ops = p->open.device;
+  return p->ops->open(&p->open, &p->backend, err);
+}
+
 /* Loads one model: opens its files, uploads it, and closes the files. Returns the end-of-text ids and the tokenizer. */
 static dt_status load(dt_pair *p, const char *path, const dt_rope *rope, const dt_holding *how,
                       const dt_draft_vocab *vocab, dt_weights **weights, dt_model_info *info, int32_t *eos, int *n_eos,
@@ -180,8 +191,8 @@ static dt_status load(dt_pair *p, const char *path, const dt_rope *rope, const d
   add_ends(m, *tokenizer, eos, n_eos);
   if ((s = draft_output_open(p, vocab, false, &cut, &output, err))) goto done;
   if (weights == &p->target) cut.path = path, cut.rope = *rope; /* marks the model as one that ranks share */
-  if (p->all_that_fit && weights == &p->target) account_choose_layers(p, d, rope->context);
-  s = account_fits(p, d, path, rope->context, err);
+  if (p->ops == &dt_split_ops && weights == &p->target) s = settle_split(p, d, rope->context, err);
+  if (!s) s = account_fits(p, d, path, rope->context, err);
   if (!s) s = p->ops->upload(p->backend, d, how, weights, err);
 done:
   draft_output_close(&output);

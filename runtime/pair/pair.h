@@ -34,6 +34,7 @@ struct dt_pair {
   char rope[96];           /* dt_pair_info.rope_scaling; "": NULL */
   char *device_left_out;   /* see dt_pair_info */
   char *left_out;          /* why an optional draft was not loaded, or NULL */
+  dt_backend_options open; /* with which its backend was opened; only while the pair opens */
   bool all_that_fit;       /* gpu_layers = "auto" */
   size_t reserved;         /* with all_that_fit: bytes of a GPU that the draft will need */
   int threads;

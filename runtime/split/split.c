@@ -159,6 +159,12 @@ static bool any_apart(const dt_backend *b, const dt_model_desc *d, int first) {
   return any;
 }
 
+bool split_is_whole(const dt_backend *b, const dt_model_desc *d) {
+  int first[PARTS + 1];
+  plan(b, d, first);
+  return first[1] == 0 && first[2] == d->shape.layers && !b->host_experts;
+}
+
 /* Refuses a model whose parts need something of each other apart from the stream. */
 static dt_status check_split(const dt_backend *b, const dt_model_desc *d, const int *first, dt_error *err) {
   const bool moves_experts = b->host_experts && d->path;

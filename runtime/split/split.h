@@ -20,4 +20,7 @@ extern const dt_backend_ops dt_split_ops;
 /* Before the target is uploaded: changes how many of its last layers are on devices; 0: all. */
 void split_put_layers(dt_backend *, int device_layers);
 
+/* Whether the first device has all of the target, so that its backend alone does. */
+bool split_is_whole(const dt_backend *, const dt_model_desc *target);
+
 #endif

@@ -117,7 +117,10 @@ static void experts_are_told_of_all_parts(void **state) {
   (void)state;
   emu_faults(several);
   random_model *m = expert_model(&expert_kinds[0], 4);
-  const dt_backend_options some[] = {{.devices = 2}, {.device_layers = 2}, {.devices = 2, .host_experts = 2}};
+  const dt_backend_options some[] = {{.devices = 2},
+                                     {.device_layers = 1},
+                                     {.device_layers = 1, .host_experts = 99},
+                                     {.devices = 2, .host_experts = 2}};
   for (size_t i = 0; i < sizeof some / sizeof *some; i++)
     compare_experts("split", m, open_split(&m->desc, some[i], 1, COMPARED_SLOTS), 3 * rounding_of(DT_F16));
   random_model_free(m);
