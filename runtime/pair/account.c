@@ -126,9 +126,11 @@ dt_status dt_pair_needs(const dt_pair_options *o, dt_needs *out, dt_error *err) 
   dt_pair p = {0};
   dt_backend_options options = {.threads = 1, .cache_dtype = o->cache_dtype, .devices = o->gpus};
   model *m = NULL;
+  dt_status s = split_check_devices(o->gpus, err);
+  if (s) return s;
   p.ops = backend_split(NULL, "gpu_layers", &options, err);
   if (!p.ops) return DT_EDEVICE;
-  dt_status s = model_open_turned(o->target, &o->rope, &m, err);
+  s = model_open_turned(o->target, &o->rope, &m, err);
   if (!s) s = p.ops->open(&options, &p.backend, err);
   if (!s) {
     dt_model_desc d = *model_desc(m);

@@ -84,8 +84,8 @@ static dt_status read_split(dt_pair *p, const dt_pair_options *o, dt_backend_opt
     return dt_fail(err, DT_EINPUT, "gpu_layers: '%.40s' is not a number; give one, auto or all", layers);
   if (n < 1 || n > INT_MAX)
     return dt_fail(err, DT_EINPUT, "gpu_layers: %.40s is out of range: at least 1, auto or all", layers);
-  if (o->gpus < 0 || o->gpus > SPLIT_DEVICES)
-    return dt_fail(err, DT_EINPUT, "gpus: %d is out of range: 1..%d", o->gpus, SPLIT_DEVICES);
+  const dt_status s = split_check_devices(o->gpus, err);
+  if (s) return s;
   if (o->cpu_experts < 0) return dt_fail(err, DT_EINPUT, "cpu_experts: %d is out of range: at least 1", o->cpu_experts);
   options->device_layers = end ? (int)n : 0, options->devices = o->gpus, options->host_experts = o->cpu_experts;
   *option = layers ? "gpu_layers" : o->cpu_experts ? "cpu_experts" : o->gpus > 1 ? "gpus" : NULL;

@@ -76,6 +76,11 @@ static dt_status open_all(const dt_backend_options *options, dt_backend **out, d
   return status;
 }
 
+dt_status split_check_devices(int gpus, dt_error *err) {
+  if (gpus >= 0 && gpus <= SPLIT_DEVICES) return DT_OK;
+  return dt_fail(err, DT_EINPUT, "gpus: %d is out of range: 1..%d", gpus, SPLIT_DEVICES);
+}
+
 void split_put_layers(dt_backend *b, int device_layers) { b->device_layers = device_layers; }
 
 static const char *describe_all(const dt_backend *b) { return b->description; }

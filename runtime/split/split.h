@@ -17,6 +17,9 @@ enum { SPLIT_DEVICES = 16 }; /* maximum number of devices */
  * devices, where memory is scarce. */
 extern const dt_backend_ops dt_split_ops;
 
+/* Fails with DT_EINPUT unless that many GPUs, as in dt_pair_options.gpus, are possible. */
+dt_status split_check_devices(int gpus, dt_error *);
+
 /* Before the target is uploaded: changes how many of its last layers are on devices; 0: all. */
 void split_put_layers(dt_backend *, int device_layers);
 

@@ -179,6 +179,9 @@ static void models(void **unused) {
   dtl_draft_vocab_close(&vocab);
 
   dtl_load_options o = {.target = TARGET, .draft = DRAFT, .how = {.threads = 1}};
+  dt_needs needs;
+  NULL_REFUSED(dtl_needs(NULL, &needs, err));
+  NULL_REFUSED(dtl_needs(&o, NULL, err));
   NULL_REFUSED(dtl_load(NULL, &p, &found, err));
   NULL_REFUSED(dtl_load(&o, NULL, &found, err));
   NULL_REFUSED(dtl_load(&o, &p, NULL, err));

@@ -29,6 +29,25 @@ static void pairs_refuse_wrong_options(void **unused) {
   for
     EACH(n, THREADS)
   REFUSED(dt_pair_open(&(dt_pair_options){.target = target, .threads = *n}, &p, &err), DT_EINPUT, "threads");
+  static const int GPUS[] = {INT_MIN, -1, 17, INT_MAX}, EXPERTS[] = {INT_MIN, -1};
+  dt_needs needs;
+  for
+    EACH(n, GPUS) {
+      o = (dt_pair_options){.target = target, .threads = 1, .gpus = *n};
+      REFUSED(dt_pair_open(&o, &p, &err), DT_EINPUT, "gpus");
+      REFUSED(dt_pair_needs(&o, &needs, &err), DT_EINPUT, "gpus");
+    }
+  for
+    EACH(n, EXPERTS)
+  REFUSED(dt_pair_open(&(dt_pair_options){.target = target, .cpu_experts = *n}, &p, &err), DT_EINPUT, "cpu_experts");
+  for (int i = 0; i < 5; i++)
+    REFUSED(dt_pair_open(&(dt_pair_options){.target = target,
+                                            .gpu_layers = (const char *[]){"", "0", "-1", "4x", "99999999999"}[i]},
+                         &p, &err),
+            DT_EINPUT, "gpu_layers");
+  NULL_REFUSED(dt_pair_needs(NULL, &needs, &err));
+  NULL_REFUSED(dt_pair_needs(&(dt_pair_options){.target = target}, NULL, &err));
+  NULL_REFUSED(dt_pair_needs(&(dt_pair_options){.draft = draft}, &needs, &err));
   for (int i = 0; i < 5; i++) {
     o = (dt_pair_options){.target = target, .draft = draft, .threads = 1};
     *(const char **[]){&o.backend, &o.target_weights, &o.draft_weights, &o.cache_dtype, &o.numa}[i] = "nonsense";
