@@ -2,10 +2,8 @@
  * cut; test_cuda_split and tests/cli/cuda.sh split a target between the CPU and the emulated device. */
 #include "cpu.h"
 #include "random_parts.h"
-#include "rig.h"
 #include "split/split.h"
-
-enum { TEXT = 105, TREE = 20, SLOTS = TEXT + 60 };
+#include "split_text.h"
 
 static rig open_split(const dt_model_desc *desc, int device_layers, int devices) {
   dt_model_desc target = *desc;
@@ -14,32 +12,11 @@ static rig open_split(const dt_model_desc *desc, int device_layers, int devices)
       &dt_split_ops,
       (dt_backend_options){
           .threads = 2, .host = &dt_cpu_ops, .device = &dt_cpu_ops, .device_layers = device_layers, .devices = devices},
-      &target, 2, SLOTS);
-}
-
-/* A text, a tree after it, then a path of that tree moved to the end of the text, and a copy of it all in another
- * sequence. Returns the logits of the last pass. */
-static float *generate(rig *r) {
-  row_list text = {0}, tree = {0}, next = {0};
-  dt_snapshot *copy;
-  for (int p = 0; p < TEXT; p++) row_add_plain(&text, 0, p * p % 89, p);
-  free(rig_run(r, &text, true));
-  row_add_tree(&tree, 0, TEXT, TREE, 5);
-  free(rig_run(r, &tree, true));
-  int32_t last = 1; /* the first row of the tree with a parent */
-  while (tree.path_len[last] < 2) last++;
-  ok(r->ops->move(r->cache, 0, tree.path[last], (int32_t[]){TEXT, TEXT + 1}, 2, &err));
-  assert_int_equal(r->ops->keep(r->cache, 0, TEXT + 2), TEXT + 2);
-  ok(r->ops->snapshot(r->cache, 0, TEXT + 2, &copy, &err));
-  ok(r->ops->restore(r->cache, 1, copy, &err));
-  r->ops->free_snapshot(copy);
-  for (int i = 0; i < 3; i++)
-    row_add_plain(&next, 0, 7 + i, TEXT + 2 + i), row_add_plain(&next, 1, 9 + i, TEXT + 2 + i);
-  return rig_run(r, &next, true);
+      &target, 2, SPLIT_SLOTS);
 }
 
 static void compare(random_model *m) {
-  rig whole = rig_open(&dt_cpu_ops, NULL, 2, &m->desc, 2, SLOTS);
+  rig whole = rig_open(&dt_cpu_ops, NULL, 2, &m->desc, 2, SPLIT_SLOTS);
   float *expected = generate(&whole);
   const size_t bytes = sizeof *expected * 6 * (size_t)whole.vocab;
   size_t len, of;
