@@ -472,6 +472,23 @@ typedef struct {
 
 static bool tells_experts(const split_pass *p) { return p->out && (p->out->experts || p->out->experts_read); }
 
+/* Narrows what is wanted of a pass down to the experts of its rows first..first+n-1. *row: the list of these rows,
+ * owned by the caller; NULL, and DT_OK: experts are not wanted. */
+static dt_status experts_of_rows(const split_pass *p, int first, int n, int32_t **row, dt_out *out) {
+  const dt_weights *w = p->c->weights;
+  int from = 0;
+  *out = (dt_out){.want = DT_WANT_NOTHING}, *row = NULL;
+  if (!tells_experts(p)) return DT_OK;
+  while (from < p->out->n && p->out->row[from] < first) from++;
+  while (from + out->n < p->out->n && p->out->row[from + out->n] < first + n) out->n++;
+  const size_t bytes = sizeof **row * (size_t)dt_max(out->n, 1);
+  if (!(*row = malloc(bytes))) return dt_fail_memory(p->err, "results of a pass", bytes);
+  for (int i = 0; i < out->n; i++) (*row)[i] = p->out->row[from + i] - first;
+  out->row = *row, out->experts_read = p->out->experts_read;
+  if (p->out->experts) out->experts = p->out->experts + (size_t)from * (size_t)(w->layers * w->chosen);
+  return DT_OK;
+}
+
 /* Computes the second half of a device's layer on the host: see dt_rows. */
 static void run_second_half(void *context, int layer, int first, int n, float *stream) {
   split_pass *p = context;
@@ -481,22 +498,11 @@ static void run_second_half(void *context, int layer, int first, int n, float *s
   rows.n = n, rows.token += first, rows.position += first, rows.sequence += first, rows.slot += first;
   rows.prefix += first, rows.path += (size_t)first * (size_t)rows.path_stride, rows.path_len += first;
   rows.entering = rows.leaving = stream, rows.layer = w->first[p->part] + layer, rows.prompt = false;
-  dt_out told = {.want = DT_WANT_NOTHING};
-  int32_t *row = NULL;
-  if (tells_experts(p)) { /* of the results that belong to these rows */
-    int from = 0;
-    while (from < p->out->n && p->out->row[from] < first) from++;
-    while (from + told.n < p->out->n && p->out->row[from + told.n] < first + n) told.n++;
-    row = malloc(sizeof *row * (size_t)dt_max(told.n, 1));
-    if (!row) {
-      p->failed = dt_fail_memory(p->err, "results of a pass", sizeof *row * (size_t)told.n);
-      return;
-    }
-    for (int i = 0; i < told.n; i++) row[i] = p->out->row[from + i] - first;
-    told.row = row, told.experts_read = p->out->experts_read;
-    if (p->out->experts) told.experts = p->out->experts + (size_t)from * (size_t)(w->layers * w->chosen);
-  }
-  p->failed = OF(w->backend, HOST, forward(w->halves, p->c->halves, &rows, row ? &told : NULL, p->err));
+  dt_out experts;
+  int32_t *row;
+  p->failed = experts_of_rows(p, first, n, &row, &experts);
+  if (!p->failed)
+    p->failed = OF(w->backend, HOST, forward(w->halves, p->c->halves, &rows, row ? &experts : NULL, p->err));
   free(row);
 }
 

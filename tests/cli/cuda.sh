@@ -176,6 +176,8 @@ it_divides_a_target_among_GPUs() {
   faults '1 1e12 -1'
   refuses 2 'gpus: GPU 2 is wanted, but there is 1' ar --gpus 2 "${prompt[@]}"
   refuses 2 'gpus: 17 is out of range: 1..16' ar --gpus 17 "${prompt[@]}"
+  refuses 2 'gpus: 0 is out of range' ar --gpus 0 "${prompt[@]}"
+  refuses 2 'cpu-experts: 0 is out of range' ar --cpu-experts 0 "${prompt[@]}"
 }
 it_names_a_split_that_fits() {
   local model=$source_dir/tests/golden/logits/gguf_gpt_oss/model.gguf

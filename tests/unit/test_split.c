@@ -66,6 +66,20 @@ static void delta_layers_may_be_on_both_sides(void **state) {
   random_model_free(m);
 }
 
+/* More devices than layers, and the most that are possible. */
+static void some_devices_may_have_no_layer(void **state) {
+  (void)state;
+  random_model *m = with_layers(1, 2);
+  rig whole = rig_open(&dt_cpu_ops, NULL, 2, &m->desc, 2, SPLIT_SLOTS), r = open_split(&m->desc, 99, SPLIT_DEVICES);
+  float *expected = generate(&whole), *found = generate(&r);
+  assert_memory_equal(found, expected, sizeof *found * 6 * (size_t)whole.vocab);
+  free(expected), free(found);
+  rig_close(&whole), rig_close(&r);
+  ok(split_check_devices(SPLIT_DEVICES, &err));
+  fails(split_check_devices(SPLIT_DEVICES + 1, &err), DT_EINPUT, "gpus: 17 is out of range: 1..16");
+  random_model_free(m);
+}
+
 static void keys_that_a_layer_reads_stay_with_it(void **state) {
   (void)state;
   random_model *m = with_layers(5, RANDOM_LAYERS);
@@ -132,6 +146,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(wherever_it_is_cut_the_bits_are_those_of_the_whole),
       cmocka_unit_test(delta_layers_may_be_on_both_sides),
+      cmocka_unit_test(some_devices_may_have_no_layer),
       cmocka_unit_test(keys_that_a_layer_reads_stay_with_it),
       cmocka_unit_test(models_with_inputs_are_refused),
       cmocka_unit_test(a_part_needs_the_stream_of_the_other),
