@@ -2,6 +2,7 @@
 #include "draft/text_rows.h"
 
 #include "backend/chunks.h"
+#include "pair/account.h"
 #include "system/min_max.h"
 
 #include <stdlib.h>
@@ -129,7 +130,7 @@ dt_status text_rows_run(text_rows *t, dt_error *err) { return run_text(t, false,
 
 static int context_of(const pair_draft *draft, int context) { return dt_min(context, draft->info.context); }
 
-int text_rows_slots(const pair_draft *draft, int context) { return context_of(draft, context) + DT_TREE_DRAFTS; }
+int text_rows_slots(const pair_draft *draft, int context) { return draft_slots(context_of(draft, context)); }
 
 dt_status text_rows_open(text_rows *t, const dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
                          const dt_cache *target, dt_error *err) {

@@ -15,6 +15,7 @@ typedef struct {
   const dt_pair *pair;
   const dt_model_desc *desc;
   size_t left;
+  bool drafts; /* the model is the pair's draft */
 } asked;
 
 static size_t all_of(const dt_memory *m) { return m->weights + m->caches + m->scratch; }
@@ -22,8 +23,8 @@ static size_t all_of(const dt_memory *m) { return m->weights + m->caches + m->sc
 /* Computes what the model and a session take. */
 static dt_status needs_of(const asked *a, int context, dt_memory *needs, dt_error *err) {
   const dt_pair *p = a->pair;
-  int slots = target_slots(context);
-  dt_status s = p->ops->account(p->backend, a->desc, 1, slots, needs, err);
+  const int slots = target_slots(context);
+  dt_status s = p->ops->account(p->backend, a->desc, 1, a->drafts ? draft_slots(context) : slots, needs, err);
   if (!s && p->target) {
     needs->caches += p->ops->cache_bytes(p->target, slots);
     needs->scratch += p->ops->scratch_bytes(p->target, 1, slots);
@@ -88,21 +89,21 @@ static int context_of(const dt_model_desc *d, int context) {
   return dt_min(context ? context : DT_CONTEXT, d->shape.context);
 }
 
-size_t account_model(const dt_pair *p, const dt_model_desc *d, int context) {
-  const asked a = {p, d, 0};
+size_t account_draft(const dt_pair *p, const dt_model_desc *d, int context) {
+  const asked a = {p, d, 0, true};
   dt_memory needs = {0};
   return p->ops->account && !needs_of(&a, context_of(d, context), &needs, NULL) ? all_of(&needs) : 0;
 }
 
 void account_choose_layers(dt_pair *p, const dt_model_desc *d, int context) {
   const size_t left = p->ops->bytes_free(p->backend);
-  const asked a = {p, d, left > p->reserved ? left - p->reserved : 0};
+  const asked a = {p, d, left > p->reserved ? left - p->reserved : 0, false};
   split_put_layers(p->backend, dt_max(layers_that_fit(&a, d->shape.layers, context_of(d, context)), 1));
 }
 
 /* Computes the needs of a target on an open backend. */
 static dt_status find_needs(const dt_pair *p, const dt_model_desc *d, int context, dt_needs *out, dt_error *err) {
-  const asked a = {p, d, p->ops->bytes_free(p->backend)};
+  const asked a = {p, d, p->ops->bytes_free(p->backend), false};
   dt_memory needs;
   dt_status s = needs_of(&a, context, &needs, err);
   if (s) return s;
@@ -159,7 +160,7 @@ static void name_remedy(const asked *a, const dt_memory *needs, int context, cha
 dt_status account_fits(const dt_pair *p, const dt_model_desc *d, const char *path, int context, dt_error *err) {
   if (!p->ops->account) return DT_OK;
   const double gib = 1 << 30;
-  const asked a = {p, d, p->ops->bytes_free(p->backend)};
+  const asked a = {p, d, p->ops->bytes_free(p->backend), p->target != NULL};
   dt_memory needs;
   char remedy[120];
   context = context_of(d, context);

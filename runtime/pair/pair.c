@@ -351,7 +351,7 @@ static dt_status reserve_draft(dt_pair *p, const dt_pair_options *o, dt_error *e
   model *m = NULL;
   dt_status s = is_head ? DT_OK : head_is(o->draft, &is_head, err);
   if (!s && !is_head) s = model_open_turned(o->draft, &rope, &m, err);
-  if (m) p->reserved = account_model(p, model_desc(m), rope.context);
+  if (m) p->reserved = account_draft(p, model_desc(m), rope.context);
   model_close(m);
   return o->draft_optional ? DT_OK : s;
 }
