@@ -120,6 +120,9 @@ typedef struct {
    * if draft_weights is "auto", too. */
   const char *draft_output;
   const dt_draft_vocab *draft_vocab; /* NULL: all ids */
+  /* The draft sees this many most recent tokens, and the first DT_DRAFT_SINKS ones of the text; 0: the whole text. The
+   * output does not depend on it. A Medusa head sees no earlier tokens, and is refused. */
+  int draft_window;
   bool draft_optional; /* if the only draft cannot be loaded, the pair opens without it; dt_pair_info.draft_left_out
                           says why */
   /* "2,15,27": the layers of the target whose inputs the head reads; NULL: those that its files name. */
@@ -215,8 +218,9 @@ typedef struct {
   const char *draft_left_out;  /* why an optional draft was not loaded; NULL: it was loaded, or none was named */
   /* The layout of a head and the inputs that it reads: "eagle3, layers 2,15,27"; NULL: the draft is a model. */
   const char *draft_head;
-  const char *cache_dtype; /* "f16", "f32", "q8", "16-bit": the same for all models; static */
-  const char *activations; /* "8", "16": the target's; NULL: none of its matrices is quantized; static */
+  const char *draft_window; /* which tokens the draft sees: "1024+4", the last and the first ones; NULL: all */
+  const char *cache_dtype;  /* "f16", "f32", "q8", "16-bit": the same for all models; static */
+  const char *activations;  /* "8", "16": the target's; NULL: none of its matrices is quantized; static */
   /* What decided the target's rotation apart from its files: options, such as "yarn 4 of 32768", and the number of
    * positions if it depends on that: "dynamic 2, 8192 positions"; NULL: nothing. */
   const char *rope_scaling;
@@ -239,6 +243,7 @@ typedef struct {
   FACT(draft_vocab, true)                                                                                              \
   FACT(draft_output, true)                                                                                             \
   FACT(draft_head, true)                                                                                               \
+  FACT(draft_window, true)                                                                                             \
   FACT(cache_dtype, false)                                                                                             \
   FACT(activations, false)                                                                                             \
   FACT(rope_scaling, false)

@@ -37,12 +37,13 @@ static char *describe(const dt_pair_info *info, const char *also, int batch, mod
   uname(&machine);
   int n = dt_asprintf(&what,
                       "%s, %s, %s, %d threads, %s, %d at once, caches in %s, activations of %s bits, target %s in %s, "
-                      "draft %s in %s, its ids %s%s%s",
+                      "draft %s in %s, its ids %s%s%s%s%s",
                       machine.nodename, processor, info->backend, info->threads, also, batch, info->cache_dtype,
                       info->activations ? info->activations : "32", name.target, info->target_dtype,
                       draft_name(info->draft.path, name.draft), info->draft_dtype ? info->draft_dtype : "-",
                       info->draft_vocab ? info->draft_vocab : "all", info->draft_output ? ", its output in " : "",
-                      info->draft_output ? info->draft_output : "");
+                      info->draft_output ? info->draft_output : "", info->draft_window ? ", its window " : "",
+                      info->draft_window ? info->draft_window : "");
   return n < 0 ? NULL : what;
 }
 

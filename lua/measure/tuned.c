@@ -41,7 +41,7 @@ char *tuned_path(const dt_pair *pair, const char *policy, dtl_need draft) {
   machine_name(machine, sizeof machine);
   if (draft == DTL_NO_DRAFT) {
     info.draft = (dt_model_info){0};
-    info.draft_dtype = info.draft_vocab = info.draft_output = info.draft_head = NULL;
+    info.draft_dtype = info.draft_vocab = info.draft_output = info.draft_head = info.draft_window = NULL;
   }
   snprintf(settings, sizeof settings, "%d %s %s %s %s %s%s", info.threads, info.target_dtype,
            info.draft_dtype ? info.draft_dtype : "-", info.draft_vocab ? info.draft_vocab : "-", info.cache_dtype,
@@ -52,6 +52,7 @@ char *tuned_path(const dt_pair *pair, const char *policy, dtl_need draft) {
   add_model(&d, &info.target), add_model(&d, &info.draft);
   digest_add_text(&d, machine), digest_add_text(&d, info.backend), digest_add_text(&d, settings);
   if (info.draft_output) digest_add_text(&d, info.draft_output);
+  if (info.draft_window) digest_add_text(&d, info.draft_window);
   digest_end(&d, key);
   snprintf(relative, sizeof relative, "presets/%.*s-%s.json", len < 150 ? len : 150, name, key);
   return user_path("XDG_CONFIG_HOME", ".config", relative);

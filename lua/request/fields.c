@@ -31,6 +31,8 @@ static const request_field fields[] = {
      "N|FILE", "ids that the draft may guess: the N lowest, auto, or those in FILE (all)", NULL},
     {"draft_output", "--draft-output", NULL, NULL, FIELD_TEXT, HOW(draft_output), ON_LINE | IN_LOAD,
      "TYPE", "round the draft's output to q8 or q4 (as its weights; wide heads: q4)", "q8 q4 file"},
+    {"draft_window", "--draft-window", NULL, NULL, FIELD_WHOLE, HOW(draft_window), ON_LINE | IN_LOAD | NO_ZERO,
+     "N", "the draft sees the last N tokens and the first four of a text (all)", NULL},
     {"head_layers", "--head-layers", NULL, NULL, FIELD_TEXT, HOW(head_layers), ON_LINE | IN_LOAD,
      "A,B,C", "layers of the target whose inputs a draft head reads (given in its files)", NULL},
     {"cache_dtype", "--cache-dtype", NULL, NULL, FIELD_TEXT, HOW(cache_dtype), ON_LINE | IN_LOAD,

@@ -63,16 +63,34 @@ VI int keys_of(const cpu_attention_row *row) { return row->prefix + row->path_le
 /* The first position of the sixteen that contain the row's first position. */
 VI int begin_of(const cpu_attention_row *row) { return row->begin & ~15; }
 
-/* Replaces scores[first..keys-1] by exp(score - largest) and returns 1 / their sum. first is a multiple of 16. A sink
- * counts as one more score, and its term is added last. */
-VI float softmax(float *scores, int first, int keys, const float *sink) {
-  int whole = keys & ~15;
+/* Positions from..to-1 are not read: the window hides all sixteens between the first keys of the text and the most
+ * recent ones. Both are multiples of 16; to = from = begin_of(row): there are none. */
+typedef struct {
+  int from, to;
+} gap;
+
+VI gap gap_of(const cpu_attention_row *row) {
+  const int begin = begin_of(row), hidden = (row->hidden + 15) & ~15, to = row->seen & ~15;
+  const int from = hidden > begin ? hidden : begin;
+  return to > from ? (gap){from, to} : (gap){begin, begin};
+}
+
+/* The row's first sixteen that is read, and the one after sixteen p. */
+VI int first_read(const cpu_attention_row *row, gap g) { return g.from == begin_of(row) ? g.to : begin_of(row); }
+VI int next_read(gap g, int p) { return p + 16 == g.from ? g.to : p + 16; }
+
+/* Replaces the scores of the row's keys by exp(score - largest) and returns 1 / their sum. A sink counts as one more
+ * score, and its term is added last. */
+VI float softmax(const cpu_attention_row *row, float *scores) {
+  const gap g = gap_of(row);
+  const float *sink = row->sink;
+  const int first = first_read(row, g), keys = keys_of(row), whole = keys & ~15;
   for (int i = keys; i & 15; i++) scores[i] = -INFINITY;
   v16 largest = v_set1(-INFINITY), sum = v_set1(0.0f);
-  for (int i = first; i < keys; i += 16) largest = v_max(v_load(scores + i), largest);
+  for (int i = first; i < keys; i = next_read(g, i)) largest = v_max(v_load(scores + i), largest);
   if (sink) largest = v_max(v_set1(*sink), largest);
   largest = v_set1(v_hmax(largest));
-  for (int i = first; i < whole; i += 16) {
+  for (int i = first; i < whole; i = next_read(g, i)) {
     v16 e = v_exp(v_sub(v_load(scores + i), largest));
     v_store(scores + i, e);
     sum = v_add(sum, e);
@@ -92,6 +110,9 @@ typedef struct {
   int from, to;
   bool fresh, last;
 } span;
+
+/* The row's first position after the gap. */
+VI int late_of(const cpu_attention_row *row, gap g) { return row->begin > g.to ? row->begin : g.to; }
 
 /* Adds the values of a row's positions from..to-1, which may lie in any slots. */
 VI void weigh_own(const int width, const char *values, int dim, int first, const cpu_attention_row *row, int from,
@@ -115,8 +136,10 @@ VI void weigh(const int n, const int width, const char *values, int dim, int fir
   for (int r = 0; r < n; r++) {
 #pragma GCC unroll 4
     for (int c = 0; c < width; c++) acc[r][c] = s->fresh ? v_set1(0.0f) : v_load(rows[r].out + first + 16 * c);
-    if (s->fresh && rows[r].begin < from)
-      weigh_own(width, values, dim, first, rows + r, rows[r].begin, from, scores + (size_t)r * ld, acc[r]);
+    const gap g = gap_of(rows + r);
+    if (!s->fresh) continue;
+    weigh_own(width, values, dim, first, rows + r, rows[r].begin, g.from, scores + (size_t)r * ld, acc[r]);
+    weigh_own(width, values, dim, first, rows + r, late_of(rows + r, g), from, scores + (size_t)r * ld, acc[r]);
   }
   const size_t step = row_bytes(dim);
   const int lines = asks && first == 0 ? (int)(step + 63) / 64 : 0;
@@ -135,7 +158,7 @@ VI void weigh(const int n, const int width, const char *values, int dim, int fir
   }
 #pragma GCC unroll 6
   for (int r = 0; r < n; r++) {
-    int after = to > rows[r].begin ? to : rows[r].begin;
+    const int late = late_of(rows + r, gap_of(rows + r)), after = to > late ? to : late;
     if (last) weigh_own(width, values, dim, first, rows + r, after, keys_of(&rows[r]), scores + (size_t)r * ld, acc[r]);
     v16 factor = v_set1(last ? scale[r] : 1.0f);
 #pragma GCC unroll 4
@@ -195,25 +218,29 @@ static void score_own(const char *keys, int dim, const cpu_attention_row *row, i
 /* Sets the scores of positions that the row does not see: those hidden by the window, and those before the row
  * begins. */
 static void hide(const cpu_attention_row *row, float *scores, float score) {
-  for (int p = row->hidden; p < row->seen; p++) scores[p] = score;
+  const gap g = gap_of(row);
+  for (int p = row->hidden; p < row->seen && p < g.from; p++) scores[p] = score;
+  for (int p = row->hidden > g.to ? row->hidden : g.to; p < row->seen; p++) scores[p] = score;
   for (int p = begin_of(row); p < row->begin; p++) scores[p] = score;
 }
 
 static void cap_scores(const cpu_attention_row *row, float *scores) {
-  for (int p = begin_of(row); row->cap != 0 && p < keys_of(row); p += 16)
+  const gap g = gap_of(row);
+  for (int p = first_read(row, g); row->cap != 0 && p < keys_of(row); p = next_read(g, p))
     v_store(scores + p, v_cap(v_load(scores + p), row->cap));
 }
 
-/* The positions first..common-1, which are in the same slots for all rows of a group and not before any row's begin.
- * first is a multiple of 16. */
+/* The positions first..common-1, which are in the same slots for all rows of a group, and neither before any row's
+ * begin nor in its gap. first is a multiple of 16. */
 typedef struct {
   int first, common;
 } shared;
 
 static shared shared_by(const cpu_attention_row *rows, int n) {
-  shared s = {rows[0].begin, rows[0].prefix};
-  for (int r = 1; r < n; r++) {
-    if (rows[r].begin > s.first) s.first = rows[r].begin;
+  shared s = {0, rows[0].prefix};
+  for (int r = 0; r < n; r++) {
+    const int late = late_of(rows + r, gap_of(rows + r));
+    if (late > s.first) s.first = late;
     if (rows[r].prefix < s.common) s.common = rows[r].prefix;
   }
   s.first = (s.first + 15) & ~15;
@@ -262,12 +289,14 @@ static void attend(const char *keys, const char *values, int dim, const cpu_atte
   for (int g = 0; g < groups; g++)
     for (int r = begin[g]; r < begin[g + 1]; r++) {
       float *score = scores + (size_t)r * ld;
-      int after = of[g].common & ~15, first = begin_of(rows + r);
-      score_own(keys, dim, rows + r, first, of[g].first, score);
-      score_own(keys, dim, rows + r, after > first ? after : first, keys_of(rows + r), score);
+      const gap skipped = gap_of(rows + r);
+      int after = of[g].common & ~15;
+      score_own(keys, dim, rows + r, begin_of(rows + r), skipped.from, score);
+      score_own(keys, dim, rows + r, skipped.to, of[g].first, score);
+      score_own(keys, dim, rows + r, after > skipped.to ? after : skipped.to, keys_of(rows + r), score);
       cap_scores(rows + r, score);
       hide(rows + r, score, -INFINITY);
-      scale[r] = softmax(score, first, keys_of(rows + r), rows[r].sink);
+      scale[r] = softmax(rows + r, score);
       hide(rows + r, score, 0); /* v_exp(-inf) is 2^-126, not 0 */
     }
   for (int done = 0; done == 0 || done < longest; done += SPAN)

@@ -184,6 +184,7 @@ static dt_status open_rows(draft_cross_attention *d, dt_error *err) {
   if (!room) return dt_fail_memory(err, "a head's rows", most * sizeof *d->node);
   for (int i = 0; i < d->most; i++) d->wanted[i] = i;
   dt_status status = pass_open(&d->rows, d->most, 2 * most, err);
+  d->rows.window = d->draft->window;
   return status ? status : draft_results_open(&d->results, d->most, DT_CANDIDATES, most * DT_TREE_DRAFTS / 4, err);
 }
 

@@ -151,6 +151,7 @@ dt_status text_rows_open(text_rows *t, const dt_pair *pair, int sequences, int c
 }
 
 dt_status text_rows_open_cache(text_rows *t, dt_error *err) {
+  t->rows.window = t->draft->window;
   return t->pair->ops->create_cache(t->draft->weights, t->sequences, text_rows_slots(t->draft, t->context), &t->cache,
                                     err);
 }

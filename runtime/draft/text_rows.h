@@ -31,7 +31,7 @@ typedef struct {
 /* Fills everything except base.ops, cache and rows. */
 dt_status text_rows_open(text_rows *t, const dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
                          const dt_cache *target, dt_error *err);
-/* Creates the cache, with room for a tree of DT_TREE_DRAFTS nodes after the text. */
+/* Creates the cache, with room for a tree of DT_TREE_DRAFTS nodes after the text, and gives the rows their window. */
 dt_status text_rows_open_cache(text_rows *t, dt_error *err);
 void text_rows_close(text_rows *t);
 int text_rows_slots(const pair_draft *draft, int context); /* the slots of a sequence in that cache */

@@ -302,6 +302,19 @@ static void measure(const dt_pair *p, const dt_weights *weights, size_t before, 
   info->token_bytes = (p->ops->cache_bytes(weights, 2 * SLOTS) - p->ops->cache_bytes(weights, SLOTS)) / SLOTS;
 }
 
+/* Sets which tokens of a text the draft sees. */
+static dt_status set_window(const dt_pair *p, const dt_pair_options *o, pair_draft *to, dt_error *err) {
+  if (!o->draft_window) return DT_OK;
+  if (!p->ops->windows)
+    return dt_fail(err, DT_EINPUT, "draft_window: the backend %s does not support it (--backend cpu does)",
+                   p->ops->name);
+  if (to->distances)
+    return dt_fail(err, DT_EINPUT, "draft_window: %s is a Medusa head, which sees no earlier tokens", o->draft);
+  to->window = (dt_window){o->draft_window, DT_DRAFT_SINKS};
+  snprintf(to->window_text, sizeof to->window_text, "%d+%d", to->window.last, to->window.sinks);
+  return DT_OK;
+}
+
 static dt_status open_draft(dt_pair *p, const dt_pair_options *o, dt_holding how, dt_error *err) {
   pair_draft *to = &p->draft;
   const char *cut = o->draft_vocab ? o->draft_vocab->name : NULL;
@@ -312,6 +325,7 @@ static dt_status open_draft(dt_pair *p, const dt_pair_options *o, dt_holding how
   if (!to->path || (cut && !to->vocab)) return dt_fail_memory(err, "a path", 1);
   dt_status s = is_head ? DT_OK : head_is(o->draft, &is_head, err);
   if (!s) s = is_head ? load_head(p, o, how, to, err) : load_draft(p, o, how, to, err);
+  if (!s) s = set_window(p, o, to, err);
   if (!s) measure(p, to->weights, before, &to->info);
   return s;
 }
@@ -398,6 +412,8 @@ dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *
   NEED(out, "out");
   NEED(options->target, "target");
   dt_status s = options->draft_vocab ? check_draft_vocab(options->draft_vocab, err) : DT_OK;
+  if (!s && options->draft_window < 0)
+    s = dt_fail(err, DT_EINPUT, "draft_window: %d is out of range: at least 1", options->draft_window);
   if (s) return s;
   const dt_backend_ops *tried;
   dt_error why;
@@ -521,6 +537,7 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
                          .device_left_out = p->device_left_out,
                          .draft_left_out = p->left_out,
                          .draft_head = *draft->head ? draft->head : NULL,
+                         .draft_window = *draft->window_text ? draft->window_text : NULL,
                          .cache_dtype = p->cache_dtype,
                          .activations = p->ops->weight_activations(p->target),
                          .rope_scaling = *p->rope ? p->rope : NULL,

@@ -20,6 +20,8 @@ typedef struct {
   bool cross_attention; /* the head reads the target's keys and has none of its own */
   int32_t mask;         /* the token of all rows of a block but the first */
   bool from_anchor;     /* the first row of a block guesses, too */
+  dt_window window;     /* which tokens of the text it sees; zeros: all */
+  char window_text[32]; /* dt_pair_info.draft_window; "": NULL */
   successors *successors; /* of a block head that has them, or NULL */
 } pair_draft;
 

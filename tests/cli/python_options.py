@@ -58,7 +58,7 @@ with dtrun.load(threads=1) as pair:
         if isinstance(value, (list, dict, str, set)):
             check("prompts", pair.generate_batch, value, policy="ar", tokens=1)
             check("ids", pair.decode, value)
-        for name in "target draft backend threads ctx weights draft_weights draft_vocab cache_dtype activations rope_scaling rope_scale yarn_orig_ctx".split():
+        for name in "target draft backend threads ctx weights draft_weights draft_vocab cache_dtype draft_window activations rope_scaling rope_scale yarn_orig_ctx".split():
             if value not in (True, "1", "", 0) or name not in ("threads", "draft_vocab", "draft"):
                 check(name, dtrun.load, **{name: value})
     pathlib.Path("x").unlink(missing_ok=True)

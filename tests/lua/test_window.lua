@@ -86,4 +86,41 @@ function TestWindow.test_what_is_wrong_is_said()
   fails(target, { window = -1 }, "input", "window: -1 and sinks: 0 are out of range: at least 0")
 end
 
+-- The likeliest guess of a draft after a prompt, and its probability.
+local function guess_of(pair, prompt)
+  local source = "local P = require('dt.policy').define { name = 'x', uses = { draft = true } }\n"
+    .. "function P:draft(tree) tree:draft_step(0) local u = tree:branch(0, 1)\n"
+    .. "error(('<%d %.6g>'):format(tree:token(u), tree:p(u)), 0) end return P"
+  local _, failure = pair:generate { policy = "x", source = source, prompt = prompt }
+  return failure.message:match "<(%d+) (.*)>"
+end
+
+-- A draft with a window guesses what the same model generates as a target with that window and four sinks.
+function TestWindow.test_a_window_of_the_draft()
+  local model = ROOT .. "models/mini-draft"
+  local alone <close> = assert(dt.load { target = model, draft = false })
+  local _, p_of_all = guess_of(target, prompt_of "novels/02")
+  for _, window in ipairs { 1, 12, 20, 100, 4000 } do
+    local pair <close> = assert(dt.load { target = ROOT .. "models/mini-target", draft = model, draft_window = window })
+    lu.assertEquals(pair.draft_window, ("%d+4"):format(window))
+    for _, name in ipairs { "novels/02", "novels/13", "wikitext2/09" } do
+      local text = prompt_of(name)
+      local first = assert(alone:generate { policy = "ar", prompt = text, tokens = 1, window = window, sinks = 4,
+                                            ignore_eos = true }).tokens[1]
+      lu.assertEquals(guess_of(pair, text), ("%d"):format(first))
+    end
+    local _, p = guess_of(pair, prompt_of "novels/02")
+    if window < 4000 then lu.assertNotEquals(p, p_of_all) else lu.assertEquals(p, p_of_all) end
+    for _, policy in ipairs { "linear", "dynatree" } do
+      local result = assert(pair:generate { policy = policy, prompt = prompt_of "novels/02", tokens = 24,
+                                            ignore_eos = true })
+      lu.assertEquals(result.tokens, tokens_of {})
+      lu.assertEquals(result.draft_window, pair.draft_window)
+    end
+  end
+  local pair, failure = dt.load { draft_window = -1 }
+  lu.assertNil(pair)
+  lu.assertEquals(failure.message, "draft_window: -1 is out of range: at least 1")
+end
+
 os.exit(lu.LuaUnit.run())

@@ -11,6 +11,7 @@
 #include "tree_case.h"
 static const dt_holding as_it_is = {0};
 static bool quick;
+static dt_window seen; /* of all passes */
 
 /* Whether batches of n rows are checked. */
 static bool is_checked(int n, bool few) {
@@ -35,10 +36,12 @@ static void check_model(const dt_model_desc *desc, const char *cache_dtype, dt_h
     int slots = prefixes[p] + SPREAD;
     dt_backend_options options = {.threads = 1, .cache_dtype = cache_dtype};
     rig plain = rig_open_rounded(&dt_cpu_ops, options, desc, how, 2, slots);
+    plain.window = seen;
     tree_case t;
     decode_plainly(&plain, &t, prefixes[p], nodes, (uint64_t)p + 1);
     for (; options.threads <= (p == 0 ? 3 : 2); options.threads++) {
       rig r = rig_open_rounded(&dt_cpu_ops, options, desc, how, 1, slots);
+      r.window = seen;
       ok(r.ops->restore(r.cache, 0, t.prefix_rows, &err));
       for (int n = 1; n <= nodes; n++)
         if (is_checked(n, few)) check_batch(&r, &t, n, (uint64_t)n);
@@ -73,6 +76,20 @@ static void so_it_has_with_windows_caps_norms_of_all_kinds_and_experts(void **st
     check_model(&m->desc, NULL, (dt_holding){.dtype = "q8", .activations = "8"}, prefixes, 1);
     random_model_free(m);
   }
+}
+
+/* Between the first and the most recent keys, whole sixteens are not read: none, one or many, and past the prefix. */
+static void so_it_has_if_rows_see_a_window(void **state) {
+  (void)state;
+  const dt_window windows[] = {{40, 4}, {70, 0}, {17, 33}, {3, 16}, {280, 4}};
+  const int prefixes[] = {300, 63};
+  for (size_t w = 0; w < sizeof windows / sizeof *windows; w++) {
+    random_model *m = w % 2 ? random_parts_new(0, 7) : random_model_new(&random_shapes[w], 7);
+    seen = windows[w];
+    check_model(&m->desc, w % 2 ? "f16" : "f32", as_it_is, prefixes, 2);
+    random_model_free(m);
+  }
+  seen = (dt_window){0};
 }
 
 static void so_it_has_on_the_bundled_pair(void **state) {
@@ -365,6 +382,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_row_has_the_bits_of_plain_decoding_in_every_batch),
       cmocka_unit_test(so_it_has_with_windows_caps_norms_of_all_kinds_and_experts),
+      cmocka_unit_test(so_it_has_if_rows_see_a_window),
       cmocka_unit_test(so_it_has_on_the_bundled_pair),
       cmocka_unit_test(rows_in_other_types_are_those_in_f32_rounded),
       cmocka_unit_test(a_prompt_pass_has_the_bits_of_plain_decoding),

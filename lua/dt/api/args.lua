@@ -27,6 +27,7 @@ local SHARED = {
   { "draft_weights", nil, type = "string", doc = help.draft_weights },
   { "draft_vocab", nil, type = "string", doc = help.draft_vocab },
   { "draft_output", nil, type = "string", doc = help.draft_output },
+  { "draft_window", nil, type = "integer", min = 1, max = 2147483647, doc = help.draft_window },
   { "head_layers", nil, type = "string", doc = help.head_layers },
   { "cache_dtype", nil, type = "string", doc = help.cache_dtype },
   { "activations", nil, type = "string", one_of = { "8", "16" }, doc = help.activations },

@@ -11,7 +11,8 @@ local alone = {}
 
 -- The command line's names of dt.load's options.
 local LOAD = { target = "--target", draft = "--draft", weights = "--weights", draft_weights = "--draft-weights",
-               draft_vocab = "--draft-vocab", draft_output = "--draft-output", head_layers = "--head-layers",
+               draft_vocab = "--draft-vocab", draft_output = "--draft-output", draft_window = "--draft-window",
+               head_layers = "--head-layers",
                cache_dtype = "--cache-dtype", activations = "--activations", backend = "--backend",
                rope_scaling = "--rope-scaling", rope_scale = "--rope-scale", yarn_orig_ctx = "--yarn-orig-ctx",
                threads = "--threads", numa = "--numa", ctx = "--ctx" }

@@ -4,7 +4,7 @@
 --
 -- The head
 --   schema "dtrun.runs/1", experiment ("sweep", "paper main"), protocol {settings of all runs}, machine, backend,
---   threads, target, target_dtype, draft, draft_dtype, draft_vocab, draft_output and draft_head
+--   threads, target, target_dtype, draft, draft_dtype, draft_vocab, draft_output, draft_head and draft_window
 --   (none: left out), cache_dtype, activations, rope_scaling (as in the target's files: left out), corpus
 --   (number of tokens, and a digest of them; none: left out), version, commit (none: left out), build, target_hash,
 --   draft_hash (digests of the program and of samples of the models' files, see lua/files/identity.h),

@@ -28,8 +28,8 @@ def version():
 def load(target=None, draft=None, **options):
     """Load a Pair. target: a folder, a file, or a name that pull() has downloaded, such as "smollm2". Without a target it is the
     bundled pair; with only a target, the draft is the one that belongs to it, if there is one (models/README.md); draft=False: no draft.
-    options: backend, gpu_layers, gpus, cpu_experts, threads, numa, ctx, weights, draft_weights, draft_vocab, draft_output, cache_dtype,
-    activations, rope_scaling ("yarn"), rope_scale, yarn_orig_ctx, no_packed_cache (keep no packed weights for the next
+    options: backend, gpu_layers, gpus, cpu_experts, threads, numa, ctx, weights, draft_weights, draft_vocab, draft_output, draft_window,
+    cache_dtype, activations, rope_scaling ("yarn"), rope_scale, yarn_orig_ctx, no_packed_cache (keep no packed weights for the next
     start), costs (the costs of passes for policies: "learn", the default, or "table", measured)."""
     bridge = the_bridge()
     options = _names.ours("load", dict(target=target, draft=draft, **options), _names.LOAD)
