@@ -6,6 +6,7 @@ local alone = require "dt.alone"
 local batches = require "dt.batches"
 local bound = require "dt.bound"
 local complain = require "dt.complain"
+local contexts = require "dt.contexts"
 local dt = require "dt"
 local experiment = require "dt.experiment"
 local papers = require "dt.papers"
@@ -16,7 +17,9 @@ local shard = require "dt.shard"
 
 local PROMPTS = (arg[0]:match "^(.*/)" or "./") .. "prompts/"
 local FILES = { wikitext2 = { count = 20, chars = 800 }, novels = { count = 20, chars = 1000 } } -- others: JSON lines
-local QUICK = { arms = 8, batch = 2, tokens = { 8, 16, 24 }, chars = { 50, 100, 150 } }
+local QUICK = { arms = 8, batch = 2, tokens = { 8, 16, 24 }, chars = { 50, 100, 150 },
+                contexts = { 100, 200 } }
+local CONTEXT = 4096 -- of a session, unless -c gives another one
 
 local function names()
   local list = {}
@@ -117,7 +120,32 @@ local function sampled(prompts, ways)
   return all
 end
 
-local function prompts_of(paper)
+-- The positions of a text.
+local function context_of(pair) return math.min(opts.load.ctx or CONTEXT, pair.target.context) end
+
+-- Prompts of the lengths that fit, and a message if there are others.
+local function prompts_by_context(pair, paper)
+  local lengths, left_out, lists = {}, {}, lists_of(paper)
+  for _, length in ipairs(opts.quick and QUICK.contexts or paper.contexts) do
+    local fits = length + math.min(opts.tokens or math.huge, paper.tokens[#paper.tokens]) <= context_of(pair)
+    table.insert(fits and lengths or left_out, ("%d"):format(length))
+  end
+  dt.check(#lengths > 0 or nil, ("paper: no prompt fits in a context of %d"):format(context_of(pair)))
+  local pool = {}
+  for _, set in ipairs(paper.sets) do
+    local list = set_of(set, math.huge)
+    table.move(list, 1, #list, #pool + 1, pool)
+  end
+  for i, length in ipairs(lengths) do lengths[i] = math.tointeger(length) end
+  local list, missing = contexts.before(pair, lists[1], pool, lengths)
+  for _, length in ipairs(missing) do left_out[#left_out + 1] = ("%d"):format(length) end
+  return list, #left_out > 0 and ("prompts of %s tokens are left out: the context is %d (-c)"):format(
+    table.concat(left_out, ", "), context_of(pair)) or nil
+end
+
+-- The prompts of an experiment, and a message if some do not fit.
+local function prompts_of(pair, paper)
+  if paper.contexts then return prompts_by_context(pair, paper) end
   local all = {}
   for _, list in ipairs(lists_of(paper)) do
     if paper.batches then list = batched(list, paper.batches) end
@@ -137,7 +165,7 @@ end
 -- Returns the lengths to generate, shortened to what fits into the context after the longest prompt, and a message if
 -- any was shortened.
 local function lengths_that_fit(pair, prompts, wanted)
-  local longest, context = 0, math.min(opts.load.ctx or math.huge, pair.target.context)
+  local longest, context = 0, context_of(pair)
   for _, prompt in ipairs(prompts) do
     for _, text in ipairs(batches.texts(prompt)) do longest = math.max(longest, #assert(pair:encode(text))) end
   end
@@ -210,11 +238,13 @@ end
 
 -- Runs one experiment into the file `out`, and returns what dt.record reads from it.
 local function run(pair, experiment_name, paper, out)
-  local prompts = prompts_of(paper)
-  local tokens, note = lengths_that_fit(pair, prompts,
+  local prompts, cut = prompts_of(pair, paper)
+  local tokens, shortened = lengths_that_fit(pair, prompts,
     opts.quick and { table.unpack(QUICK.tokens, 1, math.min(#paper.tokens, #QUICK.tokens)) } or paper.tokens)
   local arms, left_out = arms_that_run(pair, paper)
-  note = note and left_out and note .. "; " .. left_out or note or left_out
+  local notes = {}
+  for _, note in ipairs { cut or false, shortened or false, left_out or false } do notes[#notes + 1] = note or nil end
+  local note = #notes > 0 and table.concat(notes, "; ") or nil
   if note then complain("paper ", experiment_name, ": ", note) end
   local t = {
     name = "paper " .. experiment_name, pair = pair, prompts = prompts, tokens = tokens, repeats = repeats,
@@ -242,11 +272,19 @@ local function run(pair, experiment_name, paper, out)
   return paper.traced and dt.check(scatter.run(t, done.head, paper.traced)) or done
 end
 
-local pair = dt.check(dt.load(opts.load))
+-- Opens the pair for an experiment.
+local function open_pair(paper)
+  local load = {}
+  for name, value in pairs(opts.load) do load[name] = value end
+  if paper.contexts then load.draft_window = paper.window and (load.draft_window or paper.window) or nil end
+  return dt.check(dt.load(load))
+end
+
 local files, paths = {}, {}
 for i, each in ipairs { name, papers[name].also } do
   paths[i] = part:file(i == 1 and whole or ("%s-%s.jsonl"):format(whole:gsub("%.jsonl$", ""),
     each:gsub("^" .. name .. "_", "")))
+  local pair <close> = open_pair(papers[each])
   files[i] = run(pair, each, papers[each], paths[i])
   local busy = record.disturbance(files[i].runs)
   if busy then complain(busy) end

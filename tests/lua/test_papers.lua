@@ -1,4 +1,6 @@
 -- The definitions of the papers' experiments: dt.papers.
+local contexts = require "dt.contexts"
+local dt = require "dt"
 local experiment = require "dt.experiment"
 local lu = require "luaunit"
 local papers = require "dt.papers"
@@ -49,6 +51,30 @@ function TestPapers.test_the_ablation_adds_one_mechanism_after_the_other()
     switches[i] = table.concat(on, " ")
   end
   lu.assertEquals(switches, { "", "breadth depth", "breadth depth history", "breadth", "depth", "history" })
+end
+
+function TestPapers.test_prompts_of_several_lengths_end_alike()
+  local pair <close> = assert(dt.load {})
+  local texts = {}
+  for i, word in ipairs { "one", "two", "three" } do
+    texts[i] = { set = "s", name = "s/" .. i, text = ("The %s. "):format(word):rep(20) .. word }
+  end
+  local ends = { texts[2], texts[3] }
+  local list, missing = contexts.before(pair, ends, texts, { 10, 100, 150, 4000 })
+  local most = #assert(pair:encode(texts[1].text .. "\n\n" .. texts[3].text .. "\n\n" .. texts[2].text))
+  lu.assertTrue(most > 150 and most < 4000)
+  lu.assertEquals(missing, { 4000 })
+  lu.assertEquals(#list, 6)
+  for i, length in ipairs { 10, 10, 100, 100, 150, 150 } do
+    local prompt, of = list[i], ends[(i - 1) % 2 + 1]
+    lu.assertEquals({ prompt.set, prompt.name, prompt.axes },
+                    { "s", ("%s@%d"):format(of.name, length), { context = length } })
+    lu.assertAlmostEquals(#assert(pair:encode(prompt.text)), length, 2)
+    local tail = of.text:sub(-30) -- its own text is last, and not repeated
+    lu.assertEquals(prompt.text:sub(-#tail), tail)
+    lu.assertEquals(select(2, prompt.text:gsub(of.text:match "%w+$" .. "$", "")), 1)
+    lu.assertNil(prompt.text:sub(1, -#of.text - 1):find("The " .. of.text:match "%w+$", 1, true))
+  end
 end
 
 os.exit(lu.LuaUnit.run())

@@ -5,6 +5,9 @@
 --   arms       policies and their settings: see dt.experiment
 --   tokens     lengths to generate
 --   chars      prompt lengths in characters; each prompt is cut to each length; the report shows them as a scale
+--   contexts   lengths of prompts in tokens: the prompts of the first set, each after texts of all sets (dt.contexts);
+--              those that do not fit in the context (-c) are left out
+--   window     the draft sees this many tokens only, unless --draft-window says otherwise
 --   prompts    of each set (default 10)
 --   stops      end-of-text ends a run (default: it counts like any token)
 --   reference  an arm with which the report compares all others
@@ -25,7 +28,9 @@ local grid = require "dt.api.grid"
 local LENGTH = 1500
 local LENGTHS = { 100, 200, 300, 500, 750, 1000, LENGTH }
 local BOTH = { "wikitext2", "novels" }
+local CONTEXTS = { 1000, 4000, 8000, 16000, 32000 }
 local TASKS = { "mt_bench", "humaneval", "gsm8k", "alpaca", "sum", "qa" }
+local EVERYTHING = table.move(TASKS, 1, #TASKS, #BOTH + 1, { table.unpack(BOTH) })
 
 -- The paper uses K = 8 on WikiText-2 and K = 5 on PG-19, D_max = 8 and 9; here every set has both.
 local linear8 = { policy = "linear", params = { K = 8 } }
@@ -99,6 +104,10 @@ local function all_policies()
   end
   return arms
 end
+
+-- What drafts for texts of any length.
+local BY_CONTEXT = { rate, { policy = "linear", params = { K = 3 } }, { policy = "dynatree", preset = "narrow" },
+                     { policy = "suffix" } }
 
 local function every(policy, preset, points)
   local arms = {}
@@ -197,6 +206,16 @@ return {
     doc = "all policies on six tasks, T = 0 and 0.8, tuned and not, and their share of a bound (after Spec-Bench)",
     sets = TASKS, tokens = { 128 }, prompts = 4, stops = true, chat = true, fitting = true, bounds = true,
     sampling = { GREEDY, WARM }, arms = all_policies(),
+  },
+  context = {
+    doc = "tokens per pass and speedup by the length of the context, 1000 to 32000 tokens (-c), and context_window",
+    sets = EVERYTHING, tokens = { 96 }, prompts = 2, contexts = CONTEXTS, fitting = true, also = "context_window",
+    arms = BY_CONTEXT,
+  },
+  context_window = {
+    doc = "the same with a draft that sees only the last 1024 tokens, or those of --draft-window",
+    sets = EVERYTHING, tokens = { 96 }, prompts = 2, contexts = CONTEXTS, fitting = true, window = 1024,
+    arms = BY_CONTEXT,
   },
   temperature = {
     doc = "speedup on six tasks at temperatures 0 and 1, drafts coupled to the noise and not (CAST, table 1)",

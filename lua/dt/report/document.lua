@@ -16,7 +16,8 @@ local MOST_PAIRS = 6  -- arms of a table of pairs
 local MOST_NAMED = 12 -- maximum number of left-out arms that a note names
 local MOST_FOUND = 8  -- rows of the first table of a report
 -- The labels of the axes.
-local SCALES = { tokens = "tokens generated", chars = "characters of prompt", batch = "sequences at once" }
+local SCALES = { tokens = "tokens generated", chars = "characters of prompt", batch = "sequences at once",
+                 context = "tokens of prompt" }
 
 local function base(path) return path:match "[^/]*$" end
 
@@ -126,6 +127,15 @@ local function findings(document, s, views)
   add(document, "table", found_table(s, views))
 end
 
+-- A long prompt takes most of a run's time, so there is a table of the speedup after it.
+local function by_context(document, s, view, rows, scale)
+  for _, each in ipairs { { "speedup of decoding after the prompt", "decoding", ratio },
+                          { "tokens per iteration", "tokens_per_iteration", plain "%.2f" } } do
+    add(document, "text", ("%s, %s:"):format(view.label, each[1]))
+    add(document, "table", columns.by_value(s, rows, view.where, scale.name, scale.values, each[2], each[3]))
+  end
+end
+
 local function speed_tables(document, s, views, rows)
   local list, reference = { table.unpack(columns.SPEED) }, s.head.protocol.reference
   if reference then table.insert(list, 3, { "against " .. reference .. INCLUDED, "against", ratio }) end
@@ -136,6 +146,7 @@ local function speed_tables(document, s, views, rows)
     for _, scale in ipairs(s.scales) do
       add(document, "text", ("%s, speedup by %s%s:"):format(view.label, SCALES[scale.name] or scale.name, INCLUDED))
       add(document, "table", columns.by_value(s, rows, view.where, scale.name, scale.values, "speedup", ratio))
+      if scale.name == "context" then by_context(document, s, view, rows, scale) end
     end
   end
   if #s.sets <= 2 then return end

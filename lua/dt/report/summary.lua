@@ -221,12 +221,18 @@ local function per_case(runs, f)
 end
 
 -- Returns the statistics of a metric over texts, or nil. "speedup" is the ratio to plain decoding of the same text;
+-- "decoding" is the same after the prompt, by the times per token;
 -- "against" is the ratio to the arm `reference` (if that ran in another shard or on another node, the ratio of the two
 -- speedups); "memory" is the ratio of peak memory to that of plain decoding.
 function Summary:describe(metric, where, reference)
   local f = METRICS[metric]
   if metric == "speedup" then
     f = function(run) return record.speedup(run, self.plain(run)) end
+  elseif metric == "decoding" then
+    f = function(run)
+      local plain = self.plain(run)
+      return plain and plain.stats.tpot_ms and run.stats.tpot_ms and plain.stats.tpot_ms / run.stats.tpot_ms
+    end
   elseif metric == "memory" then
     f = function(run) return self.plain(run) and used(run) and used(run) / used(self.plain(run)) end
   elseif metric == "against" then
