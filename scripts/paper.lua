@@ -275,7 +275,7 @@ end
 -- Opens the pair for an experiment.
 local function open_pair(paper)
   local load = {}
-  for name, value in pairs(opts.load) do load[name] = value end
+  for key, value in pairs(opts.load) do load[key] = value end
   if paper.contexts then load.draft_window = paper.window and (load.draft_window or paper.window) or nil end
   return dt.check(dt.load(load))
 end

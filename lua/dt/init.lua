@@ -419,8 +419,8 @@ function pair:generate_batch(t)
 end
 
 -- A pair has methods, and facts as fields: target, draft ({path=, vocab=, context=, layers=, hidden=, block=}),
--- target_dtype, draft_dtype, draft_vocab, draft_output, draft_head, draft_window, cache_dtype, activations, rope_scaling,
--- backend, threads, load_ms, shared_vocab.
+-- target_dtype, draft_dtype, draft_vocab, draft_output, draft_head, draft_window, cache_dtype, activations,
+-- rope_scaling, backend, threads, load_ms, shared_vocab.
 function core.pair_type.__index(self, key)
   local method = pair[key]
   if method then return method end

@@ -1,9 +1,9 @@
 -- Prompts of several lengths that end alike, to see what the length of the context changes.
 local contexts = {}
 
--- For each prompt { name =, set =, text = } and each length, a prompt of about that many tokens: the end of all texts of
--- `pool`, its own text last. Its axis "context" is the length. Returns them, and the lengths for which the pool is too
--- short.
+-- For each prompt { name =, set =, text = } and each length, a prompt of about that many tokens: the end of all texts
+-- of `pool`, its own text last. Its axis "context" is the length. Returns them, and the lengths for which the pool is
+-- too short.
 function contexts.before(pair, prompts, pool, lengths)
   local list, missing = {}, {}
   for _, length in ipairs(lengths) do

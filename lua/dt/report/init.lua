@@ -53,13 +53,16 @@ end
 
 -- Writes the report on experiments, read from paths, into a folder (nil: the first path without .jsonl): report.md,
 -- report.tex (the tables), report.csv (all numbers), the figures, and report.html, which contains all of these. Returns
--- the folder, and a message if figures could not be drawn; or nil and a message.
-function report.write(experiments, paths, folder)
+-- the folder, and a message if figures could not be drawn; or nil and a message. lead: items of the document that come
+-- first; nil: none.
+function report.write(experiments, paths, folder, lead)
   local bare = paths[1]:gsub("%.jsonl$", "")
   folder = folder or bare ~= paths[1] and bare or bare .. "-report"
   local names = {}
   for i, path in ipairs(paths) do names[i] = path:match "([^/]+)$":gsub("%.jsonl$", ""):gsub("[^%w_-]", "-") end
   local document = report.document(experiments, names)
+  table.move(document, 1, #document, #(lead or {}) + 1)
+  table.move(lead or {}, 1, #(lead or {}), 1, document)
   local status, message = shell("mkdir -p -- %s", folder)
   if status ~= 0 then return nil, (message:gsub("^mkdir: ", ""):gsub("\n.*", "")) end
   local figures = {}
