@@ -173,11 +173,20 @@ typedef struct {
   uint64_t tokenizer;
   uint64_t bytes;   /* total size of the weight files */
   const char *type; /* the type that most weights of the layers have, such as "Q4_K"; static */
+  char name[96];    /* general.name of a GGUF file, cut to its length; "" without one */
+  /* Bytes that a pass over one row reads of the files: the layers, without experts, and the output; `output` is the
+   * output's part. All experts of all layers have `all_experts` bytes, of which a row reads the part chosen_experts /
+   * experts (0, 0: the model has none). */
+  uint64_t pass, output, all_experts;
+  int experts, chosen_experts;
 } dt_model_facts;
 
 /* Checks that a model's files exist and are supported, as dt_pair_open does, but without loading the weights. `facts`
  * may be NULL. */
 dt_status dt_model_look(const char *path, dt_model_facts *facts, dt_error *err);
+
+/* Returns whether the model's own files have a layer that can draft for it (the draft "mtp"). */
+bool dt_has_mtp(const char *path);
 
 /* Sets *is to whether the files at `path` are a draft head (for any target); a path that cannot be read gives false.
  * *bytes is the total size of the weight files. */

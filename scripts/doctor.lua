@@ -1,9 +1,12 @@
--- Prints what dtrun finds on this machine, on one page to paste into a bug report.  dtrun doctor [-m MODEL]
+-- Prints what dtrun finds on this machine, on one page to paste into a bug report, and which drafts fit a model.
+--   dtrun doctor [-m MODEL]
+local drafts = require "dt.drafts"
 local dt = require "dt"
 local shell = require "dt.shell"
 
 local opts = dt.args {
-  doc = "prints what dtrun finds on this machine, on one page to paste into a bug report; with -m, what a model takes"
+  doc = "prints what dtrun finds on this machine, on one page to paste into a bug report; with -m, what a model takes "
+    .. "and which drafts fit it"
 }
 
 local function line(name, form, ...) print(("%-13s %s"):format(name .. ":", form:format(...))) end
@@ -112,6 +115,7 @@ local function engine()
     line("backend", "none: %s", failure.message)
     return
   end
+  local backend = pair.backend
   local variants, known = {}, select(2, tried "none") or "" -- the error message lists the backends of this machine
   for name in known:gmatch "cpu:%w+" do variants[#variants + 1] = name end
   local identity = pair:identity()
@@ -126,15 +130,20 @@ local function engine()
   line("GPU", "%s", gpu(has_cuda))
   line("MPI", "%s", dt.mpi() and "mpirun -n R dtrun ... shares the target among R processes" or
     "none: Open MPI was not installed when dtrun was built")
+  return backend
 end
 
 -- ---- files ----------------------------------------------------------------------------------------------------------
 
 local function is_model(path) return path:find "%.gguf$" or is_file(path .. "/config.json") end
 
-local function models()
-  local hub = set "HF_HUB_CACHE" or set "HF_HOME" and set "HF_HOME" .. "/hub"
+local function hub_folder()
+  return set "HF_HUB_CACHE" or set "HF_HOME" and set "HF_HOME" .. "/hub"
     or user_folder("XDG_CACHE_HOME", ".cache") .. "/huggingface/hub"
+end
+
+local function models()
+  local hub = hub_folder()
   for i, home in ipairs(dt.homes()) do
     line(i == 1 and "files" or "then", "%s", home)
     for _, name in ipairs(names_in(home .. "/models")) do
@@ -169,8 +178,10 @@ local function programs()
   end
 end
 
+local function costs_folder() return user_folder("XDG_CACHE_HOME", ".cache") .. "/dtrun" end
+
 local function kept()
-  local costs = user_folder("XDG_CACHE_HOME", ".cache") .. "/dtrun"
+  local costs = costs_folder()
   local presets = user_folder("XDG_CONFIG_HOME", ".config") .. "/dtrun/presets"
   line("caches", "files of costs in %s: %d", costs, #names_in(costs))
   line("tuned", "presets in %s: %d", presets, #names_in(presets))
@@ -201,9 +212,23 @@ local function asked_model()
     needs.gpu_layers == needs.layers and "all of it fits" or remedy(needs))
 end
 
+-- Which drafts fit the model.
+local function its_drafts(backend)
+  local lines, failure = drafts.about(opts.load.target,
+    { machine = dt.machine, backend = backend, cache = costs_folder(), hub = hub_folder() })
+  if not lines then
+    line("drafts", "%s", failure.message)
+    return
+  end
+  for _, one in ipairs(lines) do line(one[1], "%s", one[2]) end
+end
+
 machine()
-engine()
-if opts.load.target then asked_model() end
+local backend = engine()
+if opts.load.target then
+  asked_model()
+  its_drafts(backend)
+end
 models()
 programs()
 parts()

@@ -149,7 +149,7 @@ it_lets_policies_require_only_the_policy_module() {
 
 # The folders of lua/dt, the lowest floor first. A module may require modules of its own folder and of lower floors.
 # core is what C offers to drivers (dt.core); dt is the files in lua/dt itself.
-lua_floors=(policy core api 'draw record' 'report trace experiment' bench dt)
+lua_floors=(policy core api 'draw record drafts' 'report trace experiment' bench dt)
 
 # folder_of NAME: prints the folder that holds the module of that name (lua/embed.cmake), or nothing if there is none
 folder_of() {

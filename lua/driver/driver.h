@@ -82,6 +82,11 @@ int driver_read_request(lua_State *L); /* (table, "generate" or "load", pair or 
 int driver_read_text(lua_State *L);    /* (field, its name for the user, text) -> number; or nil, message */
 int driver_fields(lua_State *L);       /* ("generate" or "load") -> {[name] = help} */
 
+/* (target's name) -> {path=, name = general.name of a GGUF file, digest=, bytes=, numbers of dt_model_facts, mtp=,
+ * drafts = {{path=, kind = "head" or "model", digest=, bytes=, for models the same numbers}, ..}}, or nil, kind,
+ * message */
+int driver_drafts(lua_State *L);
+
 int driver_pair_open(lua_State *L); /* (request of "load") */
 int driver_pair_needs(lua_State *L);
 int driver_pair_read(lua_State *L);      /* (pair, list of files): sets its corpus */

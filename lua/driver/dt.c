@@ -219,6 +219,7 @@ int driver_dt_open(lua_State *L) {
                                        {"homes", homes},
                                        {"mpi", mpi},
                                        {"look", look},
+                                       {"drafts", driver_drafts},
                                        {"named_model", named_model},
                                        {"digest", digest_of},
                                        {"read", driver_pair_read},

@@ -1,4 +1,4 @@
-/* Finds the draft that belongs to a target: see found.h. */
+/* Finds the drafts that belong to a target: see found.h. */
 #include "models/found.h"
 
 #include "models/hub.h"
@@ -15,24 +15,36 @@
 typedef struct {
   dt_model_facts target;
   found_kind kind;
-  int looked; /* number of candidates */
-  char *path; /* the best candidate so far, or NULL */
-  dt_fit fit;
-  uint64_t bytes;
+  int looked;      /* number of candidates */
+  found_one *list; /* [n] the drafts among them, in order */
+  int n;
   struct stat seen[MOST_FOLDERS]; /* folders that have been searched */
   int n_seen;
 } search;
 
+static bool is_better(const found_one *a, const found_one *b) {
+  return a->fit == b->fit ? a->bytes < b->bytes : a->fit == DT_FITS_HEAD;
+}
+
+static bool is_listed(const search *s, const char *path) {
+  struct stat info, other;
+  for (int i = 0; i < s->n && !stat(path, &info); i++)
+    if (!stat(s->list[i].path, &other) && info.st_dev == other.st_dev && info.st_ino == other.st_ino) return true;
+  return false;
+}
+
 static void consider(search *s, const char *path) {
-  uint64_t bytes;
+  found_one one = {0};
   if (s->looked++ >= FOUND_MOST) return;
-  dt_fit fit = dt_draft_fits(&s->target, path, &bytes);
-  if (fit == DT_FITS_NOT || (s->kind == FOUND_HEADS && fit != DT_FITS_HEAD)) return;
-  bool better = !s->path || (fit == s->fit ? bytes < s->bytes : fit == DT_FITS_HEAD);
-  char *copy = better ? strdup(path) : NULL;
-  if (!copy) return;
-  free(s->path);
-  s->path = copy, s->fit = fit, s->bytes = bytes;
+  one.fit = dt_draft_fits(&s->target, path, &one.bytes);
+  if (one.fit == DT_FITS_NOT || (s->kind == FOUND_HEADS && one.fit != DT_FITS_HEAD) || is_listed(s, path)) return;
+  found_one *list = realloc(s->list, ((size_t)s->n + 1) * sizeof *list);
+  if (list) s->list = list;
+  one.path = list ? strdup(path) : NULL;
+  if (!one.path) return;
+  int at = s->n++;
+  for (; at > 0 && is_better(&one, &list[at - 1]); at--) list[at] = list[at - 1];
+  list[at] = one;
 }
 
 /* Returns whether this is a folder that has not been searched yet. */
@@ -74,14 +86,15 @@ static void look_in_cache(void *user, const char *id, const char *folder) {
   free(snapshot);
 }
 
-char *found_draft(const char *target, found_kind kind) {
+found_one *found_all(const char *target, found_kind kind, int *n) {
   search s = {.kind = kind};
   char **homes, folder[PATH_MAX];
-  int n;
+  int n_homes;
+  *n = 0;
   if (dt_model_look(target, &s.target, NULL)) return NULL;
   look_beside(&s, target);
-  if (!dt_homes(&homes, &n, NULL)) {
-    for (int i = 0; i < n; i++) {
+  if (!dt_homes(&homes, &n_homes, NULL)) {
+    for (int i = 0; i < n_homes; i++) {
       snprintf(folder, sizeof folder, "%s/models", homes[i]);
       look_through(&s, folder);
       free(homes[i]);
@@ -89,5 +102,20 @@ char *found_draft(const char *target, found_kind kind) {
     free(homes);
   }
   hub_each(look_in_cache, &s);
-  return s.path;
+  *n = s.n;
+  return s.list;
+}
+
+void found_free(found_one *list, int n) {
+  for (int i = 0; i < n; i++) free(list[i].path);
+  free(list);
+}
+
+char *found_draft(const char *target, found_kind kind) {
+  int n;
+  found_one *list = found_all(target, kind, &n);
+  char *first = n > 0 ? list[0].path : NULL;
+  if (first) list[0].path = NULL;
+  found_free(list, n);
+  return first;
 }

@@ -108,6 +108,30 @@ static const char *count_types(const dt_model_desc *d) {
   return dt_type_of((dt_dtype)most)->name;
 }
 
+static uint64_t bytes_of(const dt_matrix *m) {
+  return m->source ? (uint64_t)m->rows * dt_row_bytes(m->dtype, (size_t)m->cols) : 0;
+}
+
+/* Counts the bytes that passes read: see dt_model_facts. */
+static void count_read(const dt_model_desc *d, dt_model_facts *facts) {
+  facts->output = bytes_of(&d->unembed);
+  facts->pass = facts->output;
+  facts->experts = d->shape.experts, facts->chosen_experts = d->shape.chosen;
+  for (int i = 0; i < d->shape.layers; i++) {
+    const dt_layer *l = &d->layer[i];
+    const dt_matrix *all = (const dt_matrix *)l;
+    for (int k = 0; k < DT_LAYER_MATRICES; k++) facts->pass += bytes_of(&all[k]);
+    for (int k = 0; l->expert && k < d->shape.experts; k++)
+      facts->all_experts += bytes_of(&l->expert[k].gate) + bytes_of(&l->expert[k].up) + bytes_of(&l->expert[k].down);
+  }
+}
+
+static void copy_name(const gguf *file, dt_model_facts *facts) {
+  size_t len = 0;
+  const char *name = file ? gguf_string(gguf_find(file, "general.name"), 0, &len) : NULL;
+  if (name) snprintf(facts->name, sizeof facts->name, "%.*s", (int)(len < sizeof facts->name ? len : 95), name);
+}
+
 dt_status dt_model_look(const char *path, dt_model_facts *facts, dt_error *err) {
   NEED(path, "path");
   model *m = NULL;
@@ -117,10 +141,22 @@ dt_status dt_model_look(const char *path, dt_model_facts *facts, dt_error *err) 
                               .tokenizer = hash_tokenizer(path, model_gguf(m)),
                               .bytes = count_bytes(path, model_gguf(m) != NULL),
                               .type = count_types(model_desc(m))};
+    copy_name(model_gguf(m), facts);
+    count_read(model_desc(m), facts);
     s = hash_norm(&model_desc(m)->final_norm, &facts->norm, err);
   }
   model_close(m);
   return s;
+}
+
+bool dt_has_mtp(const char *path) {
+  model *m = NULL;
+  head *h = NULL;
+  bool has =
+      path && !model_open(path, &m, NULL) && !head_open_own(path, &(dt_rope){0}, &model_desc(m)->shape, &h, NULL);
+  head_close(h);
+  model_close(m);
+  return has;
 }
 
 /* ---- drafts that fit it ------------------------------------------------------------------------------------------ */

@@ -55,5 +55,74 @@ it_says_what_is_missing() {
   says 'DTRUN_TARGET: /nowhere/model$'
   says 'caches: +files of costs in .*: 0'
 }
+# Runs the doctor on a model, with nothing of this machine's caches.
+asks_about() {
+  run env HF_HUB_CACHE="$PWD/none" XDG_CACHE_HOME="$PWD/cache" "$dtrun" doctor -m "$1"
+  [ "$status" -eq 0 ] && [ ! -s stderr ] || fail "exit status $status"
+}
+it_lists_the_drafts_that_are_here() {
+  mkdir here
+  cp -r "$models/mini-target" here/big
+  cp -r "$models/mini-draft" here/small
+  cp -r "$models/mini-draft" here/odd
+  echo ' ' >>here/odd/tokenizer.json # another tokenizer
+  cp "$source_dir/tests/golden/logits/gguf_llama/model.gguf" here/other.gguf
+  asks_about here/big
+  says 'draft here: +here/small: model, 2\.9 MB; a pass costs 0\.[0-9]+ of the target.s \(estimated\); no published acceptance; chains of 3 pay above [0-9.]+ tokens per pass$'
+  says 'draft here: +.*/models/mini-head: head, 2\.5 MB; a pass costs '
+  grep -q '^draft here: .*/\(odd\|other\)' stdout && fail 'a draft of another tokenizer'
+  [ "$(grep -c '^draft here: .*mini-head' stdout)" -eq 1 ] || fail 'a draft is listed twice'
+  grep -q '^mistake' stdout && fail 'models/drafts.txt has a mistake'
+  says "try first: +dtrun -m here/big -md .*/models/mini-head --chat -p '.*' --compare ar # "
+}
+it_takes_times_that_dtrun_has_kept() {
+  export XDG_CACHE_HOME=$PWD/cache
+  for policy in 'linear --set K=2' ar; do # shellcheck disable=SC2086
+    succeeds $policy -m mini-target -md mini-draft -p 'It was a dark night' -n 150 -q
+  done
+  asks_about mini-target
+  says 'draft here: +.*/mini-draft: model, 2\.9 MB; a pass costs 0\.[0-9]+ of the target.s \(measured\); 3\.10 tokens per pass in chains of 4 \(.*\): about [0-9.]+x with chains of [1-8]$'
+}
+it_lists_published_drafts() {
+  mkdir -p home/models
+  cp "$source_dir/tests/golden/logits/gguf_llama/model.gguf" Toy-1B-Q4_K_M.gguf
+  cat >home/models/drafts.txt <<'END'
+# target draft kind file weights licence guesses tokens source
+Toy-1B o/pickled eagle3 bin 0.0001 mit 3 3.50 a test
+Toy-1B o/head eagle3 safetensors 0.0001 mit 3 3.00 a test
+Toy-1B o/nonsense eagle3 safetensors 0.0001 mit 3 4.50 a test
+Toy-1B o/unknown medusa - - - - - a test
+Toy-1B-Instruct o/another eagle3 - - - - - a test
+END
+  export DTRUN_HOME=$PWD/home
+  asks_about Toy-1B-Q4_K_M.gguf
+  says 'draft here: +none of the models here drafts for Toy-1B-Q4_K_M\.gguf$'
+  says "mistake: +$PWD/home/models/drafts\.txt, line 4: tokens '4\.5.*expected a number from 1 to one more than the guesses, or -$"
+  says 'published: +o/head: eagle3, mit; a pass costs [0-9.]+ of the target.s \(estimated\); 3\.00 tokens per pass in chains of 3 \(a test\): about [0-9.]+x with chains of [1-8]$'
+  says 'published: +o/pickled: eagle3, mit, published as \.bin, which scripts/training/convert_head\.py converts; '
+  says 'published: +o/unknown: medusa, see its page for the licence; the cost of its pass is not known; no published acceptance$'
+  grep -q 'o/another\|o/nonsense' stdout && fail 'a draft that is not this model.s'
+  says 'try first: +dtrun pull o/head && dtrun chat -m Toy-1B-Q4_K_M\.gguf -md o/head$'
+  mkdir -p none/models--o--head/refs
+  touch none/models--o--head/refs/main
+  asks_about Toy-1B-Q4_K_M.gguf
+  says 'draft here: +o/head: eagle3, pulled; a pass costs '
+  says 'try first: +dtrun chat -m Toy-1B-Q4_K_M\.gguf -md o/head$'
+}
+it_says_what_to_try_without_a_draft() {
+  cp "$source_dir/tests/golden/logits/gguf_llama/model.gguf" 'nobody knows.gguf'
+  asks_about 'nobody knows.gguf'
+  says 'published: +models/drafts\.txt has no draft for nobody knows\.gguf$'
+  says "try first: +dtrun chat suffix -m 'nobody knows\.gguf' -md none # "
+  asks_about nowhere.gguf
+  says 'drafts: +no such file: nowhere\.gguf$'
+  asks_about "$models/mini-head"
+  says 'drafts: +.*mini-head'
+}
+it_names_a_layer_that_drafts() {
+  asks_about "$source_dir/tests/golden/heads/mtp.gguf"
+  says "draft here: +mtp: a layer of the model.s own files$"
+  says 'try first: +dtrun -m .*/mtp\.gguf -md mtp --chat'
+}
 
 run_tests

@@ -24,6 +24,27 @@ static void a_model_says_what_it_is(void **state) {
   assert_int_equal(dt_model_look(MODELS "mini-head", &target, &err), DT_EINPUT);
 }
 
+static void a_model_says_what_its_passes_read(void **state) {
+  (void)state;
+  const uint64_t layer = 12 * 256 * 256 + 13 * 256, output = 4096 * 256; /* matrices, biases and norms */
+  dt_model_facts target = facts_of(MODELS "mini-target");
+  assert_int_equal(target.output, 2 * output);
+  assert_int_equal(target.pass, 2 * (6 * layer + output)); /* all of it but the embeddings and the final norm */
+  assert_int_equal(target.all_experts, 0);
+  assert_string_equal(target.name, "");
+  dt_model_facts mixture = facts_of(SOURCE_DIR "/tests/golden/logits/gguf_qwen3moe/model.gguf");
+  assert_true(mixture.chosen_experts > 0 && mixture.chosen_experts < mixture.experts);
+  assert_true(mixture.all_experts > mixture.bytes / 2 && mixture.pass + mixture.all_experts < mixture.bytes);
+}
+
+static void a_model_with_a_layer_that_drafts_says_so(void **state) {
+  (void)state;
+  assert_true(dt_has_mtp(SOURCE_DIR "/tests/golden/heads/mtp.gguf"));
+  assert_false(dt_has_mtp(MODELS "mini-target"));
+  assert_false(dt_has_mtp(MODELS "nowhere"));
+  assert_false(dt_has_mtp(NULL));
+}
+
 static dt_fit fit(dt_model_facts target, const char *path) {
   uint64_t bytes;
   return dt_draft_fits(&target, path, &bytes);
@@ -94,6 +115,8 @@ static void an_optional_draft_that_cannot_be_loaded_is_left_out(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_model_says_what_it_is),
+      cmocka_unit_test(a_model_says_what_its_passes_read),
+      cmocka_unit_test(a_model_with_a_layer_that_drafts_says_so),
       cmocka_unit_test(a_head_fits_the_target_that_it_names),
       cmocka_unit_test(a_model_fits_if_it_is_small_kin),
       cmocka_unit_test(what_is_no_draft_fits_nothing),
