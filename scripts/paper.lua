@@ -1,14 +1,18 @@
 -- The papers' experiments, each with its report.  dtrun run paper NAME [--quick] [-n TOKENS] [--prompts N] [--out FILE]
+--                                                dtrun run paper spec_bench --data FOLDER [--temp T]
 --
 -- dt.papers defines the experiments. The same command continues a result file that is incomplete. A shard makes no
 -- report; the report is made from the merged file (dtrun run merge).
 local alone = require "dt.alone"
+local answers = require "dt.answers"
+local asking = require "dt.asking"
 local batches = require "dt.batches"
 local bound = require "dt.bound"
 local complain = require "dt.complain"
 local dt = require "dt"
 local experiment = require "dt.experiment"
 local papers = require "dt.papers"
+local questions = require "dt.questions"
 local record = require "dt.record"
 local report = require "dt.report"
 local scatter = require "dt.scatter"
@@ -16,6 +20,7 @@ local shard = require "dt.shard"
 
 local PROMPTS = (arg[0]:match "^(.*/)" or "./") .. "prompts/"
 local FILES = { wikitext2 = { count = 20, chars = 800 }, novels = { count = 20, chars = 1000 } } -- others: JSON lines
+local MOST_NAMED = 12 -- questions that a message names
 local QUICK = { arms = 8, batch = 2, tokens = { 8, 16, 24 }, chars = { 50, 100, 150 } }
 
 local function names()
@@ -31,24 +36,48 @@ local function help()
   return table.concat(lines, "\n") .. "\noptions:"
 end
 
+-- The options of dt.asking that experiments with questions of the user's take.
+local ASKING = { system = true, template = true, think = true, temp = true, top_k = true, top_p = true, min_p = true,
+                 seed = true }
+local OF_QUESTIONS = {
+  { "data", nil, type = "string", value = "FOLDER", doc = "the benchmark's questions: its folder, or a file of them" },
+}
+for _, option in ipairs(asking.OPTIONS) do
+  if ASKING[option[1]] then OF_QUESTIONS[#OF_QUESTIONS + 1] = option end
+end
+
 local opts = dt.args {
   doc = help(),
   options = {
     { "quick", false, doc = "a test run of a few seconds: one short prompt of each set, few tokens, some of the arms" },
     { "tokens", nil, type = "integer", short = "n", min = 2, doc = "new tokens (default: the paper's)" },
-    { "prompts", nil, type = "integer", min = 1, max = 60, doc = "prompts of each set (default: 10, or as defined)" },
+    { "prompts", nil, type = "integer", min = 1, max = 1000,
+      doc = "prompts of each set (default: 10, or as defined)" },
     { "policies", nil, type = "string", doc = "only these policies and plain decoding: rate,suffix (default: all)" },
-    { "repeats", nil, type = "integer", min = 1, doc = "runs of each arm, prompt and length (default: 3; 1 if quick)" },
+    { "repeats", nil, type = "integer", min = 1,
+      doc = "runs of each arm, prompt and length (default: 3; quick, questions: 1)" },
     { "out", nil, type = "string", doc = "result file (default: NAME.jsonl); the report goes to a folder next to it" },
-    shard.OPTION,
+    shard.OPTION, table.unpack(OF_QUESTIONS),
   },
   rest = "NAME",
 }
 
-local repeats = opts.repeats or opts.quick and 1 or 3
 local name = opts.rest[1] or ""
 dt.check(#opts.rest < 2 and papers[name] or nil,
   ("paper: no experiment '%s'; known: %s"):format(table.concat(opts.rest, " "), table.concat(names(), ", ")))
+local repeats = opts.repeats or (opts.quick or papers[name].questions) and 1 or 3
+
+-- Without questions of the user's, their options are mistakes; with them, --data is needed.
+local function check_questions(wanted)
+  for _, option in ipairs(OF_QUESTIONS) do
+    dt.check((wanted or opts[option[1]] == nil) or nil,
+      ("paper %s: --%s is only for spec_bench and speed_bench"):format(name, (option[1]:gsub("_", "-"))))
+  end
+  dt.check(opts.data or not wanted or nil, ("paper %s: --data FOLDER is missing: the folder with %s"):format(name,
+    wanted and wanted.file))
+end
+check_questions(papers[name].questions)
+local how = dt.check(asking.chosen(opts))
 
 local whole = opts.out or name .. (opts.quick and "-quick" or "") .. ".jsonl"
 local part = dt.check(shard.chosen(opts.shard, whole))
@@ -153,6 +182,20 @@ local function lengths_that_fit(pair, prompts, wanted)
     asked, longest, context, most)
 end
 
+-- The questions of a benchmark that fit, as prompts; the length of answers, and a message if questions are left out.
+local function questions_of(pair, paper)
+  local list = dt.check(questions.read(opts.data, paper.questions, opts.prompts or opts.quick and 1 or nil))
+  local context = math.min(opts.load.ctx or math.huge, pair.target.context)
+  local fitting, left_out, kind = questions.that_fit(pair, list, how.chat or {}, context)
+  dt.check(fitting, left_out, kind)
+  dt.check(fitting[1], ("paper: none of the questions fits in the context of %d tokens"):format(context))
+  local tokens = math.min(opts.tokens or math.huge, opts.quick and QUICK.tokens[1] or paper.tokens[1])
+  return how:deal(fitting), { tokens }, left_out[1] and
+    ("%d of %d questions do not fit in the context of %d tokens and are left out: %s%s"):format(#left_out, #list,
+      context, table.concat(left_out, ", ", 1, math.min(#left_out, MOST_NAMED)),
+      #left_out > MOST_NAMED and ", .." or "")
+end
+
 -- Prints how long the experiment will take, estimated from plain decoding of a few tokens.
 local function announce(t, pair)
   local result = dt.check(pair:generate { policy = "ar", prompt = batches.texts(t.prompts[1])[1],
@@ -176,11 +219,15 @@ local function can_run(pair, paper, arm)
   return info and (pair.draft or not info.needs_draft)
 end
 
--- The arms of --policies, or all.
+-- The arms of --policies, or all; with questions of the user's, any policies.
 local function arms_asked(paper)
   if not opts.policies then return paper.arms end
   local asked, arms, known = {}, {}, {}
-  for policy in opts.policies:gmatch "[^,]+" do asked[policy] = true end
+  for policy in opts.policies:gmatch "[^,]+" do
+    if paper.questions and policy ~= record.BASELINE then arms[#arms + 1] = { policy = policy } end
+    asked[policy] = true
+  end
+  if paper.questions then return arms end
   for _, arm in ipairs(paper.arms) do
     if not known[arm.policy] then known[#known + 1] = arm.policy end
     known[arm.policy] = true
@@ -210,9 +257,14 @@ end
 
 -- Runs one experiment into the file `out`, and returns what dt.record reads from it.
 local function run(pair, experiment_name, paper, out)
-  local prompts = prompts_of(paper)
-  local tokens, note = lengths_that_fit(pair, prompts,
-    opts.quick and { table.unpack(QUICK.tokens, 1, math.min(#paper.tokens, #QUICK.tokens)) } or paper.tokens)
+  local prompts, tokens, note
+  if paper.questions then
+    prompts, tokens, note = questions_of(pair, paper)
+  else
+    prompts = prompts_of(paper)
+    tokens, note = lengths_that_fit(pair, prompts,
+      opts.quick and { table.unpack(QUICK.tokens, 1, math.min(#paper.tokens, #QUICK.tokens)) } or paper.tokens)
+  end
   local arms, left_out = arms_that_run(pair, paper)
   note = note and left_out and note .. "; " .. left_out or note or left_out
   if note then complain("paper ", experiment_name, ": ", note) end
@@ -225,6 +277,10 @@ local function run(pair, experiment_name, paper, out)
     settings = paper.traced and { [scatter.label(paper.traced)] = #prompts },
     chat = paper.chat and experiment.has_layout(pair) and {} or nil,
   }
+  if paper.questions then
+    t.chat, t.generate = how.chat or {}, how:options(t.generate)
+    t.protocol.seed, t.protocol.by_question = how.seed, paper.questions.by_question
+  end
   if paper.bounds then t.settings = bound.settings(t) end
   announce(t, pair)
   local done
@@ -240,6 +296,14 @@ local function run(pair, experiment_name, paper, out)
     return dt.check(bound.run(t, done.head, costs, times))
   end
   return paper.traced and dt.check(scatter.run(t, done.head, paper.traced)) or done
+end
+
+-- Prints the table of an experiment with conversations, and where their answers are.
+local function print_answers(file, folder)
+  local t = answers.table(file)
+  if not t then return end
+  for i = 0, #t.rows do print(("%-15s %-20s %6s %10s %15s %8s"):format(table.unpack(t.rows[i] or t.columns))) end
+  print(folder .. "/run_1")
 end
 
 local pair = dt.check(dt.load(opts.load))
@@ -259,4 +323,5 @@ end
 local folder, missing = report.write(files, paths)
 dt.check(folder, missing, "device")
 if missing then complain(missing) end
+print_answers(files[1], folder)
 print(folder .. "/report.html")
