@@ -281,6 +281,8 @@ local function run(pair, experiment_name, paper, out)
     t.chat, t.generate = how.chat or {}, how:options(t.generate)
     t.protocol.seed, t.protocol.by_question = how.seed, paper.questions.by_question
   end
+  local checked, mistake = experiment.arms(pair, t.arms)
+  dt.check(checked, mistake)
   if paper.bounds then t.settings = bound.settings(t) end
   announce(t, pair)
   local done

@@ -72,7 +72,7 @@ local function write(path, lines)
 end
 
 -- Writes the answers of an experiment into a folder that exists: run_N/MODEL-ARM.jsonl for each arm and repeat, with a
--- line for each question, in the order of the questions. Of merged files, in which each shard has plain decoding, the
+-- line for each question, in the order of the questions. Merged files have plain decoding once for each shard; the
 -- first counts. Returns the paths, or nil and a message.
 function answers.write(file, folder)
   local model, of, paths, seen = model_of(file.head), {}, {}, {}
@@ -135,8 +135,8 @@ end
 
 -- The numbers that the benchmark's scripts print, for each set of questions and arm: the mean of the questions' speeds
 -- in tokens per second, the mean number of tokens per target pass, and the ratio of the mean speed to that of plain
--- decoding. Spec-Bench's script counts one token less for each turn of plain decoding, as it encodes the texts again, and
--- so shows slightly higher speedups. nil: there are no conversations.
+-- decoding. Spec-Bench's script encodes the texts of plain decoding again and counts one token fewer for each turn, so
+-- that its speedups are slightly higher. nil: there are no conversations.
 function answers.table(file)
   local of, sets, arms = grouped(record.counting(file.runs))
   if not arms[1] then return nil end
