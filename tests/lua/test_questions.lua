@@ -251,6 +251,10 @@ function TestConversations.test_the_table_has_the_numbers_of_the_benchmark()
   })
   file.head.protocol.by_question = true
   lu.assertEquals(answers.table(file).rows[6][5], "1.500")
+  -- repeats of a question count once
+  file.runs[5] = run("a", "linear", { turn(100, 1, 1), turn(100, 1, 1) })
+  file.runs[5]["repeat"] = 2
+  lu.assertEquals({ table.unpack(answers.table(file).rows[6], 2, 4) }, { "linear", "2", "35.00" })
   lu.assertNil(answers.table { head = file.head, runs = {} })
 end
 

@@ -106,10 +106,16 @@ local function mean_length(runs, by_question)
   return statistics.mean(list)
 end
 
+-- Returns the mean of the questions' speeds, and their number. A question that was repeated counts once, with its mean.
 local function mean_speed(runs)
-  local list = {}
-  for i, run in ipairs(runs) do list[i] = speed_of(run) end
-  return statistics.mean(list)
+  local of, list = {}, {}
+  for _, run in ipairs(runs) do
+    of[run.prompt] = of[run.prompt] or {}
+    table.insert(of[run.prompt], speed_of(run))
+  end
+  for _, speeds in pairs(of) do list[#list + 1] = statistics.mean(speeds) end
+  table.sort(list) -- so that the sum does not depend on the order of pairs
+  return statistics.mean(list), #list
 end
 
 -- The runs by set and arm, of[set][arm] = list, and the names of sets and of arms, plain decoding first. The set
@@ -146,9 +152,10 @@ function answers.table(file)
     for _, arm in ipairs(arms) do
       local runs = of[set][arm]
       if runs then
-        t.rows[#t.rows + 1] = { set, arm, ("%d"):format(#runs), ("%.2f"):format(mean_speed(runs)),
+        local speed, number = mean_speed(runs)
+        t.rows[#t.rows + 1] = { set, arm, ("%d"):format(number), ("%.2f"):format(speed),
           ("%.3f"):format(mean_length(runs, file.head.protocol.by_question)),
-          plain and ("%.3fx"):format(mean_speed(runs) / plain) or "-" }
+          plain and ("%.3fx"):format(speed / plain) or "-" }
       end
     end
   end
