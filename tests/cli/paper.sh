@@ -59,7 +59,7 @@ it_runs_the_policies_that_are_asked_for() {
   succeeds run paper efficiency --quick --policies linear --out x.jsonl
   grep -q '"policy": "linear"' x.jsonl && ! grep -qE '"policy": "(rate|dynatree)"' x.jsonl || fail 'other arms'
   grep -q '"arm": "ar"' x.jsonl || fail 'no plain decoding'
-  refuses 2 "no arms of 'mian'; known:  .*linear" run paper efficiency --quick --policies linear,mian
+  refuses 2 "no arms of 'mian'; known: .*linear" run paper efficiency --quick --policies linear,mian
 }
 it_names_the_experiments() {
   refuses 2 "no experiment 'mian'; known: ablation, .*, tasks" run paper mian
