@@ -6,10 +6,10 @@ include(${CMAKE_CURRENT_LIST_DIR}/../scripts/bytes.cmake)
 set(FACES
   api/complain api/json api/shell
   draw/gnuplot
-  experiment/alone experiment/asking experiment/batches experiment/bound experiment/contexts experiment/papers experiment/scatter
-  experiment/seeds experiment/sweep experiment/tune
+  experiment/alone experiment/asking experiment/batches experiment/bound experiment/contexts experiment/papers experiment/questions
+  experiment/scatter experiment/seeds experiment/sweep experiment/tune
   record/merge record/shard
-  report/statistics
+  report/answers report/statistics
   trace/trace_page trace/trace_trees)
 set(bodies "")
 set(rows "")

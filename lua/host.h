@@ -458,8 +458,9 @@ typedef struct {
    * ends as "interrupted" after this iteration; more calls may follow, with the rest of the iteration's text and with
    * text that was held back as a possible stop string. */
   bool (*on_text)(void *user, const char *bytes, size_t len);
-  /* Or NULL; only with one prompt and one answer, and if log-probabilities are wanted: called in each iteration with
-   * those of its n tokens, before all calls of on_text for the iteration. The arrays are valid during the call. */
+  /* Or NULL; only with one prompt and one answer: called in each iteration with its n tokens and their
+   * log-probabilities (NaN unless they are wanted), before all calls of on_text for the iteration. The arrays are valid
+   * during the call. */
   void (*on_logprobs)(void *user, const int32_t *ids, const dtl_logprob *logprobs, int n);
   void (*begin_line)(void); /* or NULL; called before a policy prints a line on standard error */
   /* Or NULL; only with one prompt and one answer: called before each on_text, whose bytes then have one origin. */

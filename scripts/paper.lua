@@ -1,8 +1,11 @@
 -- The papers' experiments, each with its report.  dtrun run paper NAME [--quick] [-n TOKENS] [--prompts N] [--out FILE]
+--                                                dtrun run paper spec_bench --data FOLDER [--temp T]
 --
 -- dt.papers defines the experiments. The same command continues a result file that is incomplete. A shard makes no
 -- report; the report is made from the merged file (dtrun run merge).
 local alone = require "dt.alone"
+local answers = require "dt.answers"
+local asking = require "dt.asking"
 local batches = require "dt.batches"
 local bound = require "dt.bound"
 local complain = require "dt.complain"
@@ -10,6 +13,7 @@ local contexts = require "dt.contexts"
 local dt = require "dt"
 local experiment = require "dt.experiment"
 local papers = require "dt.papers"
+local questions = require "dt.questions"
 local record = require "dt.record"
 local report = require "dt.report"
 local scatter = require "dt.scatter"
@@ -17,6 +21,7 @@ local shard = require "dt.shard"
 
 local PROMPTS = (arg[0]:match "^(.*/)" or "./") .. "prompts/"
 local FILES = { wikitext2 = { count = 20, chars = 800 }, novels = { count = 20, chars = 1000 } } -- others: JSON lines
+local MOST_NAMED = 12 -- questions that a message names
 local QUICK = { arms = 8, batch = 2, tokens = { 8, 16, 24 }, chars = { 50, 100, 150 },
                 contexts = { 100, 200 } }
 local CONTEXT = 4096 -- of a session, unless -c gives another one
@@ -34,24 +39,48 @@ local function help()
   return table.concat(lines, "\n") .. "\noptions:"
 end
 
+-- The options of dt.asking that experiments with questions of the user's take.
+local ASKING = { system = true, template = true, think = true, temp = true, top_k = true, top_p = true, min_p = true,
+                 seed = true }
+local OF_QUESTIONS = {
+  { "data", nil, type = "string", value = "FOLDER", doc = "the benchmark's questions: its folder, or a file of them" },
+}
+for _, option in ipairs(asking.OPTIONS) do
+  if ASKING[option[1]] then OF_QUESTIONS[#OF_QUESTIONS + 1] = option end
+end
+
 local opts = dt.args {
   doc = help(),
   options = {
     { "quick", false, doc = "a test run of a few seconds: one short prompt of each set, few tokens, some of the arms" },
     { "tokens", nil, type = "integer", short = "n", min = 2, doc = "new tokens (default: the paper's)" },
-    { "prompts", nil, type = "integer", min = 1, max = 60, doc = "prompts of each set (default: 10, or as defined)" },
+    { "prompts", nil, type = "integer", min = 1, max = 1000,
+      doc = "prompts of each set (default: 10, or as defined)" },
     { "policies", nil, type = "string", doc = "only these policies and plain decoding: rate,suffix (default: all)" },
-    { "repeats", nil, type = "integer", min = 1, doc = "runs of each arm, prompt and length (default: 3; 1 if quick)" },
+    { "repeats", nil, type = "integer", min = 1,
+      doc = "runs of each arm, prompt and length (default: 3; quick, questions: 1)" },
     { "out", nil, type = "string", doc = "result file (default: NAME.jsonl); the report goes to a folder next to it" },
-    shard.OPTION,
+    shard.OPTION, table.unpack(OF_QUESTIONS),
   },
   rest = "NAME",
 }
 
-local repeats = opts.repeats or opts.quick and 1 or 3
 local name = opts.rest[1] or ""
 dt.check(#opts.rest < 2 and papers[name] or nil,
   ("paper: no experiment '%s'; known: %s"):format(table.concat(opts.rest, " "), table.concat(names(), ", ")))
+local repeats = opts.repeats or (opts.quick or papers[name].questions) and 1 or 3
+
+-- Without questions of the user's, their options are mistakes; with them, --data is needed.
+local function check_questions(wanted)
+  for _, option in ipairs(OF_QUESTIONS) do
+    dt.check((wanted or opts[option[1]] == nil) or nil,
+      ("paper %s: --%s is only for spec_bench and speed_bench"):format(name, (option[1]:gsub("_", "-"))))
+  end
+  dt.check(opts.data or not wanted or nil, ("paper %s: --data FOLDER is missing: the folder with %s"):format(name,
+    wanted and wanted.file))
+end
+check_questions(papers[name].questions)
+local how = dt.check(asking.chosen(opts))
 
 local whole = opts.out or name .. (opts.quick and "-quick" or "") .. ".jsonl"
 local part = dt.check(shard.chosen(opts.shard, whole))
@@ -125,25 +154,26 @@ local function context_of(pair) return math.min(opts.load.ctx or CONTEXT, pair.t
 
 -- Prompts of the lengths that fit, and a message if there are others.
 local function prompts_by_context(pair, paper)
-  local lengths, left_out, lists = {}, {}, lists_of(paper)
+  local lengths, left_out, context, pool = {}, {}, context_of(pair), {}
   for _, length in ipairs(opts.quick and QUICK.contexts or paper.contexts) do
-    local fits = length + math.min(opts.tokens or math.huge, paper.tokens[#paper.tokens]) <= context_of(pair)
-    table.insert(fits and lengths or left_out, ("%d"):format(length))
+    local fits = length + math.min(opts.tokens or math.huge, paper.tokens[#paper.tokens]) <= context
+    table.insert(fits and lengths or left_out, length)
   end
-  dt.check(#lengths > 0 or nil, ("paper: no prompt fits in a context of %d"):format(context_of(pair)))
-  local pool = {}
+  dt.check(#lengths > 0 or nil, ("paper: no prompt fits in a context of %d"):format(context))
   for _, set in ipairs(paper.sets) do
     local list = set_of(set, math.huge)
     table.move(list, 1, #list, #pool + 1, pool)
   end
-  for i, length in ipairs(lengths) do lengths[i] = math.tointeger(length) end
-  local list, missing = contexts.before(pair, lists[1], pool, lengths)
-  for _, length in ipairs(missing) do left_out[#left_out + 1] = ("%d"):format(length) end
-  return list, #left_out > 0 and ("prompts of %s tokens are left out: the context is %d (-c)"):format(
-    table.concat(left_out, ", "), context_of(pair)) or nil
+  local list, missing = contexts.before(pair, lists_of(paper)[1], pool, lengths)
+  local notes = { #left_out > 0 and ("prompts of %s tokens are left out: the context is %d (-c)"):format(
+    table.concat(left_out, ", "), context) or nil }
+  if #missing > 0 then
+    notes[#notes + 1] = ("prompts of %s tokens are left out: the texts are shorter"):format(table.concat(missing, ", "))
+  end
+  return list, notes
 end
 
--- The prompts of an experiment, and a message if some do not fit.
+-- The prompts of an experiment, and messages if some are left out.
 local function prompts_of(pair, paper)
   if paper.contexts then return prompts_by_context(pair, paper) end
   local all = {}
@@ -151,7 +181,7 @@ local function prompts_of(pair, paper)
     if paper.batches then list = batched(list, paper.batches) end
     table.move(list, 1, #list, #all + 1, all)
   end
-  return paper.sampling and sampled(all, paper.sampling) or all
+  return paper.sampling and sampled(all, paper.sampling) or all, {}
 end
 
 -- At most n items of a list, at equal distances from the first to the last.
@@ -181,6 +211,30 @@ local function lengths_that_fit(pair, prompts, wanted)
     asked, longest, context, most)
 end
 
+-- The questions of a benchmark that fit, as prompts; the length of answers, and a message if questions are left out.
+local function questions_of(pair, paper)
+  local list = dt.check(questions.read(opts.data, paper.questions, opts.prompts or opts.quick and 1 or nil))
+  local context = context_of(pair)
+  local fitting, left_out, kind = questions.that_fit(pair, list, how.chat or {}, context)
+  dt.check(fitting, left_out, kind)
+  dt.check(fitting[1], ("paper: none of the questions fits in the context of %d tokens"):format(context))
+  local tokens = math.min(opts.tokens or math.huge, opts.quick and QUICK.tokens[1] or paper.tokens[1])
+  return how:deal(fitting), { tokens }, { left_out[1] and
+    ("%d of %d questions do not fit in the context of %d tokens and are left out: %s%s"):format(#left_out, #list,
+      context, table.concat(left_out, ", ", 1, math.min(#left_out, MOST_NAMED)),
+      #left_out > MOST_NAMED and ", .." or "") }
+end
+
+-- What an experiment asks: the prompts, the lengths to generate, and messages if any do not fit.
+local function asked_of(pair, paper)
+  if paper.questions then return questions_of(pair, paper) end
+  local prompts, notes = prompts_of(pair, paper)
+  local tokens, shortened = lengths_that_fit(pair, prompts,
+    opts.quick and { table.unpack(QUICK.tokens, 1, math.min(#paper.tokens, #QUICK.tokens)) } or paper.tokens)
+  notes[#notes + 1] = shortened
+  return prompts, tokens, notes
+end
+
 -- Prints how long the experiment will take, estimated from plain decoding of a few tokens.
 local function announce(t, pair)
   local result = dt.check(pair:generate { policy = "ar", prompt = batches.texts(t.prompts[1])[1],
@@ -204,11 +258,15 @@ local function can_run(pair, paper, arm)
   return info and (pair.draft or not info.needs_draft)
 end
 
--- The arms of --policies, or all.
+-- The arms of --policies, or all; with questions of the user's, any policies.
 local function arms_asked(paper)
   if not opts.policies then return paper.arms end
   local asked, arms, known = {}, {}, {}
-  for policy in opts.policies:gmatch "[^,]+" do asked[policy] = true end
+  for policy in opts.policies:gmatch "[^,]+" do
+    if paper.questions and policy ~= record.BASELINE then arms[#arms + 1] = { policy = policy } end
+    asked[policy] = true
+  end
+  if paper.questions then return arms end
   for _, arm in ipairs(paper.arms) do
     if not known[arm.policy] then known[#known + 1] = arm.policy end
     known[arm.policy] = true
@@ -238,12 +296,9 @@ end
 
 -- Runs one experiment into the file `out`, and returns what dt.record reads from it.
 local function run(pair, experiment_name, paper, out)
-  local prompts, cut = prompts_of(pair, paper)
-  local tokens, shortened = lengths_that_fit(pair, prompts,
-    opts.quick and { table.unpack(QUICK.tokens, 1, math.min(#paper.tokens, #QUICK.tokens)) } or paper.tokens)
+  local prompts, tokens, notes = asked_of(pair, paper)
   local arms, left_out = arms_that_run(pair, paper)
-  local notes = {}
-  for _, note in ipairs { cut or false, shortened or false, left_out or false } do notes[#notes + 1] = note or nil end
+  notes[#notes + 1] = left_out
   local note = #notes > 0 and table.concat(notes, "; ") or nil
   if note then complain("paper ", experiment_name, ": ", note) end
   local t = {
@@ -255,6 +310,12 @@ local function run(pair, experiment_name, paper, out)
     settings = paper.traced and { [scatter.label(paper.traced)] = #prompts },
     chat = paper.chat and experiment.has_layout(pair) and {} or nil,
   }
+  if paper.questions then
+    t.chat, t.generate = how.chat or {}, how:options(t.generate)
+    t.protocol.seed, t.protocol.by_question = how.seed, paper.questions.by_question
+  end
+  local checked, mistake = experiment.arms(pair, t.arms)
+  dt.check(checked, mistake)
   if paper.bounds then t.settings = bound.settings(t) end
   announce(t, pair)
   local done
@@ -280,6 +341,14 @@ local function open_pair(paper)
   return dt.check(dt.load(load))
 end
 
+-- Prints the table of an experiment with conversations, and where their answers are.
+local function print_answers(file, folder)
+  local t = answers.table(file)
+  if not t then return end
+  for i = 0, #t.rows do print(("%-15s %-20s %6s %10s %15s %8s"):format(table.unpack(t.rows[i] or t.columns))) end
+  print(folder .. "/run_1")
+end
+
 local files, paths = {}, {}
 for i, each in ipairs { name, papers[name].also } do
   paths[i] = part:file(i == 1 and whole or ("%s-%s.jsonl"):format(whole:gsub("%.jsonl$", ""),
@@ -297,4 +366,5 @@ end
 local folder, missing = report.write(files, paths)
 dt.check(folder, missing, "device")
 if missing then complain(missing) end
+print_answers(files[1], folder)
 print(folder .. "/report.html")

@@ -41,6 +41,18 @@ function TestLogprobs.test_blocks_are_told_as_the_result_has_them()
   end
 end
 
+function TestLogprobs.test_blocks_are_told_without_log_probabilities()
+  local ids, blocks = {}, 0
+  local result = generate { on_logprobs = function(list)
+    blocks = blocks + 1
+    for _, token in ipairs(list) do
+      ids[#ids + 1] = token.id
+      lu.assertNaN(token.logprob)
+    end
+  end }
+  lu.assertEquals({ ids, blocks }, { result.tokens, result.stats.iterations })
+end
+
 -- With the whole text as a prompt, the generated tokens have the same log-probabilities again.
 function TestLogprobs.test_a_prompt_of_ids_has_the_log_probabilities_of_its_tokens()
   local result = generate { logprobs = 2, temp = 1.0, seed = 3 }

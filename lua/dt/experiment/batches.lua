@@ -27,8 +27,8 @@ function batches.of(prompts, size, how)
   return list
 end
 
--- The texts of a prompt: those of a batch, or the only one.
-function batches.texts(prompt) return prompt.texts or { prompt.text } end
+-- The texts of a prompt: those of a batch, the turns of a conversation, or the only one.
+function batches.texts(prompt) return prompt.texts or prompt.turns or { prompt.text } end
 
 local Prefixes = {}
 
@@ -51,17 +51,18 @@ function batches.open(pair, prompts, how)
   return list
 end
 
--- Combines the counts of sequences that were generated together, like those of one run. Returns them, the number of
--- tokens, and the wall time in ms. TPOT is the time that someone who reads one of the texts waits for a token.
-local function counts(results)
+-- The number of tokens of a result with these stats.
+local function tokens_of(s) return math.floor(s.iterations * (s.tokens_per_iteration or 0) + 0.5) end
+
+-- Combines the counts of several results, like those of one run. Returns them, and the number of tokens. TPOT is the
+-- time that someone who reads one of the texts waits for a token.
+function batches.counts(results)
   local stats = { iterations = 0, drafted = 0, accepted = 0, accepted_by_depth = {} }
-  local tokens, wall, depths, tpot = 0, 0, 0, 0
+  local tokens, depths, tpot = 0, 0, 0
   for _, result in ipairs(results) do
     local s = result.stats
     for _, key in ipairs { "iterations", "drafted", "accepted" } do stats[key] = stats[key] + s[key] end
-    local n = math.floor(s.iterations * (s.tokens_per_iteration or 0) + 0.5)
-    tokens = tokens + n
-    if n > 0 then wall = math.max(wall, n / s.tokens_per_second * 1000 - s.time_ms.prompt) end
+    tokens = tokens + tokens_of(s)
     depths, tpot = depths + s.iterations * (s.tree_depth_mean or 0), tpot + (s.tpot_ms or 0) / #results
     for i, at in ipairs(s.accepted_by_depth or {}) do
       local sum = stats.accepted_by_depth[i] or { depth = at.depth, verified = 0, accepted = 0 }
@@ -76,7 +77,18 @@ local function counts(results)
   end
   if stats.drafted > 0 then stats.acceptance_rate = stats.accepted / stats.drafted end
   stats.tpot_ms = tpot
-  return stats, tokens, wall
+  return stats, tokens
+end
+
+-- The time in ms of sequences that were generated at once, without their prompt passes.
+local function wall_of(results)
+  local wall = 0
+  for _, result in ipairs(results) do
+    local s = result.stats
+    local n = tokens_of(s)
+    if n > 0 then wall = math.max(wall, n / s.tokens_per_second * 1000 - s.time_ms.prompt) end
+  end
+  return wall
 end
 
 -- Generates all prompts at once, with these options of pair:generate. Returns a result like that of a single sequence,
@@ -89,7 +101,8 @@ function batches.generate(pair, prompts, options)
   function request.on_done(i, result, failure) results[i], failed = result, failed or failure end
   local done, failure = pair:generate_batch(request)
   if not done or failed then return nil, failed or failure end
-  local stats, tokens, wall = counts(results)
+  local stats, tokens = batches.counts(results)
+  local wall = wall_of(results)
   local prompt_tokens, reasons = 0, {}
   for i, result in ipairs(results) do
     hashes[i], reasons[result.finish_reason] = result.stats.output_hash, true

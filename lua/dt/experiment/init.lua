@@ -9,7 +9,8 @@
 --              axes = { depth = 5 } } },       -- without plain decoding, which always runs, as the arm "ar"; window =
 --                                              -- N, sinks = M change the text: such arms must all give the same one
 --     prompts = prompts,                       -- { { set =, name =, text =, axes =, generate = }, ... }; unique
---                                              -- names in a set; texts = {..} instead of text: a batch (dt.batches)
+--                                              -- names in a set; texts = {..} instead of text: a batch (dt.batches);
+--                                              -- turns = {..}: a conversation of a chat
 --     tokens = { 100, 300 }, repeats = 3, warmup = 2,
 --     generate = { ignore_eos = true },        -- further options of pair:generate
 --     chat = { template = "chatml", system = "Be brief." },   -- each text is a question to a chat model (nil: it is
@@ -36,6 +37,7 @@
 local batches = require "dt.batches"
 local chat = require "dt.api.chat"
 local complain = require "dt.complain"
+local conversations = require "dt.experiment.conversations"
 local core = require "dt.core"
 local params = require "dt.policy.params"
 local place = require "dt.record.place"
@@ -179,6 +181,8 @@ local function generate(t, arm, prompt, start, tokens)
   end
   if prompt.texts then
     result, failure = batches.generate(t.pair, start, options)
+  elseif prompt.turns then
+    result, failure = conversations.generate(t.pair, start, asked(t, prompt.turns)[1], prompt.turns, options)
   else
     result, failure = t.pair:generate(merged(options, { prompt = start, brief = true }))
   end
@@ -212,7 +216,8 @@ function experiment.run_of(arm, prompt, tokens, number, result)
                 window = window_of(arm), params = arm.params or {},
                 axes = merged(prompt.axes or {}, arm.axes or {}), set = prompt.set,
                 prompt = prompt.name, tokens = tokens, ["repeat"] = number, finish_reason = result.finish_reason,
-                prompt_tokens = result.prompt_tokens, costs = result.costs, stats = result.stats }
+                prompt_tokens = result.prompt_tokens, costs = result.costs, stats = result.stats,
+                question = prompt.question, turns = result.turns }
   return merged(run, place.here())
 end
 

@@ -19,10 +19,15 @@
 --   chat       texts are questions to targets that have a layout of chats
 --   fitting    arms that the pair cannot run (it has no draft model, or was not tuned) are left out
 --   bounds     two further arms: upper bounds for chains and for trees (dt.bound)
+--   questions  instead of sets: a benchmark whose questions the user has (dt.questions); by_question = true: its mean
+--              number of tokens per pass is that of the questions' means. Each run is a conversation; `prompts` is the
+--              number of each category (default: all), and repeats is 1; arms may be any policies
 --   traced     an arm whose trees are examined: accepted length by summed probability
 --
 -- Sources: "DynaTree" (tables 1 to 5, figures 4 to 9, and the sweep of its first text) and "CAST" (tables 1 to 3,
 -- figures 3 to 5). Our novels replace PG-19, and any draft model replaces EAGLE's: only the tree's shape is EAGLE's.
+-- Spec-Bench: github.com/hemingkx/Spec-Bench, evaluation/eval.py and speed.py. SPEED-Bench:
+-- huggingface.co/datasets/nvidia/SPEED-Bench, and specdec_bench of github.com/NVIDIA/Model-Optimizer.
 local grid = require "dt.api.grid"
 
 local LENGTH = 1500
@@ -108,6 +113,15 @@ end
 -- What drafts for texts of any length.
 local BY_CONTEXT = { rate, { policy = "linear", params = { K = 3 } }, { policy = "dynatree", preset = "narrow" },
                      { policy = "suffix" } }
+
+-- Categories by name, each with the row of tables to which it belongs: its own, if the names have no key.
+local function categories(rows)
+  local of = {}
+  for row, names in pairs(rows) do
+    for name in names:gmatch "%S+" do of[name] = type(row) == "string" and row or name end
+  end
+  return of
+end
 
 local function every(policy, preset, points)
   local arms = {}
@@ -201,6 +215,22 @@ return {
     doc = "speedup on six tasks, eight sequences at once (CAST, table 2)",
     sets = TASKS, tokens = { 1024 }, stops = true, batches = { 8 }, prompts = 8, sampling = { GREEDY, SAMPLED },
     arms = { eagle2, eagle3, dynatree, cast_batch, cast },
+  },
+  spec_bench = {
+    doc = "Spec-Bench: its 480 questions, and files that its scripts read (--data: its folder data/spec_bench)",
+    tokens = { 1024 }, stops = true, chat = true, arms = { rate },
+    questions = { file = "question.jsonl", categories = categories {
+      mt_bench = "writing roleplay reasoning math coding extraction stem humanities",
+      "translation summarization qa math_reasoning rag",
+    } },
+  },
+  speed_bench = {
+    doc = "SPEED-Bench: its 880 questions, or those of a file by length (--data: a folder or a file)",
+    tokens = { 4096 }, stops = true, chat = true, arms = { rate },
+    questions = { file = "qualitative.jsonl", by_question = true, categories = categories {
+      "coding humanities math multilingual qa rag reasoning roleplay stem summarization writing",
+      "low_entropy mixed high_entropy",
+    } },
   },
   spec = {
     doc = "all policies on six tasks, T = 0 and 0.8, tuned and not, and their share of a bound (after Spec-Bench)",

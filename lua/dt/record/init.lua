@@ -17,6 +17,7 @@
 --   {chars = 200}}, set, prompt (both together name one text), tokens (wanted), repeat (1..), finish_reason,
 --   prompt_tokens, costs (that the policy used: "table", "learn"; left out: none), stats (those of the
 --   result), tries (number of tries, if it was disturbed), disturbed (the cause, if even the last try was),
+--   question and turns (of conversations: {id =, category =}, and what dt.experiment.conversations keeps of each),
 --   probability (of runs with a trace: from dt.scatter), bound (true: the bound of a text, from dt.bound), node, job
 --   and cores (its place: dt.record.place; without a job, job is left out), shard (in merged files: its shard)
 --

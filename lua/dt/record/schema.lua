@@ -52,6 +52,13 @@ local KINDS = {
       return is_object(of) and is_number(of.n) and of.n >= 1 and is_number(of.mean)
     end)
   end },
+  turns = { "a list of objects with text, lengths, ms and ended", is_list(function(turn)
+    return is_object(turn) and type(turn.text) == "string" and is_list(is_number)(turn.lengths)
+      and is_number(turn.ms) and turn.ms >= LEAST and math.type(turn.ended) == "integer"
+  end) },
+  question = { "an object with id and category", function(x)
+    return is_object(x) and (type(x.id) == "string" or math.type(x.id) == "integer") and type(x.category) == "string"
+  end },
   bins = { "a list of objects with numbers sum, n and accepted", is_list(function(bin)
     return is_object(bin) and is_number(bin.sum) and is_number(bin.n) and is_number(bin.accepted)
   end) },
@@ -99,8 +106,8 @@ local RUN = fields {
   arm = "string", policy = "string", source = "string?", preset = "string?", window = "string?", params = "settings",
   axes = "settings", set = "string", prompt = "string", tokens = "integer", ["repeat"] = "integer",
   finish_reason = "string", prompt_tokens = "integer", costs = "string?", stats = "object", tries = "integer?",
-  disturbed = "string?", probability = "bins?", bound = "boolean?", node = "string?", job = "string?",
-  cores = "string?", shard = "string?",
+  disturbed = "string?", probability = "bins?", bound = "boolean?", question = "question?", turns = "turns?",
+  node = "string?", job = "string?", cores = "string?", shard = "string?",
 }
 local AXES = fields { sampling = "string?", study = "string?" }
 local FAILURE = fields {

@@ -1,4 +1,5 @@
 -- The document of a report. Its tables and figures depend on which sets, scales and settings vary.
+local answers = require "dt.answers"
 local charts = require "dt.report.charts"
 local columns = require "dt.report.columns"
 local core = require "dt.core"
@@ -337,6 +338,10 @@ local function add_experiment(document, file, stem)
   add(document, "heading", "What was found: " .. name)
   document[#document].link = name
   if #s.arms > 0 then findings(document, s, views_of(s)) end
+  local published = answers.table(file)
+  add(document, "text", published and "As the benchmark's scripts count: the mean speed of the questions, the mean "
+    .. "number of tokens that a target pass commits, and the ratio of the mean speed to that of plain decoding.")
+  add(document, "table", published)
   add(document, "text", place_of(file.head))
   add(document, "text", record.disturbance(file.runs))
   add(document, "text", place.summary(file.runs))

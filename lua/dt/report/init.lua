@@ -1,6 +1,7 @@
 -- Reports on experiments, as files.
 --
 --   report.write({ record.read "main.jsonl" }, { "main.jsonl" })   -- main/report.md, main/report.html, figures
+local answers = require "dt.answers"
 local columns = require "dt.report.columns"
 local figure = require "dt.draw.figure"
 local page = require "dt.draw.page"
@@ -52,9 +53,10 @@ local function numbers(files)
 end
 
 -- Writes the report on experiments, read from paths, into a folder (nil: the first path without .jsonl): report.md,
--- report.tex (the tables), report.csv (all numbers), the figures, and report.html, which contains all of these. Returns
--- the folder, and a message if figures could not be drawn; or nil and a message. lead: items of the document that come
--- first; nil: none.
+-- report.tex (the tables), report.csv (all numbers), the figures, and report.html, which contains all of these; of
+-- experiments with conversations also their answers (dt.answers), each in a folder of its own if there are several
+-- experiments. Returns the folder, and a message if figures could not be drawn; or nil and a message. lead: items of
+-- the document that come first; nil: none.
 function report.write(experiments, paths, folder, lead)
   local bare = paths[1]:gsub("%.jsonl$", "")
   folder = folder or bare ~= paths[1] and bare or bare .. "-report"
@@ -80,6 +82,10 @@ function report.write(experiments, paths, folder, lead)
   table.move({ { "report.md", page.markdown(document, drawn) }, { "report.html", html } }, 1, 2, #files + 1, files)
   for _, file in ipairs(files) do
     ok, message = write(folder .. "/" .. file[1], file[2])
+    if not ok then return nil, message end
+  end
+  for i, experiment in ipairs(experiments) do
+    ok, message = answers.write(experiment, #experiments > 1 and folder .. "/" .. names[i] or folder)
     if not ok then return nil, message end
   end
   return folder, why
