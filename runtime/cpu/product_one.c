@@ -161,8 +161,8 @@ VI int fours_of_pairs(const quant_format *f) {
 
 /* sum[i] = quant_begin + the sum of code * q over group i of the block, exactly. A single group takes both halves of a
  * line in turn, so that it is loaded once. Two groups follow each other, so that only one needs registers. */
-VI void sum_block(const int rows, const int strips, const quant_format *f, const uint8_t *const block[TILE_STRIPS],
-                  int b, const tile_rows x, tile_sums sum[2]) {
+VI void sum_block(const int rows, const int strips, const bool unpacked, const quant_format *f,
+                  const uint8_t *const block[TILE_STRIPS], int b, const tile_rows x, tile_sums sum[2]) {
   const int per_block = QUANT_BLOCK / f->group, together = fours_of_pairs(f), fours = f->group / 4;
   tile_sums pairs;
 #pragma GCC unroll 2
@@ -173,7 +173,7 @@ VI void sum_block(const int rows, const int strips, const quant_format *f, const
     const int i = n / fours, nth = n % fours; /* which four of which group */
     const int half = per_block == 2 ? i : nth % 2, line = per_block == 2 ? nth : nth / 2, four = line + 4 * half;
     i16 code[TILE_STRIPS];
-    EACH_STRIP code[s] = quant_code(f, block[s], four);
+    EACH_STRIP code[s] = unpacked ? i_load(block[s] + QUANT_LINE * four) : quant_code(f, block[s], four);
     EACH_ROW {
       i_fours digits = i_fours_at(x[r]->digit + QUANT_BLOCK * b + 16 * half);
       EACH_STRIP {
@@ -190,12 +190,13 @@ VI void sum_block(const int rows, const int strips, const quant_format *f, const
 }
 
 /* Adds the group of a block, or both of its groups, to t. */
-VI void add_block(const int rows, const int strips, const quant_format *f, const quant_cell c[TILE_STRIPS], int b,
-                  const tile_rows x, tile_floats t) {
+VI void add_block(const int rows, const int strips, const bool unpacked, const uint8_t *codes, const quant_format *f,
+                  const quant_cell c[TILE_STRIPS], int b, const tile_rows x, tile_floats t) {
   tile_sums sum[2];
   const uint8_t *block[TILE_STRIPS];
-  EACH_STRIP block[s] = c[s].codes + (size_t)b * quant_block_bytes(f);
-  sum_block(rows, strips, f, block, b, x, sum);
+  EACH_STRIP block[s] =
+      unpacked ? codes + (size_t)b * QUANT_BLOCK * QUANT_OUTPUTS : c[s].codes + (size_t)b * quant_block_bytes(f);
+  sum_block(rows, strips, unpacked, f, block, b, x, sum);
   EACH_STRIP {
     if (!quant_is_whole(f)) {
       v16 scale = quant_scale(f, &c[s], b);
@@ -216,7 +217,8 @@ VI void add_block(const int rows, const int strips, const quant_format *f, const
   }
 }
 
-VI void few_rows(const int rows, const int strips, const quant_format *f, one_finer *add_finer, const quant_part *p) {
+VI void few_rows(const int rows, const int strips, const bool unpacked, const quant_format *f, one_finer *add_finer,
+                 const quant_part *p) {
   const uint8_t *weights = p->weights, *ahead = p->ahead;
   tile_rows x;
   EACH_ROW x[r] = (const quant_one *)(p->rows + (size_t)r * p->step);
@@ -227,7 +229,7 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, one_fi
     EACH_ROW EACH_STRIP t[r][s] = one_begin_cell(f, p->sums + (size_t)r * p->ld + QUANT_OUTPUTS * s);
     for (int b = 0; b < c[0].blocks; b++) {
       ahead = quant_ask_ahead(f, p, strips, ahead);
-      add_block(rows, strips, f, c, b, x, t);
+      add_block(rows, strips, unpacked, p->codes, f, c, b, x, t);
     }
     EACH_ROW if (x[r]->fine) EACH_STRIP t[r][s] = add_finer(&c[s], x[r], t[r][s]);
     EACH_STRIP {
@@ -242,7 +244,7 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, one_fi
 /* ---- formats ----------------------------------------------------------------------------------------------------- */
 
 #define TILE(name, rows)                                                                                               \
-  static void name##_##rows(const quant_part *p) { few_rows(rows, TILE_STRIPS, &name, name##_finer, p); }
+  static void name##_##rows(const quant_part *p) { few_rows(rows, TILE_STRIPS, false, &name, name##_finer, p); }
 #if defined(__AMX_INT8__) || defined(__ARM_FEATURE_MATMUL_INT8)
 #define IN_TILES(name)                                                                                                 \
   if (n > one_most_by_vectors(&name)) {                                                                                \
@@ -253,12 +255,33 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, one_fi
 #define IN_TILES(name)
 #endif
 
+/* Where unpacking takes a large part of a tile's instructions: measured with AVX2 (tests/bench/results/kernels.md). */
+#if SIMD_PAIRS
+#define UNPACKED_TILE(name, rows)                                                                                      \
+  static void name##_unpacked_##rows(const quant_part *p) {                                                            \
+    if (quant_is_small(&name)) few_rows(rows, 1, true, &name, name##_finer, p);                                        \
+  }
+#define UNPACK(name)                                                                                                   \
+  TILES(UNPACKED_TILE, name)                                                                                           \
+  static void name##_unpack_cell(const uint8_t *weights, int left, uint8_t *codes) {                                   \
+    quant_unpack_cell(&name, weights, left, codes);                                                                    \
+  }
+#define UNPACKED(name) , .unpack = name##_unpack_cell, .unpacked = {TILES(QUANT_UNPACKED, name)}
+#else
+#define UNPACK(name)
+#define UNPACKED(name)
+#endif
+
 #define DEFINE(name, type, ...)                                                                                        \
   static const quant_format name = {type, __VA_ARGS__};                                                                \
   ONE_DEFINE_FINER(name)                                                                                               \
-  static void name##_alone(const quant_part *p) { few_rows(1, 1, &name, name##_finer, p); }                            \
+  static void name##_alone(const quant_part *p) { few_rows(1, 1, false, &name, name##_finer, p); }                     \
   TILES(TILE, name)                                                                                                    \
-  static const quant_kernels name##_kernels = {                                                                        \
-      TILE_ROWS, TILE_STRIPS, sizeof(quant_one), name##_alone, {TILES(QUANT_TILE, name)}};                             \
+  UNPACK(name)                                                                                                         \
+  static const quant_kernels name##_kernels = {.rows = TILE_ROWS,                                                      \
+                                               .strips = TILE_STRIPS,                                                  \
+                                               .cell = sizeof(quant_one),                                              \
+                                               .alone = name##_alone,                                                  \
+                                               .tile = {TILES(QUANT_TILE, name)} UNPACKED(name)};                      \
   QUANT_DEFINE(name, name, type, 8, quant_one, name##_kernels, IN_TILES(name))
 QUANT_FORMATS(DEFINE)

@@ -35,6 +35,16 @@ VI i16 quant_code(const quant_format *f, const uint8_t *block, const int four) {
   return i_or(low, i_and(high, (upper == 1 ? 0x01010101 : 0x03030303) << lines));
 }
 
+/* Unpacks the codes of a strip's cell: a line for each four inputs. */
+VI void quant_unpack_cell(const quant_format *f, const uint8_t *weights, int left, uint8_t *codes) {
+  const quant_cell c = quant_cell_at(f, weights, left);
+  for (int b = 0; b < c.blocks; b++) {
+#pragma GCC unroll 8
+    for (int four = 0; four < 8; four++, codes += QUANT_LINE)
+      i_store((int32_t *)(void *)codes, quant_code(f, c.codes + (size_t)b * quant_block_bytes(f), four));
+  }
+}
+
 /* What the integer sum of a group begins with, taken from a row's `extra`: -zero * (sum of q), or 0 if the codes are
  * stored minus their zero. */
 VI int32_t quant_extra(const quant_format *f, const int32_t *extra) {
@@ -149,6 +159,7 @@ typedef struct {
   size_t step;
   float *sums; /* [rows][ld] the sums over the cells before */
   size_t ld;
+  const uint8_t *codes; /* the cell's codes, a line for each four inputs; NULL: `weights` has them packed */
 } quant_part;
 
 typedef void quant_kernel(const quant_part *p);
@@ -168,15 +179,21 @@ enum { QUANT_AHEAD = 4608 };
 enum { QUANT_AHEAD = 2560 };
 #endif
 
+/* From this number of tiles on, a cell's codes are unpacked once for all of them, not by each tile. */
+enum { QUANT_MANY_TILES = 3 };
+
 /* The kernels of a format: `alone` for a single row and one strip, and one for each tile of up to `rows` rows and
- * `strips` strips. */
+ * `strips` strips. unpack, unpacked: for many tiles of a format with small codes; NULL: each tile unpacks its own. */
 typedef struct {
   int rows, strips;
   size_t cell; /* size of a row's cell in bytes */
   quant_kernel *alone, *tile[QUANT_TALLEST];
+  void (*unpack)(const uint8_t *weights, int left, uint8_t *codes); /* of one strip */
+  quant_kernel *unpacked[QUANT_TALLEST];
 } quant_kernels;
 
 #define QUANT_TILE(name, rows) [rows - 1] = name##_##rows,
+#define QUANT_UNPACKED(name, rows) [rows - 1] = name##_unpacked_##rows,
 
 /* Called at each block: prefetches lines that are needed later. Returns where to continue at the next block. */
 VI const uint8_t *quant_ask_ahead(const quant_format *f, const quant_part *p, const int strips, const uint8_t *ahead) {
@@ -202,6 +219,8 @@ VI void quant_walk(const quant_format *f, const quant_kernels *k, const cpu_matr
   const bool alone = n == 1;
   const int all = quant_cells(m->k), heights = (n + k->rows - 1) / k->rows, strips = alone ? 1 : k->strips;
   const int lines = alone ? 0 : (int)cell_bytes / (QUANT_BLOCKS * QUANT_LINE * heights) + 1;
+  const bool unpacks = k->unpack && quant_is_small(f) && heights >= QUANT_MANY_TILES;
+  uint8_t codes[QUANT_CELL * QUANT_OUTPUTS] __attribute__((aligned(64)));
   for (int r = 0; r < n; r++) memset(sums + (size_t)r * ld, 0, (size_t)count * CPU_PANEL * sizeof *sums);
   for (int strip = 0; strip < QUANT_STRIPS * count; strip += strips) {
     const uint8_t *weights = (const uint8_t *)m->data + (size_t)(QUANT_STRIPS * first + strip) * strip_bytes;
@@ -213,11 +232,12 @@ VI void quant_walk(const quant_format *f, const quant_kernels *k, const cpu_matr
       p.ahead = alone  ? weights + QUANT_AHEAD
                 : last ? weights + (size_t)strips * strip_bytes
                        : p.weights + (size_t)p.cells * cell_bytes;
+      if (unpacks) k->unpack(p.weights, p.left, codes), p.codes = codes;
       for (int i = 0; i < heights; i++) {
         const int from = n * i / heights, rows = n * (i + 1) / heights - from;
         p.rows = x + (size_t)from * step + (size_t)cell * k->cell;
         p.sums = sums + (size_t)from * ld + (size_t)strip * QUANT_OUTPUTS;
-        (alone ? k->alone : k->tile[rows - 1])(&p);
+        (alone ? k->alone : unpacks ? k->unpacked[rows - 1] : k->tile[rows - 1])(&p);
         p.ahead += (size_t)(p.cells * lines * QUANT_BLOCKS * QUANT_LINE);
       }
     }

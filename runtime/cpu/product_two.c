@@ -159,7 +159,10 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, const 
   static const quant_format name = {type, __VA_ARGS__};                                                                \
   static void name##_alone(const quant_part *p) { few_rows(1, 1, &name, p); }                                          \
   TILES(TILE, name)                                                                                                    \
-  static const quant_kernels name##_kernels = {                                                                        \
-      TILE_ROWS, TILE_STRIPS, sizeof(quant_two), name##_alone, {TILES(QUANT_TILE, name)}};                             \
+  static const quant_kernels name##_kernels = {.rows = TILE_ROWS,                                                      \
+                                               .strips = TILE_STRIPS,                                                  \
+                                               .cell = sizeof(quant_two),                                              \
+                                               .alone = name##_alone,                                                  \
+                                               .tile = {TILES(QUANT_TILE, name)}};                                     \
   QUANT_DEFINE(name##_two, name, type, 16, quant_two, name##_kernels, IN_TILES(name))
 QUANT_FORMATS(DEFINE)
