@@ -34,16 +34,22 @@ names=() number=0
 mistake() { die "$table:$number: $1"; }
 among() { [[ " ${*:2} " = *" $1 "* ]]; }
 of() { echo "${rows[$1 $2]-}"; }
+is_number() { [[ $1 =~ ^[0-9]+(\.[0-9]+)?$ ]]; }
 
-# check_row NAME: ends the program if the row that ends here lacks something
+# check_row NAME: ends the program if the row that ends here lacks something; looks up the command of another row
 check_row() {
-  local key need
+  local key need other
   for key in "${keys[@]}"; do
     [ -n "$(of "$1" "$key")" ] || [[ $optional = *" $key "* ]] || mistake "$1 has no $key"
   done
   [[ $(of "$1" within) =~ ^(exact|shown|[0-9]+\ %)$ ]] || mistake "$1: within '$(of "$1" within)': expected exact, shown or a number of percent such as 10 %"
   [[ $(of "$1" seconds) =~ ^[0-9]+$ ]] || mistake "$1: seconds '$(of "$1" seconds)': expected a whole number"
-  [[ $(of "$1" within) = exact || $(of "$1" stored) =~ ^[0-9]+(\.[0-9]+)?$ ]] || mistake "$1: stored '$(of "$1" stored)': expected a number"
+  [ "$(of "$1" within)" = exact ] || is_number "$(of "$1" stored)" || mistake "$1: stored '$(of "$1" stored)': expected a number"
+  if [[ $(of "$1" run) =~ ^as\ ([^ ]+)$ ]]; then
+    other=${BASH_REMATCH[1]}
+    [ "$other" != "$1" ] && among "$other" "${names[@]}" || mistake "$1: run as '$other': expected the name of an earlier row"
+    rows[$1 run]=${rows[$other run]}
+  fi
   for need in $(of "$1" needs); do
     among "$need" "${known_needs[@]}" || mistake "$1 needs '$need'; known: ${known_needs[*]}"
   done
@@ -158,15 +164,16 @@ measure() {
     now="exit status $status: $(cat "$out.err" "$out" | tail -n 1)"
     return 1
   fi
-  now=$(awk "$(of "$1" take)" "$out" 2>/dev/null | awk 'NF { last = $NF } END { sub(/[x%]$/, "", last); print last }')
+  now=$(awk "${rows[$1 take]:-1}" "$out" 2>/dev/null | awk 'NF { last = $NF } END { sub(/[x%]$/, "", last); print last }')
   [ -n "$now" ] || now='the figure is not in its output'
-  [[ $(of "$1" within) = exact && $now != *' '* || $now =~ ^[0-9]+(\.[0-9]+)?$ ]]
+  is_number "$now" || [[ $(of "$1" within) = exact && $now != *' '* ]]
 }
 line() { printf '%-22s %-16s %-16s %6s  %s\n' "$@"; }
 compare() {
   local stored within ratio
   stored=$(of "$1" stored) within=$(of "$1" within)
-  ratio=$(awk -v a="$now" -v b="$stored" 'BEGIN { if (a + 0 > 0 && b + 0 > 0) printf "%.2f", a / b; else print "-" }')
+  ratio=-
+  ! is_number "$now" || ! is_number "$stored" || ratio=$(awk -v a="$now" -v b="$stored" 'BEGIN { if (b > 0) printf "%.2f", a / b; else print "-" }')
   if [ "$within" = shown ]; then
     shown=$((shown + 1))
     line "$1" "$stored" "$now" "$ratio" "shown only (stored: $(of "$1" on))"
@@ -176,7 +183,7 @@ compare() {
   if [ "$within" = exact ]; then
     [ "$now" = "$stored" ]
   else
-    awk -v a="$now" -v b="$stored" -v p="${within% %}" 'BEGIN { d = a / b - 1; exit !(d * d <= p * p / 1e4 + 1e-9) }'
+    awk -v a="$now" -v b="$stored" -v p="${within% %}" 'BEGIN { exit !((a - b) ^ 2 <= (p / 100 * b) ^ 2 + 1e-12) }'
   fi && agree=$((agree + 1)) && line "$1" "$stored" "$now" "$ratio" "agrees ($within; stored: $(of "$1" on))" && return
   line "$1" "$stored" "$now" "$ratio" "DIFFERS ($within; stored: $(of "$1" on))"
 }
@@ -199,7 +206,9 @@ repeat() {
   fi
 }
 
-echo "$(sed -n 's/^model name[^:]*: //p;q' /proc/cpuinfo)$(awk '/^(model name|cpu family|model)[\t ]*:/ { sub(/^[^:]*: /, ""); t = t sep $0; sep = ", " } /^$/ { exit } END { print t }' /proc/cpuinfo); $("$DTRUN" --version | head -n 1)"
+awk -F ': ' '{ sub(/[\t ]+$/, "", $1); fact[$1] = $2 } /^$/ { exit }
+  END { printf "%s (family %s, model %s), ", fact["model name"], fact["cpu family"], fact["model"] }' /proc/cpuinfo
+echo "$(nproc) processors; $("$DTRUN" --version | head -n 1)"
 line figure stored now ratio ''
 for name in "${wanted[@]}"; do
   if [ "$mode" = quick ] && [ "$(of "$name" seconds)" -ge 60 ]; then
