@@ -8,7 +8,6 @@ local answers = require "dt.answers"
 local asking = require "dt.asking"
 local batches = require "dt.batches"
 local bound = require "dt.bound"
-local chat = require "dt.api.chat"
 local complain = require "dt.complain"
 local contexts = require "dt.contexts"
 local dt = require "dt"
@@ -19,7 +18,6 @@ local record = require "dt.record"
 local report = require "dt.report"
 local scatter = require "dt.scatter"
 local shard = require "dt.shard"
-local summary = require "dt.report.summary"
 
 local PROMPTS = (arg[0]:match "^(.*/)" or "./") .. "prompts/"
 local FILES = { wikitext2 = { count = 20, chars = 800 }, novels = { count = 20, chars = 1000 } } -- others: JSON lines
@@ -187,7 +185,7 @@ local function prompts_of(pair, paper)
     if paper.batches then list = batched(list, paper.batches) end
     table.move(list, 1, #list, #all + 1, all)
   end
-  for _, axis in ipairs(summary.WAYS) do
+  for _, axis in ipairs { "sampling", "reasoning" } do
     if paper[axis] then all = in_ways(all, axis, paper[axis]) end
   end
   return all, {}
@@ -307,12 +305,12 @@ end
 local function check_reasoning(pair, ways)
   local options = how.chat or {}
   for _, way in ipairs(ways) do
-    local found, kind, message = chat.layout(pair, { template = options.template, think = way.chat.think })
+    local found, kind, message = experiment.layout(pair, { template = options.template, think = way.chat.think })
     if not (found or options.template or experiment.has_layout(pair)) then
       message = pair.target.path .. " has no chat template"
     end
-    dt.check(found, ("paper %s: %s; give --template FILE, a template with enable_thinking, or --template smollm3"):format(
-      name, message), kind)
+    dt.check(found, ("paper %s: %s; give --template FILE, a template with enable_thinking, or --template smollm3")
+      :format(name, message), kind)
   end
 end
 

@@ -7,7 +7,8 @@
 #
 # Exit status: 0: what was compared agrees; 1: a figure differs, or a command failed; 2: a mistake in the arguments or
 # in the table.
-# Environment: DTRUN (build/dtrun), MODELS (a folder with further models), LLAMA_BENCH (llama-bench in PATH).
+# Environment: DTRUN (build/dtrun), MODELS (a folder with further models), LLAMA_BENCH and LLAMA_SERVER (programs of
+# llama.cpp; otherwise those in PATH).
 set -u
 die() { echo "again.sh: $1" >&2; exit 2; }
 
@@ -27,7 +28,7 @@ done
 
 keys=(name what stored on page within needs seconds run take)
 optional=' needs take '
-known_needs=(smollm2 qwen llama-bench bench_limit gpu avx512 avx2 quiet)
+known_needs=(smollm2 qwen llama-bench llama-server bench_limit gpu avx512 avx2 quiet)
 declare -A rows=() # "NAME KEY" -> text
 names=() number=0
 
@@ -97,7 +98,7 @@ fi
 
 DTRUN=$(realpath "${DTRUN:-$root/build/dtrun}")
 [ -x "$DTRUN" ] || die "no $DTRUN: build dtrun, or give DTRUN=PATH"
-BUILD=$(dirname "$DTRUN") LLAMA_BENCH=${LLAMA_BENCH:-llama-bench} WORK=$(mktemp -d)
+BUILD=$(dirname "$DTRUN") LLAMA_BENCH=${LLAMA_BENCH:-llama-bench} LLAMA_SERVER=${LLAMA_SERVER:-llama-server} WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 MODELS=$(realpath -m "${MODELS:-$root/models}")
 cd "$root" || exit 2
@@ -113,7 +114,7 @@ model() {
 SMOLLM2=$(model SmolLM2-135M-Instruct.Q4_1.gguf)
 QWEN=$(model qwen2.5-coder-1.5b-instruct-q4_k_m.gguf)
 QWEN_DRAFT=$(model qwen2.5-coder-0.5b-instruct-q4_k_m.gguf)
-export DTRUN BUILD MODELS LLAMA_BENCH WORK SMOLLM2 QWEN QWEN_DRAFT
+export DTRUN BUILD MODELS LLAMA_BENCH LLAMA_SERVER WORK SMOLLM2 QWEN QWEN_DRAFT
 
 # jiffies: prints the processors' time so far, busy and in all
 jiffies() { awk '/^cpu / { for (i = 2; i <= 9; i++) all += $i; print all - $5 - $6, all }' /proc/stat; }
@@ -134,6 +135,7 @@ lacks() {
         [ -f "$file" ] || { echo "no $file: give MODELS=FOLDER"; return; }
       done ;;
     llama-bench) command -v "$LLAMA_BENCH" >/dev/null || echo "no $LLAMA_BENCH: give LLAMA_BENCH=PATH" ;;
+    llama-server) command -v "$LLAMA_SERVER" >/dev/null || echo "no $LLAMA_SERVER: give LLAMA_SERVER=PATH" ;;
     bench_limit) [ -x "$BUILD/tests/bench_limit" ] || echo "no $BUILD/tests/bench_limit: cmake --build $BUILD --target bench_limit" ;;
     gpu) "$DTRUN" ar --backend cuda -p It -n 1 -q >/dev/null 2>&1 || echo 'no GPU' ;;
     avx512) grep -qw avx512f /proc/cpuinfo || echo 'no AVX-512' ;;

@@ -8,10 +8,10 @@
 --     arms = { { policy = "linear", params = { K = 3 } }, { label = "narrow", policy = "dynatree", preset = "narrow",
 --              axes = { depth = 5 } } },       -- without plain decoding, which always runs, as the arm "ar"; window =
 --                                              -- N, sinks = M change the text: such arms must all give the same one
---     prompts = prompts,                       -- { { set =, name =, text =, axes =, generate =, chat = }, ... }; unique
---                                              -- names in a set; texts = {..} instead of text: a batch (dt.batches);
---                                              -- turns = {..}: a conversation of a chat; generate and chat are added
---                                              -- to those of the experiment
+--     prompts = prompts,                       -- { { set =, name =, text =, axes =, generate =, chat = }, ... }; names
+--                                              -- are unique in a set; texts = {..} instead of text: a batch
+--                                              -- (dt.batches); turns = {..}: a conversation of a chat; generate and
+--                                              -- chat are added to those of the experiment
 --     tokens = { 100, 300 }, repeats = 3, warmup = 2,
 --     generate = { ignore_eos = true },        -- further options of pair:generate
 --     chat = { template = "chatml", system = "Be brief." },   -- each text is a question to a chat model (nil: it is
@@ -47,7 +47,7 @@ local prompts = require "dt.experiment.prompts"
 local record = require "dt.record"
 local shard = require "dt.shard"
 
-local experiment = { prompts = prompts.read, cut = prompts.cut }
+local experiment = { prompts = prompts.read, cut = prompts.cut, layout = chat.layout }
 
 local RUN = { name = true, pair = true, arms = true, prompts = true, tokens = true, repeats = true, warmup = true,
               generate = true, protocol = true, out = true, bar = true, shard = true, least = true, settings = true,
