@@ -39,9 +39,10 @@ local function help()
   return table.concat(lines, "\n") .. "\noptions:"
 end
 
--- The options of dt.asking that experiments with questions of the user's take.
+-- The options of dt.asking that experiments with questions of the user's take, and those with reasoning.
 local ASKING = { system = true, template = true, think = true, temp = true, top_k = true, top_p = true, min_p = true,
                  seed = true }
+local OF_REASONING = { system = true, template = true }
 local OF_QUESTIONS = {
   { "data", nil, type = "string", value = "FOLDER", doc = "the benchmark's questions: its folder, or a file of them" },
 }
@@ -70,16 +71,18 @@ dt.check(#opts.rest < 2 and papers[name] or nil,
   ("paper: no experiment '%s'; known: %s"):format(table.concat(opts.rest, " "), table.concat(names(), ", ")))
 local repeats = opts.repeats or (opts.quick or papers[name].questions) and 1 or 3
 
--- Without questions of the user's, their options are mistakes; with them, --data is needed.
-local function check_questions(wanted)
+-- Options of chats are mistakes in experiments that do not take them. With questions of the user's, --data is needed.
+local function check_options(paper)
   for _, option in ipairs(OF_QUESTIONS) do
-    dt.check((wanted or opts[option[1]] == nil) or nil,
-      ("paper %s: --%s is only for spec_bench and speed_bench"):format(name, (option[1]:gsub("_", "-"))))
+    local reasoning = OF_REASONING[option[1]]
+    local taken = paper.questions or paper.reasoning and reasoning or opts[option[1]] == nil
+    dt.check(taken or nil, ("paper %s: --%s is only for %s"):format(name, (option[1]:gsub("_", "-")),
+      reasoning and "modes, spec_bench and speed_bench" or "spec_bench and speed_bench"))
   end
-  dt.check(opts.data or not wanted or nil, ("paper %s: --data FOLDER is missing: the folder with %s"):format(name,
-    wanted and wanted.file))
+  dt.check(opts.data or not paper.questions or nil, ("paper %s: --data FOLDER is missing: the folder with %s"):format(
+    name, paper.questions and paper.questions.file))
 end
-check_questions(papers[name].questions)
+check_options(papers[name])
 local how = dt.check(asking.chosen(opts))
 
 local whole = opts.out or name .. (opts.quick and "-quick" or "") .. ".jsonl"
@@ -133,16 +136,17 @@ local function batched(list, sizes)
   return all
 end
 
--- Each of the prompts under each way of sampling.
-local function sampled(prompts, ways)
+-- Each of the prompts in each of these ways, { label =, generate =, chat = }; the axis has the way's label.
+local function in_ways(prompts, axis, ways)
   local all = {}
   for _, way in ipairs(ways) do
     for i, prompt in ipairs(prompts) do
-      local copy, axes, generate = {}, { sampling = way.label }, { seed = i }
-      for _, both in ipairs { { prompt, copy }, { prompt.axes or {}, axes }, { way.generate, generate } } do
+      local copy, axes, generate = {}, { [axis] = way.label }, { seed = i }
+      for _, both in ipairs { { prompt, copy }, { prompt.axes or {}, axes }, { way.generate or {}, generate } } do
         for key, value in pairs(both[1]) do both[2][key] = value end
       end
       copy.name, copy.axes, copy.generate = ("%s, %s"):format(prompt.name, way.label), axes, generate
+      copy.chat = way.chat
       all[#all + 1] = copy
     end
   end
@@ -181,7 +185,10 @@ local function prompts_of(pair, paper)
     if paper.batches then list = batched(list, paper.batches) end
     table.move(list, 1, #list, #all + 1, all)
   end
-  return paper.sampling and sampled(all, paper.sampling) or all, {}
+  for _, axis in ipairs { "sampling", "reasoning" } do
+    if paper[axis] then all = in_ways(all, axis, paper[axis]) end
+  end
+  return all, {}
 end
 
 -- At most n items of a list, at equal distances from the first to the last.
@@ -288,14 +295,28 @@ local function arms_that_run(pair, paper)
   return arms, ("StreamingLLM is left out: the backend %s does not support windows"):format(pair.backend)
 end
 
-local function sampling_of(paper)
+local function labels_of(ways)
   local labels = {}
-  for i, way in ipairs(paper.sampling or {}) do labels[i] = way.label end
-  return paper.sampling and labels
+  for i, way in ipairs(ways or {}) do labels[i] = way.label end
+  return ways and labels
+end
+
+-- Ends the program if the target's chat template is missing, or cannot turn reasoning on and off.
+local function check_reasoning(pair, ways)
+  local options = how.chat or {}
+  for _, way in ipairs(ways) do
+    local found, kind, message = experiment.layout(pair, { template = options.template, think = way.chat.think })
+    if not (found or options.template or experiment.has_layout(pair)) then
+      message = pair.target.path .. " has no chat template"
+    end
+    dt.check(found, ("paper %s: %s; give --template FILE, a template with enable_thinking, or --template smollm3")
+      :format(name, message), kind)
+  end
 end
 
 -- Runs one experiment into the file `out`, and returns what dt.record reads from it.
 local function run(pair, experiment_name, paper, out)
+  if paper.reasoning then check_reasoning(pair, paper.reasoning) end
   local prompts, tokens, notes = asked_of(pair, paper)
   local arms, left_out = arms_that_run(pair, paper)
   notes[#notes + 1] = left_out
@@ -305,10 +326,11 @@ local function run(pair, experiment_name, paper, out)
     name = "paper " .. experiment_name, pair = pair, prompts = prompts, tokens = tokens, repeats = repeats,
     arms = opts.quick and some(arms, QUICK.arms) or arms, warmup = opts.quick and 0 or 2,
     generate = { ignore_eos = not paper.stops },
-    protocol = { reference = paper.reference, note = note, alone = paper.alone, sampling = sampling_of(paper) },
+    protocol = { reference = paper.reference, note = note, alone = paper.alone, sampling = labels_of(paper.sampling),
+                 reasoning = labels_of(paper.reasoning) },
     out = out, shard = part.name,
     settings = paper.traced and { [scatter.label(paper.traced)] = #prompts },
-    chat = paper.chat and experiment.has_layout(pair) and {} or nil,
+    chat = paper.reasoning and (how.chat or {}) or paper.chat and experiment.has_layout(pair) and {} or nil,
   }
   if paper.questions then
     t.chat, t.generate = how.chat or {}, how:options(t.generate)

@@ -5,7 +5,7 @@
 it_runs_every_experiment() {
   local name
   for name in $(sed -n 's/^  \([a-z_]*\) = {$/\1/p' "$source_dir/lua/dt/experiment/papers.lua"); do
-    [[ $name == *_bench ]] && continue # questions.sh runs these
+    [[ $name == *_bench || $name == modes ]] && continue # questions.sh and modes.sh run these
     succeeds run paper "$name" --quick --out "$name.jsonl"
     grep -qx "$name/report.html" stdout || fail "$name: no report"
     [ "$(grep -c '"arm": "ar"' "$name.jsonl")" -ge 1 ] || fail "$name: no plain decoding"

@@ -143,7 +143,8 @@ function TestRecord:test_valid_json_of_wrong_types_is_named_with_its_key()
   local list, tables = json.array { 1 }, json.array { {} }
   for key, values in pairs {
     arm = { 1, true, list }, params = { 1, list }, ["params.K"] = { list, {}, 1e16 }, axes = { "x", tables },
-    ["axes.chars"] = { list }, ["axes.sampling"] = { 1 }, ["axes.study"] = { true }, tokens = { 0, 1.5, 10 ^ 16 | 0 },
+    ["axes.chars"] = { list }, ["axes.reasoning"] = { 1 }, ["axes.sampling"] = { 1 },
+    ["axes.study"] = { true }, tokens = { 0, 1.5, 10 ^ 16 | 0 },
     ["repeat"] = { 0, "1" }, prompt_tokens = { -1 }, stats = { 5, list }, preset = { 1 }, probability = { 1, tables },
     ["stats.tokens_per_second"] = { 0, -1, "fast", 1e-10, 1.1e15, 1e307 }, ["stats.iterations"] = { 0, 1.5 },
     ["stats.ttft_ms"] = { "1", 1e307, -1e307, list }, ["stats.tokens_per_iteration"] = { 0, {} },

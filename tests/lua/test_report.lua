@@ -116,12 +116,12 @@ function TestSummary.test_scales_change_within_an_arm_and_settings_do_not()
   lu.assertEquals(#s:select { chars = 200 }, 1)
 end
 
-function TestSummary.test_each_way_of_sampling_gets_tables_and_bars_of_its_own()
+local function check_ways(axis)
   local runs = {}
   for _, way in ipairs { "T = 0", "T = 1" } do
     for _, set in ipairs { "a", "b", "c" } do
       for arm, speed in pairs { ar = 100, linear = way == "T = 0" and 300 or 200 } do
-        runs[#runs + 1] = run { arm = arm, speed = speed, set = set, prompt = set .. way, axes = { sampling = way } }
+        runs[#runs + 1] = run { arm = arm, speed = speed, set = set, prompt = set .. way, axes = { [axis] = way } }
       end
     end
   end
@@ -138,6 +138,11 @@ function TestSummary.test_each_way_of_sampling_gets_tables_and_bars_of_its_own()
       end
     end
   end
+end
+
+function TestSummary.test_each_way_of_generating_gets_tables_and_bars_of_its_own()
+  check_ways "sampling"
+  check_ways "reasoning"
 end
 
 function TestSummary.test_of_many_arms_the_fastest_of_each_kind_are_chosen()

@@ -8,9 +8,10 @@
 --     arms = { { policy = "linear", params = { K = 3 } }, { label = "narrow", policy = "dynatree", preset = "narrow",
 --              axes = { depth = 5 } } },       -- without plain decoding, which always runs, as the arm "ar"; window =
 --                                              -- N, sinks = M change the text: such arms must all give the same one
---     prompts = prompts,                       -- { { set =, name =, text =, axes =, generate = }, ... }; unique
---                                              -- names in a set; texts = {..} instead of text: a batch (dt.batches);
---                                              -- turns = {..}: a conversation of a chat
+--     prompts = prompts,                       -- { { set =, name =, text =, axes =, generate =, chat = }, ... }; names
+--                                              -- are unique in a set; texts = {..} instead of text: a batch
+--                                              -- (dt.batches); turns = {..}: a conversation of a chat; generate and
+--                                              -- chat are added to those of the experiment
 --     tokens = { 100, 300 }, repeats = 3, warmup = 2,
 --     generate = { ignore_eos = true },        -- further options of pair:generate
 --     chat = { template = "chatml", system = "Be brief." },   -- each text is a question to a chat model (nil: it is
@@ -46,7 +47,7 @@ local prompts = require "dt.experiment.prompts"
 local record = require "dt.record"
 local shard = require "dt.shard"
 
-local experiment = { prompts = prompts.read, cut = prompts.cut }
+local experiment = { prompts = prompts.read, cut = prompts.cut, layout = chat.layout }
 
 local RUN = { name = true, pair = true, arms = true, prompts = true, tokens = true, repeats = true, warmup = true,
               generate = true, protocol = true, out = true, bar = true, shard = true, least = true, settings = true,
@@ -127,10 +128,16 @@ end
 -- Whether the target has a chat template.
 function experiment.has_layout(pair) return chat.layout(pair, {}) ~= nil end
 
--- The facts about chats in the head, which need a chat template; or nil, a message and a kind.
-local function chat_of(t)
+-- The options of chats with which a prompt is a question: its own and those of the experiment.
+local function chat_of(t, prompt) return merged(t.chat, prompt.chat or {}) end
+
+-- The facts about chats in the head, which need a chat template for all prompts; or nil, a message and a kind.
+local function chat_facts(t)
   if not t.chat then return {} end
   local name, kind, message = chat.layout(t.pair, t.chat)
+  for _, prompt in ipairs(t.prompts) do
+    if name and prompt.chat then name, kind, message = chat.layout(t.pair, chat_of(t, prompt)) end
+  end
   if not name then return nil, message, kind end
   return { chat = name, system = t.chat.system, think = t.chat.think, date = DATE }
 end
@@ -152,37 +159,39 @@ local function filled(t) return merged({ repeats = 1, first = 1, warmup = 1, gen
 -- Options for generating a prompt's runs of this length.
 local function options_of(t, prompt, tokens) return merged(t.generate, prompt.generate or {}, { tokens = tokens }) end
 
--- Texts as prompts: continued, or as questions of a chat.
-local function asked(t, texts)
+-- Texts of a prompt as prompts: continued, or as questions of a chat.
+local function asked(t, prompt, texts)
   if not t.chat then return texts end
-  local list = {}
+  local list, system = {}, chat_of(t, prompt).system
   for i, text in ipairs(texts) do
     list[i] = { { role = "user", content = text } }
-    if t.chat.system then table.insert(list[i], 1, { role = "system", content = t.chat.system }) end
+    if system then table.insert(list[i], 1, { role = "system", content = system }) end
   end
   return list
 end
 
--- The options of pair:prefix and pair:generate that format questions.
-local function layout(t)
-  return t.chat and { template = t.chat.template, think = t.chat.think, date = DATE } or {}
+-- The options of pair:prefix and pair:generate that format a prompt as a question.
+local function layout(t, prompt)
+  if not t.chat then return {} end
+  local how = chat_of(t, prompt)
+  return { template = how.template, think = how.think, date = DATE }
 end
 
 -- Generates, after forgetting the memory of earlier runs, so that the order of runs does not matter.
 local function generate(t, arm, prompt, start, tokens)
   t.pair:forget()
-  local options = merged(options_of(t, prompt, tokens), layout(t),
+  local options = merged(options_of(t, prompt, tokens), layout(t, prompt),
                          { policy = arm.policy, preset = arm.preset, params = arm.params, window = arm.window,
                            sinks = arm.sinks, costs = t.pair.costs or "table" })
   local result, failure
   if arm.window then -- the shared prompt pass is without a window
-    start = asked(t, batches.texts(prompt))
+    start = asked(t, prompt, batches.texts(prompt))
     start = prompt.texts and start or start[1]
   end
   if prompt.texts then
     result, failure = batches.generate(t.pair, start, options)
   elseif prompt.turns then
-    result, failure = conversations.generate(t.pair, start, asked(t, prompt.turns)[1], prompt.turns, options)
+    result, failure = conversations.generate(t.pair, start, asked(t, prompt, prompt.turns)[1], prompt.turns, options)
   else
     result, failure = t.pair:generate(merged(options, { prompt = start, brief = true }))
   end
@@ -305,15 +314,15 @@ end
 
 -- The options of pair:generate for plain decoding of a prompt.
 function experiment.request(t, prompt, tokens)
-  return merged(options_of(filled(t), prompt, tokens), layout(t),
-                { policy = "ar", prompt = asked(t, { prompt.text })[1] })
+  return merged(options_of(filled(t), prompt, tokens), layout(t, prompt),
+                { policy = "ar", prompt = asked(t, prompt, { prompt.text })[1] })
 end
 
 -- Runs the prompt pass that all runs of a prompt or a batch share; or returns nil and a failure.
 local function opened(t, prompt)
-  local list = asked(t, batches.texts(prompt))
-  if prompt.texts then return batches.open(t.pair, list, layout(t)) end
-  return t.pair:prefix(list[1], layout(t))
+  local list = asked(t, prompt, batches.texts(prompt))
+  if prompt.texts then return batches.open(t.pair, list, layout(t, prompt)) end
+  return t.pair:prefix(list[1], layout(t, prompt))
 end
 
 local function run_group(t, group, warm, file, hashes, bar)
@@ -341,7 +350,7 @@ function experiment.open(t)
   if #t.prompts == 0 then return nil, "no prompts: give a file of text or a set of prompts" end
   local arms, sources = experiment.arms(t.pair, t.arms)
   if not arms then return nil, sources end
-  local chats, message, kind = chat_of(t)
+  local chats, message, kind = chat_facts(t)
   if not chats then return nil, message, kind end
   local head = head_of(t, chats)
   if t.shard then

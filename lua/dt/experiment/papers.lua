@@ -15,6 +15,8 @@
 --   batches    numbers of sequences generated at once, one run each (dt.batches); the report shows them as a scale
 --   mixed      prompts of the sets in turn, in batches that have some of each
 --   sampling   temperatures and ways of drafting: { label =, generate = options of pair:generate }; prompt i has seed i
+--   reasoning  each prompt is asked with reasoning on and off: { label =, chat = options of its chat }; fails if the
+--              target's template cannot turn it on and off
 --   also       another experiment that runs after it, with its own file, and is in its report
 --   chat       texts are questions to targets that have a layout of chats
 --   fitting    arms that the pair cannot run (it has no draft model, or was not tuned) are left out
@@ -59,6 +61,9 @@ local GREEDY = { label = "T = 0", generate = { temp = 0 } }
 local SAMPLED = { label = "T = 1", generate = { temp = 1 } }
 local WARM = { label = "T = 0.8", generate = { temp = 0.8 } }
 local UNCOUPLED = { label = "T = 1, uncoupled", generate = { temp = 1, coupled = false } }
+
+local REASONING = { label = "answers with reasoning", chat = { think = "on" } }
+local DIRECT = { label = "answers without reasoning", chat = { think = "off" } }
 
 -- dynatree with some of its mechanisms, on the tree of D = 5, B = 2.
 local function mechanisms(label, breadth, depth, history)
@@ -110,9 +115,9 @@ local function all_policies()
   return arms
 end
 
--- What drafts for texts of any length.
-local BY_CONTEXT = { rate, { policy = "linear", params = { K = 3 } }, { policy = "dynatree", preset = "narrow" },
-                     { policy = "suffix" } }
+-- What drafts for texts of any kind and length.
+local USUAL = { rate, { policy = "linear", params = { K = 3 } }, { policy = "dynatree", preset = "narrow" },
+                { policy = "suffix" } }
 
 -- Categories by name, each with the row of tables to which it belongs: its own, if the names have no key.
 local function categories(rows)
@@ -240,12 +245,17 @@ return {
   context = {
     doc = "tokens per pass and speedup by the length of the context, 1000 to 32000 tokens (-c), and context_window",
     sets = EVERYTHING, tokens = { 96 }, prompts = 2, contexts = CONTEXTS, fitting = true, also = "context_window",
-    arms = BY_CONTEXT,
+    arms = USUAL,
   },
   context_window = {
     doc = "the same with a draft that sees only the last 1024 tokens, or those of --draft-window",
     sets = EVERYTHING, tokens = { 96 }, prompts = 2, contexts = CONTEXTS, fitting = true, window = 1024,
-    arms = BY_CONTEXT,
+    arms = USUAL,
+  },
+  modes = {
+    doc = "speedup and tokens per pass of answers with reasoning and without (--template)",
+    sets = { "gsm8k", "mt_bench", "humaneval" }, tokens = { 256 }, prompts = 4, stops = true, fitting = true,
+    reasoning = { REASONING, DIRECT }, arms = USUAL,
   },
   temperature = {
     doc = "speedup on six tasks at temperatures 0 and 1, drafts coupled to the noise and not (CAST, table 1)",

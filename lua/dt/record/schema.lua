@@ -109,7 +109,7 @@ local RUN = fields {
   disturbed = "string?", probability = "bins?", bound = "boolean?", question = "question?", turns = "turns?",
   node = "string?", job = "string?", cores = "string?", shard = "string?",
 }
-local AXES = fields { sampling = "string?", study = "string?" }
+local AXES = fields { reasoning = "string?", sampling = "string?", study = "string?" }
 local FAILURE = fields {
   arm = "string", policy = "string", source = "string?", set = "string", prompt = "string", tokens = "integer",
   ["repeat"] = "integer", error = "string", node = "string?", job = "string?", cores = "string?", shard = "string?",

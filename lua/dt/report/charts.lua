@@ -19,16 +19,15 @@ local function mean_of(cells, n)
   return count > 0 and sum / count or 0
 end
 
--- Bars of a metric, one for each set, or for each way of sampling if there are several; the longest bar is on top.
+-- Bars of a metric, one for each group of runs; the longest bar is on top.
 function charts.bars(s, arms, metric, options)
-  local by = #s.samplings > 1 and "sampling" or "set"
-  local values = by == "set" and s.sets or s.samplings
+  local groups = s:groups()
   options.kind, options.series, options.rows = "bars", {}, {}
-  for k, value in ipairs(values) do options.series[k] = by == "set" and s:set_name(value) or value end
+  for k, group in ipairs(groups) do options.series[k] = group.label end
   for i, arm in ipairs(arms) do
     local row = { label = arm.label, plain = arm.plain }
-    for k, value in ipairs(values) do
-      local d = s:describe(metric, { arm = arm.label, [by] = value })
+    for k, group in ipairs(groups) do
+      local d = s:describe(metric, summary.with(group.where, { arm = arm.label }))
       if d and metric == "speed" then -- show the standard deviation, not the interval of the mean
         row[k] = { y = d.mean, low = d.deviation and d.mean - d.deviation, high = d.deviation and d.mean + d.deviation }
       elseif d then

@@ -61,18 +61,11 @@ local function add(document, kind, item)
   if item then document[#document + 1] = { [kind] = item } end
 end
 
--- The groups of runs that get tables of their own: one for each way of sampling, or for each set if there are at most
--- two, or one for all. name is for names of files.
+-- The groups of runs that get tables of their own: one for each way of generating, or for each set if there are at
+-- most two, or one for all. name is for names of files.
 local function views_of(s)
-  if #s.samplings > 1 then
-    local views = {}
-    for i, label in ipairs(s.samplings) do views[i] = { label = label, name = label, where = { sampling = label } } end
-    return views
-  end
-  if #s.sets > 2 then return { { label = "All sets", name = "All sets", where = {} } } end
-  local views = {}
-  for i, set in ipairs(s.sets) do views[i] = { label = s:set_name(set), name = set, where = { set = set } } end
-  return views
+  if #s.ways < 2 and #s.sets > 2 then return { { label = "All sets", name = "All sets", where = {} } } end
+  return s:groups()
 end
 
 -- Whether a ratio reliably differs from 1: its interval does not include 1.
@@ -114,18 +107,32 @@ local function found_table(s, views)
   return t
 end
 
-local function findings(document, s, views)
-  local sentences = views
-  if #s.samplings < 2 then
-    sentences = {}
-    for i, set in ipairs(s.sets) do sentences[i] = { label = s:set_name(set), where = { set = set } } end
+-- A table of the same arms with a column of each view next to each other, to see what reasoning changes.
+local function by_reasoning(s, views)
+  local arms = s:ranked(s:few(s.arms, MOST_FOUND))
+  local t = columns.rows(arms)
+  for _, column in ipairs {
+    { "speedup", "decoding", ratio }, { "tokens/iteration", "tokens_per_iteration", plain "%.2f" },
+    { "acceptance rate", "acceptance_rate", plain("%.1f %%", 100) },
+  } do
+    for _, view in ipairs(views) do
+      columns.add(t, s, arms, view.where, { ("%s, %s"):format(column[1], view.label), column[2], column[3] })
+    end
   end
+  return t
+end
+
+local function findings(document, s, views)
   if s.arms[1].plain then
-    for _, view in ipairs(sentences) do add(document, "text", headline(s, view)) end
+    for _, group in ipairs(s:groups()) do add(document, "text", headline(s, group)) end
   else
     add(document, "text", "Plain decoding was not run, so there are no speedups.")
   end
   add(document, "table", found_table(s, views))
+  if s.head.protocol.reasoning then
+    add(document, "text", "With reasoning and without, after the prompt:")
+    add(document, "table", by_reasoning(s, views))
+  end
 end
 
 -- A long prompt takes most of a run's time, so there is a table of the speedup after it.
@@ -151,7 +158,7 @@ local function speed_tables(document, s, views, rows)
     end
   end
   if #s.sets <= 2 then return end
-  for _, view in ipairs(#s.samplings > 1 and views or { { where = {} } }) do
+  for _, view in ipairs(#s.ways > 1 and views or { { where = {} } }) do
     add(document, "text", ("%sSpeedup by set%s:"):format(view.label and view.label .. ": " or "", INCLUDED))
     local t = columns.by_value(s, rows, view.where, "set", s.sets, "speedup", ratio)
     columns.add(t, s, rows, view.where, { "all", "speedup", ratio })

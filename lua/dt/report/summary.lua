@@ -53,6 +53,9 @@ local function used(run)
   return bytes and (bytes.device or bytes.host)
 end
 
+-- Axes whose values are ways of generating the same texts. Each way gets tables of its own.
+summary.WAYS = { "sampling", "reasoning" }
+
 local Summary = {}
 Summary.__index = Summary
 
@@ -109,25 +112,29 @@ local function add_scales(s, changing)
 end
 
 -- Returns the summary s of a file from record.read. s.arms: {label, policy, preset, settings, plain}, plain decoding
--- first; s.bounds: the arms of dt.bound; s.sets and s.samplings: names, the latter from the axis "sampling"; s.scales:
+-- first; s.bounds: the arms of dt.bound; s.sets: names; s.ways: {axis, label}, from an axis of summary.WAYS; s.scales:
 -- {name, values}. Runs with a trace are in s.traced only, since their times differ. Disturbed runs are left out, unless
 -- there are no others (record.counting).
 function summary.new(file)
   local runs = record.counting(file.runs)
   local s = { head = file.head, runs = {}, traced = {}, plain = record.baseline(runs),
-              arms = {}, bounds = {}, of_arm = {}, sets = {}, samplings = {}, scales = {} }
+              arms = {}, bounds = {}, of_arm = {}, sets = {}, ways = {}, scales = {} }
   for _, run in ipairs(runs) do table.insert(run.probability and s.traced or s.runs, run) end
   local changing = axes_of_texts(s.runs)
   for _, run in ipairs(s.runs) do
     if not s.of_arm[run.arm] then add_arm(s, run, changing) end
     table.insert(s.of_arm[run.arm], run)
     remember(s.sets, run.set)
-    if run.axes.sampling then remember(s.samplings, run.axes.sampling) end
   end
   for i, arm in ipairs(s.arms) do
     if arm.plain then table.insert(s.arms, 1, table.remove(s.arms, i)) end
   end
   table.sort(s.bounds, function(a, b) return a.label < b.label end)
+  for _, axis in ipairs(summary.WAYS) do
+    local labels = {}
+    for _, run in ipairs(s.runs) do remember(labels, run.axes[axis]) end
+    for _, label in ipairs(labels) do s.ways[#s.ways + 1] = { axis = axis, label = label } end
+  end
   add_scales(s, changing)
   return setmetatable(s, Summary)
 end
@@ -173,6 +180,18 @@ function Summary:set_name(set)
     end
   end
   return only and only:gsub("^files/", "") or set
+end
+
+-- The groups of runs that are compared with each other: the ways if there are several, otherwise the sets; each
+-- { label =, name = for names of files, where = its selection }.
+function Summary:groups()
+  local list = {}
+  for i, way in ipairs(self.ways) do
+    list[i] = { label = way.label, name = way.label, where = { [way.axis] = way.label } }
+  end
+  if #list > 1 then return list end
+  for i, set in ipairs(self.sets) do list[i] = { label = self:set_name(set), name = set, where = { set = set } } end
+  return list
 end
 
 -- A copy of the selection `where` (or nil), with the conditions in `more` added.
