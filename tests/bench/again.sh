@@ -29,7 +29,8 @@ done
 keys=(name what stored on page within needs seconds run take)
 optional=' needs take '
 known_needs=(smollm2 qwen llama-bench llama-server bench_limit gpu avx512 avx2 quiet)
-declare -A rows=() # "NAME KEY" -> text
+declare -A rows=()  # "NAME KEY" -> text
+declare -A timed=() # command -> 1, if a row with it needs a quiet machine
 names=() number=0
 
 mistake() { die "$table:$number: $1"; }
@@ -53,6 +54,7 @@ check_row() {
   fi
   for need in $(of "$1" needs); do
     among "$need" "${known_needs[@]}" || mistake "$1 needs '$need'; known: ${known_needs[*]}"
+    [ "$need" != quiet ] || timed[$(of "$1" run)]=1
   done
 }
 read_table() {
@@ -121,7 +123,7 @@ jiffies() { awk '/^cpu / { for (i = 2; i <= 9; i++) all += $i; print all - $5 - 
 busy_percent() {
   local before after
   before=$(jiffies)
-  sleep 1
+  sleep 0.5
   after=$(jiffies)
   awk -v a="$before" -v b="$after" 'BEGIN { split(a, x); split(b, y); printf "%.0f", 100 * (y[1] - x[1]) / (y[2] - x[2]) }'
 }
@@ -158,8 +160,10 @@ measure() {
   out=$WORK/out.${ran[$command]:-${#ran[@]}}
   if [ -z "${ran[$command]:-}" ]; then
     ran[$command]=${#ran[@]}
+    [ -z "${timed[$command]:-}" ] || lacks quiet >"$out.busy"
     bash -o pipefail -c "$command" >"$out" 2>"$out.err" </dev/null
     echo $? >"$out.status"
+    [ -z "${timed[$command]:-}" ] || [ -s "$out.busy" ] || lacks quiet >"$out.busy" # it may have become busy meanwhile
   fi
   status=$(<"$out.status")
   if [ "$status" -ne 0 ]; then
@@ -189,18 +193,22 @@ compare() {
   fi && agree=$((agree + 1)) && line "$1" "$stored" "$now" "$ratio" "agrees ($within; stored: $(of "$1" on))" && return
   line "$1" "$stored" "$now" "$ratio" "DIFFERS ($within; stored: $(of "$1" on))"
 }
+# leave_out NAME WHY: returns 1
+leave_out() {
+  left_out=$((left_out + 1))
+  line "$1" "$(of "$1" stored)" - - "$2"
+  return 1
+}
 repeat() {
-  local need reason
+  local need reason=''
   for need in $(of "$1" needs); do
-    reason=$(lacks "$need")
-    if [ -n "$reason" ]; then
-      left_out=$((left_out + 1))
-      line "$1" "$(of "$1" stored)" - - "not run: $reason"
-      return
-    fi
+    [ -n "${ran[$(of "$1" run)]:-}" ] || reason=$(lacks "$need") # what a command needs is there once it has run
+    [ -z "$reason" ] || leave_out "$1" "not run: $reason" || return
   done
   [ ! -t 2 ] || echo "again.sh: $1: about $(of "$1" seconds) s" >&2
   if measure "$1"; then
+    reason=$(cat "$WORK/out.${ran[$(of "$1" run)]}.busy" 2>/dev/null)
+    [ -n "$reason" ] && among quiet "$(of "$1" needs)" && { leave_out "$1" "not counted: $reason" || return; }
     compare "$1"
   else
     compared=$((compared + 1))

@@ -66,7 +66,15 @@ it_waits_for_no_busy_machine() {
   row timed 1 exact 'echo 1' 'needs: quiet'
   again
   ends_with 0
-  prints '^timed .*(agrees|not run: the machine is busy \([0-9]+ %\))'
+  prints '^timed .*(agrees|not (run|counted): the machine is busy \([0-9]+ %\))'
+}
+it_does_not_count_what_became_slow() {
+  row exact 1 exact 'for i in $(seq $(nproc)); do timeout 2 sh -c "while :; do :; done" >/dev/null 2>&1 & done; echo 1'
+  row timed 5 '10 %' 'as exact' 'needs: quiet'
+  again
+  prints '^exact .*agrees'
+  prints '^timed .*not (run|counted): the machine is busy'
+  ends_with 0
 }
 it_runs_some() {
   row short 1 exact 'echo 1'
