@@ -129,7 +129,8 @@ static void count_read(const dt_model_desc *d, dt_model_facts *facts) {
 static void copy_name(const gguf *file, dt_model_facts *facts) {
   size_t len = 0;
   const char *name = file ? gguf_string(gguf_find(file, "general.name"), 0, &len) : NULL;
-  if (name) snprintf(facts->name, sizeof facts->name, "%.*s", (int)(len < sizeof facts->name ? len : 95), name);
+  const size_t most = sizeof facts->name - 1;
+  if (name) snprintf(facts->name, sizeof facts->name, "%.*s", (int)(len < most ? len : most), name);
 }
 
 dt_status dt_model_look(const char *path, dt_model_facts *facts, dt_error *err) {

@@ -78,6 +78,8 @@ static void pairs_refuse_wrong_options(void **unused) {
   assert_null(p);
   NULL_REFUSED(dt_model_look(NULL, NULL, &err));
   REFUSED(dt_model_look("/nowhere", NULL, &err), DT_EINPUT, "/nowhere");
+  assert_false(dt_has_mtp(NULL));
+  assert_false(dt_has_mtp("/nowhere"));
   uint64_t bytes = 9;
   const dt_model_facts facts = {.family = "llama", .bytes = 1 << 30};
   assert_int_equal(dt_draft_fits(NULL, draft, &bytes), DT_FITS_NOT);
