@@ -38,8 +38,12 @@ static void pairs_refuse_wrong_options(void **unused) {
       REFUSED(dt_pair_needs(&o, &needs, &err), DT_EINPUT, "gpus");
     }
   for
-    EACH(n, EXPERTS)
-  REFUSED(dt_pair_open(&(dt_pair_options){.target = target, .cpu_experts = *n}, &p, &err), DT_EINPUT, "cpu_experts");
+    EACH(n, EXPERTS) {
+      o = (dt_pair_options){.target = target, .cpu_experts = *n};
+      REFUSED(dt_pair_open(&o, &p, &err), DT_EINPUT, "cpu_experts");
+      o = (dt_pair_options){.target = target, .draft = draft, .draft_window = *n};
+      REFUSED(dt_pair_open(&o, &p, &err), DT_EINPUT, "draft_window");
+    }
   for (int i = 0; i < 5; i++)
     REFUSED(dt_pair_open(&(dt_pair_options){.target = target,
                                             .gpu_layers = (const char *[]){"", "0", "-1", "4x", "99999999999"}[i]},
