@@ -137,6 +137,7 @@ static void add_pairs(const cpu_chunk *c, const cpu_layer *l, const int *place) 
   const int chosen = w->shape.chosen, hidden = w->shape.hidden;
   int first, last;
   cpu_share(c->me, (hidden + 15) / 16, &first, &last);
+  if (first == last) return; /* the last share begins past the columns if their number is no multiple of 16 */
   first *= 16, last = last * 16 < hidden ? last * 16 : hidden;
   for (int r = 0; r < c->n; r++) {
     const float *weight = w->scratch.routes.weight + (size_t)r * (size_t)chosen;

@@ -18,7 +18,7 @@ commands() {
 0|^  rate |--list
 0|bundled pair: |doctor
 2|as in dtrun run SCRIPT; dtrun --list names them|run
-2|no driver 'nothing'; installed: costs, |run nothing
+2|no driver 'nothing'; installed: bench, costs, |run nothing
 0|usage: dtrun run .*sweep|run sweep --help
 2|expected dtrun run sweep POLICY|run sweep
 0|breadth|dynatree --help

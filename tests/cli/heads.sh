@@ -104,7 +104,7 @@ it_generates_what_plain_decoding_does_with_a_medusa_head() {
   with_head linear --text hello -n 5 -q --json r.json
   reads '"medusa, final norm"'
   refuses 2 '--head-layers: head is a Medusa head, which always reads the output of the final norm' linear --text hello -m "$models/mini-target" -md head --head-layers 1,2,3 --backend cpu
-  refuses 2 'draft_window: head is a Medusa head, which sees no earlier tokens' linear --text hello -m "$models/mini-target" -md head --draft-window 9 --backend cpu
+  refuses 2 '--draft-window: head is a Medusa head, which sees no earlier tokens' linear --text hello -m "$models/mini-target" -md head --draft-window 9 --backend cpu
   sed -i 's/"1.1.weight"/"2.1.weight"/' head/medusa_lm_head.safetensors
   with_head linear --text hello -n 5 -q # one distance fewer
   sed -i 's/"0.1.weight"/"3.1.weight"/' head/medusa_lm_head.safetensors
