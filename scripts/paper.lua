@@ -246,11 +246,17 @@ end
 local function announce(t, pair)
   local result = dt.check(pair:generate { policy = "ar", prompt = batches.texts(t.prompts[1])[1],
                                           tokens = math.min(64, t.tokens[1]), ignore_eos = true })
-  local tokens, texts = 0, 0
-  for _, prompt in ipairs(t.prompts) do texts = texts + #batches.texts(prompt) end
+  local tokens, texts, read = 0, 0, 0 -- read: tokens of prompts, which are computed once for all arms
+  for _, prompt in ipairs(t.prompts) do
+    local list = batches.texts(prompt)
+    texts = texts + #list
+    for _, text in ipairs(list) do read = read + #assert(pair:encode(text)) end
+  end
   local arms = 1 + math.ceil(#t.arms / part.of)
   for _, n in ipairs(t.tokens) do tokens = tokens + n * texts * arms * t.repeats end
-  local seconds = tokens / result.stats.tokens_per_second
+  local stats = result.stats
+  local seconds = (tokens * (stats.tpot_ms or 1e3 / stats.tokens_per_second)
+    + read * stats.ttft_ms / result.prompt_tokens) / 1e3
   local duration = seconds < 90 and ("%.0f s"):format(seconds) or ("%.0f min"):format(seconds / 60)
   complain(("%s: prompts: %d; arms: %d; tokens in all: %d; about %s at the speed of plain decoding"):format(
     t.name, #t.prompts, arms, tokens, duration))
