@@ -1,6 +1,6 @@
-/* Which keys a row sees: the first keys of the text and the most recent ones, as in StreamingLLM (Xiao et
- * al., Efficient Streaming Language Models with Attention Sinks, 2024). Unlike there, they keep their positions in the
- * text. */
+/* Which keys a row sees: the first keys of the text and the most recent ones, as in StreamingLLM (Xiao et al.,
+ * Efficient Streaming Language Models with Attention Sinks, 2024). Unlike there, they keep their positions in the text.
+ */
 #ifndef DT_WINDOW_H
 #define DT_WINDOW_H
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # `dtrun run bench`: its tables and files, next to a program that answers as llama-bench does; stopped and continued.
 . "$(dirname "$0")/helpers.sh"
-export XDG_CACHE_HOME=$PWD
 
 # makes_peer FILE PROMPT_SPEED SPEED: a program that prints what llama-bench prints
 makes_peer() {
@@ -14,7 +13,7 @@ EOF
 }
 # The bundled pair has no GGUF file, so a golden one is measured.
 model=$source_dir/tests/golden/logits/gguf_gpt_oss/model.gguf
-bench() { succeeds run bench --quick -m "$model" -md none --backend cpu -t 1 "$@"; }
+bench() { XDG_CACHE_HOME=$PWD succeeds run bench --quick -m "$model" -md none --backend cpu -t 1 "$@"; }
 field() { "$dtrun" run "$source_dir/tests/cli/bench_field.lua" "$1" "$2"; }
 
 it_measures_a_model_and_llama_bench_in_turns() {
@@ -60,6 +59,8 @@ it_refuses_what_it_cannot_use() {
   refuses 2 '--against: nowhere: No such file' run bench --quick --against llama-bench=nowhere
   makes_peer peer 1 1
   refuses 2 '--against: llama-bench reads GGUF files, and .*mini-target is none' run bench --quick --against llama-bench=peer
+  refuses 2 'bench: .*mini-target has a context of 512, and 513 are needed' run bench --quick -c 512
+  succeeds run bench --quick -md none -t 1 -c 513 --out least
   refuses 2 'bench: .*model.gguf has a context of 256, and 513 are needed' run bench --quick -m "$source_dir/tests/golden/logits/gguf_olmo2/model.gguf"
   echo '{"schema": "other"}' >b.json
   refuses 2 'b.json: not a result of bench: choose another --out' run bench --quick --out b
