@@ -1,4 +1,4 @@
--- Measures a model on this machine, in ten minutes, or with --quick in one.
+-- Measures a model on this machine.
 --   dtrun run bench -m MODEL [--quick] [--against llama-bench=PATH] [--out NAME]
 --
 -- Plain decoding and prompts as llama-bench tests them, what a pass over several rows costs, and rate and fixed
@@ -18,9 +18,9 @@ local QUICK = { rounds = 2, passes = 1, texts = 2, seconds = 60, tokens = 64 }
 local LEAST_TOKENS = 16 -- of a text: fewer say little about a policy
 
 local opts = dt.args {
-  doc = "measures a model on this machine: prompts, decoding, rows, policies; in ten minutes",
+  doc = "measures a model on this machine: prompts, decoding, rows, policies; says how long it will take",
   options = {
-    { "quick", false, doc = "in about a minute: fewer rounds, texts and policies" },
+    { "quick", false, doc = "fewer rounds, texts and policies" },
     { "against", nil, type = "string", value = "llama-bench=PATH",
       doc = "also run llama.cpp's llama-bench on the same file, in turns" },
     { "out", nil, type = "string", value = "NAME",

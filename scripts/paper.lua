@@ -24,7 +24,7 @@ local FILES = { wikitext2 = { count = 20, chars = 800 }, novels = { count = 20, 
 local MOST_NAMED = 12 -- questions that a message names
 local QUICK = { arms = 8, batch = 2, tokens = { 8, 16, 24 }, chars = { 50, 100, 150 },
                 contexts = { 100, 200 } }
-local CONTEXT = 4096 -- of a session, unless -c gives another one
+local CONTEXT = 4096 -- of a session, unless -c gives another one: DT_CONTEXT of runtime/dtrun.h
 
 local function names()
   local list = {}
