@@ -15,9 +15,9 @@
  * hides from it, has the weight zero. Only a NaN or an infinity in the later rows of a text could pass that weight, and
  * such a text is lost anyway. The block that finishes the last part of a row adds up the row's parts.
  *
- * In a layer with a window, a row begins with the part in which its window begins. Units that all of their rows skip
- * end at once; a row that shares a unit with others may compute a part for nothing, and does not add it up. A part
- * whose keys are all hidden would add zero to the row's sums, so skipping it changes no bit.
+ * A row skips the parts that a window hides from it (`gap`). Units that all of their rows skip end at once; a row that
+ * shares a unit with others may compute a part for nothing, and does not add it up. A part whose keys are all hidden
+ * would add zero to the row's sums, so skipping it changes no bit.
  *
  * An example: three rows of a tree, a, b (a child of a) and c (a's sibling), after a prefix of 300. Parts 0 and 1
  * (positions 0 to 255) are in every row's prefix: two units of three rows, `common` 128. Part 2 begins at 256: its
@@ -140,6 +140,7 @@ static __device__ __forceinline__ void add_values(const unsigned (&weights)[4], 
 struct work {
   int row0, rows, part, shared, head;
   int sequence; /* of its rows */
+  bool hidden;  /* a window, the layer's or the pass's, may hide keys from its rows */
 };
 
 static __device__ __forceinline__ int queries_of(const attention &a, const work &u) { return u.rows * a.joined; }
@@ -181,17 +182,27 @@ static __device__ __forceinline__ int slot_of(const attention &a, int begin, int
   return position < prefix ? position : a.rows.path[path_at + position - prefix];
 }
 
-/* The first part that row r of the unit adds up. */
-static __device__ __forceinline__ int first_part(const attention &a, const work &u, int r) {
-  if (!a.window) return 0;
-  int begin = a.rows.position[u.row0 + r] + 1 - a.window;
-  return begin > 0 ? begin / SPLIT : 0;
+/* The parts [from, to) of which row r of the unit sees nothing: those before the layer's window or, in a layer without
+ * one, those between the first keys and the pass's window. The row neither reads nor counts them. */
+struct gap {
+  int from, to;
+};
+static __device__ __forceinline__ gap gap_of(const attention &a, const work &u, int r) {
+  if (!u.hidden) return {0, 0};
+  int next = a.rows.position[u.row0 + r] + 1, from = 0, begin = next - a.window;
+  if (!a.window) {
+    dt_window window = a.rows.header->window;
+    from = (window.sinks + SPLIT - 1) / SPLIT, begin = next - window.last;
+  }
+  int to = begin > 0 ? begin / SPLIT : 0;
+  return {from, to > from ? to : from};
 }
+static __device__ __forceinline__ bool holds(const gap &g, int part) { return part >= g.from && part < g.to; }
 
 /* Whether all rows of the unit skip its part. */
 static __device__ __forceinline__ bool is_skipped(const attention &a, const work &u) {
   for (int r = 0; r < u.rows; r++)
-    if (u.part >= first_part(a, u, r)) return false;
+    if (!holds(gap_of(a, u, r), u.part)) return false;
   return true;
 }
 
@@ -203,7 +214,6 @@ struct view {
                         negative */
   int query[2];      /* g and g + 8, or 0 if there is no such query */
   int keys[2];       /* the number of keys of these from `first` on */
-  bool hidden;       /* a window hides some of them */
 };
 
 /* `common`: the number of the part's keys that all rows have. */
@@ -215,7 +225,6 @@ static __device__ __forceinline__ view view_of(const attention &a, const work &u
     v.query[h] = v.g + 8 * h < queries_of(a, u) ? v.g + 8 * h : 0;
     v.keys[h] = count_of(a, u, row_of(a, v.query[h])) - v.first;
   }
-  v.hidden = a.rows.header->window.last > 0 || a.window;
   return v;
 }
 
@@ -323,16 +332,20 @@ static __device__ __forceinline__ void combine(const attention &a, const work &u
   for (int item = threadIdx.x; item < queries_of(a, u) * ITEMS; item += WARPS * WARP) {
     int query = item / ITEMS, d = item % ITEMS * EACH;
     if (!s.last[query]) continue;
-    int row = row_of(a, query), head = u.head + query - row * a.joined, skipped = first_part(a, u, row);
-    size_t first = head_of(a, u, query) * a.splits + skipped;
-    int count = a.rows.reach[u.row0 + row] / SPLIT + 1 - skipped;
+    int row = row_of(a, query), head = u.head + query - row * a.joined;
+    gap hidden = gap_of(a, u, row);
+    int width = hidden.to - hidden.from, count = a.rows.reach[u.row0 + row] / SPLIT + 1 - width;
+    size_t parts = head_of(a, u, query) * a.splits;
+    auto place = [&](int i, int begin) { /* of the row's part i or, past the end, of the group's first part */
+                                         int part = begin + i < count ? begin + i : begin;
+                                         return parts + part + (part < hidden.from ? 0 : width);
+    };
     float sink = a.sinks ? a.sinks[head] * LOG2E : -INFINITY;
     float sum[EACH] = {}, total = 0.0f, largest = sink;
     for (int begin = AT_ONCE; begin < count; begin += AT_ONCE) {
       float biggest[AT_ONCE];
 #pragma unroll
-      for (int i = 0; i < AT_ONCE; i++)
-        biggest[i] = __ldcg(&a.weight[first + (begin + i < count ? begin + i : begin)].x);
+      for (int i = 0; i < AT_ONCE; i++) biggest[i] = __ldcg(&a.weight[place(i, begin)].x);
 #pragma unroll
       for (int i = 0; i < AT_ONCE; i++) largest = fmaxf(largest, biggest[i]);
     }
@@ -341,7 +354,7 @@ static __device__ __forceinline__ void combine(const attention &a, const work &u
       float4 part[AT_ONCE];
 #pragma unroll
       for (int i = 0; i < AT_ONCE; i++) {
-        size_t at = first + (begin + i < count ? begin + i : begin);
+        size_t at = place(i, begin);
         weight[i] = __ldcg(&a.weight[at]);
         part[i] = __ldcg(reinterpret_cast<const float4 *>(&a.part[at * DIM + d]));
       }
@@ -446,7 +459,7 @@ static __device__ __forceinline__ void compute_scores(const attention &a, const 
       int key = 8 * j + 2 * v.t + i % 2;
       score[j][i] = key < v.keys[i / 2] ? score[j][i] * scale : -INFINITY;
     }
-  if (v.hidden) hide(a, u, v, score);
+  if (u.hidden) hide(a, u, v, score);
 }
 
 /* Turns scores into exponentials, relative to the largest score of the part. Their sums, by warp, and the largest
@@ -543,9 +556,10 @@ static __device__ __forceinline__ void count_part(const attention &a, const work
   int query = threadIdx.x;
   if (query < queries_of(a, u)) {
     unsigned *done = &a.done[head_of(a, u, query)];
-    int row = row_of(a, query), skipped = first_part(a, u, row);
-    s.last[query] =
-        u.part >= skipped && add_one_for_block(done) == (unsigned)(a.rows.reach[u.row0 + row] / SPLIT - skipped);
+    int row = row_of(a, query);
+    gap skipped = gap_of(a, u, row);
+    unsigned others = (unsigned)(a.rows.reach[u.row0 + row] / SPLIT - (skipped.to - skipped.from));
+    s.last[query] = !holds(skipped, u.part) && add_one_for_block(done) == others;
     if (s.last[query]) *done = 0;
   }
   __syncthreads();
@@ -558,8 +572,9 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
   dependency_release();
   int4 unit = a.rows.unit[2 * blockIdx.x], last = a.rows.unit[2 * blockIdx.x + 1];
   if (!unit.y) return dependency_wait();
-  work u = {unit.x, unit.y, unit.z, unit.w, (int)blockIdx.y * a.joined, 0};
-  if (a.window && is_skipped(a, u)) return dependency_wait();
+  bool hidden = a.window || a.rows.header->window.last > 0;
+  work u = {unit.x, unit.y, unit.z, unit.w, (int)blockIdx.y * a.joined, 0, hidden};
+  if (hidden && is_skipped(a, u)) return dependency_wait();
   u.sequence = last.x;
   /* the last row of a text has the most keys */
   int left = last.w + 1 - u.part * SPLIT, common = diverges(u) ? u.shared : left < SPLIT ? left : SPLIT;

@@ -59,7 +59,10 @@ inline unsigned high_twice(unsigned x) { return x >> 16 | (x & 0xffff0000); }
 
 inline uint4 load_stream(const uint4 *p) { return *p; }
 inline void copy_stream(uint4 *to, const uint4 *from) { emu::copy_begin(to, from, sizeof *to); }
-inline void copy_cached(uint4 *to, const uint4 *from) { emu::copy_begin(to, from, sizeof *to); }
+inline void copy_stream_if(bool wanted, uint4 *to, const uint4 *from) {
+  if (wanted) copy_stream(to, from);
+}
+inline void copy_cached_if(bool wanted, uint4 *to, const uint4 *from) { copy_stream_if(wanted, to, from); }
 inline void copy_stream(uint2 *to, const uint2 *from) { emu::copy_begin(to, from, sizeof *to); }
 inline void copies_commit() { emu::copies_commit(); }
 template <int LEFT> inline void copies_wait() { emu::copies_wait(LEFT); }
@@ -179,14 +182,22 @@ __device__ __forceinline__ uint4 load_stream(const uint4 *p) {
 /* Copies 16 bytes to shared memory while the thread goes on: past the L1 cache or, for data that other blocks of the
  * multiprocessor read too, through it, as 8 bytes always go. The copies begun since the last commit form a group.
  * copies_wait<LEFT> waits until at most LEFT groups are under way. Then the thread itself sees its copies; other
- * threads see them after a barrier. */
+ * threads see them after a barrier. The copies with a condition are predicated: several of them need no branch. */
 __device__ __forceinline__ void copy_stream(uint4 *to, const uint4 *from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
                : "memory");
 }
-__device__ __forceinline__ void copy_cached(uint4 *to, const uint4 *from) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
-               : "memory");
+__device__ __forceinline__ void copy_stream_if(bool wanted, uint4 *to, const uint4 *from) {
+  asm volatile(
+      "{ .reg .pred p; setp.ne.b32 p, %0, 0; @p cp.async.cg.shared.global [%1], [%2], 16; }" ::"r"((int)wanted),
+      "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
+      : "memory");
+}
+__device__ __forceinline__ void copy_cached_if(bool wanted, uint4 *to, const uint4 *from) {
+  asm volatile(
+      "{ .reg .pred p; setp.ne.b32 p, %0, 0; @p cp.async.ca.shared.global [%1], [%2], 16; }" ::"r"((int)wanted),
+      "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
+      : "memory");
 }
 __device__ __forceinline__ void copy_stream(uint2 *to, const uint2 *from) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)

@@ -74,16 +74,16 @@ static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS
       int row = 8 * j + lane / 4 < group.z ? pair_at[8 * j + lane / 4] / p.rows_of : 0;
       input[j] = reinterpret_cast<const uint4 *>(p.input.at + p.input.place(row, 0)) + lane % 4;
     }
-    auto copy_weights = [&](int at, uint4 *stage) { copy_tiles<P>(stage, weights, at, lane); };
+    auto copy_weights = [&](int at, uint4 *stage, bool wanted) { copy_tiles<P>(stage, weights, at, lane, wanted); };
     /* missing rows: as in matmul.cu */
-    auto copy_rows = [&](int at, uint4 *stage) {
+    auto copy_rows = [&](int at, uint4 *stage, bool wanted) {
 #pragma unroll
       for (int j = 0; j < NT; j++)
-        if (8 * j + lane / 4 < group.z) copy_cached(stage + TILES * of::PIECES + j * WARP + lane, input[j] + at * WARP);
+        copy_cached_if(wanted && 8 * j + lane / 4 < group.z, stage + TILES * of::PIECES + j * WARP + lane,
+                       input[j] + (size_t)at * WARP);
     };
 #pragma unroll
-    for (int i = 0; i < DEEP; i++)
-      if (first_step + i < end) copy_weights(first_step + i, ring + i * of::STAGE);
+    for (int i = 0; i < DEEP; i++) copy_weights(first_step + i, ring + i * of::STAGE, first_step + i < end);
     sum_slice<TYPE, P, TILES, NT, DEEP>(ring, first_step, end, p.m.table, lane, copy_weights, copy_rows);
     __syncthreads();
     const float *sums = reinterpret_cast<const float *>(shared);
@@ -96,7 +96,8 @@ static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS
 }
 
 /* Blocks of 8 pairs, or of 32 where experts have many rows. */
-constexpr int TILES_FEW = 1, DEEP_FEW = 5, TILES_MANY = 3, DEEP_MANY = 3, MANY_NT = 4;
+template <packing P> constexpr int DEEP_FEW = P == BITS16 ? 5 : 6;
+constexpr int TILES_FEW = 1, TILES_MANY = 3, DEEP_MANY = 3, MANY_NT = 4;
 
 int pairs_of_group(const dt_weights *w, int rows) {
   return rows * w->shape.chosen > 8 * w->shape.experts ? 8 * MANY_NT : 8;
@@ -113,7 +114,7 @@ template <number TYPE, packing P, class FINISH>
 static cudaError_t choose(const queue &stream, const dt_weights *w, const expert_product &p, const FINISH &f,
                           int rows) {
   int pairs = rows * w->shape.chosen;
-  if (pairs_of_group(w, rows) == 8) return start<TYPE, P, TILES_FEW, 1, DEEP_FEW>(stream, p, f, pairs);
+  if (pairs_of_group(w, rows) == 8) return start<TYPE, P, TILES_FEW, 1, DEEP_FEW<P>>(stream, p, f, pairs);
   return start<TYPE, P, TILES_MANY, MANY_NT, DEEP_MANY>(stream, p, f, pairs);
 }
 

@@ -4,9 +4,10 @@
  * There is one order of summation per shape, whatever the number of rows. k is cut into `splits` parts (blocks; the
  * reader of y sums them), and each part into 4 slices. The tensor core sums a slice step by step; the slices are added
  * in order. Up to 64 rows, a block has 16 outputs or some tiles of 16, and each of its 4 warps takes a slice, of all
- * rows. From 65 rows on (of a product that fills the device once, from 33), a block has 144 outputs of 64 or WIDE_ROWS
- * rows; each warp has 48 outputs of some of the rows and takes all slices in turn. A column of a tensor core's product
- * does not depend on the columns next to it.
+ * rows. More rows of packed weights are computed in groups of 64, so that a warp unpacks a tile once for 64 rows. With
+ * weights in 16 bits, from 65 rows on (of a product that fills the device once, from 33), a block has 144 outputs of 64
+ * or WIDE_ROWS rows; each warp has 48 outputs of some of the rows and takes all slices in turn. A column of a tensor
+ * core's product does not depend on the columns next to it.
  *
  *                a part of k, in steps of 32 (s)                    8 rows each
  *                slice 0   slice 1   slice 2   slice 3
@@ -27,10 +28,10 @@
  * cache, increased the time of a plain token of the 2.8B shape on an H200 by 12 %; a pipeline shorter by one step by 6
  * %, and two tiles per block by 4 %.
  *
- * From 65 rows on, two things limit the speed: the traffic between the second-level cache and the multiprocessors,
- * which for P bytes of weights and n rows, in blocks of M outputs and N rows, is P (n / N + n / M); and whether the
- * blocks run in whole waves. With 9 tiles of 16 outputs the 2.8B shape's products are 126 blocks, which 132
- * multiprocessors run at once, also with N = 144. tests/bench/estimate.lua prints the resulting numbers. */
+ * For blocks of 144 outputs, two things limit the speed: the traffic between the second-level cache and the
+ * multiprocessors, which for P bytes of weights and n rows, in blocks of M outputs and N rows, is P (n / N + n / M);
+ * and whether the blocks run in whole waves. With 9 tiles of 16 outputs the 2.8B shape's products are 126 blocks, which
+ * 132 multiprocessors run at once, also with N = 144. tests/bench/estimate.lua prints the resulting numbers. */
 #include "launch.cuh"
 #include "matmul_few.cuh"
 
@@ -64,6 +65,8 @@ static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS
   using of = few<P, TILES, NT, DEEP>;
   DYNAMIC_SHARED_OF(uint4, shared, of::SHARED);
   dependency_release();
+  int row0 = NT == MOST_NT ? (int)blockIdx.x * 8 * NT : 0;
+  if (row0 && row0 >= *p.n) return dependency_wait();
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
   block_tiles tiles = tiles_of<TILES>(p, (int)blockIdx.y);
   int part = blockIdx.z, part_first = p.m.steps * part / p.m.splits;
@@ -74,11 +77,10 @@ static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS
 #pragma unroll
   for (int i = 0; i < TILES; i++) /* past the last tile: its sums are not used */
     weights[i] = p.m.data + (size_t)(tiles.first + (i < tiles.count ? i : 0)) * p.m.steps * of::PIECES;
-  auto copy_weights = [&](int at, uint4 *stage) { copy_tiles<P>(stage, weights, at, lane); };
+  auto copy_weights = [&](int at, uint4 *stage, bool wanted) { copy_tiles<P>(stage, weights, at, lane, wanted); };
 #pragma unroll
-  for (int i = 0; i < DEEP; i++)
-    if (step + i < end) copy_weights(step + i, ring + i * of::STAGE);
-  int n = *p.n;
+  for (int i = 0; i < DEEP; i++) copy_weights(step + i, ring + i * of::STAGE, step + i < end);
+  int n = *p.n - row0;
   constexpr bool EARLY = of::SPOTS <= 2; /* whether registers have room for the places of sums */
   target_type<TYPE, FINISH> spot[EARLY ? of::SPOTS : 1];
 #pragma unroll
@@ -89,13 +91,14 @@ static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS
   }
   dependency_wait();
 
-  const uint4 *input = reinterpret_cast<const uint4 *>(tiles.before ? p.input.at : p.second.at) + lane;
+  const uint4 *input =
+      reinterpret_cast<const uint4 *>(tiles.before ? p.input.at : p.second.at) + (size_t)(row0 / 8) * p.input.ld + lane;
   /* missing rows: what is left in their columns does not affect others */
-  auto copy_rows = [&](int at, uint4 *stage) {
+  auto copy_rows = [&](int at, uint4 *stage, bool wanted) {
 #pragma unroll
     for (int j = 0; j < NT; j++)
-      if (8 * j + lane / 4 < n)
-        copy_cached(stage + TILES * of::PIECES + j * WARP + lane, input + j * p.input.ld + at * WARP);
+      copy_cached_if(wanted && 8 * j + lane / 4 < n, stage + TILES * of::PIECES + j * WARP + lane,
+                     input + j * p.input.ld + (size_t)at * WARP);
   };
   sum_slice<TYPE, P, TILES, NT, DEEP>(ring, step, end, p.m.table, lane, copy_weights, copy_rows);
 
@@ -110,7 +113,7 @@ static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS
         finish_pair<TYPE>(f, sums, SLICES, STRIDE, 8 * NT, tiles.first * 8 + q, q, row, spot[i]);
     }
   } else {
-    finish_pairs<TYPE, TILES, WARPS>(f, sums, SLICES, STRIDE, 8 * NT, tiles, part, 0, n);
+    finish_pairs<TYPE, TILES, WARPS>(f, sums, SLICES, STRIDE, 8 * NT, tiles, part, row0, row0 + n);
   }
 }
 
@@ -120,8 +123,8 @@ static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS
  * the next thread. A block has tiles before second_from or from it on, never both. */
 constexpr int TILE_WARPS = 3;
 
-template <packing P, int TILES, int NT, int ROW_WARPS, int DEEP> struct tiling {
-  static constexpr int PIECES = pieces_of(P), WARP_TILES = TILES / TILE_WARPS, WARPS = TILE_WARPS * ROW_WARPS,
+template <int TILES, int NT, int ROW_WARPS, int DEEP> struct tiling {
+  static constexpr int PIECES = pieces_of(BITS16), WARP_TILES = TILES / TILE_WARPS, WARPS = TILE_WARPS * ROW_WARPS,
                        ROWS8 = NT * ROW_WARPS, ROWS = 8 * ROWS8;
   static constexpr int STAGE = TILES * PIECES + ROWS8 * WARP, RING = (DEEP + 1) * STAGE;
   static constexpr int EACH = WARP_TILES * NT,
@@ -132,10 +135,10 @@ template <packing P, int TILES, int NT, int ROW_WARPS, int DEEP> struct tiling {
   static constexpr int INPUTS = (ROWS8 + WARPS - 1) / WARPS;
 };
 
-template <number TYPE, packing P, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH>
-static __global__ __launch_bounds__(tiling<P, TILES, NT, ROW_WARPS, DEEP>::WARPS *WARP) void k_matmul_wide(product p,
-                                                                                                           FINISH f) {
-  using of = tiling<P, TILES, NT, ROW_WARPS, DEEP>;
+template <number TYPE, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH>
+static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *WARP) void k_matmul_wide(product p,
+                                                                                                        FINISH f) {
+  using of = tiling<TILES, NT, ROW_WARPS, DEEP>;
   constexpr int WARP_TILES = of::WARP_TILES;
   DYNAMIC_SHARED_OF(uint4, shared, of::SHARED);
   dependency_release();
@@ -206,7 +209,8 @@ static __global__ __launch_bounds__(tiling<P, TILES, NT, ROW_WARPS, DEEP>::WARPS
       if (my_rows8 >= rows8) continue;
       uint4 a[WARP_TILES][2], x[NT];
 #pragma unroll
-      for (int m = 0; m < WARP_TILES; m++) take_weights<P>(a[m], stage + (my_tile + m) * of::PIECES, lane, p.m.table);
+      for (int m = 0; m < WARP_TILES; m++)
+        take_weights<BITS16>(a[m], stage + (my_tile + m) * of::PIECES, lane, p.m.table);
 #pragma unroll
       for (int j = 0; j < NT; j++) x[j] = stage[TILES * of::PIECES + (my_rows8 + j) * WARP + lane];
 #pragma unroll
@@ -243,18 +247,18 @@ static int columns_of(const product &p, int tiles) {
 }
 
 template <number TYPE, packing P, int TILES, int NT, int DEEP, class FINISH>
-static cudaError_t start_few(const queue &stream, const product &p, const FINISH &f) {
-  dim3 grid(1, (unsigned)columns_of(p, TILES), (unsigned)p.m.splits);
+static cudaError_t start_few(const queue &stream, const product &p, const FINISH &f, int rows) {
+  dim3 grid((unsigned)blocks_of(rows, 8 * NT), (unsigned)columns_of(p, TILES), (unsigned)p.m.splits);
   return launch(stream, grid, WARPS * WARP, few<P, TILES, NT, DEEP>::SHARED, k_matmul<TYPE, P, TILES, NT, DEEP, FINISH>,
                 p, f);
 }
 
-template <number TYPE, packing P, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH>
+template <number TYPE, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH>
 static cudaError_t start_tiles(const queue &stream, const product &p, const FINISH &f, int rows) {
-  using of = tiling<P, TILES, NT, ROW_WARPS, DEEP>;
+  using of = tiling<TILES, NT, ROW_WARPS, DEEP>;
   dim3 grid((unsigned)blocks_of(rows, of::ROWS), (unsigned)columns_of(p, TILES), (unsigned)p.m.splits);
-  return launch(stream, grid, of::WARPS * WARP, of::SHARED, k_matmul_wide<TYPE, P, TILES, NT, ROW_WARPS, DEEP, FINISH>,
-                p, f);
+  return launch(stream, grid, of::WARPS * WARP, of::SHARED, k_matmul_wide<TYPE, TILES, NT, ROW_WARPS, DEEP, FINISH>, p,
+                f);
 }
 
 /* Whether a block may have this much shared memory, as on an A100 or H100. Other devices compute 64 rows at a time,
@@ -265,31 +269,35 @@ static bool has_room(int bytes) {
          cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess && bytes <= most;
 }
 constexpr int WIDEST_NT = 3, WIDEST_WARPS = WIDE_ROWS / (8 * WIDEST_NT), WIDE_DEEP = 5, WIDEST_DEEP = 3;
-template <packing P> using wide = tiling<P, BLOCK_TILES, 2, 4, WIDE_DEEP>;
-template <packing P> using widest = tiling<P, BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, WIDEST_DEEP>;
+using wide = tiling<BLOCK_TILES, 2, 4, WIDE_DEEP>;
+using widest = tiling<BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, WIDEST_DEEP>;
 
 /* Tiles of a block of two, four and eight blocks of 8 rows, and steps under way. A tile's sums are the same, whatever
  * the number of tiles of its block and of warps that share the rows: the numbers were chosen on an H200. Packed weights
  * take two tiles at 16 rows, so that a block's rows serve more of them. */
+template <packing P> constexpr int DEEP_8 = P == BITS16 ? 5 : 6;
 template <packing P> constexpr int TILES_16 = P == BITS16 ? 1 : 2;
-constexpr int DEEP_8 = 5, DEEP_16 = 4, TILES_32 = 3, DEEP_32 = 3, TILES_64 = 4, DEEP_64 = 2;
+constexpr int DEEP_16 = 4, TILES_32 = 3, DEEP_32 = 3, TILES_64 = 4, DEEP_64 = 2;
+
+/* Weights in 16 bits and more than 32 rows. A product that gives nearly every multiprocessor one block of BLOCK_TILES
+ * tiles is computed so up to 64 rows, too: many warps share the block. */
+template <number TYPE, class FINISH>
+static cudaError_t choose_wide(const queue &stream, const product &p, const FINISH &f, int rows) {
+  int blocks = columns_of(p, BLOCK_TILES) * p.m.splits;
+  if (rows == 64 && (blocks > MULTIPROCESSORS || blocks <= MULTIPROCESSORS * 9 / 10))
+    return start_few<TYPE, BITS16, TILES_64, MOST_NT, DEEP_64>(stream, p, f, rows);
+  if (rows == 64 || !has_room(widest::SHARED))
+    return start_tiles<TYPE, BLOCK_TILES, 2, 4, WIDE_DEEP>(stream, p, f, rows);
+  return start_tiles<TYPE, BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, WIDEST_DEEP>(stream, p, f, rows);
+}
 
 template <number TYPE, packing P, class FINISH>
 static cudaError_t choose(const queue &stream, const product &p, const FINISH &f, int rows) {
-  switch (rows) {
-  case 8: return start_few<TYPE, P, 1, 1, DEEP_8>(stream, p, f);
-  case 16: return start_few<TYPE, P, TILES_16<P>, 2, DEEP_16>(stream, p, f);
-  case 32: return start_few<TYPE, P, TILES_32, 4, DEEP_32>(stream, p, f);
-  case 64: {
-    int blocks = columns_of(p, BLOCK_TILES) * p.m.splits; /* one for nearly every multiprocessor: many warps share it */
-    if (P == BITS16 && blocks <= MULTIPROCESSORS && blocks > MULTIPROCESSORS * 9 / 10)
-      return start_tiles<TYPE, P, BLOCK_TILES, 2, 4, WIDE_DEEP>(stream, p, f, rows);
-    return start_few<TYPE, P, TILES_64, 8, DEEP_64>(stream, p, f);
-  }
-  default:
-    if (!has_room(widest<P>::SHARED)) return start_tiles<TYPE, P, BLOCK_TILES, 2, 4, WIDE_DEEP>(stream, p, f, rows);
-    return start_tiles<TYPE, P, BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, WIDEST_DEEP>(stream, p, f, rows);
-  }
+  if (rows == 8) return start_few<TYPE, P, 1, 1, DEEP_8<P>>(stream, p, f, rows);
+  if (rows == 16) return start_few<TYPE, P, TILES_16<P>, 2, DEEP_16>(stream, p, f, rows);
+  if (rows == 32) return start_few<TYPE, P, TILES_32, 4, DEEP_32>(stream, p, f, rows);
+  if constexpr (P == BITS16) return choose_wide<TYPE>(stream, p, f, rows);
+  return start_few<TYPE, P, TILES_64, MOST_NT, DEEP_64>(stream, p, f, rows);
 }
 
 template <class... P> static cudaError_t allow(void (*kernel)(P...), int shared) {
@@ -298,10 +306,11 @@ template <class... P> static cudaError_t allow(void (*kernel)(P...), int shared)
 
 template <number TYPE, packing P, class FINISH> static cudaError_t prepare() {
   cudaError_t e = allow(k_matmul<TYPE, P, TILES_32, 4, DEEP_32, FINISH>, few<P, TILES_32, 4, DEEP_32>::SHARED);
-  if (!e) e = allow(k_matmul<TYPE, P, TILES_64, 8, DEEP_64, FINISH>, few<P, TILES_64, 8, DEEP_64>::SHARED);
-  if (!e) e = allow(k_matmul_wide<TYPE, P, BLOCK_TILES, 2, 4, WIDE_DEEP, FINISH>, wide<P>::SHARED);
-  if (e || !has_room(widest<P>::SHARED)) return e;
-  return allow(k_matmul_wide<TYPE, P, BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, WIDEST_DEEP, FINISH>, widest<P>::SHARED);
+  if (!e) e = allow(k_matmul<TYPE, P, TILES_64, MOST_NT, DEEP_64, FINISH>, few<P, TILES_64, MOST_NT, DEEP_64>::SHARED);
+  if (e || P != BITS16) return e;
+  e = allow(k_matmul_wide<TYPE, BLOCK_TILES, 2, 4, WIDE_DEEP, FINISH>, wide::SHARED);
+  if (e || !has_room(widest::SHARED)) return e;
+  return allow(k_matmul_wide<TYPE, BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, WIDEST_DEEP, FINISH>, widest::SHARED);
 }
 
 template <number TYPE, packing P> static cudaError_t prepare_both() {

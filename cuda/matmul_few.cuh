@@ -7,7 +7,8 @@
 #include "record.cuh"
 
 constexpr int WARPS = 4, SLICES = 4;
-constexpr int PITCH = 20; /* pitch of 16 sums in shared memory: no two lanes of a warp write to the same bank */
+constexpr int MOST_NT = 8; /* maximum number of blocks of 8 rows that a block takes; of more rows, it takes a group */
+constexpr int PITCH = 20;  /* pitch of 16 sums in shared memory: no two lanes of a warp write to the same bank */
 
 template <number TYPE, class FINISH> using target_type = decltype(target_of<TYPE>(FINISH{}, 0, 0, 0));
 
@@ -39,9 +40,12 @@ static __device__ __forceinline__ void finish_pair(const FINISH &f, const float 
   finish<TYPE>(f, pair, spot, v[0], v[1]);
 }
 
-/* Few rows, NT blocks of 8: one block takes all rows, of TILES tiles. A warp's ring is [DEEP][TILES of weights, NT of
- * activations]. */
+/* Few rows, NT blocks of 8: one block takes all rows, or 64 of more rows, of TILES tiles. A warp's ring is [DEEP][TILES
+ * of weights, NT of activations]. A round of its loop takes SPAN steps: waiting, fences and the loop itself are a third
+ * of the instructions where packed weights meet few rows, and instructions limit their speed. */
 template <packing P, int TILES, int NT, int DEEP> struct few {
+  static constexpr int SPAN = P == BITS16 || NT > 2 ? 1 : 2;
+  static_assert(DEEP % SPAN == 0, "the ring has whole rounds");
   static constexpr int PIECES = pieces_of(P), STAGE = TILES * PIECES + NT * WARP,
                        RING = DEEP * STAGE; /* of a warp, in units of 16 bytes */
   static constexpr int SUMS = TILES * 8 * NT * PITCH / 4, EACH = RING > SUMS ? RING : SUMS,
@@ -67,50 +71,60 @@ template <class CALL> static cudaError_t for_packing(const matrix &m, const CALL
   }
 }
 
-/* Begins a warp's copies of the weights of a step, of TILES tiles. */
+/* Begins a warp's copies of the weights of a step, of TILES tiles, if they are wanted. */
 template <packing P, int TILES>
 static __device__ __forceinline__ void copy_tiles(uint4 *stage, const uint4 *const (&weights)[TILES], int step,
-                                                  int lane) {
+                                                  int lane, bool wanted) {
   constexpr int PIECES = pieces_of(P);
 #pragma unroll
   for (int i = 0; i < TILES; i++)
 #pragma unroll
     for (int j = lane; j < PIECES; j += WARP)
-      copy_stream(stage + i * PIECES + j, weights[i] + (size_t)step * PIECES + j);
+      copy_stream_if(wanted, stage + i * PIECES + j, weights[i] + (size_t)step * PIECES + j);
 }
 
 /* Sums this warp's steps [step, end), and puts the sums at the beginning of its ring, from where finish_pair reads them
- * after a barrier. copy_weights(at, stage) and copy_rows(at, stage) begin the copies of a step; those of the weights of
- * the first DEEP steps have begun. */
+ * after a barrier. copy_weights(at, stage, wanted) and copy_rows(at, stage, wanted) begin the copies of a step; those
+ * of the weights of the first DEEP steps have begun. */
 template <number TYPE, packing P, int TILES, int NT, int DEEP, class WEIGHTS, class ROWS_OF>
 static __device__ __forceinline__ void sum_slice(uint4 *ring, int step, int end, const uint4 &table, int lane,
                                                  const WEIGHTS &copy_weights, const ROWS_OF &copy_rows) {
   using of = few<P, TILES, NT, DEEP>;
 #pragma unroll
   for (int i = 0; i < DEEP; i++) { /* the first group also has the weights requested before */
-    if (step + i < end) copy_rows(step + i, ring + i * of::STAGE);
-    copies_commit();
+    copy_rows(step + i, ring + i * of::STAGE, step + i < end);
+    if ((i + 1) % of::SPAN == 0) copies_commit();
   }
   float sum[TILES][NT][4] = {};
 #pragma unroll 1
-  for (int slot = 0; step < end; step++) {
-    copies_wait<DEEP - 1>();
+  for (int slot = 0; step < end; step += of::SPAN) {
+    copies_wait<DEEP / of::SPAN - 1>();
     if (P != BITS16) __syncwarp(); /* a lane reads what others copied */
-    uint4 *stage = ring + slot * of::STAGE, a[TILES][2], x[NT];
+    uint4 *stage = ring + slot * of::STAGE;
 #pragma unroll
-    for (int i = 0; i < TILES; i++) take_weights<P>(a[i], stage + i * of::PIECES, lane, table);
+    for (int s = 0; s < of::SPAN; s++, stage += of::STAGE) {
+      if (s && step + s >= end) break;
+      uint4 a[TILES][2], x[NT];
 #pragma unroll
-    for (int j = 0; j < NT; j++) x[j] = stage[TILES * of::PIECES + j * WARP + lane];
+      for (int i = 0; i < TILES; i++) take_weights<P>(a[i], stage + i * of::PIECES, lane, table);
 #pragma unroll
-    for (int h = 0; h < 2; h++)
+      for (int j = 0; j < NT; j++) x[j] = stage[TILES * of::PIECES + j * WARP + lane];
 #pragma unroll
-      for (int j = 0; j < NT; j++)
+      for (int h = 0; h < 2; h++)
 #pragma unroll
-        for (int i = 0; i < TILES; i++) multiply_half<TYPE>(sum[i][j], a[i][h], x[j], h);
-    if (P != BITS16) __syncwarp(); /* all lanes have read the stage: mma waits for them too, but is no fence */
-    if (step + DEEP < end) copy_weights(step + DEEP, stage), copy_rows(step + DEEP, stage);
+        for (int j = 0; j < NT; j++)
+#pragma unroll
+          for (int i = 0; i < TILES; i++) multiply_half<TYPE>(sum[i][j], a[i][h], x[j], h);
+    }
+    if (P != BITS16) __syncwarp(); /* all lanes have read the stages: mma waits for them too, but is no fence */
+    stage = ring + slot * of::STAGE;
+#pragma unroll
+    for (int s = 0, at = step + DEEP; s < of::SPAN; s++, at++, stage += of::STAGE) {
+      if (of::SPAN == 1 && at >= end) break; /* for many copies a branch is shorter than predicates */
+      copy_weights(at, stage, of::SPAN == 1 || at < end), copy_rows(at, stage, of::SPAN == 1 || at < end);
+    }
     copies_commit();
-    slot = slot + 1 < DEEP ? slot + 1 : 0;
+    slot = slot + of::SPAN < DEEP ? slot + of::SPAN : 0;
   }
   float *sums = reinterpret_cast<float *>(ring);
   __syncwarp(); /* all of the ring has been read */

@@ -48,10 +48,31 @@ facts.machine, facts.version, facts.quick, facts.against = dt.machine, dt.versio
 local state = dt.check(bench.results.open(name .. ".json", facts, { load_ms = pair.load_ms,
   tests = { "pp" .. bench.PROMPT, "tg" .. bench.TOKENS }, rows = bench.ROWS, rounds = {}, passes = {} }))
 
--- Seconds that a whole round takes, from the first one; for the message about the rest.
+local function texts()
+  local files = {}
+  for i = 1, how.texts do files[i] = PROMPTS .. TASKS[i] .. ".jsonl" end
+  local firsts, seen = {}, {}
+  for _, prompt in ipairs(dt.check(experiment.prompts { sets = files, chars = 600 })) do
+    if not seen[prompt.set] then firsts[#firsts + 1], seen[prompt.set] = prompt, true end
+  end
+  return firsts
+end
+
+local arms, prompts = bench.arms(pair, opts.quick), texts()
+
+-- The number of tokens of a text with which all runs of the policies take some seconds, at the speed of plain decoding.
+local function tokens_that_fit(seconds)
+  local n = seconds * state:speed "tg128" // ((#arms + 1) * #prompts)
+  return math.tointeger(math.max(LEAST_TOKENS, math.min(how.tokens, n)))
+end
+
+-- Says how long everything takes, by the seconds of the first round and its speeds.
 local function announce(seconds)
+  local token, prompt = 1 / state:speed "tg128", bench.PASS_PROMPT / state:speed "pp512"
+  local runs = (#arms + 1) * #prompts * tokens_that_fit(how.seconds - seconds * how.rounds) * token
+  local rows = how.passes * #bench.ROWS * (prompt + bench.PASS_TOKENS * token)
   complain(("bench: about %.0f min in all; after Ctrl-C the same command continues"):format(
-    math.max(1, (seconds * how.rounds + how.seconds) / 60)))
+    math.max(1, (seconds * how.rounds + rows + runs) / 60)))
 end
 
 local function rounds()
@@ -89,26 +110,9 @@ local function passes()
   end
 end
 
-local function texts()
-  local files = {}
-  for i = 1, how.texts do files[i] = PROMPTS .. TASKS[i] .. ".jsonl" end
-  local firsts, seen = {}, {}
-  for _, prompt in ipairs(dt.check(experiment.prompts { sets = files, chars = 600 })) do
-    if not seen[prompt.set] then firsts[#firsts + 1], seen[prompt.set] = prompt, true end
-  end
-  return firsts
-end
-
--- The number of tokens with which all runs of the policies take the time that is left, at the speed of plain decoding.
-local function tokens_that_fit(arms, prompts)
-  local left = how.seconds - (dt.clock() - began) / 1e3
-  local n = left * state:speed "tg128" // ((#arms + 1) * #prompts)
-  return math.tointeger(math.max(LEAST_TOKENS, math.min(how.tokens, n)))
-end
-
 local function policies()
-  local arms, prompts = bench.arms(pair, opts.quick), texts()
-  state.tokens, state.texts = state.tokens or tokens_that_fit(arms, prompts), #prompts
+  state.tokens = state.tokens or tokens_that_fit(how.seconds - (dt.clock() - began) / 1e3)
+  state.texts = #prompts
   dt.check(state:save())
   return dt.check(experiment.run { name = "bench", pair = pair, arms = arms, prompts = prompts,
     tokens = { state.tokens }, warmup = 1, generate = { ignore_eos = true }, out = name .. ".jsonl",

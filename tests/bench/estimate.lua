@@ -1,17 +1,21 @@
 -- Estimates how long a pass should take, with a model that is fitted to measurements on one H200 and one H100.
--- dtrun run tests/bench/estimate.lua [-v]
+-- dtrun run tests/bench/estimate.lua [-v | --check]
 --
--- The table of the machine code (tests/sass/table.txt) gives the number of blocks per multiprocessor, and a block's
--- part of the work (in the kernel's name). The shape gives the bytes and the number of blocks. The rest is in NUMBERS,
--- each with its source. A product takes as long as the slowest of three things: reading its weights from memory; moving
--- data from the second-level cache to the multiprocessors; and the steps of the fullest multiprocessor. Numbers that
--- are fitted to an H200 include all overlap between kernels there. The script fails (exit status 1) if a bar is missed,
--- or if cuda/README.md has other numbers: a change that makes kernels slower must say so.
+-- The table of the machine code (tests/sass/table.txt) gives the number of blocks per multiprocessor, a block's part of
+-- the work (in the kernel's name) and the instructions of a step. The shape gives the bytes and the number of blocks.
+-- The rest is in NUMBERS, each with its source; none of them changes with a kernel. A product takes as long as the
+-- slowest of three things, or a little longer: reading its weights from memory; moving data from the second-level cache
+-- to the multiprocessors; and the steps of the fullest multiprocessor. The script fails (exit status 1) if a bar is
+-- missed, or if cuda/README.md has other numbers: a change that makes kernels slower must say so.
+--
+-- --check estimates the passes that were measured (results/passes.txt), with the kernels that were measured
+-- (tests/sass/measured.txt), and prints the errors. The numbers were fitted to half of these passes ("fit").
 local dt = require "dt"
 
 local opts = dt.args {
   doc = "estimates how long passes take on an A100, H100, H200, 4090 and 3090",
   options = {
+    { "check", false, doc = "compares estimates with passes that were measured (results/passes.txt)" },
     { "verbose", false, short = "v", doc = "also prints every kernel of a pass, and the sources of the numbers" },
   },
   models = false,
@@ -24,11 +28,15 @@ local NUMBERS = {
   memory = { 0.88, "of the data sheet's bandwidth: a streaming sum on an H200 reads 4.2 of 4.8 TB/s; assumed for all" },
   mma_sync = { 0.63, "of wgmma's peak: what mma.sync reaches on Hopper (arXiv 2402.13499)" },
   shared = { 128, "bytes per clock and multiprocessor, read or written (32 banks of 4 bytes)" },
-  step = { 500, "clocks of a step that do not overlap: a barrier, and the first operands (fitted to an H200)" },
-  row = { 0.15, "additional us of a product for each row, up to 32 rows (fitted to an H200)" },
-  crowded = { 0.35, "the same, up to 64 rows" },
-  issue = { 1.75, "clocks of a scheduler per instruction of a loop over packed weights (fitted to an H200)" },
-  boundary = { 0.2, "us from a kernel's end to the dependent launch that waits for it in a graph (fitted to an H200)" },
+  step = { 530, "clocks of a step that do not overlap: a barrier, and the first operands (fitted)" },
+  rows = { 0.5, "1 / blocks^this of a block's rows come from the second-level cache, with so many blocks on a " ..
+    "multiprocessor that work on slices; other blocks left the rest in the first-level cache (fitted)" },
+  overlap = { 4.5, "p of (a^p + b^p + c^p)^(1/p), the time of such a product whose memory, cache and steps take " ..
+    "alone a, b and c (fitted)" },
+  cache = { 0.85, "of the second-level cache's rate, in such a product (fitted)" },
+  issue = { 1.6, "clocks of a scheduler per instruction of a product's loop (fitted)" },
+  latency = { 530, "clocks of a warp's step that only other warps hide, up to 64 rows: its loads and sums (fitted)" },
+  boundary = { 0.3, "us from a kernel's end to the dependent launch that waits for it in a graph (fitted)" },
   independent = { 0.6, "additional us without dependent launches: a tiny kernel in a graph takes 1.3 us in all" },
   norm = { 2.8, "us: a load, two sums over the block, a store (from runs on an H200 without norms)" },
   attention = { 2.5, "us: keys, values, fences (fitted to an H100, and to runs on an H200 without attention)" },
@@ -59,10 +67,8 @@ local DEVICES = {
     few = true },
 }
 
--- The bytes of a tile in a step, and a warp's instructions for it in the loop of 8 rows, counted in sm_90's machine
--- code.
-local F16, K4 = { bytes = 1024, instructions = 0 }, { bytes = 320, instructions = 66 }
-local MXFP4 = { bytes = 288, instructions = 66 } -- as for K4: not counted
+-- The bytes of a tile in a step, and the name of the packing in the machine code.
+local F16, K4, MXFP4 = { bytes = 1024 }, { bytes = 320, packing = "BITS4" }, { bytes = 288, packing = "TABLE4" }
 
 local MODELS = {
   pythia = { name = "Pythia-2.8B", layers = 32, hidden = 2560, heads = 32, kv_heads = 32, dim = 80, inter = 10240,
@@ -105,17 +111,27 @@ local QUERIES, TREE_QUERIES = constant("row_batches.h", "QUERIES"), constant("in
 local SPLIT, PLACES = constant("internal.cuh", "SPLIT"), constant("internal.cuh", "PLACES")
 local AT_ONCE, WARPS = constant("attention.cu", "AT_ONCE"), constant("attention.cu", "WARPS")
 local MULTIPROCESSORS, LEAST_STEPS = constant("internal.cuh", "MULTIPROCESSORS"), constant("builder.cu", "LEAST_STEPS")
+local SLICES, MOST_NT = constant("matmul_few.cuh", "SLICES"), constant("matmul_few.cuh", "MOST_NT")
 local TILE_WARPS, WIDEST_NT = constant("matmul.cu", "TILE_WARPS"), constant("matmul.cu", "WIDEST_NT")
 local WIDE_ROWS = constant("internal.cuh", "WIDE_ROWS")
 
--- Finds the kernel of an architecture whose name matches: its name, and how many blocks fit a multiprocessor.
-local TABLE = HERE .. "../sass/table.txt"
-local function find(device, pattern)
-  for line in assert(io.lines(TABLE)) do
-    local arch, name, blocks = line:match "^(sm_%d+)%s+(.->)%s.-(%d+)$"
-    if arch == device.arch and name:match(pattern) then return { name = name, blocks = tonumber(blocks) } end
+-- Reads a table of kernels, as tests/sass/check.lua writes it: for each its architecture, its name, how many blocks fit
+-- a multiprocessor, and for a product the instructions of a step.
+local function read_kernels(path)
+  local list = {}
+  for line in assert(io.lines(HERE .. "../sass/" .. path)) do
+    local arch, name, blocks, step = line:match "^(sm_%d+)%s+(.->)%s.-(%d+)%s+(%S+)$"
+    if arch then list[#list + 1] = { arch = arch, name = name, blocks = tonumber(blocks), step = tonumber(step) } end
   end
-  error(("%s does not list the blocks of a kernel %s for %s"):format(TABLE, pattern, device.arch))
+  return list
+end
+local KERNELS = read_kernels "table.txt"
+
+-- Finds the kernel of a device whose name matches a pattern; or nil.
+local function look_for(device, pattern)
+  for _, kernel in ipairs(device.kernels or KERNELS) do
+    if kernel.arch == device.arch and kernel.name:match(pattern) then return kernel end
+  end
 end
 
 -- ---- kernels, in microseconds ----
@@ -130,56 +146,84 @@ local function matrix(outputs, k, apart, second)
   return m
 end
 
--- For a product whose warps share the steps: its blocks, the bytes that move from the second-level cache, and the
--- seconds by steps.
 local function columns_of(m, tiles) return up(m.tiles - m.second, tiles) + up(m.second, tiles) end
-local function many_rows(device, m, finish, rows)
-  local nt, row_warps, deep = 2, 4, constant("matmul.cu", "WIDE_DEEP")
-  if rows > 64 then
-    nt, row_warps, deep = WIDEST_NT, WIDE_ROWS // (8 * WIDEST_NT), constant("matmul.cu", "WIDEST_DEEP")
+
+-- The clocks of one step of every block: the fullest multiprocessor runs its blocks in waves, and a wave of `at_once`
+-- blocks takes step(at_once).
+local function steps_of(device, code, blocks, step)
+  local left, clocks = up(blocks, device.units), 0
+  while left > 0 do
+    local at_once = math.min(left, code.blocks)
+    clocks, left = clocks + step(at_once), left - at_once
   end
-  local name = ("^k_matmul_wide<BF16, BITS16, %d, %d, %d, %d, %s>"):format(TILES, nt, row_warps, deep, finish)
-  local code = find(device, name)
+  return clocks
+end
+
+-- The kernel whose warps share the steps, if there is one for these weights; its number of warps by rows; and that of
+-- blocks of 8 rows of a warp.
+local function wide_kernel(device, packing, finish, rows)
+  local nt, row_warps = 2, 4
+  if rows > 64 then
+    nt, row_warps = WIDEST_NT, WIDE_ROWS // (8 * WIDEST_NT)
+  end
+  local name = ("^k_matmul_wide<F16, %s%d, %d, %d, %%d+, %s>"):format(packing and packing .. ", " or "", TILES, nt,
+    row_warps, finish)
+  return look_for(device, name), row_warps, nt
+end
+
+-- A product by such a kernel: its blocks, the bytes that move from the second-level cache, and the seconds by steps.
+local function many_rows(device, m, rows, weights, code, row_warps, nt)
   local warps = TILE_WARPS * row_warps
   local tiles = TILES // TILE_WARPS
   local row_blocks, columns = up(rows, 8 * nt * row_warps), columns_of(m, TILES)
   local blocks = row_blocks * columns * m.splits
-  local read, written = warps * (2 * tiles + nt) * 512, (2 * TILES + nt * row_warps) * 512
-  -- The time of a step of `at_once` blocks on a multiprocessor, by the fullest of its four tensor cores or by shared
-  -- memory.
+  local moved = warps * (tiles * weights.bytes + nt * 512) + TILES * weights.bytes + nt * row_warps * 512
+  -- The time of a step of `at_once` blocks on a multiprocessor: that of the fullest of its four tensor cores, of shared
+  -- memory, or of its schedulers.
   local function step(at_once)
     local tensor = up(at_once * warps, 4) * 2 * nt * tiles * 2048 / (device.peak / 4)
-    return math.max(tensor, at_once * (read + written) / of "shared") + of "step"
-  end
-  local fullest, clocks = up(blocks, device.units), 0
-  while fullest > 0 do
-    local at_once = math.min(fullest, code.blocks)
-    clocks = clocks + step(at_once) * m.steps / m.splits
-    fullest = fullest - at_once
+    local issue = at_once * warps / 4 * code.step * of "issue"
+    return math.max(tensor, at_once * moved / of "shared", issue) + of "step"
   end
   local through = m.bytes * row_blocks + columns * m.steps * rows * 64
-  return blocks, through, clocks / device.clock
+  return blocks, through, steps_of(device, code, blocks, step) * m.steps / m.splits / device.clock
+end
+
+-- For a product whose warps have slices of their own: its blocks, the bytes from the second-level cache, and the
+-- seconds by steps. A scheduler has a warp of each block.
+local function few_rows(device, m, finish, rows, weights)
+  local nt = 1
+  while nt < MOST_NT and 8 * nt < rows do nt = 2 * nt end
+  local kind = weights.packing or "BITS16"
+  local code = assert(look_for(device, ("^k_matmul<F16, %s, %%d+, %d, %%d+, %s>"):format(kind, nt, finish)))
+  local columns, groups = columns_of(m, tonumber(code.name:match ", (%d+), %d+, %d+, ")), up(rows, 8 * nt)
+  local blocks = columns * m.splits * groups
+  local clocks = steps_of(device, code, blocks, function(at_once)
+    return math.max(at_once * code.step * of "issue", code.step * of "issue" + of "latency")
+  end)
+  local through = m.bytes * groups + columns * m.steps * rows * 64 * code.blocks ^ -of "rows"
+  return blocks, through, clocks * m.steps / m.splits / SLICES / device.clock
 end
 
 local function product(pass, name, m, finish)
-  local device = pass.device
+  local device, rows, packing = pass.device, pass.rows, pass.weights.packing
   m.bytes = m.tiles * m.steps * pass.weights.bytes
-  local alone, extra = columns_of(m, TILES) * m.splits, 0 -- as choose() in matmul.cu does
-  local blocks, through, clocks = m.tiles * m.splits, m.bytes, 0
-  if pass.rows > 64 or pass.rows > 32 and alone <= MULTIPROCESSORS and alone > MULTIPROCESSORS * 9 // 10 then
-    blocks, through, clocks = many_rows(device, m, finish, pass.rows)
-  else
-    extra = pass.rows * of(pass.rows > 32 and "crowded" or "row")
-  end
   pass.bytes = pass.bytes + m.bytes
-  local issued = m.tiles * m.steps * pass.weights.instructions * of "issue" -- a multiprocessor has four schedulers
-  local limits = { memory = m.bytes / (device.memory * of "memory") * 1e6, steps = clocks * 1e6,
-                   cache = through / device.cache * 1e6, issue = issued / (device.units * 4 * device.clock) * 1e6 }
-  local slowest = "memory"
-  for which, time in pairs(limits) do slowest = time > limits[slowest] and which or slowest end
-  pass:add(name, pass.boundary + limits[slowest] + extra,
-    ("%d blocks, %.1f MB: memory %.1f, cache %.1f, steps %.1f, issue %.1f, rows %.1f"):format(blocks, m.bytes / 1e6,
-      limits.memory, limits.cache, limits.steps, limits.issue, extra))
+  local memory = m.bytes / (device.memory * of "memory") * 1e6
+  local alone = columns_of(m, TILES) * m.splits -- as choose() in matmul.cu does
+  local fills = not packing and alone <= MULTIPROCESSORS and alone > MULTIPROCESSORS * 9 // 10
+  local wide, row_warps, nt = wide_kernel(device, packing, finish, rows)
+  local time, blocks, through, clocks
+  if wide and (rows > 64 or rows > 32 and fills) then
+    blocks, through, clocks = many_rows(device, m, rows, pass.weights, wide, row_warps, nt)
+    time = math.max(memory, through / device.cache * 1e6, clocks * 1e6)
+  else
+    blocks, through, clocks = few_rows(device, m, finish, rows, pass.weights)
+    local p = of "overlap"
+    time = (memory ^ p + (through / (device.cache * of "cache") * 1e6) ^ p + (clocks * 1e6) ^ p) ^ (1 / p)
+  end
+  pass:add(name, pass.boundary + time, ("%d blocks, %.1f MB: memory %.1f, cache %.1f, steps %.1f"):format(blocks,
+    m.bytes / 1e6, memory, through / device.cache * 1e6, clocks * 1e6))
 end
 
 local function norm(pass, model, parts)
@@ -193,12 +237,14 @@ local function expert_products(pass, model)
   local device, distinct = pass.device, model.experts * (1 - (1 - model.chosen / model.experts) ^ pass.rows)
   pass:add("route", pass.boundary * 2 + of "route")
   for i, m in ipairs { matrix(2 * model.inter, model.hidden), matrix(model.hidden, model.inter) } do
-    local steps = m.tiles * m.steps * distinct
-    pass.bytes = pass.bytes + steps * pass.weights.bytes
-    local memory = steps * pass.weights.bytes / (device.memory * of "memory") * 1e6
-    local issue = steps * pass.weights.instructions * of "issue" / (device.units * 4 * device.clock) * 1e6
-    pass:add(i == 1 and "up" or "down", pass.boundary + math.max(memory, issue),
-      ("%.1f experts: memory %.1f, issue %.1f"):format(distinct, memory, issue))
+    local bytes = m.tiles * m.steps * distinct * pass.weights.bytes
+    pass.bytes = pass.bytes + bytes
+    local memory = bytes / (device.memory * of "memory") * 1e6
+    m.tiles, m.bytes = m.tiles * distinct, bytes -- groups of up to 8 pairs
+    local _, _, clocks = few_rows(device, m, "plain_epilogue", 8, pass.weights)
+    local steps = clocks * 1e6
+    pass:add(i == 1 and "up" or "down", pass.boundary + math.max(memory, steps),
+      ("%.1f experts: memory %.1f, steps %.1f"):format(distinct, memory, steps))
   end
   norm(pass, model, model.chosen) -- their sum
 end
@@ -295,17 +341,47 @@ local function estimate(device, model, rows, context, draft)
   return pass
 end
 
+local CONTEXT = 512
+
+-- ---- estimates of passes that were measured ----
+
+local MOST = 0.15 -- error of an estimate whose measurement no number was chosen by
+
+local function compare_with_measured()
+  local kernels, devices, models, wrong, sums = read_kernels "measured.txt", {}, {}, 0, {}
+  for _, device in ipairs(DEVICES) do
+    devices[device.name] = setmetatable({ kernels = kernels }, { __index = device })
+  end
+  for _, model in pairs(MODELS) do models[model.name] = model end
+  print "        GPU   model         rows  measured  estimated"
+  for line in assert(io.lines(HERE .. "results/passes.txt")) do
+    local use, gpu, name, rows, us = line:match "^(%l+)%s+(%S+)%s+(.-)%s%s+(%d+)%s+(%d+)$"
+    if use then
+      rows, us = tonumber(rows), tonumber(us)
+      local error_of = estimate(devices[gpu], models[name], rows, CONTEXT).total / us - 1
+      local bad = use == "check" and math.abs(error_of) > MOST
+      local sum = sums[use] or { n = 0, all = 0 }
+      sum.n, sum.all, sums[use] = sum.n + 1, sum.all + math.abs(error_of), sum
+      wrong = wrong + (bad and 1 or 0)
+      print(("%-6s  %s  %-13s %4d  %8d  %8.0f  %+.0f %%%s"):format(use, gpu, name, rows, us, us * (1 + error_of),
+        100 * error_of, bad and "  MISSED" or ""))
+    end
+  end
+  for use, sum in pairs(sums) do print(("%s: mean error %.1f %% of %d"):format(use, 100 * sum.all / sum.n, sum.n)) end
+  os.exit(wrong == 0 and 0 or 1)
+end
+if opts.check then compare_with_measured() end
+
 -- Models, numbers of rows, and the bars for the H200.
 local PASSES = {
-  { MODELS.pythia, 1, 1750 }, { MODELS.pythia, 16 }, { MODELS.pythia, 32 }, { MODELS.pythia, 64, 3500 },
+  { MODELS.pythia, 1, 1850 }, { MODELS.pythia, 16 }, { MODELS.pythia, 32 }, { MODELS.pythia, 64, 3500 },
   { MODELS.pythia, 144 }, { MODELS.pythia, 257, 10000 }, { MODELS.pythia_q4, 1, 1150 }, { MODELS.draft, 8, 120, true },
   { MODELS.llama, 1 }, { MODELS.llama, 16 }, { MODELS.llama, 64 }, { MODELS.llama, 257 }, { MODELS.llama_q4, 1, 2550 },
+  { MODELS.llama_q4, 16 }, { MODELS.llama_q4, 64 }, { MODELS.llama_q4, 128 }, { MODELS.llama_q4, 257 },
   { MODELS.eagle3, 8, nil, true }, { MODELS.a3b, 1 }, { MODELS.a3b, 4 }, { MODELS.a3b, 8 }, { MODELS.a3b, 16 },
   { MODELS.oss, 1 }, { MODELS.oss, 4 }, { MODELS.oss, 8 }, { MODELS.oss, 16 },
   { MODELS.qwen35, 1 }, { MODELS.qwen35, 4 }, { MODELS.qwen35, 8 }, { MODELS.qwen35, 16 },
 }
-local CONTEXT = 512
-
 if opts.verbose then
   print "Numbers used, apart from data sheets (memory, multiprocessors, clock) and the cache's rate (measured, H100):"
   local names = {}

@@ -3,7 +3,8 @@
 -- Four things are read from LIBRARY (build/cuda/cuda/libdtrun_cuda.a) with cuobjdump:
 -- 1. The loops of the matrix products (kernels k_matmul...): no instruction may wait for a load from device memory that
 --    was issued fewer steps earlier than the last number of the kernel's name says. A step is the tensor core's work on
---    32 k: two instructions for each accumulator. Loops are followed by their control bits: every instruction says for
+--    32 k: two instructions for each accumulator. If a loop takes several steps in each pass, what its last step loads
+--    counts as loaded by all of them. Loops are followed by their control bits: every instruction says for
 --    which of six counters it waits, and a load which counter it increments; copies to shared memory are waited for in
 --    groups. Whether the bits have this meaning on an architecture is checked with the instructions that read what was
 --    loaded: the bits must say that they wait for it.
@@ -14,8 +15,9 @@
 --    the first is used. On an H100, loads after branches took one access time per part, which was most of a pass at
 --    long contexts.
 -- 4. Registers, stack (spilled registers), shared memory, threads, and the number of blocks per multiprocessor, for
---    each kernel: they must be those in table.txt, which --renew writes. The table holds for one version of nvcc; it is
---    not compared with the result of another one.
+--    each kernel, and the instructions of a step of a product's loop (a warp's, for all its tiles and rows): they must
+--    be those in table.txt, which --renew writes. The table holds for one version of nvcc; it is not compared with the
+--    result of another one.
 -- Without nvcc or cuobjdump the check is skipped (exit status 77).
 local dt = require "dt"
 
@@ -100,7 +102,7 @@ end
 
 -- ---- the table ----
 
-local ROW = "%-6s  %-56s %9s %5s %7s %7s %6s"
+local ROW = "%-6s  %-56s %9s %5s %7s %7s %6s %4s"
 
 -- Reads the PTX: for each symbol its threads, and the shared memory that the launch adds (DYNAMIC_SHARED_OF in
 -- device.cuh).
@@ -130,7 +132,8 @@ local function blocks_of(arch, registers, shared, threads)
   return math.min(by_registers, by_shared, UNITS[arch].threads // (warps * 32), BLOCKS)
 end
 
-local function table_of(cuobjdump, library, nvcc)
+-- steps: the instructions of a product's step, by architecture and symbol, as check_waits returns them.
+local function table_of(cuobjdump, library, nvcc, steps)
   local ptx, rows, arch, symbol = read_ptx(cuobjdump, library), {}, nil, nil
   for line in assert(io.popen(("%s -res-usage '%s'"):format(cuobjdump, library))):lines() do
     arch = line:match "^arch = (sm_%d+)" or arch
@@ -141,11 +144,12 @@ local function table_of(cuobjdump, library, nvcc)
       local own = math.max(0, tonumber(shared) - UNITS[arch].counted) + (entry.dynamic or 0)
       local known = entry.dynamic or not entry.unknown
       rows[#rows + 1] = ROW:format(arch, readable(symbol), registers, stack, known and own or "-", entry.threads or "-",
-        known and entry.threads and blocks_of(arch, tonumber(registers), own, entry.threads) or "-")
+        known and entry.threads and blocks_of(arch, tonumber(registers), own, entry.threads) or "-",
+        steps[arch .. symbol] or "-")
     end
   end
   table.sort(rows)
-  local head = ROW:format("arch", "kernel", "registers", "stack", "shared", "threads", "blocks")
+  local head = ROW:format("arch", "kernel", "registers", "stack", "shared", "threads", "blocks", "step")
   return ("# %s. Written by check.lua --renew; -: what the launch decides.\n%s\n%s\n"):format(nvcc, head,
     table.concat(rows, "\n"))
 end
@@ -256,6 +260,17 @@ local function loops_of(code)
   return orders, outside, per_step
 end
 
+local function products_of(code, order)
+  local n = 0
+  for _, i in ipairs(order) do n = n + (code[i].op:match "^HMMA" and 1 or 0) end
+  return n
+end
+
+-- The instructions of a step, rounded, if no forward branch is taken.
+local function instructions_of(code, order, per_step)
+  return math.floor(#order * per_step / products_of(code, order) + 0.5)
+end
+
 -- Returns, as lines, where a loop waits too early. Every forward branch is assumed not to be taken.
 local function early_waits(code, order, steps, per_step)
   local on, open, groups, found, products, step = {}, {}, {}, {}, 0, 0
@@ -270,8 +285,7 @@ local function early_waits(code, order, steps, per_step)
     end
   end
   for _ = 1, 3 * steps + 4 do
-    local ends = products -- the number of products when this pass through the order has ended
-    for _, i in ipairs(order) do ends = ends + (code[i].op:match "^HMMA" and 1 or 0) end
+    local ends = products + products_of(code, order) -- the number of products when this pass has ended
     for _, i in ipairs(order) do
       local one = code[i]
       step = math.min(products, ends - 1) // per_step
@@ -324,8 +338,9 @@ local function reads_of(code)
   return reads, unexplained
 end
 
+-- Also returns the number of instructions of a step of each kernel's loop, by architecture and symbol.
 local function check_waits(cuobjdump, library)
-  local kernels, wrong, reads, unexplained = 0, 0, {}, {}
+  local kernels, wrong, reads, unexplained, counts = 0, 0, {}, {}, {}
   each_kernel(cuobjdump, library, "k_matmul", function(arch, symbol, code)
     local name = readable(symbol)
     local steps = opts.steps or tonumber(name:match "(%d+), [%a_]+>$")
@@ -334,8 +349,10 @@ local function check_waits(cuobjdump, library)
       or steps < LEAST and { "fewer than " .. LEAST .. " steps" }
       or outside > 0 and { outside .. " tensor-core instructions outside the loop" } or {}
     if #loops == 0 then found = { "no loop with tensor-core instructions" } end
+    if loops[1] then counts[arch .. symbol] = instructions_of(code, loops[1], per_step) end
     for _, loop in ipairs(#found == 0 and loops or {}) do
-      for _, line in ipairs(early_waits(code, loop, steps, per_step)) do found[#found + 1] = line end
+      local together = products_of(code, loops[1]) // per_step -- steps of a pass through the inner loop
+      for _, line in ipairs(early_waits(code, loop, steps - together + 1, per_step)) do found[#found + 1] = line end
     end
     kernels = kernels + 1
     local all, without = reads_of(code)
@@ -354,7 +371,7 @@ local function check_waits(cuobjdump, library)
     if not believed then wrong = wrong + 1 end
   end
   if kernels == 0 then print "FAIL  the library has no kernel k_matmul" end
-  return kernels > 0 and wrong == 0
+  return kernels > 0 and wrong == 0, counts
 end
 
 -- The longest sequence of loads after the wait, with no addition in between.
@@ -410,13 +427,14 @@ end
 local nvcc = output_of "nvcc --version || /usr/local/cuda/bin/nvcc --version"
 if not nvcc then skip "no nvcc" end
 local cuobjdump = find_cuobjdump()
-local fresh = table_of(cuobjdump, library, "nvcc " .. nvcc:match "V([%d.]+)")
+local waits, steps = check_waits(cuobjdump, library)
+local fresh = table_of(cuobjdump, library, "nvcc " .. nvcc:match "V([%d.]+)", steps)
 if opts.renew then
   local file = assert(io.open(TABLE, "w"))
   file:write(fresh)
   file:close()
 end
-local waits, norms = check_waits(cuobjdump, library), check_norms(cuobjdump, library)
+local norms = check_norms(cuobjdump, library)
 local parts = check_loads(cuobjdump, library, "11k_attentionI", PARTS, parts_together)
 local same = compare(fresh)
 os.exit(waits and norms and parts and same and 0 or 1)

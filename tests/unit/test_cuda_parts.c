@@ -125,28 +125,37 @@ static void what_follows_a_long_prompt_is_as_decoded(void **state) {
   }
 }
 
-/* A row does not read the parts of 128 keys before the windows of its layers: a NaN there, which even a weight of zero
- * would pass on, does not reach its logits. In the first layer the NaN may reach the rows that read part 0, and in the
- * second those that read part 1. */
-static void parts_before_a_window_are_skipped(void **state) {
-  (void)state;
-  enum { LENGTH = 300, LOST = 100, WINDOW = 7 };
+/* A row does not read the parts of 128 keys that a window hides from it: a NaN there, which even a weight of zero would
+ * pass on, does not reach its logits. In the first layer the NaN may reach the rows that read its part, and in a
+ * second those that read the next part. */
+static void check_skipped(int layers, int window_of_layers, dt_window window, int lost) {
+  enum { LENGTH = 300 };
   model_shape shape = cuda_shape(4);
+  shape.layers = layers;
   random_model *m = random_model_new(&shape, 11);
-  for (int i = 0; i < shape.layers; i++) m->layer[i].window = WINDOW;
+  for (int i = 0; i < shape.layers; i++) m->layer[i].window = window_of_layers;
   ((uint16_t *)m->desc.embed.source->bytes)[5 * shape.hidden + 3] = 0x7e00; /* token 5 */
   rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, LENGTH);
+  r.window = window;
   row_list text = {0};
-  for (int i = 0; i < LENGTH; i++) row_add_plain(&text, 0, i == LOST ? 5 : 7 + i % 40, i);
+  for (int i = 0; i < LENGTH; i++) row_add_plain(&text, 0, i == lost ? 5 : 7 + i % 40, i);
   float *logits = rig_run(&r, &text, true);
+  int free_from = 128 * (lost / 128 + shape.layers) + window_of_layers + window.last - 1;
+  assert_true(free_from < LENGTH);
   for (int i = 0; i < LENGTH; i++) {
-    bool lost = isnan(logits[(size_t)i * (size_t)shape.vocab]);
-    if (i == LOST) assert_true(lost);
-    if (i >= 128 * shape.layers + WINDOW - 1) assert_false(lost);
+    bool is_lost = isnan(logits[(size_t)i * (size_t)shape.vocab]);
+    if (i == lost) assert_true(is_lost);
+    if (i >= free_from) assert_false(is_lost);
   }
   free(logits);
   rig_close(&r);
   random_model_free(m);
+}
+static void hidden_parts_are_skipped(void **state) {
+  (void)state;
+  check_skipped(2, 7, ALL, 100);
+  check_skipped(1, 0, (dt_window){7, 4}, 200); /* part 0 has the first keys */
+  check_skipped(2, 0, (dt_window){7, 0}, 100); /* no first keys */
 }
 
 /* A draft model may have fewer outputs than its layers have inputs, whose products lie in the same memory. */
@@ -197,7 +206,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_row_has_the_bits_of_plain_decoding_in_every_batch),
       cmocka_unit_test(a_text_has_the_bits_of_plain_decoding),
       cmocka_unit_test(what_follows_a_long_prompt_is_as_decoded),
-      cmocka_unit_test(parts_before_a_window_are_skipped),
+      cmocka_unit_test(hidden_parts_are_skipped),
       cmocka_unit_test(few_outputs_leave_room_for_inputs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@ local bench = {}
 
 bench.PROMPT, bench.TOKENS = 512, 128 -- of llama-bench's tests pp512 and tg128
 bench.ROWS = { 1, 2, 4, 8, 16, 32, 64 }
+bench.PASS_PROMPT, bench.PASS_TOKENS, bench.PASS_TOKENS_MANY = 128, 9, 4 -- of the runs that measure a pass
 
 -- A policy whose passes have a number of rows: the root and children with any tokens, as only the time counts.
 local FIXED_ROWS = [[
@@ -52,11 +53,12 @@ function bench.round(pair)
   return { pp512 = 1e3 * bench.PROMPT / prompt.stats.ttft_ms, tg128 = 1e3 / text.stats.tpot_ms, busy = busy or also }
 end
 
--- Returns the mean of some verify passes over a number of rows after a prompt of 128 tokens, in ms.
+-- Returns the mean of some verify passes over a number of rows after a prompt, in ms.
 function bench.pass(pair, rows)
   local result, busy, kind = undisturbed(pair, function()
     return pair:generate { policy = "rows", source = FIXED_ROWS, params = { rows = rows },
-                           prompt = some_ids(pair, 128), tokens = rows < 16 and 9 or 4, ignore_eos = true }
+                           prompt = some_ids(pair, bench.PASS_PROMPT), ignore_eos = true,
+                           tokens = rows < 16 and bench.PASS_TOKENS or bench.PASS_TOKENS_MANY }
   end)
   if not result then return nil, busy, kind end
   return result.stats.time_ms.verify / result.stats.iterations, busy

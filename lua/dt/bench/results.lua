@@ -76,7 +76,15 @@ local function median(list)
   return statistics.quantile(sorted, 0.5)
 end
 
-function State:speed(test, peer) return median(column(self, test, peer)) end
+function State:speed(test) return median(column(self, test)) end
+
+-- The median of the rounds' ratios of our speed to llama-bench's. Within a round the programs run one after the other,
+-- so the ratio stays the same if the whole machine becomes slower for some rounds.
+function State:ratio(test)
+  local list, theirs = {}, column(self, test, true)
+  for i, ours in ipairs(column(self, test)) do list[i] = ours / theirs[i] end
+  return median(list)
+end
 
 -- The milliseconds of a pass over state.rows[i] rows.
 local function pass_ms(state, i)
@@ -140,7 +148,7 @@ local function speeds(state, bytes)
                   ("%d"):format(facts.threads), test, spread(column(state, test)) }
     if peer then
       t.rows[i][7] = spread(column(state, test, true))
-      t.rows[i][8] = ("%.2f"):format(state:speed(test) / state:speed(test, true))
+      t.rows[i][8] = ("%.2f"):format(state:ratio(test))
     end
   end
   return t
