@@ -29,8 +29,8 @@ local NUMBERS = {
   mma_sync = { 0.63, "of wgmma's peak: what mma.sync reaches on Hopper (arXiv 2402.13499)" },
   shared = { 128, "bytes per clock and multiprocessor, read or written (32 banks of 4 bytes)" },
   step = { 530, "clocks of a step that do not overlap: a barrier, and the first operands (fitted)" },
-  rows = { 0.5, "1 / blocks^this of a block's rows come from the second-level cache, with so many blocks on a " ..
-    "multiprocessor that work on slices; other blocks left the rest in the first-level cache (fitted)" },
+  rows = { 0.5, "1 / blocks^this of a block's rows come from the second-level cache, with this number of blocks on " ..
+    "a multiprocessor that work on slices; other blocks left the rest in the first-level cache (fitted)" },
   overlap = { 4.5, "p of (a^p + b^p + c^p)^(1/p), the time of such a product whose memory, cache and steps take " ..
     "alone a, b and c (fitted)" },
   cache = { 0.85, "of the second-level cache's rate, in such a product (fitted)" },
