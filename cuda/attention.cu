@@ -336,9 +336,10 @@ static __device__ __forceinline__ void combine(const attention &a, const work &u
     gap hidden = gap_of(a, u, row);
     int width = hidden.to - hidden.from, count = a.rows.reach[u.row0 + row] / SPLIT + 1 - width;
     size_t parts = head_of(a, u, query) * a.splits;
-    auto place = [&](int i, int begin) { /* of the row's part i or, past the end, of the group's first part */
-                                         int part = begin + i < count ? begin + i : begin;
-                                         return parts + part + (part < hidden.from ? 0 : width);
+    /* of the row's part i of a group or, past the end, of the group's first part */
+    auto place = [&](int i, int begin) {
+      int part = begin + i < count ? begin + i : begin;
+      return parts + part + (part < hidden.from ? 0 : width);
     };
     float sink = a.sinks ? a.sinks[head] * LOG2E : -INFINITY;
     float sum[EACH] = {}, total = 0.0f, largest = sink;

@@ -41,8 +41,8 @@ static __device__ __forceinline__ void finish_pair(const FINISH &f, const float 
 }
 
 /* Few rows, NT blocks of 8: one block takes all rows, or 64 of more rows, of TILES tiles. A warp's ring is [DEEP][TILES
- * of weights, NT of activations]. A round of its loop takes SPAN steps: waiting, fences and the loop itself are a third
- * of the instructions where packed weights meet few rows, and instructions limit their speed. */
+ * of weights, NT of activations]. A round of its loop takes SPAN steps: where packed weights meet up to 8 rows, two
+ * steps save a quarter of the instructions, which limit their speed. */
 template <packing P, int TILES, int NT, int DEEP> struct few {
   static constexpr int SPAN = P == BITS16 || NT > 2 ? 1 : 2;
   static_assert(DEEP % SPAN == 0, "the ring has whole rounds");

@@ -8,8 +8,9 @@
 -- to the multiprocessors; and the steps of the fullest multiprocessor. The script fails (exit status 1) if a bar is
 -- missed, or if cuda/README.md has other numbers: a change that makes kernels slower must say so.
 --
--- --check estimates the passes that were measured (results/passes.txt), with the kernels that were measured
--- (tests/sass/measured.txt), and prints the errors. The numbers were fitted to half of these passes ("fit").
+-- --check estimates the passes that were measured (results/passes.txt), with kernels from before the later changes
+-- (tests/sass/measured.txt), and prints the errors. The numbers were fitted to half of these passes ("fit"), without
+-- Pythia-70M's; what the model has in it was chosen with all of them in view. Exit status 1: an error is above MOST.
 local dt = require "dt"
 
 local opts = dt.args {
@@ -31,7 +32,7 @@ local NUMBERS = {
   step = { 530, "clocks of a step that do not overlap: a barrier, and the first operands (fitted)" },
   rows = { 0.5, "1 / blocks^this of a block's rows come from the second-level cache, with this number of blocks on " ..
     "a multiprocessor that work on slices; other blocks left the rest in the first-level cache (fitted)" },
-  overlap = { 4.5, "p of (a^p + b^p + c^p)^(1/p), the time of such a product whose memory, cache and steps take " ..
+  overlap = { 6, "p of (a^p + b^p + c^p)^(1/p), the time of such a product whose memory, cache and steps take " ..
     "alone a, b and c (fitted)" },
   cache = { 0.85, "of the second-level cache's rate, in such a product (fitted)" },
   issue = { 1.6, "clocks of a scheduler per instruction of a product's loop (fitted)" },
@@ -374,7 +375,7 @@ if opts.check then compare_with_measured() end
 
 -- Models, numbers of rows, and the bars for the H200.
 local PASSES = {
-  { MODELS.pythia, 1, 1850 }, { MODELS.pythia, 16 }, { MODELS.pythia, 32 }, { MODELS.pythia, 64, 3500 },
+  { MODELS.pythia, 1, 1750 }, { MODELS.pythia, 16 }, { MODELS.pythia, 32 }, { MODELS.pythia, 64, 3500 },
   { MODELS.pythia, 144 }, { MODELS.pythia, 257, 10000 }, { MODELS.pythia_q4, 1, 1150 }, { MODELS.draft, 8, 120, true },
   { MODELS.llama, 1 }, { MODELS.llama, 16 }, { MODELS.llama, 64 }, { MODELS.llama, 257 }, { MODELS.llama_q4, 1, 2550 },
   { MODELS.llama_q4, 16 }, { MODELS.llama_q4, 64 }, { MODELS.llama_q4, 128 }, { MODELS.llama_q4, 257 },

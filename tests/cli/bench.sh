@@ -32,6 +32,18 @@ it_measures_a_model_and_llama_bench_in_turns() {
   [ "$(field b.json facts.against)" = "llama-bench=$PWD/peer" ] || fail 'no peer in the facts'
   [ "$(field b.json policies.1.policy)" != nil ] || fail 'no policies in the file'
 }
+it_compares_within_rounds() { # the median of ratios, not the ratio of medians: they differ if one round is slow
+  cat >peer <<EOF
+#!/bin/sh
+echo >>$PWD/asked
+[ "\$(wc -l <$PWD/asked)" -eq 1 ] && speed=1 || speed=100
+echo "[{\"build_commit\": \"a\", \"n_prompt\": 512, \"n_gen\": 0, \"avg_ts\": \$speed}, {\"build_commit\": \"a\", \"n_prompt\": 0, \"n_gen\": 128, \"avg_ts\": \$speed}]"
+EOF
+  chmod +x peer
+  bench --against "llama-bench=$PWD/peer" --out b
+  expected=$(awk "BEGIN { printf \"%.2f\", ($(field b.json rounds.1.tg128) + $(field b.json rounds.2.tg128) / 100) / 2 }")
+  grep -qE "^\| [^|]+ \|.*\| +tg128 \|.*\| +$expected \|$" stdout || fail "no ratio of $expected"
+}
 it_goes_on_where_it_was_stopped() {
   makes_peer peer 9 9
   bench --against "llama-bench=$PWD/peer" --out b
